@@ -1,0 +1,75 @@
+# The door to Slinc. Each line does its own set-up; `make help` lists them.
+
+NAME ?= dev
+NODES ?= 0
+WITH ?=
+PREFIX ?= /usr/local
+SLINC_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/slinc
+export SLINC_CACHE
+
+PYTHON = python3
+SETUP_BUILD = @dev/setup build
+SETUP_CLUSTER = @dev/setup cluster
+
+.DEFAULT_GOAL := build
+.PHONY: build help setup lint test test-lint test-unit test-diff test-fuzz test-images test-e2e fuzz bench demo up down status \
+        install coverage clean images
+
+build: ## build everything (build/plain)
+	$(SETUP_BUILD)
+	@dev/build plain
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo; echo "  options: NAME=dev NODES=0 WITH=slurm (up, down, status), KEEP=1 (demo), QUICK=1 (bench), SECONDS=30 (fuzz)"
+
+setup: ## install the Debian packages that are missing
+	@dev/setup
+
+test: ## all tests: lint, unit, differential, fuzz, images, end to end
+	@dev/setup
+	@$(PYTHON) tests/run lint unit diff fuzz images e2e
+
+test-lint test-unit test-diff test-fuzz test-images test-e2e: test-%: ## one part of the tests
+	@dev/setup
+	@$(PYTHON) tests/run $*
+
+lint: ## format, clang-tidy, layers, banned functions, file heads
+	$(SETUP_BUILD)
+	@$(PYTHON) tests/run lint
+
+fuzz: ## fuzz every parser for SECONDS (default 30) each
+	$(SETUP_BUILD)
+	@FUZZ_SECONDS=$(or $(SECONDS),30) $(PYTHON) tests/run fuzz
+
+bench: ## measure against references; table and build/bench.json
+	@dev/setup
+	@$(PYTHON) tests/bench/run $(if $(QUICK),--quick)
+
+demo: ## a real cluster, a real Slurm, and what they do together
+	@dev/setup
+	@$(PYTHON) dev/demo $(if $(KEEP),--keep)
+
+up: ## start the development cluster
+	$(SETUP_CLUSTER)
+	@dev/cluster up --name $(NAME) --nodes $(NODES) --with "$(WITH)" $(if $(SLOT),--slot $(SLOT))
+
+down: ## end it, without a trace
+	@dev/cluster down --name $(NAME)
+
+status: ## what runs
+	@dev/cluster status --name $(NAME)
+
+images: ## build the container images into the cache
+	$(SETUP_CLUSTER)
+	@images/build
+
+coverage: ## unit test coverage (build/coverage)
+	$(SETUP_BUILD)
+	@dev/build coverage && $(PYTHON) tests/tools/coverage build/coverage
+
+install: build ## install to PREFIX (default /usr/local)
+	@meson install -C build/plain --no-rebuild --quiet
+
+clean: ## remove build folders (the cache stays)
+	@rm -rf build

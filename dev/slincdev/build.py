@@ -1,0 +1,225 @@
+"""Gets the programs the cluster is made of into the cache: Kubernetes and friends from Go modules, etcd and containerd
+from Debian packages. Each is built or fetched once per version; the cache survives clones and clusters."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import urllib.request
+import zipfile
+from pathlib import Path
+
+from .common import DEV, Fail, cache_dir, locked, run, slow_step, versions
+
+KUBE_PARTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kubectl")
+
+
+def bin_dir() -> Path:
+    """One folder of links to the pinned versions; what the cluster runs."""
+    return cache_dir() / "bin"
+
+
+def _folder(name: str, version: str) -> Path:
+    return cache_dir() / "programs" / f"{name}-{version}"
+
+
+# --- Go -------------------------------------------------------------------------------------------------------------
+
+
+def _go_version(go: str) -> tuple[int, ...]:
+    try:
+        text = subprocess.run([go, "env", "GOVERSION"], text=True, capture_output=True).stdout
+    except OSError:
+        return (0,)
+    found = re.match(r"go(\d+)\.(\d+)", text)
+    return tuple(map(int, found.groups())) if found else (0,)
+
+
+def go_program() -> str:
+    """The machine's Go when it is new enough, else the pinned toolchain from the Go module proxy."""
+    minimum = tuple(map(int, versions()["GO_MINIMUM"].split(".")))
+    found = shutil.which("go")
+    if found and _go_version(found) >= minimum:
+        return found
+    home = _folder("go", versions()["GO_TOOLCHAIN"])
+    if not (home / "bin/go").exists():
+        with slow_step(f"Go {versions()['GO_TOOLCHAIN']} from the module proxy"):
+            _fetch_toolchain(home)
+    return str(home / "bin/go")
+
+
+def _module_proxy() -> str:
+    """The proxy this machine is set up for; an old Go from Debian knows the default."""
+    if not os.environ.get("GOPROXY") and not shutil.which("go"):
+        run(["apt-get", "install", "-y", "--no-install-recommends", "golang-go"], what="apt-get install golang-go")
+    listed = os.environ.get("GOPROXY") or run(["go", "env", "GOPROXY"])
+    for proxy in re.split(r"[,|]", listed.strip()):
+        if proxy.startswith("http"):
+            return proxy.rstrip("/")
+    raise Fail(f"no Go module proxy: GOPROXY is '{listed.strip()}'")
+
+
+def _module_hash(archive: Path) -> str:
+    """The h1: hash of a module zip, as go.sum has it."""
+    lines = []
+    with zipfile.ZipFile(archive) as packed:
+        for name in sorted(packed.namelist()):
+            lines.append(f"{hashlib.sha256(packed.read(name)).hexdigest()}  {name}\n")
+    return "h1:" + base64.b64encode(hashlib.sha256("".join(lines).encode()).digest()).decode()
+
+
+def _fetch_toolchain(home: Path) -> None:
+    module = f"v0.0.1-go{versions()['GO_TOOLCHAIN']}.linux-amd64"
+    archive = home.with_name(home.name + ".zip")
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with urllib.request.urlopen(f"{_module_proxy()}/golang.org/toolchain/@v/{module}.zip", timeout=60) as answer:
+            with open(archive, "wb") as file:
+                shutil.copyfileobj(answer, file)
+    except OSError as error:
+        raise Fail(f"Go toolchain {module}: {error}") from None
+    if _module_hash(archive) != versions()["GO_TOOLCHAIN_SUM"]:
+        raise Fail(f"Go toolchain {module}: its checksum is not the pinned one")
+    scratch = home.with_name(home.name + ".part")
+    shutil.rmtree(scratch, ignore_errors=True)
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(scratch)
+    tree = scratch / f"golang.org/toolchain@{module}"
+    for tool in [*(tree / "bin").iterdir(), *(tree / "pkg/tool").rglob("*")]:
+        tool.chmod(0o755)
+    tree.rename(home)
+    shutil.rmtree(scratch)
+    archive.unlink()
+
+
+def _go(argv: list[str], **options) -> str:
+    environment = dict(os.environ) | {"GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly -buildvcs=false"} | options.pop("env", {})
+    return run([go_program(), *argv], env=environment, **options)
+
+
+def module_dir(module: str, version: str) -> Path:
+    """The unpacked source of a Go module, for the data files it carries."""
+    return Path(json.loads(_go(["mod", "download", "-json", f"{module}@v{version}"]))["Dir"])
+
+
+def _build_kube(target: Path) -> None:
+    version = versions()["KUBERNETES_VERSION"]
+    module = (DEV / "kube/go.mod").read_text()
+    if f"k8s.io/kubernetes v{version}\n" not in module:
+        raise Fail(f"dev/kube/go.mod does not require k8s.io/kubernetes v{version} as dev/versions.env pins it")
+    stamp = "k8s.io/component-base/version"
+    major, minor, _ = version.split(".")
+    flags = f"-s -w -X {stamp}.gitVersion=v{version} -X {stamp}.gitMajor={major} -X {stamp}.gitMinor={minor}"
+    _go(["build", "-trimpath", "-ldflags", flags, "-o", str(target / "kube"), "."], cwd=DEV / "kube", what="building Kubernetes")
+    for part in KUBE_PARTS:
+        (target / part).symlink_to("kube")
+
+
+def _build_coredns(target: Path) -> None:
+    _go(["build", "-trimpath", "-ldflags", "-s -w", "-o", str(target / "coredns"), "."], cwd=DEV / "coredns",
+        env={"CGO_ENABLED": "0"}, what="building CoreDNS")
+
+
+def _install(package: str):
+    def build(target: Path) -> None:
+        _go(["install", "-trimpath", "-ldflags", "-s -w", package], cwd="/",
+            env={"GOBIN": str(target), "GOFLAGS": "-buildvcs=false"}, what=f"building {package}")
+    return build
+
+
+# --- Debian packages ------------------------------------------------------------------------------------------------
+
+
+def _private_apt() -> list[str]:
+    """Options that let apt look into the moving suite without touching the machine's own package lists."""
+    home = cache_dir() / "apt"
+    for folder in ("state/lists/partial", "archives/partial"):
+        (home / folder).mkdir(parents=True, exist_ok=True)
+    (home / "status").touch()
+    mirror = run([DEV / "mirror"]).strip()
+    keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+    (home / "sources.list").write_text(f"deb [signed-by={keyring}] {mirror} {versions()['DEBIAN_SUITE']} main\n")
+    settings = {
+        "Dir::State": home / "state", "Dir::State::status": home / "status", "Dir::Cache": home,
+        "Dir::Etc::sourcelist": home / "sources.list", "Dir::Etc::sourceparts": "/dev/null",
+        "Dir::Etc::preferences": "/dev/null", "Dir::Etc::preferencesparts": "/dev/null",
+        "Acquire::Languages": "none", "APT::Sandbox::User": "root",
+    }
+    return [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+
+
+def fetch_deb(package: str, pinned: str) -> Path:
+    """A Debian package of the moving suite at a pinned version, kept with its checksum."""
+    kept = cache_dir() / "debs"
+    kept.mkdir(parents=True, exist_ok=True)
+    for deb in sorted(kept.glob(f"{package}_{pinned}*.deb")):
+        note = deb.with_suffix(".sha256")
+        if note.exists() and note.read_text().strip() == hashlib.sha256(deb.read_bytes()).hexdigest():
+            return deb
+    suite = versions()["DEBIAN_SUITE"]
+    options = _private_apt()
+    run(["apt-get", *options, "update"], what=f"reading the package list of Debian {suite}")
+    candidate = re.search(r"Candidate: (\S+)", run(["apt-cache", *options, "policy", package]))
+    if not candidate or not candidate[1].startswith(pinned):
+        offered = candidate[1] if candidate else "no version"
+        raise Fail(f"Debian {suite} has {package} {offered}, but dev/versions.env pins {pinned}: "
+                   f"change the pin, or copy {package}_{pinned}*.deb and its .sha256 from another machine's {kept}")
+    run(["apt-get", *options, "download", package], cwd=kept, what=f"downloading {package}")
+    deb = next(kept.glob(f"{package}_{candidate[1].replace(':', '%3a')}_*.deb"))
+    deb.with_suffix(".sha256").write_text(hashlib.sha256(deb.read_bytes()).hexdigest() + "\n")
+    return deb
+
+
+def _from_deb(package: str, pinned: str, *programs: str):
+    def build(target: Path) -> None:
+        run(["dpkg-deb", "-x", fetch_deb(package, pinned), target / "root"])
+        for program in programs:
+            (target / program).symlink_to(f"root/usr/bin/{program}")
+    return build
+
+
+# --- All of them ----------------------------------------------------------------------------------------------------
+
+
+def _programs() -> list[tuple[str, str, tuple[str, ...], object]]:
+    """Every program: name, version, the commands it gives, how to make it in an empty folder."""
+    pin = versions()
+    return [
+        ("kubernetes", pin["KUBERNETES_VERSION"], KUBE_PARTS, _build_kube),
+        ("coredns", pin["COREDNS_VERSION"], ("coredns",), _build_coredns),
+        ("kwok", pin["KWOK_VERSION"], ("kwok",), _install(f"sigs.k8s.io/kwok/cmd/kwok@v{pin['KWOK_VERSION']}")),
+        ("helm", pin["HELM_VERSION"], ("helm",), _install(f"helm.sh/helm/v3/cmd/helm@v{pin['HELM_VERSION']}")),
+        ("etcd", pin["ETCD_VERSION"], ("etcd",), _from_deb("etcd-server", pin["ETCD_VERSION"], "etcd")),
+        ("containerd", pin["CONTAINERD_VERSION"], ("containerd", "containerd-shim-runc-v2", "ctr"),
+         _from_deb("containerd", pin["CONTAINERD_VERSION"], "containerd", "containerd-shim-runc-v2", "ctr")),
+    ]
+
+
+def ensure_programs() -> None:
+    """Builds what is missing, and links the pinned versions into bin_dir()."""
+    bin_dir().mkdir(parents=True, exist_ok=True)
+    with locked(cache_dir() / "programs.lock", "the program cache", 3600):
+        for name, version, commands, build in _programs():
+            folder = _folder(name, version)
+            if not folder.exists():
+                scratch = folder.with_name(f"{folder.name}.part")
+                shutil.rmtree(scratch, ignore_errors=True)
+                scratch.mkdir(parents=True)
+                with slow_step(f"{name} {version}"):
+                    build(scratch)
+                scratch.rename(folder)
+            for command in commands:
+                _link(bin_dir() / command, folder / command)
+
+
+def _link(link: Path, target: Path) -> None:
+    if link.is_symlink() and os.readlink(link) == str(target):
+        return
+    scratch = link.with_name(f".{link.name}.{os.getpid()}")
+    scratch.symlink_to(target)
+    scratch.replace(link)

@@ -1,0 +1,164 @@
+"""Optional parts of a cluster, switched on by name (WITH=...): real pods from locally packed images.
+
+A part is a folder dev/parts/<name> with part.toml (images, random secrets, what to wait for) and manifests (*.yaml).
+In manifests @NAME@ stands for a fact of the cluster: see facts()."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+from . import components
+from .build import bin_dir
+from .cluster import Cluster
+from .common import DEV, REPO, Fail, cache_dir, run, step, versions, wait_for
+from .kube import ApiError, b64
+
+PARTS = DEV / "parts"
+CORE_IMAGES = ("pause", "coredns", "busybox")
+
+
+def known_parts() -> list[str]:
+    return sorted(path.parent.name for path in PARTS.glob("*/part.toml") if path.parent.name != "dns")
+
+
+def check_parts(names: list[str]) -> None:
+    for name in names:
+        if name not in known_parts():
+            raise Fail(f"WITH={name}: there is no such part; known: {', '.join(known_parts())}")
+
+
+def facts(cluster: Cluster) -> dict[str, str]:
+    pin = versions()
+    return {"DNS_IP": cluster.dns_ip, "NODE": components.NODE, "NODE_IP": cluster.node_ip, "POD_RANGE": cluster.pod_range,
+            "COREDNS_VERSION": pin["COREDNS_VERSION"], "SLURM_TAG": f"{pin['SLURM_VERSION']}-debian", "CLUSTER": cluster.name,
+            "CGROUP": "v2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "v1"}
+
+
+def fill_in(text: str, known: dict[str, str]) -> str:
+    def fact(found: re.Match) -> str:
+        if found[1] not in known:
+            raise Fail(f"a manifest asks for the unknown fact @{found[1]}@")
+        return known[found[1]]
+    return re.sub(r"@([A-Z_]+)@", fact, text)
+
+
+# --- Images ---------------------------------------------------------------------------------------------------------
+
+
+def _pack(name: str, out: Path, *argv: object) -> None:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    scratch = out.with_suffix(f".{os.getpid()}.part")
+    run([sys.executable, REPO / "images/pack", "--name", name, "--out", scratch, *argv], what=f"packing {name}")
+    scratch.replace(out)
+
+
+def _coredns_image() -> Path:
+    version = versions()["COREDNS_VERSION"]
+    out = cache_dir() / f"images/coredns-{version}.tar"
+    if not out.exists():
+        _pack(f"localhost/slinc/coredns:{version}", out, "--add", f"{(bin_dir() / 'coredns').resolve()}:/coredns:755",
+              "--entrypoint", "/coredns", "--user", "65532:65532")
+    return out
+
+
+def _busybox_image() -> Path:
+    """A shell and small tools, for test pods."""
+    out = cache_dir() / "images/busybox-1.tar"
+    if not out.exists():
+        with tempfile.TemporaryDirectory() as root:
+            (Path(root) / "bin").mkdir()
+            shutil.copy("/bin/busybox", f"{root}/bin/busybox")
+            for tool in run(["/bin/busybox", "--list"]).split():
+                if tool != "busybox":
+                    (Path(root) / "bin" / tool).symlink_to("busybox")
+            _pack("localhost/slinc/busybox:1", out, "--root", root, "--env", "PATH=/bin", "--cmd", "/bin/sh")
+    return out
+
+
+PACKED_HERE = {"coredns": _coredns_image, "busybox": _busybox_image}  # the others have recipes in images/
+
+
+def image_archive(name: str) -> Path:
+    if name in PACKED_HERE:
+        return PACKED_HERE[name]()
+    return Path(run([sys.executable, REPO / "images/build", "--archive", name], what=f"image {name}").strip())
+
+
+def ensure_images(names: list[str]) -> None:
+    """Builds those that are not in the cache, with progress."""
+    recipes = [name for name in names if name not in PACKED_HERE]
+    if subprocess.run([sys.executable, str(REPO / "images/build"), *recipes]).returncode != 0:
+        raise Fail(f"the images {', '.join(recipes)} could not be built")
+
+
+def import_images(cluster: Cluster, names: list[str]) -> None:
+    present = components.ctr(cluster, "images", "ls", "-q").split()
+    for name in names:
+        archive = image_archive(name)
+        if not any(f"/{name}:" in reference for reference in present):
+            components.import_image(cluster, archive)
+
+
+# --- Installing -----------------------------------------------------------------------------------------------------
+
+
+def kubectl(cluster: Cluster, *argv: object, **options) -> str:
+    return run([bin_dir() / "kubectl", f"--kubeconfig={cluster.admin_config}", *argv], **options)
+
+
+def _make_secret(cluster: Cluster, namespace: str, name: str, keys: dict[str, int]) -> None:
+    """Random bytes under each key, made once."""
+    api = cluster.api()
+    if api.exists(f"/api/v1/namespaces/{namespace}/secrets/{name}"):
+        return
+    api.post(f"/api/v1/namespaces/{namespace}/secrets",
+             {"metadata": {"name": name}, "data": {key: b64(secrets.token_bytes(size)) for key, size in keys.items()}})
+
+
+def _make_namespace(cluster: Cluster, name: str) -> None:
+    if not cluster.api().exists(f"/api/v1/namespaces/{name}"):
+        cluster.api().post("/api/v1/namespaces", {"metadata": {"name": name}})
+
+
+def _is_ready(cluster: Cluster, resource: str) -> bool:
+    """resource is a path such as apis/apps/v1/namespaces/x/deployments/y; ready means all replicas are."""
+    try:
+        found = cluster.api().get(f"/{resource}")
+    except ApiError as error:
+        if error.status == 404:
+            return False
+        raise
+    return found.get("status", {}).get("readyReplicas", 0) >= found["spec"].get("replicas", 1)
+
+
+def install(cluster: Cluster, name: str) -> None:
+    """Imports the part's images, applies its manifests and waits until it works."""
+    folder = PARTS / name
+    part = tomllib.loads((folder / "part.toml").read_text())
+    with step(f"{name}: images"):
+        import_images(cluster, part.get("images", []))
+    with step(f"{name}: running"):
+        _make_namespace(cluster, part["namespace"])
+        for secret, keys in part.get("secrets", {}).items():
+            _make_secret(cluster, part["namespace"], secret, keys)
+        for manifest in sorted(folder.glob("*.yaml")):
+            kubectl(cluster, "apply", "-f", "-", input=fill_in(manifest.read_text(), facts(cluster)), what=f"{name}: {manifest.name}")
+        for resource in part.get("wait", []):
+            wait_for(f"{name}: {resource.rsplit('/', 1)[1]} is ready", part.get("seconds", 90), lambda: _is_ready(cluster, resource),
+                     every=0.25, hint=lambda: f"see 'dev/cluster kubectl --name {cluster.name} -n {part['namespace']} get pods'")
+    if name not in cluster.parts and name != "dns":
+        cluster.parts.append(name)
+        cluster.save()
+
+
+def images_of(names: list[str]) -> list[str]:
+    needed = [image for name in names for image in tomllib.loads((PARTS / name / "part.toml").read_text()).get("images", [])]
+    return list(dict.fromkeys(needed))

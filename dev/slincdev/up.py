@@ -1,0 +1,155 @@
+"""make up and make down: from nothing to a working cluster, and back to nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from . import build, cluster as clusters, components, nodes, parts, pki, supervisor
+from .cluster import Cluster
+from .common import Fail, cache_dir, locked, need_disk, need_root, run, say, state_root, step
+
+
+def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot: int | None = None) -> Cluster:
+    """Starts the cluster, or brings a running one to what is asked; safe to call again at any time."""
+    begun = time.monotonic()
+    clusters.check_name(name)
+    parts.check_parts(with_parts or [])
+    need_root("make up")
+    need_disk(cache_dir(), 12 if not build.bin_dir().exists() else 2, "make up")
+    need_disk(state_root(), 3, "make up")
+    say(f"cluster '{name}'")
+    build.ensure_programs()
+    parts.ensure_images([*parts.CORE_IMAGES, *parts.images_of(with_parts or [])])
+    with locked(state_root() / f".{name}.lock", f"cluster '{name}'"):
+        cluster = clusters.find(name)
+        if cluster and not cluster.is_alive():
+            say("  an earlier run ended without 'make down': clearing it away")
+            _clear(cluster)
+            cluster = None
+        if not cluster:
+            cluster = _create(name, slot, node_count)
+        if node_count:
+            with step(f"{node_count} kwok nodes"):
+                nodes.ensure_nodes(cluster, node_count)
+        for part in with_parts or []:
+            parts.install(cluster, part)
+    say(f"up in {time.monotonic() - begun:.1f} s.  export KUBECONFIG={cluster.admin_config}")
+    return cluster
+
+
+def _create(name: str, slot: int | None, node_count: int) -> Cluster:
+    with locked(state_root() / ".lock", "the list of clusters"):
+        cluster = Cluster(name, clusters.free_slot(slot))
+        (cluster.folder / "logs").mkdir(parents=True, exist_ok=True)
+        cluster.save()
+    try:
+        with step("keys and namespaces"):
+            pki.make_all(cluster.folder / "pki", [
+                cluster.node_ip, "127.0.0.1", f"{cluster.network}.128.1", "localhost", "kubernetes", "kubernetes.default",
+                "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"])
+            components.write_credentials(cluster)
+            components.make_cgroups(cluster)
+            cluster.pid, cluster.birth = supervisor.launch(cluster.folder, components.NODE, [cache_dir()])
+            cluster.save()
+            _connect(cluster)
+        _start_control_plane(cluster, node_count)
+        _start_node(cluster)
+    except BaseException:
+        say(f"  could not start; logs are kept in {_keep_logs(cluster)}")
+        _clear(cluster)
+        raise
+    return cluster
+
+
+def _connect(cluster: Cluster) -> None:
+    """A pair of interfaces between the machine and the cluster, and a route to pods and Services."""
+    subprocess.run(["ip", "link", "del", cluster.interface], capture_output=True)
+    run(["ip", "link", "add", cluster.interface, "type", "veth", "peer", "name", "eth0", "netns", str(cluster.pid)])
+    run(["ip", "address", "add", f"{cluster.host_ip}/30", "dev", cluster.interface])
+    run(["ip", "link", "set", cluster.interface, "up"])
+    cluster.inside(["ip", "address", "add", f"{cluster.node_ip}/30", "dev", "eth0"])
+    cluster.inside(["ip", "link", "set", "eth0", "up"])
+    cluster.inside(["ip", "route", "add", "default", "via", cluster.host_ip])
+    run(["ip", "route", "add", f"{cluster.network}.0.0/16", "via", cluster.node_ip])
+
+
+def _start_control_plane(cluster: Cluster, node_count: int) -> None:
+    with step("etcd and API server"):
+        components.start_etcd(cluster)
+        components.start_containerd(cluster)
+        components.start_apiserver(cluster)
+        components.wait_apiserver(cluster)
+    components.start_controllers(cluster, watch_nodes=node_count <= nodes.HEARTBEATS_UP_TO)
+    components.start_scheduler(cluster)
+
+
+def _start_node(cluster: Cluster) -> None:
+    with step("containerd and images"):
+        components.wait_containerd(cluster)
+        parts.import_images(cluster, list(parts.CORE_IMAGES))
+    with step("kubelet, node Ready"):
+        components.start_proxy(cluster)
+        components.start_kubelet(cluster)
+        components.wait_node(cluster)
+    parts.install(cluster, "dns")
+
+
+def _keep_logs(cluster: Cluster) -> Path:
+    kept = state_root() / f"{cluster.name}.failed-logs"
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.copytree(cluster.folder / "logs", kept, symlinks=True)
+    return kept
+
+
+def down(name: str) -> None:
+    """Ends the cluster and removes all it left; quiet when there is none."""
+    need_root("make down")
+    clusters.check_name(name)
+    with locked(state_root() / f".{name}.lock", f"cluster '{name}'"):
+        try:
+            cluster = clusters.find(name)
+        except Fail:
+            cluster = Cluster(name, slot=-1)
+        if not cluster:
+            say(f"no cluster '{name}'")
+        else:
+            begun = time.monotonic()
+            _clear(cluster)
+            say(f"cluster '{name}' is gone ({time.monotonic() - begun:.1f} s)")
+        shutil.rmtree(state_root() / f"{name}.failed-logs", ignore_errors=True)
+    (state_root() / f".{name}.lock").unlink(missing_ok=True)
+    _remove_empty_root()
+
+
+def _clear(cluster: Cluster) -> None:
+    clusters.end_process_one(cluster)
+    subprocess.run(["ip", "link", "del", cluster.interface], capture_output=True)
+    _retry_briefly(lambda: components.remove_cgroups(cluster))
+    _retry_briefly(lambda: shutil.rmtree(cluster.folder))
+
+
+def _retry_briefly(act) -> None:
+    """The kernel takes a moment to let go of control groups and files of processes that just died."""
+    end = time.monotonic() + 10
+    while True:
+        try:
+            return act()
+        except FileNotFoundError:
+            return None
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+
+
+def _remove_empty_root() -> None:
+    if not clusters.all_clusters():
+        (state_root() / ".lock").unlink(missing_ok=True)
+        try:
+            os.rmdir(state_root())
+        except OSError:
+            pass

@@ -1,0 +1,204 @@
+/* main.c - slinc-init, the first process of a container that needs more than one, or a reaper.
+ *
+ *   slinc-init [--grace SECONDS] [--dir PATH[:UID:GID]]... [--first PROGRAM [ARG...] --]...
+ *              [--also PROGRAM [ARG...] --]... [--slurmd] PROGRAM [ARG...]
+ *
+ * Makes the folders, runs each --first program to its end, then keeps the helpers (--also) and the
+ * main program running; ends with the main program's status. The main program comes last, so that
+ * arguments added to the container's command are its own. Environment variables in arguments are
+ * expanded as words.h tells; --slurmd merges the pod's limits as slurmd_conf.h tells. */
+#include "program.h"
+#include "slurmd_conf.h"
+#include "supervise.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PROGRAMS_MAX = 16, DIRS_MAX = 16, GRACE_MAX_S = 3600 };
+
+struct plan {
+    struct program programs[PROGRAMS_MAX]; /* [0] is the main one, then the helpers */
+    size_t count;
+    struct program first[PROGRAMS_MAX];
+    size_t first_count;
+    const char *dirs[DIRS_MAX];
+    size_t dir_count;
+    uint64_t grace_s;
+    bool slurmd;
+};
+
+static const char usage[] =
+    "usage: slinc-init [--grace SECONDS] [--dir PATH[:UID:GID]]... [--first PROGRAM [ARG...] "
+    "--]...\n"
+    "                  [--also PROGRAM [ARG...] --]... [--slurmd] PROGRAM [ARG...]\n";
+
+/* ---- the command line ---- */
+
+/* Reads words up to `--` (or to the end, for the main program) and moves *at behind them. */
+static int read_program(char **argv, int argc, int *at, bool to_the_end, struct program *program,
+                        struct err *err)
+{
+    for (; *at < argc; (*at)++) {
+        if (!to_the_end && str_is(str_of(argv[*at]), "--"))
+            break;
+        if (words_expand(&program->words, argv[*at], err))
+            return -err->class;
+    }
+    if (!to_the_end && *at == argc)
+        return err_set(err, ERR_INVALID, "a program after --first or --also ends with --");
+    if (program->words.count == 0)
+        return err_set(err, ERR_INVALID, "no program given");
+    (*at)++;
+    return 0;
+}
+
+/* Reads the value of an option that has one. */
+static int read_value(char **argv, int argc, int *at, struct plan *plan, struct err *err)
+{
+    const char *option = argv[*at], *value = *at + 1 < argc ? argv[*at + 1] : NULL;
+
+    if (!value)
+        return err_set(err, ERR_INVALID, "%s has no value", option);
+    *at += 2;
+    if (str_is(str_of(option), "--grace"))
+        return str_to_u64(str_of(value), 0, GRACE_MAX_S, &plan->grace_s, err);
+    if (plan->dir_count == DIRS_MAX)
+        return err_set(err, ERR_TOO_BIG, "more than %d folders", DIRS_MAX);
+    plan->dirs[plan->dir_count++] = value;
+    return 0;
+}
+
+static int read_option(char **argv, int argc, int *at, struct plan *plan, struct err *err)
+{
+    struct str option = str_of(argv[*at]);
+    bool first = str_is(option, "--first");
+
+    if (str_is(option, "--slurmd")) {
+        plan->slurmd = true;
+        (*at)++;
+        return 0;
+    }
+    if (str_is(option, "--grace") || str_is(option, "--dir"))
+        return read_value(argv, argc, at, plan, err);
+    if (!first && !str_is(option, "--also"))
+        return err_set(err, ERR_INVALID, "unknown option %s", argv[*at]);
+    if ((first ? plan->first_count : plan->count) == PROGRAMS_MAX)
+        return err_set(err, ERR_TOO_BIG, "more than %d programs", PROGRAMS_MAX);
+    (*at)++;
+    return read_program(argv, argc, at, false,
+                        first ? &plan->first[plan->first_count++] : &plan->programs[plan->count++],
+                        err);
+}
+
+static int read_plan(char **argv, int argc, struct plan *plan, struct err *err)
+{
+    int at = 1;
+
+    plan->grace_s = 10;
+    plan->count = 1; /* the main program's place */
+    while (at < argc && str_starts(str_of(argv[at]), STR("--")))
+        if (read_option(argv, argc, &at, plan, err))
+            return -err->class;
+    return read_program(argv, argc, &at, true, &plan->programs[0], err);
+}
+
+/* ---- before the programs start ---- */
+
+static int make_parents(const char *path, struct err *err)
+{
+    auto_free char *copy = mem_strdup(path);
+
+    for (char *c = copy + 1; *c; c++) {
+        if (*c != '/')
+            continue;
+        *c = 0;
+        if (mkdir(copy, 0755) < 0 && errno != EEXIST)
+            return err_system(err, errno, "mkdir %s", copy);
+        *c = '/';
+    }
+    return 0;
+}
+
+static int make_dir(const char *path, struct err *err)
+{
+    if (path[0] != '/')
+        return err_set(err, ERR_INVALID, "--dir %s is not an absolute path", path);
+    if (make_parents(path, err))
+        return -err->class;
+    if (mkdir(path, 0755) < 0 && errno != EEXIST)
+        return err_system(err, errno, "mkdir %s", path);
+    return 0;
+}
+
+/* PATH or PATH:UID:GID */
+static int make_owned_dir(const char *text, struct err *err)
+{
+    struct str path = str_of(text), owner = { "", 0 }, user, group;
+    uint64_t uid = 0, gid = 0;
+
+    if (str_cut(path, ':', &path, &owner) &&
+        (!str_cut(owner, ':', &user, &group) || str_to_u64(user, 0, UINT32_MAX - 1, &uid, NULL) ||
+         str_to_u64(group, 0, UINT32_MAX - 1, &gid, NULL)))
+        return err_set(err, ERR_INVALID, "--dir wants PATH or PATH:UID:GID, not %s", text);
+
+    auto_free char *name = mem_strndup(path.at, path.len);
+
+    if (make_dir(name, err))
+        return -err->class;
+    if (owner.len > 0 && chown(name, (uid_t)uid, (gid_t)gid) < 0)
+        return err_system(err, errno, "chown %s", name);
+    return 0;
+}
+
+static int prepare(struct plan *plan, struct err *err)
+{
+    struct words *slurmd = &plan->programs[0].words;
+    struct machine machine = { 0 };
+    struct pod pod;
+    int rc = 0;
+
+    for (size_t i = 0; !rc && i < plan->dir_count; i++)
+        rc = make_owned_dir(plan->dirs[i], err);
+    if (rc || !plan->slurmd)
+        return rc;
+    rc = slurmd_pod(&pod, err);
+    if (!rc && (pod.cpus > 0 || pod.memory > 0))
+        rc = slurmd_machine(slurmd->at[0], &machine, err);
+    return rc ? rc : slurmd_merge(slurmd, &pod, &machine, err);
+}
+
+static int run_plan(struct plan *plan)
+{
+    int64_t grace_ms = (int64_t)plan->grace_s * 1000;
+    bool stopped = false;
+
+    for (size_t i = 0; i < plan->first_count; i++) {
+        int code = supervise(&plan->first[i], 1, grace_ms, &stopped);
+
+        if (code != 0 || stopped)
+            return code;
+    }
+    return supervise(plan->programs, plan->count, grace_ms, &stopped);
+}
+
+int main(int argc, char **argv)
+{
+    static struct plan plan;
+    struct err err;
+
+    if (argc < 2 || str_is(str_of(argv[1]), "--help")) {
+        fputs(usage, argc < 2 ? stderr : stdout);
+        return argc < 2 ? 2 : 0;
+    }
+    supervise_prepare(); /* from here on a TERM waits until it can be answered */
+    if (read_plan(argv, argc, &plan, &err) || prepare(&plan, &err)) {
+        fprintf(stderr, "slinc-init: %s\n", err.text);
+        return 2;
+    }
+    return run_plan(&plan);
+}

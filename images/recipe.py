@@ -1,0 +1,134 @@
+"""recipe.py - what an image is made of, read from images/<name>/recipe (TOML)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+IMAGES = Path(__file__).resolve().parent
+SOURCES = IMAGES.parent / "src"
+VERSIONS = IMAGES.parent / "dev" / "versions.env"
+DEFAULT_VERSIONS = {"SLURM_SUITE": "sid", "SLURM_VERSION": "26.05"}
+
+
+class RecipeError(Exception):
+    """A recipe that cannot be used; the text names it."""
+
+
+@dataclass(frozen=True)
+class User:
+    """A user with a group of the same name and number, without a shell."""
+
+    name: str
+    uid: int
+
+
+@dataclass(frozen=True)
+class Dir:
+    """A folder that must exist, with its owner and mode."""
+
+    path: str
+    owner: str = "0:0"
+    mode: str = "755"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of images/ that is put into the image as root's."""
+
+    source: str
+    path: str
+    mode: str = "644"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One image; the fields are the keys of the recipe file."""
+
+    title: str  # the folder's name
+    name: str = ""  # the image's full name
+    base: str = ""
+    packages: list[str] = field(default_factory=list)
+    programs: list[str] = field(default_factory=list)
+    entrypoint: list[str] = field(default_factory=list)
+    cmd: list[str] = field(default_factory=list)
+    user: str = ""
+    env: dict[str, str] = field(default_factory=dict)
+    workdir: str = ""
+    ports: list[int] = field(default_factory=list)
+    remove: list[str] = field(default_factory=list)
+    strip: list[str] = field(default_factory=list)
+    keep: list[str] = field(default_factory=list)
+    users: list[User] = field(default_factory=list)
+    dirs: list[Dir] = field(default_factory=list)
+    files: list[File] = field(default_factory=list)
+
+    @property
+    def is_debian(self) -> bool:
+        """True when the image holds a Debian root and not just our own programs."""
+        return bool(self.packages)
+
+
+def titles() -> list[str]:
+    """Every recipe there is, bases first."""
+    found = sorted(path.parent.name for path in IMAGES.glob("*/recipe"))
+    return sorted(found, key=lambda title: bool(load(title).base))
+
+
+def versions() -> dict[str, str]:
+    """The lines of dev/versions.env that the images depend on."""
+    found = dict(DEFAULT_VERSIONS)
+    if VERSIONS.exists():
+        for line in VERSIONS.read_text().splitlines():
+            name, sign, value = line.partition("=")
+            if sign and name.strip() in found:
+                found[name.strip()] = value.strip()
+    return found
+
+
+def load(title: str) -> Recipe:
+    """Reads one recipe and refuses keys it does not know."""
+    path = IMAGES / title / "recipe"
+    if not path.exists():
+        raise RecipeError(f"no image '{title}': {path} does not exist")
+    try:
+        values: dict[str, Any] = tomllib.loads(path.read_text())
+        values["users"] = [User(**row) for row in values.pop("users", [])]
+        values["dirs"] = [Dir(**row) for row in values.pop("dirs", [])]
+        values["files"] = [File(**row) for row in values.pop("files", [])]
+        values.setdefault("name", f"localhost/slinc/{title}:{versions()['SLURM_VERSION']}-debian")
+        return Recipe(title=title, **values)
+    except (tomllib.TOMLDecodeError, TypeError) as error:
+        raise RecipeError(f"{path}: {error}") from None
+
+
+def program_sources(program: str) -> list[Path]:
+    """The C files of one of our programs: its folder's, and src/base if it includes any of that."""
+    own = sorted((IMAGES / program).glob("*.[ch]"))
+    if any('#include "base/' in path.read_text() for path in own):
+        own += sorted((SOURCES / "base").glob("*.[ch]"))
+    return own
+
+
+def key(recipe: Recipe, debs: list[str], base_key: str) -> str:
+    """Changes whenever something that goes into the image does."""
+    digest = hashlib.sha256()
+
+    def mix(*parts: bytes) -> None:
+        for part in parts:
+            digest.update(len(part).to_bytes(8, "big") + part)
+
+    mix((IMAGES / recipe.title / "recipe").read_bytes(), recipe.name.encode(), base_key.encode())
+    mix(json.dumps(debs).encode(), os.environ.get("SOURCE_DATE_EPOCH", "0").encode())
+    inputs = [IMAGES / name for name in ("pack.py", "root.py")]
+    inputs += [IMAGES / file.source for file in recipe.files]
+    for program in recipe.programs:
+        inputs += program_sources(program)
+    for path in inputs:
+        mix(path.name.encode(), path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,252 @@
+"""cluster.py - a Slurm cluster out of the image archives, with the mounts that the pods have.
+
+Run by test_cluster.py inside `unshare -mnp`: no process, mount or packet leaves those namespaces.
+Prints one line per thing that was seen to work.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from container import Container
+
+ADDRESS = "10.99.0.1"  # Slurm resolves nothing on a machine that has only a loopback address
+SLURM_CONF = f"""\
+ClusterName=try
+SlurmctldHost=controller({ADDRESS})
+SlurmUser=slurm
+SlurmdUser=root
+AuthType=auth/slurm
+CredType=cred/slurm
+AuthAltTypes=auth/jwt
+AuthAltParameters=jwt_key=/etc/slurm/jwt.key
+AuthInfo=use_client_ids
+SlurmctldParameters=enable_configless,reconfig_on_restart
+SlurmctldPort=6817
+SlurmdPort=6818
+SlurmctldPidFile=/run/slurmctld/slurmctld.pid
+StateSaveLocation=/var/spool/slurmctld
+SlurmdSpoolDir=/var/spool/slurmd
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/affinity
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+MetricsType=metrics/openmetrics
+MaxNodeCount=1024
+MailProg=/bin/true
+ReturnToService=2
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost={ADDRESS}
+PartitionName=all Nodes=ALL Default=YES State=UP
+"""
+SLURMDBD_CONF = f"""\
+DbdHost=accounting
+DbdAddr={ADDRESS}
+DbdPort=6819
+SlurmUser=slurm
+AuthType=auth/slurm
+AuthAltTypes=auth/jwt
+AuthAltParameters=jwt_key=/etc/slurm/jwt.key
+PidFile=/run/slurmdbd/slurmdbd.pid
+StorageType=accounting_storage/mysql
+StorageHost={ADDRESS}
+StorageUser=slurm
+StorageLoc=slurm_acct_db
+"""
+CGROUP_CONF = "CgroupPlugin=disabled\n"  # for a cgroup v1 machine; else cgroup/v2, IgnoreSystemd
+SLURM_KEY, JWT_KEY = os.urandom(1024), os.urandom(32)
+
+
+def saw(text: str) -> None:
+    print(f"ok: {text}", flush=True)
+
+
+def get(url: str, token: str = "") -> tuple[int, str]:
+    """Status and body; 0 when nothing answers."""
+    request = urllib.request.Request(url, headers={"X-SLURM-USER-TOKEN": token} if token else {})
+    try:
+        with urllib.request.urlopen(request, timeout=5) as reply:
+            return reply.status, reply.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except OSError:
+        return 0, ""
+
+
+def until(what: str, holds: Callable[[], bool], *watched: Container, seconds: float = 20) -> None:
+    """Waits for something to hold; says how long that took, or shows the logs."""
+    since = time.monotonic()
+    while not holds():
+        ended = any(item.process and item.process.poll() is not None for item in watched)
+        if ended or time.monotonic() - since > seconds:
+            logs = "\n".join(f"--- {item.hostname}\n{item.text()[-4000:]}" for item in watched)
+            raise AssertionError(f"{'ended' if ended else 'too late'}: {what}\n{logs}")
+        time.sleep(0.1)
+    saw(f"{what} ({time.monotonic() - since:.1f} s)")
+
+
+def port_open(port: int) -> bool:
+    """True when somebody listens; sockets of closed connections do not count."""
+    table = Path("/proc/net/tcp").read_text() + Path("/proc/net/tcp6").read_text()
+    rows = [line.split() for line in table.splitlines()]
+    return any(row[1].endswith(f":{port:04X}") and row[3] == "0A" for row in rows)
+
+
+class Cluster:
+    """The pods, each with the mounts of its chart."""
+
+    def __init__(self, archives: Path, work: Path) -> None:
+        self.archives, self.work = archives, work
+
+    def make(self, image: str, hostname: str) -> Container:
+        item = Container(self.archives / f"{image}.tar", self.work, hostname)
+        item.put("/etc/hosts", f"127.0.0.1 localhost\n{ADDRESS} {hostname}\n", 0o644)
+        return item
+
+    def database(self) -> Container:
+        item = self.make("mariadb", "database")
+        item.start()
+        until("mariadb listens", lambda: port_open(3306), item, seconds=40)
+        return item
+
+    def accounting(self) -> Container:
+        item = self.make("slurmdbd", "accounting")
+        item.mount_memory("/run", "mode=2775,gid=401")
+        item.put("/etc/slurm/slurmdbd.conf", SLURMDBD_CONF, 0o600, 401)
+        self._keys(item)
+        item.start()
+        until("slurmdbd listens, as 401", lambda: port_open(6819), item)
+        return item
+
+    def controller(self) -> Container:
+        item = self.make("slurmctld", "controller")
+        item.mount_memory("/run", "mode=2775,gid=401")
+        item.mount_memory("/run/slurmctld", "mode=2775,gid=401")
+        item.put("/etc/slurm/slurm.conf", SLURM_CONF, 0o640, 401)
+        item.put("/etc/slurm/cgroup.conf", CGROUP_CONF, 0o640, 401)
+        self._keys(item)
+        item.start()
+        for path in ("livez", "readyz", "healthz"):
+            url = f"http://{ADDRESS}:6817/{path}"
+            until(f"slurmctld /{path} is 204", lambda u=url: get(u)[0] == 204, item)
+        status, _ = get(f"http://{ADDRESS}:6817/metrics/scheduler")
+        assert status == 200, item.text()
+        saw("slurmctld /metrics/scheduler is 200")
+        return item
+
+    def worker(self) -> Container:
+        item = self.make("slurmd", "worker-0")
+        item.put("/etc/slurm/slurm.key", SLURM_KEY, 0o600)
+        item.start(
+            ["-Z", "--conf-server", f"{ADDRESS}:6817", "--conf", "Features=try Topology=$TOPOLOGY"],
+            {"POD_CPUS": "1", "POD_MEMORY": "512", "TOPOLOGY": ""},
+        )
+        for path in ("livez", "readyz"):
+            url = f"http://{ADDRESS}:6818/{path}"
+            until(f"slurmd /{path} is 204", lambda u=url: get(u)[0] == 204, item)
+        return item
+
+    def login(self) -> Container:
+        item = self.make("login", "login")
+        item.mount_memory("/run/slurm", "mode=755")
+        item.put("/etc/slurm/slurm.key", SLURM_KEY, 0o600, 401)
+        item.start(env={"SACKD_OPTIONS": f"--conf-server {ADDRESS}:6817"})
+        socket = item.root / "run/slurm/sack.socket"
+        until("login has its sack.socket", socket.is_socket, item)
+        until("sshd listens", lambda: port_open(22), item)
+        return item
+
+    def restapi(self, user: str = "") -> Container:
+        item = self.make("slurmrestd", f"restapi-{user.partition(':')[0] or 'own'}")
+        item.put("/etc/slurm/slurm.conf", SLURM_CONF, 0o644)
+        item.start(user=user)
+        until(f"slurmrestd listens as {user or 'its own user'}", lambda: port_open(6820), item)
+        return item
+
+    def _keys(self, item: Container) -> None:
+        item.put("/etc/slurm/slurm.key", SLURM_KEY, 0o600, 401)
+        item.put("/etc/slurm/jwt.key", JWT_KEY, 0o600, 401)
+
+
+def token_from(controller: Container) -> str:
+    text = controller.run("scontrol", "token", "username=slurm", "lifespan=600", user="401:401")
+    return text.strip().partition("=")[2]
+
+
+def check_rest(restapi: Container, token: str) -> None:
+    status, body = get(f"http://{ADDRESS}:6820/slurm/v0.0.45/ping/", token)
+    assert status == 200 and json.loads(body)["pings"][0]["responding"], body + restapi.text()
+    saw("GET /slurm/v0.0.45/ping/ with a token is 200 and responding")
+    status, _ = get(f"http://{ADDRESS}:6820/slurm/v0.0.45/ping/")
+    assert status == 401, status
+    saw("the same without a token is 401")
+    status, body = get(f"http://{ADDRESS}:6820/slurmdb/v0.0.45/clusters/", token)
+    assert status == 200 and json.loads(body)["clusters"][0]["name"] == "try", body
+    saw("GET /slurmdb/v0.0.45/clusters/ knows the cluster")
+
+
+def check_reconfigure(controller: Container, worker: Container) -> None:
+    before = controller.pid
+    worker_before = worker.run("pgrep", "-f", "^slurmd -D")
+    controller.run("scontrol", "reconfigure", user="401:401")
+    time.sleep(1)
+    until("slurmctld ready after reconfigure",
+          lambda: get(f"http://{ADDRESS}:6817/readyz")[0] == 204, controller)  # fmt: skip
+    assert controller.pid == before
+    until("slurmd has the same pid after reconfigure",
+          lambda: worker.run("pgrep", "-f", "^slurmd -D") == worker_before, worker)  # fmt: skip
+
+
+def stop(item: Container, want: int) -> None:
+    code, seconds = item.stop()
+    assert code == want and seconds < 5, f"{item.hostname}: {code} after {seconds:.1f} s"
+    saw(f"{item.hostname} ended {seconds:.2f} s after TERM with {code}")
+
+
+def main(archives: Path, work: Path) -> None:
+    subprocess.run(
+        "ip link set lo up && ip link add s0 type veth peer name s1 &&"
+        f"ip addr add {ADDRESS}/24 dev s0 && ip link set s0 up && ip link set s1 up",
+        shell=True, check=True,
+    )  # fmt: skip
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", work], check=True)
+    cluster = Cluster(archives, work)
+    database, accounting = cluster.database(), cluster.accounting()
+    controller = cluster.controller()
+    worker = cluster.worker()
+    until("the worker is idle",
+          lambda: "idle" in controller.run("sinfo", "-h", "-o", "%T"), worker)  # fmt: skip
+    node = controller.run("scontrol", "show", "node", "worker-0")
+    assert "CoreSpecCount=" in node and "MemSpecLimit=" in node, node
+    saw("the pod's limits became CoreSpecCount and MemSpecLimit")
+    login = cluster.login()
+    assert "worker-0" in login.run("sinfo", "-h", "-N"), login.text()
+    saw("sinfo in login, through sackd")
+    assert login.run("srun", "-n1", "hostname").strip() == "worker-0"
+    saw("srun from login ran on the worker")
+    token = token_from(controller)
+    for user in ("", "65534:65534"):
+        restapi = cluster.restapi(user)
+        check_rest(restapi, token)
+        stop(restapi, 143)  # it knows no TERM
+    check_reconfigure(controller, worker)
+    assert "try" in login.run("sacctmgr", "-n", "list", "cluster")
+    saw("sacctmgr through slurmdbd")
+    for item in (login, worker, controller, accounting, database):
+        stop(item, 0)
+
+
+if __name__ == "__main__":
+    try:
+        main(Path(sys.argv[1]), Path(sys.argv[2]))
+    except AssertionError as error:
+        print(f"failed: {error}")
+        raise SystemExit(1) from None

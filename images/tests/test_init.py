@@ -1,0 +1,353 @@
+"""slinc-init as a container would run it: real processes, and a real PID 1 where that matters."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ENVIRONMENT = {"PATH": os.environ["PATH"], "ASAN_OPTIONS": "detect_leaks=1"}
+LOOP = "while :; do sleep 0.02; done"
+PRINT_ARGS = [sys.executable, "-c", "import sys; print('|'.join(sys.argv[1:]))"]
+
+
+def run(init: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs slinc-init to its end."""
+    return subprocess.run(
+        [str(init), *words], env={**ENVIRONMENT, **env}, capture_output=True, text=True,
+        timeout=20, check=False,
+    )  # fmt: skip
+
+
+def start(init: Path, *words: str) -> subprocess.Popen[str]:
+    """Starts slinc-init; the test reads its output line by line."""
+    return subprocess.Popen(
+        [str(init), *words], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True,
+    )  # fmt: skip
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def gone_within(pid: int, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while is_alive(pid) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not is_alive(pid)
+
+
+# ---- statuses
+
+
+@pytest.mark.parametrize("code", [0, 1, 42, 255])
+def test_it_exits_with_the_main_programs_status(init: Path, code: int) -> None:
+    assert run(init, "sh", "-c", f"exit {code}").returncode == code
+
+
+def test_a_main_program_ended_by_a_signal_gives_128_and_the_signal(init: Path) -> None:
+    assert run(init, "sh", "-c", "kill -KILL $$$$").returncode == 128 + signal.SIGKILL
+
+
+def test_a_program_that_is_not_there_gives_127_and_a_line(init: Path) -> None:
+    done = run(init, "/no/such/program")
+    assert done.returncode == 127
+    assert "/no/such/program" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "usage"),
+        (["--also", "sleep", "1"], "ends with --"),
+        (["--also", "--", "true"], "no program"),
+        (["--grace", "many", "true"], "many"),
+        (["--grace"], "has no value"),
+        (["--wrong", "true"], "unknown option --wrong"),
+        (["--slurmd"], "no program"),
+        (["--dir", "relative", "true"], "absolute"),
+        (["--dir", "/tmp:x:y", "true"], "PATH:UID:GID"),
+        (["--first", "true", "--"] * 17 + ["true"], "more than 16"),
+        (["--dir", "/tmp"] * 17 + ["true"], "more than 16"),
+        (["true"] + ["x"] * 1024, "more than 1024"),
+    ],
+)
+def test_a_wrong_command_line_is_refused_with_a_reason(
+    init: Path, words: list[str], says: str
+) -> None:
+    done = run(init, *words)
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+# ---- signals
+
+
+@pytest.mark.parametrize("name", ["TERM", "HUP", "INT", "USR1", "USR2"])
+def test_signals_reach_the_main_program(init: Path, name: str) -> None:
+    script = f"trap 'echo got {name}; exit 7' {name}; echo ready; {LOOP}"
+    process = start(init, "sh", "-c", script)
+    assert line(process) == "ready"
+    process.send_signal(getattr(signal, f"SIG{name}"))
+    assert line(process) == f"got {name}"
+    assert process.wait(5) == 7
+
+
+def test_hup_does_not_reach_helpers(init: Path) -> None:
+    process = start(
+        init, "--also", "sh", "-c", f"trap 'echo helper' HUP; {LOOP}", "--",
+        "sh", "-c", f"trap 'echo main; sleep 0.2; exit 0' HUP; echo ready; {LOOP}",
+    )  # fmt: skip
+    assert line(process) == "ready"
+    time.sleep(0.1)
+    process.send_signal(signal.SIGHUP)
+    assert process.communicate(timeout=5)[0] == "main\n"
+
+
+def test_who_ignores_term_is_killed_at_the_deadline(init: Path) -> None:
+    script = f"trap '' TERM; echo $$$$; {LOOP}"
+    process = start(init, "--grace", "1", "sh", "-c", script)
+    pid = int(line(process))
+    since = time.monotonic()
+    process.terminate()
+    assert process.wait(5) == 128 + signal.SIGKILL
+    assert 0.9 < time.monotonic() - since < 2
+    assert gone_within(pid, 1)
+
+
+# ---- helpers
+
+
+def test_helpers_end_with_the_main_program(init: Path) -> None:
+    process = start(
+        init, "--also", "sh", "-c", "echo $$$$; exec sleep 100", "--",
+        "sh", "-c", "sleep 0.3; exit 3",
+    )  # fmt: skip
+    helper = int(line(process))
+    assert process.wait(5) == 3
+    assert gone_within(helper, 1)
+
+
+def test_a_helper_that_ends_is_started_again(init: Path) -> None:
+    process = start(init, "--also", "sh", "-c", "echo run; sleep 0.1", "--", "sleep", "2")
+    output = process.communicate(timeout=5)[0]
+    assert output.count("run\n") == 2
+    assert "starting it again" in output
+    assert process.returncode == 0
+
+
+def test_a_helper_ends_on_term_too(init: Path) -> None:
+    process = start(
+        init, "--also", "sh", "-c", f"trap 'echo helper; exit' TERM; echo h; {LOOP}", "--",
+        "sh", "-c", f"trap 'exit 0' TERM; echo m; {LOOP}",
+    )  # fmt: skip
+    assert {line(process), line(process)} == {"h", "m"}
+    process.terminate()
+    assert line(process) == "helper"
+    assert process.wait(5) == 0
+
+
+def test_first_programs_run_in_order_before_the_rest(init: Path) -> None:
+    done = run(init, "--first", "echo", "one", "--", "--first", "echo", "two", "--", "echo", "main")
+    assert done.stdout == "one\ntwo\nmain\n"
+
+
+def test_a_first_program_that_fails_ends_it_all(init: Path) -> None:
+    done = run(init, "--first", "sh", "-c", "exit 9", "--", "echo", "main")
+    assert (done.returncode, done.stdout) == (9, "")
+
+
+def test_folders_are_made_with_their_parents_and_owner(init: Path, tmp_path: Path) -> None:
+    owner = os.getuid()
+    inner = tmp_path / "a" / "b"
+    assert run(init, "--dir", f"{inner}:{owner}:{os.getgid()}", "true").returncode == 0
+    assert inner.is_dir() and inner.stat().st_uid == owner
+    assert run(init, "--dir", str(inner), "true").returncode == 0  # again is fine
+
+
+# ---- PID 1
+
+
+def as_pid_1(init: Path, *words: str) -> list[str]:
+    return ["unshare", "-pf", "--mount-proc", "--kill-child", str(init), *words]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root for a PID namespace")
+def test_as_pid_1_it_reaps_orphans(init: Path) -> None:
+    script = (
+        "i=0; while [ $$i -lt 20 ]; do (sh -c 'sleep 0.05' &) ; i=$$((i+1)); done; sleep 0.5;"
+        "grep -c '^State:.Z' /proc/[0-9]*/status | grep -v ':0$$'; echo \"parent $$PPID\""
+    )
+    done = subprocess.run(
+        as_pid_1(init, "sh", "-c", script), env=ENVIRONMENT, capture_output=True, text=True,
+        timeout=20, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "parent 1\n"), done.stderr
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root for a PID namespace")
+def test_as_pid_1_it_ends_on_term(init: Path) -> None:
+    process = subprocess.Popen(
+        as_pid_1(init, "sh", "-c", "echo ready; exec sleep 100"), env=ENVIRONMENT,
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert line(process) == "ready"
+    child = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]
+    os.kill(int(child), signal.SIGTERM)
+    assert process.wait(5) == 128 + signal.SIGTERM
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root for a PID namespace")
+def test_killing_the_main_program_ends_the_container(init: Path) -> None:
+    process = subprocess.Popen(
+        as_pid_1(init, "--also", "sleep", "99", "--", "sh", "-c", "echo up; kill -9 $$$$"),
+        env=ENVIRONMENT, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.wait(5) == 128 + signal.SIGKILL
+
+
+# ---- the environment in arguments
+
+
+@pytest.mark.parametrize(
+    ("word", "gives"),
+    [
+        ("plain", "plain"),
+        ("a$NAME", "avalue"),
+        ("${NAME}b", "valueb"),
+        ("x${NAME}$NAME", "xvaluevalue"),
+        ("$$NAME", "$NAME"),
+        ("${NAME", "${NAME"),
+        ("100$", "100$"),
+        ("$5", "$5"),
+        ("Topology=$UNSET", "Topology="),
+        ("$NAME", "value"),
+        ("$UNSET", ""),
+        ("${UNSET}", ""),
+        ("$WORDS", "a|b c|d e"),
+        ("${WORDS}", "a 'b c' \"d e\""),
+        ("$NESTED", "$NAME"),
+        ("", ""),
+    ],
+)
+def test_variables_in_arguments_are_expanded(init: Path, word: str, gives: str) -> None:
+    done = run(init, *PRINT_ARGS, word, NAME="value", WORDS="a 'b c' \"d e\"", NESTED="$NAME")
+    assert done.stdout == gives + "\n", done.stderr
+
+
+def test_a_lone_unset_variable_is_no_argument_but_braces_give_an_empty_one(init: Path) -> None:
+    done = run(init, *PRINT_ARGS, "a", "$UNSET", "${UNSET}", "b")
+    assert done.stdout == "a||b\n"
+
+
+def test_a_quote_left_open_is_refused(init: Path) -> None:
+    done = run(init, "echo", "$WORDS", WORDS="a 'b")
+    assert done.returncode == 2
+    assert "$WORDS" in done.stderr and "not closed" in done.stderr
+
+
+# ---- slurmd
+
+
+@pytest.fixture
+def slurmd(tmp_path: Path) -> Path:
+    """A stand-in that answers -C (and counts that) and otherwise prints its arguments."""
+    program = tmp_path / "slurmd"
+    program.write_text(
+        "#!/bin/sh\n"
+        'if [ "$1" = -C ]; then echo x >>"$0.asked"; echo "NodeName=n CPUs=16 Boards=1 '
+        'SocketsPerBoard=2 CoresPerSocket=4 ThreadsPerCore=2 RealMemory=4000"; '
+        'echo "UpTime=0-00:13:39"; exit; fi\n'
+        'for word; do printf "%s|" "$word"; done\n'
+    )
+    program.chmod(0o755)
+    return program
+
+
+CASES = [
+    # environment, arguments, what slurmd gets
+    ({}, ["-Z"], "-Z|"),
+    ({"POD_CPUS": "0", "POD_MEMORY": "0", "POD_TOPOLOGY": ""}, ["-Z"], "-Z|"),
+    ({"POD_CPUS": "4"}, ["-Z"], "-Z|--conf|CoreSpecCount=6|"),
+    ({"POD_CPUS": "16"}, ["-Z"], "-Z|"),
+    ({"POD_CPUS": "64"}, ["-Z"], "-Z|"),
+    ({"POD_MEMORY": "1000"}, ["-Z"], "-Z|--conf|MemSpecLimit=3000|"),
+    ({"POD_MEMORY": "4000"}, ["-Z"], "-Z|"),
+    ({"POD_TOPOLOGY": "t:a:b"}, ["-Z"], "-Z|--conf|Topology=t:a:b|"),
+    (
+        {"POD_CPUS": "4", "POD_MEMORY": "1000", "POD_TOPOLOGY": "t:a"},
+        ["-Z", "--conf", "Features=x,y Gres=gpu:1"],
+        "-Z|--conf|Features=x,y Gres=gpu:1 CoreSpecCount=6 MemSpecLimit=3000 Topology=t:a|",
+    ),
+    ({"POD_CPUS": "4"}, ["--conf", "CoreSpecCount=1", "-D"], "-D|--conf|CoreSpecCount=1|"),
+    ({"POD_TOPOLOGY": "t:a"}, ["--conf", "topology=b"], "--conf|topology=b|"),
+    ({"PLACE": "t:s"}, ["--conf", "Features=x Topology=$PLACE"], "--conf|Features=x Topology=t:s|"),
+    ({"PLACE": ""}, ["--conf", "Features=x Topology=$PLACE"], "--conf|Features=x|"),
+    ({"PLACE": ""}, ["--conf", "Topology=$PLACE", "-Z"], "-Z|"),
+    ({}, ["--conf", "'Features=x'"], "--conf|Features=x|"),
+    ({}, ["--conf=Features=x", "--conf", "Gres=gpu:2"], "--conf|Features=x Gres=gpu:2|"),
+    ({}, ["--conf-server", "c:6817"], "--conf-server|c:6817|"),
+    ({"OPTIONS": "-v --conf 'Features=x A=2'"}, ["$OPTIONS"], "-v|--conf|Features=x A=2|"),
+]
+
+
+@pytest.mark.parametrize(("env", "words", "gets"), CASES)
+def test_limits_and_place_become_one_conf_value(
+    init: Path, slurmd: Path, env: dict[str, str], words: list[str], gets: str
+) -> None:
+    done = run(init, "--slurmd", str(slurmd), *words, **env)
+    assert done.stdout == gets, done.stderr
+
+
+def test_the_machine_is_asked_once_and_only_for_limits(init: Path, slurmd: Path) -> None:
+    asked = slurmd.with_name("slurmd.asked")
+    run(init, "--slurmd", str(slurmd), POD_TOPOLOGY="t")
+    assert not asked.exists()
+    run(init, "--slurmd", str(slurmd), POD_CPUS="1", POD_MEMORY="1")
+    assert asked.read_text() == "x\n"
+
+
+@pytest.mark.parametrize(
+    ("env", "words", "says"),
+    [
+        ({"POD_CPUS": "many"}, [], "POD_CPUS"),
+        ({"POD_MEMORY": "-1"}, [], "POD_MEMORY"),
+        ({"POD_TOPOLOGY": "a State=DOWN"}, [], "POD_TOPOLOGY"),
+        ({"POD_TOPOLOGY": "a\nNodeName=x"}, [], "POD_TOPOLOGY"),
+        ({}, ["--conf", "a=b\nc=d"], "more than one line"),
+        ({}, ["-Z", "--conf"], "no value"),
+        ({}, ["--conf", "a=" + "x" * 9000], "--conf"),
+    ],
+)
+def test_values_that_would_break_the_conf_are_refused(
+    init: Path, slurmd: Path, env: dict[str, str], words: list[str], says: str
+) -> None:
+    done = run(init, "--slurmd", str(slurmd), *words, **env)
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+@pytest.mark.parametrize("output", ["", "CPUs=2", "Boards=1 SocketsPerBoard=x"])
+def test_a_machine_that_tells_nothing_useful_is_an_error(
+    init: Path, tmp_path: Path, output: str
+) -> None:
+    program = tmp_path / "slurmd"
+    program.write_text(f"#!/bin/sh\necho '{output}'\n")
+    program.chmod(0o755)
+    done = run(init, "--slurmd", str(program), POD_CPUS="1")
+    assert done.returncode == 2
+    assert "slurmd -C" in done.stderr
