@@ -156,7 +156,7 @@ def need_disk(folder: Path, gigabytes: float, doing: str) -> None:
     free = shutil.disk_usage(probe).free / 1e9
     needed = float(os.environ.get("SLINC_NEED_GB", gigabytes))
     if free < needed:
-        raise Fail(f"{doing} needs {needed:g} GB free below {probe}, there are {free:.1f} GB")
+        raise Fail(f"{doing} needs {needed:.0f} GB free below {probe}, there are {free:.1f} GB")
 
 
 def main(command: Callable[[list[str]], int | None]) -> None:

@@ -22,7 +22,8 @@ class SlurmError(Exception):
 
     def __init__(self, status: int, errors: list[dict]) -> None:
         first = errors[0] if errors else {}
-        super().__init__(f"{status}: {first.get('description') or first.get('error') or 'no reason given'} ({first.get('error_number', 0)})")
+        words = [first[key] for key in ("description", "error") if first.get(key)]
+        super().__init__(f"{status}: {': '.join(words) or 'no reason given'} ({first.get('error_number', 0)})")
         self.status, self.number = status, first.get("error_number", 0)
 
 

@@ -13,11 +13,12 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .common import Fail
+from .common import DEV, Fail
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x4000000, 0x8000000, 0x20000000, 0x40000000
 MAX_REQUEST = 1 << 20
@@ -39,25 +40,14 @@ def process_birth(pid: int) -> str | None:
 def launch(folder: Path, hostname: str, keep: list[Path]) -> tuple[int, str]:
     """Starts process 1 in new namespaces, detached from the caller; returns its pid on the host and its birth."""
     read_end, write_end = os.pipe()
-    middle = os.fork()
-    if middle == 0:
-        try:
-            _close_all_but(write_end)  # the caller's locks and pipes are not ours to hold
-            os.setsid()
-            if ctypes.CDLL(None, use_errno=True).unshare(
-                    CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID | CLONE_NEWNET) != 0:
-                raise OSError(ctypes.get_errno(), "unshare: " + os.strerror(ctypes.get_errno()))
-            child = os.fork()
-            if child == 0:
-                _become_process_one(folder, hostname, keep, write_end)
-            os.write(write_end, f"pid {child}\n".encode())
-        except BaseException as error:
-            os.write(write_end, f"error {error}\n".encode())
-        os._exit(0)
+    words = [sys.executable, "-m", __name__, str(folder), hostname, str(write_end), *map(str, keep)]
+    # A program of its own, not a fork of the caller: it must hold none of the caller's locks and pipes.
+    starter = subprocess.Popen(words, stdin=subprocess.DEVNULL, pass_fds=[write_end], start_new_session=True,
+                               env=dict(os.environ) | {"PYTHONPATH": str(DEV)}, cwd="/")
     os.close(write_end)
-    os.waitpid(middle, 0)
     with os.fdopen(read_end) as report:
         lines = report.read().splitlines()
+    starter.wait()
     problems = [line[6:] for line in lines if line.startswith("error ")]
     pids = [int(line[4:]) for line in lines if line.startswith("pid ")]
     if problems or not pids or "ready" not in lines:
@@ -65,9 +55,18 @@ def launch(folder: Path, hostname: str, keep: list[Path]) -> tuple[int, str]:
     return pids[0], process_birth(pids[0]) or ""
 
 
-def _close_all_but(kept: int) -> None:
-    os.closerange(3, kept)
-    os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
+def _start_in_namespaces(folder: Path, hostname: str, report: int, keep: list[Path]) -> None:
+    """The first child after unshare is process 1 of the new process namespace."""
+    try:
+        if ctypes.CDLL(None, use_errno=True).unshare(
+                CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID | CLONE_NEWNET) != 0:
+            raise OSError("unshare: " + os.strerror(ctypes.get_errno()))
+        child = os.fork()
+        if child == 0:
+            _become_process_one(folder, hostname, keep, report)
+        os.write(report, f"pid {child}\n".encode())
+    except OSError as error:
+        os.write(report, f"error {error}\n".encode())
 
 
 def _become_process_one(folder: Path, hostname: str, keep: list[Path], report: int) -> None:
@@ -311,3 +310,7 @@ def ask(folder: Path, request: dict) -> dict:
     if "error" in answer:
         raise Fail(f"{request['do']} {request.get('name', '')}: {answer['error']}")
     return answer
+
+
+if __name__ == "__main__":
+    _start_in_namespaces(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), [Path(word) for word in sys.argv[4:]])

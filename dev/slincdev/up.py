@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from . import build, cluster as clusters, components, nodes, parts, pki, supervisor
@@ -24,7 +26,7 @@ def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot
     say(f"cluster '{name}'")
     build.ensure_programs()
     parts.ensure_images([*parts.CORE_IMAGES, *parts.images_of(with_parts or [])])
-    with locked(state_root() / f".{name}.lock", f"cluster '{name}'"):
+    with _held(name):
         cluster = clusters.find(name)
         if cluster and not cluster.is_alive():
             say("  an earlier run ended without 'make down': clearing it away")
@@ -39,6 +41,19 @@ def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot
             parts.install(cluster, part)
     say(f"up in {time.monotonic() - begun:.1f} s.  export KUBECONFIG={cluster.admin_config}")
     return cluster
+
+
+@contextlib.contextmanager
+def _held(name: str) -> Iterator[None]:
+    """One command at a time on a cluster. Locks are not left behind when there is no cluster."""
+    lock = state_root() / f".{name}.lock"
+    try:
+        with locked(lock, f"cluster '{name}'"):
+            yield
+    finally:
+        if not (state_root() / name).exists():
+            lock.unlink(missing_ok=True)
+            _remove_empty_root()
 
 
 def _create(name: str, slot: int | None, node_count: int) -> Cluster:
@@ -109,7 +124,7 @@ def down(name: str) -> None:
     """Ends the cluster and removes all it left; quiet when there is none."""
     need_root("make down")
     clusters.check_name(name)
-    with locked(state_root() / f".{name}.lock", f"cluster '{name}'"):
+    with _held(name):
         try:
             cluster = clusters.find(name)
         except Fail:
@@ -121,8 +136,6 @@ def down(name: str) -> None:
             _clear(cluster)
             say(f"cluster '{name}' is gone ({time.monotonic() - begun:.1f} s)")
         shutil.rmtree(state_root() / f"{name}.failed-logs", ignore_errors=True)
-    (state_root() / f".{name}.lock").unlink(missing_ok=True)
-    _remove_empty_root()
 
 
 def _clear(cluster: Cluster) -> None:

@@ -73,14 +73,13 @@ int err_setv(struct err *err, enum err_class class, const char *format, va_list 
     return -(int)class;
 }
 
-int err_set(struct err *err, enum err_class class, const char *format, ...)
+void err_write(struct err *err, enum err_class class, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    int result = err_setv(err, class, format, args);
+    (void)err_setv(err, class, format, args);
     va_end(args);
-    return result;
 }
 
 int err_system(struct err *err, int number, const char *format, ...)

@@ -28,8 +28,14 @@ struct err {
     char text[240]; /* cut with "..." when longer */
 };
 
-/* Sets class and text; returns -class, so that `return err_set(...)` reads well. */
-int err_set(struct err *err, enum err_class class, const char *format, ...)
+/* Sets class and text; gives -class, so that `return err_set(...)` reads well. A macro, so that
+ * compilers and analysers see that what is returned is not 0. */
+#define err_set(err, class, ...) (err_write((err), (class), __VA_ARGS__), err_negated(class))
+static inline int err_negated(enum err_class class)
+{
+    return -(int)class;
+}
+void err_write(struct err *err, enum err_class class, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int err_setv(struct err *err, enum err_class class, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));

@@ -1,8 +1,8 @@
 /* yaml_convert.c - the nodes of a document to JSON values: gives scalars their meaning, expands
  * aliases and merges mappings.
  *
- * Holds   everything put out is counted before it is made, so a small text that expands without end
- *         stops at the limit. */
+ * Holds   everything put out is counted before it is made, and so is everything merged, even what
+ *         is empty or hidden; so a small text that expands without end stops at the limit. */
 #include "codec/yaml_private.h"
 
 #include "base/mem.h"
@@ -123,7 +123,17 @@ static bool is_merge(const struct yaml_node *key)
 static int collect_members(struct yaml_output *output, const struct yaml_node *mapping,
                            unsigned depth, struct members *members, struct err *err);
 
-#define MERGE_WANTS "<< wants a mapping or a list of mappings"
+static int collect_merged(struct yaml_output *output, const struct yaml_node *place, unsigned depth,
+                          struct members *members, struct err *err)
+{
+    const struct yaml_node *mapping = without_alias(place);
+    int rc;
+
+    if (mapping->kind != NODE_MAPPING)
+        return yaml_fail_at(place, err, ERR_INVALID, "<< wants a mapping or a list of mappings");
+    rc = spend(output, place, 0, err);
+    return rc < 0 ? rc : collect_members(output, mapping, depth, members, err);
+}
 
 /* `<<: *a`, `<<: {...}` or `<<: [*a, *b]`, where earlier ones win: the last is taken first. */
 static int collect_merge(struct yaml_output *output, const struct yaml_node *value, unsigned depth,
@@ -133,21 +143,16 @@ static int collect_merge(struct yaml_output *output, const struct yaml_node *val
     size_t count = 0;
     int rc = 0;
 
-    if (without_alias(value)->kind == NODE_MAPPING)
-        return collect_members(output, without_alias(value), depth, members, err);
     if (value->kind != NODE_SEQUENCE)
-        return yaml_fail_at(value, err, ERR_INVALID, MERGE_WANTS);
+        return collect_merged(output, value, depth, members, err);
     for (const struct yaml_node *item = value->child; item; item = item->next)
         count++;
     items = mem_alloc_array(count + 1, sizeof(*items));
     count = 0;
     for (const struct yaml_node *item = value->child; item; item = item->next)
         items[count++] = item;
-    while (rc == 0 && count-- > 0) {
-        if (without_alias(items[count])->kind != NODE_MAPPING)
-            return yaml_fail_at(items[count], err, ERR_INVALID, MERGE_WANTS);
-        rc = collect_members(output, without_alias(items[count]), depth, members, err);
-    }
+    while (rc == 0 && count-- > 0)
+        rc = collect_merged(output, items[count], depth, members, err);
     return rc;
 }
 
@@ -166,7 +171,9 @@ static int collect_members(struct yaml_output *output, const struct yaml_node *m
 
         value = key->next;
         if (is_merge(key)) {
-            rc = collect_merge(output, value, depth + 1, members, err);
+            rc = spend(output, key, 0, err);
+            if (rc == 0)
+                rc = collect_merge(output, value, depth + 1, members, err);
             continue;
         }
         rc = key_text(output, key, &text, err);

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import py_compile
 import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -115,8 +114,8 @@ def check_scripts(repo: Path) -> list[Problem]:
                 problems.append(done.stderr.strip())
         elif file.suffix == ".py" or (first.startswith(b"#!") and b"python" in first):
             try:
-                py_compile.compile(str(file), cfile=os.devnull, doraise=True)
-            except py_compile.PyCompileError as error:
+                compile(file.read_text(), str(file.relative_to(repo)), "exec")
+            except SyntaxError as error:
                 problems.append(str(error))
     return problems
 

@@ -266,14 +266,21 @@ static void expansion_is_bounded_by_values(void **state)
     assert_refused(buf_str(&text), ERR_TOO_BIG, "once aliases are expanded");
 }
 
-static void expansion_by_merging_is_bounded(void **state)
+static void assert_merging_is_bounded(const char *mapping)
 {
     auto_buf struct buf text = { .max = MAX };
 
-    buf_add_text(&text, "a0: &a0 {x: 1, y: 2}\n");
+    buf_printf(&text, "a0: &a0 %s\n", mapping);
     for (int i = 1; i < 60; i++)
         buf_printf(&text, "a%d: &a%d {<<: [*a%d, *a%d]}\n", i, i, i - 1, i - 1);
     assert_refused(buf_str(&text), ERR_TOO_BIG, "once aliases are expanded");
+}
+
+static void expansion_by_merging_is_bounded(void **state)
+{
+    assert_merging_is_bounded("{x: 1, y: 2}");
+    assert_merging_is_bounded("{}");
+    assert_merging_is_bounded("{<<: []}");
 }
 
 static void expansion_is_bounded_by_text(void **state)

@@ -1,0 +1,108 @@
+"""What a person types: wrong input gets one clear line, and a cluster goes without a trace."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import REPO, machine_state
+from slincdev import cluster as clusters, up as life
+
+
+def dev_cluster(*words: str, user: str | None = None, **environment: str) -> subprocess.CompletedProcess:
+    command = [str(REPO / "dev/cluster"), *words]
+    if user:
+        command = ["setpriv", "--reuid", user, "--clear-groups", "--", *command]
+    return subprocess.run(command, text=True, capture_output=True, env=dict(os.environ) | environment, timeout=120)
+
+
+def error_of(done: subprocess.CompletedProcess) -> str:
+    assert done.returncode == 1, done
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
+    return lines[0]
+
+
+@pytest.mark.parametrize("words, expected", [
+    (["up", "--with", "nonsense"], "WITH=nonsense: there is no such part; known: slurm"),
+    (["up", "--name", "Not Good"], "'Not Good' cannot be a cluster's name"),
+    (["up", "--nodes", "-3"], "NODES=-3 is not between 0 and 20000"),
+    (["up", "--name", "far", "--slot", "999"], "SLOT=999 is not between"),
+    (["kubectl", "--name", "nobody-home", "get", "pods"], "no cluster 'nobody-home' is up"),
+    (["logs", "--name", "nobody-home", "etcd"], "no cluster 'nobody-home' is up"),
+])
+def test_wrong_input_gets_one_clear_line(words, expected):
+    assert expected in error_of(dev_cluster(*words))
+
+
+def test_a_network_in_use_gets_one_clear_line(cluster):
+    done = dev_cluster("up", "--name", "second", "--slot", str(cluster.slot))
+    assert f"(SLOT={cluster.slot}) is in use: cluster 'e2e' has it" in error_of(done)
+    assert clusters.find("second") is None
+
+
+def test_a_route_of_the_machine_is_not_taken(cluster):
+    slot = cluster.slot + 1 if cluster.slot + 1 < clusters.SLOTS else cluster.slot - 1
+    network = f"10.{clusters.FIRST_NET + slot}.7.0/24"
+    subprocess.run(["ip", "route", "add", "blackhole", network], check=True)
+    try:
+        assert "this machine has a route there" in error_of(dev_cluster("up", "--name", "second", "--slot", str(slot)))
+    finally:
+        subprocess.run(["ip", "route", "del", "blackhole", network], check=True)
+
+
+def test_somebody_without_root_is_told(tmp_path):
+    tmp_path.chmod(0o755)
+    done = dev_cluster("up", user="65534", HOME=str(tmp_path), SLINC_CACHE=str(tmp_path), SLINC_STATE=str(tmp_path / "state"))
+    if "Permission denied" in done.stderr:
+        pytest.skip("this checkout cannot be read by other users")
+    assert "needs root" in error_of(done)
+
+
+def test_too_little_disk_gets_one_clear_line():
+    assert "make up needs 9999999 GB free" in error_of(dev_cluster("up", "--name", "big", SLINC_NEED_GB="9999999"))
+
+
+def test_status_names_what_runs(cluster):
+    shown = dev_cluster("status").stdout
+    assert "e2e" in shown and "kube-apiserver" in shown and "4 of 4 nodes Ready" in shown
+
+
+def test_down_of_nothing_is_quiet():
+    done = dev_cluster("down", "--name", "never-was")
+    assert (done.returncode, done.stdout) == (0, "no cluster 'never-was'\n")
+
+
+def test_two_clusters_side_by_side_and_a_crash(cluster):
+    """A second cluster does not touch the first; killed without warning, it is cleared away by the next up."""
+    before = machine_state()
+    other = life.up("e2e-two")
+    try:
+        assert other.network != cluster.network
+        assert len(other.api().get("/api/v1/nodes")["items"]) == 1
+        assert len(cluster.api().get("/api/v1/nodes")["items"]) == 4
+        os.kill(other.pid, signal.SIGKILL)
+        end = time.monotonic() + 10
+        while other.is_alive() and time.monotonic() < end:
+            time.sleep(0.05)
+        assert "dead (make down clears it)" in dev_cluster("status").stdout
+        again = life.up("e2e-two")
+        assert again.is_alive() and again.pid != other.pid
+    finally:
+        life.down("e2e-two")
+    assert_same(before, machine_state())
+    assert cluster.is_alive()
+
+
+def test_zz_down_leaves_nothing_behind(cluster, machine_before):
+    """Last by name: it ends the shared cluster."""
+    life.down(cluster.name)
+    assert_same(machine_before, machine_state())
+
+
+def assert_same(before: dict[str, set[str]], after: dict[str, set[str]]) -> None:
+    left = {kind: found - before[kind] for kind, found in after.items() if found - before[kind]}
+    assert not left, f"left behind: {left}"
