@@ -1,16 +1,12 @@
-/* hostlist.c - parses, walks and folds Slurm host lists.
+/* hostlist.c - parses, asks and walks Slurm host lists.
  *
  * A list is an array of patterns; a pattern is text with brackets between ("rack", [1-2], "node",
  * [01-04], ""), a bracket an array of ranges.
  *
- * Holds: every name that a parsed list stands for passes hostlist_check_name; folding a set and
- * parsing the result gives the same set. */
-#include "codec/hostlist.h"
-
-#include "base/mem.h"
+ * Holds: every name that a parsed list stands for passes hostlist_check_name. */
+#include "codec/hostlist_private.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 struct range {
     uint64_t low, high;
@@ -36,11 +32,6 @@ struct hostlist {
     uint64_t names;
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -65,15 +56,14 @@ static unsigned digits_of(uint64_t value)
     return digits;
 }
 
-static unsigned written_width(uint64_t value, unsigned width)
+unsigned hostlist_written_width(uint64_t value, unsigned width)
 {
     unsigned digits = digits_of(value);
 
     return digits > width ? digits : width;
 }
 
-/* The value of at most HOSTLIST_MAX_DIGITS digits. */
-static uint64_t value_of(struct str digits)
+uint64_t hostlist_value_of(struct str digits)
 {
     uint64_t value = 0;
 
@@ -85,7 +75,7 @@ static uint64_t value_of(struct str digits)
 
 /* ---- names ---- */
 
-static size_t trailing_digits(struct str name)
+size_t hostlist_trailing_digits(struct str name)
 {
     size_t count = 0;
 
@@ -108,7 +98,7 @@ int hostlist_check_name(struct str name, struct err *err)
     if (name.at[0] == '-' || name.at[0] == '.')
         return err_set(err, ERR_INVALID, "node name \"" STR_FMT "\" starts with '%c'",
                        STR_ARG(name), name.at[0]);
-    if (trailing_digits(name) > HOSTLIST_MAX_DIGITS)
+    if (hostlist_trailing_digits(name) > HOSTLIST_MAX_DIGITS)
         return err_set(err, ERR_TOO_BIG, "node name \"" STR_FMT "\" ends in more than %d digits",
                        STR_ARG(name), HOSTLIST_MAX_DIGITS);
     return 0;
@@ -177,7 +167,7 @@ static int parse_range(struct parser *parser, struct range *ret_range)
             return status;
     }
 
-    struct range range = { value_of(first), value_of(last), (unsigned)first.len };
+    struct range range = { hostlist_value_of(first), hostlist_value_of(last), (unsigned)first.len };
 
     if (range.high < range.low)
         return refuse(parser, ERR_INVALID, start, "a range runs backwards");
@@ -216,8 +206,8 @@ static int parse_bracket(struct parser *parser, struct bracket *ret_bracket)
         bracket.names += range->high - range->low + 1;
         if (bracket.names > parser->max_names)
             return refuse(parser, ERR_TOO_BIG, start, "too many names");
-        if (written_width(range->high, range->width) > bracket.max_width)
-            bracket.max_width = written_width(range->high, range->width);
+        if (hostlist_written_width(range->high, range->width) > bracket.max_width)
+            bracket.max_width = hostlist_written_width(range->high, range->width);
         if (peek(parser) != ',')
             break;
         parser->at++;
@@ -245,7 +235,7 @@ static size_t longest_tail(const struct pattern *pattern)
     size_t tail = 0;
 
     for (size_t i = pattern->bracket_count;; i--) {
-        size_t digits = trailing_digits(pattern->literals[i]);
+        size_t digits = hostlist_trailing_digits(pattern->literals[i]);
 
         tail += digits;
         if (digits < pattern->literals[i].len || i == 0)
@@ -388,13 +378,13 @@ uint64_t hostlist_count(const struct hostlist *list)
 
 static bool bracket_has(const struct bracket *bracket, struct str digits)
 {
-    uint64_t value = value_of(digits);
+    uint64_t value = hostlist_value_of(digits);
 
     for (size_t i = 0; i < bracket->range_count; i++) {
         const struct range *range = &bracket->ranges[i];
 
         if (value >= range->low && value <= range->high &&
-            written_width(value, range->width) == digits.len)
+            hostlist_written_width(value, range->width) == digits.len)
             return true;
     }
     return false;
@@ -481,9 +471,9 @@ static void start_pattern(struct hostlist_iter *iter, const struct pattern *patt
         iter->places[i] = (struct hostlist_place){ 0, pattern->brackets[i].ranges[0].low };
 }
 
-static char *write_number(char *to, uint64_t value, unsigned width)
+char *hostlist_write_number(char *to, uint64_t value, unsigned width)
 {
-    unsigned length = written_width(value, width);
+    unsigned length = hostlist_written_width(value, width);
 
     for (unsigned i = length; i-- > 0; value /= 10)
         to[i] = (char)('0' + value % 10);
@@ -498,8 +488,8 @@ static struct str write_name(struct hostlist_iter *iter, const struct pattern *p
         if (i > 0) {
             const struct hostlist_place *place = &iter->places[i - 1];
 
-            to =
-                write_number(to, place->value, pattern->brackets[i - 1].ranges[place->range].width);
+            to = hostlist_write_number(to, place->value,
+                                       pattern->brackets[i - 1].ranges[place->range].width);
         }
         memcpy(to, pattern->literals[i].at, pattern->literals[i].len);
         to += pattern->literals[i].len;
@@ -523,151 +513,4 @@ bool hostlist_next(struct hostlist_iter *iter, struct str *ret_name)
     iter->started = true;
     *ret_name = write_name(iter, &patterns[iter->pattern]);
     return true;
-}
-
-/* ---- folding ---- */
-
-/* A name taken apart: "node007" is "node", 7, 3 digits. No digits: the prefix is all. */
-struct entry {
-    struct str prefix;
-    uint64_t number;
-    size_t digits;
-};
-
-static struct entry entry_of(struct str name)
-{
-    size_t digits = trailing_digits(name), cut = name.len - digits;
-
-    return (struct entry){ str_sub(name, 0, cut), value_of(str_sub(name, cut, name.len)), digits };
-}
-
-static struct str leading_digits(struct str s)
-{
-    size_t count = 0;
-
-    while (count < s.len && is_digit(s.at[count]))
-        count++;
-    return str_sub(s, 0, count);
-}
-
-/* Numbers inside a text are compared by value, unless one of them starts with a zero. */
-static int compare_digits(struct str a, struct str b)
-{
-    bool by_value = a.at[0] != '0' && b.at[0] != '0';
-
-    if (by_value && a.len != b.len)
-        return a.len < b.len ? -1 : 1;
-    return str_cmp(a, b);
-}
-
-static int compare_prefixes(struct str a, struct str b)
-{
-    while (a.len > 0 && b.len > 0) {
-        struct str left = leading_digits(a), right = leading_digits(b);
-        bool numbers = left.len > 0 && right.len > 0;
-        int order =
-            numbers ? compare_digits(left, right) : (a.at[0] > b.at[0]) - (a.at[0] < b.at[0]);
-
-        if (order != 0)
-            return order;
-        a = str_sub(a, numbers ? left.len : 1, a.len);
-        b = str_sub(b, numbers ? right.len : 1, b.len);
-    }
-    return (a.len > 0) - (b.len > 0);
-}
-
-/* By prefix, then those without a number, then shorter numbers first. Slurm's own order depends on
- * the order of its input where zero-padded and other numbers mix; this is one of its answers. */
-static int compare_entries(const void *left, const void *right)
-{
-    const struct entry *a = left, *b = right;
-    int order = compare_prefixes(a->prefix, b->prefix);
-
-    if (order != 0)
-        return order;
-    if (a->digits != b->digits)
-        return a->digits < b->digits ? -1 : 1;
-    return (a->number > b->number) - (a->number < b->number);
-}
-
-static size_t drop_duplicates(struct entry *entries, size_t count)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < count; i++)
-        if (kept == 0 || compare_entries(&entries[kept - 1], &entries[i]) != 0)
-            entries[kept++] = entries[i];
-    return kept;
-}
-
-/* The end of the run of numbers that one range starting at `first` can stand for. */
-static size_t run_end(const struct entry *entries, size_t first, size_t end)
-{
-    size_t i = first + 1;
-
-    while (i < end && entries[i].number == entries[i - 1].number + 1 &&
-           written_width(entries[i].number, (unsigned)entries[first].digits) == entries[i].digits)
-        i++;
-    return i;
-}
-
-static void write_digits(struct buf *out, const struct entry *entry)
-{
-    char text[HOSTLIST_MAX_DIGITS + 1];
-
-    buf_add(out, text, (size_t)(write_number(text, entry->number, (unsigned)entry->digits) - text));
-}
-
-/* The numbered names [first, end) of one prefix. */
-static void fold_group(struct buf *out, const struct entry *entries, size_t first, size_t end)
-{
-    bool brackets = end - first > 1;
-
-    buf_add_str(out, entries[first].prefix);
-    buf_add_text(out, brackets ? "[" : "");
-    for (size_t i = first; i < end;) {
-        size_t next = run_end(entries, i, end);
-
-        buf_add_text(out, i > first ? "," : "");
-        write_digits(out, &entries[i]);
-        if (next - i > 1) {
-            buf_add_char(out, '-');
-            write_digits(out, &entries[next - 1]);
-        }
-        i = next;
-    }
-    buf_add_text(out, brackets ? "]" : "");
-}
-
-static void fold_sorted(struct buf *out, const struct entry *entries, size_t count)
-{
-    for (size_t i = 0; i < count;) {
-        size_t end = i + 1;
-
-        while (entries[i].digits > 0 && end < count &&
-               str_eq(entries[i].prefix, entries[end].prefix))
-            end++;
-        buf_add_text(out, i > 0 ? "," : "");
-        if (entries[i].digits > 0)
-            fold_group(out, entries, i, end);
-        else
-            buf_add_str(out, entries[i].prefix);
-        i = end;
-    }
-}
-
-int hostlist_fold(const struct str *names, size_t count, struct buf *out, struct err *err)
-{
-    auto_free struct entry *entries = mem_alloc_array(count, sizeof(*entries));
-
-    for (size_t i = 0; i < count; i++) {
-        int status = hostlist_check_name(names[i], err);
-
-        if (status < 0)
-            return status;
-        entries[i] = entry_of(names[i]);
-    }
-    qsort(entries, count, sizeof(*entries), compare_entries);
-    fold_sorted(out, entries, drop_duplicates(entries, count));
-    return 0;
 }

@@ -4,6 +4,8 @@
  *         a JSON patch never makes a tree deeper than JSON_MAX_DEPTH. */
 #include "codec/patch.h"
 
+#include <assert.h>
+
 /* ---- merge patches (RFC 7386) ---- */
 
 /* What the patch leaves of the target's members, in their order. Of equal keys the last counts. */
@@ -231,29 +233,33 @@ static int add(struct step *step, struct json_mut **root, struct err *err)
     return 0;
 }
 
+/* The index in the parent, an array where carry_out has found the place. */
+static size_t index_found(const struct step *step)
+{
+    size_t index = 0;
+    bool found = read_index(buf_str(&step->key), json_mut_len(step->parent), &index);
+
+    assert(found);
+    return index;
+}
+
 static int replace(struct step *step, struct json_mut **root, struct err *err)
 {
-    size_t index;
-
     if (!step->parent || json_mut_type(step->parent) != JSON_ARRAY)
         return add(step, root, err);
-    (void)read_index(buf_str(&step->key), json_mut_len(step->parent), &index);
-    json_replace_item(step->parent, index, json_copy(step->build, step->value));
+    json_replace_item(step->parent, index_found(step), json_copy(step->build, step->value));
     return 0;
 }
 
-static int take_out(struct step *step, struct json_mut **root, struct err *err)
+static int take_out(struct step *step, struct err *err)
 {
-    size_t index;
-
     if (!step->parent)
         return err_set(err, ERR_INVALID, "the root cannot be removed");
     if (json_mut_type(step->parent) == JSON_OBJECT) {
         json_remove(step->parent, buf_str(&step->key));
         return 0;
     }
-    (void)read_index(buf_str(&step->key), json_mut_len(step->parent), &index);
-    json_remove_item(step->parent, index);
+    json_remove_item(step->parent, index_found(step));
     return 0;
 }
 
@@ -285,7 +291,7 @@ static int carry_out(struct step *step, struct json_mut **root, struct err *err)
     case OP_ADD:
         return add(step, root, err);
     case OP_REMOVE:
-        return take_out(step, root, err);
+        return take_out(step, err);
     case OP_REPLACE:
         return replace(step, root, err);
     }

@@ -39,8 +39,8 @@ struct reader {
     struct yaml_output output;
 };
 
-int yaml_fail_at(const struct yaml_node *node, struct err *err, enum err_class class,
-                 const char *format, ...)
+void yaml_write_error(const struct yaml_node *node, struct err *err, enum err_class class,
+                      const char *format, ...)
 {
     va_list args;
 
@@ -48,7 +48,6 @@ int yaml_fail_at(const struct yaml_node *node, struct err *err, enum err_class c
     (void)err_setv(err, class, format, args);
     va_end(args);
     (void)err_wrap(err, "YAML line %zu column %zu", node->line, node->column);
-    return -(int)class;
 }
 
 /* ---- events to nodes ---- */

@@ -251,7 +251,7 @@ static int convert_sequence(struct yaml_output *output, const struct yaml_node *
     struct json_mut *array = json_new_array(output->build);
 
     for (const struct yaml_node *item = sequence->child; item; item = item->next) {
-        struct json_mut *value;
+        struct json_mut *value = NULL;
         int rc = yaml_convert(output, item, depth, &value, err);
 
         if (rc < 0)

@@ -22,9 +22,12 @@ struct yaml_node {
     struct yaml_node *next;          /* in the same container */
 };
 
-/* Sets an error that names the place; returns the negated class. */
-int yaml_fail_at(const struct yaml_node *node, struct err *err, enum err_class class,
-                 const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Sets an error that names the place; gives the negated class. A macro for the reason err_set is
+ * one. */
+#define yaml_fail_at(node, err, class, ...)                                                        \
+    (yaml_write_error((node), (err), (class), __VA_ARGS__), err_negated(class))
+void yaml_write_error(const struct yaml_node *node, struct err *err, enum err_class class,
+                      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* ---- what a scalar means ---- */
 

@@ -4,12 +4,13 @@
  * calls; nothing above knows which. What the answer means (a conflict, a refusal) is for the layers
  * above; here there are only answers, and the ways of not getting one:
  *
- *   ERR_UNAVAILABLE  nothing reached the other side (no connection)      safe to send again
- *   ERR_TIMEOUT      the deadline passed before anything was sent        safe to send again
- *   ERR_UNKNOWN      it was sent, and no whole answer came back          only reads may be sent
- * again ERR_TOO_BIG      the answer broke a bound                            as ERR_UNKNOWN for
- * writes ERR_DENIED       TLS: the peer is not who it should be ERR_CANCELED     http_cancel was
- * called (no callback follows)
+ * - ERR_UNAVAILABLE: nothing reached the other side (no connection). Safe to send again.
+ * - ERR_TIMEOUT: the deadline passed before anything was sent. Safe to send again.
+ * - ERR_UNKNOWN: it was sent, and no whole answer came back. Only reads may be sent again.
+ * - ERR_TOO_BIG: the answer broke a bound. For writes, as ERR_UNKNOWN.
+ * - ERR_DENIED: TLS: the peer is not who it should be. Nothing was sent.
+ * - ERR_INVALID: the request itself is not fit to be sent. Nothing was sent.
+ * - ERR_CANCELED: http_cancel was called (no callback follows).
  *
  * Invariant: a body is sent at most once. The transport never repeats a request by itself. */
 #ifndef SLINC_IO_HTTP_H

@@ -200,9 +200,7 @@ static void virtual_run(struct loop *loop)
         ;
 }
 
-static void virtual_nothing(struct loop *loop)
-{
-}
+static void virtual_nothing(struct loop *loop) {}
 
 static void virtual_free(struct loop *loop)
 {

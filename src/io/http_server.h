@@ -1,0 +1,97 @@
+/* http_server.h - a small HTTP/1.1 server, plain or over TLS: health, metrics, webhooks.
+ *
+ * A handler answers at once or later, exactly once, through its responder. Everything from outside
+ * is bounded: connections, bytes of a request, and the time from accepting a connection (or from
+ * the first byte of a further request on it) to the last byte of the answer. */
+#ifndef SLINC_IO_HTTP_SERVER_H
+#define SLINC_IO_HTTP_SERVER_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "io/loop.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct http_server;
+struct http_responder;
+struct evhttp_request;
+
+/* Borrowed until the handler returns: a handler that answers later copies what it needs. */
+struct http_view {
+    const char *method;
+    const char *path; /* as sent, escapes and all, without the query */
+    struct str query; /* without the '?' */
+    struct str body;
+    struct evhttp_request *request; /* private */
+};
+
+const char *http_view_header(const struct http_view *view, const char *name); /* NULL: absent */
+/* As http_query_get. */
+int http_view_query(const struct http_view *view, const char *name, struct buf *out,
+                    struct err *err);
+
+struct http_route {
+    const char *path;
+    bool is_prefix; /* matches everything that begins with path; else exactly path */
+    void (*handle)(void *context, const struct http_view *view, struct http_responder *responder);
+    void *context;
+};
+
+struct http_server_options {
+    const char *address; /* NULL: all, IPv4 and IPv6 */
+    uint16_t port;       /* 0: any; see http_server_port */
+
+    const struct http_route *routes; /* the first match wins; borrowed while the server lives */
+    size_t route_count;
+
+    const char *cert_file, *key_file; /* PEM, both or neither; looked at again while serving */
+    int64_t tls_period_us;            /* between looks; 0 = 10 s */
+    /* The files changed: why is NULL when new connections now use them, else what is wrong with
+     * them (the old stay in use). May be NULL. */
+    void (*tls_changed)(void *context, const struct err *why);
+    void *tls_context;
+
+    unsigned max_connections; /* 0 = 256; more are closed at once */
+    size_t max_head;          /* 0 = 32 KiB */
+    size_t max_body;          /* 0 = 4 MiB; answered with 413 */
+    int64_t request_us;       /* 0 = 30 s */
+    int64_t idle_us;          /* of a kept-alive connection between requests; 0 = 60 s */
+};
+
+int http_server_new(struct loop *loop, const struct http_server_options *options,
+                    struct http_server **ret_server, struct err *err);
+
+uint16_t http_server_port(const struct http_server *server);
+unsigned http_server_connections(const struct http_server *server);
+
+/* Takes the certificate files now instead of at the next look. */
+int http_server_reload_tls(struct http_server *server, struct err *err);
+
+/* Accepts no more, closes idle connections, lets requests under way finish for at most `grace_us`,
+ * then calls `stopped` once, from the loop. */
+void http_server_stop(struct http_server *server, int64_t grace_us, void (*stopped)(void *context),
+                      void *context);
+
+/* Closes everything at once; responders still held may be answered, to no effect. Not from inside a
+ * handler. Before the loop is freed. */
+void http_server_free(struct http_server *server);
+
+/* --- answering: any one of these ends the responder --- */
+
+void http_respond(struct http_responder *responder, int status, const char *content_type,
+                  struct str body);
+void http_respond_text(struct http_responder *responder, int status, const char *text);
+void http_respond_json(struct http_responder *responder, int status, struct str json);
+
+/* Before answering: a header more; one that is not fit to be sent is left out. */
+void http_respond_header(struct http_responder *responder, const char *name, const char *value);
+
+/* The connection is gone, or the time is up: whatever is answered goes nowhere. `gone` is told once
+ * when that happens; the responder is still to be ended, there or later. */
+bool http_responder_is_gone(const struct http_responder *responder);
+void http_responder_on_gone(struct http_responder *responder, void (*gone)(void *context),
+                            void *context);
+
+#endif
