@@ -1,0 +1,41 @@
+/* metrics.h - counters, gauges and histograms, and the Prometheus text of them.
+ *
+ * Families are declared in static const tables with their help text and label names, so that the
+ * reference documentation is printed from the same rows. Label values are bounded per family: what
+ * comes above the bound is counted under "other". */
+#ifndef SLINC_ENGINE_METRICS_H
+#define SLINC_ENGINE_METRICS_H
+
+#include "base/buf.h"
+
+#include <stdint.h>
+
+enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
+
+struct metric_family {
+    const char *name, *help;
+    enum metric_type type;
+    const char *labels[5]; /* NULL-terminated */
+    const double *buckets; /* histograms: rising, ends with 0 */
+    unsigned max_series;   /* 0 = 1000 */
+};
+
+struct metrics;
+struct metrics *metrics_new(void);
+void metrics_free(struct metrics *metrics);
+
+/* Families must outlive the registry. Label values in the order of `labels`, then NULL. */
+void metrics_add(struct metrics *metrics, const struct metric_family *family, double by, ...)
+    __attribute__((sentinel));
+void metrics_set(struct metrics *metrics, const struct metric_family *family, double value, ...)
+    __attribute__((sentinel));
+void metrics_observe(struct metrics *metrics, const struct metric_family *family, double value, ...)
+    __attribute__((sentinel));
+double metrics_get(const struct metrics *metrics, const struct metric_family *family, ...)
+    __attribute__((sentinel)); /* counters and gauges; for tests */
+
+/* Called before each scrape to bring gauges up to date. */
+void metrics_on_scrape(struct metrics *metrics, void (*refresh)(void *context), void *context);
+void metrics_write(struct metrics *metrics, struct buf *out); /* Prometheus text format 0.0.4 */
+
+#endif

@@ -1,0 +1,75 @@
+/* plan.h - what to do, as data: the result of looking at one key.
+ *
+ * A plan function reads the caches and a clock value and fills a plan. It does no I/O and may be
+ * called twice with the same result. Actions run in stages: those of one stage side by side, the
+ * next stage when all of one have succeeded; the first failure drops the stages behind it and the
+ * key is planned anew. */
+#ifndef SLINC_ENGINE_PLAN_H
+#define SLINC_ENGINE_PLAN_H
+
+#include "base/arena.h"
+#include "base/list.h"
+#include "kube/cache.h"
+#include "kube/client.h"
+
+struct plan;
+
+/* Layers above may add kinds of action (Slurm calls); the executor knows them by these functions.
+ */
+struct action;
+struct action_type {
+    const char *name; /* "kube", "slurm": a metric label */
+    /* Starts it; `finish` must be called exactly once, from the loop. Returns a handle to cancel.
+     */
+    void *(*start)(void *service, const struct action *action,
+                   void (*finish)(void *context, const struct kube_answer *answer), void *context);
+    void (*cancel)(void *service, void *handle);
+};
+
+struct action {
+    struct list link; /* private */
+    const struct action_type *type;
+    unsigned stage;
+    const char *what;             /* for logs and metrics: "create configmap a/b" */
+    struct kube_request request;  /* type kube */
+    struct kube_cache *cache;     /* where its effect is laid over; NULL = nowhere */
+    const struct json *predicted; /* create: the object; patch: the merge patch; delete: NULL */
+    bool missing_is_fine;         /* GONE counts as done (deletes) */
+    bool existing_is_fine;        /* AlreadyExists counts as done (creates) */
+    const void *detail;           /* other types */
+};
+
+struct plan {
+    struct arena *arena;
+    struct list actions;   /* struct action */
+    unsigned stage;        /* of the actions added next */
+    int64_t look_again_us; /* delay after which to plan this key again; 0 = only on change */
+    const char *waits;     /* why nothing more is done now, for /debug/state; NULL */
+};
+
+void plan_init(struct plan *plan, struct arena *arena);
+void plan_next_stage(struct plan *plan);
+void plan_look_again(struct plan *plan, int64_t delay_us); /* the earliest counts */
+void plan_wait(struct plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Each copies what it is given into the arena. `cache` may be NULL. Patches carry a resourceVersion
+ * precondition when `version` is not NULL; deletes carry the UID, and the version too when given.
+ */
+struct action *plan_create(struct plan *plan, struct kube_cache *cache,
+                           const struct kube_resource *resource, const char *ns,
+                           const struct json_mut *object);
+struct action *plan_merge_patch(struct plan *plan, struct kube_cache *cache,
+                                const struct kube_resource *resource, const char *ns,
+                                const char *name, const char *subresource, const char *version,
+                                const struct json_mut *patch);
+struct action *plan_delete(struct plan *plan, struct kube_cache *cache,
+                           const struct kube_resource *resource, const char *ns, const char *name,
+                           const char *uid, const char *version);
+struct action *plan_bind(struct plan *plan, struct kube_cache *cache, const char *ns,
+                         const char *pod, const char *uid, const char *node,
+                         const struct json_mut *metadata);
+
+/* The plan as canonical JSON, for tests and /debug/state. */
+void plan_write(const struct plan *plan, struct buf *out);
+
+#endif

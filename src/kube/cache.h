@@ -1,0 +1,79 @@
+/* cache.h - what we believe is in the API server, for one kind: what was seen, and over it what our
+ * own writes will do.
+ *
+ * Plans read the upper view. A write lays its predicted effect over the cache when it is sent; the
+ * answer replaces the prediction by the server's own words; the watch, once it has passed that
+ * version, takes the overlay away; a failed write takes it away at once. So two keys never race for
+ * the same place. After OVERLAY_DOUBT_US without either, the owner is asked to read the object
+ * directly.
+ *
+ * Iteration is in order of insertion, so that a run replays exactly. */
+#ifndef SLINC_KUBE_CACHE_H
+#define SLINC_KUBE_CACHE_H
+
+#include "base/clock.h"
+#include "kube/object.h"
+
+enum { KUBE_OVERLAY_DOUBT_US = 5000000 };
+
+struct kube_cache;
+
+struct kube_cache *kube_cache_new(const struct kube_kind *kind, const struct clock *clock);
+void kube_cache_free(struct kube_cache *cache);
+const struct kube_kind *kube_cache_kind(const struct kube_cache *cache);
+
+/* ---- reading: the upper view; borrowed until the cache changes ---- */
+const struct kube_object *kube_cache_get(const struct kube_cache *cache, const char *ns,
+                                         const char *name);
+size_t kube_cache_count(const struct kube_cache *cache);
+
+struct kube_cache_walk {
+    const struct kube_cache *cache;
+    void *at;
+};
+struct kube_cache_walk kube_cache_walk(const struct kube_cache *cache);
+const struct kube_object *kube_cache_next(struct kube_cache_walk *walk); /* NULL at the end */
+
+/* ---- indexes: objects by a text of our choice, kept as objects change ---- */
+typedef void (*kube_index_emit)(void *context, struct str key);
+typedef void (*kube_index_keys)(const struct kube_object *object, kube_index_emit emit,
+                                void *context);
+int kube_cache_add_index(struct kube_cache *cache, kube_index_keys keys); /* before any object */
+struct kube_index_walk {
+    const void *at;
+};
+struct kube_index_walk kube_cache_by(const struct kube_cache *cache, int index, struct str key);
+const struct kube_object *kube_index_next(struct kube_index_walk *walk);
+
+/* ---- derived views and queues listen here: old or next is NULL for new or gone objects ---- */
+typedef void (*kube_change)(void *context, const struct kube_object *old,
+                            const struct kube_object *next);
+void kube_cache_listen(struct kube_cache *cache, kube_change change, void *context);
+
+/* ---- the informer writes the lower view ---- */
+void kube_cache_seen(struct kube_cache *cache,
+                     const struct kube_object *object); /* takes a reference of its own */
+void kube_cache_seen_gone(struct kube_cache *cache, const char *ns, const char *name,
+                          uint64_t version_number);
+void kube_cache_relist_begin(struct kube_cache *cache);
+void kube_cache_relist_end(struct kube_cache *cache,
+                           uint64_t version_number); /* what was not seen is gone */
+void kube_cache_progress(struct kube_cache *cache, uint64_t version_number); /* a bookmark */
+bool kube_cache_is_synced(const struct kube_cache *cache); /* one list has ended */
+
+/* ---- the executor writes the overlay ---- */
+struct kube_overlay;
+/* next is the predicted object, or NULL for a predicted deletion. */
+struct kube_overlay *kube_overlay_lay(struct kube_cache *cache, const char *ns, const char *name,
+                                      const struct kube_object *next);
+/* The write was done: object is what the server answered (NULL: gone, as of version_number). */
+void kube_overlay_done(struct kube_overlay *overlay, const struct kube_object *object,
+                       uint64_t version_number);
+void kube_overlay_failed(struct kube_overlay *overlay);
+/* The first overlay in doubt for longer than KUBE_OVERLAY_DOUBT_US; the owner reads the object and
+ * calls kube_cache_settle with what it found. False when there is none. */
+bool kube_cache_doubt(const struct kube_cache *cache, const char **ret_ns, const char **ret_name);
+void kube_cache_settle(struct kube_cache *cache, const char *ns, const char *name,
+                       const struct kube_object *found);
+
+#endif

@@ -1,0 +1,43 @@
+/* informer.h - keeps one cache true: list, then watch, for ever.
+ *
+ * States: LISTING (paged) -> WATCHING (bookmarks, resumes from the last version it saw) -> on a 410
+ * LISTING again, on a broken stream WATCHING again, after a failure WAITING with growing, jittered
+ * back-off (0.2 s to 15 s). No event is missed or given twice: listeners of the cache see each
+ * change once. Silence longer than idle_us counts as a broken stream. */
+#ifndef SLINC_KUBE_INFORMER_H
+#define SLINC_KUBE_INFORMER_H
+
+#include "base/rand.h"
+#include "kube/cache.h"
+#include "kube/client.h"
+
+enum kube_informer_state { KUBE_IDLE, KUBE_LISTING, KUBE_WATCHING, KUBE_WAITING };
+
+struct kube_informer_options {
+    const char *ns; /* NULL or "" = all */
+    const char *label_selector, *field_selector;
+    unsigned page;     /* objects per page; 0 = 500 */
+    int64_t idle_us;   /* 0 = 60 s; bookmarks come about once a minute, so the request asks the
+                          server to end the watch before that (timeoutSeconds) */
+    size_t max_object; /* bytes of one watch line; 0 = 4 MiB */
+};
+
+struct kube_informer;
+
+/* All are borrowed and must outlive it. rand drives jitter. */
+struct kube_informer *kube_informer_new(struct kube_client *client, struct kube_cache *cache,
+                                        struct rand *rand,
+                                        const struct kube_informer_options *options);
+void kube_informer_start(struct kube_informer *informer);
+void kube_informer_free(struct kube_informer *informer); /* stops it first */
+
+enum kube_informer_state kube_informer_state(const struct kube_informer *informer);
+const char *kube_informer_state_name(enum kube_informer_state state);
+/* Monotonic time of the last sign of life from the server (list page, event, bookmark); 0 = never.
+ */
+int64_t kube_informer_last_contact_us(const struct kube_informer *informer);
+const char *kube_informer_last_error(const struct kube_informer *informer); /* "" when well */
+void kube_informer_counts(const struct kube_informer *informer, uint64_t *ret_lists,
+                          uint64_t *ret_watches, uint64_t *ret_events);
+
+#endif

@@ -1,0 +1,34 @@
+/* lease.h - who may act: leader election by a coordination.k8s.io Lease.
+ *
+ * Times are those of the field: a lease lasts 15 s, the holder renews every 2 s and stops acting
+ * when it could not renew for 10 s, so that it has stopped before anyone else may take it. Whether
+ * we hold it is asked at the moment of sending (kube_lease_is_held), not told by a timer alone. A
+ * lease held by another is taken when its record has not changed for 15 s of our own clock (clocks
+ * of two machines are never compared). */
+#ifndef SLINC_KUBE_LEASE_H
+#define SLINC_KUBE_LEASE_H
+
+#include "base/rand.h"
+#include "kube/client.h"
+
+struct kube_lease_options {
+    const char *ns, *name, *identity;
+    int64_t duration_us, renew_deadline_us, retry_us; /* 0 = 15 s, 10 s, 2 s */
+};
+
+struct kube_lease;
+
+/* The client should have a transport of its own, so that a queue of calls cannot delay a renewal.
+ */
+struct kube_lease *kube_lease_new(struct kube_client *client, struct rand *rand,
+                                  const struct kube_lease_options *options);
+void kube_lease_start(struct kube_lease *lease, void (*changed)(void *context, bool held),
+                      void *context);
+bool kube_lease_is_held(const struct kube_lease *lease);           /* now, by the monotonic clock */
+int64_t kube_lease_valid_until_us(const struct kube_lease *lease); /* 0 when not held */
+/* Gives it up so that another may take it at once; done is called when that is written or failed.
+ */
+void kube_lease_release(struct kube_lease *lease, void (*done)(void *context), void *context);
+void kube_lease_free(struct kube_lease *lease);
+
+#endif
