@@ -22,7 +22,7 @@ typedef void (*controller_map)(struct controller *controller, const struct kube_
 
 struct controller_watch {
     struct kube_cache *cache;
-    controller_map map; /* NULL: the key is "ns/name" of the object */
+    controller_map map; /* NULL: the key is "ns/name", or "name" when it has no namespace */
 };
 
 struct controller {
@@ -36,12 +36,14 @@ struct controller {
 };
 
 struct engine_options {
-    unsigned max_in_flight;         /* calls at once; 0 = 64 */
+    unsigned max_in_flight;         /* calls at once, per type of action; 0 = 64 */
     unsigned max_per_turn;          /* keys planned before the loop gets a turn; 0 = 64 */
     size_t arena_limit;             /* of one plan; 0 = 64 MiB */
     bool (*may_act)(void *context); /* NULL = always */
     void *may_act_context;
-    /* Told once when an action of a key begins to fail and once when it goes well again. */
+    const char *host; /* of the API server, for metrics; NULL = "apiserver" */
+    /* Told once when the server begins to refuse an action of a key (DENIED or INVALID) and once
+     * when the key goes well again: then action is NULL and the outcome DONE. */
     void (*trouble)(void *context, const struct controller *controller, struct str key,
                     const struct action *action, const struct kube_answer *answer);
     void *trouble_context;
@@ -49,13 +51,18 @@ struct engine_options {
 
 struct engine *engine_new(struct kube_client *client, struct rand *rand, struct metrics *metrics,
                           const struct engine_options *options);
-/* All controllers are added before engine_start. Plans begin when every watched cache is synced. */
+/* All controllers are added before engine_start. Plans begin when every watched cache is synced.
+ * Controllers, caches, client and metrics outlive the engine; once it is freed no watched cache
+ * may change and the metrics may not be written. */
 void engine_add(struct engine *engine, struct controller *controller);
+/* Who carries out actions of another type than action_kube. It has a limit of its own. */
+void engine_add_service(struct engine *engine, const struct action_type *type, void *service);
 void engine_start(struct engine *engine);
 /* No new plans; done is called when nothing is in flight, or when the time is up. */
 void engine_stop(struct engine *engine, int64_t within_us, void (*done)(void *context),
                  void *context);
 void engine_free(struct engine *engine);
+void engine_wake(struct engine *engine); /* may_act may say yes now; else noticed in a second */
 
 void engine_enqueue(struct controller *controller, struct str key);
 void engine_enqueue_after(struct controller *controller, struct str key, int64_t delay_us);

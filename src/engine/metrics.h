@@ -2,7 +2,8 @@
  *
  * Families are declared in static const tables with their help text and label names, so that the
  * reference documentation is printed from the same rows. Label values are bounded per family: what
- * comes above the bound is counted under "other". */
+ * comes above the bound is counted under "other". Label values are cut at METRICS_MAX_VALUE bytes.
+ */
 #ifndef SLINC_ENGINE_METRICS_H
 #define SLINC_ENGINE_METRICS_H
 
@@ -10,14 +11,16 @@
 
 #include <stdint.h>
 
+enum { METRICS_MAX_VALUE = 200, METRICS_MAX_LABELS = 4 };
+
 enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
 struct metric_family {
     const char *name, *help;
     enum metric_type type;
-    const char *labels[5]; /* NULL-terminated */
-    const double *buckets; /* histograms: rising, ends with 0 */
-    unsigned max_series;   /* 0 = 1000 */
+    const char *labels[METRICS_MAX_LABELS + 1]; /* NULL-terminated */
+    const double *buckets;                      /* histograms: rising, ends with 0 */
+    unsigned max_series;                        /* 0 = 1000 */
 };
 
 struct metrics;
@@ -36,6 +39,10 @@ double metrics_get(const struct metrics *metrics, const struct metric_family *fa
 
 /* Called before each scrape to bring gauges up to date. */
 void metrics_on_scrape(struct metrics *metrics, void (*refresh)(void *context), void *context);
+/* Families by name and series by label values, each in byte order. */
 void metrics_write(struct metrics *metrics, struct buf *out); /* Prometheus text format 0.0.4 */
+
+/* The table for the reference documentation (Markdown): name, type, labels, meaning. */
+void metrics_write_reference(const struct metric_family *families, size_t count, struct buf *out);
 
 #endif

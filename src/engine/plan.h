@@ -24,19 +24,23 @@ struct action_type {
     void *(*start)(void *service, const struct action *action,
                    void (*finish)(void *context, const struct kube_answer *answer), void *context);
     void (*cancel)(void *service, void *handle);
+    /* The detail as JSON text, for plan_write. NULL: there is nothing to show. */
+    void (*write)(const struct action *action, struct buf *out);
 };
+
+extern const struct action_type action_kube; /* its service is a struct kube_client */
 
 struct action {
     struct list link; /* private */
     const struct action_type *type;
     unsigned stage;
-    const char *what;             /* for logs and metrics: "create configmap a/b" */
-    struct kube_request request;  /* type kube */
-    struct kube_cache *cache;     /* where its effect is laid over; NULL = nowhere */
-    const struct json *predicted; /* create: the object; patch: the merge patch; delete: NULL */
-    bool missing_is_fine;         /* GONE counts as done (deletes) */
-    bool existing_is_fine;        /* AlreadyExists counts as done (creates) */
-    const void *detail;           /* other types */
+    const char *what; /* for logs: "create configmap a/b"; the first word is a metric label */
+    struct kube_request request; /* type kube */
+    struct kube_cache *cache;    /* where its effect is laid over; NULL = nowhere */
+    struct str predicted;        /* JSON: the object (create) or a merge patch; empty: it goes */
+    bool missing_is_fine;        /* GONE counts as done (deletes) */
+    bool existing_is_fine;       /* AlreadyExists counts as done (creates) */
+    const void *detail;          /* other types */
 };
 
 struct plan {
@@ -50,11 +54,17 @@ struct plan {
 void plan_init(struct plan *plan, struct arena *arena);
 void plan_next_stage(struct plan *plan);
 void plan_look_again(struct plan *plan, int64_t delay_us); /* the earliest counts */
+/* Several reasons are joined by "; ". */
 void plan_wait(struct plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* An action of another type. what is copied; detail must live as long as the arena. */
+struct action *plan_add(struct plan *plan, const struct action_type *type, const char *what,
+                        const void *detail);
 
 /* Each copies what it is given into the arena. `cache` may be NULL. Patches carry a resourceVersion
  * precondition when `version` is not NULL; deletes carry the UID, and the version too when given.
- */
+ * plan_create fills in apiVersion, kind and namespace where the object lacks them. metadata of
+ * plan_bind: labels and annotations to go with it, or NULL. */
 struct action *plan_create(struct plan *plan, struct kube_cache *cache,
                            const struct kube_resource *resource, const char *ns,
                            const struct json_mut *object);

@@ -12,7 +12,8 @@
  * - ERR_INVALID: the request itself is not fit to be sent. Nothing was sent.
  * - ERR_CANCELED: http_cancel was called (no callback follows).
  *
- * Invariant: a body is sent at most once. The transport never repeats a request by itself. */
+ * Invariant: a body is sent at most once. The transport never repeats a request that may change
+ * something; a GET or HEAD may be, on a kept-alive connection that turns out to be dead. */
 #ifndef SLINC_IO_HTTP_H
 #define SLINC_IO_HTTP_H
 

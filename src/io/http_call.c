@@ -282,6 +282,8 @@ static void set_rest(struct http_call *call)
     curl_easy_setopt(call->easy, CURLOPT_PRIVATE, call);
     curl_easy_setopt(call->easy, CURLOPT_ERRORBUFFER, call->curl_text);
     curl_easy_setopt(call->easy, CURLOPT_NOSIGNAL, 1L);
+    /* Removing a call does not wait for the thread that still looks up its host. */
+    curl_easy_setopt(call->easy, CURLOPT_QUICK_EXIT, 1L);
     curl_easy_setopt(call->easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(call->easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(call->easy, CURLOPT_PATH_AS_IS, 1L);
@@ -384,6 +386,8 @@ static enum err_class class_of(const struct http_call *call, CURLcode code)
 {
     if (call->too_big)
         return ERR_TOO_BIG;
+    if (call->attempts > 0) /* whatever the code says: libcurl has one code for several places */
+        return ERR_UNKNOWN;
     switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_ISSUER_ERROR:
@@ -394,7 +398,7 @@ static enum err_class class_of(const struct http_call *call, CURLcode code)
     case CURLE_UNSUPPORTED_PROTOCOL:
         return ERR_INVALID;
     default:
-        return call->attempts > 0 ? ERR_UNKNOWN : ERR_UNAVAILABLE;
+        return ERR_UNAVAILABLE;
     }
 }
 

@@ -112,10 +112,12 @@ static void collect(struct http_client *client, struct curl_loop *driver)
         struct http_call *call = NULL;
 
         curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&call);
-        if (code == CURLE_OK) {
+        if (code == CURLE_OK && call->head_done) {
             answer(client, call);
             continue;
         }
+        if (code == CURLE_OK) /* libcurl takes an end in the middle of the head for a success */
+            code = CURLE_PARTIAL_FILE;
         http_call_explain(call, code, &why);
         fail(client, call, &why);
     }

@@ -18,7 +18,11 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent_ssl.h>
 #include <event2/http.h>
+#include <limits.h>
 #include <openssl/ssl.h>
+#include <stdlib.h>
+
+enum { US_PER_SECOND = 1000000 };
 
 /* --- a connection and its time --- */
 
@@ -103,35 +107,36 @@ static void on_accepted(void *context)
         conn_limit(conn, CONN_READING, conn->deadline_us - loop_now_us(server->loop));
 }
 
-static struct bufferevent *new_bufferevent(struct http_server *server, struct event_base *base,
-                                           bool is_excess)
+static struct bufferevent *new_tls_bufferevent(struct http_server *server, struct event_base *base)
 {
-    if (!server->tls_context || is_excess) /* no handshake for one that is closed right away */
-        return bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
-
     SSL *ssl = SSL_new(server->tls_context);
+    struct bufferevent *made = NULL;
 
-    if (!ssl)
-        return NULL;
-
-    struct bufferevent *made = bufferevent_openssl_socket_new(
-        base, -1, ssl, BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE);
-
-    if (!made)
-        SSL_free(ssl);
-    else
+    if (ssl)
+        made = bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_ACCEPTING,
+                                              BEV_OPT_CLOSE_ON_FREE);
+    if (made)
         bufferevent_openssl_set_allow_dirty_shutdown(made, 1);
+    else
+        SSL_free(ssl);
     return made;
 }
 
+/* evhttp has accepted a connection and wants a bufferevent for it. */
 static struct bufferevent *on_accept(struct event_base *base, void *context)
 {
     struct http_server *server = context;
     bool is_excess = server->conn_count >= server->max_connections;
-    struct bufferevent *made = new_bufferevent(server, base, is_excess);
+    struct bufferevent *made = NULL;
 
+    if (server->tls_context && !is_excess) {
+        made = new_tls_bufferevent(server, base);
+        is_excess = !made;
+    }
+    if (!made) /* plain; also for one that is closed right away, where no handshake is worth it */
+        made = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
     if (!made)
-        return NULL; /* evhttp makes a plain one, without a record of ours: see on_request */
+        abort(); /* out of memory */
 
     struct conn *conn = mem_alloc(sizeof(*conn));
 
@@ -279,6 +284,7 @@ int http_server_listen(struct http_server *server, const char *address, uint16_t
     evhttp_set_max_headers_size(http, (ev_ssize_t)server->max_head);
     evhttp_set_max_body_size(http, (ev_ssize_t)server->max_body);
     evhttp_set_default_content_type(http, NULL);
+    evhttp_set_timeout(http, INT_MAX / US_PER_SECOND); /* the time is kept here, see conn_limit */
     evhttp_set_bevcb(http, on_accept, server);
     evhttp_set_gencb(http, on_request, server);
     server->listener = evhttp_bind_socket_with_handle(http, address ? address : "::", port);

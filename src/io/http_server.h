@@ -88,8 +88,9 @@ void http_respond_json(struct http_responder *responder, int status, struct str 
 /* Before answering: a header more; one that is not fit to be sent is left out. */
 void http_respond_header(struct http_responder *responder, const char *name, const char *value);
 
-/* The connection is gone, or the time is up: whatever is answered goes nowhere. `gone` is told once
- * when that happens; the responder is still to be ended, there or later. */
+/* The connection is gone: whatever is answered goes nowhere. `gone` is told once; the responder is
+ * still to be ended, there or later. A peer that hangs up while it waits is noticed when the answer
+ * is written, or at the request's deadline. */
 bool http_responder_is_gone(const struct http_responder *responder);
 void http_responder_on_gone(struct http_responder *responder, void (*gone)(void *context),
                             void *context);

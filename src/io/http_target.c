@@ -9,6 +9,7 @@
 #include "io/http_text.h"
 
 #include <curl/curl.h>
+#include <stdio.h>
 #include <strings.h>
 
 enum {
@@ -37,13 +38,12 @@ static bool is_reserved_header(const char *name)
 static int append_line(struct curl_slist **list, const char *name, struct str value,
                        struct err *err)
 {
-    size_t size = strlen(name) + value.len + sizeof(": ");
-    char *line = mem_alloc(size);
-    char *at = stpcpy(line, name);
-
     /* libcurl takes "Name;" for an empty value, and "Name:" for no header at all. */
-    at = stpcpy(at, value.len > 0 ? ": " : ";");
-    memcpy(at, value.at, value.len);
+    const char *between = value.len > 0 ? ": " : ";";
+    size_t size = strlen(name) + strlen(between) + value.len + 1;
+    char *line = mem_alloc(size);
+
+    snprintf(line, size, "%s%s%.*s", name, between, (int)value.len, value.at);
 
     struct curl_slist *longer = curl_slist_append(*list, line);
 

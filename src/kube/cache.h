@@ -61,18 +61,27 @@ void kube_cache_relist_end(struct kube_cache *cache,
 void kube_cache_progress(struct kube_cache *cache, uint64_t version_number); /* a bookmark */
 bool kube_cache_is_synced(const struct kube_cache *cache); /* one list has ended */
 
-/* ---- the executor writes the overlay ---- */
+/* ---- the executor writes the overlay ----
+ * Every overlay is ended by exactly one call of done or failed. Several may lie over one object,
+ * one per write in flight: the newest is what readers see, until its own answer. A prediction stops
+ * covering when the watch shows that it is about another object than the one that is there now. */
 struct kube_overlay;
 /* next is the predicted object, or NULL for a predicted deletion. */
 struct kube_overlay *kube_overlay_lay(struct kube_cache *cache, const char *ns, const char *name,
                                       const struct kube_object *next);
-/* The write was done: object is what the server answered (NULL: gone, as of version_number). */
+/* The write was done: object is what the server answered (NULL: gone, as of version_number, 0 when
+ * the answer named none). */
 void kube_overlay_done(struct kube_overlay *overlay, const struct kube_object *object,
                        uint64_t version_number);
 void kube_overlay_failed(struct kube_overlay *overlay);
-/* The first overlay in doubt for longer than KUBE_OVERLAY_DOUBT_US; the owner reads the object and
- * calls kube_cache_settle with what it found. False when there is none. */
-bool kube_cache_doubt(const struct kube_cache *cache, const char **ret_ns, const char **ret_name);
+/* The first place in doubt for longer than KUBE_OVERLAY_DOUBT_US: unanswered, or answered and not
+ * seen. The owner reads the object and calls kube_cache_settle with what it found. Each is named
+ * once, and again when it was not settled for as long again. False when there is none. The names
+ * are borrowed until the cache changes. */
+bool kube_cache_doubt(struct kube_cache *cache, const char **ret_ns, const char **ret_name);
+/* found is NULL when the server said that there is none (nothing else counts as that). Only doubts
+ * named before the read count as settled; their overlays cover no longer, and still want their done
+ * or failed. */
 void kube_cache_settle(struct kube_cache *cache, const char *ns, const char *name,
                        const struct kube_object *found);
 

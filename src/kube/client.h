@@ -5,7 +5,8 @@
  *
  *   DONE         it happened; `object` is what the server has now
  *   CONFLICT     somebody wrote first, or it exists already: look again, plan again
- *   GONE         a fact: it is not there (404), or the history asked for is (410)
+ *   GONE         a fact: it is not there (404), or the history asked for is not (410); only when
+ *                the API server says so with a reason, else it is UNAVAILABLE with that status
  *   DENIED       401, 403: who we are does not suffice
  *   INVALID      the request can never succeed as it is
  *   UNAVAILABLE  it did not happen, and may later (429, 503, no connection); see retry_after_us
@@ -80,7 +81,8 @@ struct kube_call *kube_send(struct kube_client *client, const struct kube_reques
 void kube_call_cancel(struct kube_call *call);
 unsigned kube_client_in_flight(const struct kube_client *client);
 
-/* Told of every finished call, for metrics: method, status (0 = none), seconds. */
+/* Told of every finished call, before its done, for metrics. The request comes without query and
+ * body; status is 0 when there was no answer. */
 typedef void (*kube_observer)(void *context, const struct kube_request *request, int status,
                               int64_t took_us);
 void kube_client_observe(struct kube_client *client, kube_observer observer, void *context);

@@ -12,8 +12,10 @@
 #include "kube/client.h"
 
 struct kube_lease_options {
-    const char *ns, *name, *identity;
-    int64_t duration_us, renew_deadline_us, retry_us; /* 0 = 15 s, 10 s, 2 s */
+    const char *ns, *name;
+    const char *identity; /* of this process alone: with a random part, not the host's name only */
+    int64_t duration_us, renew_deadline_us, retry_us; /* 0 = 15 s, 10 s, 2 s; a deadline that is
+                                                         not below the duration is lowered */
 };
 
 struct kube_lease;
@@ -26,8 +28,8 @@ void kube_lease_start(struct kube_lease *lease, void (*changed)(void *context, b
                       void *context);
 bool kube_lease_is_held(const struct kube_lease *lease);           /* now, by the monotonic clock */
 int64_t kube_lease_valid_until_us(const struct kube_lease *lease); /* 0 when not held */
-/* Gives it up so that another may take it at once; done is called when that is written or failed.
- */
+/* Gives it up so that another may take it at once. From here on it is not held (changed is not
+ * called for that); done is called from the loop when the release is written or failed. */
 void kube_lease_release(struct kube_lease *lease, void (*done)(void *context), void *context);
 void kube_lease_free(struct kube_lease *lease);
 

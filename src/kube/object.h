@@ -11,6 +11,12 @@
 
 #include <stdint.h>
 
+enum {
+    KUBE_MAX_NAME = 512,       /* bytes of a name or a namespace; Kubernetes has 253 */
+    KUBE_MAX_BLOCK = 64 << 20, /* bytes of one object in memory */
+    KUBE_MAX_FIELDS = 48,      /* rows of one table */
+};
+
 struct kube_pair {
     struct str key, value;
 };
@@ -37,6 +43,7 @@ struct kube_object {
     struct kube_pairs labels, annotations;
     const struct str *finalizers;
     unsigned finalizer_count;
+    const struct kube_object *base; /* private: a prediction leans on the object it changes */
 };
 
 /* An object that kept its tree: `((const struct kube_tree *)object)->root`. */
@@ -69,16 +76,22 @@ struct kube_kind {
     size_t size;                     /* of the struct; 0 = a tree is kept */
     const struct kube_field *fields; /* ends with an empty path */
     /* What a table cannot say: lists, sums over containers. NULL for none. Called twice, first to
-     * count the memory, then to fill: must behave the same both times. */
+     * count the memory, then to fill: must ask for the same memory both times, and bound its lists.
+     * The root may also be a merge patch, over a copy of the object: what is absent there must be
+     * left as it is. */
     int (*decode_more)(struct kube_decoder *decoder, const struct json *root, void *object,
                        struct err *err);
-    /* Trees only: drop what nobody reads before keeping it (managedFields always goes). */
+    /* Trees only: what nobody reads and is not kept, as "status.images"; ends with NULL, and may
+     * be NULL. metadata.managedFields always goes. */
     const char *const *drop;
 };
 
 /* A new object with one reference. Fails when metadata lacks a name, uid or resourceVersion. */
 int kube_object_decode(const struct kube_kind *kind, const struct json *root,
                        const struct kube_object **ret_object, struct err *err);
+/* The same for an object that is about to be created: it has no uid and no version yet. */
+int kube_object_predicted(const struct kube_kind *kind, const struct json *root,
+                          const struct kube_object **ret_object, struct err *err);
 const struct kube_object *kube_object_ref(const struct kube_object *object);
 void kube_object_unref(const struct kube_object *object); /* takes NULL */
 
@@ -90,9 +103,13 @@ int kube_object_patched(const struct kube_object *object, const struct json *mer
 struct str kube_pairs_get(const struct kube_pairs *pairs, const char *key, bool *ret_found);
 bool kube_object_has_finalizer(const struct kube_object *object, const char *name);
 
-/* For decode_more. */
-void *kube_decoder_alloc(struct kube_decoder *decoder, size_t size);
+/* For decode_more. While counting, texts come back as "", pairs as none, and memory from alloc is
+ * there to be written and then forgotten. */
+bool kube_decoder_is_counting(const struct kube_decoder *decoder);
+void *kube_decoder_alloc(struct kube_decoder *decoder, size_t size); /* zeroed */
 const char *kube_decoder_str(struct kube_decoder *decoder, struct str text);
 struct kube_pairs kube_decoder_pairs(struct kube_decoder *decoder, const struct json *object);
+/* A quantity in whole units or thousandths, rounded up; at most INT64_MAX. Absent or null is 0. */
+int kube_quantity(const struct json *value, bool milli, int64_t *ret_amount, struct err *err);
 
 #endif

@@ -9,7 +9,7 @@
 struct kube_resource {
     const char *group; /* "" for the core group */
     const char *version;
-    const char *plural; /* as in paths: "pods" */
+    const char *plural; /* as in paths: "pods"; "" is the group and version itself (discovery) */
     const char *kind;   /* "Pod" */
     bool namespaced;
 };

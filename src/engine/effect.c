@@ -1,0 +1,131 @@
+/* effect.c - predictions: laid when planned, replaced by the server's words, or taken away.
+ *
+ * Holds: a deletion is foretold as "being deleted", never as gone. Gone is a fact that others act
+ * on, so only the server's answer or the watch may state it. */
+#include "engine/effect.h"
+
+#include "codec/timestamp.h"
+
+enum { MAX_JSON = 8 << 20 };
+
+static bool creates(const struct action *action)
+{
+    return action->request.verb == KUBE_CREATE && !action->request.subresource;
+}
+
+static const char *text_or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+static const struct kube_object *foretell_new(const struct action *action)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    const struct kube_object *object = NULL;
+
+    if (json_parse(action->predicted, MAX_JSON, &doc, NULL) == 0)
+        (void)kube_object_predicted(kube_cache_kind(action->cache), json_root(doc), &object, NULL);
+    return object;
+}
+
+static const struct kube_object *foretell_patch(const struct kube_object *now, struct str patch)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    const struct kube_object *object = NULL;
+
+    if (now && json_parse(patch, MAX_JSON, &doc, NULL) == 0)
+        (void)kube_object_patched(now, json_root(doc), &object, NULL);
+    return object;
+}
+
+static const struct kube_object *foretell_delete(const struct kube_object *now,
+                                                 const struct clock *clock)
+{
+    auto_buf struct buf patch;
+
+    if (!now || now->deleted_us)
+        return NULL;
+    buf_init(&patch, 100);
+    buf_add_text(&patch, "{\"metadata\":{\"deletionTimestamp\":\"");
+    (void)timestamp_print(clock_wall_us(clock), &patch, NULL);
+    buf_add_text(&patch, "\"}}");
+    return foretell_patch(now, buf_str(&patch));
+}
+
+static const struct kube_object *foretell(const struct effect *effect, const struct action *action,
+                                          const struct clock *clock)
+{
+    const struct kube_object *now = NULL;
+
+    if (effect->name)
+        now = kube_cache_get(effect->cache, effect->ns, effect->name);
+    if (action->request.verb == KUBE_DELETE)
+        return foretell_delete(now, clock);
+    if (creates(action))
+        return foretell_new(action);
+    return foretell_patch(now, action->predicted);
+}
+
+void effect_lay(struct effect *effect, const struct action *action, struct arena *arena,
+                const struct clock *clock)
+{
+    const struct kube_object *next;
+
+    *effect = (struct effect){ .cache = action->cache };
+    if (!action->cache)
+        return;
+    effect->ns = text_or_empty(action->request.ns);
+    effect->name = action->request.name;
+    next = foretell(effect, action, clock);
+    if (!next)
+        return;
+    effect->name = arena_strdup(arena, next->name);
+    effect->overlay = kube_overlay_lay(effect->cache, effect->ns, effect->name, next);
+    kube_object_unref(next);
+}
+
+/* The object in an answer, if it is one of the cache's kind: a bind or an eviction is answered by a
+ * Status, a scale by a Scale. */
+static const struct kube_object *object_of(const struct effect *effect,
+                                           const struct kube_answer *answer)
+{
+    const struct kube_kind *kind = kube_cache_kind(effect->cache);
+    const struct kube_object *object = NULL;
+
+    if (str_is(json_str(json_get(answer->object, "kind")), kind->resource->kind))
+        (void)kube_object_decode(kind, answer->object, &object, NULL);
+    return object;
+}
+
+void effect_done(struct effect *effect, const struct action *action,
+                 const struct kube_answer *answer)
+{
+    const struct kube_object *object;
+    bool deletes = action->request.verb == KUBE_DELETE;
+
+    if (!effect->overlay)
+        return;
+    if (answer->outcome == KUBE_CONFLICT) { /* it exists already, but not as we foretold it */
+        effect_failed(effect);
+        return;
+    }
+    object = object_of(effect, answer);
+    if (object && (!deletes || object->deleted_us))
+        kube_overlay_done(effect->overlay, object, object->version_number);
+    else if (deletes)
+        kube_overlay_done(effect->overlay, NULL, object ? object->version_number : 0);
+    kube_object_unref(object);
+    effect->overlay = NULL;
+}
+
+void effect_failed(struct effect *effect)
+{
+    if (effect->overlay)
+        kube_overlay_failed(effect->overlay);
+    effect->overlay = NULL;
+}
+
+bool effect_can_be_read(const struct effect *effect)
+{
+    return effect->cache && effect->name;
+}

@@ -1,0 +1,26 @@
+/* effect.h - what an action will change, laid over its cache from planning until it is known.
+ * Private to the layer. */
+#ifndef SLINC_ENGINE_EFFECT_H
+#define SLINC_ENGINE_EFFECT_H
+
+#include "engine/plan.h"
+
+struct effect {
+    struct kube_cache *cache;
+    const char *ns, *name;        /* in the plan's arena; name NULL: not known beforehand */
+    struct kube_overlay *overlay; /* NULL: nothing is laid */
+};
+
+/* Lays it, if the action has a cache and its effect can be foretold; else just remembers where. */
+void effect_lay(struct effect *effect, const struct action *action, struct arena *arena,
+                const struct clock *clock);
+
+/* The action went well, and this is the answer. */
+void effect_done(struct effect *effect, const struct action *action,
+                 const struct kube_answer *answer);
+void effect_failed(struct effect *effect); /* it did not happen, and will not */
+
+/* Whether a direct read could tell if the action took effect. */
+bool effect_can_be_read(const struct effect *effect);
+
+#endif

@@ -1,0 +1,397 @@
+/* kinds.c - pods and nodes by tables: one row per field, one row per part that needs a function.
+ *
+ * Holds   a part that is absent is left as it is: zero in a new object, unchanged under a patch;
+ *         every list from outside has a bound. */
+#include "kube/kinds.h"
+
+#include "codec/timestamp.h"
+#include "kube/requests.h"
+
+#define IN_POD(member)  offsetof(struct kube_pod, member)
+#define IN_NODE(member) offsetof(struct kube_node, member)
+
+static const struct kube_field pod_fields[] = {
+    { { "spec", "nodeName" }, KUBE_STR, IN_POD(node_name) },
+    { { "spec", "schedulerName" }, KUBE_STR, IN_POD(scheduler_name) },
+    { { "spec", "priorityClassName" }, KUBE_STR, IN_POD(priority_class) },
+    { { "spec", "priority" }, KUBE_I64, IN_POD(priority) },
+    { { "spec", "hostname" }, KUBE_STR, IN_POD(hostname) },
+    { { "spec", "subdomain" }, KUBE_STR, IN_POD(subdomain) },
+    { { "spec", "hostNetwork" }, KUBE_BOOL, IN_POD(host_network) },
+    { { "status", "phase" }, KUBE_STR, IN_POD(phase) },
+    { { "metadata", "deletionGracePeriodSeconds" }, KUBE_I64, IN_POD(deletion_grace) },
+    { { NULL }, KUBE_STR, 0 },
+};
+
+static const struct kube_field node_fields[] = {
+    { { "spec", "unschedulable" }, KUBE_BOOL, IN_NODE(unschedulable) },
+    { { "spec", "providerID" }, KUBE_STR, IN_NODE(provider_id) },
+    { { "status", "allocatable", "cpu" }, KUBE_QUANTITY_MILLI, IN_NODE(cpu_milli) },
+    { { "status", "allocatable", "memory" }, KUBE_QUANTITY, IN_NODE(memory) },
+    { { "status", "allocatable", "ephemeral-storage" }, KUBE_QUANTITY, IN_NODE(ephemeral) },
+    { { "status", "allocatable", "pods" }, KUBE_QUANTITY, IN_NODE(pods) },
+    { { NULL }, KUBE_STR, 0 },
+};
+
+/* ---- parts ---- */
+
+struct part {
+    const char *in, *key;
+    /* `in` is the object that holds the value. */
+    int (*decode)(struct kube_decoder *decoder, const struct json *in, const struct json *value,
+                  void *object, struct err *err);
+};
+
+static int decode_parts(const struct part *parts, struct kube_decoder *decoder,
+                        const struct json *root, void *object, struct err *err)
+{
+    const struct json *in = NULL;
+    const char *in_key = "";
+
+    for (const struct part *part = parts; part->in; part++) {
+        const struct json *value;
+
+        if (strcmp(part->in, in_key) != 0) {
+            in_key = part->in;
+            in = json_get(root, in_key);
+        }
+        value = json_get(in, part->key);
+        if (value && part->decode(decoder, in, value, object, err) < 0)
+            return err_wrap(err, "%s.%s", part->in, part->key);
+    }
+    return 0;
+}
+
+static int check_length(const struct json *list, struct err *err)
+{
+    if (json_len(list) > KUBE_MAX_ITEMS)
+        return err_set(err, ERR_TOO_BIG, "%zu items, more than %d", json_len(list), KUBE_MAX_ITEMS);
+    return 0;
+}
+
+static const char *text_of(struct kube_decoder *decoder, const struct json *object, const char *key)
+{
+    return kube_decoder_str(decoder, json_str(json_get(object, key)));
+}
+
+/* ---- taints and tolerations ---- */
+
+static enum kube_effect effect_of(const struct json *item)
+{
+    static const struct {
+        const char *name;
+        enum kube_effect effect;
+    } effects[] = {
+        { "NoSchedule", KUBE_NO_SCHEDULE },
+        { "PreferNoSchedule", KUBE_PREFER_NO_SCHEDULE },
+        { "NoExecute", KUBE_NO_EXECUTE },
+    };
+    struct str text = json_str(json_get(item, "effect"));
+
+    for (size_t i = 0; i < sizeof(effects) / sizeof(effects[0]); i++)
+        if (str_is(text, effects[i].name))
+            return effects[i].effect;
+    return KUBE_EFFECT_ANY;
+}
+
+/* Nearly every pod tolerates the first two: their names need no room in it. */
+static const char *key_of(struct kube_decoder *decoder, const struct json *item)
+{
+    static const char *const known[] = {
+        "node.kubernetes.io/not-ready",          "node.kubernetes.io/unreachable",
+        "node.kubernetes.io/memory-pressure",    "node.kubernetes.io/disk-pressure",
+        "node.kubernetes.io/pid-pressure",       "node.kubernetes.io/unschedulable",
+        "node.kubernetes.io/network-unavailable"
+    };
+    struct str key = json_str(json_get(item, "key"));
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (str_is(key, known[i]))
+            return known[i];
+    return kube_decoder_str(decoder, key);
+}
+
+static struct kube_toleration toleration_of(struct kube_decoder *decoder, const struct json *item)
+{
+    struct str operator= json_str(json_get(item, "operator"));
+    struct kube_toleration toleration = {
+        .key = key_of(decoder, item),
+        .value = text_of(decoder, item, "value"),
+        .seconds = json_i64_or(json_get(item, "tolerationSeconds"), -1),
+        .effect = effect_of(item),
+        .exists = str_is(operator, "Exists"),
+    };
+
+    toleration.other = !toleration.exists && operator.len> 0 && !str_is(operator, "Equal");
+    return toleration;
+}
+
+static int decode_tolerations(struct kube_decoder *decoder, const struct json *in,
+                              const struct json *value, void *object, struct err *err)
+{
+    struct kube_toleration *tolerations = NULL;
+    struct json_iter iter = json_iter(value);
+    struct kube_pod *pod = object;
+    const struct json *item;
+    unsigned count = 0;
+
+    if (check_length(value, err) < 0)
+        return -ERR_TOO_BIG;
+    if (json_is_array(value) && json_len(value) > 0)
+        tolerations = kube_decoder_alloc(decoder, json_len(value) * sizeof(*tolerations));
+    while (json_next_item(&iter, &item))
+        tolerations[count++] = toleration_of(decoder, item);
+    pod->tolerations = tolerations;
+    pod->toleration_count = count;
+    return 0;
+}
+
+static int decode_taints(struct kube_decoder *decoder, const struct json *in,
+                         const struct json *value, void *object, struct err *err)
+{
+    struct kube_taint *taints = NULL;
+    struct json_iter iter = json_iter(value);
+    struct kube_node *node = object;
+    const struct json *item;
+    unsigned count = 0;
+
+    if (check_length(value, err) < 0)
+        return -ERR_TOO_BIG;
+    if (json_is_array(value) && json_len(value) > 0)
+        taints = kube_decoder_alloc(decoder, json_len(value) * sizeof(*taints));
+    while (json_next_item(&iter, &item))
+        taints[count++] = (struct kube_taint){ .key = key_of(decoder, item),
+                                               .value = text_of(decoder, item, "value"),
+                                               .effect = effect_of(item) };
+    node->taints = taints;
+    node->taint_count = count;
+    return 0;
+}
+
+/* ---- pods ---- */
+
+static int decode_requests(struct kube_decoder *decoder, const struct json *in,
+                           const struct json *value, void *object, struct err *err)
+{
+    struct kube_pod *pod = object;
+
+    if (check_length(value, err) < 0)
+        return -ERR_TOO_BIG;
+    pod->container_count = (uint16_t)json_len(value);
+    return kube_requests_decode(decoder, in, &pod->requests, err);
+}
+
+static int decode_gates(struct kube_decoder *decoder, const struct json *in,
+                        const struct json *value, void *object, struct err *err)
+{
+    if (check_length(value, err) < 0)
+        return -ERR_TOO_BIG;
+    ((struct kube_pod *)object)->gate_count = (unsigned)json_len(value);
+    return 0;
+}
+
+static int decode_node_selector(struct kube_decoder *decoder, const struct json *in,
+                                const struct json *value, void *object, struct err *err)
+{
+    ((struct kube_pod *)object)->node_selector = kube_decoder_pairs(decoder, value);
+    return 0;
+}
+
+static int decode_affinity(struct kube_decoder *decoder, const struct json *in,
+                           const struct json *value, void *object, struct err *err)
+{
+    ((struct kube_pod *)object)->has_affinity = json_len(value) > 0;
+    return 0;
+}
+
+static int decode_claims(struct kube_decoder *decoder, const struct json *in,
+                         const struct json *value, void *object, struct err *err)
+{
+    ((struct kube_pod *)object)->has_claims = json_len(value) > 0;
+    return 0;
+}
+
+static int decode_spread(struct kube_decoder *decoder, const struct json *in,
+                         const struct json *value, void *object, struct err *err)
+{
+    ((struct kube_pod *)object)->has_spread = json_len(value) > 0;
+    return 0;
+}
+
+static int count_states(const struct json *statuses, struct kube_states *ret_states,
+                        struct err *err)
+{
+    struct json_iter iter = json_iter(statuses);
+    struct kube_states states = { 0 };
+    const struct json *status;
+
+    if (check_length(statuses, err) < 0)
+        return -ERR_TOO_BIG;
+    while (json_next_item(&iter, &status)) {
+        const struct json *state = json_get(status, "state");
+
+        if (json_exists(json_get(state, "running")))
+            states.running++;
+        else if (json_exists(json_get(state, "terminated")))
+            states.terminated++;
+        else
+            states.waiting++;
+    }
+    *ret_states = states;
+    return 0;
+}
+
+static int decode_states(struct kube_decoder *decoder, const struct json *in,
+                         const struct json *value, void *object, struct err *err)
+{
+    return count_states(value, &((struct kube_pod *)object)->containers, err);
+}
+
+static int decode_init_states(struct kube_decoder *decoder, const struct json *in,
+                              const struct json *value, void *object, struct err *err)
+{
+    return count_states(value, &((struct kube_pod *)object)->init_containers, err);
+}
+
+static int decode_debug_states(struct kube_decoder *decoder, const struct json *in,
+                               const struct json *value, void *object, struct err *err)
+{
+    return count_states(value, &((struct kube_pod *)object)->debug_containers, err);
+}
+
+/* The condition of type Ready, NULL when there is none. */
+static const struct json *find_ready(const struct json *conditions)
+{
+    struct json_iter iter = json_iter(conditions);
+    const struct json *condition;
+
+    while (json_next_item(&iter, &condition))
+        if (str_is(json_str(json_get(condition, "type")), "Ready"))
+            return condition;
+    return NULL;
+}
+
+static bool is_true(const struct json *condition)
+{
+    return str_is(json_str(json_get(condition, "status")), "True");
+}
+
+static int decode_pod_conditions(struct kube_decoder *decoder, const struct json *in,
+                                 const struct json *value, void *object, struct err *err)
+{
+    ((struct kube_pod *)object)->ready = is_true(find_ready(value));
+    return 0;
+}
+
+static const struct part pod_parts[] = {
+    { "spec", "containers", decode_requests },
+    { "spec", "tolerations", decode_tolerations },
+    { "spec", "schedulingGates", decode_gates },
+    { "spec", "nodeSelector", decode_node_selector },
+    { "spec", "affinity", decode_affinity },
+    { "spec", "resourceClaims", decode_claims },
+    { "spec", "topologySpreadConstraints", decode_spread },
+    { "status", "conditions", decode_pod_conditions },
+    { "status", "containerStatuses", decode_states },
+    { "status", "initContainerStatuses", decode_init_states },
+    { "status", "ephemeralContainerStatuses", decode_debug_states },
+    { NULL, NULL, NULL },
+};
+
+static int decode_pod(struct kube_decoder *decoder, const struct json *root, void *object,
+                      struct err *err)
+{
+    return decode_parts(pod_parts, decoder, root, object, err);
+}
+
+bool kube_pod_is_finished(const struct kube_pod *pod)
+{
+    return strcmp(pod->phase, "Succeeded") == 0 || strcmp(pod->phase, "Failed") == 0;
+}
+
+bool kube_pod_is_terminated(const struct kube_pod *pod)
+{
+    return pod->container_count > 0 && pod->containers.terminated >= pod->container_count &&
+           pod->containers.running == 0 && pod->containers.waiting == 0 &&
+           pod->init_containers.running == 0 && pod->debug_containers.running == 0;
+}
+
+/* ---- nodes ---- */
+
+static int decode_node_conditions(struct kube_decoder *decoder, const struct json *in,
+                                  const struct json *value, void *object, struct err *err)
+{
+    const struct json *ready = find_ready(value);
+    const struct json *since = json_get(ready, "lastTransitionTime");
+    struct kube_node *node = object;
+
+    node->ready = is_true(ready);
+    node->ready_since_us = 0;
+    if (json_exists(since) && timestamp_parse(json_str(since), &node->ready_since_us, err) < 0)
+        return err_wrap(err, "Ready: lastTransitionTime");
+    return 0;
+}
+
+static int decode_addresses(struct kube_decoder *decoder, const struct json *in,
+                            const struct json *value, void *object, struct err *err)
+{
+    struct json_iter iter = json_iter(value);
+    struct kube_node *node = object;
+    const struct json *address;
+
+    while (json_next_item(&iter, &address))
+        if (str_is(json_str(json_get(address, "type")), "InternalIP")) {
+            node->internal_ip = text_of(decoder, address, "address");
+            return 0;
+        }
+    node->internal_ip = "";
+    return 0;
+}
+
+static int decode_allocatable(struct kube_decoder *decoder, const struct json *in,
+                              const struct json *value, void *object, struct err *err)
+{
+    struct kube_node *node = object;
+
+    return kube_extended_decode(decoder, value, &node->extended, &node->extended, err);
+}
+
+static const struct part node_parts[] = {
+    { "spec", "taints", decode_taints },
+    { "status", "allocatable", decode_allocatable },
+    { "status", "conditions", decode_node_conditions },
+    { "status", "addresses", decode_addresses },
+    { NULL, NULL, NULL },
+};
+
+static int decode_node(struct kube_decoder *decoder, const struct json *root, void *object,
+                       struct err *err)
+{
+    struct kube_node *node = object;
+
+    if (!node->internal_ip)
+        node->internal_ip = "";
+    return decode_parts(node_parts, decoder, root, object, err);
+}
+
+int64_t kube_amount_of(const struct kube_amounts *amounts, const char *name)
+{
+    for (unsigned i = 0; i < amounts->count; i++)
+        if (strcmp(amounts->at[i].name, name) == 0)
+            return amounts->at[i].amount;
+    return 0;
+}
+
+const struct kube_kind kube_pod_kind = {
+    .resource = &kube_pods,
+    .size = sizeof(struct kube_pod),
+    .fields = pod_fields,
+    .decode_more = decode_pod,
+};
+
+const struct kube_kind kube_node_kind = {
+    .resource = &kube_nodes,
+    .size = sizeof(struct kube_node),
+    .fields = node_fields,
+    .decode_more = decode_node,
+};

@@ -1,0 +1,96 @@
+/* kinds.h - pods and nodes, as small as the bridge can use them.
+ *
+ * There are many of these and they change all the time, so they are projected at decode; every
+ * other kind keeps its tree. Amounts are those that Kubernetes' scheduler counts with. */
+#ifndef SLINC_KUBE_KINDS_H
+#define SLINC_KUBE_KINDS_H
+
+#include "kube/object.h"
+
+enum {
+    KUBE_MAX_RESOURCES = 64, /* different resource names of one pod or node */
+    KUBE_MAX_ITEMS = 1024,   /* tolerations, taints */
+};
+
+enum kube_effect { KUBE_EFFECT_ANY, KUBE_NO_SCHEDULE, KUBE_PREFER_NO_SCHEDULE, KUBE_NO_EXECUTE };
+
+struct kube_toleration {
+    const char *key, *value; /* key "" tolerates all keys */
+    int64_t seconds;         /* of NoExecute; -1 = for ever */
+    enum kube_effect effect;
+    bool exists; /* operator Exists: any value; else Equal */
+    bool other;  /* an operator that we do not know (Gt, Lt): tolerates nothing here */
+};
+
+struct kube_taint {
+    const char *key, *value;
+    enum kube_effect effect;
+};
+
+struct kube_amount {
+    const char *name;
+    int64_t amount; /* whole units, rounded up */
+};
+
+struct kube_amounts { /* all but cpu, memory, ephemeral-storage and pods; sorted by name */
+    const struct kube_amount *at;
+    unsigned count;
+};
+
+struct kube_requests { /* what the pod needs of a node: containers, sidecars, init, overhead */
+    int64_t cpu_milli, memory, ephemeral;
+    struct kube_amounts extended; /* devices, huge pages */
+};
+
+struct kube_states { /* of containers, as the kubelet last reported them */
+    uint16_t waiting, running, terminated;
+};
+
+struct kube_pod {
+    struct kube_object object;
+    const char *phase, *node_name, *scheduler_name, *priority_class, *hostname, *subdomain;
+    int64_t priority;
+    int64_t deletion_grace; /* seconds */
+    struct kube_requests requests;
+    struct kube_pairs node_selector;
+    const struct kube_toleration *tolerations;
+    unsigned toleration_count;
+    unsigned gate_count;      /* scheduling gates still closed */
+    uint16_t container_count; /* in the spec, without init containers */
+    struct kube_states containers, init_containers, debug_containers;
+    bool host_network, has_affinity, has_claims, has_spread, ready;
+};
+
+struct kube_node {
+    struct kube_object object;
+    const char *provider_id, *internal_ip;
+    int64_t cpu_milli, memory, ephemeral, pods; /* allocatable */
+    struct kube_amounts extended;
+    const struct kube_taint *taints;
+    unsigned taint_count;
+    int64_t ready_since_us; /* when `ready` last changed, by the node's clock */
+    bool ready, unschedulable;
+};
+
+extern const struct kube_kind kube_pod_kind, kube_node_kind;
+
+static inline const struct kube_pod *kube_pod_of(const struct kube_object *object)
+{
+    return (const struct kube_pod *)(const void *)object;
+}
+
+static inline const struct kube_node *kube_node_of(const struct kube_object *object)
+{
+    return (const struct kube_node *)(const void *)object;
+}
+
+/* Succeeded or Failed: no container will run again. */
+bool kube_pod_is_finished(const struct kube_pod *pod);
+
+/* The kubelet said of every container that it ended, and of none that it runs. A pod without any
+ * report is not "terminated": nothing is known of it. */
+bool kube_pod_is_terminated(const struct kube_pod *pod);
+
+int64_t kube_amount_of(const struct kube_amounts *amounts, const char *name); /* 0 when absent */
+
+#endif

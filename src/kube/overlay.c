@@ -1,0 +1,384 @@
+/* overlay.c - what our own writes lay over a cache, until the watch has caught up with them.
+ *
+ * Over the lower object of an entry there may lie, from top to bottom:
+ *   predictions  one per write in flight; the newest that covers is what readers see
+ *   answer       what the server said after a write, newer than what was seen
+ *   gone         the server said that this object, by its uid, is no more
+ *
+ * Holds   a fact goes when the watch has passed its version, never before;
+ *         a uid that is gone does not come back, however late its events are;
+ *         everything here is in cache->doubts until it is settled. */
+#include "base/mem.h"
+#include "kube/cache_private.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct kube_overlay {
+    struct list link; /* in the cover */
+    struct kube_cache *cache;
+    struct kube_entry *entry;
+    const struct kube_object *next; /* NULL: a deletion */
+    const struct kube_object *was; /* the newest that was known to be there, gone or not; or NULL */
+    bool creates;                  /* readers saw nothing there */
+    bool covers;
+    struct kube_doubt doubt;
+};
+
+static const struct kube_object *ref_or_null(const struct kube_object *object)
+{
+    return object ? kube_object_ref(object) : NULL;
+}
+
+/* ---- doubts ---- */
+
+static void doubt_begin(struct kube_cache *cache, struct kube_doubt *doubt,
+                        struct kube_entry *entry)
+{
+    list_remove(&doubt->link);
+    doubt->entry = entry;
+    doubt->since_us = clock_now_us(cache->clock);
+    doubt->asked = false;
+    list_push_back(&cache->doubts, &doubt->link);
+}
+
+static void doubt_end(struct kube_doubt *doubt)
+{
+    list_remove(&doubt->link);
+    doubt->asked = false;
+}
+
+bool kube_cache_doubt(struct kube_cache *cache, const char **ret_ns, const char **ret_name)
+{
+    struct list *first = list_first(&cache->doubts);
+    struct kube_doubt *doubt = first ? list_item(first, struct kube_doubt, link) : NULL;
+
+    if (!doubt || clock_now_us(cache->clock) - doubt->since_us < KUBE_OVERLAY_DOUBT_US)
+        return false;
+    doubt_begin(cache, doubt, doubt->entry); /* the answer has as long again */
+    doubt->asked = true;
+    *ret_ns = doubt->entry->key.at;
+    *ret_name = *ret_ns + strlen(*ret_ns) + 1;
+    return true;
+}
+
+/* ---- facts ---- */
+
+int kube_cover_compare(const struct heap_node *a, const struct heap_node *b)
+{
+    uint64_t left = heap_item(a, const struct kube_cover, node)->passed_by;
+    uint64_t right = heap_item(b, const struct kube_cover, node)->passed_by;
+
+    return (left > right) - (left < right);
+}
+
+/* Queues the cover for the first version that makes one of its facts old. */
+static void queue_facts(struct kube_cache *cache, struct kube_cover *cover)
+{
+    uint64_t answered = cover->answer ? cover->answer->version_number : 0;
+    uint64_t gone = cover->gone ? cover->gone_version : 0;
+
+    heap_remove(&cache->facts, &cover->node);
+    if (!cover->answer && !cover->gone)
+        doubt_end(&cover->doubt);
+    cover->passed_by = answered && gone ? (answered < gone ? answered : gone) : answered | gone;
+    if (cover->passed_by == 0)
+        return;
+    if (heap_push(&cache->facts, &cover->node, NULL) < 0) {
+        fprintf(stderr, "cache: too many answers that the watch has not shown\n");
+        abort();
+    }
+}
+
+static void set_answer(struct kube_cover *cover, const struct kube_object *answer)
+{
+    const struct kube_object *old = cover->answer;
+
+    cover->answer = ref_or_null(answer);
+    kube_object_unref(old);
+}
+
+static void set_gone(struct kube_cover *cover, const struct kube_object *gone, uint64_t version)
+{
+    const struct kube_object *old = cover->gone;
+
+    cover->gone = ref_or_null(gone);
+    cover->gone_version = version;
+    kube_object_unref(old);
+}
+
+static bool is_gone(const struct kube_cover *cover, const struct kube_object *object)
+{
+    return cover->gone && object && kube_same_uid(cover->gone, object);
+}
+
+static bool is_passed(const struct kube_cache *cache, const struct kube_entry *entry,
+                      uint64_t version)
+{
+    return version > 0 && (version <= cache->passed || version <= entry->seen_version);
+}
+
+/* The server said so. False when the watch, or another answer, has said something newer. */
+static bool learn_object(struct kube_cache *cache, struct kube_entry *entry,
+                         const struct kube_object *object)
+{
+    struct kube_cover *cover = entry->cover;
+
+    if (is_gone(cover, object) || is_passed(cache, entry, object->version_number))
+        return false;
+    if ((entry->lower && !kube_is_newer(object, entry->lower)) ||
+        (cover->answer && !kube_is_newer(object, cover->answer)))
+        return false;
+    set_answer(cover, object);
+    return true;
+}
+
+/* `object` is no more. Nothing to learn when the watch is past it already. */
+static bool learn_gone(struct kube_cache *cache, struct kube_entry *entry,
+                       const struct kube_object *object, uint64_t version)
+{
+    struct kube_cover *cover = entry->cover;
+    bool seen_now = entry->lower && object && kube_same_uid(entry->lower, object);
+
+    if (!object || !object->uid[0] || is_passed(cache, entry, version))
+        return false;
+    if (!seen_now && is_passed(cache, entry, object->version_number))
+        return false;
+    if (cover->answer && kube_same_uid(cover->answer, object))
+        set_answer(cover, NULL);
+    set_gone(cover, object, version);
+    return true;
+}
+
+void kube_cover_pass(struct kube_cache *cache, uint64_t version_number)
+{
+    struct heap_node *node;
+
+    while ((node = heap_first(&cache->facts))) {
+        struct kube_cover *cover = heap_item(node, struct kube_cover, node);
+
+        if (cover->passed_by > version_number)
+            break;
+        if (cover->answer && cover->answer->version_number == cover->passed_by)
+            set_answer(cover, NULL);
+        if (cover->gone && cover->gone_version == cover->passed_by)
+            set_gone(cover, NULL, 0);
+        queue_facts(cache, cover);
+        kube_entry_refresh(cache, cover->doubt.entry);
+    }
+}
+
+/* ---- covers ---- */
+
+static struct kube_cover *need_cover(struct kube_entry *entry)
+{
+    if (!entry->cover) {
+        entry->cover = mem_alloc(sizeof(*entry->cover));
+        list_init(&entry->cover->overlays);
+        entry->cover->doubt.entry = entry;
+    }
+    return entry->cover;
+}
+
+static const struct kube_object *newest_fact(const struct kube_entry *entry, bool gone_too)
+{
+    const struct kube_cover *cover = entry->cover;
+    const struct kube_object *lower = entry->lower;
+
+    if (!cover)
+        return lower;
+    if (!gone_too && is_gone(cover, lower))
+        lower = NULL;
+    if (cover->answer && (!lower || kube_is_newer(cover->answer, lower)))
+        return cover->answer;
+    return lower || !gone_too ? lower : cover->gone;
+}
+
+const struct kube_object *kube_cover_view(const struct kube_entry *entry, bool *ret_predicted)
+{
+    const struct kube_cover *cover = entry->cover;
+
+    for (const struct list *node = cover ? cover->overlays.prev : NULL;
+         node && node != &cover->overlays; node = node->prev) {
+        const struct kube_overlay *overlay = list_item(node, const struct kube_overlay, link);
+
+        if (overlay->covers) {
+            *ret_predicted = true;
+            return overlay->next;
+        }
+    }
+    *ret_predicted = false;
+    return newest_fact(entry, false);
+}
+
+static void uncover(struct kube_overlay *overlay)
+{
+    overlay->covers = false;
+    doubt_end(&overlay->doubt);
+}
+
+/* Another object than the one that the prediction is about: it says nothing of this one. */
+static bool is_about_another(const struct kube_overlay *overlay, const struct kube_object *object)
+{
+    if (!overlay->was)
+        return true; /* for a create: the object itself, or the one that was faster */
+    return !kube_same_uid(overlay->was, object) && kube_is_newer(object, overlay->was);
+}
+
+void kube_cover_seen(struct kube_cache *cache, struct kube_entry *entry,
+                     const struct kube_object *object)
+{
+    struct kube_cover *cover = entry->cover;
+
+    if (cover->gone && !is_gone(cover, object) && kube_is_newer(object, cover->gone))
+        set_gone(cover, NULL, 0);
+    if (cover->answer && !kube_is_newer(cover->answer, object))
+        set_answer(cover, NULL);
+    queue_facts(cache, cover);
+    if (is_gone(cover, object))
+        return;
+    list_each (struct kube_overlay, overlay, &cover->overlays, link) {
+        if (overlay->covers && is_about_another(overlay, object))
+            uncover(overlay);
+    }
+}
+
+/* Whether something that ended at `version` can be, or come after, this object. */
+static bool ended_by(const struct kube_object *object, uint64_t version)
+{
+    return version == 0 || object->version_number == 0 || version >= object->version_number;
+}
+
+void kube_cover_gone(struct kube_cache *cache, struct kube_entry *entry, uint64_t version_number)
+{
+    struct kube_cover *cover = entry->cover;
+
+    if (cover->answer && ended_by(cover->answer, version_number))
+        set_answer(cover, NULL);
+    if (cover->gone && ended_by(cover->gone, version_number))
+        set_gone(cover, NULL, 0);
+    queue_facts(cache, cover);
+    list_each (struct kube_overlay, overlay, &cover->overlays, link) {
+        if (overlay->covers && !overlay->creates && overlay->was &&
+            ended_by(overlay->was, version_number))
+            uncover(overlay);
+    }
+}
+
+void kube_cover_tidy(struct kube_cache *cache, struct kube_entry *entry)
+{
+    struct kube_cover *cover = entry->cover;
+
+    if (cover && !cover->answer && !cover->gone && list_is_empty(&cover->overlays))
+        kube_cover_free(cache, entry);
+}
+
+static void free_overlay(struct kube_overlay *overlay)
+{
+    list_remove(&overlay->link);
+    doubt_end(&overlay->doubt);
+    kube_object_unref(overlay->next);
+    kube_object_unref(overlay->was);
+    mem_free(overlay);
+}
+
+void kube_cover_free(struct kube_cache *cache, struct kube_entry *entry)
+{
+    struct kube_cover *cover = entry->cover;
+    struct list *node;
+
+    if (!cover)
+        return;
+    while ((node = list_first(&cover->overlays)))
+        free_overlay(list_item(node, struct kube_overlay, link));
+    set_answer(cover, NULL);
+    set_gone(cover, NULL, 0);
+    heap_remove(&cache->facts, &cover->node);
+    doubt_end(&cover->doubt);
+    mem_free(cover);
+    entry->cover = NULL;
+}
+
+/* ---- writes ---- */
+
+struct kube_overlay *kube_overlay_lay(struct kube_cache *cache, const char *ns, const char *name,
+                                      const struct kube_object *next)
+{
+    struct kube_entry *entry = kube_entry_need(cache, ns, name);
+    struct kube_cover *cover = need_cover(entry);
+    struct kube_overlay *overlay = mem_alloc(sizeof(*overlay));
+
+    assert(!cache->telling);
+    overlay->cache = cache;
+    overlay->entry = entry;
+    overlay->next = ref_or_null(next);
+    overlay->was = ref_or_null(newest_fact(entry, true));
+    overlay->creates = !entry->upper;
+    overlay->covers = true;
+    list_push_back(&cover->overlays, &overlay->link);
+    doubt_begin(cache, &overlay->doubt, entry);
+    kube_entry_refresh(cache, entry);
+    return overlay;
+}
+
+void kube_overlay_done(struct kube_overlay *overlay, const struct kube_object *object,
+                       uint64_t version_number)
+{
+    struct kube_cache *cache = overlay->cache;
+    struct kube_entry *entry = overlay->entry;
+    bool learned = object ? learn_object(cache, entry, object)
+                          : learn_gone(cache, entry, overlay->was, version_number);
+
+    assert(!cache->telling);
+    if (learned)
+        doubt_begin(cache, &entry->cover->doubt, entry);
+    queue_facts(cache, entry->cover);
+    free_overlay(overlay);
+    kube_entry_refresh(cache, entry);
+}
+
+void kube_overlay_failed(struct kube_overlay *overlay)
+{
+    struct kube_cache *cache = overlay->cache;
+    struct kube_entry *entry = overlay->entry;
+
+    assert(!cache->telling);
+    free_overlay(overlay);
+    kube_entry_refresh(cache, entry);
+}
+
+/* What the owner was asked about is no more in doubt: a uid known before the read, and not found by
+ * it, is gone; a prediction is overtaken by what was found. */
+static void settle_asked(struct kube_cache *cache, struct kube_entry *entry, bool found)
+{
+    struct kube_cover *cover = entry->cover;
+
+    if (cover->doubt.asked) {
+        if (!found)
+            learn_gone(cache, entry, cover->answer, 0);
+        doubt_end(&cover->doubt);
+    }
+    list_each (struct kube_overlay, overlay, &cover->overlays, link) {
+        if (!overlay->doubt.asked)
+            continue;
+        if (!found)
+            learn_gone(cache, entry, overlay->was, 0);
+        uncover(overlay);
+    }
+}
+
+void kube_cache_settle(struct kube_cache *cache, const char *ns, const char *name,
+                       const struct kube_object *found)
+{
+    struct kube_entry *entry = kube_entry_find(cache, ns, name);
+
+    assert(!cache->telling);
+    if (!entry || !entry->cover)
+        return; /* the watch was faster */
+    settle_asked(cache, entry, found != NULL);
+    if (found)
+        learn_object(cache, entry, found);
+    queue_facts(cache, entry->cover);
+    kube_entry_refresh(cache, entry);
+}

@@ -1,0 +1,241 @@
+/* run_store.c - plays the conformance script against the API server model: one line of JSON per
+ * call, {"name", "status", "body"}, as the model gave it.
+ *
+ *     run_store script.json
+ *
+ * The counterpart that plays it against a real server, and the comparison of the two, are in
+ * tests/e2e/test_conformance.py. */
+#include "api_store.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "codec/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_TEXT = 1 << 20, MAX_STEPS = 1000 };
+
+static const struct api_kind gadgets = { "conformance.slinc.dev", "v1", "gadgets", "Gadget",
+                                         API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION |
+                                             API_NEEDS_VERSION | API_CUSTOM };
+
+struct player {
+    struct clock clock;
+    struct api_store *store;
+    struct map values; /* name -> char *: what earlier calls have saved */
+};
+
+static void die(const char *what, const char *detail)
+{
+    (void)fprintf(stderr, "%s: %s\n", what, detail);
+    exit(2);
+}
+
+static void save(struct player *player, struct str name, struct str value)
+{
+    char *copy = mem_strndup(value.at, value.len);
+
+    if (map_put(&player->values, name, copy, NULL) < 0)
+        die("too many values", copy);
+}
+
+/* "$name" becomes what was saved under it; the longest name that fits counts. */
+static void fill_in(const struct player *player, struct str text, struct buf *out)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        const struct map_item *best = NULL;
+
+        if (text.at[i] == '$')
+            map_each (item, &player->values) {
+                if (str_starts(str_sub(text, i + 1, text.len), item->key) &&
+                    (!best || item->key.len > best->key.len))
+                    best = item;
+            }
+        if (best)
+            buf_add_text(out, best->value);
+        else
+            buf_add_char(out, text.at[i]);
+        i += best ? best->key.len : 0;
+    }
+}
+
+static const struct json *at_dotted(const struct json *value, struct str path)
+{
+    struct str key;
+
+    while (str_next(&path, '.', &key))
+        value = json_get_str(value, key);
+    return value;
+}
+
+/* ---- one call ---- */
+
+static void watch(struct player *player, const struct api_request *request,
+                  struct api_answer *answer)
+{
+    struct api_watch *stream = NULL;
+    bool first = true;
+
+    if (api_watch_open(player->store, request, answer, &stream) < 0)
+        return;
+    buf_add_text(&answer->body, "{\"events\":[");
+    for (;;) {
+        size_t before = answer->body.len;
+
+        if (!first)
+            buf_add_char(&answer->body, ',');
+        if (!api_watch_next(stream, &answer->body)) {
+            buf_truncate(&answer->body, before);
+            break;
+        }
+        first = false;
+    }
+    buf_add_text(&answer->body, "]}");
+    api_watch_free(stream);
+}
+
+static void send(struct player *player, const struct json *row, struct api_answer *answer)
+{
+    auto_buf struct buf call, body;
+    struct str method, target;
+
+    buf_init(&call, MAX_TEXT);
+    buf_init(&body, MAX_TEXT);
+    fill_in(player, json_str(json_get(row, "call")), &call);
+    if (!str_cut(buf_str(&call), ' ', &method, &target))
+        die("no method", buf_text(&call));
+    if (json_exists(json_get(row, "body"))) {
+        auto_buf struct buf text;
+
+        buf_init(&text, MAX_TEXT);
+        json_write(json_get(row, "body"), &text);
+        fill_in(player, buf_str(&text), &body);
+    }
+    buf_add_str(&body, json_str(json_get(row, "raw")));
+
+    auto_free char *verb = mem_strndup(method.at, method.len);
+    struct api_request request = { verb, target,
+                                   json_str_or(json_get(row, "type"), STR("application/json")),
+                                   buf_str(&body), "script" };
+
+    clock_advance_us(&player->clock, 10000);
+    if (strcmp(verb, "WATCH") == 0) {
+        request.method = "GET";
+        watch(player, &request, answer);
+    } else {
+        api_serve(player->store, &request, answer);
+    }
+}
+
+/* "until": a status, or a path that must be there. */
+static bool has_come(const struct json *until, const struct api_answer *answer,
+                     const struct json *body)
+{
+    if (!json_exists(until))
+        return true;
+    if (json_is_number(until))
+        return json_i64_or(until, 0) == answer->status;
+    return json_exists(at_dotted(body, json_str(until)));
+}
+
+static void keep_values(struct player *player, const struct json *row, const struct json *body)
+{
+    struct json_iter iter = json_iter(json_get(row, "save"));
+    const struct json *path;
+    struct str name;
+
+    while (json_next_member(&iter, &name, &path))
+        save(player, name, json_str(at_dotted(body, json_str(path))));
+}
+
+static void print(const struct json *row, const struct api_answer *answer, const struct json *body)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    auto_buf struct buf line;
+    struct json_mut *root = json_new_object(build);
+
+    json_put_str(build, root, "name", json_str(json_get(row, "name")));
+    json_put_i64(build, root, "status", answer->status);
+    json_put(build, root, "body",
+             body ? json_copy(build, body) : json_new_str(build, buf_str(&answer->body)));
+    buf_init(&line, 4 * MAX_TEXT);
+    json_mut_write(root, &line);
+    (void)puts(buf_text(&line));
+}
+
+static void play(struct player *player, const struct json *row)
+{
+    for (unsigned step = 0;; step++) {
+        auto_json_doc struct json_doc *body = NULL;
+        struct api_answer answer;
+
+        api_answer_init(&answer);
+        send(player, row, &answer);
+        (void)json_parse(buf_str(&answer.body), 4 * MAX_TEXT, &body, NULL);
+
+        bool done = has_come(json_get(row, "until"), &answer, json_root(body));
+
+        if (done) {
+            keep_values(player, row, json_root(body));
+            print(row, &answer, json_root(body));
+        }
+        api_answer_done(&answer);
+        if (done)
+            return;
+        if (step == MAX_STEPS)
+            die("never came", json_str(json_get(row, "name")).at);
+        (void)api_store_step(player->store);
+    }
+}
+
+static struct json_doc *read_script(const char *path)
+{
+    auto_buf struct buf text;
+    struct json_doc *doc = NULL;
+    struct err why = { .class = 0 };
+    char piece[4096];
+    size_t got;
+    FILE *file = fopen(path, "re");
+
+    if (!file)
+        die("cannot open", path);
+    buf_init(&text, 4 * MAX_TEXT);
+    while ((got = fread(piece, 1, sizeof(piece), file)) > 0)
+        buf_add(&text, piece, got);
+    (void)fclose(file);
+    if (json_parse(buf_str(&text), 4 * MAX_TEXT, &doc, &why) < 0)
+        die(path, why.text);
+    return doc;
+}
+
+int main(int argc, char **argv)
+{
+    struct player player;
+
+    if (argc != 2)
+        die("usage", "run_store script.json");
+
+    auto_json_doc struct json_doc *script = read_script(argv[1]);
+    struct json_iter iter = json_iter(json_root(script));
+    const struct json *row;
+
+    clock_init_virtual(&player.clock, INT64_C(1767225600000000));
+    player.store = api_store_new(&player.clock, 1);
+    map_init(&player.values, &(struct map_options){ .max = 1000, .free_value = mem_free });
+    api_store_add_kind(player.store, &gadgets);
+    save(&player, STR("NS"), STR("conformance"));
+
+    struct api_answer answer;
+
+    api_answer_init(&answer);
+    api_serve(player.store,
+              &(struct api_request){ "POST", STR("/api/v1/namespaces"), STR("application/json"),
+                                     STR("{\"metadata\":{\"name\":\"conformance\"}}"), "script" },
+              &answer);
+    api_answer_done(&answer);
+    while (json_next_item(&iter, &row))
+        play(&player, row);
+    map_done(&player.values);
+    api_store_free(player.store);
+    return 0;
+}

@@ -1,0 +1,619 @@
+/* test_http_server.c - requests, late answers, bounds and time, and an orderly end. */
+#include "exchange.h"
+#include "io/http_server.h"
+#include "peer.h"
+
+#include <errno.h>
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+struct world {
+    struct loop *loop;
+    struct http_server *server;
+    struct http_server_options options;
+    struct http_transport *transport;
+    struct http_responder *kept;
+    unsigned handled, gone, stopped;
+    char method[16], path[64], query[64], header[64], body[64];
+};
+
+/* --- handlers --- */
+
+static void on_echo(void *context, const struct http_view *view, struct http_responder *responder)
+{
+    struct world *world = context;
+    const char *header = http_view_header(view, "x-test");
+    struct buf query;
+
+    buf_init(&query, sizeof(world->query) - 1);
+    world->handled++;
+    if (http_view_query(view, "q", &query, NULL) == 0)
+        snprintf(world->query, sizeof(world->query), "%s", buf_text(&query));
+    buf_done(&query);
+    snprintf(world->method, sizeof(world->method), "%s", view->method);
+    snprintf(world->path, sizeof(world->path), "%s", view->path);
+    snprintf(world->header, sizeof(world->header), "%s", header ? header : "(none)");
+    snprintf(world->body, sizeof(world->body), "%.*s", (int)(view->body.len % 64), view->body.at);
+    http_respond_header(responder, "Retry-After", "3");
+    http_respond_header(responder, "X-Bad", "a\r\nSet-Cookie: b");
+    http_respond_json(responder, 200, STR("{\"ok\":true}"));
+}
+
+static void on_gone(void *context)
+{
+    struct world *world = context;
+
+    world->gone++;
+    loop_stop(world->loop);
+}
+
+static void on_late(void *context, const struct http_view *view, struct http_responder *responder)
+{
+    struct world *world = context;
+
+    world->handled++;
+    world->kept = responder;
+    http_responder_on_gone(responder, on_gone, world);
+    loop_stop(world->loop);
+}
+
+static void begin(struct world *world)
+{
+    static struct http_route routes[4];
+    char url[64];
+
+    routes[0] = (struct http_route){ "/echo", false, on_echo, world };
+    routes[1] = (struct http_route){ "/late", false, on_late, world };
+    routes[2] = (struct http_route){ "/apis/", true, on_echo, world };
+    assert_int_equal(loop_new_real(&world->loop, NULL), 0);
+    world->options.address = "127.0.0.1";
+    world->options.routes = routes;
+    world->options.route_count = 3;
+    assert_int_equal(http_server_new(world->loop, &world->options, &world->server, NULL), 0);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u", http_server_port(world->server));
+    assert_int_equal(http_client_new(world->loop, &(struct http_client_options){ .base_url = url },
+                                     &world->transport, NULL),
+                     0);
+}
+
+static void end(struct world *world)
+{
+    http_transport_free(world->transport);
+    http_server_free(world->server);
+    loop_free(world->loop);
+}
+
+static struct exchange ask(struct world *world, const char *method, const char *path,
+                           struct str body)
+{
+    struct exchange done = { .ends = 0 };
+
+    exchange_do(&done, world->loop, world->transport,
+                &(struct http_request){ .method = method,
+                                        .path = path,
+                                        .body = body,
+                                        .headers = { { "X-Test", "yes", false } },
+                                        .header_count = 1 });
+    return done;
+}
+
+/* --- raw clients, driven from the same thread: sockets that never block --- */
+
+static int raw_connect(const struct world *world)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_port = htons(http_server_port(world->server)),
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+static void raw_say(int fd, const char *text)
+{
+    assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+/* Reads until the server closes, with the loop running; what came is cut to the buffer. */
+static void raw_read_to_end(struct world *world, int fd, char *text, size_t size)
+{
+    int64_t limit_us = loop_now_us(world->loop) + (int64_t)15 * SECOND_US;
+    size_t got = 0;
+
+    for (;;) {
+        char piece[4096];
+        ssize_t part = recv(fd, piece, sizeof(piece), MSG_DONTWAIT);
+
+        if (part == 0 || (part < 0 && errno != EAGAIN))
+            break;
+        for (ssize_t i = 0; i < part && got + 1 < size; i++)
+            text[got++] = piece[i];
+        if (part < 0)
+            run_for(world->loop, MS_US);
+        assert_true(loop_now_us(world->loop) < limit_us);
+    }
+    text[got] = '\0';
+}
+
+/* Until the text has come; the connection stays open. */
+static void raw_read_until(struct world *world, int fd, const char *wanted)
+{
+    int64_t limit_us = loop_now_us(world->loop) + (int64_t)15 * SECOND_US;
+    char text[4096] = "";
+    size_t got = 0;
+
+    while (!strstr(text, wanted)) {
+        ssize_t part = recv(fd, text + got, sizeof(text) - 1 - got, MSG_DONTWAIT);
+
+        assert_int_not_equal(part, 0);
+        if (part > 0)
+            got += (size_t)part;
+        text[got] = '\0';
+        if (part < 0)
+            run_for(world->loop, MS_US);
+        assert_true(loop_now_us(world->loop) < limit_us);
+    }
+}
+
+/* --- requests and answers --- */
+
+static void a_request_reaches_its_handler_and_the_answer_comes_back(void **state)
+{
+    struct world world = { .loop = NULL };
+
+    begin(&world);
+
+    struct exchange done = ask(&world, "POST", "/echo?p=1&q=a%20b", STR("hello"));
+
+    assert_int_equal(done.status, 200);
+    assert_string_equal(done.body, "{\"ok\":true}");
+    assert_string_equal(done.content_type, "application/json");
+    assert_int_equal(done.retry_after_us, 3 * SECOND_US);
+    assert_string_equal(world.method, "POST");
+    assert_string_equal(world.path, "/echo");
+    assert_string_equal(world.query, "a b");
+    assert_string_equal(world.header, "yes");
+    assert_string_equal(world.body, "hello");
+    end(&world);
+}
+
+static void routes_match_exactly_or_by_prefix(void **state)
+{
+    static const struct {
+        const char *path;
+        int status;
+    } cases[] = {
+        { "/echo", 200 },      { "/echo/", 404 },  { "/ech", 404 },
+        { "/apis/v1/x", 200 }, { "/apis/", 200 },  { "/apis", 404 },
+        { "/", 404 },          { "/echo?x", 200 }, { "/%65cho", 404 },
+    };
+    struct world world = { .loop = NULL };
+
+    begin(&world);
+    for (size_t i = 0; i < COUNT(cases); i++)
+        assert_int_equal(ask(&world, "GET", cases[i].path, STR("")).status, cases[i].status);
+    end(&world);
+}
+
+static void all_the_usual_methods_are_served(void **state)
+{
+    static const char *const methods[] = { "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE" };
+    struct world world = { .loop = NULL };
+
+    begin(&world);
+    for (size_t i = 0; i < COUNT(methods); i++) {
+        struct exchange done = ask(&world, methods[i], "/echo", STR(""));
+
+        assert_int_equal(done.status, 200);
+        assert_int_equal(done.body_length, i == 1 ? 0 : 11);
+        assert_string_equal(world.method, methods[i]);
+    }
+    assert_int_equal(http_server_connections(world.server), 1); /* all over one, kept alive */
+    end(&world);
+}
+
+static void two_requests_sent_at_once_are_answered_in_turn(void **state)
+{
+    struct world world = { .loop = NULL };
+    char text[4096];
+
+    begin(&world);
+
+    int fd = raw_connect(&world);
+
+    raw_say(fd, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n"
+                "GET /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    raw_read_to_end(&world, fd, text, sizeof(text));
+    assert_int_equal(world.handled, 2);
+    assert_non_null(strstr(strstr(text, "{\"ok\":true}") + 1, "{\"ok\":true}"));
+    assert_null(strstr(text, "Set-Cookie"));
+    close(fd);
+    end(&world);
+}
+
+/* --- late answers --- */
+
+static void an_answer_may_come_later(void **state)
+{
+    struct world world = { .loop = NULL };
+    struct exchange done = { .ends = 0 };
+
+    begin(&world);
+    exchange_send(&done, world.loop, world.transport,
+                  &(struct http_request){ .method = "GET", .path = "/late" });
+    run_until(world.loop, &world.handled);
+    run_for(world.loop, 5 * MS_US);
+    assert_int_equal(done.ends, 0);
+    assert_false(http_responder_is_gone(world.kept));
+    http_respond_text(world.kept, 503, "not yet");
+    run_until(world.loop, &done.ends);
+    assert_int_equal(done.status, 503);
+    assert_string_equal(done.body, "not yet");
+    assert_int_equal(world.gone, 0);
+    end(&world);
+}
+
+static void an_answer_to_one_who_has_left_does_no_harm(void **state)
+{
+    struct world world = { .loop = NULL };
+
+    begin(&world);
+    for (int by_reset = 0; by_reset < 2; by_reset++) {
+        int fd = raw_connect(&world);
+        struct linger linger = { .l_onoff = by_reset };
+
+        world.handled = 0;
+        raw_say(fd, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
+        run_until(world.loop, &world.handled);
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+        close(fd);
+        run_for(world.loop, 5 * MS_US);
+        http_respond_text(world.kept, 200, "anybody?");
+        while (http_server_connections(world.server) > 0)
+            run_for(world.loop, MS_US);
+    }
+    end(&world);
+}
+
+static void a_request_without_an_answer_ends_at_its_deadline(void **state)
+{
+    struct world world = { .options = { .request_us = 150 * MS_US } };
+    char text[256];
+
+    begin(&world);
+
+    int fd = raw_connect(&world);
+
+    raw_say(fd, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
+    raw_read_to_end(&world, fd, text, sizeof(text));
+    assert_string_equal(text, "");
+    assert_int_equal(world.gone, 1);
+    assert_true(http_responder_is_gone(world.kept));
+    http_respond_header(world.kept, "A", "b");
+    http_respond_text(world.kept, 200, "too late"); /* only ends the responder */
+    close(fd);
+    end(&world);
+}
+
+static void a_responder_outlives_its_server(void **state)
+{
+    struct world world = { .loop = NULL };
+    int fd;
+
+    begin(&world);
+    fd = raw_connect(&world);
+    raw_say(fd, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
+    run_until(world.loop, &world.handled);
+    http_transport_free(world.transport);
+    http_server_free(world.server);
+    assert_int_equal(world.gone, 1);
+    http_respond_json(world.kept, 200, STR("{}"));
+    close(fd);
+    loop_free(world.loop);
+}
+
+/* --- bounds --- */
+
+static void a_body_over_the_maximum_is_refused(void **state)
+{
+    struct world world = { .options = { .max_body = 1000 } };
+    char body[1001];
+
+    memset(body, 'x', sizeof(body));
+    begin(&world);
+    assert_int_equal(ask(&world, "POST", "/echo", (struct str){ body, 1000 }).status, 200);
+    assert_int_equal(ask(&world, "POST", "/echo", (struct str){ body, 1001 }).status, 413);
+    assert_int_equal(world.handled, 1);
+    end(&world);
+}
+
+static void a_chunked_body_over_the_maximum_is_refused(void **state)
+{
+    struct world world = { .options = { .max_body = 1000 } };
+    char text[1024];
+
+    begin(&world);
+
+    int fd = raw_connect(&world);
+
+    raw_say(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                "fffffff\r\nxxxx");
+    raw_read_to_end(&world, fd, text, sizeof(text));
+    assert_int_equal(world.handled, 0);
+    assert_memory_equal(text, "HTTP/1.1 413", 12);
+    close(fd);
+    end(&world);
+}
+
+static void a_header_over_the_maximum_is_refused(void **state)
+{
+    struct world world = { .options = { .max_head = 1000 } };
+    char text[2048];
+
+    begin(&world);
+
+    int fd = raw_connect(&world);
+
+    memset(text, 'x', 1500);
+    text[1500] = '\0';
+    raw_say(fd, "GET /echo HTTP/1.1\r\nX: ");
+    raw_say(fd, text);
+    raw_read_to_end(&world, fd, text, sizeof(text));
+    assert_int_equal(world.handled, 0);
+    close(fd);
+    end(&world);
+}
+
+static void rubbish_gets_no_handler(void **state)
+{
+    static const char *const cases[] = {
+        "rubbish\r\n\r\n",
+        "\r\n\r\n\r\n",
+        "GET\r\n\r\n",
+        "GET /echo HTTP/9.9\r\n\r\n",
+        "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        "BREW /echo HTTP/1.1\r\n\r\n",
+        "POST /echo HTTP/1.1\r\nContent-Length: -5\r\n\r\nxxxxx",
+        "POST /echo HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\nxxxxx",
+        "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    };
+    struct world world = { .options = { .request_us = 300 * MS_US, .idle_us = 300 * MS_US } };
+    char text[1024];
+
+    begin(&world);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        int fd = raw_connect(&world);
+
+        raw_say(fd, cases[i]);
+        raw_read_to_end(&world, fd, text, sizeof(text));
+        close(fd);
+        assert_null(strstr(text, " 200 "));
+    }
+    assert_int_equal(world.handled, 0);
+    end(&world);
+}
+
+static void connections_over_the_maximum_are_closed_at_once(void **state)
+{
+    struct world world = { .options = { .max_connections = 3 } };
+    int fds[3];
+    char text[256];
+
+    begin(&world);
+    for (size_t i = 0; i < COUNT(fds); i++)
+        fds[i] = raw_connect(&world);
+    while (http_server_connections(world.server) < 3)
+        run_for(world.loop, MS_US);
+
+    int excess = raw_connect(&world);
+
+    raw_say(excess, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n");
+    raw_read_to_end(&world, excess, text, sizeof(text));
+    assert_int_equal(world.handled, 0);
+    close(excess);
+    while (http_server_connections(world.server) > 3)
+        run_for(world.loop, MS_US);
+    close(fds[0]); /* makes room */
+    while (http_server_connections(world.server) > 2)
+        run_for(world.loop, MS_US);
+    assert_int_equal(ask(&world, "GET", "/echo", STR("")).status, 200);
+    close(fds[1]);
+    close(fds[2]);
+    end(&world);
+}
+
+/* --- time --- */
+
+/* Says a byte whenever the loop has had a millisecond, which would keep any idle timer happy. */
+static int64_t dribble_until_closed(struct world *world, const char *beginning)
+{
+    int64_t start_us = loop_now_us(world->loop);
+    int fd = raw_connect(world);
+    char byte;
+
+    raw_say(fd, beginning);
+    while (recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN) {
+        send(fd, "x", 1, MSG_NOSIGNAL);
+        run_for(world->loop, MS_US);
+        assert_true(loop_now_us(world->loop) - start_us < (int64_t)15 * SECOND_US);
+    }
+    close(fd);
+    return loop_now_us(world->loop) - start_us;
+}
+
+static void a_slow_sender_is_cut_off_at_the_deadline(void **state)
+{
+    static const char *const beginnings[] = {
+        "G",
+        "GET /echo HTTP/1.1\r\nX: ",
+        "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n",
+    };
+    struct world world = { .options = { .request_us = 200 * MS_US } };
+
+    begin(&world);
+    for (size_t i = 0; i < COUNT(beginnings); i++)
+        assert_in_range(dribble_until_closed(&world, beginnings[i]), 190 * MS_US, 3 * SECOND_US);
+    assert_int_equal(world.handled, 0);
+    assert_int_equal(http_server_connections(world.server), 0);
+    end(&world);
+}
+
+static void a_silent_connection_is_closed_at_the_deadline(void **state)
+{
+    struct world world = { .options = { .request_us = 100 * MS_US } };
+    char text[16];
+
+    begin(&world);
+
+    int fd = raw_connect(&world);
+
+    raw_read_to_end(&world, fd, text, sizeof(text));
+    close(fd);
+    end(&world);
+}
+
+static void a_kept_alive_connection_is_closed_after_the_idle_time(void **state)
+{
+    struct world world = { .options = { .idle_us = 100 * MS_US } };
+    char text[1024];
+
+    begin(&world);
+
+    int64_t start_us = loop_now_us(world.loop);
+    int fd = raw_connect(&world);
+
+    raw_say(fd, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n");
+    raw_read_to_end(&world, fd, text, sizeof(text));
+    assert_memory_equal(text, "HTTP/1.1 200", 12);
+    assert_in_range(loop_now_us(world.loop) - start_us, 100 * MS_US, 5 * SECOND_US);
+    close(fd);
+    end(&world);
+}
+
+static void a_second_request_has_a_deadline_of_its_own(void **state)
+{
+    struct world world = { .options = { .request_us = 200 * MS_US, .idle_us = 10 * SECOND_US } };
+    char text[1024];
+
+    begin(&world);
+
+    int fd = raw_connect(&world);
+
+    raw_say(fd, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n");
+    raw_read_until(&world, fd, "{\"ok\":true}");
+    run_for(world.loop, 250 * MS_US); /* idle for longer than a request may take */
+    assert_int_equal(http_server_connections(world.server), 1);
+
+    int64_t start_us = loop_now_us(world.loop);
+
+    raw_say(fd, "GET /ec");
+    raw_read_to_end(&world, fd, text, sizeof(text));
+    assert_in_range(loop_now_us(world.loop) - start_us, 190 * MS_US, 5 * SECOND_US);
+    close(fd);
+    end(&world);
+}
+
+/* --- the end --- */
+
+static void on_stopped(void *context)
+{
+    struct world *world = context;
+
+    world->stopped++;
+    loop_stop(world->loop);
+}
+
+static void a_stop_lets_requests_finish_and_closes_the_rest(void **state)
+{
+    struct world world = { .loop = NULL };
+    char text[1024];
+
+    begin(&world);
+
+    int idle = raw_connect(&world), silent = raw_connect(&world), busy = raw_connect(&world);
+
+    raw_say(idle, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n");
+    raw_read_until(&world, idle, "{\"ok\":true}");
+    world.handled = 0;
+    raw_say(busy, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
+    run_until(world.loop, &world.handled);
+    assert_int_equal(http_server_connections(world.server), 3);
+
+    http_server_stop(world.server, 10 * SECOND_US, on_stopped, &world);
+    raw_read_to_end(&world, idle, text, sizeof(text));
+    raw_read_to_end(&world, silent, text, sizeof(text));
+    assert_int_equal(world.stopped, 0);
+    assert_int_equal(http_server_connections(world.server), 1);
+    http_respond_text(world.kept, 200, "done");
+    run_until(world.loop, &world.stopped);
+    raw_read_to_end(&world, busy, text, sizeof(text));
+    assert_non_null(strstr(text, "Connection: close"));
+    assert_non_null(strstr(text, "done"));
+    close(idle);
+    close(silent);
+    close(busy);
+    end(&world);
+}
+
+static void a_stop_waits_no_longer_than_it_was_told(void **state)
+{
+    struct world world = { .loop = NULL };
+
+    begin(&world);
+
+    int busy = raw_connect(&world);
+
+    raw_say(busy, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
+    run_until(world.loop, &world.handled);
+    http_server_stop(world.server, 100 * MS_US, on_stopped, &world);
+    http_server_stop(world.server, 100 * MS_US, on_stopped, &world); /* once is enough */
+    run_until(world.loop, &world.stopped);
+    assert_int_equal(world.gone, 1);
+    http_respond_text(world.kept, 200, "late");
+    run_for(world.loop, 5 * MS_US);
+    assert_int_equal(world.stopped, 1);
+    close(busy);
+    end(&world);
+}
+
+static void a_port_in_use_is_an_error(void **state)
+{
+    struct world world = { .loop = NULL };
+    struct http_server *second = NULL;
+
+    begin(&world);
+    world.options.port = http_server_port(world.server);
+    assert_int_equal(http_server_new(world.loop, &world.options, &second, NULL), -ERR_SYSTEM);
+    assert_null(second);
+    http_server_free(NULL);
+    end(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_reaches_its_handler_and_the_answer_comes_back),
+        cmocka_unit_test(routes_match_exactly_or_by_prefix),
+        cmocka_unit_test(all_the_usual_methods_are_served),
+        cmocka_unit_test(two_requests_sent_at_once_are_answered_in_turn),
+        cmocka_unit_test(an_answer_may_come_later),
+        cmocka_unit_test(an_answer_to_one_who_has_left_does_no_harm),
+        cmocka_unit_test(a_request_without_an_answer_ends_at_its_deadline),
+        cmocka_unit_test(a_responder_outlives_its_server),
+        cmocka_unit_test(a_body_over_the_maximum_is_refused),
+        cmocka_unit_test(a_chunked_body_over_the_maximum_is_refused),
+        cmocka_unit_test(a_header_over_the_maximum_is_refused),
+        cmocka_unit_test(rubbish_gets_no_handler),
+        cmocka_unit_test(connections_over_the_maximum_are_closed_at_once),
+        cmocka_unit_test(a_slow_sender_is_cut_off_at_the_deadline),
+        cmocka_unit_test(a_silent_connection_is_closed_at_the_deadline),
+        cmocka_unit_test(a_kept_alive_connection_is_closed_after_the_idle_time),
+        cmocka_unit_test(a_second_request_has_a_deadline_of_its_own),
+        cmocka_unit_test(a_stop_lets_requests_finish_and_closes_the_rest),
+        cmocka_unit_test(a_stop_waits_no_longer_than_it_was_told),
+        cmocka_unit_test(a_port_in_use_is_an_error),
+    };
+
+    return cmocka_run_group_tests_name("io/http_server", tests, NULL, NULL);
+}
