@@ -82,14 +82,14 @@ void err_write(struct err *err, enum err_class class, const char *format, ...)
     va_end(args);
 }
 
-int err_system(struct err *err, int number, const char *format, ...)
+void err_write_system(struct err *err, int number, const char *format, ...)
 {
     struct draft draft = { .len = 0 };
     char space[64];
     va_list args;
 
     if (!err)
-        return -ERR_SYSTEM;
+        return;
     va_start(args, format);
     draft_addv(&draft, format, args);
     va_end(args);
@@ -97,7 +97,6 @@ int err_system(struct err *err, int number, const char *format, ...)
     draft_add(&draft, strerror_r(number, space, sizeof(space)));
     draft_store(&draft, err);
     err->class = ERR_SYSTEM;
-    return -ERR_SYSTEM;
 }
 
 int err_wrap(struct err *err, const char *format, ...)

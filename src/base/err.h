@@ -41,7 +41,9 @@ int err_setv(struct err *err, enum err_class class, const char *format, va_list 
     __attribute__((format(printf, 3, 0)));
 
 /* As err_set with ERR_SYSTEM, and ": " and the text of the errno value `number` behind. */
-int err_system(struct err *err, int number, const char *format, ...)
+#define err_system(err, number, ...)                                                               \
+    (err_write_system((err), (number), __VA_ARGS__), err_negated(ERR_SYSTEM))
+void err_write_system(struct err *err, int number, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Puts "<what>: " in front of the text already there; returns -err->class (-ERR_BUG when err is

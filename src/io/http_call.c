@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "io/http_text.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -238,6 +239,8 @@ static void set_tls(struct http_call *call)
 
 static void set_method(struct http_call *call, const char *method)
 {
+    assert(method); /* http_send refused a request without one */
+
     bool wants_body =
         strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 || strcmp(method, "PATCH") == 0;
 
