@@ -43,9 +43,9 @@ static const struct kube_object *foretell_delete(const struct kube_object *now,
 {
     auto_buf struct buf patch;
 
+    buf_init(&patch, 100);
     if (!now || now->deleted_us)
         return NULL;
-    buf_init(&patch, 100);
     buf_add_text(&patch, "{\"metadata\":{\"deletionTimestamp\":\"");
     (void)timestamp_print(clock_wall_us(clock), &patch, NULL);
     buf_add_text(&patch, "\"}}");
@@ -97,31 +97,47 @@ static const struct kube_object *object_of(const struct effect *effect,
     return object;
 }
 
-void effect_done(struct effect *effect, const struct action *action,
+bool effect_done(struct effect *effect, const struct action *action,
                  const struct kube_answer *answer)
 {
     const struct kube_object *object;
     bool deletes = action->request.verb == KUBE_DELETE;
 
     if (!effect->overlay)
-        return;
+        return true;
     if (answer->outcome == KUBE_CONFLICT) { /* it exists already, but not as we foretold it */
         effect_failed(effect);
-        return;
+        return true;
     }
     object = object_of(effect, answer);
-    if (object && (!deletes || object->deleted_us))
-        kube_overlay_done(effect->overlay, object, object->version_number);
-    else if (deletes)
+    if (!object && !deletes)
+        return false;
+    if (deletes && !(object && object->deleted_us))
         kube_overlay_done(effect->overlay, NULL, object ? object->version_number : 0);
+    else
+        kube_overlay_done(effect->overlay, object, object->version_number);
     kube_object_unref(object);
     effect->overlay = NULL;
+    return true;
 }
 
 void effect_failed(struct effect *effect)
 {
     if (effect->overlay)
         kube_overlay_failed(effect->overlay);
+    effect->overlay = NULL;
+}
+
+void effect_read(struct effect *effect, const struct action *action,
+                 const struct kube_object *found)
+{
+    if (!effect->overlay)
+        return;
+    if (!found && creates(action)) {
+        effect_failed(effect);
+        return;
+    }
+    kube_overlay_done(effect->overlay, found, found ? found->version_number : 0);
     effect->overlay = NULL;
 }
 

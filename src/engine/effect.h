@@ -15,11 +15,15 @@ struct effect {
 void effect_lay(struct effect *effect, const struct action *action, struct arena *arena,
                 const struct clock *clock);
 
-/* The action went well, and this is the answer. */
-void effect_done(struct effect *effect, const struct action *action,
+/* The action went well, and this is the answer. False when the answer does not show the object (a
+ * bind is answered by a Status): the prediction stays until effect_read says what is there. */
+bool effect_done(struct effect *effect, const struct action *action,
                  const struct kube_answer *answer);
 void effect_failed(struct effect *effect); /* it did not happen, and will not */
 
+/* The answer did not tell; this is what a direct read found after it, or NULL. */
+void effect_read(struct effect *effect, const struct action *action,
+                 const struct kube_object *found);
 /* Whether a direct read could tell if the action took effect. */
 bool effect_can_be_read(const struct effect *effect);
 

@@ -120,8 +120,9 @@ const struct metric_family engine_metrics[ENGINE_METRIC_COUNT] = {
               "Time since the server was last heard of for this kind; -1: never.", "kind"),
     [METRIC_CACHE_OBJECTS] =
         GAUGE("slinc_cache_objects", "Objects in the cache of this kind.", "kind"),
-    [METRIC_OVERLAYS] = GAUGE("slinc_overlay_size",
-                              "Writes of ours whose effect the watch has not shown yet.", NULL),
+    [METRIC_OVERLAYS] =
+        GAUGE("slinc_overlay_size", "Predicted effects of our own writes that lie over the caches.",
+              NULL),
     [METRIC_LOOP_LONGEST] = GAUGE("slinc_loop_longest_seconds",
                                   "Longest run of one callback since the last scrape.", NULL),
 };

@@ -195,6 +195,8 @@ void engine_refresh_metrics(void *context)
     }
     metrics_set(engine->metrics, &engine_metrics[METRIC_IN_FLIGHT],
                 executor_in_flight(engine->executor), NULL);
+    metrics_set(engine->metrics, &engine_metrics[METRIC_OVERLAYS],
+                (double)executor_overlays(engine->executor), NULL);
     metrics_set(engine->metrics, &engine_metrics[METRIC_LOOP_LONGEST],
                 seconds_of(loop_take_longest_us(engine->loop)), NULL);
 }

@@ -106,6 +106,16 @@ unsigned executor_in_flight(const struct executor *executor)
     return in_flight;
 }
 
+size_t executor_overlays(const struct executor *executor)
+{
+    size_t count = 0;
+
+    list_each (const struct execution, execution, &executor->executions, link)
+        list_each (const struct step, step, &execution->steps, link)
+            count += step->effect.overlay != NULL;
+    return count;
+}
+
 static struct lane *lane_of(struct executor *executor, const struct action_type *type)
 {
     for (unsigned i = 0; i < executor->lane_count; i++)
@@ -230,22 +240,31 @@ static void advance(struct execution *execution)
         begin_stage(execution);
 }
 
-static void on_known(void *context)
+static void end_step(struct step *step)
+{
+    struct execution *execution = step->execution;
+
+    take_off(step);
+    advance(execution);
+}
+
+static void on_known(void *context, const struct kube_object *found)
 {
     struct step *step = context;
 
     step->read = NULL;
-    take_off(step);
+    effect_read(&step->effect, step->action, found);
     step->execution->unanswered--;
-    advance(step->execution);
+    end_step(step);
 }
 
-/* Sent, and nobody knows: a read decides before the key is planned again. */
+/* Sent, and the answer does not tell what is there now: a read does, before the key is planned
+ * again. False when there is nothing to read, or no time. */
 static bool begin_reading(struct step *step)
 {
     struct settler *settler = step->execution->executor->options.settler;
 
-    if (!effect_can_be_read(&step->effect) || step->execution->is_dropped)
+    if (!effect_can_be_read(&step->effect) || step->execution->is_hurried)
         return false;
     step->state = STEP_READING;
     step->read = settler_read(settler, step->effect.cache, step->effect.ns, step->effect.name,
@@ -253,19 +272,16 @@ static bool begin_reading(struct step *step)
     return true;
 }
 
-static void end_step(struct step *step, const struct kube_answer *answer)
+/* Whether the effect is settled by this answer; else it stays laid until a read. */
+static bool take_answer(struct step *step, const struct kube_answer *answer)
 {
-    struct execution *execution = step->execution;
-
-    take_off(step);
-    if (went_well(step->action, answer)) {
-        effect_done(&step->effect, step->action, answer);
-    } else {
-        note_failure(execution, step->action, answer);
-        if (answer->outcome != KUBE_UNKNOWN) /* that one stays, in doubt */
-            effect_failed(&step->effect);
-    }
-    advance(execution);
+    if (went_well(step->action, answer))
+        return effect_done(&step->effect, step->action, answer);
+    note_failure(step->execution, step->action, answer);
+    if (answer->outcome == KUBE_UNKNOWN)
+        return false;
+    effect_failed(&step->effect);
+    return true;
 }
 
 static void on_finish(void *context, const struct kube_answer *answer)
@@ -280,12 +296,10 @@ static void on_finish(void *context, const struct kube_answer *answer)
         lane->paused_until_us = now_us(lane->executor) + answer->retry_after_us;
     pump_soon(lane->executor);
 
-    if (answer->outcome == KUBE_UNKNOWN && begin_reading(step)) {
-        note_failure(step->execution, step->action, answer);
+    if (!take_answer(step, answer) && begin_reading(step))
         return;
-    }
     step->execution->unanswered--;
-    end_step(step, answer);
+    end_step(step);
 }
 
 /* ---- sending ---- */
@@ -325,7 +339,8 @@ static void refuse_paused(struct step *step)
 
     snprintf(message, sizeof(message), "not sent: the server asked for a pause (%.1f s left)",
              (double)left_us / 1e6);
-    end_step(step, &answer);
+    take_answer(step, &answer);
+    end_step(step);
 }
 
 static void drop_execution(struct execution *execution)
@@ -407,6 +422,7 @@ void execution_begin(struct executor *executor, struct execution *execution, str
 
 void execution_drop(struct execution *execution)
 {
+    execution->is_hurried = true;
     list_each (struct step, step, &execution->steps, link) {
         if (step->state != STEP_READING)
             continue;

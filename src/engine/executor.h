@@ -30,6 +30,7 @@ struct executor *executor_new(const struct executor_options *options);
 void executor_free(struct executor *executor); /* every execution has ended or was given up */
 void executor_add_lane(struct executor *executor, const struct action_type *type, void *service);
 unsigned executor_in_flight(const struct executor *executor); /* sent, not answered */
+size_t executor_overlays(const struct executor *executor);    /* predictions laid, not settled */
 
 enum execution_end {
     EXECUTION_DONE,    /* every action went well */
@@ -57,6 +58,7 @@ struct execution {
     unsigned unanswered; /* private: steps sent, or being read */
     int64_t planned_us;  /* private */
     bool is_dropped;     /* private */
+    bool is_hurried;     /* private: nothing is read any more */
     struct list steps;   /* private: of all stages not yet ended */
     struct list link;    /* private */
 };

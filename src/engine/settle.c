@@ -7,7 +7,12 @@
 #include "base/list.h"
 #include "base/mem.h"
 
-enum { PAUSE_MIN_US = 200000, PAUSE_MAX_US = 12500000, JITTER_PERCENT = 20 };
+enum {
+    PAUSE_MIN_US = 200000,
+    PAUSE_MAX_US = 12500000, /* and the jitter */
+    JITTER_PERCENT = 20,
+    MAX_DOUBTS = 16, /* read at once, per cache */
+};
 
 struct settler {
     struct kube_client *client;
@@ -24,7 +29,7 @@ struct settle_read {
     struct kube_call *call;
     struct loop_timer again;
     int64_t pause_us;
-    void (*known)(void *context);
+    settle_known known;
     void *context;
 };
 
@@ -58,16 +63,17 @@ static void finish(struct settle_read *read, const struct kube_object *found)
 {
     struct settler *settler = read->settler;
     struct kube_cache *cache = read->cache;
-    void (*known)(void *context) = read->known;
+    settle_known known = read->known;
     void *context = read->context;
     bool is_doubt = read->is_doubt;
 
-    kube_cache_settle(cache, read->ns, read->name, found);
+    if (is_doubt)
+        kube_cache_settle(cache, read->ns, read->name, found);
     read_free(read);
     if (is_doubt)
         settler_look(settler, cache);
-    if (known)
-        known(context);
+    else
+        known(context, found);
 }
 
 static void on_answer(void *context, const struct kube_answer *answer)
@@ -104,7 +110,7 @@ static void send_read(void *context)
 }
 
 struct settle_read *settler_read(struct settler *settler, struct kube_cache *cache, const char *ns,
-                                 const char *name, void (*known)(void *context), void *context)
+                                 const char *name, settle_known known, void *context)
 {
     struct settle_read *read = mem_alloc(sizeof(*read));
 
@@ -129,11 +135,11 @@ void settle_read_cancel(struct settle_read *read)
 void settler_look(struct settler *settler, struct kube_cache *cache)
 {
     const char *ns, *name;
+    unsigned under_way = 0;
 
     list_each (const struct settle_read, read, &settler->reads, link)
-        if (read->is_doubt && read->cache == cache)
-            return;
-    if (kube_cache_doubt(cache, &ns, &name))
+        under_way += read->is_doubt && read->cache == cache;
+    for (; under_way < MAX_DOUBTS && kube_cache_doubt(cache, &ns, &name); under_way++)
         settler_read(settler, cache, ns, name, NULL, NULL)->is_doubt = true;
 }
 

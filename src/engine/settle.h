@@ -15,14 +15,15 @@ struct settle_read;
 struct settler *settler_new(struct kube_client *client, struct rand *rand);
 void settler_free(struct settler *settler); /* ends all reads without a callback */
 
-/* Reads the object until the server has answered, and gives the cache what it found; then calls
- * known, from the loop. Everything but known's context is copied or outlives the settler. */
+/* Reads the object until the server has answered; then calls known from the loop with what it has
+ * now, or NULL when it said that there is none. Names are copied. */
+typedef void (*settle_known)(void *context, const struct kube_object *found);
 struct settle_read *settler_read(struct settler *settler, struct kube_cache *cache, const char *ns,
-                                 const char *name, void (*known)(void *context), void *context);
+                                 const char *name, settle_known known, void *context);
 void settle_read_cancel(struct settle_read *read); /* known is not called */
 
-/* Begins to read the first object of this cache whose overlay is in doubt, and so on until there
- * is none. Does nothing while such a read is under way. */
+/* Reads the objects of this cache that are in doubt, a few at a time until there are none, and
+ * gives the cache what it found. */
 void settler_look(struct settler *settler, struct kube_cache *cache);
 
 #endif

@@ -323,7 +323,7 @@ struct kube_call *kube_send(struct kube_client *client, const struct kube_reques
                             kube_done done, void *context)
 {
     struct kube_call *call = mem_alloc(sizeof(*call));
-    auto_buf struct buf path;
+    auto_buf struct buf path = { .max = MAX_PATH };
 
     call->client = client;
     call->ns = request->ns ? mem_strdup(request->ns) : NULL;
@@ -342,7 +342,6 @@ struct kube_call *kube_send(struct kube_client *client, const struct kube_reques
     list_push_back(&client->calls, &call->link);
     client->in_flight++;
 
-    buf_init(&path, MAX_PATH);
     if (write_target(request, &path, &call->why) < 0)
         refuse(call);
     else

@@ -108,9 +108,8 @@ static void forget(struct kube_lease *lease)
 static void put_time(struct json_build *build, struct json_mut *spec, const char *key,
                      int64_t wall_us)
 {
-    auto_buf struct buf text;
+    auto_buf struct buf text = { .max = 64 };
 
-    buf_init(&text, 64);
     if (timestamp_print_micro(wall_us, &text, NULL) == 0)
         json_put_str(build, spec, key, buf_str(&text));
 }
@@ -195,14 +194,13 @@ static void on_answer(void *context, const struct kube_answer *answer);
 
 static void send_task(struct kube_lease *lease, enum task task)
 {
-    auto_buf struct buf body;
+    auto_buf struct buf body = { .max = MAX_BODY };
     bool exists = lease->seen != NULL;
     struct kube_request request = { .resource = &kube_leases,
                                     .ns = lease->ns,
                                     .name = task == LOOK || exists ? lease->name : NULL,
                                     .timeout_us = lease->renew_deadline_us / 2 };
 
-    buf_init(&body, MAX_BODY);
     request.verb = task == LOOK ? KUBE_GET : exists ? KUBE_UPDATE : KUBE_CREATE;
     if (task != LOOK)
         write_object(lease, task, &body);

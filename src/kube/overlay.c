@@ -49,20 +49,6 @@ static void doubt_end(struct kube_doubt *doubt)
     doubt->asked = false;
 }
 
-bool kube_cache_doubt(struct kube_cache *cache, const char **ret_ns, const char **ret_name)
-{
-    struct list *first = list_first(&cache->doubts);
-    struct kube_doubt *doubt = first ? list_item(first, struct kube_doubt, link) : NULL;
-
-    if (!doubt || clock_now_us(cache->clock) - doubt->since_us < KUBE_OVERLAY_DOUBT_US)
-        return false;
-    doubt_begin(cache, doubt, doubt->entry); /* the answer has as long again */
-    doubt->asked = true;
-    *ret_ns = doubt->entry->key.at;
-    *ret_name = *ret_ns + strlen(*ret_ns) + 1;
-    return true;
-}
-
 /* ---- facts ---- */
 
 int kube_cover_compare(const struct heap_node *a, const struct heap_node *b)
@@ -108,9 +94,11 @@ static void set_gone(struct kube_cover *cover, const struct kube_object *gone, u
     kube_object_unref(old);
 }
 
+/* What is older than the one that is gone went before it. */
 static bool is_gone(const struct kube_cover *cover, const struct kube_object *object)
 {
-    return cover->gone && object && kube_same_uid(cover->gone, object);
+    return cover->gone && object &&
+           (kube_same_uid(cover->gone, object) || !kube_is_newer(object, cover->gone));
 }
 
 static bool is_passed(const struct kube_cache *cache, const struct kube_entry *entry,
@@ -231,7 +219,7 @@ void kube_cover_seen(struct kube_cache *cache, struct kube_entry *entry,
 {
     struct kube_cover *cover = entry->cover;
 
-    if (cover->gone && !is_gone(cover, object) && kube_is_newer(object, cover->gone))
+    if (cover->gone && !is_gone(cover, object))
         set_gone(cover, NULL, 0);
     if (cover->answer && !kube_is_newer(cover->answer, object))
         set_answer(cover, NULL);
@@ -327,10 +315,11 @@ void kube_overlay_done(struct kube_overlay *overlay, const struct kube_object *o
 {
     struct kube_cache *cache = overlay->cache;
     struct kube_entry *entry = overlay->entry;
-    bool learned = object ? learn_object(cache, entry, object)
-                          : learn_gone(cache, entry, overlay->was, version_number);
+    bool learned;
 
     assert(!cache->telling);
+    learned = object ? learn_object(cache, entry, object)
+                     : learn_gone(cache, entry, overlay->was, version_number);
     if (learned)
         doubt_begin(cache, &entry->cover->doubt, entry);
     queue_facts(cache, entry->cover);
@@ -348,17 +337,60 @@ void kube_overlay_failed(struct kube_overlay *overlay)
     kube_entry_refresh(cache, entry);
 }
 
-/* What the owner was asked about is no more in doubt: a uid known before the read, and not found by
- * it, is gone; a prediction is overtaken by what was found. */
-static void settle_asked(struct kube_cache *cache, struct kube_entry *entry, bool found)
+/* One read settles everything about a place, so all of it is named at once. */
+static void ask_all(struct kube_cache *cache, struct kube_entry *entry)
 {
     struct kube_cover *cover = entry->cover;
 
-    if (cover->doubt.asked) {
-        if (!found)
-            learn_gone(cache, entry, cover->answer, 0);
-        doubt_end(&cover->doubt);
+    if (list_is_linked(&cover->doubt.link)) {
+        doubt_begin(cache, &cover->doubt, entry); /* the answer has as long again */
+        cover->doubt.asked = true;
     }
+    list_each (struct kube_overlay, overlay, &cover->overlays, link) {
+        if (list_is_linked(&overlay->doubt.link)) {
+            doubt_begin(cache, &overlay->doubt, entry);
+            overlay->doubt.asked = true;
+        }
+    }
+}
+
+bool kube_cache_doubt(struct kube_cache *cache, const char **ret_ns, const char **ret_name)
+{
+    struct list *first = list_first(&cache->doubts);
+    struct kube_doubt *oldest = first ? list_item(first, struct kube_doubt, link) : NULL;
+
+    if (!oldest || clock_now_us(cache->clock) - oldest->since_us < KUBE_OVERLAY_DOUBT_US)
+        return false;
+    *ret_ns = oldest->entry->key.at;
+    *ret_name = *ret_ns + strlen(*ret_ns) + 1;
+    ask_all(cache, oldest->entry);
+    return true;
+}
+
+static void settle_facts(struct kube_cache *cache, struct kube_entry *entry,
+                         const struct kube_object *found)
+{
+    struct kube_cover *cover = entry->cover;
+
+    if (!found) {
+        learn_gone(cache, entry, cover->answer, 0);
+    } else {
+        set_answer(cover, NULL);
+        if (is_gone(cover, found))
+            set_gone(cover, NULL, 0);
+    }
+    doubt_end(&cover->doubt);
+}
+
+/* What the owner was asked about is no more in doubt: a uid known before the read, and not found by
+ * it, is gone; answers and predictions are overtaken by what was found. */
+static void settle_asked(struct kube_cache *cache, struct kube_entry *entry,
+                         const struct kube_object *found)
+{
+    struct kube_cover *cover = entry->cover;
+
+    if (cover->doubt.asked)
+        settle_facts(cache, entry, found);
     list_each (struct kube_overlay, overlay, &cover->overlays, link) {
         if (!overlay->doubt.asked)
             continue;
@@ -376,7 +408,7 @@ void kube_cache_settle(struct kube_cache *cache, const char *ns, const char *nam
     assert(!cache->telling);
     if (!entry || !entry->cover)
         return; /* the watch was faster */
-    settle_asked(cache, entry, found != NULL);
+    settle_asked(cache, entry, found);
     if (found)
         learn_object(cache, entry, found);
     queue_facts(cache, entry->cover);

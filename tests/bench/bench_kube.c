@@ -1,7 +1,7 @@
 /* bench_kube.c - does with our client what apiref/clientgo does with client-go, and prints what it
  * cost as JSON.
  *
- *     bench_kube https://127.0.0.1:1234 ca.crt list|watch|patch|idle [tree] */
+ *     bench_kube https://127.0.0.1:1234 ca.crt list|watch|world|patch|idle */
 #include "base/mem.h"
 #include "io/http_client.h"
 #include "io/loop.h"
@@ -14,11 +14,16 @@
 
 enum { PATCHES = 2000, IN_FLIGHT = 64 };
 
+struct source {
+    struct kube_cache *cache;
+    struct kube_informer *informer;
+};
+
 struct bench {
     struct loop *loop;
     struct kube_client *client;
-    struct kube_cache *cache;
-    struct kube_informer *informer;
+    struct source sources[2];
+    unsigned source_count;
     struct loop_timer poll;
     bool follow; /* wait for the last event of the watch, not just for the list */
     bool synced;
@@ -80,34 +85,59 @@ static void changed(void *context, const struct kube_object *old, const struct k
         report(bench, bench->changes);
 }
 
+/* The caches' objects when all lists have ended, else 0. */
+static uint64_t cached(const struct bench *bench)
+{
+    uint64_t objects = 0;
+
+    for (unsigned i = 0; i < bench->source_count; i++) {
+        if (!kube_cache_is_synced(bench->sources[i].cache))
+            return 0;
+        objects += kube_cache_count(bench->sources[i].cache);
+    }
+    return objects;
+}
+
 static void look(void *context)
 {
     struct bench *bench = context;
+    uint64_t objects = cached(bench);
 
-    if (!kube_cache_is_synced(bench->cache)) {
+    if (objects == 0) {
         loop_timer_start(bench->loop, &bench->poll, 1000, look, bench);
         return;
     }
     if (!bench->follow) {
-        report(bench, kube_cache_count(bench->cache));
+        report(bench, objects);
         return;
     }
     start_clock(bench);
     bench->synced = true;
 }
 
-static void observe(struct bench *bench, struct rand *rand, const struct kube_kind *kind)
+static void add_source(struct bench *bench, struct rand *rand, const struct kube_kind *kind)
 {
-    bench->cache = kube_cache_new(kind, loop_clock(bench->loop));
-    kube_cache_listen(bench->cache, changed, bench);
-    bench->informer =
-        kube_informer_new(bench->client, bench->cache, rand, &(struct kube_informer_options){ 0 });
+    struct source *source = &bench->sources[bench->source_count++];
+
+    source->cache = kube_cache_new(kind, loop_clock(bench->loop));
+    kube_cache_listen(source->cache, changed, bench);
+    source->informer =
+        kube_informer_new(bench->client, source->cache, rand, &(struct kube_informer_options){ 0 });
+    kube_informer_start(source->informer);
+}
+
+static void observe(struct bench *bench, struct rand *rand, bool with_nodes)
+{
     start_clock(bench);
-    kube_informer_start(bench->informer);
+    add_source(bench, rand, &kube_pod_kind);
+    if (with_nodes)
+        add_source(bench, rand, &kube_node_kind);
     loop_timer_start(bench->loop, &bench->poll, 1000, look, bench);
     loop_run(bench->loop);
-    kube_informer_free(bench->informer);
-    kube_cache_free(bench->cache);
+    for (unsigned i = 0; i < bench->source_count; i++) {
+        kube_informer_free(bench->sources[i].informer);
+        kube_cache_free(bench->sources[i].cache);
+    }
 }
 
 /* ---- patches ---- */
@@ -172,8 +202,6 @@ static struct str token(void *context)
     return STR("token");
 }
 
-static const struct kube_kind pod_trees = { .resource = &kube_pods };
-
 int main(int argc, char **argv)
 {
     struct bench bench = { 0 };
@@ -182,7 +210,7 @@ int main(int argc, char **argv)
     struct err err;
 
     if (argc < 4) {
-        (void)fprintf(stderr, "usage: bench_kube URL CA list|watch|patch|idle [tree]\n");
+        (void)fprintf(stderr, "usage: bench_kube URL CA list|watch|world|patch|idle\n");
         return 2;
     }
     rand_init_real(&rand);
@@ -194,7 +222,6 @@ int main(int argc, char **argv)
         return 1;
     }
     bench.client = kube_client_new(bench.loop, transport);
-    const struct kube_kind *kind = argc > 4 ? &pod_trees : &kube_pod_kind;
     struct str mode = str_of(argv[3]);
 
     bench.follow = str_is(mode, "watch");
@@ -203,7 +230,7 @@ int main(int argc, char **argv)
     else if (str_is(mode, "idle"))
         idle(&bench);
     else
-        observe(&bench, &rand, kind);
+        observe(&bench, &rand, str_is(mode, "world"));
     kube_client_free(bench.client);
     http_transport_free(transport);
     loop_free(bench.loop);

@@ -13,11 +13,12 @@ import re
 import subprocess
 import time
 import urllib.parse
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from slincdev.kube import Api
+from slincdev.kube import Api, ApiError
 
 REPO = Path(__file__).resolve().parents[2]
 SCRIPT = REPO / "tests/sim/conformance/script.json"
@@ -82,21 +83,32 @@ class Player:
         return {"name": row["name"], "status": status, "body": body}
 
 
-def of_real_server(script: list[dict], api: Api) -> list[dict]:
-    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    if not api.exists(f"{crds}/{GADGETS['metadata']['name']}"):
-        api.post(crds, GADGETS)
-    while not api.exists(f"/apis/conformance.slinc.dev/v1/namespaces/{NAMESPACE}/gadgets"):
-        time.sleep(0.2)
-    api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-    while not api.exists(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"):
+def eventually(check: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + 60
+    while True:
+        try:
+            if check():
+                return
+        except ApiError as error:  # a new resource is "(re)initializing" for a moment
+            assert error.status in (404, 429, 503), error
+        assert time.monotonic() < end, f"{what}: not after a minute"
         time.sleep(0.1)
-    player = Player(api)
+
+
+def of_real_server(script: list[dict], api: Api) -> list[dict]:
+    gadgets = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{GADGETS['metadata']['name']}"
+    namespace = f"/api/v1/namespaces/{NAMESPACE}"
+    api.post(gadgets.rsplit("/", 1)[0], GADGETS)
+    api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     try:
+        eventually(lambda: api.exists(f"/apis/conformance.slinc.dev/v1/namespaces/{NAMESPACE}/gadgets"), "custom resource")
+        eventually(lambda: api.exists(f"{namespace}/serviceaccounts/default"), "service account")
+        player = Player(api)
         return [player.play(row) for row in script]
     finally:
-        api.delete(f"/api/v1/namespaces/{NAMESPACE}")
-        api.delete(f"{crds}/{GADGETS['metadata']['name']}")
+        api.delete(namespace)
+        api.delete(gadgets)
+        eventually(lambda: not api.exists(gadgets) and not api.exists(namespace), "clean up")
 
 
 def of_model(program: Path) -> list[dict]:

@@ -12,6 +12,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
 	"flag"
@@ -97,7 +98,41 @@ func pod(index int, version int64) []byte {
 	return text
 }
 
-func list(w http.ResponseWriter, r *http.Request, pods [][]byte) {
+// A node as a kubelet keeps it: conditions, images, features.
+func node(index int) []byte {
+	images, conditions := []any{}, []any{}
+	for i := range 30 {
+		images = append(images, map[string]any{"names": []any{fmt.Sprintf("registry.example/team/image-%d:1", i)}, "sizeBytes": 1000000 + i})
+	}
+	for _, kind := range []string{"MemoryPressure", "DiskPressure", "PIDPressure", "Ready"} {
+		status := "False"
+		if kind == "Ready" {
+			status = "True"
+		}
+		conditions = append(conditions, map[string]any{"type": kind, "status": status, "reason": "KubeletHas", "message": "kubelet has what it needs",
+			"lastHeartbeatTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"})
+	}
+	amounts := map[string]any{"cpu": "128", "memory": "1056661476Ki", "pods": "250", "ephemeral-storage": "1Ti", "nvidia.com/gpu": "8"}
+	name := fmt.Sprintf("node-%d", index)
+	text, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Node",
+		"metadata": map[string]any{"name": name, "uid": fmt.Sprintf("33333333-2222-3333-4444-%012d", index), "resourceVersion": strconv.Itoa(index + 1),
+			"creationTimestamp": "2026-01-01T00:00:00Z",
+			"labels": map[string]any{"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
+				"topology.kubernetes.io/zone": fmt.Sprintf("rack-%d", index/32), "node.kubernetes.io/instance-type": "gpu-8"},
+			"annotations": map[string]any{"node.alpha.kubernetes.io/ttl": "0", "slinky.slurm.net/slurm-node": name}},
+		"spec": map[string]any{"podCIDR": "10.0.0.0/24", "taints": []any{map[string]any{"key": "slinky.slurm.net/managed-node", "value": "slurm-bridge-scheduler", "effect": "NoExecute"}}},
+		"status": map[string]any{"capacity": amounts, "allocatable": amounts, "conditions": conditions, "images": images,
+			"addresses": []any{map[string]any{"type": "InternalIP", "address": fmt.Sprintf("10.%d.%d.1", index/250, index%250)}, map[string]any{"type": "Hostname", "address": name}},
+			"nodeInfo":  map[string]any{"kubeletVersion": "v1.36.3", "osImage": "Debian", "kernelVersion": "6.12", "containerRuntimeVersion": "containerd://2.1.9"}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return text
+}
+
+func list(w http.ResponseWriter, r *http.Request, kind string, pods [][]byte) {
 	from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	to, next := len(pods), ""
@@ -105,7 +140,7 @@ func list(w http.ResponseWriter, r *http.Request, pods [][]byte) {
 		to = from + limit
 		next = strconv.Itoa(to)
 	}
-	fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1000000","continue":%q},"items":[`, next)
+	fmt.Fprintf(w, `{"kind":%q,"apiVersion":"v1","metadata":{"resourceVersion":"1000000","continue":%q},"items":[`, kind, next)
 	for i := from; i < to; i++ {
 		if i > from {
 			io.WriteString(w, ",")
@@ -146,7 +181,7 @@ func patch(w http.ResponseWriter, r *http.Request) {
 
 func certificate() tls.Certificate {
 	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "fakeapi"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
 	made, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -173,16 +208,24 @@ func main() {
 		body := bytes.Replace(pods[index], fmt.Appendf(nil, `"resourceVersion":"%d"`, index+1), fmt.Appendf(nil, `"resourceVersion":"%d"`, 1000001+i), 1)
 		lines[i] = append(append([]byte(`{"type":"MODIFIED","object":`), body...), "}\n"...)
 	}
+	nodes := make([][]byte, *count/2)
+	for i := range nodes {
+		nodes[i] = node(i)
+	}
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		query := r.URL.Query()
 		switch {
 		case r.Method == http.MethodPatch:
 			patch(w, r)
-		case query.Get("watch") != "":
+		case query.Get("watch") != "" && strings.HasSuffix(r.URL.Path, "/pods"):
 			watch(w, r, lines)
+		case query.Get("watch") != "":
+			watch(w, r, nil)
+		case strings.HasSuffix(r.URL.Path, "/nodes"):
+			list(w, r, "NodeList", nodes)
 		default:
-			list(w, r, pods)
+			list(w, r, "PodList", pods)
 		}
 	})
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2", "http/1.1"}})

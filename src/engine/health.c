@@ -1,0 +1,291 @@
+/* health.c - checks, and the routes that show them. */
+#include "engine/health.h"
+
+#include "base/mem.h"
+#include "codec/json.h"
+#include "engine/engine_metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_ANSWER = 64 << 20, MAX_READY = 64 << 10 };
+
+struct watched {
+    const struct kube_cache *cache;
+    const struct kube_informer *informer;
+    int64_t limit_us;
+};
+
+struct check {
+    const char *name;
+    bool (*check)(void *context, struct buf *why);
+    void *context;
+};
+
+struct health {
+    struct loop *loop;
+    struct metrics *metrics;
+    struct engine *engine;
+    struct watched watched[HEALTH_MAX_CHECKS];
+    unsigned watched_count;
+    struct check checks[HEALTH_MAX_CHECKS];
+    unsigned check_count;
+    bool is_stopping;
+};
+
+static const char *kind_of(const struct watched *watched)
+{
+    return kube_cache_kind(watched->cache)->resource->plural;
+}
+
+/* How long nothing was heard; -1: never was. */
+static int64_t silence_us(const struct health *health, const struct watched *watched)
+{
+    int64_t last_us = kube_informer_last_contact_us(watched->informer);
+
+    return last_us == 0 ? -1 : loop_now_us(health->loop) - last_us;
+}
+
+static void refresh(void *context)
+{
+    struct health *health = context;
+
+    for (unsigned i = 0; i < health->watched_count; i++) {
+        const struct watched *watched = &health->watched[i];
+        int64_t age_us = silence_us(health, watched);
+
+        metrics_set(health->metrics, &engine_metrics[METRIC_CACHE_AGE],
+                    age_us < 0 ? -1 : (double)age_us / 1e6, kind_of(watched), NULL);
+        metrics_set(health->metrics, &engine_metrics[METRIC_CACHE_OBJECTS],
+                    (double)kube_cache_count(watched->cache), kind_of(watched), NULL);
+    }
+}
+
+struct health *health_new(struct loop *loop, struct metrics *metrics, struct engine *engine)
+{
+    struct health *health = mem_alloc(sizeof(*health));
+
+    health->loop = loop;
+    health->metrics = metrics;
+    health->engine = engine;
+    metrics_on_scrape(metrics, refresh, health);
+    return health;
+}
+
+void health_free(struct health *health)
+{
+    mem_free(health);
+}
+
+static void too_many(const char *what)
+{
+    fprintf(stderr, "health: more than %d %s\n", HEALTH_MAX_CHECKS, what);
+    abort();
+}
+
+void health_watch(struct health *health, const struct kube_cache *cache,
+                  const struct kube_informer *informer, int64_t limit_us)
+{
+    if (health->watched_count == HEALTH_MAX_CHECKS)
+        too_many("caches");
+    health->watched[health->watched_count++] = (struct watched){
+        .cache = cache,
+        .informer = informer,
+        .limit_us = limit_us > 0 ? limit_us : HEALTH_SILENCE_US,
+    };
+}
+
+void health_check(struct health *health, const char *name,
+                  bool (*check)(void *context, struct buf *why), void *context)
+{
+    if (health->check_count == HEALTH_MAX_CHECKS)
+        too_many("checks");
+    health->checks[health->check_count++] = (struct check){ name, check, context };
+}
+
+void health_stopping(struct health *health)
+{
+    health->is_stopping = true;
+}
+
+/* ---- readiness ---- */
+
+static bool watched_is_well(const struct health *health, const struct watched *watched,
+                            struct buf *why)
+{
+    const char *error = kube_informer_last_error(watched->informer);
+    int64_t age_us = silence_us(health, watched);
+
+    if (!kube_cache_is_synced(watched->cache))
+        buf_add_text(why, "not synced");
+    else if (age_us > watched->limit_us)
+        buf_printf(why, "silent for %.0f s, more than %.0f s", (double)age_us / 1e6,
+                   (double)watched->limit_us / 1e6);
+    else
+        return true;
+    if (error[0])
+        buf_printf(why, " (%s)", error);
+    return false;
+}
+
+/* One line per check that is shown; returns whether it went well. */
+static bool show(struct buf *out, bool verbose, bool is_well, const char *prefix, const char *name,
+                 const struct buf *why)
+{
+    if (!is_well)
+        buf_printf(out, "[-] %s%s: %s\n", prefix, name, buf_text(why));
+    else if (verbose)
+        buf_printf(out, "[+] %s%s: ok\n", prefix, name);
+    return is_well;
+}
+
+bool health_is_ready(const struct health *health, bool verbose, struct buf *out)
+{
+    bool is_ready = true;
+    auto_buf struct buf why;
+
+    buf_init(&why, MAX_READY);
+    for (unsigned i = 0; i < health->watched_count; i++) {
+        bool is_well = watched_is_well(health, &health->watched[i], &why);
+
+        is_ready &= show(out, verbose, is_well, "cache of ", kind_of(&health->watched[i]), &why);
+        buf_clear(&why);
+    }
+    for (unsigned i = 0; i < health->check_count; i++) {
+        const struct check *check = &health->checks[i];
+        bool is_well = check->check(check->context, &why);
+
+        is_ready &= show(out, verbose, is_well, "", check->name, &why);
+        buf_clear(&why);
+    }
+    if (health->is_stopping) {
+        buf_add_text(out, "[-] process: is stopping\n");
+        is_ready = false;
+    }
+    return is_ready;
+}
+
+/* ---- /debug/state ---- */
+
+static void write_watched(const struct health *health, const struct watched *watched,
+                          struct buf *out)
+{
+    enum kube_informer_state state = kube_informer_state(watched->informer);
+    int64_t age_us = silence_us(health, watched);
+
+    buf_printf(out, "{\"kind\":\"%s\",\"state\":\"%s\",\"synced\":%s,\"objects\":%zu",
+               kind_of(watched), kube_informer_state_name(state),
+               kube_cache_is_synced(watched->cache) ? "true" : "false",
+               kube_cache_count(watched->cache));
+    if (age_us >= 0)
+        buf_printf(out, ",\"silentForSeconds\":%.3f", (double)age_us / 1e6);
+    buf_add_text(out, ",\"error\":");
+    json_escape(out, str_of(kube_informer_last_error(watched->informer)));
+    buf_add_char(out, '}');
+}
+
+void health_write_state(const struct health *health, struct buf *out)
+{
+    auto_buf struct buf why;
+
+    buf_init(&why, MAX_READY);
+    buf_printf(out,
+               "{\"ready\":%s,\"why\":", health_is_ready(health, false, &why) ? "true" : "false");
+    json_escape(out, buf_str(&why));
+    buf_add_text(out, ",\"caches\":[");
+    for (unsigned i = 0; i < health->watched_count; i++) {
+        if (i > 0)
+            buf_add_char(out, ',');
+        write_watched(health, &health->watched[i], out);
+    }
+    buf_add_text(out, "],\"engine\":");
+    if (health->engine)
+        engine_write_state(health->engine, out);
+    else
+        buf_add_text(out, "null");
+    buf_add_char(out, '}');
+}
+
+/* ---- routes ---- */
+
+static bool is_read(const struct http_view *view, struct http_responder *responder)
+{
+    if (str_is(STR("GET"), view->method) || str_is(STR("HEAD"), view->method))
+        return true;
+    http_respond_header(responder, "Allow", "GET, HEAD");
+    http_respond_text(responder, 405, "only GET and HEAD\n");
+    return false;
+}
+
+static void handle_live(void *context, const struct http_view *view,
+                        struct http_responder *responder)
+{
+    if (is_read(view, responder))
+        http_respond_text(responder, 200, "ok\n");
+}
+
+static void handle_ready(void *context, const struct http_view *view,
+                         struct http_responder *responder)
+{
+    bool verbose = str_starts(view->query, STR("verbose"));
+    auto_buf struct buf out;
+
+    buf_init(&out, MAX_READY);
+    if (!is_read(view, responder))
+        return;
+    if (health_is_ready(context, verbose, &out)) {
+        buf_add_text(&out, "ok\n");
+        http_respond_text(responder, 200, buf_text(&out));
+    } else {
+        http_respond_text(responder, 503, buf_text(&out));
+    }
+}
+
+static void respond_buf(struct http_responder *responder, const char *type, const struct buf *out)
+{
+    if (out->overflowed)
+        http_respond_text(responder, 500, "the answer is too big\n");
+    else
+        http_respond(responder, 200, type, buf_str(out));
+}
+
+static void handle_metrics(void *context, const struct http_view *view,
+                           struct http_responder *responder)
+{
+    const struct health *health = context;
+    auto_buf struct buf out;
+
+    buf_init(&out, MAX_ANSWER);
+    if (!is_read(view, responder))
+        return;
+    metrics_write(health->metrics, &out);
+    respond_buf(responder, "text/plain; version=0.0.4; charset=utf-8", &out);
+}
+
+static void handle_state(void *context, const struct http_view *view,
+                         struct http_responder *responder)
+{
+    auto_buf struct buf out;
+
+    buf_init(&out, MAX_ANSWER);
+    if (!is_read(view, responder))
+        return;
+    health_write_state(context, &out);
+    respond_buf(responder, "application/json", &out);
+}
+
+void health_routes(struct health *health, struct http_route ret_routes[HEALTH_ROUTES])
+{
+    static const struct http_route routes[HEALTH_ROUTES] = {
+        { .path = "/healthz", .handle = handle_live },
+        { .path = "/livez", .handle = handle_live },
+        { .path = "/readyz", .handle = handle_ready },
+        { .path = "/metrics", .handle = handle_metrics },
+        { .path = "/debug/state", .handle = handle_state },
+    };
+
+    for (size_t i = 0; i < HEALTH_ROUTES; i++) {
+        ret_routes[i] = routes[i];
+        ret_routes[i].context = health;
+    }
+}

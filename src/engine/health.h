@@ -1,0 +1,45 @@
+/* health.h - what the process answers when it is asked how it is.
+ *
+ *     /healthz, /livez   200 while the loop turns
+ *     /readyz            200, or 503 with one line per check that fails; ?verbose lists all
+ *     /metrics           Prometheus text
+ *     /debug/state       caches, controllers and keys as JSON
+ *
+ * Not holding the lease does not make a process unready: the one in reserve is ready too. */
+#ifndef SLINC_ENGINE_HEALTH_H
+#define SLINC_ENGINE_HEALTH_H
+
+#include "engine/engine.h"
+#include "io/http_server.h"
+
+enum {
+    HEALTH_ROUTES = 5,
+    HEALTH_MAX_CHECKS = 64,
+    HEALTH_SILENCE_US = 150000000, /* bookmarks come about once a minute */
+};
+
+struct health;
+
+/* All are borrowed and outlive it; engine may be NULL. Feeds slinc_cache_* of watched caches. */
+struct health *health_new(struct loop *loop, struct metrics *metrics, struct engine *engine);
+void health_free(struct health *health);
+
+/* Unready while the cache is not synced or nothing was heard for longer than limit_us (0 =
+ * HEALTH_SILENCE_US). */
+void health_watch(struct health *health, const struct kube_cache *cache,
+                  const struct kube_informer *informer, int64_t limit_us);
+/* A check of the caller's: says why in `why` when it fails. name is borrowed. */
+void health_check(struct health *health, const char *name,
+                  bool (*check)(void *context, struct buf *why), void *context);
+
+/* From now on unready: load balancers should look elsewhere. */
+void health_stopping(struct health *health);
+
+/* Appends one line per failing check (all of them when verbose). */
+bool health_is_ready(const struct health *health, bool verbose, struct buf *out);
+void health_write_state(const struct health *health, struct buf *out);
+
+/* The rows for http_server_options.routes. */
+void health_routes(struct health *health, struct http_route ret_routes[HEALTH_ROUTES]);
+
+#endif

@@ -1,0 +1,663 @@
+/* client.c - the life of a call: waits for the version and its turn, is sent, perhaps sent again.
+ *
+ * A call is always in one state, and advance() moves it towards CALL_SENT. The version is asked for
+ * by a ping at the newest path first: an unknown version is a 404 in plain text, and a ping is
+ * answered even while slurmctld is away.
+ *
+ * Holds: done runs once, last, and never from inside slurm_send or a walk over the calls; a call is
+ * off the list before done runs, so done may cancel other calls, send new ones, free the client. */
+#include "slurm/client.h"
+
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/rand.h"
+#include "io/http_text.h"
+#include "slurm/client_private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+    READ_TIMEOUT_US = 60000000,
+    WRITE_TIMEOUT_US = 12000000,
+    TRY_TIMEOUT_US = 15000000,
+    FIRST_PAUSE_US = 250000,
+    LONGEST_PAUSE_US = 8000000,
+    MAX_PATH = 64 * 1024, /* a long query of job ids */
+};
+
+struct slurm_client {
+    struct loop *loop;
+    struct http_transport *transport;
+    struct slurm_token *token;
+    struct slurm_client_options options;
+    char *user;
+    struct rand rand;
+    struct list calls;
+    unsigned in_flight;
+    struct slurm_call *bulk; /* the long list under way */
+
+    unsigned version; /* 0 while not known */
+    unsigned asked;   /* the version that the ping asks for */
+    struct http_call *ping;
+
+    slurm_observer observer;
+    void *observer_context;
+};
+
+enum call_state {
+    CALL_WAITS_FOR_VERSION,
+    CALL_WAITS_FOR_TURN,
+    CALL_SENT,
+    CALL_PAUSES,     /* will advance */
+    CALL_ENDS_LATER, /* with `error`, from the loop */
+    CALL_ENDED,
+};
+
+struct slurm_call {
+    struct list link;
+    struct slurm_client *client;
+    enum slurm_verb verb;
+    enum slurm_endpoint endpoint;
+    char *name, *query; /* escaped */
+    char *body;
+    size_t body_len;
+    char *user;
+    int64_t token_s;
+    bool once;
+
+    enum call_state state;
+    struct loop_timer timer; /* the deadline while waiting, the end of a pause, an end to be told */
+    struct http_call *http;  /* while CALL_SENT */
+    int64_t started_us, deadline_us, sent_us;
+    unsigned tries;
+    bool renewed; /* the token, after a refusal */
+    struct slurm_error error;
+    slurm_done done;
+    void *context;
+};
+
+static void advance(struct slurm_call *call);
+static void wake_next_in_turn(struct slurm_client *client);
+
+static bool is_bulk(const struct slurm_call *call)
+{
+    return call->verb == SLURM_GET && slurm_endpoint(call->endpoint)->bulk;
+}
+
+static int64_t now_us(const struct slurm_call *call)
+{
+    return loop_now_us(call->client->loop);
+}
+
+/* ---- the end ---- */
+
+static void call_free(struct slurm_call *call)
+{
+    loop_timer_stop(&call->timer);
+    mem_free(call->name);
+    mem_free(call->query);
+    mem_free(call->body);
+    mem_free(call->user);
+    mem_free(call);
+}
+
+/* Gives up the turn, if it had it. */
+static void leave_wire(struct slurm_call *call)
+{
+    call->http = NULL;
+    if (call->client->bulk != call)
+        return;
+    call->client->bulk = NULL;
+    wake_next_in_turn(call->client);
+}
+
+static void take_off(struct slurm_call *call)
+{
+    leave_wire(call);
+    call->state = CALL_ENDED;
+    loop_timer_stop(&call->timer);
+    list_remove(&call->link);
+    call->client->in_flight--;
+}
+
+static void finish(struct slurm_call *call, const struct slurm_error *error,
+                   const struct json *body, size_t bytes)
+{
+    struct slurm_client *client = call->client;
+    struct slurm_answer answer = { .error = *error,
+                                   .body = body,
+                                   .version = client->version,
+                                   .tries = call->tries,
+                                   .sent_us = call->sent_us,
+                                   .took_us = now_us(call) - call->started_us,
+                                   .bytes = bytes };
+
+    take_off(call);
+    if (client->observer)
+        client->observer(client->observer_context, call->verb, call->endpoint, &answer);
+    call->done(call->context, &answer); /* may free the client */
+    call_free(call);
+}
+
+static void on_timer(void *context)
+{
+    struct slurm_call *call = context;
+    bool for_version = call->state == CALL_WAITS_FOR_VERSION;
+    struct err late = { 0 };
+
+    switch (call->state) {
+    case CALL_PAUSES:
+        advance(call);
+        return;
+    case CALL_WAITS_FOR_VERSION:
+    case CALL_WAITS_FOR_TURN:
+        err_set(&late, ERR_TIMEOUT, "the deadline passed while waiting for %s",
+                for_version ? "the server's version" : "another list");
+        slurm_classify_failure(call->verb, call->endpoint, &late, &call->error);
+        finish(call, &call->error, NULL, 0);
+        return;
+    case CALL_ENDS_LATER:
+        finish(call, &call->error, NULL, 0);
+        return;
+    case CALL_SENT:
+    case CALL_ENDED:
+        return;
+    }
+}
+
+static void enter(struct slurm_call *call, enum call_state state, int64_t delay_us)
+{
+    call->state = state;
+    loop_timer_start(call->client->loop, &call->timer, delay_us > 0 ? delay_us : 0, on_timer, call);
+}
+
+static void end_later(struct slurm_call *call, const struct slurm_error *error)
+{
+    call->error = *error;
+    enter(call, CALL_ENDS_LATER, 0);
+}
+
+static void refuse(struct slurm_call *call, const struct err *why)
+{
+    struct slurm_error error;
+
+    slurm_classify_failure(call->verb, call->endpoint, why, &error);
+    error.unsent = error.nothing_done = true;
+    end_later(call, &error);
+}
+
+/* ---- once more? ---- */
+
+/* How long to pause before the next try; -1 when there is none. */
+static int64_t pause_for(struct slurm_call *call, const struct slurm_error *error,
+                         int64_t retry_after_us)
+{
+    int64_t pause_us = FIRST_PAUSE_US;
+
+    if (slurm_is_write(call->verb, call->endpoint) || call->once ||
+        (error->class != SLURM_UNAVAILABLE && error->class != SLURM_TIMEOUT))
+        return -1;
+    for (unsigned i = 1; i < call->tries && pause_us < LONGEST_PAUSE_US; i++)
+        pause_us *= 2;
+    pause_us = rand_jitter(&call->client->rand, pause_us, 50);
+    if (pause_us < retry_after_us)
+        pause_us = retry_after_us;
+    return now_us(call) + pause_us < call->deadline_us ? pause_us : -1;
+}
+
+/* From the loop only. */
+static void settle(struct slurm_call *call, const struct slurm_error *error,
+                   const struct http_answer *http, const struct json *body)
+{
+    int64_t pause_us = pause_for(call, error, http ? http->retry_after_us : 0);
+
+    if (pause_us < 0) {
+        finish(call, error, body, http ? http->body.len : 0);
+        return;
+    }
+    leave_wire(call);
+    enter(call, CALL_PAUSES, pause_us);
+}
+
+static bool gets_new_token(struct slurm_call *call, const struct slurm_error *error)
+{
+    if (error->class != SLURM_AUTH || call->renewed)
+        return false;
+    call->renewed = true;
+    return slurm_token_renew(call->client->token);
+}
+
+/* ---- answers ---- */
+
+static void read_answer(enum slurm_verb verb, enum slurm_endpoint endpoint,
+                        const struct http_answer *http, struct json_doc **ret_doc,
+                        struct slurm_error *ret_error)
+{
+    struct slurm_reply reply = { .verb = verb,
+                                 .endpoint = endpoint,
+                                 .status = http->status,
+                                 .content_type = http->content_type,
+                                 .raw = http->body };
+
+    *ret_doc = NULL;
+    if (http->body.len > 0) /* what cannot be parsed is classified as that */
+        json_parse(http->body, http->body.len, ret_doc, NULL);
+    reply.body = json_root(*ret_doc);
+    slurm_classify(&reply, ret_error);
+}
+
+static void on_answered(void *context, const struct http_answer *http)
+{
+    struct slurm_call *call = context;
+    struct slurm_client *client = call->client;
+    auto_json_doc struct json_doc *doc = NULL;
+    struct slurm_error error;
+
+    call->http = NULL;
+    read_answer(call->verb, call->endpoint, http, &doc, &error);
+    if (gets_new_token(call, &error)) {
+        leave_wire(call);
+        advance(call);
+        return;
+    }
+    if (error.class == SLURM_NOT_SUPPORTED && error.http == 404 && client->options.version == 0 &&
+        !slurm_endpoint(call->endpoint)->db)
+        client->version = 0; /* the server may have become another one: ask again next time */
+    settle(call, &error, http, json_root(doc));
+}
+
+static void on_failed(void *context, const struct err *why)
+{
+    struct slurm_call *call = context;
+    struct slurm_error error;
+
+    call->http = NULL;
+    slurm_classify_failure(call->verb, call->endpoint, why, &error);
+    settle(call, &error, NULL, NULL);
+}
+
+/* ---- sending ---- */
+
+static void add_header(struct http_request *http, const char *name, const char *value, bool secret)
+{
+    http->headers[http->header_count++] = (struct http_header){ name, value, secret };
+}
+
+static int put_headers(struct slurm_client *client, const char *user, int64_t token_s,
+                       struct http_request *http, struct err *err)
+{
+    struct str token;
+    int result = token_s > 0 ? slurm_token_get_short(client->token, token_s, &token, err)
+                             : slurm_token_get(client->token, &token, err);
+
+    if (result < 0) {
+        err_wrap(err, "token");
+        if (err)
+            err->class = ERR_DENIED;
+        return -ERR_DENIED;
+    }
+    add_header(http, "Accept", "application/json", false);
+    add_header(http, "X-SLURM-USER-TOKEN", token.at, true);
+    if (user && user[0])
+        add_header(http, "X-SLURM-USER-NAME", user, false);
+    if (http->body.len > 0)
+        add_header(http, "Content-Type", "application/json", false);
+    return 0;
+}
+
+static int64_t try_deadline(const struct slurm_call *call)
+{
+    int64_t longest = call->client->options.try_timeout_us;
+    bool whole = is_bulk(call) || slurm_is_write(call->verb, call->endpoint);
+
+    if (whole || call->deadline_us - call->sent_us < longest)
+        return call->deadline_us;
+    return call->sent_us + longest;
+}
+
+static void write_path(struct buf *path, unsigned version, enum slurm_endpoint endpoint,
+                       const char *name, const char *query)
+{
+    const struct slurm_endpoint_row *row = slurm_endpoint(endpoint);
+
+    buf_printf(path, "/%s/v0.0.%u/%s%s%s%s", row->db ? "slurmdb" : "slurm", version, row->path,
+               name, query[0] ? "?" : "", query);
+}
+
+static void send_try(struct slurm_call *call)
+{
+    struct slurm_client *client = call->client;
+    struct http_request http = { .method = slurm_verb_name(call->verb),
+                                 .body = { call->body, call->body_len },
+                                 .max_answer = slurm_endpoint(call->endpoint)->max_answer };
+    struct http_handlers handlers = { .answered = on_answered,
+                                      .failed = on_failed,
+                                      .context = call };
+    auto_buf struct buf path;
+    struct err why = { 0 };
+
+    buf_init(&path, MAX_PATH);
+    write_path(&path, client->version, call->endpoint, call->name, call->query);
+    if (buf_check(&path, "path", &why) < 0 ||
+        put_headers(client, call->user ? call->user : client->user, call->token_s, &http, &why) <
+            0) {
+        refuse(call, &why);
+        return;
+    }
+    http.path = buf_text(&path);
+    call->tries++;
+    call->sent_us = now_us(call);
+    http.deadline_us = try_deadline(call);
+    call->state = CALL_SENT;
+    loop_timer_stop(&call->timer);
+    if (is_bulk(call))
+        client->bulk = call;
+    call->http = http_send(client->transport, &http, &handlers);
+}
+
+static void ask_version(struct slurm_client *client, unsigned version);
+
+static void advance(struct slurm_call *call)
+{
+    const struct slurm_endpoint_row *row = slurm_endpoint(call->endpoint);
+    struct slurm_client *client = call->client;
+    int64_t left_us = call->deadline_us - now_us(call);
+
+    if (client->version == 0) {
+        enter(call, CALL_WAITS_FOR_VERSION, left_us);
+        if (!client->ping && client->asked == 0)
+            ask_version(client, SLURM_VERSION_MAX);
+    } else if (client->version < row->since) {
+        struct slurm_error error = { .class = SLURM_NOT_SUPPORTED,
+                                     .nothing_done = true,
+                                     .unsent = true };
+
+        snprintf(error.text, sizeof(error.text), "%s needs v0.0.%u, the server has v0.0.%u",
+                 row->name, row->since, client->version);
+        end_later(call, &error);
+    } else if (is_bulk(call) && client->bulk) {
+        enter(call, CALL_WAITS_FOR_TURN, left_us);
+    } else {
+        send_try(call);
+    }
+}
+
+static void wake_next_in_turn(struct slurm_client *client)
+{
+    list_each (struct slurm_call, call, &client->calls, link) {
+        if (call->state == CALL_WAITS_FOR_TURN) {
+            enter(call, CALL_PAUSES, 0);
+            return;
+        }
+    }
+}
+
+/* ---- which version the server has ---- */
+
+/* Those who waited go on, or fail as the ping did. Nothing is called back from here. */
+static void version_settled(struct slurm_client *client, const struct slurm_error *error)
+{
+    client->asked = 0;
+    list_each (struct slurm_call, call, &client->calls, link) {
+        int64_t pause_us = 0;
+
+        if (call->state != CALL_WAITS_FOR_VERSION)
+            continue;
+        if (error) {
+            call->tries++;
+            pause_us = pause_for(call, error, 0);
+        }
+        if (pause_us >= 0)
+            enter(call, CALL_PAUSES, pause_us);
+        else
+            end_later(call, error);
+    }
+}
+
+static void version_failed(struct slurm_client *client, struct slurm_error *error)
+{
+    error->nothing_done = error->unsent = true; /* of the calls that waited for it */
+    if (error->class == SLURM_UNKNOWN)
+        error->class = SLURM_UNAVAILABLE;
+    version_settled(client, error);
+}
+
+static void on_ping_answered(void *context, const struct http_answer *http)
+{
+    struct slurm_client *client = context;
+    auto_json_doc struct json_doc *doc = NULL;
+    struct slurm_error error;
+
+    client->ping = NULL;
+    read_answer(SLURM_GET, SLURM_PING, http, &doc, &error);
+    if (error.class == SLURM_DONE) {
+        client->version = client->asked;
+        version_settled(client, NULL);
+    } else if (error.class == SLURM_NOT_SUPPORTED && client->asked > SLURM_VERSION_MIN) {
+        ask_version(client, client->asked - 1);
+    } else {
+        if (error.class == SLURM_NOT_SUPPORTED)
+            snprintf(error.text, sizeof(error.text), "the server has none of v0.0.%d to v0.0.%d",
+                     SLURM_VERSION_MIN, SLURM_VERSION_MAX);
+        version_failed(client, &error);
+    }
+}
+
+static void on_ping_failed(void *context, const struct err *why)
+{
+    struct slurm_client *client = context;
+    struct slurm_error error;
+
+    client->ping = NULL;
+    slurm_classify_failure(SLURM_GET, SLURM_PING, why, &error);
+    version_failed(client, &error);
+}
+
+static void ask_version(struct slurm_client *client, unsigned version)
+{
+    struct http_request http = { .method = "GET",
+                                 .deadline_us =
+                                     loop_now_us(client->loop) + client->options.try_timeout_us,
+                                 .max_answer = slurm_endpoint(SLURM_PING)->max_answer };
+    struct http_handlers handlers = { .answered = on_ping_answered,
+                                      .failed = on_ping_failed,
+                                      .context = client };
+    auto_buf struct buf path;
+    struct slurm_error error;
+    struct err why = { 0 };
+
+    buf_init(&path, MAX_PATH);
+    write_path(&path, version, SLURM_PING, "", "");
+    client->asked = version;
+    if (put_headers(client, client->user, 0, &http, &why) < 0) {
+        slurm_classify_failure(SLURM_GET, SLURM_PING, &why, &error);
+        version_failed(client, &error);
+        return;
+    }
+    http.path = buf_text(&path);
+    client->ping = http_send(client->transport, &http, &handlers);
+}
+
+/* ---- calls ---- */
+
+static struct slurm_call *call_new(struct slurm_client *client, enum slurm_verb verb,
+                                   enum slurm_endpoint endpoint, slurm_done done, void *context)
+{
+    struct slurm_call *call = mem_alloc(sizeof(*call));
+
+    call->client = client;
+    call->verb = verb;
+    call->endpoint = endpoint;
+    call->done = done;
+    call->context = context;
+    call->started_us = loop_now_us(client->loop);
+    list_push_back(&client->calls, &call->link);
+    client->in_flight++;
+    return call;
+}
+
+static char *escape_query(const struct slurm_request *request, struct err *err)
+{
+    auto_buf struct buf query;
+
+    buf_init(&query, MAX_PATH);
+    for (size_t i = 0; i < request->query_count; i++) {
+        buf_printf(&query, "%s%s=", i > 0 ? "&" : "", request->query[i].name);
+        http_escape(request->query[i].value, &query);
+    }
+    return buf_check(&query, "query", err) < 0 ? NULL : mem_strdup(buf_text(&query));
+}
+
+/* What must not be sent: without its name a call about one job would be about all of them. */
+static int copy_request(struct slurm_call *call, const struct slurm_request *request,
+                        struct err *err)
+{
+    const struct slurm_endpoint_row *row = slurm_endpoint(request->endpoint);
+    auto_buf struct buf name;
+
+    buf_init(&name, MAX_PATH);
+    if (row->takes_name != (request->name.len > 0))
+        return err_set(err, ERR_INVALID, "%s %s %s a name", slurm_verb_name(request->verb),
+                       row->name, row->takes_name ? "without" : "with");
+    if (request->user && !http_is_header_value(str_of(request->user)))
+        return err_set(err, ERR_INVALID, "a user name that fits into no header");
+    if (request->name.len > 0)
+        http_escape(request->name, &name);
+    if (buf_check(&name, "name", err) < 0)
+        return -ERR_TOO_BIG;
+    if (str_is(request->name, ".") || str_is(request->name, ".."))
+        return err_set(err, ERR_INVALID, "'" STR_FMT "' is not a name", STR_ARG(request->name));
+    call->name = mem_strdup(buf_text(&name));
+    call->query = escape_query(request, err);
+    if (!call->query)
+        return -ERR_TOO_BIG;
+    call->body = mem_strndup(request->body.len ? request->body.at : "", request->body.len);
+    call->body_len = request->body.len;
+    call->user = request->user ? mem_strdup(request->user) : NULL;
+    return 0;
+}
+
+struct slurm_call *slurm_send(struct slurm_client *client, const struct slurm_request *request,
+                              slurm_done done, void *context)
+{
+    struct slurm_call *call = call_new(client, request->verb, request->endpoint, done, context);
+    int64_t usual_us = slurm_is_write(request->verb, request->endpoint)
+                           ? client->options.write_timeout_us
+                           : client->options.read_timeout_us;
+    struct err why = { 0 };
+
+    call->deadline_us =
+        call->started_us + (request->timeout_us > 0 ? request->timeout_us : usual_us);
+    call->token_s = request->token_s;
+    call->once = request->once;
+    if (copy_request(call, request, &why) < 0) {
+        why.class = ERR_INVALID;
+        refuse(call, &why);
+    } else {
+        advance(call);
+    }
+    return call;
+}
+
+struct slurm_call *slurm_send_refused(struct slurm_client *client, enum slurm_verb verb,
+                                      enum slurm_endpoint endpoint, const struct err *why,
+                                      slurm_done done, void *context)
+{
+    struct slurm_call *call = call_new(client, verb, endpoint, done, context);
+    struct err invalid = *why;
+
+    invalid.class = ERR_INVALID; /* also when it was too big: the same call will fail again */
+    refuse(call, &invalid);
+    return call;
+}
+
+void slurm_call_cancel(struct slurm_call *call)
+{
+    if (!call || call->state == CALL_ENDED)
+        return;
+    if (call->http)
+        http_cancel(call->client->transport, call->http);
+    take_off(call);
+    call_free(call);
+}
+
+/* ---- the client ---- */
+
+struct slurm_client *slurm_client_new(struct loop *loop, struct http_transport *transport,
+                                      struct slurm_token *token,
+                                      const struct slurm_client_options *options)
+{
+    struct slurm_client *client = mem_alloc(sizeof(*client));
+
+    client->loop = loop;
+    client->transport = transport;
+    client->token = token;
+    if (options)
+        client->options = *options;
+    client->version = client->options.version;
+    client->user = mem_strdup(client->options.user ? client->options.user : "");
+    client->options.user = client->user;
+    if (client->options.read_timeout_us <= 0)
+        client->options.read_timeout_us = READ_TIMEOUT_US;
+    if (client->options.write_timeout_us <= 0)
+        client->options.write_timeout_us = WRITE_TIMEOUT_US;
+    if (client->options.try_timeout_us <= 0)
+        client->options.try_timeout_us = TRY_TIMEOUT_US;
+    if (client->options.seed)
+        rand_init(&client->rand, client->options.seed);
+    else
+        rand_init_real(&client->rand);
+    list_init(&client->calls);
+    return client;
+}
+
+void slurm_client_free(struct slurm_client *client)
+{
+    struct list *node;
+
+    if (!client)
+        return;
+    while ((node = list_first(&client->calls)))
+        slurm_call_cancel(list_item(node, struct slurm_call, link));
+    if (client->ping)
+        http_cancel(client->transport, client->ping);
+    mem_free(client->user);
+    mem_free(client);
+}
+
+struct loop *slurm_client_loop(const struct slurm_client *client)
+{
+    return client->loop;
+}
+
+struct slurm_token *slurm_client_token(const struct slurm_client *client)
+{
+    return client->token;
+}
+
+void slurm_client_set_token(struct slurm_client *client, struct slurm_token *token)
+{
+    client->token = token;
+}
+
+const char *slurm_client_user(const struct slurm_client *client)
+{
+    return client->user;
+}
+
+unsigned slurm_client_version(const struct slurm_client *client)
+{
+    return client->version;
+}
+
+unsigned slurm_client_in_flight(const struct slurm_client *client)
+{
+    return client->in_flight;
+}
+
+void slurm_client_observe(struct slurm_client *client, slurm_observer observer, void *context)
+{
+    client->observer = observer;
+    client->observer_context = context;
+}

@@ -1,0 +1,211 @@
+/* submit.c - asks for jobs that carry their key, judges the answers, finds the jobs again.
+ *
+ * Holds: REFUSED only on proof (the table in error.c); a job is taken for ours only when it says
+ * so itself, and never against a comment that names another cluster. */
+#include "slurm/submit.h"
+
+#include "base/mem.h"
+#include "slurm/client_private.h"
+
+enum {
+    SECOND_US = 1000000,
+    MESSAGE_TIMEOUT_S = 10, /* Slurm's default */
+    DEADLINE_MARGIN_S = 2,
+    FENCE_MARGIN_S = 3,   /* past the deadline, when the token dies with it */
+    FENCE_FOREIGN_S = 60, /* with a token that lives on */
+};
+
+static int64_t deadline_s(int64_t message_timeout_s)
+{
+    return (message_timeout_s > 0 ? message_timeout_s : MESSAGE_TIMEOUT_S) + DEADLINE_MARGIN_S;
+}
+
+/* ---- asking ---- */
+
+static int check_key(struct str key, struct err *err)
+{
+    if (key.len == 0)
+        return err_set(err, ERR_INVALID, "a job without key");
+    if (key.len > SLURM_MAX_KEY)
+        return err_set(err, ERR_TOO_BIG, "a key of %zu bytes; %d fit", key.len, SLURM_MAX_KEY);
+    for (size_t i = 0; i < key.len; i++)
+        if (key.at[i] <= ' ' || key.at[i] > '~')
+            return err_set(err, ERR_INVALID, "a key with a byte that is no printable character");
+    return 0;
+}
+
+/* "pods" comes first: whoever knows the comment from before finds it where it was. */
+static int write_comment(const struct slurm_submit_ask *ask, struct buf *out, struct err *err)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *comment = json_new_object(build);
+    struct json_mut *pods = json_put_array(build, comment, "pods");
+
+    for (size_t i = 0; i < ask->pod_count; i++)
+        json_push_str(build, pods, ask->pods[i]);
+    json_put_u64(build, comment, "v", 1);
+    json_put_str(build, comment, "cluster", ask->cluster);
+    json_put_str(build, comment, "unit", ask->key);
+    json_mut_write(comment, out);
+    return buf_check(out, "admin_comment", err);
+}
+
+int slurm_submit_body(const struct slurm_submit_ask *ask, struct buf *ret_body, struct err *err)
+{
+    struct json_mut *root = json_new_object(ask->build);
+    auto_buf struct buf comment;
+    int result = check_key(ask->key, err);
+
+    buf_init(&comment, SLURM_MAX_COMMENT);
+    if (result == 0 && ask->cluster.len == 0)
+        result = err_set(err, ERR_INVALID, "a job without cluster");
+    if (result == 0)
+        result = write_comment(ask, &comment, err);
+    if (result < 0)
+        return result;
+    json_put_str(ask->build, ask->job, "admin_comment", buf_str(&comment));
+    json_put_str(ask->build, ask->job, "extra", ask->key);
+    if (ask->at_once)
+        json_put_bool(ask->build, ask->job, "immediate", true);
+    json_put(ask->build, root, "job", ask->job);
+    json_mut_write(root, ret_body);
+    return buf_check(ret_body, "job description", err);
+}
+
+struct slurm_call *slurm_submit(struct slurm_client *client, const struct slurm_submit_ask *ask,
+                                slurm_done done, void *context)
+{
+    enum slurm_endpoint endpoint = ask->at_once ? SLURM_JOB_ALLOCATE : SLURM_JOB_SUBMIT;
+    struct slurm_request request = {
+        .verb = SLURM_POST,
+        .endpoint = endpoint,
+        .user = ask->user,
+        .timeout_us = deadline_s(ask->message_timeout_s) * SECOND_US,
+        .token_s = deadline_s(ask->message_timeout_s),
+    };
+    auto_buf struct buf body;
+    struct err why = { 0 };
+
+    buf_init(&body, SLURM_MAX_SUBMIT);
+    if (slurm_submit_body(ask, &body, &why) < 0)
+        return slurm_send_refused(client, SLURM_POST, endpoint, &why, done, context);
+    request.body = buf_str(&body);
+    return slurm_send(client, &request, done, context);
+}
+
+int64_t slurm_submit_fence_us(const struct slurm_client *client, int64_t message_timeout_s)
+{
+    if (!slurm_token_can_mint(slurm_client_token(client)))
+        return (int64_t)FENCE_FOREIGN_S * SECOND_US;
+    return (deadline_s(message_timeout_s) + FENCE_MARGIN_S) * SECOND_US;
+}
+
+/* ---- judging ---- */
+
+void slurm_submit_judge(const struct slurm_answer *answer, int64_t fence_us,
+                        struct slurm_submit_outcome *ret_outcome)
+{
+    const struct slurm_error *error = &answer->error;
+    struct slurm_submit_outcome outcome = { .result = SLURM_UNRESOLVED, .sluid = "" };
+    bool may_pass = error->class == SLURM_UNAVAILABLE || error->class == SLURM_TIMEOUT;
+
+    if (error->class == SLURM_DONE) {
+        outcome.result = SLURM_SUBMITTED;
+        outcome.job_id = json_i64_or(json_get(answer->body, "job_id"), 0);
+        outcome.sluid = json_str(json_at(answer->body, "step_id", "sluid")).at;
+    } else if (error->nothing_done && !may_pass) {
+        outcome.result = SLURM_REFUSED;
+    } else if (!error->nothing_done) {
+        outcome.settles_us = answer->sent_us + fence_us;
+    }
+    *ret_outcome = outcome;
+}
+
+/* ---- finding ---- */
+
+bool slurm_submit_key(const struct slurm_job *job, struct str cluster, struct buf *ret_key)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    const struct json *comment;
+    struct str key = str_of(job->extra);
+
+    if (job->admin_comment[0] == '{')
+        json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, &doc, NULL);
+    comment = json_root(doc);
+    if (json_is_string(json_get(comment, "cluster"))) {
+        if (!str_eq(json_str(json_get(comment, "cluster")), cluster))
+            return false;
+        key = json_str(json_get(comment, "unit"));
+    }
+    if (key.len == 0 || key.len > SLURM_MAX_KEY)
+        return false;
+    buf_add_str(ret_key, key);
+    return true;
+}
+
+bool slurm_submit_is_for(const struct slurm_job *job, struct str cluster, struct str key)
+{
+    auto_buf struct buf own;
+
+    buf_init(&own, SLURM_MAX_KEY);
+    return slurm_submit_key(job, cluster, &own) && str_eq(buf_str(&own), key);
+}
+
+size_t slurm_submit_find(const struct slurm_list *jobs, struct str cluster, struct str key,
+                         const struct slurm_job **ret_jobs, size_t max)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < jobs->count; i++) {
+        const struct slurm_job *job = slurm_job_of(jobs->at[i]);
+
+        if (slurm_job_has_ended(&job->state) || !slurm_submit_is_for(job, cluster, key))
+            continue;
+        if (count < max)
+            ret_jobs[count] = job;
+        count++;
+    }
+    return count;
+}
+
+static bool is_recorded(const struct slurm_job *job, const struct slurm_submit_claim *claim)
+{
+    bool has_sluid = claim->recorded_sluid && claim->recorded_sluid[0] && job->sluid[0];
+
+    return claim->recorded_id != 0 && job->id == claim->recorded_id &&
+           (!has_sluid || str_is(str_of(job->sluid), claim->recorded_sluid));
+}
+
+/* A sluid counts up with time, and ids may start over; without one, by time, then by id. */
+static bool is_older(const struct slurm_job *job, const struct slurm_job *other)
+{
+    if (job->sluid[0] && other->sluid[0])
+        return strcmp(job->sluid, other->sluid) < 0;
+    if (job->submit_time != other->submit_time)
+        return job->submit_time < other->submit_time;
+    return job->id < other->id;
+}
+
+static bool is_better(const struct slurm_job *job, const struct slurm_job *other,
+                      const struct slurm_submit_claim *claim)
+{
+    bool pods = claim->has_pods && claim->has_pods(claim->context, job);
+    bool other_pods = claim->has_pods && claim->has_pods(claim->context, other);
+
+    if (pods != other_pods)
+        return pods;
+    if (is_recorded(job, claim) != is_recorded(other, claim))
+        return is_recorded(job, claim);
+    return is_older(job, other);
+}
+
+size_t slurm_submit_choose(const struct slurm_job *const *jobs, size_t count,
+                           const struct slurm_submit_claim *claim)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < count; i++)
+        if (is_better(jobs[i], jobs[best], claim))
+            best = i;
+    return best;
+}

@@ -1,0 +1,48 @@
+/* token.h - where the token of each request comes from.
+ *
+ * Three sources: a fixed text, a file that somebody else renews, or a key with which we sign our
+ * own. A token never appears in an error text. */
+#ifndef SLINC_SLURM_TOKEN_H
+#define SLINC_SLURM_TOKEN_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "io/loop.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct slurm_token;
+
+/* Blanks around it are cut off, "SLURM_JWT=" in front too. Empty, or anything that does not fit
+ * into a header: -ERR_INVALID. */
+int slurm_token_new_static(struct str text, struct slurm_token **ret_token, struct err *err);
+
+/* The file is read now (failing is an error) and followed from then on; see io/reload.h. */
+int slurm_token_new_file(struct loop *loop, const char *path, struct slurm_token **ret_token,
+                         struct err *err);
+
+/* Signs HS256 tokens for this user with a copy of the key, each valid for `lifetime_s` seconds and
+ * replaced when four fifths of that have passed. The clock is borrowed. */
+int slurm_token_new_minted(const struct clock *clock, struct str key, const char *user,
+                           int64_t lifetime_s, struct slurm_token **ret_token, struct err *err);
+
+void slurm_token_free(struct slurm_token *token); /* takes NULL; wipes what it held */
+
+/* The token to send now; borrowed until the next call about this token, or the loop runs. */
+int slurm_token_get(struct slurm_token *token, struct str *ret_text, struct err *err);
+
+/* A token that is of no use after `lifetime_s` seconds, so that a request left behind somewhere
+ * cannot take effect later. Only a minting source can; the others give what they have. */
+int slurm_token_get_short(struct slurm_token *token, int64_t lifetime_s, struct str *ret_text,
+                          struct err *err);
+bool slurm_token_can_mint(const struct slurm_token *token);
+
+/* After a refusal: looks at the source again. True when there is a new token worth a try. */
+bool slurm_token_renew(struct slurm_token *token);
+
+/* Whose token it is, as it says itself; "" when that cannot be read. Valid as long as the text. */
+const char *slurm_token_user(struct slurm_token *token);
+
+#endif

@@ -1,0 +1,139 @@
+/* sim_main.c - runs a scenario for many seeds; replays one.
+ *
+ *     sim --scenario configcopy --seeds 0:1000
+ *     sim --scenario configcopy --seed 17 --trace     replay one, print all that happens
+ *     sim --scenario configcopy --seeds 0:20 --twice  each seed twice: must be the same run */
+#include "base/map.h"
+#include "world.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const struct scenario *const scenarios[] = { &scenario_configcopy };
+
+struct options {
+    const struct scenario *scenario;
+    uint64_t from, to;
+    bool trace, twice;
+};
+
+static const char usage[] = "usage: sim [--scenario NAME] [--seeds FROM:TO | --seed N] [--trace] "
+                            "[--twice]\n";
+
+static void refuse(const char *what)
+{
+    (void)fprintf(stderr, "%s: not understood\n%s", what, usage);
+    exit(2);
+}
+
+static const struct scenario *scenario_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
+        if (strcmp(scenarios[i]->name, name) == 0)
+            return scenarios[i];
+    refuse(name);
+    return NULL;
+}
+
+static void read_seeds(const char *text, struct options *options)
+{
+    struct str from, to;
+
+    if (!str_cut(str_of(text), ':', &from, &to) ||
+        str_to_u64(from, 0, UINT64_MAX, &options->from, NULL) < 0 ||
+        str_to_u64(to, 0, UINT64_MAX, &options->to, NULL) < 0)
+        refuse(text);
+}
+
+static void read_seed(const char *text, struct options *options)
+{
+    if (str_to_u64(str_of(text), 0, UINT64_MAX - 1, &options->from, NULL) < 0)
+        refuse(text);
+    options->to = options->from + 1;
+}
+
+static struct options read_options(int argc, char **argv)
+{
+    static const struct option names[] = {
+        { "scenario", required_argument, NULL, 'c' }, { "seeds", required_argument, NULL, 's' },
+        { "seed", required_argument, NULL, 'n' },     { "trace", no_argument, NULL, 't' },
+        { "twice", no_argument, NULL, '2' },          { NULL, 0, NULL, 0 },
+    };
+    struct options options = { .scenario = scenarios[0], .from = 0, .to = 100 };
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
+        switch (option) {
+        case 'c':
+            options.scenario = scenario_named(optarg);
+            break;
+        case 's':
+            read_seeds(optarg, &options);
+            break;
+        case 'n':
+            read_seed(optarg, &options);
+            break;
+        case 't':
+            options.trace = true;
+            break;
+        case '2':
+            options.twice = true;
+            break;
+        default:
+            refuse("options");
+        }
+    }
+    return options;
+}
+
+static int run_seed(const struct options *options, uint64_t seed, struct world_result *result)
+{
+    struct world_result again;
+    FILE *trace = options->trace ? stdout : NULL;
+
+    if (world_run(options->scenario, seed, trace, result, NULL) < 0)
+        return -1;
+    if (!options->twice)
+        return 0;
+    if (world_run(options->scenario, seed, NULL, &again, NULL) < 0)
+        return -1;
+    if (again.digest == result->digest && again.lines == result->lines &&
+        again.steps == result->steps)
+        return 0;
+    (void)fprintf(stderr, "%s: seed %llu: two runs differ\n", options->scenario->name,
+                  (unsigned long long)seed);
+    return -1;
+}
+
+static double now(void)
+{
+    struct timespec time;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+int main(int argc, char **argv)
+{
+    const struct options options = read_options(argc, argv);
+    struct world_result sum = { .steps = 0 };
+    uint64_t failed = 0;
+    double begun = now();
+
+    map_set_secret(1, 2);
+    for (uint64_t seed = options.from; seed < options.to; seed++) {
+        struct world_result result = { .steps = 0 };
+
+        failed += run_seed(&options, seed, &result) < 0;
+        sum.steps += result.steps;
+        sum.writes += result.writes;
+        sum.virtual_us += result.virtual_us;
+    }
+    (void)printf("%s: %llu seeds, %llu failed, %llu steps, %llu writes, %.1f virtual hours, "
+                 "%.1f s\n",
+                 options.scenario->name, (unsigned long long)(options.to - options.from),
+                 (unsigned long long)failed, (unsigned long long)sum.steps,
+                 (unsigned long long)sum.writes, (double)sum.virtual_us / 3.6e9, now() - begun);
+    return failed > 0;
+}

@@ -1,0 +1,427 @@
+/* sim_transport.c - calls on the simulated network: sent, lost, served, answered.
+ *
+ * Holds: exactly one of answered and failed is called per call, from the loop, unless it was
+ * cancelled; a body takes effect at most once; all chance comes from one generator, drawn in the
+ * order of events, so a run depends on its seed alone. */
+#include "sim_transport.h"
+
+#include "base/mem.h"
+#include "sim_private.h"
+
+#include <stdlib.h>
+
+enum { MILLISECOND = 1000, SECOND = 1000000 };
+
+int64_t sim_delay_us(struct sim_net *net)
+{
+    if (rand_chance(net->rand, net->faults.slow))
+        return rand_range(net->rand, 100 * MILLISECOND, 8 * SECOND);
+    return rand_range(net->rand, 200, 5 * MILLISECOND);
+}
+
+/* ---- what becomes of a call ---- */
+
+static enum sim_fate draw_fate(struct sim_net *net, bool is_write)
+{
+    const struct sim_faults *faults = &net->faults;
+    const struct {
+        unsigned chance;
+        enum sim_fate fate;
+        bool writes_only;
+    } fates[] = {
+        { faults->lost_before + faults->down, FATE_LOST_BEFORE, false },
+        { faults->lost_between, FATE_LOST_BETWEEN, false },
+        { faults->lost_after, FATE_LOST_AFTER, false },
+        { faults->late, FATE_LATE, true },
+        { faults->conflict, FATE_CONFLICT, true },
+        { faults->too_many, FATE_TOO_MANY, false },
+        { faults->internal / 2, FATE_INTERNAL, false },
+        { faults->internal / 2, FATE_INTERNAL_DONE, true },
+        { faults->unavailable, FATE_UNAVAILABLE, false },
+    };
+
+    for (size_t i = 0; i < sizeof(fates) / sizeof(fates[0]); i++)
+        if (rand_chance(net->rand, fates[i].chance) && (is_write || !fates[i].writes_only))
+            return fates[i].fate;
+    return FATE_ANSWERED;
+}
+
+static const char *const fate_names[] = {
+    "answered", "lost before", "lost between", "lost after",    "late",
+    "conflict", "too many",    "internal",     "internal done", "unavailable",
+};
+
+/* ---- the end of a call ---- */
+
+void sim_call_finish(struct http_call *call)
+{
+    if (call->gone)
+        *call->gone = true;
+    list_remove(&call->link);
+    loop_timer_stop(&call->timer);
+    loop_timer_stop(&call->deadline);
+    sim_stream_done(call);
+    api_answer_done(&call->answer);
+    mem_free(call->method);
+    mem_free(call->path);
+    mem_free(call->type);
+    mem_free(call->body);
+    mem_free(call);
+}
+
+/* Nobody waits any more; a request that has not arrived yet still will. */
+static void abandon(struct http_call *call)
+{
+    call->transport = NULL;
+    loop_timer_stop(&call->deadline);
+    if (call->stream || call->arrived)
+        sim_call_finish(call);
+}
+
+void sim_call_fail(struct http_call *call, enum err_class class, const char *why)
+{
+    const struct http_handlers handlers = call->handlers;
+    bool waited_for = call->transport != NULL;
+    struct err err;
+
+    trace_line(call->net->trace, "%s %s %s: %s", call->user, call->method, call->path, why);
+    (void)err_set(&err, class, "%s %s: %s", call->method, call->path, why);
+    sim_call_finish(call);
+    if (waited_for)
+        handlers.failed(handlers.context, &err);
+}
+
+void sim_call_answer(struct http_call *call, int status, struct str body, int retry_after)
+{
+    const struct http_answer answer = { .status = status,
+                                        .body = body,
+                                        .retry_after_us = (int64_t)retry_after * SECOND,
+                                        .content_type = "application/json" };
+
+    list_remove(&call->link);
+    loop_timer_stop(&call->deadline);
+    if (call->transport) {
+        call->transport = NULL;
+        call->handlers.answered(call->handlers.context, &answer);
+    }
+    sim_call_finish(call);
+}
+
+static void on_deadline(void *context)
+{
+    struct http_call *call = context;
+    const struct http_handlers handlers = call->handlers;
+    struct err err;
+
+    trace_line(call->net->trace, "%s %s %s: deadline", call->user, call->method, call->path);
+    (void)err_set(&err, ERR_UNKNOWN, "%s %s: no answer before the deadline", call->method,
+                  call->path);
+    abandon(call);
+    handlers.failed(handlers.context, &err);
+}
+
+/* ---- at the server ---- */
+
+static struct sim_write *note_write(struct http_call *call)
+{
+    struct sim_net *net = call->net;
+
+    if (net->write_count == SIM_MAX_WRITES) {
+        (void)fprintf(stderr, "sim: more than %d writes\n", SIM_MAX_WRITES);
+        abort();
+    }
+    struct sim_write *write = &net->writes[net->write_count++];
+
+    *write = (struct sim_write){ .number = net->write_count,
+                                 .sent_us = call->sent_us,
+                                 .arrived_us = loop_now_us(net->loop) };
+    (void)snprintf(write->user, sizeof(write->user), "%s", call->user);
+    (void)snprintf(write->method, sizeof(write->method), "%s", call->method);
+    (void)snprintf(write->path, sizeof(write->path), "%s", call->path);
+    return write;
+}
+
+static void serve(struct http_call *call)
+{
+    const struct api_request request = { call->method,
+                                         str_of(call->path),
+                                         str_of(call->type),
+                                         { call->body, call->body_len },
+                                         call->user };
+
+    api_serve(call->net->store, &request, &call->answer);
+    trace_line(call->net->trace, "%s %s %s %d (version %llu)", call->user, call->method, call->path,
+               call->answer.status, (unsigned long long)api_store_version(call->net->store));
+}
+
+/* The process that sent it dies. The call itself lives on: it has arrived. */
+static void crash(struct http_call *call)
+{
+    struct sim_net *net = call->net;
+    char user[32];
+
+    memcpy(user, call->user, sizeof(user));
+    net->crash_at = 0;
+    call->arrived = false; /* keeps it alive while its owner goes */
+    trace_line(net->trace, "%s dies", user);
+    if (net->hooks.crash)
+        net->hooks.crash(net->hooks.context, user);
+    call->arrived = true;
+}
+
+/* False when the sender died before the write took effect: then it never does. */
+static bool serve_write(struct http_call *call)
+{
+    struct sim_net *net = call->net;
+    struct sim_write *write = note_write(call);
+    bool dies = net->crash_at == write->number;
+
+    if (dies && !net->crash_after) {
+        crash(call);
+        return false;
+    }
+    serve(call);
+    write->status = call->answer.status;
+    write->effect = call->answer.status < 300;
+    if (dies)
+        crash(call);
+    return true;
+}
+
+static void on_answer(void *context)
+{
+    struct http_call *call = context;
+
+    if (call->fate == FATE_LOST_AFTER)
+        sim_call_fail(call, ERR_UNKNOWN, "the answer was lost");
+    else
+        sim_call_answer(call, call->answer.status, buf_str(&call->answer.body),
+                        call->answer.retry_after);
+}
+
+static void trouble(struct http_call *call, int status, const char *reason, const char *message)
+{
+    trace_line(call->net->trace, "%s %s %s: injected %d", call->user, call->method, call->path,
+               status);
+    api_answer_trouble(&call->answer, status, reason, message);
+}
+
+/* The server does what it is asked, or says that it cannot. False when the call ends here. */
+static bool work(struct http_call *call)
+{
+    switch (call->fate) {
+    case FATE_CONFLICT:
+        trouble(call, 409, "Conflict", "the object has been modified");
+        return true;
+    case FATE_TOO_MANY:
+        call->answer.retry_after = 1;
+        trouble(call, 429, "TooManyRequests", "too many requests, please try again later");
+        return true;
+    case FATE_INTERNAL:
+        trouble(call, 500, "InternalError", "etcdserver: request timed out");
+        return true;
+    case FATE_UNAVAILABLE:
+        trouble(call, 503, "ServiceUnavailable", "the server is currently unable to serve");
+        return true;
+    default:
+        break;
+    }
+    if (call->is_write && !serve_write(call))
+        return false;
+    if (!call->is_write)
+        serve(call);
+    if (call->fate == FATE_INTERNAL_DONE)
+        trouble(call, 500, "InternalError", "etcdserver: request timed out");
+    return true;
+}
+
+static void on_late_arrival(void *context)
+{
+    struct http_call *call = context;
+
+    call->arrived = true;
+    (void)serve_write(call);
+    sim_call_finish(call);
+}
+
+/* Its sender is told that nothing is known; it arrives when nobody thinks of it any more. */
+static void come_late(struct http_call *call)
+{
+    struct sim_net *net = call->net;
+    const struct http_handlers handlers = call->handlers;
+    bool waited_for = call->transport != NULL;
+    struct err err;
+
+    trace_line(net->trace, "%s %s %s: cut off", call->user, call->method, call->path);
+    (void)err_set(&err, ERR_UNKNOWN, "%s %s: connection reset", call->method, call->path);
+    call->transport = NULL;
+    loop_timer_stop(&call->deadline);
+    loop_timer_start(net->loop, &call->timer, rand_range(net->rand, 0, 3 * SECOND), on_late_arrival,
+                     call);
+    if (waited_for)
+        handlers.failed(handlers.context, &err);
+}
+
+static void on_arrival(void *context)
+{
+    struct http_call *call = context;
+
+    if (call->fate == FATE_LOST_BEFORE) {
+        sim_call_fail(call, ERR_UNAVAILABLE, "no connection");
+        return;
+    }
+    if (call->fate == FATE_LOST_BETWEEN) {
+        sim_call_fail(call, ERR_UNKNOWN, "connection reset");
+        return;
+    }
+    if (call->fate == FATE_LATE) {
+        come_late(call);
+        return;
+    }
+    if (call->stream) {
+        sim_stream_open(call);
+        return;
+    }
+    call->arrived = true;
+    if (!work(call) || (call->fate != FATE_LOST_AFTER && !call->transport))
+        sim_call_finish(call);
+    else
+        loop_timer_start(call->net->loop, &call->timer, sim_delay_us(call->net), on_answer, call);
+}
+
+/* ---- our side ---- */
+
+static const char *header(const struct http_request *request, const char *name)
+{
+    for (unsigned i = 0; i < request->header_count; i++)
+        if (strcasecmp(request->headers[i].name, name) == 0)
+            return request->headers[i].value;
+    return "";
+}
+
+static struct http_call *transport_send(struct http_transport *base,
+                                        const struct http_request *request,
+                                        const struct http_handlers *handlers)
+{
+    struct sim_transport *transport = (struct sim_transport *)base;
+    struct sim_net *net = transport->net;
+    struct http_call *call = mem_alloc(sizeof(*call));
+    int64_t now_us = loop_now_us(net->loop);
+
+    *call = (struct http_call){ .net = net,
+                                .transport = transport,
+                                .handlers = *handlers,
+                                .method = mem_strdup(request->method),
+                                .path = mem_strdup(request->path),
+                                .type = mem_strdup(header(request, "Content-Type")),
+                                .body = mem_strndup(request->body.at ? request->body.at : "",
+                                                    request->body.len),
+                                .body_len = request->body.len,
+                                .stream = request->stream,
+                                .is_write = strcmp(request->method, "GET") != 0,
+                                .sent_us = now_us,
+                                .idle_us = request->idle_us };
+    memcpy(call->user, transport->user, sizeof(call->user));
+    api_answer_init(&call->answer);
+    call->fate = draw_fate(net, call->is_write);
+    trace_line(net->trace, "%s sends %s %s (%s)", call->user, call->method, call->path,
+               fate_names[call->fate]);
+    if (net->hooks.sent)
+        net->hooks.sent(net->hooks.context, call->user, call->method, call->path);
+    list_push_back(&net->calls, &call->link);
+    loop_timer_start(net->loop, &call->timer, sim_delay_us(net), on_arrival, call);
+    if (request->deadline_us > 0)
+        loop_timer_start(net->loop, &call->deadline, request->deadline_us - now_us, on_deadline,
+                         call);
+    return call;
+}
+
+static void transport_cancel(struct http_transport *base, struct http_call *call)
+{
+    if (call)
+        abandon(call);
+}
+
+static void transport_free(struct http_transport *base)
+{
+    struct sim_transport *transport = (struct sim_transport *)base;
+
+    list_each (struct http_call, call, &transport->net->calls, link) {
+        if (call->transport == transport)
+            abandon(call);
+    }
+    mem_free(transport);
+}
+
+struct http_transport *sim_transport_new(struct sim_net *net, const char *user)
+{
+    static const struct http_transport_ops ops = { transport_send, transport_cancel,
+                                                   transport_free };
+    struct sim_transport *transport = mem_alloc(sizeof(*transport));
+
+    transport->base.ops = &ops;
+    transport->net = net;
+    (void)snprintf(transport->user, sizeof(transport->user), "%s", user);
+    return &transport->base;
+}
+
+/* ---- the network ---- */
+
+static void on_change(void *context, const struct api_change *change)
+{
+    struct sim_net *net = context;
+
+    list_each (struct http_call, call, &net->calls, link) {
+        if (call->watch)
+            sim_stream_notice(call);
+    }
+}
+
+struct sim_net *sim_net_new(struct loop *loop, struct api_store *store, struct rand *rand,
+                            struct trace *trace, const struct sim_hooks *hooks)
+{
+    struct sim_net *net = mem_alloc(sizeof(*net));
+
+    net->loop = loop;
+    net->store = store;
+    net->rand = rand;
+    net->trace = trace;
+    net->hooks = *hooks;
+    net->writes = mem_alloc_array(SIM_MAX_WRITES, sizeof(*net->writes));
+    list_init(&net->calls);
+    api_store_listen(store, on_change, net);
+    return net;
+}
+
+void sim_net_free(struct sim_net *net)
+{
+    struct list *node;
+
+    if (!net)
+        return;
+    while ((node = list_first(&net->calls)))
+        sim_call_finish(list_item(node, struct http_call, link));
+    mem_free(net->writes);
+    mem_free(net);
+}
+
+void sim_net_set_faults(struct sim_net *net, const struct sim_faults *faults)
+{
+    net->faults = faults ? *faults : (struct sim_faults){ .slow = 0 };
+}
+
+void sim_net_crash_at(struct sim_net *net, uint64_t number, bool after)
+{
+    net->crash_at = number;
+    net->crash_after = after;
+}
+
+uint64_t sim_net_write_count(const struct sim_net *net)
+{
+    return net->write_count;
+}
+
+const struct sim_write *sim_net_write(const struct sim_net *net, uint64_t number)
+{
+    return &net->writes[number - 1];
+}

@@ -1,0 +1,69 @@
+/* sim_transport.h - the network between our processes and the API server model, with its ways of
+ * failing.
+ *
+ * A call travels to the server, takes effect there, and its answer travels back; each leg takes a
+ * while that the seed decides, so that independent answers change places. What goes wrong is drawn
+ * per call from struct sim_faults. A request that was sent cannot be taken back: when its sender
+ * gives up, or dies, it still arrives. */
+#ifndef SLINC_SIM_TRANSPORT_H
+#define SLINC_SIM_TRANSPORT_H
+
+#include "api_store.h"
+#include "base/rand.h"
+#include "io/http.h"
+#include "io/loop.h"
+#include "trace.h"
+
+/* Chances per mille: of a call, or (streams) of a piece of data. */
+struct sim_faults {
+    unsigned slow;          /* takes seconds, not milliseconds */
+    unsigned lost_before;   /* no connection: ERR_UNAVAILABLE */
+    unsigned lost_between;  /* sent, never arrived: ERR_UNKNOWN, without effect */
+    unsigned lost_after;    /* took effect, the answer is lost: ERR_UNKNOWN */
+    unsigned late;          /* ERR_UNKNOWN first, the effect comes seconds later */
+    unsigned conflict;      /* writes: 409 Conflict, without effect */
+    unsigned too_many;      /* 429 with Retry-After */
+    unsigned internal;      /* 500; a write may have taken effect all the same */
+    unsigned unavailable;   /* 503 */
+    unsigned watch_broken;  /* the stream ends without an end */
+    unsigned watch_stalled; /* nothing comes any more, and nobody says so */
+    unsigned watch_expired; /* at opening: 410 */
+    unsigned down;          /* of reads and writes alike: refused, as if the server restarted */
+};
+
+/* A write that one of our processes sent. */
+struct sim_write {
+    uint64_t number; /* from 1, by arrival */
+    int64_t sent_us, arrived_us;
+    char user[32], method[8], path[160];
+    int status;  /* 0: no answer was made */
+    bool effect; /* the server took it: a status below 300 */
+};
+
+enum { SIM_MAX_WRITES = 1 << 16 };
+
+struct sim_net;
+
+struct sim_hooks {
+    /* Before a call leaves: for promises about who may send what. */
+    void (*sent)(void *context, const char *user, const char *method, const char *path);
+    /* The process of this user is to die now: free all it owns. */
+    void (*crash)(void *context, const char *user);
+    void *context;
+};
+
+/* All are borrowed. */
+struct sim_net *sim_net_new(struct loop *loop, struct api_store *store, struct rand *rand,
+                            struct trace *trace, const struct sim_hooks *hooks);
+void sim_net_free(struct sim_net *net); /* after the transports */
+
+void sim_net_set_faults(struct sim_net *net, const struct sim_faults *faults); /* NULL: none */
+/* The sender of write `number` dies when it arrives, before or after it takes effect. 0: nobody. */
+void sim_net_crash_at(struct sim_net *net, uint64_t number, bool after);
+
+uint64_t sim_net_write_count(const struct sim_net *net);
+const struct sim_write *sim_net_write(const struct sim_net *net, uint64_t number); /* 1... */
+
+struct http_transport *sim_transport_new(struct sim_net *net, const char *user);
+
+#endif
