@@ -176,6 +176,17 @@ size_t str_utf8_char(struct str s)
     return lead->length;
 }
 
+int str_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
 bool str_is_utf8(struct str s)
 {
     while (s.len > 0) {

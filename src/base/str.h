@@ -44,6 +44,8 @@ bool str_cut(struct str s, char separator, struct str *ret_before, struct str *r
 int str_to_u64(struct str s, uint64_t min, uint64_t max, uint64_t *ret_value, struct err *err);
 int str_to_i64(struct str s, int64_t min, int64_t max, int64_t *ret_value, struct err *err);
 
+int str_hex_digit(char c); /* 0 to 15, either case; -1 when it is none */
+
 bool str_is_utf8(struct str s);
 size_t str_utf8_char(struct str s); /* bytes of the character at the start; 0 when it is not one */
 

@@ -140,17 +140,6 @@ bool bitmap_next(const struct bitmap *map, size_t from, size_t *ret_bit)
     return true;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 /* Sets the bits of one digit, whose lowest bit is `low`; false when one of them does not fit. */
 static bool set_digit(struct bitmap *map, size_t low, int digit)
 {
@@ -173,7 +162,7 @@ int bitmap_parse_hex(struct str text, size_t bits, struct bitmap *ret_map, struc
         return err_set(err, ERR_INVALID, "a hexadecimal bitmap without digits");
     bitmap_init(&map, bits);
     for (size_t i = start; i < text.len; i++) {
-        int digit = hex_digit(text.at[i]);
+        int digit = str_hex_digit(text.at[i]);
 
         if (digit < 0)
             return err_set(err, ERR_INVALID, "not a hexadecimal digit at byte %zu of a bitmap", i);

@@ -98,17 +98,6 @@ void http_escape(struct str text, struct buf *out)
     }
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 /* One character off the front of *rest; -1 when it is a broken escape or a NUL. */
 static int next_decoded(struct str *rest)
 {
@@ -117,8 +106,8 @@ static int next_decoded(struct str *rest)
     int decoded = c == '+' ? ' ' : (unsigned char)c;
 
     if (c == '%') {
-        int high = rest->len > 2 ? hex_value(rest->at[1]) : -1;
-        int low = rest->len > 2 ? hex_value(rest->at[2]) : -1;
+        int high = rest->len > 2 ? str_hex_digit(rest->at[1]) : -1;
+        int low = rest->len > 2 ? str_hex_digit(rest->at[2]) : -1;
 
         decoded = high < 0 || low < 0 ? -1 : high * 16 + low;
         used = decoded < 0 ? 1 : 3;

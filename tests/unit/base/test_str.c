@@ -258,9 +258,24 @@ static void secrets_are_compared_whole(void **state)
     assert_false(str_eq_secret(STR("\x80"), STR("\x00")));
 }
 
+static void a_hex_digit_has_its_value_in_either_case(void **state)
+{
+    static const char digits[] = "0123456789abcdef", upper[] = "0123456789ABCDEF";
+
+    (void)state;
+    for (int i = 0; i < 16; i++) {
+        assert_int_equal(str_hex_digit(digits[i]), i);
+        assert_int_equal(str_hex_digit(upper[i]), i);
+    }
+    for (const char *wrong = "gG/:@` x\n"; *wrong; wrong++)
+        assert_int_equal(str_hex_digit(*wrong), -1);
+    assert_int_equal(str_hex_digit('\0'), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_hex_digit_has_its_value_in_either_case),
         cmocka_unit_test(equality_is_by_bytes_and_length),
         cmocka_unit_test(order_is_by_bytes_then_length),
         cmocka_unit_test(starts_and_ends),
