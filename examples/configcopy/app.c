@@ -42,9 +42,10 @@ struct app *app_new(struct loop *loop, struct http_transport *api, struct http_t
                                                               .name = "configcopy",
                                                               .identity = options->identity });
     app->metrics = metrics_new();
-    app->engine =
-        engine_new(app->client, &app->rand, app->metrics,
-                   &(struct engine_options){ .may_act = may_act, .may_act_context = app });
+    app->engine = engine_new(app->client, &app->rand, app->metrics,
+                             &(struct engine_options){ .max_in_flight = options->max_in_flight,
+                                                       .may_act = may_act,
+                                                       .may_act_context = app });
     configcopy_init(&app->copy, options->source_ns, app->configmaps, app->namespaces);
     engine_add(app->engine, &app->copy.controller);
     return app;

@@ -128,16 +128,10 @@ void effect_failed(struct effect *effect)
     effect->overlay = NULL;
 }
 
-void effect_read(struct effect *effect, const struct action *action,
-                 const struct kube_object *found)
+void effect_read(struct effect *effect, const struct kube_object *found)
 {
-    if (!effect->overlay)
-        return;
-    if (!found && creates(action)) {
-        effect_failed(effect);
-        return;
-    }
-    kube_overlay_done(effect->overlay, found, found ? found->version_number : 0);
+    if (effect->overlay)
+        kube_overlay_done(effect->overlay, found, found ? found->version_number : 0);
     effect->overlay = NULL;
 }
 

@@ -22,8 +22,7 @@ bool effect_done(struct effect *effect, const struct action *action,
 void effect_failed(struct effect *effect); /* it did not happen, and will not */
 
 /* The answer did not tell; this is what a direct read found after it, or NULL. */
-void effect_read(struct effect *effect, const struct action *action,
-                 const struct kube_object *found);
+void effect_read(struct effect *effect, const struct kube_object *found);
 /* Whether a direct read could tell if the action took effect. */
 bool effect_can_be_read(const struct effect *effect);
 

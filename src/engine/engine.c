@@ -16,7 +16,6 @@ enum {
     DEFAULT_IN_FLIGHT = 64,
     DEFAULT_PER_TURN = 64,
     DEFAULT_ARENA = 64 << 20,
-    MAX_KEYS = 1 << 20,
     MAX_KEY = 1024,   /* bytes of a key made of an object's names */
     MAX_WORKS = 8192, /* keys in work at once */
     SLICE_US = 20000,
@@ -121,26 +120,17 @@ static void free_work(void *value)
     mem_free(work);
 }
 
-static void free_note(void *value)
-{
-    struct note *note = value;
-
-    mem_free(note->waits);
-    mem_free(note->error);
-    mem_free(note);
-}
-
 static struct engine_work *controller_work(struct engine *engine, struct controller *controller)
 {
     struct engine_work *owner = mem_alloc(sizeof(*owner));
 
     owner->engine = engine;
     owner->controller = controller;
-    owner->queue = queue_new(engine->loop, engine->rand, MAX_KEYS, on_ready, engine);
+    owner->queue = queue_new(engine->loop, engine->rand, ENGINE_MAX_KEYS, on_ready, engine);
     owner->watches = mem_alloc_array(controller->watch_count + 1, sizeof(*owner->watches));
     map_init(&owner->works, &(struct map_options){
                                 .max = MAX_WORKS, .borrow_keys = true, .free_value = free_work });
-    map_init(&owner->notes, &(struct map_options){ .max = MAX_KEYS, .free_value = free_note });
+    engine_notes_init(owner);
     return owner;
 }
 
@@ -183,76 +173,6 @@ void engine_enqueue_after(struct controller *controller, struct str key, int64_t
 void engine_wake(struct engine *engine)
 {
     turn_soon(engine);
-}
-
-/* ---- what is said of a key ---- */
-
-static struct note *note_of(struct engine_work *owner, struct str key)
-{
-    struct note *note = map_get(&owner->notes, key);
-
-    if (note)
-        return note;
-    note = mem_alloc(sizeof(*note));
-    if (map_put(&owner->notes, key, note, NULL) < 0) {
-        free_note(note);
-        return NULL;
-    }
-    return note;
-}
-
-static void note_waits(struct engine_work *owner, struct str key, const char *waits)
-{
-    struct note *note = waits ? note_of(owner, key) : map_get(&owner->notes, key);
-
-    if (!note)
-        return;
-    mem_free(note->waits);
-    note->waits = waits ? mem_strdup(waits) : NULL;
-}
-
-/* True when it is news: the key went well before, or failed in another way. */
-static bool note_error(struct engine_work *owner, struct str key, int outcome, const char *error)
-{
-    struct note *note = note_of(owner, key);
-
-    if (!note)
-        return false;
-
-    bool is_news = !note->error || note->outcome != outcome;
-
-    mem_free(note->error);
-    note->error = mem_strdup(error);
-    note->outcome = outcome;
-    return is_news;
-}
-
-static void tell_trouble(struct engine_work *owner, struct str key, const struct action *action,
-                         const struct kube_answer *answer)
-{
-    const struct engine_options *options = &owner->engine->options;
-
-    if (options->trouble)
-        options->trouble(options->trouble_context, owner->controller, key, action, answer);
-}
-
-static void note_well(struct engine_work *owner, struct str key)
-{
-    struct note *note = map_get(&owner->notes, key);
-
-    if (!note)
-        return;
-    if (note->error)
-        log_info("goes well again", LOG_TEXT("controller", owner->controller->name),
-                 LOG_STR("key", key));
-    if (note->told)
-        tell_trouble(owner, key, NULL,
-                     &(struct kube_answer){ .outcome = KUBE_DONE, .reason = "", .message = "" });
-    mem_free(note->error);
-    note->error = NULL;
-    note->told = false;
-    if (!note->waits)
-        map_remove(&owner->notes, key);
 }
 
 /* ---- the end of a work ---- */
@@ -304,7 +224,7 @@ static void end_well(struct work *work)
 {
     int64_t again_us = work->plan.look_again_us;
 
-    note_well(work->owner, work->key);
+    engine_note_well(work->owner, work->key);
     count_end(work, again_us > 0 ? "requeue_after" : "success");
     if (again_us > 0)
         queue_add_after(work->owner->queue, work->key, again_us);
@@ -315,7 +235,7 @@ static void end_plan_failed(struct work *work, const struct err *err)
 {
     struct engine_work *owner = work->owner;
 
-    if (note_error(owner, work->key, -1, err->text))
+    if (engine_note_error(owner, work->key, -1, err->text))
         log_warn("cannot plan", LOG_TEXT("controller", owner->controller->name),
                  LOG_STR("key", work->key), LOG_ERROR(err));
     count_end(work, "error");
@@ -328,7 +248,7 @@ static void say_failed(struct work *work, const struct execution_why *why,
     struct engine_work *owner = work->owner;
     const char *error = arena_printf(&work->arena, "%s: %s", action->what, why->message);
 
-    if (note_error(owner, work->key, (int)why->outcome, error))
+    if (engine_note_error(owner, work->key, (int)why->outcome, error))
         log_warn("action failed", LOG_TEXT("controller", owner->controller->name),
                  LOG_STR("key", work->key), LOG_TEXT("action", action->what),
                  LOG_TEXT("outcome", kube_outcome_name(why->outcome)),
@@ -338,18 +258,12 @@ static void say_failed(struct work *work, const struct execution_why *why,
 static void say_refused(struct work *work, const struct execution_why *why,
                         const struct action *action)
 {
-    struct note *note;
-
     say_failed(work, why, action);
-    note = map_get(&work->owner->notes, work->key);
-    if (!note || note->told)
-        return;
-    note->told = true;
-    tell_trouble(work->owner, work->key, action,
-                 &(struct kube_answer){ .outcome = why->outcome,
-                                        .status = why->status,
-                                        .reason = why->reason,
-                                        .message = why->message });
+    engine_note_refused(work->owner, work->key, action,
+                        &(struct kube_answer){ .outcome = why->outcome,
+                                               .status = why->status,
+                                               .reason = why->reason,
+                                               .message = why->message });
 }
 
 static void count_failure(const struct work *work, const struct execution_why *why)
@@ -430,7 +344,7 @@ static void plan_key(struct engine_work *owner, struct str key)
         end_plan_failed(work, &err);
         return;
     }
-    note_waits(owner, key, work->plan.waits);
+    engine_note_waits(owner, key, work->plan.waits);
     if (list_is_empty(&work->plan.actions)) {
         end_well(work);
         return;

@@ -1,4 +1,4 @@
-/* engine_private.h - what engine.c and engine_state.c share. Private to the two. */
+/* engine_private.h - what engine.c, engine_notes.c and engine_state.c share. Private to them. */
 #ifndef SLINC_ENGINE_ENGINE_PRIVATE_H
 #define SLINC_ENGINE_ENGINE_PRIVATE_H
 
@@ -7,7 +7,7 @@
 #include "engine/engine_metrics.h"
 #include "engine/executor.h"
 
-enum { ENGINE_MAX_CACHES = 64, ENGINE_MAX_CONTROLLERS = 64 };
+enum { ENGINE_MAX_CACHES = 64, ENGINE_MAX_CONTROLLERS = 64, ENGINE_MAX_KEYS = 1 << 20 };
 
 struct work { /* one key between queue_take and its end */
     struct engine_work *owner;
@@ -67,5 +67,15 @@ struct engine {
 
 bool engine_may_act(const struct engine *engine);
 void engine_refresh_metrics(void *engine); /* before a scrape */
+
+/* ---- engine_notes.c ---- */
+void engine_notes_init(struct engine_work *owner);
+void engine_note_waits(struct engine_work *owner, struct str key, const char *waits); /* or NULL */
+/* True when it is news: the key went well before, or failed in another way. */
+bool engine_note_error(struct engine_work *owner, struct str key, int outcome, const char *error);
+/* After an error: tells the trouble, unless it was told. */
+void engine_note_refused(struct engine_work *owner, struct str key, const struct action *action,
+                         const struct kube_answer *answer);
+void engine_note_well(struct engine_work *owner, struct str key);
 
 #endif

@@ -253,7 +253,7 @@ static void on_known(void *context, const struct kube_object *found)
     struct step *step = context;
 
     step->read = NULL;
-    effect_read(&step->effect, step->action, found);
+    effect_read(&step->effect, found);
     step->execution->unanswered--;
     end_step(step);
 }

@@ -37,7 +37,7 @@ struct action {
     const char *what; /* for logs: "create configmap a/b"; the first word is a metric label */
     struct kube_request request; /* type kube */
     struct kube_cache *cache;    /* where its effect is laid over; NULL = nowhere */
-    struct str predicted;        /* JSON: the object (create) or a merge patch; empty: it goes */
+    struct str predicted;        /* JSON: the object (create), a merge patch; deletes: empty */
     bool missing_is_fine;        /* GONE counts as done (deletes) */
     bool existing_is_fine;       /* AlreadyExists counts as done (creates) */
     const void *detail;          /* other types */

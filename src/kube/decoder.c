@@ -27,6 +27,7 @@ void kube_decoder_count(struct kube_decoder *decoder, bool borrows)
     decoder->borrows = borrows;
     memset(decoder->recent, 0, sizeof(decoder->recent));
     decoder->recent_next = 0;
+    decoder->found_next = 0;
     decoder->spare_used = 0;
     arena_init(&decoder->overflow, MAX_COUNTED);
 }
@@ -42,6 +43,7 @@ int kube_decoder_fill(struct kube_decoder *decoder, struct err *err)
     decoder->aligned = 0;
     memset(decoder->recent, 0, sizeof(decoder->recent));
     decoder->recent_next = 0;
+    decoder->found_next = 0;
     return 0;
 }
 
@@ -53,6 +55,18 @@ void kube_decoder_done(struct kube_decoder *decoder)
 bool kube_decoder_is_counting(const struct kube_decoder *decoder)
 {
     return !decoder->block;
+}
+
+const struct json *kube_decoder_get(struct kube_decoder *decoder, const struct json *object,
+                                    const char *key)
+{
+    unsigned call = decoder->found_next++;
+
+    if (call >= KUBE_DECODER_FOUND)
+        return json_get(object, key);
+    if (!decoder->block)
+        decoder->found[call] = json_get(object, key);
+    return decoder->found[call];
 }
 
 void *kube_decoder_reserve(struct kube_decoder *decoder, size_t size)

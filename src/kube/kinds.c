@@ -37,6 +37,7 @@ static const struct kube_field node_fields[] = {
 
 struct part {
     const char *in, *key;
+    bool takes_memory; /* else there is nothing to count */
     /* `in` is the object that holds the value. */
     int (*decode)(struct kube_decoder *decoder, const struct json *in, const struct json *value,
                   void *object, struct err *err);
@@ -53,10 +54,12 @@ static int decode_parts(const struct part *parts, struct kube_decoder *decoder,
 
         if (strcmp(part->in, in_key) != 0) {
             in_key = part->in;
-            in = json_get(root, in_key);
+            in = kube_decoder_get(decoder, root, in_key);
         }
-        value = json_get(in, part->key);
-        if (value && part->decode(decoder, in, value, object, err) < 0)
+        value = kube_decoder_get(decoder, in, part->key);
+        if (!value || (!part->takes_memory && kube_decoder_is_counting(decoder)))
+            continue;
+        if (part->decode(decoder, in, value, object, err) < 0)
             return err_wrap(err, "%s.%s", part->in, part->key);
     }
     return 0;
@@ -71,7 +74,7 @@ static int check_length(const struct json *list, struct err *err)
 
 static const char *text_of(struct kube_decoder *decoder, const struct json *object, const char *key)
 {
-    return kube_decoder_str(decoder, json_str(json_get(object, key)));
+    return kube_decoder_str(decoder, json_str(kube_decoder_get(decoder, object, key)));
 }
 
 /* ---- taints and tolerations ---- */
@@ -103,7 +106,7 @@ static const char *key_of(struct kube_decoder *decoder, const struct json *item)
         "node.kubernetes.io/pid-pressure",       "node.kubernetes.io/unschedulable",
         "node.kubernetes.io/network-unavailable"
     };
-    struct str key = json_str(json_get(item, "key"));
+    struct str key = json_str(kube_decoder_get(decoder, item, "key"));
 
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (str_is(key, known[i]))
@@ -111,19 +114,20 @@ static const char *key_of(struct kube_decoder *decoder, const struct json *item)
     return kube_decoder_str(decoder, key);
 }
 
-static struct kube_toleration toleration_of(struct kube_decoder *decoder, const struct json *item)
+static void fill_toleration(struct kube_decoder *decoder, const struct json *item,
+                            struct kube_toleration *toleration)
 {
-    struct str operator= json_str(json_get(item, "operator"));
-    struct kube_toleration toleration = {
-        .key = key_of(decoder, item),
-        .value = text_of(decoder, item, "value"),
-        .seconds = json_i64_or(json_get(item, "tolerationSeconds"), -1),
-        .effect = effect_of(item),
-        .exists = str_is(operator, "Exists"),
-    };
+    struct str operator;
 
-    toleration.other = !toleration.exists && operator.len> 0 && !str_is(operator, "Equal");
-    return toleration;
+    toleration->key = key_of(decoder, item);
+    toleration->value = text_of(decoder, item, "value");
+    if (kube_decoder_is_counting(decoder))
+        return;
+    operator= json_str(json_get(item, "operator"));
+    toleration->seconds = json_i64_or(json_get(item, "tolerationSeconds"), -1);
+    toleration->effect = effect_of(item);
+    toleration->exists = str_is(operator, "Exists");
+    toleration->other = !toleration->exists && operator.len> 0 && !str_is(operator, "Equal");
 }
 
 static int decode_tolerations(struct kube_decoder *decoder, const struct json *in,
@@ -140,7 +144,7 @@ static int decode_tolerations(struct kube_decoder *decoder, const struct json *i
     if (json_is_array(value) && json_len(value) > 0)
         tolerations = kube_decoder_alloc(decoder, json_len(value) * sizeof(*tolerations));
     while (json_next_item(&iter, &item))
-        tolerations[count++] = toleration_of(decoder, item);
+        fill_toleration(decoder, item, &tolerations[count++]);
     pod->tolerations = tolerations;
     pod->toleration_count = count;
     return 0;
@@ -284,18 +288,18 @@ static int decode_pod_conditions(struct kube_decoder *decoder, const struct json
 }
 
 static const struct part pod_parts[] = {
-    { "spec", "containers", decode_requests },
-    { "spec", "tolerations", decode_tolerations },
-    { "spec", "schedulingGates", decode_gates },
-    { "spec", "nodeSelector", decode_node_selector },
-    { "spec", "affinity", decode_affinity },
-    { "spec", "resourceClaims", decode_claims },
-    { "spec", "topologySpreadConstraints", decode_spread },
-    { "status", "conditions", decode_pod_conditions },
-    { "status", "containerStatuses", decode_states },
-    { "status", "initContainerStatuses", decode_init_states },
-    { "status", "ephemeralContainerStatuses", decode_debug_states },
-    { NULL, NULL, NULL },
+    { "spec", "containers", true, decode_requests },
+    { "spec", "tolerations", true, decode_tolerations },
+    { "spec", "schedulingGates", false, decode_gates },
+    { "spec", "nodeSelector", true, decode_node_selector },
+    { "spec", "affinity", false, decode_affinity },
+    { "spec", "resourceClaims", false, decode_claims },
+    { "spec", "topologySpreadConstraints", false, decode_spread },
+    { "status", "conditions", false, decode_pod_conditions },
+    { "status", "containerStatuses", false, decode_states },
+    { "status", "initContainerStatuses", false, decode_init_states },
+    { "status", "ephemeralContainerStatuses", false, decode_debug_states },
+    { NULL, NULL, false, NULL },
 };
 
 static int decode_pod(struct kube_decoder *decoder, const struct json *root, void *object,
@@ -357,11 +361,11 @@ static int decode_allocatable(struct kube_decoder *decoder, const struct json *i
 }
 
 static const struct part node_parts[] = {
-    { "spec", "taints", decode_taints },
-    { "status", "allocatable", decode_allocatable },
-    { "status", "conditions", decode_node_conditions },
-    { "status", "addresses", decode_addresses },
-    { NULL, NULL, NULL },
+    { "spec", "taints", true, decode_taints },
+    { "status", "allocatable", true, decode_allocatable },
+    { "status", "conditions", false, decode_node_conditions },
+    { "status", "addresses", true, decode_addresses },
+    { NULL, NULL, false, NULL },
 };
 
 static int decode_node(struct kube_decoder *decoder, const struct json *root, void *object,

@@ -106,6 +106,10 @@ bool kube_object_has_finalizer(const struct kube_object *object, const char *nam
 /* For decode_more. While counting, texts come back as "", pairs as none, and memory from alloc is
  * there to be written and then forgotten. */
 bool kube_decoder_is_counting(const struct kube_decoder *decoder);
+/* As json_get, but filling takes what counting found, call by call: look-ups are most of the work.
+ */
+const struct json *kube_decoder_get(struct kube_decoder *decoder, const struct json *object,
+                                    const char *key);
 void *kube_decoder_alloc(struct kube_decoder *decoder, size_t size); /* zeroed */
 const char *kube_decoder_str(struct kube_decoder *decoder, struct str text);
 struct kube_pairs kube_decoder_pairs(struct kube_decoder *decoder, const struct json *object);

@@ -11,7 +11,7 @@
 
 #include <stdalign.h>
 
-enum { KUBE_DECODER_RECENT = 8, KUBE_DECODER_SPARE = 1024 };
+enum { KUBE_DECODER_RECENT = 8, KUBE_DECODER_SPARE = 1024, KUBE_DECODER_FOUND = 64 };
 
 struct kube_decoder {
     char *block;          /* NULL while counting */
@@ -22,6 +22,8 @@ struct kube_decoder {
         const char *copy;
     } recent[KUBE_DECODER_RECENT]; /* uids and names are often said twice */
     unsigned recent_next;
+    const struct json *found[KUBE_DECODER_FOUND]; /* by kube_decoder_get, in order */
+    unsigned found_next;
     size_t spare_used;
     struct arena overflow; /* for counting, when `spare` is full */
     alignas(max_align_t) char spare[KUBE_DECODER_SPARE];

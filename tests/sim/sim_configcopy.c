@@ -10,50 +10,71 @@
 enum { SECOND = 1000000 };
 
 /* How bad the world is; the seed chooses a row. */
-static const struct weather {
+struct weather {
+    const char *name;
     struct sim_faults faults;
-    bool crashes;
-} weathers[] = {
-    { .crashes = false },
-    { .crashes = true },
-    { { .slow = 30,
-        .lost_before = 10,
-        .lost_between = 10,
-        .lost_after = 10,
-        .late = 5,
-        .conflict = 10,
-        .too_many = 10,
-        .internal = 10,
-        .unavailable = 10,
-        .watch_broken = 20,
-        .watch_stalled = 5,
-        .watch_expired = 50 },
-      .crashes = true },
-    { { .slow = 150,
-        .lost_before = 60,
-        .lost_between = 60,
-        .lost_after = 100,
-        .late = 60,
-        .conflict = 50,
-        .too_many = 50,
-        .internal = 60,
-        .unavailable = 50,
-        .watch_broken = 150,
-        .watch_stalled = 50,
-        .watch_expired = 200 },
-      .crashes = true },
-    { { .slow = 100, .watch_broken = 300, .watch_stalled = 150, .watch_expired = 300 },
-      .crashes = false },
+    bool crashes, rollouts, partitions;
 };
+
+static const struct weather weathers[] = {
+    { .name = "fair" },
+    { .name = "processes die", .crashes = true },
+    { .name = "rollouts", .rollouts = true },
+    { .name = "partitions", .faults = { .slow = 60 }, .partitions = true },
+    { .name = "watches fail",
+      .faults = { .slow = 60, .watch_broken = 300, .watch_stalled = 100, .watch_expired = 300 } },
+    { .name = "answers fail",
+      .faults = { .slow = 30,
+                  .lost_before = 30,
+                  .lost_between = 30,
+                  .lost_after = 60,
+                  .late = 40,
+                  .conflict = 30,
+                  .too_many = 30,
+                  .internal = 40,
+                  .unavailable = 30 } },
+    { .name = "a bad day",
+      .faults = { .slow = 30,
+                  .lost_before = 10,
+                  .lost_between = 10,
+                  .lost_after = 10,
+                  .late = 5,
+                  .conflict = 10,
+                  .too_many = 10,
+                  .internal = 10,
+                  .unavailable = 10,
+                  .watch_broken = 20,
+                  .watch_stalled = 5,
+                  .watch_expired = 50 },
+      .crashes = true,
+      .partitions = true },
+    { .name = "everything at once",
+      .faults = { .slow = 150,
+                  .lost_before = 60,
+                  .lost_between = 60,
+                  .lost_after = 100,
+                  .late = 60,
+                  .conflict = 50,
+                  .too_many = 50,
+                  .internal = 60,
+                  .unavailable = 50,
+                  .watch_broken = 150,
+                  .watch_stalled = 50,
+                  .watch_expired = 200 },
+      .crashes = true,
+      .rollouts = true,
+      .partitions = true },
+};
+
+enum { WEATHERS = sizeof(weathers) / sizeof(weathers[0]) };
 
 /* ---- processes ---- */
 
 static void plan_next_crash(struct scene *scene)
 {
     struct rand *rand = &scene->world->rand;
-    const struct weather *weather = &weathers[scene->world->seed % 5];
 
-    if (weather->crashes && !scene->is_calm)
+    if (scene->weather->crashes && !scene->is_calm)
         sim_net_crash_at(scene->world->net,
                          sim_net_write_count(scene->world->net) + 1 + rand_below(rand, 30),
                          rand_chance(rand, 500));
@@ -122,9 +143,10 @@ static void start_replica(void *context)
                            &(struct app_options){ .source_ns = scene_source_ns,
                                                   .lease_ns = "system",
                                                   .identity = replica->user,
+                                                  .max_in_flight = replica->scene->in_flight,
                                                   .seed = rand_u64(&world->rand) });
     app_start(replica->app);
-    if (!replica->scene->is_calm)
+    if (replica->scene->weather->rollouts && !replica->scene->is_calm)
         loop_timer_start(world->loop, &replica->stop, rand_range(&world->rand, SECOND, 60 * SECOND),
                          stop_replica, replica);
 }
@@ -147,41 +169,69 @@ static void on_sent(void *context, const char *user, const char *method, const c
     promises_on_send(((struct world *)context)->scene, user, method, path);
 }
 
-/* ---- the course of things ---- */
+/* ---- partitions ---- */
 
-static void on_calm(void *context)
+static void on_partition(void *context);
+
+static void on_healed(void *context)
 {
     struct scene *scene = context;
+    struct world *world = scene->world;
 
-    trace_line(&scene->world->trace, "calm");
-    scene->is_calm = true;
-    loop_timer_stop(&scene->people);
-    sim_net_set_faults(scene->world->net, NULL);
-    sim_net_crash_at(scene->world->net, 0, false);
+    sim_net_cut(world->net, NULL, NULL);
+    loop_timer_start(world->loop, &scene->partition, rand_range(&world->rand, SECOND, 20 * SECOND),
+                     on_partition, scene);
 }
 
-static void on_settled(void *context)
+/* One replica loses the API server, or only the way on which it renews its lease. */
+static void on_partition(void *context)
 {
     struct scene *scene = context;
+    struct world *world = scene->world;
+    const struct replica *replica = &scene->replicas[rand_below(&world->rand, REPLICAS)];
 
-    scene->is_settled = true;
-    scene->settled_sent = scene->sent;
-    promises_when_settled(scene);
+    sim_net_cut(world->net, replica->user, rand_chance(&world->rand, 600) ? "/leases" : NULL);
+    loop_timer_start(world->loop, &scene->partition, rand_range(&world->rand, SECOND, 40 * SECOND),
+                     on_healed, scene);
 }
+
+/* ---- the course of things: storm, calm, settled, over ---- */
 
 static void on_over(void *context)
 {
     ((struct scene *)context)->is_over = true;
 }
 
-static void *start(struct world *world)
+static void on_settled(void *context)
 {
-    struct scene *scene = mem_alloc(sizeof(*scene));
+    struct scene *scene = context;
 
-    scene->world = world;
-    api_store_listen(world->store, promises_on_change, scene);
-    people_prepare(scene);
-    sim_net_set_faults(world->net, &weathers[world->seed % 5].faults);
+    scene->settled_sent = scene->sent;
+    promises_when_settled(scene);
+    loop_timer_start(scene->world->loop, &scene->course, (int64_t)QUIET_S * SECOND, on_over, scene);
+}
+
+static void on_calm(void *context)
+{
+    struct scene *scene = context;
+    struct world *world = scene->world;
+
+    trace_line(&world->trace, "calm");
+    scene->is_calm = true;
+    people_end(scene);
+    loop_timer_stop(&scene->partition);
+    sim_net_cut(world->net, NULL, NULL);
+    sim_net_set_faults(world->net, NULL);
+    sim_net_crash_at(world->net, 0, false);
+    loop_timer_start(world->loop, &scene->course, (int64_t)SETTLE_S * SECOND, on_settled, scene);
+}
+
+static void start_replicas(struct scene *scene)
+{
+    static const unsigned in_flight[] = { 1, 2, 64 };
+    struct world *world = scene->world;
+
+    scene->in_flight = in_flight[rand_below(&world->rand, 3)];
     for (unsigned i = 0; i < REPLICAS; i++) {
         struct replica *replica = &scene->replicas[i];
 
@@ -190,12 +240,25 @@ static void *start(struct world *world)
         loop_timer_start(world->loop, &replica->restart, rand_range(&world->rand, 0, 3 * SECOND),
                          start_replica, replica);
     }
+}
+
+static void *start(struct world *world)
+{
+    struct scene *scene = mem_alloc(sizeof(*scene));
+    int64_t storm_us = rand_range(&world->rand, 5 * SECOND, (int64_t)STORM_MAX_S * SECOND);
+
+    scene->world = world;
+    scene->weather = &weathers[world->seed % WEATHERS];
+    trace_line(&world->trace, "weather: %s", scene->weather->name);
+    api_store_listen(world->store, promises_on_change, scene);
+    people_prepare(scene);
+    sim_net_set_faults(world->net, &scene->weather->faults);
+    start_replicas(scene);
     people_start(scene);
     plan_next_crash(scene);
-    loop_timer_start(world->loop, &scene->calm, (int64_t)CALM_AFTER_S * SECOND, on_calm, scene);
-    loop_timer_start(world->loop, &scene->settled, (int64_t)SETTLED_AFTER_S * SECOND, on_settled,
-                     scene);
-    loop_timer_start(world->loop, &scene->over, (int64_t)OVER_AFTER_S * SECOND, on_over, scene);
+    if (scene->weather->partitions)
+        loop_timer_start(world->loop, &scene->partition, SECOND, on_partition, scene);
+    loop_timer_start(world->loop, &scene->course, storm_us, on_calm, scene);
     return scene;
 }
 
@@ -223,9 +286,8 @@ static void free_scene(void *context)
         kill_replica(&scene->replicas[i]);
     }
     loop_timer_stop(&scene->people);
-    loop_timer_stop(&scene->calm);
-    loop_timer_stop(&scene->settled);
-    loop_timer_stop(&scene->over);
+    loop_timer_stop(&scene->partition);
+    loop_timer_stop(&scene->course);
     mem_free(scene);
 }
 

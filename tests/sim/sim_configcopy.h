@@ -10,9 +10,9 @@ enum {
     REPLICAS = 2,
     TARGETS = 5,
     SOURCES = 3,
-    CALM_AFTER_S = 60,     /* people, faults and crashes end */
-    SETTLED_AFTER_S = 180, /* two minutes later all copies must be right, and stay untouched */
-    OVER_AFTER_S = 210,
+    STORM_MAX_S = 60, /* people, faults and crashes; the seed decides how long */
+    SETTLE_S = 120,   /* then all copies must be right, */
+    QUIET_S = 30,     /* and stay so without a write */
 };
 
 struct replica {
@@ -26,8 +26,10 @@ struct replica {
 struct scene {
     struct world *world;
     struct replica replicas[REPLICAS];
-    struct loop_timer people, calm, settled, over;
-    bool is_calm, is_settled, is_over;
+    const struct weather *weather;
+    struct loop_timer people, partition, course;
+    bool is_calm, is_over;
+    unsigned in_flight;    /* calls that a replica may have open */
     uint64_t changes;      /* by people */
     uint64_t sent;         /* writes that our processes sent, leases aside */
     uint64_t settled_sent; /* of these, until all had to be right */
@@ -40,6 +42,7 @@ void scene_source_name(char name[16], uint64_t number); /* "a" */
 /* ---- sim_configcopy_people.c ---- */
 void people_prepare(struct scene *scene);
 void people_start(struct scene *scene);
+void people_end(struct scene *scene); /* with a last burst */
 
 /* ---- sim_configcopy_promises.c ---- */
 void promises_on_change(void *context, const struct api_change *change);

@@ -159,6 +159,8 @@ static void act(struct scene *scene)
     deeds[chosen].act(&deed);
 }
 
+/* They come in bursts: what is done while our process is busy with the same thing is what it could
+ * miss. */
 static void on_people(void *context)
 {
     struct scene *scene = context;
@@ -166,9 +168,25 @@ static void on_people(void *context)
 
     act(scene);
     loop_timer_start(scene->world->loop, &scene->people,
-                     rand_chance(rand, 300) ? rand_range(rand, 0, 20000)
-                                            : rand_range(rand, 20000, 1000000),
+                     rand_chance(rand, 600) ? rand_range(rand, 0, 15000)
+                                            : rand_range(rand, 20000, 4000000),
                      on_people, scene);
+}
+
+static void on_last_burst(void *context)
+{
+    struct scene *scene = context;
+    struct rand *rand = &scene->world->rand;
+
+    act(scene);
+    if (rand_chance(rand, 900))
+        loop_timer_start(scene->world->loop, &scene->people, rand_range(rand, 0, 15000),
+                         on_last_burst, scene);
+}
+
+void people_end(struct scene *scene)
+{
+    loop_timer_start(scene->world->loop, &scene->people, 0, on_last_burst, scene);
 }
 
 void people_prepare(struct scene *scene)

@@ -16,6 +16,7 @@ enum sim_fate {
     FATE_INTERNAL,
     FATE_INTERNAL_DONE, /* 500, and it was done */
     FATE_UNAVAILABLE,
+    FATE_CUT_OFF, /* a partition: silence until the deadline */
 };
 
 struct sim_net {
@@ -29,6 +30,7 @@ struct sim_net {
     struct sim_write *writes;
     uint64_t write_count, crash_at;
     bool crash_after;
+    const char *cut_user, *cut_part; /* borrowed; cut_user NULL: no partition */
 };
 
 struct sim_transport {
@@ -63,6 +65,7 @@ void sim_call_finish(struct http_call *call); /* frees it */
 void sim_call_fail(struct http_call *call, enum err_class class, const char *why);
 void sim_call_answer(struct http_call *call, int status, struct str body, int retry_after);
 int64_t sim_delay_us(struct sim_net *net);
+bool sim_call_is_cut(const struct http_call *call);
 
 /* ---- sim_stream.c ---- */
 void sim_stream_open(struct http_call *call);   /* it has arrived */

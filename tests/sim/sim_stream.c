@@ -57,7 +57,7 @@ static bool still_well(struct http_call *call)
         sim_call_fail(call, ERR_UNKNOWN, "the watch broke off");
         return false;
     }
-    if (rand_chance(net->rand, net->faults.watch_stalled)) {
+    if (sim_call_is_cut(call) || rand_chance(net->rand, net->faults.watch_stalled)) {
         trace_line(net->trace, "%s watch %s stalls", call->user, call->path);
         call->stalled = true;
         return false;
@@ -113,7 +113,7 @@ static void on_end(void *context)
     auto_buf struct buf text;
 
     buf_init(&text, 10000);
-    if (call->stalled)
+    if (call->stalled || sim_call_is_cut(call))
         return;
     api_watch_bookmark(call->watch, &text);
     if (text.len == 0 || hand_over_cut(call, buf_str(&text)))

@@ -29,7 +29,7 @@ static enum sim_fate draw_fate(struct sim_net *net, bool is_write)
         enum sim_fate fate;
         bool writes_only;
     } fates[] = {
-        { faults->lost_before + faults->down, FATE_LOST_BEFORE, false },
+        { faults->lost_before, FATE_LOST_BEFORE, false },
         { faults->lost_between, FATE_LOST_BETWEEN, false },
         { faults->lost_after, FATE_LOST_AFTER, false },
         { faults->late, FATE_LATE, true },
@@ -47,9 +47,17 @@ static enum sim_fate draw_fate(struct sim_net *net, bool is_write)
 }
 
 static const char *const fate_names[] = {
-    "answered", "lost before", "lost between", "lost after",    "late",
-    "conflict", "too many",    "internal",     "internal done", "unavailable",
+    "answered", "lost before", "lost between",  "lost after",  "late",    "conflict",
+    "too many", "internal",    "internal done", "unavailable", "cut off",
 };
+
+bool sim_call_is_cut(const struct http_call *call)
+{
+    const struct sim_net *net = call->net;
+
+    return net->cut_user && strcmp(net->cut_user, call->user) == 0 &&
+           (!net->cut_part || strstr(call->path, net->cut_part));
+}
 
 /* ---- the end of a call ---- */
 
@@ -74,7 +82,7 @@ static void abandon(struct http_call *call)
 {
     call->transport = NULL;
     loop_timer_stop(&call->deadline);
-    if (call->stream || call->arrived)
+    if (call->stream || call->arrived || call->fate == FATE_CUT_OFF)
         sim_call_finish(call);
 }
 
@@ -274,6 +282,8 @@ static void on_arrival(void *context)
         sim_call_fail(call, ERR_UNKNOWN, "connection reset");
         return;
     }
+    if (call->fate == FATE_CUT_OFF)
+        return; /* its deadline ends it */
     if (call->fate == FATE_LATE) {
         come_late(call);
         return;
@@ -324,6 +334,8 @@ static struct http_call *transport_send(struct http_transport *base,
     memcpy(call->user, transport->user, sizeof(call->user));
     api_answer_init(&call->answer);
     call->fate = draw_fate(net, call->is_write);
+    if (sim_call_is_cut(call))
+        call->fate = FATE_CUT_OFF;
     trace_line(net->trace, "%s sends %s %s (%s)", call->user, call->method, call->path,
                fate_names[call->fate]);
     if (net->hooks.sent)
@@ -408,6 +420,14 @@ void sim_net_free(struct sim_net *net)
 void sim_net_set_faults(struct sim_net *net, const struct sim_faults *faults)
 {
     net->faults = faults ? *faults : (struct sim_faults){ .slow = 0 };
+}
+
+void sim_net_cut(struct sim_net *net, const char *user, const char *part)
+{
+    trace_line(net->trace, user ? "partition: %s %s" : "partition ends%s%s", user ? user : "",
+               user && part ? part : "");
+    net->cut_user = user;
+    net->cut_part = part;
 }
 
 void sim_net_crash_at(struct sim_net *net, uint64_t number, bool after)

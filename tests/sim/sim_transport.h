@@ -28,7 +28,6 @@ struct sim_faults {
     unsigned watch_broken;  /* the stream ends without an end */
     unsigned watch_stalled; /* nothing comes any more, and nobody says so */
     unsigned watch_expired; /* at opening: 410 */
-    unsigned down;          /* of reads and writes alike: refused, as if the server restarted */
 };
 
 /* A write that one of our processes sent. */
@@ -58,6 +57,9 @@ struct sim_net *sim_net_new(struct loop *loop, struct api_store *store, struct r
 void sim_net_free(struct sim_net *net); /* after the transports */
 
 void sim_net_set_faults(struct sim_net *net, const struct sim_faults *faults); /* NULL: none */
+/* A partition: calls of this user whose path has `part` in it (NULL: all calls) get no answer, and
+ * its open streams stall, until healed by user NULL. */
+void sim_net_cut(struct sim_net *net, const char *user, const char *part);
 /* The sender of write `number` dies when it arrives, before or after it takes effect. 0: nobody. */
 void sim_net_crash_at(struct sim_net *net, uint64_t number, bool after);
 

@@ -130,7 +130,6 @@ static const struct {
     { "no fault", { .slow = 0 }, 201, 0, true },
     { "slow", { .slow = 1000 }, 201, 0, true },
     { "lost before", { .lost_before = 1000 }, 0, ERR_UNAVAILABLE, false },
-    { "server down", { .down = 1000 }, 0, ERR_UNAVAILABLE, false },
     { "lost between", { .lost_between = 1000 }, 0, ERR_UNKNOWN, false },
     { "lost after", { .lost_after = 1000 }, 0, ERR_UNKNOWN, true },
     { "late", { .late = 1000 }, 0, ERR_UNKNOWN, true },
@@ -203,6 +202,24 @@ static void every_write_is_on_record(void **state)
     assert_string_equal(sim_net_write(peer->net, 1)->user, "us");
     assert_string_equal(sim_net_write(peer->net, 1)->path, CONFIGMAPS);
     assert_true(sim_net_write(peer->net, 1)->arrived_us > sim_net_write(peer->net, 1)->sent_us);
+}
+
+static void a_partition_swallows_calls_until_their_deadline(void **state)
+{
+    struct peer *peer = *state;
+
+    sim_net_cut(peer->net, "us", "configmaps");
+    create(peer);
+    (void)send(peer, "GET", "/api/v1/namespaces", NULL, false);
+    loop_run(peer->loop);
+    assert_int_equal(peer->answers, 2);
+    assert_int_equal(peer->status, 200);
+    assert_int_equal(peer->failed, ERR_UNKNOWN);
+    assert_false(is_there(peer));
+    sim_net_cut(peer->net, NULL, NULL);
+    create(peer);
+    loop_run(peer->loop);
+    assert_true(is_there(peer));
 }
 
 /* ---- crashes ---- */
@@ -304,6 +321,7 @@ int main(void)
         TEST(a_late_write_takes_effect_after_its_sender_was_told),
         TEST(a_cancelled_write_still_arrives),
         TEST(every_write_is_on_record),
+        TEST(a_partition_swallows_calls_until_their_deadline),
         TEST(a_crash_before_a_write_leaves_nothing),
         TEST(a_crash_after_a_write_leaves_the_write),
         TEST(a_watch_brings_lines_and_ends_in_order_when_its_time_is_up),

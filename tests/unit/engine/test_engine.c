@@ -469,6 +469,31 @@ static void a_refusal_is_told_once_and_its_end_too(void **state)
     world_tear_down(&world);
 }
 
+static int plan_patch_and_wait(struct world *world, struct str key, struct plan *plan,
+                               struct err *err)
+{
+    plan_wait(plan, "for better times");
+    return plan_patch_until_new(world, key, plan, err);
+}
+
+static void trouble_that_comes_back_is_told_again(void **state)
+{
+    struct world world;
+
+    begin_with_map(&world);
+    plan_once(&world, plan_patch_and_wait);
+    for (unsigned i = 1; i <= 2; i++) {
+        fake_status(world.fake, "PATCH", MAPS "/m", 422, "Invalid", "no");
+        world_ok(&world, "PATCH", MAPS "/m", world_map_text("m", 11 + 2 * i, "new"), 0);
+        world_run(&world, 500 * MS);
+        assert_int_equal(world.troubles, i);
+        assert_int_equal(world.recoveries, i);
+        world_see(&world, "m", 12 + 2 * i, "old");
+        engine_enqueue(&world.controller, STR("a/x"));
+    }
+    world_tear_down(&world);
+}
+
 static void a_server_that_names_a_time_is_left_alone_until_then(void **state)
 {
     struct world world;
@@ -834,8 +859,8 @@ static void the_state_shows_every_key_in_words(void **state)
         "\"error\":\"odd\"",
         "{\"key\":\"a/acts\",\"state\":\"acting\",\"failures\":0,",
         "\"actions\":[\"patch configmap a/m\"]",
-        "{\"key\":\"a/waits\",\"state\":\"at-rest\",\"failures\":0,\"waits\":\"for Slurm: "
-        "\\\"Resources\\\"\"}",
+        "{\"key\":\"a/waits\",\"state\":\"at-rest\",\"failures\":0,",
+        "\"waits\":\"for Slurm: \\\"Resources\\\"\"}",
         "\"inFlight\":1",
         "\"name\":\"tester\"",
     };
@@ -906,6 +931,7 @@ int main(void)
         cmocka_unit_test(a_lease_lost_between_two_sends_drops_the_rest),
         cmocka_unit_test(a_conflict_is_planned_again_soon_and_is_no_trouble),
         cmocka_unit_test(a_refusal_is_told_once_and_its_end_too),
+        cmocka_unit_test(trouble_that_comes_back_is_told_again),
         cmocka_unit_test(a_server_that_names_a_time_is_left_alone_until_then),
         cmocka_unit_test(too_many_requests_make_every_key_wait),
         cmocka_unit_test(an_unclear_end_is_read_before_the_key_is_planned_again),

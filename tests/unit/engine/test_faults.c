@@ -30,11 +30,14 @@ struct server {
     struct {
         unsigned version; /* 0: does not exist */
         char value[16];
+        int64_t busy_until_us; /* a write of ours is not answered before this */
+        bool unclear;          /* one ended without a clear answer, and was not read since */
     } maps[MAPS_COUNT];
     struct event *events;
     unsigned event_count, shown; /* events [shown, event_count) are on their way */
     struct loop_timer watch;
     unsigned writes; /* that took effect */
+    unsigned unclear_ends, toggles;
     char body[600];
 };
 
@@ -100,27 +103,36 @@ static struct fake_answer show_map(struct server *server, int map)
     return (struct fake_answer){ .status = 200, .body = server->body };
 }
 
-static struct fake_answer do_request(struct server *server, const struct fake_sent *sent)
+/* The map that a request is about; a create names it in its body. */
+static int map_sent(const struct fake_sent *sent)
 {
     auto_json_doc struct json_doc *doc = NULL;
     struct str path = str_of(sent->path);
+
+    if (strcmp(sent->method, "POST") != 0)
+        return map_of(str_sub(path, path.len - 2, path.len));
+    assert_int_equal(json_parse(str_of(sent->body), 10000, &doc, NULL), 0);
+    return map_of(json_str(json_at(json_root(doc), "metadata", "name")));
+}
+
+static struct fake_answer do_request(struct server *server, const struct fake_sent *sent)
+{
+    auto_json_doc struct json_doc *doc = NULL;
     bool creates = strcmp(sent->method, "POST") == 0;
-    int map = map_of(str_sub(path, path.len - 2, path.len));
+    int map = map_sent(sent);
+    uint64_t wanted = 0;
 
     if (!creates && server->maps[map].version == 0)
         return refuse(server, 404, "NotFound");
     if (strcmp(sent->method, "GET") == 0)
         return show_map(server, map);
+    if (creates && server->maps[map].version != 0)
+        return refuse(server, 409, "AlreadyExists");
 
     assert_int_equal(json_parse(str_of(sent->body), 10000, &doc, NULL), 0);
 
     struct str version = json_str(json_at(json_root(doc), "metadata", "resourceVersion"));
-    uint64_t wanted = 0;
 
-    if (creates)
-        map = map_of(json_str(json_at(json_root(doc), "metadata", "name")));
-    if (creates && server->maps[map].version != 0)
-        return refuse(server, 409, "AlreadyExists");
     if (version.len > 0 && (str_to_u64(version, 0, UINT64_MAX, &wanted, NULL) < 0 ||
                             wanted != server->maps[map].version))
         return refuse(server, 409, "Conflict");
@@ -154,17 +166,41 @@ static struct fake_answer fault(struct server *server, const struct fake_sent *s
     }
 }
 
+static bool is_clear(const struct fake_answer *answer)
+{
+    return answer->class == 0 && answer->status != 0 && answer->status != 500;
+}
+
+/* A write of ours: only with leave, one at a time, and none after an unclear one but by a read. */
+static void check_write(struct server *server, const struct fake_sent *sent,
+                        const struct fake_answer *answer)
+{
+    int map = map_sent(sent);
+    int64_t now_us = loop_now_us(server->world.loop);
+
+    assert_true(server->world.may_act);
+    assert_true(server->maps[map].busy_until_us <= now_us);
+    assert_false(server->maps[map].unclear);
+    server->maps[map].unclear = !is_clear(answer);
+    server->unclear_ends += !is_clear(answer);
+    server->maps[map].busy_until_us =
+        answer->status == 0 && answer->class == 0 ? sent->deadline_us : now_us + answer->delay_us;
+}
+
 static struct fake_answer serve(void *context, const struct fake_sent *sent)
 {
     struct server *server = context;
     struct fake_answer answer;
 
-    assert_true(server->world.may_act || strcmp(sent->method, "GET") == 0);
     if (!server->is_calm && rand_chance(&server->dice, 350))
         answer = fault(server, sent);
     else
         answer = do_request(server, sent);
     answer.delay_us = (int64_t)rand_below(&server->dice, 200 * MS);
+    if (strcmp(sent->method, "GET") != 0)
+        check_write(server, sent, &answer);
+    else if (answer.status == 200 || answer.status == 404)
+        server->maps[map_sent(sent)].unclear = false;
     return answer;
 }
 
@@ -191,17 +227,22 @@ static void disturb(struct server *server)
 {
     int map = (int)rand_below(&server->dice, MAPS_COUNT);
 
-    switch (rand_below(&server->dice, 6)) {
-    case 0: /* somebody else writes */
+    switch (rand_below(&server->dice, 60)) {
+    case 0:
+    case 1: /* somebody else writes */
         if (server->maps[map].version != 0)
             write_map(server, map, "theirs");
         break;
-    case 1: /* somebody deletes */
+    case 2:
+    case 3: /* somebody deletes */
         if (server->maps[map].version != 0)
             write_map(server, map, NULL);
         break;
-    case 2:
+    case 4:
+    case 5:
+    case 6:
         server->world.may_act = !server->world.may_act;
+        server->toggles++;
         break;
     default:
         break;
@@ -243,10 +284,11 @@ static void run_seed(uint64_t seed)
         snprintf(key, sizeof(key), "a/%s", name_of(i));
         engine_enqueue(&world->controller, str_of(key));
     }
-    for (int i = 0; i < 60; i++) {
-        world_run(world, SECOND);
+    for (int i = 0; i < 3000; i++) {
+        world_run(world, 20 * MS);
         disturb(server);
     }
+    assert_true(server->toggles > 20 && server->unclear_ends > 5); /* it was no calm day */
     server->is_calm = true;
     world->may_act = true;
     world_run(world, 120 * SECOND);
