@@ -27,16 +27,17 @@ struct app *app_new(struct loop *loop, struct http_transport *api, struct http_t
 {
     struct app *app = mem_alloc(sizeof(*app));
     const struct clock *clock = loop_clock(loop);
+    const struct kube_informer_options informing = { .page = options->page };
 
     rand_init(&app->rand, options->seed);
     app->client = kube_client_new(loop, api);
     app->lease_client = kube_client_new(loop, lease_api);
     app->configmaps = kube_cache_new(&configcopy_configmap_kind, clock);
     app->namespaces = kube_cache_new(&configcopy_namespace_kind, clock);
-    app->configmap_informer = kube_informer_new(app->client, app->configmaps, &app->rand,
-                                                &(struct kube_informer_options){ .ns = NULL });
-    app->namespace_informer = kube_informer_new(app->client, app->namespaces, &app->rand,
-                                                &(struct kube_informer_options){ .ns = NULL });
+    app->configmap_informer =
+        kube_informer_new(app->client, app->configmaps, &app->rand, &informing);
+    app->namespace_informer =
+        kube_informer_new(app->client, app->namespaces, &app->rand, &informing);
     app->lease = kube_lease_new(app->lease_client, &app->rand,
                                 &(struct kube_lease_options){ .ns = options->lease_ns,
                                                               .name = "configcopy",

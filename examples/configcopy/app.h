@@ -13,7 +13,7 @@ struct app_options {
     const char *source_ns;
     const char *lease_ns, *identity; /* who we are among the replicas */
     uint64_t seed;                   /* of jitter */
-    unsigned max_in_flight;          /* calls at once; 0 = 64 */
+    unsigned max_in_flight, page;    /* calls at once, objects per page; 0 = the usual */
 };
 
 struct app;

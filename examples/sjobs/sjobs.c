@@ -125,6 +125,8 @@ static int ask(struct slurm_sync *sync, const char *partition, int64_t *ret_id, 
     case SLURM_REFUSED:
         return err_wrap(err, "Slurm refused the job");
     case SLURM_UNRESOLVED:
+        if (outcome.settles_us == 0)
+            return err_wrap(err, "Slurm was not asked");
         break;
     }
     err_wrap(err, "it is not known whether there is a job; look for extra=%s in a minute", key);

@@ -108,6 +108,8 @@ static const char *key_of(struct kube_decoder *decoder, const struct json *item)
     };
     struct str key = json_str(kube_decoder_get(decoder, item, "key"));
 
+    if (!str_starts(key, STR("node.kubernetes.io/")))
+        return kube_decoder_str(decoder, key);
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (str_is(key, known[i]))
             return known[i];
@@ -133,16 +135,19 @@ static void fill_toleration(struct kube_decoder *decoder, const struct json *ite
 static int decode_tolerations(struct kube_decoder *decoder, const struct json *in,
                               const struct json *value, void *object, struct err *err)
 {
-    struct kube_toleration *tolerations = NULL;
     struct json_iter iter = json_iter(value);
+    struct kube_toleration *tolerations;
     struct kube_pod *pod = object;
     const struct json *item;
     unsigned count = 0;
 
+    pod->tolerations = NULL;
+    pod->toleration_count = 0;
+    if (!json_is_array(value) || json_len(value) == 0)
+        return 0;
     if (check_length(value, err) < 0)
         return -ERR_TOO_BIG;
-    if (json_is_array(value) && json_len(value) > 0)
-        tolerations = kube_decoder_alloc(decoder, json_len(value) * sizeof(*tolerations));
+    tolerations = kube_decoder_alloc(decoder, json_len(value) * sizeof(*tolerations));
     while (json_next_item(&iter, &item))
         fill_toleration(decoder, item, &tolerations[count++]);
     pod->tolerations = tolerations;
@@ -153,16 +158,19 @@ static int decode_tolerations(struct kube_decoder *decoder, const struct json *i
 static int decode_taints(struct kube_decoder *decoder, const struct json *in,
                          const struct json *value, void *object, struct err *err)
 {
-    struct kube_taint *taints = NULL;
     struct json_iter iter = json_iter(value);
     struct kube_node *node = object;
     const struct json *item;
+    struct kube_taint *taints;
     unsigned count = 0;
 
+    node->taints = NULL;
+    node->taint_count = 0;
+    if (!json_is_array(value) || json_len(value) == 0)
+        return 0;
     if (check_length(value, err) < 0)
         return -ERR_TOO_BIG;
-    if (json_is_array(value) && json_len(value) > 0)
-        taints = kube_decoder_alloc(decoder, json_len(value) * sizeof(*taints));
+    taints = kube_decoder_alloc(decoder, json_len(value) * sizeof(*taints));
     while (json_next_item(&iter, &item))
         taints[count++] = (struct kube_taint){ .key = key_of(decoder, item),
                                                .value = text_of(decoder, item, "value"),

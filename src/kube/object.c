@@ -9,7 +9,9 @@
 #include "codec/timestamp.h"
 #include "kube/object_private.h"
 
-enum { MAX_LIST = 4096 }; /* finalizers, owners */
+#include <assert.h>
+
+enum { MAX_LIST = 4096 }; /* finalizers */
 
 /* The values that are wanted, looked up once for both passes. */
 struct source {
@@ -147,14 +149,17 @@ static int fill_finalizers(struct kube_decoder *decoder, const struct json *list
                            struct kube_object *object, struct err *err)
 {
     struct json_iter iter = json_iter(list);
-    struct str *finalizers = NULL;
     const struct json *item;
+    struct str *finalizers;
     unsigned count = 0;
 
-    if (json_is_array(list) && json_len(list) > MAX_LIST)
+    object->finalizers = NULL;
+    object->finalizer_count = 0;
+    if (!json_is_array(list) || json_len(list) == 0)
+        return 0;
+    if (json_len(list) > MAX_LIST)
         return err_set(err, ERR_TOO_BIG, "metadata.finalizers has %zu items", json_len(list));
-    if (json_is_array(list) && json_len(list) > 0)
-        finalizers = kube_decoder_alloc(decoder, json_len(list) * sizeof(*finalizers));
+    finalizers = kube_decoder_alloc(decoder, json_len(list) * sizeof(*finalizers));
     while (json_next_item(&iter, &item)) {
         struct str name = json_str(item);
 
@@ -271,6 +276,7 @@ static int build(const struct source *source, struct kube_object **ret_object, s
         mem_free(decoder.block);
         return rc;
     }
+    assert(decoder.block);
     object = (struct kube_object *)(void *)decoder.block;
     object->refs = 1;
     object->size = (unsigned)decoder.text; /* the end of the block */
@@ -306,22 +312,22 @@ static struct json_doc *pruned(const struct kube_kind *kind, struct json_mut *ro
 static int build_tree(const struct kube_kind *kind, struct json_mut *root, bool exists,
                       struct kube_object **ret_object, struct err *err)
 {
-    struct json_doc *doc = pruned(kind, root);
+    auto_json_doc struct json_doc *doc = pruned(kind, root);
     struct source source = { .kind = kind, .root = json_root(doc) };
+    struct kube_object *object = NULL;
+    struct kube_tree *tree;
     int rc = find_all(&source, err);
 
     if (rc == 0)
         rc = check_identity(&source, exists, err);
     if (rc == 0)
-        rc = build(&source, ret_object, err);
-    if (rc < 0) {
-        json_doc_free(doc);
+        rc = build(&source, &object, err);
+    if (rc != 0 || !object)
         return rc;
-    }
-    struct kube_tree *tree = (struct kube_tree *)(void *)*ret_object;
-
-    tree->doc = doc;
+    tree = (struct kube_tree *)(void *)object;
     tree->root = source.root;
+    tree->doc = mem_take(doc);
+    *ret_object = object;
     return 0;
 }
 

@@ -11,7 +11,7 @@
 
 #include "slurm/client.h"
 
-enum { SLURM_MAX_IDS = 4096 }; /* job ids in one call */
+enum { SLURM_MAX_IDS = 4096 }; /* job ids in one call; twice as many are too long for slurmrestd */
 
 /* ---- reads ----
  * update_time: what the last list said as last_update; the answer is NOT_MODIFIED when nothing has
@@ -78,7 +78,8 @@ struct slurm_node_ask {
     const char *address; /* never looked up: for a range, one for all of them. Must be there */
     int64_t cpus, sockets, cores_per_socket, threads_per_core; /* 0: left to Slurm */
     int64_t memory;                                            /* MiB; 0: left to Slurm */
-    const char *features, *topology, *comment, *extra;         /* NULL: none */
+    int64_t weight;                                            /* 0: left to Slurm */
+    const char *features, *topology;                           /* NULL: none */
     const char *gres;      /* "gpu:h100:8"; not together with a range: Slurm fails halfway */
     const char *gres_conf; /* "count=8,name=gpu,type=h100,..."; needed with gres */
 };

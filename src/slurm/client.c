@@ -1,8 +1,6 @@
 /* client.c - the life of a call: waits for the version and its turn, is sent, perhaps sent again.
  *
- * A call is always in one state, and advance() moves it towards CALL_SENT. The version is asked for
- * by a ping at the newest path first: an unknown version is a 404 in plain text, and a ping is
- * answered even while slurmctld is away.
+ * A call is always in one state, and advance() moves it towards CALL_SENT.
  *
  * Holds: done runs once, last, and never from inside slurm_send or a walk over the calls; a call is
  * off the list before done runs, so done may cancel other calls, send new ones, free the client. */
@@ -23,58 +21,6 @@ enum {
     TRY_TIMEOUT_US = 15000000,
     FIRST_PAUSE_US = 250000,
     LONGEST_PAUSE_US = 8000000,
-    MAX_PATH = 64 * 1024, /* a long query of job ids */
-};
-
-struct slurm_client {
-    struct loop *loop;
-    struct http_transport *transport;
-    struct slurm_token *token;
-    struct slurm_client_options options;
-    char *user;
-    struct rand rand;
-    struct list calls;
-    unsigned in_flight;
-    struct slurm_call *bulk; /* the long list under way */
-
-    unsigned version; /* 0 while not known */
-    unsigned asked;   /* the version that the ping asks for */
-    struct http_call *ping;
-
-    slurm_observer observer;
-    void *observer_context;
-};
-
-enum call_state {
-    CALL_WAITS_FOR_VERSION,
-    CALL_WAITS_FOR_TURN,
-    CALL_SENT,
-    CALL_PAUSES,     /* will advance */
-    CALL_ENDS_LATER, /* with `error`, from the loop */
-    CALL_ENDED,
-};
-
-struct slurm_call {
-    struct list link;
-    struct slurm_client *client;
-    enum slurm_verb verb;
-    enum slurm_endpoint endpoint;
-    char *name, *query; /* escaped */
-    char *body;
-    size_t body_len;
-    char *user;
-    int64_t token_s;
-    bool once;
-
-    enum call_state state;
-    struct loop_timer timer; /* the deadline while waiting, the end of a pause, an end to be told */
-    struct http_call *http;  /* while CALL_SENT */
-    int64_t started_us, deadline_us, sent_us;
-    unsigned tries;
-    bool renewed; /* the token, after a refusal */
-    struct slurm_error error;
-    slurm_done done;
-    void *context;
 };
 
 static void advance(struct slurm_call *call);
@@ -230,23 +176,6 @@ static bool gets_new_token(struct slurm_call *call, const struct slurm_error *er
 
 /* ---- answers ---- */
 
-static void read_answer(enum slurm_verb verb, enum slurm_endpoint endpoint,
-                        const struct http_answer *http, struct json_doc **ret_doc,
-                        struct slurm_error *ret_error)
-{
-    struct slurm_reply reply = { .verb = verb,
-                                 .endpoint = endpoint,
-                                 .status = http->status,
-                                 .content_type = http->content_type,
-                                 .raw = http->body };
-
-    *ret_doc = NULL;
-    if (http->body.len > 0) /* what cannot be parsed is classified as that */
-        json_parse(http->body, http->body.len, ret_doc, NULL);
-    reply.body = json_root(*ret_doc);
-    slurm_classify(&reply, ret_error);
-}
-
 static void on_answered(void *context, const struct http_answer *http)
 {
     struct slurm_call *call = context;
@@ -255,7 +184,7 @@ static void on_answered(void *context, const struct http_answer *http)
     struct slurm_error error;
 
     call->http = NULL;
-    read_answer(call->verb, call->endpoint, http, &doc, &error);
+    slurm_wire_read(call->verb, call->endpoint, http, &doc, &error);
     if (gets_new_token(call, &error)) {
         leave_wire(call);
         advance(call);
@@ -279,33 +208,6 @@ static void on_failed(void *context, const struct err *why)
 
 /* ---- sending ---- */
 
-static void add_header(struct http_request *http, const char *name, const char *value, bool secret)
-{
-    http->headers[http->header_count++] = (struct http_header){ name, value, secret };
-}
-
-static int put_headers(struct slurm_client *client, const char *user, int64_t token_s,
-                       struct http_request *http, struct err *err)
-{
-    struct str token;
-    int result = token_s > 0 ? slurm_token_get_short(client->token, token_s, &token, err)
-                             : slurm_token_get(client->token, &token, err);
-
-    if (result < 0) {
-        err_wrap(err, "token");
-        if (err)
-            err->class = ERR_DENIED;
-        return -ERR_DENIED;
-    }
-    add_header(http, "Accept", "application/json", false);
-    add_header(http, "X-SLURM-USER-TOKEN", token.at, true);
-    if (user && user[0])
-        add_header(http, "X-SLURM-USER-NAME", user, false);
-    if (http->body.len > 0)
-        add_header(http, "Content-Type", "application/json", false);
-    return 0;
-}
-
 static int64_t try_deadline(const struct slurm_call *call)
 {
     int64_t longest = call->client->options.try_timeout_us;
@@ -314,15 +216,6 @@ static int64_t try_deadline(const struct slurm_call *call)
     if (whole || call->deadline_us - call->sent_us < longest)
         return call->deadline_us;
     return call->sent_us + longest;
-}
-
-static void write_path(struct buf *path, unsigned version, enum slurm_endpoint endpoint,
-                       const char *name, const char *query)
-{
-    const struct slurm_endpoint_row *row = slurm_endpoint(endpoint);
-
-    buf_printf(path, "/%s/v0.0.%u/%s%s%s%s", row->db ? "slurmdb" : "slurm", version, row->path,
-               name, query[0] ? "?" : "", query);
 }
 
 static void send_try(struct slurm_call *call)
@@ -337,11 +230,11 @@ static void send_try(struct slurm_call *call)
     auto_buf struct buf path;
     struct err why = { 0 };
 
-    buf_init(&path, MAX_PATH);
-    write_path(&path, client->version, call->endpoint, call->name, call->query);
+    buf_init(&path, SLURM_MAX_PATH);
+    slurm_wire_path(&path, client->version, call->endpoint, call->name, call->query);
     if (buf_check(&path, "path", &why) < 0 ||
-        put_headers(client, call->user ? call->user : client->user, call->token_s, &http, &why) <
-            0) {
+        slurm_wire_headers(client, call->user ? call->user : client->user, call->token_s, &http,
+                           &why) < 0) {
         refuse(call, &why);
         return;
     }
@@ -356,8 +249,6 @@ static void send_try(struct slurm_call *call)
     call->http = http_send(client->transport, &http, &handlers);
 }
 
-static void ask_version(struct slurm_client *client, unsigned version);
-
 static void advance(struct slurm_call *call)
 {
     const struct slurm_endpoint_row *row = slurm_endpoint(call->endpoint);
@@ -366,8 +257,7 @@ static void advance(struct slurm_call *call)
 
     if (client->version == 0) {
         enter(call, CALL_WAITS_FOR_VERSION, left_us);
-        if (!client->ping && client->asked == 0)
-            ask_version(client, SLURM_VERSION_MAX);
+        slurm_version_ask(client);
     } else if (client->version < row->since) {
         struct slurm_error error = { .class = SLURM_NOT_SUPPORTED,
                                      .nothing_done = true,
@@ -393,10 +283,8 @@ static void wake_next_in_turn(struct slurm_client *client)
     }
 }
 
-/* ---- which version the server has ---- */
-
 /* Those who waited go on, or fail as the ping did. Nothing is called back from here. */
-static void version_settled(struct slurm_client *client, const struct slurm_error *error)
+void slurm_version_settled(struct slurm_client *client, const struct slurm_error *error)
 {
     client->asked = 0;
     list_each (struct slurm_call, call, &client->calls, link) {
@@ -413,70 +301,6 @@ static void version_settled(struct slurm_client *client, const struct slurm_erro
         else
             end_later(call, error);
     }
-}
-
-static void version_failed(struct slurm_client *client, struct slurm_error *error)
-{
-    error->nothing_done = error->unsent = true; /* of the calls that waited for it */
-    if (error->class == SLURM_UNKNOWN)
-        error->class = SLURM_UNAVAILABLE;
-    version_settled(client, error);
-}
-
-static void on_ping_answered(void *context, const struct http_answer *http)
-{
-    struct slurm_client *client = context;
-    auto_json_doc struct json_doc *doc = NULL;
-    struct slurm_error error;
-
-    client->ping = NULL;
-    read_answer(SLURM_GET, SLURM_PING, http, &doc, &error);
-    if (error.class == SLURM_DONE) {
-        client->version = client->asked;
-        version_settled(client, NULL);
-    } else if (error.class == SLURM_NOT_SUPPORTED && client->asked > SLURM_VERSION_MIN) {
-        ask_version(client, client->asked - 1);
-    } else {
-        if (error.class == SLURM_NOT_SUPPORTED)
-            snprintf(error.text, sizeof(error.text), "the server has none of v0.0.%d to v0.0.%d",
-                     SLURM_VERSION_MIN, SLURM_VERSION_MAX);
-        version_failed(client, &error);
-    }
-}
-
-static void on_ping_failed(void *context, const struct err *why)
-{
-    struct slurm_client *client = context;
-    struct slurm_error error;
-
-    client->ping = NULL;
-    slurm_classify_failure(SLURM_GET, SLURM_PING, why, &error);
-    version_failed(client, &error);
-}
-
-static void ask_version(struct slurm_client *client, unsigned version)
-{
-    struct http_request http = { .method = "GET",
-                                 .deadline_us =
-                                     loop_now_us(client->loop) + client->options.try_timeout_us,
-                                 .max_answer = slurm_endpoint(SLURM_PING)->max_answer };
-    struct http_handlers handlers = { .answered = on_ping_answered,
-                                      .failed = on_ping_failed,
-                                      .context = client };
-    auto_buf struct buf path;
-    struct slurm_error error;
-    struct err why = { 0 };
-
-    buf_init(&path, MAX_PATH);
-    write_path(&path, version, SLURM_PING, "", "");
-    client->asked = version;
-    if (put_headers(client, client->user, 0, &http, &why) < 0) {
-        slurm_classify_failure(SLURM_GET, SLURM_PING, &why, &error);
-        version_failed(client, &error);
-        return;
-    }
-    http.path = buf_text(&path);
-    client->ping = http_send(client->transport, &http, &handlers);
 }
 
 /* ---- calls ---- */
@@ -501,7 +325,7 @@ static char *escape_query(const struct slurm_request *request, struct err *err)
 {
     auto_buf struct buf query;
 
-    buf_init(&query, MAX_PATH);
+    buf_init(&query, SLURM_MAX_PATH);
     for (size_t i = 0; i < request->query_count; i++) {
         buf_printf(&query, "%s%s=", i > 0 ? "&" : "", request->query[i].name);
         http_escape(request->query[i].value, &query);
@@ -516,7 +340,7 @@ static int copy_request(struct slurm_call *call, const struct slurm_request *req
     const struct slurm_endpoint_row *row = slurm_endpoint(request->endpoint);
     auto_buf struct buf name;
 
-    buf_init(&name, MAX_PATH);
+    buf_init(&name, SLURM_MAX_PATH);
     if (row->takes_name != (request->name.len > 0))
         return err_set(err, ERR_INVALID, "%s %s %s a name", slurm_verb_name(request->verb),
                        row->name, row->takes_name ? "without" : "with");

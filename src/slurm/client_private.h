@@ -1,8 +1,86 @@
-/* client_private.h - for calls.c: a call that is refused before anything is sent. */
+/* client_private.h - what client.c, version.c, wire.c and calls.c share. Private to src/slurm. */
 #ifndef SLINC_SLURM_CLIENT_PRIVATE_H
 #define SLINC_SLURM_CLIENT_PRIVATE_H
 
+#include "base/list.h"
+#include "base/rand.h"
 #include "slurm/client.h"
+
+enum { SLURM_MAX_PATH = 96 * 1024 }; /* SLURM_MAX_IDS job ids in a query fit */
+
+struct slurm_client {
+    struct loop *loop;
+    struct http_transport *transport;
+    struct slurm_token *token;
+    struct slurm_client_options options;
+    char *user;
+    struct rand rand;
+    struct list calls;
+    unsigned in_flight;
+    struct slurm_call *bulk; /* the long list under way */
+
+    unsigned version; /* 0 while not known */
+    unsigned asked;   /* the version that the ping asks for */
+    struct http_call *ping;
+
+    slurm_observer observer;
+    void *observer_context;
+};
+
+enum call_state {
+    CALL_WAITS_FOR_VERSION,
+    CALL_WAITS_FOR_TURN,
+    CALL_SENT,
+    CALL_PAUSES,     /* will advance */
+    CALL_ENDS_LATER, /* with `error`, from the loop */
+    CALL_ENDED,
+};
+
+struct slurm_call {
+    struct list link;
+    struct slurm_client *client;
+    enum slurm_verb verb;
+    enum slurm_endpoint endpoint;
+    char *name, *query; /* escaped */
+    char *body;
+    size_t body_len;
+    char *user;
+    int64_t token_s;
+    bool once;
+
+    enum call_state state;
+    struct loop_timer timer; /* the deadline while waiting, the end of a pause, an end to be told */
+    struct http_call *http;  /* while CALL_SENT */
+    int64_t started_us, deadline_us, sent_us;
+    unsigned tries;
+    bool renewed; /* the token, after a refusal */
+    struct slurm_error error;
+    slurm_done done;
+    void *context;
+};
+
+/* ---- wire.c ---- */
+
+/* The body must be in the request already; -ERR_DENIED when there is no token. */
+int slurm_wire_headers(struct slurm_client *client, const char *user, int64_t token_s,
+                       struct http_request *http, struct err *err);
+/* name and query are escaped already, and "" when there is none. */
+void slurm_wire_path(struct buf *path, unsigned version, enum slurm_endpoint endpoint,
+                     const char *name, const char *query);
+/* The document is NULL when the body is no JSON. */
+void slurm_wire_read(enum slurm_verb verb, enum slurm_endpoint endpoint,
+                     const struct http_answer *http, struct json_doc **ret_doc,
+                     struct slurm_error *ret_error);
+
+/* ---- version.c ---- */
+
+/* Sees to it that the version is being asked for; slurm_version_settled tells the end. */
+void slurm_version_ask(struct slurm_client *client);
+
+/* ---- client.c ---- */
+
+/* The calls that waited for the version go on, or end with the error. Calls nobody back. */
+void slurm_version_settled(struct slurm_client *client, const struct slurm_error *error);
 
 /* Ends as any other call: by its callback, from the loop, with INVALID. */
 struct slurm_call *slurm_send_refused(struct slurm_client *client, enum slurm_verb verb,

@@ -113,7 +113,9 @@ int slurm_layout_cores(const struct slurm_layout_node *node, struct bitmap *ret_
     if (sockets <= 0 || each <= 0 || sockets > BITMAP_MAX_BITS || each > BITMAP_MAX_BITS / sockets)
         return err_set(err, ERR_INVALID, "node %s: %lld sockets of %lld cores", node->name,
                        (long long)sockets, (long long)each);
-    if (bitmap_parse_hex(str_of(node->cores), (size_t)(sockets * each), ret_cores, err) < 0)
-        return err_wrap(err, "core map of node %s", node->name);
-    return 0;
+    int result = bitmap_parse_hex(str_of(node->cores), (size_t)(sockets * each), ret_cores, err);
+
+    if (result < 0)
+        err_wrap(err, "core map of node %s", node->name);
+    return result;
 }

@@ -92,13 +92,12 @@ int slurm_node_line(const struct slurm_node_ask *ask, struct buf *ret_line, stru
     add_number(&line, STR("ThreadsPerCore"), ask->threads_per_core);
     add_number(&line, STR("CPUs"), ask->cpus);
     add_number(&line, STR("RealMemory"), ask->memory);
+    add_number(&line, STR("Weight"), ask->weight);
     add_text(&line, STR("State"), "EXTERNAL");
     add_text(&line, STR("Feature"), ask->features);
     add_text(&line, STR("Topology"), ask->topology);
     add_text(&line, STR("Gres"), ask->gres);
     add_text(&line, STR("GresConf"), ask->gres_conf);
-    add_text(&line, STR("Comment"), ask->comment);
-    add_text(&line, STR("Extra"), ask->extra);
     conf_begin(&conf, ret_line);
     result = conf_line(&conf, line.pairs, line.count, err);
     if (result == 0)

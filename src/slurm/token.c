@@ -173,8 +173,10 @@ static int get_file(struct slurm_token *token, struct err *err)
     struct str text = bare(reload_file_content(token->file));
     int result = check(text, err);
 
-    if (result < 0)
-        return err_wrap(err, "token file");
+    if (result < 0) {
+        err_wrap(err, "token file");
+        return result;
+    }
     if (!token->text || !str_eq_secret(text, kept(token)))
         keep(token, text);
     return 0;

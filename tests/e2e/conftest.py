@@ -14,46 +14,55 @@ import pytest
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "dev"))
 from slincdev import up as life  # noqa: E402
-from slincdev.cluster import Cluster, find  # noqa: E402
+from slincdev.cluster import Cluster, find, free_slot  # noqa: E402
+from slincdev.common import Fail  # noqa: E402
 from slincdev.kube import ApiError  # noqa: E402
 from slincdev.slurm import Slurm  # noqa: E402
 
 NAME = "e2e"
 
 
-def machine_state() -> dict[str, set[str]]:
-    """All that a cluster could leave behind on the machine."""
-    def lines(*argv: str) -> set[str]:
-        return set(subprocess.run(argv, text=True, capture_output=True).stdout.splitlines())
+def _lines(*argv: str) -> set[str]:
+    return set(subprocess.run(argv, text=True, capture_output=True).stdout.splitlines())
 
-    processes = set()
-    for stat in Path("/proc").glob("[0-9]*/cmdline"):
+
+def _processes_of(name: str) -> set[str]:
+    """The cluster's programs name its folder on their command lines; its pods live below its control group."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
         try:
-            command = stat.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            groups = (folder / "cgroup").read_text()
         except OSError:
             continue
-        if any(word in command for word in ("kube", "etcd", "containerd", "slurm", "coredns", "kwok", "/pause")) and "pytest" not in command:
-            processes.add(f"{stat.parent.name} {command[:80]}")
+        if f"/slinc/{name}" in command and "pytest" not in command or f"/slinc-{name}/" in groups:
+            found.add(f"{folder.name} {command[:80]}")
+    return found
+
+
+def machine_state(name: str, slot: int) -> dict[str, set[str]]:
+    """All that this cluster could leave behind on the machine; other clusters may come and go meanwhile."""
+    network = Cluster(name, slot).network
     return {
-        "processes": processes,
-        "mounts": {line for line in Path("/proc/self/mounts").read_text().splitlines() if "slinc" in line or "kubelet" in line},
-        "interfaces": {link["ifname"] for link in json.loads("".join(lines("ip", "-j", "link")))},
-        "routes": lines("ip", "route"),
-        "nft tables": lines("nft", "list", "tables"),
-        "namespaces": lines("ip", "netns", "list"),
-        "cgroups": {str(path) for path in Path("/sys/fs/cgroup").glob("**/slinc-*")},
-        "files": {str(path) for pattern in ("/var/lib/slinc/*", "/var/lib/kubelet", "/var/lib/cni", "/var/log/pods", "/run/containerd")
-                  for path in Path("/").glob(pattern[1:])},
-        "settings": {Path(f"/proc/sys/{name}").read_text() for name in ("vm/overcommit_memory", "kernel/panic", "net/ipv4/ip_forward")},
+        "processes": _processes_of(name),
+        "mounts": {line for line in Path("/proc/self/mounts").read_text().splitlines() if f"/slinc/{name}" in line or "kubelet" in line},
+        "interfaces": {link["ifname"] for link in json.loads("".join(_lines("ip", "-j", "link")))} & {Cluster(name, slot).interface},
+        "routes": {line for line in _lines("ip", "route") if line.startswith(f"{network}.")},
+        "nft tables": _lines("nft", "list", "tables"),
+        "namespaces": _lines("ip", "netns", "list"),
+        "cgroups": {str(path) for path in Path("/sys/fs/cgroup").glob(f"**/slinc-{name}")},
+        "files": {str(path) for pattern in (f"/var/lib/slinc/{name}*", f"/var/lib/slinc/.{name}*", "/var/lib/kubelet", "/var/lib/cni",
+                                            "/var/log/pods", "/run/containerd") for path in Path("/").glob(pattern[1:])},
+        "settings": {f"{setting} {Path('/proc/sys', setting).read_text()}" for setting in ("vm/overcommit_memory", "kernel/panic",
+                                                                                          "net/ipv4/ip_forward")},
     }
 
 
 @pytest.fixture(scope="session")
 def machine_before() -> dict[str, set[str]]:
-    left_over = find(NAME)
-    if left_over:
+    if find(NAME):
         life.down(NAME)
-    return machine_state()
+    return machine_state(NAME, free_slot())
 
 
 @pytest.fixture(scope="session")
@@ -77,7 +86,7 @@ def eventually() -> Callable:
         while time.monotonic() < end:
             try:
                 last = check()
-            except (ApiError, OSError) as error:
+            except (ApiError, Fail, OSError) as error:
                 last = error
             else:
                 if last:

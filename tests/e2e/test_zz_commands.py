@@ -45,7 +45,7 @@ def test_a_network_in_use_gets_one_clear_line(cluster):
 
 
 def test_a_route_of_the_machine_is_not_taken(cluster):
-    slot = cluster.slot + 1 if cluster.slot + 1 < clusters.SLOTS else cluster.slot - 1
+    slot = clusters.free_slot()
     network = f"10.{clusters.FIRST_NET + slot}.7.0/24"
     subprocess.run(["ip", "route", "add", "blackhole", network], check=True)
     try:
@@ -78,7 +78,6 @@ def test_down_of_nothing_is_quiet():
 
 def test_two_clusters_side_by_side_and_a_crash(cluster):
     """A second cluster does not touch the first; killed without warning, it is cleared away by the next up."""
-    before = machine_state()
     other = life.up("e2e-two")
     try:
         assert other.network != cluster.network
@@ -93,16 +92,17 @@ def test_two_clusters_side_by_side_and_a_crash(cluster):
         assert again.is_alive() and again.pid != other.pid
     finally:
         life.down("e2e-two")
-    assert_same(before, machine_state())
+    left = machine_state("e2e-two", other.slot)
+    assert not any(left[kind] for kind in ("processes", "mounts", "interfaces", "routes", "cgroups", "files")), left
     assert cluster.is_alive()
 
 
 def test_zz_down_leaves_nothing_behind(cluster, machine_before):
     """Last by name: it ends the shared cluster."""
+    during = machine_state(cluster.name, cluster.slot)
+    for kind in ("processes", "interfaces", "routes", "cgroups", "files"):
+        assert during[kind] - machine_before[kind], f"the check for {kind} sees nothing while the cluster is up"
     life.down(cluster.name)
-    assert_same(machine_before, machine_state())
-
-
-def assert_same(before: dict[str, set[str]], after: dict[str, set[str]]) -> None:
-    left = {kind: found - before[kind] for kind, found in after.items() if found - before[kind]}
+    after = machine_state(cluster.name, cluster.slot)
+    left = {kind: found - machine_before[kind] for kind, found in after.items() if found - machine_before[kind]}
     assert not left, f"left behind: {left}"

@@ -144,6 +144,7 @@ static void start_replica(void *context)
                                                   .lease_ns = "system",
                                                   .identity = replica->user,
                                                   .max_in_flight = replica->scene->in_flight,
+                                                  .page = replica->scene->page,
                                                   .seed = rand_u64(&world->rand) });
     app_start(replica->app);
     if (replica->scene->weather->rollouts && !replica->scene->is_calm)
@@ -232,6 +233,7 @@ static void start_replicas(struct scene *scene)
     struct world *world = scene->world;
 
     scene->in_flight = in_flight[rand_below(&world->rand, 3)];
+    scene->page = (unsigned)rand_range(&world->rand, 1, 10);
     for (unsigned i = 0; i < REPLICAS; i++) {
         struct replica *replica = &scene->replicas[i];
 

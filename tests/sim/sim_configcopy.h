@@ -29,10 +29,10 @@ struct scene {
     const struct weather *weather;
     struct loop_timer people, partition, course;
     bool is_calm, is_over;
-    unsigned in_flight;    /* calls that a replica may have open */
-    uint64_t changes;      /* by people */
-    uint64_t sent;         /* writes that our processes sent, leases aside */
-    uint64_t settled_sent; /* of these, until all had to be right */
+    unsigned in_flight, page; /* of replicas: calls at once, objects per page of a list */
+    uint64_t changes;         /* by people */
+    uint64_t sent;            /* writes that our processes sent, leases aside */
+    uint64_t settled_sent;    /* of these, until all had to be right */
 };
 
 extern const char scene_source_ns[];

@@ -135,7 +135,7 @@ static const struct {
 } deeds[] = {
     { make_source, 15 },    { edit_source, 20 },     { label_source, 8 },     { delete_source, 6 },
     { make_namespace, 12 }, { label_namespace, 8 },  { delete_namespace, 5 }, { make_own, 8 },
-    { delete_there, 8 },    { meddle_with_copy, 8 }, { take_over_copy, 3 },   { forget_history, 2 },
+    { delete_there, 8 },    { meddle_with_copy, 8 }, { take_over_copy, 6 },   { forget_history, 3 },
 };
 
 static void act(struct scene *scene)

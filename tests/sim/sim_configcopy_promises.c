@@ -59,16 +59,26 @@ void promises_on_change(void *context, const struct api_change *change)
 
 /* ---- 2: only the leader acts ---- */
 
+static bool believes_to_lead(const struct scene *scene, const char *user)
+{
+    for (unsigned i = 0; i < REPLICAS; i++)
+        if (strcmp(scene->replicas[i].user, user) == 0)
+            return scene->replicas[i].app && app_is_leader(scene->replicas[i].app);
+    return false;
+}
+
 void promises_on_send(struct scene *scene, const char *user, const char *method, const char *path)
 {
-    const struct json *lease =
-        api_store_find(scene->world->store, "leases", "system", "configcopy");
+    struct world *world = scene->world;
+    const struct json *lease = api_store_find(world->store, "leases", "system", "configcopy");
 
     if (strcmp(method, "GET") == 0 || strstr(path, "/leases"))
         return;
     scene->sent++;
+    if (!believes_to_lead(scene, user))
+        world_break(world, "%s sends %s %s and knows that it may not", user, method, path);
     if (!str_is(json_str(json_at(lease, "spec", "holderIdentity")), user))
-        world_break(scene->world, "%s sends %s %s without holding the lease", user, method, path);
+        world_break(world, "%s sends %s %s without holding the lease", user, method, path);
 }
 
 void promises_after_step(struct scene *scene)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -142,12 +143,20 @@ def check_tidy(repo: Path) -> list[Problem]:
             stamp.touch()
         return found
 
+    built = {str((repo / "build/plain" / unit["file"]).resolve()) for unit in json.loads((repo / "build/plain/compile_commands.json").read_text())}
+    files = [file for file in _tracked(repo, "src/*.c", "examples/*.c", "tests/sim/*.c") if str(file.resolve()) in built]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [problem for found in pool.map(tidy, _tracked(repo, "src/*.c")) for problem in found]
+        return [problem for found in pool.map(tidy, files) for problem in found]
+
+
+def check_built(repo: Path) -> list[Problem]:
+    """A source that no build file names is dead."""
+    named = "".join(file.read_text() for file in _tracked(repo, "*meson.build", "images/*.py"))
+    return [f"{file.relative_to(repo)}: no meson.build names it" for file in _tracked(repo, "src/*.c") if f"'{file.name}'" not in named]
 
 
 def run_all(repo: Path) -> tuple[int, int, int]:
-    checks = [check_format, check_layers, check_banned, check_heads, check_lengths, check_hosts, check_scripts, check_tidy]
+    checks = [check_format, check_layers, check_banned, check_heads, check_lengths, check_hosts, check_scripts, check_built, check_tidy]
     failed = 0
     for check in checks:
         problems = check(repo)

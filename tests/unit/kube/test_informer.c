@@ -473,6 +473,18 @@ static void a_line_over_the_bound_is_listed_instead(void **state)
     assert_int_equal(fake_open_streams(world->fake), 1);
 }
 
+static void a_line_that_the_transport_refuses_is_listed_instead(void **state)
+{
+    struct world *world = *state;
+
+    start_watching(world);
+    answer(world, LIST("20", POD("a", "15", "two")));
+    answer(world, NULL);
+    assert_true(fake_stream_break(world->fake, PODS, ERR_TOO_BIG));
+    fake_run_for(world->fake, SECOND);
+    assert_told(&world->mirror, "a:one>two ");
+}
+
 static void one_bad_object_does_not_stop_the_others(void **state)
 {
     static const char bad_list[] = "{\"metadata\":{\"namespace\":\"n\",\"name\":\"a\"}},{},[]";
@@ -576,6 +588,7 @@ int main(void)
         in_world(other_errors_wait_and_watch_again),
         in_world(a_watch_that_is_refused_again_and_again_is_listed_anew),
         in_world(a_line_over_the_bound_is_listed_instead),
+        in_world(a_line_that_the_transport_refuses_is_listed_instead),
         in_world(one_bad_object_does_not_stop_the_others),
         in_world(the_watch_takes_overlays_away),
         in_world(it_can_be_freed_in_every_state),

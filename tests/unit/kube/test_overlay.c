@@ -171,6 +171,22 @@ static void an_answer_older_than_the_end_is_not_shown(void **state)
     assert_settled(world);
 }
 
+static void an_event_older_than_the_end_is_not_shown(void **state)
+{
+    struct world *world = *state;
+    struct kube_overlay *overlay;
+
+    see(world, "u1", 5, "x");
+    overlay = lay(world, "u1", "predicted"); /* the place is remembered while this is in flight */
+    kube_cache_seen_gone(world->cache, "n", "a", 7);
+    buf_clear(&world->mirror.log);
+    see(world, "u1", 6, "repeated");
+    assert_told(&world->mirror, "");
+    kube_overlay_failed(overlay);
+    assert_told(&world->mirror, "");
+    assert_settled(world);
+}
+
 static void a_create_has_no_uid_until_it_is_answered(void **state)
 {
     struct world *world = *state;
@@ -483,6 +499,51 @@ static void a_write_laid_after_the_question_is_not_settled_by_it(void **state)
     assert_settled(world);
 }
 
+static void an_answer_after_the_question_outlives_it(void **state)
+{
+    struct world *world = *state;
+
+    done(lay(world, NULL, "predicted"), "u1", 6, "created");
+    clock_advance_us(&world->clock, KUBE_OVERLAY_DOUBT_US);
+    assert_true(doubted(world)); /* the read finds version 6 */
+    done(lay(world, "u1", "predicted"), "u1", 7, "patched");
+    settle(world, "u1", 6, "created");
+    assert_string_equal(word_of(kube_cache_get(world->cache, "n", "a")), "patched");
+    kube_cache_settle(world->cache, "n", "a", NULL);
+    assert_string_equal(word_of(kube_cache_get(world->cache, "n", "a")), "patched");
+    see(world, "u1", 7, "patched");
+    assert_settled(world);
+}
+
+static void a_read_that_finds_what_is_known_tells_nothing(void **state)
+{
+    struct world *world = *state;
+
+    done(lay(world, NULL, "predicted"), "u1", 6, "created");
+    clock_advance_us(&world->clock, KUBE_OVERLAY_DOUBT_US);
+    assert_true(doubted(world));
+    buf_clear(&world->mirror.log);
+    settle(world, "u1", 6, "created");
+    assert_told(&world->mirror, "");
+    assert_settled(world);
+}
+
+static void a_late_event_of_what_is_gone_ends_no_prediction(void **state)
+{
+    struct world *world = *state;
+    struct kube_overlay *first = lay(world, NULL, "first");
+
+    done(lay(world, NULL, "second"), "u1", 6, "created");
+    kube_overlay_done(lay_deletion(world), NULL, 0);
+    see(world, "u1", 6, "created");
+    assert_told(&world->mirror, "a:->first a:first>second a:second>first a:first>- a:->first ");
+    kube_cache_seen_gone(world->cache, "n", "a", 7);
+    assert_told(&world->mirror, "");
+    kube_overlay_failed(first);
+    assert_told(&world->mirror, "a:first>- ");
+    assert_settled(world);
+}
+
 static void a_cache_may_go_with_writes_in_flight(void **state)
 {
     struct world *world = *state;
@@ -502,6 +563,7 @@ int main(void)
         in_world(the_watch_may_be_faster_than_the_answer),
         in_world(an_answer_older_than_the_watch_is_not_shown),
         in_world(an_answer_older_than_the_end_is_not_shown),
+        in_world(an_event_older_than_the_end_is_not_shown),
         in_world(a_create_has_no_uid_until_it_is_answered),
         in_world(a_create_may_be_seen_before_its_answer),
         in_world(a_deletion_hides_the_object_until_its_end_is_seen),
@@ -521,6 +583,9 @@ int main(void)
         in_world(a_deletion_that_did_not_happen_shows_the_object_again),
         in_world(a_read_that_was_overtaken_settles_nothing),
         in_world(a_write_laid_after_the_question_is_not_settled_by_it),
+        in_world(an_answer_after_the_question_outlives_it),
+        in_world(a_read_that_finds_what_is_known_tells_nothing),
+        in_world(a_late_event_of_what_is_gone_ends_no_prediction),
         in_world(a_cache_may_go_with_writes_in_flight),
     };
 

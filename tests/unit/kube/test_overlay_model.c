@@ -38,7 +38,7 @@ static void world_done(struct world *world)
     mirror_done(&world->mirror);
 }
 
-enum { NAMES = 4, MAX_OPS = 8, MAX_FACTS = 4096, MAX_EVENTS = 4096, STEPS = 20000 };
+enum { NAMES = 4, MAX_OPS = 8, MAX_FACTS = 512, MAX_EVENTS = 4096, STEPS = 20000 };
 
 struct fact { /* an object at one version; uid 0 = nothing there */
     unsigned uid;
@@ -200,12 +200,12 @@ static const struct fact *newest(const struct place *place, bool gone_too)
 {
     const struct fact *found = NULL;
 
-    for (unsigned i = 0; i < place->told_count; i++) {
+    for (unsigned i = place->told_count; i-- > 0;) {
         const struct fact *fact = &place->told[i];
 
-        if (!gone_too && (is_gone(place, fact->uid) || fact->version <= place->ended))
+        if (found && fact->version <= found->version)
             continue;
-        if (!found || fact->version > found->version)
+        if (gone_too || (fact->version > place->ended && !is_gone(place, fact->uid)))
             found = fact;
     }
     return found;
@@ -483,19 +483,23 @@ static void step(struct run *run)
     }
 }
 
-/* Books that nobody will look at again: all but the newest fact and the uids still in play. */
+/* Books that nobody will look at again: the older half of what was told. */
 static void forget_old(struct run *run)
 {
+    const unsigned half = MAX_FACTS / 2;
+
     for (unsigned name = 0; name < NAMES; name++) {
         struct place *place = &run->places[name];
 
-        if (place->told_count < MAX_FACTS - 100 && place->gone_count < MAX_FACTS - 100)
-            continue;
-        memmove(place->told, place->told + MAX_FACTS / 2,
-                (place->told_count - MAX_FACTS / 2) * sizeof(place->told[0]));
-        place->told_count -= MAX_FACTS / 2;
-        place->asked_count =
-            place->asked_count > MAX_FACTS / 2 ? place->asked_count - MAX_FACTS / 2 : 0;
+        if (place->told_count > MAX_FACTS - 10) {
+            place->told_count -= half;
+            memmove(place->told, place->told + half, place->told_count * sizeof(place->told[0]));
+            place->asked_count = place->asked_count > half ? place->asked_count - half : 0;
+        }
+        if (place->gone_count > MAX_FACTS - 10) {
+            place->gone_count -= half;
+            memmove(place->gone, place->gone + half, place->gone_count * sizeof(place->gone[0]));
+        }
     }
 }
 

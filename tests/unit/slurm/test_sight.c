@@ -1,0 +1,165 @@
+/* test_sight.c - only a positive fact says that our user sees every job. */
+#include "slurm/sight.h"
+
+#include "world.h"
+
+static struct slurm_site site_of(const char *name)
+{
+    struct recording recording = recording_of(name);
+    struct slurm_site site;
+
+    assert_int_equal(slurm_site_decode(json_root(recording.doc), &site, NULL), 0);
+    recording_done(&recording);
+    return site;
+}
+
+static void the_configuration_tells_timeouts_user_and_restarts(void **state)
+{
+    struct slurm_site site = site_of("conf");
+
+    assert_string_equal(site.slurm_user, "slurm");
+    assert_string_equal(site.cluster, "slinc");
+    assert_string_equal(site.version, "26.05.5");
+    assert_int_equal(site.message_timeout_s, 10);
+    assert_int_equal(site.min_job_age_s, 300);
+    assert_true(site.boot_time > 1700000000);
+    assert_int_equal(site.next_job_id, 21);
+    assert_false(site.hides_jobs);
+    assert_true(site_of("conf_private").hides_jobs);
+}
+
+static void half_a_configuration_is_none(void **state)
+{
+    static const char *const bodies[] = { "{}", "{\"slurm_conf\":{}}",
+                                          "{\"slurm_conf\":{\"SlurmUser\":\"slurm\"}}",
+                                          "{\"slurm_conf\":{\"PrivateData\":[]}}", "null" };
+
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        struct slurm_site site;
+        struct json_doc *doc;
+
+        assert_int_equal(json_parse(str_of(bodies[i]), 1000, &doc, NULL), 0);
+        assert_int_equal(slurm_site_decode(json_root(doc), &site, NULL), -ERR_INVALID);
+        json_doc_free(doc);
+    }
+}
+
+static void sight_follows_from_user_privacy_and_level(void **state)
+{
+    static const struct {
+        const char *site, *user, *level;
+        enum slurm_sight sight;
+    } rows[] = {
+        { "conf", "slurm", NULL, SLURM_SEES_ALL },
+        { "conf", "anna", NULL, SLURM_SEES_ALL },
+        { "conf", "", NULL, SLURM_SEES_ALL },
+        { "conf_private", "slurm", NULL, SLURM_SEES_ALL },
+        { "conf_private", "root", NULL, SLURM_SEES_ALL },
+        { "conf_private", "anna", "Operator", SLURM_SEES_ALL },
+        { "conf_private", "anna", "Administrator", SLURM_SEES_ALL },
+        { "conf_private", "anna", "None", SLURM_SEES_PART },
+        { "conf_private", "anna", NULL, SLURM_SIGHT_UNKNOWN },
+        { "conf_private", "", NULL, SLURM_SIGHT_UNKNOWN },
+        { NULL, "slurm", NULL, SLURM_SIGHT_UNKNOWN },
+        { NULL, "root", NULL, SLURM_SEES_ALL },
+        { NULL, "anna", "Operator", SLURM_SEES_ALL },
+        { NULL, "anna", "None", SLURM_SIGHT_UNKNOWN },
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct slurm_site site = { 0 };
+        char why[240] = "";
+
+        if (rows[i].site)
+            site = site_of(rows[i].site);
+        if (slurm_sight_of(rows[i].site ? &site : NULL, rows[i].user, rows[i].level, why,
+                           sizeof(why)) != rows[i].sight)
+            fail_msg("row %zu: %s", i, why);
+        assert_true(why[0]);
+    }
+}
+
+struct told {
+    unsigned times;
+    enum slurm_sight sight;
+    bool has_site;
+};
+
+static void on_told(void *context, enum slurm_sight sight, const char *why,
+                    const struct slurm_site *site)
+{
+    struct told *told = context;
+
+    assert_true(why[0]);
+    told->times++;
+    told->sight = sight;
+    told->has_site = site != NULL;
+}
+
+static enum slurm_sight check(struct world *world, const char *user, struct told *ret_told)
+{
+    struct slurm_client_options options = { .version = 45, .user = user, .read_timeout_us = 5000 };
+    struct slurm_sight_check sight_check;
+
+    *ret_told = (struct told){ 0 };
+    world_client(world, &options);
+    slurm_can_see_all(&sight_check, world->client, on_told, ret_told);
+    loop_run(world->loop);
+    assert_int_equal(ret_told->times, 1);
+    return ret_told->sight;
+}
+
+static void the_check_asks_the_accounting_only_when_it_must(void **state)
+{
+    struct world *world = *state;
+    struct told told;
+
+    world_plays(world, "GET", V45 "/conf", "conf_private");
+    assert_int_equal(check(world, NULL, &told), SLURM_SEES_ALL); /* the token is SlurmUser's */
+    assert_true(told.has_site);
+    assert_int_equal(fake_sent_count(world->fake), 1);
+    world_plays(world, "GET", V45 "/conf", "conf_private");
+    world_answers(world, "GET", "/slurmdb/v0.0.45/user/anna", 200,
+                  "{\"users\":[{\"administrator_level\":[\"Operator\"]}],\"errors\":[]}");
+    assert_int_equal(check(world, "anna", &told), SLURM_SEES_ALL);
+    world_plays(world, "GET", V45 "/conf", "conf_private");
+    world_answers(world, "GET", "/slurmdb/v0.0.45/user/anna", 200,
+                  "{\"users\":[{\"administrator_level\":[\"None\"]}],\"errors\":[]}");
+    assert_int_equal(check(world, "anna", &told), SLURM_SEES_PART);
+    world_plays(world, "GET", V45 "/conf", "conf_private");
+    world_plays(world, "GET", "/slurmdb/v0.0.45/user/anna", "slurmdb_off");
+    assert_int_equal(check(world, "anna", &told), SLURM_SIGHT_UNKNOWN);
+    world_plays(world, "GET", V45 "/conf", "bad_token_read");
+    world_plays(world, "GET", "/slurmdb/v0.0.45/user/anna", "slurmdb_off");
+    assert_int_equal(check(world, "anna", &told), SLURM_SIGHT_UNKNOWN);
+    assert_false(told.has_site);
+}
+
+static void a_stopped_check_is_silent(void **state)
+{
+    struct world *world = *state;
+    struct slurm_sight_check sight_check;
+    struct told told = { 0 };
+
+    world_plays(world, "GET", V45 "/conf", "conf");
+    slurm_can_see_all(&sight_check, world->client, on_told, &told);
+    slurm_sight_stop(&sight_check);
+    slurm_sight_stop(&sight_check);
+    loop_run(world->loop);
+    assert_int_equal(told.times, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_up, world_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_configuration_tells_timeouts_user_and_restarts),
+        cmocka_unit_test(half_a_configuration_is_none),
+        cmocka_unit_test(sight_follows_from_user_privacy_and_level),
+        TEST(the_check_asks_the_accounting_only_when_it_must),
+        TEST(a_stopped_check_is_silent),
+    };
+
+    return cmocka_run_group_tests_name("sight", tests, NULL, NULL);
+}

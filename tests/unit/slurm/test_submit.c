@@ -1,0 +1,350 @@
+/* test_submit.c - one job per key: what an ask carries, how its answer is judged, how it is found.
+ */
+#include "slurm/submit.h"
+
+#include "codec/jwt.h"
+#include "world.h"
+
+#include <inttypes.h>
+
+#define CLUSTER STR("c0ffee")
+
+struct asking {
+    struct json_build *build;
+    struct slurm_submit_ask ask;
+    struct str pods[2];
+};
+
+static void asking_init(struct asking *asking, struct str key)
+{
+    asking->build = json_build_new();
+    asking->pods[0] = STR("default/a");
+    asking->pods[1] = STR("default/\"b\"");
+    asking->ask = (struct slurm_submit_ask){ .build = asking->build,
+                                             .job = json_new_object(asking->build),
+                                             .key = key,
+                                             .cluster = CLUSTER,
+                                             .pods = asking->pods,
+                                             .pod_count = 2 };
+}
+
+static void an_ask_carries_its_key_twice_and_the_pods_first(void **state)
+{
+    struct asking asking;
+    auto_buf struct buf body;
+
+    buf_init(&body, SLURM_MAX_SUBMIT);
+    asking_init(&asking, STR("uid-1/2"));
+    json_put_text(asking.build, asking.ask.job, "name", "x");
+    json_put_text(asking.build, asking.ask.job, "extra", "is replaced");
+    asking.ask.at_once = true;
+    assert_int_equal(slurm_submit_body(&asking.ask, &body, NULL), 0);
+    assert_string_equal(
+        buf_text(&body),
+        "{\"job\":{\"name\":\"x\",\"extra\":\"uid-1/2\",\"admin_comment\":"
+        "\"{\\\"pods\\\":[\\\"default/a\\\",\\\"default/\\\\\\\"b\\\\\\\"\\\"],\\\"v\\\":1,"
+        "\\\"cluster\\\":\\\"c0ffee\\\",\\\"unit\\\":\\\"uid-1/2\\\"}\",\"immediate\":true}}");
+    json_build_free(asking.build);
+}
+
+static void an_ask_without_a_fit_key_is_refused(void **state)
+{
+    struct world *world = *state;
+    char longest[SLURM_MAX_KEY + 2];
+    struct str keys[] = {
+        STR(""), STR("a b"), STR("a\nb"), STR("\xc3\xa4"), { longest, SLURM_MAX_KEY + 1 }
+    };
+    struct slurm_submit_outcome outcome;
+    struct asking asking;
+    struct buf body;
+
+    memset(longest, 'k', sizeof(longest));
+    for (size_t i = 0; i < 5; i++) {
+        asking_init(&asking, keys[i]);
+        slurm_submit(world->client, &asking.ask, world_done, world);
+        assert_int_equal(world_ends(world), SLURM_INVALID);
+        slurm_submit_judge(&world->answer, 5, &outcome);
+        assert_int_equal(outcome.result, SLURM_REFUSED);
+        json_build_free(asking.build);
+    }
+    asking_init(&asking, STR("k"));
+    asking.ask.cluster = STR("");
+    buf_init(&body, 100);
+    assert_int_equal(slurm_submit_body(&asking.ask, &body, NULL), -ERR_INVALID);
+    json_build_free(asking.build);
+    asking_init(&asking, (struct str){ longest, SLURM_MAX_KEY });
+    assert_int_equal(slurm_submit_body(&asking.ask, &body, NULL), -ERR_TOO_BIG); /* of the buffer */
+    json_build_free(asking.build);
+    buf_done(&body);
+}
+
+static void a_comment_has_a_bound(void **state)
+{
+    static char pod[4096];
+    struct str *pods = mem_alloc_array(300, sizeof(*pods));
+    struct asking asking;
+    struct buf body;
+
+    memset(pod, 'p', sizeof(pod));
+    for (size_t i = 0; i < 300; i++)
+        pods[i] = (struct str){ pod, sizeof(pod) };
+    asking_init(&asking, STR("k"));
+    asking.ask.pods = pods;
+    asking.ask.pod_count = 300;
+    buf_init(&body, SLURM_MAX_SUBMIT);
+    assert_int_equal(slurm_submit_body(&asking.ask, &body, NULL), -ERR_TOO_BIG);
+    buf_done(&body);
+    json_build_free(asking.build);
+    mem_free(pods);
+}
+
+static void an_ask_has_a_token_that_dies_with_its_deadline(void **state)
+{
+    struct world *world = *state;
+    struct jwt_claims claims;
+    struct slurm_submit_outcome outcome;
+    struct asking asking;
+
+    asking_init(&asking, STR("k"));
+    asking.ask.message_timeout_s = 20;
+    world_plays(world, "POST", V45 "/job/submit", "submit_done");
+    slurm_submit(world->client, &asking.ask, world_done, world);
+    assert_int_equal(world_ends(world), SLURM_DONE);
+    slurm_submit_judge(&world->answer, 5, &outcome);
+    assert_int_equal(outcome.result, SLURM_SUBMITTED);
+    assert_int_equal(outcome.job_id, 9);
+    assert_string_equal(outcome.sluid, "");
+    assert_int_equal(
+        jwt_peek(str_of(fake_sent_header(fake_last_sent(world->fake), "X-SLURM-USER-TOKEN")),
+                 &claims, NULL),
+        0);
+    assert_int_equal(claims.exp - claims.iat, 22);
+    assert_int_equal(fake_last_sent(world->fake)->deadline_us - fake_last_sent(world->fake)->at_us,
+                     22 * SECOND_US);
+    assert_int_equal(slurm_submit_fence_us(world->client, 20), 25 * SECOND_US);
+    assert_int_equal(slurm_submit_fence_us(world->client, 0), 15 * SECOND_US);
+    json_build_free(asking.build);
+}
+
+static void with_a_token_of_others_the_fence_is_a_minute(void **state)
+{
+    struct world *world = *state;
+    struct slurm_token *fixed;
+
+    assert_int_equal(slurm_token_new_static(STR("abc"), &fixed, NULL), 0);
+    slurm_client_set_token(world->client, fixed);
+    assert_int_equal(slurm_submit_fence_us(world->client, 0), 60 * SECOND_US);
+    slurm_client_set_token(world->client, world->token);
+    slurm_token_free(fixed);
+}
+
+static void an_ask_at_once_goes_to_allocate(void **state)
+{
+    struct world *world = *state;
+    struct slurm_submit_outcome outcome;
+    struct asking asking;
+
+    asking_init(&asking, STR("k"));
+    asking.ask.at_once = true;
+    asking.ask.user = "anna";
+    world_plays(world, "POST", V45 "/job/allocate", "allocate_busy");
+    slurm_submit(world->client, &asking.ask, world_done, world);
+    assert_int_equal(world_ends(world), SLURM_BUSY);
+    assert_string_equal(fake_sent_header(fake_last_sent(world->fake), "X-SLURM-USER-NAME"), "anna");
+    slurm_submit_judge(&world->answer, 5, &outcome);
+    assert_int_equal(outcome.result, SLURM_REFUSED);
+    json_build_free(asking.build);
+}
+
+static void only_proof_is_a_refusal_and_only_an_id_is_a_job(void **state)
+{
+    static const struct {
+        const char *recording; /* or */
+        struct fake_answer answer;
+        enum slurm_submit_result result;
+        bool settles_at_once;
+    } rows[] = {
+        { .recording = "submit_done", .result = SLURM_SUBMITTED },
+        { .recording = "submit_unknown_field", .result = SLURM_SUBMITTED },
+        { .recording = "submit_unsatisfiable", .result = SLURM_REFUSED },
+        { .recording = "submit_excluded_unknown", .result = SLURM_REFUSED },
+        { .recording = "submit_bad_partition", .result = SLURM_REFUSED },
+        { .recording = "submit_as_nobody", .result = SLURM_REFUSED },
+        { .recording = "submit_v42", .result = SLURM_REFUSED },
+        { .recording = "body_not_json", .result = SLURM_REFUSED },
+        { .recording = "unknown_version", .result = SLURM_REFUSED },
+        { .recording = "submit_timeout", .result = SLURM_UNRESOLVED },
+        { .recording = "submit_ctld_down", .result = SLURM_UNRESOLVED },
+        { .answer = { .status = 422, .body = "{\"errors\":[{\"error_number\":2999}]}" },
+          .result = SLURM_UNRESOLVED },
+        { .answer = { .status = 500, .body = "{\"errors\":[{\"error_number\":104}]}" },
+          .result = SLURM_UNRESOLVED },
+        { .answer = { .status = 200, .body = EMPTY_BODY }, .result = SLURM_UNRESOLVED },
+        { .answer = { .status = 200, .body = "{\"job_id\":7,\"errors\":[{\"error_number\":5}]}" },
+          .result = SLURM_UNRESOLVED },
+        { .answer = { .status = 503 }, .result = SLURM_UNRESOLVED },
+        { .answer = { .class = ERR_UNKNOWN }, .result = SLURM_UNRESOLVED },
+        { .answer = { .class = ERR_UNAVAILABLE },
+          .result = SLURM_UNRESOLVED,
+          .settles_at_once = true },
+        { .answer = { .class = ERR_TIMEOUT }, .result = SLURM_UNRESOLVED, .settles_at_once = true },
+    };
+    struct world *world = *state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct slurm_submit_outcome outcome;
+        struct asking asking;
+        int64_t expected = 0;
+
+        asking_init(&asking, STR("k"));
+        if (rows[i].recording)
+            world_plays(world, "POST", V45 "/job/submit", rows[i].recording);
+        else
+            fake_answer(world->fake, "POST", V45 "/job/submit", rows[i].answer);
+        slurm_submit(world->client, &asking.ask, world_done, world);
+        world_ends(world);
+        slurm_submit_judge(&world->answer, 15 * SECOND_US, &outcome);
+        if (outcome.result != rows[i].result)
+            fail_msg("row %zu: %d (%s)", i, outcome.result, world->answer.error.text);
+        if (outcome.result == SLURM_UNRESOLVED && !rows[i].settles_at_once)
+            expected = fake_last_sent(world->fake)->at_us + 15 * SECOND_US;
+        assert_int_equal(outcome.settles_us, expected);
+        assert_int_equal(fake_sent_count(world->fake), i + 1);
+        json_build_free(asking.build);
+    }
+}
+
+/* ---- finding ---- */
+
+static struct slurm_list jobs_of(const char *items)
+{
+    struct slurm_list list;
+    struct json_doc *doc;
+    char text[4096];
+
+    snprintf(text, sizeof(text), "{\"jobs\":[%s]}", items);
+    assert_int_equal(json_parse(str_of(text), sizeof(text), &doc, NULL), 0);
+    assert_int_equal(slurm_list_decode(&slurm_job_kind, json_root(doc), &list, NULL), 0);
+    json_doc_free(doc);
+    return list;
+}
+
+#define COMMENT(cluster, unit)                                                                     \
+    "\"admin_comment\":\"{\\\"pods\\\":[],\\\"v\\\":1,\\\"cluster\\\":\\\"" cluster                \
+    "\\\",\\\"unit\\\":\\\"" unit "\\\"}\""
+
+static void a_job_is_ours_when_it_says_so_itself(void **state)
+{
+    static const struct {
+        const char *job;
+        bool ours;
+    } rows[] = {
+        { "{\"job_id\":1," COMMENT("c0ffee", "k") "}", true },
+        { "{\"job_id\":1,\"extra\":\"k\"," COMMENT("c0ffee", "k") "}", true },
+        { "{\"job_id\":1,\"extra\":\"k\",\"admin_comment\":\"rewritten\"}", true },
+        { "{\"job_id\":1,\"extra\":\"k\",\"admin_comment\":\"{broken\"}", true },
+        { "{\"job_id\":1,\"extra\":\"k\",\"admin_comment\":\"{\\\"pods\\\":[\\\"a/b\\\"]}\"}",
+          true },
+        { "{\"job_id\":1,\"extra\":\"k\"}", true },
+        { "{\"job_id\":1,\"extra\":\"k\"," COMMENT("other", "k") "}", false },
+        { "{\"job_id\":1,\"extra\":\"k\"," COMMENT("c0ffee", "else") "}", false },
+        { "{\"job_id\":1,\"extra\":\"kk\"}", false },
+        { "{\"job_id\":1,\"admin_comment\":\"{\\\"pods\\\":[\\\"a/b\\\"]}\"}", false },
+        { "{\"job_id\":1}", false },
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct slurm_list list = jobs_of(rows[i].job);
+
+        if (slurm_submit_is_for(slurm_job_of(list.at[0]), CLUSTER, STR("k")) != rows[i].ours)
+            fail_msg("%s", rows[i].job);
+        slurm_list_done(&list);
+    }
+}
+
+static void the_recorded_job_is_found_by_its_key(void **state)
+{
+    struct recording recording = recording_of("job_get");
+    const struct slurm_job *found[1];
+    struct slurm_list list;
+
+    assert_int_equal(slurm_list_decode(&slurm_job_kind, json_root(recording.doc), &list, NULL), 0);
+    assert_int_equal(slurm_submit_find(&list, CLUSTER, STR("u-1/1"), found, 1), 1);
+    assert_int_equal(found[0]->id, 9);
+    assert_int_equal(slurm_submit_find(&list, CLUSTER, STR("u-1/2"), found, 1), 0);
+    assert_int_equal(slurm_submit_find(&list, STR("x"), STR("u-1/1"), found, 1), 0);
+    slurm_list_done(&list);
+    recording_done(&recording);
+}
+
+static void ended_jobs_are_not_found_and_all_others_are_counted(void **state)
+{
+    struct slurm_list list = jobs_of("{\"job_id\":1,\"extra\":\"k\",\"job_state\":[\"FAILED\"]},"
+                                     "{\"job_id\":2,\"extra\":\"k\",\"job_state\":[\"PENDING\"]},"
+                                     "{\"job_id\":3,\"extra\":\"k\",\"job_state\":[\"RUNNING\"]},"
+                                     "{\"job_id\":4,\"extra\":\"k\",\"job_state\":[\"NEW_IN_27\"]},"
+                                     "{\"job_id\":5,\"extra\":\"l\",\"job_state\":[\"RUNNING\"]}");
+    const struct slurm_job *found[2];
+
+    assert_int_equal(slurm_submit_find(&list, CLUSTER, STR("k"), found, 2), 3);
+    assert_int_equal(found[0]->id, 2);
+    assert_int_equal(found[1]->id, 3);
+    slurm_list_done(&list);
+}
+
+static bool is_the_one(void *context, const struct slurm_job *job)
+{
+    return job->id == *(int64_t *)context;
+}
+
+static void of_several_the_one_with_pods_then_the_recorded_then_the_oldest_is_kept(void **state)
+{
+    struct slurm_list list = jobs_of("{\"job_id\":5,\"step_id\":{\"sluid\":\"s3\"}},"
+                                     "{\"job_id\":9,\"step_id\":{\"sluid\":\"s1\"}},"
+                                     "{\"job_id\":7,\"step_id\":{\"sluid\":\"s2\"}}");
+    const struct slurm_job *jobs[3] = { slurm_job_of(list.at[0]), slurm_job_of(list.at[1]),
+                                        slurm_job_of(list.at[2]) };
+    int64_t bound = 5;
+    struct slurm_submit_claim claim = { 0 };
+
+    assert_int_equal(jobs[slurm_submit_choose(jobs, 3, &claim)]->id, 9);
+    claim.recorded_id = 7;
+    assert_int_equal(jobs[slurm_submit_choose(jobs, 3, &claim)]->id, 7);
+    claim.recorded_sluid = "s2";
+    assert_int_equal(jobs[slurm_submit_choose(jobs, 3, &claim)]->id, 7);
+    claim.recorded_sluid = "s9"; /* the id was given to another job since */
+    assert_int_equal(jobs[slurm_submit_choose(jobs, 3, &claim)]->id, 9);
+    claim.has_pods = is_the_one;
+    claim.context = &bound;
+    assert_int_equal(jobs[slurm_submit_choose(jobs, 3, &claim)]->id, 5);
+    assert_int_equal(slurm_submit_choose(jobs, 1, &claim), 0);
+    slurm_list_done(&list);
+    list = jobs_of("{\"job_id\":5,\"submit_time\":20},{\"job_id\":9,\"submit_time\":10},"
+                   "{\"job_id\":8,\"submit_time\":10}");
+    for (size_t i = 0; i < 3; i++)
+        jobs[i] = slurm_job_of(list.at[i]);
+    claim = (struct slurm_submit_claim){ 0 };
+    assert_int_equal(jobs[slurm_submit_choose(jobs, 3, &claim)]->id, 8);
+    slurm_list_done(&list);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_up, world_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_ask_carries_its_key_twice_and_the_pods_first),
+        TEST(an_ask_without_a_fit_key_is_refused),
+        cmocka_unit_test(a_comment_has_a_bound),
+        TEST(an_ask_has_a_token_that_dies_with_its_deadline),
+        TEST(with_a_token_of_others_the_fence_is_a_minute),
+        TEST(an_ask_at_once_goes_to_allocate),
+        TEST(only_proof_is_a_refusal_and_only_an_id_is_a_job),
+        cmocka_unit_test(a_job_is_ours_when_it_says_so_itself),
+        cmocka_unit_test(the_recorded_job_is_found_by_its_key),
+        cmocka_unit_test(ended_jobs_are_not_found_and_all_others_are_counted),
+        cmocka_unit_test(of_several_the_one_with_pods_then_the_recorded_then_the_oldest_is_kept),
+    };
+
+    return cmocka_run_group_tests_name("submit", tests, NULL, NULL);
+}
