@@ -12,7 +12,7 @@ SETUP_BUILD = @dev/setup build
 SETUP_CLUSTER = @dev/setup cluster
 
 .DEFAULT_GOAL := build
-.PHONY: build help setup lint test test-lint test-unit test-diff test-fuzz test-images test-e2e fuzz bench demo up down status \
+.PHONY: build help setup lint test test-lint test-unit test-diff test-sim test-fuzz test-images test-e2e fuzz bench demo up down status \
         install coverage clean images
 
 build: ## build everything (build/plain)
@@ -26,11 +26,11 @@ help: ## this list
 setup: ## install the Debian packages that are missing
 	@dev/setup
 
-test: ## all tests: lint, unit, differential, fuzz, images, end to end
+test: ## all tests: lint, unit, differential, simulation, fuzz, images, end to end
 	@dev/setup
-	@$(PYTHON) tests/run lint unit diff fuzz images e2e
+	@$(PYTHON) tests/run lint unit diff sim fuzz images e2e
 
-test-lint test-unit test-diff test-fuzz test-images test-e2e: test-%: ## one part of the tests
+test-lint test-unit test-diff test-sim test-fuzz test-images test-e2e: test-%: ## one part of the tests
 	@dev/setup
 	@$(PYTHON) tests/run $*
 

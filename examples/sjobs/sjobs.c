@@ -149,7 +149,7 @@ static int look(struct slurm_sync *sync, int64_t id, struct slurm_list *ret_jobs
 static int show_resources(struct slurm_sync *sync, int64_t id, struct err *err)
 {
     auto_arena struct arena arena;
-    struct slurm_layout layout;
+    struct slurm_layout layout = { 0 };
     int result;
 
     arena_init(&arena, SLURM_LAYOUT_MEMORY);
@@ -206,8 +206,8 @@ static int follow(struct slurm_sync *sync, int64_t id, int64_t seconds, struct e
 
 static int run(struct slurm_sync *sync, const char *partition, const char *seconds, struct err *err)
 {
-    uint64_t limit;
-    int64_t id;
+    uint64_t limit = 0;
+    int64_t id = 0;
     int result = str_to_u64(str_of(seconds), 0, 86400, &limit, err);
 
     if (result == 0)

@@ -69,6 +69,16 @@ struct slurm_call *slurm_jobs_list(struct slurm_client *client, int64_t update_t
     return read_list(client, SLURM_JOBS, update_time, done, context);
 }
 
+static int check_ids(const int64_t *ids, size_t count, struct err *err)
+{
+    if (count > SLURM_MAX_IDS)
+        return err_set(err, ERR_INVALID, "%zu job ids; %d can be", count, SLURM_MAX_IDS);
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] <= 0)
+            return err_set(err, ERR_INVALID, "%" PRId64 " is not a job id", ids[i]);
+    return 0;
+}
+
 struct slurm_call *slurm_jobs_state(struct slurm_client *client, const int64_t *ids, size_t count,
                                     slurm_done done, void *context)
 {
@@ -78,10 +88,8 @@ struct slurm_call *slurm_jobs_state(struct slurm_client *client, const int64_t *
     struct err why = { 0 };
     char(*texts)[ID_TEXT];
 
-    if (count > SLURM_MAX_IDS) {
-        err_set(&why, ERR_INVALID, "more than %d job ids", SLURM_MAX_IDS);
+    if (check_ids(ids, count, &why) < 0)
         return slurm_send_refused(client, SLURM_GET, SLURM_JOBS_STATE, &why, done, context);
-    }
     query = mem_alloc_array(count + 1, sizeof(*query));
     texts = mem_alloc_array(count + 1, sizeof(*texts));
     for (size_t i = 0; i < count; i++) /* a comma list is documented, and fails */
@@ -206,15 +214,13 @@ struct slurm_call *slurm_job_cancel(struct slurm_client *client, int64_t id, slu
 
 static int write_ids(const int64_t *ids, size_t count, struct buf *out, struct err *err)
 {
-    if (count == 0 || count > SLURM_MAX_IDS)
-        return err_set(err, ERR_INVALID, "%zu jobs to cancel; 1 to %d can be", count,
-                       SLURM_MAX_IDS);
+    if (count == 0)
+        return err_set(err, ERR_INVALID, "no jobs to cancel");
+    if (check_ids(ids, count, err) < 0)
+        return -ERR_INVALID;
     buf_add_text(out, "{\"jobs\":[");
-    for (size_t i = 0; i < count; i++) {
-        if (ids[i] <= 0)
-            return err_set(err, ERR_INVALID, "%" PRId64 " is not a job id", ids[i]);
+    for (size_t i = 0; i < count; i++)
         buf_printf(out, "%s\"%" PRId64 "\"", i > 0 ? "," : "", ids[i]);
-    }
     buf_add_text(out, "]}");
     return buf_check(out, "list of jobs", err);
 }

@@ -92,10 +92,12 @@ struct slurm_call *slurm_node_create(struct slurm_client *client, const struct s
 /* body: the fields to change: {"state":["DRAIN"],"reason":"..."}. */
 struct slurm_call *slurm_node_update(struct slurm_client *client, const char *name, struct str body,
                                      slurm_done done, void *context);
-/* The same for many at once: body also holds "name":[...]. All or none. */
+/* The same for many at once: body also holds "name":[...]. After UNKNOWN_NODE the others may have
+ * been changed. */
 struct slurm_call *slurm_nodes_update(struct slurm_client *client, struct str body, slurm_done done,
                                       void *context);
-/* names: one, or a hostlist. */
+/* names: one, or a hostlist. Of a list those that can go do; BUSY and NOT_FOUND then tell of one
+ * that could not, so read the nodes. */
 struct slurm_call *slurm_node_delete(struct slurm_client *client, const char *names,
                                      slurm_done done, void *context);
 

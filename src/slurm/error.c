@@ -5,6 +5,7 @@
  * - 200 does not mean that it went well: errors[] may be filled, the array missing, or the refusal
  *   stand in status[].
  * - 404 in plain text is an unknown path, 404 in JSON an unknown job.
+ * - Deleting a range and updating many nodes do what they can, and then tell of one that failed.
  * - 403 with number 1 to a cancel is what slurmrestd makes of a slurmctld that does not answer. It
  *   says nothing about permission.
  *
@@ -68,9 +69,11 @@ static const struct slurm_situation situations[] = {
     /* nodes */
     { 200, 0, 'G', SLURM_ON(SLURM_NODE), ERRORS | SLURM_FACT_NO_ARRAY, SLURM_NOT_FOUND, YES,
       "no such node" },
-    { 422, 2018, '*', ON_NODE, ERRORS, SLURM_NOT_FOUND, YES, "no such node" },
+    { 422, 2018, 'D', SLURM_ON(SLURM_NODE), ERRORS, SLURM_NOT_FOUND, NO, "no such node, or one of the range" },
+    { 422, 2018, 'P', SLURM_ON(SLURM_NODES), ERRORS, SLURM_UNKNOWN_NODE, NO, "one of the nodes is unknown" },
+    { 422, 2018, '*', SLURM_ON(SLURM_NODE), ERRORS, SLURM_NOT_FOUND, YES, "no such node" },
     { 422, 2168, 'P', SLURM_ON(SLURM_NEW_NODE), ERRORS, SLURM_EXISTS, YES, "the node exists" },
-    { 422, 2016, 'D', SLURM_ON(SLURM_NODE), ERRORS, SLURM_BUSY, YES, "the node has jobs" },
+    { 422, 2016, 'D', SLURM_ON(SLURM_NODE), ERRORS, SLURM_BUSY, NO, "the node, or one of the range, has jobs" },
     { 422, 2028, 'P', 0, ERRORS, SLURM_INVALID, YES, "a node cannot be made in, or brought to, that state" },
     { 500, 22, 'P', SLURM_ON(SLURM_NEW_NODE), ERRORS, SLURM_INVALID, YES, "gres without a GresConf that carries count=" },
     { 500, -1, 'P', SLURM_ON(SLURM_NEW_NODE), ERRORS, SLURM_INVALID, YES, "the node line cannot be read" },

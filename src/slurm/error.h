@@ -11,7 +11,7 @@
  *   FORBIDDEN      the token counts, its user may not
  *   INVALID        the request can never succeed as it is
  *   UNKNOWN_NODE   a job names a node that Slurm does not have: read the nodes, plan again
- *   UNSATISFIABLE  no set of nodes will ever do
+ *   UNSATISFIABLE  no set of nodes will ever do (Slurm may keep a FAILED record of the ask)
  *   NOT_SUPPORTED  this slurmrestd has no such path, version or plugin
  *   UNAVAILABLE    no answer that says anything; a read may be repeated
  *   TIMEOUT        the same, and it took its time
@@ -51,7 +51,7 @@ struct slurm_error {
     enum slurm_class class;
     int http;          /* status; 0 when there was no answer */
     int number;        /* Slurm's error number; 0 when it named none */
-    bool nothing_done; /* it is certain that the call changed nothing */
+    bool nothing_done; /* it is certain that the call changed nothing, and no job lives by it */
     bool unsent;       /* and that slurmrestd never saw it */
     char text[240];    /* for people; "" when all went well */
 };

@@ -10,6 +10,7 @@ import time
 import pytest
 from conftest import REPO, machine_state
 from slincdev import cluster as clusters, up as life
+from slincdev.common import state_root
 
 
 def dev_cluster(*words: str, user: str | None = None, **environment: str) -> subprocess.CompletedProcess:
@@ -93,7 +94,8 @@ def test_two_clusters_side_by_side_and_a_crash(cluster):
     finally:
         life.down("e2e-two")
     left = machine_state("e2e-two", other.slot)
-    assert not any(left[kind] for kind in ("processes", "mounts", "interfaces", "routes", "cgroups", "files")), left
+    assert not any(left[kind] for kind in ("processes", "mounts", "interfaces", "routes", "cgroups")), left
+    assert not list(state_root().glob("*e2e-two*"))
     assert cluster.is_alive()
 
 

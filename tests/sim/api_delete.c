@@ -6,8 +6,8 @@
 #include "api_private.h"
 
 struct ask {
-    struct str uid, version;
-    int64_t grace; /* -1: the default */
+    const struct json *uid, *version; /* preconditions; absent: none. "" is one that fails */
+    int64_t grace;                    /* -1: the default */
     struct str propagation;
 };
 
@@ -16,8 +16,8 @@ static int read_ask(struct api_call *call, struct ask *ask)
     const struct json *preconditions = json_get(call->body, "preconditions");
     struct str grace = api_query(call, "gracePeriodSeconds");
 
-    *ask = (struct ask){ .uid = json_str(json_get(preconditions, "uid")),
-                         .version = json_str(json_get(preconditions, "resourceVersion")),
+    *ask = (struct ask){ .uid = json_get(preconditions, "uid"),
+                         .version = json_get(preconditions, "resourceVersion"),
                          .grace = json_i64_or(json_get(call->body, "gracePeriodSeconds"), -1),
                          .propagation = json_str(json_get(call->body, "propagationPolicy")) };
     if (grace.len > 0 && str_to_i64(grace, 0, INT32_MAX, &ask->grace, NULL) < 0)
@@ -31,10 +31,11 @@ static int check_preconditions(struct api_call *call, const struct json *old, co
 {
     struct str uid = api_meta_str(old, "uid"), version = api_meta_str(old, "resourceVersion");
 
-    if (ask->uid.len > 0 && !str_eq(ask->uid, uid))
-        return api_refuse_stale_precondition(call, "UID", ask->uid, uid);
-    if (ask->version.len > 0 && !str_eq(ask->version, version))
-        return api_refuse_stale_precondition(call, "ResourceVersion", ask->version, version);
+    if (json_exists(ask->uid) && !str_eq(json_str(ask->uid), uid))
+        return api_refuse_stale_precondition(call, "UID", json_str(ask->uid), uid);
+    if (json_exists(ask->version) && !str_eq(json_str(ask->version), version))
+        return api_refuse_stale_precondition(call, "ResourceVersion", json_str(ask->version),
+                                             version);
     return 0;
 }
 

@@ -260,12 +260,14 @@ static int apply_patch(struct api_call *call, const struct json *old, struct jso
     return 0;
 }
 
-static int check_patched(struct api_call *call, const struct json *old, const struct json *next)
+static int check_patched(struct api_call *call, const struct api_doc *doc, const struct json *next)
 {
-    struct str version = api_meta_str(next, "resourceVersion"), uid = api_meta_str(next, "uid");
+    const struct json *old = api_root(doc);
+    struct str uid = api_meta_str(next, "uid");
+    int result = check_version(call, doc, api_meta_str(next, "resourceVersion"));
 
-    if (version.len > 0 && !str_eq(version, api_meta_str(old, "resourceVersion")))
-        return api_refuse_modified(call, call->name);
+    if (result < 0)
+        return result;
     if (!str_eq(api_meta_str(next, "name"), api_meta_str(old, "name")))
         return api_refuse_bad_request(
             call, "the name of the object (" STR_FMT ") does not match the name on the URL (%s)",
@@ -296,7 +298,7 @@ int api_do_patch(struct api_call *call)
 
     auto_json_doc struct json_doc *frozen = json_freeze(next);
 
-    if ((result = check_patched(call, api_root(old), json_root(frozen))) < 0)
+    if ((result = check_patched(call, old, json_root(frozen))) < 0)
         return result;
     return write_over(call, old, next);
 }

@@ -9,10 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#ifndef SLURM_TEST_DATA
-#define SLURM_TEST_DATA "tests/unit/slurm/data"
-#endif
-
 struct recording {
     struct json_doc *file;
     struct json_doc *doc; /* the body, when it is JSON */
@@ -28,10 +24,11 @@ static inline struct recording recording_of(const char *name)
     struct buf body;
     struct err err = { 0 };
     char path[512];
+    int folder = (int)(strrchr(__FILE__, '/') - __FILE__); /* seen from where it was compiled */
     size_t length;
     char *bytes;
 
-    snprintf(path, sizeof(path), "%s/%s.json", SLURM_TEST_DATA, name);
+    snprintf(path, sizeof(path), "%.*s/data/%s.json", folder, __FILE__, name);
     if (reload_read(path, 16 << 20, &bytes, &length, &err) < 0 ||
         json_parse((struct str){ bytes, length }, 16 << 20, &recording.file, &err) < 0) {
         fprintf(stderr, "%s: %s\n", path, err.text);

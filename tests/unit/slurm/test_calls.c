@@ -192,6 +192,8 @@ static void too_many_ids_are_refused(void **state)
     assert_int_equal(world_ends(world), SLURM_INVALID);
     slurm_jobs_cancel(world->client, ids, 1, world_done, world); /* id 0 */
     assert_int_equal(world_ends(world), SLURM_INVALID);
+    slurm_jobs_state(world->client, ids, 1, world_done, world);
+    assert_int_equal(world_ends(world), SLURM_INVALID);
     for (size_t i = 0; i < SLURM_MAX_IDS; i++)
         ids[i] = 67043328; /* the highest that Slurm gives */
     world_answers(world, "GET", V45 "/jobs/state/", 200, "{\"jobs\":[],\"errors\":[]}");

@@ -50,8 +50,8 @@ static const struct expected recorded[] = {
 
     { "node_get_absent", SLURM_GET, SLURM_NODE, SLURM_NOT_FOUND, 0, true },
     { "node_update_absent", SLURM_POST, SLURM_NODE, SLURM_NOT_FOUND, 2018, true },
-    { "nodes_update_absent", SLURM_POST, SLURM_NODES, SLURM_NOT_FOUND, 2018, true },
-    { "node_delete_absent", SLURM_DELETE, SLURM_NODE, SLURM_NOT_FOUND, 2018, true },
+    { "nodes_update_absent", SLURM_POST, SLURM_NODES, SLURM_UNKNOWN_NODE, 2018, false },
+    { "node_delete_absent", SLURM_DELETE, SLURM_NODE, SLURM_NOT_FOUND, 2018, false },
     { "node_create_done", SLURM_POST, SLURM_NEW_NODE, SLURM_DONE, 0, false },
     { "node_create_exists", SLURM_POST, SLURM_NEW_NODE, SLURM_EXISTS, 2168, true },
     { "node_create_bad_state", SLURM_POST, SLURM_NEW_NODE, SLURM_INVALID, 2028, true },
@@ -59,7 +59,7 @@ static const struct expected recorded[] = {
     { "node_create_bad_key", SLURM_POST, SLURM_NEW_NODE, SLURM_INVALID, -1, true },
     { "node_create_forbidden", SLURM_POST, SLURM_NEW_NODE, SLURM_FORBIDDEN, 2010, true },
     { "node_update_forbidden", SLURM_POST, SLURM_NODE, SLURM_FORBIDDEN, 2010, true },
-    { "node_delete_busy", SLURM_DELETE, SLURM_NODE, SLURM_BUSY, 2016, true },
+    { "node_delete_busy", SLURM_DELETE, SLURM_NODE, SLURM_BUSY, 2016, false },
 
     { "partition_absent", SLURM_GET, SLURM_PARTITION, SLURM_NOT_FOUND, 0, true },
     { "reservation_get_absent", SLURM_GET, SLURM_RESERVATION, SLURM_NOT_FOUND, 0, true },
