@@ -14,6 +14,7 @@
 #include "slurm/submit.h"
 #include "slurm/sync.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,6 +187,7 @@ static int follow(struct slurm_sync *sync, int64_t id, int64_t seconds, struct e
         if (result < 0)
             return result;
 
+        assert(jobs.count == 1); /* look has made sure */
         const struct slurm_job *job = slurm_job_of(jobs.at[0]);
 
         if (job->state.known != shown)

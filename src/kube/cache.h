@@ -4,7 +4,7 @@
  * Plans read the upper view. A write lays its predicted effect over the cache when it is sent; the
  * answer replaces the prediction by the server's own words; the watch, once it has passed that
  * version, takes the overlay away; a failed write takes it away at once. So two keys never race for
- * the same place. After OVERLAY_DOUBT_US without either, the owner is asked to read the object
+ * the same place. After KUBE_OVERLAY_DOUBT_US without either, the owner is asked to read the object
  * directly.
  *
  * Iteration is in order of insertion, so that a run replays exactly. */
@@ -62,9 +62,10 @@ void kube_cache_progress(struct kube_cache *cache, uint64_t version_number); /* 
 bool kube_cache_is_synced(const struct kube_cache *cache); /* one list has ended */
 
 /* ---- the executor writes the overlay ----
- * Every overlay is ended by exactly one call of done or failed. Several may lie over one object,
- * one per write in flight: the newest is what readers see, until its own answer. A prediction stops
- * covering when the watch shows that it is about another object than the one that is there now. */
+ * Every overlay is ended by exactly one call of done, taken or failed. Several may lie over one
+ * object, one per write in flight: the newest is what readers see, until its own answer. A
+ * prediction stops covering when the watch shows that it is about another object than the one that
+ * is there now. */
 struct kube_overlay;
 /* next is the predicted object, or NULL for a predicted deletion. */
 struct kube_overlay *kube_overlay_lay(struct kube_cache *cache, const char *ns, const char *name,
@@ -73,6 +74,10 @@ struct kube_overlay *kube_overlay_lay(struct kube_cache *cache, const char *ns, 
  * the answer named none). */
 void kube_overlay_done(struct kube_overlay *overlay, const struct kube_object *object,
                        uint64_t version_number);
+/* The write was done, and the answer did not show the object (a bind is answered by a Status). The
+ * prediction stays until something newer is known of what it changes: that the watch, another
+ * answer or, after KUBE_OVERLAY_DOUBT_US, a direct read shows it, or shows otherwise. */
+void kube_overlay_taken(struct kube_overlay *overlay);
 void kube_overlay_failed(struct kube_overlay *overlay);
 /* The first place in doubt for longer than KUBE_OVERLAY_DOUBT_US: unanswered, or answered and not
  * seen. The owner reads the object and calls kube_cache_settle with what it found. Each is named
@@ -80,9 +85,13 @@ void kube_overlay_failed(struct kube_overlay *overlay);
  * are borrowed until the cache changes. */
 bool kube_cache_doubt(struct kube_cache *cache, const char **ret_ns, const char **ret_name);
 /* found is NULL when the server said that there is none (nothing else counts as that). Only doubts
- * named before the read count as settled; their overlays cover no longer, and still want their done
- * or failed. */
+ * named before the read count as settled; their overlays cover no longer, and still want their
+ * done, taken or failed. */
 void kube_cache_settle(struct kube_cache *cache, const char *ns, const char *name,
                        const struct kube_object *found);
+/* The same for a read that was sent at read_us, when the place may have been named again since: it
+ * settles nothing that began after it. */
+void kube_cache_settle_read(struct kube_cache *cache, const char *ns, const char *name,
+                            const struct kube_object *found, int64_t read_us);
 
 #endif

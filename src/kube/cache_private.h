@@ -1,4 +1,4 @@
-/* cache_private.h - what cache.c, cache_index.c, overlay.c and informer.c share. */
+/* cache_private.h - what cache.c, cache_index.c, overlay.c, shown.c and informer.c share. */
 #ifndef SLINC_KUBE_CACHE_PRIVATE_H
 #define SLINC_KUBE_CACHE_PRIVATE_H
 
@@ -25,8 +25,9 @@ struct kube_entry {
 struct kube_doubt {
     struct list link; /* in cache->doubts, the oldest first */
     struct kube_entry *entry;
-    int64_t since_us;
-    bool asked; /* the owner was asked to read the object, and nothing has happened since */
+    int64_t begun_us; /* what was read before this says nothing of it */
+    int64_t since_us; /* begun, or asked about last */
+    bool asked;       /* the owner was asked to read the object, and nothing has happened since */
 };
 
 struct kube_cover {
@@ -89,8 +90,14 @@ void kube_cover_seen(struct kube_cache *cache, struct kube_entry *entry,
                      const struct kube_object *object);
 void kube_cover_gone(struct kube_cache *cache, struct kube_entry *entry, uint64_t version_number);
 void kube_cover_pass(struct kube_cache *cache, uint64_t version_number);
-void kube_cover_tidy(struct kube_cache *cache, struct kube_entry *entry); /* frees an empty one */
+/* Frees writes that were taken and are over, and then an empty cover. */
+void kube_cover_tidy(struct kube_cache *cache, struct kube_entry *entry);
 void kube_cover_free(struct kube_cache *cache, struct kube_entry *entry); /* with its overlays */
 int kube_cover_compare(const struct heap_node *a, const struct heap_node *b);
+
+/* ---- shown.c ----
+ * A write that was to make `next` of `before`: does `seen` show it, or something newer than it? */
+bool kube_is_shown(const struct kube_object *before, const struct kube_object *next,
+                   const struct kube_object *seen);
 
 #endif

@@ -1,7 +1,8 @@
 /* overlay.c - what our own writes lay over a cache, until the watch has caught up with them.
  *
  * Over the lower object of an entry there may lie, from top to bottom:
- *   predictions  one per write in flight; the newest that covers is what readers see
+ *   predictions  one per write in flight, or done and not yet shown; the newest that covers is
+ *                what readers see
  *   answer       what the server said after a write, newer than what was seen
  *   gone         the server said that this object, by its uid, is no more
  *
@@ -19,10 +20,12 @@ struct kube_overlay {
     struct list link; /* in the cover */
     struct kube_cache *cache;
     struct kube_entry *entry;
-    const struct kube_object *next; /* NULL: a deletion */
+    const struct kube_object *next;   /* NULL: a deletion */
+    const struct kube_object *before; /* what readers saw there, or NULL */
     const struct kube_object *was; /* the newest that was known to be there, gone or not; or NULL */
-    bool creates;                  /* readers saw nothing there */
     bool covers;
+    bool overtaken; /* the watch has shown that it is about another object, or one that ended */
+    bool taken;     /* done, but not shown by the answer: nobody else has it any more */
     struct kube_doubt doubt;
 };
 
@@ -38,8 +41,17 @@ static void doubt_begin(struct kube_cache *cache, struct kube_doubt *doubt,
 {
     list_remove(&doubt->link);
     doubt->entry = entry;
-    doubt->since_us = clock_now_us(cache->clock);
+    doubt->begun_us = doubt->since_us = clock_now_us(cache->clock);
     doubt->asked = false;
+    list_push_back(&cache->doubts, &doubt->link);
+}
+
+/* Named to the owner, who has as long again. */
+static void doubt_ask(struct kube_cache *cache, struct kube_doubt *doubt)
+{
+    list_remove(&doubt->link);
+    doubt->since_us = clock_now_us(cache->clock);
+    doubt->asked = true;
     list_push_back(&cache->doubts, &doubt->link);
 }
 
@@ -206,6 +218,12 @@ static void uncover(struct kube_overlay *overlay)
     doubt_end(&overlay->doubt);
 }
 
+static void overtake(struct kube_overlay *overlay)
+{
+    overlay->overtaken = true;
+    uncover(overlay);
+}
+
 /* Another object than the one that the prediction is about: it says nothing of this one. */
 static bool is_about_another(const struct kube_overlay *overlay, const struct kube_object *object)
 {
@@ -227,8 +245,8 @@ void kube_cover_seen(struct kube_cache *cache, struct kube_entry *entry,
     if (is_gone(cover, object))
         return;
     list_each (struct kube_overlay, overlay, &cover->overlays, link) {
-        if (overlay->covers && is_about_another(overlay, object))
-            uncover(overlay);
+        if (is_about_another(overlay, object))
+            overtake(overlay);
     }
 }
 
@@ -248,18 +266,9 @@ void kube_cover_gone(struct kube_cache *cache, struct kube_entry *entry, uint64_
         set_gone(cover, NULL, 0);
     queue_facts(cache, cover);
     list_each (struct kube_overlay, overlay, &cover->overlays, link) {
-        if (overlay->covers && !overlay->creates && overlay->was &&
-            ended_by(overlay->was, version_number))
-            uncover(overlay);
+        if (overlay->before && overlay->was && ended_by(overlay->was, version_number))
+            overtake(overlay);
     }
-}
-
-void kube_cover_tidy(struct kube_cache *cache, struct kube_entry *entry)
-{
-    struct kube_cover *cover = entry->cover;
-
-    if (cover && !cover->answer && !cover->gone && list_is_empty(&cover->overlays))
-        kube_cover_free(cache, entry);
 }
 
 static void free_overlay(struct kube_overlay *overlay)
@@ -267,8 +276,43 @@ static void free_overlay(struct kube_overlay *overlay)
     list_remove(&overlay->link);
     doubt_end(&overlay->doubt);
     kube_object_unref(overlay->next);
+    kube_object_unref(overlay->before);
     kube_object_unref(overlay->was);
     mem_free(overlay);
+}
+
+/* What readers saw may itself have been a prediction; then the last fact is not news either. */
+static bool is_shown(const struct kube_overlay *overlay, const struct kube_object *fact)
+{
+    if (!overlay->next || !overlay->before || !kube_is_shown(overlay->before, overlay->next, fact))
+        return false;
+    return !overlay->was || overlay->was == overlay->before ||
+           kube_is_shown(overlay->was, overlay->next, fact);
+}
+
+/* A write that was taken is over when something is known that is newer than it. */
+static bool is_over(const struct kube_entry *entry, const struct kube_overlay *overlay)
+{
+    const struct kube_object *fact = newest_fact(entry, false);
+
+    if (!overlay->taken || !overlay->covers)
+        return overlay->taken;
+    if (!fact)
+        return overlay->before != NULL;
+    return is_about_another(overlay, fact) || is_shown(overlay, fact);
+}
+
+void kube_cover_tidy(struct kube_cache *cache, struct kube_entry *entry)
+{
+    struct kube_cover *cover = entry->cover;
+
+    if (!cover)
+        return;
+    list_each (struct kube_overlay, overlay, &cover->overlays, link)
+        if (is_over(entry, overlay))
+            free_overlay(overlay);
+    if (!cover->answer && !cover->gone && list_is_empty(&cover->overlays))
+        kube_cover_free(cache, entry);
 }
 
 void kube_cover_free(struct kube_cache *cache, struct kube_entry *entry)
@@ -302,7 +346,7 @@ struct kube_overlay *kube_overlay_lay(struct kube_cache *cache, const char *ns, 
     overlay->entry = entry;
     overlay->next = ref_or_null(next);
     overlay->was = ref_or_null(newest_fact(entry, true));
-    overlay->creates = !entry->upper;
+    overlay->before = ref_or_null(entry->upper);
     overlay->covers = true;
     list_push_back(&cover->overlays, &overlay->link);
     doubt_begin(cache, &overlay->doubt, entry);
@@ -327,6 +371,22 @@ void kube_overlay_done(struct kube_overlay *overlay, const struct kube_object *o
     kube_entry_refresh(cache, entry);
 }
 
+/* A read may have found things as they were, and taken the prediction away, before the write was
+ * done: then it covers again. */
+void kube_overlay_taken(struct kube_overlay *overlay)
+{
+    struct kube_cache *cache = overlay->cache;
+    struct kube_entry *entry = overlay->entry;
+
+    assert(!cache->telling);
+    overlay->taken = true;
+    if (!overlay->overtaken) {
+        overlay->covers = true;
+        doubt_begin(cache, &overlay->doubt, entry);
+    }
+    kube_entry_refresh(cache, entry);
+}
+
 void kube_overlay_failed(struct kube_overlay *overlay)
 {
     struct kube_cache *cache = overlay->cache;
@@ -342,16 +402,11 @@ static void ask_all(struct kube_cache *cache, struct kube_entry *entry)
 {
     struct kube_cover *cover = entry->cover;
 
-    if (list_is_linked(&cover->doubt.link)) {
-        doubt_begin(cache, &cover->doubt, entry); /* the answer has as long again */
-        cover->doubt.asked = true;
-    }
-    list_each (struct kube_overlay, overlay, &cover->overlays, link) {
-        if (list_is_linked(&overlay->doubt.link)) {
-            doubt_begin(cache, &overlay->doubt, entry);
-            overlay->doubt.asked = true;
-        }
-    }
+    if (list_is_linked(&cover->doubt.link))
+        doubt_ask(cache, &cover->doubt);
+    list_each (struct kube_overlay, overlay, &cover->overlays, link)
+        if (list_is_linked(&overlay->doubt.link))
+            doubt_ask(cache, &overlay->doubt);
 }
 
 bool kube_cache_doubt(struct kube_cache *cache, const char **ret_ns, const char **ret_name)
@@ -382,17 +437,22 @@ static void settle_facts(struct kube_cache *cache, struct kube_entry *entry,
     doubt_end(&cover->doubt);
 }
 
+static bool is_answered(const struct kube_doubt *doubt, int64_t read_us)
+{
+    return doubt->asked && doubt->begun_us < read_us;
+}
+
 /* What the owner was asked about is no more in doubt: a uid known before the read, and not found by
  * it, is gone; answers and predictions are overtaken by what was found. */
 static void settle_asked(struct kube_cache *cache, struct kube_entry *entry,
-                         const struct kube_object *found)
+                         const struct kube_object *found, int64_t read_us)
 {
     struct kube_cover *cover = entry->cover;
 
-    if (cover->doubt.asked)
+    if (is_answered(&cover->doubt, read_us))
         settle_facts(cache, entry, found);
     list_each (struct kube_overlay, overlay, &cover->overlays, link) {
-        if (!overlay->doubt.asked)
+        if (!is_answered(&overlay->doubt, read_us))
             continue;
         if (!found)
             learn_gone(cache, entry, overlay->was, 0);
@@ -400,17 +460,23 @@ static void settle_asked(struct kube_cache *cache, struct kube_entry *entry,
     }
 }
 
-void kube_cache_settle(struct kube_cache *cache, const char *ns, const char *name,
-                       const struct kube_object *found)
+void kube_cache_settle_read(struct kube_cache *cache, const char *ns, const char *name,
+                            const struct kube_object *found, int64_t read_us)
 {
     struct kube_entry *entry = kube_entry_find(cache, ns, name);
 
     assert(!cache->telling);
     if (!entry || !entry->cover)
         return; /* the watch was faster */
-    settle_asked(cache, entry, found);
+    settle_asked(cache, entry, found, read_us);
     if (found)
         learn_object(cache, entry, found);
     queue_facts(cache, entry->cover);
     kube_entry_refresh(cache, entry);
+}
+
+void kube_cache_settle(struct kube_cache *cache, const char *ns, const char *name,
+                       const struct kube_object *found)
+{
+    kube_cache_settle_read(cache, ns, name, found, INT64_MAX);
 }

@@ -144,7 +144,7 @@ def check_tidy(repo: Path) -> list[Problem]:
         return found
 
     built = {str((repo / "build/plain" / unit["file"]).resolve()) for unit in json.loads((repo / "build/plain/compile_commands.json").read_text())}
-    files = [file for file in _tracked(repo, "src/*.c", "examples/*.c", "tests/sim/*.c") if str(file.resolve()) in built]
+    files = [file for file in _tracked(repo, "src/*.c", "examples/*.c", "tests/sim/*.c") if str(file.resolve()) in built and not file.name.startswith("test_")]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return [problem for found in pool.map(tidy, files) for problem in found]
 

@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "codec/json.h"
+#include "io/reload.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,20 +191,13 @@ static void play(struct player *player, const struct json *row)
 
 static struct json_doc *read_script(const char *path)
 {
-    auto_buf struct buf text;
+    auto_free char *text = NULL;
     struct json_doc *doc = NULL;
     struct err why = { .class = 0 };
-    char piece[4096];
-    size_t got;
-    FILE *file = fopen(path, "re");
+    size_t length = 0;
 
-    if (!file)
-        die("cannot open", path);
-    buf_init(&text, 4 * MAX_TEXT);
-    while ((got = fread(piece, 1, sizeof(piece), file)) > 0)
-        buf_add(&text, piece, got);
-    (void)fclose(file);
-    if (json_parse(buf_str(&text), 4 * MAX_TEXT, &doc, &why) < 0)
+    if (reload_read(path, 4 * MAX_TEXT, &text, &length, &why) < 0 ||
+        json_parse((struct str){ text, length }, 4 * MAX_TEXT, &doc, &why) < 0)
         die(path, why.text);
     return doc;
 }
