@@ -1,0 +1,169 @@
+"""The engine on a real API server: the example controller copies, heals, hands over, and stops cleanly."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import REPO
+from slincdev import supervisor
+from slincdev.kube import ApiError
+
+PROGRAM = REPO / "build/asan/examples/configcopy/configcopy"
+SOURCE, TARGETS = "copy-source", ("copy-a", "copy-b")
+COPY, TARGET = {"configcopy.slinc.dev/copy": "true"}, {"configcopy.slinc.dev/target": "true"}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Replica:
+    """One running configcopy, with its log and its port."""
+
+    def __init__(self, cluster, log: Path) -> None:
+        self.port, self.log = free_port(), log
+        self.process = subprocess.Popen([PROGRAM, "--source-namespace", SOURCE, "--kubeconfig", cluster.admin_config, "--port", str(self.port)],
+                                        stderr=open(log, "w"), stdout=subprocess.DEVNULL)
+
+    def ask(self, path: str) -> tuple[int, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+    def leads(self) -> bool:
+        return 'leader_election_master_status{name="configcopy"} 1' in self.ask("/metrics")[1]
+
+    def end(self) -> None:
+        """Gently, so that the next one need not wait for the lease to run out."""
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture
+def replica(cluster, tmp_path, namespaces) -> Iterator[Replica]:
+    with started(cluster, tmp_path / "one.log") as one:
+        yield one
+
+
+@contextlib.contextmanager
+def started(cluster, log: Path) -> Iterator[Replica]:
+    one = Replica(cluster, log)
+    try:
+        yield one
+    finally:
+        one.end()
+        assert "Sanitizer" not in log.read_text(), log.read_text()[-3000:]
+
+
+@pytest.fixture(scope="module")
+def namespaces(cluster):
+    api = cluster.api()
+    api.post("/api/v1/namespaces", {"metadata": {"name": SOURCE}})
+    for name in TARGETS:
+        api.post("/api/v1/namespaces", {"metadata": {"name": name, "labels": TARGET}})
+    yield
+    for name in (SOURCE, *TARGETS):
+        api.delete(f"/api/v1/namespaces/{name}")
+
+
+def put_source(cluster, name: str, **data: str) -> None:
+    cluster.api().post(f"/api/v1/namespaces/{SOURCE}/configmaps", {"metadata": {"name": name, "labels": COPY}, "data": data})
+
+
+def copy_of(cluster, name: str, ns: str = TARGETS[0]) -> dict | None:
+    try:
+        return cluster.api().get(f"/api/v1/namespaces/{ns}/configmaps/{name}").get("data", {})
+    except ApiError as error:
+        if error.status == 404:
+            return None
+        raise
+
+
+def test_a_configmap_is_copied_kept_equal_and_taken_away(cluster, replica, eventually):
+    api = cluster.api()
+    put_source(cluster, "motd", text="hello")
+    for ns in TARGETS:
+        eventually(f"{ns} has the copy", lambda: copy_of(cluster, "motd", ns) == {"text": "hello"}, 30)
+    api.merge(f"/api/v1/namespaces/{SOURCE}/configmaps/motd", {"data": {"text": "goodbye", "more": "1"}})
+    eventually("the copy follows its source", lambda: copy_of(cluster, "motd") == {"text": "goodbye", "more": "1"}, 10)
+    api.merge(f"/api/v1/namespaces/{TARGETS[0]}/configmaps/motd", {"data": {"text": "spoiled"}})
+    eventually("a spoiled copy is mended", lambda: copy_of(cluster, "motd") == {"text": "goodbye", "more": "1"}, 10)
+    api.delete(f"/api/v1/namespaces/{SOURCE}/configmaps/motd")
+    for ns in TARGETS:
+        eventually(f"the copy in {ns} goes with its source", lambda: copy_of(cluster, "motd", ns) is None, 10)
+
+
+def test_what_is_not_ours_is_not_touched(cluster, replica, eventually):
+    api = cluster.api()
+    api.post(f"/api/v1/namespaces/{TARGETS[0]}/configmaps", {"metadata": {"name": "theirs"}, "data": {"mine": "yes"}})
+    put_source(cluster, "theirs", text="ours")
+    eventually("the other namespace has the copy", lambda: copy_of(cluster, "theirs", TARGETS[1]) == {"text": "ours"}, 30)
+    assert copy_of(cluster, "theirs") == {"mine": "yes"}
+    assert f"namespace {TARGETS[0]} has one of its own" in replica.ask("/debug/state")[1]
+    api.delete(f"/api/v1/namespaces/{SOURCE}/configmaps/theirs")
+    eventually("our copy goes", lambda: copy_of(cluster, "theirs", TARGETS[1]) is None, 10)
+    assert copy_of(cluster, "theirs") == {"mine": "yes"}
+
+
+def test_health_metrics_and_state_are_served(cluster, replica, eventually):
+    eventually("it is ready", lambda: replica.ask("/readyz")[0] == 200, 30)
+    assert replica.ask("/healthz")[0] == 200
+    put_source(cluster, "measured", text="1")
+    eventually("it has planned", lambda: copy_of(cluster, "measured"), 40)
+    metrics = replica.ask("/metrics")[1]
+    for family in ("controller_runtime_reconcile_total", "workqueue_depth", "rest_client_requests_total", "leader_election_master_status",
+                   "process_resident_memory_bytes", "slinc_cache_objects"):
+        assert f"# TYPE {family} " in metrics, family
+    assert json.loads(replica.ask("/debug/state")[1])
+
+
+def test_a_clean_stop_gives_the_lease_back(cluster, replica, eventually):
+    def holder() -> str:
+        return cluster.api().get("/apis/coordination.k8s.io/v1/namespaces/default/leases/configcopy")["spec"].get("holderIdentity", "")
+
+    eventually("it holds the lease", replica.leads, 40)
+    assert holder()
+    begun = time.monotonic()
+    replica.process.send_signal(signal.SIGTERM)
+    assert replica.process.wait(30) == 0
+    assert time.monotonic() - begun < 10
+    assert holder() == ""
+
+
+def test_another_replica_takes_over_when_the_leader_is_killed(cluster, namespaces, tmp_path, eventually):
+    with started(cluster, tmp_path / "first.log") as first, started(cluster, tmp_path / "second.log") as second:
+        put_source(cluster, "relay", text="1")
+        eventually("one of them copies", lambda: copy_of(cluster, "relay") == {"text": "1"}, 40)
+        leading = first if first.leads() else second
+        leading.process.kill()
+        cluster.api().merge(f"/api/v1/namespaces/{SOURCE}/configmaps/relay", {"data": {"text": "2"}})
+        begun = time.monotonic()
+        eventually("the other goes on", lambda: copy_of(cluster, "relay") == {"text": "2"}, 30)
+        assert time.monotonic() - begun < 20
+
+
+def test_it_goes_on_after_the_api_server_was_away(cluster, replica, eventually):
+    put_source(cluster, "patient", text="1")
+    eventually("it copies", lambda: copy_of(cluster, "patient") == {"text": "1"}, 40)
+    supervisor.ask(cluster.folder, {"do": "stop", "name": "kube-apiserver"})
+    supervisor.ask(cluster.folder, {"do": "start", "name": "kube-apiserver"})
+    eventually("the API server answers", lambda: cluster.api().get("/readyz?x=1") or True, 60)
+    eventually("a change is made", lambda: cluster.api().merge(f"/api/v1/namespaces/{SOURCE}/configmaps/patient", {"data": {"text": "2"}}), 30)
+    eventually("it goes on", lambda: copy_of(cluster, "patient") == {"text": "2"}, 40)
+    assert replica.process.poll() is None
