@@ -169,12 +169,26 @@ struct action *plan_create(struct plan *plan, struct kube_cache *cache,
     return action;
 }
 
+/* An object that only a create of ours predicts has no uid or version yet. A write without them has
+ * no precondition, and could hit what somebody else puts there first: it waits for the real one. */
+static bool is_only_predicted(struct plan *plan, const char *mark, const char *what)
+{
+    if (!mark || *mark != '\0')
+        return false;
+    plan_wait(plan, "%s: it is not written yet", what);
+    return true;
+}
+
 struct action *plan_merge_patch(struct plan *plan, struct kube_cache *cache,
                                 const struct kube_resource *resource, const char *ns,
                                 const char *name, const char *subresource, const char *version,
                                 const struct json_mut *patch)
 {
     const char *what = describe(plan, "patch", resource, ns, name, subresource);
+
+    if (is_only_predicted(plan, version, what))
+        return NULL;
+
     struct action *action =
         add_kube(plan, cache, what, KUBE_MERGE_PATCH, resource, ns, name, subresource);
 
@@ -199,6 +213,10 @@ struct action *plan_delete(struct plan *plan, struct kube_cache *cache,
     struct json_mut *body = json_new_object(build);
     struct json_mut *preconditions;
     const char *what = describe(plan, "delete", resource, ns, name, NULL);
+
+    if (is_only_predicted(plan, uid, what) || is_only_predicted(plan, version, what))
+        return NULL;
+
     struct action *action = add_kube(plan, cache, what, KUBE_DELETE, resource, ns, name, NULL);
 
     json_put_text(build, body, "apiVersion", "v1");
@@ -265,6 +283,10 @@ struct action *plan_bind(struct plan *plan, struct kube_cache *cache, const char
 {
     const char *to = arena_printf(plan->arena, "to %s", node);
     const char *what = describe(plan, "bind", &kube_pods, ns, pod, to);
+
+    if (is_only_predicted(plan, uid, what))
+        return NULL;
+
     struct action *action =
         add_kube(plan, cache, what, KUBE_CREATE, &kube_pods, ns, pod, "binding");
 

@@ -64,7 +64,11 @@ struct action *plan_add(struct plan *plan, const struct action_type *type, const
 /* Each copies what it is given into the arena. `cache` may be NULL. Patches carry a resourceVersion
  * precondition when `version` is not NULL; deletes carry the UID, and the version too when given.
  * plan_create fills in apiVersion, kind and namespace where the object lacks them. metadata of
- * plan_bind: labels and annotations to go with it, or NULL. */
+ * plan_bind: labels and annotations to go with it, or NULL.
+ *
+ * A uid or version that is "" belongs to an object that so far only a create of ours predicts:
+ * patch, delete and bind then add nothing and return NULL, and the plan waits. The change from
+ * predicted to real brings the key back. */
 struct action *plan_create(struct plan *plan, struct kube_cache *cache,
                            const struct kube_resource *resource, const char *ns,
                            const struct json_mut *object);

@@ -175,6 +175,24 @@ static void a_bind_names_pod_uid_and_node_and_carries_labels_and_annotations(voi
     tear_down(&desk);
 }
 
+static void what_is_only_predicted_is_not_written_to(void **state)
+{
+    struct desk desk;
+
+    (void)state;
+    set_up(&desk);
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *patch = json_new_object(build);
+
+    assert_null(plan_merge_patch(&desk.plan, NULL, &kube_configmaps, "a", "b", NULL, "", patch));
+    assert_null(plan_delete(&desk.plan, NULL, &kube_configmaps, "a", "b", "", NULL));
+    assert_null(plan_delete(&desk.plan, NULL, &kube_configmaps, "a", "b", "1", ""));
+    assert_null(plan_bind(&desk.plan, NULL, "a", "b", "", "node", NULL));
+    assert_true(list_is_empty(&desk.plan.actions));
+    assert_non_null(strstr(desk.plan.waits, "it is not written yet"));
+    tear_down(&desk);
+}
+
 static void what_was_given_is_copied(void **state)
 {
     struct desk desk;
@@ -314,6 +332,7 @@ int main(void)
         cmocka_unit_test(a_patch_may_insist_on_a_version_which_is_no_part_of_its_effect),
         cmocka_unit_test(a_delete_is_for_this_object_only),
         cmocka_unit_test(a_bind_names_pod_uid_and_node_and_carries_labels_and_annotations),
+        cmocka_unit_test(what_is_only_predicted_is_not_written_to),
         cmocka_unit_test(what_was_given_is_copied),
         cmocka_unit_test(stages_number_the_actions_added_after_them),
         cmocka_unit_test(the_earliest_time_to_look_again_counts),
