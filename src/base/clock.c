@@ -29,7 +29,7 @@ static int64_t read_kernel(clockid_t id)
 
 int64_t clock_now_us(const struct clock *clock)
 {
-    return clock->is_virtual ? clock->now_us : read_kernel(CLOCK_MONOTONIC);
+    return clock->is_virtual ? clock->now_us : read_kernel(CLOCK_BOOTTIME);
 }
 
 int64_t clock_now_ms(const struct clock *clock)

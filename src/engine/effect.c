@@ -84,6 +84,11 @@ void effect_lay(struct effect *effect, const struct action *action, struct arena
     kube_object_unref(next);
 }
 
+static bool is_kind(const struct kube_answer *answer, const char *kind)
+{
+    return str_is(json_str(json_get(answer->object, "kind")), kind);
+}
+
 /* The object in an answer, if it is one of the cache's kind: a bind or an eviction is answered by a
  * Status, a scale by a Scale. */
 static const struct kube_object *object_of(const struct effect *effect,
@@ -92,33 +97,43 @@ static const struct kube_object *object_of(const struct effect *effect,
     const struct kube_kind *kind = kube_cache_kind(effect->cache);
     const struct kube_object *object = NULL;
 
-    if (str_is(json_str(json_get(answer->object, "kind")), kind->resource->kind))
+    if (is_kind(answer, kind->resource->kind))
         (void)kube_object_decode(kind, answer->object, &object, NULL);
     return object;
 }
 
-bool effect_done(struct effect *effect, const struct action *action,
+/* The object, when the server removed it at once; a Status, when it did and shows nothing. An
+ * object that cannot be read may be one that waits for its finalizers. */
+static bool says_gone(const struct action *action, const struct kube_answer *answer,
+                      const struct kube_object *object)
+{
+    if (answer->outcome == KUBE_GONE)
+        return true;
+    if (action->request.verb != KUBE_DELETE)
+        return false;
+    return object ? !object->deleted_us : is_kind(answer, "Status");
+}
+
+void effect_done(struct effect *effect, const struct action *action,
                  const struct kube_answer *answer)
 {
     const struct kube_object *object;
-    bool deletes = action->request.verb == KUBE_DELETE;
 
     if (!effect->overlay)
-        return true;
+        return;
     if (answer->outcome == KUBE_CONFLICT) { /* it exists already, but not as we foretold it */
         effect_failed(effect);
-        return true;
+        return;
     }
     object = object_of(effect, answer);
-    if (!object && !deletes)
-        return false;
-    if (deletes && !(object && object->deleted_us))
+    if (says_gone(action, answer, object))
         kube_overlay_done(effect->overlay, NULL, object ? object->version_number : 0);
-    else
+    else if (object)
         kube_overlay_done(effect->overlay, object, object->version_number);
+    else
+        kube_overlay_taken(effect->overlay);
     kube_object_unref(object);
     effect->overlay = NULL;
-    return true;
 }
 
 void effect_failed(struct effect *effect)

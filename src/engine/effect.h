@@ -15,11 +15,11 @@ struct effect {
 void effect_lay(struct effect *effect, const struct action *action, struct arena *arena,
                 const struct clock *clock);
 
-/* The action went well, and this is the answer. False when the answer does not show the object (a
- * bind is answered by a Status): the prediction stays until effect_read says what is there. */
-bool effect_done(struct effect *effect, const struct action *action,
+/* The action went well, and this is the answer. When it does not show the object (a bind is
+ * answered by a Status) the prediction stays until the watch does. */
+void effect_done(struct effect *effect, const struct action *action,
                  const struct kube_answer *answer);
-void effect_failed(struct effect *effect); /* it did not happen, and will not */
+void effect_failed(struct effect *effect); /* it did not happen, or nobody can say */
 
 /* The answer did not tell; this is what a direct read found after it, or NULL. */
 void effect_read(struct effect *effect, const struct kube_object *found);

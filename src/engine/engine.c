@@ -17,7 +17,8 @@ enum {
     DEFAULT_PER_TURN = 64,
     DEFAULT_ARENA = 64 << 20,
     MAX_KEY = 1024,   /* bytes of a key made of an object's names */
-    MAX_WORKS = 8192, /* keys in work at once */
+    MAX_WORKS = 8192, /* keys in work at once, of one controller: others must not wait for them */
+    MANY_TRIES = 5,   /* a world that is another than we saw, so often, is worth a word */
     SLICE_US = 20000,
     TICK_US = 1000000,
     TICK_UNSYNCED_US = 50000,
@@ -288,6 +289,8 @@ static void end_failed(struct work *work)
     case KUBE_CONFLICT:
     case KUBE_GONE: /* the world is another than we saw: look again soon */
         result = "requeue";
+        if (queue_failures(work->owner->queue, work->key) >= MANY_TRIES)
+            say_failed(work, why, action);
         break;
     case KUBE_DENIED:
     case KUBE_INVALID:
@@ -334,7 +337,7 @@ static void plan_key(struct engine_work *owner, struct str key)
     work->taken_us = loop_now_us(engine->loop);
     arena_init(&work->arena, engine->options.arena_limit);
     plan_init(&work->plan, &work->arena);
-    map_put(&owner->works, key, work, NULL); /* on_turn keeps to the maximum */
+    map_put(&owner->works, key, work, NULL); /* plan_next keeps to the maximum */
     engine->work_count++;
     metrics_observe(engine->metrics, &engine_metrics[METRIC_QUEUE_WAIT_SECONDS],
                     (double)queue_waited_us(owner->queue, key) / 1e6, owner->controller->name,
@@ -355,14 +358,15 @@ static void plan_key(struct engine_work *owner, struct str key)
     execution_begin(engine->executor, &work->execution, &work->plan, on_ended);
 }
 
-/* Controllers take turns too. False when nothing is due. */
+/* Controllers take turns too. False when nothing is due, or all is in work that may be. */
 static bool plan_next(struct engine *engine)
 {
     for (unsigned i = 0; i < engine->controller_count; i++) {
         unsigned at = (engine->next_controller + i) % engine->controller_count;
         struct str key;
 
-        if (!queue_take(engine->controllers[at]->queue, &key))
+        if (engine->controllers[at]->works.count == MAX_WORKS ||
+            !queue_take(engine->controllers[at]->queue, &key))
             continue;
         engine->next_controller = at + 1;
         plan_key(engine->controllers[at], key);
@@ -385,7 +389,7 @@ static void on_turn(void *context)
 
     if (!engine->is_synced || !engine_may_act(engine))
         return; /* the tick looks again */
-    for (unsigned count = 0; engine->work_count < MAX_WORKS; count++) {
+    for (unsigned count = 0;; count++) {
         if (count == engine->options.max_per_turn || loop_now_us(engine->loop) >= until_us) {
             turn_soon(engine);
             return;

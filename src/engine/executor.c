@@ -153,14 +153,22 @@ static int gravity(enum kube_outcome outcome)
     return gravities[outcome];
 }
 
+/* The time that the other side asks for, within reason; 0 when it does not. */
+static int64_t pause_until_us(const struct executor *executor, const struct kube_answer *answer)
+{
+    int64_t pause_us = answer->retry_after_us;
+
+    if (pause_us <= 0)
+        return 0;
+    return now_us(executor) + (pause_us < EXECUTOR_PAUSE_US ? pause_us : EXECUTOR_PAUSE_US);
+}
+
 static void note_failure(struct execution *execution, const struct action *action,
                          const struct kube_answer *answer)
 {
     struct execution_why *why = &execution->why;
-    int64_t not_before_us = 0;
+    int64_t not_before_us = pause_until_us(execution->executor, answer);
 
-    if (answer->retry_after_us > 0)
-        not_before_us = now_us(execution->executor) + answer->retry_after_us;
     if (why->not_before_us < not_before_us)
         why->not_before_us = not_before_us;
     if (execution->failed && gravity(answer->outcome) <= gravity(why->outcome))
@@ -248,12 +256,15 @@ static void end_step(struct step *step)
     advance(execution);
 }
 
-static void on_known(void *context, const struct kube_object *found)
+static void on_known(void *context, enum settle_end end, const struct kube_object *found)
 {
     struct step *step = context;
 
     step->read = NULL;
-    effect_read(&step->effect, found);
+    if (end == SETTLE_UNREADABLE)
+        effect_failed(&step->effect);
+    else
+        effect_read(&step->effect, found);
     step->execution->unanswered--;
     end_step(step);
 }
@@ -275,8 +286,10 @@ static bool begin_reading(struct step *step)
 /* Whether the effect is settled by this answer; else it stays laid until a read. */
 static bool take_answer(struct step *step, const struct kube_answer *answer)
 {
-    if (went_well(step->action, answer))
-        return effect_done(&step->effect, step->action, answer);
+    if (went_well(step->action, answer)) {
+        effect_done(&step->effect, step->action, answer);
+        return true;
+    }
     note_failure(step->execution, step->action, answer);
     if (answer->outcome == KUBE_UNKNOWN)
         return false;
@@ -288,12 +301,13 @@ static void on_finish(void *context, const struct kube_answer *answer)
 {
     struct step *step = context;
     struct lane *lane = step->lane;
+    int64_t until_us = answer->status == 429 ? pause_until_us(lane->executor, answer) : 0;
 
     step->handle = NULL;
     lane->in_flight--;
     count_action(step, answer);
-    if (answer->status == 429 && answer->retry_after_us > 0)
-        lane->paused_until_us = now_us(lane->executor) + answer->retry_after_us;
+    if (lane->paused_until_us < until_us)
+        lane->paused_until_us = until_us;
     pump_soon(lane->executor);
 
     if (!take_answer(step, answer) && begin_reading(step))

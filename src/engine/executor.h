@@ -12,7 +12,8 @@
 
 enum {
     EXECUTOR_MAX_LANES = 8,
-    EXECUTOR_STALE_US = 5000000, /* a plan that waited longer for its turn is dropped */
+    EXECUTOR_STALE_US = 5000000,  /* a plan that waited longer for its turn is dropped */
+    EXECUTOR_PAUSE_US = 15000000, /* the longest that the other side may ask for */
 };
 
 struct executor;

@@ -1,7 +1,8 @@
 /* settle.c - GET, until there is an answer that settles the matter.
  *
  * Holds: only a positive answer settles: the object, or the server's own word that it is not there.
- * Anything else is asked again after a growing pause (0.2 s to 15 s). */
+ * An object that cannot be decoded settles nothing, and ends the read. Anything else is asked again
+ * after a growing pause (0.2 s to 15 s, whatever the server asks for). */
 #include "engine/settle.h"
 
 #include "base/list.h"
@@ -9,7 +10,8 @@
 
 enum {
     PAUSE_MIN_US = 200000,
-    PAUSE_MAX_US = 12500000, /* and the jitter */
+    PAUSE_MAX_US = 12500000,     /* and the jitter */
+    PAUSE_LONGEST_US = 15000000, /* on the server's wish */
     JITTER_PERCENT = 20,
     MAX_DOUBTS = 16, /* read at once, per cache */
 };
@@ -28,6 +30,7 @@ struct settle_read {
     bool is_doubt; /* begun by settler_look */
     struct kube_call *call;
     struct loop_timer again;
+    int64_t sent_us; /* the last try */
     int64_t pause_us;
     settle_known known;
     void *context;
@@ -55,11 +58,11 @@ static void try_later(struct settle_read *read, int64_t at_least_us)
     else
         read->pause_us = PAUSE_MAX_US;
     if (pause_us < at_least_us)
-        pause_us = at_least_us;
+        pause_us = at_least_us < PAUSE_LONGEST_US ? at_least_us : PAUSE_LONGEST_US;
     loop_timer_start(kube_client_loop(settler->client), &read->again, pause_us, send_read, read);
 }
 
-static void finish(struct settle_read *read, const struct kube_object *found)
+static void finish(struct settle_read *read, enum settle_end end, const struct kube_object *found)
 {
     struct settler *settler = read->settler;
     struct kube_cache *cache = read->cache;
@@ -67,13 +70,13 @@ static void finish(struct settle_read *read, const struct kube_object *found)
     void *context = read->context;
     bool is_doubt = read->is_doubt;
 
-    if (is_doubt)
-        kube_cache_settle(cache, read->ns, read->name, found);
+    if (is_doubt && end != SETTLE_UNREADABLE) /* that one stays in doubt, and is named again */
+        kube_cache_settle_read(cache, read->ns, read->name, found, read->sent_us);
     read_free(read);
     if (is_doubt)
         settler_look(settler, cache);
     else
-        known(context, found);
+        known(context, end, found);
 }
 
 static void on_answer(void *context, const struct kube_answer *answer)
@@ -83,14 +86,14 @@ static void on_answer(void *context, const struct kube_answer *answer)
 
     read->call = NULL;
     if (answer->outcome == KUBE_GONE) {
-        finish(read, NULL);
-    } else if (answer->outcome == KUBE_DONE &&
-               kube_object_decode(kube_cache_kind(read->cache), answer->object, &found, NULL) ==
-                   0) {
-        finish(read, found);
-        kube_object_unref(found);
-    } else {
+        finish(read, SETTLE_NONE, NULL);
+    } else if (answer->outcome != KUBE_DONE) {
         try_later(read, answer->retry_after_us);
+    } else if (kube_object_decode(kube_cache_kind(read->cache), answer->object, &found, NULL) < 0) {
+        finish(read, SETTLE_UNREADABLE, NULL);
+    } else {
+        finish(read, SETTLE_FOUND, found);
+        kube_object_unref(found);
     }
 }
 
@@ -106,6 +109,7 @@ static void send_read(void *context)
         .body = STR(""),
     };
 
+    read->sent_us = loop_now_us(kube_client_loop(read->settler->client));
     read->call = kube_send(read->settler->client, &request, on_answer, read);
 }
 
@@ -132,6 +136,16 @@ void settle_read_cancel(struct settle_read *read)
         read_free(read);
 }
 
+static bool is_being_read(const struct settler *settler, const struct kube_cache *cache,
+                          const char *ns, const char *name)
+{
+    list_each (const struct settle_read, read, &settler->reads, link)
+        if (read->is_doubt && read->cache == cache && strcmp(read->ns, ns) == 0 &&
+            strcmp(read->name, name) == 0)
+            return true;
+    return false;
+}
+
 void settler_look(struct settler *settler, struct kube_cache *cache)
 {
     const char *ns, *name;
@@ -139,8 +153,12 @@ void settler_look(struct settler *settler, struct kube_cache *cache)
 
     list_each (const struct settle_read, read, &settler->reads, link)
         under_way += read->is_doubt && read->cache == cache;
-    for (; under_way < MAX_DOUBTS && kube_cache_doubt(cache, &ns, &name); under_way++)
+    while (under_way < MAX_DOUBTS && kube_cache_doubt(cache, &ns, &name)) {
+        if (is_being_read(settler, cache, ns, name))
+            continue;
         settler_read(settler, cache, ns, name, NULL, NULL)->is_doubt = true;
+        under_way++;
+    }
 }
 
 struct settler *settler_new(struct kube_client *client, struct rand *rand)

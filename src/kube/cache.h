@@ -85,8 +85,9 @@ void kube_overlay_failed(struct kube_overlay *overlay);
  * are borrowed until the cache changes. */
 bool kube_cache_doubt(struct kube_cache *cache, const char **ret_ns, const char **ret_name);
 /* found is NULL when the server said that there is none (nothing else counts as that). Only doubts
- * named before the read count as settled; their overlays cover no longer, and still want their
- * done, taken or failed. */
+ * named before the read count as settled: what was written and answered is overtaken by what was
+ * found. A write in flight covers no longer when that shows it, or shows otherwise, and still wants
+ * its done, taken or failed; when things are as they were before, it may come yet, and covers. */
 void kube_cache_settle(struct kube_cache *cache, const char *ns, const char *name,
                        const struct kube_object *found);
 /* The same for a read that was sent at read_us, when the place may have been named again since: it

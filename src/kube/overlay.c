@@ -24,8 +24,7 @@ struct kube_overlay {
     const struct kube_object *before; /* what readers saw there, or NULL */
     const struct kube_object *was; /* the newest that was known to be there, gone or not; or NULL */
     bool covers;
-    bool overtaken; /* the watch has shown that it is about another object, or one that ended */
-    bool taken;     /* done, but not shown by the answer: nobody else has it any more */
+    bool taken; /* done, but not shown by the answer: nobody else has it any more */
     struct kube_doubt doubt;
 };
 
@@ -145,6 +144,8 @@ static bool learn_gone(struct kube_cache *cache, struct kube_entry *entry,
         return false;
     if (!seen_now && is_passed(cache, entry, object->version_number))
         return false;
+    if (is_gone(cover, object) && !kube_same_uid(cover->gone, object))
+        return false; /* long ago */
     if (cover->answer && kube_same_uid(cover->answer, object))
         set_answer(cover, NULL);
     set_gone(cover, object, version);
@@ -218,12 +219,6 @@ static void uncover(struct kube_overlay *overlay)
     doubt_end(&overlay->doubt);
 }
 
-static void overtake(struct kube_overlay *overlay)
-{
-    overlay->overtaken = true;
-    uncover(overlay);
-}
-
 /* Another object than the one that the prediction is about: it says nothing of this one. */
 static bool is_about_another(const struct kube_overlay *overlay, const struct kube_object *object)
 {
@@ -245,8 +240,8 @@ void kube_cover_seen(struct kube_cache *cache, struct kube_entry *entry,
     if (is_gone(cover, object))
         return;
     list_each (struct kube_overlay, overlay, &cover->overlays, link) {
-        if (is_about_another(overlay, object))
-            overtake(overlay);
+        if (overlay->covers && is_about_another(overlay, object))
+            uncover(overlay);
     }
 }
 
@@ -266,8 +261,9 @@ void kube_cover_gone(struct kube_cache *cache, struct kube_entry *entry, uint64_
         set_gone(cover, NULL, 0);
     queue_facts(cache, cover);
     list_each (struct kube_overlay, overlay, &cover->overlays, link) {
-        if (overlay->before && overlay->was && ended_by(overlay->was, version_number))
-            overtake(overlay);
+        if (overlay->covers && overlay->before && overlay->was &&
+            ended_by(overlay->was, version_number))
+            uncover(overlay);
     }
 }
 
@@ -362,6 +358,8 @@ void kube_overlay_done(struct kube_overlay *overlay, const struct kube_object *o
     bool learned;
 
     assert(!cache->telling);
+    if (!object && overlay->was && version_number <= overlay->was->version_number)
+        version_number = 0; /* the last version that it had, not that of its end */
     learned = object ? learn_object(cache, entry, object)
                      : learn_gone(cache, entry, overlay->was, version_number);
     if (learned)
@@ -371,8 +369,6 @@ void kube_overlay_done(struct kube_overlay *overlay, const struct kube_object *o
     kube_entry_refresh(cache, entry);
 }
 
-/* A read may have found things as they were, and taken the prediction away, before the write was
- * done: then it covers again. */
 void kube_overlay_taken(struct kube_overlay *overlay)
 {
     struct kube_cache *cache = overlay->cache;
@@ -380,10 +376,8 @@ void kube_overlay_taken(struct kube_overlay *overlay)
 
     assert(!cache->telling);
     overlay->taken = true;
-    if (!overlay->overtaken) {
-        overlay->covers = true;
+    if (overlay->covers)
         doubt_begin(cache, &overlay->doubt, entry);
-    }
     kube_entry_refresh(cache, entry);
 }
 
@@ -442,6 +436,17 @@ static bool is_answered(const struct kube_doubt *doubt, int64_t read_us)
     return doubt->asked && doubt->begun_us < read_us;
 }
 
+/* A read that finds things as they were before a write in flight says nothing of the write: it may
+ * come yet, and its place must not be given to another meanwhile. It has a deadline of its own. */
+static bool may_come_yet(const struct kube_overlay *overlay, const struct kube_object *found)
+{
+    if (overlay->taken)
+        return false;
+    if (!found)
+        return !overlay->before;
+    return !is_about_another(overlay, found) && !is_shown(overlay, found);
+}
+
 /* What the owner was asked about is no more in doubt: a uid known before the read, and not found by
  * it, is gone; answers and predictions are overtaken by what was found. */
 static void settle_asked(struct kube_cache *cache, struct kube_entry *entry,
@@ -456,7 +461,10 @@ static void settle_asked(struct kube_cache *cache, struct kube_entry *entry,
             continue;
         if (!found)
             learn_gone(cache, entry, overlay->was, 0);
-        uncover(overlay);
+        if (may_come_yet(overlay, found))
+            doubt_begin(cache, &overlay->doubt, entry);
+        else
+            uncover(overlay);
     }
 }
 

@@ -362,6 +362,48 @@ static void a_service_that_hangs_does_not_hold_up_the_others(void **state)
     assert_int_equal(slow.cancelled, 1);
 }
 
+static int plan_next_door(struct controller *controller, struct str key, struct plan *plan,
+                          struct err *err)
+{
+    unsigned *plans = controller->context;
+
+    (*plans)++;
+    return 0;
+}
+
+static int plan_slow(struct world *world, struct str key, struct plan *plan, struct err *err)
+{
+    plan_add(plan, &slow_type, "submit job", NULL);
+    return 0;
+}
+
+static void keys_that_wait_for_a_service_leave_room_for_other_controllers(void **state)
+{
+    struct world world;
+    struct slow slow = { 0 };
+    unsigned plans = 0;
+    struct controller other = { .name = "other", .plan = plan_next_door, .context = &plans };
+    char key[16];
+
+    world_set_up(&world, &(struct engine_options){ .max_in_flight = 1 });
+    engine_add_service(world.engine, &slow_type, &slow);
+    engine_add(world.engine, &other);
+    engine_start(world.engine);
+    world_sync(&world);
+    world.plan = plan_slow;
+    for (int i = 0; i < 20000; i++) {
+        snprintf(key, sizeof(key), "a/%d", i);
+        engine_enqueue(&world.controller, str_of(key));
+    }
+    world_run(&world, SECOND);
+    assert_int_equal(slow.started, 1);
+    assert_true(world.plans < 20000); /* not all at once */
+    engine_enqueue(&other, STR("b/1"));
+    world_run(&world, SECOND);
+    assert_int_equal(plans, 1);
+    world_tear_down(&world);
+}
+
 /* ---- who may act ---- */
 
 static void without_the_lease_nothing_is_planned_and_nothing_lost(void **state)
@@ -542,6 +584,85 @@ static void too_many_requests_make_every_key_wait(void **state)
     world_tear_down(&world);
 }
 
+static void no_server_can_ask_for_a_pause_without_end(void **state)
+{
+    static const int statuses[] = { 429, 503 };
+    struct world world;
+
+    for (size_t i = 0; i < 2; i++) {
+        begin_with_map(&world);
+        plan_once(&world, plan_patch_until_new);
+        fake_answer(world.fake, "PATCH", MAPS "/m",
+                    (struct fake_answer){ .status = statuses[i],
+                                          .retry_after_us = 86400 * (int64_t)SECOND });
+        fake_answer(world.fake, "PATCH", MAPS "/m", (struct fake_answer){ .class = ERR_UNKNOWN });
+        fake_answer(
+            world.fake, "GET", MAPS "/m",
+            (struct fake_answer){ .status = 429, .retry_after_us = 86400 * (int64_t)SECOND });
+        fake_answer(world.fake, "GET", MAPS "/m",
+                    (struct fake_answer){ .status = 200,
+                                          .body = world_map_text("m", 12, "new"),
+                                          .times = FAKE_ALWAYS });
+        world_run(&world, 14 * SECOND);
+        assert_int_equal(fake_sent_count(world.fake), 1);
+        world_run(&world, 2 * SECOND);
+        assert_int_equal(fake_sent_count(world.fake), 3);
+        assert_false(engine_is_idle(world.engine));
+        world_run(&world, 15 * SECOND);
+        assert_true(engine_is_idle(world.engine));
+        world_tear_down(&world);
+    }
+}
+
+static void a_pause_is_not_made_shorter_by_a_later_refusal(void **state)
+{
+    struct world world;
+
+    begin(&world, NULL);
+    world.plan = plan_create_by_key;
+    fake_answer(world.fake, "POST", MAPS,
+                (struct fake_answer){ .status = 429, .retry_after_us = 8 * SECOND });
+    fake_answer(
+        world.fake, "POST", MAPS,
+        (struct fake_answer){ .status = 429, .retry_after_us = SECOND, .delay_us = 100 * MS });
+    engine_enqueue(&world.controller, STR("a/one"));
+    engine_enqueue(&world.controller, STR("a/two"));
+    world_run(&world, 7 * SECOND);
+    assert_int_equal(fake_sent_count(world.fake), 2);
+    fake_answer(world.fake, "POST", MAPS,
+                (struct fake_answer){
+                    .status = 200, .body = "{\"kind\":\"Status\"}", .times = FAKE_ALWAYS });
+    world_run(&world, 2 * SECOND);
+    assert_int_equal(fake_sent_count(world.fake), 4);
+    world_tear_down(&world);
+}
+
+static void a_place_that_is_missing_again_and_again_is_said(void **state)
+{
+    struct world world;
+    auto_buf struct buf out;
+    unsigned lines;
+
+    begin(&world, NULL);
+    world.plan = plan_create_by_key;
+    lines = world.log_lines;
+    engine_enqueue(&world.controller, STR("a/one"));
+    fake_answer(world.fake, "POST", MAPS,
+                (struct fake_answer){ .status = 404,
+                                      .body = "{\"kind\":\"Status\",\"reason\":\"NotFound\","
+                                              "\"message\":\"namespaces \\\"a\\\" not found\"}",
+                                      .times = FAKE_ALWAYS });
+    world_run(&world, 100 * MS);
+    assert_int_equal(world.log_lines, lines); /* the first time it is no news */
+    world_run(&world, 60 * SECOND);
+    assert_int_equal(world.log_lines, lines + 1);
+    assert_int_equal(world.troubles, 0);
+    buf_init(&out, 10000);
+    engine_write_state(world.engine, &out);
+    assert_non_null(strstr(buf_text(&out), "create configmap a/one: namespaces"));
+    world_tear_down(&world);
+}
+
 static void an_unclear_end_is_read_before_the_key_is_planned_again(void **state)
 {
     struct world world;
@@ -612,6 +733,85 @@ static void what_the_watch_does_not_show_in_time_is_read_once(void **state)
     world_tear_down(&world);
 }
 
+static void a_place_in_doubt_is_read_once_at_a_time(void **state)
+{
+    struct world world;
+
+    begin_with_map(&world);
+    plan_once(&world, plan_patch_until_new);
+    world_ok(&world, "PATCH", MAPS "/m", world_map_text("m", 12, "new"), 0);
+    fake_answer(world.fake, "GET", MAPS "/m",
+                (struct fake_answer){ .status = 0, .times = FAKE_ALWAYS });
+    world_run(&world, 30 * SECOND);
+    assert_int_equal(fake_sent_count(world.fake), 2);
+    assert_string_equal(world_value_of(&world, "m"), "new");
+    world_tear_down(&world);
+}
+
+static void a_read_does_not_undo_a_write_that_is_still_on_its_way(void **state)
+{
+    struct world world;
+
+    begin_with_map(&world);
+    plan_once(&world, plan_patch_until_new);
+    world_ok(&world, "PATCH", MAPS "/m", world_map_text("m", 12, "new"), 8 * SECOND);
+    fake_answer(world.fake, "GET", MAPS "/m",
+                (struct fake_answer){ .status = 200, .body = world_map_text("m", 11, "old") });
+    for (int i = 0; i < 90; i++) { /* the read comes after 5 seconds, the answer after 8 */
+        world_run(&world, 100 * MS);
+        assert_string_equal(world_value_of(&world, "m"), "new");
+    }
+    assert_int_equal(fake_sent_count(world.fake), 2);
+    assert_true(engine_is_idle(world.engine));
+    world_tear_down(&world);
+}
+
+#define UNREADABLE "{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"m\"}}"
+
+static void an_object_that_cannot_be_read_does_not_hold_its_key(void **state)
+{
+    struct world world;
+
+    begin_with_map(&world);
+    plan_once(&world, plan_patch_until_new);
+    fake_answer(world.fake, "PATCH", MAPS "/m", (struct fake_answer){ .class = ERR_UNKNOWN });
+    fake_answer(world.fake, "GET", MAPS "/m",
+                (struct fake_answer){ .status = 200, .body = UNREADABLE, .times = FAKE_ALWAYS });
+    world_ok(&world, "PATCH", MAPS "/m", world_map_text("m", 12, "new"), 0);
+    world_run(&world, SECOND);
+    assert_int_equal(fake_answers_left(world.fake), 0);
+    assert_string_equal(world_value_of(&world, "m"), "new");
+    world_tear_down(&world);
+}
+
+static void objects_that_cannot_be_read_do_not_hold_up_other_doubts(void **state)
+{
+    struct world world;
+    char name[16];
+
+    begin(&world, NULL);
+    world.plan = plan_create_by_key;
+    for (int i = 0; i < 20; i++) {
+        auto_buf struct buf path;
+
+        snprintf(name, sizeof(name), "a/m%d", i);
+        buf_init(&path, 100);
+        buf_printf(&path, MAPS "/m%d", i);
+        world_ok(&world, "POST", MAPS, world_map_text(name + 2, 11 + (unsigned)i, "1"), 0);
+        fake_answer(
+            world.fake, "GET", buf_text(&path),
+            (struct fake_answer){ .status = 200,
+                                  .body = i < 19 ? UNREADABLE : world_map_text("m19", 40, "2"),
+                                  .times = FAKE_ALWAYS });
+        engine_enqueue(&world.controller, str_of(name));
+        world_run(&world, MS);
+    }
+    world_run(&world, 8 * SECOND);
+    assert_string_equal(world_value_of(&world, "m19"), "2");
+    assert_string_equal(world_value_of(&world, "m0"), "1");
+    world_tear_down(&world);
+}
+
 static void what_the_watch_shows_is_not_read(void **state)
 {
     struct world world;
@@ -677,6 +877,19 @@ static void a_deletion_is_foretold_as_under_way_and_only_the_server_says_gone(vo
     world_tear_down(&world);
 }
 
+static void a_removal_answered_by_the_object_as_it_was_is_known_at_once(void **state)
+{
+    struct world world;
+
+    begin_with_map(&world);
+    plan_once(&world, plan_delete_map);
+    world_ok(&world, "DELETE", MAPS "/m", world_map_text("m", 11, "old"), 0);
+    world_run(&world, SECOND);
+    assert_null(kube_cache_get(world.cache, "a", "m"));
+    assert_int_equal(fake_sent_count(world.fake), 1);
+    world_tear_down(&world);
+}
+
 static void deleting_what_is_gone_is_fine(void **state)
 {
     struct world world;
@@ -703,37 +916,164 @@ static int plan_bind_pod(struct world *world, struct str key, struct plan *plan,
 
 #define POD "/api/v1/namespaces/a/pods/p"
 
-static const char pod_unbound[] = "{\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"a\",\"name\":"
-                                  "\"p\",\"uid\":\"u\",\"resourceVersion\":\"11\"}}";
-static const char pod_bound[] = "{\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"a\",\"name\":"
-                                "\"p\",\"uid\":\"u\",\"resourceVersion\":\"12\"},"
-                                "\"spec\":{\"nodeName\":\"n1\"}}";
-
-static void a_bind_counts_from_the_beginning_though_its_answer_shows_no_pod(void **state)
+static const char *pod_text(unsigned version, const char *node)
 {
-    struct world world;
-    const struct kube_object *pod = NULL;
-    auto_json_doc struct json_doc *doc = NULL;
+    static char text[200];
 
-    begin(&world, NULL);
-    world.more = kube_cache_new(&kube_pod_kind, &world.clock);
-    assert_int_equal(json_parse(str_of(pod_unbound), 1000, &doc, NULL), 0);
+    snprintf(text, sizeof(text),
+             "{\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"a\",\"name\":\"p\","
+             "\"uid\":\"u\",\"resourceVersion\":\"%u\"},\"spec\":{\"nodeName\":\"%s\"}}",
+             version, node);
+    return text;
+}
+
+static void see_pod(struct world *world, unsigned version, const char *node)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    const struct kube_object *pod = NULL;
+
+    assert_int_equal(json_parse(str_of(pod_text(version, node)), 1000, &doc, NULL), 0);
     assert_int_equal(kube_object_decode(&kube_pod_kind, json_root(doc), &pod, NULL), 0);
-    kube_cache_seen(world.more, pod);
+    kube_cache_seen(world->more, pod);
     kube_object_unref(pod);
-    fake_answer(world.fake, "POST", POD "/binding",
+}
+
+static const char *node_of(const struct world *world)
+{
+    const struct kube_object *pod = kube_cache_get(world->more, "a", "p");
+
+    return pod ? kube_pod_of(pod)->node_name : "no pod";
+}
+
+/* A pod is bound to n1; the answer comes after 50 ms and shows no pod. */
+static void begin_with_bind(struct world *world)
+{
+    begin(world, NULL);
+    world->more = kube_cache_new(&kube_pod_kind, &world->clock);
+    see_pod(world, 11, "");
+    fake_answer(world->fake, "POST", POD "/binding",
                 (struct fake_answer){ .status = 201,
                                       .body = "{\"kind\":\"Status\",\"status\":\"Success\"}",
                                       .delay_us = 50 * MS });
-    world_ok(&world, "GET", POD, pod_bound, 50 * MS);
-    plan_once(&world, plan_bind_pod);
-    for (int i = 0; i < 30; i++) { /* before, between and after the two answers */
+    plan_once(world, plan_bind_pod);
+}
+
+static void a_bind_counts_from_the_beginning_and_is_not_read(void **state)
+{
+    struct world world;
+
+    begin_with_bind(&world);
+    for (int i = 0; i < 20; i++) { /* before, during and after the answer */
         world_run(&world, 5 * MS);
-        assert_string_equal(kube_pod_of(kube_cache_get(world.more, "a", "p"))->node_name, "n1");
+        assert_string_equal(node_of(&world), "n1");
     }
-    assert_int_equal(fake_sent_count(world.fake), 2);
     assert_true(engine_is_idle(world.engine));
+    engine_enqueue(&world.controller, STR("a/x"));
+    see_pod(&world, 12, ""); /* somebody's write from before the bind */
+    world_run(&world, SECOND);
+    assert_string_equal(node_of(&world), "n1");
+    see_pod(&world, 13, "n1");
+    world_run(&world, 60 * SECOND);
+    assert_int_equal(kube_cache_get(world.more, "a", "p")->version_number, 13);
+    assert_int_equal(fake_sent_count(world.fake), 1);
+    world_tear_down(&world);
+}
+
+static void a_bind_may_be_seen_before_its_answer(void **state)
+{
+    struct world world;
+
+    begin_with_bind(&world);
+    world_run(&world, 20 * MS);
+    see_pod(&world, 12, "n1");
+    world_run(&world, 60 * SECOND);
+    assert_string_equal(node_of(&world), "n1");
     assert_int_equal(kube_cache_get(world.more, "a", "p")->version_number, 12);
+    assert_int_equal(fake_sent_count(world.fake), 1);
+    world_tear_down(&world);
+}
+
+static void a_pod_deleted_after_its_bind_is_gone(void **state)
+{
+    struct world world;
+
+    for (int64_t after_ms = 20; after_ms <= 100; after_ms += 80) { /* the bind is answered at 50 */
+        begin_with_bind(&world);
+        world_run(&world, after_ms * MS);
+        kube_cache_seen_gone(world.more, "a", "p", 13);
+        assert_string_equal(node_of(&world), "no pod");
+        world_run(&world, 60 * SECOND);
+        assert_string_equal(node_of(&world), "no pod");
+        assert_int_equal(fake_sent_count(world.fake), 1);
+        world_tear_down(&world);
+    }
+}
+
+static void a_pod_that_is_seen_on_another_node_is_there(void **state)
+{
+    struct world world;
+
+    for (int64_t after_ms = 20; after_ms <= 100; after_ms += 80) {
+        begin_with_bind(&world);
+        world_run(&world, after_ms * MS);
+        see_pod(&world, 12, "n2");
+        world_run(&world, 60 * SECOND);
+        assert_string_equal(node_of(&world), "n2");
+        assert_int_equal(fake_sent_count(world.fake), 1);
+        world_tear_down(&world);
+    }
+}
+
+static void a_bind_that_the_watch_does_not_show_is_read_after_a_while(void **state)
+{
+    struct world world;
+
+    begin_with_bind(&world);
+    world_run(&world, 5 * SECOND);
+    assert_int_equal(fake_sent_count(world.fake), 1);
+    assert_string_equal(node_of(&world), "n1");
+    world_ok(&world, "GET", POD, pod_text(12, "n3"), 0);
+    world_run(&world, 1500 * MS);
+    assert_int_equal(fake_sent_count(world.fake), 2);
+    assert_string_equal(node_of(&world), "n3");
+    see_pod(&world, 12, "n3");
+    world_run(&world, 60 * SECOND);
+    assert_int_equal(fake_sent_count(world.fake), 2);
+    world_tear_down(&world);
+}
+
+static void a_bind_that_ended_unclearly_is_read_at_once(void **state)
+{
+    struct world world;
+
+    begin(&world, NULL);
+    world.more = kube_cache_new(&kube_pod_kind, &world.clock);
+    see_pod(&world, 11, "");
+    fake_answer(world.fake, "POST", POD "/binding", (struct fake_answer){ .class = ERR_UNKNOWN });
+    world_ok(&world, "GET", POD, pod_text(12, "n1"), 0);
+    plan_once(&world, plan_bind_pod);
+    world_run(&world, SECOND);
+    assert_int_equal(fake_sent_count(world.fake), 2);
+    assert_int_equal(kube_cache_get(world.more, "a", "p")->version_number, 12);
+    world_tear_down(&world);
+}
+
+static void a_deletion_whose_answer_cannot_be_read_is_not_taken_for_gone(void **state)
+{
+    struct world world;
+
+    begin_with_map(&world);
+    plan_once(&world, plan_delete_map);
+    world_ok(&world, "DELETE", MAPS "/m",
+             "{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"m\",\"finalizers\":[\"f\"]}}", 0);
+    world_run(&world, SECOND);
+    assert_int_equal(fake_sent_count(world.fake), 1);
+    assert_non_null(kube_cache_get(world.cache, "a", "m"));
+    assert_true(kube_cache_get(world.cache, "a", "m")->deleted_us > 0);
+    kube_cache_seen_gone(world.cache, "a", "m", 13);
+    world_run(&world, 60 * SECOND);
+    assert_null(kube_cache_get(world.cache, "a", "m"));
+    assert_int_equal(fake_sent_count(world.fake), 1);
     world_tear_down(&world);
 }
 
@@ -927,6 +1267,7 @@ int main(void)
         cmocka_unit_test(a_large_plan_and_a_small_one_take_turns_under_the_limit),
         cmocka_unit_test(a_plan_that_waited_too_long_for_its_turn_is_made_anew),
         cmocka_unit_test(a_service_that_hangs_does_not_hold_up_the_others),
+        cmocka_unit_test(keys_that_wait_for_a_service_leave_room_for_other_controllers),
         cmocka_unit_test(without_the_lease_nothing_is_planned_and_nothing_lost),
         cmocka_unit_test(a_lease_lost_between_two_sends_drops_the_rest),
         cmocka_unit_test(a_conflict_is_planned_again_soon_and_is_no_trouble),
@@ -934,16 +1275,30 @@ int main(void)
         cmocka_unit_test(trouble_that_comes_back_is_told_again),
         cmocka_unit_test(a_server_that_names_a_time_is_left_alone_until_then),
         cmocka_unit_test(too_many_requests_make_every_key_wait),
+        cmocka_unit_test(no_server_can_ask_for_a_pause_without_end),
+        cmocka_unit_test(a_pause_is_not_made_shorter_by_a_later_refusal),
+        cmocka_unit_test(a_place_that_is_missing_again_and_again_is_said),
         cmocka_unit_test(an_unclear_end_is_read_before_the_key_is_planned_again),
         cmocka_unit_test(an_unclear_end_that_went_well_is_not_sent_again),
         cmocka_unit_test(an_unclear_create_that_never_came_is_made_again),
         cmocka_unit_test(what_the_watch_does_not_show_in_time_is_read_once),
+        cmocka_unit_test(a_place_in_doubt_is_read_once_at_a_time),
+        cmocka_unit_test(a_read_does_not_undo_a_write_that_is_still_on_its_way),
+        cmocka_unit_test(an_object_that_cannot_be_read_does_not_hold_its_key),
+        cmocka_unit_test(objects_that_cannot_be_read_do_not_hold_up_other_doubts),
         cmocka_unit_test(what_the_watch_shows_is_not_read),
         cmocka_unit_test(a_create_that_finds_it_existing_may_be_fine),
         cmocka_unit_test(a_deletion_is_foretold_as_under_way_and_only_the_server_says_gone),
+        cmocka_unit_test(a_removal_answered_by_the_object_as_it_was_is_known_at_once),
         cmocka_unit_test(deleting_what_is_gone_is_fine),
         cmocka_unit_test(deleting_what_is_being_deleted_changes_nothing),
-        cmocka_unit_test(a_bind_counts_from_the_beginning_though_its_answer_shows_no_pod),
+        cmocka_unit_test(a_bind_counts_from_the_beginning_and_is_not_read),
+        cmocka_unit_test(a_bind_may_be_seen_before_its_answer),
+        cmocka_unit_test(a_pod_deleted_after_its_bind_is_gone),
+        cmocka_unit_test(a_pod_that_is_seen_on_another_node_is_there),
+        cmocka_unit_test(a_bind_that_the_watch_does_not_show_is_read_after_a_while),
+        cmocka_unit_test(a_bind_that_ended_unclearly_is_read_at_once),
+        cmocka_unit_test(a_deletion_whose_answer_cannot_be_read_is_not_taken_for_gone),
         cmocka_unit_test(a_stop_waits_for_what_is_in_flight_and_sends_nothing_more),
         cmocka_unit_test(a_stop_with_nothing_to_wait_for_still_answers_from_the_loop),
         cmocka_unit_test(a_stop_ends_when_its_time_is_up),

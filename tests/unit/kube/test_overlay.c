@@ -494,8 +494,9 @@ static void a_write_laid_after_the_question_is_not_settled_by_it(void **state)
     settle(world, "u1", 5, "x");
     assert_string_equal(word_of(kube_cache_get(world->cache, "n", "a")), "two");
     kube_overlay_failed(second);
-    assert_string_equal(word_of(kube_cache_get(world->cache, "n", "a")), "x");
+    assert_string_equal(word_of(kube_cache_get(world->cache, "n", "a")), "one"); /* in flight */
     kube_overlay_failed(first);
+    assert_string_equal(word_of(kube_cache_get(world->cache, "n", "a")), "x");
     assert_settled(world);
 }
 
@@ -551,6 +552,248 @@ static void a_cache_may_go_with_writes_in_flight(void **state)
     see(world, "u1", 5, "x");
     lay(world, "u1", "one");
     lay_deletion(world);
+    kube_overlay_taken(lay(world, NULL, "two"));
+}
+
+/* ---- done, and not shown by the answer ---- */
+
+static const char *word_now(struct world *world)
+{
+    return word_of(kube_cache_get(world->cache, "n", "a"));
+}
+
+static void a_write_that_was_taken_covers_until_the_watch_shows_it(void **state)
+{
+    struct world *world = *state;
+
+    see(world, "u1", 5, "x");
+    kube_overlay_taken(lay(world, "u1", "y1"));
+    assert_told(&world->mirror, "a:->x a:x>y1 ");
+    see(world, "u1", 6, "x of others"); /* on the same node: from before our write */
+    kube_cache_progress(world->cache, 6);
+    assert_told(&world->mirror, "");
+    see(world, "u1", 7, "y2");
+    assert_told(&world->mirror, "a:y1>y2 ");
+    assert_settled(world);
+}
+
+static void a_write_that_the_watch_has_shown_ends_when_it_was_taken(void **state)
+{
+    struct world *world = *state;
+    struct kube_overlay *overlay;
+
+    see(world, "u1", 5, "x");
+    overlay = lay(world, "u1", "y1");
+    see(world, "u1", 6, "y2");
+    assert_told(&world->mirror, "a:->x a:x>y1 ");
+    kube_overlay_taken(overlay);
+    assert_told(&world->mirror, "a:y1>y2 ");
+    assert_settled(world);
+}
+
+static void a_write_that_was_taken_yields_to_what_contradicts_it(void **state)
+{
+    struct world *world = *state;
+
+    see(world, "u1", 5, "x");
+    kube_overlay_taken(lay(world, "u1", "y"));
+    see(world, "u1", 6, "z");
+    assert_told(&world->mirror, "a:->x a:x>y a:y>z ");
+    assert_settled(world);
+}
+
+static void a_write_that_was_taken_ends_with_its_object(void **state)
+{
+    struct world *world = *state;
+    struct kube_overlay *overlay;
+
+    see(world, "u1", 5, "x");
+    kube_overlay_taken(lay(world, "u1", "y"));
+    kube_cache_seen_gone(world->cache, "n", "a", 7);
+    assert_told(&world->mirror, "a:->x a:x>y a:y>- ");
+
+    see(world, "u2", 8, "x");
+    overlay = lay(world, "u2", "y");
+    kube_cache_seen_gone(world->cache, "n", "a", 10);
+    kube_overlay_taken(overlay);
+    assert_told(&world->mirror, "a:->x a:x>y a:y>- ");
+
+    see(world, "u3", 11, "x");
+    kube_overlay_taken(lay(world, "u3", "y"));
+    see(world, "u4", 13, "x"); /* as a list may show it */
+    assert_told(&world->mirror, "a:->x a:x>y a:y>- a:->x ");
+    assert_settled(world);
+}
+
+static void a_write_that_was_taken_ends_with_an_answer_that_shows_it(void **state)
+{
+    struct world *world = *state;
+
+    see(world, "u1", 5, "x");
+    kube_overlay_taken(lay(world, "u1", "y1"));
+    done(lay(world, "u1", "y1 and more"), "u1", 7, "y2");
+    assert_string_equal(word_now(world), "y2");
+    see(world, "u1", 7, "y2");
+    assert_settled(world);
+
+    kube_overlay_taken(lay(world, "u1", "z"));
+    kube_overlay_done(lay_deletion(world), NULL, 0);
+    assert_string_equal(word_now(world), "-");
+    kube_cache_seen_gone(world->cache, "n", "a", 9);
+    assert_settled(world);
+}
+
+static void a_write_that_was_taken_and_is_not_shown_is_read(void **state)
+{
+    struct world *world = *state;
+
+    see(world, "u1", 5, "x");
+    clock_advance_us(&world->clock, KUBE_OVERLAY_DOUBT_US / 2);
+    kube_overlay_taken(lay(world, "u1", "y"));
+    clock_advance_us(&world->clock, KUBE_OVERLAY_DOUBT_US - 1);
+    assert_false(doubted(world));
+    clock_advance_us(&world->clock, 1);
+    assert_true(doubted(world));
+    assert_string_equal(word_now(world), "y");
+    settle(world, "u1", 6, "y2");
+    assert_string_equal(word_now(world), "y2");
+    see(world, "u1", 6, "y2");
+    assert_settled(world);
+
+    kube_overlay_taken(lay(world, "u1", "z"));
+    clock_advance_us(&world->clock, KUBE_OVERLAY_DOUBT_US);
+    assert_true(doubted(world));
+    settle(world, "u1", 6, "y2"); /* it did not happen after all */
+    assert_string_equal(word_now(world), "y2");
+    assert_settled(world);
+
+    kube_overlay_taken(lay(world, "u1", "z"));
+    clock_advance_us(&world->clock, KUBE_OVERLAY_DOUBT_US);
+    assert_true(doubted(world));
+    kube_cache_settle(world->cache, "n", "a", NULL);
+    assert_string_equal(word_now(world), "-");
+    kube_cache_seen_gone(world->cache, "n", "a", 9);
+    assert_settled(world);
+}
+
+static void a_read_that_finds_things_as_before_leaves_a_write_in_flight(void **state)
+{
+    struct world *world = *state;
+    struct kube_overlay *overlay;
+
+    see(world, "u1", 5, "x");
+    overlay = lay(world, "u1", "y");
+    clock_advance_us(&world->clock, KUBE_OVERLAY_DOUBT_US);
+    assert_true(doubted(world));
+    settle(world, "u1", 6, "x of others");
+    assert_string_equal(word_now(world), "y");
+    clock_advance_us(&world->clock, KUBE_OVERLAY_DOUBT_US - 1);
+    assert_false(doubted(world));
+    kube_overlay_taken(overlay);
+    clock_advance_us(&world->clock, KUBE_OVERLAY_DOUBT_US);
+    assert_true(doubted(world));
+    settle(world, "u1", 7, "y2");
+    assert_string_equal(word_now(world), "y2");
+    kube_cache_seen_gone(world->cache, "n", "a", 8);
+
+    overlay = lay(world, NULL, "z");
+    clock_advance_us(&world->clock, KUBE_OVERLAY_DOUBT_US);
+    assert_true(doubted(world));
+    kube_cache_settle(world->cache, "n", "a", NULL);
+    assert_string_equal(word_now(world), "z");
+    done(overlay, "u2", 9, "z2");
+    see(world, "u2", 9, "z2");
+    assert_settled(world);
+}
+
+static void a_read_that_finds_the_object_gone_or_changed_ends_a_prediction(void **state)
+{
+    struct world *world = *state;
+    struct kube_overlay *overlay;
+
+    see(world, "u1", 5, "x");
+    overlay = lay(world, "u1", "y");
+    clock_advance_us(&world->clock, KUBE_OVERLAY_DOUBT_US);
+    assert_true(doubted(world));
+    settle(world, "u1", 6, "z");
+    assert_string_equal(word_now(world), "z");
+    kube_overlay_taken(overlay);
+    assert_string_equal(word_now(world), "z");
+
+    overlay = lay(world, "u1", "y");
+    clock_advance_us(&world->clock, KUBE_OVERLAY_DOUBT_US);
+    assert_true(doubted(world));
+    kube_cache_settle(world->cache, "n", "a", NULL);
+    assert_string_equal(word_now(world), "-");
+    kube_overlay_taken(overlay);
+    assert_string_equal(word_now(world), "-");
+    kube_cache_seen_gone(world->cache, "n", "a", 8);
+    assert_settled(world);
+}
+
+static void a_create_that_was_taken_ends_when_anything_is_there(void **state)
+{
+    struct world *world = *state;
+    struct kube_overlay *overlay;
+
+    kube_overlay_taken(lay(world, NULL, "y"));
+    kube_cache_progress(world->cache, 5);
+    assert_told(&world->mirror, "a:->y ");
+    see(world, "u1", 6, "y2");
+    assert_told(&world->mirror, "a:y>y2 ");
+    kube_cache_seen_gone(world->cache, "n", "a", 7);
+
+    overlay = lay(world, NULL, "z");
+    see(world, "u2", 8, "z2");
+    kube_cache_seen_gone(world->cache, "n", "a", 9);
+    assert_told(&world->mirror, "a:y2>- a:->z a:z>z2 a:z2>- ");
+    kube_overlay_taken(overlay); /* it came and went */
+    assert_told(&world->mirror, "");
+    assert_settled(world);
+}
+
+/* The second write leans on the first: what was there before both is news to neither. */
+static void an_event_from_before_two_writes_ends_neither(void **state)
+{
+    struct world *world = *state;
+    struct kube_overlay *first, *second;
+
+    see(world, "u1", 5, "x");
+    first = lay(world, "u1", "y");
+    second = lay(world, "u1", "z");
+    kube_overlay_taken(first);
+    kube_overlay_taken(second);
+    see(world, "u1", 6, "x of others");
+    assert_string_equal(word_now(world), "z");
+    see(world, "u1", 7, "y of the first");
+    assert_string_equal(word_now(world), "z");
+    see(world, "u1", 8, "z of the second");
+    assert_string_equal(word_now(world), "z of the second");
+    assert_settled(world);
+}
+
+static void a_read_settles_nothing_that_began_after_it(void **state)
+{
+    struct world *world = *state;
+    int64_t read_us;
+
+    see(world, "u1", 5, "x");
+    done(lay(world, "u1", "w"), "u1", 6, "w2");
+    clock_advance_us(&world->clock, KUBE_OVERLAY_DOUBT_US);
+    assert_true(doubted(world));
+    read_us = clock_now_us(&world->clock); /* a slow one; it finds version 6 */
+    clock_advance_us(&world->clock, 1);
+    kube_overlay_taken(lay(world, "u1", "y"));
+    clock_advance_us(&world->clock, KUBE_OVERLAY_DOUBT_US);
+    assert_true(doubted(world)); /* both are named */
+
+    const struct kube_object *found = make_pod("a", "u1", 6, "w2");
+
+    kube_cache_settle_read(world->cache, "n", "a", found, read_us);
+    kube_object_unref(found);
+    assert_string_equal(word_now(world), "y");
+    see(world, "u1", 7, "y2");
+    assert_settled(world);
 }
 
 #define in_world(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -586,6 +829,17 @@ int main(void)
         in_world(an_answer_after_the_question_outlives_it),
         in_world(a_read_that_finds_what_is_known_tells_nothing),
         in_world(a_late_event_of_what_is_gone_ends_no_prediction),
+        in_world(a_write_that_was_taken_covers_until_the_watch_shows_it),
+        in_world(a_write_that_the_watch_has_shown_ends_when_it_was_taken),
+        in_world(a_write_that_was_taken_yields_to_what_contradicts_it),
+        in_world(a_write_that_was_taken_ends_with_its_object),
+        in_world(a_write_that_was_taken_ends_with_an_answer_that_shows_it),
+        in_world(a_write_that_was_taken_and_is_not_shown_is_read),
+        in_world(a_read_that_finds_things_as_before_leaves_a_write_in_flight),
+        in_world(a_read_that_finds_the_object_gone_or_changed_ends_a_prediction),
+        in_world(a_create_that_was_taken_ends_when_anything_is_there),
+        in_world(an_event_from_before_two_writes_ends_neither),
+        in_world(a_read_settles_nothing_that_began_after_it),
         in_world(a_cache_may_go_with_writes_in_flight),
     };
 

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/rand.h"
+#include "kube/cache_private.h"
 #include "mirror.h"
 
 #include <stdio.h>
@@ -52,7 +53,7 @@ struct event {
     bool ended;
 };
 
-enum op_state { OP_FREE, OP_SENT, OP_ANSWERED, OP_LOST };
+enum op_state { OP_FREE, OP_SENT, OP_ANSWERED, OP_LOST, OP_TAKEN };
 
 struct op { /* a write of ours, on its way */
     enum op_state state;
@@ -65,7 +66,7 @@ struct op { /* a write of ours, on its way */
     unsigned order, was_uid;
     uint64_t was_version;
     bool creates, covers, asked;
-    char word[16];
+    char word[16], was_word[16], before_word[16];
 };
 
 struct read_op { /* one direct read, on its way */
@@ -225,6 +226,51 @@ static const struct op *newest_prediction(const struct run *run, unsigned name)
     return found;
 }
 
+static bool is_about_another(const struct op *op, const struct fact *fact)
+{
+    return op->was_uid == 0 || (op->was_uid != fact->uid && fact->version > op->was_version);
+}
+
+/* The node, a word's first letter, tells; if the write left that alone, the word does. */
+static bool is_shown(const char *before, const char *next, const char *seen)
+{
+    return before[0] != next[0] ? before[0] != seen[0] : strcmp(before, seen) != 0;
+}
+
+static bool shows(const struct fact *fact, const struct op *op)
+{
+    return op->kind == OP_PATCH && is_shown(op->before_word, op->word, fact->word) &&
+           (op->was_uid == 0 || is_shown(op->was_word, op->word, fact->word));
+}
+
+static bool is_over(const struct run *run, const struct op *op)
+{
+    const struct fact *fact = newest(&run->places[op->name], false);
+
+    if (!op->covers)
+        return true;
+    if (!fact)
+        return !op->creates;
+    return is_about_another(op, fact) || shows(fact, op);
+}
+
+/* A read came after it was asked for this write: can it be that the write comes yet? */
+static bool may_come_yet(const struct op *op, const struct fact *found)
+{
+    if (op->state == OP_TAKEN)
+        return false;
+    if (found->uid == 0)
+        return op->creates;
+    return !is_about_another(op, found) && !shows(found, op);
+}
+
+static void end_taken(struct run *run)
+{
+    for (unsigned i = 0; i < MAX_OPS; i++)
+        if (run->ops[i].state == OP_TAKEN && is_over(run, &run->ops[i]))
+            run->ops[i] = (struct op){ 0 };
+}
+
 static void watch_told_object(struct run *run, unsigned name, const struct fact *fact)
 {
     struct place *place = &run->places[name];
@@ -235,8 +281,7 @@ static void watch_told_object(struct run *run, unsigned name, const struct fact 
     for (unsigned i = 0; i < MAX_OPS; i++) {
         struct op *op = &run->ops[i];
 
-        if (op->state != OP_FREE && op->name == name &&
-            (op->was_uid == 0 || (op->was_uid != fact->uid && fact->version > op->was_version)))
+        if (op->state != OP_FREE && op->name == name && is_about_another(op, fact))
             op->covers = false;
     }
 }
@@ -260,6 +305,7 @@ static void watch_told_end(struct run *run, unsigned name, uint64_t version)
 
 static void check(struct run *run)
 {
+    end_taken(run);
     for (unsigned name = 0; name < NAMES; name++) {
         const struct kube_object *upper = kube_cache_get(run->world.cache, "n", name_of(name));
         const struct op *op = newest_prediction(run, name);
@@ -365,6 +411,9 @@ static void step_lay(struct run *run)
     op->covers = true;
     op->was_uid = was ? was->uid : 0;
     op->was_version = was ? was->version : 0;
+    if (was)
+        memcpy(op->was_word, was->word, sizeof(op->was_word));
+    snprintf(op->before_word, sizeof(op->before_word), "%s", word_of(upper));
     new_word(run, (char)('v' + rand_below(&run->rand, 4)), op->word);
     if (op->kind != OP_DELETE) {
         memcpy(predicted.word, op->word, sizeof(predicted.word));
@@ -395,12 +444,22 @@ static void answer(struct run *run, struct op *op)
     }
 }
 
+/* Done, and the answer shows nothing: the model keeps the prediction too. */
+static void take(struct op *op)
+{
+    op->state = OP_TAKEN;
+    op->asked = false;
+    kube_overlay_taken(op->overlay);
+}
+
 static void step_op(struct run *run)
 {
     struct op *op = &run->ops[rand_below(&run->rand, MAX_OPS)];
 
     if (op->state == OP_SENT)
         server_executes(run, op);
+    else if (op->state == OP_ANSWERED && !op->refused && rand_chance(&run->rand, 400))
+        take(op);
     else if (op->state == OP_ANSWERED)
         answer(run, op);
 }
@@ -418,20 +477,51 @@ static void step_doubt(struct run *run)
         run->ops[i].asked = run->ops[i].state != OP_FREE && run->ops[i].name == run->read.name;
 }
 
+/* With the object, that those of other uids went before it. */
+static void learn_found(struct place *place, const struct fact *found)
+{
+    for (unsigned i = 0; i < place->told_count; i++)
+        if (place->told[i].uid != found->uid && place->told[i].version < found->version)
+            learn_gone(place, place->told[i].uid);
+    learn(place, found);
+}
+
+static const struct kube_cover *cover_of(const struct run *run, unsigned name)
+{
+    const struct kube_entry *entry = kube_entry_find(run->world.cache, "n", name_of(name));
+
+    return entry ? entry->cover : NULL;
+}
+
+/* Whether anything that the read was for is still in doubt; else what it finds missing is left to
+ * the watch. */
+static bool is_still_asked(const struct run *run, unsigned name)
+{
+    const struct kube_cover *cover = cover_of(run, name);
+
+    for (unsigned i = 0; i < MAX_OPS; i++)
+        if (run->ops[i].state != OP_FREE && run->ops[i].name == name && run->ops[i].asked &&
+            run->ops[i].covers)
+            return true;
+    return cover && cover->doubt.asked;
+}
+
 static void settle_read(struct run *run)
 {
     struct place *place = &run->places[run->read.name];
     const struct kube_object *found = NULL;
 
     if (run->read.found.uid) {
-        learn(place, &run->read.found);
+        if (cover_of(run, run->read.name)) /* else nothing of ours is there: the watch tells */
+            learn_found(place, &run->read.found);
         found = object_of(run->read.name, &run->read.found);
-    } else {
+    } else if (is_still_asked(run, run->read.name)) {
         for (unsigned i = 0; i < place->asked_count; i++)
             learn_gone(place, place->told[i].uid);
     }
     for (unsigned i = 0; i < MAX_OPS; i++)
-        if (run->ops[i].asked && run->ops[i].state != OP_FREE)
+        if (run->ops[i].asked && run->ops[i].state != OP_FREE &&
+            !may_come_yet(&run->ops[i], &run->read.found))
             run->ops[i].covers = false;
     kube_cache_settle(run->world.cache, "n", name_of(run->read.name), found);
     kube_object_unref(found);
@@ -520,6 +610,11 @@ static void drain(struct run *run)
     while (run->event_count > 0)
         step_watch_delivers(run);
     check(run);
+    for (unsigned i = 0; i < 200; i++) { /* what was taken and never shown is read */
+        step_doubt(run);
+        step_read(run);
+        check(run);
+    }
     step_relist(run);
     for (unsigned i = 0; i < NAMES; i++)
         assert_string_equal(word_of(kube_cache_get(run->world.cache, "n", name_of(i))),
