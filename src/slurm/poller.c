@@ -1,0 +1,382 @@
+/* poller.c - when to ask for which list, and what its answer does to the cache.
+ *
+ * Each kind has a feed that goes round: wait, ask, decode in slices, commit. Holds: one poll per
+ * feed at a time (and one long list per client, which the client sees to); a wait is never shorter
+ * than ten times the last answer took; only a whole answer to a list can take objects away, and
+ * none while a restart of slurmctld is suspected. */
+#include "base/mem.h"
+#include "slurm/calls.h"
+#include "slurm/poller_private.h"
+#include "slurm/sight.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+    MS = 1000,
+    SECOND = 1000 * MS,
+    LONGEST_WAIT_US = 15 * SECOND, /* after failures */
+};
+
+static const struct feed_row rows[SLURM_FEEDS] = {
+    [SLURM_FEED_JOBS] = { &slurm_job_kind, SLURM_JOBS, SLURM_JOB, true },
+    [SLURM_FEED_NODES] = { &slurm_node_kind, SLURM_NODES, SLURM_NODE, true },
+    [SLURM_FEED_PARTITIONS] = { &slurm_partition_kind, SLURM_PARTITIONS, SLURM_PARTITION, false },
+    [SLURM_FEED_RESERVATIONS] = { &slurm_reservation_kind, SLURM_RESERVATIONS, SLURM_RESERVATION,
+                                  false },
+};
+
+static bool is_jobs(const struct feed *feed)
+{
+    return feed->row->list == SLURM_JOBS;
+}
+
+/* ---- waiting ---- */
+
+static void turn(void *context)
+{
+    struct feed *feed = context;
+
+    if (is_jobs(feed))
+        slurm_jobs_poll(feed);
+    else
+        slurm_feed_list(feed);
+}
+
+void slurm_feed_wait(struct feed *feed, int64_t us)
+{
+    feed->phase = FEED_WAITS;
+    loop_timer_start(feed->poller->loop, &feed->timer, us, turn, feed);
+}
+
+static int64_t period(const struct feed *feed)
+{
+    const struct slurm_poller *poller = feed->poller;
+    bool fast = feed->row->hastens && poller->expect_until_us > loop_now_us(poller->loop);
+    int64_t us = fast ? poller->options.fast_us : poller->options.slow_us;
+
+    return us > 10 * feed->stats.took_us ? us : 10 * feed->stats.took_us;
+}
+
+void slurm_feed_good(struct feed *feed)
+{
+    feed->failures = 0;
+    feed->last_error[0] = '\0';
+    feed->good_us = feed->started_us;
+    slurm_feed_wait(feed, period(feed));
+}
+
+static void drop_answer(struct feed *feed)
+{
+    slurm_merge_free(feed->merge);
+    feed->merge = NULL;
+    json_doc_free(feed->doc);
+    feed->doc = NULL;
+}
+
+void slurm_feed_failed(struct feed *feed, const char *why)
+{
+    int64_t wait_us = period(feed);
+
+    drop_answer(feed);
+    feed->stats.failures++;
+    snprintf(feed->last_error, sizeof(feed->last_error), "%s", why);
+    for (unsigned i = 0; i < feed->failures && wait_us < LONGEST_WAIT_US; i++)
+        wait_us *= 2;
+    feed->failures++;
+    slurm_feed_wait(feed, wait_us < LONGEST_WAIT_US ? wait_us : LONGEST_WAIT_US);
+}
+
+void slurm_feed_count(struct feed *feed, const struct slurm_answer *answer)
+{
+    feed->stats.requests++;
+    feed->stats.bytes += answer->bytes;
+    feed->stats.unchanged += answer->error.class == SLURM_NOT_MODIFIED;
+    slurm_poller_heard(feed->poller, answer);
+}
+
+void slurm_feed_take(struct feed *feed, const struct json *body)
+{
+    json_doc_free(feed->doc);
+    feed->doc = json_clone(body);
+    feed->iter = json_iter(json_get(json_root(feed->doc), slurm_endpoint(feed->row->list)->array));
+}
+
+/* ---- lists ---- */
+
+/* Jobs: those that have ended are purged; of others a direct read has the last word. */
+static bool may_go(void *context, const struct slurm_object *object)
+{
+    const struct feed *feed = context;
+    const struct slurm_poller *poller = feed->poller;
+
+    if (!is_jobs(feed))
+        return !poller->suspicious;
+    return poller->suspicions == feed->suspicions_then &&
+           slurm_job_has_ended(&slurm_job_of(object)->state);
+}
+
+static void merged(struct feed *feed)
+{
+    bool whole = slurm_merge_ignored(feed->merge) == 0;
+
+    drop_answer(feed);
+    feed->stats.lists++;
+    feed->update_time = whole ? feed->next_update : 0;
+    if (is_jobs(feed))
+        slurm_jobs_listed(feed);
+    else
+        slurm_feed_good(feed);
+}
+
+static void commit_slice(void *context)
+{
+    struct feed *feed = context;
+
+    /* A list without its time may be one that says "unchanged" in a way that we do not know. */
+    if (slurm_merge_commit(feed->merge, feed->next_update > 0 ? may_go : NULL, feed))
+        merged(feed);
+    else
+        loop_timer_start(feed->poller->loop, &feed->timer, 0, commit_slice, feed);
+}
+
+static void decode_slice(void *context)
+{
+    struct feed *feed = context;
+    const struct slurm_object *object;
+    const struct json *item;
+    struct err why = { 0 };
+
+    for (unsigned i = 0; i < SLURM_DECODED_AT_ONCE; i++) {
+        if (!json_next_item(&feed->iter, &item)) {
+            feed->phase = FEED_COMMITS;
+            loop_timer_start(feed->poller->loop, &feed->timer, 0, commit_slice, feed);
+            return;
+        }
+        if (slurm_object_decode(feed->row->kind, item, &object, &why) < 0) {
+            slurm_feed_failed(feed, why.text); /* a hole would look as if it had gone */
+            return;
+        }
+        if (is_jobs(feed) && !feed->poller->suspicious) /* else it is what was expected */
+            slurm_job_check(feed->poller, object, feed->started_us);
+        slurm_merge_add(feed->merge, object);
+    }
+    loop_timer_start(feed->poller->loop, &feed->timer, 0, decode_slice, feed);
+}
+
+static void on_list(void *context, const struct slurm_answer *answer)
+{
+    struct feed *feed = context;
+    const struct json *last_update = json_get(answer->body, "last_update");
+    int64_t now_us = loop_now_us(feed->poller->loop);
+
+    feed->call = NULL;
+    slurm_feed_count(feed, answer);
+    feed->started_us = answer->sent_us;
+    if (is_jobs(feed)) /* after one that took long the next may come, but not at once */
+        feed->poller->jobs.list_from_us = now_us + 2 * (now_us - answer->sent_us);
+    else
+        feed->stats.took_us = now_us - answer->sent_us; /* without the wait for its turn */
+    if (answer->error.class == SLURM_NOT_MODIFIED && feed->update_time > 0) {
+        slurm_cache_unchanged(feed->cache, answer->sent_us);
+        slurm_feed_good(feed);
+        return;
+    }
+    if (answer->error.class != SLURM_DONE) {
+        slurm_feed_failed(feed, answer->error.text);
+        return;
+    }
+    feed->next_update = slurm_number_or(slurm_number_of(last_update), 0, 0);
+    slurm_feed_take(feed, answer->body);
+    feed->merge = slurm_merge_new(feed->cache, answer->sent_us);
+    feed->phase = FEED_DECODES;
+    decode_slice(feed);
+}
+
+void slurm_feed_list(struct feed *feed)
+{
+    struct slurm_param query[1];
+    struct slurm_request request = {
+        .verb = SLURM_GET, .endpoint = feed->row->list, .query = query, .once = true
+    };
+    char text[24];
+
+    if (is_jobs(feed)) {
+        query[request.query_count++] = (struct slurm_param){ "flags", STR("LOCAL") };
+        feed->update_time = 0;
+    } else if (feed->update_time > 0) {
+        snprintf(text, sizeof(text), "%" PRId64, feed->update_time);
+        query[request.query_count++] = (struct slurm_param){ "update_time", str_of(text) };
+    }
+    feed->phase = FEED_LISTS;
+    feed->suspicions_then = feed->poller->suspicions;
+    feed->call = slurm_send(feed->poller->client, &request, on_list, feed);
+}
+
+/* ---- suspicion ---- */
+
+void slurm_poller_suspect(struct slurm_poller *poller, const char *why)
+{
+    snprintf(poller->why, sizeof(poller->why), "%s", why);
+    poller->suspicious = true;
+    poller->suspicions++;
+    slurm_jobs_wants_list(poller);
+}
+
+void slurm_poller_heard(struct slurm_poller *poller, const struct slurm_answer *answer)
+{
+    if (answer->error.http == 502)
+        slurm_poller_suspect(poller, "slurmctld could not be reached");
+}
+
+bool slurm_poller_is_suspicious(const struct slurm_poller *poller)
+{
+    return poller->suspicious;
+}
+
+const char *slurm_poller_why(const struct slurm_poller *poller)
+{
+    return poller->why;
+}
+
+uint64_t slurm_poller_suspicions(const struct slurm_poller *poller)
+{
+    return poller->suspicions;
+}
+
+/* ---- slurmctld's own word ---- */
+
+static void ask_conf(void *context);
+
+static void on_conf(void *context, const struct slurm_answer *answer)
+{
+    struct slurm_poller *poller = context;
+    struct slurm_site site;
+
+    poller->conf_call = NULL;
+    slurm_poller_heard(poller, answer);
+    if (answer->error.class == SLURM_NOT_SUPPORTED)
+        return; /* before v0.0.45 there is no such word */
+    loop_timer_start(poller->loop, &poller->conf_timer, poller->options.conf_us, ask_conf, poller);
+    if (answer->error.class != SLURM_DONE || slurm_site_decode(answer->body, &site, NULL) < 0)
+        return;
+    if (poller->boot_time != 0 && site.boot_time != poller->boot_time)
+        slurm_poller_suspect(poller, "slurmctld was restarted");
+    else if (site.next_job_id > 0 && site.next_job_id < poller->next_job_id)
+        slurm_poller_suspect(poller, "slurmctld's next job id fell");
+    poller->boot_time = site.boot_time;
+    poller->next_job_id = site.next_job_id;
+}
+
+static void ask_conf(void *context)
+{
+    struct slurm_poller *poller = context;
+    struct slurm_request request = { .verb = SLURM_GET, .endpoint = SLURM_CONF, .once = true };
+
+    poller->conf_call = slurm_send(poller->client, &request, on_conf, poller);
+}
+
+/* ---- the poller ---- */
+
+static int64_t or_else(int64_t value, int64_t usual)
+{
+    return value > 0 ? value : usual;
+}
+
+struct slurm_poller *slurm_poller_new(struct slurm_client *client,
+                                      const struct slurm_poller_options *options)
+{
+    struct map_options tracked = { .max = SLURM_MAX_LIST };
+    struct slurm_poller *poller = mem_alloc(sizeof(*poller));
+    struct slurm_poller_options *own = &poller->options;
+
+    poller->client = client;
+    poller->loop = slurm_client_loop(client);
+    if (options)
+        *own = *options;
+    poller->cluster = mem_strndup(own->cluster.len ? own->cluster.at : "", own->cluster.len);
+    own->cluster = str_of(poller->cluster);
+    own->fast_us = or_else(own->fast_us, 150 * MS);
+    own->slow_us = or_else(own->slow_us, 2 * SECOND);
+    own->conf_us = or_else(own->conf_us, 30 * SECOND);
+    map_init(&poller->tracked, &tracked);
+    list_init(&poller->reads);
+    poller->jobs.wants_list = true;
+    poller->jobs.list_from_us = INT64_MIN;
+    for (unsigned i = 0; i < SLURM_FEEDS; i++) {
+        struct feed *feed = &poller->feeds[i];
+
+        feed->poller = poller;
+        feed->row = &rows[i];
+        feed->good_us = INT64_MIN;
+        feed->cache = slurm_cache_new(rows[i].kind, poller->loop, own->cluster);
+    }
+    return poller;
+}
+
+void slurm_poller_start(struct slurm_poller *poller)
+{
+    for (unsigned i = 0; i < SLURM_FEEDS; i++)
+        slurm_feed_wait(&poller->feeds[i], 0);
+    loop_timer_start(poller->loop, &poller->conf_timer, 0, ask_conf, poller);
+}
+
+void slurm_poller_free(struct slurm_poller *poller)
+{
+    if (!poller)
+        return;
+    slurm_reads_cancel(poller);
+    slurm_call_cancel(poller->conf_call);
+    loop_timer_stop(&poller->conf_timer);
+    for (unsigned i = 0; i < SLURM_FEEDS; i++) {
+        struct feed *feed = &poller->feeds[i];
+
+        slurm_call_cancel(feed->call);
+        loop_timer_stop(&feed->timer);
+        drop_answer(feed);
+        slurm_cache_free(feed->cache);
+    }
+    map_done(&poller->tracked);
+    mem_free(poller->jobs.ids);
+    mem_free(poller->cluster);
+    mem_free(poller);
+}
+
+struct slurm_cache *slurm_poller_cache(struct slurm_poller *poller, enum slurm_feed feed)
+{
+    return poller->feeds[feed].cache;
+}
+
+bool slurm_poller_is_synced(const struct slurm_poller *poller)
+{
+    for (unsigned i = 0; i < SLURM_FEEDS; i++)
+        if (!slurm_cache_is_synced(poller->feeds[i].cache))
+            return false;
+    return true;
+}
+
+void slurm_poller_expect(struct slurm_poller *poller, int64_t until_us)
+{
+    int64_t now_us = loop_now_us(poller->loop);
+
+    if (until_us > poller->expect_until_us)
+        poller->expect_until_us = until_us;
+    for (unsigned i = 0; i < SLURM_FEEDS; i++) {
+        struct feed *feed = &poller->feeds[i];
+
+        if (feed->phase == FEED_WAITS && feed->failures == 0 &&
+            feed->timer.due_us > now_us + period(feed))
+            slurm_feed_wait(feed, period(feed));
+    }
+}
+
+void slurm_poller_stats(const struct slurm_poller *poller, enum slurm_feed which,
+                        struct slurm_feed_stats *ret_stats)
+{
+    const struct feed *feed = &poller->feeds[which];
+
+    *ret_stats = feed->stats;
+    ret_stats->last_error = feed->last_error;
+    ret_stats->age_us =
+        feed->good_us == INT64_MIN ? INT64_MAX : loop_now_us(poller->loop) - feed->good_us;
+}

@@ -1,0 +1,284 @@
+/* poller_jobs.c - jobs by their states: what differs from the cache is read, what is missing is
+ * judged.
+ *
+ * Holds: no judgement before all states have been seen; a suspicion leads to a whole list before
+ * anything is reported as gone. */
+#include "base/mem.h"
+#include "slurm/poller_private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { ID_TEXT = 24, FEW_READS = 256 };
+
+/* ---- tracking ---- */
+
+static struct str id_key(int64_t id, char text[ID_TEXT])
+{
+    snprintf(text, ID_TEXT, "%" PRId64, id);
+    return str_of(text);
+}
+
+void slurm_poller_track(struct slurm_poller *poller, int64_t job_id)
+{
+    char text[ID_TEXT];
+
+    if (job_id > 0) /* more than a list can hold: polled by the whole lists alone */
+        map_put(&poller->tracked, id_key(job_id, text), NULL, NULL);
+}
+
+void slurm_poller_untrack(struct slurm_poller *poller, int64_t job_id)
+{
+    char text[ID_TEXT];
+
+    map_remove(&poller->tracked, id_key(job_id, text));
+}
+
+void slurm_jobs_wants_list(struct slurm_poller *poller)
+{
+    struct feed *feed = &poller->feeds[SLURM_FEED_JOBS];
+
+    poller->jobs.wants_list = true;
+    if (feed->phase == FEED_WAITS && feed->failures == 0)
+        slurm_feed_wait(feed, 0);
+}
+
+/* ---- reading those that differ ---- */
+
+static void want_read(struct job_poll *jobs, int64_t id)
+{
+    if (jobs->count == jobs->capacity) {
+        jobs->capacity = jobs->capacity ? 2 * jobs->capacity : 64;
+        jobs->ids = mem_resize_array(jobs->ids, jobs->capacity, sizeof(*jobs->ids));
+    }
+    jobs->ids[jobs->count++] = id;
+}
+
+static void read_more(struct feed *feed)
+{
+    struct job_poll *jobs = &feed->poller->jobs;
+    char text[ID_TEXT];
+
+    feed->phase = FEED_READS;
+    while (jobs->reading < SLURM_READS_AT_ONCE && jobs->next < jobs->count) {
+        jobs->reading++;
+        slurm_read_start(feed, id_key(jobs->ids[jobs->next++], text), true);
+    }
+    if (jobs->reading > 0)
+        return;
+    jobs->count = jobs->next = 0;
+    slurm_feed_good(feed);
+    if (jobs->wants_list)
+        slurm_feed_wait(feed, 0);
+}
+
+void slurm_jobs_read_ended(struct feed *feed)
+{
+    feed->poller->jobs.reading--;
+    read_more(feed);
+}
+
+/* ---- a whole list ---- */
+
+/* Of what the list itself showed: later reads may have passed ids that it was too early for. */
+static void note_highest(struct feed *feed)
+{
+    list_each (const struct slurm_entry, entry, &feed->cache->shown, place) {
+        int64_t id = slurm_job_of(entry->object)->id;
+
+        if (entry->seen_us <= feed->started_us && id > feed->poller->jobs.highest)
+            feed->poller->jobs.highest = id;
+    }
+}
+
+void slurm_jobs_listed(struct feed *feed)
+{
+    struct slurm_poller *poller = feed->poller;
+
+    poller->jobs.count = poller->jobs.next = 0;
+    poller->jobs.highest = 0;
+    note_highest(feed);
+    if (feed->suspicions_then == poller->suspicions) {
+        poller->suspicious = false;
+        poller->jobs.wants_list = false;
+        list_each (const struct slurm_entry, entry, &feed->cache->shown, place)
+            if (entry->doubted)
+                want_read(&poller->jobs, slurm_job_of(entry->object)->id);
+    }
+    read_more(feed);
+}
+
+/* ---- states ---- */
+
+/* The parts of an array come as expressions: that one has changed is all we can tell. */
+static void note_part(struct job_poll *jobs, const struct slurm_brief *brief)
+{
+    const uint64_t secret[2] = { brief->state, 0 };
+
+    jobs->new_parts_hash += map_hash(brief->id, secret) | 1;
+}
+
+static void compare(struct feed *feed, const struct slurm_brief *brief)
+{
+    struct job_poll *jobs = &feed->poller->jobs;
+    struct slurm_entry *entry = slurm_entry_find(feed->cache, brief->id);
+
+    if (brief->number == 0) {
+        note_part(jobs, brief);
+        return;
+    }
+    if (entry)
+        entry->round = jobs->round;
+    if (entry && entry->object) {
+        if (slurm_job_of(entry->object)->state.known != brief->state)
+            want_read(jobs, brief->number);
+        return;
+    }
+    if (entry && slurm_entry_newest(feed->cache, entry) > feed->started_us)
+        return; /* went meanwhile */
+    if (brief->number <= jobs->highest && !feed->poller->options.tracked_only)
+        jobs->fell = true;
+    want_read(jobs, brief->number);
+}
+
+static bool is_expected(const struct feed *feed, const struct slurm_entry *entry)
+{
+    const struct slurm_job *job = slurm_job_of(entry->object);
+    const struct slurm_poller *poller = feed->poller;
+
+    if (job->array_job_id.number > 0 || slurm_entry_newest(feed->cache, entry) >= feed->started_us)
+        return false;
+    return !poller->options.tracked_only || map_has(&poller->tracked, entry->key);
+}
+
+/* Marks what is missing by its round: purged, unless one that has not ended is missing too. */
+static void judge_missing(struct feed *feed)
+{
+    struct slurm_poller *poller = feed->poller;
+
+    list_each (const struct slurm_entry, entry, &feed->cache->shown, place)
+        if (entry->round != poller->jobs.round && is_expected(feed, entry) &&
+            !slurm_job_has_ended(&slurm_job_of(entry->object)->state))
+            poller->jobs.lost = true;
+    if (poller->jobs.lost)
+        slurm_poller_suspect(poller, "a job that had not ended is missing");
+    if (poller->jobs.fell)
+        slurm_poller_suspect(poller, "a new job has an id that was passed before");
+    if (poller->suspicious)
+        return;
+    list_each (const struct slurm_entry, entry, &feed->cache->shown, place)
+        if (entry->round != poller->jobs.round && is_expected(feed, entry))
+            slurm_cache_seen_gone(feed->cache, entry->object->key, feed->started_us);
+}
+
+static void compared(struct feed *feed)
+{
+    struct slurm_poller *poller = feed->poller;
+    struct job_poll *jobs = &poller->jobs;
+
+    judge_missing(feed);
+    if (jobs->parts_hash != jobs->new_parts_hash ||
+        (jobs->count > FEW_READS && jobs->count > feed->cache->count / 2))
+        jobs->wants_list = true;
+    jobs->parts_hash = jobs->new_parts_hash;
+    if (jobs->wants_list)
+        jobs->count = jobs->next = 0; /* the list has them all */
+    for (size_t i = 0; i < jobs->count && !poller->options.tracked_only; i++)
+        if (jobs->ids[i] > jobs->highest)
+            jobs->highest = jobs->ids[i];
+    read_more(feed);
+}
+
+static void ask_states(struct feed *feed);
+
+static void compare_slice(void *context)
+{
+    struct feed *feed = context;
+    struct slurm_poller *poller = feed->poller;
+    struct slurm_brief brief;
+    const struct json *item;
+    struct err why = { 0 };
+
+    for (unsigned i = 0; i < SLURM_STATES_AT_ONCE; i++) {
+        if (!json_next_item(&feed->iter, &item)) {
+            json_doc_free(feed->doc);
+            feed->doc = NULL;
+            if (poller->options.tracked_only && poller->jobs.asked < poller->tracked.count)
+                ask_states(feed);
+            else
+                compared(feed);
+            return;
+        }
+        if (slurm_brief_of(item, &brief, &why) < 0) {
+            slurm_feed_failed(feed, why.text);
+            return;
+        }
+        compare(feed, &brief);
+    }
+    loop_timer_start(poller->loop, &feed->timer, 0, compare_slice, feed);
+}
+
+static void on_states(void *context, const struct slurm_answer *answer)
+{
+    struct feed *feed = context;
+
+    feed->call = NULL;
+    slurm_feed_count(feed, answer);
+    feed->stats.took_us = loop_now_us(feed->poller->loop) - answer->sent_us;
+    if (feed->started_us == INT64_MIN)
+        feed->started_us = answer->sent_us; /* of the first query: the others are newer */
+    if (answer->error.class != SLURM_DONE) {
+        slurm_feed_failed(feed, answer->error.text);
+        return;
+    }
+    slurm_feed_take(feed, answer->body);
+    feed->phase = FEED_COMPARES;
+    compare_slice(feed);
+}
+
+/* The next of the tracked ids, or all jobs in one query. */
+static void ask_states(struct feed *feed)
+{
+    struct slurm_poller *poller = feed->poller;
+    struct slurm_request request = { .verb = SLURM_GET,
+                                     .endpoint = SLURM_JOBS_STATE,
+                                     .once = true };
+    struct slurm_param *query = NULL;
+    size_t index = 0;
+
+    if (poller->options.tracked_only) {
+        query = mem_alloc_array(SLURM_STATE_IDS, sizeof(*query));
+        map_each (item, &poller->tracked)
+            if (index++ >= poller->jobs.asked && request.query_count < SLURM_STATE_IDS)
+                query[request.query_count++] = (struct slurm_param){ "job_id", item->key };
+        poller->jobs.asked += request.query_count;
+        request.query = query;
+    }
+    feed->phase = FEED_ASKS_STATE;
+    feed->call = slurm_send(poller->client, &request, on_states, feed);
+    mem_free(query);
+}
+
+void slurm_jobs_poll(struct feed *feed)
+{
+    struct slurm_poller *poller = feed->poller;
+    struct job_poll *jobs = &poller->jobs;
+    int64_t now_us = loop_now_us(poller->loop);
+
+    jobs->count = jobs->next = 0;
+    if (jobs->wants_list && now_us < jobs->list_from_us) {
+        slurm_feed_wait(feed, jobs->list_from_us - now_us);
+    } else if (jobs->wants_list) {
+        slurm_feed_list(feed);
+    } else if (poller->options.tracked_only && poller->tracked.count == 0) {
+        feed->started_us = now_us;
+        slurm_feed_good(feed); /* a query without ids would ask for all */
+    } else {
+        jobs->round = ++feed->cache->round;
+        jobs->lost = jobs->fell = false;
+        jobs->new_parts_hash = 0;
+        jobs->asked = 0;
+        feed->started_us = INT64_MIN;
+        ask_states(feed);
+    }
+}

@@ -1,0 +1,109 @@
+/* poller_private.h - what poller.c, poller_jobs.c and poller_read.c share. */
+#ifndef SLINC_SLURM_POLLER_PRIVATE_H
+#define SLINC_SLURM_POLLER_PRIVATE_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "slurm/cache_private.h"
+#include "slurm/poller.h"
+
+enum {
+    SLURM_READS_AT_ONCE = 4,      /* of single jobs, in one poll */
+    SLURM_STATE_IDS = 4000,       /* in one query */
+    SLURM_DECODED_AT_ONCE = 1000, /* objects in one callback, 12 us each */
+    SLURM_STATES_AT_ONCE = 5000,  /* in one callback, 1 to 2 us each */
+};
+
+enum feed_phase {
+    FEED_STOPPED,
+    FEED_WAITS,      /* for its period; the timer runs */
+    FEED_LISTS,      /* a list was asked for */
+    FEED_DECODES,    /* slice by slice; the timer runs */
+    FEED_COMMITS,    /* the same */
+    FEED_ASKS_STATE, /* jobs only, as all that follow: a query is under way */
+    FEED_COMPARES,   /* slice by slice */
+    FEED_READS,      /* those that differ */
+};
+
+struct feed_row {
+    const struct slurm_kind *kind;
+    enum slurm_endpoint list, one;
+    bool hastens; /* while something is expected */
+};
+
+struct feed {
+    struct slurm_poller *poller;
+    const struct feed_row *row;
+    struct slurm_cache *cache;
+    enum feed_phase phase;
+    struct loop_timer timer;
+    struct slurm_call *call;
+    struct json_doc *doc; /* the answer while it is worked through */
+    struct json_iter iter;
+    struct slurm_merge *merge;
+    int64_t update_time;      /* for the next list; 0: all of it */
+    int64_t next_update;      /* what the list under way said */
+    int64_t started_us;       /* of the poll under way */
+    int64_t good_us;          /* the start of the last good poll; INT64_MIN = never */
+    uint64_t suspicions_then; /* when the list was asked for */
+    unsigned failures;        /* in a row */
+    struct slurm_feed_stats stats;
+    char last_error[240];
+};
+
+/* What only jobs need. */
+struct job_poll {
+    bool wants_list;
+    int64_t list_from_us; /* no whole list before */
+    uint64_t round;       /* entries that the states under way have named */
+    size_t asked;         /* of the tracked ids */
+    int64_t *ids;         /* to be read */
+    size_t count, capacity, next;
+    unsigned reading;
+    int64_t highest;                     /* id that an answer about all has shown */
+    uint64_t parts_hash, new_parts_hash; /* of array expressions with their states */
+    bool lost;                           /* the states lack a job that has not ended */
+    bool fell;                           /* the states have a new job below the highest id */
+};
+
+struct slurm_poller {
+    struct slurm_client *client;
+    struct loop *loop;
+    struct slurm_poller_options options;
+    char *cluster;
+    struct feed feeds[SLURM_FEEDS];
+    struct job_poll jobs;
+    struct map tracked; /* by id as text; in order */
+    struct list reads;  /* struct slurm_read */
+    int64_t expect_until_us;
+    bool suspicious;
+    uint64_t suspicions;
+    char why[120];
+    struct loop_timer conf_timer;
+    struct slurm_call *conf_call;
+    int64_t boot_time, next_job_id;
+};
+
+/* ---- poller.c ---- */
+void slurm_feed_list(struct feed *feed); /* asks for the list */
+void slurm_feed_good(struct feed *feed); /* the poll has ended well: waits for the next */
+void slurm_feed_failed(struct feed *feed, const char *why);
+void slurm_feed_wait(struct feed *feed, int64_t us);
+/* Counts the answer; a reason for suspicion is one here too. */
+void slurm_feed_count(struct feed *feed, const struct slurm_answer *answer);
+void slurm_feed_take(struct feed *feed, const struct json *body); /* into doc and iter */
+
+/* ---- poller_jobs.c ---- */
+void slurm_jobs_poll(struct feed *feed);
+void slurm_jobs_listed(struct feed *feed); /* a whole list was merged */
+void slurm_jobs_read_ended(struct feed *feed);
+void slurm_jobs_wants_list(struct slurm_poller *poller);
+
+/* ---- poller_read.c ---- */
+void slurm_read_start(struct feed *feed, struct str key, bool of_poll);
+void slurm_reads_cancel(struct slurm_poller *poller);
+/* Before the cache takes it: suspects when such a change does not happen without a restart. */
+void slurm_job_check(struct slurm_poller *poller, const struct slurm_object *object,
+                     int64_t started_us);
+
+#endif
