@@ -1,4 +1,4 @@
-/* cache_private.h - what cache.c, cache_index.c, overlay.c, shown.c and informer.c share. */
+/* cache_private.h - what cache.c, cache_index.c, overlay.c, shown.c and watch.c share. */
 #ifndef SLINC_KUBE_CACHE_PRIVATE_H
 #define SLINC_KUBE_CACHE_PRIVATE_H
 

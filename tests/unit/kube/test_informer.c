@@ -67,10 +67,11 @@ static int tear_down(void **state)
 
 /* ---- what the server says ---- */
 
-#define POD(name, version, word)                                                                   \
-    "{\"metadata\":{\"namespace\":\"n\",\"name\":\"" name "\",\"uid\":\"u-" name                   \
+#define POD_IN(ns, name, version, word)                                                            \
+    "{\"metadata\":{\"namespace\":\"" ns "\",\"name\":\"" name "\",\"uid\":\"u-" name              \
     "\",\"resourceVersion\":\"" version "\",\"labels\":{\"v\":\"" word                             \
     "\"}},\"spec\":{\"nodeName\":\"x\"}}"
+#define POD(name, version, word) POD_IN("n", name, version, word)
 #define LIST(version, items)                                                                       \
     "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"" version "\"},\"items\":[" items   \
     "]}"
@@ -529,6 +530,364 @@ static void the_watch_takes_overlays_away(void **state)
     kube_object_unref(created);
 }
 
+/* ---- several namespaces ---- */
+
+#define M_PODS "/api/v1/namespaces/m/pods"
+#define N_PODS "/api/v1/namespaces/n/pods"
+
+static void answer_at(struct world *world, const char *path, const char *body)
+{
+    fake_answer(world->fake, "GET", path, (struct fake_answer){ .status = 200, .body = body });
+}
+
+static void feed_at(struct world *world, const char *path, const char *lines)
+{
+    assert_true(fake_stream_feed(world->fake, path, lines));
+    fake_run_for(world->fake, 1000);
+}
+
+static void start_both(struct world *world)
+{
+    char m[] = "m", n[] = "n";
+    const char *names[] = { m, n, m };
+    struct kube_informer_options options = { .ns = "not used",
+                                             .namespaces = names,
+                                             .namespace_count = 3 };
+
+    start(world, &options);
+    m[0] = n[0] = '?'; /* the names were copied */
+    names[0] = names[1] = names[2] = NULL;
+}
+
+/* m has the pod a and is at version 10, n has b and is at 12. */
+static void watch_both(struct world *world)
+{
+    answer_at(world, M_PODS, LIST("10", POD_IN("m", "a", "5", "one")));
+    answer_at(world, N_PODS, LIST("12", POD_IN("n", "b", "6", "one")));
+    answer_at(world, M_PODS, NULL);
+    answer_at(world, N_PODS, NULL);
+    start_both(world);
+    fake_run_for(world->fake, 1000);
+    assert_int_equal(kube_informer_state(world->informer), KUBE_WATCHING);
+    assert_int_equal(fake_open_streams(world->fake), 2);
+    assert_told(&world->mirror, "a:->one b:->one ");
+}
+
+static void namespaces_are_listed_in_turn_and_watched_together(void **state)
+{
+    struct world *world = *state;
+    uint64_t lists, watches, events;
+
+    watch_both(world);
+    assert_int_equal(fake_sent_count(world->fake), 4); /* a name given twice counts once */
+    assert_string_equal(fake_sent(world->fake, 0)->path, M_PODS "?limit=500");
+    assert_string_equal(fake_sent(world->fake, 1)->path, N_PODS "?limit=500");
+    assert_true(path_has(fake_sent(world->fake, 2), M_PODS "?watch=true&"));
+    assert_true(path_has(fake_sent(world->fake, 2), "&resourceVersion=10&"));
+    assert_true(path_has(fake_sent(world->fake, 3), N_PODS "?watch=true&"));
+    assert_true(path_has(fake_sent(world->fake, 3), "&resourceVersion=12&"));
+
+    feed_at(world, M_PODS, "{\"type\":\"MODIFIED\",\"object\":"); /* lines do not mix */
+    feed_at(world, N_PODS, EVENT("ADDED", POD_IN("n", "c", "13", "new")));
+    feed_at(world, M_PODS, POD_IN("m", "a", "14", "two") "}\n");
+    assert_told(&world->mirror, "c:->new a:one>two ");
+    kube_informer_counts(world->informer, &lists, &watches, &events);
+    assert_int_equal(lists, 1);
+    assert_int_equal(watches, 2);
+    assert_int_equal(events, 2);
+}
+
+/* A server with three namespaces, of which two may be read. */
+static struct fake_answer serve_three(void *context, const struct fake_sent *sent)
+{
+    bool watch = path_has(sent, "watch=true");
+
+    if (path_has(sent, M_PODS "?"))
+        return (struct fake_answer){ .status = 200,
+                                     .body =
+                                         watch ? NULL : LIST("10", POD_IN("m", "a", "5", "one")) };
+    if (path_has(sent, N_PODS "?"))
+        return (struct fake_answer){ .status = 200,
+                                     .body =
+                                         watch ? NULL : LIST("12", POD_IN("n", "b", "6", "one")) };
+    ++*(unsigned *)context;
+    return (struct fake_answer){ .status = 200, .body = LIST("12", POD_IN("o", "c", "7", "one")) };
+}
+
+static void an_object_of_an_unwatched_namespace_never_appears(void **state)
+{
+    struct world *world = *state;
+    unsigned others = 0;
+
+    fake_serve(world->fake, serve_three, &others);
+    start_both(world);
+    fake_run_for(world->fake, 200 * SECOND);
+    assert_int_equal(others, 0);
+    assert_int_equal(kube_cache_count(world->cache), 2);
+    assert_null(kube_cache_get(world->cache, "o", "c"));
+    assert_told(&world->mirror, "a:->one b:->one ");
+}
+
+static void nothing_is_gone_before_every_list_has_ended(void **state)
+{
+    struct world *world = *state;
+
+    watch_both(world);
+    answer_at(world, M_PODS, LIST("20", ""));
+    fake_status(world->fake, "GET", N_PODS, 500, "InternalError", "not now");
+    feed_at(world, M_PODS, ERROR("410"));
+    fake_run_for(world->fake, 300000);
+    assert_int_equal(kube_informer_state(world->informer), KUBE_WAITING);
+    assert_non_null(strstr(kube_informer_last_error(world->informer), "not now"));
+    assert_told(&world->mirror, "");                     /* a is in no list, but n was not heard */
+    assert_int_equal(fake_open_streams(world->fake), 0); /* no event between the lists */
+
+    answer_at(world, M_PODS, LIST("21", ""));
+    answer_at(world, N_PODS, PAGE("22", "more", POD_IN("n", "b", "6", "one")));
+    answer_at(world, N_PODS, LIST("22", POD_IN("n", "c", "7", "one")));
+    answer_at(world, M_PODS, NULL);
+    answer_at(world, N_PODS, NULL);
+    fake_run_for(world->fake, SECOND);
+    assert_told(&world->mirror, "c:->one a:one>- ");
+    assert_int_equal(kube_informer_state(world->informer), KUBE_WATCHING);
+    assert_string_equal(kube_informer_last_error(world->informer), "");
+}
+
+static void a_lost_history_of_one_lists_all_without_a_flicker(void **state)
+{
+    struct world *world = *state;
+
+    watch_both(world);
+    fake_forget_sent(world->fake);
+    feed_at(world, M_PODS, ERROR("410"));
+    assert_int_equal(kube_informer_state(world->informer), KUBE_WAITING);
+    feed_at(world, N_PODS, EVENT("MODIFIED", POD_IN("n", "b", "13", "two"))); /* still heard */
+    answer_at(world, M_PODS, LIST("30", POD_IN("m", "a", "5", "one")));
+    answer_at(world, N_PODS, LIST("31", POD_IN("n", "b", "13", "two")));
+    answer_at(world, M_PODS, NULL);
+    answer_at(world, N_PODS, NULL);
+    fake_run_for(world->fake, SECOND);
+    assert_told(&world->mirror, "b:one>two ");
+    assert_int_equal(lists_sent(world), 2);
+    assert_int_equal(fake_open_streams(world->fake), 2);
+    assert_int_equal(kube_informer_state(world->informer), KUBE_WATCHING);
+    assert_true(path_has(fake_last_sent(world->fake), N_PODS "?watch=true"));
+    assert_true(path_has(fake_last_sent(world->fake), "&resourceVersion=31&"));
+}
+
+static void two_lost_histories_are_listed_once(void **state)
+{
+    struct world *world = *state;
+
+    watch_both(world);
+    fake_forget_sent(world->fake);
+    answer_at(world, M_PODS, LIST("30", POD_IN("m", "a", "5", "one")));
+    answer_at(world, N_PODS, LIST("31", POD_IN("n", "b", "6", "one")));
+    answer_at(world, M_PODS, NULL);
+    answer_at(world, N_PODS, NULL);
+    feed_at(world, M_PODS, ERROR("410"));
+    feed_at(world, N_PODS, ERROR("410"));
+    fake_run_for(world->fake, 250000); /* one failure, not two */
+    assert_int_equal(lists_sent(world), 2);
+    fake_run_for(world->fake, 5 * SECOND);
+    assert_int_equal(lists_sent(world), 2);
+    assert_int_equal(kube_informer_state(world->informer), KUBE_WATCHING);
+    assert_told(&world->mirror, "");
+}
+
+static void one_silent_namespace_is_noticed_while_the_other_talks(void **state)
+{
+    struct world *world = *state;
+    int64_t begin_us;
+
+    watch_both(world);
+    begin_us = kube_informer_last_contact_us(world->informer);
+    fake_forget_sent(world->fake);
+    for (int i = 0; i < 5; i++) {
+        fake_run_for(world->fake, 11 * SECOND);
+        feed_at(world, N_PODS, BOOKMARK("20"));
+    }
+    assert_int_equal(kube_informer_last_contact_us(world->informer), begin_us);
+    answer_at(world, M_PODS, NULL);
+    fake_run_for(world->fake, 6 * SECOND); /* the minute is over for m */
+    assert_true(path_has(fake_last_sent(world->fake), M_PODS "?watch=true"));
+    assert_true(path_has(fake_last_sent(world->fake), "&resourceVersion=10&"));
+    assert_true(kube_informer_last_contact_us(world->informer) > begin_us);
+    assert_int_equal(lists_sent(world), 0);
+}
+
+static void last_contact_is_never_until_every_namespace_was_heard(void **state)
+{
+    struct world *world = *state;
+
+    fake_run_for(world->fake, SECOND);
+    answer_at(world, M_PODS, LIST("10", ""));
+    fake_answer(world->fake, "GET", N_PODS,
+                (struct fake_answer){ .class = ERR_UNAVAILABLE, .times = FAKE_ALWAYS });
+    start_both(world);
+    fake_run_for(world->fake, 1000);
+    assert_int_equal(kube_informer_last_contact_us(world->informer), 0);
+    assert_false(kube_cache_is_synced(world->cache));
+}
+
+static void one_broken_stream_does_not_disturb_the_other(void **state)
+{
+    struct world *world = *state;
+
+    watch_both(world);
+    feed_at(world, M_PODS, BOOKMARK("15"));
+    fake_forget_sent(world->fake);
+    assert_true(fake_stream_break(world->fake, M_PODS, ERR_UNKNOWN));
+    fake_run_for(world->fake, 1000);
+    assert_int_equal(kube_informer_state(world->informer), KUBE_WAITING);
+    assert_non_null(strstr(kube_informer_last_error(world->informer), "namespace m"));
+    assert_int_equal(fake_open_streams(world->fake), 1);
+    feed_at(world, N_PODS, EVENT("MODIFIED", POD_IN("n", "b", "13", "two")));
+    assert_told(&world->mirror, "b:one>two ");
+
+    answer_at(world, M_PODS, NULL);
+    fake_run_for(world->fake, SECOND);
+    assert_int_equal(kube_informer_state(world->informer), KUBE_WATCHING);
+    assert_string_equal(kube_informer_last_error(world->informer), "");
+    assert_true(path_has(fake_last_sent(world->fake), M_PODS "?watch=true"));
+    assert_true(path_has(fake_last_sent(world->fake), "&resourceVersion=15&"));
+    assert_int_equal(lists_sent(world), 0);
+    assert_int_equal(fake_answers_left(world->fake), 0);
+}
+
+static void each_watch_has_a_back_off_of_its_own(void **state)
+{
+    struct world *world = *state;
+
+    watch_both(world);
+    fake_answer(world->fake, "GET", M_PODS,
+                (struct fake_answer){ .class = ERR_UNAVAILABLE, .times = FAKE_ALWAYS });
+    assert_true(fake_stream_break(world->fake, M_PODS, ERR_UNKNOWN));
+    fake_run_for(world->fake, 50 * SECOND);
+    fake_forget_sent(world->fake);
+    answer_at(world, N_PODS, NULL);
+    assert_true(fake_stream_break(world->fake, N_PODS, ERR_UNKNOWN));
+    fake_run_for(world->fake, 250000);
+    assert_true(path_has(fake_last_sent(world->fake), N_PODS "?watch=true"));
+    assert_int_equal(fake_open_streams(world->fake), 1);
+    fake_forget_sent(world->fake);
+    fake_run_for(world->fake, 50 * SECOND); /* and n's health is no reason to hurry for m */
+    assert_in_range(fake_sent_count(world->fake), 3, 5);
+}
+
+static void a_healthy_stream_ends_the_back_off_of_lists(void **state)
+{
+    struct world *world = *state;
+
+    fake_answer(world->fake, "GET", M_PODS,
+                (struct fake_answer){ .class = ERR_UNAVAILABLE, .times = 4 });
+    fake_serve(world->fake, serve_three, &(unsigned){ 0 });
+    start_both(world);
+    fake_run_for(world->fake, 20 * SECOND);
+    assert_int_equal(kube_informer_state(world->informer), KUBE_WATCHING);
+    assert_true(fake_stream_end(world->fake, N_PODS));
+    fake_run_for(world->fake, 1000);
+    fake_forget_sent(world->fake);
+    feed_at(world, M_PODS, ERROR("410"));
+    fake_run_for(world->fake, 250000);
+    assert_int_equal(lists_sent(world), 2);
+}
+
+static void a_list_makes_refusals_forgotten(void **state)
+{
+    struct world *world = *state;
+
+    watch_both(world);
+    for (int i = 0; i < 3; i++)
+        fake_status(world->fake, "GET", M_PODS, 500, "InternalError", "no");
+    fake_serve(world->fake, serve_three, &(unsigned){ 0 });
+    assert_true(fake_stream_break(world->fake, M_PODS, ERR_UNKNOWN));
+    fake_run_for(world->fake, 5 * SECOND);
+    assert_int_equal(kube_informer_state(world->informer), KUBE_WATCHING);
+    fake_forget_sent(world->fake);
+    feed_at(world, M_PODS, ERROR("500"));
+    fake_run_for(world->fake, 10 * SECOND);
+    assert_int_equal(lists_sent(world), 0);
+    assert_int_equal(fake_open_streams(world->fake), 2);
+}
+
+static void progress_is_what_every_watch_has_passed(void **state)
+{
+    struct world *world = *state;
+    const struct kube_object *predicted = make_pod("z", NULL, 0, "predicted");
+    const struct kube_object *listed = make_pod("y", "u-y", 11, "created");
+    const struct kube_object *created = make_pod("z", "u-z", 15, "created");
+
+    watch_both(world);
+    kube_overlay_done(kube_overlay_lay(world->cache, "n", "y", listed), listed, 11);
+    kube_overlay_done(kube_overlay_lay(world->cache, "n", "z", predicted), created, 15);
+    assert_told(&world->mirror, "y:->created z:->predicted z:predicted>created ");
+    feed_at(world, N_PODS, BOOKMARK("14"));
+    assert_told(&world->mirror, ""); /* m is still at its list, 10 */
+    feed_at(world, M_PODS, BOOKMARK("40"));
+    assert_told(&world->mirror, "y:created>- "); /* and n has not passed 15 */
+    feed_at(world, N_PODS, BOOKMARK("15"));
+    assert_told(&world->mirror, "z:created>- ");
+    kube_object_unref(predicted);
+    kube_object_unref(listed);
+    kube_object_unref(created);
+}
+
+static struct fake_answer serve_nothing(void *context, const struct fake_sent *sent)
+{
+    return (struct fake_answer){ .status = 200, .body = sent->stream ? NULL : LIST("1", "") };
+}
+
+static void as_many_namespaces_as_the_bound_are_watched(void **state)
+{
+    struct world *world = *state;
+    char names[KUBE_INFORMER_MAX_NAMESPACES][16];
+    const char *pointers[KUBE_INFORMER_MAX_NAMESPACES];
+    struct kube_informer_options options = { .namespaces = pointers,
+                                             .namespace_count = KUBE_INFORMER_MAX_NAMESPACES };
+
+    for (int i = 0; i < KUBE_INFORMER_MAX_NAMESPACES; i++) {
+        snprintf(names[i], sizeof(names[i]), "n%d", i);
+        pointers[i] = names[i];
+    }
+    fake_serve(world->fake, serve_nothing, NULL);
+    start(world, &options);
+    fake_run_for(world->fake, SECOND);
+    assert_int_equal(fake_open_streams(world->fake), KUBE_INFORMER_MAX_NAMESPACES);
+    assert_int_equal(kube_informer_state(world->informer), KUBE_WATCHING);
+}
+
+static void a_kind_without_namespaces_has_one_watch(void **state)
+{
+    struct world *world = *state;
+    struct kube_cache *nodes = kube_cache_new(&kube_node_kind, &world->clock);
+    struct kube_informer_options options = { .namespaces = (const char *[]){ "m", "n" },
+                                             .namespace_count = 2 };
+    struct kube_informer *informer =
+        kube_informer_new(world->client, nodes, &world->rand, &options);
+
+    fake_serve(world->fake, serve_nothing, NULL);
+    kube_informer_start(informer);
+    fake_run_for(world->fake, 1000);
+    assert_int_equal(fake_sent_count(world->fake), 2);
+    assert_string_equal(fake_sent(world->fake, 0)->path, "/api/v1/nodes?limit=500");
+    kube_informer_free(informer);
+    kube_cache_free(nodes);
+}
+
+static void several_watches_can_be_freed_while_one_waits(void **state)
+{
+    struct world *world = *state;
+
+    watch_both(world);
+    assert_true(fake_stream_break(world->fake, N_PODS, ERR_UNKNOWN));
+    fake_run_for(world->fake, 1000);
+    kube_informer_free(world->informer);
+    world->informer = NULL;
+    assert_int_equal(fake_open_streams(world->fake), 0);
+    fake_run_for(world->fake, 60 * SECOND);
+}
+
 static void it_can_be_freed_in_every_state(void **state)
 {
     struct world *world = *state;
@@ -591,6 +950,21 @@ int main(void)
         in_world(a_line_that_the_transport_refuses_is_listed_instead),
         in_world(one_bad_object_does_not_stop_the_others),
         in_world(the_watch_takes_overlays_away),
+        in_world(namespaces_are_listed_in_turn_and_watched_together),
+        in_world(an_object_of_an_unwatched_namespace_never_appears),
+        in_world(nothing_is_gone_before_every_list_has_ended),
+        in_world(a_lost_history_of_one_lists_all_without_a_flicker),
+        in_world(two_lost_histories_are_listed_once),
+        in_world(one_silent_namespace_is_noticed_while_the_other_talks),
+        in_world(last_contact_is_never_until_every_namespace_was_heard),
+        in_world(one_broken_stream_does_not_disturb_the_other),
+        in_world(each_watch_has_a_back_off_of_its_own),
+        in_world(a_healthy_stream_ends_the_back_off_of_lists),
+        in_world(a_list_makes_refusals_forgotten),
+        in_world(progress_is_what_every_watch_has_passed),
+        in_world(as_many_namespaces_as_the_bound_are_watched),
+        in_world(a_kind_without_namespaces_has_one_watch),
+        in_world(several_watches_can_be_freed_while_one_waits),
         in_world(it_can_be_freed_in_every_state),
         cmocka_unit_test(states_have_names),
     };
