@@ -19,6 +19,7 @@ enum {
     MAX_CALLS = 1 << 16,
     DEFAULT_CONNECTIONS = 16,
     DEFAULT_STREAMS = 64,
+    DEFAULT_TLS_US = 60 * 1000000,
     US_PER_MS = 1000,
 };
 
@@ -28,7 +29,8 @@ struct http_client {
     struct http_target target;
     struct curl_loop calls, streams;
     struct list waiting, running, dead;
-    struct loop_timer start_timer;
+    struct loop_timer start_timer, tls_timer;
+    int64_t tls_period_us;
     unsigned waiting_count;
     unsigned count;   /* calls alive */
     unsigned calling; /* callbacks of ours on the stack */
@@ -247,6 +249,7 @@ static void client_free(struct http_transport *transport)
     drop_calls(client, &client->waiting);
     drop_calls(client, &client->running);
     loop_timer_stop(&client->start_timer);
+    loop_timer_stop(&client->tls_timer);
     curl_loop_done(&client->calls);
     curl_loop_done(&client->streams);
     http_target_done(&client->target);
@@ -259,6 +262,24 @@ static const struct http_transport_ops client_ops = {
     .cancel = client_cancel,
     .free = client_free,
 };
+
+/* Mounted certificates are renewed in place. Files that cannot be read, or do not fit together in
+ * the middle of a swap, leave what is in use; the next look finds them whole. */
+static void on_tls_timer(void *context)
+{
+    struct http_client *client = context;
+
+    (void)http_target_reload_tls(&client->target, NULL, NULL);
+    loop_timer_start(client->loop, &client->tls_timer, client->tls_period_us, on_tls_timer, client);
+}
+
+static void follow_tls_files(struct http_client *client, const struct http_client_options *options)
+{
+    if (!options->tls.ca_file && !options->tls.cert_file && !options->tls.key_file)
+        return;
+    client->tls_period_us = options->tls_period_us > 0 ? options->tls_period_us : DEFAULT_TLS_US;
+    loop_timer_start(client->loop, &client->tls_timer, client->tls_period_us, on_tls_timer, client);
+}
 
 static long or_default(unsigned value, long fallback)
 {
@@ -293,6 +314,7 @@ int http_client_new(struct loop *loop, const struct http_client_options *options
         client_free(&client->transport);
         return result;
     }
+    follow_tls_files(client, options);
     *ret_transport = &client->transport;
     return 0;
 }

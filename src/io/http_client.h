@@ -18,7 +18,8 @@ struct http_client_options {
     const char *base_url;    /* http:// or https://, host, port, perhaps a path in front of all */
     const char *unix_socket; /* connect there instead of to the host; may be NULL */
 
-    struct tls_source tls;   /* no CA: the system's. Files are read now and by reload_tls */
+    struct tls_source tls;   /* no CA: the system's. Files are looked at again while we run */
+    int64_t tls_period_us;   /* between looks; 0 = 60 s */
     const char *server_name; /* the certificate must be for this name instead of the host */
     bool insecure;           /* takes any certificate */
 
@@ -44,8 +45,8 @@ struct http_client_options {
 int http_client_new(struct loop *loop, const struct http_client_options *options,
                     struct http_transport **ret_transport, struct err *err);
 
-/* Reads the files of options.tls again, or takes new material when `tls` is given; new connections
- * use it, what is under way goes on. On error all stays as it was. */
+/* Reads the files of options.tls again at once, or takes new material when `tls` is given; new
+ * connections use it, what is under way goes on. On error all stays as it was. */
 int http_client_reload_tls(struct http_transport *transport, const struct tls_source *tls,
                            struct err *err);
 

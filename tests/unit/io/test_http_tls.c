@@ -227,6 +227,33 @@ static void after_a_reload_new_connections_use_the_new_files(void **state)
     rmdir(folder);
 }
 
+static void files_that_change_are_followed_without_being_told(void **state)
+{
+    struct world world = { .loop = NULL };
+    char folder[] = "/tmp/slinc-tls-XXXXXX", path[64], next[64];
+
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/ca.crt", folder);
+    snprintf(next, sizeof(next), "%s/next", folder);
+    write_file(path, other_ca.cert_pem);
+    begin(&world, &good);
+    connect_with(&world, (struct http_client_options){ .tls = { .ca_file = path },
+                                                       .tls_period_us = 5 * MS_US });
+    assert_int_equal(post(&world).class, ERR_DENIED);
+
+    write_file(path, "rubbish"); /* a look at it changes nothing */
+    run_for(world.loop, 50 * MS_US);
+    assert_int_equal(post(&world).class, ERR_DENIED);
+
+    write_file(next, ca.cert_pem);
+    assert_int_equal(rename(next, path), 0);
+    run_for(world.loop, 50 * MS_US);
+    assert_int_equal(post(&world).status, 200);
+    end(&world);
+    unlink(path);
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +263,7 @@ int main(void)
         cmocka_unit_test(old_protocols_are_refused),
         cmocka_unit_test(material_that_does_not_fit_is_refused_at_the_start),
         cmocka_unit_test(after_a_reload_new_connections_use_the_new_files),
+        cmocka_unit_test(files_that_change_are_followed_without_being_told),
     };
 
     return cmocka_run_group_tests_name("io/http_tls", tests, make_certs, free_certs);
