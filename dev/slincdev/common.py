@@ -40,14 +40,19 @@ def versions() -> dict[str, str]:
 
 
 def run(argv: list[str | Path], *, what: str | None = None, **options) -> str:
-    """Runs a command to its end and returns what it printed; its last lines become the error if it fails."""
-    options.setdefault("stdin", subprocess.DEVNULL)
-    if "input" in options:
-        options.pop("stdin")
-    done = subprocess.run([str(a) for a in argv], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    """Runs a command to its end and returns what it printed; its last lines become the error if it fails. The longest
+    are builds: an hour is a fuse."""
+    what = what or " ".join(str(a) for a in argv[:4])
+    options.setdefault("timeout", 3600)
+    if "input" not in options:
+        options.setdefault("stdin", subprocess.DEVNULL)
+    try:
+        done = subprocess.run([str(a) for a in argv], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    except subprocess.TimeoutExpired:
+        raise Fail(f"{what} did not end within {options['timeout']:g} s") from None
     if done.returncode != 0:
         tail = " / ".join((done.stderr.strip() or done.stdout.strip()).splitlines()[-4:])
-        raise Fail(f"{what or ' '.join(str(a) for a in argv[:4])} failed ({done.returncode}): {tail}")
+        raise Fail(f"{what} failed ({done.returncode}): {tail}")
     return done.stdout
 
 
