@@ -12,8 +12,8 @@ SETUP_BUILD = @dev/setup build
 SETUP_CLUSTER = @dev/setup cluster
 
 .DEFAULT_GOAL := build
-.PHONY: build help setup lint test test-lint test-unit test-diff test-sim test-fuzz test-images test-e2e fuzz bench demo up down status \
-        install coverage clean images
+.PHONY: build help setup lint test test-lint test-unit test-diff test-sim test-fuzz test-images test-install test-e2e fuzz bench demo up down \
+        status install uninstall coverage clean images
 
 build: ## build everything (build/plain)
 	$(SETUP_BUILD)
@@ -26,11 +26,11 @@ help: ## this list
 setup: ## install the Debian packages that are missing
 	@dev/setup
 
-test: ## all tests: lint, unit, differential, simulation, fuzz, images, end to end
+test: ## all tests: lint, unit, differential, simulation, fuzz, install, images, end to end
 	@dev/setup
-	@$(PYTHON) tests/run lint unit diff sim fuzz images e2e
+	@$(PYTHON) tests/run lint unit diff sim fuzz install images e2e
 
-test-lint test-unit test-diff test-sim test-fuzz test-images test-e2e: test-%: ## one part of the tests
+test-lint test-unit test-diff test-sim test-fuzz test-install test-images test-e2e: test-%: ## one part of the tests
 	@dev/setup
 	@$(PYTHON) tests/run $*
 
@@ -68,8 +68,13 @@ coverage: ## unit test coverage (build/coverage)
 	$(SETUP_BUILD)
 	@dev/build coverage && $(PYTHON) tests/tools/coverage build/coverage
 
-install: build ## install to PREFIX (default /usr/local)
-	@meson install -C build/plain --no-rebuild --quiet
+install: build ## install libslinc-slurm to PREFIX (default /usr/local), below DESTDIR
+	@meson configure build/plain -Dprefix=$(abspath $(PREFIX)) && dev/build plain
+	@meson install -C build/plain --no-rebuild --quiet $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+	@$(if $(DESTDIR),,ldconfig 2>/dev/null || echo "as root, run ldconfig")
+
+uninstall: ## take away what the last install put there
+	@ninja -C build/plain uninstall >build/uninstall.log || { cat build/uninstall.log; exit 1; }
 
 clean: ## remove build folders (the cache stays)
 	@rm -rf build

@@ -8,6 +8,7 @@
 #include "app.h"
 #include "base/log.h"
 #include "engine/run.h"
+#include "io/loop_real.h"
 #include "kube/config.h"
 
 #include <getopt.h>

@@ -8,14 +8,9 @@
  *
  * Where: SLURM_REST_URL (http://127.0.0.1:6820), or SLURM_REST_SOCKET for a unix socket. Who:
  * SLURM_JWT, or SLURM_JWT_FILE, or SLURM_JWT_KEY_FILE to sign tokens for user "slurm". */
-#include "base/mem.h"
-#include "slurm/calls.h"
-#include "slurm/object.h"
-#include "slurm/submit.h"
-#include "slurm/sync.h"
-
 #include <assert.h>
 #include <inttypes.h>
+#include <slinc-slurm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -222,6 +217,14 @@ static int run(struct slurm_sync *sync, const char *partition, const char *secon
 
 /* ---- the program ---- */
 
+static const char usage[] =
+    "usage: sjobs jobs                     all jobs that Slurm remembers\n"
+    "       sjobs nodes                    all nodes\n"
+    "       sjobs run PARTITION SECONDS    an external job of one core, followed to its end\n"
+    "\n"
+    "environment: SLURM_REST_URL (http://127.0.0.1:6820) or SLURM_REST_SOCKET;\n"
+    "             SLURM_JWT, SLURM_JWT_FILE or SLURM_JWT_KEY_FILE\n";
+
 static int dispatch(struct slurm_sync *sync, int count, char **words, struct err *err)
 {
     if (count == 2 && str_is(str_of(words[1]), "jobs"))
@@ -243,9 +246,14 @@ int main(int count, char **words)
                                           .key_file = getenv("SLURM_JWT_KEY_FILE") };
     struct slurm_sync *sync = NULL;
     struct err err = { 0 };
-    int result = slurm_sync_new(&options, &sync, &err);
+    int result;
 
+    if (count == 2 && str_is(str_of(words[1]), "--help")) {
+        fputs(usage, stdout);
+        return EXIT_SUCCESS;
+    }
     setvbuf(stdout, NULL, _IOLBF, 0);
+    result = slurm_sync_new(&options, &sync, &err);
     if (result == 0)
         result = dispatch(sync, count, words, &err);
     if (result < 0)

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "io/loop_real.h"
+#include "io/loop_fd.h"
 
 enum { US_PER_MS = 1000 };
 

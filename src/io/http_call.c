@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    MAX_PATH = 16 * 1024,
+    MAX_PATH = 97 * 1024,
     MAX_TOKEN = 16 * 1024,
     MAX_BODY = 64 << 20,
     MAX_ANSWER = 64 << 20,

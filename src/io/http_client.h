@@ -12,7 +12,7 @@
 
 #include "io/http.h"
 #include "io/loop.h"
-#include "io/tls.h"
+#include "io/tls_source.h"
 
 struct http_client_options {
     const char *base_url;    /* http:// or https://, host, port, perhaps a path in front of all */
@@ -41,7 +41,7 @@ struct http_client_options {
     size_t max_head;            /* bytes of an answer's header; 0 = 64 KiB */
 };
 
-/* Everything in options is copied. The loop must be a real one. */
+/* Everything in options is copied. The loop must run on real time. */
 int http_client_new(struct loop *loop, const struct http_client_options *options,
                     struct http_transport **ret_transport, struct err *err);
 

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "io/http_text.h"
+#include "io/tls.h"
 
 #include <curl/curl.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
  *
  * Everything above this layer waits by a timer or an answer, never by sleeping, so the same program
  * runs on the machine's clock (libevent) or in the simulator, where time jumps to the next timer
- * and a run depends on nothing but its seed. File descriptors and signals exist on the real loop
- * only (loop_real.h). Callbacks run one at a time, from loop_run, never from inside the call that
- * armed them. */
+ * and a run depends on nothing but its seed. Real time comes in two kinds: loop_real.h is a
+ * program's own loop, loop_guest.h lives inside another one. Callbacks run one at a time, from
+ * loop_run or loop_step, never from inside the call that armed them. */
 #ifndef SLINC_IO_LOOP_H
 #define SLINC_IO_LOOP_H
 
@@ -15,11 +15,9 @@
 #include <stdint.h>
 
 struct loop;
-struct err;
 
-int loop_new_real(struct loop **ret_loop, struct err *err);
 struct loop *loop_new_virtual(struct clock *virtual_clock); /* the clock is borrowed */
-void loop_free(struct loop *loop);
+void loop_free(struct loop *loop);                          /* of any kind; takes NULL */
 
 const struct clock *loop_clock(const struct loop *loop);
 int64_t loop_now_us(const struct loop *loop); /* monotonic */

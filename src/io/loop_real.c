@@ -23,14 +23,6 @@ struct loop_real {
     int64_t alarm_us; /* when the alarm goes off; INT64_MAX when it is not set */
 };
 
-struct loop_fd {
-    struct loop *loop;
-    struct event *event;
-    int fd;
-    void (*ready)(void *context, unsigned events);
-    void *context;
-};
-
 struct loop_signal {
     struct loop *loop;
     struct event *event;
@@ -43,7 +35,7 @@ static const struct loop_ops real_ops;
 static struct loop_real *real_of(struct loop *loop)
 {
     if (loop->ops != &real_ops) {
-        fprintf(stderr, "loop: descriptors and signals exist on real time only\n");
+        fprintf(stderr, "loop: only a loop of loop_real.h has signals and a libevent base\n");
         abort();
     }
     return (struct loop_real *)(void *)loop;
@@ -116,12 +108,61 @@ static void real_free(struct loop *loop)
     mem_free(real);
 }
 
+/* --- descriptors --- */
+
+static void on_fd(evutil_socket_t fd, short what, void *context)
+{
+    unsigned events = 0;
+
+    if (what & EV_READ)
+        events |= LOOP_FD_READ;
+    if (what & EV_WRITE)
+        events |= LOOP_FD_WRITE;
+    loop_fd_ready(context, events);
+}
+
+static short libevent_flags(unsigned events)
+{
+    int flags = EV_PERSIST;
+
+    if (events & LOOP_FD_READ)
+        flags |= EV_READ;
+    if (events & LOOP_FD_WRITE)
+        flags |= EV_WRITE;
+    return (short)flags;
+}
+
+static void real_fd_changed(struct loop_fd *watch, unsigned before)
+{
+    struct event_base *base = real_of(watch->loop)->base;
+    const short flags = libevent_flags(watch->events);
+
+    if (watch->kept) {
+        event_del(watch->kept);
+        event_assign(watch->kept, base, watch->fd, flags, on_fd, watch);
+    } else {
+        watch->kept = or_abort(event_new(base, watch->fd, flags, on_fd, watch));
+    }
+    if (watch->events)
+        event_add(watch->kept, NULL);
+}
+
+static void real_fd_gone(struct loop_fd *watch)
+{
+    if (watch->kept)
+        event_free(watch->kept);
+}
+
+/* --- the loop --- */
+
 static const struct loop_ops real_ops = {
     .run = real_run,
     .step = real_step,
     .stop = real_stop,
     .first_changed = set_alarm,
     .free = real_free,
+    .fd_changed = real_fd_changed,
+    .fd_gone = real_fd_gone,
 };
 
 /* Precise, because the default clock of libevent is up to 4 ms behind ours: the alarm would go off
@@ -169,66 +210,6 @@ int64_t loop_real_enter(struct loop *loop)
 void loop_real_leave(struct loop *loop, int64_t entered_us)
 {
     loop_leave(loop, entered_us);
-}
-
-/* --- descriptors --- */
-
-static void on_fd(evutil_socket_t fd, short what, void *context)
-{
-    struct loop_fd *watch = context;
-    struct loop *loop = watch->loop; /* the callback may free the watch */
-    unsigned events = 0;
-
-    if (what & EV_READ)
-        events |= LOOP_FD_READ;
-    if (what & EV_WRITE)
-        events |= LOOP_FD_WRITE;
-
-    int64_t entered_us = loop_enter(loop);
-
-    watch->ready(watch->context, events);
-    loop_leave(loop, entered_us);
-}
-
-static short libevent_flags(unsigned events)
-{
-    int flags = EV_PERSIST;
-
-    if (events & LOOP_FD_READ)
-        flags |= EV_READ;
-    if (events & LOOP_FD_WRITE)
-        flags |= EV_WRITE;
-    return (short)flags;
-}
-
-struct loop_fd *loop_fd_new(struct loop *loop, int fd, unsigned events,
-                            void (*ready)(void *context, unsigned events), void *context)
-{
-    struct loop_fd *watch = mem_alloc(sizeof(*watch));
-
-    *watch = (struct loop_fd){ .loop = loop, .fd = fd, .ready = ready, .context = context };
-    watch->event =
-        or_abort(event_new(loop_real_base(loop), fd, libevent_flags(events), on_fd, watch));
-    if (events)
-        event_add(watch->event, NULL);
-    return watch;
-}
-
-void loop_fd_set_events(struct loop_fd *watch, unsigned events)
-{
-    event_del(watch->event);
-    event_assign(watch->event, loop_real_base(watch->loop), watch->fd, libevent_flags(events),
-                 on_fd, watch);
-    if (events)
-        event_add(watch->event, NULL);
-}
-
-void loop_fd_free(struct loop_fd *watch)
-{
-    if (!watch)
-        return;
-    event_free(watch->event);
-    mem_free(watch);
 }
 
 /* --- signals --- */

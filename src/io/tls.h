@@ -7,14 +7,9 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "io/tls_source.h"
 
 #include <openssl/types.h>
-
-/* Each piece from a file or from memory, or neither; certificate and key only together. */
-struct tls_source {
-    const char *ca_file, *cert_file, *key_file;
-    struct str ca, cert, key;
-};
 
 struct tls_material;
 

@@ -4,7 +4,7 @@
  *     bench_kube https://127.0.0.1:1234 ca.crt list|watch|world|patch|idle */
 #include "base/mem.h"
 #include "io/http_client.h"
-#include "io/loop.h"
+#include "io/loop_real.h"
 #include "kube/informer.h"
 #include "kube/kinds.h"
 

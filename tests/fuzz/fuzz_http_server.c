@@ -4,6 +4,7 @@
  * and whether the client leaves before or after the answers. Every second request is answered only
  * when all has been read. */
 #include "io/http_server.h"
+#include "io/loop_real.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -10,6 +10,7 @@
 
 #include "engine/health.h"
 #include "io/http_client.h"
+#include "io/loop_real.h"
 
 enum { MS = 1000, SECOND = 1000000 };
 

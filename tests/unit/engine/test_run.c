@@ -9,6 +9,7 @@
 #include "world.h"
 
 #include "engine/run.h"
+#include "io/loop_real.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -4,7 +4,7 @@
 
 #include "io/http.h"
 #include "io/http_client.h"
-#include "io/loop.h"
+#include "io/loop_real.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

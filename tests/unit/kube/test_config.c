@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "io/loop.h"
+#include "io/loop_real.h"
 
 #include <errno.h>
 #include <setjmp.h>
