@@ -395,6 +395,13 @@ int64_t slurm_cache_known_us(const struct slurm_cache *cache, const char *key)
     return known_us > cache->listed_us ? known_us : cache->listed_us;
 }
 
+bool slurm_cache_is_behind(const struct slurm_cache *cache, const char *key)
+{
+    const struct slurm_entry *entry = slurm_entry_find(cache, str_of(key));
+
+    return entry && slurm_cache_known_us(cache, key) < entry->floor_us;
+}
+
 int64_t slurm_cache_listed_us(const struct slurm_cache *cache)
 {
     return cache->listed_us;

@@ -43,11 +43,14 @@ struct slurm_list slurm_cache_snapshot(const struct slurm_cache *cache);
 /* "At least as new as my write": what the cache shows about the key, also that there is none, is
  * as new as this (loop time). INT64_MIN when nothing is known. */
 int64_t slurm_cache_known_us(const struct slurm_cache *cache, const char *key);
+/* A write about the key was answered later than what the cache shows of it: what it did is not seen
+ * yet. */
+bool slurm_cache_is_behind(const struct slurm_cache *cache, const char *key);
 /* When the last list that was merged, or said that nothing had changed, had started. */
 int64_t slurm_cache_listed_us(const struct slurm_cache *cache);
 
 enum slurm_index {
-    SLURM_JOBS_BY_KEY,        /* the unit's key; ended jobs too */
+    SLURM_JOBS_BY_KEY,        /* the unit's key without ".<attempt>"; ended jobs too */
     SLURM_JOBS_BY_NODE,       /* jobs that have not ended, by each of their nodes */
     SLURM_NODES_BY_PARTITION, /* nodes by each of their partitions */
     SLURM_INDEXES,            /* how many there are */

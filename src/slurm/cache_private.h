@@ -22,6 +22,7 @@ struct slurm_entry {
     int64_t floor_us;                  /* of the last write's answer */
     int64_t gone_us;                   /* a ghost: since when */
     uint64_t round;                    /* the last walk over all that met it */
+    uint64_t asked;                    /* the last of them that asked for it by name */
     bool doubted;                      /* the last list lacked it, and it was kept */
     struct slurm_link *links[SLURM_INDEXES];
     struct str key;

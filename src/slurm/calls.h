@@ -75,7 +75,7 @@ struct slurm_call *slurm_jobs_cancel(struct slurm_client *client, const int64_t 
 /* External nodes: Slurm schedules them and somebody else runs them. */
 struct slurm_node_ask {
     const char *names;   /* one, or a hostlist of nodes that are alike */
-    const char *address; /* never looked up: for a range, one for all of them. Must be there */
+    const char *address; /* never looked up: one for all, or one for each name in their order */
     int64_t cpus, sockets, cores_per_socket, threads_per_core; /* 0: left to Slurm */
     int64_t memory;                                            /* MiB; 0: left to Slurm */
     int64_t weight;                                            /* 0: left to Slurm */

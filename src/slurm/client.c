@@ -41,6 +41,7 @@ static int64_t now_us(const struct slurm_call *call)
 static void call_free(struct slurm_call *call)
 {
     loop_timer_stop(&call->timer);
+    slurm_intake_stop(call);
     mem_free(call->name);
     mem_free(call->query);
     mem_free(call->body);
@@ -67,17 +68,17 @@ static void take_off(struct slurm_call *call)
     call->client->in_flight--;
 }
 
-static void finish(struct slurm_call *call, const struct slurm_error *error,
-                   const struct json *body, size_t bytes)
+static void finish(struct slurm_call *call, const struct slurm_error *error, struct json_doc **doc)
 {
     struct slurm_client *client = call->client;
     struct slurm_answer answer = { .error = *error,
-                                   .body = body,
+                                   .body = doc ? json_root(*doc) : NULL,
+                                   .owner = doc,
                                    .version = client->version,
                                    .tries = call->tries,
                                    .sent_us = call->sent_us,
                                    .took_us = now_us(call) - call->started_us,
-                                   .bytes = bytes };
+                                   .bytes = call->bytes };
 
     take_off(call);
     if (client->observer)
@@ -101,12 +102,17 @@ static void on_timer(void *context)
         err_set(&late, ERR_TIMEOUT, "the deadline passed while waiting for %s",
                 for_version ? "the server's version" : "another list");
         slurm_classify_failure(call->verb, call->endpoint, &late, &call->error);
-        finish(call, &call->error, NULL, 0);
+        finish(call, &call->error, NULL);
         return;
     case CALL_ENDS_LATER:
-        finish(call, &call->error, NULL, 0);
+        finish(call, &call->error, NULL);
         return;
-    case CALL_SENT:
+    case CALL_SENT: /* a long list that goes on and on */
+        http_cancel(call->client->transport, call->http);
+        err_set(&late, ERR_UNKNOWN, "the deadline passed before the whole list had come");
+        slurm_classify_failure(call->verb, call->endpoint, &late, &call->error);
+        finish(call, &call->error, NULL);
+        return;
     case CALL_ENDED:
         return;
     }
@@ -153,13 +159,13 @@ static int64_t pause_for(struct slurm_call *call, const struct slurm_error *erro
 }
 
 /* From the loop only. */
-static void settle(struct slurm_call *call, const struct slurm_error *error,
-                   const struct http_answer *http, const struct json *body)
+static void settle(struct slurm_call *call, const struct slurm_error *error, int64_t retry_after_us,
+                   struct json_doc **doc)
 {
-    int64_t pause_us = pause_for(call, error, http ? http->retry_after_us : 0);
+    int64_t pause_us = pause_for(call, error, retry_after_us);
 
     if (pause_us < 0) {
-        finish(call, error, body, http ? http->body.len : 0);
+        finish(call, error, doc);
         return;
     }
     leave_wire(call);
@@ -180,11 +186,15 @@ static void on_answered(void *context, const struct http_answer *http)
 {
     struct slurm_call *call = context;
     struct slurm_client *client = call->client;
+    struct http_answer answer = *http;
+    bool in_pieces = slurm_intake_rest(call, &answer.body);
     auto_json_doc struct json_doc *doc = NULL;
     struct slurm_error error;
 
     call->http = NULL;
-    slurm_wire_read(call->verb, call->endpoint, http, &doc, &error);
+    if (!in_pieces)
+        call->bytes = http->body.len;
+    slurm_wire_read(call->verb, call->endpoint, &answer, &doc, &error);
     if (gets_new_token(call, &error)) {
         leave_wire(call);
         advance(call);
@@ -193,7 +203,9 @@ static void on_answered(void *context, const struct http_answer *http)
     if (error.class == SLURM_NOT_SUPPORTED && error.http == 404 && client->options.version == 0 &&
         !slurm_endpoint(call->endpoint)->db)
         client->version = 0; /* the server may have become another one: ask again next time */
-    settle(call, &error, http, json_root(doc));
+    if (call->item && !in_pieces && error.class == SLURM_DONE)
+        slurm_intake_tree(call, json_root(doc));
+    settle(call, &error, http->retry_after_us, &doc);
 }
 
 static void on_failed(void *context, const struct err *why)
@@ -203,7 +215,7 @@ static void on_failed(void *context, const struct err *why)
 
     call->http = NULL;
     slurm_classify_failure(call->verb, call->endpoint, why, &error);
-    settle(call, &error, NULL, NULL);
+    settle(call, &error, 0, NULL);
 }
 
 /* ---- sending ---- */
@@ -243,9 +255,14 @@ static void send_try(struct slurm_call *call)
     call->sent_us = now_us(call);
     http.deadline_us = try_deadline(call);
     call->state = CALL_SENT;
+    call->bytes = 0;
     loop_timer_stop(&call->timer);
     if (is_bulk(call))
         client->bulk = call;
+    if (is_bulk(call) && call->item) {
+        slurm_intake_start(call, &http, &handlers);
+        enter(call, CALL_SENT, call->deadline_us - call->sent_us); /* io sees to the head's alone */
+    }
     call->http = http_send(client->transport, &http, &handlers);
 }
 
@@ -374,7 +391,8 @@ struct slurm_call *slurm_send(struct slurm_client *client, const struct slurm_re
     call->deadline_us =
         call->started_us + (request->timeout_us > 0 ? request->timeout_us : usual_us);
     call->token_s = request->token_s;
-    call->once = request->once;
+    call->item = request->item;
+    call->once = request->once || request->item;
     if (copy_request(call, request, &why) < 0) {
         why.class = ERR_INVALID;
         refuse(call, &why);
@@ -478,6 +496,15 @@ unsigned slurm_client_version(const struct slurm_client *client)
 unsigned slurm_client_in_flight(const struct slurm_client *client)
 {
     return client->in_flight;
+}
+
+struct json_doc *slurm_answer_take(const struct slurm_answer *answer)
+{
+    struct json_doc *doc = answer->owner ? *answer->owner : NULL;
+
+    if (answer->owner)
+        *answer->owner = NULL;
+    return doc;
 }
 
 void slurm_client_observe(struct slurm_client *client, slurm_observer observer, void *context)

@@ -48,6 +48,10 @@ struct slurm_param {
     struct str value; /* escaped by the client */
 };
 
+/* One element of a list, borrowed until this returns; sent_us as in slurm_answer. It may come
+ * before an answer turns out to be worth nothing: only slurm_done tells. Must not end the call. */
+typedef void (*slurm_item)(void *context, const struct json *item, int64_t sent_us);
+
 /* Borrowed until slurm_send returns. */
 struct slurm_request {
     enum slurm_verb verb;
@@ -60,11 +64,14 @@ struct slurm_request {
     int64_t timeout_us; /* 0: the client's */
     int64_t token_s;    /* above 0: with a token that lives only so long, where we mint */
     bool once;          /* a read that is not repeated */
+    slurm_item item; /* reads of lists: takes the elements, with the context of done; means once */
 };
 
 struct slurm_answer {
     struct slurm_error error;
-    const struct json *body; /* whole, also of a refusal; NULL for none. Until the callback ends */
+    const struct json *body; /* whole, also of a refusal; NULL for none. Until the callback ends. Of
+                                a long list whose elements were taken: without them */
+    struct json_doc **owner; /* of body; private, see slurm_answer_take */
     unsigned version;        /* 42 to 45; 0 when it never got so far */
     unsigned tries;
     int64_t sent_us; /* loop time of the last try: what the answer shows is at least as new */
@@ -73,6 +80,10 @@ struct slurm_answer {
 };
 
 typedef void (*slurm_done)(void *context, const struct slurm_answer *answer);
+
+/* For a callback that goes on reading later: the document of the body is now the caller's to free.
+ * NULL when there is none. */
+struct json_doc *slurm_answer_take(const struct slurm_answer *answer);
 
 struct slurm_call *slurm_send(struct slurm_client *client, const struct slurm_request *request,
                               slurm_done done, void *context);

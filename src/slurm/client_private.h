@@ -1,4 +1,5 @@
-/* client_private.h - what client.c, version.c, wire.c and calls.c share. Private to src/slurm. */
+/* client_private.h - what client.c, version.c, wire.c, intake.c and calls.c share. Private to
+ * src/slurm. */
 #ifndef SLINC_SLURM_CLIENT_PRIVATE_H
 #define SLINC_SLURM_CLIENT_PRIVATE_H
 
@@ -47,12 +48,15 @@ struct slurm_call {
     char *user;
     int64_t token_s;
     bool once;
+    slurm_item item;             /* NULL: the answer comes as a whole */
+    struct slurm_intake *intake; /* while a long list arrives */
 
     enum call_state state;
     struct loop_timer timer; /* the deadline while waiting, the end of a pause, an end to be told */
     struct http_call *http;  /* while CALL_SENT */
     int64_t started_us, deadline_us, sent_us;
     unsigned tries;
+    size_t bytes; /* of the last answer's body */
     bool renewed; /* the token, after a refusal */
     struct slurm_error error;
     slurm_done done;
@@ -71,6 +75,17 @@ void slurm_wire_path(struct buf *path, unsigned version, enum slurm_endpoint end
 void slurm_wire_read(enum slurm_verb verb, enum slurm_endpoint endpoint,
                      const struct http_answer *http, struct json_doc **ret_doc,
                      struct slurm_error *ret_error);
+
+/* ---- intake.c ---- */
+
+/* For a try whose elements are handed on as they arrive. */
+void slurm_intake_start(struct slurm_call *call, struct http_request *http,
+                        struct http_handlers *handlers);
+void slurm_intake_stop(struct slurm_call *call); /* also when it was not started */
+/* The answer without its elements; false when it did not come in pieces after all. */
+bool slurm_intake_rest(const struct slurm_call *call, struct str *ret_rest);
+/* The same from an answer that came as a whole. */
+void slurm_intake_tree(struct slurm_call *call, const struct json *body);
 
 /* ---- version.c ---- */
 

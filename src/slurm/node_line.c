@@ -60,6 +60,26 @@ static int check_names(const char *names, uint64_t *ret_count, struct err *err)
     return *ret_count > 0 ? 0 : err_set(err, ERR_INVALID, "a node without name");
 }
 
+/* slurmctld ends itself when there are neither one nor as many addresses as names. */
+static int check_addresses(const struct slurm_node_ask *ask, uint64_t names, struct err *err)
+{
+    struct str rest = str_of(ask->address), address;
+    uint64_t count = 0;
+
+    if (rest.len == 0)
+        return err_set(err, ERR_INVALID, "node %s: no address", ask->names);
+    if (strpbrk(ask->address, "[] \t\r\n")) /* more than one, in its way of counting */
+        return err_set(err, ERR_INVALID, "address %s: a range, or a space", ask->address);
+    while (str_next(&rest, ',', &address)) {
+        if (address.len == 0)
+            return err_set(err, ERR_INVALID, "an empty address in %s", ask->address);
+        count++;
+    }
+    if (count == 1 || count == names)
+        return 0;
+    return err_set(err, ERR_INVALID, "%" PRIu64 " addresses for %" PRIu64 " nodes", count, names);
+}
+
 static int check_ask(const struct slurm_node_ask *ask, struct err *err)
 {
     bool has_gres = ask->gres && ask->gres[0];
@@ -68,8 +88,9 @@ static int check_ask(const struct slurm_node_ask *ask, struct err *err)
 
     if (result < 0)
         return result;
-    if (!ask->address || !ask->address[0])
-        return err_set(err, ERR_INVALID, "node %s: no address", ask->names);
+    result = check_addresses(ask, count, err);
+    if (result < 0)
+        return result;
     if (has_gres && count > 1)
         return err_set(err, ERR_INVALID, "%" PRIu64 " nodes with gres in one line", count);
     if (has_gres && (!ask->gres_conf || !ask->gres_conf[0]))

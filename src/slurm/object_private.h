@@ -4,7 +4,7 @@
 
 #include "slurm/object.h"
 
-enum { SLURM_MAX_FIELDS = 48, SLURM_MAX_PATH = 3 };
+enum { SLURM_MAX_FIELDS = 48, SLURM_MAX_FIELD_DEPTH = 3 };
 
 enum slurm_field_type {
     SLURM_FIELD_TEXT,   /* const char *: a text */
@@ -16,7 +16,7 @@ enum slurm_field_type {
 };
 
 struct slurm_field {
-    const char *path[SLURM_MAX_PATH + 1]; /* NULL-terminated */
+    const char *path[SLURM_MAX_FIELD_DEPTH + 1]; /* NULL-terminated */
     enum slurm_field_type type;
     size_t offset;
     const struct slurm_vocabulary *vocabulary; /* of words */

@@ -1,9 +1,10 @@
 /* poller.c - when to ask for which list, and what its answer does to the cache.
  *
- * Each kind has a feed that goes round: wait, ask, decode in slices, commit. Holds: one poll per
+ * Each kind has a feed that goes round: wait, ask, decode what arrives, commit. Holds: one poll per
  * feed at a time (and one long list per client, which the client sees to); a wait is never shorter
- * than ten times the last answer took; only a whole answer to a list can take objects away, and
- * none while a restart of slurmctld is suspected. */
+ * than a few times what the last answer took, nor than a second for each megabyte of it; only a
+ * whole answer to a list can take objects away, and none while a restart of slurmctld is suspected.
+ */
 #include "base/mem.h"
 #include "slurm/calls.h"
 #include "slurm/poller_private.h"
@@ -15,7 +16,11 @@
 enum {
     MS = 1000,
     SECOND = 1000 * MS,
-    LONGEST_WAIT_US = 15 * SECOND, /* after failures */
+    FAST_REST = 3,    /* times the last answer took: then we wait, while something is expected */
+    SLOW_REST = 10,   /* and else */
+    BYTES_PER_US = 1, /* 60 MB a minute, of each feed */
+    LONGEST_WAIT_US = 15 * SECOND,  /* after failures */
+    LIST_TIMEOUT_US = 300 * SECOND, /* 50,000 jobs take slurmrestd half a minute when it is idle */
 };
 
 static const struct feed_row rows[SLURM_FEEDS] = {
@@ -49,13 +54,19 @@ void slurm_feed_wait(struct feed *feed, int64_t us)
     loop_timer_start(feed->poller->loop, &feed->timer, us, turn, feed);
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 static int64_t period(const struct feed *feed)
 {
     const struct slurm_poller *poller = feed->poller;
     bool fast = feed->row->hastens && poller->expect_until_us > loop_now_us(poller->loop);
     int64_t us = fast ? poller->options.fast_us : poller->options.slow_us;
 
-    return us > 10 * feed->stats.took_us ? us : 10 * feed->stats.took_us;
+    us = larger(us, (fast ? FAST_REST : SLOW_REST) * feed->stats.took_us);
+    return larger(us, (int64_t)feed->poll_bytes / BYTES_PER_US);
 }
 
 void slurm_feed_good(struct feed *feed)
@@ -93,13 +104,6 @@ void slurm_feed_count(struct feed *feed, const struct slurm_answer *answer)
     feed->stats.bytes += answer->bytes;
     feed->stats.unchanged += answer->error.class == SLURM_NOT_MODIFIED;
     slurm_poller_heard(feed->poller, answer);
-}
-
-void slurm_feed_take(struct feed *feed, const struct json *body)
-{
-    json_doc_free(feed->doc);
-    feed->doc = json_clone(body);
-    feed->iter = json_iter(json_get(json_root(feed->doc), slurm_endpoint(feed->row->list)->array));
 }
 
 /* ---- lists ---- */
@@ -140,65 +144,73 @@ static void commit_slice(void *context)
         loop_timer_start(feed->poller->loop, &feed->timer, 0, commit_slice, feed);
 }
 
-static void decode_slice(void *context)
+static void begin_merge(struct feed *feed, int64_t sent_us)
+{
+    if (feed->merge)
+        return;
+    feed->merge = slurm_merge_new(feed->cache, sent_us);
+    feed->started_us = sent_us;
+}
+
+/* While the list arrives. */
+static void on_item(void *context, const struct json *item, int64_t sent_us)
 {
     struct feed *feed = context;
     const struct slurm_object *object;
-    const struct json *item;
-    struct err why = { 0 };
 
-    for (unsigned i = 0; i < SLURM_DECODED_AT_ONCE; i++) {
-        if (!json_next_item(&feed->iter, &item)) {
-            feed->phase = FEED_COMMITS;
-            loop_timer_start(feed->poller->loop, &feed->timer, 0, commit_slice, feed);
-            return;
-        }
-        if (slurm_object_decode(feed->row->kind, item, &object, &why) < 0) {
-            slurm_feed_failed(feed, why.text); /* a hole would look as if it had gone */
-            return;
-        }
-        if (is_jobs(feed) && !feed->poller->suspicious) /* else it is what was expected */
-            slurm_job_check(feed->poller, object, feed->started_us);
-        slurm_merge_add(feed->merge, object);
-    }
-    loop_timer_start(feed->poller->loop, &feed->timer, 0, decode_slice, feed);
+    begin_merge(feed, sent_us);
+    if (feed->flaw.class != 0 ||
+        slurm_object_decode(feed->row->kind, item, &object, &feed->flaw) < 0)
+        return;
+    if (is_jobs(feed) && !feed->poller->suspicious) /* else it is what was expected */
+        slurm_job_check(feed->poller, object, feed->started_us);
+    slurm_merge_add(feed->merge, object);
+}
+
+static void list_came(struct feed *feed, const struct slurm_answer *answer)
+{
+    const struct json *last_update = json_get(answer->body, "last_update");
+
+    begin_merge(feed, answer->sent_us);
+    feed->next_update = slurm_number_or(slurm_number_of(last_update), 0, 0);
+    feed->phase = FEED_COMMITS;
+    commit_slice(feed);
 }
 
 static void on_list(void *context, const struct slurm_answer *answer)
 {
     struct feed *feed = context;
-    const struct json *last_update = json_get(answer->body, "last_update");
     int64_t now_us = loop_now_us(feed->poller->loop);
 
     feed->call = NULL;
     slurm_feed_count(feed, answer);
     feed->started_us = answer->sent_us;
+    feed->poll_bytes = is_jobs(feed) ? 0 : answer->bytes;
     if (is_jobs(feed)) /* after one that took long the next may come, but not at once */
         feed->poller->jobs.list_from_us = now_us + 2 * (now_us - answer->sent_us);
     else
         feed->stats.took_us = now_us - answer->sent_us; /* without the wait for its turn */
     if (answer->error.class == SLURM_NOT_MODIFIED && feed->update_time > 0) {
+        drop_answer(feed); /* whatever came with it */
         slurm_cache_unchanged(feed->cache, answer->sent_us);
         slurm_feed_good(feed);
-        return;
-    }
-    if (answer->error.class != SLURM_DONE) {
+    } else if (answer->error.class != SLURM_DONE) {
         slurm_feed_failed(feed, answer->error.text);
-        return;
+    } else if (feed->flaw.class != 0) {
+        slurm_feed_failed(feed, feed->flaw.text); /* a hole would look as if it had gone */
+    } else {
+        list_came(feed, answer);
     }
-    feed->next_update = slurm_number_or(slurm_number_of(last_update), 0, 0);
-    slurm_feed_take(feed, answer->body);
-    feed->merge = slurm_merge_new(feed->cache, answer->sent_us);
-    feed->phase = FEED_DECODES;
-    decode_slice(feed);
 }
 
 void slurm_feed_list(struct feed *feed)
 {
     struct slurm_param query[1];
-    struct slurm_request request = {
-        .verb = SLURM_GET, .endpoint = feed->row->list, .query = query, .once = true
-    };
+    struct slurm_request request = { .verb = SLURM_GET,
+                                     .endpoint = feed->row->list,
+                                     .query = query,
+                                     .item = on_item,
+                                     .timeout_us = LIST_TIMEOUT_US };
     char text[24];
 
     if (is_jobs(feed)) {
@@ -209,6 +221,7 @@ void slurm_feed_list(struct feed *feed)
         query[request.query_count++] = (struct slurm_param){ "update_time", str_of(text) };
     }
     feed->phase = FEED_LISTS;
+    feed->flaw = (struct err){ 0 };
     feed->suspicions_then = feed->poller->suspicions;
     feed->call = slurm_send(feed->poller->client, &request, on_list, feed);
 }
@@ -368,6 +381,14 @@ void slurm_poller_expect(struct slurm_poller *poller, int64_t until_us)
             feed->timer.due_us > now_us + period(feed))
             slurm_feed_wait(feed, period(feed));
     }
+}
+
+void slurm_poller_refresh(struct slurm_poller *poller, enum slurm_feed which)
+{
+    struct feed *feed = &poller->feeds[which];
+
+    if (feed->phase == FEED_WAITS && feed->failures == 0)
+        slurm_feed_wait(feed, 0);
 }
 
 void slurm_poller_stats(const struct slurm_poller *poller, enum slurm_feed which,

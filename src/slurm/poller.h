@@ -42,7 +42,8 @@ void slurm_poller_free(struct slurm_poller *poller); /* takes NULL; the caches g
 struct slurm_cache *slurm_poller_cache(struct slurm_poller *poller, enum slurm_feed feed);
 bool slurm_poller_is_synced(const struct slurm_poller *poller); /* all four */
 
-/* Something should happen soon: poll often until then (loop time). */
+/* Something should happen soon: poll often until then (loop time). Whatever the periods, a server
+ * that is slow or answers at length is asked less often. */
 void slurm_poller_expect(struct slurm_poller *poller, int64_t until_us);
 
 void slurm_poller_track(struct slurm_poller *poller, int64_t job_id);
@@ -52,6 +53,8 @@ void slurm_poller_untrack(struct slurm_poller *poller, int64_t job_id);
 void slurm_poller_read(struct slurm_poller *poller, enum slurm_feed feed, const char *key);
 /* A write about it was answered just now: older reads no longer count, and it is read at once. */
 void slurm_poller_wrote(struct slurm_poller *poller, enum slurm_feed feed, const char *key);
+/* Polls this kind now, not after its period; for writes about many at once. */
+void slurm_poller_refresh(struct slurm_poller *poller, enum slurm_feed feed);
 
 /* ---- suspicion ---- */
 void slurm_poller_suspect(struct slurm_poller *poller, const char *why);

@@ -148,7 +148,7 @@ static bool is_expected(const struct feed *feed, const struct slurm_entry *entry
 
     if (job->array_job_id.number > 0 || slurm_entry_newest(feed->cache, entry) >= feed->started_us)
         return false;
-    return !poller->options.tracked_only || map_has(&poller->tracked, entry->key);
+    return !poller->options.tracked_only || entry->asked == poller->jobs.round;
 }
 
 /* Marks what is missing by its round: purged, unless one that has not ended is missing too. */
@@ -227,13 +227,39 @@ static void on_states(void *context, const struct slurm_answer *answer)
     feed->stats.took_us = loop_now_us(feed->poller->loop) - answer->sent_us;
     if (feed->started_us == INT64_MIN)
         feed->started_us = answer->sent_us; /* of the first query: the others are newer */
+    feed->poll_bytes += answer->bytes;
     if (answer->error.class != SLURM_DONE) {
         slurm_feed_failed(feed, answer->error.text);
         return;
     }
-    slurm_feed_take(feed, answer->body);
+    feed->doc = slurm_answer_take(answer);
+    feed->iter = json_iter(json_get(json_root(feed->doc), "jobs"));
     feed->phase = FEED_COMPARES;
     compare_slice(feed);
+}
+
+/* As many of the tracked ids as fit, from where the last query ended. Those that are tracked only
+ * after this are not missing when the answer lacks them. */
+static size_t next_ids(struct feed *feed, struct slurm_param *query)
+{
+    struct slurm_poller *poller = feed->poller;
+    size_t index = 0, count = 0, bytes = 0;
+
+    map_each (item, &poller->tracked) {
+        struct slurm_entry *entry;
+
+        if (index++ < poller->jobs.asked)
+            continue;
+        bytes += strlen("job_id=&") + item->key.len;
+        if (bytes > SLURM_STATE_QUERY)
+            break;
+        query[count++] = (struct slurm_param){ "job_id", item->key };
+        entry = slurm_entry_find(feed->cache, item->key);
+        if (entry)
+            entry->asked = poller->jobs.round;
+    }
+    poller->jobs.asked += count;
+    return count;
 }
 
 /* The next of the tracked ids, or all jobs in one query. */
@@ -244,14 +270,10 @@ static void ask_states(struct feed *feed)
                                      .endpoint = SLURM_JOBS_STATE,
                                      .once = true };
     struct slurm_param *query = NULL;
-    size_t index = 0;
 
     if (poller->options.tracked_only) {
-        query = mem_alloc_array(SLURM_STATE_IDS, sizeof(*query));
-        map_each (item, &poller->tracked)
-            if (index++ >= poller->jobs.asked && request.query_count < SLURM_STATE_IDS)
-                query[request.query_count++] = (struct slurm_param){ "job_id", item->key };
-        poller->jobs.asked += request.query_count;
+        query = mem_alloc_array(SLURM_STATE_QUERY / strlen("job_id=&"), sizeof(*query));
+        request.query_count = next_ids(feed, query);
         request.query = query;
     }
     feed->phase = FEED_ASKS_STATE;
@@ -278,6 +300,7 @@ void slurm_jobs_poll(struct feed *feed)
         jobs->lost = jobs->fell = false;
         jobs->new_parts_hash = 0;
         jobs->asked = 0;
+        feed->poll_bytes = 0;
         feed->started_us = INT64_MIN;
         ask_states(feed);
     }

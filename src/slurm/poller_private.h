@@ -8,18 +8,16 @@
 #include "slurm/poller.h"
 
 enum {
-    SLURM_READS_AT_ONCE = 4,      /* of single jobs, in one poll */
-    SLURM_STATE_IDS = 4000,       /* in one query */
-    SLURM_DECODED_AT_ONCE = 1000, /* objects in one callback, 12 us each */
-    SLURM_STATES_AT_ONCE = 5000,  /* in one callback, 1 to 2 us each */
+    SLURM_READS_AT_ONCE = 4,     /* of single jobs, in one poll */
+    SLURM_STATE_QUERY = 15000,   /* bytes of one query: the transport takes a path of 16 KiB */
+    SLURM_STATES_AT_ONCE = 5000, /* in one callback, 1 to 2 us each */
 };
 
 enum feed_phase {
     FEED_STOPPED,
     FEED_WAITS,      /* for its period; the timer runs */
-    FEED_LISTS,      /* a list was asked for */
-    FEED_DECODES,    /* slice by slice; the timer runs */
-    FEED_COMMITS,    /* the same */
+    FEED_LISTS,      /* a list was asked for, or arrives */
+    FEED_COMMITS,    /* slice by slice; the timer runs */
     FEED_ASKS_STATE, /* jobs only, as all that follow: a query is under way */
     FEED_COMPARES,   /* slice by slice */
     FEED_READS,      /* those that differ */
@@ -38,15 +36,17 @@ struct feed {
     enum feed_phase phase;
     struct loop_timer timer;
     struct slurm_call *call;
-    struct json_doc *doc; /* the answer while it is worked through */
+    struct json_doc *doc; /* states while they are worked through */
     struct json_iter iter;
-    struct slurm_merge *merge;
-    int64_t update_time;      /* for the next list; 0: all of it */
-    int64_t next_update;      /* what the list under way said */
-    int64_t started_us;       /* of the poll under way */
-    int64_t good_us;          /* the start of the last good poll; INT64_MIN = never */
-    uint64_t suspicions_then; /* when the list was asked for */
-    unsigned failures;        /* in a row */
+    struct slurm_merge *merge; /* while a list arrives */
+    struct err flaw;           /* of the first element that could not be read */
+    int64_t update_time;       /* for the next list; 0: all of it */
+    int64_t next_update;       /* what the list under way said */
+    int64_t started_us;        /* of the poll under way */
+    int64_t good_us;           /* the start of the last good poll; INT64_MIN = never */
+    uint64_t suspicions_then;  /* when the list was asked for */
+    size_t poll_bytes;         /* of the last poll: states, or a list that is asked for by period */
+    unsigned failures;         /* in a row */
     struct slurm_feed_stats stats;
     char last_error[240];
 };
@@ -91,7 +91,6 @@ void slurm_feed_failed(struct feed *feed, const char *why);
 void slurm_feed_wait(struct feed *feed, int64_t us);
 /* Counts the answer; a reason for suspicion is one here too. */
 void slurm_feed_count(struct feed *feed, const struct slurm_answer *answer);
-void slurm_feed_take(struct feed *feed, const struct json *body); /* into doc and iter */
 
 /* ---- poller_jobs.c ---- */
 void slurm_jobs_poll(struct feed *feed);

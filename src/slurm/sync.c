@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "io/http_client.h"
+#include "io/loop_guest.h"
 #include "io/reload.h"
 
 enum { MINTED_LIFETIME_S = 900, MAX_KEY_FILE = 8192, MAX_CONNECTIONS = 4 };
@@ -55,7 +56,7 @@ static int make_parts(struct slurm_sync *sync, const struct slurm_sync_options *
                                         .max_connections = MAX_CONNECTIONS,
                                         .connect_timeout_us = 2000000 };
     struct slurm_client_options client = { .version = options->version, .user = options->user };
-    int result = loop_new_real(&sync->loop, err);
+    int result = loop_new_guest(&sync->loop, err);
 
     if (result == 0)
         result = http_client_new(sync->loop, &http, &sync->transport, err);

@@ -159,6 +159,10 @@ static void nothing_can_be_smuggled_into_a_node_line(void **state)
         { .names = "n[1-", .address = "1.2.3.4" },
         { .names = "ALL", .address = "1.2.3.4" },
         { .names = "n1", .address = "1.2.3.4\nx=y" },
+        { .names = "n1", .address = "1.2.3.4,1.2.3.5" }, /* slurmctld would end itself */
+        { .names = "n[1-3]", .address = "1.2.3.4,1.2.3.5" },
+        { .names = "n[1-2]", .address = "1.2.3.[4-5]" },
+        { .names = "n[1-2]", .address = "1.2.3.4," },
         { .names = "n1", .address = "1.2.3.4", .features = "a b" },
         { .names = "n1", .address = "1.2.3.4", .topology = "a\nb" },
         { .names = "n1", .address = "1.2.3.4", .topology = "a\"b" },

@@ -164,7 +164,7 @@ static int respond(struct ctld *ctld, const char *path)
 static struct fake_answer serve(void *context, const struct fake_sent *sent)
 {
     struct ctld *ctld = context;
-    struct fake_answer answer = { .delay_us = ctld->delay_us };
+    struct fake_answer answer = { .delay_us = ctld->delay_us, .ends = true };
 
     buf_clear(&ctld->body);
     answer.status = respond(ctld, sent->path);
@@ -366,11 +366,15 @@ static void a_slow_server_is_asked_less(void **state)
 
     begin(ctld);
     ctld->delay_us = SECOND_US;
-    slurm_poller_expect(ctld->poller, INT64_MAX);
     run(ctld, 3000);
     fake_forget_sent(ctld->world->fake);
     run(ctld, 33000);
     assert_int_equal(sent(ctld, "/jobs/state/"), 3);
+    slurm_poller_expect(ctld->poller, INT64_MAX);
+    run(ctld, 4000);
+    fake_forget_sent(ctld->world->fake);
+    run(ctld, 40000);
+    assert_in_range(sent(ctld, "/jobs/state/"), 10, 11);
 }
 
 static void a_purged_job_has_gone(void **state)
@@ -612,7 +616,7 @@ static void what_was_written_is_read_at_once(void **state)
                 at_us);
 }
 
-static void only_tracked_jobs_are_asked_for_in_queries_of_4000(void **state)
+static void only_tracked_jobs_are_asked_for_in_queries_that_fit(void **state)
 {
     struct ctld *ctld = *state;
     struct slurm_poller_options options = { .tracked_only = true };
@@ -622,18 +626,35 @@ static void only_tracked_jobs_are_asked_for_in_queries_of_4000(void **state)
     begin(ctld);
     run(ctld, 5000);
     assert_int_equal(sent(ctld, "/jobs/state/"), 0);
-    for (int64_t id = 1; id <= 4001; id++)
+    for (int64_t id = 1; id <= 4000; id++)
         slurm_poller_track(ctld->poller, id);
-    slurm_poller_untrack(ctld->poller, 4000);
+    slurm_poller_untrack(ctld->poller, 2);
     job_of(ctld, 1)->state = "RUNNING";
     run(ctld, 2000);
-    assert_int_equal(sent(ctld, "/jobs/state/?job_id=1&job_id=2&"), 1);
+    assert_int_equal(sent(ctld, "/jobs/state/?job_id=1&job_id=3&"), 1);
+    assert_int_equal(sent(ctld, "/jobs/state/?"), 4);
+    for (size_t i = 0; i < fake_sent_count(ctld->world->fake); i++)
+        assert_true(strlen(fake_sent(ctld->world->fake, i)->path) < 16384);
     assert_told(ctld, "1:P>R ");
-    slurm_poller_track(ctld->poller, 5000);
-    fake_forget_sent(ctld->world->fake);
-    run(ctld, 2100);
-    assert_int_equal(sent(ctld, "/jobs/state/?job_id=1&"), 1);
-    assert_int_equal(sent(ctld, "/jobs/state/?job_id=5000"), 1);
+}
+
+static void a_job_that_was_not_asked_for_is_not_missing(void **state)
+{
+    struct ctld *ctld = *state;
+    struct slurm_poller_options options = { .tracked_only = true };
+
+    make_poller(ctld, &options);
+    submit(ctld, "RUNNING");
+    submit(ctld, "RUNNING");
+    slurm_poller_track(ctld->poller, 1);
+    begin(ctld);
+    ctld->delay_us = 500 * MS_US;
+    run(ctld, 1800); /* the states of 1 are on their way */
+    assert_int_equal(sent(ctld, "/jobs/state/?job_id=1"), 1);
+    slurm_poller_track(ctld->poller, 2);
+    run(ctld, 10000);
+    assert_int_equal(slurm_poller_suspicions(ctld->poller), 0);
+    assert_int_equal(sent(ctld, "/jobs/state/?job_id=1&job_id=2"), 1);
 }
 
 /* ---- the model ---- */
@@ -768,7 +789,8 @@ int main(void)
         cmocka_unit_test(each_sign_of_a_restart_leads_to_a_whole_list),
         TEST(a_requeued_job_is_no_sign),
         TEST(what_was_written_is_read_at_once),
-        TEST(only_tracked_jobs_are_asked_for_in_queries_of_4000),
+        TEST(only_tracked_jobs_are_asked_for_in_queries_that_fit),
+        TEST(a_job_that_was_not_asked_for_is_not_missing),
         TEST(whatever_happens_the_mirror_is_the_cache_and_in_the_end_the_truth),
     };
 

@@ -1,0 +1,91 @@
+/* fuzz_bridge_config.c - any config file is refused with a reason, or gives a configuration that
+ * holds together: every text there and on one line, every number in its range, and the same again
+ * when what was read is written out and read once more. */
+#include "bridge/config.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void check_text(const char *text)
+{
+    must(text != NULL);
+    for (; *text; text++)
+        must((unsigned char)*text >= ' ' && *text != 0x7f);
+}
+
+static void check(const struct bridge_config *config)
+{
+    check_text(config->scheduler_name);
+    check_text(config->slurm_rest_api);
+    check_text(config->mcs_label);
+    check_text(config->partition);
+    check_text(config->jwt_key_file);
+    check_text(config->jwt_user);
+    must(config->scheduler_name[0] != '\0' && strlen(config->scheduler_name) <= 63);
+    must(strstr(config->slurm_rest_api, "://") != NULL);
+    must(config->warnings != NULL);
+    must(config->fence_after_s >= 0 && config->ask_per_second >= 0);
+    for (unsigned i = 0; i < config->managed_namespace_count; i++)
+        must(config->managed_namespaces[i].len > 0 && config->managed_namespaces[i].len <= 63);
+    must(!config->managed_namespace_selector || json_is_object(config->managed_namespace_selector));
+}
+
+static void write_again(const struct bridge_config *config, struct buf *out)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *root = json_new_object(build);
+    struct json_mut *namespaces = json_put_array(build, root, "MANAGEDNAMESPACES");
+
+    for (unsigned i = 0; i < config->managed_namespace_count; i++)
+        json_push_str(build, namespaces, config->managed_namespaces[i]);
+    json_put_text(build, root, "schedulername", config->scheduler_name);
+    json_put_text(build, root, "SlurmRestApi", config->slurm_rest_api);
+    json_put_bool(build, root, "sharedNodes", config->shared);
+    json_put_i64(build, root, "fenceAfterSeconds", config->fence_after_s);
+    if (config->managed_namespace_selector)
+        json_put(build, root, "managedNamespaceSelector",
+                 json_copy(build, config->managed_namespace_selector));
+    json_mut_write(root, out);
+}
+
+static void check_again(const struct bridge_config *config)
+{
+    auto_buf struct buf text = { .max = 16 << 20 };
+    struct bridge_config again;
+
+    write_again(config, &text);
+    if (text.len > 1 << 20)
+        return;
+    must(bridge_config_parse(buf_str(&text), &again, NULL) == 0);
+    must(strcmp(again.scheduler_name, config->scheduler_name) == 0);
+    must(strcmp(again.slurm_rest_api, config->slurm_rest_api) == 0);
+    must(again.managed_namespace_count == config->managed_namespace_count);
+    must(json_equal(again.managed_namespace_selector, config->managed_namespace_selector));
+    must(again.shared == config->shared && again.fence_after_s == config->fence_after_s);
+    must(again.warnings[0] == '\0');
+    bridge_config_done(&again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct bridge_config config;
+    struct err err = { 0 };
+
+    if (bridge_config_parse((struct str){ (const char *)data, size }, &config, &err) < 0) {
+        must(err.class == ERR_INVALID || err.class == ERR_TOO_BIG);
+        must(err.text[0] != '\0');
+        must(!strstr(err.text, "default: "));
+        return 0;
+    }
+    check(&config);
+    check_again(&config);
+    bridge_config_done(&config);
+    return 0;
+}

@@ -1,0 +1,81 @@
+/* fuzz_job_ask.c - any annotations, one `suffix=value` a line, are refused with a reason that names
+ * the annotation, or give an ask that can be written as JSON, with numbers that Slurm can hold. */
+#include "bridge/job_ask.h"
+#include "bridge/names.h"
+
+#include <stdlib.h>
+
+enum { MAX_PAIRS = 64 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static unsigned read_pairs(struct arena *arena, struct str text, struct kube_pair *pairs)
+{
+    struct str line, suffix, value;
+    unsigned count = 0;
+
+    while (count < MAX_PAIRS && str_next(&text, '\n', &line))
+        if (str_cut(line, '=', &suffix, &value)) {
+            char *key = arena_alloc(arena, sizeof(BRIDGE_ANNOTATION_PREFIX) + suffix.len);
+            size_t length = sizeof(BRIDGE_ANNOTATION_PREFIX) - 1;
+
+            memcpy(key, BRIDGE_ANNOTATION_PREFIX, length);
+            memcpy(key + length, suffix.at, suffix.len);
+            pairs[count++] = (struct kube_pair){ { key, length + suffix.len }, value };
+        }
+    return count;
+}
+
+static void check_number(int64_t number, int64_t least, int64_t most)
+{
+    must(number == -1 || (number >= least && number <= most));
+}
+
+static void check(const struct job_ask *ask)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    auto_json_doc struct json_doc *doc = NULL;
+    auto_buf struct buf text = { .max = 16 << 20 };
+
+    check_number(ask->min_nodes, 1, INT32_MAX);
+    check_number(ask->max_nodes, 1, INT32_MAX);
+    check_number(ask->time_limit, 1, INT32_MAX);
+    check_number(ask->priority, 0, INT32_MAX);
+    check_number(ask->cpus_per_task, 1, JOB_ASK_MAX_CPUS);
+    check_number(ask->memory, 1, INT64_MAX >> 20);
+    must(ask->nodes == 1 && ask->tasks_per_node == -1);
+    must(ask->excluded_nodes[0] == '\0' && ask->required_nodes[0] == '\0');
+    json_mut_write(job_ask_json(build, ask), &text);
+    must(json_parse(buf_str(&text), text.max, &doc, NULL) == 0);
+    must(json_is_array(json_get(json_root(doc), "shared")));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct kube_pair pairs[MAX_PAIRS];
+    struct kube_pairs annotations = { .at = pairs };
+    auto_arena struct arena arena;
+    struct job_ask ask, again;
+    struct err err = { 0 };
+
+    arena_init(&arena, 64 << 20);
+    annotations.count = read_pairs(&arena, (struct str){ (const char *)data, size }, pairs);
+    job_ask_init(&ask);
+    job_ask_init(&again);
+    if (job_ask_annotate(&ask, &arena, &annotations, &err) < 0) {
+        must(err.class == ERR_INVALID);
+        must(str_starts(str_of(err.text), STR(BRIDGE_ANNOTATION_PREFIX)));
+        must(job_ask_hash(&ask) == job_ask_hash(&again));
+        return 0;
+    }
+    check(&ask);
+    must(job_ask_annotate(&again, &arena, &annotations, NULL) == 0);
+    must(job_ask_hash(&ask) == job_ask_hash(&again));
+    return 0;
+}
