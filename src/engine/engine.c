@@ -3,7 +3,8 @@
  *
  * Holds: a key has at most one work at a time; every work ends in exactly one of queue_done,
  * queue_failed and queue_put_back; nothing is planned before all watched caches are synced, while
- * we may not act, or after engine_stop. One turn takes at most max_per_turn keys and 20 ms. */
+ * we may not act, or after engine_stop; with observe_only no plan reaches the executor. One turn
+ * takes at most max_per_turn keys and 20 ms. */
 #include "engine/engine_private.h"
 
 #include "base/log.h"
@@ -326,6 +327,15 @@ static void on_ended(struct execution *execution, enum execution_end end)
 
 /* ---- a turn ---- */
 
+static void show_plan(const struct work *work)
+{
+    const struct engine_options *options = &work->owner->engine->options;
+
+    if (options->observed)
+        options->observed(options->observed_context, work->owner->controller, work->key,
+                          &work->plan);
+}
+
 static void plan_key(struct engine_work *owner, struct str key)
 {
     struct engine *engine = owner->engine;
@@ -348,7 +358,9 @@ static void plan_key(struct engine_work *owner, struct str key)
         return;
     }
     engine_note_waits(owner, key, work->plan.waits);
-    if (list_is_empty(&work->plan.actions)) {
+    if (engine->options.observe_only)
+        show_plan(work);
+    if (engine->options.observe_only || list_is_empty(&work->plan.actions)) {
         end_well(work);
         return;
     }

@@ -36,7 +36,8 @@ struct controller {
 };
 
 struct engine_options {
-    unsigned max_in_flight;         /* calls at once, per type of action; 0 = 64 */
+    unsigned max_in_flight;         /* calls at once, per type of action that names no limit of its
+                                       own; 0 = 64 */
     unsigned max_per_turn;          /* keys planned before the loop gets a turn; 0 = 64 */
     size_t arena_limit;             /* of one plan; 0 = 64 MiB */
     bool (*may_act)(void *context); /* NULL = always */
@@ -47,6 +48,13 @@ struct engine_options {
     void (*trouble)(void *context, const struct controller *controller, struct str key,
                     const struct action *action, const struct kube_answer *answer);
     void *trouble_context;
+    /* Plans are made, shown to `observed` and dropped: nothing is sent, nothing is laid over the
+     * caches. Every plan is shown, the empty ones too, and borrowed until observed returns; keys
+     * come back on changes and by look_again, as ever. */
+    bool observe_only;
+    void (*observed)(void *context, const struct controller *controller, struct str key,
+                     const struct plan *plan); /* may be NULL */
+    void *observed_context;
 };
 
 struct engine *engine_new(struct kube_client *client, struct rand *rand, struct metrics *metrics,

@@ -132,8 +132,13 @@ const struct metric_family engine_metrics[ENGINE_METRIC_COUNT] = {
 static const char *method_of(enum kube_verb verb)
 {
     static const char *const methods[] = {
-        [KUBE_GET] = "GET",           [KUBE_LIST] = "GET",         [KUBE_CREATE] = "POST",
-        [KUBE_MERGE_PATCH] = "PATCH", [KUBE_JSON_PATCH] = "PATCH", [KUBE_UPDATE] = "PUT",
+        [KUBE_GET] = "GET",
+        [KUBE_LIST] = "GET",
+        [KUBE_CREATE] = "POST",
+        [KUBE_MERGE_PATCH] = "PATCH",
+        [KUBE_STRATEGIC_PATCH] = "PATCH",
+        [KUBE_JSON_PATCH] = "PATCH",
+        [KUBE_UPDATE] = "PUT",
         [KUBE_DELETE] = "DELETE",
     };
 

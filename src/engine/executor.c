@@ -391,6 +391,13 @@ static void send_step(struct executor *executor, struct step *step)
     }
 }
 
+static unsigned limit_of(const struct lane *lane)
+{
+    unsigned own = lane->type->max_in_flight;
+
+    return own > 0 ? own : lane->executor->options.max_in_flight;
+}
+
 static void on_pump(void *context)
 {
     struct executor *executor = context;
@@ -399,8 +406,7 @@ static void on_pump(void *context)
         struct lane *lane = &executor->lanes[i];
         struct heap_node *node;
 
-        while (lane->in_flight < executor->options.max_in_flight &&
-               (node = heap_first(&lane->ready)))
+        while (lane->in_flight < limit_of(lane) && (node = heap_first(&lane->ready)))
             send_step(executor, heap_item(node, struct step, queued));
     }
 }

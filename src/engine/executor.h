@@ -22,7 +22,7 @@ struct executor_options {
     struct loop *loop;
     struct settler *settler;
     struct metrics *metrics;
-    unsigned max_in_flight; /* per lane */
+    unsigned max_in_flight; /* per lane, where its type names none */
     bool (*may_act)(void *context);
     void *may_act_context;
 };

@@ -179,6 +179,15 @@ static bool is_only_predicted(struct plan *plan, const char *mark, const char *w
     return true;
 }
 
+static struct str with_version(struct plan *plan, const struct json_mut *patch, const char *version)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *body = copy_of(build, patch);
+
+    json_put_at(build, body, json_new_str(build, str_of(version)), "metadata", "resourceVersion");
+    return keep_json(plan, body);
+}
+
 struct action *plan_merge_patch(struct plan *plan, struct kube_cache *cache,
                                 const struct kube_resource *resource, const char *ns,
                                 const char *name, const char *subresource, const char *version,
@@ -193,15 +202,78 @@ struct action *plan_merge_patch(struct plan *plan, struct kube_cache *cache,
         add_kube(plan, cache, what, KUBE_MERGE_PATCH, resource, ns, name, subresource);
 
     action->predicted = keep_json(plan, patch);
-    action->request.body = action->predicted;
-    if (version) {
-        auto_json_build struct json_build *build = json_build_new();
-        struct json_mut *body = copy_of(build, patch);
+    action->request.body = version ? with_version(plan, patch, version) : action->predicted;
+    return action;
+}
 
-        json_put_at(build, body, json_new_str(build, str_of(version)), "metadata",
-                    "resourceVersion");
-        action->request.body = keep_json(plan, body);
+/* An empty prediction changes nothing; the answer takes its place. */
+static struct str keep_prediction(struct plan *plan, const struct json_mut *predicted)
+{
+    return predicted ? keep_json(plan, predicted) : STR("{}");
+}
+
+struct action *plan_strategic_patch(struct plan *plan, struct kube_cache *cache,
+                                    const struct kube_resource *resource, const char *ns,
+                                    const char *name, const char *subresource, const char *version,
+                                    const struct json_mut *patch, const struct json_mut *predicted)
+{
+    const char *what = describe(plan, "patch", resource, ns, name, subresource);
+
+    if (is_only_predicted(plan, version, what))
+        return NULL;
+
+    struct action *action =
+        add_kube(plan, cache, what, KUBE_STRATEGIC_PATCH, resource, ns, name, subresource);
+
+    action->predicted = keep_prediction(plan, predicted);
+    action->request.body = version ? with_version(plan, patch, version) : keep_json(plan, patch);
+    return action;
+}
+
+/* Whether a JSON patch tests the uid or the version of an object that has none yet. */
+static bool tests_for_none(const struct json_mut *patch_array)
+{
+    auto_json_doc struct json_doc *doc = json_freeze(patch_array);
+    struct json_iter iter = json_iter(json_root(doc));
+    const struct json *op;
+
+    while (json_next_item(&iter, &op)) {
+        struct str path = json_str(json_get(op, "path"));
+
+        if (str_is(json_str(json_get(op, "op")), "test") &&
+            (str_is(path, "/metadata/uid") || str_is(path, "/metadata/resourceVersion")) &&
+            json_str(json_get(op, "value")).len == 0)
+            return true;
     }
+    return false;
+}
+
+/* The version that the cache has of an object; NULL when it is not there. */
+static const char *version_in(const struct kube_cache *cache, const struct kube_resource *resource,
+                              const char *ns, const char *name)
+{
+    const struct kube_object *object =
+        cache ? kube_cache_get(cache, resource->namespaced && ns ? ns : "", name) : NULL;
+
+    return object ? object->version : NULL;
+}
+
+struct action *plan_json_patch(struct plan *plan, struct kube_cache *cache,
+                               const struct kube_resource *resource, const char *ns,
+                               const char *name, const char *subresource,
+                               const struct json_mut *patch_array, const struct json_mut *predicted)
+{
+    const char *what = describe(plan, "patch", resource, ns, name, subresource);
+
+    if (is_only_predicted(plan, tests_for_none(patch_array) ? "" : NULL, what) ||
+        is_only_predicted(plan, version_in(cache, resource, ns, name), what))
+        return NULL;
+
+    struct action *action =
+        add_kube(plan, cache, what, KUBE_JSON_PATCH, resource, ns, name, subresource);
+
+    action->predicted = keep_prediction(plan, predicted);
+    action->request.body = keep_json(plan, patch_array);
     return action;
 }
 

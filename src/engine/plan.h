@@ -18,7 +18,8 @@ struct plan;
  */
 struct action;
 struct action_type {
-    const char *name; /* "kube", "slurm": a metric label */
+    const char *name;       /* "kube", "slurm": a metric label */
+    unsigned max_in_flight; /* calls at once; 0 = as many as the engine allows */
     /* Starts it; `finish` must be called exactly once, from the loop. Returns a handle to cancel.
      */
     void *(*start)(void *service, const struct action *action,
@@ -76,6 +77,22 @@ struct action *plan_merge_patch(struct plan *plan, struct kube_cache *cache,
                                 const struct kube_resource *resource, const char *ns,
                                 const char *name, const char *subresource, const char *version,
                                 const struct json_mut *patch);
+/* Patches that are not their own effect: `predicted` is a merge patch that says what they will
+ * change (of pods and nodes, conditions are told apart by type: see kinds.h). NULL: nothing is
+ * foretold, and the answer shows first.
+ *
+ * A strategic patch merges lists that the server knows to merge; custom resources have none. A JSON
+ * patch is an array of operations; it takes the place of a version by tests, as of /metadata/uid.
+ * When one of them fails the outcome is CONFLICT: the key is looked at again and nobody is told. */
+struct action *plan_strategic_patch(struct plan *plan, struct kube_cache *cache,
+                                    const struct kube_resource *resource, const char *ns,
+                                    const char *name, const char *subresource, const char *version,
+                                    const struct json_mut *patch, const struct json_mut *predicted);
+struct action *plan_json_patch(struct plan *plan, struct kube_cache *cache,
+                               const struct kube_resource *resource, const char *ns,
+                               const char *name, const char *subresource,
+                               const struct json_mut *patch_array,
+                               const struct json_mut *predicted);
 struct action *plan_delete(struct plan *plan, struct kube_cache *cache,
                            const struct kube_resource *resource, const char *ns, const char *name,
                            const char *uid, const char *version);

@@ -36,6 +36,8 @@ static const struct verb verbs[] = {
     [KUBE_LIST] = { "list", "GET", NULL, false, false },
     [KUBE_CREATE] = { "create", "POST", "application/json", true, false },
     [KUBE_MERGE_PATCH] = { "patch", "PATCH", "application/merge-patch+json", true, true },
+    [KUBE_STRATEGIC_PATCH] = { "patch", "PATCH", "application/strategic-merge-patch+json", true,
+                               true },
     [KUBE_JSON_PATCH] = { "patch", "PATCH", "application/json-patch+json", true, true },
     [KUBE_UPDATE] = { "update", "PUT", "application/json", true, true },
     [KUBE_DELETE] = { "delete", "DELETE", "application/json", true, true },
@@ -193,6 +195,19 @@ static bool is_status(const struct json *root)
     return str_is(json_str(json_get(root, "kind")), "Status");
 }
 
+/* A JSON patch whose test failed, or that names a place which is not there: somebody wrote first.
+ * The server says so by a 422 about no object; one that finds the result wrong names the object and
+ * the fields. */
+static bool says_patch_does_not_fit(enum kube_verb verb, int status, const struct json *root)
+{
+    const struct json *details = json_get(root, "details");
+
+    return verb == KUBE_JSON_PATCH && status == 422 &&
+           str_is(json_str(json_get(root, "reason")), "Invalid") &&
+           json_str(json_get(details, "name")).len == 0 &&
+           json_len(json_get(details, "causes")) == 0;
+}
+
 static void answer_refused(struct kube_call *call, const struct http_answer *http)
 {
     auto_json_doc struct json_doc *doc = NULL;
@@ -215,7 +230,9 @@ static void answer_refused(struct kube_call *call, const struct http_answer *htt
         copy_text(text, sizeof(text), root ? STR("") : http->body);
         snprintf(message, sizeof(message), "HTTP %d%s%s", http->status, text[0] ? ": " : "", text);
     }
-    answer.outcome = kube_outcome_of(call->request.verb, http->status, reason);
+    answer.outcome = says_patch_does_not_fit(call->request.verb, http->status, root)
+                         ? KUBE_CONFLICT
+                         : kube_outcome_of(call->request.verb, http->status, reason);
     finish(call, &answer);
 }
 

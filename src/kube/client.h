@@ -4,7 +4,8 @@
  * The answer has one of seven outcomes; what to do next depends on the outcome alone:
  *
  *   DONE         it happened; `object` is what the server has now
- *   CONFLICT     somebody wrote first, or it exists already: look again, plan again
+ *   CONFLICT     somebody wrote first, or it exists already, or a JSON patch does not fit what is
+ *                there (a test failed): look again, plan again
  *   GONE         a fact: it is not there (404), or the history asked for is not (410); only when
  *                the API server says so with a reason, else it is UNAVAILABLE with that status
  *   DENIED       401, 403: who we are does not suffice
@@ -25,8 +26,9 @@ enum kube_verb {
     KUBE_GET,
     KUBE_LIST,
     KUBE_CREATE,
-    KUBE_MERGE_PATCH, /* application/merge-patch+json */
-    KUBE_JSON_PATCH,  /* application/json-patch+json */
+    KUBE_MERGE_PATCH,     /* application/merge-patch+json */
+    KUBE_STRATEGIC_PATCH, /* application/strategic-merge-patch+json; not for custom resources */
+    KUBE_JSON_PATCH,      /* application/json-patch+json */
     KUBE_UPDATE,
     KUBE_DELETE,
 };

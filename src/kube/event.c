@@ -416,6 +416,11 @@ void kube_recorder_free(struct kube_recorder *recorder)
     mem_free(recorder);
 }
 
+struct loop *kube_recorder_loop(const struct kube_recorder *recorder)
+{
+    return recorder->loop;
+}
+
 struct kube_event_counts kube_recorder_counts(const struct kube_recorder *recorder)
 {
     return recorder->counts;

@@ -34,6 +34,7 @@ struct kube_recorder;
 struct kube_recorder *kube_recorder_new(struct kube_client *client,
                                         const struct kube_recorder_options *options);
 void kube_recorder_free(struct kube_recorder *recorder); /* what is under way is given up */
+struct loop *kube_recorder_loop(const struct kube_recorder *recorder);
 
 /* action: what was done or tried ("Binding"); NULL or "" = the same word as reason. */
 void kube_event(struct kube_recorder *recorder, const struct kube_event_object *regarding,

@@ -5,6 +5,7 @@
 #include "kube/kinds.h"
 
 #include "codec/timestamp.h"
+#include "kube/conditions.h"
 #include "kube/requests.h"
 
 #define IN_POD(member)  offsetof(struct kube_pod, member)
@@ -101,10 +102,10 @@ static enum kube_effect effect_of(const struct json *item)
 static const char *key_of(struct kube_decoder *decoder, const struct json *item)
 {
     static const char *const known[] = {
-        "node.kubernetes.io/not-ready",          "node.kubernetes.io/unreachable",
-        "node.kubernetes.io/memory-pressure",    "node.kubernetes.io/disk-pressure",
-        "node.kubernetes.io/pid-pressure",       "node.kubernetes.io/unschedulable",
-        "node.kubernetes.io/network-unavailable"
+        "node.kubernetes.io/not-ready",           "node.kubernetes.io/unreachable",
+        "node.kubernetes.io/memory-pressure",     "node.kubernetes.io/disk-pressure",
+        "node.kubernetes.io/pid-pressure",        "node.kubernetes.io/unschedulable",
+        "node.kubernetes.io/network-unavailable", "node.kubernetes.io/out-of-service"
     };
     struct str key = json_str(kube_decoder_get(decoder, item, "key"));
 
@@ -190,7 +191,7 @@ static int decode_requests(struct kube_decoder *decoder, const struct json *in,
     if (check_length(value, err) < 0)
         return -ERR_TOO_BIG;
     pod->container_count = (uint16_t)json_len(value);
-    return kube_requests_decode(decoder, in, &pod->requests, err);
+    return kube_requests_decode(decoder, in, &pod->requests, &pod->limits, err);
 }
 
 static int decode_gates(struct kube_decoder *decoder, const struct json *in,
@@ -271,28 +272,37 @@ static int decode_debug_states(struct kube_decoder *decoder, const struct json *
     return count_states(value, &((struct kube_pod *)object)->debug_containers, err);
 }
 
-/* The condition of type Ready, NULL when there is none. */
-static const struct json *find_ready(const struct json *conditions)
+/* A patch may leave it as it is: by another condition, or by another member of this one. */
+static void take_ready(const struct json *list, const struct json *condition, bool *ready)
 {
-    struct json_iter iter = json_iter(conditions);
-    const struct json *condition;
+    const struct json *status = json_get(condition, "status");
 
-    while (json_next_item(&iter, &condition))
-        if (str_is(json_str(json_get(condition, "type")), "Ready"))
-            return condition;
-    return NULL;
+    if (!json_is_array(list) || status)
+        *ready = str_is(json_str(status), "True");
 }
 
-static bool is_true(const struct json *condition)
-{
-    return str_is(json_str(json_get(condition, "status")), "True");
-}
+static const char *const pod_conditions[] = { "PodScheduled",
+                                              "Initialized",
+                                              "ContainersReady",
+                                              "Ready",
+                                              "PodReadyToStartContainers",
+                                              "DisruptionTarget",
+                                              "PodResizePending",
+                                              "PodResizeInProgress",
+                                              "AllContainersRestarting",
+                                              NULL };
 
 static int decode_pod_conditions(struct kube_decoder *decoder, const struct json *in,
                                  const struct json *value, void *object, struct err *err)
 {
-    ((struct kube_pod *)object)->ready = is_true(find_ready(value));
-    return 0;
+    struct kube_pod *pod = object;
+    struct kube_conditions conditions = { .known = pod_conditions,
+                                          .at = &pod->conditions,
+                                          .count = &pod->condition_count };
+    int rc = kube_conditions_decode(decoder, value, &conditions, err);
+
+    take_ready(value, conditions.ready, &pod->ready);
+    return rc;
 }
 
 static const struct part pod_parts[] = {
@@ -303,7 +313,7 @@ static const struct part pod_parts[] = {
     { "spec", "affinity", false, decode_affinity },
     { "spec", "resourceClaims", false, decode_claims },
     { "spec", "topologySpreadConstraints", false, decode_spread },
-    { "status", "conditions", false, decode_pod_conditions },
+    { "status", "conditions", true, decode_pod_conditions },
     { "status", "containerStatuses", false, decode_states },
     { "status", "initContainerStatuses", false, decode_init_states },
     { "status", "ephemeralContainerStatuses", false, decode_debug_states },
@@ -330,18 +340,25 @@ bool kube_pod_is_terminated(const struct kube_pod *pod)
 
 /* ---- nodes ---- */
 
+static const char *const node_conditions[] = { "Ready",       "MemoryPressure",     "DiskPressure",
+                                               "PIDPressure", "NetworkUnavailable", NULL };
+
 static int decode_node_conditions(struct kube_decoder *decoder, const struct json *in,
                                   const struct json *value, void *object, struct err *err)
 {
-    const struct json *ready = find_ready(value);
-    const struct json *since = json_get(ready, "lastTransitionTime");
     struct kube_node *node = object;
+    struct kube_conditions conditions = { .known = node_conditions,
+                                          .at = &node->conditions,
+                                          .count = &node->condition_count };
+    int rc = kube_conditions_decode(decoder, value, &conditions, err);
+    const struct json *since = json_get(conditions.ready, "lastTransitionTime");
 
-    node->ready = is_true(ready);
-    node->ready_since_us = 0;
+    take_ready(value, conditions.ready, &node->ready);
+    if (!json_is_array(value) || since)
+        node->ready_since_us = 0;
     if (json_exists(since) && timestamp_parse(json_str(since), &node->ready_since_us, err) < 0)
         return err_wrap(err, "Ready: lastTransitionTime");
-    return 0;
+    return rc;
 }
 
 static int decode_addresses(struct kube_decoder *decoder, const struct json *in,
@@ -371,7 +388,7 @@ static int decode_allocatable(struct kube_decoder *decoder, const struct json *i
 static const struct part node_parts[] = {
     { "spec", "taints", true, decode_taints },
     { "status", "allocatable", true, decode_allocatable },
-    { "status", "conditions", false, decode_node_conditions },
+    { "status", "conditions", true, decode_node_conditions },
     { "status", "addresses", true, decode_addresses },
     { NULL, NULL, false, NULL },
 };
@@ -384,6 +401,14 @@ static int decode_node(struct kube_decoder *decoder, const struct json *root, vo
     if (!node->internal_ip)
         node->internal_ip = "";
     return decode_parts(node_parts, decoder, root, object, err);
+}
+
+bool kube_node_has_taint(const struct kube_node *node, const char *key)
+{
+    for (unsigned i = 0; i < node->taint_count; i++)
+        if (strcmp(node->taints[i].key, key) == 0)
+            return true;
+    return false;
 }
 
 int64_t kube_amount_of(const struct kube_amounts *amounts, const char *name)

@@ -9,7 +9,7 @@
 
 enum {
     KUBE_MAX_RESOURCES = 64, /* different resource names of one pod or node */
-    KUBE_MAX_ITEMS = 1024,   /* tolerations, taints */
+    KUBE_MAX_ITEMS = 1024,   /* tolerations, taints, conditions */
 };
 
 enum kube_effect { KUBE_EFFECT_ANY, KUBE_NO_SCHEDULE, KUBE_PREFER_NO_SCHEDULE, KUBE_NO_EXECUTE };
@@ -42,6 +42,14 @@ struct kube_requests { /* what the pod needs of a node: containers, sidecars, in
     struct kube_amounts extended; /* devices, huge pages */
 };
 
+/* A condition that is none of Kubernetes' own (those that matter are fields of their own). In a
+ * prediction, which is a merge patch, `status.conditions` works as in a strategic patch of the
+ * server: each item changes the condition of its type, as far as it names members, or adds it, or
+ * with "$patch": "delete" takes it away; null takes all away. `ready` follows the same rule. */
+struct kube_condition {
+    const char *type, *status, *reason, *message; /* "" where absent */
+};
+
 struct kube_states { /* of containers, as the kubelet last reported them */
     uint16_t waiting, running, terminated;
 };
@@ -52,9 +60,11 @@ struct kube_pod {
     int64_t priority;
     int64_t deletion_grace; /* seconds */
     struct kube_requests requests;
+    struct kube_requests limits; /* summed alike; overhead only comes on top of what has a limit */
     struct kube_pairs node_selector;
     const struct kube_toleration *tolerations;
-    unsigned toleration_count;
+    const struct kube_condition *conditions;
+    unsigned toleration_count, condition_count;
     unsigned gate_count;      /* scheduling gates still closed */
     uint16_t container_count; /* in the spec, without init containers */
     struct kube_states containers, init_containers, debug_containers;
@@ -67,7 +77,8 @@ struct kube_node {
     int64_t cpu_milli, memory, ephemeral, pods; /* allocatable */
     struct kube_amounts extended;
     const struct kube_taint *taints;
-    unsigned taint_count;
+    const struct kube_condition *conditions;
+    unsigned taint_count, condition_count;
     int64_t ready_since_us; /* when `ready` last changed, by the node's clock */
     bool ready, unschedulable;
 };
@@ -90,6 +101,11 @@ bool kube_pod_is_finished(const struct kube_pod *pod);
 /* The kubelet said of every container that it ended, and of none that it runs. A pod without any
  * report is not "terminated": nothing is known of it. */
 bool kube_pod_is_terminated(const struct kube_pod *pod);
+
+/* NULL when there is none of this type. */
+const struct kube_condition *kube_condition_of(const struct kube_condition *at, unsigned count,
+                                               const char *type);
+bool kube_node_has_taint(const struct kube_node *node, const char *key); /* with any effect */
 
 int64_t kube_amount_of(const struct kube_amounts *amounts, const char *name); /* 0 when absent */
 

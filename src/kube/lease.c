@@ -37,6 +37,7 @@ struct kube_lease {
     bool known;            /* seen is the server's latest, as far as anyone can know */
     bool claimed;          /* we sent a write that names us: the name in the record may be ours */
     bool claimed_before;   /* the same, without the write under way */
+    bool from_nobody;      /* the record that our claim replaced, or will, named no holder */
     int64_t valid_until_us;
 
     struct kube_call *call;
@@ -161,6 +162,11 @@ int64_t kube_lease_valid_until_us(const struct kube_lease *lease)
     return kube_lease_is_held(lease) ? lease->valid_until_us : 0;
 }
 
+bool kube_lease_was_released(const struct kube_lease *lease)
+{
+    return lease->from_nobody && kube_lease_is_held(lease);
+}
+
 /* The last thing in every callback: the owner may free the lease here. */
 static void tell(struct kube_lease *lease)
 {
@@ -204,6 +210,8 @@ static void send_task(struct kube_lease *lease, enum task task)
     request.verb = task == LOOK ? KUBE_GET : exists ? KUBE_UPDATE : KUBE_CREATE;
     if (task != LOOK)
         write_object(lease, task, &body);
+    if (task == CLAIM && !is_ours(lease))
+        lease->from_nobody = exists && holder_of(lease).len == 0;
     lease->claimed_before = lease->claimed;
     lease->claimed = lease->claimed || task == CLAIM;
     request.body = buf_str(&body);
@@ -264,6 +272,8 @@ static void on_claimed(struct kube_lease *lease, const struct kube_answer *answe
         lease->claimed = lease->claimed_before;
     if (answer->outcome == KUBE_DONE) {
         remember(lease, answer->object);
+        if (lease->valid_until_us > 0 && !kube_lease_is_held(lease))
+            lease->from_nobody = false; /* ours all the time, but for a while we did not hold it */
         if (is_ours(lease))
             lease->valid_until_us = lease->sent_us + lease->renew_deadline_us;
         loop_timer_start(lease->loop, &lease->expiry,

@@ -28,6 +28,10 @@ void kube_lease_start(struct kube_lease *lease, void (*changed)(void *context, b
                       void *context);
 bool kube_lease_is_held(const struct kube_lease *lease);           /* now, by the monotonic clock */
 int64_t kube_lease_valid_until_us(const struct kube_lease *lease); /* 0 when not held */
+/* Whether the lease that we hold was given up by whoever had it before us, so that nothing of
+ * theirs is under way any more. False when it had expired (by a pause of our own too), when there
+ * was none, and when we do not hold it. */
+bool kube_lease_was_released(const struct kube_lease *lease);
 /* Gives it up so that another may take it at once. From here on it is not held (changed is not
  * called for that); done is called from the loop when the release is written or failed. */
 void kube_lease_release(struct kube_lease *lease, void (*done)(void *context), void *context);

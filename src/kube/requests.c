@@ -1,4 +1,4 @@
-/* requests.c - what a pod asks of a node, by the rule of Kubernetes' scheduler.
+/* requests.c - what a pod asks of a node, and its limits, by the rule of Kubernetes' scheduler.
  *
  * Sums are kept in thousandths and rounded up once at the end; they stop at INT64_MAX (9 PB in
  * bytes), which no node has. While memory is counted only the names matter, so no number is read.
@@ -70,6 +70,11 @@ static int64_t second(int64_t a, int64_t b)
     return b;
 }
 
+static int64_t plus_where_set(int64_t a, int64_t b)
+{
+    return a == 0 ? 0 : plus(a, b);
+}
+
 typedef int64_t combine(int64_t a, int64_t b);
 
 static int take_tallies(struct tallies *into, const struct tallies *from, combine *how,
@@ -110,6 +115,7 @@ static int read_list(bool counting, const struct json *list, struct tallies *ret
 
 struct sums {
     bool counting;
+    const char *what;        /* "requests" or "limits" */
     struct tallies total;    /* what runs side by side in the end */
     struct tallies sidecars; /* those started so far, while the init containers run */
     struct tallies init;     /* the most that was needed during the start */
@@ -123,7 +129,7 @@ static int add_containers(struct sums *sums, const struct json *containers, stru
     int rc = 0;
 
     while (rc == 0 && json_next_item(&iter, &container)) {
-        rc = read_list(sums->counting, json_at(container, "resources", "requests"), &sums->list,
+        rc = read_list(sums->counting, json_at(container, "resources", sums->what), &sums->list,
                        err);
         if (rc == 0)
             rc = take_tallies(&sums->total, &sums->list, plus, err);
@@ -136,7 +142,7 @@ static int add_init_container(struct sums *sums, const struct json *container, s
 {
     bool sidecar = str_is(json_str(json_get(container, "restartPolicy")), "Always");
     int rc =
-        read_list(sums->counting, json_at(container, "resources", "requests"), &sums->list, err);
+        read_list(sums->counting, json_at(container, "resources", sums->what), &sums->list, err);
 
     if (rc == 0 && sidecar)
         rc = take_tallies(&sums->total, &sums->list, plus, err);
@@ -167,9 +173,9 @@ static bool is_pod_level(struct str name)
     return str_is(name, "cpu") || str_is(name, "memory") || str_starts(name, STR("hugepages-"));
 }
 
-static int set_pod_level(struct sums *sums, const struct json *requests, struct err *err)
+static int set_pod_level(struct sums *sums, const struct json *list, struct err *err)
 {
-    int rc = read_list(sums->counting, requests, &sums->list, err);
+    int rc = read_list(sums->counting, list, &sums->list, err);
     unsigned kept = 0;
 
     for (unsigned i = 0; rc == 0 && i < sums->list.count; i++)
@@ -184,6 +190,18 @@ static int add_overhead(struct sums *sums, const struct json *overhead, struct e
     int rc = read_list(sums->counting, overhead, &sums->list, err);
 
     return rc < 0 ? rc : take_tallies(&sums->total, &sums->list, plus, err);
+}
+
+static int add_overhead_to_limits(struct sums *sums, const struct json *overhead, struct err *err)
+{
+    int rc = read_list(sums->counting, overhead, &sums->list, err);
+    unsigned kept = 0;
+
+    for (unsigned i = 0; rc == 0 && i < sums->list.count; i++)
+        if (find(&sums->total, sums->list.at[i].name))
+            sums->list.at[kept++] = sums->list.at[i];
+    sums->list.count = kept;
+    return rc < 0 ? rc : take_tallies(&sums->total, &sums->list, plus_where_set, err);
 }
 
 /* ---- the result ---- */
@@ -225,30 +243,53 @@ static int64_t milli_of(struct tallies *tallies, const char *name)
     return tally ? tally->milli : 0;
 }
 
-int kube_requests_decode(struct kube_decoder *decoder, const struct json *spec,
-                         struct kube_requests *ret_requests, struct err *err)
+struct parts { /* of a pod's spec, looked up once for requests and limits and both passes */
+    const struct json *containers, *init_containers, *pod_level, *overhead;
+};
+
+typedef int add_overhead_to(struct sums *sums, const struct json *overhead, struct err *err);
+
+static int decode_sums(struct kube_decoder *decoder, const struct parts *parts, const char *what,
+                       add_overhead_to *overhead_to, struct kube_requests *ret_sums,
+                       struct err *err)
 {
     struct sums sums; /* 8 kB, of which only the counts need to be set */
-    const struct json *pod_level = json_at(spec, "resources", "requests");
-    const struct json *overhead = json_get(spec, "overhead");
+    const struct json *pod_level = json_get(parts->pod_level, what);
     int rc;
 
     sums.counting = kube_decoder_is_counting(decoder);
+    sums.what = what;
     sums.total.count = sums.sidecars.count = sums.init.count = 0;
-    rc = add_containers(&sums, json_get(spec, "containers"), err);
-    if (rc == 0)
-        rc = add_init_containers(&sums, json_get(spec, "initContainers"), err);
+    rc = add_containers(&sums, parts->containers, err);
+    if (rc == 0 && parts->init_containers)
+        rc = add_init_containers(&sums, parts->init_containers, err);
     if (rc == 0 && pod_level)
         rc = set_pod_level(&sums, pod_level, err);
-    if (rc == 0 && overhead)
-        rc = add_overhead(&sums, overhead, err);
+    if (rc == 0 && parts->overhead)
+        rc = overhead_to(&sums, parts->overhead, err);
     if (rc < 0)
-        return err_wrap(err, "requests");
-    ret_requests->cpu_milli = milli_of(&sums.total, "cpu");
-    ret_requests->memory = units(milli_of(&sums.total, "memory"));
-    ret_requests->ephemeral = units(milli_of(&sums.total, "ephemeral-storage"));
-    ret_requests->extended = keep_extended(decoder, &sums.total);
+        return err_wrap(err, "%s", what);
+    ret_sums->cpu_milli = milli_of(&sums.total, "cpu");
+    ret_sums->memory = units(milli_of(&sums.total, "memory"));
+    ret_sums->ephemeral = units(milli_of(&sums.total, "ephemeral-storage"));
+    ret_sums->extended = keep_extended(decoder, &sums.total);
     return 0;
+}
+
+int kube_requests_decode(struct kube_decoder *decoder, const struct json *spec,
+                         struct kube_requests *ret_requests, struct kube_requests *ret_limits,
+                         struct err *err)
+{
+    struct parts parts = {
+        .containers = kube_decoder_get(decoder, spec, "containers"),
+        .init_containers = kube_decoder_get(decoder, spec, "initContainers"),
+        .pod_level = kube_decoder_get(decoder, spec, "resources"),
+        .overhead = kube_decoder_get(decoder, spec, "overhead"),
+    };
+    int rc = decode_sums(decoder, &parts, "requests", add_overhead, ret_requests, err);
+
+    return rc < 0 ? rc
+                  : decode_sums(decoder, &parts, "limits", add_overhead_to_limits, ret_limits, err);
 }
 
 int kube_extended_decode(struct kube_decoder *decoder, const struct json *list,

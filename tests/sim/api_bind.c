@@ -15,18 +15,38 @@ static void merge_into(struct api_call *call, struct json_mut *pod, const char *
                      json_copy(call->build, value));
 }
 
+/* The end of the list when there is none. */
+static size_t place_of_scheduled(const struct json_mut *conditions)
+{
+    auto_json_doc struct json_doc *doc = json_freeze(conditions);
+    struct json_iter iter = json_iter(json_root(doc));
+    const struct json *condition;
+    size_t place = 0;
+
+    while (json_next_item(&iter, &condition) &&
+           !str_is(json_str(json_get(condition, "type")), "PodScheduled"))
+        place++;
+    return place;
+}
+
 static void put_scheduled(struct api_call *call, struct json_mut *pod)
 {
     struct json_mut *status = json_object_at(call->build, pod, "status");
     struct json_mut *conditions = json_mut_get(status, STR("conditions"));
     struct json_mut *condition = json_new_object(call->build);
+    size_t place;
 
     if (!conditions)
         conditions = json_put_array(call->build, status, "conditions");
     json_put_text(call->build, condition, "type", "PodScheduled");
     json_put_text(call->build, condition, "status", "True");
+    json_put(call->build, condition, "lastProbeTime", json_new_null(call->build));
     api_put_time(call, condition, "lastTransitionTime", 0);
-    json_push(conditions, condition);
+    place = place_of_scheduled(conditions);
+    if (place < json_mut_len(conditions))
+        json_replace_item(conditions, place, condition);
+    else
+        json_push(conditions, condition);
 }
 
 static int check_pod(struct api_call *call, const struct json *pod)

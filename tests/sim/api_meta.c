@@ -142,6 +142,7 @@ static int check_finalizers(struct api_call *call, const char *name, const struc
             call, name,
             &(struct api_wrong){ .reason = "FieldValueInvalid",
                                  .field = arena_printf(call->arena, "metadata.finalizers[%u]", i),
+                                 .times = *call->name ? 2 : 1, /* looked at twice in updates */
                                  .message = arena_printf(call->arena,
                                                          "Invalid value: \"" STR_FMT
                                                          "\": name is neither a standard finalizer "
@@ -377,6 +378,37 @@ static struct json_mut *only_the_status(struct api_call *call, const struct json
     return result;
 }
 
+static bool list_has(const struct json *list, const struct json *wanted)
+{
+    struct json_iter iter = json_iter(list);
+    const struct json *item;
+
+    while (json_next_item(&iter, &item))
+        if (json_equal(item, wanted))
+            return true;
+    return false;
+}
+
+static bool differs_only_by_new_tolerations(struct api_call *call, const struct json *old,
+                                            const struct json *next)
+{
+    const struct json *tolerations = json_get(old, "tolerations");
+    struct json_iter iter = json_iter(tolerations);
+    struct json_mut *same = json_copy(call->build, next);
+    const struct json *item;
+
+    if (!json_is_object(next))
+        return json_equal(old, next);
+    while (json_next_item(&iter, &item))
+        if (!list_has(json_get(next, "tolerations"), item))
+            return false;
+    keep(call, same, old, "tolerations");
+
+    auto_json_doc struct json_doc *frozen = json_freeze(same);
+
+    return json_equal(old, json_root(frozen));
+}
+
 static int check_immutable(struct api_call *call, const struct json *old, const struct json *next)
 {
     static const char pods[] =
@@ -386,7 +418,7 @@ static int check_immutable(struct api_call *call, const struct json *old, const 
         "set to 1 if it was previously negative)";
 
     if (strcmp(call->kind->plural, "pods") == 0 &&
-        !json_equal(json_get(old, "spec"), json_get(next, "spec")))
+        !differs_only_by_new_tolerations(call, json_get(old, "spec"), json_get(next, "spec")))
         return api_refuse_invalid(call, call->name,
                                   &(struct api_wrong){ .reason = "FieldValueForbidden",
                                                        .field = "spec",

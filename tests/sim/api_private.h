@@ -152,6 +152,9 @@ int api_do_patch(struct api_call *call);
 int api_do_delete(struct api_call *call);
 int api_do_bind(struct api_call *call);
 
+/* ---- api_strategic.c: what a strategic merge patch makes of an object ---- */
+int api_apply_strategic(struct api_call *call, const struct json *old, struct json_mut **ret_next);
+
 /* ---- api_select.c: which objects a list or a watch is about ---- */
 struct api_selection {
     const struct api_kind *kind;

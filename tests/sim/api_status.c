@@ -149,10 +149,19 @@ int api_refuse_method(struct api_call *call)
 
 int api_refuse_media_type(struct api_call *call)
 {
-    return refuse(call, &(struct status){ .code = 415,
-                                          .reason = "UnsupportedMediaType",
-                                          .message = "415: Unsupported Media Type",
-                                          .has_details = true });
+    /* One that others have is told what this kind takes. */
+    bool known = str_is(call->content_type, "application/strategic-merge-patch+json");
+
+    return refuse(call, &(struct status){
+                            .code = 415,
+                            .reason = "UnsupportedMediaType",
+                            .message = known ? "the body of the request was in an unknown format - "
+                                               "accepted media types include: "
+                                               "application/json-patch+json, "
+                                               "application/merge-patch+json, "
+                                               "application/apply-patch+yaml"
+                                             : "415: Unsupported Media Type",
+                            .has_details = !known });
 }
 
 int api_refuse_exists(struct api_call *call, const struct json *old, const char *name)

@@ -47,6 +47,37 @@ static void drop_empty(struct json_mut *object, const char *key)
         (void)json_remove(object, str_of(key));
 }
 
+/* Times of a condition are always written, null or not; which two depends on the kind. */
+static void fill_conditions(struct api_call *call, struct json_mut *status, const char *probed)
+{
+    const char *const times[] = { probed, "lastTransitionTime" };
+    const struct json_mut *conditions = status ? json_mut_get(status, STR("conditions")) : NULL;
+    size_t count = conditions ? json_mut_len(conditions) : 0;
+
+    for (size_t i = 0; i < count; i++)
+        for (size_t at = 0; at < sizeof(times) / sizeof(times[0]); at++) {
+            struct json_mut *condition = json_mut_item(conditions, i);
+
+            if (!json_mut_get(condition, str_of(times[at])))
+                json_put(call->build, condition, times[at], json_new_null(call->build));
+        }
+    drop_empty(status, "conditions");
+}
+
+/* As Go writes pods and nodes. */
+static void normalise_builtin(struct api_call *call, struct json_mut *object)
+{
+    bool is_node = strcmp(call->kind->plural, "nodes") == 0;
+
+    drop_empty(object, "data");
+    drop_empty(object, "binaryData");
+    if (is_node)
+        drop_empty(json_mut_get(object, STR("spec")), "taints");
+    if (is_node || strcmp(call->kind->plural, "pods") == 0)
+        fill_conditions(call, json_mut_get(object, STR("status")),
+                        is_node ? "lastHeartbeatTime" : "lastProbeTime");
+}
+
 void api_normalise(struct api_call *call, struct json_mut **object)
 {
     static const char *const in_metadata[] = { "labels", "annotations", "finalizers",
@@ -57,10 +88,8 @@ void api_normalise(struct api_call *call, struct json_mut **object)
         *object = without_nulls(call->build, json_root(frozen));
     for (size_t i = 0; i < sizeof(in_metadata) / sizeof(in_metadata[0]); i++)
         drop_empty(api_metadata(call, *object), in_metadata[i]);
-    if (!(call->kind->traits & API_CUSTOM)) {
-        drop_empty(*object, "data");
-        drop_empty(*object, "binaryData");
-    }
+    if (!(call->kind->traits & API_CUSTOM))
+        normalise_builtin(call, *object);
 }
 
 int api_run_hooks(struct api_call *call, const struct json *old, struct json_mut *next)
@@ -244,15 +273,18 @@ int api_do_update(struct api_call *call)
 static int apply_patch(struct api_call *call, const struct json *old, struct json_mut **ret_next)
 {
     bool ops = str_is(call->content_type, "application/json-patch+json");
+    bool strategic = str_is(call->content_type, "application/strategic-merge-patch+json") &&
+                     !(call->kind->traits & API_CUSTOM);
 
-    if (!ops && !str_is(call->content_type, "application/merge-patch+json"))
+    if (!ops && !strategic && !str_is(call->content_type, "application/merge-patch+json"))
         return api_refuse_media_type(call);
     if (ops != json_is_array(call->body) || (!ops && !json_is_object(call->body)))
-        return api_refuse_bad_request(call,
-                                      "error decoding patch: json: cannot unmarshal %s into Go "
-                                      "value of type %s",
-                                      json_type_name(json_type(call->body)),
-                                      ops ? "[]handlers.jsonPatchOp" : "map[string]interface {}");
+        return api_refuse_bad_request(
+            call, "%sjson: cannot unmarshal %s into Go value of type %s",
+            strategic ? "" : "error decoding patch: ", json_type_name(json_type(call->body)),
+            ops ? "[]handlers.jsonPatchOp" : "map[string]interface {}");
+    if (strategic)
+        return api_apply_strategic(call, old, ret_next);
     if (!ops)
         *ret_next = patch_merge_apply(call->build, old, call->body);
     else if (patch_json_apply(call->build, old, call->body, ret_next, NULL) < 0)

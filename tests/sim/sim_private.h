@@ -5,30 +5,19 @@
 #include "base/list.h"
 #include "sim_transport.h"
 
-enum sim_fate {
-    FATE_ANSWERED,
-    FATE_LOST_BEFORE,
-    FATE_LOST_BETWEEN,
-    FATE_LOST_AFTER,
-    FATE_LATE,
-    FATE_CONFLICT,
-    FATE_TOO_MANY,
-    FATE_INTERNAL,
-    FATE_INTERNAL_DONE, /* 500, and it was done */
-    FATE_UNAVAILABLE,
-    FATE_CUT_OFF, /* a partition: silence until the deadline */
-};
-
 struct sim_net {
     struct loop *loop;
     struct api_store *store;
     struct rand *rand;
     struct trace *trace;
     struct sim_hooks hooks;
-    struct sim_faults faults;
+    struct sim_faults faults, slurm_faults;
+    struct slurm_store *slurm; /* NULL: there is none */
+    struct loop_timer slurm_timer;
     struct list calls; /* struct http_call: sent and not finished */
     struct sim_write *writes;
     uint64_t write_count, crash_at;
+    enum sim_fate next_fate; /* of the call that leaves now; FATE_DRAWN: by chance */
     bool crash_after;
     const char *cut_user, *cut_part; /* borrowed; cut_user NULL: no partition */
 };
@@ -36,6 +25,7 @@ struct sim_net {
 struct sim_transport {
     struct http_transport base;
     struct sim_net *net;
+    bool to_slurm;
     char user[32];
 };
 
@@ -53,9 +43,14 @@ struct http_call {
     struct loop_timer timer;    /* the next leg; of a stream: the next piece */
     struct loop_timer deadline; /* until the answer; of a stream: of silence */
     struct api_answer answer;
-    bool *gone; /* set when it is freed: for whoever stands in the middle of a callback */
+    const char *answer_type;  /* of its body */
+    bool to_slurm, is_asking; /* the second: slurm_store_ask has not returned yet */
+    char *token, *as_user;
+    uint64_t ticket; /* of slurmrestd, while it has not answered */
+    bool *gone;      /* set when it is freed: for whoever stands in the middle of a callback */
 
     int64_t idle_us; /* streams */
+    size_t given;    /* of an answer that comes in pieces */
     bool stalled;
     struct api_watch *watch;
     struct loop_timer beat, end;
@@ -67,7 +62,21 @@ void sim_call_answer(struct http_call *call, int status, struct str body, int re
 int64_t sim_delay_us(struct sim_net *net);
 bool sim_call_is_cut(const struct http_call *call);
 
+void sim_call_on_answer(void *context); /* the answer has come back */
+
+/* ---- sim_slurm.c ---- */
+enum sim_fate sim_slurm_fate(struct sim_net *net, bool is_write);
+bool sim_slurm_work(struct http_call *call, bool (*serve_write)(struct http_call *call));
+/* Hands it to slurmrestd. Without a ticket the answer is there. */
+void sim_slurm_serve(struct http_call *call);
+int64_t sim_slurm_delay_us(struct sim_net *net);
+void sim_slurm_stream(struct http_call *call); /* the answer, in pieces */
+int64_t sim_slurm_answer_delay_us(struct http_call *call);
+
 /* ---- sim_stream.c ---- */
+void sim_stream_heard(struct http_call *call); /* silence is counted from now on */
+/* Hands a piece over. False when the owner gave the stream up meanwhile: it is freed then. */
+bool sim_stream_give(struct http_call *call, struct str piece);
 void sim_stream_open(struct http_call *call);   /* it has arrived */
 void sim_stream_notice(struct http_call *call); /* something was written */
 void sim_stream_done(struct http_call *call);   /* frees what a stream has */

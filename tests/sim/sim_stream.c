@@ -12,20 +12,19 @@ static void on_silence(void *context)
     sim_call_fail(context, ERR_UNKNOWN, "nothing was heard");
 }
 
-static void heard(struct http_call *call)
+void sim_stream_heard(struct http_call *call)
 {
     if (call->idle_us > 0)
         loop_timer_start(call->net->loop, &call->deadline, call->idle_us, on_silence, call);
 }
 
-/* Hands a piece over. False when the owner gave the stream up meanwhile: it is freed then. */
-static bool hand_over(struct http_call *call, struct str piece)
+bool sim_stream_give(struct http_call *call, struct str piece)
 {
     bool gone = false;
 
     if (piece.len == 0)
         return true;
-    heard(call);
+    sim_stream_heard(call);
     call->gone = &gone;
     call->handlers.on_data(call->handlers.context, piece);
     if (!gone)
@@ -37,7 +36,8 @@ static bool hand_over_cut(struct http_call *call, struct str text)
 {
     size_t cut = rand_below(call->net->rand, 4) == 0 ? rand_below(call->net->rand, text.len) : 0;
 
-    return hand_over(call, str_sub(text, 0, cut)) && hand_over(call, str_sub(text, cut, text.len));
+    return sim_stream_give(call, str_sub(text, 0, cut)) &&
+           sim_stream_give(call, str_sub(text, cut, text.len));
 }
 
 static void end_in_order(struct http_call *call, int status)
@@ -131,7 +131,7 @@ static void refuse(struct http_call *call)
     if (gone)
         return;
     call->gone = NULL;
-    if (hand_over(call, buf_str(&call->answer.body)))
+    if (sim_stream_give(call, buf_str(&call->answer.body)))
         sim_call_answer(call, call->answer.status, STR(""), call->answer.retry_after);
 }
 
@@ -169,7 +169,7 @@ void sim_stream_open(struct http_call *call)
     }
     trace_line(net->trace, "%s watch %s opens", call->user, call->path);
     loop_timer_stop(&call->deadline);
-    heard(call);
+    sim_stream_heard(call);
     end_us = api_watch_timeout_us(call->watch);
     loop_timer_start(net->loop, &call->end, end_us > 0 ? end_us : (int64_t)DEFAULT_END_S * SECOND,
                      on_end, call);

@@ -48,7 +48,8 @@ static enum sim_fate draw_fate(struct sim_net *net, bool is_write)
 
 static const char *const fate_names[] = {
     "answered", "lost before", "lost between",  "lost after",  "late",    "conflict",
-    "too many", "internal",    "internal done", "unavailable", "cut off",
+    "too many", "internal",    "internal done", "unavailable", "cut off", "504",
+    "504 done", "502",         "dies before",   "dies after",
 };
 
 bool sim_call_is_cut(const struct http_call *call)
@@ -74,6 +75,10 @@ void sim_call_finish(struct http_call *call)
     mem_free(call->path);
     mem_free(call->type);
     mem_free(call->body);
+    mem_free(call->token);
+    mem_free(call->as_user);
+    if (call->ticket)
+        slurm_store_forget(call->net->slurm, call->ticket);
     mem_free(call);
 }
 
@@ -104,10 +109,13 @@ void sim_call_answer(struct http_call *call, int status, struct str body, int re
     const struct http_answer answer = { .status = status,
                                         .body = body,
                                         .retry_after_us = (int64_t)retry_after * SECOND,
-                                        .content_type = "application/json" };
+                                        .content_type = call->answer_type };
 
     list_remove(&call->link);
     loop_timer_stop(&call->deadline);
+    if (call->transport && call->net->hooks.received)
+        call->net->hooks.received(call->net->hooks.context, call->user, call->method, call->path,
+                                  status, call->sent_us);
     if (call->transport) {
         call->transport = NULL;
         call->handlers.answered(call->handlers.context, &answer);
@@ -157,6 +165,10 @@ static void serve(struct http_call *call)
                                          { call->body, call->body_len },
                                          call->user };
 
+    if (call->to_slurm) {
+        sim_slurm_serve(call);
+        return;
+    }
     api_serve(call->net->store, &request, &call->answer);
     trace_line(call->net->trace, "%s %s %s %d (version %llu)", call->user, call->method, call->path,
                call->answer.status, (unsigned long long)api_store_version(call->net->store));
@@ -182,26 +194,35 @@ static bool serve_write(struct http_call *call)
 {
     struct sim_net *net = call->net;
     struct sim_write *write = note_write(call);
-    bool dies = net->crash_at == write->number;
+    bool dies = net->crash_at == write->number || call->fate == FATE_DIES_BEFORE ||
+                call->fate == FATE_DIES_AFTER;
+    bool dies_after =
+        call->fate == FATE_DIES_AFTER || (call->fate != FATE_DIES_BEFORE && net->crash_after);
 
-    if (dies && !net->crash_after) {
+    if (dies && !dies_after) {
         crash(call);
         return false;
     }
     serve(call);
     write->status = call->answer.status;
-    write->effect = call->answer.status < 300;
+    write->effect = call->answer.status > 0 && call->answer.status < 300;
     if (dies)
         crash(call);
     return true;
 }
 
-static void on_answer(void *context)
+void sim_call_on_answer(void *context)
 {
     struct http_call *call = context;
 
-    if (call->fate == FATE_LOST_AFTER)
+    if (call->to_slurm && call->answer.status == 0)
+        sim_call_fail(call, ERR_UNAVAILABLE, "connection refused");
+    else if (call->to_slurm && call->answer.status < 0)
+        sim_call_fail(call, ERR_UNKNOWN, "connection reset");
+    else if (call->fate == FATE_LOST_AFTER)
         sim_call_fail(call, ERR_UNKNOWN, "the answer was lost");
+    else if (call->to_slurm && call->stream)
+        sim_slurm_stream(call);
     else
         sim_call_answer(call, call->answer.status, buf_str(&call->answer.body),
                         call->answer.retry_after);
@@ -217,6 +238,8 @@ static void trouble(struct http_call *call, int status, const char *reason, cons
 /* The server does what it is asked, or says that it cannot. False when the call ends here. */
 static bool work(struct http_call *call)
 {
+    if (call->to_slurm)
+        return sim_slurm_work(call, serve_write);
     switch (call->fate) {
     case FATE_CONFLICT:
         trouble(call, 409, "Conflict", "the object has been modified");
@@ -270,6 +293,11 @@ static void come_late(struct http_call *call)
         handlers.failed(handlers.context, &err);
 }
 
+static int64_t answer_delay_us(struct http_call *call)
+{
+    return call->to_slurm ? sim_slurm_answer_delay_us(call) : sim_delay_us(call->net);
+}
+
 static void on_arrival(void *context)
 {
     struct http_call *call = context;
@@ -288,15 +316,16 @@ static void on_arrival(void *context)
         come_late(call);
         return;
     }
-    if (call->stream) {
+    if (call->stream && !call->to_slurm) {
         sim_stream_open(call);
         return;
     }
     call->arrived = true;
     if (!work(call) || (call->fate != FATE_LOST_AFTER && !call->transport))
         sim_call_finish(call);
-    else
-        loop_timer_start(call->net->loop, &call->timer, sim_delay_us(call->net), on_answer, call);
+    else if (!call->ticket)
+        loop_timer_start(call->net->loop, &call->timer, answer_delay_us(call), sim_call_on_answer,
+                         call);
 }
 
 /* ---- our side ---- */
@@ -307,6 +336,21 @@ static const char *header(const struct http_request *request, const char *name)
         if (strcasecmp(request->headers[i].name, name) == 0)
             return request->headers[i].value;
     return "";
+}
+
+static void choose_fate(struct http_call *call)
+{
+    struct sim_net *net = call->net;
+
+    net->next_fate = FATE_DRAWN;
+    if (net->hooks.sent)
+        net->hooks.sent(net->hooks.context, call->user, call->method, call->path);
+    call->fate =
+        call->to_slurm ? sim_slurm_fate(net, call->is_write) : draw_fate(net, call->is_write);
+    if (net->next_fate != FATE_DRAWN)
+        call->fate = net->next_fate;
+    if (sim_call_is_cut(call))
+        call->fate = FATE_CUT_OFF;
 }
 
 static struct http_call *transport_send(struct http_transport *base,
@@ -330,18 +374,20 @@ static struct http_call *transport_send(struct http_transport *base,
                                 .stream = request->stream,
                                 .is_write = strcmp(request->method, "GET") != 0,
                                 .sent_us = now_us,
-                                .idle_us = request->idle_us };
+                                .idle_us = request->idle_us,
+                                .answer_type = "application/json",
+                                .to_slurm = transport->to_slurm,
+                                .token = mem_strdup(header(request, "X-SLURM-USER-TOKEN")),
+                                .as_user = mem_strdup(header(request, "X-SLURM-USER-NAME")) };
     memcpy(call->user, transport->user, sizeof(call->user));
     api_answer_init(&call->answer);
-    call->fate = draw_fate(net, call->is_write);
-    if (sim_call_is_cut(call))
-        call->fate = FATE_CUT_OFF;
-    trace_line(net->trace, "%s sends %s %s (%s)", call->user, call->method, call->path,
-               fate_names[call->fate]);
-    if (net->hooks.sent)
-        net->hooks.sent(net->hooks.context, call->user, call->method, call->path);
+    choose_fate(call);
+    trace_line(net->trace, "%s sends %s %s (%s) %s", call->user, call->method, call->path,
+               fate_names[call->fate], call->body);
     list_push_back(&net->calls, &call->link);
-    loop_timer_start(net->loop, &call->timer, sim_delay_us(net), on_arrival, call);
+    loop_timer_start(net->loop, &call->timer,
+                     call->to_slurm ? sim_slurm_delay_us(net) : sim_delay_us(net), on_arrival,
+                     call);
     if (request->deadline_us > 0)
         loop_timer_start(net->loop, &call->deadline, request->deadline_us - now_us, on_deadline,
                          call);
@@ -375,6 +421,14 @@ struct http_transport *sim_transport_new(struct sim_net *net, const char *user)
     transport->net = net;
     (void)snprintf(transport->user, sizeof(transport->user), "%s", user);
     return &transport->base;
+}
+
+struct http_transport *sim_transport_new_slurm(struct sim_net *net, const char *user)
+{
+    struct http_transport *base = sim_transport_new(net, user);
+
+    ((struct sim_transport *)base)->to_slurm = true;
+    return base;
 }
 
 /* ---- the network ---- */
@@ -411,8 +465,11 @@ void sim_net_free(struct sim_net *net)
 
     if (!net)
         return;
+    loop_timer_stop(&net->slurm_timer);
     while ((node = list_first(&net->calls)))
         sim_call_finish(list_item(node, struct http_call, link));
+    if (net->slurm)
+        slurm_store_on_wake(net->slurm, NULL, NULL);
     mem_free(net->writes);
     mem_free(net);
 }
@@ -422,12 +479,34 @@ void sim_net_set_faults(struct sim_net *net, const struct sim_faults *faults)
     net->faults = faults ? *faults : (struct sim_faults){ .slow = 0 };
 }
 
+static void on_reset(void *context)
+{
+    sim_call_fail(context, ERR_UNKNOWN, "connection reset");
+}
+
+/* The other side knows nothing of what was sent in vain, and says so when it is heard again. */
+static void reset_cut_calls(struct sim_net *net)
+{
+    list_each (struct http_call, call, &net->calls, link) {
+        if (call->fate == FATE_CUT_OFF && !call->watch)
+            loop_timer_start(net->loop, &call->timer, rand_range(net->rand, 0, 5 * SECOND),
+                             on_reset, call);
+    }
+}
+
 void sim_net_cut(struct sim_net *net, const char *user, const char *part)
 {
+    if (!user)
+        reset_cut_calls(net);
     trace_line(net->trace, user ? "partition: %s %s" : "partition ends%s%s", user ? user : "",
                user && part ? part : "");
     net->cut_user = user;
     net->cut_part = part;
+}
+
+void sim_net_choose(struct sim_net *net, enum sim_fate fate)
+{
+    net->next_fate = fate;
 }
 
 void sim_net_crash_at(struct sim_net *net, uint64_t number, bool after)

@@ -1,5 +1,5 @@
-/* sim_transport.h - the network between our processes and the API server model, with its ways of
- * failing.
+/* sim_transport.h - the network between our processes and the models of the API server and of
+ * Slurm, with its ways of failing.
  *
  * A call travels to the server, takes effect there, and its answer travels back; each leg takes a
  * while that the seed decides, so that independent answers change places. What goes wrong is drawn
@@ -12,6 +12,7 @@
 #include "base/rand.h"
 #include "io/http.h"
 #include "io/loop.h"
+#include "slurm_store.h"
 #include "trace.h"
 
 /* Chances per mille: of a call, or (streams) of a piece of data. */
@@ -25,9 +26,32 @@ struct sim_faults {
     unsigned too_many;      /* 429 with Retry-After */
     unsigned internal;      /* 500; a write may have taken effect all the same */
     unsigned unavailable;   /* 503 */
+    unsigned timeout;       /* Slurm: 504 after MessageTimeout; a write may have taken effect */
+    unsigned bad_gateway;   /* Slurm: 502 */
     unsigned watch_broken;  /* the stream ends without an end */
     unsigned watch_stalled; /* nothing comes any more, and nobody says so */
     unsigned watch_expired; /* at opening: 410 */
+};
+
+/* What becomes of one call. */
+enum sim_fate {
+    FATE_ANSWERED,
+    FATE_LOST_BEFORE,
+    FATE_LOST_BETWEEN,
+    FATE_LOST_AFTER,
+    FATE_LATE,
+    FATE_CONFLICT,
+    FATE_TOO_MANY,
+    FATE_INTERNAL,
+    FATE_INTERNAL_DONE, /* 500, and it was done */
+    FATE_UNAVAILABLE,
+    FATE_CUT_OFF, /* a partition: silence until the deadline */
+    FATE_TIMEOUT, /* 504 */
+    FATE_TIMEOUT_DONE,
+    FATE_BAD_GATEWAY,
+    FATE_DIES_BEFORE, /* writes: the sender dies when it arrives, without effect; or with it */
+    FATE_DIES_AFTER,
+    FATE_DRAWN, /* by chance; no fate itself */
 };
 
 /* A write that one of our processes sent. */
@@ -46,6 +70,9 @@ struct sim_net;
 struct sim_hooks {
     /* Before a call leaves: for promises about who may send what. */
     void (*sent)(void *context, const char *user, const char *method, const char *path);
+    /* An answer has reached its sender: what it tells is as new as sent_us. */
+    void (*received)(void *context, const char *user, const char *method, const char *path,
+                     int status, int64_t sent_us);
     /* The process of this user is to die now: free all it owns. */
     void (*crash)(void *context, const char *user);
     void *context;
@@ -60,6 +87,8 @@ void sim_net_set_faults(struct sim_net *net, const struct sim_faults *faults); /
 /* A partition: calls of this user whose path has `part` in it (NULL: all calls) get no answer, and
  * its open streams stall, until healed by user NULL. */
 void sim_net_cut(struct sim_net *net, const char *user, const char *part);
+/* From the hook `sent`: what becomes of the call that is about to leave. */
+void sim_net_choose(struct sim_net *net, enum sim_fate fate);
 /* The sender of write `number` dies when it arrives, before or after it takes effect. 0: nobody. */
 void sim_net_crash_at(struct sim_net *net, uint64_t number, bool after);
 
@@ -67,5 +96,13 @@ uint64_t sim_net_write_count(const struct sim_net *net);
 const struct sim_write *sim_net_write(const struct sim_net *net, uint64_t number); /* 1... */
 
 struct http_transport *sim_transport_new(struct sim_net *net, const char *user);
+
+/* ---- Slurm on the same network ---- */
+
+/* Borrowed; its background work then happens on the loop. Writes to both are counted together. */
+void sim_net_add_slurm(struct sim_net *net, struct slurm_store *slurm);
+/* Of conflict, too_many, unavailable and watch_expired there is none. NULL: no faults. */
+void sim_net_set_slurm_faults(struct sim_net *net, const struct sim_faults *faults);
+struct http_transport *sim_transport_new_slurm(struct sim_net *net, const char *user);
 
 #endif

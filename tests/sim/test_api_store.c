@@ -39,18 +39,23 @@ static int tear_down(void **state)
     return 0;
 }
 
-static int call(struct server *server, const char *method, const char *target, const char *body)
+static int call_as(struct server *server, const char *method, const char *target, const char *body,
+                   const char *type)
 {
     api_answer_done(&server->answer);
     api_answer_init(&server->answer);
-    api_serve(server->store,
-              &(struct api_request){ method, str_of(target),
-                                     strcmp(method, "PATCH") == 0
-                                         ? STR("application/merge-patch+json")
-                                         : STR("application/json"),
-                                     str_of(body), "somebody" },
-              &server->answer);
+    api_serve(
+        server->store,
+        &(struct api_request){ method, str_of(target), str_of(type), str_of(body), "somebody" },
+        &server->answer);
     return server->answer.status;
+}
+
+static int call(struct server *server, const char *method, const char *target, const char *body)
+{
+    return call_as(server, method, target, body,
+                   strcmp(method, "PATCH") == 0 ? "application/merge-patch+json"
+                                                : "application/json");
 }
 
 static void make(struct server *server, const char *name)
@@ -259,6 +264,49 @@ static void a_body_above_the_maximum_is_refused(void **state)
     assert_null(api_store_find(server->store, "configmaps", "default", "a"));
 }
 
+/* ---- strategic patches: what the real server knows and the model does not is no silent success */
+
+#define PODS "/api/v1/namespaces/default/pods"
+
+static int strategic(struct server *server, const char *target, const char *body)
+{
+    return call_as(server, "PATCH", target, body, "application/strategic-merge-patch+json");
+}
+
+static void directives_that_are_not_modelled_are_refused(void **state)
+{
+    static const char *const patches[] = {
+        "{\"metadata\":{\"$patch\":\"replace\"}}",
+        "{\"metadata\":{\"$setElementOrder/finalizers\":[\"x.io/f\"]}}",
+        "{\"$retainKeys\":[\"spec\"]}",
+        "{\"status\":{\"conditions\":[{\"type\":\"A\",\"$patch\":\"merge\"}]}}",
+        "{\"status\":{\"conditions\":[{\"type\":\"A\"},{\"type\":\"A\"}]}}",
+    };
+    struct server *server = *state;
+
+    assert_int_equal(call(server, "POST", PODS, "{\"metadata\":{\"name\":\"p\"}}"), 201);
+    for (size_t i = 0; i < sizeof(patches) / sizeof(patches[0]); i++)
+        if (strategic(server, PODS "/p/status", patches[i]) != 500)
+            fail_msg("%s: %s", patches[i], buf_text(&server->answer.body));
+    assert_int_equal(strategic(server, PODS "/p", "{}"), 200);
+}
+
+static void lists_without_a_rule_are_replaced(void **state)
+{
+    struct server *server = *state;
+
+    assert_int_equal(call(server, "POST", "/api/v1/nodes",
+                          "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"taints\":[{\"key\":\"a\"}],"
+                          "\"podCIDRs\":[\"x\"]}}"),
+                     201);
+    assert_int_equal(
+        strategic(server, "/api/v1/nodes/n", "{\"spec\":{\"taints\":[{\"key\":\"b\"}]}}"), 200);
+    assert_non_null(strstr(buf_text(&server->answer.body), "\"taints\":[{\"key\":\"b\"}]"));
+    assert_non_null(strstr(buf_text(&server->answer.body), "\"podCIDRs\":[\"x\"]"));
+    assert_int_equal(strategic(server, "/api/v1/nodes/n", "{\"spec\":{\"taints\":[]}}"), 200);
+    assert_null(strstr(buf_text(&server->answer.body), "taints"));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -272,6 +320,8 @@ int main(void)
         TEST(a_listener_hears_every_change_once_and_no_others),
         TEST(dependents_go_only_when_a_step_is_made),
         TEST(a_body_above_the_maximum_is_refused),
+        TEST(directives_that_are_not_modelled_are_refused),
+        TEST(lists_without_a_rule_are_replaced),
     };
 
     return cmocka_run_group_tests_name("api_store", tests, NULL, NULL);

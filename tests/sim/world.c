@@ -53,9 +53,20 @@ void world_init(struct world *world, uint64_t seed, FILE *trace, const struct si
     world->net = sim_net_new(world->loop, world->store, &world->rand, &world->trace, hooks);
 }
 
+void world_add_slurm(struct world *world, const struct slurm_store_options *options)
+{
+    struct slurm_store_options own = options ? *options : (struct slurm_store_options){ .seed = 0 };
+
+    if (own.seed == 0)
+        own.seed = world->seed + 1;
+    world->slurm = slurm_store_new(&world->clock, &own);
+    sim_net_add_slurm(world->net, world->slurm);
+}
+
 void world_done(struct world *world)
 {
     sim_net_free(world->net);
+    slurm_store_free(world->slurm);
     loop_timer_stop(&world->background);
     api_store_free(world->store);
     loop_free(world->loop);

@@ -16,6 +16,7 @@ struct world {
     struct loop *loop;
     struct api_store *store;
     struct sim_net *net;
+    struct slurm_store *slurm;    /* NULL: the scenario has no Slurm */
     struct loop_timer background; /* garbage collection and the like */
     uint64_t steps;
     struct err broken; /* the first promise that did not hold; class 0 = none */
@@ -24,6 +25,10 @@ struct world {
 
 void world_init(struct world *world, uint64_t seed, FILE *trace, const struct sim_hooks *hooks);
 void world_done(struct world *world); /* after everything that uses it */
+
+/* A Slurm beside the API server: sim_transport_new_slurm. The seed of NULL options, or of 0, is the
+ * world's. */
+void world_add_slurm(struct world *world, const struct slurm_store_options *options);
 
 /* A promise does not hold: the run ends after this step. */
 void world_break(struct world *world, const char *format, ...)
@@ -44,6 +49,8 @@ struct scenario {
 };
 
 extern const struct scenario scenario_configcopy;
+extern const struct scenario scenario_bridge;
+extern const struct scenario scenario_crashes; /* its seeds are cases */
 
 struct world_result {
     uint64_t steps, writes, lines, digest;
@@ -53,5 +60,8 @@ struct world_result {
 /* 0, or -class with the promise in err; the tail of the trace is printed then. */
 int world_run(const struct scenario *scenario, uint64_t seed, FILE *trace,
               struct world_result *ret_result, struct err *err);
+
+/* Every case of scenario_crashes. Gives how many there were; both results are added to. */
+uint64_t crashes_run_all(struct world_result *ret_sum, uint64_t *ret_failed);
 
 #endif

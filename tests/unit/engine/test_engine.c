@@ -362,6 +362,42 @@ static void a_service_that_hangs_does_not_hold_up_the_others(void **state)
     assert_int_equal(slow.cancelled, 1);
 }
 
+static const struct action_type narrow_type = {
+    .name = "narrow", .max_in_flight = 2, .start = slow_start, .cancel = slow_cancel
+};
+
+static int plan_narrow_and_wide(struct world *world, struct str key, struct plan *plan,
+                                struct err *err)
+{
+    for (int i = 0; i < 5; i++)
+        plan_add(plan, str_is(key, "a/narrow") ? &narrow_type : &slow_type, "submit job", NULL);
+    return 0;
+}
+
+static void a_type_of_action_may_have_a_limit_of_its_own(void **state)
+{
+    struct world world;
+    struct slow narrow = { 0 }, wide = { 0 };
+
+    world_set_up(&world, &(struct engine_options){ .max_in_flight = 4 });
+    engine_add_service(world.engine, &narrow_type, &narrow);
+    engine_add_service(world.engine, &slow_type, &wide);
+    engine_start(world.engine);
+    world_sync(&world);
+    world.plan = plan_narrow_and_wide;
+    engine_enqueue(&world.controller, STR("a/narrow"));
+    engine_enqueue(&world.controller, STR("a/wide"));
+    world_run(&world, SECOND);
+    assert_int_equal(narrow.started, 2);
+    assert_int_equal(wide.started, 4);
+    narrow.finish(narrow.context,
+                  &(struct kube_answer){ .outcome = KUBE_DONE, .reason = "", .message = "" });
+    world_run(&world, 100 * MS);
+    assert_int_equal(narrow.started, 3);
+    assert_int_equal(wide.started, 4);
+    world_tear_down(&world);
+}
+
 static int plan_next_door(struct controller *controller, struct str key, struct plan *plan,
                           struct err *err)
 {
@@ -1267,6 +1303,7 @@ int main(void)
         cmocka_unit_test(a_large_plan_and_a_small_one_take_turns_under_the_limit),
         cmocka_unit_test(a_plan_that_waited_too_long_for_its_turn_is_made_anew),
         cmocka_unit_test(a_service_that_hangs_does_not_hold_up_the_others),
+        cmocka_unit_test(a_type_of_action_may_have_a_limit_of_its_own),
         cmocka_unit_test(keys_that_wait_for_a_service_leave_room_for_other_controllers),
         cmocka_unit_test(without_the_lease_nothing_is_planned_and_nothing_lost),
         cmocka_unit_test(a_lease_lost_between_two_sends_drops_the_rest),

@@ -188,8 +188,93 @@ static void what_is_only_predicted_is_not_written_to(void **state)
     assert_null(plan_delete(&desk.plan, NULL, &kube_configmaps, "a", "b", "", NULL));
     assert_null(plan_delete(&desk.plan, NULL, &kube_configmaps, "a", "b", "1", ""));
     assert_null(plan_bind(&desk.plan, NULL, "a", "b", "", "node", NULL));
+    assert_null(
+        plan_strategic_patch(&desk.plan, NULL, &kube_pods, "a", "b", NULL, "", patch, patch));
+    assert_null(plan_json_patch(
+        &desk.plan, NULL, &kube_pods, "a", "b", NULL,
+        value(&desk, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"\"}]"), patch));
+    assert_null(plan_json_patch(&desk.plan, NULL, &kube_pods, "a", "b", NULL,
+                                value(&desk, "[{\"op\":\"test\",\"path\":\"/metadata/"
+                                             "resourceVersion\",\"value\":\"\"}]"),
+                                patch));
     assert_true(list_is_empty(&desk.plan.actions));
     assert_non_null(strstr(desk.plan.waits, "it is not written yet"));
+    tear_down(&desk);
+}
+
+static void a_json_patch_waits_for_what_the_cache_only_predicts(void **state)
+{
+    static const struct kube_kind kind = { .resource = &kube_configmaps };
+    const struct kube_object *object = NULL;
+    auto_json_doc struct json_doc *doc = NULL;
+    struct clock clock;
+    struct desk desk;
+
+    set_up(&desk);
+    clock_init_virtual(&clock, 0);
+    assert_int_equal(
+        json_parse(STR("{\"metadata\":{\"namespace\":\"a\",\"name\":\"b\"}}"), 1000, &doc, NULL),
+        0);
+    assert_int_equal(kube_object_predicted(&kind, json_root(doc), &object, NULL), 0);
+
+    struct kube_cache *cache = kube_cache_new(&kind, &clock);
+    struct kube_overlay *overlay = kube_overlay_lay(cache, "a", "b", object);
+    struct json_mut *ops = value(&desk, "[{\"op\":\"remove\",\"path\":\"/data/k\"}]");
+
+    assert_null(plan_json_patch(&desk.plan, cache, &kube_configmaps, "a", "b", NULL, ops, NULL));
+    assert_non_null(desk.plan.waits);
+    kube_overlay_failed(overlay);
+    assert_non_null(
+        plan_json_patch(&desk.plan, cache, &kube_configmaps, "a", "b", NULL, ops, NULL));
+    kube_object_unref(object);
+    kube_cache_free(cache);
+    tear_down(&desk);
+}
+
+static void a_strategic_patch_may_foretell_something_else(void **state)
+{
+    struct desk desk;
+
+    set_up(&desk);
+
+    struct json_mut *patch =
+        value(&desk, "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"x.io/f\"]}}");
+    struct action *action =
+        plan_strategic_patch(&desk.plan, NULL, &kube_pods, "a", "p", NULL, "17", patch,
+                             value(&desk, "{\"metadata\":{\"finalizers\":[]}}"));
+
+    assert_int_equal(action->request.verb, KUBE_STRATEGIC_PATCH);
+    assert_path(action, "/api/v1/namespaces/a/pods/p");
+    assert_same_json(action->request.body, "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":"
+                                           "[\"x.io/f\"],\"resourceVersion\":\"17\"}}");
+    assert_same_json(action->predicted, "{\"metadata\":{\"finalizers\":[]}}");
+    assert_string_equal(action->what, "patch pod a/p");
+
+    action =
+        plan_strategic_patch(&desk.plan, NULL, &kube_nodes, NULL, "n", "status", NULL, patch, NULL);
+    assert_path(action, "/api/v1/nodes/n/status");
+    assert_same_json(action->request.body,
+                     "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"x.io/f\"]}}");
+    assert_same_json(action->predicted, "{}");
+    tear_down(&desk);
+}
+
+static void a_json_patch_is_sent_as_it_is(void **state)
+{
+    static const char ops[] = "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"u\"},"
+                              "{\"op\":\"add\",\"path\":\"/spec/x\",\"value\":1}]";
+    struct desk desk;
+
+    set_up(&desk);
+
+    struct action *action = plan_json_patch(&desk.plan, NULL, &kube_pods, "a", "p", "resize",
+                                            value(&desk, ops), value(&desk, "{\"spec\":null}"));
+
+    assert_int_equal(action->request.verb, KUBE_JSON_PATCH);
+    assert_path(action, "/api/v1/namespaces/a/pods/p/resize");
+    assert_same_json(action->request.body, ops);
+    assert_same_json(action->predicted, "{\"spec\":null}");
+    assert_string_equal(action->what, "patch pod a/p resize");
     tear_down(&desk);
 }
 
@@ -333,6 +418,9 @@ int main(void)
         cmocka_unit_test(a_delete_is_for_this_object_only),
         cmocka_unit_test(a_bind_names_pod_uid_and_node_and_carries_labels_and_annotations),
         cmocka_unit_test(what_is_only_predicted_is_not_written_to),
+        cmocka_unit_test(a_json_patch_waits_for_what_the_cache_only_predicts),
+        cmocka_unit_test(a_strategic_patch_may_foretell_something_else),
+        cmocka_unit_test(a_json_patch_is_sent_as_it_is),
         cmocka_unit_test(what_was_given_is_copied),
         cmocka_unit_test(stages_number_the_actions_added_after_them),
         cmocka_unit_test(the_earliest_time_to_look_again_counts),

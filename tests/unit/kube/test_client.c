@@ -78,9 +78,10 @@ static void on_done(void *context, const struct kube_answer *answer)
 static const char *method_of(enum kube_verb verb)
 {
     static const char *const methods[] = {
-        [KUBE_GET] = "GET",           [KUBE_LIST] = "GET",         [KUBE_CREATE] = "POST",
-        [KUBE_MERGE_PATCH] = "PATCH", [KUBE_JSON_PATCH] = "PATCH", [KUBE_UPDATE] = "PUT",
-        [KUBE_DELETE] = "DELETE"
+        [KUBE_GET] = "GET",          [KUBE_LIST] = "GET",
+        [KUBE_CREATE] = "POST",      [KUBE_MERGE_PATCH] = "PATCH",
+        [KUBE_JSON_PATCH] = "PATCH", [KUBE_UPDATE] = "PUT",
+        [KUBE_DELETE] = "DELETE",    [KUBE_STRATEGIC_PATCH] = "PATCH"
     };
 
     return methods[verb];
@@ -188,6 +189,36 @@ static void every_status_comes_through_a_call_with_its_reason_and_message(void *
             assert_string_equal(world->message, "because");
             assert_null(world->answer.object);
         }
+    }
+}
+
+#define REFUSED(details)                                                                           \
+    "{\"kind\":\"Status\",\"reason\":\"Invalid\",\"message\":\"m\",\"details\":" details "}"
+
+static void a_json_patch_that_does_not_fit_is_a_conflict_and_one_with_a_bad_result_invalid(
+    void **state)
+{
+    static const struct {
+        enum kube_verb verb;
+        int status;
+        const char *body;
+        enum kube_outcome outcome;
+    } rows[] = {
+        { KUBE_JSON_PATCH, 422, REFUSED("{}"), KUBE_CONFLICT },
+        { KUBE_JSON_PATCH, 422, REFUSED("{\"name\":\"b\",\"kind\":\"Pod\"}"), KUBE_INVALID },
+        { KUBE_JSON_PATCH, 422, REFUSED("{\"causes\":[{\"field\":\"patch\"}]}"), KUBE_INVALID },
+        { KUBE_JSON_PATCH, 400, REFUSED("{}"), KUBE_INVALID },
+        { KUBE_JSON_PATCH, 422, "a proxy's words", KUBE_INVALID },
+        { KUBE_JSON_PATCH, 409, REFUSED("{}"), KUBE_CONFLICT },
+        { KUBE_MERGE_PATCH, 422, REFUSED("{}"), KUBE_INVALID },
+        { KUBE_STRATEGIC_PATCH, 422, REFUSED("{}"), KUBE_INVALID },
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct fake_answer answer = { .status = rows[i].status, .body = rows[i].body };
+
+        if (ends_with(*state, rows[i].verb, answer) != rows[i].outcome)
+            fail_msg("row %zu", i);
     }
 }
 
@@ -321,6 +352,7 @@ static void each_verb_goes_out_with_its_method_path_and_content_type(void **stat
         { KUBE_LIST, "list", NULL },
         { KUBE_CREATE, "create", "application/json" },
         { KUBE_MERGE_PATCH, "patch", "application/merge-patch+json" },
+        { KUBE_STRATEGIC_PATCH, "patch", "application/strategic-merge-patch+json" },
         { KUBE_JSON_PATCH, "patch", "application/json-patch+json" },
         { KUBE_UPDATE, "update", "application/json" },
         { KUBE_DELETE, "delete", "application/json" },
@@ -511,6 +543,7 @@ int main(void)
         cmocka_unit_test(outcomes_have_names),
         TEST(every_status_comes_through_a_call_with_its_reason_and_message),
         TEST(every_way_of_not_getting_an_answer_has_one_outcome),
+        TEST(a_json_patch_that_does_not_fit_is_a_conflict_and_one_with_a_bad_result_invalid),
         TEST(what_was_done_comes_with_the_object),
         TEST(a_success_that_cannot_be_read_is_unknown_for_writes_only),
         TEST(a_delete_is_done_with_the_object_a_status_or_an_accepted),

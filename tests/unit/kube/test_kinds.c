@@ -117,6 +117,49 @@ static void the_request_of_a_pod_is_that_of_kubernetes(void **state)
     }
 }
 
+#define LIMITS(list)          "{\"resources\":{\"limits\":{" list "},\"requests\":{\"cpu\":\"1m\"}}}"
+#define LIMITED_SIDECAR(list) "{\"restartPolicy\":\"Always\",\"resources\":{\"limits\":{" list "}}}"
+
+static void the_limits_of_a_pod_are_those_of_kubernetes(void **state)
+{
+    static const struct {
+        const char *spec, *want;
+    } cases[] = {
+        { "\"containers\":[{}]", "0 0 0" },
+        { "\"containers\":[" REQUESTS("\"cpu\":\"1\"") "]", "0 0 0" }, /* no limit */
+        { "\"containers\":[" LIMITS("\"cpu\":\"1\",\"x.io/d\":\"2\"") "," LIMITS(
+              "\"cpu\":\"500m\",\"memory\":\"1Ki\"") "]",
+          "1500 1024 0 x.io/d=2" },
+        { "\"containers\":[" LIMITS("\"cpu\":\"1\"") "],\"initContainers\":[" LIMITED_SIDECAR(
+              "\"cpu\":\"500m\"") "," LIMITS("\"cpu\":\"4\"") "," LIMITED_SIDECAR("\"cpu\":"
+                                                                                  "\"1\"") "]",
+          "4500 0 0" },
+        { "\"containers\":[" LIMITS(
+              "\"cpu\":\"1\",\"ephemeral-storage\":\"5\"") "],"
+                                                           "\"resources\":{\"limits\":{\"cpu\":"
+                                                           "\"9\",\"memory\":\"7\"},"
+                                                           "\"requests\":{\"cpu\":\"3\"}}",
+          "9000 7 5" },
+        /* overhead is no limit where there is none, or where it is 0 */
+        { "\"containers\":[" LIMITS("\"cpu\":\"1\",\"memory\":\"0\"") "],\"overhead\":{"
+                                                                      "\"cpu\":\"100m\",\"memory\":"
+                                                                      "\"1Ki\",\"y.io/d\":\"1\"}",
+          "1100 0 0" },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        auto_buf struct buf text = { .max = 10000 }, out = { .max = 10000 };
+        const struct kube_object *object;
+
+        buf_printf(&text, HEAD "\"spec\":{%s}}", cases[i].spec);
+        object = decoded(&kube_pod_kind, buf_text(&text));
+        write_requests(&kube_pod_of(object)->limits, &out);
+        if (strcmp(buf_text(&out), cases[i].want) != 0)
+            fail_msg("%s: %s, not %s", cases[i].spec, buf_text(&out), cases[i].want);
+        kube_object_unref(object);
+    }
+}
+
 static void tolerations_are_kept_compactly(void **state)
 {
     const struct kube_object *object =
@@ -316,6 +359,183 @@ static void a_patch_of_a_pod_leaves_its_lists(void **state)
     kube_object_unref(next);
 }
 
+/* ---- conditions ---- */
+
+static void write_conditions(const struct kube_condition *at, unsigned count, struct buf *out)
+{
+    for (unsigned i = 0; i < count; i++)
+        buf_printf(out, "%s%s=%s,%s,%s", i ? " " : "", at[i].type, at[i].status, at[i].reason,
+                   at[i].message);
+}
+
+static void assert_conditions(const struct kube_object *pod, const char *want)
+{
+    auto_buf struct buf out = { .max = 10000 };
+
+    write_conditions(kube_pod_of(pod)->conditions, kube_pod_of(pod)->condition_count, &out);
+    assert_string_equal(buf_text(&out), want);
+}
+
+#define CONDITIONS(list)      "\"status\":{\"conditions\":[" list "]}}"
+#define CONDITION(type, more) "{\"type\":\"" type "\"" more "}"
+#define READY                 CONDITION("Ready", ",\"status\":\"True\"")
+#define ALLOCATED                                                                                  \
+    CONDITION("slinky.slurm.net/Allocated",                                                        \
+              ",\"status\":\"False\",\"reason\":\"Resources\",\"message\":\"waits for nodes\"")
+
+static void conditions_of_others_than_kubernetes_are_kept(void **state)
+{
+    const struct kube_object *object = decoded(
+        &kube_pod_kind,
+        HEAD CONDITIONS(
+            CONDITION("PodScheduled", ",\"status\":\"True\"") "," ALLOCATED "," READY "," CONDITION(
+                "x.io/bare", "") ",{\"status\":\"True\"}"));
+    const struct kube_pod *pod = kube_pod_of(object);
+    const struct kube_condition *found =
+        kube_condition_of(pod->conditions, pod->condition_count, "slinky.slurm.net/Allocated");
+
+    assert_conditions(object, "slinky.slurm.net/Allocated=False,Resources,waits for nodes "
+                              "x.io/bare=,,");
+    assert_true(pod->ready);
+    assert_non_null(found);
+    assert_string_equal(found->reason, "Resources");
+    assert_null(kube_condition_of(pod->conditions, pod->condition_count, "Ready"));
+    assert_null(kube_condition_of(NULL, 0, "x"));
+    kube_object_unref(object);
+
+    object = decoded(&kube_node_kind,
+                     HEAD CONDITIONS(CONDITION("MemoryPressure", "") "," CONDITION(
+                         "KernelDeadlock", ",\"status\":\"True\",\"reason\":null") "," READY));
+    assert_int_equal(kube_node_of(object)->condition_count, 1);
+    assert_string_equal(kube_node_of(object)->conditions[0].type, "KernelDeadlock");
+    assert_string_equal(kube_node_of(object)->conditions[0].reason, "");
+    assert_true(kube_node_of(object)->ready);
+    kube_object_unref(object);
+}
+
+static void conditions_of_kubernetes_cost_no_memory(void **state)
+{
+    const struct kube_object *without = decoded(&kube_pod_kind, HEAD CONDITIONS(""));
+    const struct kube_object *with = decoded(
+        &kube_pod_kind,
+        HEAD CONDITIONS(CONDITION("PodScheduled", ",\"status\":\"True\"") "," CONDITION(
+            "DisruptionTarget", "") "," CONDITION("PodReadyToStartContainers", "") "," READY));
+
+    assert_int_equal(with->size, without->size);
+    assert_null(kube_pod_of(with)->conditions);
+    kube_object_unref(without);
+    kube_object_unref(with);
+}
+
+static void a_prediction_changes_the_conditions_that_it_names(void **state)
+{
+    static const struct {
+        const char *patch, *want;
+        bool ready;
+    } rows[] = {
+        { "{}", "a=False,R,m b=True,,", true },
+        { "{\"status\":{\"phase\":\"Running\"}}", "a=False,R,m b=True,,", true },
+        { "{\"status\":{\"conditions\":[]}}", "a=False,R,m b=True,,", true },
+        /* named members change, others stay */
+        { "{" CONDITIONS(CONDITION("a", ",\"status\":\"True\"")), "a=True,R,m b=True,,", true },
+        { "{" CONDITIONS(CONDITION("a", ",\"reason\":null")), "a=False,,m b=True,,", true },
+        { "{" CONDITIONS(CONDITION("c", ",\"status\":\"True\"") "," CONDITION(
+              "b", ",\"status\":\"False\",\"reason\":\"Later\"")),
+          "a=False,R,m b=False,Later, c=True,,", true },
+        { "{" CONDITIONS(
+              CONDITION("c", ",\"status\":\"True\"") "," CONDITION("c", ",\"status\":\"False\"")),
+          "a=False,R,m b=True,, c=False,,", true },
+        { "{" CONDITIONS(CONDITION("a", ",\"$patch\":\"delete\"")), "b=True,,", true },
+        { "{" CONDITIONS(CONDITION("none", ",\"$patch\":\"delete\"")), "a=False,R,m b=True,,",
+          true },
+        { "{" CONDITIONS(CONDITION("a", ",\"$patch\":\"delete\"") "," CONDITION(
+              "b", ",\"$patch\":\"delete\"")),
+          "", true },
+        /* ready follows Ready, and nothing else */
+        { "{" CONDITIONS(CONDITION("Ready", ",\"status\":\"False\"")), "a=False,R,m b=True,,",
+          false },
+        { "{" CONDITIONS(CONDITION("Ready", ",\"message\":\"x\"")), "a=False,R,m b=True,,", true },
+        { "{\"status\":{\"conditions\":null}}", "", false },
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct kube_object *object = decoded(
+            &kube_pod_kind,
+            HEAD CONDITIONS(CONDITION("a", ",\"status\":\"False\",\"reason\":\"R\",\"message\":"
+                                           "\"m\"") "," READY "," CONDITION("b", ",\"status\":"
+                                                                                 "\"True\"")));
+        const struct kube_object *next = patched(object, rows[i].patch);
+        const struct kube_object *again = patched(next, "{\"spec\":{\"nodeName\":\"n\"}}");
+
+        assert_conditions(object, "a=False,R,m b=True,,");
+        kube_object_unref(object);
+        kube_object_unref(next);
+        assert_conditions(again, rows[i].want);
+        assert_int_equal(kube_pod_of(again)->ready, rows[i].ready);
+        kube_object_unref(again);
+    }
+}
+
+static void a_condition_of_a_node_is_foretold_without_its_readiness(void **state)
+{
+    const struct kube_object *object = decoded(&kube_node_kind, node_text);
+    const struct kube_object *next =
+        patched(object, "{" CONDITIONS(CONDITION("slinc.dev/Drained", ",\"status\":\"True\"")));
+    const struct kube_node *node = kube_node_of(next);
+
+    kube_object_unref(object);
+    assert_true(node->ready);
+    assert_int_equal(node->ready_since_us, 5000000);
+    assert_int_equal(node->condition_count, 1);
+    assert_string_equal(node->conditions[0].status, "True");
+
+    object = patched(
+        next, "{" CONDITIONS(CONDITION("Ready", ",\"status\":\"Unknown\",\"lastTransitionTime\":"
+                                                "\"1970-01-01T00:00:07Z\"")));
+    kube_object_unref(next);
+    assert_false(kube_node_of(object)->ready);
+    assert_int_equal(kube_node_of(object)->ready_since_us, 7000000);
+    assert_int_equal(kube_node_of(object)->condition_count, 1);
+    kube_object_unref(object);
+}
+
+static void finalizers_and_tolerations_of_a_prediction_show(void **state)
+{
+    const struct kube_object *object =
+        decoded(&kube_pod_kind, "{\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"resourceVersion\":"
+                                "\"1\",\"finalizers\":[\"x.io/f\"]},\"spec\":{\"tolerations\":["
+                                "{\"key\":\"old\",\"operator\":\"Exists\"}]}}");
+    const struct kube_object *next =
+        patched(object, "{\"metadata\":{\"finalizers\":[\"x.io/f\",\"x.io/g\"]},\"spec\":{"
+                        "\"tolerations\":[{\"key\":\"old\",\"operator\":\"Exists\"},{\"key\":"
+                        "\"new\",\"value\":\"v\",\"effect\":\"NoSchedule\"}]}}");
+
+    kube_object_unref(object);
+    assert_true(kube_object_has_finalizer(next, "x.io/f"));
+    assert_true(kube_object_has_finalizer(next, "x.io/g"));
+    assert_int_equal(kube_pod_of(next)->toleration_count, 2);
+    assert_string_equal(kube_pod_of(next)->tolerations[1].key, "new");
+    object = patched(next, "{\"metadata\":{\"finalizers\":null}}");
+    kube_object_unref(next);
+    assert_int_equal(object->finalizer_count, 0);
+    assert_int_equal(kube_pod_of(object)->toleration_count, 2);
+    kube_object_unref(object);
+}
+
+static void a_node_out_of_service_is_known_by_its_taint(void **state)
+{
+    const struct kube_object *object = decoded(&kube_node_kind, node_text);
+    const struct kube_object *next =
+        patched(object, "{\"spec\":{\"taints\":[{\"key\":\"node.kubernetes.io/out-of-service\","
+                        "\"value\":\"nodeshutdown\",\"effect\":\"NoExecute\"}]}}");
+
+    assert_false(kube_node_has_taint(kube_node_of(object), "node.kubernetes.io/out-of-service"));
+    assert_true(kube_node_has_taint(kube_node_of(next), "node.kubernetes.io/out-of-service"));
+    assert_false(kube_node_has_taint(kube_node_of(next), "k"));
+    kube_object_unref(object);
+    kube_object_unref(next);
+}
+
 static void bad_amounts_are_refused_with_their_place(void **state)
 {
     const struct kube_object *object = NULL;
@@ -348,6 +568,9 @@ static void refuse_long(const char *before, const char *item, const char *after,
 
 static void every_list_has_a_bound(void **state)
 {
+    refuse_long("},\"status\":{\"conditions\":[", "{\"type\":\"x.io/#\"}", "]", KUBE_MAX_ITEMS + 1);
+    refuse_long("\"containers\":[{\"resources\":{\"limits\":{", "\"x.io/#\":\"1\"", "}}}]",
+                KUBE_MAX_RESOURCES + 1);
     refuse_long("\"tolerations\":[", "{\"key\":\"#\"}", "]", KUBE_MAX_ITEMS + 1);
     refuse_long("\"containers\":[", "{\"name\":\"#\"}", "]", KUBE_MAX_ITEMS + 1);
     refuse_long("\"schedulingGates\":[", "{\"name\":\"#\"}", "]", KUBE_MAX_ITEMS + 1);
@@ -359,7 +582,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_request_of_a_pod_is_that_of_kubernetes),
+        cmocka_unit_test(the_limits_of_a_pod_are_those_of_kubernetes),
         cmocka_unit_test(tolerations_are_kept_compactly),
+        cmocka_unit_test(conditions_of_others_than_kubernetes_are_kept),
+        cmocka_unit_test(conditions_of_kubernetes_cost_no_memory),
+        cmocka_unit_test(a_prediction_changes_the_conditions_that_it_names),
+        cmocka_unit_test(a_condition_of_a_node_is_foretold_without_its_readiness),
+        cmocka_unit_test(finalizers_and_tolerations_of_a_prediction_show),
+        cmocka_unit_test(a_node_out_of_service_is_known_by_its_taint),
         cmocka_unit_test(what_matters_for_scheduling_is_there),
         cmocka_unit_test(a_pod_is_terminated_when_nothing_of_it_runs),
         cmocka_unit_test(a_finished_pod_is_known_by_its_phase),

@@ -526,6 +526,76 @@ static void a_clean_stop_lets_the_next_one_in_at_once(void **state)
     assert_int_equal(one->lost, 0); /* it was our own wish */
 }
 
+static void whether_it_was_given_up_before_is_known_while_it_is_held(void **state)
+{
+    struct world *world = *state;
+    struct contender *one = enter(world, 0), *two;
+
+    fake_run_for(world->fake, 3 * SECOND_US);
+    assert_true(kube_lease_is_held(one->lease));
+    assert_false(kube_lease_was_released(one->lease)); /* there was none */
+
+    kube_lease_release(one->lease, on_released, one);
+    fake_run_for(world->fake, SECOND_US);
+    two = enter(world, 1);
+    assert_false(kube_lease_was_released(two->lease));
+    fake_run_for(world->fake, SECOND_US);
+    assert_true(kube_lease_is_held(two->lease));
+    assert_true(kube_lease_was_released(two->lease));
+    assert_false(kube_lease_was_released(one->lease));
+    fake_run_for(world->fake, 30 * SECOND_US); /* renewals change nothing */
+    assert_true(kube_lease_was_released(two->lease));
+}
+
+static void an_expired_lease_was_not_given_up(void **state)
+{
+    struct world *world = *state;
+    struct contender *one;
+
+    store_foreign(world, "else", 15);
+    one = enter(world, 0);
+    fake_run_for(world->fake, 20 * SECOND_US);
+    assert_true(kube_lease_is_held(one->lease));
+    assert_false(kube_lease_was_released(one->lease));
+}
+
+static void a_pause_of_our_own_is_no_clean_end(void **state)
+{
+    struct world *world = *state;
+    struct contender *one;
+
+    store_foreign(world, "", 1);
+    one = enter(world, 0);
+    fake_run_for(world->fake, 3 * SECOND_US);
+    assert_true(kube_lease_was_released(one->lease));
+    world->store.down = true;
+    fake_run_for(world->fake, 12 * SECOND_US);
+    assert_int_equal(one->lost, 1);
+    world->store.down = false;
+    fake_run_for(world->fake, 3 * SECOND_US);
+    assert_true(kube_lease_is_held(one->lease));
+    assert_false(kube_lease_was_released(one->lease));
+}
+
+static void a_claim_that_may_have_happened_keeps_what_it_replaced(void **state)
+{
+    struct world *world = *state;
+    struct contender *one;
+
+    store_foreign(world, "", 1);
+    fake_answer(world->fake, "GET", LEASE,
+                (struct fake_answer){ .status = 200, .body = world->store.object });
+    one = enter(world, 0);
+    world->store.lose_answers = true; /* the claim is written, and nobody hears of it */
+    fake_run_for(world->fake, SECOND_US);
+    assert_false(kube_lease_is_held(one->lease));
+    stored_spec_is(world, "holderIdentity", "\"one\"");
+    world->store.lose_answers = false;
+    fake_run_for(world->fake, 5 * SECOND_US);
+    assert_true(kube_lease_is_held(one->lease));
+    assert_true(kube_lease_was_released(one->lease));
+}
+
 static void a_release_waits_for_the_write_under_way(void **state)
 {
     struct world *world = *state;
@@ -716,6 +786,10 @@ int main(void)
         TEST(a_creation_that_may_have_happened_is_found_and_made_sure),
         TEST(refusals_are_asked_again_and_hold_nothing),
         TEST(a_clean_stop_lets_the_next_one_in_at_once),
+        TEST(whether_it_was_given_up_before_is_known_while_it_is_held),
+        TEST(an_expired_lease_was_not_given_up),
+        TEST(a_pause_of_our_own_is_no_clean_end),
+        TEST(a_claim_that_may_have_happened_keeps_what_it_replaced),
         TEST(a_release_waits_for_the_write_under_way),
         TEST(a_release_ends_also_when_the_server_is_away),
         TEST(a_contender_that_never_held_it_releases_without_a_write),
