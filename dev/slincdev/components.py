@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .build import bin_dir, module_dir
 from .cluster import Cluster
-from .common import Fail, versions, wait_for
+from .common import REPO, Fail, versions, wait_for
 from .kube import ApiError, kubeconfig
 
 NODE = "node-0"
@@ -202,6 +202,7 @@ def start_kubelet(cluster: Cluster) -> None:
                            "x509": {"clientCAFile": f"{folder}/pki/ca.crt"}},
         "authorization": {"mode": "Webhook"}, "registerNode": True, "shutdownGracePeriod": "0s",
         "nodeStatusUpdateFrequency": "5s", "syncFrequency": "10s",
+        "crashLoopBackOff": {"maxContainerRestartPeriod": "1s"},  # fault tests kill containers more than once
         "featureGates": {"DRAExtendedResource": True}}))
     cluster.start("kubelet", [bin_dir() / "kubelet", f"--config={config}", f"--kubeconfig={folder}/node-{NODE}.kubeconfig",
                               f"--hostname-override={NODE}", f"--node-ip={cluster.node_ip}", "--v=1"])
@@ -234,8 +235,8 @@ def start_kwok(cluster: Cluster, heartbeats: bool) -> None:
     kept = cluster.folder / "kwok"
     kept.mkdir(exist_ok=True)
     wanted = ["node/fast", "pod/fast"] + (["node/heartbeat-with-lease"] if heartbeats else [])
-    files = [file for stage in wanted for file in sorted((stages / stage).glob("*.yaml")) if file.name != "kustomization.yaml"]
-    for file in files:
+    files = [file for stage in wanted for file in sorted((stages / stage).glob("*.yaml")) if file.name not in ("kustomization.yaml", "pod-delete.yaml")]
+    for file in files + sorted((REPO / "dev/kwok").glob("*.yaml")):
         shutil.copy(file, kept / f"{file.parent.parent.name}-{file.parent.name}-{file.name}")
     cluster.start("kwok", [bin_dir() / "kwok", f"--kubeconfig={cluster.folder}/kwok.kubeconfig",
                            *(f"--config={file}" for file in sorted(kept.glob("*.yaml"))),

@@ -11,9 +11,8 @@ HEARTBEATS_UP_TO = 100  # each heartbeat is a write every 10 s; thousands of the
 TAINT = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
 
 
-def node_object(index: int, cpus: int = 64, memory: str = "256Gi") -> dict:
+def node_object(name: str, cpus: int = 64, memory: str = "256Gi") -> dict:
     """Ordinary pods must not land on a node that cannot run them, hence the taint."""
-    name = f"kwok-{index}"
     amounts = {"cpu": str(cpus), "memory": memory, "pods": "500", "ephemeral-storage": "1Ti"}
     return {
         "apiVersion": "v1", "kind": "Node",
@@ -47,7 +46,7 @@ def ensure_nodes(cluster: Cluster, count: int) -> None:
     wanted = {f"kwok-{index}" for index in range(count)}
     if wanted and not any(p["name"] == "kwok" for p in cluster.programs()):
         components.start_kwok(cluster, heartbeats=count <= HEARTBEATS_UP_TO)
-    api.post_many("/api/v1/nodes", [node_object(i) for i in range(count) if f"kwok-{i}" not in present])
+    api.post_many("/api/v1/nodes", [node_object(name) for name in sorted(wanted - present)])
     for name in sorted(present - wanted):
         api.delete(f"/api/v1/nodes/{name}")
     wait_for(f"{count} kwok nodes are Ready", 60 + count / 20, lambda: _are_ready(api, wanted), every=0.5)

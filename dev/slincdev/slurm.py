@@ -74,7 +74,7 @@ class Slurm:
     def ping(self) -> list[dict]:
         return self.call("GET", "/slurm/{api}/ping/")["pings"]
 
-    def create_nodes(self, names: str, cpus: int, memory_mib: int, feature: str = "bridged") -> None:
+    def create_nodes(self, names: str, cpus: int, memory_mib: int, feature: str = "slurm-bridge") -> None:
         """External nodes: known to Slurm, run by somebody else. Without NodeAddr each job start would ask the DNS."""
         self.call("POST", "/slurm/{api}/new/node/", {
             "node_conf": f"NodeName={names} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory_mib} Feature={feature} State=EXTERNAL"})

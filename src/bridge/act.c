@@ -1,0 +1,547 @@
+/* act.c - the service: takes deeds from the executor, ends jobs, and tells how it went.
+ *
+ * Holds: every deed is finished once, from the loop, or cancelled; a job is only touched while the
+ * cache shows it as the plan saw it. Cancelling many jobs is one call: 100 at once take slurmctld
+ * as long as one. */
+#include "bridge/act_private.h"
+
+#include "base/mem.h"
+#include "slurm/submit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+    SECOND_US = 1000000,
+    CANCELS_AT_ONCE = 200, /* in one call */
+    FEW_READS = 4,         /* more jobs than that are seen by polling their states */
+    EXPECT_US = 2 * SECOND_US,
+    ID_TEXT = 24,
+    MAX_NODE_BATCH = 500,
+};
+
+static const double ask_buckets[] = { 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2,
+                                      0.5,   1,     2,    5,    10,   20,  0 };
+static const double size_buckets[] = { 1, 2, 5, 10, 20, 50, 100, 200, 500, 0 };
+
+const struct metric_family actor_metrics[] = {
+    [ACTOR_ASKS] = { .name = "slinc_bridge_asks_total",
+                     .help = "Jobs asked for, by way (submit, allocate) and result.",
+                     .type = METRIC_COUNTER,
+                     .labels = { "way", "result" } },
+    [ACTOR_ASK_SECONDS] = { .name = "slinc_bridge_ask_duration_seconds",
+                            .help = "Time from sending an ask to its answer.",
+                            .type = METRIC_HISTOGRAM,
+                            .labels = { "way" },
+                            .buckets = ask_buckets },
+    [ACTOR_CANCELS] = { .name = "slinc_bridge_cancels_total",
+                        .help = "Jobs to be cancelled, by how it ended.",
+                        .type = METRIC_COUNTER,
+                        .labels = { "result" } },
+    [ACTOR_DUPLICATES] = { .name = "slinc_bridge_duplicate_jobs_total",
+                           .help = "Jobs cancelled while their unit had another one that lived.",
+                           .type = METRIC_COUNTER },
+    [ACTOR_NODE_CALLS] = { .name = "slinc_bridge_node_calls_total",
+                           .help = "Calls that create, update or delete Slurm nodes, by result.",
+                           .type = METRIC_COUNTER,
+                           .labels = { "verb", "result" } },
+    [ACTOR_NODES_PER_CALL] = { .name = "slinc_bridge_nodes_per_call",
+                               .help = "Nodes in one such call.",
+                               .type = METRIC_HISTOGRAM,
+                               .labels = { "verb" },
+                               .buckets = size_buckets },
+};
+const size_t actor_metric_count = sizeof(actor_metrics) / sizeof(actor_metrics[0]);
+_Static_assert(sizeof(actor_metrics) / sizeof(actor_metrics[0]) == ACTOR_METRICS, "a row each");
+
+/* ---- works ---- */
+
+static void work_free(struct work *work)
+{
+    loop_timer_stop(&work->timer);
+    slurm_call_cancel(work->call);
+    if (work->look)
+        kube_call_cancel(work->look);
+    json_doc_free(work->asked);
+    list_remove(&work->turn);
+    list_remove(&work->link);
+    mem_free(work);
+}
+
+void work_end(struct work *work, enum kube_outcome outcome, const char *message)
+{
+    char text[sizeof(work->message)];
+    struct kube_answer answer = {
+        .outcome = outcome, .reason = "", .message = text, .retry_after_us = work->retry_after_us
+    };
+    act_finish finish = work->finish;
+    void *context = work->context;
+
+    snprintf(text, sizeof(text), "%s", message);
+    work_free(work);
+    finish(context, &answer);
+}
+
+static void end_now(void *context)
+{
+    struct work *work = context;
+
+    work_end(work, work->outcome, work->message);
+}
+
+void work_end_soon(struct work *work, enum kube_outcome outcome, const char *message)
+{
+    work->outcome = outcome;
+    snprintf(work->message, sizeof(work->message), "%s", message);
+    loop_timer_start(work->actor->loop, &work->timer, 0, end_now, work);
+}
+
+enum kube_outcome act_outcome(enum slurm_class class)
+{
+    switch (class) {
+    case SLURM_DONE:
+    case SLURM_NOT_MODIFIED:
+        return KUBE_DONE;
+    case SLURM_NOT_FOUND:
+    case SLURM_EXISTS:
+    case SLURM_BUSY:
+    case SLURM_UNKNOWN_NODE:
+        return KUBE_CONFLICT;
+    case SLURM_AUTH:
+    case SLURM_FORBIDDEN:
+        return KUBE_DENIED;
+    case SLURM_INVALID:
+    case SLURM_UNSATISFIABLE:
+    case SLURM_NOT_SUPPORTED:
+        return KUBE_INVALID;
+    case SLURM_UNAVAILABLE:
+    case SLURM_TIMEOUT:
+        return KUBE_UNAVAILABLE;
+    case SLURM_UNKNOWN:
+    case SLURM_CLASSES:
+        break;
+    }
+    return KUBE_UNKNOWN;
+}
+
+/* ---- only if the object is gone ---- */
+
+static bool list_has(const struct json *list, const char *uid)
+{
+    struct json_iter iter = json_iter(json_get(list, "items"));
+    const struct json *item;
+
+    while (json_next_item(&iter, &item))
+        if (str_is(json_str(json_at(item, "metadata", "uid")), uid))
+            return true;
+    return false;
+}
+
+static void on_unless_list(void *context, const struct kube_answer *answer)
+{
+    struct work *work = context;
+
+    work->look = NULL;
+    if (answer->outcome != KUBE_DONE) /* unknown is not gone */
+        work_end(work, answer->outcome, answer->message);
+    else if (!json_is_array(json_get(answer->object, "items")) ||
+             list_has(answer->object, work->deed->unless.uid))
+        work_end(work, KUBE_CONFLICT, "the object is still there");
+    else
+        work->next(work);
+}
+
+static void on_unless(void *context, const struct kube_answer *answer)
+{
+    struct work *work = context;
+    const struct act_unless *unless = &work->deed->unless;
+    struct str uid = json_str(json_at(answer->object, "metadata", "uid"));
+
+    work->look = NULL;
+    if (answer->outcome == KUBE_GONE ||
+        (answer->outcome == KUBE_DONE && uid.len > 0 && unless->uid && unless->uid[0] &&
+         !str_is(uid, unless->uid)))
+        work->next(work);
+    else if (answer->outcome == KUBE_DONE)
+        work_end(work, KUBE_CONFLICT, "the object is still there");
+    else /* unknown is not gone */
+        work_end(work, answer->outcome, answer->message);
+}
+
+void work_unless(struct work *work, void (*next)(struct work *work))
+{
+    const struct act_unless *unless = &work->deed->unless;
+    struct kube_request request = {
+        .verb = unless->name ? KUBE_GET : KUBE_LIST,
+        .resource = unless->resource,
+        .ns = unless->ns,
+        .name = unless->name,
+    };
+
+    work->next = next;
+    if (work->deed->has_unless)
+        work->look = kube_send(work->actor->options.kube, &request,
+                               unless->name ? on_unless : on_unless_list, work);
+    else
+        next(work);
+}
+
+/* ---- batches ---- */
+
+struct batch *batch_new(struct actor *actor, enum deed_kind kind)
+{
+    struct batch *batch = mem_alloc(sizeof(*batch));
+
+    batch->actor = actor;
+    batch->kind = kind;
+    list_init(&batch->works);
+    list_push_back(&actor->batches, &batch->link);
+    return batch;
+}
+
+void batch_add(struct batch *batch, struct work *work)
+{
+    list_remove(&work->turn);
+    list_push_back(&batch->works, &work->turn);
+    work->batch = batch;
+    batch->count++;
+}
+
+void batch_free(struct batch *batch)
+{
+    slurm_call_cancel(batch->call);
+    list_remove(&batch->link);
+    mem_free(batch);
+}
+
+/* ---- jobs: whether it is the one that was planned on ---- */
+
+static const struct slurm_job *shown(const struct actor *actor, int64_t id)
+{
+    const struct slurm_object *object;
+    char key[ID_TEXT];
+
+    snprintf(key, sizeof(key), "%" PRId64, id);
+    object = slurm_cache_get(actor->jobs, key);
+    return object ? slurm_job_of(object) : NULL;
+}
+
+const char *act_objection(const struct actor *actor, const struct deed *deed)
+{
+    const struct slurm_job *job = shown(actor, deed->job_id);
+
+    if (slurm_poller_is_suspicious(actor->options.poller))
+        return "not sent: slurmctld may have been restarted";
+    if (!job)
+        return "not sent: the job is no longer shown";
+    if (deed->sluid[0] && job->sluid[0] && strcmp(deed->sluid, job->sluid) != 0)
+        return "not sent: the id belongs to another job";
+    if (deed->key.len == 0 || !slurm_submit_is_for(job, actor->options.cluster, deed->key))
+        return "not sent: the job does not carry the key that was planned on";
+    return NULL;
+}
+
+static void wrote_job(struct actor *actor, int64_t id, bool read)
+{
+    char key[ID_TEXT];
+
+    snprintf(key, sizeof(key), "%" PRId64, id);
+    if (read)
+        slurm_poller_wrote(actor->options.poller, SLURM_FEED_JOBS, key);
+    else
+        slurm_cache_wrote(actor->jobs, key, loop_now_us(actor->loop));
+}
+
+/* ---- jobs: cancelling ---- */
+
+static struct str unit_of(struct str key)
+{
+    size_t end = key.len;
+
+    while (end > 0 && key.at[end - 1] != '.')
+        end--;
+    return end > 0 ? str_sub(key, 0, end - 1) : key;
+}
+
+static bool has_another(const struct actor *actor, const struct deed *deed)
+{
+    struct slurm_index_walk walk =
+        slurm_cache_by(actor->jobs, SLURM_JOBS_BY_KEY, unit_of(deed->key));
+    const struct slurm_object *object;
+
+    while ((object = slurm_index_next(&walk))) {
+        const struct slurm_job *job = slurm_job_of(object);
+
+        if (job->id != deed->job_id && !slurm_job_has_ended(&job->state))
+            return true;
+    }
+    return false;
+}
+
+static void cancel_ended(struct work *work, const struct slurm_error *error, bool read)
+{
+    struct actor *actor = work->actor;
+    bool is_over = error->class == SLURM_DONE || error->class == SLURM_NOT_FOUND;
+
+    metrics_add(actor->options.metrics, &actor_metrics[ACTOR_CANCELS], 1,
+                slurm_class_name(error->class), NULL);
+    if (!error->unsent)
+        wrote_job(actor, work->deed->job_id, read);
+    work_end(work, is_over ? KUBE_DONE : act_outcome(error->class), error->text);
+}
+
+/* The id that an entry of `status` is about; 0 when it does not say. */
+static int64_t id_of_status(const struct json *status)
+{
+    int64_t id = json_i64_or(json_at(status, "job_id", "number"), 0);
+    struct str text = json_str(json_get(status, "step_id")), rest;
+
+    if (id <= 0) { /* unknown jobs are named only here: "99999", or with a step "99999.0" */
+        (void)str_cut(text, '.', &text, &rest);
+        if (str_to_i64(text, 1, INT64_MAX, &id, NULL) < 0)
+            id = 0;
+    }
+    return id;
+}
+
+/* What became of one job of many. An entry without an id may be about any of them. */
+static struct slurm_error error_of(const struct json *statuses, int64_t id)
+{
+    struct slurm_error error = { .class = SLURM_DONE };
+    struct json_iter iter = json_iter(statuses);
+    const struct json *status;
+
+    while (json_next_item(&iter, &status)) {
+        int64_t about = id_of_status(status);
+
+        if (about == id) {
+            slurm_classify_status(status, &error);
+            return error;
+        }
+        if (about == 0) {
+            error.class = SLURM_UNKNOWN;
+            snprintf(error.text, sizeof(error.text), "one of several jobs was not cancelled");
+        }
+    }
+    return error;
+}
+
+static void on_cancelled(void *context, const struct slurm_answer *answer)
+{
+    struct batch *batch = context;
+    struct actor *actor = batch->actor;
+    const struct json *statuses =
+        answer->error.class == SLURM_DONE ? json_get(answer->body, "status") : NULL;
+    bool read = batch->count <= FEW_READS;
+    struct list *first;
+
+    batch->call = NULL;
+    slurm_poller_heard(actor->options.poller, answer);
+    slurm_poller_expect(actor->options.poller, loop_now_us(actor->loop) + EXPECT_US);
+    while ((first = list_first(&batch->works))) {
+        struct work *work = list_item(first, struct work, turn);
+        struct slurm_error error = answer->error;
+
+        if (batch->count > 1 && error.class == SLURM_DONE)
+            error = error_of(statuses, work->deed->job_id);
+        cancel_ended(work, &error, read);
+    }
+    batch_free(batch);
+}
+
+static struct batch *gather_cancels(struct actor *actor, int64_t *ids)
+{
+    struct batch *batch = batch_new(actor, DEED_CANCEL);
+    struct list *first;
+
+    while (batch->count < CANCELS_AT_ONCE && (first = list_first(&actor->cancels))) {
+        struct work *work = list_item(first, struct work, turn);
+        const char *objection = act_objection(actor, work->deed);
+
+        if (objection) {
+            work_end(work, KUBE_CONFLICT, objection);
+            continue;
+        }
+        if (has_another(actor, work->deed))
+            metrics_add(actor->options.metrics, &actor_metrics[ACTOR_DUPLICATES], 1, NULL);
+        ids[batch->count] = work->deed->job_id;
+        batch_add(batch, work);
+    }
+    return batch;
+}
+
+static void send_cancels(void *context)
+{
+    struct actor *actor = context;
+    struct slurm_client *slurm = actor->options.slurm;
+    int64_t ids[CANCELS_AT_ONCE] = { 0 };
+    struct batch *batch = gather_cancels(actor, ids);
+
+    if (batch->count == 0)
+        batch_free(batch);
+    else if (batch->count == 1)
+        batch->call = slurm_job_cancel(slurm, ids[0], on_cancelled, batch);
+    else
+        batch->call = slurm_jobs_cancel(slurm, ids, batch->count, on_cancelled, batch);
+    if (!list_is_empty(&actor->cancels))
+        loop_timer_start(actor->loop, &actor->cancel_timer, 0, send_cancels, actor);
+}
+
+/* Before the cancel: the next ask, whoever plans it, must not get this node again. */
+static void remember_misfit(struct actor *actor, const struct deed *deed)
+{
+    struct unit_memory *unit;
+
+    if (!deed->misfit)
+        return;
+    unit = memory_need(actor->options.memory, unit_of(deed->key));
+    for (unsigned i = 0; i < unit->misfit_count; i++)
+        if (strcmp(unit->misfits[i], deed->misfit) == 0)
+            return; /* the cancel is tried again */
+    if (unit->misfit_count < MEMORY_MAX_MISFITS)
+        snprintf(unit->misfits[unit->misfit_count++], sizeof(unit->misfits[0]), "%s", deed->misfit);
+}
+
+static void cancel_job(struct work *work)
+{
+    struct actor *actor = work->actor;
+
+    remember_misfit(actor, work->deed);
+    list_push_back(&actor->cancels, &work->turn);
+    if (!loop_timer_is_armed(&actor->cancel_timer))
+        loop_timer_start(actor->loop, &actor->cancel_timer, 0, send_cancels, actor);
+}
+
+/* ---- jobs: looking and updating ---- */
+
+static void on_updated(void *context, const struct slurm_answer *answer)
+{
+    struct work *work = context;
+    struct actor *actor = work->actor;
+
+    work->call = NULL;
+    slurm_poller_heard(actor->options.poller, answer);
+    if (!answer->error.unsent)
+        wrote_job(actor, work->deed->job_id, true);
+    work_end(work, act_outcome(answer->error.class), answer->error.text);
+}
+
+static void update_job(struct work *work)
+{
+    const char *objection = act_objection(work->actor, work->deed);
+
+    if (objection)
+        work_end_soon(work, KUBE_CONFLICT, objection);
+    else
+        work->call = slurm_job_update(work->actor->options.slurm, work->deed->job_id,
+                                      work->deed->fields, on_updated, work);
+}
+
+static void look_at_job(struct work *work)
+{
+    char key[ID_TEXT];
+
+    snprintf(key, sizeof(key), "%" PRId64, work->deed->job_id);
+    slurm_poller_read(work->actor->options.poller, SLURM_FEED_JOBS, key);
+    work_end_soon(work, KUBE_DONE, "");
+}
+
+/* ---- for the executor ---- */
+
+void *act_start(void *service, const struct action *action, act_finish finish, void *context)
+{
+    struct actor *actor = service;
+    struct work *work = mem_alloc(sizeof(*work));
+
+    work->actor = actor;
+    work->deed = action->detail;
+    work->finish = finish;
+    work->context = context;
+    list_push_back(&actor->works, &work->link);
+    switch (work->deed->kind) {
+    case DEED_ASK:
+        ask_start(work);
+        break;
+    case DEED_CANCEL:
+        work_unless(work, cancel_job);
+        break;
+    case DEED_LOOK:
+        look_at_job(work);
+        break;
+    case DEED_UPDATE_JOB:
+        update_job(work);
+        break;
+    case DEED_CREATE_NODE:
+    case DEED_UPDATE_NODE:
+    case DEED_DELETE_NODE:
+    case DEED_KINDS:
+        node_start(work);
+        break;
+    }
+    return work;
+}
+
+void act_cancel(void *service, void *handle)
+{
+    struct work *work = handle;
+
+    if (work->deed->kind == DEED_ASK)
+        ask_cancelled(work);
+    work_free(work);
+}
+
+/* ---- the actor ---- */
+
+int64_t pause_more(struct pause *pause, int64_t now_us, int64_t longest_us)
+{
+    int64_t us = INT64_C(1) * SECOND_US << pause->level;
+
+    if (us > longest_us)
+        us = longest_us;
+    else
+        pause->level++;
+    pause->until_us = now_us + us;
+    return us;
+}
+
+struct actor *actor_new(const struct actor_options *options)
+{
+    struct actor *actor = mem_alloc(sizeof(*actor));
+
+    actor->options = *options;
+    actor->cluster = mem_strndup(options->cluster.at, options->cluster.len);
+    actor->options.cluster = str_of(actor->cluster);
+    actor->loop = slurm_client_loop(options->slurm);
+    actor->jobs = slurm_poller_cache(options->poller, SLURM_FEED_JOBS);
+    actor->nodes = slurm_poller_cache(options->poller, SLURM_FEED_NODES);
+    actor->list_asked_us = INT64_MIN;
+    list_init(&actor->works);
+    list_init(&actor->batches);
+    list_init(&actor->cancels);
+    list_init(&actor->node_works);
+    list_init(&actor->settling);
+    map_init(&actor->partitions, &(struct map_options){ .max = 1 << 16 });
+    for (size_t i = 0; i < DEED_KINDS; i++)
+        actor->batch_max[i] = MAX_NODE_BATCH;
+    return actor;
+}
+
+void actor_free(struct actor *actor)
+{
+    if (!actor)
+        return;
+    list_each (struct work, work, &actor->works, link)
+        work_free(work);
+    list_each (struct batch, batch, &actor->batches, link)
+        batch_free(batch);
+    ask_done(actor);
+    node_done(actor);
+    loop_timer_stop(&actor->cancel_timer);
+    mem_free(actor->cluster);
+    mem_free(actor);
+}
+
+void actor_set_message_timeout(struct actor *actor, int64_t seconds)
+{
+    actor->message_timeout_s = seconds;
+}

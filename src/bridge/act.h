@@ -1,0 +1,98 @@
+/* act.h - what plans may want of Slurm, as data; and the service that does it.
+ *
+ * Every deed is carried out at most once and its answer is written down where plans look: asks in
+ * memory.h and the job cache, the rest in the caches. So an action counts as done for the engine as
+ * soon as its answer is known, whatever it was; the next plan decides. Cancels, creations of nodes
+ * that are alike, equal updates and deletions of nodes are gathered and sent as one call. A deed
+ * about a node is done when the node cache is as new as its answer.
+ *
+ * A new job is in the job cache at once, as PENDING. One that was allocated immediately is PENDING
+ * and CONFIGURING until it has been read: it runs, but where is not known yet.
+ *
+ * Holds: an ask is on record as SENT before it is sent; an id is only cancelled while the cache
+ * shows it with the sluid and key that the plan saw, and slurmctld is not suspected. */
+#ifndef SLINC_BRIDGE_ACT_H
+#define SLINC_BRIDGE_ACT_H
+
+#include "bridge/job_ask.h"
+#include "bridge/memory.h"
+#include "bridge/room.h"
+#include "engine/engine.h"
+#include "kube/event.h"
+#include "slurm/calls.h"
+#include "slurm/poller.h"
+
+extern const struct action_type action_slurm;      /* jobs; its service is a struct actor */
+extern const struct action_type action_slurm_node; /* nodes; the same service, a lane of its own */
+extern const struct action_type action_event;      /* its service is a struct kube_recorder */
+
+/* Only if this object is gone, or is another than the one with this uid: read directly before. An
+ * empty uid is of no object that is there: then only gone counts. Name NULL: only if no object of
+ * the namespace has this uid. */
+struct act_unless {
+    const struct kube_resource *resource;
+    const char *ns, *name, *uid;
+};
+
+/* ---- for plans; each copies what it is given into the plan's arena ---- */
+
+struct act_ask {
+    struct str key;   /* "namespace/uid" */
+    unsigned attempt; /* the job's key is "<key>.<attempt>" */
+    const struct job_ask *job;
+    const struct str *pods; /* "namespace/name" */
+    unsigned pod_count;
+    bool at_once;
+};
+struct action *plan_slurm_ask(struct plan *plan, const struct act_ask *ask);
+/* unless may be NULL. why is for the log. */
+struct action *plan_slurm_cancel(struct plan *plan, const struct slurm_job *job,
+                                 const struct act_unless *unless, const char *why);
+/* The same for a job whose node will not do: the unit's next ask excludes it. */
+struct action *plan_slurm_give_back(struct plan *plan, const struct slurm_job *job,
+                                    const char *misfit, const char *why);
+struct action *plan_slurm_look(struct plan *plan, const struct slurm_job *job); /* read it now */
+/* fields: JSON of a job update. */
+struct action *plan_slurm_update_job(struct plan *plan, const struct slurm_job *job,
+                                     const struct json_mut *fields);
+
+struct action *plan_slurm_create_node(struct plan *plan, const struct slurm_node_ask *ask);
+/* fields: JSON of a node update: state, reason, features, extra ... */
+struct action *plan_slurm_update_node(struct plan *plan, const char *name,
+                                      const struct json_mut *fields);
+struct action *plan_slurm_delete_node(struct plan *plan, const char *name,
+                                      const struct act_unless *unless);
+
+struct action *plan_event(struct plan *plan, const struct kube_object *regarding,
+                          enum kube_event_type type, const char *reason, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* ---- the service ---- */
+
+struct actor;
+
+struct actor_options {
+    struct slurm_client *slurm;
+    struct slurm_poller *poller;
+    struct kube_client *kube; /* for act_unless */
+    struct memory *memory;
+    struct room *room;
+    struct metrics *metrics;
+    struct str cluster;
+    int64_t ask_per_second; /* 0: no limit */
+    /* The unit, or the node, should be planned again. */
+    void (*wake_unit)(void *context, struct str key);
+    void (*wake_node)(void *context, struct str name);
+    void *context;
+};
+
+struct actor *actor_new(const struct actor_options *options); /* all borrowed */
+void actor_free(struct actor *actor); /* what is under way ends without callback; asks stay SENT */
+void actor_set_message_timeout(struct actor *actor, int64_t seconds); /* of slurmctld */
+/* Slurm has no place for more jobs until then (loop time; 0: it has), and why. */
+int64_t actor_pause_us(const struct actor *actor, const char **ret_why);
+
+extern const struct metric_family actor_metrics[];
+extern const size_t actor_metric_count;
+
+#endif

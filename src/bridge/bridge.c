@@ -1,0 +1,604 @@
+/* bridge.c - the whole bridge around its plans, made in the order in which the parts need each
+ * other.
+ *
+ * Two controllers: nodes, whose keys are names of Slurm nodes, and units, whose keys are
+ * "namespace/uid". A change on either side, Kubernetes or Slurm, brings the keys it concerns.
+ *
+ * Holds: nothing is planned before we know which cluster this is; the facts that plans read are
+ * those of the moment at which they plan. */
+#include "bridge/bridge.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "bridge/act.h"
+#include "bridge/names.h"
+#include "bridge/nodes.h"
+#include "bridge/place.h"
+#include "bridge/steps.h"
+#include "bridge/unit.h"
+#include "bridge/world.h"
+#include "slurm/submit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+    SECOND_US = 1000000,
+    RETRY_US = SECOND_US,        /* of the first questions, until they are answered */
+    SIGHT_US = 60 * SECOND_US,   /* between questions about slurmctld's configuration */
+    NO_FEED_US = 60 * SECOND_US, /* without news from Slurm for so long: not ready */
+    MAX_WHY = 256,
+    INFORMERS = 5,
+};
+
+struct bridge {
+    struct bridge_options options;
+    struct bridge_links links;
+    struct rand rand;
+    struct kube_client *kube, *lease_kube;
+    struct kube_informer *informers[INFORMERS];
+    struct kube_cache *caches[INFORMERS]; /* in the order of the table in bridge_new */
+    struct kube_lease *lease;
+    struct metrics *metrics;
+    struct engine *engine;
+    struct kube_recorder *recorder;
+    struct kube_call *identify; /* the first question: which cluster is this? */
+    struct loop_timer retry;
+    char cluster[64];
+
+    struct slurm_client *slurm;
+    struct slurm_poller *poller;
+    struct slurm_sight_check sight;
+    bool is_checking, has_site;
+    struct slurm_site site;
+    char sight_why[MAX_WHY];
+    struct loop_timer look_at_site;
+
+    struct actor *actor;
+    struct steps steps;
+    struct bridge_world world;
+    struct controller units, nodes;
+    struct controller_watch unit_watches[4], node_watches[1];
+};
+
+/* ---- the facts of the moment ---- */
+
+static void refresh_facts(struct bridge *bridge)
+{
+    struct bridge_facts *facts = &bridge->world.facts;
+
+    facts->now_us = loop_now_us(bridge->links.loop);
+    facts->wall_us = clock_wall_us(loop_clock(bridge->links.loop));
+    facts->slurm_synced = slurm_poller_is_synced(bridge->poller);
+    facts->is_suspicious = slurm_poller_is_suspicious(bridge->poller);
+    facts->suspicion = slurm_poller_why(bridge->poller);
+    facts->pause_us = actor_pause_us(bridge->actor, &facts->pause_why);
+    facts->fence_us =
+        slurm_submit_fence_us(bridge->slurm, bridge->has_site ? bridge->site.message_timeout_s : 0);
+    facts->crowd = bridge->steps.waiting;
+}
+
+/* ---- plans ---- */
+
+/* What is over and left nothing behind need not be remembered. */
+static void forget_if_over(struct bridge *bridge, struct str key)
+{
+    const struct unit_memory *memory = memory_get(bridge->world.memory, key);
+    struct kube_index_walk pods =
+        kube_cache_by(bridge->world.pods, bridge->world.pods_by_unit, key);
+    struct slurm_index_walk jobs = slurm_cache_by(bridge->world.slurm_jobs, SLURM_JOBS_BY_KEY, key);
+
+    if (!memory || memory->ask.state == ASK_SENT || memory->ask.state == ASK_UNRESOLVED ||
+        kube_index_next(&pods) || slurm_index_next(&jobs))
+        return;
+    memory_forget(bridge->world.memory, key);
+}
+
+static int plan_unit(struct controller *controller, struct str key, struct plan *plan,
+                     struct err *err)
+{
+    struct bridge *bridge = controller->context;
+    int result;
+
+    refresh_facts(bridge);
+    steps_seen(&bridge->steps, key);
+    result = place_plan(&bridge->world, key, plan, err);
+    forget_if_over(bridge, key);
+    return result;
+}
+
+static int plan_node(struct controller *controller, struct str key, struct plan *plan,
+                     struct err *err)
+{
+    struct bridge *bridge = controller->context;
+
+    refresh_facts(bridge);
+    return nodes_plan(&bridge->world, key, plan, err);
+}
+
+/* ---- changes become keys ---- */
+
+static void enqueue_pod(struct controller *controller, const struct kube_object *pod)
+{
+    struct bridge *bridge = controller->context;
+    auto_buf struct buf key;
+
+    buf_init(&key, SLURM_MAX_KEY);
+    if (!pod || !world_is_ours(&bridge->world, kube_pod_of(pod)))
+        return;
+    world_unit_key(kube_pod_of(pod), &key);
+    engine_enqueue(controller, buf_str(&key));
+}
+
+/* A pod of the same name may be another pod, and so another unit. */
+static void on_pod(struct controller *controller, const struct kube_object *old,
+                   const struct kube_object *next)
+{
+    struct bridge *bridge = controller->context;
+
+    steps_pod_changed(&bridge->steps, old ? kube_pod_of(old) : NULL,
+                      next ? kube_pod_of(next) : NULL);
+    if (old && next && str_is(str_of(old->uid), next->uid))
+        old = NULL;
+    enqueue_pod(controller, old);
+    enqueue_pod(controller, next);
+}
+
+/* Plans of units read these; a pod that waits for its owner looks again by itself. */
+static void on_owner(struct controller *controller, const struct kube_object *old,
+                     const struct kube_object *next)
+{
+    (void)controller;
+    (void)old;
+    (void)next;
+}
+
+static void on_node(struct controller *controller, const struct kube_object *old,
+                    const struct kube_object *next)
+{
+    const char *before = old ? world_slurm_name(kube_node_of(old)) : "";
+    const char *now = next ? world_slurm_name(kube_node_of(next)) : "";
+
+    if (before[0] && !str_is(str_of(before), now))
+        engine_enqueue(controller, str_of(before));
+    if (now[0])
+        engine_enqueue(controller, str_of(now));
+}
+
+static void wake_unit(void *context, struct str key)
+{
+    struct bridge *bridge = context;
+
+    engine_enqueue(&bridge->units, key);
+}
+
+static void wake_node(void *context, struct str name)
+{
+    struct bridge *bridge = context;
+
+    engine_enqueue(&bridge->nodes, name);
+}
+
+/* Jobs of ours are followed closely until they have ended; others need not be. */
+static void follow_job(struct bridge *bridge, const struct slurm_job *job)
+{
+    if (job_phase(job) == JOB_ENDED)
+        slurm_poller_untrack(bridge->poller, job->id);
+    else
+        slurm_poller_track(bridge->poller, job->id);
+}
+
+static void take_job_change(struct bridge *bridge, const struct slurm_job *job, bool is_there)
+{
+    auto_buf struct buf key;
+    unsigned attempt;
+
+    buf_init(&key, SLURM_MAX_KEY);
+    if (!world_job_key(&bridge->world, job, &key, &attempt))
+        return;
+    if (is_there) {
+        follow_job(bridge, job);
+        steps_job_changed(&bridge->steps, buf_str(&key), job);
+    } else {
+        slurm_poller_untrack(bridge->poller, job->id);
+    }
+    engine_enqueue(&bridge->units, buf_str(&key));
+}
+
+static void on_slurm_job(void *context, const struct slurm_object *old,
+                         const struct slurm_object *next)
+{
+    struct bridge *bridge = context;
+
+    if (old && (!next || strcmp(slurm_job_of(old)->sluid, slurm_job_of(next)->sluid) != 0))
+        take_job_change(bridge, slurm_job_of(old), false);
+    if (next)
+        take_job_change(bridge, slurm_job_of(next), true);
+}
+
+static void on_slurm_node(void *context, const struct slurm_object *old,
+                          const struct slurm_object *next)
+{
+    wake_node(context, str_of((next ? next : old)->key));
+}
+
+/* ---- leading ---- */
+
+static bool may_act(void *context)
+{
+    const struct bridge *bridge = context;
+
+    return bridge->options.observe_only || kube_lease_is_held(bridge->lease);
+}
+
+static void begin_to_lead(struct bridge *bridge)
+{
+    struct bridge_facts *facts = &bridge->world.facts;
+
+    facts->leading_us = loop_now_us(bridge->links.loop);
+    facts->leading_wall_us = clock_wall_us(loop_clock(bridge->links.loop));
+    facts->no_fence = kube_lease_was_released(bridge->lease);
+    if (bridge->poller)
+        slurm_poller_suspect(bridge->poller, "this bridge has just become the leader");
+    engine_wake(bridge->engine);
+}
+
+static void on_lease(void *context, bool held)
+{
+    struct bridge *bridge = context;
+
+    log_info(held ? "leading" : "no longer leading",
+             LOG_TEXT("identity", bridge->options.identity));
+    bridge->world.facts.is_leading = held;
+    if (held)
+        begin_to_lead(bridge);
+}
+
+/* To take the lease would be a write, and would stop whoever acts. */
+static void observe_only(struct bridge *bridge)
+{
+    log_info("observing only: nothing is written", LOG_TEXT("identity", bridge->options.identity));
+    bridge->world.facts.is_leading = true;
+    begin_to_lead(bridge);
+}
+
+/* ---- what slurmctld says of itself ---- */
+
+static void ask_site(void *context);
+
+static void on_site(void *context, enum slurm_sight sight, const char *why,
+                    const struct slurm_site *site)
+{
+    struct bridge *bridge = context;
+    struct bridge_facts *facts = &bridge->world.facts;
+    bool is_news = sight != facts->sight;
+
+    bridge->is_checking = false;
+    (void)snprintf(bridge->sight_why, sizeof(bridge->sight_why), "%s", why);
+    facts->sight = sight;
+    facts->sight_why = bridge->sight_why;
+    if (site) {
+        bridge->site = *site;
+        bridge->has_site = true;
+        facts->min_job_age_s = site->min_job_age_s;
+        facts->jobs_are_interactive_ok = site->inactive_limit_s == 0;
+        actor_set_message_timeout(bridge->actor, site->message_timeout_s);
+    }
+    if (is_news && sight == SLURM_SEES_PART)
+        log_error("Slurm is not asked for jobs: its token must see all of them",
+                  LOG_TEXT("why", why));
+    loop_timer_start(bridge->links.loop, &bridge->look_at_site, site ? SIGHT_US : RETRY_US,
+                     ask_site, bridge);
+}
+
+static void ask_site(void *context)
+{
+    struct bridge *bridge = context;
+
+    bridge->is_checking = true;
+    slurm_can_see_all(&bridge->sight, bridge->slurm, on_site, bridge);
+}
+
+/* ---- the beginning ---- */
+
+static void start_slurm(struct bridge *bridge)
+{
+    struct str cluster = str_of(bridge->cluster);
+    struct bridge_world *world = &bridge->world;
+
+    bridge->poller = slurm_poller_new(
+        bridge->slurm, &(struct slurm_poller_options){ .cluster = cluster,
+                                                       .fast_us = bridge->options.slurm_fast_us,
+                                                       .tracked_only = true });
+
+    struct slurm_cache *jobs = slurm_poller_cache(bridge->poller, SLURM_FEED_JOBS);
+    struct slurm_cache *nodes = slurm_poller_cache(bridge->poller, SLURM_FEED_NODES);
+
+    slurm_cache_listen(jobs, on_slurm_job, bridge);
+    slurm_cache_listen(nodes, on_slurm_node, bridge);
+    world->cluster = cluster;
+    world->slurm_jobs = jobs;
+    world->slurm_nodes = nodes;
+    world->slurm_partitions = slurm_poller_cache(bridge->poller, SLURM_FEED_PARTITIONS);
+    world->room = room_new(jobs, nodes);
+    bridge->actor =
+        actor_new(&(struct actor_options){ .slurm = bridge->slurm,
+                                           .poller = bridge->poller,
+                                           .kube = bridge->kube,
+                                           .memory = world->memory,
+                                           .room = world->room,
+                                           .metrics = bridge->metrics,
+                                           .cluster = cluster,
+                                           .ask_per_second = bridge->options.config->ask_per_second,
+                                           .wake_unit = wake_unit,
+                                           .wake_node = wake_node,
+                                           .context = bridge });
+}
+
+static void add_controllers(struct bridge *bridge)
+{
+    struct bridge_world *world = &bridge->world;
+
+    bridge->unit_watches[0] = (struct controller_watch){ world->pods, on_pod };
+    bridge->unit_watches[1] = (struct controller_watch){ world->jobs, on_owner };
+    bridge->unit_watches[2] = (struct controller_watch){ world->replicasets, on_owner };
+    bridge->unit_watches[3] = (struct controller_watch){ world->statefulsets, on_owner };
+    bridge->node_watches[0] = (struct controller_watch){ world->nodes, on_node };
+    bridge->units = (struct controller){ .name = "pod-controller",
+                                         .watches = bridge->unit_watches,
+                                         .watch_count = 4,
+                                         .plan = plan_unit,
+                                         .context = bridge };
+    bridge->nodes = (struct controller){ .name = "node-controller",
+                                         .watches = bridge->node_watches,
+                                         .watch_count = 1,
+                                         .plan = plan_node,
+                                         .context = bridge };
+    engine_add_service(bridge->engine, &action_slurm, bridge->actor);
+    engine_add_service(bridge->engine, &action_slurm_node, bridge->actor);
+    engine_add_service(bridge->engine, &action_event, bridge->recorder);
+    engine_add(bridge->engine, &bridge->units);
+    engine_add(bridge->engine, &bridge->nodes);
+}
+
+/* Watching, leading and planning begin together, when it is known whose keys are ours. */
+static void begin(struct bridge *bridge)
+{
+    log_info("this cluster", LOG_TEXT("uid", bridge->cluster));
+    start_slurm(bridge);
+    add_controllers(bridge);
+    slurm_poller_start(bridge->poller);
+    for (unsigned i = 0; i < INFORMERS; i++)
+        kube_informer_start(bridge->informers[i]);
+    if (!bridge->options.observe_only)
+        kube_lease_start(bridge->lease, on_lease, bridge);
+    engine_start(bridge->engine);
+    if (bridge->options.observe_only)
+        observe_only(bridge);
+    ask_site(bridge);
+}
+
+static void identify(void *context);
+
+static void on_identified(void *context, const struct kube_answer *answer)
+{
+    struct bridge *bridge = context;
+    struct str uid = json_str(json_at(answer->object, "metadata", "uid"));
+
+    bridge->identify = NULL;
+    if (answer->outcome != KUBE_DONE || uid.len == 0 || uid.len >= sizeof(bridge->cluster)) {
+        log_warn("cannot read the namespace kube-system, whose UID names this cluster",
+                 LOG_TEXT("outcome", kube_outcome_name(answer->outcome)),
+                 LOG_TEXT("error", answer->message));
+        loop_timer_start(bridge->links.loop, &bridge->retry, RETRY_US, identify, bridge);
+        return;
+    }
+    (void)snprintf(bridge->cluster, sizeof(bridge->cluster), STR_FMT, STR_ARG(uid));
+    begin(bridge);
+}
+
+static void identify(void *context)
+{
+    struct bridge *bridge = context;
+    const struct kube_request request = { .verb = KUBE_GET,
+                                          .resource = &kube_namespaces,
+                                          .name = "kube-system",
+                                          .timeout_us = 10 * SECOND_US };
+
+    bridge->identify = kube_send(bridge->kube, &request, on_identified, bridge);
+}
+
+void bridge_start(struct bridge *bridge)
+{
+    identify(bridge);
+}
+
+/* ---- making and freeing ---- */
+
+/* Of pods only those that are ours to place: the server picks them out. */
+static void make_caches(struct bridge *bridge)
+{
+    struct bridge_world *world = &bridge->world;
+    const struct clock *clock = loop_clock(bridge->links.loop);
+    char ours[300];
+    const struct {
+        const struct kube_kind *kind;
+        struct kube_cache **cache;
+        const char *selector;
+    } rows[INFORMERS] = {
+        { &kube_pod_kind, &world->pods, ours },
+        { &kube_node_kind, &world->nodes, NULL },
+        { &bridge_job_kind, &world->jobs, NULL },
+        { &bridge_replicaset_kind, &world->replicasets, NULL },
+        { &bridge_statefulset_kind, &world->statefulsets, NULL },
+    };
+
+    (void)snprintf(ours, sizeof(ours), "spec.schedulerName=%s",
+                   bridge->options.config->scheduler_name);
+    for (unsigned i = 0; i < INFORMERS; i++) {
+        bridge->caches[i] = *rows[i].cache = kube_cache_new(rows[i].kind, clock);
+        bridge->informers[i] =
+            kube_informer_new(bridge->kube, bridge->caches[i], &bridge->rand,
+                              &(struct kube_informer_options){ .field_selector = rows[i].selector,
+                                                               .page = bridge->options.page });
+    }
+    world_add_indexes(world);
+}
+
+static void log_observed(void *context, const struct controller *controller, struct str key,
+                         const struct plan *plan)
+{
+    auto_buf struct buf text;
+
+    (void)context;
+    buf_init(&text, LOG_LINE_MAX / 2);
+    if (list_is_empty(&plan->actions))
+        return;
+    plan_write(plan, &text);
+    log_info("would do", LOG_TEXT("controller", controller->name), LOG_STR("key", key),
+             LOG_STR("plan", buf_str(&text)));
+}
+
+static struct engine *make_engine(struct bridge *bridge)
+{
+    return engine_new(bridge->kube, &bridge->rand, bridge->metrics,
+                      &(struct engine_options){ .max_in_flight = bridge->options.max_in_flight,
+                                                .may_act = may_act,
+                                                .may_act_context = bridge,
+                                                .observe_only = bridge->options.observe_only,
+                                                .observed = log_observed });
+}
+
+struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_options *options)
+{
+    struct bridge *bridge = mem_alloc(sizeof(*bridge));
+
+    bridge->options = *options;
+    bridge->links = *links;
+    rand_init(&bridge->rand, options->seed);
+    bridge->kube = kube_client_new(links->loop, links->api);
+    bridge->lease_kube = kube_client_new(links->loop, links->lease_api);
+    bridge->metrics = metrics_new();
+    bridge->slurm = slurm_client_new(links->loop, links->slurm, links->token,
+                                     &(struct slurm_client_options){ .seed = options->seed | 1 });
+    bridge->world.config = options->config;
+    bridge->world.memory = memory_new();
+    bridge->world.facts.sight = SLURM_SIGHT_UNKNOWN;
+    bridge->world.facts.sight_why = "";
+    bridge->world.facts.suspicion = "";
+    bridge->world.facts.pause_why = "";
+    bridge->world.facts.bind_takes_metadata = true;
+    make_caches(bridge);
+    steps_init(&bridge->steps, links->loop, bridge->metrics, &bridge->world);
+    bridge->lease =
+        kube_lease_new(bridge->lease_kube, &bridge->rand,
+                       &(struct kube_lease_options){ .ns = options->lease_ns,
+                                                     .name = options->config->scheduler_name,
+                                                     .identity = options->identity });
+    bridge->recorder = kube_recorder_new(
+        bridge->kube, &(struct kube_recorder_options){ .controller = "slinky.slurm.net/bridge",
+                                                       .instance = options->identity });
+    bridge->engine = make_engine(bridge);
+    return bridge;
+}
+
+/* In the opposite order of use: first those who call, then what is called. */
+void bridge_free(struct bridge *bridge)
+{
+    if (!bridge)
+        return;
+    loop_timer_stop(&bridge->retry);
+    loop_timer_stop(&bridge->look_at_site);
+    if (bridge->identify)
+        kube_call_cancel(bridge->identify);
+    if (bridge->is_checking)
+        slurm_sight_stop(&bridge->sight);
+    for (unsigned i = 0; i < INFORMERS; i++)
+        kube_informer_free(bridge->informers[i]);
+    engine_free(bridge->engine);
+    actor_free(bridge->actor);
+    room_free(bridge->world.room);
+    slurm_poller_free(bridge->poller);
+    kube_lease_free(bridge->lease);
+    kube_recorder_free(bridge->recorder);
+    memory_free(bridge->world.memory);
+    metrics_free(bridge->metrics);
+    for (unsigned i = 0; i < INFORMERS; i++)
+        kube_cache_free(bridge->caches[i]);
+    slurm_client_free(bridge->slurm);
+    kube_client_free(bridge->lease_kube);
+    kube_client_free(bridge->kube);
+    mem_free(bridge);
+}
+
+/* ---- looking in ---- */
+
+bool bridge_is_leader(const struct bridge *bridge)
+{
+    return kube_lease_is_held(bridge->lease);
+}
+
+struct engine *bridge_engine(const struct bridge *bridge)
+{
+    return bridge->engine;
+}
+
+struct kube_lease *bridge_lease(const struct bridge *bridge)
+{
+    return bridge->lease;
+}
+
+struct metrics *bridge_metrics(const struct bridge *bridge)
+{
+    return bridge->metrics;
+}
+
+struct slurm_client *bridge_slurm(const struct bridge *bridge)
+{
+    return bridge->slurm;
+}
+
+struct kube_client *bridge_kube(const struct bridge *bridge)
+{
+    return bridge->kube;
+}
+
+const char *bridge_cluster(const struct bridge *bridge)
+{
+    return bridge->cluster;
+}
+
+const struct slurm_site *bridge_site(const struct bridge *bridge, enum slurm_sight *ret_sight,
+                                     const char **ret_why)
+{
+    *ret_sight = bridge->world.facts.sight;
+    *ret_why = bridge->world.facts.sight_why;
+    return bridge->has_site ? &bridge->site : NULL;
+}
+
+static bool slurm_is_heard(void *context, struct buf *why)
+{
+    const struct bridge *bridge = context;
+    struct slurm_feed_stats stats;
+
+    if (!bridge->poller) {
+        buf_add_text(why, "it is not known yet which cluster this is");
+        return false;
+    }
+    for (unsigned feed = 0; feed < SLURM_FEEDS; feed++) {
+        slurm_poller_stats(bridge->poller, (enum slurm_feed)feed, &stats);
+        if (stats.age_us < NO_FEED_US)
+            continue;
+        buf_printf(why, "nothing heard from Slurm for %" PRId64 " s: %s",
+                   stats.age_us == INT64_MAX ? -1 : stats.age_us / SECOND_US, stats.last_error);
+        return false;
+    }
+    return true;
+}
+
+void bridge_add_health(struct bridge *bridge, struct health *health)
+{
+    for (unsigned i = 0; i < INFORMERS; i++)
+        health_watch(health, bridge->caches[i], bridge->informers[i], 0);
+    health_check(health, "slurm", slurm_is_heard, bridge);
+}

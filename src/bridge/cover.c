@@ -1,0 +1,116 @@
+/* cover.c - a bound pod has a running job under it, on its node.
+ *
+ * Slurm may have ended the job: then the pod goes, with the reason on it. Or Slurm may have lost it
+ * (a restart that forgot its last seconds, a record that was purged): then the pod runs on, and a
+ * job is asked for that covers it again.
+ *
+ * Holds: a pod is deleted only on a positive fact, a record of its own job that says so; a job that
+ * is merely not there is never one. */
+#include "bridge/cover.h"
+
+#include "bridge/act.h"
+#include "bridge/ask.h"
+#include "bridge/bind.h"
+#include "bridge/ends.h"
+#include "bridge/names.h"
+#include "bridge/tell.h"
+
+static const char *slurm_name_of(const struct bridge_world *world, const struct unit *unit)
+{
+    const struct kube_object *node = kube_cache_get(world->nodes, "", unit->pod->node_name);
+
+    return node ? world_slurm_name(kube_node_of(node)) : "";
+}
+
+/* First the words, then the deed. */
+static int end_pod(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                   const struct slurm_job *job)
+{
+    const struct kube_object *pod = &unit->pod->object;
+    const char *message = job_end_message(plan->arena, job);
+
+    tell_ended(world, unit, plan, job_end_of(job)->reason, message);
+    plan_event(plan, pod, KUBE_EVENT_WARNING, job_end_of(job)->reason, "%s", message);
+    plan_next_stage(plan);
+    plan_delete(plan, world->pods, &kube_pods, pod->ns, pod->name, pod->uid, NULL);
+    return 0;
+}
+
+/* The label names the job that covers it; after a loss that is another one. */
+static void record_job(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+{
+    const struct kube_object *pod = &unit->pod->object;
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *patch = json_new_object(build);
+    struct json_mut *metadata = json_put_object(build, patch, "metadata");
+
+    if (unit->recorded_id == unit->job->id)
+        return;
+    json_put_text(build, json_put_object(build, metadata, "labels"), BRIDGE_JOB_LABEL,
+                  unit->job->object.key);
+    json_put_text(build, metadata, "uid", pod->uid);
+    plan_merge_patch(plan, world->pods, &kube_pods, pod->ns, pod->name, NULL, NULL, patch);
+}
+
+/* It was running, and waits: put back by Slurm, which counts that; or set back by a restart. */
+static bool was_requeued(const struct slurm_job *job)
+{
+    return job->restarts > 0 || slurm_words_has(&job->state, SLURM_JOB_REQUEUED) ||
+           slurm_words_has(&job->state, SLURM_JOB_REQUEUE_HOLD) ||
+           slurm_words_has(&job->state, SLURM_JOB_SPECIAL_EXIT);
+}
+
+/* The pod is where it is, so its job may start there and nowhere else. */
+static int pin(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+{
+    const char *node = slurm_name_of(world, unit);
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *fields = json_new_object(build);
+
+    tell_waiting(world, unit, plan, "NotCovered",
+                 "it runs on %s, and job %s that holds its resources waits: %s",
+                 unit->pod->node_name, unit->job->object.key, unit->job->reason);
+    if (!node[0] || str_is(str_of(unit->job->required_nodes), node))
+        return 0;
+    json_push_str(build, json_put_array(build, fields, "required_nodes"), str_of(node));
+    plan_slurm_update_job(plan, unit->job, fields);
+    return 0;
+}
+
+static int cover_with(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                      struct err *err)
+{
+    const struct slurm_job *job = unit->job;
+    const char *node = slurm_name_of(world, unit);
+
+    switch (job_phase(job)) {
+    case JOB_RUNS:
+        if (!job->nodes[0] || !node[0]) {
+            plan_slurm_look(plan, job);
+            plan_wait(plan, "the nodes of job %s are being read", job->object.key);
+            return 0;
+        }
+        if (!hosts_have(plan->arena, job->nodes, node))
+            return end_pod(world, unit, plan, job);
+        record_job(world, unit, plan);
+        tell_placed(world, unit, plan, job, unit->pod->node_name);
+        return 0;
+    case JOB_WAITS:
+        return was_requeued(job) ? end_pod(world, unit, plan, job) : pin(world, unit, plan);
+    case JOB_SUSPENDED:
+    case JOB_ENDS:
+    case JOB_ENDED:
+        return end_pod(world, unit, plan, job);
+    }
+    return err_set(err, ERR_BUG, "a job in no phase");
+}
+
+int plan_cover(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+               struct err *err)
+{
+    if (unit->job)
+        return cover_with(world, unit, plan, err);
+    if (unit->ended)
+        return end_pod(world, unit, plan, unit->ended);
+    return plan_ask_again(world, unit, plan, err);
+}

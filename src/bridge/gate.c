@@ -1,0 +1,142 @@
+/* gate.c - whether Slurm may be asked for a job now, and in which way.
+ *
+ * The first rule that has an objection answers. Each objection names what it waits for, so that a
+ * pod can say it. */
+#include "bridge/gate.h"
+
+enum {
+    SECOND_US = 1000000,
+    NEW_MARGIN_US = 2 * SECOND_US, /* clocks of API servers and ours may differ by that */
+    MAX_AGAIN_S = 15,
+    SOON_US = 200000,
+};
+
+bool gate_slurm_is_clear(const struct bridge_world *world)
+{
+    return world->facts.slurm_synced && !world->facts.is_suspicious;
+}
+
+static struct gate_view later(const char *why, int64_t again_us)
+{
+    return (struct gate_view){ .gate = GATE_LATER, .why = why, .again_us = again_us };
+}
+
+/* Whether a leader before us can have asked for it: then its ask may still take effect. */
+static bool was_there_before(const struct bridge_world *world, const struct unit *unit)
+{
+    return unit->pod->object.created_us < world->facts.leading_wall_us + NEW_MARGIN_US;
+}
+
+static int64_t fence_left_us(const struct bridge_world *world, const struct unit *unit)
+{
+    const struct bridge_facts *facts = &world->facts;
+
+    if (facts->no_fence || !was_there_before(world, unit))
+        return 0;
+    return facts->leading_us + facts->fence_us - facts->now_us;
+}
+
+/* A unit whose jobs keep ending before it is placed comes back ever more slowly. */
+static int64_t backoff_left_us(const struct bridge_world *world, const struct unit *unit)
+{
+    unsigned doublings = unit->ended_count > 4 ? 4 : unit->ended_count - 1;
+    int64_t pause_s = unit->ended_count == 0 ? 0 : INT64_C(1) << doublings;
+    int64_t due_s = unit->ended_at + (pause_s > MAX_AGAIN_S ? MAX_AGAIN_S : pause_s);
+
+    return unit->ended_count == 0 ? 0 : due_s * SECOND_US - world->facts.wall_us;
+}
+
+/* An unanswered ask is settled by a whole list that began when it could no longer take effect. */
+static bool is_settled(const struct bridge_world *world, const struct ask_memory *ask)
+{
+    return slurm_cache_listed_us(world->slurm_jobs) > ask->settles_us;
+}
+
+static bool is_still_refused(const struct bridge_world *world, const struct ask_memory *ask,
+                             uint64_t hash)
+{
+    return ask->hash == hash && ask->site == room_generation(world->room) &&
+           world->facts.now_us < ask->again_us;
+}
+
+static struct gate_view look_at_ask(const struct bridge_world *world, const struct ask_memory *ask,
+                                    uint64_t hash, struct arena *arena)
+{
+    switch (ask->state) {
+    case ASK_NONE:
+        break;
+    case ASK_SENT:
+        return later("Slurm is being asked", 0);
+    case ASK_UNRESOLVED:
+        if (!is_settled(world, ask))
+            return later("Slurm did not answer: whether there is a job will be known soon",
+                         ask->settles_us > world->facts.now_us
+                             ? ask->settles_us - world->facts.now_us + SOON_US
+                             : SECOND_US);
+        break;
+    case ASK_REFUSED:
+        if (is_still_refused(world, ask, hash))
+            return (struct gate_view){ .gate = GATE_REFUSED,
+                                       .why = arena_printf(arena, "%s", ask->text),
+                                       .again_us = ask->again_us - world->facts.now_us };
+        break;
+    }
+    return (struct gate_view){ .gate = GATE_OPEN };
+}
+
+static struct gate_view look_at_slurm(const struct bridge_world *world, struct arena *arena)
+{
+    const struct bridge_facts *facts = &world->facts;
+
+    if (!facts->slurm_synced)
+        return later("Slurm has not been read yet", SECOND_US);
+    if (facts->is_suspicious)
+        return later(arena_printf(arena, "jobs are being read again: %s", facts->suspicion),
+                     SECOND_US);
+    if (facts->sight == SLURM_SEES_PART)
+        return later(arena_printf(arena, "the bridge's Slurm user does not see all jobs: %s",
+                                  facts->sight_why),
+                     MAX_AGAIN_S * SECOND_US);
+    if (slurm_cache_listed_us(world->slurm_jobs) < facts->leading_us)
+        return later("jobs have not been read since this bridge leads", SECOND_US);
+    if (facts->pause_us > facts->now_us)
+        return later(arena_printf(arena, "%s", facts->pause_why), facts->pause_us - facts->now_us);
+    return (struct gate_view){ .gate = GATE_OPEN };
+}
+
+struct gate_view gate_look(const struct bridge_world *world, const struct unit *unit,
+                           uint64_t ask_hash, struct arena *arena)
+{
+    struct gate_view view = look_at_slurm(world, arena);
+    int64_t left_us;
+
+    if (view.gate == GATE_OPEN && unit->memory)
+        view = look_at_ask(world, &unit->memory->ask, ask_hash, arena);
+    if (view.gate != GATE_OPEN)
+        return view;
+    if ((left_us = fence_left_us(world, unit)) > 0)
+        return later("the bridge before this one may have asked Slurm already", left_us);
+    if ((left_us = backoff_left_us(world, unit)) > 0)
+        return later(
+            arena_printf(arena, "%u jobs of it ended before it was placed", unit->ended_count),
+            left_us);
+    return view;
+}
+
+/* A job that is held, or whose reservation may lie in the future, is no error of whoever wants it:
+ * it waits. An immediate ask for it would be refused. */
+static bool may_have_to_wait(const struct job_ask *ask)
+{
+    return ask->priority == 0 || ask->reservation[0];
+}
+
+bool gate_at_once(const struct bridge_world *world, const struct unit *unit,
+                  const struct job_ask *ask)
+{
+    const struct bridge_facts *facts = &world->facts;
+
+    return !world->config->submit_only && facts->jobs_are_interactive_ok &&
+           !may_have_to_wait(ask) && facts->crowd <= GATE_CROWD &&
+           !(unit->memory && unit->memory->queues) &&
+           room_waiting(world->room, ask->partition) == 0 && room_fits(world->room, ask);
+}

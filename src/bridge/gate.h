@@ -1,0 +1,33 @@
+/* gate.h - whether Slurm may be asked for a job now, and in which way. Both are pure rules. */
+#ifndef SLINC_BRIDGE_GATE_H
+#define SLINC_BRIDGE_GATE_H
+
+#include "bridge/unit.h"
+
+enum gate {
+    GATE_OPEN,
+    GATE_LATER,   /* something is awaited; again at again_us at the latest */
+    GATE_REFUSED, /* Slurm said no, and nothing that matters has changed since */
+};
+
+struct gate_view {
+    enum gate gate;
+    const char *why;  /* for people; in the arena */
+    int64_t again_us; /* delay after which to look again; 0: only a change opens it */
+};
+
+/* DESIGN 5a: no second ask while one may still take effect, none before a whole job list of our
+ * own time, none by who does not see all jobs. */
+struct gate_view gate_look(const struct bridge_world *world, const struct unit *unit,
+                           uint64_t ask_hash, struct arena *arena);
+
+/* Slurm's caches can be believed: filled, and slurmctld is not suspected of a restart. */
+bool gate_slurm_is_clear(const struct bridge_world *world);
+
+enum { GATE_CROWD = 16 }; /* more pods than this wait for a place: a burst */
+
+/* Immediately (decided within the call, but serially inside slurmctld), or by the queue. */
+bool gate_at_once(const struct bridge_world *world, const struct unit *unit,
+                  const struct job_ask *ask);
+
+#endif

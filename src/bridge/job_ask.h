@@ -1,0 +1,51 @@
+/* job_ask.h - what is asked of Slurm for one unit, and the annotations by which people say it.
+ *
+ * A struct job_ask is the whole description, without JSON: translate.c fills it from the pods, then
+ * job_ask_annotate lays the annotations over it, and job_ask_json writes it. Text "" and number -1
+ * mean "not said": Slurm's own default applies. */
+#ifndef SLINC_BRIDGE_JOB_ASK_H
+#define SLINC_BRIDGE_JOB_ASK_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "codec/json.h"
+#include "kube/object.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { JOB_ASK_MAX_CPUS = 65533 }; /* on one node; Slurm cuts larger counts to 16 bits */
+
+struct job_ask {
+    const char *name, *account, *partition, *qos, *reservation, *wckey, *constraints, *licenses;
+    const char *gres;               /* tres_per_node: "gres/gpu=2,gres/..." */
+    const char *user_id, *group_id; /* name or number */
+    const char *mcs_label;
+    const char *excluded_nodes; /* a folded hostlist */
+    const char *required_nodes; /* only to cover pods that are bound already */
+    int64_t nodes;              /* how many pods, each on a node of its own */
+    int64_t min_nodes, max_nodes, tasks_per_node, cpus_per_task;
+    int64_t memory;     /* MiB on each node */
+    int64_t time_limit; /* minutes */
+    int64_t priority;
+    bool exclusive; /* whole nodes */
+};
+
+void job_ask_init(struct job_ask *ask);
+
+/* Every annotation with our prefix; other keys, and suffixes that the table lacks, are ignored.
+ * -ERR_INVALID names the annotation, its value and the form that is allowed, and leaves the ask as
+ * it was. Texts are copied into the arena. */
+int job_ask_annotate(struct job_ask *ask, struct arena *arena, const struct kube_pairs *annotations,
+                     struct err *err);
+
+/* The `job` object of a request, without the members of slurm_submit_ask (submit.h). */
+struct json_mut *job_ask_json(struct json_build *build, const struct job_ask *ask);
+/* Equal asks have equal hashes, in any process. */
+uint64_t job_ask_hash(const struct job_ask *ask);
+
+/* The annotations as Markdown: key, form, Slurm's field, meaning. */
+void job_ask_reference(struct buf *out);
+
+#endif

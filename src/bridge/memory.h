@@ -1,0 +1,70 @@
+/* memory.h - what this process remembers of a unit beside the caches, and could do without.
+ *
+ * A crash loses it, and nothing depends on its being there: what was asked of Slurm is found again
+ * by the key that every job carries, and the fence of DESIGN 5a covers asks that another process
+ * sent. It saves writes, keeps refused asks from being repeated, and times the steps. */
+#ifndef SLINC_BRIDGE_MEMORY_H
+#define SLINC_BRIDGE_MEMORY_H
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "slurm/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum ask_state {
+    ASK_NONE,       /* none of ours is on its way; if it made a job, the job cache has it */
+    ASK_SENT,       /* on its way: only its answer moves it */
+    ASK_UNRESOLVED, /* may have made a job, now or later: a list begun after settles_us tells, and
+                       the actor then moves it to NONE */
+    ASK_REFUSED,    /* made none, and the same ask would not today */
+};
+
+const char *ask_state_name(enum ask_state state); /* "sent" ... */
+
+struct ask_memory {
+    enum ask_state state;
+    unsigned attempt;   /* of the last ask; 0 = never asked */
+    uint64_t hash;      /* job_ask_hash of it */
+    uint64_t site;      /* room_generation when it was refused */
+    int64_t sent_us;    /* loop times */
+    int64_t settles_us; /* UNRESOLVED */
+    int64_t again_us;   /* REFUSED: the same ask may be tried again then, though nothing changed */
+    enum slurm_class class; /* of the last answer, whatever the state now is, and its words; */
+    int number;             /* DONE, 0 and "" when it went well */
+    char text[240];
+};
+
+enum { MEMORY_MAX_MISFITS = 3 }; /* nodes given back before the unit waits for people */
+
+struct unit_memory {
+    struct str key; /* "namespace/uid" */
+    struct ask_memory ask;
+    bool queues;                           /* an immediate try was refused: submit from now on */
+    unsigned ended;                        /* jobs of this unit that ended before it was bound */
+    int64_t ended_us;                      /* when the last of them did (seen) */
+    int64_t look_us;                       /* pause before the next look at a job that waits */
+    char misfits[MEMORY_MAX_MISFITS][254]; /* Slurm nodes that did not fit */
+    unsigned misfit_count;
+    int64_t seen_us, asked_us, allocated_us, bound_us; /* loop times; 0 = not yet */
+};
+
+struct memory;
+
+struct memory *memory_new(void);
+void memory_free(struct memory *memory);
+
+const struct unit_memory *memory_get(const struct memory *memory, struct str key); /* or NULL */
+struct unit_memory *memory_need(struct memory *memory, struct str key); /* made when missing */
+void memory_forget(struct memory *memory, struct str key);
+size_t memory_count(const struct memory *memory);
+/* How many are in this state; O(1). */
+size_t memory_in(const struct memory *memory, enum ask_state state);
+/* The only way to move an ask: keeps the counts. */
+void memory_move(struct memory *memory, struct unit_memory *unit, enum ask_state state);
+
+typedef void (*memory_visit)(void *context, const struct unit_memory *unit);
+void memory_each(const struct memory *memory, memory_visit visit, void *context);
+
+#endif

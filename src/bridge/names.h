@@ -1,0 +1,27 @@
+/* names.h - the words by which people, Kubernetes and Slurm know the bridge. They are an interface:
+ * what carries them today must mean the same tomorrow. */
+#ifndef SLINC_BRIDGE_NAMES_H
+#define SLINC_BRIDGE_NAMES_H
+
+/* ---- on pods ---- */
+#define BRIDGE_JOB_LABEL       "scheduler.slinky.slurm.net/slurm-jobid"
+#define BRIDGE_NODE_ANNOTATION "slinky.slurm.net/slurm-node" /* the Kubernetes name of the node */
+#define BRIDGE_FINALIZER       "scheduler.slinky.slurm.net/finalizer"
+#define BRIDGE_ANNOTATION_PREFIX                                                                   \
+    "slurmjob.slinky.slurm.net/"                 /* wishes about the job: job_ask.h                \
+                                                  */
+#define BRIDGE_PENDING_CONDITION "SlurmPending"  /* why it waits, in Slurm's words */
+#define BRIDGE_ENDED_CONDITION   "SlurmJobEnded" /* what Slurm did to its job */
+
+/* ---- on nodes ---- */
+#define BRIDGE_SLURM_NAME_LABEL      "slinky.slurm.net/slurm-nodename"
+#define BRIDGE_EXTERNAL_LABEL        "scheduler.slinky.slurm.net/external-node"
+#define BRIDGE_PARTITIONS_ANNOTATION "scheduler.slinky.slurm.net/external-node-partitions"
+#define BRIDGE_TOPOLOGY_ANNOTATION   "topology.slinky.slurm.net/spec"
+#define BRIDGE_TAINT                 "slinky.slurm.net/managed-node" /* value: the scheduler's name */
+#define BRIDGE_NODE_CONDITION        "SlurmAvailable" /* False: Slurm gives it no work, and why */
+
+/* ---- in Slurm ---- */
+#define BRIDGE_REASON "slurm-bridge:" /* begins every reason of a drain that is ours */
+
+#endif

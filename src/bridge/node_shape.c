@@ -1,0 +1,200 @@
+/* node_shape.c - the desired shape: what pods may use of a node (capacity less what is reserved),
+ * the partitions that its annotation names as features, devices as gres.
+ *
+ * Holds: what is compared is computed as what is created, in whole units rounded down, so that a
+ * node just made never differs from itself. */
+#include "bridge/node_shape.h"
+
+#include "bridge/names.h"
+#include "codec/hostlist.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum { MILLI = 1000, MIB = 1 << 20 };
+
+/* NodeAddr must be an address, never a name: slurmctld looks a name up at each job start, and one
+ * that it cannot find holds its locks for 11 s. The same goes for an IPv6 address where Slurm does
+ * not speak IPv6, which we cannot see. Nobody connects to an external node, so its own address is
+ * for people to read, and without one any will do: this one would be refused at once. */
+#define NO_ADDRESS "127.0.0.1"
+
+static const char *const gpu_resources[] = { "nvidia.com/gpu", "amd.com/gpu" };
+
+/* ---- lists of words separated by ',' ---- */
+
+static bool next_word(struct str *rest, struct str *ret_word)
+{
+    while (str_next(rest, ',', ret_word)) {
+        *ret_word = str_trim(*ret_word);
+        if (ret_word->len > 0)
+            return true;
+    }
+    return false;
+}
+
+static bool has_word(const char *list, struct str wanted)
+{
+    struct str rest = str_of(list), word;
+
+    while (next_word(&rest, &word))
+        if (str_eq(word, wanted))
+            return true;
+    return false;
+}
+
+static bool has_words(const char *list, const char *wanted)
+{
+    struct str rest = str_of(wanted), word;
+
+    while (next_word(&rest, &word))
+        if (!has_word(list, word))
+            return false;
+    return true;
+}
+
+/* As people wrote them, without blanks and empty entries. */
+static const char *clean_words(struct arena *arena, struct str list)
+{
+    const char *clean = "";
+    struct str word;
+
+    while (next_word(&list, &word))
+        if (!has_word(clean, word))
+            clean = arena_printf(arena, "%s%s" STR_FMT, clean, *clean ? "," : "", STR_ARG(word));
+    return clean;
+}
+
+/* ---- the shape ---- */
+
+static const char *address_of(const struct kube_node *node)
+{
+    struct in_addr address;
+
+    return inet_pton(AF_INET, node->internal_ip, &address) == 1 ? node->internal_ip : NO_ADDRESS;
+}
+
+static int64_t gpus_of(const struct kube_node *node)
+{
+    int64_t count = 0;
+
+    for (size_t i = 0; i < sizeof(gpu_resources) / sizeof(gpu_resources[0]); i++)
+        count += kube_amount_of(&node->extended, gpu_resources[i]);
+    return count;
+}
+
+bool node_shape_of(const struct kube_node *node, struct arena *arena, struct node_shape *ret_shape)
+{
+    const struct kube_pairs *notes = &node->object.annotations;
+    struct str partitions = kube_pairs_get(notes, BRIDGE_PARTITIONS_ANNOTATION, NULL);
+    struct str topology = str_trim(kube_pairs_get(notes, BRIDGE_TOPOLOGY_ANNOTATION, NULL));
+
+    *ret_shape = (struct node_shape){
+        .cpus = node->cpu_milli / MILLI,
+        .memory = node->memory / MIB,
+        .gpus = gpus_of(node),
+        .features = clean_words(arena, partitions),
+        .topology = arena_strndup(arena, topology.at, topology.len),
+        .address = address_of(node),
+    };
+    return ret_shape->cpus > 0 && ret_shape->memory > 0;
+}
+
+void node_shape_ask(const struct node_shape *shape, const char *name, struct arena *arena,
+                    struct slurm_node_ask *ret_ask)
+{
+    *ret_ask = (struct slurm_node_ask){
+        .names = name,
+        .address = shape->address,
+        .cpus = shape->cpus,
+        .sockets = 1,
+        .cores_per_socket = shape->cpus,
+        .threads_per_core = 1,
+        .memory = shape->memory,
+        .features = *shape->features ? shape->features : NULL,
+        .topology = *shape->topology ? shape->topology : NULL,
+    };
+    if (shape->gpus > 0) {
+        ret_ask->gres = arena_printf(arena, "gpu:%" PRId64, shape->gpus);
+        ret_ask->gres_conf = arena_printf(arena, "count=%" PRId64 ",name=gpu", shape->gpus);
+    }
+}
+
+/* ---- comparing ---- */
+
+/* The number behind the last ':' of "gpu:8", "gpu:h100:8", "gpu:8(S:0-1)"; a name alone is one. */
+static int64_t count_of(struct str item)
+{
+    struct str part = item, rest = item, before;
+    uint64_t count;
+
+    if (str_cut(item, '(', &before, &rest))
+        item = before;
+    rest = item;
+    while (str_next(&rest, ':', &part))
+        ;
+    return str_to_u64(part, 0, INT32_MAX, &count, NULL) < 0 ? 1 : (int64_t)count;
+}
+
+/* Of whatever type: those who made the node before us may have given types. The commas inside
+ * "(...)" split off parts that name no gpu. */
+static int64_t gpus_in(const char *gres)
+{
+    struct str rest = str_of(gres), item;
+    int64_t count = 0;
+
+    while (next_word(&rest, &item))
+        if (str_is(item, "gpu") || str_starts(item, STR("gpu:")))
+            count += count_of(item);
+    return count;
+}
+
+bool node_shape_has_size_of(const struct node_shape *shape, const struct slurm_node *slurm)
+{
+    return slurm->cpus == shape->cpus && slurm->real_memory == shape->memory &&
+           gpus_in(slurm->gres) == shape->gpus;
+}
+
+bool node_shape_has_features_of(const struct node_shape *shape, const struct slurm_node *slurm)
+{
+    return !*shape->features || (has_words(slurm->features, shape->features) &&
+                                 has_words(shape->features, slurm->features));
+}
+
+const char *node_shape_missing(const struct node_shape *shape, const struct bridge_world *world,
+                               struct arena *arena)
+{
+    struct str rest = str_of(shape->features), word;
+
+    while (next_word(&rest, &word)) {
+        const char *name = arena_strndup(arena, word.at, word.len);
+
+        if (!slurm_cache_get(world->slurm_partitions, name))
+            return name;
+    }
+    return NULL;
+}
+
+/* Slurm may fold a long list of partitions: n[1-3]. */
+static bool is_in(const char *partitions, struct str wanted, struct arena *arena)
+{
+    const struct hostlist *list;
+
+    if (!strchr(partitions, '['))
+        return has_word(partitions, wanted);
+    if (hostlist_parse(arena, str_of(partitions), HOSTLIST_MAX_NAMES, &list, NULL) < 0)
+        return true; /* unreadable is not "outside" */
+    return hostlist_contains(list, wanted);
+}
+
+const char *node_shape_outside(const struct node_shape *shape, const struct slurm_node *slurm,
+                               struct arena *arena)
+{
+    struct str rest = str_of(shape->features), word;
+
+    while (next_word(&rest, &word))
+        if (!is_in(slurm->partitions, word, arena))
+            return arena_strndup(arena, word.at, word.len);
+    return NULL;
+}

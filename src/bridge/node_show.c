@@ -1,0 +1,190 @@
+/* node_show.c - what a Kubernetes node shows of its Slurm node.
+ *
+ * Holds: only our own taint and our own condition are written, each on a difference alone. Taints
+ * are one list to the API server, and of others' we know less than it keeps (timeAdded): so ours is
+ * changed by a JSON patch at its place, valid for the version that we saw. */
+#include "bridge/node_show.h"
+
+#include "bridge/names.h"
+#include "codec/patch.h"
+#include "codec/timestamp.h"
+
+#include <stdio.h>
+
+enum { MAX_PATH = 128, NOWHERE = -1 };
+
+/* ---- the taint ---- */
+
+static const char *effect_name(enum kube_effect effect)
+{
+    switch (effect) {
+    case KUBE_NO_SCHEDULE:
+        return "NoSchedule";
+    case KUBE_PREFER_NO_SCHEDULE:
+        return "PreferNoSchedule";
+    case KUBE_NO_EXECUTE:
+        return "NoExecute";
+    case KUBE_EFFECT_ANY:
+        break;
+    }
+    return "";
+}
+
+static int place_of_ours(const struct kube_node *node)
+{
+    for (unsigned i = 0; i < node->taint_count; i++)
+        if (node->taints[i].effect == KUBE_NO_EXECUTE &&
+            str_is(str_of(node->taints[i].key), BRIDGE_TAINT))
+            return (int)i;
+    return NOWHERE;
+}
+
+static struct json_mut *taint_json(struct json_build *build, const struct kube_taint *taint)
+{
+    struct json_mut *into = json_new_object(build);
+
+    json_put_text(build, into, "key", taint->key);
+    if (*taint->value)
+        json_put_text(build, into, "value", taint->value);
+    json_put_text(build, into, "effect", effect_name(taint->effect));
+    return into;
+}
+
+/* The list as it will be, for the cache. ours is NULL when it goes. */
+static struct json_mut *foretell(struct json_build *build, const struct kube_node *node, int place,
+                                 const struct kube_taint *ours)
+{
+    struct json_mut *root = json_new_object(build);
+    struct json_mut *taints = json_put_array(build, json_put_object(build, root, "spec"), "taints");
+
+    for (unsigned i = 0; i < node->taint_count; i++)
+        if ((int)i != place)
+            json_push(taints, taint_json(build, &node->taints[i]));
+        else if (ours)
+            json_push(taints, taint_json(build, ours));
+    if (place == NOWHERE && ours)
+        json_push(taints, taint_json(build, ours));
+    return root;
+}
+
+static void put_op(struct json_build *build, struct json_mut *ops, const struct kube_node *node,
+                   int place, const struct kube_taint *ours)
+{
+    char path[MAX_PATH];
+    struct json_mut *list;
+
+    (void)snprintf(path, sizeof(path), "/spec/taints/%d%s", place, ours ? "/value" : "");
+    if (place != NOWHERE && !ours) {
+        patch_op(build, ops, "remove", str_of(path), NULL);
+    } else if (place != NOWHERE) {
+        patch_op(build, ops, "add", str_of(path), json_new_str(build, str_of(ours->value)));
+    } else if (node->taint_count > 0) {
+        patch_op(build, ops, "add", STR("/spec/taints/-"), taint_json(build, ours));
+    } else {
+        list = json_new_array(build);
+        json_push(list, taint_json(build, ours));
+        patch_op(build, ops, "add", STR("/spec/taints"), list);
+    }
+}
+
+static void plan_taint(const struct bridge_world *world, const struct kube_node *node, int place,
+                       const struct kube_taint *ours, struct plan *plan)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *ops = json_new_array(build);
+
+    patch_op(build, ops, "test", STR("/metadata/resourceVersion"),
+             json_new_str(build, str_of(node->object.version)));
+    put_op(build, ops, node, place, ours);
+    plan_json_patch(plan, world->nodes, &kube_nodes, NULL, node->object.name, NULL, ops,
+                    foretell(build, node, place, ours));
+}
+
+void node_show_taint(const struct bridge_world *world, const struct kube_node *node,
+                     struct plan *plan)
+{
+    const struct kube_taint ours = { BRIDGE_TAINT, world->config->scheduler_name, KUBE_NO_EXECUTE };
+    int place = place_of_ours(node);
+
+    if (place == NOWHERE || !str_is(str_of(node->taints[place].value), ours.value))
+        plan_taint(world, node, place, &ours, plan);
+}
+
+void node_hide_taint(const struct bridge_world *world, const struct kube_node *node,
+                     struct plan *plan)
+{
+    int place = place_of_ours(node);
+
+    if (place != NOWHERE)
+        plan_taint(world, node, place, NULL, plan);
+}
+
+/* ---- the condition ---- */
+
+static const struct kube_condition *condition_of(const struct kube_node *node)
+{
+    return kube_condition_of(node->conditions, node->condition_count, BRIDGE_NODE_CONDITION);
+}
+
+bool node_has_condition(const struct kube_node *node)
+{
+    return condition_of(node) != NULL;
+}
+
+/* A patch with the one condition in its list, which is merged by type. */
+static struct json_mut *put_condition(struct json_build *build, struct json_mut *root)
+{
+    struct json_mut *list =
+        json_put_array(build, json_put_object(build, root, "status"), "conditions");
+    struct json_mut *condition = json_new_object(build);
+
+    json_put_text(build, condition, "type", BRIDGE_NODE_CONDITION);
+    json_push(list, condition);
+    return condition;
+}
+
+static void put_time(struct json_build *build, struct json_mut *condition, int64_t wall_us)
+{
+    auto_buf struct buf text;
+
+    buf_init(&text, MAX_PATH);
+    if (timestamp_print(wall_us, &text, NULL) == 0)
+        json_put_str(build, condition, "lastTransitionTime", buf_str(&text));
+}
+
+bool node_show_condition(const struct bridge_world *world, const struct kube_node *node,
+                         const struct node_word *word, struct plan *plan)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    const struct kube_condition *has = condition_of(node);
+    const char *status = word->available ? "True" : "False";
+    bool turns = !has || !str_is(str_of(has->status), status);
+    struct json_mut *patch = json_new_object(build);
+    struct json_mut *condition;
+
+    if (!turns && str_is(str_of(has->reason), word->reason) &&
+        str_is(str_of(has->message), word->message))
+        return false;
+    condition = put_condition(build, patch);
+    json_put_text(build, condition, "status", status);
+    json_put_text(build, condition, "reason", word->reason);
+    json_put_text(build, condition, "message", word->message);
+    if (turns)
+        put_time(build, condition, world->facts.wall_us);
+    plan_strategic_patch(plan, world->nodes, &kube_nodes, NULL, node->object.name, "status", NULL,
+                         patch, patch);
+    return true;
+}
+
+void node_hide_condition(const struct bridge_world *world, const struct kube_node *node,
+                         struct plan *plan)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *patch = json_new_object(build);
+
+    if (!node_has_condition(node))
+        return;
+    json_put_text(build, put_condition(build, patch), "$patch", "delete");
+    plan_strategic_patch(plan, world->nodes, &kube_nodes, NULL, node->object.name, "status", NULL,
+                         patch, patch);
+}

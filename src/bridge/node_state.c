@@ -1,0 +1,112 @@
+/* node_state.c - the marks on a node's record in Slurm.
+ *
+ * Holds: a drain counts as ours only by its reason. Slurm clears the reason with the drain, and
+ * keeps it when the node is also down: so a node that others took out is never drained on top. */
+#include "bridge/node_state.h"
+
+#include "bridge/act.h"
+#include "bridge/names.h"
+
+enum { MAX_MARK = 1024 };
+
+static bool has(const struct slurm_node *slurm, enum slurm_node_state word)
+{
+    return slurm_words_has(&slurm->state, word);
+}
+
+bool node_is_external(const struct slurm_node *slurm)
+{
+    return has(slurm, SLURM_NODE_EXTERNAL);
+}
+
+bool node_is_busy(const struct slurm_node *slurm)
+{
+    return has(slurm, SLURM_NODE_ALLOCATED) || has(slurm, SLURM_NODE_MIXED) ||
+           has(slurm, SLURM_NODE_COMPLETING);
+}
+
+bool node_is_drained(const struct slurm_node *slurm)
+{
+    return has(slurm, SLURM_NODE_DRAIN);
+}
+
+bool node_is_out(const struct slurm_node *slurm)
+{
+    return node_is_drained(slurm) || has(slurm, SLURM_NODE_DOWN) || has(slurm, SLURM_NODE_FAIL);
+}
+
+bool node_is_out_by_us(const struct slurm_node *slurm)
+{
+    return node_is_drained(slurm) && str_starts(str_of(slurm->reason), STR(BRIDGE_REASON));
+}
+
+/* ---- whose it is ---- */
+
+static const char *text_of(const struct json *mark, const char *key, struct arena *arena)
+{
+    struct str text = json_str(json_get(mark, key));
+
+    return arena_strndup(arena, text.at, text.len);
+}
+
+enum node_owner node_owner(const struct slurm_node *slurm, struct str cluster, struct arena *arena,
+                           const char **ret_node, const char **ret_cluster)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+
+    if (slurm->extra[0] == '{')
+        (void)json_parse(str_of(slurm->extra), MAX_MARK, &doc, NULL);
+    *ret_node = text_of(json_root(doc), "node", arena);
+    *ret_cluster = text_of(json_root(doc), "cluster", arena);
+    if (!**ret_cluster)
+        return NODE_UNMARKED;
+    return str_is(cluster, *ret_cluster) ? NODE_OURS : NODE_OTHERS;
+}
+
+void node_plan_mark(struct plan *plan, const char *name, struct str cluster, const char *kube_name)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *fields = json_new_object(build);
+    struct json_mut *mark = json_new_object(build);
+    auto_buf struct buf text;
+
+    json_put_i64(build, mark, "v", 1);
+    json_put_str(build, mark, "cluster", cluster);
+    json_put_text(build, mark, "node", kube_name);
+    buf_init(&text, MAX_MARK);
+    json_mut_write(mark, &text);
+    json_put_str(build, fields, "extra", buf_str(&text));
+    plan_slurm_update_node(plan, name, fields);
+}
+
+/* ---- drains ---- */
+
+static void plan_state(struct plan *plan, const struct slurm_node *slurm, const char *state,
+                       const char *reason)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *fields = json_new_object(build);
+
+    json_push_str(build, json_put_array(build, fields, "state"), str_of(state));
+    if (reason)
+        json_put_text(build, fields, "reason", reason);
+    plan_slurm_update_node(plan, slurm->name, fields);
+}
+
+bool node_plan_drain(struct plan *plan, const struct slurm_node *slurm, const char *reason)
+{
+    bool is_ours = node_is_out_by_us(slurm);
+
+    if (is_ours ? str_is(str_of(slurm->reason), reason) : node_is_out(slurm))
+        return true;
+    plan_state(plan, slurm, "DRAIN", reason);
+    return false;
+}
+
+bool node_plan_undrain(struct plan *plan, const struct slurm_node *slurm)
+{
+    if (!node_is_out_by_us(slurm))
+        return true;
+    plan_state(plan, slurm, "UNDRAIN", NULL);
+    return false;
+}

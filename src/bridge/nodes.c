@@ -1,0 +1,469 @@
+/* nodes.c - what to do about one node.
+ *
+ * Reads    the Kubernetes node and the Slurm node of one name, Slurm's partitions.
+ * Returns  actions; does no I/O.
+ * Holds    with Slurm's caches unfilled or slurmctld suspected, nothing is done at all; a record
+ *          that is not EXTERNAL, or that another cluster marked, is never changed but for the drain
+ *          that shows a cordon; a drain, a reason or a node that somebody else made stays theirs; a
+ *          record is deleted only when it was read drained and idle. */
+#include "bridge/nodes.h"
+
+#include "bridge/act.h"
+#include "bridge/names.h"
+#include "bridge/node_shape.h"
+#include "bridge/node_show.h"
+#include "bridge/node_state.h"
+#include "codec/slurmconf.h"
+
+enum {
+    SECOND_US = 1000000,
+    LOOK_FOR_IDLE_US = 5 * SECOND_US, /* changes of the record come sooner */
+    LOOK_FOR_PARTITION_US = 30 * SECOND_US,
+    LOOK_FOR_ANSWER_US = 30 * SECOND_US, /* what was refused is tried again */
+};
+
+const char *node_intent_name(enum node_intent intent)
+{
+    static const char *const names[] = {
+        [NODE_LEAVE] = "leave",   [NODE_SHARE] = "share",       [NODE_SERVE] = "serve",
+        [NODE_CORDON] = "cordon", [NODE_RECREATE] = "recreate", [NODE_RETIRE] = "retire",
+    };
+
+    return names[intent];
+}
+
+/* ---- looking ---- */
+
+struct look {
+    const struct bridge_world *world;
+    struct arena *arena;
+    const char *name; /* in Slurm */
+    const struct kube_node *kube;
+    const struct slurm_node *slurm;
+    enum node_owner owner;
+    const char *marked_node, *marked_cluster;
+    bool is_labelled, is_external, has_shape;
+    struct node_shape shape;    /* of a labelled node */
+    const char *missing;        /* a partition that Slurm does not have */
+    const char *trouble, *says; /* what people should hear about: reason and message */
+    enum node_intent intent;
+    const char *why;
+};
+
+static bool has_label(const struct kube_node *node)
+{
+    bool found;
+
+    (void)kube_pairs_get(&node->object.labels, BRIDGE_EXTERNAL_LABEL, &found);
+    return found;
+}
+
+static void find_trouble(struct look *look)
+{
+    struct err err = { .class = 0 };
+
+    if (!look->is_labelled)
+        return;
+    if (look->is_external && look->owner == NODE_OTHERS) {
+        look->trouble = "SlurmNodeTaken";
+        look->says = arena_printf(look->arena, "Slurm node %s belongs to Kubernetes cluster %s",
+                                  look->name, look->marked_cluster);
+    } else if (!look->slurm && conf_check_node_name(str_of(look->name), &err) < 0) {
+        look->trouble = "SlurmNameInvalid";
+        look->says = arena_strdup(look->arena, err.text);
+    } else if (look->missing) {
+        look->trouble = "SlurmPartitionMissing";
+        look->says = arena_printf(
+            look->arena, "could not validate partition \"%s\": partition not found", look->missing);
+    }
+}
+
+static void look_at_kube(struct look *look)
+{
+    if (!look->kube)
+        return;
+    look->is_labelled = has_label(look->kube) && look->kube->object.deleted_us == 0;
+    if (!look->is_labelled)
+        return;
+    look->has_shape = node_shape_of(look->kube, look->arena, &look->shape);
+    look->missing = node_shape_missing(&look->shape, look->world, look->arena);
+}
+
+static void look_at_slurm(struct look *look)
+{
+    if (!look->slurm)
+        return;
+    look->is_external = node_is_external(look->slurm);
+    look->owner = node_owner(look->slurm, look->world->cluster, look->arena, &look->marked_node,
+                             &look->marked_cluster);
+}
+
+/* ---- the intent ---- */
+
+static enum node_intent because(struct look *look, enum node_intent intent, const char *why)
+{
+    look->why = why;
+    return intent;
+}
+
+/* A name that both systems know, and a record that is not ours to make or remove. */
+static enum node_intent judge_foreign(struct look *look)
+{
+    if (!look->kube)
+        return because(look, NODE_LEAVE, "Kubernetes has no such node");
+    if (!look->is_external)
+        return because(look, NODE_SHARE, "slurmd runs on it");
+    return because(look, NODE_SHARE, "an external node that somebody else made");
+}
+
+static bool is_out_by_others(const struct slurm_node *slurm)
+{
+    return node_is_out(slurm) && !node_is_out_by_us(slurm);
+}
+
+/* Slurm takes a node into the partitions of new features only when nodes are made or removed. An
+ * idle one can as well be that node; a busy one is not drained for it. */
+static bool wants_recreation(const struct look *look)
+{
+    if (!look->slurm || !look->has_shape)
+        return false;
+    if (!node_shape_has_size_of(&look->shape, look->slurm))
+        return true;
+    return !look->missing && !node_is_busy(look->slurm) && !is_out_by_others(look->slurm) &&
+           !node_shape_has_features_of(&look->shape, look->slurm);
+}
+
+static enum node_intent judge(struct look *look)
+{
+    if (!look->slurm && !look->is_labelled)
+        return because(look, NODE_LEAVE, "Slurm has no such node, and none is wanted");
+    if (look->is_external && look->owner == NODE_OTHERS)
+        return because(look, NODE_LEAVE, "it is marked as another Kubernetes cluster's");
+    if (look->slurm && !look->is_external)
+        return judge_foreign(look);
+    if (!look->is_labelled && look->owner == NODE_UNMARKED)
+        return judge_foreign(look);
+    if (!look->kube)
+        return because(look, NODE_RETIRE, "its Kubernetes node is gone");
+    if (!look->is_labelled)
+        return because(look, NODE_RETIRE, "its Kubernetes node lost the label or is being deleted");
+    if (look->trouble && !look->slurm && !look->missing)
+        return because(look, NODE_LEAVE, look->says);
+    if (wants_recreation(look))
+        return because(look, NODE_RECREATE, "its size, gres or partitions are others now");
+    if (look->kube->unschedulable)
+        return because(look, NODE_CORDON, "its Kubernetes node is unschedulable");
+    if (!look->kube->ready)
+        return because(look, NODE_CORDON, "its Kubernetes node is not ready");
+    return because(look, NODE_SERVE, "its Kubernetes node is ready");
+}
+
+static struct look look_at(const struct bridge_world *world, struct str slurm_name,
+                           struct arena *arena)
+{
+    struct look look = {
+        .world = world,
+        .arena = arena,
+        .name = arena_strndup(arena, slurm_name.at, slurm_name.len),
+        .kube = world_node_by_slurm_name(world, slurm_name),
+        .slurm = world_slurm_node(world, slurm_name),
+        .marked_node = "",
+        .marked_cluster = "",
+    };
+
+    look_at_kube(&look);
+    look_at_slurm(&look);
+    find_trouble(&look);
+    look.intent = judge(&look);
+    return look;
+}
+
+enum node_intent node_intent(const struct bridge_world *world, struct str slurm_name,
+                             struct arena *arena, const char **ret_why)
+{
+    struct look look = look_at(world, slurm_name, arena);
+
+    *ret_why = look.why;
+    return look.intent;
+}
+
+/* ---- in Slurm ---- */
+
+static const char *reason_of_cordon(const struct look *look)
+{
+    return arena_printf(look->arena, BRIDGE_REASON " Corresponding Kubernetes node (%s) is %s",
+                        look->kube->object.name,
+                        look->kube->unschedulable ? "unschedulable" : "not ready");
+}
+
+static void plan_mark(const struct look *look, struct plan *plan)
+{
+    const char *node = look->kube->object.name;
+
+    if (look->owner != NODE_OURS || !str_is(str_of(look->marked_node), node))
+        node_plan_mark(plan, look->name, look->world->cluster, node);
+}
+
+/* The creation cannot carry the mark; a node whose mark got lost on the way is adopted later. */
+static void plan_make(const struct look *look, struct plan *plan)
+{
+    struct slurm_node_ask ask;
+
+    if (look->missing) {
+        plan_wait(plan, "%s", look->says);
+        plan_look_again(plan, LOOK_FOR_PARTITION_US);
+        return;
+    }
+    if (!look->has_shape) {
+        plan_wait(plan, "node %s has not said what it can give", look->kube->object.name);
+        return;
+    }
+    node_shape_ask(&look->shape, look->name, plan->arena, &ask);
+    plan_slurm_create_node(plan, &ask);
+    plan_next_stage(plan);
+    node_plan_mark(plan, look->name, look->world->cluster, look->kube->object.name);
+    plan_look_again(plan, LOOK_FOR_ANSWER_US);
+}
+
+static void put_words(struct json_build *build, struct json_mut *fields, const char *key,
+                      const char *list)
+{
+    struct json_mut *array = json_put_array(build, fields, key);
+    struct str rest = str_of(list), word;
+
+    while (str_next(&rest, ',', &word))
+        json_push_str(build, array, word);
+}
+
+/* What can be changed while work is on it. */
+static void plan_equal(const struct look *look, struct plan *plan)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *fields = json_new_object(build);
+    const struct node_shape *shape = &look->shape;
+
+    if (look->missing) {
+        plan_wait(plan, "%s", look->says);
+        plan_look_again(plan, LOOK_FOR_PARTITION_US);
+    } else if (!node_shape_has_features_of(shape, look->slurm)) {
+        put_words(build, fields, "features", shape->features);
+        put_words(build, fields, "features_act", shape->features);
+    }
+    if (!str_is(str_of(look->slurm->topology), shape->topology))
+        json_put_text(build, fields, "topology_str", shape->topology);
+    if (!str_is(str_of(look->slurm->address), shape->address))
+        put_words(build, fields, "address", shape->address);
+    if (json_mut_len(fields) == 0)
+        return;
+    plan_slurm_update_node(plan, look->name, fields);
+    plan_look_again(plan, LOOK_FOR_ANSWER_US);
+}
+
+static void tell_outside(const struct look *look, struct plan *plan)
+{
+    const char *outside = node_shape_outside(&look->shape, look->slurm, plan->arena);
+
+    if (outside && !look->missing)
+        plan_wait(plan,
+                  "Slurm has it not in partition %s yet: it looks when a node is made or removed, "
+                  "and at scontrol reconfigure",
+                  outside);
+}
+
+static void plan_serve(const struct look *look, struct plan *plan)
+{
+    if (!look->slurm) {
+        plan_make(look, plan);
+        return;
+    }
+    plan_mark(look, plan);
+    plan_equal(look, plan);
+    if (!node_plan_undrain(plan, look->slurm))
+        plan_look_again(plan, LOOK_FOR_ANSWER_US);
+    tell_outside(look, plan);
+}
+
+/* One that is not there yet is made when it can serve: no job can slip in before a drain. */
+static void plan_cordon(const struct look *look, struct plan *plan)
+{
+    if (!look->slurm) {
+        plan_wait(plan, "not made in Slurm: %s", look->why);
+        return;
+    }
+    plan_mark(look, plan);
+    plan_equal(look, plan);
+    if (!node_plan_drain(plan, look->slurm, reason_of_cordon(look)))
+        plan_look_again(plan, LOOK_FOR_ANSWER_US);
+}
+
+/* A cordon shows on a node of slurmd's too. Whether it is ready is slurmd's own business. */
+static void plan_share(const struct look *look, struct plan *plan)
+{
+    bool is_settled = look->kube->unschedulable
+                          ? node_plan_drain(plan, look->slurm, reason_of_cordon(look))
+                          : node_plan_undrain(plan, look->slurm);
+
+    if (!is_settled)
+        plan_look_again(plan, LOOK_FOR_ANSWER_US);
+}
+
+/* Read directly before the deletion where our cache may be behind: it is only gone if the API
+ * server says so. A label that is not there, or a deletion that began, was seen. */
+static const struct act_unless *unless_it_is_there(const struct look *look,
+                                                   struct act_unless *ret_unless)
+{
+    if (look->kube || !*look->marked_node ||
+        kube_cache_get(look->world->nodes, "", look->marked_node))
+        return NULL;
+    *ret_unless = (struct act_unless){ .resource = &kube_nodes, .name = look->marked_node };
+    return ret_unless;
+}
+
+/* One read showed it drained and idle, so it was both at once; nothing has started there since,
+ * unless somebody ended the drain, and then Slurm refuses. */
+static void plan_delete_idle(const struct look *look, struct plan *plan)
+{
+    struct act_unless unless;
+
+    plan_look_again(plan, LOOK_FOR_IDLE_US);
+    if (node_is_busy(look->slurm))
+        plan_wait(plan, "%s; it is drained and still has work", look->why);
+    else if (slurm_cache_known_us(look->world->slurm_nodes, look->name) <
+             look->world->facts.leading_us)
+        plan_wait(plan, "%s; its state was read before we began to lead", look->why);
+    else
+        plan_slurm_delete_node(plan, look->name, unless_it_is_there(look, &unless));
+}
+
+static void plan_remove(const struct look *look, const char *doing, struct plan *plan)
+{
+    const char *reason =
+        arena_printf(look->arena, BRIDGE_REASON " %s external node %s", doing, look->name);
+
+    if (node_plan_drain(plan, look->slurm, reason)) {
+        plan_delete_idle(look, plan);
+        return;
+    }
+    plan_wait(plan, "%s; it is being drained", look->why);
+    plan_look_again(plan, LOOK_FOR_IDLE_US);
+}
+
+/* What others took out of service must come back as it was: a new record would lose that. */
+static void plan_recreate(const struct look *look, struct plan *plan)
+{
+    plan_mark(look, plan);
+    if (is_out_by_others(look->slurm))
+        plan_wait(plan, "%s; somebody else took it out of service: %s", look->why,
+                  look->slurm->reason);
+    else
+        plan_remove(look, "re-creating", plan);
+}
+
+/* ---- in Kubernetes ---- */
+
+/* While a node is drained away its taint stays: its last work is still there. One that is just
+ * being made keeps the taint of its predecessor. */
+static void show_taint(const struct look *look, struct plan *plan)
+{
+    bool is_being_made = look->intent == NODE_SERVE && look->has_shape && !look->missing;
+
+    if (look->intent == NODE_RETIRE || (!look->slurm && is_being_made))
+        return;
+    if (!look->slurm || look->intent == NODE_LEAVE)
+        node_hide_taint(look->world, look->kube, plan);
+    else
+        node_show_taint(look->world, look->kube, plan);
+}
+
+static struct node_word word_of(const struct slurm_node *slurm)
+{
+    const char *reason = *slurm->reason ? slurm->reason : "no reason was given";
+
+    if (node_is_drained(slurm))
+        return (struct node_word){ false, "Drained", reason };
+    if (slurm_words_has(&slurm->state, SLURM_NODE_DOWN))
+        return (struct node_word){ false, "Down", reason };
+    if (slurm_words_has(&slurm->state, SLURM_NODE_FAIL))
+        return (struct node_word){ false, "Failing", reason };
+    return (struct node_word){ true, "InService", "Slurm gives it work" };
+}
+
+/* Nothing is written for a node that is well and always was, nor for drains that only show what
+ * Kubernetes knows itself. */
+static void show_state(const struct look *look, struct plan *plan)
+{
+    struct node_word word;
+
+    if (!look->slurm || look->intent == NODE_LEAVE) {
+        node_hide_condition(look->world, look->kube, plan);
+        return;
+    }
+    word = word_of(look->slurm);
+    if (node_has_condition(look->kube) || is_out_by_others(look->slurm))
+        (void)node_show_condition(look->world, look->kube, &word, plan);
+}
+
+static void show(const struct look *look, struct plan *plan)
+{
+    const struct node_word trouble = { false, look->trouble, look->says };
+
+    if (!look->kube)
+        return;
+    show_taint(look, plan);
+    if (!look->trouble)
+        show_state(look, plan);
+    else if (node_show_condition(look->world, look->kube, &trouble, plan))
+        plan_event(plan, &look->kube->object, KUBE_EVENT_WARNING, look->trouble, "%s", look->says);
+}
+
+/* ---- the plan ---- */
+
+/* Ignorance is no reason to do anything. */
+static bool is_known(const struct bridge_world *world, struct plan *plan)
+{
+    const char *suspicion = world->facts.suspicion ? world->facts.suspicion : "";
+
+    if (!kube_cache_is_synced(world->nodes))
+        plan_wait(plan, "the nodes of Kubernetes are not known yet");
+    else if (!world->facts.slurm_synced)
+        plan_wait(plan, "Slurm's nodes and partitions are not known yet");
+    else if (world->facts.is_suspicious)
+        plan_wait(plan, "slurmctld may have been restarted: %s", suspicion);
+    else
+        return true;
+    plan_look_again(plan, LOOK_FOR_IDLE_US);
+    return false;
+}
+
+int nodes_plan(const struct bridge_world *world, struct str slurm_name, struct plan *plan,
+               struct err *err)
+{
+    if (!is_known(world, plan))
+        return 0;
+
+    const struct look look = look_at(world, slurm_name, plan->arena);
+
+    show(&look, plan);
+    switch (look.intent) {
+    case NODE_LEAVE:
+        if (look.trouble)
+            plan_wait(plan, "%s", look.says);
+        return 0;
+    case NODE_SHARE:
+        plan_share(&look, plan);
+        return 0;
+    case NODE_SERVE:
+        plan_serve(&look, plan);
+        return 0;
+    case NODE_CORDON:
+        plan_cordon(&look, plan);
+        return 0;
+    case NODE_RECREATE:
+        plan_recreate(&look, plan);
+        return 0;
+    case NODE_RETIRE:
+        plan_remove(&look, "removing", plan);
+        return 0;
+    }
+    return err_set(err, ERR_BUG, "node %s: intent %d", look.name, (int)look.intent);
+}

@@ -1,0 +1,100 @@
+/* release.c - a unit that wants nothing (any more) gives back what it holds.
+ *
+ * Holds: a job is cancelled only when nothing of its pod can run. The pod's own record is proof; an
+ * absent pod is one only when the API server says so to a direct question. The finalizer goes at
+ * once, whatever Slurm answers: it keeps the record of a pod that may run, and the job carries the
+ * unit's key, so that it is found and ended without the pod too. */
+#include "bridge/release.h"
+
+#include "bridge/act.h"
+#include "bridge/gate.h"
+#include "bridge/names.h"
+
+enum { LOOK_FOR_SLURM_US = 1000000 }; /* nothing tells a unit that a suspicion is over */
+
+static void let_go(const struct bridge_world *world, const struct kube_object *pod,
+                   struct plan *plan)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *patch = json_new_object(build);
+    struct json_mut *predicted = json_new_object(build);
+    struct json_mut *metadata = json_put_object(build, patch, "metadata");
+    struct json_mut *rest =
+        json_put_array(build, json_put_object(build, predicted, "metadata"), "finalizers");
+    struct action *action;
+
+    if (!kube_object_has_finalizer(pod, BRIDGE_FINALIZER))
+        return;
+    json_put_text(build, metadata, "uid", pod->uid);
+    json_push_str(build, json_put_array(build, metadata, "$deleteFromPrimitiveList/finalizers"),
+                  STR(BRIDGE_FINALIZER));
+    for (unsigned i = 0; i < pod->finalizer_count; i++)
+        if (!str_is(pod->finalizers[i], BRIDGE_FINALIZER))
+            json_push_str(build, rest, pod->finalizers[i]);
+    action = plan_strategic_patch(plan, world->pods, &kube_pods, pod->ns, pod->name, NULL, NULL,
+                                  patch, predicted);
+    if (action)
+        action->missing_is_fine = true;
+}
+
+/* The pod's name is in the job's comment. A site may have rewritten that: then the key alone tells,
+ * and all pods of the namespace are asked for. */
+static bool pod_of_job(const struct slurm_job *job, struct arena *arena, struct str key,
+                       struct act_unless *ret_unless)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    struct err err = { .class = 0 };
+    struct str ns, uid, pod_ns, name;
+
+    if (!str_cut(key, '/', &ns, &uid))
+        return false;
+    *ret_unless = (struct act_unless){ .resource = &kube_pods,
+                                       .ns = arena_strndup(arena, ns.at, ns.len),
+                                       .uid = arena_strndup(arena, uid.at, uid.len) };
+    if (json_parse(str_of(job->admin_comment), 1u << 20, &doc, &err) == 0 &&
+        str_cut(json_str(json_item(json_get(json_root(doc), "pods"), 0)), '/', &pod_ns, &name) &&
+        str_eq(pod_ns, ns))
+        ret_unless->name = arena_strndup(arena, name.at, name.len);
+    return true;
+}
+
+static void end_job(const struct unit *unit, struct plan *plan, const struct slurm_job *job)
+{
+    struct act_unless unless;
+
+    if (unit->pod)
+        plan_slurm_cancel(plan, job, NULL, "its pod is over");
+    else if (pod_of_job(job, plan->arena, unit->key, &unless))
+        plan_slurm_cancel(plan, job, &unless, "its pod is gone");
+    else
+        plan_wait(plan, "job %s does not say whose it is", job->object.key);
+}
+
+static void end_jobs(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+{
+    if (unit->job_count > 0 && !gate_slurm_is_clear(world)) {
+        plan_wait(plan, "its job ends when Slurm's jobs have been read again");
+        plan_look_again(plan, LOOK_FOR_SLURM_US);
+        return;
+    }
+    for (unsigned i = 0; i < unit->job_count; i++)
+        if (job_phase(unit->jobs[i]) != JOB_ENDS)
+            end_job(unit, plan, unit->jobs[i]);
+}
+
+int plan_release(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                 struct err *err)
+{
+    if (unit->pod && world_is_ours(world, unit->pod))
+        let_go(world, &unit->pod->object, plan);
+    end_jobs(world, unit, plan);
+    return 0;
+}
+
+int plan_hold(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+              struct err *err)
+{
+    plan_wait(plan, "%u scheduling gates are closed", unit->pod->gate_count);
+    end_jobs(world, unit, plan);
+    return 0;
+}

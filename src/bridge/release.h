@@ -1,0 +1,15 @@
+/* release.h - the parts of a plan for a unit that wants nothing (any more). */
+#ifndef SLINC_BRIDGE_RELEASE_H
+#define SLINC_BRIDGE_RELEASE_H
+
+#include "bridge/unit.h"
+
+/* Nothing of it runs, or there is no pod: its jobs end, and the pod may go. */
+int plan_release(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                 struct err *err);
+
+/* A scheduling gate is closed: nothing is asked for, and what was asked for is given back. */
+int plan_hold(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+              struct err *err);
+
+#endif

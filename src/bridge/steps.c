@@ -1,0 +1,121 @@
+/* steps.c - times each step of a pod's life: created, seen, asked, allocated, bound, ended.
+ *
+ * Holds: each step of a unit is timed once; what a process did not see itself (a restart between
+ * two steps) is not guessed. */
+#include "bridge/steps.h"
+
+#include "bridge/unit.h"
+
+static const double buckets[] = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+                                  1,     2.5,    5,     10,   30,    60,   300, 1800, 0 };
+
+enum { METRIC_STEP_SECONDS, METRIC_PODS, METRIC_WAITING };
+
+const struct metric_family steps_metrics[] = {
+    [METRIC_STEP_SECONDS] = { "slinc_bridge_step_seconds",
+                              "Time from one step of a pod's life to the next.",
+                              METRIC_HISTOGRAM,
+                              { "step" },
+                              buckets,
+                              0 },
+    [METRIC_PODS] = { "slinc_bridge_pods_total",
+                      "Pods that reached this point: bound, over.",
+                      METRIC_COUNTER,
+                      { "reached" },
+                      NULL,
+                      0 },
+    [METRIC_WAITING] = { "slinc_bridge_waiting_pods",
+                         "Pods that want a place and have none.",
+                         METRIC_GAUGE,
+                         { NULL },
+                         NULL,
+                         0 },
+};
+const size_t steps_metric_count = sizeof(steps_metrics) / sizeof(steps_metrics[0]);
+
+static void refresh(void *context)
+{
+    const struct steps *steps = context;
+
+    metrics_set(steps->metrics, &steps_metrics[METRIC_WAITING], (double)steps->waiting, NULL);
+}
+
+void steps_init(struct steps *steps, struct loop *loop, struct metrics *metrics,
+                struct bridge_world *world)
+{
+    *steps = (struct steps){ .loop = loop, .metrics = metrics, .world = world };
+    metrics_on_scrape(metrics, refresh, steps);
+}
+
+static void observe(struct steps *steps, const char *step, int64_t took_us)
+{
+    metrics_observe(steps->metrics, &steps_metrics[METRIC_STEP_SECONDS],
+                    took_us > 0 ? (double)took_us / 1e6 : 0, step, NULL);
+}
+
+void steps_seen(struct steps *steps, struct str key)
+{
+    struct kube_index_walk walk =
+        kube_cache_by(steps->world->pods, steps->world->pods_by_unit, key);
+    const struct kube_object *pod = kube_index_next(&walk);
+    struct unit_memory *memory;
+
+    if (!pod || pod_stage(steps->world, kube_pod_of(pod)) != POD_WAITS)
+        return;
+    memory = memory_need(steps->world->memory, key);
+    if (memory->seen_us)
+        return;
+    memory->seen_us = loop_now_us(steps->loop);
+    observe(steps, "created to seen", clock_wall_us(loop_clock(steps->loop)) - pod->created_us);
+}
+
+static bool waits(const struct steps *steps, const struct kube_pod *pod)
+{
+    return pod && world_is_ours(steps->world, pod) && !pod->object.deleted_us &&
+           !pod->node_name[0] && pod->gate_count == 0 && !kube_pod_is_finished(pod);
+}
+
+static void observe_bound(struct steps *steps, const struct kube_pod *pod)
+{
+    auto_buf struct buf key;
+    struct unit_memory *memory;
+    int64_t now_us = loop_now_us(steps->loop);
+
+    buf_init(&key, 1024);
+    world_unit_key(pod, &key);
+    if (!memory_get(steps->world->memory, buf_str(&key)))
+        return;
+    memory = memory_need(steps->world->memory, buf_str(&key));
+    if (memory->bound_us)
+        return;
+    memory->bound_us = now_us;
+    if (memory->allocated_us)
+        observe(steps, "allocated to bound", now_us - memory->allocated_us);
+    if (memory->seen_us)
+        observe(steps, "seen to bound", now_us - memory->seen_us);
+    metrics_add(steps->metrics, &steps_metrics[METRIC_PODS], 1, "bound", NULL);
+}
+
+void steps_pod_changed(struct steps *steps, const struct kube_pod *old, const struct kube_pod *next)
+{
+    steps->waiting -= waits(steps, old);
+    steps->waiting += waits(steps, next);
+    if (old && next && !old->node_name[0] && next->node_name[0])
+        observe_bound(steps, next);
+    if (old && next && !kube_pod_is_finished(old) && kube_pod_is_finished(next))
+        metrics_add(steps->metrics, &steps_metrics[METRIC_PODS], 1, "over", NULL);
+}
+
+void steps_job_changed(struct steps *steps, struct str key, const struct slurm_job *job)
+{
+    struct unit_memory *memory;
+
+    if (job_phase(job) != JOB_RUNS || !memory_get(steps->world->memory, key))
+        return;
+    memory = memory_need(steps->world->memory, key);
+    if (memory->allocated_us)
+        return;
+    memory->allocated_us = loop_now_us(steps->loop);
+    if (memory->asked_us)
+        observe(steps, "asked to allocated", memory->allocated_us - memory->asked_us);
+}

@@ -1,0 +1,155 @@
+/* tell.c - conditions on pods: what they wait for and what became of their job.
+ *
+ * Holds: a condition is written only when its words differ from those on the pod. */
+#include "bridge/tell.h"
+
+#include "bridge/names.h"
+#include "codec/timestamp.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { SECOND_US = 1000000, MAX_MESSAGE = 1024, MAX_WORD = 64 };
+
+struct saying {
+    const char *type, *status, *reason, *message;
+};
+
+static bool is_said(const struct kube_pod *pod, const struct saying *saying)
+{
+    const struct kube_condition *has =
+        kube_condition_of(pod->conditions, pod->condition_count, saying->type);
+
+    return has && str_is(str_of(has->status), saying->status) &&
+           str_is(str_of(has->reason), saying->reason) &&
+           str_is(str_of(has->message), saying->message);
+}
+
+/* "" for a time that cannot be written. */
+static const char *time_text(struct arena *arena, int64_t wall_us)
+{
+    auto_buf struct buf text;
+    struct err err = { .class = 0 };
+
+    buf_init(&text, 64);
+    (void)timestamp_print(wall_us, &text, &err);
+    return arena_strdup(arena, buf_text(&text));
+}
+
+static void put_condition(struct json_build *build, struct json_mut *list, const char *at,
+                          const struct saying *saying)
+{
+    struct json_mut *condition = json_new_object(build);
+
+    json_put_text(build, condition, "type", saying->type);
+    json_put_text(build, condition, "status", saying->status);
+    json_put_text(build, condition, "reason", saying->reason);
+    json_put_text(build, condition, "message", saying->message);
+    json_put_text(build, condition, "lastTransitionTime", at);
+    json_push(list, condition);
+}
+
+/* Lists of conditions are merged by their type. */
+static void say(const struct bridge_world *world, const struct kube_pod *pod, struct plan *plan,
+                const struct saying *sayings, size_t count)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *patch = json_new_object(build);
+    struct json_mut *predicted = json_new_object(build);
+    const char *at = time_text(plan->arena, world->facts.wall_us);
+    struct json_mut *list =
+        json_put_array(build, json_object_at(build, patch, "status"), "conditions");
+    struct json_mut *foretold =
+        json_put_array(build, json_object_at(build, predicted, "status"), "conditions");
+
+    json_put_text(build, json_object_at(build, patch, "metadata"), "uid", pod->object.uid);
+    for (size_t i = 0; i < count; i++) {
+        put_condition(build, list, at, &sayings[i]);
+        put_condition(build, foretold, at, &sayings[i]);
+    }
+    plan_strategic_patch(plan, world->pods, &kube_pods, pod->object.ns, pod->object.name, "status",
+                         NULL, patch, predicted);
+}
+
+/* Both conditions in one write. */
+bool tell_waiting(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                  const char *reason, const char *format, ...)
+{
+    char message[MAX_MESSAGE];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    plan_wait(plan, "%s", message);
+
+    const struct saying sayings[] = {
+        { BRIDGE_PENDING_CONDITION, "True", reason, message },
+        { "PodScheduled", "False", "Unschedulable", message },
+    };
+    int64_t waited_us = world->facts.wall_us - unit->pod->object.created_us;
+
+    if (is_said(unit->pod, &sayings[0]))
+        return false;
+    if (waited_us < SECOND_US) {
+        plan_look_again(plan, SECOND_US - (waited_us > 0 ? waited_us : 0));
+        return false;
+    }
+    say(world, unit->pod, plan, sayings, unit->stage == POD_WAITS ? 2 : 1);
+    return true;
+}
+
+void tell_placed(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                 const struct slurm_job *job, const char *node)
+{
+    const struct kube_pod *pod = unit->pod;
+    const struct kube_condition *has =
+        kube_condition_of(pod->conditions, pod->condition_count, BRIDGE_PENDING_CONDITION);
+    const struct saying saying = { BRIDGE_PENDING_CONDITION, "False", "Placed",
+                                   arena_printf(plan->arena, "job %" PRId64 " runs on %s", job->id,
+                                                node) };
+
+    if (has && str_is(str_of(has->status), "True"))
+        say(world, pod, plan, &saying, 1);
+}
+
+void tell_ended(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                const char *reason, const char *message)
+{
+    const struct saying saying = { BRIDGE_ENDED_CONDITION, "True", reason, message };
+
+    if (!is_said(unit->pod, &saying))
+        say(world, unit->pod, plan, &saying, 1);
+}
+
+const char *tell_reason_word(struct arena *arena, const char *reason)
+{
+    auto_buf struct buf word;
+
+    buf_init(&word, MAX_WORD);
+    for (const char *at = reason; *at && buf_str(&word).len < MAX_WORD - 1; at++)
+        if ((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9'))
+            buf_add(&word, at, 1);
+
+    struct str text = buf_str(&word);
+
+    /* Slurm's word for "no reason" would say the opposite of what is meant. */
+    if (text.len == 0 || str_is(text, "None") || (text.at[0] >= '0' && text.at[0] <= '9'))
+        return "Pending";
+    return arena_printf(arena, STR_FMT, STR_ARG(text));
+}
+
+/* By the minute: a time that moves by seconds is not worth a write. */
+const char *tell_why_it_waits(struct arena *arena, const struct slurm_job *job)
+{
+    int64_t start = slurm_job_expected_start(job) / 60 * 60;
+    const char *reason = job->reason_text[0] ? job->reason_text : job->reason;
+
+    if (!reason[0] || str_is(str_of(reason), "None"))
+        reason = "Slurm has not looked at it yet";
+    if (start <= 0)
+        return arena_printf(arena, "job %" PRId64 " waits: %s", job->id, reason);
+    return arena_printf(arena, "job %" PRId64 " waits: %s (expected to start at %s)", job->id,
+                        reason, time_text(arena, start * SECOND_US));
+}

@@ -1,0 +1,29 @@
+/* tell.h - tells the pod's owner, on the pod, what it waits for and what became of its job.
+ *
+ * One condition, SlurmPending, is there while a pod waits for longer than a second; PodScheduled
+ * says the same to tools that know only that. What is already said is not written again. */
+#ifndef SLINC_BRIDGE_TELL_H
+#define SLINC_BRIDGE_TELL_H
+
+#include "bridge/unit.h"
+
+/* reason: a CamelCase word. Before a second has passed nothing is written, and the plan looks again
+ * when it has. Whether it is written now. */
+bool tell_waiting(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                  const char *reason, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* It no longer waits: the condition turns False, if there ever was one. */
+void tell_placed(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                 const struct slurm_job *job, const char *node);
+
+/* Slurm ended its job: the condition SlurmJobEnded, with Slurm's state and reason. */
+void tell_ended(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                const char *reason, const char *message);
+
+/* "job 7 waits: Resources (expected to start at 2026-01-01T00:00:00Z)". */
+const char *tell_why_it_waits(struct arena *arena, const struct slurm_job *job);
+/* Slurm's reason as the word of a condition; "Pending" when it gives none. */
+const char *tell_reason_word(struct arena *arena, const char *reason);
+
+#endif

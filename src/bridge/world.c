@@ -1,0 +1,114 @@
+/* world.c - finding things in the world by the names that others know them by.
+ *
+ * Holds: a node's name in Slurm is found by an index, never by a walk; when several Kubernetes
+ * nodes claim one name, the oldest has it, whatever order they were seen in. */
+#include "bridge/world.h"
+
+#include "bridge/names.h"
+#include "codec/hostlist.h"
+#include "slurm/submit.h"
+
+#include <string.h>
+
+enum { MAX_UNIT_KEY = 2 * KUBE_MAX_NAME, MAX_ATTEMPT = 1000000000 };
+
+/* ---- names ---- */
+
+/* The label wins where it is, also when it is empty: then Slurm has no such node. */
+const char *world_slurm_name(const struct kube_node *node)
+{
+    bool found;
+    struct str label = kube_pairs_get(&node->object.labels, BRIDGE_SLURM_NAME_LABEL, &found);
+
+    return found ? label.at : node->object.name;
+}
+
+static bool has_it_before(const struct kube_object *node, const struct kube_object *other)
+{
+    if (node->created_us != other->created_us)
+        return node->created_us < other->created_us;
+    return strcmp(node->name, other->name) < 0;
+}
+
+const struct kube_node *world_node_by_slurm_name(const struct bridge_world *world, struct str name)
+{
+    struct kube_index_walk walk = kube_cache_by(world->nodes, world->nodes_by_slurm_name, name);
+    const struct kube_object *first = NULL, *node;
+
+    while ((node = kube_index_next(&walk)))
+        if (!first || has_it_before(node, first))
+            first = node;
+    return first ? kube_node_of(first) : NULL;
+}
+
+const struct slurm_node *world_slurm_node(const struct bridge_world *world, struct str name)
+{
+    char text[HOSTLIST_MAX_NAME + 1];
+    const struct slurm_object *object;
+
+    if (name.len == 0 || name.len >= sizeof(text))
+        return NULL;
+    memcpy(text, name.at, name.len);
+    text[name.len] = '\0';
+    object = slurm_cache_get(world->slurm_nodes, text);
+    return object ? slurm_node_of(object) : NULL;
+}
+
+/* ---- units ---- */
+
+bool world_is_ours(const struct bridge_world *world, const struct kube_pod *pod)
+{
+    return strcmp(pod->scheduler_name, world->config->scheduler_name) == 0;
+}
+
+void world_unit_key(const struct kube_pod *pod, struct buf *out)
+{
+    buf_printf(out, "%s/%s", pod->object.ns, pod->object.uid);
+}
+
+/* Splits "<key>.<attempt>" at the last dot: namespaces hold none, but keys of others may. */
+bool world_job_key(const struct bridge_world *world, const struct slurm_job *job,
+                   struct buf *ret_key, unsigned *ret_attempt)
+{
+    auto_buf struct buf text;
+    uint64_t attempt;
+    const char *dot;
+
+    buf_init(&text, SLURM_MAX_KEY);
+    if (!slurm_submit_key(job, world->cluster, &text) || text.overflowed)
+        return false;
+    dot = strrchr(buf_text(&text), '.');
+    if (!dot || dot == text.data)
+        return false;
+    if (str_to_u64(str_of(dot + 1), 1, MAX_ATTEMPT, &attempt, NULL) < 0)
+        return false;
+    buf_add(ret_key, text.data, (size_t)(dot - text.data));
+    *ret_attempt = (unsigned)attempt;
+    return true;
+}
+
+/* ---- indexes ---- */
+
+static void emit_unit(const struct kube_object *object, kube_index_emit emit, void *context)
+{
+    auto_buf struct buf key;
+
+    buf_init(&key, MAX_UNIT_KEY + 1);
+    world_unit_key(kube_pod_of(object), &key);
+    if (!key.overflowed)
+        emit(context, buf_str(&key));
+}
+
+static void emit_slurm_name(const struct kube_object *object, kube_index_emit emit, void *context)
+{
+    struct str name = str_of(world_slurm_name(kube_node_of(object)));
+
+    if (name.len > 0)
+        emit(context, name);
+}
+
+void world_add_indexes(struct bridge_world *world)
+{
+    world->pods_by_unit = kube_cache_add_index(world->pods, emit_unit);
+    world->nodes_by_slurm_name = kube_cache_add_index(world->nodes, emit_slurm_name);
+}

@@ -1,0 +1,65 @@
+/* world.h - all that a plan may look at. Plans are pure: what they read is here, and nothing else.
+ *
+ * The caches are Kubernetes and Slurm as far as we know them; the facts are plain values that
+ * bridge.c brings up to date before every plan, so that a test writes them down. */
+#ifndef SLINC_BRIDGE_WORLD_H
+#define SLINC_BRIDGE_WORLD_H
+
+#include "bridge/config.h"
+#include "bridge/kinds.h"
+#include "bridge/memory.h"
+#include "bridge/room.h"
+#include "engine/plan.h"
+#include "slurm/cache.h"
+#include "slurm/sight.h"
+
+struct bridge_facts {
+    int64_t now_us;  /* loop time, as are all below but wall_us and leading_wall_us */
+    int64_t wall_us; /* since 1970 */
+    bool is_leading;
+    int64_t leading_us, leading_wall_us; /* since when */
+    int64_t fence_us;   /* how long an ask of a leader before us may still take effect */
+    bool no_fence;      /* whoever led before us stopped cleanly, with nothing unresolved */
+    bool slurm_synced;  /* all Slurm caches were filled */
+    bool is_suspicious; /* slurmctld may have been restarted: relist before anything is done */
+    const char *suspicion;
+    enum slurm_sight sight; /* whether our token sees all jobs */
+    const char *sight_why;
+    int64_t pause_us; /* Slurm takes no more jobs for now (MaxJobCount, rate): until then; 0 */
+    const char *pause_why;
+    bool jobs_are_interactive_ok; /* immediate allocations live as long as others (InactiveLimit) */
+    int64_t min_job_age_s;
+    size_t crowd;             /* pods of ours that wait for a place */
+    bool bind_takes_metadata; /* labels on a Binding reach the pod (Kubernetes 1.35 and later) */
+};
+
+struct bridge_world {
+    const struct bridge_config *config;
+    struct str cluster; /* UID of the namespace kube-system */
+    struct kube_cache *pods, *nodes, *jobs, *replicasets, *statefulsets;
+    int pods_by_unit;        /* index: unit key, "namespace/uid" */
+    int nodes_by_slurm_name; /* index: the name in Slurm */
+    const struct slurm_cache *slurm_jobs, *slurm_nodes, *slurm_partitions;
+    struct memory *memory; /* plans only read it */
+    struct room *room;
+    struct bridge_facts facts;
+};
+
+/* Registers the indexes. Before any object is in the caches. */
+void world_add_indexes(struct bridge_world *world);
+
+/* ---- names ---- */
+const char *world_slurm_name(const struct kube_node *node); /* "" when it has none */
+const struct kube_node *world_node_by_slurm_name(const struct bridge_world *world, struct str name);
+const struct slurm_node *world_slurm_node(const struct bridge_world *world, struct str name);
+
+/* ---- units ---- */
+bool world_is_ours(const struct bridge_world *world,
+                   const struct kube_pod *pod); /* our scheduler */
+/* Appends the key of the unit that a pod belongs to: "namespace/uid". */
+void world_unit_key(const struct kube_pod *pod, struct buf *out);
+/* The key of a job of this cluster, without its attempt, and the attempt; false for others'. */
+bool world_job_key(const struct bridge_world *world, const struct slurm_job *job,
+                   struct buf *ret_key, unsigned *ret_attempt);
+
+#endif

@@ -1,0 +1,10 @@
+/* cmd.h - the subcommands of slinc. */
+#ifndef SLINC_CMD_CMD_H
+#define SLINC_CMD_CMD_H
+
+#define SLINC_VERSION "0.1.0"
+
+/* Each gets the arguments behind its name, and returns the process's exit code (engine/run.h). */
+int cmd_bridge(int argc, char **argv);
+
+#endif

@@ -1,0 +1,322 @@
+/* cmd_bridge.c - `slinc bridge`: the bridge against a real cluster and a real Slurm.
+ *
+ * A list of things made in the order in which they need each other, and freed in the opposite one.
+ * SIGTERM stops it cleanly. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "bridge/bridge.h"
+#include "cmd/cmd.h"
+#include "cmd/flags.h"
+#include "engine/run.h"
+#include "io/http_client.h"
+#include "io/loop_real.h"
+#include "io/reload.h"
+#include "kube/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    TOKEN_LIFE_S = 300,
+    SLURM_CONNECTIONS = 12, /* eight asks at once, and the polls beside them */
+    MAX_KEY_FILE = 64 << 10,
+};
+
+struct bridge_flags {
+    const char *config, *metrics_address, *health_address, *kubeconfig, *context, *lease_ns;
+    const char *log_level, *log_encoder, *roles;
+    bool observe_only;
+};
+
+#define AT(member) offsetof(struct bridge_flags, member)
+
+static const struct flag flags[] = {
+    { "config", FLAG_TEXT, AT(config), "/etc/slurm-bridge/config.yaml",
+      "the bridge's config file" },
+    { "metrics-bind-address", FLAG_TEXT, AT(metrics_address), ":8080",
+      "where /metrics and /debug/state are served" },
+    { "health-probe-bind-address", FLAG_TEXT, AT(health_address), ":8081",
+      "where /healthz and /readyz are served" },
+    { "kubeconfig", FLAG_TEXT, AT(kubeconfig), NULL, "instead of the pod's service account" },
+    { "context", FLAG_TEXT, AT(context), NULL, "of the kubeconfig" },
+    { "lease-namespace", FLAG_TEXT, AT(lease_ns), NULL,
+      "of the lease that only the leader holds; else the pod's own" },
+    { "observe-only", FLAG_BOOL, AT(observe_only), "false",
+      "plan and print what would be done, write nothing" },
+    { "roles", FLAG_TEXT, AT(roles), "scheduler,controllers", "what this process does" },
+    { "zap-log-level", FLAG_TEXT, AT(log_level), "info", "error, warn, info or debug" },
+    { "zap-encoder", FLAG_TEXT, AT(log_encoder), NULL,
+      "json or console; else console on a terminal" },
+    { "leader-elect", FLAG_IGNORED_BOOL, 0, NULL, "taken, and always true" },
+    { "metrics-secure", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },
+    { "enable-http2", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },
+    { "node-workers", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
+    { "pod-workers", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
+    { "zap-devel", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },
+    { "zap-stacktrace-level", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
+    { "zap-time-encoding", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
+    { NULL, FLAG_TEXT, 0, NULL, NULL },
+};
+
+/* ---- the ends of the wires ---- */
+
+struct ends {
+    struct bridge_config config;
+    struct kube_config *kube;
+    struct bridge_links links;
+};
+
+/* A key signs tokens that die soon, which shortens every wait after a lost answer (DESIGN 5a). */
+static int open_minted_token(struct ends *ends, struct slurm_token **ret_token, struct err *err)
+{
+    char *key;
+    size_t length;
+    int result = reload_read(ends->config.jwt_key_file, MAX_KEY_FILE, &key, &length, err);
+
+    if (result < 0)
+        return err_wrap(err, "jwtKeyFile");
+    result = slurm_token_new_minted(loop_clock(ends->links.loop), (struct str){ key, length },
+                                    ends->config.jwt_user, TOKEN_LIFE_S, ret_token, err);
+    mem_free_secret(key, length + 1);
+    return result;
+}
+
+static int open_token(struct ends *ends, struct err *err)
+{
+    const char *path = getenv("SLURM_JWT_FILE");
+    int result;
+
+    if (ends->config.jwt_key_file[0])
+        return open_minted_token(ends, &ends->links.token, err);
+    if (!path || !path[0])
+        return err_set(err, ERR_INVALID,
+                       "there is no token for Slurm: set SLURM_JWT_FILE to a file that holds one, "
+                       "or jwtKeyFile in the config");
+    result = slurm_token_new_file(ends->links.loop, path, &ends->links.token, err);
+    return result < 0 ? err_wrap(err, "SLURM_JWT_FILE") : 0;
+}
+
+static int open_slurm(struct ends *ends, struct err *err)
+{
+    const char *url = ends->config.slurm_rest_api;
+    bool is_unix = str_starts(str_of(url), STR("unix://"));
+    const struct http_client_options options = {
+        .base_url = is_unix ? "http://slurmrestd" : url,
+        .unix_socket = is_unix ? url + sizeof("unix://") - 1 : NULL,
+        .http1_only = true,
+        .max_connections = SLURM_CONNECTIONS,
+    };
+    int result = http_client_new(ends->links.loop, &options, &ends->links.slurm, err);
+
+    return result < 0 ? err_wrap(err, "slurmRestApi %s", url) : 0;
+}
+
+static int open_kube(struct ends *ends, const struct bridge_flags *values, struct err *err)
+{
+    const struct kube_config_options options = { .path = values->kubeconfig,
+                                                 .context = values->context };
+    int result;
+
+    if ((result = kube_config_load(&options, &ends->kube, err)) < 0 ||
+        (result = kube_config_transport(ends->links.loop, ends->kube, &ends->links.api, err)) < 0 ||
+        (result =
+             kube_config_transport(ends->links.loop, ends->kube, &ends->links.lease_api, err)) < 0)
+        return result;
+    return 0;
+}
+
+static int ends_open(struct ends *ends, const struct bridge_flags *values, struct err *err)
+{
+    int result;
+
+    if ((result = bridge_config_load(values->config, &ends->config, err)) < 0)
+        return err_wrap(err, "--config %s", values->config);
+    if ((result = loop_new_real(&ends->links.loop, err)) < 0 ||
+        (result = open_token(ends, err)) < 0 || (result = open_slurm(ends, err)) < 0 ||
+        (result = open_kube(ends, values, err)) < 0)
+        return result;
+    return 0;
+}
+
+static void ends_close(struct ends *ends)
+{
+    http_transport_free(ends->links.slurm);
+    http_transport_free(ends->links.lease_api);
+    http_transport_free(ends->links.api);
+    kube_config_free(ends->kube);
+    slurm_token_free(ends->links.token);
+    loop_free(ends->links.loop);
+    bridge_config_done(&ends->config);
+}
+
+/* ---- what it answers ---- */
+
+struct doors {
+    struct http_route routes[HEALTH_ROUTES];
+    struct http_server *metrics, *health;
+};
+
+/* ":8080", "127.0.0.1:8080", "0" or "" for none. */
+static int open_door(struct loop *loop, const char *bind, const struct http_route *routes,
+                     size_t count, struct http_server **ret_server, struct err *err)
+{
+    const char *colon = strrchr(bind, ':');
+    char address[128] = "";
+    uint64_t port;
+    int result;
+
+    if (!bind[0] || str_is(str_of(bind), "0"))
+        return 0;
+    if (!colon || (size_t)(colon - bind) >= sizeof(address))
+        return err_set(err, ERR_INVALID, "'%s' is no address: wants [HOST]:PORT", bind);
+    memcpy(address, bind, (size_t)(colon - bind));
+    if ((result = str_to_u64(str_of(colon + 1), 1, UINT16_MAX, &port, err)) < 0)
+        return err_wrap(err, "the port of '%s'", bind);
+    return http_server_new(loop,
+                           &(struct http_server_options){ .address = address[0] ? address : NULL,
+                                                          .port = (uint16_t)port,
+                                                          .routes = routes,
+                                                          .route_count = count },
+                           ret_server, err);
+}
+
+static int doors_open(struct doors *doors, struct loop *loop, struct health *health,
+                      const struct bridge_flags *values, struct err *err)
+{
+    int result;
+
+    health_routes(health, doors->routes);
+    result = open_door(loop, values->metrics_address, doors->routes, HEALTH_ROUTES, &doors->metrics,
+                       err);
+    if (result < 0)
+        return err_wrap(err, "--metrics-bind-address");
+    if (str_is(str_of(values->health_address), values->metrics_address))
+        return 0;
+    result =
+        open_door(loop, values->health_address, doors->routes, HEALTH_ROUTES, &doors->health, err);
+    return result < 0 ? err_wrap(err, "--health-probe-bind-address") : 0;
+}
+
+static void doors_close(struct doors *doors)
+{
+    http_server_free(doors->health);
+    http_server_free(doors->metrics);
+}
+
+/* ---- running ---- */
+
+static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
+                                const struct bridge_flags *values)
+{
+    struct loop *loop = ends->links.loop;
+    struct health *health = health_new(loop, bridge_metrics(bridge), bridge_engine(bridge));
+    struct run *run =
+        run_new(loop, &(struct run_options){ .engine = bridge_engine(bridge),
+                                             .lease = bridge_lease(bridge),
+                                             .lease_name = ends->config.scheduler_name,
+                                             .health = health,
+                                             .metrics = bridge_metrics(bridge) });
+    struct doors doors = { .metrics = NULL };
+    struct err err = { .class = 0 };
+    enum run_exit code;
+
+    bridge_add_health(bridge, health);
+    if (doors_open(&doors, loop, health, values, &err) < 0)
+        run_fail(run, &err);
+    bridge_start(bridge);
+    code = run_loop(run);
+    doors_close(&doors);
+    run_free(run);
+    health_free(health);
+    return code;
+}
+
+/* Replicas must differ: the host's name (in Kubernetes: the pod's) and some chance. */
+static void choose_identity(char identity[160], uint64_t *ret_seed)
+{
+    struct rand rand;
+    char host[100] = "unknown";
+
+    rand_init_real(&rand);
+    (void)gethostname(host, sizeof(host) - 1);
+    *ret_seed = rand_u64(&rand);
+    (void)snprintf(identity, 160, "%s_%016llx", host, (unsigned long long)rand_u64(&rand));
+}
+
+static enum run_exit run_with(struct ends *ends, const struct bridge_flags *values)
+{
+    struct bridge_options options = { .config = &ends->config,
+                                      .lease_ns = values->lease_ns,
+                                      .observe_only = values->observe_only };
+    char identity[160];
+    struct bridge *bridge;
+    enum run_exit code;
+
+    choose_identity(identity, &options.seed);
+    options.identity = identity;
+    if (!options.lease_ns)
+        options.lease_ns = ends->kube->ns;
+    for (const char *line = ends->config.warnings; *line; line = "")
+        log_warn("config", LOG_TEXT("warning", line));
+    bridge = bridge_new(&ends->links, &options);
+    code = run_bridge(ends, bridge, values);
+    bridge_free(bridge);
+    return code;
+}
+
+static int setup_log(const struct bridge_flags *values, struct err *err)
+{
+    struct log_options options = { .level = LOG_LEVEL_INFO };
+    struct str encoder = str_of(values->log_encoder);
+    int result = log_level_parse(str_of(values->log_level), &options.level, err);
+
+    if (result < 0)
+        return err_wrap(err, "--zap-log-level");
+    if (str_is(encoder, "json"))
+        options.format = LOG_FORMAT_JSON;
+    else if (str_is(encoder, "console"))
+        options.format = LOG_FORMAT_TEXT;
+    else if (encoder.len > 0)
+        return err_set(err, ERR_INVALID, "--zap-encoder: wants json or console");
+    log_setup(&options);
+    return 0;
+}
+
+static void print_help(void)
+{
+    auto_buf struct buf out;
+
+    buf_init(&out, 1 << 20);
+    buf_add_text(&out, "slinc bridge: lets Slurm place the pods of Kubernetes\n\nflags:\n");
+    flags_help(flags, &out);
+    buf_add_text(&out, "\nconfig file:\n\n");
+    bridge_config_reference(&out);
+    buf_add_text(&out, "\nSLURM_JWT_FILE names the file with the token for Slurm.\n");
+    (void)fputs(buf_text(&out), stdout);
+}
+
+int cmd_bridge(int argc, char **argv)
+{
+    struct bridge_flags values = { .config = NULL };
+    struct ends ends = { .kube = NULL };
+    struct err err = { .class = 0 };
+    enum run_exit code = RUN_FAILED;
+    bool help;
+
+    if (flags_parse(flags, argc, argv, &values, &help, &err) < 0 ||
+        (!help && setup_log(&values, &err) < 0)) {
+        (void)fprintf(stderr, "slinc bridge: %s\n", err.text);
+        return RUN_USAGE;
+    }
+    if (help) {
+        print_help();
+        return RUN_OK;
+    }
+    if (ends_open(&ends, &values, &err) == 0)
+        code = run_with(&ends, &values);
+    else
+        log_error("cannot start", LOG_ERROR(&err));
+    ends_close(&ends);
+    return (int)code;
+}

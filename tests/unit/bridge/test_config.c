@@ -1,0 +1,331 @@
+/* test_config.c - the config file: defaults of the chart, and messages that name the key. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "bridge/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct bridge_config parsed(const char *text)
+{
+    struct bridge_config config;
+    struct err err = { 0 };
+
+    if (bridge_config_parse(str_of(text), &config, &err) < 0)
+        fail_msg("%s: %s", text, err.text);
+    return config;
+}
+
+static void an_empty_file_gives_the_defaults_of_the_chart(void **state)
+{
+    static const char *const empty[] = { "", "# nothing\n", "---\n", "null\n", "{}\n" };
+
+    for (size_t i = 0; i < sizeof(empty) / sizeof(empty[0]); i++) {
+        struct bridge_config config = parsed(empty[i]);
+
+        assert_string_equal(config.scheduler_name, "slurm-bridge-scheduler");
+        assert_string_equal(config.slurm_rest_api, "http://slurm-restapi.slurm:6820");
+        assert_string_equal(config.mcs_label, "kubernetes");
+        assert_string_equal(config.partition, "slurm-bridge");
+        assert_int_equal(config.managed_namespace_count, 1);
+        assert_true(str_is(config.managed_namespaces[0], "slurm-bridge"));
+        assert_null(config.managed_namespace_selector);
+        assert_false(config.shared);
+        assert_false(config.submit_only);
+        assert_int_equal(config.fence_after_s, 0);
+        assert_int_equal(config.ask_per_second, 0);
+        assert_string_equal(config.jwt_key_file, "");
+        assert_string_equal(config.jwt_user, "slurm");
+        assert_string_equal(config.warnings, "");
+        bridge_config_done(&config);
+    }
+}
+
+static void every_key_is_read_without_regard_to_letter_case(void **state)
+{
+    static const char *const texts[] = {
+        "schedulerName: s\nslurmRestApi: https://h:1/p\nmanagedNamespaces: [a, b-1]\n"
+        "managedNamespaceSelector: {matchLabels: {team: x}}\nmcsLabel: m\npartition: p\n"
+        "sharedNodes: true\nsubmitOnly: yes\nfenceAfterSeconds: 300\nasksPerSecond: 0x10\n"
+        "jwtKeyFile: /k\njwtUser: u\n",
+        "SCHEDULERNAME: s\nslurmrestapi: https://h:1/p\nmanagednamespaces: [a, b-1]\n"
+        "ManagedNamespaceSelector: {matchLabels: {team: x}}\nMcsLabel: m\nPartition: p\n"
+        "sharednodes: true\nSubmitOnly: true\nfenceafterseconds: 300\nAsksPerSecond: 16\n"
+        "JwtKeyFile: /k\njwtuser: u\n",
+    };
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct bridge_config config = parsed(texts[i]);
+        auto_buf struct buf selector = { .max = 1000 };
+
+        assert_string_equal(config.scheduler_name, "s");
+        assert_string_equal(config.slurm_rest_api, "https://h:1/p");
+        assert_int_equal(config.managed_namespace_count, 2);
+        assert_true(str_is(config.managed_namespaces[0], "a"));
+        assert_true(str_is(config.managed_namespaces[1], "b-1"));
+        json_write(config.managed_namespace_selector, &selector);
+        assert_string_equal(buf_text(&selector), "{\"matchLabels\":{\"team\":\"x\"}}");
+        assert_string_equal(config.mcs_label, "m");
+        assert_string_equal(config.partition, "p");
+        assert_true(config.shared);
+        assert_true(config.submit_only);
+        assert_int_equal(config.fence_after_s, 300);
+        assert_int_equal(config.ask_per_second, 16);
+        assert_string_equal(config.jwt_key_file, "/k");
+        assert_string_equal(config.jwt_user, "u");
+        assert_string_equal(config.warnings, "");
+        bridge_config_done(&config);
+    }
+}
+
+static void null_says_nothing_and_empty_says_none(void **state)
+{
+    struct bridge_config config =
+        parsed("schedulerName:\nmanagedNamespaceSelector: null\nmcsLabel: \"\"\n"
+               "partition: ''\nmanagedNamespaces: []\n");
+
+    assert_string_equal(config.scheduler_name, "slurm-bridge-scheduler");
+    assert_null(config.managed_namespace_selector);
+    assert_string_equal(config.mcs_label, "");
+    assert_string_equal(config.partition, "");
+    assert_int_equal(config.managed_namespace_count, 0);
+    bridge_config_done(&config);
+}
+
+static void an_empty_selector_is_there_and_selects_all(void **state)
+{
+    struct bridge_config config = parsed("managedNamespaceSelector: {}\n");
+
+    assert_true(json_is_object(config.managed_namespace_selector));
+    assert_int_equal(json_len(config.managed_namespace_selector), 0);
+    bridge_config_done(&config);
+}
+
+#define SCHEDULER_NAME "schedulerName: wants a name of at most 63 letters, digits, '-', '_' and '.'"
+#define REST_API       "slurmRestApi: wants a URL that begins with http://, https:// or unix://"
+#define NAMESPACES     "managedNamespaces: wants a list of namespace names"
+#define PARTITION      "partition: wants a text of one line; numbers, yes and no need quotes"
+#define FENCE          "fenceAfterSeconds: wants a whole number from 0 to 1000000000"
+
+static void bad_values_name_their_key_and_what_is_allowed(void **state)
+{
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        { "schedulerName: ''", SCHEDULER_NAME },
+        { "schedulerName: a b", SCHEDULER_NAME },
+        { "schedulerName: [a]", SCHEDULER_NAME },
+        { "SCHEDULERname: 7", SCHEDULER_NAME },
+        { "schedulerName: "
+          "a234567890123456789012345678901234567890123456789012345678901234",
+          SCHEDULER_NAME },
+        { "slurmRestApi: ''", REST_API },
+        { "slurmRestApi: slurm:6820", REST_API },
+        { "slurmRestApi: 'http://'", REST_API },
+        { "slurmRestApi: 'http://a b'", REST_API },
+        { "slurmRestApi: ftp://x", REST_API },
+        { "slurmRestApi: {}", REST_API },
+        { "managedNamespaces: slurm", NAMESPACES },
+        { "managedNamespaces: {a: b}", NAMESPACES },
+        { "managedNamespaces: [a, 7]", NAMESPACES "; item 2 is none" },
+        { "managedNamespaces: ['']", NAMESPACES "; item 1 is none" },
+        { "managedNamespaces: [a, b, -c]", NAMESPACES "; item 3 is none" },
+        { "managedNamespaces: [Upper]", NAMESPACES "; item 1 is none" },
+        { "managedNamespaceSelector: a=b",
+          "managedNamespaceSelector: wants a label selector: matchLabels, matchExpressions" },
+        { "partition: 12", PARTITION },
+        { "partition: no", PARTITION },
+        { "partition: \"a\\nb\"", PARTITION },
+        { "partition: \"a\\0b\"", PARTITION },
+        { "mcsLabel: []", "mcsLabel: wants a text of one line; numbers, yes and no need quotes" },
+        { "sharedNodes: 'true'", "sharedNodes: wants true or false" },
+        { "submitOnly: 1", "submitOnly: wants true or false" },
+        { "fenceAfterSeconds: -1", FENCE },
+        { "fenceAfterSeconds: 1.5", FENCE },
+        { "fenceAfterSeconds: 1000000001", FENCE },
+        { "fenceAfterSeconds: '5'", FENCE },
+        { "asksPerSecond: many", "asksPerSecond: wants a whole number from 0 to 1000000000" },
+        { "jwtKeyFile: key", "jwtKeyFile: wants the path of a file, from the root" },
+        { "jwtUser: 0", "jwtUser: wants a text of one line; numbers, yes and no need quotes" },
+        { "partition: a\nPartition: b", "partition: is there twice, in different letter case" },
+        { "[a]", "wants keys and values, and is one array" },
+        { "just text", "wants keys and values, and is one string" },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct bridge_config config;
+        struct err err = { 0 };
+
+        assert_int_equal(bridge_config_parse(str_of(cases[i].text), &config, &err), -ERR_INVALID);
+        if (strcmp(err.text, cases[i].want) != 0)
+            fail_msg("%s: says \"%s\", not \"%s\"", cases[i].text, err.text, cases[i].want);
+    }
+}
+
+static void what_is_wrong_inside_a_selector_names_its_key_too(void **state)
+{
+    struct bridge_config config;
+    struct err err = { 0 };
+
+    assert_int_equal(bridge_config_parse(STR("managedNamespaceSelector: {matchLabels: {'a b': c}}"),
+                                         &config, &err),
+                     -ERR_INVALID);
+    assert_non_null(strstr(err.text, "managedNamespaceSelector: "));
+}
+
+static void broken_yaml_is_refused_with_its_place(void **state)
+{
+    struct bridge_config config;
+    struct err err = { 0 };
+
+    assert_int_equal(bridge_config_parse(STR("partition: [a"), &config, &err), -ERR_INVALID);
+    assert_non_null(strstr(err.text, "line"));
+    assert_int_equal(bridge_config_parse(STR("a: b\n---\nc: d\n"), &config, &err), -ERR_TOO_BIG);
+}
+
+static void unknown_keys_are_told_and_ignored(void **state)
+{
+    struct bridge_config config = parsed("zeta: 1\npartition: p\n\"a\\nb\": {}\n");
+    auto_buf struct buf many = { .max = 100000 };
+
+    assert_string_equal(config.partition, "p");
+    assert_string_equal(config.warnings,
+                        "unknown key \"zeta\" is ignored\nunknown key \"a\\nb\" is ignored\n");
+    bridge_config_done(&config);
+
+    for (unsigned i = 0; i < 40; i++)
+        buf_printf(&many, "key%u: x\n", i);
+    config = parsed(buf_text(&many));
+    assert_non_null(strstr(config.warnings, "unknown key \"key31\" is ignored\n"));
+    assert_null(strstr(config.warnings, "key32"));
+    assert_non_null(strstr(config.warnings, "\n8 more unknown keys are ignored\n"));
+    bridge_config_done(&config);
+}
+
+static void too_much_of_anything_is_refused(void **state)
+{
+    auto_buf struct buf text = { .max = 4 << 20 };
+    struct bridge_config config;
+    struct err err = { 0 };
+
+    buf_add_text(&text, "managedNamespaces:\n");
+    for (unsigned i = 0; i < 10001; i++)
+        buf_printf(&text, "- n%u\n", i);
+    assert_int_equal(bridge_config_parse(buf_str(&text), &config, &err), -ERR_TOO_BIG);
+    assert_string_equal(
+        err.text, "managedNamespaces: more than 10000; managedNamespaceSelector has no limit");
+
+    buf_clear(&text);
+    buf_add_text(&text, "partition: ");
+    for (unsigned i = 0; i < 4097; i++)
+        buf_add_char(&text, 'p');
+    assert_int_equal(bridge_config_parse(buf_str(&text), &config, &err), -ERR_INVALID);
+    assert_string_equal(err.text, PARTITION);
+
+    buf_clear(&text);
+    for (unsigned i = 0; i < 1 << 20; i++)
+        buf_add_text(&text, "# ");
+    assert_int_equal(bridge_config_parse(buf_str(&text), &config, &err), -ERR_TOO_BIG);
+}
+
+/* ---- files ---- */
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+static void a_file_is_loaded_and_named_in_messages(void **state)
+{
+    char path[] = "/tmp/slinc-config-XXXXXX";
+    struct bridge_config config;
+    struct err err = { 0 };
+    auto_buf struct buf want = { .max = 1000 };
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(bridge_config_load(path, &config, &err), 0); /* empty */
+    assert_string_equal(config.partition, "slurm-bridge");
+    bridge_config_done(&config);
+
+    write_file(path, "partition: p\n");
+    assert_int_equal(bridge_config_load(path, &config, &err), 0);
+    assert_string_equal(config.partition, "p");
+    bridge_config_done(&config);
+
+    write_file(path, "submitOnly: 3\n");
+    assert_int_equal(bridge_config_load(path, &config, &err), -ERR_INVALID);
+    buf_printf(&want, "%s: submitOnly: wants true or false", path);
+    assert_string_equal(err.text, buf_text(&want));
+
+    unlink(path);
+    assert_int_equal(bridge_config_load(path, &config, &err), -ERR_NOT_FOUND);
+    buf_clear(&want);
+    buf_printf(&want, "config: open %s: no such file", path);
+    assert_string_equal(err.text, buf_text(&want));
+}
+
+static void the_reference_has_a_row_for_every_key(void **state)
+{
+    static const char *const keys[] = {
+        "schedulerName",     "slurmRestApi",  "managedNamespaces", "managedNamespaceSelector",
+        "mcsLabel",          "partition",     "sharedNodes",       "submitOnly",
+        "fenceAfterSeconds", "asksPerSecond", "jwtKeyFile",        "jwtUser"
+    };
+    auto_buf struct buf out = { .max = 100000 };
+    size_t rows = 0;
+
+    bridge_config_reference(&out);
+    for (const char *at = buf_text(&out); (at = strchr(at, '\n')); at++)
+        rows++;
+    assert_int_equal(rows, 2 + sizeof(keys) / sizeof(keys[0]));
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        auto_buf struct buf row = { .max = 100 };
+
+        buf_printf(&row, "\n| `%s` | ", keys[i]);
+        if (!strstr(buf_text(&out), buf_text(&row)))
+            fail_msg("no row for %s", keys[i]);
+    }
+    assert_non_null(strstr(buf_text(&out), "\n| `partition` | text | `slurm-bridge` | partition of "
+                                           "jobs that name none; empty for Slurm's default |\n"));
+}
+
+static void ending_nothing_or_twice_is_harmless(void **state)
+{
+    struct bridge_config config = parsed("managedNamespaceSelector: {}");
+
+    bridge_config_done(&config);
+    bridge_config_done(&config);
+    bridge_config_done(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_empty_file_gives_the_defaults_of_the_chart),
+        cmocka_unit_test(every_key_is_read_without_regard_to_letter_case),
+        cmocka_unit_test(null_says_nothing_and_empty_says_none),
+        cmocka_unit_test(an_empty_selector_is_there_and_selects_all),
+        cmocka_unit_test(bad_values_name_their_key_and_what_is_allowed),
+        cmocka_unit_test(what_is_wrong_inside_a_selector_names_its_key_too),
+        cmocka_unit_test(broken_yaml_is_refused_with_its_place),
+        cmocka_unit_test(unknown_keys_are_told_and_ignored),
+        cmocka_unit_test(too_much_of_anything_is_refused),
+        cmocka_unit_test(a_file_is_loaded_and_named_in_messages),
+        cmocka_unit_test(the_reference_has_a_row_for_every_key),
+        cmocka_unit_test(ending_nothing_or_twice_is_harmless),
+    };
+
+    return cmocka_run_group_tests_name("bridge config", tests, NULL, NULL);
+}

@@ -1,0 +1,403 @@
+/* test_job_ask.c - the annotations of a job, the request that is made of it, its hash. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "bridge/job_ask.h"
+#include "bridge/names.h"
+
+static struct arena arena;
+
+static int set_up(void **state)
+{
+    arena_init(&arena, 1 << 20);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    arena_done(&arena);
+    return 0;
+}
+
+static int annotate(struct job_ask *ask, const char *suffix, struct str value, struct err *err)
+{
+    const char *key = arena_printf(&arena, "%s%s", BRIDGE_ANNOTATION_PREFIX, suffix);
+    const struct kube_pair pair = { str_of(key), value };
+    const struct kube_pairs pairs = { &pair, 1 };
+
+    return job_ask_annotate(ask, &arena, &pairs, err);
+}
+
+static const char *written(const struct job_ask *ask)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    auto_buf struct buf out = { .max = 1 << 16 };
+
+    json_mut_write(job_ask_json(build, ask), &out);
+    return arena_strdup(&arena, buf_text(&out));
+}
+
+/* One member of the request, "" when it is absent. */
+static const char *field_of(const struct job_ask *ask, const char *field)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    auto_buf struct buf out = { .max = 1 << 16 };
+    const struct json *value;
+
+    assert_int_equal(json_parse(str_of(written(ask)), 1 << 16, &doc, NULL), 0);
+    value = json_get(json_root(doc), field);
+    if (value)
+        json_write(value, &out);
+    return arena_strdup(&arena, buf_text(&out));
+}
+
+static void an_ask_that_says_nothing_sends_only_what_is_always_sent(void **state)
+{
+    struct job_ask ask;
+
+    job_ask_init(&ask);
+    assert_string_equal(
+        written(&ask),
+        "{\"current_working_directory\":\"/tmp\",\"flags\":[\"EXTERNAL_JOB\"],"
+        "\"shared\":[\"none\"],\"memory_per_node\":{\"set\":false},\"priority\":{\"set\":false},"
+        "\"time_limit\":{\"set\":false},\"nodes\":\"1\"}");
+}
+
+static void an_ask_that_says_all_sends_all(void **state)
+{
+    struct job_ask ask = { .name = "n",
+                           .account = "a",
+                           .partition = "p",
+                           .qos = "q",
+                           .reservation = "r",
+                           .wckey = "w",
+                           .constraints = "c",
+                           .licenses = "l",
+                           .gres = "gres/gpu=1",
+                           .user_id = "u",
+                           .group_id = "7",
+                           .mcs_label = "m",
+                           .excluded_nodes = "n[1-3],x",
+                           .required_nodes = "y",
+                           .nodes = 4,
+                           .min_nodes = 2,
+                           .max_nodes = 5,
+                           .tasks_per_node = 1,
+                           .cpus_per_task = 3,
+                           .memory = 100,
+                           .time_limit = 60,
+                           .priority = 0,
+                           .exclusive = false };
+
+    assert_string_equal(
+        written(&ask),
+        "{\"current_working_directory\":\"/tmp\",\"flags\":[\"EXTERNAL_JOB\"],\"account\":\"a\","
+        "\"constraints\":\"c\",\"cpus_per_task\":3,\"shared\":[],\"tres_per_node\":\"gres/gpu=1\","
+        "\"group_id\":\"7\",\"name\":\"n\",\"licenses\":\"l\",\"maximum_nodes\":5,"
+        "\"memory_per_node\":{\"set\":true,\"infinite\":false,\"number\":100},\"minimum_nodes\":2,"
+        "\"partition\":\"p\",\"priority\":{\"set\":true,\"infinite\":false,\"number\":0},"
+        "\"qos\":\"q\",\"reservation\":\"r\","
+        "\"time_limit\":{\"set\":true,\"infinite\":false,\"number\":60},\"user_id\":\"u\","
+        "\"wckey\":\"w\",\"mcs_label\":\"m\",\"nodes\":\"4\",\"tasks_per_node\":1,"
+        "\"excluded_nodes\":[\"n[1-3],x\"],\"required_nodes\":[\"y\"]}");
+}
+
+#define LIMIT(number) "{\"set\":true,\"infinite\":false,\"number\":" number "}"
+
+static void every_annotation_reaches_its_field(void **state)
+{
+    static const struct {
+        const char *suffix, *value, *field, *want;
+    } cases[] = {
+        { "account", "physics", "account", "\"physics\"" },
+        { "constraints", "a&b", "constraints", "\"a&b\"" },
+        { "licenses", "x:2", "licenses", "\"x:2\"" },
+        { "partition", "gpu", "partition", "\"gpu\"" },
+        { "partition", "", "partition", "" }, /* Slurm's default, in place of the configured one */
+        { "qos", "high", "qos", "\"high\"" },
+        { "reservation", "r", "reservation", "\"r\"" },
+        { "wckey", "w", "wckey", "\"w\"" },
+        { "job-name", "my job", "name", "\"my job\"" },
+        { "gres", "gpu:2", "tres_per_node", "\"gpu:2\"" },
+        { "user-id", "1000", "user_id", "\"1000\"" },
+        { "user-id", "alice", "user_id", "\"alice\"" },
+        { "group-id", "100", "group_id", "\"100\"" },
+        { "min-nodes", "2", "minimum_nodes", "2" },
+        { "max-nodes", "2147483647", "maximum_nodes", "2147483647" },
+        { "max-nodes", "+3", "maximum_nodes", "3" },
+        { "priority", "0", "priority", LIMIT("0") },
+        { "priority", "100", "priority", LIMIT("100") },
+        { "timelimit", "90", "time_limit", LIMIT("90") },
+        { "timelimit", "007", "time_limit", LIMIT("7") },
+        { "cpu-per-task", "2", "cpus_per_task", "2" },
+        { "cpu-per-task", "200m", "cpus_per_task", "1" },
+        { "cpu-per-task", "1100m", "cpus_per_task", "2" },
+        { "cpu-per-task", "65533", "cpus_per_task", "65533" },
+        { "cpu-per-task", "1k", "cpus_per_task", "1000" },
+        { "mem-per-node", "100Mi", "memory_per_node", LIMIT("100") },
+        { "mem-per-node", "100M", "memory_per_node", LIMIT("96") }, /* 95.4 */
+        { "mem-per-node", "1", "memory_per_node", LIMIT("1") },
+        { "mem-per-node", "1Mi", "memory_per_node", LIMIT("1") },
+        { "mem-per-node", "1048577", "memory_per_node", LIMIT("2") },
+        { "mem-per-node", "4Gi", "memory_per_node", LIMIT("4096") },
+        { "exclusive", "false", "shared", "[]" },
+        { "exclusive", " False\n", "shared", "[]" },
+        { "exclusive", "FALSE", "shared", "[]" },
+        { "exclusive", "true", "shared", "[\"none\"]" },
+        { "exclusive", "", "shared", "[\"none\"]" },
+        { "exclusive", "no", "shared", "[\"none\"]" },
+        { "exclusive", "0", "shared", "[\"none\"]" },
+        { "exclusive", "falsey", "shared", "[\"none\"]" },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct err err = { 0 };
+        struct job_ask ask;
+
+        job_ask_init(&ask);
+        ask.partition = "configured";
+        if (annotate(&ask, cases[i].suffix, str_of(cases[i].value), &err) < 0)
+            fail_msg("%s=%s: %s", cases[i].suffix, cases[i].value, err.text);
+        if (strcmp(field_of(&ask, cases[i].field), cases[i].want) != 0)
+            fail_msg("%s=%s: %s is %s", cases[i].suffix, cases[i].value, cases[i].field,
+                     field_of(&ask, cases[i].field));
+    }
+}
+
+static void exclusive_wins_over_a_default_of_sharing(void **state)
+{
+    struct job_ask ask;
+
+    job_ask_init(&ask);
+    ask.exclusive = false;
+    assert_int_equal(annotate(&ask, "exclusive", STR("yes"), NULL), 0);
+    assert_true(ask.exclusive);
+}
+
+#define P      "slurmjob.slinky.slurm.net/"
+#define COUNT  " is not a whole number from 1 to 2147483647"
+#define CPUS   " is not a Kubernetes quantity above 0 and up to 65533, as 2 or 1500m"
+#define MEMORY " is not a Kubernetes quantity of bytes above 0 and below 8Ei, as 4Gi"
+#define TEXT   " is not a text of at most 4096 bytes without control characters"
+#define TEN    "0123456789"
+
+static void a_bad_value_is_named_with_the_form_that_is_allowed(void **state)
+{
+    static const struct {
+        const char *suffix;
+        struct str value;
+        const char *want;
+    } cases[] = {
+        { "min-nodes", STR("two"), P "min-nodes: \"two\"" COUNT },
+        { "min-nodes", STR(""), P "min-nodes: \"\"" COUNT },
+        { "min-nodes", STR("0"), P "min-nodes: \"0\"" COUNT },
+        { "min-nodes", STR("-1"), P "min-nodes: \"-1\"" COUNT },
+        { "min-nodes", STR("+-1"), P "min-nodes: \"+-1\"" COUNT },
+        { "min-nodes", STR("++1"), P "min-nodes: \"++1\"" COUNT },
+        { "min-nodes", STR("1\n"), P "min-nodes: \"1?\"" COUNT },
+        { "max-nodes", STR("2147483648"), P "max-nodes: \"2147483648\"" COUNT },
+        { "max-nodes", STR("1.5"), P "max-nodes: \"1.5\"" COUNT },
+        { "max-nodes", STR("0x2"), P "max-nodes: \"0x2\"" COUNT },
+        { "timelimit", STR("0"), P "timelimit: \"0\"" COUNT },
+        { "timelimit", STR("1:00:00"), P "timelimit: \"1:00:00\"" COUNT },
+        { "timelimit", STR(" 5"), P "timelimit: \" 5\"" COUNT },
+        { "priority", STR("high"),
+          P "priority: \"high\" is not a whole number from 0 to 2147483647" },
+        { "priority", STR("-1"), P "priority: \"-1\" is not a whole number from 0 to 2147483647" },
+        { "cpu-per-task", STR("two"), P "cpu-per-task: \"two\"" CPUS },
+        { "cpu-per-task", STR(""), P "cpu-per-task: \"\"" CPUS },
+        { "cpu-per-task", STR("0"), P "cpu-per-task: \"0\"" CPUS },
+        { "cpu-per-task", STR("-2"), P "cpu-per-task: \"-2\"" CPUS },
+        { "cpu-per-task", STR("65534"), P "cpu-per-task: \"65534\"" CPUS },
+        { "cpu-per-task", STR("65533001m"), P "cpu-per-task: \"65533001m\"" CPUS },
+        { "cpu-per-task", STR("1e30"), P "cpu-per-task: \"1e30\"" CPUS },
+        { "mem-per-node", STR("4GB"), P "mem-per-node: \"4GB\"" MEMORY },
+        { "mem-per-node", STR("0"), P "mem-per-node: \"0\"" MEMORY },
+        { "mem-per-node", STR("-1Gi"), P "mem-per-node: \"-1Gi\"" MEMORY },
+        { "mem-per-node", STR("8Ei"), P "mem-per-node: \"8Ei\"" MEMORY },
+        { "mem-per-node", STR("1e30"), P "mem-per-node: \"1e30\"" MEMORY },
+        { "account", STR("a\nb"), P "account: \"a?b\"" TEXT },
+        { "job-name", STR("a\0b"), P "job-name: \"a?b\"" TEXT },
+        /* long values are cut, between characters */
+        { "min-nodes", STR(TEN TEN TEN TEN TEN),
+          P "min-nodes: \"" TEN TEN TEN TEN "01234567...\"" COUNT },
+        { "min-nodes", STR(TEN TEN TEN TEN "0123456\xc3\xa9x"),
+          P "min-nodes: \"" TEN TEN TEN TEN "0123456...\"" COUNT },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct job_ask ask, before;
+        struct err err = { 0 };
+
+        job_ask_init(&ask);
+        before = ask;
+        assert_int_equal(annotate(&ask, cases[i].suffix, cases[i].value, &err), -ERR_INVALID);
+        if (strcmp(err.text, cases[i].want) != 0)
+            fail_msg("says \"%s\", not \"%s\"", err.text, cases[i].want);
+        assert_memory_equal(&ask, &before, sizeof(ask));
+    }
+}
+
+static void a_text_has_a_bound(void **state)
+{
+    auto_buf struct buf text = { .max = 5000 };
+    struct job_ask ask;
+
+    job_ask_init(&ask);
+    for (unsigned i = 0; i < 4096; i++)
+        buf_add_char(&text, 'x');
+    assert_int_equal(annotate(&ask, "gres", buf_str(&text), NULL), 0);
+    assert_int_equal(strlen(ask.gres), 4096);
+    buf_add_char(&text, 'x');
+    assert_int_equal(annotate(&ask, "gres", buf_str(&text), NULL), -ERR_INVALID);
+}
+
+static void other_annotations_are_ignored(void **state)
+{
+    static const struct kube_pair pairs[] = {
+        { STR("account"), STR("1") },
+        { STR("slinky.slurm.net/job-name"), STR("1") },
+        { STR("slurmjob.slinky.slurm.net"), STR("1") },
+        { STR(P), STR("1") },
+        { STR(P "Account"), STR("1") },
+        { STR(P "accounts"), STR("1") },
+        { STR(P "nodes"), STR("x") },
+        { STR(P "tres_per_node"), STR("1") },
+        { STR("x" P "account"), STR("1") },
+    };
+    struct job_ask ask, before;
+
+    job_ask_init(&ask);
+    before = ask;
+    assert_int_equal(
+        job_ask_annotate(&ask, &arena,
+                         &(struct kube_pairs){ pairs, sizeof(pairs) / sizeof(pairs[0]) }, NULL),
+        0);
+    assert_memory_equal(&ask, &before, sizeof(ask));
+}
+
+static void one_bad_annotation_among_good_ones_changes_nothing(void **state)
+{
+    static const struct kube_pair pairs[] = {
+        { STR(P "account"), STR("a") },
+        { STR(P "min-nodes"), STR("x") },
+        { STR(P "qos"), STR("q") },
+    };
+    struct job_ask ask;
+
+    job_ask_init(&ask);
+    assert_int_equal(job_ask_annotate(&ask, &arena, &(struct kube_pairs){ pairs, 3 }, NULL),
+                     -ERR_INVALID);
+    assert_string_equal(ask.account, "");
+    assert_string_equal(ask.qos, "");
+}
+
+/* ---- the hash ---- */
+
+static void equal_asks_have_equal_hashes_wherever_their_texts_are(void **state)
+{
+    char text[] = "p", other[] = "p";
+    struct job_ask a, b;
+
+    job_ask_init(&a);
+    job_ask_init(&b);
+    a.partition = text;
+    b.partition = other;
+    assert_true(job_ask_hash(&a) == job_ask_hash(&b));
+    other[0] = 'q';
+    assert_false(job_ask_hash(&a) == job_ask_hash(&b));
+}
+
+static void the_hash_is_the_same_in_every_build(void **state)
+{
+    struct job_ask ask;
+
+    job_ask_init(&ask);
+    ask.partition = "p";
+    ask.memory = 4096;
+    assert_true(job_ask_hash(&ask) == UINT64_C(0xa3492648dfba1cd));
+}
+
+static void every_member_changes_the_hash(void **state)
+{
+#define TEXT_AT(member) offsetof(struct job_ask, member)
+    static const size_t texts[] = {
+        TEXT_AT(name),           TEXT_AT(account),        TEXT_AT(partition), TEXT_AT(qos),
+        TEXT_AT(wckey),          TEXT_AT(reservation),    TEXT_AT(licenses),  TEXT_AT(constraints),
+        TEXT_AT(gres),           TEXT_AT(user_id),        TEXT_AT(group_id),  TEXT_AT(mcs_label),
+        TEXT_AT(excluded_nodes), TEXT_AT(required_nodes),
+    };
+    static const size_t numbers[] = {
+        TEXT_AT(nodes),         TEXT_AT(min_nodes), TEXT_AT(max_nodes),  TEXT_AT(tasks_per_node),
+        TEXT_AT(cpus_per_task), TEXT_AT(memory),    TEXT_AT(time_limit), TEXT_AT(priority),
+    };
+    enum { TEXTS = sizeof(texts) / sizeof(texts[0]), ALL = TEXTS + 8 + 2 };
+    uint64_t seen[ALL];
+    struct job_ask ask;
+
+    job_ask_init(&ask);
+    seen[0] = job_ask_hash(&ask);
+    ask.exclusive = false;
+    seen[1] = job_ask_hash(&ask);
+    for (unsigned i = 2; i < ALL; i++) {
+        job_ask_init(&ask);
+        if (i - 2 < TEXTS)
+            *(const char **)(void *)((char *)&ask + texts[i - 2]) = "x";
+        else
+            *(int64_t *)(void *)((char *)&ask + numbers[i - 2 - TEXTS]) = 77;
+        seen[i] = job_ask_hash(&ask);
+    }
+    for (unsigned i = 0; i < ALL; i++)
+        for (unsigned k = 0; k < i; k++)
+            if (seen[i] == seen[k])
+                fail_msg("members %u and %u give the same hash", i, k);
+    /* All of the struct is covered, but for padding. */
+    assert_int_equal(TEXTS * sizeof(char *) + 8 * sizeof(int64_t) + sizeof(int64_t),
+                     sizeof(struct job_ask));
+}
+
+static void the_reference_has_the_eighteen_annotations(void **state)
+{
+    static const char *const suffixes[] = {
+        "account",   "constraints", "cpu-per-task", "exclusive", "gres",     "group-id",
+        "job-name",  "licenses",    "max-nodes",    "min-nodes", "priority", "mem-per-node",
+        "partition", "qos",         "reservation",  "timelimit", "user-id",  "wckey",
+    };
+    auto_buf struct buf out = { .max = 100000 };
+    size_t rows = 0;
+
+    job_ask_reference(&out);
+    for (const char *at = buf_text(&out); (at = strchr(at, '\n')); at++)
+        rows++;
+    assert_int_equal(rows, 2 + 18);
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+        if (!strstr(buf_text(&out), arena_printf(&arena, "\n| `" P "%s` | ", suffixes[i])))
+            fail_msg("no row for %s", suffixes[i]);
+    assert_non_null(strstr(buf_text(&out),
+                           "\n| `" P "timelimit` | a whole number from 1 to 2147483647 | "
+                           "`time_limit` | time limit in minutes |\n"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_ask_that_says_nothing_sends_only_what_is_always_sent),
+        cmocka_unit_test(an_ask_that_says_all_sends_all),
+        cmocka_unit_test(every_annotation_reaches_its_field),
+        cmocka_unit_test(exclusive_wins_over_a_default_of_sharing),
+        cmocka_unit_test(a_bad_value_is_named_with_the_form_that_is_allowed),
+        cmocka_unit_test(a_text_has_a_bound),
+        cmocka_unit_test(other_annotations_are_ignored),
+        cmocka_unit_test(one_bad_annotation_among_good_ones_changes_nothing),
+        cmocka_unit_test(equal_asks_have_equal_hashes_wherever_their_texts_are),
+        cmocka_unit_test(the_hash_is_the_same_in_every_build),
+        cmocka_unit_test(every_member_changes_the_hash),
+        cmocka_unit_test(the_reference_has_the_eighteen_annotations),
+    };
+
+    return cmocka_run_group_tests_name("job ask", tests, set_up, tear_down);
+}

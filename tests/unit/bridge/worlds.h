@@ -1,0 +1,50 @@
+/* worlds.h - small worlds written as YAML, made real for plan functions.
+ *
+ *     given:
+ *       now: 100                 # seconds since the bridge leads; created and deleted count from 0
+ *       config: {sharedNodes: true}
+ *       facts: {synced: false, suspicious: "slurmctld was restarted", sees: part, crowd: 3, fence:
+ * 15, listed: 99, pause: 5} nodes: [{name: n1, slurm: s1, cpu: 4, ready: true, cordoned: false}]
+ *       pods:
+ *         - {name: a, cpu: 500m, memory: 1Gi, created: 10, job: 7, node: n1, phase: Running,
+ * deleted: 90, gates: 1, finalizer: false, tolerates: false, running: 1, terminated: 0, scheduler:
+ * other, owner: {kind: Job, name: j}, annotations: {...}, conditions: {SlurmPending:
+ * "True|Reason|text"}} owners: [{kind: Job, name: j, annotations: {...}, deadline: 60}] jobs: [{id:
+ * 7, pod: a, attempt: 1, state: RUNNING, nodes: s1, reason: None, cluster: other, ...}]
+ *       slurm_nodes: [{name: s1, cpus: 4, memory: 4096, state: IDLE+EXTERNAL, partitions:
+ * slurm-bridge}] asks: [{pod: a, state: unresolved, attempt: 1, settles: 99, text: "...", queues:
+ * true, misfits: [s1]}] plan: a                    # the pod whose unit is planned; the first by
+ * default; also of jobs' pods expect:                    # what the plan does, in order; `has` are
+ * texts of the action's JSON
+ *       - cancel job 7
+ *       - {do: ask slurm default/a, has: ['"attempt":2']}
+ *     stages: 2                  # how many; not checked when it is not said
+ *     waits: a text of why nothing more is done
+ *     again: true                # whether it looks again by itself
+ *
+ * Every member but `given` may be left out; what is not said is what is usual. */
+#ifndef SLINC_TESTS_BRIDGE_WORLDS_H
+#define SLINC_TESTS_BRIDGE_WORLDS_H
+
+#include "bridge/world.h"
+#include "codec/json.h"
+#include "io/loop.h"
+
+enum { WORLDS_EPOCH_S = 1767225600 }; /* 2026-01-01T00:00:00Z: second 0 of a world */
+
+struct small_world {
+    struct clock clock;
+    struct loop *loop;
+    struct arena arena;
+    struct bridge_config config;
+    struct bridge_world world;
+    struct slurm_cache *jobs, *nodes, *partitions;
+};
+
+/* Fails the test with a message that names what is wrong. */
+void small_world_init(struct small_world *small, const struct json *given);
+void small_world_done(struct small_world *small);
+/* The unit key of a pod of this name, whether or not there is one. */
+const char *small_world_key(struct small_world *small, const char *pod);
+
+#endif
