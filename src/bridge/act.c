@@ -226,10 +226,17 @@ static const struct slurm_job *shown(const struct actor *actor, int64_t id)
     return object ? slurm_job_of(object) : NULL;
 }
 
+bool act_may_send(const struct actor *actor)
+{
+    return !actor->options.may_act || actor->options.may_act(actor->options.context);
+}
+
 const char *act_objection(const struct actor *actor, const struct deed *deed)
 {
     const struct slurm_job *job = shown(actor, deed->job_id);
 
+    if (!act_may_send(actor))
+        return "not sent: this bridge does not lead any more";
     if (slurm_poller_is_suspicious(actor->options.poller))
         return "not sent: slurmctld may have been restarted";
     if (!job)
@@ -290,35 +297,38 @@ static void cancel_ended(struct work *work, const struct slurm_error *error, boo
     work_end(work, is_over ? KUBE_DONE : act_outcome(error->class), error->text);
 }
 
-/* The id that an entry of `status` is about; 0 when it does not say. */
-static int64_t id_of_status(const struct json *status)
+/* Whether an entry of `status` is about this job: by id, or by the name that it was cancelled by.
+ */
+static bool is_about(const struct json *status, const struct deed *deed)
 {
-    int64_t id = json_i64_or(json_at(status, "job_id", "number"), 0);
-    struct str text = json_str(json_get(status, "step_id")), rest;
+    struct str name = json_str(json_get(status, "step_id")), rest;
+    int64_t id = json_i64_or(json_at(status, "job_id", "number"), 0), number;
 
-    if (id <= 0) { /* unknown jobs are named only here: "99999", or with a step "99999.0" */
-        (void)str_cut(text, '.', &text, &rest);
-        if (str_to_i64(text, 1, INT64_MAX, &id, NULL) < 0)
-            id = 0;
-    }
-    return id;
+    (void)str_cut(name, '.', &name, &rest); /* "99999.0" is a step of it */
+    if (id <= 0 && str_to_i64(name, 1, INT64_MAX, &number, NULL) == 0)
+        id = number;
+    return id == deed->job_id || (deed->sluid[0] && str_is(name, deed->sluid));
 }
 
-/* What became of one job of many. An entry without an id may be about any of them. */
-static struct slurm_error error_of(const struct json *statuses, int64_t id)
+static bool says_whose(const struct json *status)
+{
+    return json_i64_or(json_at(status, "job_id", "number"), 0) > 0 ||
+           json_str(json_get(status, "step_id")).len > 0;
+}
+
+/* What became of one job of many. An entry that does not say whose it is may be any's. */
+static struct slurm_error error_of(const struct json *statuses, const struct deed *deed)
 {
     struct slurm_error error = { .class = SLURM_DONE };
     struct json_iter iter = json_iter(statuses);
     const struct json *status;
 
     while (json_next_item(&iter, &status)) {
-        int64_t about = id_of_status(status);
-
-        if (about == id) {
+        if (is_about(status, deed)) {
             slurm_classify_status(status, &error);
             return error;
         }
-        if (about == 0) {
+        if (!says_whose(status)) {
             error.class = SLURM_UNKNOWN;
             snprintf(error.text, sizeof(error.text), "one of several jobs was not cancelled");
         }
@@ -342,14 +352,24 @@ static void on_cancelled(void *context, const struct slurm_answer *answer)
         struct work *work = list_item(first, struct work, turn);
         struct slurm_error error = answer->error;
 
-        if (batch->count > 1 && error.class == SLURM_DONE)
-            error = error_of(statuses, work->deed->job_id);
+        if (error.class == SLURM_DONE)
+            error = error_of(statuses, work->deed);
         cancel_ended(work, &error, read);
     }
     batch_free(batch);
 }
 
-static struct batch *gather_cancels(struct actor *actor, int64_t *ids)
+/* By its sluid where that is known: a cancel that waits in slurmrestd while slurmctld is down must
+ * not hit another job that has got the id since. */
+static const char *name_of(const struct deed *deed, char id[ID_TEXT])
+{
+    if (deed->sluid[0])
+        return deed->sluid;
+    snprintf(id, ID_TEXT, "%" PRId64, deed->job_id);
+    return id;
+}
+
+static struct batch *gather_cancels(struct actor *actor, const char **names, char (*ids)[ID_TEXT])
 {
     struct batch *batch = batch_new(actor, DEED_CANCEL);
     struct list *first;
@@ -364,7 +384,7 @@ static struct batch *gather_cancels(struct actor *actor, int64_t *ids)
         }
         if (has_another(actor, work->deed))
             metrics_add(actor->options.metrics, &actor_metrics[ACTOR_DUPLICATES], 1, NULL);
-        ids[batch->count] = work->deed->job_id;
+        names[batch->count] = name_of(work->deed, ids[batch->count]);
         batch_add(batch, work);
     }
     return batch;
@@ -373,16 +393,15 @@ static struct batch *gather_cancels(struct actor *actor, int64_t *ids)
 static void send_cancels(void *context)
 {
     struct actor *actor = context;
-    struct slurm_client *slurm = actor->options.slurm;
-    int64_t ids[CANCELS_AT_ONCE] = { 0 };
-    struct batch *batch = gather_cancels(actor, ids);
+    const char *names[CANCELS_AT_ONCE];
+    char ids[CANCELS_AT_ONCE][ID_TEXT];
+    struct batch *batch = gather_cancels(actor, names, ids);
 
     if (batch->count == 0)
         batch_free(batch);
-    else if (batch->count == 1)
-        batch->call = slurm_job_cancel(slurm, ids[0], on_cancelled, batch);
     else
-        batch->call = slurm_jobs_cancel(slurm, ids, batch->count, on_cancelled, batch);
+        batch->call =
+            slurm_jobs_cancel_named(actor->options.slurm, names, batch->count, on_cancelled, batch);
     if (!list_is_empty(&actor->cancels))
         loop_timer_start(actor->loop, &actor->cancel_timer, 0, send_cancels, actor);
 }

@@ -9,8 +9,9 @@
  * A new job is in the job cache at once, as PENDING. One that was allocated immediately is PENDING
  * and CONFIGURING until it has been read: it runs, but where is not known yet.
  *
- * Holds: an ask is on record as SENT before it is sent; an id is only cancelled while the cache
- * shows it with the sluid and key that the plan saw, and slurmctld is not suspected. */
+ * Holds: nothing is sent without the lease; an ask is on record as SENT before it is sent; an id is
+ * only cancelled while the cache shows it with the sluid and key that the plan saw, and slurmctld
+ * is not suspected. */
 #ifndef SLINC_BRIDGE_ACT_H
 #define SLINC_BRIDGE_ACT_H
 
@@ -80,6 +81,9 @@ struct actor_options {
     struct metrics *metrics;
     struct str cluster;
     int64_t ask_per_second; /* 0: no limit */
+    /* Asked whenever something is sent: what was gathered, throttled or looked at first may come to
+     * that when the lease is lost. NULL: always. */
+    bool (*may_act)(void *context);
     /* The unit, or the node, should be planned again. */
     void (*wake_unit)(void *context, struct str key);
     void (*wake_node)(void *context, struct str name);

@@ -312,6 +312,10 @@ static const struct refusal_row {
     { SLURM_FORBIDDEN, 2010, false, REFUSAL_BACK_OFF, "denied" }, /* not this user */
 };
 static const struct refusal_row kept = { .refusal = REFUSAL_KEPT, .word = "refused" };
+/* Licences, limits, a hold: what cannot start at once may well wait. Only a refused submit is
+ * final.
+ */
+static const struct refusal_row not_at_once = { .refusal = REFUSAL_QUEUE, .word = "busy" };
 
 static const struct refusal_row *refusal_of(const struct slurm_error *error, bool at_once)
 {
@@ -322,7 +326,7 @@ static const struct refusal_row *refusal_of(const struct slurm_error *error, boo
             (!row->at_once || at_once))
             return row;
     }
-    return &kept;
+    return at_once ? &not_at_once : &kept;
 }
 
 static void keep_refusal(struct actor *actor, struct unit_memory *unit,
@@ -422,6 +426,8 @@ static const char *objection(const struct actor *actor, const struct deed *deed)
     auto_buf struct buf key;
 
     full_key(deed, &key);
+    if (!act_may_send(actor))
+        return "not sent: this bridge does not lead any more";
     if (slurm_poller_is_suspicious(actor->options.poller))
         return "not sent: slurmctld may have been restarted";
     if (unit && unit->ask.state == ASK_SENT)

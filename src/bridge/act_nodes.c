@@ -290,28 +290,29 @@ static struct batch *gather(struct actor *actor)
     return batch;
 }
 
-static void refuse_deletions(struct actor *actor)
+static void refuse(struct actor *actor, bool deletions_only, const char *why)
 {
     struct list refused, *first;
 
     list_init(&refused);
     list_each (struct work, work, &actor->node_works, turn) {
-        if (work->deed->kind != DEED_DELETE_NODE)
+        if (deletions_only && work->deed->kind != DEED_DELETE_NODE)
             continue;
         list_remove(&work->turn);
         list_push_back(&refused, &work->turn);
     }
     while ((first = list_first(&refused)))
-        work_end(list_item(first, struct work, turn), KUBE_CONFLICT,
-                 "not sent: slurmctld may have been restarted");
+        work_end(list_item(first, struct work, turn), KUBE_CONFLICT, why);
 }
 
 static void send_nodes(void *context)
 {
     struct actor *actor = context;
 
-    if (slurm_poller_is_suspicious(actor->options.poller))
-        refuse_deletions(actor);
+    if (!act_may_send(actor))
+        refuse(actor, false, "not sent: this bridge does not lead any more");
+    else if (slurm_poller_is_suspicious(actor->options.poller))
+        refuse(actor, true, "not sent: slurmctld may have been restarted");
     while (actor->node_calls < MAX_CALLS && !list_is_empty(&actor->node_works))
         send_batch(gather(actor));
 }

@@ -122,6 +122,7 @@ void work_end_soon(struct work *work, enum kube_outcome outcome, const char *mes
 void work_unless(struct work *work, void (*next)(struct work *work));
 
 enum kube_outcome act_outcome(enum slurm_class class);
+bool act_may_send(const struct actor *actor); /* we lead, now */
 /* Why the job that a deed is about must not be touched now; NULL when it may be. */
 const char *act_objection(const struct actor *actor, const struct deed *deed);
 

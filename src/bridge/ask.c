@@ -128,6 +128,12 @@ int plan_ask_again(const struct bridge_world *world, const struct unit *unit, st
         plan_wait(plan, "its node %s is not known", unit->pod->node_name);
         return 0;
     }
+    if (!world_slurm_node(world, str_of(world_slurm_name(kube_node_of(node))))) {
+        tell_waiting(world, unit, plan, "NotCovered", "it runs on %s, which Slurm does not have",
+                     unit->pod->node_name);
+        plan_look_again(plan, LOOK_FOR_CHANGE_US);
+        return 0;
+    }
     if (!as_found.root)
         as_found.root = &unit->pod->object;
     if (describe(world, &as_found, plan->arena, &job, &why) < 0) {

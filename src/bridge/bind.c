@@ -12,7 +12,10 @@
 
 #include <inttypes.h>
 
-enum { LOOK_FOR_FIT_US = 5000000 }; /* nothing tells a unit that a node has changed */
+enum {
+    LOOK_FOR_FIT_US = 5000000, /* nothing tells a unit that a node has changed */
+    LOOK_IF_READY_US = 10000,
+};
 
 /* ---- before ---- */
 
@@ -100,7 +103,7 @@ static void foretell_toleration(const struct bridge_world *world, struct json_bu
     json_push(list, our_toleration(build, world->config->scheduler_name));
 }
 
-/* In the same stage as what follows: only a bind must come after it. A list that we make where
+/* A list that we make where
  * there was none would take the place of one that others have made since: so only for the version
  * seen. */
 void plan_prepare(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
@@ -190,6 +193,22 @@ static int give_back(const struct bridge_world *world, const struct unit *unit, 
 
 /* ---- binding ---- */
 
+/* Where a Binding does not carry labels to the pod they go before it. */
+static bool plan_label(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                       struct json_build *build, struct json_mut *metadata)
+{
+    const struct kube_object *pod = &unit->pod->object;
+    struct json_mut *patch = json_new_object(build);
+
+    if (unit->recorded_id == unit->job->id)
+        return false;
+    json_put_text(build, metadata, "uid", pod->uid);
+    json_put(build, patch, "metadata", metadata);
+    plan_merge_patch(plan, world->pods, &kube_pods, pod->ns, pod->name, NULL, NULL, patch);
+    return true;
+}
+
+/* On what is known now: nothing is bound in a later stage of a plan, whose job may have ended. */
 static void bind_to(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                     const struct kube_node *node)
 {
@@ -201,16 +220,12 @@ static void bind_to(const struct bridge_world *world, const struct unit *unit, s
                   unit->job->object.key);
     json_put_text(build, json_put_object(build, metadata, "annotations"), BRIDGE_NODE_ANNOTATION,
                   node->object.name);
-    if (!list_is_empty(&plan->actions))
-        plan_next_stage(plan); /* what plan_prepare adds must be there first */
-    if (!world->facts.bind_takes_metadata) {
-        struct json_mut *patch = json_new_object(build);
-
-        json_put(build, patch, "metadata", metadata);
-        plan_merge_patch(plan, world->pods, &kube_pods, pod->ns, pod->name, NULL, NULL, patch);
-        plan_next_stage(plan);
-        metadata = NULL;
+    if (!world->facts.bind_takes_metadata && plan_label(world, unit, plan, build, metadata)) {
+        plan_look_again(plan, LOOK_IF_READY_US);
+        return;
     }
+    if (!world->facts.bind_takes_metadata)
+        metadata = NULL;
     if (!plan_bind(plan, world->pods, pod->ns, pod->name, pod->uid, node->object.name, metadata))
         return;
     plan_next_stage(plan);
@@ -237,6 +252,11 @@ int plan_place(const struct bridge_world *world, const struct unit *unit, struct
     node = world_node_by_slurm_name(world, str_of(slurm_name));
     if ((why = node_misfit(plan->arena, node, slurm_name)) != NULL)
         return give_back(world, unit, plan, slurm_name, why);
+    if (!list_is_empty(&plan->actions)) { /* of plan_prepare: they must be there first */
+        plan_wait(plan, "it is being prepared to be bound");
+        plan_look_again(plan, LOOK_IF_READY_US);
+        return 0;
+    }
     bind_to(world, unit, plan, node);
     return 0;
 }

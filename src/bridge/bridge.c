@@ -309,7 +309,8 @@ static void start_slurm(struct bridge *bridge)
     bridge->poller = slurm_poller_new(
         bridge->slurm, &(struct slurm_poller_options){ .cluster = cluster,
                                                        .fast_us = bridge->options.slurm_fast_us,
-                                                       .tracked_only = true });
+                                                       .tracked_only = true,
+                                                       .nodes_only = true });
 
     struct slurm_cache *jobs = slurm_poller_cache(bridge->poller, SLURM_FEED_JOBS);
     struct slurm_cache *nodes = slurm_poller_cache(bridge->poller, SLURM_FEED_NODES);
@@ -330,6 +331,7 @@ static void start_slurm(struct bridge *bridge)
                                            .metrics = bridge->metrics,
                                            .cluster = cluster,
                                            .ask_per_second = bridge->options.config->ask_per_second,
+                                           .may_act = may_act,
                                            .wake_unit = wake_unit,
                                            .wake_node = wake_node,
                                            .context = bridge });
@@ -538,6 +540,14 @@ bool bridge_is_leader(const struct bridge *bridge)
     return kube_lease_is_held(bridge->lease);
 }
 
+bool bridge_may_release(void *context)
+{
+    const struct bridge *bridge = context;
+    const struct memory *memory = bridge->world.memory;
+
+    return memory_in(memory, ASK_SENT) == 0 && memory_in(memory, ASK_UNRESOLVED) == 0;
+}
+
 struct engine *bridge_engine(const struct bridge *bridge)
 {
     return bridge->engine;
@@ -553,27 +563,41 @@ struct metrics *bridge_metrics(const struct bridge *bridge)
     return bridge->metrics;
 }
 
-struct slurm_client *bridge_slurm(const struct bridge *bridge)
+static size_t count_labelled(const struct kube_cache *nodes)
 {
-    return bridge->slurm;
+    struct kube_cache_walk walk = kube_cache_walk(nodes);
+    const struct kube_object *node;
+    size_t count = 0;
+    bool found;
+
+    while ((node = kube_cache_next(&walk)) != NULL) {
+        (void)kube_pairs_get(&node->labels, BRIDGE_EXTERNAL_LABEL, &found);
+        count += found;
+    }
+    return count;
 }
 
-struct kube_client *bridge_kube(const struct bridge *bridge)
+void bridge_check_facts(const struct bridge *bridge, struct check_facts *ret_facts)
 {
-    return bridge->kube;
-}
+    const struct bridge_world *world = &bridge->world;
+    struct slurm_feed_stats stats = { .last_error = "nothing was asked yet" };
 
-const char *bridge_cluster(const struct bridge *bridge)
-{
-    return bridge->cluster;
-}
-
-const struct slurm_site *bridge_site(const struct bridge *bridge, enum slurm_sight *ret_sight,
-                                     const char **ret_why)
-{
-    *ret_sight = bridge->world.facts.sight;
-    *ret_why = bridge->world.facts.sight_why;
-    return bridge->has_site ? &bridge->site : NULL;
+    if (bridge->poller)
+        slurm_poller_stats(bridge->poller, SLURM_FEED_PARTITIONS, &stats);
+    ret_facts->config = world->config;
+    ret_facts->slurm_error = stats.last_error;
+    ret_facts->version = slurm_client_version(bridge->slurm);
+    ret_facts->site = bridge->has_site ? &bridge->site : NULL;
+    ret_facts->sight = world->facts.sight;
+    ret_facts->sight_why = world->facts.sight_why;
+    ret_facts->partitions_known =
+        world->slurm_partitions && slurm_cache_is_synced(world->slurm_partitions);
+    ret_facts->partition_exists =
+        ret_facts->partitions_known &&
+        slurm_cache_get(world->slurm_partitions, world->config->partition) != NULL;
+    ret_facts->slurm_nodes = world->slurm_nodes ? slurm_cache_count(world->slurm_nodes) : 0;
+    ret_facts->labelled_nodes = count_labelled(world->nodes);
+    ret_facts->has_skew = kube_lease_skew(bridge->lease, &ret_facts->skew_us);
 }
 
 static bool slurm_is_heard(void *context, struct buf *why)

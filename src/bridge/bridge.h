@@ -5,6 +5,7 @@
 #ifndef SLINC_BRIDGE_BRIDGE_H
 #define SLINC_BRIDGE_BRIDGE_H
 
+#include "bridge/checks.h"
 #include "bridge/config.h"
 #include "engine/engine.h"
 #include "engine/health.h"
@@ -41,6 +42,10 @@ void bridge_free(struct bridge *bridge);
 
 bool bridge_is_leader(const struct bridge *bridge);
 
+/* No ask is without its answer: whoever leads next need not wait for it (DESIGN 5a, clean stop).
+ * For run_options.may_release; context is the bridge. */
+bool bridge_may_release(void *bridge);
+
 /* For the frame around it: clean stop, health, metrics (engine/run.h, engine/health.h). */
 struct engine *bridge_engine(const struct bridge *bridge);
 struct kube_lease *bridge_lease(const struct bridge *bridge);
@@ -49,12 +54,7 @@ void bridge_add_health(struct bridge *bridge, struct health *health);
 /* What it knows beside the engine's state: leader, fence, suspicion, asks; as JSON. */
 void bridge_write_state(const struct bridge *bridge, struct buf *out);
 
-/* What was found out about the other side; for start-up checks and messages. */
-struct slurm_client *bridge_slurm(const struct bridge *bridge);
-struct kube_client *bridge_kube(const struct bridge *bridge);
-const char *bridge_cluster(const struct bridge *bridge); /* UID; "" while it is not known */
-/* NULL while slurmctld has not told. */
-const struct slurm_site *bridge_site(const struct bridge *bridge, enum slurm_sight *ret_sight,
-                                     const char **ret_why);
+/* What is known of the other side, for checks.c; texts are borrowed until the loop runs. */
+void bridge_check_facts(const struct bridge *bridge, struct check_facts *ret_facts);
 
 #endif

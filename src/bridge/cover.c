@@ -15,6 +15,8 @@
 #include "bridge/names.h"
 #include "bridge/tell.h"
 
+enum { CALM_US = 10000000 };
+
 static const char *slurm_name_of(const struct bridge_world *world, const struct unit *unit)
 {
     const struct kube_object *node = kube_cache_get(world->nodes, "", unit->pod->node_name);
@@ -50,6 +52,21 @@ static void record_job(const struct bridge_world *world, const struct unit *unit
                   unit->job->object.key);
     json_put_text(build, metadata, "uid", pod->uid);
     plan_merge_patch(plan, world->pods, &kube_pods, pod->ns, pod->name, NULL, NULL, patch);
+}
+
+/* Of a job that we asked for only what placing needs was read. When there is time, the rest is: its
+ * sluid, by which it is cancelled without danger for a job that has its id by then. */
+static void get_to_know(const struct bridge_world *world, const struct slurm_job *job,
+                        struct plan *plan)
+{
+    int64_t known_us = slurm_cache_known_us(world->slurm_jobs, job->object.key);
+
+    if (job->start_time > 0)
+        return;
+    if (world->facts.crowd > 0 || world->facts.now_us - known_us < CALM_US)
+        plan_look_again(plan, CALM_US);
+    else
+        plan_slurm_look(plan, job);
 }
 
 /* It was running, and waits: put back by Slurm, which counts that; or set back by a restart. */
@@ -94,6 +111,7 @@ static int cover_with(const struct bridge_world *world, const struct unit *unit,
             return end_pod(world, unit, plan, job);
         record_job(world, unit, plan);
         tell_placed(world, unit, plan, job, unit->pod->node_name);
+        get_to_know(world, job, plan);
         return 0;
     case JOB_WAITS:
         return was_requeued(job) ? end_pod(world, unit, plan, job) : pin(world, unit, plan);

@@ -17,6 +17,7 @@
 
 enum {
     SECOND_US = 1000000,
+    LOOK_UNTIL_KNOWN_US = SECOND_US,  /* nothing tells a node that a suspicion is over */
     LOOK_FOR_IDLE_US = 5 * SECOND_US, /* changes of the record come sooner */
     LOOK_FOR_PARTITION_US = 30 * SECOND_US,
     LOOK_FOR_ANSWER_US = 30 * SECOND_US, /* what was refused is tried again */
@@ -431,7 +432,7 @@ static bool is_known(const struct bridge_world *world, struct plan *plan)
         plan_wait(plan, "slurmctld may have been restarted: %s", suspicion);
     else
         return true;
-    plan_look_again(plan, LOOK_FOR_IDLE_US);
+    plan_look_again(plan, LOOK_UNTIL_KNOWN_US);
     return false;
 }
 

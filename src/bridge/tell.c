@@ -10,7 +10,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { SECOND_US = 1000000, MAX_MESSAGE = 1024, MAX_WORD = 64 };
+enum {
+    SECOND_US = 1000000,
+    TELL_EACH_US = 10000, /* a hundred pods a second are told at most */
+    MAX_MESSAGE = 1024,
+    MAX_WORD = 64,
+};
 
 struct saying {
     const char *type, *status, *reason, *message;
@@ -72,6 +77,14 @@ static void say(const struct bridge_world *world, const struct kube_pod *pod, st
                          NULL, patch, predicted);
 }
 
+/* A second; longer while many wait, or words about waiting would keep them waiting. */
+static int64_t patience_us(const struct bridge_world *world)
+{
+    int64_t for_all_us = (int64_t)world->facts.crowd * TELL_EACH_US;
+
+    return for_all_us > SECOND_US ? for_all_us : SECOND_US;
+}
+
 /* Both conditions in one write. */
 bool tell_waiting(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                   const char *reason, const char *format, ...)
@@ -92,8 +105,8 @@ bool tell_waiting(const struct bridge_world *world, const struct unit *unit, str
 
     if (is_said(unit->pod, &sayings[0]))
         return false;
-    if (waited_us < SECOND_US) {
-        plan_look_again(plan, SECOND_US - (waited_us > 0 ? waited_us : 0));
+    if (waited_us < patience_us(world)) {
+        plan_look_again(plan, SECOND_US - (waited_us > 0 ? waited_us % SECOND_US : 0));
         return false;
     }
     say(world, unit->pod, plan, sayings, unit->stage == POD_WAITS ? 2 : 1);

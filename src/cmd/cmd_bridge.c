@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "bridge/bridge.h"
+#include "bridge/checks.h"
 #include "cmd/cmd.h"
 #include "cmd/flags.h"
 #include "engine/run.h"
@@ -215,8 +216,11 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
         run_new(loop, &(struct run_options){ .engine = bridge_engine(bridge),
                                              .lease = bridge_lease(bridge),
                                              .lease_name = ends->config.scheduler_name,
+                                             .may_release = bridge_may_release,
+                                             .may_release_context = bridge,
                                              .health = health,
                                              .metrics = bridge_metrics(bridge) });
+    struct checks *checks = checks_new(loop, bridge, &ends->config);
     struct doors doors = { .metrics = NULL };
     struct err err = { .class = 0 };
     enum run_exit code;
@@ -225,7 +229,9 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
     if (doors_open(&doors, loop, health, values, &err) < 0)
         run_fail(run, &err);
     bridge_start(bridge);
+    checks_start(checks);
     code = run_loop(run);
+    checks_free(checks);
     doors_close(&doors);
     run_free(run);
     health_free(health);

@@ -56,6 +56,11 @@ static void on_released(void *context)
     end(run);
 }
 
+static bool may_release(const struct run *run)
+{
+    return !run->options.may_release || run->options.may_release(run->options.may_release_context);
+}
+
 static void on_finished(void *context)
 {
     struct run *run = context;
@@ -63,7 +68,9 @@ static void on_finished(void *context)
     if (run->state != RUN_FINISHING)
         return;
     run->state = RUN_RELEASING;
-    if (run->options.lease)
+    if (run->options.lease && !may_release(run))
+        end_hurried(run, "what was sent may still take effect: the lease is left to expire");
+    else if (run->options.lease)
         kube_lease_release(run->options.lease, on_released, run);
     else
         on_released(run);

@@ -26,8 +26,12 @@ struct run_options {
     const char *lease_name; /* of leader_election_master_status */
     struct health *health;
     struct metrics *metrics; /* gets the two families that know the process and the lease */
-    int64_t stop_us;         /* for the whole stop; 0 = RUN_STOP_US */
-    bool without_signals;    /* for loops on virtual time */
+    /* Asked when nothing is in flight: whether the lease may be released, so that a successor acts
+     * at once. Else it expires. NULL: always. */
+    bool (*may_release)(void *context);
+    void *may_release_context;
+    int64_t stop_us;      /* for the whole stop; 0 = RUN_STOP_US */
+    bool without_signals; /* for loops on virtual time */
 };
 
 struct run;

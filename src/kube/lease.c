@@ -387,6 +387,31 @@ void kube_lease_release(struct kube_lease *lease, void (*done)(void *context), v
         release_step(lease);
 }
 
+static int64_t whole_seconds(int64_t time_us)
+{
+    return timestamp_to_seconds(time_us) * SECOND_US;
+}
+
+bool kube_lease_skew(const struct kube_lease *lease, int64_t *ret_skew_us)
+{
+    struct json_iter iter = json_iter(json_at(json_root(lease->seen), "metadata", "managedFields"));
+    int64_t renewed_us, taken_us = 0, at_us;
+    const struct json *entry;
+
+    if (!lease->seen ||
+        !str_is(json_str(json_get(spec_of(lease), "holderIdentity")), lease->identity) ||
+        timestamp_parse(json_str(json_get(spec_of(lease), "renewTime")), &renewed_us, NULL) < 0)
+        return false;
+    while (json_next_item(&iter, &entry))
+        if (timestamp_parse(json_str(json_get(entry, "time")), &at_us, NULL) == 0 &&
+            at_us > taken_us)
+            taken_us = at_us;
+    if (taken_us == 0)
+        return false;
+    *ret_skew_us = taken_us - whole_seconds(renewed_us);
+    return true;
+}
+
 void kube_lease_free(struct kube_lease *lease)
 {
     if (!lease)

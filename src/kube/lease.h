@@ -35,6 +35,9 @@ bool kube_lease_was_released(const struct kube_lease *lease);
 /* Gives it up so that another may take it at once. From here on it is not held (changed is not
  * called for that); done is called from the loop when the release is written or failed. */
 void kube_lease_release(struct kube_lease *lease, void (*done)(void *context), void *context);
+/* How far the API server's clock is ahead of ours, to the second, by when it says that it took our
+ * last renewal; false while that is not known. */
+bool kube_lease_skew(const struct kube_lease *lease, int64_t *ret_skew_us);
 void kube_lease_free(struct kube_lease *lease);
 
 #endif

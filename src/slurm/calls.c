@@ -237,6 +237,34 @@ struct slurm_call *slurm_jobs_cancel(struct slurm_client *client, const int64_t 
     return send_simple(client, SLURM_DELETE, SLURM_JOBS, STR(""), buf_str(&body), done, context);
 }
 
+static int write_names(const char *const *names, size_t count, struct buf *out, struct err *err)
+{
+    if (count == 0 || count > SLURM_MAX_IDS)
+        return err_set(err, ERR_INVALID, "%zu jobs to cancel", count);
+    buf_add_text(out, "{\"jobs\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (!names[i][0])
+            return err_set(err, ERR_INVALID, "a job without a name");
+        if (i > 0)
+            buf_add_char(out, ',');
+        json_escape(out, str_of(names[i]));
+    }
+    buf_add_text(out, "]}");
+    return buf_check(out, "list of jobs", err);
+}
+
+struct slurm_call *slurm_jobs_cancel_named(struct slurm_client *client, const char *const *names,
+                                           size_t count, slurm_done done, void *context)
+{
+    auto_buf struct buf body;
+    struct err why = { 0 };
+
+    buf_init(&body, MAX_BODY);
+    if (write_names(names, count, &body, &why) < 0)
+        return slurm_send_refused(client, SLURM_DELETE, SLURM_JOBS, &why, done, context);
+    return send_simple(client, SLURM_DELETE, SLURM_JOBS, STR(""), buf_str(&body), done, context);
+}
+
 /* ---- nodes ---- */
 
 struct slurm_call *slurm_node_create(struct slurm_client *client, const struct slurm_node_ask *ask,

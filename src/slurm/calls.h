@@ -70,6 +70,11 @@ struct slurm_call *slurm_job_cancel(struct slurm_client *client, int64_t id, slu
 struct slurm_call *slurm_jobs_cancel(struct slurm_client *client, const int64_t *ids, size_t count,
                                      slurm_done done, void *context);
 
+/* The same by name: a job's sluid, or its id as text. A sluid is never given to another job, so a
+ * request that is carried out late cannot hit one; v0.0.44 and later. */
+struct slurm_call *slurm_jobs_cancel_named(struct slurm_client *client, const char *const *names,
+                                           size_t count, slurm_done done, void *context);
+
 /* ---- nodes ---- */
 
 /* External nodes: Slurm schedules them and somebody else runs them. */

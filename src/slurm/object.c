@@ -136,6 +136,45 @@ int slurm_object_decode(const struct slurm_kind *kind, const struct json *value,
     return result;
 }
 
+/* The texts of an object, each from where it is, but for the one at this offset. */
+static void copy_texts(struct draft *draft, const char *from, size_t changed, const char *text)
+{
+    const struct slurm_kind *kind = draft->kind;
+
+    for (size_t i = 0; i < kind->count; i++) {
+        const struct slurm_field *field = &kind->fields[i];
+        const void *at = from + field->offset;
+        size_t begin = draft->text.len;
+
+        if (field->type == SLURM_FIELD_WORDS)
+            buf_add_text(&draft->text, ((const struct slurm_words *)at)->other);
+        else if (field->type == SLURM_FIELD_TEXT || field->type == SLURM_FIELD_LIST)
+            buf_add_text(&draft->text, field->offset == changed ? text : *(const char *const *)at);
+        else
+            continue;
+        draft->places[i] = keep_text(draft, begin);
+    }
+}
+
+const struct slurm_object *slurm_job_started(const struct slurm_job *job, const char *nodes)
+{
+    struct draft draft = { .kind = job->object.kind };
+    struct slurm_job copy = *job;
+    const struct slurm_object *object;
+    size_t begin;
+
+    copy.state.known = UINT64_C(1) << SLURM_JOB_RUNNING;
+    draft.block = (char *)&copy;
+    buf_init(&draft.text, 2 * (size_t)SLURM_MAX_OBJECT_TEXT);
+    copy_texts(&draft, (const char *)job, offsetof(struct slurm_job, nodes), nodes);
+    begin = draft.text.len;
+    buf_add_text(&draft.text, job->object.key);
+    draft.key_place = keep_text(&draft, begin);
+    object = lay_out(&draft);
+    buf_done(&draft.text);
+    return object;
+}
+
 const struct slurm_object *slurm_object_ref(const struct slurm_object *object)
 {
     ((struct slurm_object *)(uintptr_t)object)->refs++;

@@ -1,4 +1,5 @@
-/* object_private.h - the field tables: what object.c reads and kind.c holds. Private to the two. */
+/* object_private.h - the field tables: what object.c reads and kind.c holds. Private to the two;
+ * and what the poller makes of a job of which it has seen a part. */
 #ifndef SLINC_SLURM_OBJECT_PRIVATE_H
 #define SLINC_SLURM_OBJECT_PRIVATE_H
 
@@ -30,5 +31,8 @@ struct slurm_kind {
     const struct slurm_field *fields;
     size_t count;
 };
+
+/* The job as it was, RUNNING on these nodes; a new object with one reference. */
+const struct slurm_object *slurm_job_started(const struct slurm_job *job, const char *nodes);
 
 #endif

@@ -350,7 +350,7 @@ void slurm_poller_free(struct slurm_poller *poller)
         slurm_cache_free(feed->cache);
     }
     map_done(&poller->tracked);
-    mem_free(poller->jobs.ids);
+    mem_free(poller->jobs.reads);
     mem_free(poller->cluster);
     mem_free(poller);
 }

@@ -30,7 +30,9 @@ struct slurm_poller_options {
     int64_t fast_us;    /* between polls while something is expected; 0 = 150 ms */
     int64_t slow_us;    /* and else; 0 = 2 s */
     int64_t conf_us;    /* between looks at slurmctld's boot time; 0 = 30 s */
-    bool tracked_only;  /* poll the states of tracked jobs only; others are as last listed */
+    bool tracked_only;  /* poll the tracked jobs often, all others every five seconds at most */
+    bool nodes_only;    /* of a job that starts read its nodes alone, which is cheap; what else
+                           changed about it (times, tres_alloc) is as it was while it waited */
 };
 
 /* The client is borrowed and outlives the poller. Listen to the caches before the start. */

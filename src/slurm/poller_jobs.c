@@ -9,7 +9,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { ID_TEXT = 24, FEW_READS = 256 };
+enum {
+    ID_TEXT = 24,
+    FEW_READS = 256,
+    ALL_US = 5000000, /* between questions about all jobs, where few are tracked */
+    ALL_PACE = 20,    /* or so many times what the last one took */
+    LOOKED_AWAY_US = 5000000,
+};
 
 /* ---- tracking ---- */
 
@@ -45,13 +51,13 @@ void slurm_jobs_wants_list(struct slurm_poller *poller)
 
 /* ---- reading those that differ ---- */
 
-static void want_read(struct job_poll *jobs, int64_t id)
+static void want_read(struct job_poll *jobs, int64_t id, bool started)
 {
     if (jobs->count == jobs->capacity) {
         jobs->capacity = jobs->capacity ? 2 * jobs->capacity : 64;
-        jobs->ids = mem_resize_array(jobs->ids, jobs->capacity, sizeof(*jobs->ids));
+        jobs->reads = mem_resize_array(jobs->reads, jobs->capacity, sizeof(*jobs->reads));
     }
-    jobs->ids[jobs->count++] = id;
+    jobs->reads[jobs->count++] = (struct job_read){ id, started };
 }
 
 static void read_more(struct feed *feed)
@@ -61,8 +67,13 @@ static void read_more(struct feed *feed)
 
     feed->phase = FEED_READS;
     while (jobs->reading < SLURM_READS_AT_ONCE && jobs->next < jobs->count) {
+        const struct job_read *read = &jobs->reads[jobs->next++];
+
         jobs->reading++;
-        slurm_read_start(feed, id_key(jobs->ids[jobs->next++], text), true);
+        if (read->started)
+            slurm_read_start_nodes(feed, id_key(read->id, text));
+        else
+            slurm_read_start(feed, id_key(read->id, text), true);
     }
     if (jobs->reading > 0)
         return;
@@ -95,6 +106,7 @@ void slurm_jobs_listed(struct feed *feed)
 {
     struct slurm_poller *poller = feed->poller;
 
+    poller->jobs.all_from_us = loop_now_us(poller->loop) + ALL_US;
     poller->jobs.count = poller->jobs.next = 0;
     poller->jobs.highest = 0;
     note_highest(feed);
@@ -103,7 +115,7 @@ void slurm_jobs_listed(struct feed *feed)
         poller->jobs.wants_list = false;
         list_each (const struct slurm_entry, entry, &feed->cache->shown, place)
             if (entry->doubted)
-                want_read(&poller->jobs, slurm_job_of(entry->object)->id);
+                want_read(&poller->jobs, slurm_job_of(entry->object)->id, false);
     }
     read_more(feed);
 }
@@ -116,6 +128,16 @@ static void note_part(struct job_poll *jobs, const struct slurm_brief *brief)
     const uint64_t secret[2] = { brief->state, 0 };
 
     jobs->new_parts_hash += map_hash(brief->id, secret) | 1;
+}
+
+/* Of a job that waited and runs now, only its nodes are news: they cost a tenth of the whole. */
+static bool has_started(const struct slurm_poller *poller, const struct slurm_job *job,
+                        uint64_t state)
+{
+    const uint64_t one = 1, waiting = one << SLURM_JOB_PENDING | one << SLURM_JOB_CONFIGURING;
+
+    return poller->options.nodes_only && state == one << SLURM_JOB_RUNNING && !job->nodes[0] &&
+           slurm_words_has(&job->state, SLURM_JOB_PENDING) && !(job->state.known & ~waiting);
 }
 
 static void compare(struct feed *feed, const struct slurm_brief *brief)
@@ -131,14 +153,15 @@ static void compare(struct feed *feed, const struct slurm_brief *brief)
         entry->round = jobs->round;
     if (entry && entry->object) {
         if (slurm_job_of(entry->object)->state.known != brief->state)
-            want_read(jobs, brief->number);
+            want_read(jobs, brief->number,
+                      has_started(feed->poller, slurm_job_of(entry->object), brief->state));
         return;
     }
     if (entry && slurm_entry_newest(feed->cache, entry) > feed->started_us)
         return; /* went meanwhile */
-    if (brief->number <= jobs->highest && !feed->poller->options.tracked_only)
+    if (brief->number <= jobs->highest && jobs->all)
         jobs->fell = true;
-    want_read(jobs, brief->number);
+    want_read(jobs, brief->number, false);
 }
 
 static bool is_expected(const struct feed *feed, const struct slurm_entry *entry)
@@ -148,7 +171,7 @@ static bool is_expected(const struct feed *feed, const struct slurm_entry *entry
 
     if (job->array_job_id.number > 0 || slurm_entry_newest(feed->cache, entry) >= feed->started_us)
         return false;
-    return !poller->options.tracked_only || entry->asked == poller->jobs.round;
+    return poller->jobs.all || entry->asked == poller->jobs.round;
 }
 
 /* Marks what is missing by its round: purged, unless one that has not ended is missing too. */
@@ -177,15 +200,20 @@ static void compared(struct feed *feed)
     struct job_poll *jobs = &poller->jobs;
 
     judge_missing(feed);
-    if (jobs->parts_hash != jobs->new_parts_hash ||
-        (jobs->count > FEW_READS && jobs->count > feed->cache->count / 2))
+    if (jobs->all && (jobs->parts_hash != jobs->new_parts_hash ||
+                      (jobs->count > FEW_READS && jobs->count > feed->cache->count / 2)))
         jobs->wants_list = true;
-    jobs->parts_hash = jobs->new_parts_hash;
+    if (jobs->all) {
+        jobs->parts_hash = jobs->new_parts_hash;
+        jobs->all_from_us =
+            loop_now_us(poller->loop) +
+            (ALL_PACE * feed->stats.took_us > ALL_US ? ALL_PACE * feed->stats.took_us : ALL_US);
+    }
     if (jobs->wants_list)
         jobs->count = jobs->next = 0; /* the list has them all */
-    for (size_t i = 0; i < jobs->count && !poller->options.tracked_only; i++)
-        if (jobs->ids[i] > jobs->highest)
-            jobs->highest = jobs->ids[i];
+    for (size_t i = 0; i < jobs->count && jobs->all; i++)
+        if (jobs->reads[i].id > jobs->highest)
+            jobs->highest = jobs->reads[i].id;
     read_more(feed);
 }
 
@@ -203,7 +231,7 @@ static void compare_slice(void *context)
         if (!json_next_item(&feed->iter, &item)) {
             json_doc_free(feed->doc);
             feed->doc = NULL;
-            if (poller->options.tracked_only && poller->jobs.asked < poller->tracked.count)
+            if (!poller->jobs.all && poller->jobs.asked < poller->tracked.count)
                 ask_states(feed);
             else
                 compared(feed);
@@ -229,6 +257,10 @@ static void on_states(void *context, const struct slurm_answer *answer)
         feed->started_us = answer->sent_us; /* of the first query: the others are newer */
     feed->poll_bytes += answer->bytes;
     if (answer->error.class != SLURM_DONE) {
+        /* Whoever looks away for longer may miss that a job went back into the queue and was
+         * started elsewhere: its state is the same again. */
+        if (loop_now_us(feed->poller->loop) - feed->good_us > LOOKED_AWAY_US)
+            feed->poller->jobs.wants_list = true;
         slurm_feed_failed(feed, answer->error.text);
         return;
     }
@@ -271,7 +303,7 @@ static void ask_states(struct feed *feed)
                                      .once = true };
     struct slurm_param *query = NULL;
 
-    if (poller->options.tracked_only) {
+    if (!poller->jobs.all) {
         query = mem_alloc_array(SLURM_STATE_QUERY / strlen("job_id=&"), sizeof(*query));
         request.query_count = next_ids(feed, query);
         request.query = query;
@@ -288,11 +320,12 @@ void slurm_jobs_poll(struct feed *feed)
     int64_t now_us = loop_now_us(poller->loop);
 
     jobs->count = jobs->next = 0;
+    jobs->all = !poller->options.tracked_only || now_us >= jobs->all_from_us;
     if (jobs->wants_list && now_us < jobs->list_from_us) {
         slurm_feed_wait(feed, jobs->list_from_us - now_us);
     } else if (jobs->wants_list) {
         slurm_feed_list(feed);
-    } else if (poller->options.tracked_only && poller->tracked.count == 0) {
+    } else if (!jobs->all && poller->tracked.count == 0) {
         feed->started_us = now_us;
         slurm_feed_good(feed); /* a query without ids would ask for all */
     } else {

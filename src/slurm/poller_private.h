@@ -8,7 +8,7 @@
 #include "slurm/poller.h"
 
 enum {
-    SLURM_READS_AT_ONCE = 4,     /* of single jobs, in one poll */
+    SLURM_READS_AT_ONCE = 8,     /* of single jobs, in one poll */
     SLURM_STATE_QUERY = 15000,   /* bytes of one query: the transport takes a path of 16 KiB */
     SLURM_STATES_AT_ONCE = 5000, /* in one callback, 1 to 2 us each */
 };
@@ -51,13 +51,20 @@ struct feed {
     char last_error[240];
 };
 
+struct job_read {
+    int64_t id;
+    bool started; /* it was waiting and runs now */
+};
+
 /* What only jobs need. */
 struct job_poll {
     bool wants_list;
+    bool all;             /* the states under way are those of all jobs */
+    int64_t all_from_us;  /* the next of these, where mostly the tracked ones are asked for */
     int64_t list_from_us; /* no whole list before */
     uint64_t round;       /* entries that the states under way have named */
     size_t asked;         /* of the tracked ids */
-    int64_t *ids;         /* to be read */
+    struct job_read *reads;
     size_t count, capacity, next;
     unsigned reading;
     int64_t highest;                     /* id that an answer about all has shown */
@@ -100,6 +107,8 @@ void slurm_jobs_wants_list(struct slurm_poller *poller);
 
 /* ---- poller_read.c ---- */
 void slurm_read_start(struct feed *feed, struct str key, bool of_poll);
+/* The same for a job of a poll that has started: reads its nodes alone. */
+void slurm_read_start_nodes(struct feed *feed, struct str key);
 void slurm_reads_cancel(struct slurm_poller *poller);
 /* Before the cache takes it: suspects when such a change does not happen without a restart. */
 void slurm_job_check(struct slurm_poller *poller, const struct slurm_object *object,

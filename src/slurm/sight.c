@@ -34,6 +34,16 @@ static bool has_word(const struct json *value, const char *wanted)
     return false;
 }
 
+/* What does not fit is cut off. */
+static void copy_list(char *into, size_t size, const struct json *value)
+{
+    auto_buf struct buf text;
+
+    buf_init(&text, 64u << 10);
+    slurm_list_text(value, &text);
+    snprintf(into, size, "%s", buf_text(&text));
+}
+
 int slurm_site_decode(const struct json *body, struct slurm_site *ret_site, struct err *err)
 {
     const struct json *conf, *meta = json_get(body, "slurm_conf_meta");
@@ -50,6 +60,12 @@ int slurm_site_decode(const struct json *body, struct slurm_site *ret_site, stru
     site.message_timeout_s = int_at(conf, "MessageTimeout");
     site.min_job_age_s = int_at(conf, "MinJobAge");
     site.inactive_limit_s = int_at(conf, "InactiveLimit");
+    site.max_node_count = int_at(conf, "MaxNodeCount");
+    site.max_job_count = int_at(conf, "MaxJobCount");
+    copy_list(site.scheduler_parameters, sizeof(site.scheduler_parameters),
+              json_get(conf, "SchedulerParameters"));
+    copy_list(site.select_parameters, sizeof(site.select_parameters),
+              json_get(conf, "SelectTypeParameters"));
     site.boot_time = int_at(meta, "BOOT_TIME");
     site.next_job_id = int_at(meta, "NEXT_JOB_ID");
     site.hides_jobs = has_word(json_get(conf, "PrivateData"), "jobs") ||

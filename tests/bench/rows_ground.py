@@ -133,6 +133,7 @@ def slurmrestd_submits(bench: Bench) -> list[Figure]:
     all_running = time.monotonic() - begun
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(slurm.cancel, numbers))
+    slurm.delete_node("ground-[1-20]")
     return [
         Figure("slurmrestd: submits over 8 connections", GROUND, count / submitted, None, "jobs/s"),
         Figure(f"slurmctld: {count} jobs, first submit to all RUNNING", GROUND, all_running, None, "s"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import os
 import subprocess
 import sys
 import time
@@ -17,9 +19,9 @@ from slincdev import up as life  # noqa: E402
 from slincdev.cluster import Cluster, find, free_slot  # noqa: E402
 from slincdev.common import Fail  # noqa: E402
 from slincdev.kube import ApiError  # noqa: E402
-from slincdev.slurm import Slurm  # noqa: E402
+from slincdev.slurm import Slurm, SlurmError  # noqa: E402
 
-NAME = "e2e"
+NAME = os.environ.get("SLINC_E2E_NAME", "e2e")  # another name, and two people test at once on one machine
 
 
 def _lines(*argv: str) -> set[str]:
@@ -86,7 +88,7 @@ def eventually() -> Callable:
         while time.monotonic() < end:
             try:
                 last = check()
-            except (ApiError, Fail, OSError) as error:
+            except (ApiError, Fail, SlurmError, OSError, http.client.HTTPException) as error:
                 last = error
             else:
                 if last:

@@ -2,7 +2,8 @@
  *
  *     sim --scenario configcopy --seeds 0:1000
  *     sim --scenario configcopy --seed 17 --trace     replay one, print all that happens
- *     sim --scenario configcopy --seeds 0:20 --twice  each seed twice: must be the same run */
+ *     sim --scenario configcopy --seeds 0:20 --twice  each seed twice: must be the same run
+ *     sim --scenario crashes                          every case: a seed is the number of one */
 #include "base/map.h"
 #include "world.h"
 
@@ -10,12 +11,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-static const struct scenario *const scenarios[] = { &scenario_configcopy };
+static const struct scenario *const scenarios[] = { &scenario_configcopy, &scenario_bridge,
+                                                    &scenario_crashes };
 
 struct options {
     const struct scenario *scenario;
     uint64_t from, to;
-    bool trace, twice;
+    bool trace, twice, chosen; /* chosen: seeds were named */
 };
 
 static const char usage[] = "usage: sim [--scenario NAME] [--seeds FROM:TO | --seed N] [--trace] "
@@ -69,9 +71,11 @@ static struct options read_options(int argc, char **argv)
             options.scenario = scenario_named(optarg);
             break;
         case 's':
+            options.chosen = true;
             read_seeds(optarg, &options);
             break;
         case 'n':
+            options.chosen = true;
             read_seed(optarg, &options);
             break;
         case 't':
@@ -114,25 +118,32 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+static uint64_t run_seeds(const struct options *options, struct world_result *sum, uint64_t *failed)
+{
+    for (uint64_t seed = options->from; seed < options->to; seed++) {
+        struct world_result result = { .steps = 0 };
+
+        *failed += run_seed(options, seed, &result) < 0;
+        sum->steps += result.steps;
+        sum->writes += result.writes;
+        sum->virtual_us += result.virtual_us;
+    }
+    return options->to - options->from;
+}
+
 int main(int argc, char **argv)
 {
     const struct options options = read_options(argc, argv);
+    bool all_cases = options.scenario == &scenario_crashes && !options.chosen;
     struct world_result sum = { .steps = 0 };
-    uint64_t failed = 0;
+    uint64_t failed = 0, runs;
     double begun = now();
 
     map_set_secret(1, 2);
-    for (uint64_t seed = options.from; seed < options.to; seed++) {
-        struct world_result result = { .steps = 0 };
-
-        failed += run_seed(&options, seed, &result) < 0;
-        sum.steps += result.steps;
-        sum.writes += result.writes;
-        sum.virtual_us += result.virtual_us;
-    }
-    (void)printf("%s: %llu seeds, %llu failed, %llu steps, %llu writes, %.1f virtual hours, "
+    runs = all_cases ? crashes_run_all(&sum, &failed) : run_seeds(&options, &sum, &failed);
+    (void)printf("%s: %llu %s, %llu failed, %llu steps, %llu writes, %.1f virtual hours, "
                  "%.1f s\n",
-                 options.scenario->name, (unsigned long long)(options.to - options.from),
+                 options.scenario->name, (unsigned long long)runs, all_cases ? "cases" : "seeds",
                  (unsigned long long)failed, (unsigned long long)sum.steps,
                  (unsigned long long)sum.writes, (double)sum.virtual_us / 3.6e9, now() - begun);
     return failed > 0;

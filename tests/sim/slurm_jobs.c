@@ -224,10 +224,22 @@ static bool may_see(const struct ctld_call *call, const struct ctld_job *job)
            ctld_may_touch(call, job);
 }
 
+static struct ctld_job *find_by_sluid(const struct ctld_call *call, struct str sluid)
+{
+    const struct ctld_state *state = &call->store->state;
+
+    for (size_t i = 0; i < state->job_count; i++)
+        if (str_is(sluid, state->jobs[i]->sluid))
+            return state->jobs[i];
+    return NULL;
+}
+
 static struct ctld_job *find_by_text(const struct ctld_call *call, struct str text)
 {
     int64_t id;
 
+    if (str_starts(text, STR("s")))
+        return find_by_sluid(call, text);
     if (str_to_i64(text, 1, INT64_MAX, &id, NULL) < 0)
         return NULL;
     return ctld_job_find(&call->store->state, id);
@@ -245,7 +257,7 @@ static bool has_no_id(struct ctld_call *call)
 {
     int64_t id;
 
-    if (str_to_i64(str_of(call->name), 1, INT64_MAX, &id, NULL) == 0)
+    if (call->name[0] == 's' || str_to_i64(str_of(call->name), 1, INT64_MAX, &id, NULL) == 0)
         return false;
     ctld_refuse_request(call, "parameters", "op_handler_job");
     return true;

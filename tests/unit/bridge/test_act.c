@@ -211,7 +211,7 @@ static void refusals_are_kept_or_passed_on_by_what_they_are_about(void **state)
         int again_s;
     } cases[] = {
         { 422, 2014, false, ASK_REFUSED, KUBE_DONE, 600 }, /* no nodes of that shape */
-        { 422, 2014, true, ASK_REFUSED, KUBE_DONE, 600 },
+        { 422, 2014, true, ASK_NONE, KUBE_DONE, 0 }, /* the queue has the last word */
         { 422, 2000, false, ASK_REFUSED, KUBE_DONE, 600 },   /* no such partition */
         { 422, 2003, false, ASK_REFUSED, KUBE_DONE, 600 },   /* not for this group */
         { 422, 2101, false, ASK_REFUSED, KUBE_DONE, 15 },    /* the partition is down */

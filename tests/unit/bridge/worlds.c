@@ -322,6 +322,8 @@ static void add_job(struct small_world *small, const struct json *row)
     json_put_text(build, root, "state_reason", member(small, row, "reason", "None"));
     put_words(build, root, "job_state", member(small, row, "state", "PENDING"), '+');
     put_words(build, root, "flags", "EXTERNAL_JOB", '+');
+    if (!str_starts(str_of(member(small, row, "state", "PENDING")), STR("PENDING")))
+        json_put_i64(build, root, "start_time", WORLDS_EPOCH_S); /* it was read whole */
     if (!json_get(row, "foreign"))
         put_job_marks(small, build, root, row);
     copy_the_rest(build, root, row, shorthands);

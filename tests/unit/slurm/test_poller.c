@@ -28,6 +28,7 @@ struct ctld {
     const char *node_comment;
     const char *part; /* the state of a part of an array; NULL: there is none */
     bool node_there, down, broken, jobs_broken, unstamped;
+    bool no_layout; /* nobody tells which nodes a job has */
     struct buf body;
     struct map mirror; /* of jobs */
     struct buf log;
@@ -142,6 +143,12 @@ static int respond(struct ctld *ctld, const char *path)
     }
     if (strstr(path, "/job/"))
         return write_one_job(ctld, path);
+    if (strstr(path, "/resources/")) {
+        buf_add_text(&ctld->body, ctld->no_layout ? "{\"errors\":[{\"error_number\":2017}]}"
+                                                  : "{\"nodes\":[{\"node\":\"n1\"},"
+                                                    "{\"node\":\"n2\"}],\"errors\":[]}");
+        return ctld->no_layout ? 404 : 200;
+    }
     if (strstr(path, "/nodes/"))
         return write_nodes(ctld, path);
     if (strstr(path, "/jobs/")) {
@@ -624,7 +631,7 @@ static void only_tracked_jobs_are_asked_for_in_queries_that_fit(void **state)
     make_poller(ctld, &options);
     submit(ctld, "PENDING");
     begin(ctld);
-    run(ctld, 5000);
+    run(ctld, 1000);
     assert_int_equal(sent(ctld, "/jobs/state/"), 0);
     for (int64_t id = 1; id <= 4000; id++)
         slurm_poller_track(ctld->poller, id);
@@ -652,9 +659,61 @@ static void a_job_that_was_not_asked_for_is_not_missing(void **state)
     run(ctld, 1800); /* the states of 1 are on their way */
     assert_int_equal(sent(ctld, "/jobs/state/?job_id=1"), 1);
     slurm_poller_track(ctld->poller, 2);
-    run(ctld, 10000);
+    run(ctld, 20000);
     assert_int_equal(slurm_poller_suspicions(ctld->poller), 0);
-    assert_int_equal(sent(ctld, "/jobs/state/?job_id=1&job_id=2"), 1);
+    assert_true(sent(ctld, "/jobs/state/?job_id=1&job_id=2") > 0);
+}
+
+static void all_jobs_are_asked_for_too_but_not_so_often(void **state)
+{
+    struct ctld *ctld = *state;
+    struct slurm_poller_options options = { .tracked_only = true };
+    size_t tracked, all;
+
+    make_poller(ctld, &options);
+    submit(ctld, "RUNNING");
+    slurm_poller_track(ctld->poller, 1);
+    begin(ctld);
+    run(ctld, 30000);
+    tracked = sent(ctld, "/jobs/state/?job_id=1");
+    all = sent(ctld, "/jobs/state/") - tracked;
+    assert_in_range(all, 4, 6);
+    assert_true(tracked > all);
+}
+
+static void of_a_job_that_starts_the_nodes_alone_may_be_read(void **state)
+{
+    struct ctld *ctld = *state;
+    struct slurm_poller_options options = { .nodes_only = true };
+    const struct slurm_object *job;
+
+    make_poller(ctld, &options);
+    submit(ctld, "PENDING");
+    begin(ctld);
+    job_of(ctld, 1)->state = "RUNNING";
+    run(ctld, 4000);
+    assert_told(ctld, "1:P>R ");
+    assert_int_equal(sent(ctld, "/resources/1"), 1);
+    assert_int_equal(sent(ctld, "/job/"), 0);
+    job = slurm_cache_get(slurm_poller_cache(ctld->poller, SLURM_FEED_JOBS), "1");
+    assert_string_equal(slurm_job_of(job)->nodes, "n1,n2");
+    assert_int_equal(slurm_job_of(job)->id, 1);
+    assert_string_equal(job->key, "1");
+}
+
+static void a_job_whose_nodes_cannot_be_read_is_read_whole(void **state)
+{
+    struct ctld *ctld = *state;
+    struct slurm_poller_options options = { .nodes_only = true };
+
+    make_poller(ctld, &options);
+    ctld->no_layout = true;
+    submit(ctld, "PENDING");
+    begin(ctld);
+    job_of(ctld, 1)->state = "RUNNING";
+    run(ctld, 4000);
+    assert_told(ctld, "1:P>R ");
+    assert_int_equal(sent(ctld, "/job/1"), 1);
 }
 
 /* ---- the model ---- */
@@ -791,6 +850,9 @@ int main(void)
         TEST(what_was_written_is_read_at_once),
         TEST(only_tracked_jobs_are_asked_for_in_queries_that_fit),
         TEST(a_job_that_was_not_asked_for_is_not_missing),
+        TEST(all_jobs_are_asked_for_too_but_not_so_often),
+        TEST(of_a_job_that_starts_the_nodes_alone_may_be_read),
+        TEST(a_job_whose_nodes_cannot_be_read_is_read_whole),
         TEST(whatever_happens_the_mirror_is_the_cache_and_in_the_end_the_truth),
     };
 

@@ -1,0 +1,247 @@
+"""The bridge beside the stock scheduler, on the same cluster in the same run: 20 nodes of 64 cores, pods of one core that share nodes."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median, quantiles
+
+from frame import Bench, Figure, row
+from rows_ground import TOLERATE_FAKE, BindWatch
+from slincdev import up as life
+from slincdev.cluster import Cluster, find
+from slincdev.common import REPO, wait_for
+from slincdev.slurm import Slurm
+
+PROGRAM = REPO / "build/plain/src/cmd/slinc"
+SCHEDULER = "slurm-bridge-scheduler"
+FINALIZER, TAINT = "scheduler.slinky.slurm.net/finalizer", "slinky.slurm.net/managed-node"
+LABELS = {"labels": {"scheduler.slinky.slurm.net/external-node": "true"},
+          "annotations": {"scheduler.slinky.slurm.net/external-node-partitions": "slurm-bridge"}}
+BIG = "bench-big"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Bridge:
+    """The release build as a process of this machine."""
+
+    def __init__(self, cluster: Cluster, slurm: Slurm, folder: Path) -> None:
+        self.port = free_port()
+        (folder / "jwt.key").write_bytes(slurm.key)
+        (folder / "config.yaml").write_text(json.dumps({
+            "slurmRestApi": f"http://{slurm.host}:{slurm.port}", "sharedNodes": True, "jwtKeyFile": str(folder / "jwt.key")}))
+        address = f"127.0.0.1:{self.port}"
+        self.process = subprocess.Popen([PROGRAM, "bridge", "--config", folder / "config.yaml", "--kubeconfig", cluster.admin_config,
+                                         "--lease-namespace", "default", "--metrics-bind-address", address,
+                                         "--health-probe-bind-address", address], stderr=open(folder / "log", "w"))
+        wait_for("the bridge leads", 40, lambda: self.metric("leader_election_master_status") == 1,
+                 hint=lambda: (folder / "log").read_text()[-2000:])
+
+    def metrics(self) -> str:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+            connection.request("GET", "/metrics")
+            return connection.getresponse().read().decode()
+        return ""
+
+    def metric(self, name: str, *parts: str) -> float:
+        """The sum over series whose labels hold all the parts."""
+        found = re.findall(rf"^{name}(\{{[^}}]*\}})? (\S+)$", self.metrics(), re.M)
+        return sum(float(value) for labels, value in found if all(part in labels for part in parts))
+
+    def kube_writes(self) -> float:
+        return sum(self.metric("rest_client_requests_total", f'method="{method}"') for method in ("POST", "PATCH", "PUT", "DELETE"))
+
+    def slurm_writes(self) -> float:
+        return self.metric("slinc_bridge_asks_total") + self.metric("slinc_bridge_cancels_total")
+
+    def memory_mib(self) -> float:
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
+
+    def cpu_s(self) -> float:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def bridge_on(cluster: Cluster, slurm: Slurm) -> Iterator[Bridge]:
+    with tempfile.TemporaryDirectory() as folder:
+        bridge = Bridge(cluster, slurm, Path(folder))
+        try:
+            yield bridge
+        finally:
+            bridge.process.terminate()
+            bridge.process.wait(40)
+
+
+def lend_nodes(cluster: Cluster, slurm: Slurm, within_s: float) -> float:
+    """Labels all fake nodes; gives how long it took until Slurm had them all, counted from the last label."""
+    api = cluster.api()
+    names = [node["metadata"]["name"] for node in api.get("/api/v1/nodes?labelSelector=type%3Dkwok")["items"]]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: api.merge(f"/api/v1/nodes/{name}", {"metadata": LABELS}), names))
+    begun = time.monotonic()
+
+    def all_there() -> bool:
+        nodes = slurm.call("GET", "/slurm/{api}/nodes/")["nodes"]
+        return sum(bool(node["extra"]) and "slurm-bridge" in node["partitions"] for node in nodes) >= len(names)
+
+    wait_for(f"{len(names)} nodes are registered", within_s, all_there, pause=0.2)
+    return time.monotonic() - begun
+
+
+def pod(index: int, scheduler: str) -> dict:
+    """As it leaves admission: the webhook sets scheduler, toleration and finalizer."""
+    ours = scheduler == SCHEDULER
+    return {"metadata": {"name": f"p{index}", "finalizers": [FINALIZER] if ours else []}, "spec": {
+        "schedulerName": scheduler, "nodeSelector": {"type": "kwok"}, "terminationGracePeriodSeconds": 0,
+        "tolerations": [*TOLERATE_FAKE, {"key": TAINT, "operator": "Equal", "value": SCHEDULER, "effect": "NoExecute"}],
+        "containers": [{"name": "c", "image": "none/none:1", "resources": {"requests": {"cpu": "1", "memory": "64Mi"}}}]}}
+
+
+class Load:
+    """Pods created as fast as eight connections can, or at a steady rate, and when each was bound."""
+
+    def __init__(self, cluster: Cluster, namespace: str, scheduler: str, count: int, per_second: float = 0, within_s: float = 180) -> None:
+        self.api, self.namespace = cluster.api(), namespace
+        self.api.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        wait_for("the namespace has its account", 30, lambda: self.api.exists(f"/api/v1/namespaces/{namespace}/serviceaccounts/default"))
+        watch, created = BindWatch(cluster, namespace, count), {}
+        begun = time.monotonic()
+
+        def create(index: int) -> None:
+            if per_second:
+                time.sleep(max(0.0, begun + index / per_second - time.monotonic()))
+            created[f"p{index}"] = time.monotonic()
+            self.api.post(f"/api/v1/namespaces/{namespace}/pods", pod(index, scheduler))
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(create, range(count)))
+        if not watch.done.wait(within_s):
+            raise RuntimeError(f"only {len(watch.bound)} of {count} pods were bound in {within_s} s")
+        self.rate = count / (max(watch.bound.values()) - begun)
+        cuts = quantiles((watch.bound[name] - created[name] for name in created), n=100)
+        self.p50, self.p99 = cuts[49], cuts[98]
+
+    def end(self) -> Load:
+        self.api.delete(f"/api/v1/namespaces/{self.namespace}/pods")
+        wait_for("the pods are gone", 120, lambda: not self.api.get(f"/api/v1/namespaces/{self.namespace}/pods?limit=1")["items"])
+        return self
+
+
+def no_jobs_left(slurm: Slurm) -> None:
+    def none() -> bool:
+        return not any(set(job["state"]) & {"RUNNING", "PENDING"} for job in slurm.call("GET", "/slurm/{api}/jobs/state/")["jobs"])
+    wait_for("all jobs have ended", 60, none)
+
+
+@row
+def bridge_burst(bench: Bench) -> list[Figure]:
+    """1,000 pods at once, three times by each scheduler in turn."""
+    rounds, count, stock, ours = 1 if bench.quick else 3, 1000, [], []
+    with bridge_on(bench.cluster, bench.slurm):
+        lend_nodes(bench.cluster, bench.slurm, 60)
+        for turn in range(rounds):
+            stock.append(Load(bench.cluster, f"stock-{turn}", "default-scheduler", count).end())
+            ours.append(Load(bench.cluster, f"burst-{turn}", SCHEDULER, count).end())
+            no_jobs_left(bench.slurm)
+    reference, rate = median(load.rate for load in stock), median(load.rate for load in ours)
+    p50 = median(load.p50 for load in ours)
+    return [
+        Figure("bridge: burst of 1,000 pods, beside kube-scheduler", "at least 0.7", reference, rate, "pods/s", rate >= 0.7 * reference),
+        Figure("bridge: the same, create to bound, p50", "under 1 s", median(load.p50 for load in stock), p50, "s", p50 < 1),
+    ]
+
+
+@row
+def bridge_steady(bench: Bench) -> list[Figure]:
+    """50 pods a second, and what each costs the API server and Slurm over its whole life."""
+    count = 300 if bench.quick else 1000
+    with bridge_on(bench.cluster, bench.slurm) as bridge:
+        lend_nodes(bench.cluster, bench.slurm, 60)
+        kube, slurm = bridge.kube_writes(), bridge.slurm_writes()
+        load = Load(bench.cluster, "steady", SCHEDULER, count, per_second=50).end()
+        no_jobs_left(bench.slurm)
+        kube, slurm = (bridge.kube_writes() - kube) / count, (bridge.slurm_writes() - slurm) / count
+        busy = bridge.metric("slinc_bridge_asks_total", "busy") / max(1, bridge.metric("slinc_bridge_asks_total"))
+    stock = Load(bench.cluster, "steady-stock", "default-scheduler", count, per_second=50).end()
+    return [
+        Figure("bridge: 50 pods/s offered, create to bound, p50", "under 60 ms", stock.p50 * 1e3, load.p50 * 1e3, "ms", load.p50 < 0.06),
+        Figure("bridge: 50 pods/s offered, create to bound, p99", "under 200 ms", stock.p99 * 1e3, load.p99 * 1e3, "ms", load.p99 < 0.2),
+        Figure("bridge: writes to Kubernetes per pod, events included", "at most 3", None, kube, "writes", kube <= 3.05),
+        Figure("bridge: writes to Slurm per pod", "at most 2", None, slurm, "writes", slurm <= 2.05),
+        Figure("bridge: immediate tries that Slurm refused", "under 1 %", None, busy * 100, "%", busy < 0.01),
+    ]
+
+
+@row
+def bridge_many_jobs(bench: Bench) -> list[Figure]:
+    """The same load while Slurm has 100 jobs of others, and 4,000."""
+    slurm, figures = bench.slurm, {}
+    with bridge_on(bench.cluster, slurm) as bridge:
+        lend_nodes(bench.cluster, slurm, 60)
+        for others in (100, 4000):
+            slurm.create_nodes("others-[1-40]", cpus=200, memory_mib=200000, feature="others") if others == 100 else None
+            _fill(slurm, others)
+            time.sleep(12)  # one question about all jobs lies behind
+            cpu = bridge.cpu_s()
+            load = Load(bench.cluster, f"beside-{others}", SCHEDULER, 300, per_second=50).end()
+            figures[others] = (load.p50 * 1e3, (bridge.cpu_s() - cpu) / 300 * 1e3)
+    few, many = figures[100], figures[4000]
+    return [
+        Figure("bridge: create to bound, p50, at 100 and at 4,000 jobs", "does not grow", few[0], many[0], "ms", many[0] < 1.5 * few[0] + 5),
+        Figure("bridge: CPU per pod, at 100 and at 4,000 jobs", "does not grow", few[1], many[1], "ms", many[1] < 1.5 * few[1] + 1),
+    ]
+
+
+def _fill(slurm: Slurm, wanted: int) -> None:
+    """Running jobs of somebody else, on nodes of their own."""
+    there = sum("RUNNING" in job["state"] for job in slurm.call("GET", "/slurm/{api}/jobs/state/")["jobs"])
+    job = {"job": {"name": "other", "partition": "all", "cpus_per_task": 1, "tasks": 1, "flags": ["EXTERNAL_JOB"],
+                   "required_nodes": ["others-[1-40]"], "nodes": "1", "memory_per_node": {"set": True, "number": 16},
+                   "current_working_directory": "/tmp"}}
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: slurm.call("POST", "/slurm/{api}/job/submit", job), range(wanted - there)))
+    wait_for(f"{wanted} jobs of others run", 120, lambda: sum(
+        "RUNNING" in job["state"] for job in slurm.call("GET", "/slurm/{api}/jobs/state/")["jobs"]) >= wanted)
+
+
+@row
+def bridge_big(bench: Bench) -> list[Figure]:
+    """5,000 nodes: how soon Slurm has them, how the rate holds when 5,000 pods are placed, and memory with 10,000 pods."""
+    nodes, first, more = (1000, 1000, 2000) if bench.quick else (5000, 5000, 4000)
+    cluster = life.up(BIG, node_count=nodes, with_parts=["slurm"])
+    try:
+        slurm = Slurm(cluster)
+        with bridge_on(cluster, slurm) as bridge:
+            registered = lend_nodes(cluster, slurm, 120)
+            empty = Load(cluster, "empty", SCHEDULER, 1000)
+            Load(cluster, "filling", SCHEDULER, first - 1000, within_s=600)
+            full = Load(cluster, "full", SCHEDULER, 1000)
+            Load(cluster, "more", SCHEDULER, more, within_s=600)
+            memory = bridge.memory_mib()
+    finally:
+        if find(BIG):
+            life.down(BIG)
+    return [
+        Figure(f"bridge: {nodes:,} nodes registered in Slurm", "under 30 s", None, registered, "s", registered < 30),
+        Figure(f"bridge: burst of 1,000 on {nodes:,} nodes, empty and with {first:,} pods", "falls by less than a third",
+               empty.rate, full.rate, "pods/s", full.rate > empty.rate * 2 / 3),
+        Figure(f"bridge: memory at {nodes:,} nodes and {first + 1000 + more:,} pods", "under 150 MiB", None, memory, "MiB", memory < 150),
+    ]

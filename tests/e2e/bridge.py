@@ -1,0 +1,374 @@
+"""The bridge on a real cluster: as a process of this machine, with nodes to place pods on, and what must hold of them all.
+
+The program is the sanitizer build; a report of a sanitizer or an exit code that is not 0 fails the test that stops it."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from conftest import REPO
+from pods import BUSYBOX
+from slincdev import components, nodes
+from slincdev.cluster import Cluster
+from slincdev.common import Fail, wait_for
+from slincdev.kube import ApiError
+from slincdev.parts import kubectl
+from slincdev.slurm import Slurm, SlurmError
+
+PROGRAM = REPO / "build/asan/src/cmd/slinc"
+SCHEDULER = "slurm-bridge-scheduler"
+JOB_LABEL, FINALIZER = "scheduler.slinky.slurm.net/slurm-jobid", "scheduler.slinky.slurm.net/finalizer"
+NODE_LABEL, PARTITIONS = "scheduler.slinky.slurm.net/external-node", "scheduler.slinky.slurm.net/external-node-partitions"
+TAINT = "slinky.slurm.net/managed-node"
+WISH = "slurmjob.slinky.slurm.net/"  # begins every annotation about the job
+SANITIZERS = re.compile(r"ERROR: (Address|Leak|UndefinedBehavior)Sanitizer|runtime error:")
+LIVE = {"PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "REQUEUED", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT"}
+SETTLE_S = 60  # a take-over with its fence, and a round of work
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Bridge:
+    """One replica: started, looked at, ended in one way or another. Its log grows over restarts."""
+
+    def __init__(self, cluster: Cluster, slurm: Slurm, folder: Path, name: str = "bridge", **config: object) -> None:
+        self.cluster, self.folder, self.name, self.port = cluster, folder, name, free_port()
+        self.process: subprocess.Popen | None = None
+        self.log, self.config, self.token = folder / f"{name}.log", folder / f"{name}.yaml", folder / f"{name}.token"
+        key = folder / "jwt.key"
+        key.write_bytes(slurm.key)
+        base = {"slurmRestApi": f"http://{slurm.host}:{slurm.port}", "sharedNodes": True, "jwtKeyFile": str(key)}
+        self.config.write_text(json.dumps(base | config))
+
+    def start(self, *flags: str) -> Bridge:
+        surroundings = os.environ | {"SLURM_JWT_FILE": str(self.token), "ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
+        with open(self.log, "a") as log:
+            self.process = subprocess.Popen(
+                [PROGRAM, "bridge", "--config", self.config, "--kubeconfig", self.cluster.admin_config, "--lease-namespace", "default",
+                 "--metrics-bind-address", f"127.0.0.1:{self.port}", "--health-probe-bind-address", f"127.0.0.1:{self.port}",
+                 "--zap-encoder", "console", *flags], env=surroundings, stdout=log, stderr=log)
+        return self
+
+    def ask(self, path: str) -> tuple[int, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+    def leads(self) -> bool:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            return f'leader_election_master_status{{name="{SCHEDULER}"}} 1' in self.ask("/metrics")[1]
+        return False
+
+    def said(self) -> str:
+        return self.log.read_text()
+
+    def wait_until_it_leads(self) -> Bridge:
+        wait_for(f"{self.name} leads", 40, lambda: self.leads() or self._check_alive(), hint=self.said)
+        return self
+
+    def _check_alive(self) -> bool:
+        if self.process.poll() is not None:
+            raise Fail(f"{self.name} has ended with {self.process.returncode}: {self.said()[-2000:]}")
+        return False
+
+    def stop(self) -> None:
+        """As Kubernetes does it. It ends in time, finishes what it does, and leaves nothing behind in memory."""
+        if self.process is None:
+            return
+        process, self.process = self.process, None
+        process.terminate()
+        try:
+            code = process.wait(40)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            code = "no end within 40 s"
+        found = SANITIZERS.search(self.said())
+        assert not found, self.said()[found.start():][:4000]
+        assert code == 0, f"{self.name} ended with {code}: {self.said()[-2000:]}"
+
+    def kill(self) -> None:
+        process, self.process = self.process, None
+        process.kill()
+        process.wait()
+        assert not SANITIZERS.search(self.said()), self.said()[-4000:]
+
+    def end(self) -> None:
+        """After a test, whatever became of it."""
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+class Site:
+    """A namespace with pods for the bridge, and the nodes it gives to Slurm."""
+
+    def __init__(self, cluster: Cluster, slurm: Slurm, namespace: str) -> None:
+        self.cluster, self.slurm, self.api, self.namespace = cluster, slurm, cluster.api(), namespace
+        self.pods_path = f"/api/v1/namespaces/{namespace}/pods"
+        self.uid = self.api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"]
+        if not self.api.exists(f"/api/v1/namespaces/{namespace}"):
+            self.api.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
+
+    # --- nodes ---
+
+    def add_node(self, name: str, cpus: int = 64, **more: object) -> None:
+        node = nodes.node_object(name, cpus)
+        node["metadata"]["labels"][NODE_LABEL] = "true"
+        node["metadata"]["annotations"][PARTITIONS] = "slurm-bridge"
+        self.api.post("/api/v1/nodes", node | more)
+
+    def lend(self, name: str, partitions: str) -> None:
+        """A node that is there gets the label."""
+        self.api.merge(f"/api/v1/nodes/{name}", {"metadata": {"labels": {NODE_LABEL: "true"}, "annotations": {PARTITIONS: partitions}}})
+
+    def take_back(self, name: str) -> None:
+        self.api.merge(f"/api/v1/nodes/{name}", {"metadata": {"labels": {NODE_LABEL: None}, "annotations": {PARTITIONS: None}}})
+
+    def node(self, name: str) -> dict:
+        return self.api.get(f"/api/v1/nodes/{name}")
+
+    def taint(self, name: str) -> str | None:
+        return next((taint.get("value", "") for taint in self.node(name)["spec"].get("taints", []) if taint["key"] == TAINT), None)
+
+    def slurm_node(self, name: str) -> dict | None:
+        """None: Slurm says that there is no such node."""
+        return next((node for node in self.slurm.call("GET", "/slurm/{api}/nodes/")["nodes"] if node["name"] == name), None)
+
+    def set_slurm_node(self, name: str, **fields: object) -> None:
+        self.slurm.call("POST", f"/slurm/{{api}}/node/{name}", fields)
+
+    def is_registered(self, name: str) -> bool:
+        found = self.slurm_node(name)
+        return bool(found and found["extra"] and self.taint(name) == SCHEDULER)
+
+    # --- pods ---
+
+    def make(self, name: str, *command: str, wishes: dict | None = None, **spec: object) -> dict:
+        """A pod for the bridge. With a command it is real: it goes to the partition of the node with the kubelet."""
+        return self.api.post(self.pods_path, self.pod(name, *command, wishes=wishes, **spec))
+
+    def pod(self, name: str, *command: str, wishes: dict | None = None, cpu: str = "100m", **spec: object) -> dict:
+        wishes = ({"partition": "kubelet"} if command else {}) | (wishes or {})
+        container = {"name": "main", "image": BUSYBOX, "imagePullPolicy": "Never",
+                     "resources": {"requests": {"cpu": cpu, "memory": "16Mi"}}} | ({"command": list(command)} if command else {})
+        return {"metadata": {"name": name, "annotations": {WISH + key: value for key, value in wishes.items()}},
+                "spec": {"schedulerName": SCHEDULER, "enableServiceLinks": False, "terminationGracePeriodSeconds": 1, "restartPolicy": "Never",
+                         "tolerations": [{"key": nodes.TAINT["key"], "operator": "Exists"}], "containers": [container], **spec}}
+
+    def see(self, name: str) -> dict | None:
+        """None: the API server says that it is gone."""
+        try:
+            return self.api.get(f"{self.pods_path}/{name}")
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def delete(self, name: str, grace: int | None = None) -> None:
+        self.api.delete(f"{self.pods_path}/{name}", None if grace is None else {"gracePeriodSeconds": grace})
+
+    def placed(self, name: str) -> dict | None:
+        found = self.see(name)
+        return found if found and found["spec"].get("nodeName") else None
+
+    def runs(self, name: str) -> dict | None:
+        found = self.see(name)
+        return found if found and found["status"]["phase"] == "Running" else None
+
+    def events(self, name: str) -> dict[str, str]:
+        """Of one object: reason and message."""
+        found = self.api.get(f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events?fieldSelector=regarding.name%3D{name}")
+        return {event["reason"]: event.get("note", "") for event in found["items"]}
+
+    # --- jobs ---
+
+    def job(self, pod: dict) -> dict:
+        """The one that the pod names."""
+        return self.slurm.job(int(pod["metadata"]["labels"][JOB_LABEL]))
+
+    def job_state(self, number: int) -> str:
+        return self.slurm.job(number)["job_state"][0]
+
+    def set_job(self, number: int, **fields: object) -> None:
+        self.slurm.call("POST", f"/slurm/{{api}}/job/{number}", fields)
+
+    def live_jobs(self) -> list[dict]:
+        return [job for job in self.slurm.call("GET", "/slurm/{api}/jobs/")["jobs"] if LIVE & set(job["job_state"])]
+
+    def live_jobs_of(self, uid: str) -> list[dict]:
+        return [job for job in self.live_jobs() if uid_of(job, self.uid) == uid]
+
+    def scontrol(self, *words: object) -> str:
+        """What no REST call does."""
+        return kubectl(self.cluster, "-n", "slurm", "exec", "slurm-controller-0", "-c", "slurmctld", "--", "scontrol", *words)
+
+    # --- the end ---
+
+    def clear(self, node_names: list[str]) -> None:
+        """While a bridge runs: all pods go, then the nodes."""
+        for kind in ("batch/v1/{}/cronjobs", "batch/v1/{}/jobs", "apps/v1/{}/deployments", "apps/v1/{}/statefulsets"):
+            self.api.delete(f"/apis/{kind.format(f'namespaces/{self.namespace}')}", {"propagationPolicy": "Background"})
+        self.api.delete(self.pods_path, {"gracePeriodSeconds": 0})
+        wait_for("all pods are gone", 60, lambda: not self.api.get(self.pods_path)["items"])
+        for name in node_names:
+            if name == components.NODE:
+                self.take_back(name)
+            else:
+                with contextlib.suppress(ApiError):
+                    self.api.delete(f"/api/v1/nodes/{name}")
+        wait_for("Slurm has none of the nodes", 60,
+                 lambda: not {node["name"] for node in self.slurm.call("GET", "/slurm/{api}/nodes/")["nodes"]} & set(node_names), every=0.5)
+        wait_for("the taint is gone", 30, lambda: self.taint(components.NODE) is None)
+
+
+def condition(thing: dict, kind: str) -> dict:
+    """Of a pod or a node; all of it empty when there is none."""
+    empty = {"status": "", "reason": "", "message": ""}
+    return next((empty | one for one in thing["status"].get("conditions", []) if one["type"] == kind), empty)
+
+
+def key_of(job: dict) -> tuple[str, str]:
+    """The cluster and the unit that a job says it belongs to."""
+    try:
+        comment = json.loads(job["admin_comment"] or "{}")
+        return comment.get("cluster", ""), comment.get("unit", "")
+    except (ValueError, AttributeError):
+        return "", ""
+
+
+def uid_of(job: dict, cluster_uid: str) -> str | None:
+    """Of the pod; None when the job is not this cluster's."""
+    cluster, unit = key_of(job)
+    return unit.rsplit(".", 1)[0].rsplit("/", 1)[-1] if cluster == cluster_uid and unit else None
+
+
+# --- what must hold, always again after a while ----------------------------------------------------------------------
+
+
+def may_run(pod: dict) -> bool:
+    return bool(pod["spec"].get("nodeName")) and pod["status"]["phase"] not in ("Succeeded", "Failed")
+
+
+def broken_rules(site: Site) -> list[str]:
+    """DESIGN 5: no job without its pod, no bound pod without a job on its node, no unit with two live jobs."""
+    jobs: dict[str, list[dict]] = {}
+    for job in site.live_jobs():
+        if (uid := uid_of(job, site.uid)) is not None and job["job_state"] != ["COMPLETING"]:
+            jobs.setdefault(uid, []).append(job)
+    pods = {pod["metadata"]["uid"]: pod for pod in site.api.get(f"/api/v1/pods?fieldSelector=spec.schedulerName%3D{SCHEDULER}")["items"]}
+    broken = []
+    for uid, found in jobs.items():
+        numbers = [job["job_id"] for job in found]
+        if uid not in pods or pods[uid]["status"]["phase"] in ("Succeeded", "Failed"):
+            broken.append(f"jobs {numbers} have no pod that may run")
+        if len(found) > 1:
+            broken.append(f"jobs {numbers} are all of one unit")
+    for uid, pod in pods.items():
+        name, node = pod["metadata"]["name"], pod["spec"].get("nodeName")
+        if may_run(pod) and not any("RUNNING" in job["job_state"] and job["nodes"] == node for job in jobs.get(uid, [])):
+            broken.append(f"pod {name} on {node} has no running job there")
+    return broken
+
+
+class Strangers:
+    """What is there and not ours: jobs, a node, pods. It must stay as it is."""
+
+    def __init__(self, site: Site) -> None:
+        self.site, slurm = site, site.slurm
+        slurm.create_nodes("stranger-[0-1]", cpus=16, memory_mib=8000, feature="strangers")
+        site.set_slurm_node("stranger-0", extra=json.dumps({"v": 1, "cluster": "another-cluster", "node": "stranger-0"}))
+        site.set_slurm_node("stranger-1", state=["DRAIN"], reason="slurm-bridge? no: an administrator")
+        comment = {"pods": ["default/web"], "v": 1, "cluster": "another-cluster", "unit": "default/11111111-2222-3333-4444-555555555555.1"}
+        where = {"partition": "all", "required_nodes": ["stranger-0"]}
+        self.jobs = [slurm.submit("native", **where), slurm.submit("json", **where, admin_comment='{"pods":["default/web"]}'),
+                     slurm.submit("theirs", **where, admin_comment=json.dumps(comment), extra=comment["unit"]),
+                     slurm.submit("null", **where, admin_comment="null")]
+        wait_for("the strangers' jobs run", 30, lambda: all(site.job_state(number) == "RUNNING" for number in self.jobs))
+        self.pod = site.api.post("/api/v1/namespaces/default/pods", {
+            "metadata": {"name": "stranger", "labels": {JOB_LABEL: "4000000"}},
+            "spec": {"schedulerName": "nobody", "containers": [{"name": "main", "image": BUSYBOX, "imagePullPolicy": "Never"}]}})
+        self.before = self.look()
+
+    def look(self) -> dict:
+        jobs = {number: self.site.slurm.job(number) for number in self.jobs}
+        kept = ("job_state", "admin_comment", "extra", "nodes", "name", "submit_time")
+        found = {f"job {number}": {key: job[key] for key in kept} for number, job in jobs.items()}
+        for name in ("stranger-0", "stranger-1"):
+            node = self.site.slurm_node(name)
+            found[name] = node and {key: node[key] for key in ("state", "reason", "extra", "features", "cpus", "real_memory", "address")}
+        pod = self.site.api.get("/api/v1/namespaces/default/pods/stranger")
+        found["pod"] = {"uid": pod["metadata"]["uid"], "version": pod["metadata"]["resourceVersion"]}
+        return found
+
+    def changes(self) -> list[str]:
+        return [f"{name}: {was} became {now.get(name)}" for now in [self.look()] for name, was in self.before.items() if now.get(name) != was]
+
+    def remove(self) -> None:
+        self.site.api.delete("/api/v1/namespaces/default/pods/stranger", {"gracePeriodSeconds": 0})
+        for number in self.jobs:
+            self.site.slurm.cancel(number)
+
+        def are_gone() -> bool:
+            with contextlib.suppress(SlurmError):
+                self.site.slurm.delete_node(quote("stranger-[0-1]"))
+                return True
+            return False
+        wait_for("the strangers are gone", 30, are_gone)
+
+
+# --- processes of the cluster ----------------------------------------------------------------------------------------
+
+
+def processes(cluster: Cluster, name: str) -> list[int]:
+    """Of the cluster's pods, as the machine sees them."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (folder / "comm").read_text() == f"{name}\n" and f"slinc-{cluster.name}/" in (folder / "cgroup").read_text():
+                found.append(int(folder.name))
+    return found
+
+
+@contextlib.contextmanager
+def frozen(pids: list[int]) -> Iterator[None]:
+    """Alive, and silent."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
+def settled(site: Site, seconds: float = SETTLE_S, also: Callable[[], list[str]] = list) -> None:
+    """Whatever happened, the rules hold again within a bound."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            broken = broken_rules(site) + also()
+        except (ApiError, SlurmError, OSError, http.client.HTTPException) as error:
+            broken = [repr(error)]
+        if not broken:
+            return
+        if time.monotonic() > end:
+            raise AssertionError(f"after {seconds:g} s: " + "; ".join(broken[:10]) + f" ({len(broken)} in all)")
+        time.sleep(0.5)

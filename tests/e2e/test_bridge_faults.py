@@ -1,0 +1,214 @@
+"""The bridge under load while the systems around it fail, and while it fails itself. After each fault the rules hold again: no job without
+its pod, no bound pod without a job, no unit with two jobs, nothing of others touched; and no pod was lost that nobody deleted."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from bridge import Bridge, Site, Strangers, broken_rules, frozen, processes, settled
+from slincdev import supervisor
+from slincdev.common import wait_for
+from slincdev.kube import ApiError
+
+RACK = [f"rack-{index}" for index in range(10)]
+PODS, COMPLETIONS, SECONDS = 60, 10, 5.0
+MESSAGE_TIMEOUT_S = 10  # of slurmctld, in dev/parts/slurm
+LEASE_S = 15
+
+
+class Load:
+    """Sixty pods over some seconds, every fourth deleted at some point of its life, and a Job whose pods end by themselves. It keeps on
+    through errors, and knows what must be left."""
+
+    def __init__(self, site: Site, seed: int) -> None:
+        self.site, self.dice, self.name = site, random.Random(seed), f"load-{seed}"
+        self.wanted: dict[str, str] = {}
+        self.unwanted: set[str] = set()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.began, self.stop = time.monotonic(), False
+        self.thread.start()
+
+    def _insist(self, act) -> dict:
+        while not self.stop:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                try:
+                    return act()
+                except ApiError as error:
+                    if error.status in (404, 409):
+                        return {}
+            time.sleep(0.1)
+        return {}
+
+    def _create(self, index: int) -> None:
+        name = f"{self.name}-{index}"
+        self._insist(lambda: self.site.make(name, cpu=self.dice.choice(["100m", "1", "4"])))
+        found = self._insist(lambda: self.site.see(name))
+        self.wanted[name] = found["metadata"]["uid"] if found else ""
+
+    def _delete(self) -> None:
+        name = self.dice.choice(list(self.wanted))
+        del self.wanted[name]
+        self.unwanted.add(name)
+        self._insist(lambda: self.site.delete(name, self.dice.choice([None, 0])) or {})
+
+    def _run(self) -> None:
+        template = {"spec": self.site.pod("x")["spec"]}
+        self._insist(lambda: self.site.api.post(f"/apis/batch/v1/namespaces/{self.site.namespace}/jobs", {
+            "metadata": {"name": self.name}, "spec": {"completions": COMPLETIONS, "parallelism": COMPLETIONS // 2, "template": template}}))
+        for index in range(PODS):
+            self._create(index)
+            if index % 4 == 3:
+                self._delete()
+            time.sleep(self.dice.uniform(0, 2 * SECONDS / PODS))
+
+    def sleep_into(self) -> None:
+        """To a random moment of it."""
+        time.sleep(self.dice.uniform(0.2, 0.8) * SECONDS)
+
+    def shortfall(self) -> list[str]:
+        """What is not as it should be in the end."""
+        if self.thread.is_alive():
+            return ["pods are still being made"]
+        pods = {pod["metadata"]["name"]: pod for pod in self.site.api.get(self.site.pods_path)["items"]}
+        found = [f"{name} is gone though nobody deleted it" for name, uid in self.wanted.items()
+                 if name not in pods or pods[name]["metadata"]["uid"] != uid or "deletionTimestamp" in pods[name]["metadata"]]
+        found += [f"{name} has no place" for name in self.wanted if name in pods and "nodeName" not in pods[name]["spec"]]
+        found += [f"{name} is still there" for name in self.unwanted if name in pods]
+        job = self.site.api.get(f"/apis/batch/v1/namespaces/{self.site.namespace}/jobs/{self.name}")
+        if job["status"].get("succeeded", 0) != COMPLETIONS:
+            found.append(f"the Job has {job['status']}")
+        return found
+
+    def end(self) -> None:
+        self.stop = True
+        self.thread.join()
+
+
+@pytest.fixture(scope="module")
+def site(cluster, slurm) -> Site:
+    return Site(cluster, slurm, "faults")
+
+
+@pytest.fixture(scope="module")
+def pair(site, cluster, slurm, tmp_path_factory) -> Iterator[list[Bridge]]:
+    """Two replicas, of which one leads."""
+    folder = tmp_path_factory.mktemp("pair")
+    two = [Bridge(cluster, slurm, folder, name) for name in ("first", "second")]
+    for name in RACK:
+        site.add_node(name, cpus=32)
+    try:
+        two[0].start().wait_until_it_leads()
+        two[1].start()
+        wait_for("the nodes are in Slurm", 30, lambda: all(site.is_registered(name) for name in RACK))
+        yield two
+        for one in two:
+            if not one.process:
+                one.start()
+        site.clear(RACK)
+        assert broken_rules(site) == []
+        for one in two:
+            one.stop()
+    finally:
+        for one in two:
+            one.end()
+
+
+@pytest.fixture(scope="module")
+def strangers(site, pair) -> Iterator[Strangers]:
+    found = Strangers(site)
+    yield found
+    found.remove()
+
+
+@pytest.fixture
+def load(site, pair, strangers) -> Iterator[Load]:
+    """Pods come and go while the test does its worst; then all must be as if nothing had happened."""
+    for one in pair:
+        if not one.process:
+            one.start()
+    wait_for("one of them leads", 40, lambda: leader(pair))
+    one = Load(site, random.SystemRandom().randrange(10000))
+    try:
+        yield one
+        settled(site, also=lambda: one.shortfall() + strangers.changes())
+        print(f"{one.name}: settled {time.monotonic() - one.began:.1f} s after its begin")
+    finally:
+        one.end()
+        site.api.delete(f"/apis/batch/v1/namespaces/{site.namespace}/jobs", {"propagationPolicy": "Background"})
+        site.api.delete(site.pods_path, {"gracePeriodSeconds": 0})
+        wait_for("all pods are gone", 60, lambda: not site.api.get(site.pods_path)["items"])
+    settled(site, 30)
+
+
+def leader(pair: list[Bridge]) -> Bridge | None:
+    return next((one for one in pair if one.process and one.leads()), None)
+
+
+def test_slurmctld_stands_still_for_longer_than_its_clients_wait(cluster, load):
+    load.sleep_into()
+    with frozen(processes(cluster, "slurmctld")):
+        time.sleep(MESSAGE_TIMEOUT_S + 3)
+
+
+def test_slurmctld_is_killed(cluster, load, site, eventually):
+    load.sleep_into()
+    old = processes(cluster, "slurmctld")
+    for pid in old:
+        os.kill(pid, signal.SIGKILL)
+    eventually("it is back", lambda: set(processes(cluster, "slurmctld")) - set(old) and site.slurm.ping()[0]["responding"], 60)
+
+
+def test_slurmrestd_is_silent_and_then_killed(cluster, load, eventually):
+    load.sleep_into()
+    old = processes(cluster, "slurmrestd")
+    with frozen(old):
+        time.sleep(3)
+        for pid in old:
+            os.kill(pid, signal.SIGKILL)
+    eventually("it is back", lambda: set(processes(cluster, "slurmrestd")) - set(old), 60)
+
+
+def test_the_api_server_is_killed(cluster, load, eventually):
+    load.sleep_into()
+    supervisor.ask(cluster.folder, {"do": "signal", "name": "kube-apiserver", "signal": signal.SIGKILL})
+    eventually("it answers", lambda: cluster.api().get("/readyz?x=1") or True, 60)
+
+
+def test_the_leader_is_killed_and_the_next_one_loses_its_lease_in_its_sleep(load, pair, eventually):
+    load.sleep_into()
+    first = leader(pair)
+    first.kill()
+    second = next(one for one in pair if one is not first)
+    eventually("the other one leads", second.leads, LEASE_S + 10)
+    first.start()
+    time.sleep(load.dice.uniform(0, 2))
+    with frozen([second.process.pid]):
+        eventually("the first one leads again", first.leads, LEASE_S + 10)
+        time.sleep(load.dice.uniform(0, 2))
+    assert not second.leads()
+
+
+def test_the_token_runs_out_under_load_and_comes_late(cluster, slurm, site, pair, strangers, tmp_path, load):
+    for one in pair:
+        one.stop()
+    only = Bridge(cluster, slurm, tmp_path, "with-a-token", jwtKeyFile="")
+    only.token.write_text(slurm.token(seconds=4))
+    try:
+        only.start().wait_until_it_leads()
+        time.sleep(7)
+        fresh = tmp_path / "fresh"
+        fresh.write_text(slurm.token())
+        fresh.rename(only.token)
+        settled(site, also=lambda: load.shortfall() + strangers.changes())
+        only.stop()
+    finally:
+        only.end()
+    pair[0].start().wait_until_it_leads()

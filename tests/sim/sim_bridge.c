@@ -1,0 +1,498 @@
+/* sim_bridge.c - the bridge in a world that lets it down.
+ *
+ * Two replicas of the whole program run against the simulated API server and the simulated Slurm.
+ * For up to a minute people on both sides make, change, cancel and delete what it works on, the
+ * network fails, slurmctld is stopped and killed, and processes die at their writes. Then there is
+ * calm. What must hold all the time is in sim_bridge_promises.c, what must hold in the end in
+ * sim_bridge_settled.c. */
+#include "sim_bridge.h"
+
+#include "base/mem.h"
+
+enum {
+    SECOND = SCENE_SECOND,
+    STORM_MIN_S = 10, /* people, faults and crashes; the seed decides how long */
+    STORM_MAX_S = 50,
+    SETTLE_S =
+        180,      /* then all must be right: a lease, a fence of 60 s and a backfill cycle fit in */
+    QUIET_S = 30, /* and stay so without a write */
+};
+
+#define SIM_JWT_KEY "the key of the simulated slurmctld"
+
+static const struct bridge_weather weathers[] = {
+    { .name = "fair" },
+    { .name = "processes die", .crashes = true },
+    { .name = "rollouts", .rollouts = true, .stops = true },
+    { .name = "slurmctld is stopped", .stops = true },
+    { .name = "slurmctld is killed", .kills = true },
+    { .name = "slurmctld is restarted, slurmrestd goes and comes",
+      .restarts = true,
+      .gateway = true },
+    { .name = "a token of others, and slurmctld is stopped", .stops = true, .foreign_token = true },
+    { .name = "partitions", .faults = { .slow = 60 }, .partitions = true, .kills = true },
+    { .name = "watches fail",
+      .faults = { .slow = 60, .watch_broken = 300, .watch_stalled = 100, .watch_expired = 300 } },
+    { .name = "answers of the API server fail",
+      .faults = { .slow = 30,
+                  .lost_before = 30,
+                  .lost_between = 30,
+                  .lost_after = 60,
+                  .late = 40,
+                  .conflict = 30,
+                  .too_many = 30,
+                  .internal = 40,
+                  .unavailable = 30 } },
+    { .name = "answers of Slurm fail",
+      .slurm_faults = { .slow = 30,
+                        .lost_before = 30,
+                        .lost_between = 30,
+                        .lost_after = 60,
+                        .late = 40,
+                        .internal = 30,
+                        .timeout = 40,
+                        .bad_gateway = 20 } },
+    { .name = "a site plugin rewrites comments", .plugin = true, .crashes = true, .kills = true },
+    { .name = "a bad day",
+      .faults = { .slow = 30,
+                  .lost_before = 10,
+                  .lost_between = 10,
+                  .lost_after = 10,
+                  .late = 5,
+                  .conflict = 10,
+                  .too_many = 10,
+                  .internal = 10,
+                  .unavailable = 10,
+                  .watch_broken = 20,
+                  .watch_stalled = 5,
+                  .watch_expired = 50 },
+      .slurm_faults = { .slow = 20,
+                        .lost_before = 10,
+                        .lost_between = 10,
+                        .lost_after = 20,
+                        .late = 10,
+                        .internal = 10,
+                        .timeout = 10,
+                        .bad_gateway = 5 },
+      .crashes = true,
+      .partitions = true,
+      .stops = true },
+    { .name = "everything at once",
+      .faults = { .slow = 150,
+                  .lost_before = 60,
+                  .lost_between = 60,
+                  .lost_after = 100,
+                  .late = 60,
+                  .conflict = 50,
+                  .too_many = 50,
+                  .internal = 60,
+                  .unavailable = 50,
+                  .watch_broken = 150,
+                  .watch_stalled = 50,
+                  .watch_expired = 200 },
+      .slurm_faults = { .slow = 100,
+                        .lost_before = 40,
+                        .lost_between = 40,
+                        .lost_after = 80,
+                        .late = 40,
+                        .internal = 40,
+                        .timeout = 40,
+                        .bad_gateway = 30 },
+      .crashes = true,
+      .rollouts = true,
+      .partitions = true,
+      .stops = true,
+      .kills = true,
+      .restarts = true,
+      .gateway = true },
+};
+
+enum { WEATHERS = sizeof(weathers) / sizeof(weathers[0]) };
+
+/* ---- processes ---- */
+
+struct bridge_replica *bridge_replica_named(struct bridge_scene *scene, const char *user)
+{
+    for (unsigned i = 0; i < BRIDGE_REPLICAS; i++)
+        if (strcmp(scene->replicas[i].user, user) == 0)
+            return &scene->replicas[i];
+    return NULL;
+}
+
+static void plan_next_crash(struct bridge_scene *scene)
+{
+    struct rand *rand = &scene->world->rand;
+
+    if (scene->weather->crashes && !scene->is_calm)
+        sim_net_crash_at(scene->world->net,
+                         sim_net_write_count(scene->world->net) + 1 + rand_below(rand, 40),
+                         rand_chance(rand, 500));
+}
+
+/* As kill -9: nothing is said, nothing is finished. */
+static void kill_replica(struct bridge_replica *replica)
+{
+    loop_timer_stop(&replica->stop);
+    bridge_free(replica->bridge);
+    slurm_token_free(replica->token);
+    http_transport_free(replica->api);
+    http_transport_free(replica->lease_api);
+    http_transport_free(replica->slurm);
+    replica->bridge = NULL;
+    replica->token = NULL;
+    replica->api = replica->lease_api = replica->slurm = NULL;
+}
+
+static void restart_later(struct bridge_replica *replica)
+{
+    struct world *world = replica->scene->world;
+
+    kill_replica(replica);
+    loop_timer_start(world->loop, &replica->restart,
+                     rand_range(&world->rand, SECOND / 10, 5 * SECOND), bridge_replica_start,
+                     replica);
+}
+
+/* A rollout: what is in flight is finished, the lease is given up, then the process goes. */
+static void on_gone(void *context)
+{
+    restart_later(context);
+}
+
+static void on_released(void *context)
+{
+    struct bridge_replica *replica = context;
+
+    /* Not from inside the lease's own callback. */
+    loop_timer_start(replica->scene->world->loop, &replica->stop, 0, on_gone, replica);
+}
+
+/* As run.c does it. */
+static void on_finished(void *context)
+{
+    struct bridge_replica *replica = context;
+
+    if (bridge_may_release(replica->bridge))
+        kube_lease_release(bridge_lease(replica->bridge), on_released, replica);
+    else
+        on_released(replica);
+}
+
+void bridge_replica_stop(void *context)
+{
+    struct bridge_replica *replica = context;
+
+    if (!replica->bridge)
+        return;
+    trace_line(&replica->scene->world->trace, "%s is told to stop", replica->user);
+    engine_stop(bridge_engine(replica->bridge), 10 * (int64_t)SECOND, on_finished, replica);
+}
+
+static struct slurm_token *make_token(struct bridge_scene *scene)
+{
+    struct world *world = scene->world;
+    struct slurm_token *token = NULL;
+    struct err err = { .class = 0 };
+
+    if (scene->weather->foreign_token
+            ? slurm_token_new_static(STR("slurm"), &token, &err)
+            : slurm_token_new_minted(&world->clock, STR(SIM_JWT_KEY), "slurm",
+                                     rand_range(&world->rand, 20, 300), &token, &err))
+        world_break(world, "no token: %s", err.text);
+    return token;
+}
+
+void bridge_replica_start(void *context)
+{
+    struct bridge_replica *replica = context;
+    struct bridge_scene *scene = replica->scene;
+    struct world *world = scene->world;
+
+    trace_line(&world->trace, "%s starts", replica->user);
+    replica->listed_us = replica->nodes_us = INT64_MIN;
+    replica->api = sim_transport_new(world->net, replica->user);
+    replica->lease_api = sim_transport_new(world->net, replica->user);
+    replica->slurm = sim_transport_new_slurm(world->net, replica->user);
+    replica->token = make_token(scene);
+    replica->bridge = bridge_new(&(struct bridge_links){ .loop = world->loop,
+                                                         .api = replica->api,
+                                                         .lease_api = replica->lease_api,
+                                                         .slurm = replica->slurm,
+                                                         .token = replica->token },
+                                 &(struct bridge_options){ .config = &scene->config,
+                                                           .identity = replica->user,
+                                                           .lease_ns = SCENE_LEASE_NS,
+                                                           .seed = rand_u64(&world->rand),
+                                                           .max_in_flight = scene->max_in_flight,
+                                                           .page = scene->page,
+                                                           .slurm_fast_us = SECOND / 2 });
+    bridge_start(replica->bridge);
+    if (scene->weather->rollouts && !scene->is_calm)
+        loop_timer_start(world->loop, &replica->stop, rand_range(&world->rand, SECOND, 60 * SECOND),
+                         bridge_replica_stop, replica);
+}
+
+void bridge_on_crash(void *context, const char *user)
+{
+    struct bridge_scene *scene = ((struct world *)context)->scene;
+    struct bridge_replica *replica = bridge_replica_named(scene, user);
+
+    if (replica && replica->bridge)
+        restart_later(replica);
+    plan_next_crash(scene);
+}
+
+static void on_sent(void *context, const char *user, const char *method, const char *path)
+{
+    bridge_promises_on_send(((struct world *)context)->scene, user, method, path);
+}
+
+/* What a process knows of jobs and nodes is as new as the last read that was answered. */
+void bridge_on_received(void *context, const char *user, const char *method, const char *path,
+                        int status, int64_t sent_us)
+{
+    struct bridge_scene *scene = ((struct world *)context)->scene;
+    struct bridge_replica *replica = bridge_replica_named(scene, user);
+    bool is_good = status == 200 || status == 304;
+
+    if (!replica || strncmp(path, "/slurm/", 7) != 0 || !is_good || strcmp(method, "GET") != 0)
+        return;
+    if (strstr(path, "/nodes") && sent_us > replica->nodes_us)
+        replica->nodes_us = sent_us;
+    if (strstr(path, "/jobs/?") && sent_us > replica->listed_us)
+        replica->listed_us = sent_us;
+    bridge_note_read(scene, (unsigned)(replica - scene->replicas), path, sent_us);
+}
+
+/* ---- partitions ---- */
+
+static void on_partition(void *context);
+
+static void on_healed(void *context)
+{
+    struct bridge_scene *scene = context;
+    struct world *world = scene->world;
+
+    sim_net_cut(world->net, NULL, NULL);
+    loop_timer_start(world->loop, &scene->partition, rand_range(&world->rand, SECOND, 20 * SECOND),
+                     on_partition, scene);
+}
+
+/* One replica loses everything, the API server, Slurm, or only the way on which it renews. */
+static void on_partition(void *context)
+{
+    static const char *const parts[] = { NULL, "/leases", "/leases", "/api/", "/slurm/" };
+    struct bridge_scene *scene = context;
+    struct world *world = scene->world;
+    const struct bridge_replica *replica =
+        &scene->replicas[rand_below(&world->rand, BRIDGE_REPLICAS)];
+
+    sim_net_cut(world->net, replica->user,
+                parts[rand_below(&world->rand, sizeof(parts) / sizeof(parts[0]))]);
+    loop_timer_start(world->loop, &scene->partition, rand_range(&world->rand, SECOND, 40 * SECOND),
+                     on_healed, scene);
+}
+
+/* ---- the course of things: storm, calm, settled, over ---- */
+
+static void on_over(void *context)
+{
+    ((struct bridge_scene *)context)->is_over = true;
+}
+
+static void on_settled(void *context)
+{
+    struct bridge_scene *scene = context;
+
+    trace_line(&scene->world->trace, "settled");
+    scene->is_settled = true;
+    scene->settled_sent = scene->sent;
+    bridge_promises_when_settled(scene);
+    loop_timer_start(scene->world->loop, &scene->course, (int64_t)QUIET_S * SECOND, on_over, scene);
+}
+
+void bridge_scene_calm(struct bridge_scene *scene)
+{
+    struct world *world = scene->world;
+
+    trace_line(&world->trace, "calm");
+    scene->is_calm = true;
+    loop_timer_stop(&scene->partition);
+    sim_net_cut(world->net, NULL, NULL);
+    sim_net_set_faults(world->net, NULL);
+    sim_net_set_slurm_faults(world->net, NULL);
+    sim_net_crash_at(world->net, 0, false);
+    bridge_slurm_daemons_up(scene);
+    loop_timer_start(world->loop, &scene->course, (int64_t)SETTLE_S * SECOND, on_settled, scene);
+}
+
+static void on_calm(void *context)
+{
+    struct bridge_scene *scene = context;
+
+    bridge_scene_calm(scene);
+    bridge_people_end(scene);
+    bridge_slurm_end(scene);
+}
+
+/* ---- the scene ---- */
+
+static void configure(struct bridge_scene *scene, bool shares, bool queues)
+{
+    char text[400];
+    struct err err = { .class = 0 };
+
+    (void)snprintf(text, sizeof(text),
+                   "schedulerName: " SCENE_SCHEDULER "\npartition: " SCENE_PARTITION
+                   "\nsharedNodes: %s\nsubmitOnly: %s\n",
+                   shares ? "true" : "false", queues ? "true" : "false");
+    if (bridge_config_parse(str_of(text), &scene->config, &err) < 0)
+        world_break(scene->world, "config: %s", err.text);
+}
+
+static void add_kinds(struct world *world)
+{
+    static const struct api_kind kinds[] = {
+        { "batch", "v1", "jobs", "Job", API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION },
+        { "apps", "v1", "replicasets", "ReplicaSet",
+          API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION },
+    };
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        api_store_add_kind(world->store, &kinds[i]);
+}
+
+static void add_slurm(struct bridge_scene *scene)
+{
+    struct rand *rand = &scene->world->rand;
+
+    world_add_slurm(scene->world,
+                    &(struct slurm_store_options){
+                        .jwt_key = scene->weather->foreign_token ? STR("") : STR(SIM_JWT_KEY),
+                        .message_timeout_s = rand_chance(rand, 500) ? 10 : 3,
+                        .min_job_age_s = rand_chance(rand, 300) ? 20 : 300,
+                        .backfill_interval_s = 10,
+                    });
+    slurm_store_listen(scene->world->slurm, bridge_promises_on_slurm, scene);
+}
+
+static void start_replicas(struct bridge_scene *scene)
+{
+    static const unsigned in_flight[] = { 1, 2, 64 };
+    struct world *world = scene->world;
+
+    scene->max_in_flight = in_flight[rand_below(&world->rand, 3)];
+    scene->page = (unsigned)rand_range(&world->rand, 1, 10);
+    for (unsigned i = 0; i < BRIDGE_REPLICAS; i++) {
+        struct bridge_replica *replica = &scene->replicas[i];
+
+        replica->scene = scene;
+        (void)snprintf(replica->user, sizeof(replica->user), "replica-%u", i);
+        loop_timer_start(world->loop, &replica->restart, rand_range(&world->rand, 0, 3 * SECOND),
+                         bridge_replica_start, replica);
+    }
+}
+
+void *bridge_scene_new(struct world *world, const struct bridge_weather *weather)
+{
+    struct bridge_scene *scene = mem_alloc(sizeof(*scene));
+    struct rand *rand = &world->rand;
+
+    scene->world = world;
+    scene->weather = weather;
+    trace_line(&world->trace, "weather: %s", weather->name);
+    bridge_notes_init(scene);
+    configure(scene, rand_chance(rand, 700), rand_chance(rand, 300));
+    add_kinds(world);
+    add_slurm(scene);
+    api_store_listen(world->store, bridge_promises_on_change, scene);
+    scene->node_count = (unsigned)rand_range(rand, 2, SCENE_NODES);
+    bridge_people_prepare(scene);
+    bridge_slurm_prepare(scene);
+    sim_net_set_faults(world->net, &weather->faults);
+    sim_net_set_slurm_faults(world->net, &weather->slurm_faults);
+    start_replicas(scene);
+    bridge_kubelet_start(scene);
+    return scene;
+}
+
+static void *start(struct world *world)
+{
+    struct bridge_scene *scene = bridge_scene_new(world, &weathers[world->seed % WEATHERS]);
+
+    scene->storm_us = rand_range(&world->rand, STORM_MIN_S * SECOND, STORM_MAX_S * SECOND);
+    bridge_people_start(scene);
+    bridge_slurm_start(scene);
+    plan_next_crash(scene);
+    if (scene->weather->partitions)
+        loop_timer_start(world->loop, &scene->partition, SECOND, on_partition, scene);
+    loop_timer_start(world->loop, &scene->course, scene->storm_us, on_calm, scene);
+    return scene;
+}
+
+static void check(void *scene)
+{
+    bridge_promises_after_step(scene);
+}
+
+static bool is_over(const void *scene)
+{
+    return ((const struct bridge_scene *)scene)->is_over;
+}
+
+static void finish(void *scene)
+{
+    bridge_promises_at_the_end(scene);
+}
+
+/* What each process believed when a promise broke. */
+static void print_states(const struct bridge_scene *scene)
+{
+    for (unsigned i = 0; i < BRIDGE_REPLICAS; i++) {
+        const struct bridge_replica *replica = &scene->replicas[i];
+        auto_buf struct buf text;
+
+        buf_init(&text, 1 << 20);
+        if (!replica->bridge)
+            continue;
+        engine_write_state(bridge_engine(replica->bridge), &text);
+        (void)fprintf(stderr, "%s: %s\n", replica->user, buf_text(&text));
+    }
+}
+
+void bridge_scene_free(void *context)
+{
+    struct bridge_scene *scene = context;
+    struct loop_timer *const timers[] = {
+        &scene->people,  &scene->kubelet,      &scene->operators,
+        &scene->daemons, &scene->daemons_back, &scene->partition,
+        &scene->course,  &scene->story_timer,  &scene->blow_timer
+    };
+
+    if (scene->world->broken.class)
+        print_states(scene);
+    for (unsigned i = 0; i < BRIDGE_REPLICAS; i++) {
+        loop_timer_stop(&scene->replicas[i].restart);
+        kill_replica(&scene->replicas[i]);
+    }
+    for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
+        loop_timer_stop(timers[i]);
+    bridge_notes_done(scene);
+    bridge_config_done(&scene->config);
+    mem_free(scene);
+}
+
+static const struct sim_hooks hooks = { .sent = on_sent,
+                                        .received = bridge_on_received,
+                                        .crash = bridge_on_crash };
+
+const struct scenario scenario_bridge = {
+    .name = "bridge",
+    .what = "the bridge: two replicas, people in Kubernetes and in Slurm, faults, crashes",
+    .start = start,
+    .check = check,
+    .is_over = is_over,
+    .finish = finish,
+    .free = bridge_scene_free,
+    .hooks = &hooks,
+};

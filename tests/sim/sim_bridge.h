@@ -1,0 +1,190 @@
+/* sim_bridge.h - the scene of the bridge's scenarios: shared by its people, its kubelets, its
+ * stories and its promises.
+ *
+ * Names are few and come back: a pod, a node or an owner that was deleted is made again under the
+ * same name, which is what programs that go by names fall over. */
+#ifndef SLINC_SIM_BRIDGE_H
+#define SLINC_SIM_BRIDGE_H
+
+#include "base/map.h"
+#include "bridge/bridge.h"
+#include "bridge/names.h"
+#include "world.h"
+
+enum {
+    BRIDGE_REPLICAS = 2,
+    SCENE_SECOND = 1000000,
+    SCENE_NODES = 4,         /* node-1 ...; the seed decides how many of them there are */
+    SCENE_CPUS = 8,          /* of each */
+    SCENE_PODS = 10,         /* p1 ... */
+    SCENE_IMPOSSIBLE = 1000, /* CPUs that no node has */
+    SCENE_TEXT = 512,
+    SCENE_NODE_WRITES = 16,
+};
+
+#define SCENE_NS        "work"
+#define SCENE_LEASE_NS  "slinc"
+#define SCENE_PARTITION "bridged"
+#define SCENE_SCHEDULER "slurm-bridge-scheduler"
+#define SCENE_STRANGER  "default-scheduler"
+
+struct bridge_scene;
+
+struct bridge_replica {
+    struct bridge_scene *scene;
+    char user[32];
+    struct http_transport *api, *lease_api, *slurm;
+    struct slurm_token *token;
+    struct bridge *bridge; /* NULL while dead */
+    struct loop_timer restart, stop;
+    int64_t listed_us; /* when the last whole list of jobs that was answered had been sent */
+    int64_t nodes_us;  /* and the last list of nodes */
+};
+
+/* ---- what the promises remember ---- */
+
+/* A unit, by "namespace/uid"; stays when the pod is gone. */
+struct pod_note {
+    char key[128], name[32];
+    char node[32];      /* that it was bound to; "" */
+    char job[16];       /* sluid of the job under it at that time */
+    int64_t read_us;    /* what the sender of the last Binding knew of Slurm */
+    int64_t listed_us;  /* the same for whole lists */
+    int64_t bind_us;    /* when it was sent */
+    int64_t bound_us;   /* when it took effect; 0 */
+    bool node_was_gone; /* from under it, at some time */
+    unsigned live;      /* jobs of this unit that have not ended */
+    int64_t doubled_us; /* since when there are two; 0 */
+};
+
+/* A job, by sluid. */
+struct job_note {
+    char sluid[16], unit[128]; /* unit: "" for a stranger's */
+    char node[32];             /* that it runs on, or ran on last */
+    int64_t id, taken_us;
+    int64_t ran_until_us;             /* INT64_MAX while it runs; 0: never did */
+    int64_t read_us[BRIDGE_REPLICAS]; /* when the last read of it that was answered was sent */
+    int64_t lost_us;                  /* when a crash of slurmctld took it; 0 */
+    bool is_live;
+    bool is_a_reason; /* Slurm ended it, put it back, suspended or moved it: its pod may go */
+};
+
+struct node_note { /* of Kubernetes, by name */
+    char name[32];
+    int64_t changed_us; /* its label, size or partitions, by people */
+    int64_t unfit_us;   /* until when it was no place for a pod; INT64_MAX while it is none */
+};
+
+struct slurm_node_note {
+    char name[32], reason[128], extra[200], features[64];
+    bool external, is_out;
+    int64_t out_us; /* since when it is so for this reason */
+};
+
+/* ---- the scene ---- */
+
+struct bridge_weather {
+    const char *name;
+    struct sim_faults faults, slurm_faults;
+    bool crashes, rollouts, partitions;
+    bool stops, kills, restarts, gateway; /* of slurmctld: SIGSTOP, kill -9, clean; slurmrestd */
+    bool foreign_token;                   /* not minted by us: lives long */
+    bool plugin;                          /* a site plugin rewrites admin_comment */
+};
+
+struct bridge_story;
+
+struct bridge_scene {
+    struct world *world;
+    struct bridge_config config;
+    struct bridge_replica replicas[BRIDGE_REPLICAS];
+    const struct bridge_weather *weather;
+    struct loop_timer people, kubelet, operators, daemons, daemons_back, partition, course;
+    bool is_calm, is_settled, is_over;
+    bool is_starting; /* slurmctld: what it knows of nodes is older than our notes */
+    bool people_act;  /* what changes in Slurm now is people's doing */
+    unsigned node_count, max_in_flight, page;
+    int64_t storm_us;
+    char cluster[64];                          /* UID of kube-system */
+    struct map pods, jobs, nodes, slurm_nodes; /* notes */
+    unsigned doubled;                          /* units with two live jobs now */
+    uint64_t doubles;                          /* and how often that happened */
+    int64_t longest_double_us;
+    uint64_t sent, settled_sent; /* writes of our processes, leases and events aside */
+    uint64_t binds;
+    struct {
+        int64_t sent_us, nodes_us;
+    } node_writes[SCENE_NODE_WRITES]; /* the last ones, and what their senders knew of nodes */
+    unsigned node_write_count;
+
+    const struct bridge_story *story; /* NULL: chance rules */
+    unsigned story_step;
+    uint64_t blow_at; /* the write that goes wrong; 0: none */
+    unsigned blow;    /* and how; enum blow */
+    struct loop_timer story_timer, blow_timer;
+};
+
+/* ---- sim_bridge.c: processes, weathers, course ---- */
+void *bridge_scene_new(struct world *world, const struct bridge_weather *weather);
+void bridge_scene_free(void *scene);
+void bridge_scene_calm(struct bridge_scene *scene); /* faults end, daemons are up again */
+struct bridge_replica *bridge_replica_named(struct bridge_scene *scene, const char *user);
+void bridge_replica_start(void *replica);
+void bridge_replica_stop(void *replica); /* cleanly, as SIGTERM does */
+void bridge_on_crash(void *world, const char *user);
+void bridge_on_received(void *world, const char *user, const char *method, const char *path,
+                        int status, int64_t sent_us);
+
+/* ---- sim_bridge_people.c: pods and nodes in Kubernetes ---- */
+void bridge_people_prepare(struct bridge_scene *scene); /* an empty cluster */
+void bridge_people_start(struct bridge_scene *scene);
+void bridge_people_end(struct bridge_scene *scene); /* with a last burst, then repairs */
+int bridge_people_call(struct bridge_scene *scene, const char *method, const char *path,
+                       const char *format, ...) __attribute__((format(printf, 4, 5)));
+void bridge_people_make_node(struct bridge_scene *scene, unsigned number, unsigned cpus);
+void bridge_people_delete_node(struct bridge_scene *scene, unsigned number);
+void bridge_people_make_pod(struct bridge_scene *scene, const char *name, unsigned cpus);
+void bridge_people_delete_pod(struct bridge_scene *scene, const char *name, int grace);
+
+/* ---- sim_bridge_kubelet.c: what runs pods, and cleans up behind nodes ---- */
+void bridge_kubelet_start(struct bridge_scene *scene);
+void bridge_kubelet_finish(struct bridge_scene *scene, const char *pod, bool well);
+
+/* ---- sim_bridge_slurm.c: people and daemons in Slurm ---- */
+void bridge_slurm_prepare(struct bridge_scene *scene);
+void bridge_slurm_start(struct bridge_scene *scene);
+void bridge_slurm_end(struct bridge_scene *scene); /* what people did there is undone */
+void bridge_slurm_daemons_up(struct bridge_scene *scene);
+
+/* ---- sim_bridge_notes.c: what happened, for the promises ---- */
+void bridge_notes_init(struct bridge_scene *scene);
+void bridge_notes_done(struct bridge_scene *scene);
+struct pod_note *bridge_note_of_pod(struct bridge_scene *scene, const struct json *pod);
+struct node_note *bridge_note_of_node(struct bridge_scene *scene, const char *name);
+struct job_note *bridge_note_of_job(struct bridge_scene *scene, const struct slurm_store_job *job);
+void bridge_note_change(struct bridge_scene *scene, const struct api_change *change);
+void bridge_note_job(struct bridge_scene *scene, const struct slurm_store_change *change);
+void bridge_note_read(struct bridge_scene *scene, unsigned replica, const char *path,
+                      int64_t sent_us);
+void bridge_note_binding(struct bridge_scene *scene, const char *user, const char *path);
+struct slurm_node_note *bridge_note_of_slurm_node(struct bridge_scene *scene, const char *name);
+void bridge_note_slurm_node(struct bridge_scene *scene, const struct slurm_store_change *change);
+bool bridge_is_ours(const char *user);           /* one of our processes */
+bool bridge_pod_is_live(const struct json *pod); /* neither finished nor being deleted */
+bool bridge_pod_may_run(const struct json *pod); /* bound, and not all of it has ended */
+bool bridge_node_is_labelled(const struct json *node);
+bool bridge_node_is_ready(const struct json *node);
+bool bridge_node_is_fit(const struct json *node); /* ready, not cordoned */
+
+/* ---- sim_bridge_promises.c: all the time ---- */
+void bridge_promises_on_change(void *scene, const struct api_change *change);
+void bridge_promises_on_slurm(void *scene, const struct slurm_store_change *change);
+void bridge_promises_on_send(struct bridge_scene *scene, const char *user, const char *method,
+                             const char *path);
+void bridge_promises_after_step(struct bridge_scene *scene);
+
+/* ---- sim_bridge_settled.c: in the end ---- */
+void bridge_promises_when_settled(struct bridge_scene *scene);
+void bridge_promises_at_the_end(struct bridge_scene *scene);
+
+#endif

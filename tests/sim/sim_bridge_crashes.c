@@ -1,0 +1,352 @@
+/* sim_bridge_crashes.c - small fixed stories, and one blow at every write that the bridge makes in
+ * them.
+ *
+ * A story is told once without a blow, and its writes are counted. Then it is told again for each
+ * of them and for each way in which it can go wrong: the process dies before or after it takes
+ * effect and the other replica takes over; it, or its answer, is lost; it takes effect late; and of
+ * Slurm's: 504 with and without effect, slurmctld stopped or killed at that moment. After each, all
+ * promises and the settled state are looked at. The number of a case says which it is:
+ *
+ *     story * 100000 + write * 100 + blow */
+#include "sim_bridge.h"
+
+enum {
+    SECOND = SCENE_SECOND,
+    CASE_STORY = 100000,
+    CASE_WRITE = 100,
+    STORY_SEED = 4711,
+    AFTER_S = 40,   /* from the last event to the calm */
+    STOPPED_S = 15, /* that slurmctld is stopped, or down */
+};
+
+/* ---- blows ---- */
+
+enum blow {
+    BLOW_NONE,
+    BLOW_DIES_BEFORE,
+    BLOW_DIES_AFTER,
+    BLOW_LOST_BEFORE,
+    BLOW_LOST_BETWEEN,
+    BLOW_LOST_AFTER,
+    BLOW_LATE,
+    BLOW_504, /* from here on: of Slurm's writes only */
+    BLOW_504_DONE,
+    BLOW_STOPPED,
+    BLOW_KILLED,       /* kill -9 as it leaves */
+    BLOW_KILLED_AFTER, /* and when its answer has come */
+    BLOWS,
+};
+
+static const struct {
+    const char *name;
+    enum sim_fate fate;
+} blows[BLOWS] = {
+    [BLOW_NONE] = { "none", FATE_DRAWN },
+    [BLOW_DIES_BEFORE] = { "dies before", FATE_DIES_BEFORE },
+    [BLOW_DIES_AFTER] = { "dies after", FATE_DIES_AFTER },
+    [BLOW_LOST_BEFORE] = { "lost before", FATE_LOST_BEFORE },
+    [BLOW_LOST_BETWEEN] = { "lost between", FATE_LOST_BETWEEN },
+    [BLOW_LOST_AFTER] = { "lost after", FATE_LOST_AFTER },
+    [BLOW_LATE] = { "late", FATE_LATE },
+    [BLOW_504] = { "504", FATE_TIMEOUT },
+    [BLOW_504_DONE] = { "504, and done", FATE_TIMEOUT_DONE },
+    [BLOW_STOPPED] = { "slurmctld is stopped", FATE_DRAWN },
+    [BLOW_KILLED] = { "slurmctld is killed", FATE_DRAWN },
+    [BLOW_KILLED_AFTER] = { "slurmctld is killed after it", FATE_DRAWN },
+};
+
+static void on_back(void *context)
+{
+    bridge_slurm_daemons_up(context);
+}
+
+static void kill_slurmctld(void *context)
+{
+    struct bridge_scene *scene = context;
+
+    slurm_store_kill(scene->world->slurm);
+    loop_timer_start(scene->world->loop, &scene->daemons_back, (int64_t)STOPPED_S * SECOND, on_back,
+                     scene);
+}
+
+/* From the hook: the write is about to leave. */
+static void strike(struct bridge_scene *scene)
+{
+    struct world *world = scene->world;
+
+    trace_line(&world->trace, "blow: %s", blows[scene->blow].name);
+    if (blows[scene->blow].fate != FATE_DRAWN)
+        sim_net_choose(world->net, blows[scene->blow].fate);
+    if (scene->blow == BLOW_STOPPED) {
+        slurm_store_stop(world->slurm);
+        loop_timer_start(world->loop, &scene->daemons_back, (int64_t)STOPPED_S * SECOND, on_back,
+                         scene);
+    } else if (scene->blow == BLOW_KILLED) {
+        kill_slurmctld(scene);
+    } else if (scene->blow == BLOW_KILLED_AFTER) {
+        loop_timer_start(world->loop, &scene->blow_timer, SECOND / 20, kill_slurmctld, scene);
+    }
+}
+
+static void on_sent(void *context, const char *user, const char *method, const char *path)
+{
+    struct bridge_scene *scene = ((struct world *)context)->scene;
+    uint64_t before = scene->sent;
+
+    bridge_promises_on_send(scene, user, method, path);
+    if (scene->sent > before && scene->sent == scene->blow_at &&
+        (scene->blow < BLOW_504 || strncmp(path, "/slurm/", 7) == 0))
+        strike(scene);
+}
+
+/* ---- stories ---- */
+
+struct story_step {
+    unsigned at_s;
+    void (*act)(struct bridge_scene *scene);
+};
+
+enum { STORY_STEPS = 8 };
+
+struct bridge_story {
+    const char *name;
+    struct story_step steps[STORY_STEPS];
+};
+
+static void make_p1(struct bridge_scene *scene)
+{
+    bridge_people_make_pod(scene, "p1", 1);
+}
+
+static void make_p2(struct bridge_scene *scene)
+{
+    bridge_people_make_pod(scene, "p2", 2);
+}
+
+static void finish_p1(struct bridge_scene *scene)
+{
+    bridge_kubelet_finish(scene, "p1", true);
+}
+
+static void delete_p1(struct bridge_scene *scene)
+{
+    bridge_people_delete_pod(scene, "p1", -1);
+}
+
+static void delete_p1_by_force(struct bridge_scene *scene)
+{
+    bridge_people_delete_pod(scene, "p1", 0);
+}
+
+static void with_job(struct bridge_scene *scene, int (*act)(struct slurm_store *store, int64_t id,
+                                                            const char *user, struct err *err))
+{
+    scene->people_act = true;
+    map_each (item, &scene->jobs) {
+        const struct job_note *job = item->value;
+
+        if (job->is_live && slurm_store_ctld(scene->world->slurm) == SLURM_CTLD_UP)
+            (void)act(scene->world->slurm, job->id, "root", NULL);
+    }
+    scene->people_act = false;
+}
+
+static int requeue(struct slurm_store *store, int64_t id, const char *user, struct err *err)
+{
+    return slurm_people_requeue(store, id, false, err);
+}
+
+static void cancel_jobs(struct bridge_scene *scene)
+{
+    with_job(scene, slurm_people_cancel);
+}
+
+static void requeue_jobs(struct bridge_scene *scene)
+{
+    with_job(scene, requeue);
+}
+
+static void delete_node_1(struct bridge_scene *scene)
+{
+    bridge_people_delete_node(scene, 1);
+}
+
+static void make_node_1(struct bridge_scene *scene)
+{
+    bridge_people_make_node(scene, 1, SCENE_CPUS);
+}
+
+static void cordon_node_1(struct bridge_scene *scene)
+{
+    (void)bridge_people_call(scene, "PATCH", "/api/v1/nodes/node-1",
+                             "{\"spec\":{\"unschedulable\":true}}");
+}
+
+static void uncordon_node_1(struct bridge_scene *scene)
+{
+    (void)bridge_people_call(scene, "PATCH", "/api/v1/nodes/node-1",
+                             "{\"spec\":{\"unschedulable\":null}}");
+}
+
+static void stop_slurmctld(struct bridge_scene *scene)
+{
+    slurm_store_stop(scene->world->slurm);
+}
+
+static void continue_slurmctld(struct bridge_scene *scene)
+{
+    slurm_store_continue(scene->world->slurm);
+}
+
+/* The leader is told to stop: the other replica takes over. */
+static void roll_out(struct bridge_scene *scene)
+{
+    for (unsigned i = 0; i < BRIDGE_REPLICAS; i++)
+        if (scene->replicas[i].bridge && bridge_is_leader(scene->replicas[i].bridge)) {
+            bridge_replica_stop(&scene->replicas[i]);
+            return;
+        }
+}
+
+static const struct bridge_story stories[] = {
+    { "a pod is placed", { { 8, make_p1 } } },
+    { "a pod finishes", { { 8, make_p1 }, { 20, finish_p1 } } },
+    { "a pod is deleted", { { 8, make_p1 }, { 20, delete_p1 } } },
+    { "a pod is deleted by force", { { 8, make_p1 }, { 20, delete_p1_by_force } } },
+    { "a pod is deleted before it has a place", { { 8, make_p1 }, { 8, delete_p1 } } },
+    { "a pod is made again", { { 8, make_p1 }, { 20, delete_p1_by_force }, { 21, make_p1 } } },
+    { "a job is cancelled", { { 8, make_p1 }, { 20, cancel_jobs } } },
+    { "a job is put back", { { 8, make_p1 }, { 20, requeue_jobs } } },
+    { "a node goes", { { 8, make_p1 }, { 20, delete_node_1 } } },
+    { "a node goes and comes back",
+      { { 8, make_p1 }, { 20, delete_node_1 }, { 30, make_node_1 } } },
+    { "a node is cordoned",
+      { { 8, make_p1 }, { 9, cordon_node_1 }, { 12, make_p2 }, { 25, uncordon_node_1 } } },
+    { "the leader is replaced",
+      { { 8, make_p1 }, { 9, roll_out }, { 9, make_p2 }, { 25, delete_p1 } } },
+    { "the leader is replaced while its ask has no answer",
+      { { 8, stop_slurmctld }, { 8, make_p1 }, { 9, roll_out }, { 19, continue_slurmctld } } },
+    { "the leader is replaced when its ask was not answered",
+      { { 8, stop_slurmctld }, { 8, make_p1 }, { 19, roll_out }, { 20, continue_slurmctld } } },
+};
+
+enum { STORIES = sizeof(stories) / sizeof(stories[0]) };
+
+static void on_calm(void *context)
+{
+    bridge_scene_calm(context);
+}
+
+static void on_step(void *context)
+{
+    struct bridge_scene *scene = context;
+    struct world *world = scene->world;
+    const struct story_step *step = &scene->story->steps[scene->story_step];
+    int64_t now_us = loop_now_us(world->loop);
+
+    if (scene->story_step == STORY_STEPS || !step->act) {
+        loop_timer_start(world->loop, &scene->story_timer, (int64_t)AFTER_S * SECOND, on_calm,
+                         scene);
+        return;
+    }
+    if (now_us < (int64_t)step->at_s * SECOND) {
+        loop_timer_start(world->loop, &scene->story_timer, (int64_t)step->at_s * SECOND - now_us,
+                         on_step, scene);
+        return;
+    }
+    step->act(scene);
+    scene->story_step++;
+    loop_timer_start(world->loop, &scene->story_timer, 0, on_step, scene);
+}
+
+/* ---- as a scenario: the seed is the number of the case ---- */
+
+static void *start(struct world *world)
+{
+    static const struct bridge_weather fair = { .name = "fair" };
+    uint64_t number = world->seed;
+    struct bridge_scene *scene;
+
+    rand_init(&world->rand, STORY_SEED + number / CASE_STORY);
+    scene = bridge_scene_new(world, &fair);
+    scene->story = &stories[number / CASE_STORY % STORIES];
+    scene->blow_at = number % CASE_STORY / CASE_WRITE;
+    scene->blow = (unsigned)(number % CASE_WRITE % BLOWS);
+    trace_line(&world->trace, "story: %s; write %llu: %s", scene->story->name,
+               (unsigned long long)scene->blow_at, blows[scene->blow].name);
+    loop_timer_start(world->loop, &scene->story_timer, 0, on_step, scene);
+    return scene;
+}
+
+static void check(void *scene)
+{
+    bridge_promises_after_step(scene);
+}
+
+static bool is_over(const void *scene)
+{
+    return ((const struct bridge_scene *)scene)->is_over;
+}
+
+static uint64_t sent_in_the_end;
+
+/* Only slurmctld's own amnesia may bring a job back that had ended. */
+static void no_unit_ever_has_two_jobs(struct bridge_scene *scene)
+{
+    if (scene->doubles > 0 && scene->blow != BLOW_KILLED && scene->blow != BLOW_KILLED_AFTER)
+        world_break(scene->world, "%llu times a unit had two jobs",
+                    (unsigned long long)scene->doubles);
+}
+
+static void finish(void *context)
+{
+    no_unit_ever_has_two_jobs(context);
+    sent_in_the_end = ((struct bridge_scene *)context)->sent;
+    bridge_promises_at_the_end(context);
+}
+
+static const struct sim_hooks hooks = { .sent = on_sent,
+                                        .received = bridge_on_received,
+                                        .crash = bridge_on_crash };
+
+const struct scenario scenario_crashes = {
+    .name = "crashes",
+    .what = "the bridge: small stories, with a blow at every write",
+    .start = start,
+    .check = check,
+    .is_over = is_over,
+    .finish = finish,
+    .free = bridge_scene_free,
+    .hooks = &hooks,
+};
+
+/* ---- all cases ---- */
+
+static uint64_t run_case(uint64_t number, struct world_result *sum)
+{
+    struct world_result result = { .steps = 0 };
+    bool failed = world_run(&scenario_crashes, number, NULL, &result, NULL) < 0;
+
+    sum->steps += result.steps;
+    sum->writes += result.writes;
+    sum->virtual_us += result.virtual_us;
+    return failed;
+}
+
+uint64_t crashes_run_all(struct world_result *ret_sum, uint64_t *ret_failed)
+{
+    uint64_t runs = 0;
+
+    for (uint64_t story = 0; story < STORIES; story++) {
+        uint64_t base = story * CASE_STORY, writes;
+
+        *ret_failed += run_case(base, ret_sum);
+        runs++;
+        writes = sent_in_the_end;
+        for (uint64_t write = 1; write <= writes; write++)
+            for (unsigned blow = 1; blow < BLOWS; blow++, runs++)
+                *ret_failed += run_case(base + write * CASE_WRITE + blow, ret_sum);
+        (void)printf("crashes: %s: %llu writes\n", stories[story].name, (unsigned long long)writes);
+    }
+    return runs;
+}

@@ -1,0 +1,354 @@
+/* sim_bridge_notes.c - what the promises remember of pods, jobs and nodes beyond what the stores
+ * show now: which job was under a pod when it was bound, until when a job ran, what Slurm did to
+ * it, when a node was last unfit.
+ *
+ * Holds: notes follow the stores' own changes, never what the bridge believes. */
+#include "sim_bridge.h"
+
+#include "base/mem.h"
+
+#include <inttypes.h>
+
+enum { MAX_NOTES = 10000 };
+
+void bridge_notes_init(struct bridge_scene *scene)
+{
+    const struct map_options options = { .max = MAX_NOTES, .free_value = mem_free };
+
+    map_init(&scene->pods, &options);
+    map_init(&scene->jobs, &options);
+    map_init(&scene->nodes, &options);
+    map_init(&scene->slurm_nodes, &options);
+}
+
+void bridge_notes_done(struct bridge_scene *scene)
+{
+    map_done(&scene->pods);
+    map_done(&scene->jobs);
+    map_done(&scene->nodes);
+    map_done(&scene->slurm_nodes);
+}
+
+static void *need(struct map *map, struct str key, size_t size)
+{
+    void *note = map_get(map, key);
+
+    if (!note) {
+        note = mem_alloc(size);
+        (void)map_put(map, key, note, NULL);
+    }
+    return note;
+}
+
+#define COPY(to, text) (void)snprintf(to, sizeof(to), "%s", text)
+
+/* ---- objects of Kubernetes ---- */
+
+bool bridge_is_ours(const char *user)
+{
+    return strncmp(user, "replica-", strlen("replica-")) == 0;
+}
+
+bool bridge_pod_is_live(const struct json *pod)
+{
+    struct str phase = json_str(json_at(pod, "status", "phase"));
+
+    return pod && !json_exists(json_at(pod, "metadata", "deletionTimestamp")) &&
+           !str_is(phase, "Succeeded") && !str_is(phase, "Failed");
+}
+
+bool bridge_pod_may_run(const struct json *pod)
+{
+    struct str phase = json_str(json_at(pod, "status", "phase"));
+    struct json_iter iter = json_iter(json_at(pod, "status", "containerStatuses"));
+    size_t wanted = json_len(json_at(pod, "spec", "containers")), ended = 0;
+    const struct json *status;
+
+    if (!pod || json_str(json_at(pod, "spec", "nodeName")).len == 0)
+        return false;
+    while (json_next_item(&iter, &status)) {
+        if (json_exists(json_at(status, "state", "running")))
+            return true;
+        ended += json_exists(json_at(status, "state", "terminated"));
+    }
+    return ended < wanted && !str_is(phase, "Succeeded") && !str_is(phase, "Failed");
+}
+
+bool bridge_node_is_labelled(const struct json *node)
+{
+    return node &&
+           json_type(json_at(node, "metadata", "labels", BRIDGE_EXTERNAL_LABEL)) != JSON_ABSENT &&
+           !json_exists(json_at(node, "metadata", "deletionTimestamp"));
+}
+
+bool bridge_node_is_ready(const struct json *node)
+{
+    struct json_iter iter = json_iter(json_at(node, "status", "conditions"));
+    const struct json *condition;
+    bool is_ready = false;
+
+    while (json_next_item(&iter, &condition))
+        if (str_is(json_str(json_get(condition, "type")), "Ready"))
+            is_ready = str_is(json_str(json_get(condition, "status")), "True");
+    return is_ready;
+}
+
+bool bridge_node_is_fit(const struct json *node)
+{
+    return bridge_node_is_ready(node) &&
+           !json_bool_or(json_at(node, "spec", "unschedulable"), false);
+}
+
+struct pod_note *bridge_note_of_pod(struct bridge_scene *scene, const struct json *pod)
+{
+    struct str ns = json_str(json_at(pod, "metadata", "namespace"));
+    struct str uid = json_str(json_at(pod, "metadata", "uid"));
+    struct pod_note *note;
+    char key[sizeof(note->key)];
+
+    (void)snprintf(key, sizeof(key), STR_FMT "/" STR_FMT, STR_ARG(ns), STR_ARG(uid));
+    note = need(&scene->pods, str_of(key), sizeof(*note));
+    COPY(note->key, key);
+    COPY(note->name, json_str(json_at(pod, "metadata", "name")).at);
+    return note;
+}
+
+struct node_note *bridge_note_of_node(struct bridge_scene *scene, const char *name)
+{
+    struct node_note *note = need(&scene->nodes, str_of(name), sizeof(*note));
+
+    COPY(note->name, name);
+    return note;
+}
+
+static void note_node_gone(struct bridge_scene *scene, const char *name)
+{
+    map_each (item, &scene->pods) {
+        struct pod_note *pod = item->value;
+
+        if (strcmp(pod->node, name) == 0)
+            pod->node_was_gone = true;
+    }
+}
+
+static bool has_other_shape(const struct json *old, const struct json *next)
+{
+    return bridge_node_is_labelled(old) != bridge_node_is_labelled(next) ||
+           !json_equal(json_at(old, "status", "allocatable"),
+                       json_at(next, "status", "allocatable")) ||
+           !json_equal(json_at(old, "metadata", "annotations", BRIDGE_PARTITIONS_ANNOTATION),
+                       json_at(next, "metadata", "annotations", BRIDGE_PARTITIONS_ANNOTATION));
+}
+
+static void note_node(struct bridge_scene *scene, const struct api_change *change)
+{
+    const struct json *object = change->next ? change->next : change->old;
+    const char *name = json_str(json_at(object, "metadata", "name")).at;
+    struct node_note *note = bridge_note_of_node(scene, name);
+    int64_t now_us = loop_now_us(scene->world->loop);
+
+    if (!change->next)
+        note_node_gone(scene, name);
+    if (!change->old || !change->next || has_other_shape(change->old, change->next))
+        note->changed_us = now_us;
+    if (!change->next || !bridge_node_is_fit(change->next))
+        note->unfit_us = INT64_MAX;
+    else if (note->unfit_us == INT64_MAX)
+        note->unfit_us = now_us;
+}
+
+/* Whether this read is about the job: a whole list, a query with its id, or the job itself. */
+static bool is_about(const char *path, const struct job_note *job)
+{
+    char id[32], alone[32];
+    const char *at;
+    size_t length = (size_t)snprintf(id, sizeof(id), "job_id=%" PRId64, job->id);
+
+    (void)snprintf(alone, sizeof(alone), "/job/%" PRId64 "?", job->id);
+    if (strstr(path, "/jobs/?") || strstr(path, alone))
+        return true;
+    for (at = strstr(path, id); at; at = strstr(at + 1, id))
+        if (at[length] == '&' || at[length] == '\0')
+            return true;
+    return false;
+}
+
+void bridge_note_read(struct bridge_scene *scene, unsigned replica, const char *path,
+                      int64_t sent_us)
+{
+    if (!strstr(path, "/job"))
+        return;
+    map_each (item, &scene->jobs) {
+        struct job_note *job = item->value;
+
+        if (sent_us > job->read_us[replica] && is_about(path, job))
+            job->read_us[replica] = sent_us;
+    }
+}
+
+/* What the replica knows of the youngest job of a unit. */
+static int64_t read_of_unit(const struct bridge_scene *scene, const char *unit, unsigned replica)
+{
+    const struct job_note *youngest = NULL;
+
+    map_each (item, &scene->jobs) {
+        const struct job_note *job = item->value;
+
+        if (strcmp(job->unit, unit) == 0 && (!youngest || job->taken_us > youngest->taken_us))
+            youngest = job;
+    }
+    return youngest ? youngest->read_us[replica] : 0;
+}
+
+/* A late Binding is judged by what the first of several senders knew. */
+void bridge_note_binding(struct bridge_scene *scene, const char *user, const char *path)
+{
+    const struct bridge_replica *replica = bridge_replica_named(scene, user);
+    const char *at = strstr(path, "/pods/");
+    const struct json *pod;
+    struct pod_note *note;
+    char name[64];
+
+    if (!replica || !at || !strstr(at, "/binding"))
+        return;
+    at += strlen("/pods/");
+    (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "/"), at);
+    pod = api_store_find(scene->world->store, "pods", SCENE_NS, name);
+    if (!pod)
+        return;
+    note = bridge_note_of_pod(scene, pod);
+    if (note->bind_us && loop_now_us(scene->world->loop) - note->bind_us < 20 * SCENE_SECOND)
+        return;
+    note->bind_us = loop_now_us(scene->world->loop);
+    note->read_us = read_of_unit(scene, note->key, (unsigned)(replica - scene->replicas));
+    note->listed_us = replica->listed_us;
+}
+
+void bridge_note_change(struct bridge_scene *scene, const struct api_change *change)
+{
+    if (strcmp(change->kind->plural, "nodes") == 0)
+        note_node(scene, change);
+    if (strcmp(change->kind->plural, "pods") == 0 && !change->old)
+        (void)bridge_note_of_pod(scene, change->next);
+}
+
+/* ---- jobs ---- */
+
+/* The unit that it was asked for, as its comment says when slurmctld takes it: later a plugin may
+ * have rewritten that. */
+static void read_unit(const struct bridge_scene *scene, const struct slurm_store_job *job,
+                      char unit[128])
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    const struct json *root;
+    struct str key;
+    size_t end;
+
+    (void)json_parse(str_of(job->admin_comment), 1 << 16, &doc, NULL);
+    root = json_root(doc);
+    key = json_str(json_get(root, "unit"));
+    end = key.len;
+    if (!str_is(json_str(json_get(root, "cluster")), scene->cluster))
+        return;
+    while (end > 0 && key.at[end - 1] != '.')
+        end--;
+    if (end > 0)
+        (void)snprintf(unit, 128, "%.*s", (int)end - 1, key.at);
+}
+
+struct job_note *bridge_note_of_job(struct bridge_scene *scene, const struct slurm_store_job *job)
+{
+    struct job_note *note = map_get(&scene->jobs, str_of(job->sluid));
+
+    if (note)
+        return note;
+    note = need(&scene->jobs, str_of(job->sluid), sizeof(*note));
+    COPY(note->sluid, job->sluid);
+    note->id = job->id;
+    note->taken_us = loop_now_us(scene->world->loop);
+    read_unit(scene, job, note->unit);
+    return note;
+}
+
+static void count_live(struct bridge_scene *scene, struct job_note *note, bool is_live)
+{
+    struct pod_note *pod = note->unit[0] ? map_get(&scene->pods, str_of(note->unit)) : NULL;
+    int64_t now_us = loop_now_us(scene->world->loop);
+
+    if (note->is_live == is_live)
+        return;
+    note->is_live = is_live;
+    if (!pod)
+        return;
+    pod->live += is_live ? 1 : UINT32_MAX;
+    if (pod->live > 1 && !pod->doubled_us) {
+        pod->doubled_us = now_us;
+        scene->doubled++;
+        scene->doubles++;
+        trace_line(&scene->world->trace, "two jobs of %s", pod->name);
+    } else if (pod->live <= 1 && pod->doubled_us) {
+        if (now_us - pod->doubled_us > scene->longest_double_us)
+            scene->longest_double_us = now_us - pod->doubled_us;
+        pod->doubled_us = 0;
+        scene->doubled--;
+    }
+}
+
+static void note_running(struct bridge_scene *scene, struct job_note *note,
+                         const struct slurm_store_job *job, bool runs)
+{
+    const struct pod_note *pod = note->unit[0] ? map_get(&scene->pods, str_of(note->unit)) : NULL;
+
+    if (!runs) {
+        if (note->ran_until_us == INT64_MAX)
+            note->ran_until_us = loop_now_us(scene->world->loop);
+        return;
+    }
+    note->ran_until_us = INT64_MAX;
+    COPY(note->node, job->nodes);
+    if (pod && pod->node[0] && strcmp(pod->node, note->node) != 0)
+        note->is_a_reason = true; /* moved */
+}
+
+void bridge_note_job(struct bridge_scene *scene, const struct slurm_store_change *change)
+{
+    const struct slurm_store_job *job = change->job;
+    struct job_note *note = bridge_note_of_job(scene, job);
+    bool is_lost = change->event == SLURM_JOB_LOST || change->event == SLURM_JOB_FORGOTTEN;
+    bool by_us = strcmp(change->user, "slurm") == 0 && !scene->people_act;
+
+    if (change->event == SLURM_JOB_LOST)
+        note->lost_us = loop_now_us(scene->world->loop);
+    count_live(scene, note, !is_lost && !job->has_ended);
+    note_running(scene, note, job, !is_lost && strcmp(job->state, "RUNNING") == 0);
+    if (change->event == SLURM_JOB_BACK || strcmp(job->state, "SUSPENDED") == 0 ||
+        (job->has_ended && change->event == SLURM_JOB_CHANGED && !by_us))
+        note->is_a_reason = true;
+}
+
+/* ---- nodes of Slurm ---- */
+
+struct slurm_node_note *bridge_note_of_slurm_node(struct bridge_scene *scene, const char *name)
+{
+    return map_get(&scene->slurm_nodes, str_of(name));
+}
+
+void bridge_note_slurm_node(struct bridge_scene *scene, const struct slurm_store_change *change)
+{
+    const struct slurm_store_node *node = change->node;
+    struct slurm_node_note *note;
+
+    if (change->event == SLURM_NODE_REMOVED) {
+        (void)map_remove(&scene->slurm_nodes, str_of(node->name));
+        return;
+    }
+    note = need(&scene->slurm_nodes, str_of(node->name), sizeof(*note));
+    COPY(note->name, node->name);
+    if (strcmp(note->reason, node->reason) != 0)
+        note->out_us = loop_now_us(scene->world->loop);
+    COPY(note->reason, node->reason);
+    COPY(note->extra, node->extra);
+    COPY(note->features, node->features);
+    note->external = node->external;
+    note->is_out = node->is_drained || node->is_down;
+}

@@ -1,0 +1,469 @@
+/* sim_bridge_promises.c - what the bridge promises, whatever happens to it; looked at whenever
+ * something changes in either store, whenever it sends, and after every step. DESIGN, section 5.
+ *
+ * Both stores are asked at the moment of the change itself: what counts is what is true there, not
+ * what the bridge could know. Where it cannot know (the other system may change between its last
+ * read and the effect of its write), the truth at the time of that read counts. */
+#include "sim_bridge.h"
+
+#include <inttypes.h>
+
+enum {
+    SECOND = SCENE_SECOND,
+    /* Two jobs of one unit: an unresolved ask settles after its fence, 60 s with a token of
+     * others; then one list finds them both, and the cancel is repeated at most every 15 s. */
+    LONGEST_DOUBLE_S = 90,
+    /* A watch that stalls is noticed after its idle time; until then a node that was unfit, or
+     * another one, may be believed in. */
+    BELIEF_S = 90,
+    LATE_CANCEL_S = 20, /* that a cancel lives in slurmrestd: MessageTimeout, and the way there */
+};
+
+static bool is_pod(const struct api_change *change)
+{
+    return strcmp(change->kind->plural, "pods") == 0;
+}
+
+static const char *name_of(const struct json *object)
+{
+    return json_str(json_at(object, "metadata", "name")).at;
+}
+
+static bool is_being_deleted(const struct json *object)
+{
+    return json_exists(json_at(object, "metadata", "deletionTimestamp"));
+}
+
+/* ---- 1 and 2: one live job per unit, and pods only where it runs ---- */
+
+static const struct job_note *job_under(const struct bridge_scene *scene,
+                                        const struct pod_note *pod, const char *node)
+{
+    const struct job_note *best = NULL;
+
+    map_each (item, &scene->jobs) {
+        const struct job_note *job = item->value;
+
+        if (strcmp(job->unit, pod->key) == 0 && strcmp(job->node, node) == 0 &&
+            (!best || job->ran_until_us > best->ran_until_us))
+            best = job;
+    }
+    return best;
+}
+
+static void a_pod_is_bound_only_where_its_job_runs(struct bridge_scene *scene, struct pod_note *pod,
+                                                   const char *node)
+{
+    const struct job_note *job = job_under(scene, pod, node);
+
+    scene->binds++;
+    if (!job)
+        world_break(scene->world, "pod %s is bound to %s, where no job of it ever ran", pod->name,
+                    node);
+    else if (job->ran_until_us < pod->read_us)
+        world_break(scene->world,
+                    "pod %s is bound to %s, where job %" PRId64 " has not run any more for %" PRId64
+                    " ms, and Slurm was read since",
+                    pod->name, node, job->id,
+                    (loop_now_us(scene->world->loop) - job->ran_until_us) / 1000);
+    (void)snprintf(pod->job, sizeof(pod->job), "%s", job ? job->sluid : "");
+}
+
+static void no_pod_is_bound_while_two_jobs_of_it_are_known(struct bridge_scene *scene,
+                                                           const struct pod_note *pod)
+{
+    unsigned known = 0;
+
+    map_each (item, &scene->jobs) {
+        const struct job_note *job = item->value;
+
+        known += job->is_live && job->taken_us < pod->listed_us && strcmp(job->unit, pod->key) == 0;
+    }
+    if (known > 1)
+        world_break(scene->world, "pod %s is bound while %u jobs of it live", pod->name, known);
+}
+
+static void a_pod_is_bound_once(struct bridge_scene *scene, const struct pod_note *pod)
+{
+    if (pod->bound_us)
+        world_break(scene->world, "pod %s is bound twice", pod->name);
+}
+
+static void on_bound(struct bridge_scene *scene, const struct api_change *change, const char *node)
+{
+    struct pod_note *pod = bridge_note_of_pod(scene, change->next);
+
+    a_pod_is_bound_once(scene, pod);
+    (void)snprintf(pod->node, sizeof(pod->node), "%s", node);
+    pod->node_was_gone = !api_store_find(scene->world->store, "nodes", "", node);
+    pod->bound_us = loop_now_us(scene->world->loop);
+    if (!bridge_is_ours(change->user))
+        return;
+    a_pod_is_bound_only_where_its_job_runs(scene, pod, node);
+    no_pod_is_bound_while_two_jobs_of_it_are_known(scene, pod);
+}
+
+static void two_jobs_of_a_unit_do_not_last(struct bridge_scene *scene)
+{
+    int64_t now_us = loop_now_us(scene->world->loop);
+
+    map_each (item, &scene->pods) {
+        const struct pod_note *pod = item->value;
+
+        if (pod->doubled_us && now_us - pod->doubled_us > (int64_t)LONGEST_DOUBLE_S * SECOND)
+            world_break(scene->world, "pod %s has had %u live jobs for %d s", pod->name, pod->live,
+                        LONGEST_DOUBLE_S);
+    }
+}
+
+/* ---- 3: Slurm gets a place back only when the pod is gone from it ---- */
+
+static const struct json *find_pod(const struct bridge_scene *scene, const struct pod_note *note)
+{
+    const struct json *pod = api_store_find(scene->world->store, "pods", SCENE_NS, note->name);
+    const char *uid = strchr(note->key, '/') + 1;
+
+    return str_is(json_str(json_at(pod, "metadata", "uid")), uid) ? pod : NULL;
+}
+
+/* The node was no place for the pod, now or lately: then the job may be given back. */
+static bool was_unfit(struct bridge_scene *scene, const char *node)
+{
+    const struct node_note *note = bridge_note_of_node(scene, node);
+    int64_t now_us = loop_now_us(scene->world->loop);
+
+    return note->unfit_us == INT64_MAX || now_us - note->unfit_us < (int64_t)BELIEF_S * SECOND ||
+           now_us - note->changed_us < (int64_t)BELIEF_S * SECOND;
+}
+
+static bool was_gated(const struct json *pod)
+{
+    return json_len(json_at(pod, "spec", "schedulingGates")) > 0;
+}
+
+/* slurmctld died with the id of the job that was meant, and gave it to this one while the cancel
+ * waited in slurmrestd. A cancel names a job by its id alone: nobody who sends one can prevent that
+ * (DESIGN 5a); the unit asks again. */
+static bool has_a_dead_jobs_id(const struct bridge_scene *scene, const struct job_note *job)
+{
+    int64_t now_us = loop_now_us(scene->world->loop);
+
+    map_each (item, &scene->jobs) {
+        const struct job_note *other = item->value;
+
+        if (other != job && other->id == job->id && other->lost_us > 0 &&
+            now_us - other->lost_us < (int64_t)LATE_CANCEL_S * SECOND)
+            return true;
+    }
+    return false;
+}
+
+static void a_job_is_cancelled_only_when_its_pod_is_over(struct bridge_scene *scene,
+                                                         const struct job_note *job)
+{
+    const struct pod_note *note = map_get(&scene->pods, str_of(job->unit));
+    const struct json *pod = note ? find_pod(scene, note) : NULL;
+    struct world *world = scene->world;
+
+    if (!pod || note->live > 0 || has_a_dead_jobs_id(scene, job)) /* gone, or has another job */
+        return;
+    if (note->node[0]) {
+        if (bridge_pod_may_run(pod) && !note->node_was_gone)
+            world_break(world, "job %" PRId64 " is cancelled while its pod %s may run on %s",
+                        job->id, note->name, note->node);
+    } else if (bridge_pod_is_live(pod) && !was_gated(pod) &&
+               !(job->node[0] && was_unfit(scene, job->node))) {
+        world_break(world, "job %" PRId64 " of pod %s, which waits for it, is cancelled", job->id,
+                    note->name);
+    }
+}
+
+/* ---- 4: nothing is deleted out of ignorance ---- */
+
+static void a_pod_is_deleted_only_for_what_slurm_did(struct bridge_scene *scene,
+                                                     const struct api_change *change)
+{
+    const struct pod_note *pod = bridge_note_of_pod(scene, change->old);
+
+    map_each (item, &scene->jobs) {
+        const struct job_note *job = item->value;
+
+        if (strcmp(job->unit, pod->key) == 0 && job->is_a_reason &&
+            (strcmp(job->sluid, pod->job) == 0 || job->taken_us >= pod->bind_us))
+            return;
+    }
+    world_break(scene->world, "%s deletes pod %s, whose job Slurm did nothing to", change->user,
+                pod->name);
+}
+
+static void a_slurm_node_goes_only_with_its_kubernetes_node(struct bridge_scene *scene,
+                                                            const char *name)
+{
+    const struct json *node = api_store_find(scene->world->store, "nodes", "", name);
+    const struct node_note *note = bridge_note_of_node(scene, name);
+
+    if (bridge_node_is_labelled(node) &&
+        loop_now_us(scene->world->loop) - note->changed_us > (int64_t)BELIEF_S * SECOND)
+        world_break(scene->world, "Slurm node %s is deleted, and its Kubernetes node is as ever",
+                    name);
+}
+
+/* ---- 5: what is not ours is not touched; in Kubernetes ---- */
+
+/* Members of two objects, but for one that is ours. */
+static bool same_but(const struct json *old, const struct json *next, const char *ours)
+{
+    struct json_iter iter = json_iter(old);
+    const struct json *value;
+    struct str key;
+    size_t count = 0;
+
+    while (json_next_member(&iter, &key, &value)) {
+        if (ours && str_is(key, ours))
+            continue;
+        count++;
+        if (!json_equal(value, json_get_str(next, key)))
+            return false;
+    }
+    return json_len(next) == count + (ours && json_type(json_get(next, ours)) != JSON_ABSENT);
+}
+
+static bool is_one_of(struct str word, const char *const *ours)
+{
+    for (; *ours; ours++)
+        if (str_is(word, *ours))
+            return true;
+    return false;
+}
+
+/* Items of two lists, in order, but for those whose name (a member, or the item itself) is ours. */
+static bool same_items_but(const struct json *old, const struct json *next, const char *member,
+                           const char *const *ours)
+{
+    struct json_iter a = json_iter(old), b = json_iter(next);
+    const struct json *left = NULL, *right = NULL;
+
+    for (;;) {
+        bool has_left, has_right;
+
+        while ((has_left = json_next_item(&a, &left)) &&
+               is_one_of(json_str(member ? json_get(left, member) : left), ours))
+            ;
+        while ((has_right = json_next_item(&b, &right)) &&
+               is_one_of(json_str(member ? json_get(right, member) : right), ours))
+            ;
+        if (!has_left || !has_right)
+            return has_left == has_right;
+        if (!json_equal(left, right))
+            return false;
+    }
+}
+
+static bool same_metadata(const struct json *a, const struct json *b, const char *label,
+                          const char *annotation, const char *const *finalizers)
+{
+    const struct json *old = json_get(a, "metadata"), *next = json_get(b, "metadata");
+
+    return same_but(json_get(old, "labels"), json_get(next, "labels"), label) &&
+           same_but(json_get(old, "annotations"), json_get(next, "annotations"), annotation) &&
+           same_items_but(json_get(old, "finalizers"), json_get(next, "finalizers"), NULL,
+                          finalizers) &&
+           json_equal(json_get(old, "ownerReferences"), json_get(next, "ownerReferences"));
+}
+
+static const char *const no_items[] = { NULL };
+
+static bool pod_is_respected(const struct json *old, const struct json *next)
+{
+    static const char *const conditions[] = { BRIDGE_PENDING_CONDITION, BRIDGE_ENDED_CONDITION,
+                                              "PodScheduled", NULL };
+    static const char *const finalizers[] = { BRIDGE_FINALIZER, NULL };
+    static const char *const tolerations[] = { BRIDGE_TAINT, NULL };
+    const struct json *a = json_get(old, "spec"), *b = json_get(next, "spec");
+    const struct json *was = json_get(old, "status"), *is = json_get(next, "status");
+
+    return same_metadata(old, next, BRIDGE_JOB_LABEL, BRIDGE_NODE_ANNOTATION, finalizers) &&
+           json_equal(json_get(a, "containers"), json_get(b, "containers")) &&
+           json_equal(json_get(a, "schedulingGates"), json_get(b, "schedulingGates")) &&
+           same_items_but(json_get(a, "tolerations"), json_get(b, "tolerations"), "key",
+                          tolerations) &&
+           json_equal(json_get(was, "phase"), json_get(is, "phase")) &&
+           json_equal(json_get(was, "containerStatuses"), json_get(is, "containerStatuses")) &&
+           same_items_but(json_get(was, "conditions"), json_get(is, "conditions"), "type",
+                          conditions);
+}
+
+static bool node_is_respected(const struct json *old, const struct json *next)
+{
+    static const char *const conditions[] = { BRIDGE_NODE_CONDITION, NULL };
+    static const char *const taints[] = { BRIDGE_TAINT, NULL };
+    const struct json *a = json_get(old, "spec"), *b = json_get(next, "spec");
+    const struct json *was = json_get(old, "status"), *is = json_get(next, "status");
+
+    return same_metadata(old, next, NULL, NULL, no_items) &&
+           json_equal(json_get(a, "unschedulable"), json_get(b, "unschedulable")) &&
+           same_items_but(json_get(a, "taints"), json_get(b, "taints"), "key", taints) &&
+           json_equal(json_get(was, "capacity"), json_get(is, "capacity")) &&
+           json_equal(json_get(was, "allocatable"), json_get(is, "allocatable")) &&
+           same_items_but(json_get(was, "conditions"), json_get(is, "conditions"), "type",
+                          conditions);
+}
+
+static void only_what_is_ours_is_written(struct bridge_scene *scene,
+                                         const struct api_change *change)
+{
+    const struct json *old = change->old, *next = change->next;
+    const struct json *object = old ? old : next;
+    const char *plural = change->kind->plural;
+    bool is_node = strcmp(plural, "nodes") == 0;
+
+    if (strcmp(plural, "events") == 0 || strcmp(plural, "leases") == 0)
+        return;
+    if ((!is_node && !is_pod(change)) || !old)
+        world_break(scene->world, "%s wrote %s %s", change->user, plural, name_of(object));
+    else if (is_pod(change) &&
+             !str_is(json_str(json_at(old, "spec", "schedulerName")), SCENE_SCHEDULER))
+        world_break(scene->world, "%s touched pod %s of another scheduler", change->user,
+                    name_of(old));
+    else if (is_node && !next)
+        world_break(scene->world, "%s deleted node %s", change->user, name_of(old));
+    else if (next && !(is_node ? node_is_respected : pod_is_respected)(old, next))
+        world_break(scene->world, "%s changed what is not ours in %s %s", change->user, plural,
+                    name_of(old));
+}
+
+void bridge_promises_on_change(void *context, const struct api_change *change)
+{
+    struct bridge_scene *scene = context;
+    const struct json *old = change->old, *next = change->next;
+    struct str node = json_str(json_at(next, "spec", "nodeName"));
+    bool is_bound = is_pod(change) && next && node.len > 0;
+
+    bridge_note_change(scene, change);
+    if (bridge_is_ours(change->user))
+        only_what_is_ours_is_written(scene, change);
+    if (is_bound && json_str(json_at(old, "spec", "nodeName")).len == 0)
+        on_bound(scene, change, node.at);
+    if (is_pod(change) && bridge_is_ours(change->user) && old && !is_being_deleted(old) &&
+        (!next || is_being_deleted(next)))
+        a_pod_is_deleted_only_for_what_slurm_did(scene, change);
+}
+
+/* ---- 5: in Slurm ---- */
+
+static bool is_of_others(const char *extra)
+{
+    return strstr(extra, "\"cluster\":\"other\"") != NULL;
+}
+
+/* Slurm has no "only if nobody else": a drain that came after the sender's last look at the nodes
+ * is overwritten. */
+static bool could_be_known(const struct bridge_scene *scene, int64_t since_us)
+{
+    int64_t now_us = loop_now_us(scene->world->loop);
+
+    for (unsigned i = 0; i < SCENE_NODE_WRITES; i++)
+        if (scene->node_writes[i].sent_us > now_us - (int64_t)LATE_CANCEL_S * SECOND &&
+            scene->node_writes[i].nodes_us <= since_us)
+            return false;
+    return true;
+}
+
+static void note_node_write(struct bridge_scene *scene, const struct bridge_replica *replica)
+{
+    unsigned place = scene->node_write_count++ % SCENE_NODE_WRITES;
+
+    scene->node_writes[place].sent_us = loop_now_us(scene->world->loop);
+    scene->node_writes[place].nodes_us = replica->nodes_us;
+}
+
+static void nodes_of_others_stay_as_they_are(struct bridge_scene *scene,
+                                             const struct slurm_store_change *change)
+{
+    const struct slurm_store_node *node = change->node;
+    const struct slurm_node_note *was = bridge_note_of_slurm_node(scene, node->name);
+    bool was_theirs = was && was->is_out && !str_starts(str_of(was->reason), STR(BRIDGE_REASON));
+    bool is_out = node->is_drained || node->is_down;
+
+    if (!was || change->event == SLURM_NODE_ADDED)
+        return;
+    if (is_of_others(was->extra))
+        world_break(scene->world, "Slurm node %s of another cluster is touched", was->name);
+    if (!was->external &&
+        (change->event == SLURM_NODE_REMOVED || strcmp(was->extra, node->extra) != 0 ||
+         strcmp(was->features, node->features) != 0))
+        world_break(scene->world, "Slurm node %s, which has a slurmd, is changed", was->name);
+    if (change->event == SLURM_NODE_CHANGED && was_theirs && could_be_known(scene, was->out_us) &&
+        (!is_out || strcmp(was->reason, node->reason) != 0))
+        world_break(scene->world, "others' drain of Slurm node %s (%s) is changed", was->name,
+                    was->reason);
+    if (change->event == SLURM_NODE_REMOVED)
+        a_slurm_node_goes_only_with_its_kubernetes_node(scene, node->name);
+}
+
+static void jobs_of_others_are_left_alone(struct bridge_scene *scene, const struct job_note *job)
+{
+    if (!job->unit[0] && !has_a_dead_jobs_id(scene, job))
+        world_break(scene->world, "job %" PRId64 " of others is changed", job->id);
+}
+
+void bridge_promises_on_slurm(void *context, const struct slurm_store_change *change)
+{
+    struct bridge_scene *scene = context;
+    bool by_us = strcmp(change->user, "slurm") == 0 && !scene->people_act;
+
+    if (change->node) {
+        if (by_us && !scene->is_starting)
+            nodes_of_others_stay_as_they_are(scene, change);
+        bridge_note_slurm_node(scene, change);
+        return;
+    }
+    bridge_note_job(scene, change);
+    if (!by_us || change->event != SLURM_JOB_CHANGED)
+        return;
+
+    const struct job_note *job = bridge_note_of_job(scene, change->job);
+
+    jobs_of_others_are_left_alone(scene, job);
+    if (strcmp(change->job->state, "CANCELLED") == 0)
+        a_job_is_cancelled_only_when_its_pod_is_over(scene, job);
+}
+
+/* ---- 7: only the leader acts ---- */
+
+void bridge_promises_on_send(struct bridge_scene *scene, const char *user, const char *method,
+                             const char *path)
+{
+    struct world *world = scene->world;
+    const struct json *lease =
+        api_store_find(world->store, "leases", SCENE_LEASE_NS, SCENE_SCHEDULER);
+    const struct bridge_replica *replica = bridge_replica_named(scene, user);
+
+    if (strcmp(method, "GET") == 0 || strstr(path, "/leases"))
+        return;
+    scene->sent += !strstr(path, "/events");
+    if (replica && strncmp(path, "/slurm/", 7) == 0 && strstr(path, "/node"))
+        note_node_write(scene, replica);
+    bridge_note_binding(scene, user, path);
+    if (!replica || !replica->bridge || !bridge_is_leader(replica->bridge))
+        world_break(world, "%s sends %s %s and knows that it may not", user, method, path);
+    if (!str_is(json_str(json_at(lease, "spec", "holderIdentity")), user))
+        world_break(world, "%s sends %s %s without holding the lease", user, method, path);
+}
+
+static void there_is_one_leader(struct bridge_scene *scene)
+{
+    unsigned leaders = 0;
+
+    for (unsigned i = 0; i < BRIDGE_REPLICAS; i++)
+        leaders += scene->replicas[i].bridge && bridge_is_leader(scene->replicas[i].bridge);
+    if (leaders > 1)
+        world_break(scene->world, "%u leaders at once", leaders);
+}
+
+void bridge_promises_after_step(struct bridge_scene *scene)
+{
+    there_is_one_leader(scene);
+    if (scene->doubled > 0)
+        two_jobs_of_a_unit_do_not_last(scene);
+}
