@@ -224,7 +224,8 @@ static void unresolved(struct actor *actor, struct str key, int64_t settles_us)
 static const struct slurm_object *foretell(const struct work *work,
                                            const struct slurm_submit_outcome *outcome)
 {
-    static const char *const told[] = { "name", "partition", "admin_comment", "extra" };
+    static const char *const told[] = { "name",  "partition",      "admin_comment",
+                                        "extra", "excluded_nodes", "required_nodes" };
     int64_t wall_s = clock_wall_us(loop_clock(work->actor->loop)) / SECOND_US;
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *job = json_new_object(build);

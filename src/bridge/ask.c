@@ -51,6 +51,49 @@ static const char *excluded(const struct bridge_world *world, const struct unit 
     return arena_strdup(arena, buf_text(&list));
 }
 
+static size_t count_hosts(struct arena *arena, const char *hosts)
+{
+    const struct hostlist *list;
+    struct err err = { .class = 0 };
+
+    return hostlist_parse(arena, str_of(hosts), HOSTLIST_MAX_NAMES, &list, &err) == 0
+               ? (size_t)hostlist_count(list)
+               : 0;
+}
+
+static bool same_hosts(struct arena *arena, const char *a, const char *b)
+{
+    const struct hostlist *list;
+    struct hostlist_iter iter;
+    struct err err = { .class = 0 };
+    struct str name;
+
+    if (count_hosts(arena, a) != count_hosts(arena, b) ||
+        hostlist_parse(arena, str_of(a), HOSTLIST_MAX_NAMES, &list, &err) < 0)
+        return false;
+    iter = hostlist_iter(list);
+    while (hostlist_next(&iter, &name))
+        if (!hosts_have(arena, b, arena_strndup(arena, name.at, name.len)))
+            return false;
+    return true;
+}
+
+/* An empty list says nothing to Slurm, an empty text clears. */
+void plan_exclude(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+{
+    const char *nodes = excluded(world, unit, plan->arena);
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *fields = json_new_object(build);
+
+    if (same_hosts(plan->arena, nodes, unit->job->excluded_nodes))
+        return;
+    if (nodes[0])
+        json_push_str(build, json_put_array(build, fields, "excluded_nodes"), str_of(nodes));
+    else
+        json_put_text(build, fields, "excluded_nodes", "");
+    plan_slurm_update_job(plan, unit->job, fields);
+}
+
 static void tell_refused(const struct bridge_world *world, const struct unit *unit,
                          struct plan *plan, const char *why)
 {

@@ -8,6 +8,9 @@
 int plan_ask(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
              struct err *err);
 
+/* For a pod whose job waits: the nodes that it must not get are others now. */
+void plan_exclude(const struct bridge_world *world, const struct unit *unit, struct plan *plan);
+
 /* For a pod that is bound, and whose job is gone: a new one on just that node. */
 int plan_ask_again(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                    struct err *err);

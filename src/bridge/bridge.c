@@ -24,8 +24,10 @@
 
 enum {
     SECOND_US = 1000000,
-    RETRY_US = SECOND_US,        /* of the first questions, until they are answered */
-    SIGHT_US = 60 * SECOND_US,   /* between questions about slurmctld's configuration */
+    RETRY_US = SECOND_US,      /* of the first questions, until they are answered */
+    SIGHT_US = 60 * SECOND_US, /* between questions about slurmctld's configuration */
+    YOUNG_US = 60 * SECOND_US,
+    EXPECT_US = 2 * SECOND_US,
     NO_FEED_US = 60 * SECOND_US, /* without news from Slurm for so long: not ready */
     MAX_WHY = 256,
     INFORMERS = 5,
@@ -49,7 +51,7 @@ struct bridge {
     struct slurm_client *slurm;
     struct slurm_poller *poller;
     struct slurm_sight_check sight;
-    bool is_checking, has_site;
+    bool is_checking, has_site, was_restarted;
     struct slurm_site site;
     char sight_why[MAX_WHY];
     struct loop_timer look_at_site;
@@ -61,7 +63,23 @@ struct bridge {
     struct controller_watch unit_watches[4], node_watches[1];
 };
 
+static const char became_leader[] = "this bridge has just become the leader";
+
 /* ---- the facts of the moment ---- */
+
+/* The end of a suspicion, unless it came with the lease. */
+static void note_restart(struct bridge *bridge)
+{
+    struct bridge_facts *facts = &bridge->world.facts;
+    bool is_suspicious = slurm_poller_is_suspicious(bridge->poller);
+
+    if (is_suspicious && !str_is(str_of(slurm_poller_why(bridge->poller)), became_leader))
+        bridge->was_restarted = true;
+    if (is_suspicious || !bridge->was_restarted)
+        return;
+    bridge->was_restarted = false;
+    facts->restarted_us = loop_now_us(bridge->links.loop);
+}
 
 static void refresh_facts(struct bridge *bridge)
 {
@@ -76,6 +94,8 @@ static void refresh_facts(struct bridge *bridge)
     facts->fence_us =
         slurm_submit_fence_us(bridge->slurm, bridge->has_site ? bridge->site.message_timeout_s : 0);
     facts->crowd = bridge->steps.waiting;
+    facts->uncovered = bridge->steps.uncovered;
+    note_restart(bridge);
 }
 
 /* ---- plans ---- */
@@ -94,6 +114,19 @@ static void forget_if_over(struct bridge *bridge, struct str key)
     memory_forget(bridge->world.memory, key);
 }
 
+/* A young pod without a place: its job starts any moment. An old one is not worth the questions. */
+static void expect_start(struct bridge *bridge, struct str key)
+{
+    const struct bridge_facts *facts = &bridge->world.facts;
+    struct kube_index_walk pods =
+        kube_cache_by(bridge->world.pods, bridge->world.pods_by_unit, key);
+    const struct kube_object *pod = kube_index_next(&pods);
+
+    if (pod && pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS &&
+        facts->wall_us - pod->created_us < YOUNG_US)
+        slurm_poller_expect(bridge->poller, facts->now_us + EXPECT_US);
+}
+
 static int plan_unit(struct controller *controller, struct str key, struct plan *plan,
                      struct err *err)
 {
@@ -103,7 +136,9 @@ static int plan_unit(struct controller *controller, struct str key, struct plan 
     refresh_facts(bridge);
     steps_seen(&bridge->steps, key);
     result = place_plan(&bridge->world, key, plan, err);
+    steps_planned(&bridge->steps, key);
     forget_if_over(bridge, key);
+    expect_start(bridge, key);
     return result;
 }
 
@@ -239,7 +274,7 @@ static void begin_to_lead(struct bridge *bridge)
     facts->leading_wall_us = clock_wall_us(loop_clock(bridge->links.loop));
     facts->no_fence = kube_lease_was_released(bridge->lease);
     if (bridge->poller)
-        slurm_poller_suspect(bridge->poller, "this bridge has just become the leader");
+        slurm_poller_suspect(bridge->poller, became_leader);
     engine_wake(bridge->engine);
 }
 

@@ -77,6 +77,17 @@ static bool was_requeued(const struct slurm_job *job)
            slurm_words_has(&job->state, SLURM_JOB_SPECIAL_EXIT);
 }
 
+/* Reasons change without the state: only a read shows them. */
+static void look_now_and_then(const struct bridge_world *world, const struct slurm_job *job,
+                              struct plan *plan)
+{
+    int64_t known_us = slurm_cache_known_us(world->slurm_jobs, job->object.key);
+
+    plan_look_again(plan, CALM_US);
+    if (world->facts.now_us - known_us > CALM_US)
+        plan_slurm_look(plan, job);
+}
+
 /* The pod is where it is, so its job may start there and nowhere else. */
 static int pin(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
@@ -87,8 +98,10 @@ static int pin(const struct bridge_world *world, const struct unit *unit, struct
     tell_waiting(world, unit, plan, "NotCovered",
                  "it runs on %s, and job %s that holds its resources waits: %s",
                  unit->pod->node_name, unit->job->object.key, unit->job->reason);
-    if (!node[0] || str_is(str_of(unit->job->required_nodes), node))
+    if (!node[0] || str_is(str_of(unit->job->required_nodes), node)) {
+        look_now_and_then(world, unit->job, plan);
         return 0;
+    }
     json_push_str(build, json_put_array(build, fields, "required_nodes"), str_of(node));
     plan_slurm_update_job(plan, unit->job, fields);
     return 0;

@@ -6,7 +6,8 @@
 
 enum {
     SECOND_US = 1000000,
-    NEW_MARGIN_US = 2 * SECOND_US, /* clocks of API servers and ours may differ by that */
+    NEW_MARGIN_US = 2 * SECOND_US,  /* clocks of API servers and ours may differ by that */
+    COVER_FIRST_US = 3 * SECOND_US, /* jobs that are missing are read one by one */
     MAX_AGAIN_S = 15,
     SOON_US = 200000,
 };
@@ -104,6 +105,17 @@ static struct gate_view look_at_slurm(const struct bridge_world *world, struct a
     return (struct gate_view){ .gate = GATE_OPEN };
 }
 
+/* Pods that are there use their nodes, whatever slurmctld has forgotten: what they need is taken
+ * before others may have it. */
+static bool others_come_first(const struct bridge_world *world, const struct unit *unit)
+{
+    const struct bridge_facts *facts = &world->facts;
+
+    return unit->stage == POD_WAITS &&
+           (facts->uncovered > 0 ||
+            (facts->restarted_us && facts->now_us - facts->restarted_us < COVER_FIRST_US));
+}
+
 struct gate_view gate_look(const struct bridge_world *world, const struct unit *unit,
                            uint64_t ask_hash, struct arena *arena)
 {
@@ -114,6 +126,8 @@ struct gate_view gate_look(const struct bridge_world *world, const struct unit *
         view = look_at_ask(world, &unit->memory->ask, ask_hash, arena);
     if (view.gate != GATE_OPEN)
         return view;
+    if (others_come_first(world, unit))
+        return later("pods that may have lost their jobs come first", SECOND_US);
     if ((left_us = fence_left_us(world, unit)) > 0)
         return later("the bridge before this one may have asked Slurm already", left_us);
     if ((left_us = backoff_left_us(world, unit)) > 0)

@@ -47,6 +47,7 @@ struct unit_memory {
     int64_t look_us;                       /* pause before the next look at a job that waits */
     char misfits[MEMORY_MAX_MISFITS][254]; /* Slurm nodes that did not fit */
     unsigned misfit_count;
+    int64_t lost_us; /* since when it is bound and has no job; 0 = it has one */
     int64_t seen_us, asked_us, allocated_us, bound_us; /* loop times; 0 = not yet */
 };
 

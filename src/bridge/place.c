@@ -57,6 +57,8 @@ static int wait_for_slurm(const struct bridge_world *world, const struct unit *u
                  tell_why_it_waits(plan->arena, job));
     if (left_us <= 0)
         plan_slurm_look(plan, job);
+    else
+        plan_exclude(world, unit, plan); /* on what was just read */
     plan_look_again(plan, left_us > 0 ? left_us : look_pause_us(world, unit));
     return 0;
 }

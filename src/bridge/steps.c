@@ -6,6 +6,8 @@
 
 #include "bridge/unit.h"
 
+enum { LOST_US = 60000000 };
+
 static const double buckets[] = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
                                   1,     2.5,    5,     10,   30,    60,   300, 1800, 0 };
 
@@ -67,6 +69,43 @@ void steps_seen(struct steps *steps, struct str key)
         return;
     memory->seen_us = loop_now_us(steps->loop);
     observe(steps, "created to seen", clock_wall_us(loop_clock(steps->loop)) - pod->created_us);
+}
+
+static bool has_job(const struct steps *steps, struct str key)
+{
+    struct slurm_index_walk walk = slurm_cache_by(steps->world->slurm_jobs, SLURM_JOBS_BY_KEY, key);
+    const struct slurm_object *job;
+
+    while ((job = slurm_index_next(&walk)) != NULL)
+        if (job_phase(slurm_job_of(job)) != JOB_ENDED)
+            return true;
+    return false;
+}
+
+static bool is_lost(const struct steps *steps, struct str key)
+{
+    struct kube_index_walk walk =
+        kube_cache_by(steps->world->pods, steps->world->pods_by_unit, key);
+    const struct kube_object *pod = kube_index_next(&walk);
+
+    return pod && pod_stage(steps->world, kube_pod_of(pod)) == POD_BOUND && !has_job(steps, key);
+}
+
+/* One that cannot be covered, because Slurm refuses or its node is none of Slurm's, must not hold
+ * up the others for ever. */
+void steps_planned(struct steps *steps, struct str key)
+{
+    const struct unit_memory *known = memory_get(steps->world->memory, key);
+    int64_t now_us = loop_now_us(steps->loop);
+    bool was_lost = known && known->lost_us > 0;
+    bool lost = is_lost(steps, key) && !(known && known->ask.state == ASK_REFUSED) &&
+                !(was_lost && now_us - known->lost_us > LOST_US);
+
+    if (lost == was_lost)
+        return;
+    steps->uncovered += lost;
+    steps->uncovered -= was_lost;
+    memory_need(steps->world->memory, key)->lost_us = lost ? now_us : 0;
 }
 
 static bool waits(const struct steps *steps, const struct kube_pod *pod)

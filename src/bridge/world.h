@@ -29,7 +29,9 @@ struct bridge_facts {
     const char *pause_why;
     bool jobs_are_interactive_ok; /* immediate allocations live as long as others (InactiveLimit) */
     int64_t min_job_age_s;
-    size_t crowd;             /* pods of ours that wait for a place */
+    int64_t restarted_us; /* when jobs were read again after slurmctld may have been restarted; 0 */
+    size_t uncovered;     /* bound pods that lost their jobs not long ago */
+    size_t crowd;         /* pods of ours that wait for a place */
     bool bind_takes_metadata; /* labels on a Binding reach the pod (Kubernetes 1.35 and later) */
 };
 

@@ -12,8 +12,10 @@
 enum {
     ID_TEXT = 24,
     FEW_READS = 256,
-    ALL_US = 5000000, /* between questions about all jobs, where few are tracked */
-    ALL_PACE = 20,    /* or so many times what the last one took */
+    ALL_US = 5000000,    /* between questions about all jobs, where few are tracked */
+    ALL_PACE = 20,       /* or so many times what the last one took */
+    TRACKED_US = 500000, /* between questions about all tracked jobs, while some of them wait */
+    TRACKED_PACE = 10,
     LOOKED_AWAY_US = 5000000,
 };
 
@@ -159,7 +161,7 @@ static void compare(struct feed *feed, const struct slurm_brief *brief)
     }
     if (entry && slurm_entry_newest(feed->cache, entry) > feed->started_us)
         return; /* went meanwhile */
-    if (brief->number <= jobs->highest && jobs->all)
+    if (brief->number <= jobs->highest && jobs->about == ROUND_ALL)
         jobs->fell = true;
     want_read(jobs, brief->number, false);
 }
@@ -171,7 +173,7 @@ static bool is_expected(const struct feed *feed, const struct slurm_entry *entry
 
     if (job->array_job_id.number > 0 || slurm_entry_newest(feed->cache, entry) >= feed->started_us)
         return false;
-    return poller->jobs.all || entry->asked == poller->jobs.round;
+    return poller->jobs.about == ROUND_ALL || entry->asked == poller->jobs.round;
 }
 
 /* Marks what is missing by its round: purged, unless one that has not ended is missing too. */
@@ -194,30 +196,77 @@ static void judge_missing(struct feed *feed)
             slurm_cache_seen_gone(feed->cache, entry->object->key, feed->started_us);
 }
 
+static int64_t later_us(const struct feed *feed, int64_t at_least_us, int64_t times)
+{
+    int64_t pause_us = times * feed->stats.took_us;
+
+    return loop_now_us(feed->poller->loop) + (pause_us > at_least_us ? pause_us : at_least_us);
+}
+
+/* A round about more is one about less, too. */
+static void set_next_rounds(struct feed *feed)
+{
+    struct job_poll *jobs = &feed->poller->jobs;
+
+    if (jobs->about == ROUND_ALL)
+        jobs->all_from_us = later_us(feed, ALL_US, ALL_PACE);
+    if (jobs->about >= ROUND_TRACKED)
+        jobs->tracked_from_us = later_us(feed, TRACKED_US, TRACKED_PACE);
+}
+
 static void compared(struct feed *feed)
 {
     struct slurm_poller *poller = feed->poller;
     struct job_poll *jobs = &poller->jobs;
+    bool is_about_all = jobs->about == ROUND_ALL;
 
     judge_missing(feed);
-    if (jobs->all && (jobs->parts_hash != jobs->new_parts_hash ||
-                      (jobs->count > FEW_READS && jobs->count > feed->cache->count / 2)))
+    if (is_about_all && (jobs->parts_hash != jobs->new_parts_hash ||
+                         (jobs->count > FEW_READS && jobs->count > feed->cache->count / 2)))
         jobs->wants_list = true;
-    if (jobs->all) {
+    if (is_about_all)
         jobs->parts_hash = jobs->new_parts_hash;
-        jobs->all_from_us =
-            loop_now_us(poller->loop) +
-            (ALL_PACE * feed->stats.took_us > ALL_US ? ALL_PACE * feed->stats.took_us : ALL_US);
-    }
+    set_next_rounds(feed);
     if (jobs->wants_list)
         jobs->count = jobs->next = 0; /* the list has them all */
-    for (size_t i = 0; i < jobs->count && jobs->all; i++)
+    for (size_t i = 0; i < jobs->count && is_about_all; i++)
         if (jobs->reads[i].id > jobs->highest)
             jobs->highest = jobs->reads[i].id;
     read_more(feed);
 }
 
 static void ask_states(struct feed *feed);
+
+/* One of which nothing is known may wait, too. */
+static bool waits(const struct slurm_entry *entry)
+{
+    return !entry || !entry->object ||
+           slurm_words_has(&slurm_job_of(entry->object)->state, SLURM_JOB_PENDING);
+}
+
+/* Whether a tracked job is left, of those not asked for yet, that this round is about. */
+static bool has_more_ids(const struct feed *feed)
+{
+    const struct slurm_poller *poller = feed->poller;
+    size_t index = 0;
+
+    map_each (item, &poller->tracked)
+        if (index++ >= poller->jobs.asked && (poller->jobs.about == ROUND_TRACKED ||
+                                              waits(slurm_entry_find(feed->cache, item->key))))
+            return true;
+    return false;
+}
+
+static enum job_round choose_round(struct feed *feed, int64_t now_us)
+{
+    struct job_poll *jobs = &feed->poller->jobs;
+
+    if (!feed->poller->options.tracked_only || now_us >= jobs->all_from_us)
+        return ROUND_ALL;
+    jobs->asked = 0;
+    jobs->about = ROUND_WAITING;
+    return now_us < jobs->tracked_from_us && has_more_ids(feed) ? ROUND_WAITING : ROUND_TRACKED;
+}
 
 static void compare_slice(void *context)
 {
@@ -231,7 +280,8 @@ static void compare_slice(void *context)
         if (!json_next_item(&feed->iter, &item)) {
             json_doc_free(feed->doc);
             feed->doc = NULL;
-            if (!poller->jobs.all && poller->jobs.asked < poller->tracked.count)
+            if (poller->jobs.about != ROUND_ALL && poller->jobs.asked < poller->tracked.count &&
+                has_more_ids(feed))
                 ask_states(feed);
             else
                 compared(feed);
@@ -270,8 +320,8 @@ static void on_states(void *context, const struct slurm_answer *answer)
     compare_slice(feed);
 }
 
-/* As many of the tracked ids as fit, from where the last query ended. Those that are tracked only
- * after this are not missing when the answer lacks them. */
+/* As many of the ids as fit, from where the last query ended. Those that are tracked only after
+ * this are not missing when the answer lacks them. */
 static size_t next_ids(struct feed *feed, struct slurm_param *query)
 {
     struct slurm_poller *poller = feed->poller;
@@ -282,15 +332,17 @@ static size_t next_ids(struct feed *feed, struct slurm_param *query)
 
         if (index++ < poller->jobs.asked)
             continue;
-        bytes += strlen("job_id=&") + item->key.len;
-        if (bytes > SLURM_STATE_QUERY)
-            break;
-        query[count++] = (struct slurm_param){ "job_id", item->key };
         entry = slurm_entry_find(feed->cache, item->key);
-        if (entry)
-            entry->asked = poller->jobs.round;
+        if (poller->jobs.about == ROUND_TRACKED || waits(entry)) {
+            bytes += strlen("job_id=&") + item->key.len;
+            if (bytes > SLURM_STATE_QUERY)
+                break;
+            query[count++] = (struct slurm_param){ "job_id", item->key };
+            if (entry)
+                entry->asked = poller->jobs.round;
+        }
+        poller->jobs.asked = index;
     }
-    poller->jobs.asked += count;
     return count;
 }
 
@@ -303,7 +355,7 @@ static void ask_states(struct feed *feed)
                                      .once = true };
     struct slurm_param *query = NULL;
 
-    if (!poller->jobs.all) {
+    if (poller->jobs.about != ROUND_ALL) {
         query = mem_alloc_array(SLURM_STATE_QUERY / strlen("job_id=&"), sizeof(*query));
         request.query_count = next_ids(feed, query);
         request.query = query;
@@ -320,12 +372,12 @@ void slurm_jobs_poll(struct feed *feed)
     int64_t now_us = loop_now_us(poller->loop);
 
     jobs->count = jobs->next = 0;
-    jobs->all = !poller->options.tracked_only || now_us >= jobs->all_from_us;
+    jobs->about = choose_round(feed, now_us);
     if (jobs->wants_list && now_us < jobs->list_from_us) {
         slurm_feed_wait(feed, jobs->list_from_us - now_us);
     } else if (jobs->wants_list) {
         slurm_feed_list(feed);
-    } else if (!jobs->all && poller->tracked.count == 0) {
+    } else if (jobs->about != ROUND_ALL && poller->tracked.count == 0) {
         feed->started_us = now_us;
         slurm_feed_good(feed); /* a query without ids would ask for all */
     } else {

@@ -51,6 +51,10 @@ struct feed {
     char last_error[240];
 };
 
+/* Whom a round of states is about. Jobs that wait are asked for most often: that they start is what
+ * somebody waits for, and there are few of them when many run. */
+enum job_round { ROUND_WAITING, ROUND_TRACKED, ROUND_ALL };
+
 struct job_read {
     int64_t id;
     bool started; /* it was waiting and runs now */
@@ -59,11 +63,12 @@ struct job_read {
 /* What only jobs need. */
 struct job_poll {
     bool wants_list;
-    bool all;             /* the states under way are those of all jobs */
-    int64_t all_from_us;  /* the next of these, where mostly the tracked ones are asked for */
-    int64_t list_from_us; /* no whole list before */
-    uint64_t round;       /* entries that the states under way have named */
-    size_t asked;         /* of the tracked ids */
+    enum job_round about;    /* the states under way */
+    int64_t all_from_us;     /* the next round about all, where mostly the tracked are asked for */
+    int64_t tracked_from_us; /* and about all that are tracked, where some of them wait */
+    int64_t list_from_us;    /* no whole list before */
+    uint64_t round;          /* entries that the states under way have named */
+    size_t asked;            /* of the tracked ids */
     struct job_read *reads;
     size_t count, capacity, next;
     unsigned reading;

@@ -103,7 +103,7 @@ def pair(site, cluster, slurm, tmp_path_factory) -> Iterator[list[Bridge]]:
     folder = tmp_path_factory.mktemp("pair")
     two = [Bridge(cluster, slurm, folder, name) for name in ("first", "second")]
     for name in RACK:
-        site.add_node(name, cpus=32)
+        site.add_node(name, cpus=256)  # after a loss of jobs new ones may take the room of old pods, and both must fit
     try:
         two[0].start().wait_until_it_leads()
         two[1].start()

@@ -210,8 +210,8 @@ static void refusals_are_kept_or_passed_on_by_what_they_are_about(void **state)
         enum kube_outcome outcome;
         int again_s;
     } cases[] = {
-        { 422, 2014, false, ASK_REFUSED, KUBE_DONE, 600 }, /* no nodes of that shape */
-        { 422, 2014, true, ASK_NONE, KUBE_DONE, 0 }, /* the queue has the last word */
+        { 422, 2014, false, ASK_REFUSED, KUBE_DONE, 600 },   /* no nodes of that shape */
+        { 422, 2014, true, ASK_NONE, KUBE_DONE, 0 },         /* the queue has the last word */
         { 422, 2000, false, ASK_REFUSED, KUBE_DONE, 600 },   /* no such partition */
         { 422, 2003, false, ASK_REFUSED, KUBE_DONE, 600 },   /* not for this group */
         { 422, 2101, false, ASK_REFUSED, KUBE_DONE, 15 },    /* the partition is down */
@@ -464,7 +464,7 @@ static void one_job_is_cancelled_and_read(void **state)
     const struct end *end;
 
     rig_job(rig, 7, "s", "RUNNING", "ns/uid.1");
-    rig_answers(rig, "DELETE", "/job/7", 200, "{\"status\":[],\"errors\":[]}");
+    rig_answers(rig, "DELETE", "/jobs/", 200, "{\"status\":[],\"errors\":[]}");
     rig_reads_job(rig, 7, "CANCELLED", "ns/uid.1");
     end = cancel(rig, "7", NULL);
     rig_run(rig, MS_US);
@@ -472,6 +472,22 @@ static void one_job_is_cancelled_and_read(void **state)
     assert_true(end->is_over);
     assert_true(slurm_words_has(&rig_shown(rig, "7")->state, SLURM_JOB_CANCELLED));
     assert_true(rig_count(rig, "slinc_bridge_cancels_total", "done", NULL) == 1);
+}
+
+/* A sluid is never given to another job; an id may be, when slurmctld loses its last seconds. */
+static void a_job_is_cancelled_by_its_sluid_where_that_is_known(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_job(rig, 7, "s38HM", "RUNNING", "ns/a.1");
+    rig_job(rig, 8, "", "RUNNING", "ns/b.1");
+    rig_answers(rig, "DELETE", "/jobs/", 200, "{\"status\":[],\"errors\":[]}");
+    rig_reads_job(rig, 7, "CANCELLED", "ns/a.1");
+    rig_reads_job(rig, 8, "CANCELLED", "ns/b.1");
+    (void)cancel(rig, "7", NULL);
+    (void)cancel(rig, "8", NULL);
+    rig_run(rig, MS_US);
+    assert_string_equal(fake_sent(rig->fake, 0)->body, "{\"jobs\":[\"s38HM\",\"8\"]}");
 }
 
 static void several_cancels_of_one_turn_are_one_call(void **state)
@@ -608,7 +624,7 @@ static void a_job_is_spared_unless_its_pod_is_gone(void **state)
         rig_up(state);
         rig = *state;
         rig_job(rig, 7, "s", "RUNNING", "ns/uid.1");
-        rig_answers(rig, "DELETE", "/job/7", 200, "{\"status\":[],\"errors\":[]}");
+        rig_answers(rig, "DELETE", "/jobs/", 200, "{\"status\":[],\"errors\":[]}");
         rig_reads_job(rig, 7, "CANCELLED", "ns/uid.1");
         snprintf(text, sizeof(text), "{\"kind\":\"Pod\",\"metadata\":{\"uid\":\"%s\"}}",
                  cases[i].uid ? cases[i].uid : "");
@@ -652,7 +668,7 @@ static void a_node_that_was_given_back_is_remembered_once(void **state)
 
     rig_job(rig, 7, "s", "RUNNING", "ns/uid.1");
     for (int i = 0; i < 2; i++) { /* the first try fails */
-        rig_answers(rig, "DELETE", "/job/7", i == 0 ? 403 : 200,
+        rig_answers(rig, "DELETE", "/jobs/", i == 0 ? 403 : 200,
                     i == 0 ? rig_refusal(1, text) : "{\"status\":[],\"errors\":[]}");
         rig_reads_job(rig, 7, "RUNNING", "ns/uid.1");
         rig_do(rig, plan_slurm_give_back(&rig->plan, rig_shown(rig, "7"), "n1", "a test"));
@@ -721,7 +737,7 @@ static void an_actor_may_go_with_everything_under_way(void **state)
     rig_job(rig, 8, "s", "RUNNING", "ns/y.1");
     fake_answer(rig->fake, "POST", V45 "/job/submit", (struct fake_answer){ 0 });
     fake_answer(rig->fake, "POST", V45 "/node/n1", (struct fake_answer){ 0 });
-    fake_answer(rig->fake, "DELETE", V45 "/job/7", (struct fake_answer){ 0 });
+    fake_answer(rig->fake, "DELETE", V45 "/jobs/", (struct fake_answer){ 0 });
     fake_answer(rig->api, "GET", "/api/v1/namespaces/ns/pods/pod", (struct fake_answer){ 0 });
     ask(rig, false);
     cancel(rig, "7", NULL);
@@ -756,6 +772,7 @@ int main(void)
         TEST(a_cancelled_ask_stays_unresolved),
         TEST(asks_are_spaced_and_those_too_far_behind_come_back_later),
         TEST(one_job_is_cancelled_and_read),
+        TEST(a_job_is_cancelled_by_its_sluid_where_that_is_known),
         TEST(several_cancels_of_one_turn_are_one_call),
         TEST(a_status_that_names_nobody_is_believed_of_everybody),
         TEST(a_failed_bulk_cancel_fails_each),

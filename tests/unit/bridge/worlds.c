@@ -418,6 +418,11 @@ static void set_facts(struct small_world *small, const struct json *given)
         .pause_why = "Slurm has as many jobs as it takes",
         .jobs_are_interactive_ok = json_bool_or(json_get(facts, "interactive"), true),
         .min_job_age_s = 300,
+        .restarted_us =
+            json_get(facts, "restarted")
+                ? (LED_FROM_S + json_i64_or(json_get(facts, "restarted"), 0)) * SECOND_US
+                : 0,
+        .uncovered = (size_t)json_i64_or(json_get(facts, "uncovered"), 0),
         .crowd = (size_t)json_i64_or(json_get(facts, "crowd"), 1),
         .bind_takes_metadata = json_bool_or(json_get(facts, "bind_takes_metadata"), true),
     };

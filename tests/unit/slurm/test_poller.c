@@ -681,6 +681,26 @@ static void all_jobs_are_asked_for_too_but_not_so_often(void **state)
     assert_true(tracked > all);
 }
 
+static void jobs_that_wait_are_asked_for_most_often(void **state)
+{
+    struct ctld *ctld = *state;
+    struct slurm_poller_options options = { .tracked_only = true };
+    size_t waiting, both;
+
+    make_poller(ctld, &options);
+    submit(ctld, "RUNNING");
+    submit(ctld, "PENDING");
+    slurm_poller_track(ctld->poller, 1);
+    slurm_poller_track(ctld->poller, 2);
+    begin(ctld);
+    slurm_poller_expect(ctld->poller, loop_now_us(ctld->world->loop) + 60000 * MS_US);
+    run(ctld, 10000);
+    waiting = sent(ctld, "/jobs/state/?job_id=2");
+    both = sent(ctld, "/jobs/state/?job_id=1&job_id=2");
+    assert_true(both >= 10);
+    assert_true(waiting > 2 * both);
+}
+
 static void of_a_job_that_starts_the_nodes_alone_may_be_read(void **state)
 {
     struct ctld *ctld = *state;
@@ -851,6 +871,7 @@ int main(void)
         TEST(only_tracked_jobs_are_asked_for_in_queries_that_fit),
         TEST(a_job_that_was_not_asked_for_is_not_missing),
         TEST(all_jobs_are_asked_for_too_but_not_so_often),
+        TEST(jobs_that_wait_are_asked_for_most_often),
         TEST(of_a_job_that_starts_the_nodes_alone_may_be_read),
         TEST(a_job_whose_nodes_cannot_be_read_is_read_whole),
         TEST(whatever_happens_the_mirror_is_the_cache_and_in_the_end_the_truth),
