@@ -169,6 +169,7 @@ int plan_ask_again(const struct bridge_world *world, const struct unit *unit, st
 
     if (!node) {
         plan_wait(plan, "its node %s is not known", unit->pod->node_name);
+        plan_look_again(plan, LOOK_FOR_CHANGE_US);
         return 0;
     }
     if (!world_slurm_node(world, str_of(world_slurm_name(kube_node_of(node))))) {

@@ -208,6 +208,35 @@ static bool plan_label(const struct bridge_world *world, const struct unit *unit
     return true;
 }
 
+/* What a Binding was planned on. */
+struct bind_basis {
+    const struct bridge_world *world;
+    const char *job, *sluid, *nodes;
+};
+
+static bool still_runs(const void *context)
+{
+    const struct bind_basis *basis = context;
+    const struct slurm_object *object = slurm_cache_get(basis->world->slurm_jobs, basis->job);
+    const struct slurm_job *job = object ? slurm_job_of(object) : NULL;
+
+    return job && job_phase(job) == JOB_RUNS && str_is(str_of(job->sluid), basis->sluid) &&
+           str_is(str_of(job->nodes), basis->nodes) &&
+           !slurm_cache_is_behind(basis->world->slurm_jobs, basis->job);
+}
+
+static void keep_basis(const struct bridge_world *world, const struct slurm_job *job,
+                       struct plan *plan, struct action *action)
+{
+    struct bind_basis *basis = arena_alloc(plan->arena, sizeof(*basis));
+
+    *basis = (struct bind_basis){ world, arena_strdup(plan->arena, job->object.key),
+                                  arena_strdup(plan->arena, job->sluid),
+                                  arena_strdup(plan->arena, job->nodes) };
+    action->basis = basis;
+    action->still_holds = still_runs;
+}
+
 /* On what is known now: nothing is bound in a later stage of a plan, whose job may have ended. */
 static void bind_to(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                     const struct kube_node *node)
@@ -215,6 +244,7 @@ static void bind_to(const struct bridge_world *world, const struct unit *unit, s
     const struct kube_object *pod = &unit->pod->object;
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *metadata = json_new_object(build);
+    struct action *action;
 
     json_put_text(build, json_put_object(build, metadata, "labels"), BRIDGE_JOB_LABEL,
                   unit->job->object.key);
@@ -226,8 +256,11 @@ static void bind_to(const struct bridge_world *world, const struct unit *unit, s
     }
     if (!world->facts.bind_takes_metadata)
         metadata = NULL;
-    if (!plan_bind(plan, world->pods, pod->ns, pod->name, pod->uid, node->object.name, metadata))
+    action =
+        plan_bind(plan, world->pods, pod->ns, pod->name, pod->uid, node->object.name, metadata);
+    if (!action)
         return;
+    keep_basis(world, unit->job, plan, action);
     plan_next_stage(plan);
     tell_placed(world, unit, plan, unit->job, node->object.name);
     plan_event(plan, pod, KUBE_EVENT_NORMAL, "Scheduled",

@@ -4,9 +4,10 @@
  *
  *     LATER -> READY (in the heap of its lane) -> SENT -> [READING] -> ended
  *
- * Holds: a step is sent at most once, and only after may_act said yes at that moment; its overlay
- * is laid from the beginning until it ended; a stage begins when all steps of the one before went
- * well; an execution ends once, when none of its steps is SENT or READING. */
+ * Holds: a step is sent at most once, and only after may_act and its own still_holds said yes at
+ * that moment; its overlay is laid from the beginning until it ended; a stage begins when all steps
+ * of the one before went well; an execution ends once, when none of its steps is SENT or READING.
+ */
 #include "engine/executor.h"
 
 #include "base/heap.h"
@@ -370,13 +371,18 @@ static bool is_stale(const struct executor *executor, const struct execution *ex
     return execution->planned_us + EXECUTOR_STALE_US < now_us(executor);
 }
 
+static bool still_holds(const struct action *action)
+{
+    return !action->still_holds || action->still_holds(action->basis);
+}
+
 static void send_step(struct executor *executor, struct step *step)
 {
     struct lane *lane = step->lane;
     const struct executor_options *options = &executor->options;
     bool may_act = !options->may_act || options->may_act(options->may_act_context);
 
-    if (!may_act || is_stale(executor, step->execution)) {
+    if (!may_act || is_stale(executor, step->execution) || !still_holds(step->action)) {
         drop_execution(step->execution);
     } else if (lane->paused_until_us > now_us(executor)) {
         refuse_paused(step);

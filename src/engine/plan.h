@@ -42,6 +42,11 @@ struct action {
     bool missing_is_fine;        /* GONE counts as done (deletes) */
     bool existing_is_fine;       /* AlreadyExists counts as done (creates) */
     const void *detail;          /* other types */
+    /* Asked at the moment of sending, which in a crowd comes later than the plan: whether what it
+     * was planned on still holds. No: nothing is sent, and the key is planned again. NULL: it does.
+     */
+    bool (*still_holds)(const void *basis);
+    const void *basis; /* in the arena */
 };
 
 struct plan {

@@ -142,10 +142,14 @@ def load(site, pair, strangers) -> Iterator[Load]:
         print(f"{one.name}: settled {time.monotonic() - one.began:.1f} s after its begin")
     finally:
         one.end()
-        site.api.delete(f"/apis/batch/v1/namespaces/{site.namespace}/jobs", {"propagationPolicy": "Background"})
-        site.api.delete(site.pods_path, {"gracePeriodSeconds": 0})
-        wait_for("all pods are gone", 60, lambda: not site.api.get(site.pods_path)["items"])
+        empty(site)
     settled(site, 30)
+
+
+def empty(site: Site) -> None:
+    site.api.delete(f"/apis/batch/v1/namespaces/{site.namespace}/jobs", {"propagationPolicy": "Background"})
+    site.api.delete(site.pods_path, {"gracePeriodSeconds": 0})
+    wait_for("all pods are gone", 60, lambda: not site.api.get(site.pods_path)["items"])
 
 
 def leader(pair: list[Bridge]) -> Bridge | None:
@@ -164,6 +168,26 @@ def test_slurmctld_is_killed(cluster, load, site, eventually):
     for pid in old:
         os.kill(pid, signal.SIGKILL)
     eventually("it is back", lambda: set(processes(cluster, "slurmctld")) - set(old) and site.slurm.ping()[0]["responding"], 60)
+
+
+def test_pods_whose_jobs_slurmctld_forgot_keep_their_room(cluster, site, pair, strangers, eventually):
+    """It forgets the jobs of its last seconds when it is killed, and would give their nodes to whoever asks first."""
+    old, young = [f"old-{index}" for index in range(8)], [f"young-{index}" for index in range(4)]
+    try:
+        for name in old:
+            site.make(name, wishes={"exclusive": "true"})
+        eventually("all have a node", lambda: all(site.placed(name) for name in old), 30)
+        for pid in processes(cluster, "slurmctld"):
+            os.kill(pid, signal.SIGKILL)
+        for name in young:
+            site.make(name, wishes={"exclusive": "true"})
+        eventually("what is left of the nodes is given out", lambda: sum(site.placed(name) is not None for name in young) == 2, 40)
+        settled(site, also=strangers.changes)
+        held = [pod["spec"]["nodeName"] for pod in site.api.get(site.pods_path)["items"] if "nodeName" in pod["spec"]]
+        assert sorted(held) == sorted(RACK)
+        assert all(site.placed(name) for name in old)
+    finally:
+        empty(site)
 
 
 def test_slurmrestd_is_silent_and_then_killed(cluster, load, eventually):

@@ -168,7 +168,8 @@ static void a_job_is_cancelled_only_when_its_pod_is_over(struct bridge_scene *sc
     if (!pod || note->live > 0 || has_a_dead_jobs_id(scene, job)) /* gone, or has another job */
         return;
     if (note->node[0]) {
-        if (bridge_pod_may_run(pod) && !note->node_was_gone)
+        if (bridge_pod_may_run(pod) && !note->node_was_gone &&
+            job->ran_until_us == loop_now_us(world->loop)) /* else it held nothing */
             world_break(world, "job %" PRId64 " is cancelled while its pod %s may run on %s",
                         job->id, note->name, note->node);
     } else if (bridge_pod_is_live(pod) && !was_gated(pod) &&
