@@ -537,6 +537,7 @@ struct actor *actor_new(const struct actor_options *options)
     list_init(&actor->works);
     list_init(&actor->batches);
     list_init(&actor->cancels);
+    list_init(&actor->asks);
     list_init(&actor->node_works);
     list_init(&actor->settling);
     map_init(&actor->partitions, &(struct map_options){ .max = 1 << 16 });

@@ -24,6 +24,7 @@ enum {
     AGAIN_US = 600 * SECOND_US,     /* an ask that cannot be met */
     BUSY_AGAIN_US = 15 * SECOND_US, /* and one that could be later */
     LONGEST_TURN_US = SECOND_US,    /* that an ask waits here for the throttle */
+    ASKS_AT_ONCE = 8, /* slurmctld takes them one by one: more only stand before the reads */
     SETTLE_LOOK_US = SECOND_US / 5,
     SETTLE_AT_ONCE = 64,
     ID_TEXT = 24,
@@ -400,6 +401,8 @@ static enum kube_outcome judge(struct work *work, const struct slurm_answer *ans
     return KUBE_DONE;
 }
 
+static void let_next_go(struct actor *actor);
+
 static void on_answer(void *context, const struct slurm_answer *answer)
 {
     struct work *work = context;
@@ -415,6 +418,7 @@ static void on_answer(void *context, const struct slurm_answer *answer)
     room_withdraw(actor->options.room, work->promise);
     actor->options.wake_unit(actor->options.context, work->deed->key);
     work_end(work, outcome, answer->error.text);
+    let_next_go(actor);
 }
 
 /* ---- sending ---- */
@@ -479,6 +483,7 @@ static void send(struct work *work)
                                     .at_once = deed->at_once,
                                     .message_timeout_s = actor->message_timeout_s };
 
+    actor->asks_in_flight++;
     work->call = slurm_submit(actor->options.slurm, &ask, on_answer, work);
     work->asked = json_freeze(ask.job);
 }
@@ -486,12 +491,38 @@ static void send(struct work *work)
 static void its_turn(void *context)
 {
     struct work *work = context;
-    const char *why = objection(work->actor, work->deed);
+    struct actor *actor = work->actor;
+    const char *why;
 
+    if (actor->asks_in_flight == ASKS_AT_ONCE) {
+        list_push_back(&actor->asks, &work->turn);
+        return;
+    }
+    why = objection(actor, work->deed);
     if (why)
         work_end(work, KUBE_CONFLICT, why);
     else
         send(work);
+}
+
+static void send_waiting(void *context)
+{
+    struct actor *actor = context;
+    struct list *first;
+
+    while (actor->asks_in_flight < ASKS_AT_ONCE && (first = list_first(&actor->asks)) != NULL) {
+        list_remove(first);
+        list_init(first);
+        its_turn(list_item(first, struct work, turn));
+    }
+}
+
+/* One less is in flight. The next goes from the loop: a cancelled one may be the first of many. */
+static void let_next_go(struct actor *actor)
+{
+    actor->asks_in_flight--;
+    if (!list_is_empty(&actor->asks))
+        loop_timer_start(actor->loop, &actor->ask_timer, 0, send_waiting, actor);
 }
 
 /* Asks are spaced evenly, with a tenth of a second's worth in one go. Whose turn is too far away
@@ -523,8 +554,11 @@ void ask_cancelled(struct work *work)
     const struct unit_memory *unit = memory_get(actor->options.memory, work->deed->key);
 
     room_withdraw(actor->options.room, work->promise);
-    if (work->call && unit)
+    if (!work->call)
+        return;
+    if (unit)
         unresolved(actor, unit->key, unit->ask.sent_us + fence_us(actor));
+    let_next_go(actor);
 }
 
 void ask_done(struct actor *actor)
@@ -537,4 +571,5 @@ void ask_done(struct actor *actor)
     }
     map_done(&actor->partitions);
     loop_timer_stop(&actor->settle_timer);
+    loop_timer_stop(&actor->ask_timer);
 }

@@ -94,6 +94,9 @@ struct actor {
     int64_t message_timeout_s;
     struct list works, batches;
 
+    struct list asks; /* struct work: wait until fewer are in flight */
+    unsigned asks_in_flight;
+    struct loop_timer ask_timer;
     int64_t next_ask_us; /* when the throttle lets the next one through */
     struct pause full;
     char full_why[240];

@@ -13,6 +13,7 @@
 
 enum {
     SOON_US = 500000,
+    LOOK_FOR_NODE_US = 1000000, /* it is being made again; pods that wait are held up meanwhile */
     LOOK_FOR_CHANGE_US = 15000000, /* of Slurm's nodes: of those a unit is not told */
 };
 
@@ -175,7 +176,7 @@ int plan_ask_again(const struct bridge_world *world, const struct unit *unit, st
     if (!world_slurm_node(world, str_of(world_slurm_name(kube_node_of(node))))) {
         tell_waiting(world, unit, plan, "NotCovered", "it runs on %s, which Slurm does not have",
                      unit->pod->node_name);
-        plan_look_again(plan, LOOK_FOR_CHANGE_US);
+        plan_look_again(plan, LOOK_FOR_NODE_US);
         return 0;
     }
     if (!as_found.root)

@@ -280,6 +280,7 @@ int plan_place(const struct bridge_world *world, const struct unit *unit, struct
     if (!slurm_name[0]) {
         plan_slurm_look(plan, unit->job); /* its state was seen, its nodes not yet */
         plan_wait(plan, "the nodes of job %s are being read", unit->job->object.key);
+        plan_look_again(plan, LOOK_FOR_FIT_US);
         return 0;
     }
     node = world_node_by_slurm_name(world, str_of(slurm_name));

@@ -15,7 +15,10 @@
 #include "bridge/names.h"
 #include "bridge/tell.h"
 
-enum { CALM_US = 10000000 };
+enum {
+    CALM_US = 10000000,
+    LOOK_FOR_NODE_US = 5000000, /* nothing tells a unit that its node is back */
+};
 
 static const char *slurm_name_of(const struct bridge_world *world, const struct unit *unit)
 {
@@ -107,6 +110,20 @@ static int pin(const struct bridge_world *world, const struct unit *unit, struct
     return 0;
 }
 
+/* The one that it was bound by, or that covered it since. */
+static bool is_its_own(const struct unit *unit)
+{
+    return unit->recorded_id == 0 || unit->recorded_id == unit->job->id;
+}
+
+/* A job that had ended long ago can be back after a restart of slurmctld that lost the last one. It
+ * says nothing about the pod: it goes, and the pod is covered where it is. */
+static int drop_stray(struct plan *plan, const struct slurm_job *job)
+{
+    plan_slurm_cancel(plan, job, NULL, "it holds another node than its pod");
+    return 0;
+}
+
 static int cover_with(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                       struct err *err)
 {
@@ -118,10 +135,11 @@ static int cover_with(const struct bridge_world *world, const struct unit *unit,
         if (!job->nodes[0] || !node[0]) {
             plan_slurm_look(plan, job);
             plan_wait(plan, "the nodes of job %s are being read", job->object.key);
+            plan_look_again(plan, LOOK_FOR_NODE_US);
             return 0;
         }
         if (!hosts_have(plan->arena, job->nodes, node))
-            return end_pod(world, unit, plan, job);
+            return is_its_own(unit) ? end_pod(world, unit, plan, job) : drop_stray(plan, job);
         record_job(world, unit, plan);
         tell_placed(world, unit, plan, job, unit->pod->node_name);
         get_to_know(world, job, plan);

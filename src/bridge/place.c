@@ -24,9 +24,24 @@ enum {
     SOON_US = SECOND_US / 5,
 };
 
-/* Late effects and lost answers can leave two jobs for one unit. Nothing is bound before one is. */
-static bool cancel_duplicates(const struct unit *unit, struct plan *plan)
+/* The last whole list showed the one that is kept, or a read after it: else it may be the one that
+ * slurmctld has lost, and the other all that is left. */
+static bool is_kept_for_sure(const struct bridge_world *world, const struct unit *unit)
 {
+    return slurm_cache_known_us(world->slurm_jobs, unit->job->object.key) >=
+           slurm_cache_listed_us(world->slurm_jobs);
+}
+
+/* Late effects and lost answers can leave two jobs for one unit. Nothing is bound before one is. */
+static bool cancel_duplicates(const struct bridge_world *world, const struct unit *unit,
+                              struct plan *plan)
+{
+    if (unit->job_count > 1 && !is_kept_for_sure(world, unit)) {
+        plan_slurm_look(plan, unit->job);
+        plan_wait(plan, "whether job %s is still there is being read", unit->job->object.key);
+        plan_look_again(plan, LOOK_MIN_US);
+        return true;
+    }
     for (unsigned i = 0; i < unit->job_count; i++)
         if (unit->jobs[i] != unit->job && job_phase(unit->jobs[i]) != JOB_ENDS)
             plan_slurm_cancel(plan, unit->jobs[i], NULL, "the unit has another job");
@@ -113,7 +128,7 @@ int place_plan(const struct bridge_world *world, struct str key, struct plan *pl
         plan_look_again(plan, SOON_US);
         return 0;
     }
-    if (cancel_duplicates(&unit, plan))
+    if (cancel_duplicates(world, &unit, plan))
         return 0;
     return unit.stage == POD_BOUND ? plan_cover(world, &unit, plan, err)
                                    : place_waiting(world, &unit, plan, err);

@@ -20,7 +20,7 @@
 
 enum {
     TOKEN_LIFE_S = 300,
-    SLURM_CONNECTIONS = 12, /* eight asks at once, and the polls beside them */
+    SLURM_CONNECTIONS = 20, /* eight asks, eight reads, and the polls beside them */
     MAX_KEY_FILE = 64 << 10,
 };
 

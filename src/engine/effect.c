@@ -102,6 +102,17 @@ static const struct kube_object *object_of(const struct effect *effect,
     return object;
 }
 
+/* A write that takes the last finalizer of an object whose grace is over removes it. The answer
+ * still shows it, in the version before. */
+static bool was_the_last_finalizer(const struct kube_answer *answer,
+                                   const struct kube_object *object)
+{
+    const struct json *grace = json_at(answer->object, "metadata", "deletionGracePeriodSeconds");
+
+    return object && object->deleted_us && object->finalizer_count == 0 &&
+           json_i64_or(grace, -1) == 0;
+}
+
 /* The object, when the server removed it at once; a Status, when it did and shows nothing. An
  * object that cannot be read may be one that waits for its finalizers. */
 static bool says_gone(const struct action *action, const struct kube_answer *answer,
@@ -110,7 +121,7 @@ static bool says_gone(const struct action *action, const struct kube_answer *ans
     if (answer->outcome == KUBE_GONE)
         return true;
     if (action->request.verb != KUBE_DELETE)
-        return false;
+        return was_the_last_finalizer(answer, object);
     return object ? !object->deleted_us : is_kind(answer, "Status");
 }
 
@@ -127,7 +138,9 @@ void effect_done(struct effect *effect, const struct action *action,
     }
     object = object_of(effect, answer);
     if (says_gone(action, answer, object))
-        kube_overlay_done(effect->overlay, NULL, object ? object->version_number : 0);
+        kube_overlay_done(effect->overlay, NULL,
+                          object && action->request.verb == KUBE_DELETE ? object->version_number
+                                                                        : 0);
     else if (object)
         kube_overlay_done(effect->overlay, object, object->version_number);
     else

@@ -11,12 +11,15 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from bridge import Bridge, Site, Strangers, broken_rules, frozen, processes, settled
 from slincdev import supervisor
+from slincdev.cluster import Cluster
 from slincdev.common import wait_for
 from slincdev.kube import ApiError
+from slincdev.slurm import SlurmError
 
 RACK = [f"rack-{index}" for index in range(10)]
 PODS, COMPLETIONS, SECONDS = 60, 10, 5.0
@@ -123,7 +126,10 @@ def pair(site, cluster, slurm, tmp_path_factory) -> Iterator[list[Bridge]]:
 
 @pytest.fixture(scope="module")
 def strangers(site, pair) -> Iterator[Strangers]:
-    found = Strangers(site)
+    """slurmctld has written them down, and our nodes: a kill -9 does not take them away."""
+    found, now = Strangers(site), time.time()
+    folder = Path(f"/proc/{processes(site.cluster, 'slurmctld')[0]}/root/var/spool/slurmctld/slinc")
+    wait_for("slurmctld has saved its state", 60, lambda: all((folder / name).stat().st_mtime > now for name in ("job_state", "node_state")))
     yield found
     found.remove()
 
@@ -162,12 +168,22 @@ def test_slurmctld_stands_still_for_longer_than_its_clients_wait(cluster, load):
         time.sleep(MESSAGE_TIMEOUT_S + 3)
 
 
-def test_slurmctld_is_killed(cluster, load, site, eventually):
-    load.sleep_into()
+def kill_slurmctld(cluster: Cluster, site: Site) -> None:
+    """And wait until the next one answers."""
     old = processes(cluster, "slurmctld")
     for pid in old:
         os.kill(pid, signal.SIGKILL)
-    eventually("it is back", lambda: set(processes(cluster, "slurmctld")) - set(old) and site.slurm.ping()[0]["responding"], 60)
+
+    def is_back() -> bool:
+        with contextlib.suppress(SlurmError, OSError, http.client.HTTPException):
+            return bool(set(processes(cluster, "slurmctld")) - set(old)) and site.slurm.ping()[0]["responding"]
+        return False
+    wait_for("slurmctld is back", 60, is_back)
+
+
+def test_slurmctld_is_killed(cluster, load, site):
+    load.sleep_into()
+    kill_slurmctld(cluster, site)
 
 
 def test_pods_whose_jobs_slurmctld_forgot_keep_their_room(cluster, site, pair, strangers, eventually):
@@ -177,8 +193,7 @@ def test_pods_whose_jobs_slurmctld_forgot_keep_their_room(cluster, site, pair, s
         for name in old:
             site.make(name, wishes={"exclusive": "true"})
         eventually("all have a node", lambda: all(site.placed(name) for name in old), 30)
-        for pid in processes(cluster, "slurmctld"):
-            os.kill(pid, signal.SIGKILL)
+        kill_slurmctld(cluster, site)
         for name in young:
             site.make(name, wishes={"exclusive": "true"})
         eventually("what is left of the nodes is given out", lambda: sum(site.placed(name) is not None for name in young) == 2, 40)

@@ -66,7 +66,8 @@ struct job_note {
     int64_t read_us[BRIDGE_REPLICAS]; /* when the last read of it that was answered was sent */
     int64_t lost_us;                  /* when a crash of slurmctld took it; 0 */
     bool is_live;
-    bool is_a_reason; /* Slurm ended it, put it back, suspended or moved it: its pod may go */
+    int64_t reason_us; /* since when */
+    bool is_a_reason;  /* Slurm ended it, put it back, suspended or moved it: its pod may go */
 };
 
 struct node_note { /* of Kubernetes, by name */

@@ -294,6 +294,12 @@ static void count_live(struct bridge_scene *scene, struct job_note *note, bool i
     }
 }
 
+static void give_reason(struct bridge_scene *scene, struct job_note *note)
+{
+    note->is_a_reason = true;
+    note->reason_us = loop_now_us(scene->world->loop);
+}
+
 static void note_running(struct bridge_scene *scene, struct job_note *note,
                          const struct slurm_store_job *job, bool runs)
 {
@@ -306,8 +312,8 @@ static void note_running(struct bridge_scene *scene, struct job_note *note,
     }
     note->ran_until_us = INT64_MAX;
     COPY(note->node, job->nodes);
-    if (pod && pod->node[0] && strcmp(pod->node, note->node) != 0)
-        note->is_a_reason = true; /* moved */
+    if (pod && strcmp(pod->job, note->sluid) == 0 && strcmp(pod->node, note->node) != 0)
+        give_reason(scene, note); /* moved */
 }
 
 void bridge_note_job(struct bridge_scene *scene, const struct slurm_store_change *change)
@@ -323,7 +329,7 @@ void bridge_note_job(struct bridge_scene *scene, const struct slurm_store_change
     note_running(scene, note, job, !is_lost && strcmp(job->state, "RUNNING") == 0);
     if (change->event == SLURM_JOB_BACK || strcmp(job->state, "SUSPENDED") == 0 ||
         (job->has_ended && change->event == SLURM_JOB_CHANGED && !by_us))
-        note->is_a_reason = true;
+        give_reason(scene, note);
 }
 
 /* ---- nodes of Slurm ---- */

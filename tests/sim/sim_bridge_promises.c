@@ -169,7 +169,8 @@ static void a_job_is_cancelled_only_when_its_pod_is_over(struct bridge_scene *sc
         return;
     if (note->node[0]) {
         if (bridge_pod_may_run(pod) && !note->node_was_gone &&
-            job->ran_until_us == loop_now_us(world->loop)) /* else it held nothing */
+            job->ran_until_us == loop_now_us(world->loop) && /* else it held nothing */
+            strcmp(job->node, note->node) == 0)
             world_break(world, "job %" PRId64 " is cancelled while its pod %s may run on %s",
                         job->id, note->name, note->node);
     } else if (bridge_pod_is_live(pod) && !was_gated(pod) &&
@@ -190,7 +191,7 @@ static void a_pod_is_deleted_only_for_what_slurm_did(struct bridge_scene *scene,
         const struct job_note *job = item->value;
 
         if (strcmp(job->unit, pod->key) == 0 && job->is_a_reason &&
-            (strcmp(job->sluid, pod->job) == 0 || job->taken_us >= pod->bind_us))
+            (strcmp(job->sluid, pod->job) == 0 || job->reason_us >= pod->bind_us))
             return;
     }
     world_break(scene->world, "%s deletes pod %s, whose job Slurm did nothing to", change->user,
@@ -440,9 +441,10 @@ void bridge_promises_on_send(struct bridge_scene *scene, const char *user, const
         api_store_find(world->store, "leases", SCENE_LEASE_NS, SCENE_SCHEDULER);
     const struct bridge_replica *replica = bridge_replica_named(scene, user);
 
-    if (strcmp(method, "GET") == 0 || strstr(path, "/leases"))
+    /* Events may come later: they tell what their sender did while it led. */
+    if (strcmp(method, "GET") == 0 || strstr(path, "/leases") || strstr(path, "/events"))
         return;
-    scene->sent += !strstr(path, "/events");
+    scene->sent++;
     if (replica && strncmp(path, "/slurm/", 7) == 0 && strstr(path, "/node"))
         note_node_write(scene, replica);
     bridge_note_binding(scene, user, path);

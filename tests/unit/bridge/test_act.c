@@ -6,16 +6,21 @@
 
 #define DONE_BODY "{\"job_id\":7,\"step_id\":{\"sluid\":\"s\"},\"errors\":[],\"warnings\":[]}"
 
-static struct end *ask(struct rig *rig, bool at_once)
+static struct end *ask_as(struct rig *rig, const char *key, bool at_once)
 {
     static const struct str pods[] = { { "ns/pod", 6 } };
 
-    return rig_do(rig, plan_slurm_ask(&rig->plan, &(struct act_ask){ .key = STR("ns/uid"),
+    return rig_do(rig, plan_slurm_ask(&rig->plan, &(struct act_ask){ .key = str_of(key),
                                                                      .attempt = 1,
                                                                      .job = &rig->job,
                                                                      .pods = pods,
                                                                      .pod_count = 1,
                                                                      .at_once = at_once }));
+}
+
+static struct end *ask(struct rig *rig, bool at_once)
+{
+    return ask_as(rig, "ns/uid", at_once);
 }
 
 static const struct ask_memory *remembered(const struct rig *rig)
@@ -401,6 +406,33 @@ static void nothing_is_asked_twice_or_in_doubt(void **state)
     assert_null(memory_get(rig->memory, STR("ns/uid")));
 }
 
+/* More at once would only stand before the reads on the way to slurmrestd. */
+static void eight_asks_are_in_flight_at_most(void **state)
+{
+    struct rig *rig = *state;
+    const struct end *ends[20];
+    char key[32];
+
+    for (int i = 0; i < 20; i++)
+        fake_answer(
+            rig->fake, "POST", V45 "/job/submit",
+            (struct fake_answer){ .status = 200, .body = DONE_BODY, .delay_us = SECOND_US });
+    for (int i = 0; i < 20; i++) {
+        snprintf(key, sizeof(key), "ns/u%d", i);
+        ends[i] = ask_as(rig, key, false);
+    }
+    rig_run(rig, SECOND_US / 2);
+    assert_int_equal(rig_sent(rig, "POST", "/job/submit"), 8);
+    rig_cancel(rig, ends[0]);
+    rig_cancel(rig, ends[19]); /* waits for its turn */
+    rig_run(rig, MS_US);
+    assert_int_equal(rig_sent(rig, "POST", "/job/submit"), 9);
+    rig_run(rig, 4 * SECOND_US);
+    assert_int_equal(rig_sent(rig, "POST", "/job/submit"), 19);
+    for (int i = 1; i < 19; i++)
+        assert_true(ends[i]->is_over);
+}
+
 static void a_cancelled_ask_stays_unresolved(void **state)
 {
     struct rig *rig = *state;
@@ -769,6 +801,7 @@ int main(void)
         TEST(many_unresolved_asks_are_all_settled),
         TEST(nothing_is_asked_while_the_last_ask_is_open),
         TEST(nothing_is_asked_twice_or_in_doubt),
+        TEST(eight_asks_are_in_flight_at_most),
         TEST(a_cancelled_ask_stays_unresolved),
         TEST(asks_are_spaced_and_those_too_far_behind_come_back_later),
         TEST(one_job_is_cancelled_and_read),

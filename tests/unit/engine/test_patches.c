@@ -63,6 +63,53 @@ static void begin(struct world *world, world_plan plan, const char *finalizers)
     engine_enqueue(&world->controller, STR("a/x"));
 }
 
+/* ---- the last finalizer ---- */
+
+static const char *deleted_pod(unsigned version, const char *finalizers, int grace)
+{
+    static char text[600];
+
+    snprintf(text, sizeof(text),
+             "{\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"a\",\"name\":\"p\",\"uid\":\"u\","
+             "\"resourceVersion\":\"%u\",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\","
+             "\"deletionGracePeriodSeconds\":%d,\"finalizers\":[%s]}}",
+             version, grace, finalizers);
+    return text;
+}
+
+static int plan_let_go(struct world *world, struct str key, struct plan *plan, struct err *err)
+{
+    const struct kube_object *pod = pod_of(world);
+
+    if (pod && pod->finalizer_count > 0)
+        plan_strategic_patch(
+            plan, world->more, &kube_pods, "a", "p", NULL, NULL,
+            world_value(world, "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"f\"]}}"),
+            world_value(world, "{\"metadata\":{\"finalizers\":[]}}"));
+    return 0;
+}
+
+/* The answer shows it in the version before; a watch that has passed that one must not bring it
+ * back, or it would be patched once more. */
+static void the_patch_that_takes_the_last_finalizer_takes_the_object(void **state)
+{
+    for (int grace = 0; grace <= 30; grace += 30) {
+        struct world world;
+
+        begin(&world, NULL, "\"f\"");
+        world.plan = plan_let_go;
+        see_pod(&world, deleted_pod(12, "\"f\"", grace));
+        engine_enqueue(&world.controller, STR("a/x"));
+        world_ok(&world, "PATCH", POD, deleted_pod(grace ? 13 : 12, "", grace), 10 * MS);
+        world_run(&world, 20 * MS);
+        engine_enqueue(&world.controller, STR("a/x"));
+        world_run(&world, 20 * MS);
+        assert_int_equal(fake_sent_count(world.fake), 1);
+        assert_true((pod_of(&world) == NULL) == (grace == 0));
+        world_tear_down(&world);
+    }
+}
+
 /* ---- strategic patches ---- */
 
 #define CONDITION "{\"status\":{\"conditions\":[{\"type\":\"x.io/c\",\"status\":\"True\"}]}}"
@@ -215,6 +262,7 @@ static void a_test_that_never_holds_is_logged_and_tried_at_leisure(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_patch_that_takes_the_last_finalizer_takes_the_object),
         cmocka_unit_test(a_condition_is_seen_from_the_beginning),
         cmocka_unit_test(what_is_not_foretold_is_seen_with_the_answer),
         cmocka_unit_test(a_condition_that_was_refused_is_gone_again),
