@@ -411,12 +411,14 @@ static void eight_asks_are_in_flight_at_most(void **state)
 {
     struct rig *rig = *state;
     const struct end *ends[20];
-    char key[32];
+    char key[32], bodies[20][64];
 
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
+        snprintf(bodies[i], sizeof(bodies[i]), "{\"job_id\":%d,\"errors\":[]}", 100 + i);
         fake_answer(
             rig->fake, "POST", V45 "/job/submit",
-            (struct fake_answer){ .status = 200, .body = DONE_BODY, .delay_us = SECOND_US });
+            (struct fake_answer){ .status = 200, .body = bodies[i], .delay_us = SECOND_US });
+    }
     for (int i = 0; i < 20; i++) {
         snprintf(key, sizeof(key), "ns/u%d", i);
         ends[i] = ask_as(rig, key, false);
