@@ -261,24 +261,35 @@ uint64_t slurm_poller_suspicions(const struct slurm_poller *poller)
 
 static void ask_conf(void *context);
 
-static void on_conf(void *context, const struct slurm_answer *answer)
+bool slurm_take_conf(struct slurm_poller *poller, const struct slurm_answer *answer)
 {
-    struct slurm_poller *poller = context;
     struct slurm_site site;
+    bool is_same;
 
-    poller->conf_call = NULL;
     slurm_poller_heard(poller, answer);
-    if (answer->error.class == SLURM_NOT_SUPPORTED)
-        return; /* before v0.0.45 there is no such word */
-    loop_timer_start(poller->loop, &poller->conf_timer, poller->options.conf_us, ask_conf, poller);
     if (answer->error.class != SLURM_DONE || slurm_site_decode(answer->body, &site, NULL) < 0)
-        return;
-    if (poller->boot_time != 0 && site.boot_time != poller->boot_time)
+        return false;
+    is_same = poller->boot_time != 0 && site.boot_time == poller->boot_time;
+    if (poller->boot_time != 0 && !is_same)
         slurm_poller_suspect(poller, "slurmctld was restarted");
     else if (site.next_job_id > 0 && site.next_job_id < poller->next_job_id)
         slurm_poller_suspect(poller, "slurmctld's next job id fell");
+    if (!is_same)
+        poller->boot_known_us = answer->sent_us;
     poller->boot_time = site.boot_time;
     poller->next_job_id = site.next_job_id;
+    return is_same;
+}
+
+static void on_conf(void *context, const struct slurm_answer *answer)
+{
+    struct slurm_poller *poller = context;
+
+    poller->conf_call = NULL;
+    if (answer->error.class == SLURM_NOT_SUPPORTED)
+        return; /* before v0.0.45 there is no such word */
+    loop_timer_start(poller->loop, &poller->conf_timer, poller->options.conf_us, ask_conf, poller);
+    (void)slurm_take_conf(poller, answer);
 }
 
 static void ask_conf(void *context)
@@ -340,6 +351,7 @@ void slurm_poller_free(struct slurm_poller *poller)
         return;
     slurm_reads_cancel(poller);
     slurm_call_cancel(poller->conf_call);
+    slurm_jobs_forget_starts(poller);
     loop_timer_stop(&poller->conf_timer);
     for (unsigned i = 0; i < SLURM_FEEDS; i++) {
         struct feed *feed = &poller->feeds[i];

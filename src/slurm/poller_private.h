@@ -10,6 +10,7 @@
 enum {
     SLURM_READS_AT_ONCE = 8,     /* of single jobs, in one poll */
     SLURM_STATE_QUERY = 15000,   /* bytes of one query: the transport takes a path of 16 KiB */
+    SLURM_STARTS_AT_ONCE = 32,   /* that are believed by one look at slurmctld's boot time */
     SLURM_STATES_AT_ONCE = 5000, /* in one callback, 1 to 2 us each */
 };
 
@@ -60,6 +61,13 @@ struct job_read {
     bool started; /* it was waiting and runs now */
 };
 
+/* A job that has started, as its nodes show it. They do not show whose job it is: so it counts only
+ * when slurmctld has not been restarted since we knew the id, for else the id may be another's. */
+struct job_start {
+    const struct slurm_object *job;
+    int64_t sent_us;
+};
+
 /* What only jobs need. */
 struct job_poll {
     bool wants_list;
@@ -72,6 +80,9 @@ struct job_poll {
     struct job_read *reads;
     size_t count, capacity, next;
     unsigned reading;
+    struct job_start starts[SLURM_STARTS_AT_ONCE];
+    unsigned start_count, starts_begun;  /* read, and being read, since the last look */
+    struct slurm_call *boot_call;        /* that look */
     int64_t highest;                     /* id that an answer about all has shown */
     uint64_t parts_hash, new_parts_hash; /* of array expressions with their states */
     bool lost;                           /* the states lack a job that has not ended */
@@ -94,6 +105,7 @@ struct slurm_poller {
     struct loop_timer conf_timer;
     struct slurm_call *conf_call;
     int64_t boot_time, next_job_id;
+    int64_t boot_known_us; /* when the answer was asked for that first showed this boot time */
 };
 
 /* ---- poller.c ---- */
@@ -104,10 +116,14 @@ void slurm_feed_wait(struct feed *feed, int64_t us);
 /* Counts the answer; a reason for suspicion is one here too. */
 void slurm_feed_count(struct feed *feed, const struct slurm_answer *answer);
 
+/* What an answer of /conf says about restarts. True when it shows the boot time known before. */
+bool slurm_take_conf(struct slurm_poller *poller, const struct slurm_answer *answer);
+
 /* ---- poller_jobs.c ---- */
 void slurm_jobs_poll(struct feed *feed);
 void slurm_jobs_listed(struct feed *feed); /* a whole list was merged */
 void slurm_jobs_read_ended(struct feed *feed);
+void slurm_jobs_forget_starts(struct slurm_poller *poller); /* cancels the look, too */
 void slurm_jobs_wants_list(struct slurm_poller *poller);
 
 /* ---- poller_read.c ---- */

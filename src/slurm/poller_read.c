@@ -137,7 +137,8 @@ static const char *join_nodes(struct arena *arena, const struct slurm_layout *la
 /* False when the answer does not tell: then the whole job is read. */
 static bool take_nodes(struct feed *feed, const char *key, const struct slurm_answer *answer)
 {
-    const struct slurm_object *old = slurm_cache_get(feed->cache, key), *next;
+    const struct slurm_object *old = slurm_cache_get(feed->cache, key);
+    struct job_poll *jobs = &feed->poller->jobs;
     auto_arena struct arena arena;
     struct slurm_layout layout;
 
@@ -145,9 +146,9 @@ static bool take_nodes(struct feed *feed, const char *key, const struct slurm_an
     if (answer->error.class != SLURM_DONE || !old ||
         slurm_layout_decode(&arena, answer->body, &layout, NULL) < 0 || layout.count == 0)
         return false;
-    next = slurm_job_started(slurm_job_of(old), join_nodes(&arena, &layout));
-    slurm_cache_seen(feed->cache, next, answer->sent_us);
-    slurm_object_unref(next);
+    jobs->starts[jobs->start_count++] =
+        (struct job_start){ slurm_job_started(slurm_job_of(old), join_nodes(&arena, &layout)),
+                            answer->sent_us };
     return true;
 }
 

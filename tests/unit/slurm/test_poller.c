@@ -708,17 +708,44 @@ static void of_a_job_that_starts_the_nodes_alone_may_be_read(void **state)
     const struct slurm_object *job;
 
     make_poller(ctld, &options);
-    submit(ctld, "PENDING");
     begin(ctld);
+    submit(ctld, "PENDING");
+    run(ctld, 4000);
+    assert_told(ctld, "1:->P ");
+    assert_int_equal(sent(ctld, "/job/1"), 1);
     job_of(ctld, 1)->state = "RUNNING";
     run(ctld, 4000);
     assert_told(ctld, "1:P>R ");
     assert_int_equal(sent(ctld, "/resources/1"), 1);
-    assert_int_equal(sent(ctld, "/job/"), 0);
+    assert_int_equal(sent(ctld, "/job/1"), 1);
     job = slurm_cache_get(slurm_poller_cache(ctld->poller, SLURM_FEED_JOBS), "1");
     assert_string_equal(slurm_job_of(job)->nodes, "n1,n2");
     assert_int_equal(slurm_job_of(job)->id, 1);
     assert_string_equal(job->key, "1");
+}
+
+/* The nodes may be those of another job that has the id now. */
+static void nodes_are_not_believed_after_a_restart(void **state)
+{
+    struct ctld *ctld = *state;
+    struct slurm_poller_options options = { .nodes_only = true };
+
+    make_poller(ctld, &options);
+    begin(ctld);
+    submit(ctld, "PENDING");
+    run(ctld, 4000);
+    assert_told(ctld, "1:->P ");
+    ctld->boot_time++;
+    job_of(ctld, 1)->state = "RUNNING";
+    run(ctld, 4000);
+    assert_int_equal(sent(ctld, "/resources/1"), 1);
+    assert_int_equal(slurm_poller_suspicions(ctld->poller), 1);
+    assert_int_equal(sent(ctld, "/jobs/?"), 1); /* the list tells */
+    assert_told(ctld, "1:P>R ");
+    assert_string_equal(
+        slurm_job_of(slurm_cache_get(slurm_poller_cache(ctld->poller, SLURM_FEED_JOBS), "1"))
+            ->nodes,
+        "");
 }
 
 static void a_job_whose_nodes_cannot_be_read_is_read_whole(void **state)
@@ -728,12 +755,15 @@ static void a_job_whose_nodes_cannot_be_read_is_read_whole(void **state)
 
     make_poller(ctld, &options);
     ctld->no_layout = true;
-    submit(ctld, "PENDING");
     begin(ctld);
+    submit(ctld, "PENDING");
+    run(ctld, 4000);
+    assert_told(ctld, "1:->P ");
     job_of(ctld, 1)->state = "RUNNING";
     run(ctld, 4000);
     assert_told(ctld, "1:P>R ");
-    assert_int_equal(sent(ctld, "/job/1"), 1);
+    assert_int_equal(sent(ctld, "/resources/1"), 1);
+    assert_int_equal(sent(ctld, "/job/1"), 2);
 }
 
 /* ---- the model ---- */
@@ -873,6 +903,7 @@ int main(void)
         TEST(all_jobs_are_asked_for_too_but_not_so_often),
         TEST(jobs_that_wait_are_asked_for_most_often),
         TEST(of_a_job_that_starts_the_nodes_alone_may_be_read),
+        TEST(nodes_are_not_believed_after_a_restart),
         TEST(a_job_whose_nodes_cannot_be_read_is_read_whole),
         TEST(whatever_happens_the_mirror_is_the_cache_and_in_the_end_the_truth),
     };
