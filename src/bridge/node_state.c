@@ -57,12 +57,15 @@ enum node_owner node_owner(const struct slurm_node *slurm, struct str cluster, s
     if (slurm->extra[0] == '{')
         (void)json_parse(str_of(slurm->extra), MAX_MARK, &doc, NULL);
     *ret_node = text_of(json_root(doc), "node", arena);
+    if (!**ret_node)
+        *ret_node = slurm->name;
     *ret_cluster = text_of(json_root(doc), "cluster", arena);
     if (!**ret_cluster)
         return NODE_UNMARKED;
     return str_is(cluster, *ret_cluster) ? NODE_OURS : NODE_OTHERS;
 }
 
+/* A node whose names are equal does not say them: so the marks of many nodes go in one call. */
 void node_plan_mark(struct plan *plan, const char *name, struct str cluster, const char *kube_name)
 {
     auto_json_build struct json_build *build = json_build_new();
@@ -72,7 +75,8 @@ void node_plan_mark(struct plan *plan, const char *name, struct str cluster, con
 
     json_put_i64(build, mark, "v", 1);
     json_put_str(build, mark, "cluster", cluster);
-    json_put_text(build, mark, "node", kube_name);
+    if (!str_is(str_of(name), kube_name))
+        json_put_text(build, mark, "node", kube_name);
     buf_init(&text, MAX_MARK);
     json_mut_write(mark, &text);
     json_put_str(build, fields, "extra", buf_str(&text));

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bridge import Bridge, Site, Strangers, broken_rules, frozen, processes, settled
+from bridge import Bridge, Site, Strangers, broken_rules, condition, frozen, processes, settled
 from slincdev import supervisor
 from slincdev.cluster import Cluster
 from slincdev.common import wait_for
@@ -196,10 +196,15 @@ def test_pods_whose_jobs_slurmctld_forgot_keep_their_room(cluster, site, pair, s
         kill_slurmctld(cluster, site)
         for name in young:
             site.make(name, wishes={"exclusive": "true"})
-        eventually("what is left of the nodes is given out", lambda: sum(site.placed(name) is not None for name in young) == 2, 40)
-        settled(site, also=strangers.changes)
-        held = [pod["spec"]["nodeName"] for pod in site.api.get(site.pods_path)["items"] if "nodeName" in pod["spec"]]
-        assert sorted(held) == sorted(RACK)
+
+        def shortfall() -> list[str]:
+            """What is left of the nodes is given out, and each node once."""
+            pods = {pod["metadata"]["name"]: pod for pod in site.api.get(site.pods_path)["items"]}
+            held = sorted(pod["spec"]["nodeName"] for pod in pods.values() if "nodeName" in pod["spec"])
+            wrong = [] if held == sorted(RACK) else [f"the nodes given out are {held}"]
+            says = {name: condition(pod, "SlurmPending")["message"] for name, pod in pods.items()}
+            return wrong + strangers.changes() + [str(says) for _ in wrong]
+        settled(site, also=shortfall)
         assert all(site.placed(name) for name in old)
     finally:
         empty(site)

@@ -57,7 +57,7 @@
 
 #define UPDATE(fields) "'detail':{'fields':{" fields "},'node':'n1'}"
 #define DRAIN(text)    UPDATE("'reason':'" text "','state':['DRAIN']")
-#define MARKS          UPDATE("'extra':'{\\'v\\':1,\\'cluster\\':\\'c1\\',\\'node\\':\\'n1\\'}'")
+#define MARKS          UPDATE("'extra':'{\\'v\\':1,\\'cluster\\':\\'c1\\'}'")
 #define UNDRAIN        UPDATE("'state':['UNDRAIN']")
 #define TESTED         "{'op':'test','path':'/metadata/resourceVersion','value':'5'}"
 
