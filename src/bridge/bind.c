@@ -272,7 +272,7 @@ int plan_place(const struct bridge_world *world, const struct unit *unit, struct
                struct err *err)
 {
     const struct kube_node *node;
-    const char *slurm_name, *why;
+    const char *slurm_name = "", *why;
     int result = first_host(plan->arena, unit->job, &slurm_name, err);
 
     if (result < 0)

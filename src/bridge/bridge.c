@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "bridge/act.h"
 #include "bridge/names.h"
+#include "bridge/node_state.h"
 #include "bridge/nodes.h"
 #include "bridge/place.h"
 #include "bridge/steps.h"
@@ -525,6 +526,7 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
     bridge->world.facts.suspicion = "";
     bridge->world.facts.pause_why = "";
     bridge->world.facts.bind_takes_metadata = true;
+    bridge->world.facts.is_leaving = options->uninstall;
     make_caches(bridge);
     steps_init(&bridge->steps, links->loop, bridge->metrics, &bridge->world);
     bridge->lease =
@@ -633,6 +635,77 @@ void bridge_check_facts(const struct bridge *bridge, struct check_facts *ret_fac
     ret_facts->slurm_nodes = world->slurm_nodes ? slurm_cache_count(world->slurm_nodes) : 0;
     ret_facts->labelled_nodes = count_labelled(world->nodes);
     ret_facts->has_skew = kube_lease_skew(bridge->lease, &ret_facts->skew_us);
+}
+
+/* ---- leaving ---- */
+
+static size_t count_held_pods(const struct bridge_world *world)
+{
+    struct kube_cache_walk walk = kube_cache_walk(world->pods);
+    const struct kube_object *pod;
+    size_t count = 0;
+
+    while ((pod = kube_cache_next(&walk)) != NULL)
+        count += kube_object_has_finalizer(pod, BRIDGE_FINALIZER);
+    return count;
+}
+
+static size_t count_live_jobs(const struct bridge_world *world)
+{
+    struct slurm_cache_walk walk = slurm_cache_walk(world->slurm_jobs);
+    const struct slurm_object *object;
+    size_t count = 0;
+
+    while ((object = slurm_cache_next(&walk)) != NULL) {
+        auto_buf struct buf key;
+        unsigned attempt;
+
+        buf_init(&key, SLURM_MAX_KEY);
+        count += job_phase(slurm_job_of(object)) != JOB_ENDED &&
+                 world_job_key(world, slurm_job_of(object), &key, &attempt);
+    }
+    return count;
+}
+
+/* Nodes of ours in Slurm, and Kubernetes nodes with our taint. */
+static size_t count_nodes(const struct bridge_world *world)
+{
+    struct slurm_cache_walk walk = slurm_cache_walk(world->slurm_nodes);
+    struct kube_cache_walk kube_walk = kube_cache_walk(world->nodes);
+    const struct slurm_object *object;
+    const struct kube_object *node;
+    size_t count = 0;
+
+    while ((object = slurm_cache_next(&walk)) != NULL) {
+        const char *kube_name, *cluster;
+        auto_arena struct arena arena;
+
+        arena_init(&arena, 1u << 20);
+        count += node_owner(slurm_node_of(object), world->cluster, &arena, &kube_name, &cluster) ==
+                 NODE_OURS;
+    }
+    while ((node = kube_cache_next(&kube_walk)) != NULL)
+        count += kube_node_has_taint(kube_node_of(node), BRIDGE_TAINT);
+    return count;
+}
+
+bool bridge_has_left(const struct bridge *bridge, struct buf *ret_what_is_left)
+{
+    const struct bridge_world *world = &bridge->world;
+    size_t pods, jobs, nodes;
+
+    if (!bridge->poller || !slurm_poller_is_synced(bridge->poller) ||
+        !kube_lease_is_held(bridge->lease) || world->facts.leading_us == 0 ||
+        slurm_poller_is_suspicious(bridge->poller)) {
+        buf_add_text(ret_what_is_left, "Kubernetes and Slurm have not been read yet");
+        return false;
+    }
+    pods = count_held_pods(world);
+    jobs = count_live_jobs(world);
+    nodes = count_nodes(world);
+    buf_printf(ret_what_is_left, "%zu pods with our finalizer, %zu jobs, %zu nodes", pods, jobs,
+               nodes);
+    return pods == 0 && jobs == 0 && nodes == 0;
 }
 
 static bool slurm_is_heard(void *context, struct buf *why)

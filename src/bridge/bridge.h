@@ -21,6 +21,7 @@ struct bridge_options {
     uint64_t seed;          /* of jitter */
     unsigned max_in_flight; /* calls to the API server at once; 0 = the usual */
     unsigned page;          /* objects per page of a list; 0 = the usual */
+    bool uninstall;         /* gives back all it holds; see bridge_has_left */
     bool observe_only;      /* plans and says what it would do, writes nothing */
     int64_t slurm_fast_us;  /* between polls while something is expected; 0 = the usual */
 };
@@ -53,6 +54,10 @@ struct metrics *bridge_metrics(const struct bridge *bridge);
 void bridge_add_health(struct bridge *bridge, struct health *health);
 /* What it knows beside the engine's state: leader, fence, suspicion, asks; as JSON. */
 void bridge_write_state(const struct bridge *bridge, struct buf *out);
+
+/* Of a bridge that is being removed: no pod has our finalizer, no job and no node in Slurm is ours,
+ * no node has our taint. Else what is left. */
+bool bridge_has_left(const struct bridge *bridge, struct buf *ret_what_is_left);
 
 /* What is known of the other side, for checks.c; texts are borrowed until the loop runs. */
 void bridge_check_facts(const struct bridge *bridge, struct check_facts *ret_facts);

@@ -120,12 +120,14 @@ static bool is_its_own(const struct unit *unit)
  * says nothing about the pod: it goes, and the pod is covered where it is. */
 static int drop_stray(struct plan *plan, const struct slurm_job *job)
 {
-    plan_slurm_cancel(plan, job, NULL, "it holds another node than its pod");
+    if (job_phase(job) == JOB_ENDS)
+        plan_wait(plan, "job %s, which is not under it, ends", job->object.key);
+    else
+        plan_slurm_cancel(plan, job, NULL, "it is not the job under its pod");
     return 0;
 }
 
-static int cover_with(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                      struct err *err)
+static int cover_with(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
     const struct slurm_job *job = unit->job;
     const char *node = slurm_name_of(world, unit);
@@ -145,20 +147,22 @@ static int cover_with(const struct bridge_world *world, const struct unit *unit,
         get_to_know(world, job, plan);
         return 0;
     case JOB_WAITS:
-        return was_requeued(job) ? end_pod(world, unit, plan, job) : pin(world, unit, plan);
+        if (!was_requeued(job))
+            return pin(world, unit, plan);
+        break;
     case JOB_SUSPENDED:
     case JOB_ENDS:
     case JOB_ENDED:
-        return end_pod(world, unit, plan, job);
+        break;
     }
-    return err_set(err, ERR_BUG, "a job in no phase");
+    return is_its_own(unit) ? end_pod(world, unit, plan, job) : drop_stray(plan, job);
 }
 
 int plan_cover(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                struct err *err)
 {
     if (unit->job)
-        return cover_with(world, unit, plan, err);
+        return cover_with(world, unit, plan);
     if (unit->ended)
         return end_pod(world, unit, plan, unit->ended);
     return plan_ask_again(world, unit, plan, err);

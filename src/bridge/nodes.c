@@ -173,6 +173,8 @@ static struct look look_at(const struct bridge_world *world, struct str slurm_na
     };
 
     look_at_kube(&look);
+    if (world->facts.is_leaving)
+        look.is_labelled = false; /* whatever people want: there is nobody to see to it */
     look_at_slurm(&look);
     find_trouble(&look);
     look.intent = judge(&look);
@@ -370,7 +372,7 @@ static void show_taint(const struct look *look, struct plan *plan)
 
     if (look->intent == NODE_RETIRE || (!look->slurm && is_being_made))
         return;
-    if (!look->slurm || look->intent == NODE_LEAVE)
+    if (!look->slurm || look->intent == NODE_LEAVE || look->world->facts.is_leaving)
         node_hide_taint(look->world, look->kube, plan);
     else
         node_show_taint(look->world, look->kube, plan);

@@ -104,6 +104,8 @@ int place_plan(const struct bridge_world *world, struct str key, struct plan *pl
     struct unit unit;
 
     unit_gather(world, key, plan->arena, &unit);
+    if (world->facts.is_leaving)
+        return plan_leave(world, &unit, plan, err);
     if (unit.stage == POD_OVER)
         return plan_release(world, &unit, plan, err);
     if (!world_is_ours(world, unit.pod))

@@ -17,6 +17,8 @@ struct bridge_facts {
     int64_t now_us;  /* loop time, as are all below but wall_us and leading_wall_us */
     int64_t wall_us; /* since 1970 */
     bool is_leading;
+    bool is_leaving; /* the bridge is being removed: it gives back all it holds, and asks for
+                        nothing */
     int64_t leading_us, leading_wall_us; /* since when */
     int64_t fence_us;   /* how long an ask of a leader before us may still take effect */
     bool no_fence;      /* whoever led before us stopped cleanly, with nothing unresolved */

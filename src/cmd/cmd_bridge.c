@@ -22,12 +22,15 @@ enum {
     TOKEN_LIFE_S = 300,
     SLURM_CONNECTIONS = 20, /* eight asks, eight reads, and the polls beside them */
     MAX_KEY_FILE = 64 << 10,
+    SECOND_US = 1000000,
+    LEAVE_LOOK_US = SECOND_US,
 };
 
 struct bridge_flags {
     const char *config, *metrics_address, *health_address, *kubeconfig, *context, *lease_ns;
     const char *log_level, *log_encoder, *roles;
-    bool observe_only;
+    bool observe_only, uninstall;
+    int64_t uninstall_s;
 };
 
 #define AT(member) offsetof(struct bridge_flags, member)
@@ -45,6 +48,10 @@ static const struct flag flags[] = {
       "of the lease that only the leader holds; else the pod's own" },
     { "observe-only", FLAG_BOOL, AT(observe_only), "false",
       "plan and print what would be done, write nothing" },
+    { "uninstall", FLAG_BOOL, AT(uninstall), "false",
+      "give back all that the bridge holds (finalizers, jobs, nodes in Slurm, taints), then end" },
+    { "uninstall-seconds", FLAG_NUMBER, AT(uninstall_s), "120",
+      "how long that may take; then the process fails and says what is left" },
     { "roles", FLAG_TEXT, AT(roles), "scheduler,controllers", "what this process does" },
     { "zap-log-level", FLAG_TEXT, AT(log_level), "info", "error, warn, info or debug" },
     { "zap-encoder", FLAG_TEXT, AT(log_encoder), NULL,
@@ -131,7 +138,7 @@ static int ends_open(struct ends *ends, const struct bridge_flags *values, struc
 {
     int result;
 
-    if ((result = bridge_config_load(values->config, &ends->config, err)) < 0)
+    if (bridge_config_load(values->config, &ends->config, err) < 0)
         return err_wrap(err, "--config %s", values->config);
     if ((result = loop_new_real(&ends->links.loop, err)) < 0 ||
         (result = open_token(ends, err)) < 0 || (result = open_slurm(ends, err)) < 0 ||
@@ -165,14 +172,13 @@ static int open_door(struct loop *loop, const char *bind, const struct http_rout
     const char *colon = strrchr(bind, ':');
     char address[128] = "";
     uint64_t port;
-    int result;
 
     if (!bind[0] || str_is(str_of(bind), "0"))
         return 0;
     if (!colon || (size_t)(colon - bind) >= sizeof(address))
         return err_set(err, ERR_INVALID, "'%s' is no address: wants [HOST]:PORT", bind);
     memcpy(address, bind, (size_t)(colon - bind));
-    if ((result = str_to_u64(str_of(colon + 1), 1, UINT16_MAX, &port, err)) < 0)
+    if (str_to_u64(str_of(colon + 1), 1, UINT16_MAX, &port, err) < 0)
         return err_wrap(err, "the port of '%s'", bind);
     return http_server_new(loop,
                            &(struct http_server_options){ .address = address[0] ? address : NULL,
@@ -205,6 +211,35 @@ static void doors_close(struct doors *doors)
     http_server_free(doors->metrics);
 }
 
+/* ---- leaving ---- */
+
+struct leaving {
+    struct loop *loop;
+    struct bridge *bridge;
+    struct run *run;
+    struct loop_timer timer;
+    int64_t until_us;
+};
+
+static void look_if_left(void *context)
+{
+    struct leaving *leaving = context;
+    auto_buf struct buf left;
+    struct err err = { .class = 0 };
+
+    buf_init(&left, 1024);
+    if (bridge_has_left(leaving->bridge, &left)) {
+        log_info("the bridge has given back all it held");
+        run_stop(leaving->run);
+    } else if (loop_now_us(leaving->loop) > leaving->until_us) {
+        (void)err_set(&err, ERR_TIMEOUT, "not all could be given back: %s are left",
+                      buf_text(&left));
+        run_fail(leaving->run, &err);
+    } else {
+        loop_timer_start(leaving->loop, &leaving->timer, LEAVE_LOOK_US, look_if_left, leaving);
+    }
+}
+
 /* ---- running ---- */
 
 static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
@@ -221,6 +256,10 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
                                              .health = health,
                                              .metrics = bridge_metrics(bridge) });
     struct checks *checks = checks_new(loop, bridge, &ends->config);
+    struct leaving leaving = { .loop = loop,
+                               .bridge = bridge,
+                               .run = run,
+                               .until_us = loop_now_us(loop) + values->uninstall_s * SECOND_US };
     struct doors doors = { .metrics = NULL };
     struct err err = { .class = 0 };
     enum run_exit code;
@@ -230,7 +269,10 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
         run_fail(run, &err);
     bridge_start(bridge);
     checks_start(checks);
+    if (values->uninstall)
+        loop_timer_start(loop, &leaving.timer, LEAVE_LOOK_US, look_if_left, &leaving);
     code = run_loop(run);
+    loop_timer_stop(&leaving.timer);
     checks_free(checks);
     doors_close(&doors);
     run_free(run);
@@ -254,6 +296,7 @@ static enum run_exit run_with(struct ends *ends, const struct bridge_flags *valu
 {
     struct bridge_options options = { .config = &ends->config,
                                       .lease_ns = values->lease_ns,
+                                      .uninstall = values->uninstall,
                                       .observe_only = values->observe_only };
     char identity[160];
     struct bridge *bridge;

@@ -186,7 +186,9 @@ static void on_list(void *context, const struct slurm_answer *answer)
     slurm_feed_count(feed, answer);
     feed->started_us = answer->sent_us;
     feed->poll_bytes = is_jobs(feed) ? 0 : answer->bytes;
-    if (is_jobs(feed)) /* after one that took long the next may come, but not at once */
+    if (answer->error.unsent)
+        ; /* took nobody's time, and has no time of its own */
+    else if (is_jobs(feed)) /* after one that took long the next may come, but not at once */
         feed->poller->jobs.list_from_us = now_us + 2 * (now_us - answer->sent_us);
     else
         feed->stats.took_us = now_us - answer->sent_us; /* without the wait for its turn */

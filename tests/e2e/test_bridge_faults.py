@@ -25,6 +25,7 @@ RACK = [f"rack-{index}" for index in range(10)]
 PODS, COMPLETIONS, SECONDS = 60, 10, 5.0
 MESSAGE_TIMEOUT_S = 10  # of slurmctld, in dev/parts/slurm
 LEASE_S = 15
+POLL_S = 2  # at least so often the bridge asks slurmctld
 
 
 class Load:
@@ -193,7 +194,9 @@ def test_pods_whose_jobs_slurmctld_forgot_keep_their_room(cluster, site, pair, s
         for name in old:
             site.make(name, wishes={"exclusive": "true"})
         eventually("all have a node", lambda: all(site.placed(name) for name in old), 30)
-        kill_slurmctld(cluster, site)
+        with frozen(processes(cluster, "slurmctld")):
+            time.sleep(POLL_S + 1)  # so a question is open when it dies, and the bridge knows of it
+            kill_slurmctld(cluster, site)
         for name in young:
             site.make(name, wishes={"exclusive": "true"})
 

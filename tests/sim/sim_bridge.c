@@ -13,9 +13,9 @@ enum {
     SECOND = SCENE_SECOND,
     STORM_MIN_S = 10, /* people, faults and crashes; the seed decides how long */
     STORM_MAX_S = 50,
-    SETTLE_S =
-        180,      /* then all must be right: a lease, a fence of 60 s and a backfill cycle fit in */
-    QUIET_S = 30, /* and stay so without a write */
+    SETTLE_S = 110, /* then all is right: after a lease, a fence, pauses of 15 s, backfill cycles */
+    SETTLE_FOREIGN_S = 180, /* the fence of a token that we did not sign is 60 s */
+    QUIET_S = 30,           /* and stay so without a write */
 };
 
 #define SIM_JWT_KEY "the key of the simulated slurmctld"
@@ -323,7 +323,10 @@ void bridge_scene_calm(struct bridge_scene *scene)
     sim_net_set_slurm_faults(world->net, NULL);
     sim_net_crash_at(world->net, 0, false);
     bridge_slurm_daemons_up(scene);
-    loop_timer_start(world->loop, &scene->course, (int64_t)SETTLE_S * SECOND, on_settled, scene);
+    loop_timer_start(world->loop, &scene->course,
+                     (scene->weather->foreign_token ? SETTLE_FOREIGN_S : SETTLE_S) *
+                         (int64_t)SECOND,
+                     on_settled, scene);
 }
 
 static void on_calm(void *context)

@@ -62,9 +62,10 @@ struct job_note {
     char sluid[16], unit[128]; /* unit: "" for a stranger's */
     char node[32];             /* that it runs on, or ran on last */
     int64_t id, taken_us;
-    int64_t ran_until_us;             /* INT64_MAX while it runs; 0: never did */
-    int64_t read_us[BRIDGE_REPLICAS]; /* when the last read of it that was answered was sent */
-    int64_t lost_us;                  /* when a crash of slurmctld took it; 0 */
+    int64_t ran_until_us;               /* INT64_MAX while it runs; 0: never did */
+    int64_t polled_us[BRIDGE_REPLICAS]; /* the last poll of states: what differs is read then */
+    int64_t read_us[BRIDGE_REPLICAS];   /* when the last read of it that was answered was sent */
+    int64_t lost_us;                    /* when a crash of slurmctld took it; 0 */
     bool is_live;
     int64_t reason_us; /* since when */
     bool is_a_reason;  /* Slurm ended it, put it back, suspended or moved it: its pod may go */

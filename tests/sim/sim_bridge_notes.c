@@ -157,32 +157,43 @@ static void note_node(struct bridge_scene *scene, const struct api_change *chang
         note->unfit_us = now_us;
 }
 
-/* Whether this read is about the job: a whole list, a query with its id, or the job itself. */
-static bool is_about(const char *path, const struct job_note *job)
+/* Whether a poll of states has the job's id among its own. */
+static bool polls(const char *path, const struct job_note *job)
 {
-    char id[32], alone[32];
-    const char *at;
+    char id[32];
     size_t length = (size_t)snprintf(id, sizeof(id), "job_id=%" PRId64, job->id);
 
-    (void)snprintf(alone, sizeof(alone), "/job/%" PRId64 "?", job->id);
-    if (strstr(path, "/jobs/?") || strstr(path, alone))
-        return true;
-    for (at = strstr(path, id); at; at = strstr(at + 1, id))
+    for (const char *at = strstr(path, id); at; at = strstr(at + 1, id))
         if (at[length] == '&' || at[length] == '\0')
             return true;
     return false;
 }
 
+/* A whole list, or the job itself. */
+static bool reads(const char *path, const struct job_note *job)
+{
+    char alone[32];
+
+    (void)snprintf(alone, sizeof(alone), "/job/%" PRId64 "?", job->id);
+    return strstr(path, "/jobs/?") || strstr(path, alone);
+}
+
+/* A poll counts when the next one has come: by then what differed has been read. */
 void bridge_note_read(struct bridge_scene *scene, unsigned replica, const char *path,
                       int64_t sent_us)
 {
-    if (!strstr(path, "/job"))
-        return;
     map_each (item, &scene->jobs) {
         struct job_note *job = item->value;
+        int64_t read_us = job->read_us[replica];
 
-        if (sent_us > job->read_us[replica] && is_about(path, job))
-            job->read_us[replica] = sent_us;
+        if (reads(path, job))
+            read_us = sent_us;
+        if (polls(path, job)) {
+            read_us = job->polled_us[replica];
+            job->polled_us[replica] = sent_us;
+        }
+        if (read_us > job->read_us[replica])
+            job->read_us[replica] = read_us;
     }
 }
 

@@ -402,6 +402,7 @@ static void set_facts(struct small_world *small, const struct json *given)
         .now_us = (LED_FROM_S + now) * SECOND_US,
         .wall_us = (WORLDS_EPOCH_S + now) * SECOND_US,
         .is_leading = true,
+        .is_leaving = json_bool_or(json_get(facts, "leaving"), false),
         .leading_us = LED_FROM_S * SECOND_US,
         .leading_wall_us = WORLDS_EPOCH_S * INT64_C(1000000),
         .fence_us = json_i64_or(json_get(facts, "fence"), 15) * SECOND_US,
