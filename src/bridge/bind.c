@@ -5,6 +5,7 @@
 #include "bridge/bind.h"
 
 #include "bridge/act.h"
+#include "bridge/gate.h"
 #include "bridge/names.h"
 #include "bridge/tell.h"
 #include "codec/hostlist.h"
@@ -15,6 +16,7 @@
 enum {
     LOOK_FOR_FIT_US = 5000000, /* nothing tells a unit that a node has changed */
     LOOK_IF_READY_US = 10000,
+    LOOK_IF_COVERED_US = 500000,
 };
 
 /* ---- before ---- */
@@ -286,6 +288,14 @@ int plan_place(const struct bridge_world *world, const struct unit *unit, struct
     node = world_node_by_slurm_name(world, str_of(slurm_name));
     if ((why = node_misfit(plan->arena, node, slurm_name)) != NULL)
         return give_back(world, unit, plan, slurm_name, why);
+    if (gate_cover_comes_first(world)) {
+        plan_wait(plan, "pods that may have lost their jobs come first");
+        plan_look_again(plan, LOOK_IF_COVERED_US);
+        return 0;
+    }
+    if (world->facts.uncovered > 0 && world_has_uncovered(world, node->object.name))
+        return give_back(world, unit, plan, slurm_name,
+                         "a pod whose job Slurm has forgotten runs there");
     if (!list_is_empty(&plan->actions)) { /* of plan_prepare: they must be there first */
         plan_wait(plan, "it is being prepared to be bound");
         plan_look_again(plan, LOOK_IF_READY_US);

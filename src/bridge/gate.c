@@ -17,6 +17,13 @@ bool gate_slurm_is_clear(const struct bridge_world *world)
     return world->facts.slurm_synced && !world->facts.is_suspicious;
 }
 
+bool gate_cover_comes_first(const struct bridge_world *world)
+{
+    const struct bridge_facts *facts = &world->facts;
+
+    return facts->restarted_us && facts->now_us - facts->restarted_us < COVER_FIRST_US;
+}
+
 static struct gate_view later(const char *why, int64_t again_us)
 {
     return (struct gate_view){ .gate = GATE_LATER, .why = why, .again_us = again_us };
@@ -111,9 +118,7 @@ static bool others_come_first(const struct bridge_world *world, const struct uni
 {
     const struct bridge_facts *facts = &world->facts;
 
-    return unit->stage == POD_WAITS &&
-           (facts->uncovered > 0 ||
-            (facts->restarted_us && facts->now_us - facts->restarted_us < COVER_FIRST_US));
+    return unit->stage == POD_WAITS && (facts->uncovered > 0 || gate_cover_comes_first(world));
 }
 
 struct gate_view gate_look(const struct bridge_world *world, const struct unit *unit,

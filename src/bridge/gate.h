@@ -24,6 +24,10 @@ struct gate_view gate_look(const struct bridge_world *world, const struct unit *
 /* Slurm's caches can be believed: filled, and slurmctld is not suspected of a restart. */
 bool gate_slurm_is_clear(const struct bridge_world *world);
 
+/* Jobs were just read again after a restart, and those that are missing are not all known yet: what
+ * looks free may be in use by pods that lost theirs. */
+bool gate_cover_comes_first(const struct bridge_world *world);
+
 enum { GATE_CROWD = 16 }; /* more pods than this wait for a place: a burst */
 
 /* Immediately (decided within the call, but serially inside slurmctld), or by the queue. */

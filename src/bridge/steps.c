@@ -71,24 +71,14 @@ void steps_seen(struct steps *steps, struct str key)
     observe(steps, "created to seen", clock_wall_us(loop_clock(steps->loop)) - pod->created_us);
 }
 
-static bool has_job(const struct steps *steps, struct str key)
-{
-    struct slurm_index_walk walk = slurm_cache_by(steps->world->slurm_jobs, SLURM_JOBS_BY_KEY, key);
-    const struct slurm_object *job;
-
-    while ((job = slurm_index_next(&walk)) != NULL)
-        if (job_phase(slurm_job_of(job)) != JOB_ENDED)
-            return true;
-    return false;
-}
-
 static bool is_lost(const struct steps *steps, struct str key)
 {
     struct kube_index_walk walk =
         kube_cache_by(steps->world->pods, steps->world->pods_by_unit, key);
     const struct kube_object *pod = kube_index_next(&walk);
 
-    return pod && pod_stage(steps->world, kube_pod_of(pod)) == POD_BOUND && !has_job(steps, key);
+    return pod && pod_stage(steps->world, kube_pod_of(pod)) == POD_BOUND &&
+           !world_has_job(steps->world, key);
 }
 
 /* One that cannot be covered, because Slurm refuses or its node is none of Slurm's, must not hold

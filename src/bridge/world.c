@@ -107,8 +107,47 @@ static void emit_slurm_name(const struct kube_object *object, kube_index_emit em
         emit(context, name);
 }
 
+static void emit_node(const struct kube_object *object, kube_index_emit emit, void *context)
+{
+    const struct kube_pod *pod = kube_pod_of(object);
+
+    if (pod->node_name[0])
+        emit(context, str_of(pod->node_name));
+}
+
 void world_add_indexes(struct bridge_world *world)
 {
+    world->pods_by_node = kube_cache_add_index(world->pods, emit_node);
     world->pods_by_unit = kube_cache_add_index(world->pods, emit_unit);
     world->nodes_by_slurm_name = kube_cache_add_index(world->nodes, emit_slurm_name);
+}
+
+bool world_has_job(const struct bridge_world *world, struct str key)
+{
+    struct slurm_index_walk walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_KEY, key);
+    const struct slurm_object *job;
+
+    while ((job = slurm_index_next(&walk)) != NULL)
+        if (!slurm_job_has_ended(&slurm_job_of(job)->state))
+            return true;
+    return false;
+}
+
+bool world_has_uncovered(const struct bridge_world *world, const char *kube_node)
+{
+    struct kube_index_walk walk =
+        kube_cache_by(world->pods, world->pods_by_node, str_of(kube_node));
+    const struct kube_object *object;
+
+    while ((object = kube_index_next(&walk)) != NULL) {
+        const struct kube_pod *pod = kube_pod_of(object);
+        auto_buf struct buf key;
+
+        buf_init(&key, MAX_UNIT_KEY);
+        world_unit_key(pod, &key);
+        if (world_is_ours(world, pod) && !kube_pod_is_finished(pod) &&
+            !world_has_job(world, buf_str(&key)))
+            return true;
+    }
+    return false;
 }

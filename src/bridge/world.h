@@ -42,6 +42,7 @@ struct bridge_world {
     struct str cluster; /* UID of the namespace kube-system */
     struct kube_cache *pods, *nodes, *jobs, *replicasets, *statefulsets;
     int pods_by_unit;        /* index: unit key, "namespace/uid" */
+    int pods_by_node;        /* index: the Kubernetes node that they are bound to */
     int nodes_by_slurm_name; /* index: the name in Slurm */
     const struct slurm_cache *slurm_jobs, *slurm_nodes, *slurm_partitions;
     struct memory *memory; /* plans only read it */
@@ -65,5 +66,10 @@ void world_unit_key(const struct kube_pod *pod, struct buf *out);
 /* The key of a job of this cluster, without its attempt, and the attempt; false for others'. */
 bool world_job_key(const struct bridge_world *world, const struct slurm_job *job,
                    struct buf *ret_key, unsigned *ret_attempt);
+
+/* Whether a pod that is bound to this node has lost its job: Slurm takes what it uses for free. */
+bool world_has_uncovered(const struct bridge_world *world, const char *kube_node);
+/* Whether Slurm has a job for this key that has not ended. */
+bool world_has_job(const struct bridge_world *world, struct str key);
 
 #endif

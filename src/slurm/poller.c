@@ -177,6 +177,14 @@ static void list_came(struct feed *feed, const struct slurm_answer *answer)
     commit_slice(feed);
 }
 
+static void note_time(struct feed *feed, int64_t now_us, int64_t took_us)
+{
+    if (is_jobs(feed)) /* after one that took long the next may come, but not at once */
+        feed->poller->jobs.list_from_us = now_us + 2 * took_us;
+    else
+        feed->stats.took_us = took_us; /* without the wait for its turn */
+}
+
 static void on_list(void *context, const struct slurm_answer *answer)
 {
     struct feed *feed = context;
@@ -186,12 +194,8 @@ static void on_list(void *context, const struct slurm_answer *answer)
     slurm_feed_count(feed, answer);
     feed->started_us = answer->sent_us;
     feed->poll_bytes = is_jobs(feed) ? 0 : answer->bytes;
-    if (answer->error.unsent)
-        ; /* took nobody's time, and has no time of its own */
-    else if (is_jobs(feed)) /* after one that took long the next may come, but not at once */
-        feed->poller->jobs.list_from_us = now_us + 2 * (now_us - answer->sent_us);
-    else
-        feed->stats.took_us = now_us - answer->sent_us; /* without the wait for its turn */
+    if (!answer->error.unsent) /* else it took nobody's time, and has none of its own */
+        note_time(feed, now_us, now_us - answer->sent_us);
     if (answer->error.class == SLURM_NOT_MODIFIED && feed->update_time > 0) {
         drop_answer(feed); /* whatever came with it */
         slurm_cache_unchanged(feed->cache, answer->sent_us);

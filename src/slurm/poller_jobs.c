@@ -357,7 +357,8 @@ static void on_states(void *context, const struct slurm_answer *answer)
 
     feed->call = NULL;
     slurm_feed_count(feed, answer);
-    feed->stats.took_us = loop_now_us(feed->poller->loop) - answer->sent_us;
+    if (!answer->error.unsent)
+        feed->stats.took_us = loop_now_us(feed->poller->loop) - answer->sent_us;
     if (feed->started_us == INT64_MIN)
         feed->started_us = answer->sent_us; /* of the first query: the others are newer */
     feed->poll_bytes += answer->bytes;

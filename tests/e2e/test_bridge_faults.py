@@ -195,7 +195,7 @@ def test_pods_whose_jobs_slurmctld_forgot_keep_their_room(cluster, site, pair, s
             site.make(name, wishes={"exclusive": "true"})
         eventually("all have a node", lambda: all(site.placed(name) for name in old), 30)
         with frozen(processes(cluster, "slurmctld")):
-            time.sleep(POLL_S + 1)  # so a question is open when it dies, and the bridge knows of it
+            time.sleep(POLL_S + 1)  # a question of the bridge is open when it dies
             kill_slurmctld(cluster, site)
         for name in young:
             site.make(name, wishes={"exclusive": "true"})
