@@ -5,6 +5,8 @@
  * as long as one. */
 #include "bridge/act_private.h"
 
+#include "base/log.h"
+
 #include "base/mem.h"
 #include "slurm/submit.h"
 
@@ -292,6 +294,9 @@ static void cancel_ended(struct work *work, const struct slurm_error *error, boo
 
     metrics_add(actor->options.metrics, &actor_metrics[ACTOR_CANCELS], 1,
                 slurm_class_name(error->class), NULL);
+    log_info("cancelled a job", LOG_STR("unit", unit_of(work->deed->key)),
+             LOG_I64("job", work->deed->job_id), LOG_TEXT("sluid", work->deed->sluid),
+             LOG_TEXT("why", work->deed->why), LOG_TEXT("result", slurm_class_name(error->class)));
     if (!error->unsent)
         wrote_job(actor, work->deed->job_id, read);
     work_end(work, is_over ? KUBE_DONE : act_outcome(error->class), error->text);

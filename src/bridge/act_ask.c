@@ -10,6 +10,8 @@
  * settled, is never followed by another; what is cancelled after sending stays UNRESOLVED. */
 #include "bridge/act_private.h"
 
+#include "base/log.h"
+
 #include "base/mem.h"
 #include "slurm/submit.h"
 
@@ -284,6 +286,10 @@ static void submitted(struct work *work, struct unit_memory *unit,
     slurm_poller_expect(actor->options.poller, now_us(actor) + EXPECT_US);
     memory_move(actor->options.memory, unit, ASK_NONE);
     count(actor, work->deed, "submitted");
+    log_info("Slurm has a job for it", LOG_STR("unit", work->deed->key),
+             LOG_U64("attempt", work->deed->attempt), LOG_I64("job", outcome->job_id),
+             LOG_TEXT("sluid", outcome->sluid), LOG_TEXT("way", way(work->deed)),
+             LOG_TEXT("on", work->deed->job.required_nodes));
 }
 
 /* ---- refused ---- */
@@ -346,6 +352,10 @@ static enum kube_outcome refused(struct work *work, struct unit_memory *unit,
     struct actor *actor = work->actor;
     const struct refusal_row *row = refusal_of(error, work->deed->at_once);
 
+    log_info("Slurm refused a job", LOG_STR("unit", work->deed->key),
+             LOG_U64("attempt", work->deed->attempt), LOG_TEXT("way", way(work->deed)),
+             LOG_I64("number", error->number), LOG_TEXT("error", error->text));
+
     count(actor, work->deed, row->word);
     memory_move(actor->options.memory, unit, ASK_NONE);
     switch (row->refusal) {
@@ -397,6 +407,9 @@ static enum kube_outcome judge(struct work *work, const struct slurm_answer *ans
         return KUBE_UNAVAILABLE;
     }
     count(actor, work->deed, "unresolved");
+    log_warn("Slurm did not answer: whether there is a job will be known later",
+             LOG_STR("unit", work->deed->key), LOG_U64("attempt", work->deed->attempt),
+             LOG_TEXT("way", way(work->deed)), LOG_TEXT("error", answer->error.text));
     unresolved(actor, work->deed->key, outcome.settles_us);
     return KUBE_DONE;
 }

@@ -17,6 +17,7 @@ enum {
     LOOK_FOR_FIT_US = 5000000, /* nothing tells a unit that a node has changed */
     LOOK_IF_READY_US = 10000,
     LOOK_IF_COVERED_US = 500000,
+    FORGETFUL_US = 600 * 1000000,
 };
 
 /* ---- before ---- */
@@ -239,6 +240,15 @@ static void keep_basis(const struct bridge_world *world, const struct slurm_job 
     action->still_holds = still_runs;
 }
 
+/* Pods that lost their jobs may wait long for others to give back what they use. */
+static bool may_be_forgetful(const struct bridge_world *world)
+{
+    const struct bridge_facts *facts = &world->facts;
+
+    return facts->uncovered > 0 ||
+           (facts->restarted_us && facts->now_us - facts->restarted_us < FORGETFUL_US);
+}
+
 /* On what is known now: nothing is bound in a later stage of a plan, whose job may have ended. */
 static void bind_to(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                     const struct kube_node *node)
@@ -293,7 +303,7 @@ int plan_place(const struct bridge_world *world, const struct unit *unit, struct
         plan_look_again(plan, LOOK_IF_COVERED_US);
         return 0;
     }
-    if (world->facts.uncovered > 0 && world_has_uncovered(world, node->object.name))
+    if (may_be_forgetful(world) && world_has_uncovered(world, node->object.name))
         return give_back(world, unit, plan, slurm_name,
                          "a pod whose job Slurm has forgotten runs there");
     if (!list_is_empty(&plan->actions)) { /* of plan_prepare: they must be there first */

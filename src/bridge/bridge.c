@@ -79,6 +79,8 @@ static void note_restart(struct bridge *bridge)
     if (is_suspicious || !bridge->was_restarted)
         return;
     bridge->was_restarted = false;
+    log_warn("jobs were read again: slurmctld may have been restarted",
+             LOG_TEXT("why", slurm_poller_why(bridge->poller)));
     facts->restarted_us = loop_now_us(bridge->links.loop);
 }
 

@@ -77,6 +77,11 @@ static void end_jobs(const struct bridge_world *world, const struct unit *unit, 
         plan_look_again(plan, LOOK_FOR_SLURM_US);
         return;
     }
+    if (unit->job_count > 0 && unit->is_behind) { /* one that was just cancelled looks alive */
+        plan_wait(plan, "its job is being read");
+        plan_look_again(plan, LOOK_FOR_SLURM_US);
+        return;
+    }
     for (unsigned i = 0; i < unit->job_count; i++)
         if (job_phase(unit->jobs[i]) != JOB_ENDS)
             end_job(unit, plan, unit->jobs[i]);

@@ -4,6 +4,8 @@
  * two steps) is not guessed. */
 #include "bridge/steps.h"
 
+#include "base/log.h"
+#include "bridge/names.h"
 #include "bridge/unit.h"
 
 enum { LOST_US = 60000000 };
@@ -109,6 +111,7 @@ static void observe_bound(struct steps *steps, const struct kube_pod *pod)
     auto_buf struct buf key;
     struct unit_memory *memory;
     int64_t now_us = loop_now_us(steps->loop);
+    bool found;
 
     buf_init(&key, 1024);
     world_unit_key(pod, &key);
@@ -118,6 +121,9 @@ static void observe_bound(struct steps *steps, const struct kube_pod *pod)
     if (memory->bound_us)
         return;
     memory->bound_us = now_us;
+    log_info("bound a pod", LOG_STR("unit", buf_str(&key)), LOG_U64("attempt", memory->ask.attempt),
+             LOG_TEXT("pod", pod->object.name), LOG_TEXT("node", pod->node_name),
+             LOG_STR("job", kube_pairs_get(&pod->object.labels, BRIDGE_JOB_LABEL, &found)));
     if (memory->allocated_us)
         observe(steps, "allocated to bound", now_us - memory->allocated_us);
     if (memory->seen_us)

@@ -133,6 +133,17 @@ bool world_has_job(const struct bridge_world *world, struct str key)
     return false;
 }
 
+static bool has_running_job(const struct bridge_world *world, struct str key)
+{
+    struct slurm_index_walk walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_KEY, key);
+    const struct slurm_object *job;
+
+    while ((job = slurm_index_next(&walk)) != NULL)
+        if (slurm_words_has(&slurm_job_of(job)->state, SLURM_JOB_RUNNING))
+            return true;
+    return false;
+}
+
 bool world_has_uncovered(const struct bridge_world *world, const char *kube_node)
 {
     struct kube_index_walk walk =
@@ -146,7 +157,7 @@ bool world_has_uncovered(const struct bridge_world *world, const char *kube_node
         buf_init(&key, MAX_UNIT_KEY);
         world_unit_key(pod, &key);
         if (world_is_ours(world, pod) && !kube_pod_is_finished(pod) &&
-            !world_has_job(world, buf_str(&key)))
+            !has_running_job(world, buf_str(&key)))
             return true;
     }
     return false;

@@ -67,7 +67,8 @@ void world_unit_key(const struct kube_pod *pod, struct buf *out);
 bool world_job_key(const struct bridge_world *world, const struct slurm_job *job,
                    struct buf *ret_key, unsigned *ret_attempt);
 
-/* Whether a pod that is bound to this node has lost its job: Slurm takes what it uses for free. */
+/* Whether a pod that is bound to this node has no running job: Slurm takes what it uses for free.
+ */
 bool world_has_uncovered(const struct bridge_world *world, const char *kube_node);
 /* Whether Slurm has a job for this key that has not ended. */
 bool world_has_job(const struct bridge_world *world, struct str key);

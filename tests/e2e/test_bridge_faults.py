@@ -130,7 +130,8 @@ def strangers(site, pair) -> Iterator[Strangers]:
     """slurmctld has written them down, and our nodes: a kill -9 does not take them away."""
     found, now = Strangers(site), time.time()
     folder = Path(f"/proc/{processes(site.cluster, 'slurmctld')[0]}/root/var/spool/slurmctld/slinc")
-    wait_for("slurmctld has saved its state", 60, lambda: all((folder / name).stat().st_mtime > now for name in ("job_state", "node_state")))
+    wait_for("slurmctld has saved its state", 60, lambda: all(
+        (folder / name).exists() and (folder / name).stat().st_mtime > now for name in ("job_state", "node_state")))
     yield found
     found.remove()
 

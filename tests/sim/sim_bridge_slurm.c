@@ -121,11 +121,12 @@ static void drain_node(struct bridge_scene *scene, int64_t id)
  * is JSON of somebody else's. */
 static void submit_stranger(struct bridge_scene *scene, int64_t id)
 {
+    static const char of_another[] =
+        "{\"pods\":[\"work/p1\"],\"v\":1,\"cluster\":\"other\",\"unit\":\"work/0.1\"}";
     static const char *const comments[] = {
         "",
         "{\"note\":1}",
-        "{\"pods\":[\"work/p1\"],\"v\":1,\"cluster\":\"other\",\"unit\":"
-        "\"work/0.1\"}",
+        of_another,
         "{\"pods\":[\"work/p1\",\"work/p2\"]}",
     };
     struct rand *rand = &scene->world->rand;
