@@ -96,6 +96,9 @@ void actor_set_message_timeout(struct actor *actor, int64_t seconds); /* of slur
 /* Slurm has no place for more jobs until then (loop time; 0: it has), and why. */
 int64_t actor_pause_us(const struct actor *actor, const char **ret_why);
 
+/* Asks that joined the queue in the last two seconds. */
+size_t actor_queued(const struct actor *actor);
+
 extern const struct metric_family actor_metrics[];
 extern const size_t actor_metric_count;
 

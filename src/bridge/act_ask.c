@@ -221,6 +221,30 @@ static void unresolved(struct actor *actor, struct str key, int64_t settles_us)
     settle_after(actor, left_us > 0 ? left_us : 0);
 }
 
+/* ---- how many joined the queue ---- */
+
+/* Empties the slices that have become too old. */
+static void turn_slices(struct actor *actor)
+{
+    int64_t slice = now_us(actor) / QUEUED_SLICE_US;
+
+    if (slice - actor->queued_slice >= QUEUED_SLICES)
+        actor->queued_slice = slice - QUEUED_SLICES;
+    while (actor->queued_slice < slice)
+        actor->queued[++actor->queued_slice % QUEUED_SLICES] = 0;
+}
+
+size_t actor_queued(const struct actor *actor)
+{
+    int64_t oldest = now_us(actor) / QUEUED_SLICE_US - QUEUED_SLICES + 1;
+    size_t count = 0;
+
+    for (int64_t slice = actor->queued_slice;
+         slice >= oldest && slice > actor->queued_slice - QUEUED_SLICES && slice >= 0; slice--)
+        count += actor->queued[slice % QUEUED_SLICES];
+    return count;
+}
+
 /* ---- submitted ---- */
 
 /* The job as it will be listed, as far as the ask tells. */
@@ -279,6 +303,9 @@ static void submitted(struct work *work, struct unit_memory *unit,
     actor->full = (struct pause){ 0 };
     if (work->deed->at_once)
         partition_took_one(actor, partition_of(work->deed));
+    turn_slices(actor);
+    if (!work->deed->at_once)
+        actor->queued[actor->queued_slice % QUEUED_SLICES]++;
     show(work, outcome);
     room_fulfil(actor->options.room, work->promise, outcome->job_id);
     work->promise = 0;

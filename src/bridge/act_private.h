@@ -45,6 +45,8 @@ struct deed {
 /* The detail as JSON; for plan_write. */
 void deed_write(const struct action *action, struct buf *out);
 
+enum { QUEUED_SLICES = 20, QUEUED_SLICE_US = 100000 };
+
 /* ---- act.c: a deed on its way ---- */
 
 typedef void (*act_finish)(void *context, const struct kube_answer *answer);
@@ -96,6 +98,8 @@ struct actor {
 
     struct list asks; /* struct work: wait until fewer are in flight */
     unsigned asks_in_flight;
+    unsigned queued[QUEUED_SLICES]; /* submits taken, by tenths of a second */
+    int64_t queued_slice;           /* the youngest of these, counted from 0 */
     struct loop_timer ask_timer;
     int64_t next_ask_us; /* when the throttle lets the next one through */
     struct pause full;

@@ -13,6 +13,7 @@
 
 enum {
     SOON_US = 500000,
+    A_MOMENT_US = 50000,
     LOOK_FOR_NODE_US = 1000000, /* it is being made again; pods that wait are held up meanwhile */
     LOOK_FOR_CHANGE_US = 15000000, /* of Slurm's nodes: of those a unit is not told */
 };
@@ -117,6 +118,20 @@ static void send(const struct unit *unit, struct plan *plan, const struct job_as
                                             .at_once = at_once });
 }
 
+static int ask_in_its_way(const struct bridge_world *world, const struct unit *unit,
+                          struct plan *plan, const struct job_ask *job, bool may_be_at_once)
+{
+    enum gate_way way = may_be_at_once ? gate_way(world, unit, job) : GATE_QUEUE;
+
+    if (way == GATE_SOON) {
+        plan_wait(plan, "jobs that were queued just now are about to start");
+        plan_look_again(plan, A_MOMENT_US);
+        return 0;
+    }
+    send(unit, plan, job, way == GATE_AT_ONCE);
+    return 0;
+}
+
 static int ask_or_wait(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                        const struct job_ask *job, bool may_be_at_once)
 {
@@ -124,8 +139,7 @@ static int ask_or_wait(const struct bridge_world *world, const struct unit *unit
 
     switch (view.gate) {
     case GATE_OPEN:
-        send(unit, plan, job, may_be_at_once && gate_at_once(world, unit, job));
-        return 0;
+        return ask_in_its_way(world, unit, plan, job, may_be_at_once);
     case GATE_LATER:
         tell_waiting(world, unit, plan, "WaitingForSlurm", "%s", view.why);
         break;

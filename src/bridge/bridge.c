@@ -97,6 +97,7 @@ static void refresh_facts(struct bridge *bridge)
     facts->fence_us =
         slurm_submit_fence_us(bridge->slurm, bridge->has_site ? bridge->site.message_timeout_s : 0);
     facts->crowd = bridge->steps.waiting;
+    facts->queued = actor_queued(bridge->actor);
     facts->uncovered = bridge->steps.uncovered;
     note_restart(bridge);
 }

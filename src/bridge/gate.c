@@ -149,13 +149,21 @@ static bool may_have_to_wait(const struct job_ask *ask)
     return ask->priority == 0 || ask->reservation[0];
 }
 
-bool gate_at_once(const struct bridge_world *world, const struct unit *unit,
-                  const struct job_ask *ask)
+/* Slurm takes no immediate job while others of its partition wait. So a load that could be placed
+ * at once would stay in the queue for ever, each pod behind the last: it is held for a moment
+ * instead, until those that were queued just now have started. */
+enum gate_way gate_way(const struct bridge_world *world, const struct unit *unit,
+                       const struct job_ask *ask)
 {
     const struct bridge_facts *facts = &world->facts;
+    size_t waiting = room_waiting(world->room, ask->partition);
+    size_t unasked = facts->crowd > waiting ? facts->crowd - waiting : 0;
 
-    return !world->config->submit_only && facts->jobs_are_interactive_ok &&
-           !may_have_to_wait(ask) && facts->crowd <= GATE_CROWD &&
-           !(unit->memory && unit->memory->queues) &&
-           room_waiting(world->room, ask->partition) == 0 && room_fits(world->room, ask);
+    if (world->config->submit_only || !facts->jobs_are_interactive_ok || may_have_to_wait(ask) ||
+        (unit->memory && unit->memory->queues) || unasked > GATE_CROWD ||
+        !room_fits(world->room, ask))
+        return GATE_QUEUE;
+    if (waiting == 0)
+        return GATE_AT_ONCE;
+    return waiting <= facts->queued && facts->queued <= GATE_TRICKLE ? GATE_SOON : GATE_QUEUE;
 }

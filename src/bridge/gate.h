@@ -28,10 +28,18 @@ bool gate_slurm_is_clear(const struct bridge_world *world);
  * looks free may be in use by pods that lost theirs. */
 bool gate_cover_comes_first(const struct bridge_world *world);
 
-enum { GATE_CROWD = 16 }; /* more pods than this wait for a place: a burst */
+enum gate_way {
+    GATE_AT_ONCE, /* an immediate allocation: decided within the call, one after the other */
+    GATE_QUEUE,   /* a submit: looked at within a second, hundreds at a time */
+    GATE_SOON,    /* the few that were queued just now start in a moment: then it goes at once */
+};
 
-/* Immediately (decided within the call, but serially inside slurmctld), or by the queue. */
-bool gate_at_once(const struct bridge_world *world, const struct unit *unit,
-                  const struct job_ask *ask);
+enum {
+    GATE_CROWD = 128,   /* more pods than this are still to be asked for: a burst */
+    GATE_TRICKLE = 128, /* asks queued in the last two seconds: no more is a trickle */
+};
+
+enum gate_way gate_way(const struct bridge_world *world, const struct unit *unit,
+                       const struct job_ask *ask);
 
 #endif

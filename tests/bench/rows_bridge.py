@@ -102,7 +102,7 @@ def lend_nodes(cluster: Cluster, slurm: Slurm, within_s: float) -> float:
         nodes = slurm.call("GET", "/slurm/{api}/nodes/")["nodes"]
         return sum(bool(node["extra"]) and "slurm-bridge" in node["partitions"] for node in nodes) >= len(names)
 
-    wait_for(f"{len(names)} nodes are registered", within_s, all_there, pause=0.2)
+    wait_for(f"{len(names)} nodes are registered", within_s, all_there, every=0.2)
     return time.monotonic() - begun
 
 
