@@ -59,6 +59,10 @@ class Cluster:
         return f"{self.network}.128.10"
 
     @property
+    def slurmctld_ip(self) -> str:
+        return f"{self.network}.128.17"
+
+    @property
     def interface(self) -> str:
         return f"slinc{self.slot}"
 

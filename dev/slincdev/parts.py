@@ -37,7 +37,7 @@ def check_parts(names: list[str]) -> None:
 
 def facts(cluster: Cluster) -> dict[str, str]:
     pin = versions()
-    return {"DNS_IP": cluster.dns_ip, "NODE": components.NODE, "NODE_IP": cluster.node_ip, "POD_RANGE": cluster.pod_range,
+    return {"DNS_IP": cluster.dns_ip, "SLURMCTLD_IP": cluster.slurmctld_ip, "NODE": components.NODE, "NODE_IP": cluster.node_ip, "POD_RANGE": cluster.pod_range,
             "COREDNS_VERSION": pin["COREDNS_VERSION"], "SLURM_TAG": f"{pin['SLURM_VERSION']}-debian", "CLUSTER": cluster.name,
             "CGROUP": "v2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "v1"}
 

@@ -97,6 +97,7 @@ static void refresh_facts(struct bridge *bridge)
     facts->fence_us =
         slurm_submit_fence_us(bridge->slurm, bridge->has_site ? bridge->site.message_timeout_s : 0);
     facts->crowd = bridge->steps.waiting;
+    facts->unasked = steps_unasked(&bridge->steps);
     facts->queued = actor_queued(bridge->actor);
     facts->uncovered = bridge->steps.uncovered;
     note_restart(bridge);
@@ -227,32 +228,46 @@ static void follow_job(struct bridge *bridge, const struct slurm_job *job)
         slurm_poller_track(bridge->poller, job->id);
 }
 
-static void take_job_change(struct bridge *bridge, const struct slurm_job *job, bool is_there)
+static void take_job_change(struct bridge *bridge, const struct slurm_job *old,
+                            const struct slurm_job *next)
 {
+    const struct slurm_job *job = next ? next : old;
     auto_buf struct buf key;
     unsigned attempt;
 
     buf_init(&key, SLURM_MAX_KEY);
     if (!world_job_key(&bridge->world, job, &key, &attempt))
         return;
-    if (is_there) {
-        follow_job(bridge, job);
-        steps_job_changed(&bridge->steps, buf_str(&key), job);
+    steps_count_job(&bridge->steps, old, next);
+    if (next) {
+        follow_job(bridge, next);
+        steps_job_changed(&bridge->steps, buf_str(&key), next);
     } else {
-        slurm_poller_untrack(bridge->poller, job->id);
+        slurm_poller_untrack(bridge->poller, old->id);
     }
     engine_enqueue(&bridge->units, buf_str(&key));
 }
 
-static void on_slurm_job(void *context, const struct slurm_object *old,
-                         const struct slurm_object *next)
+/* An id that has gone to another job is two changes. Before a job is read whole its sluid is not
+ * known. */
+static bool is_same_job(const struct slurm_job *old, const struct slurm_job *next)
+{
+    return strcmp(old->extra, next->extra) == 0 &&
+           (!old->sluid[0] || !next->sluid[0] || strcmp(old->sluid, next->sluid) == 0);
+}
+
+static void on_slurm_job(void *context, const struct slurm_object *before,
+                         const struct slurm_object *after)
 {
     struct bridge *bridge = context;
+    const struct slurm_job *old = before ? slurm_job_of(before) : NULL;
+    const struct slurm_job *next = after ? slurm_job_of(after) : NULL;
 
-    if (old && (!next || strcmp(slurm_job_of(old)->sluid, slurm_job_of(next)->sluid) != 0))
-        take_job_change(bridge, slurm_job_of(old), false);
-    if (next)
-        take_job_change(bridge, slurm_job_of(next), true);
+    if (old && next && !is_same_job(old, next)) {
+        take_job_change(bridge, old, NULL);
+        old = NULL;
+    }
+    take_job_change(bridge, old, next);
 }
 
 static void on_slurm_node(void *context, const struct slurm_object *old,

@@ -157,10 +157,9 @@ enum gate_way gate_way(const struct bridge_world *world, const struct unit *unit
 {
     const struct bridge_facts *facts = &world->facts;
     size_t waiting = room_waiting(world->room, ask->partition);
-    size_t unasked = facts->crowd > waiting ? facts->crowd - waiting : 0;
 
     if (world->config->submit_only || !facts->jobs_are_interactive_ok || may_have_to_wait(ask) ||
-        (unit->memory && unit->memory->queues) || unasked > GATE_CROWD ||
+        (unit->memory && unit->memory->queues) || facts->unasked > GATE_CROWD ||
         !room_fits(world->room, ask))
         return GATE_QUEUE;
     if (waiting == 0)

@@ -35,7 +35,7 @@ enum gate_way {
 };
 
 enum {
-    GATE_CROWD = 128,   /* more pods than this are still to be asked for: a burst */
+    GATE_CROWD = 512,   /* more pods than this are still to be asked for: a burst */
     GATE_TRICKLE = 128, /* asks queued in the last two seconds: no more is a trickle */
 };
 

@@ -131,10 +131,31 @@ static void observe_bound(struct steps *steps, const struct kube_pod *pod)
     metrics_add(steps->metrics, &steps_metrics[METRIC_PODS], 1, "bound", NULL);
 }
 
+static bool has_place(const struct steps *steps, const struct kube_pod *pod)
+{
+    return pod && world_is_ours(steps->world, pod) && pod->node_name[0] &&
+           !kube_pod_is_finished(pod);
+}
+
+void steps_count_job(struct steps *steps, const struct slurm_job *old, const struct slurm_job *next)
+{
+    steps->jobs += next && job_phase(next) != JOB_ENDED;
+    steps->jobs -= old && job_phase(old) != JOB_ENDED;
+}
+
+size_t steps_unasked(const struct steps *steps)
+{
+    size_t unbound = steps->jobs > steps->bound ? steps->jobs - steps->bound : 0;
+
+    return steps->waiting > unbound ? steps->waiting - unbound : 0;
+}
+
 void steps_pod_changed(struct steps *steps, const struct kube_pod *old, const struct kube_pod *next)
 {
     steps->waiting -= waits(steps, old);
     steps->waiting += waits(steps, next);
+    steps->bound -= has_place(steps, old);
+    steps->bound += has_place(steps, next);
     if (old && next && !old->node_name[0] && next->node_name[0])
         observe_bound(steps, next);
     if (old && next && !kube_pod_is_finished(old) && kube_pod_is_finished(next))

@@ -12,7 +12,7 @@
 
 enum {
     SECOND_US = 1000000,
-    TELL_EACH_US = 10000, /* a hundred pods a second are told at most */
+    TELL_EACH_US = 50000, /* twenty pods a second are told at most */
     MAX_MESSAGE = 1024,
     MAX_WORD = 64,
 };

@@ -33,6 +33,7 @@ struct bridge_facts {
     int64_t min_job_age_s;
     int64_t restarted_us; /* when jobs were read again after slurmctld may have been restarted; 0 */
     size_t uncovered;     /* bound pods that lost their jobs not long ago */
+    size_t unasked;       /* of those that wait: for which Slurm has no job yet */
     size_t queued;        /* asks that were submitted in the last two seconds */
     size_t crowd;         /* pods of ours that wait for a place */
     bool bind_takes_metadata; /* labels on a Binding reach the pod (Kubernetes 1.35 and later) */

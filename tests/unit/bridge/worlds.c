@@ -424,6 +424,7 @@ static void set_facts(struct small_world *small, const struct json *given)
                 ? (LED_FROM_S + json_i64_or(json_get(facts, "restarted"), 0)) * SECOND_US
                 : 0,
         .uncovered = (size_t)json_i64_or(json_get(facts, "uncovered"), 0),
+        .unasked = (size_t)json_i64_or(json_get(facts, "unasked"), 1),
         .queued = (size_t)json_i64_or(json_get(facts, "queued"), 0),
         .crowd = (size_t)json_i64_or(json_get(facts, "crowd"), 1),
         .bind_takes_metadata = json_bool_or(json_get(facts, "bind_takes_metadata"), true),
