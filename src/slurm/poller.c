@@ -25,7 +25,7 @@ enum {
 
 static const struct feed_row rows[SLURM_FEEDS] = {
     [SLURM_FEED_JOBS] = { &slurm_job_kind, SLURM_JOBS, SLURM_JOB, true },
-    [SLURM_FEED_NODES] = { &slurm_node_kind, SLURM_NODES, SLURM_NODE, true },
+    [SLURM_FEED_NODES] = { &slurm_node_kind, SLURM_NODES, SLURM_NODE, false },
     [SLURM_FEED_PARTITIONS] = { &slurm_partition_kind, SLURM_PARTITIONS, SLURM_PARTITION, false },
     [SLURM_FEED_RESERVATIONS] = { &slurm_reservation_kind, SLURM_RESERVATIONS, SLURM_RESERVATION,
                                   false },
@@ -331,6 +331,7 @@ struct slurm_poller *slurm_poller_new(struct slurm_client *client,
     own->conf_us = or_else(own->conf_us, 30 * SECOND);
     map_init(&poller->tracked, &tracked);
     list_init(&poller->reads);
+    list_init(&poller->starts.reads);
     poller->jobs.wants_list = true;
     poller->jobs.list_from_us = INT64_MIN;
     for (unsigned i = 0; i < SLURM_FEEDS; i++) {
@@ -357,7 +358,7 @@ void slurm_poller_free(struct slurm_poller *poller)
         return;
     slurm_reads_cancel(poller);
     slurm_call_cancel(poller->conf_call);
-    slurm_jobs_forget_starts(poller);
+    slurm_starts_done(poller);
     loop_timer_stop(&poller->conf_timer);
     for (unsigned i = 0; i < SLURM_FEEDS; i++) {
         struct feed *feed = &poller->feeds[i];

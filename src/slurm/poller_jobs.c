@@ -12,9 +12,9 @@
 enum {
     ID_TEXT = 24,
     FEW_READS = 256,
-    ALL_US = 5000000,    /* between questions about all jobs, where few are tracked */
-    ALL_PACE = 20,       /* or so many times what the last one took */
-    TRACKED_US = 500000, /* between questions about all tracked jobs, while some of them wait */
+    ALL_US = 5000000,     /* between questions about all jobs, where few are tracked */
+    ALL_PACE = 20,        /* or so many times what the last one took */
+    TRACKED_US = 2000000, /* between questions about all tracked jobs, while some of them wait */
     TRACKED_PACE = 10,
     LOOKED_AWAY_US = 5000000,
 };
@@ -62,76 +62,24 @@ static void want_read(struct job_poll *jobs, int64_t id, bool started)
     jobs->reads[jobs->count++] = (struct job_read){ id, started };
 }
 
-static void read_more(struct feed *feed);
-
-void slurm_jobs_forget_starts(struct slurm_poller *poller)
-{
-    struct job_poll *jobs = &poller->jobs;
-
-    slurm_call_cancel(jobs->boot_call);
-    jobs->boot_call = NULL;
-    for (unsigned i = 0; i < jobs->start_count; i++)
-        slurm_object_unref(jobs->starts[i].job);
-    jobs->start_count = jobs->starts_begun = 0;
-}
-
-/* Those that are not believed are read again by a later poll, or by the list after a suspicion. */
-static void on_boot_time(void *context, const struct slurm_answer *answer)
-{
-    struct feed *feed = context;
-    struct job_poll *jobs = &feed->poller->jobs;
-
-    jobs->boot_call = NULL;
-    if (slurm_take_conf(feed->poller, answer) && !feed->poller->suspicious)
-        for (unsigned i = 0; i < jobs->start_count; i++)
-            slurm_cache_seen(feed->cache, jobs->starts[i].job, jobs->starts[i].sent_us);
-    slurm_jobs_forget_starts(feed->poller);
-    read_more(feed);
-}
-
-static void look_at_boot_time(struct feed *feed)
-{
-    struct slurm_request request = { .verb = SLURM_GET, .endpoint = SLURM_CONF, .once = true };
-
-    feed->poller->jobs.boot_call = slurm_send(feed->poller->client, &request, on_boot_time, feed);
-}
-
-static void start_reads(struct feed *feed)
+static void read_more(struct feed *feed)
 {
     struct job_poll *jobs = &feed->poller->jobs;
     char text[ID_TEXT];
 
-    while (jobs->reading < SLURM_READS_AT_ONCE && jobs->next < jobs->count &&
-           jobs->starts_begun < SLURM_STARTS_AT_ONCE) {
+    feed->phase = FEED_READS;
+    while (jobs->reading < SLURM_READS_AT_ONCE && jobs->next < jobs->count) {
         const struct job_read *read = &jobs->reads[jobs->next++];
 
+        if (read->started) {
+            slurm_start_read(feed->poller, read->id);
+            continue;
+        }
         jobs->reading++;
-        jobs->starts_begun += read->started;
-        if (read->started)
-            slurm_read_start_nodes(feed, id_key(read->id, text));
-        else
-            slurm_read_start(feed, id_key(read->id, text), true);
+        slurm_read_start(feed, id_key(read->id, text), true);
     }
-}
-
-static void read_more(struct feed *feed)
-{
-    struct job_poll *jobs = &feed->poller->jobs;
-
-    feed->phase = FEED_READS;
-    start_reads(feed);
     if (jobs->reading > 0)
         return;
-    if (jobs->start_count > 0) {
-        look_at_boot_time(feed);
-        return;
-    }
-    if (jobs->next < jobs->count) { /* none of those begun told its nodes */
-        jobs->starts_begun = 0;
-        read_more(feed);
-        return;
-    }
-    jobs->starts_begun = 0;
     jobs->count = jobs->next = 0;
     slurm_feed_good(feed);
     if (jobs->wants_list)
@@ -192,10 +140,9 @@ static bool has_started(const struct slurm_poller *poller, const struct slurm_en
     const struct slurm_job *job = slurm_job_of(entry->object);
     const uint64_t one = 1, waiting = one << SLURM_JOB_PENDING | one << SLURM_JOB_CONFIGURING;
 
-    return poller->options.nodes_only && poller->boot_time != 0 &&
-           entry->seen_us > poller->boot_known_us && state == one << SLURM_JOB_RUNNING &&
-           !job->nodes[0] && slurm_words_has(&job->state, SLURM_JOB_PENDING) &&
-           !(job->state.known & ~waiting);
+    return poller->options.nodes_only && slurm_start_is_believable(poller, entry) &&
+           state == one << SLURM_JOB_RUNNING && !job->nodes[0] &&
+           slurm_words_has(&job->state, SLURM_JOB_PENDING) && !(job->state.known & ~waiting);
 }
 
 static void compare(struct feed *feed, const struct slurm_brief *brief)

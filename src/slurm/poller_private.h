@@ -10,7 +10,7 @@
 enum {
     SLURM_READS_AT_ONCE = 8,     /* of single jobs, in one poll */
     SLURM_STATE_QUERY = 15000,   /* bytes of one query: the transport takes a path of 16 KiB */
-    SLURM_STARTS_AT_ONCE = 32,   /* that are believed by one look at slurmctld's boot time */
+    SLURM_STARTS_AT_ONCE = 8,    /* of jobs that have started, beside these */
     SLURM_STATES_AT_ONCE = 5000, /* in one callback, 1 to 2 us each */
 };
 
@@ -68,6 +68,23 @@ struct job_start {
     int64_t sent_us;
 };
 
+struct job_starts {
+    struct job_start *at;
+    size_t count, capacity;
+};
+
+/* Reads of started jobs, beside the polls. */
+struct start_reads {
+    int64_t *ids; /* that wait for their turn, from next on */
+    size_t count, capacity, next;
+    unsigned reading;
+    struct list reads;                   /* struct slurm_nodes_read */
+    struct job_starts answered, checked; /* not yet, and just now held against the boot time */
+    struct slurm_call *boot_call;
+    struct loop_timer look_timer;
+    int64_t look_from_us;
+};
+
 /* What only jobs need. */
 struct job_poll {
     bool wants_list;
@@ -96,6 +113,7 @@ struct slurm_poller {
     char *cluster;
     struct feed feeds[SLURM_FEEDS];
     struct job_poll jobs;
+    struct start_reads starts;
     struct map tracked; /* by id as text; in order */
     struct list reads;  /* struct slurm_read */
     int64_t expect_until_us;
@@ -123,13 +141,15 @@ bool slurm_take_conf(struct slurm_poller *poller, const struct slurm_answer *ans
 void slurm_jobs_poll(struct feed *feed);
 void slurm_jobs_listed(struct feed *feed); /* a whole list was merged */
 void slurm_jobs_read_ended(struct feed *feed);
-void slurm_jobs_forget_starts(struct slurm_poller *poller); /* cancels the look, too */
 void slurm_jobs_wants_list(struct slurm_poller *poller);
+
+/* ---- poller_start.c ---- */
+void slurm_start_read(struct slurm_poller *poller, int64_t id);
+bool slurm_start_is_believable(const struct slurm_poller *poller, const struct slurm_entry *entry);
+void slurm_starts_done(struct slurm_poller *poller);
 
 /* ---- poller_read.c ---- */
 void slurm_read_start(struct feed *feed, struct str key, bool of_poll);
-/* The same for a job of a poll that has started: reads its nodes alone. */
-void slurm_read_start_nodes(struct feed *feed, struct str key);
 void slurm_reads_cancel(struct slurm_poller *poller);
 /* Before the cache takes it: suspects when such a change does not happen without a restart. */
 void slurm_job_check(struct slurm_poller *poller, const struct slurm_object *object,

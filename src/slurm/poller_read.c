@@ -4,7 +4,6 @@
  * Holds: "not found" takes an object away only while no restart is suspected, and a job that has
  * not ended only when the last whole list lacked it too. */
 #include "base/mem.h"
-#include "slurm/object_private.h"
 #include "slurm/poller_private.h"
 
 #include <stdio.h>
@@ -120,60 +119,6 @@ void slurm_read_start(struct feed *feed, struct str key, bool of_poll)
                                      .once = of_poll };
 
     new_read(feed, key, &request, on_read)->of_poll = of_poll;
-}
-
-/* ---- the nodes of a job that has started ---- */
-
-static const char *join_nodes(struct arena *arena, const struct slurm_layout *layout)
-{
-    auto_buf struct buf names;
-
-    buf_init(&names, SLURM_MAX_OBJECT_TEXT);
-    for (size_t i = 0; i < layout->count; i++)
-        buf_printf(&names, "%s%s", i > 0 ? "," : "", layout->nodes[i].name);
-    return arena_strdup(arena, buf_text(&names));
-}
-
-/* False when the answer does not tell: then the whole job is read. */
-static bool take_nodes(struct feed *feed, const char *key, const struct slurm_answer *answer)
-{
-    const struct slurm_object *old = slurm_cache_get(feed->cache, key);
-    struct job_poll *jobs = &feed->poller->jobs;
-    auto_arena struct arena arena;
-    struct slurm_layout layout;
-
-    arena_init(&arena, SLURM_LAYOUT_MEMORY);
-    if (answer->error.class != SLURM_DONE || !old ||
-        slurm_layout_decode(&arena, answer->body, &layout, NULL) < 0 || layout.count == 0)
-        return false;
-    jobs->starts[jobs->start_count++] =
-        (struct job_start){ slurm_job_started(slurm_job_of(old), join_nodes(&arena, &layout)),
-                            answer->sent_us };
-    return true;
-}
-
-static void on_nodes(void *context, const struct slurm_answer *answer)
-{
-    struct slurm_read *read = context;
-    struct feed *feed = read->feed;
-
-    slurm_feed_count(feed, answer);
-    feed->stats.reads++;
-    if (take_nodes(feed, read->key, answer))
-        slurm_jobs_read_ended(feed);
-    else
-        slurm_read_start(feed, str_of(read->key), true);
-    list_remove(&read->link);
-    mem_free(read);
-}
-
-void slurm_read_start_nodes(struct feed *feed, struct str key)
-{
-    struct slurm_request request = {
-        .verb = SLURM_GET, .endpoint = SLURM_RESOURCES, .name = key, .once = true
-    };
-
-    new_read(feed, key, &request, on_nodes)->of_poll = true;
 }
 
 void slurm_reads_cancel(struct slurm_poller *poller)

@@ -381,7 +381,7 @@ static void a_slow_server_is_asked_less(void **state)
     run(ctld, 4000);
     fake_forget_sent(ctld->world->fake);
     run(ctld, 40000);
-    assert_in_range(sent(ctld, "/jobs/state/"), 10, 11);
+    assert_in_range(sent(ctld, "/jobs/state/"), 20, 22);
 }
 
 static void a_purged_job_has_gone(void **state)
@@ -697,7 +697,7 @@ static void jobs_that_wait_are_asked_for_most_often(void **state)
     run(ctld, 10000);
     waiting = sent(ctld, "/jobs/state/?job_id=2");
     both = sent(ctld, "/jobs/state/?job_id=1&job_id=2");
-    assert_true(both >= 10);
+    assert_true(both >= 3);
     assert_true(waiting > 2 * both);
 }
 
