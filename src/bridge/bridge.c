@@ -243,7 +243,7 @@ static void take_job_change(struct bridge *bridge, const struct slurm_job *old,
         follow_job(bridge, next);
         steps_job_changed(&bridge->steps, buf_str(&key), next);
     } else {
-        slurm_poller_untrack(bridge->poller, old->id);
+        slurm_poller_untrack(bridge->poller, job->id);
     }
     engine_enqueue(&bridge->units, buf_str(&key));
 }

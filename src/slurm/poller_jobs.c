@@ -12,9 +12,9 @@
 enum {
     ID_TEXT = 24,
     FEW_READS = 256,
-    ALL_US = 5000000,     /* between questions about all jobs, where few are tracked */
-    ALL_PACE = 20,        /* or so many times what the last one took */
-    TRACKED_US = 2000000, /* between questions about all tracked jobs, while some of them wait */
+    ALL_US = 5000000,    /* between questions about all jobs, where few are tracked */
+    ALL_PACE = 20,       /* or so many times what the last one took */
+    TRACKED_US = 500000, /* between questions about all tracked jobs, while some of them wait */
     TRACKED_PACE = 10,
     LOOKED_AWAY_US = 5000000,
 };
