@@ -11,8 +11,8 @@ enum node_owner {
     NODE_OTHERS, /* another Kubernetes cluster's */
 };
 
-/* The mark is in `extra`: {"v":1,"cluster":"<uid>","node":"<name in Kubernetes>"}. ret_node and
- * ret_cluster are what it says, "" without one; in the arena. */
+/* The mark is in `extra`: {"v":1,"cluster":"<uid>"}, with "node":"<name in Kubernetes>" where that
+ * is another. ret_node and ret_cluster are what it says, "" without one; in the arena. */
 enum node_owner node_owner(const struct slurm_node *slurm, struct str cluster, struct arena *arena,
                            const char **ret_node, const char **ret_cluster);
 void node_plan_mark(struct plan *plan, const char *name, struct str cluster, const char *kube_name);
