@@ -126,6 +126,8 @@ int place_plan(const struct bridge_world *world, struct str key, struct plan *pl
         return 0;
     }
     if (unit.is_behind) { /* a job that was just cancelled still looks alive */
+        for (unsigned i = 0; i < unit.job_count; i++)
+            plan_slurm_look(plan, unit.jobs[i]);
         plan_wait(plan, "its job is being read");
         plan_look_again(plan, SOON_US);
         return 0;

@@ -78,6 +78,8 @@ static void end_jobs(const struct bridge_world *world, const struct unit *unit, 
         return;
     }
     if (unit->job_count > 0 && unit->is_behind) { /* one that was just cancelled looks alive */
+        for (unsigned i = 0; i < unit->job_count; i++)
+            plan_slurm_look(plan, unit->jobs[i]); /* it may be: the cancel may have failed */
         plan_wait(plan, "its job is being read");
         plan_look_again(plan, LOOK_FOR_SLURM_US);
         return;
