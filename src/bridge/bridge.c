@@ -236,7 +236,7 @@ static void take_job_change(struct bridge *bridge, const struct slurm_job *old,
     unsigned attempt;
 
     buf_init(&key, SLURM_MAX_KEY);
-    if (!world_job_key(&bridge->world, job, &key, &attempt))
+    if (!job || !world_job_key(&bridge->world, job, &key, &attempt))
         return;
     steps_count_job(&bridge->steps, old, next);
     if (next) {
