@@ -303,7 +303,6 @@ static void on_lease(void *context, bool held)
 
     log_info(held ? "leading" : "no longer leading",
              LOG_TEXT("identity", bridge->options.identity));
-    bridge->world.facts.is_leading = held;
     if (held)
         begin_to_lead(bridge);
 }
@@ -312,7 +311,6 @@ static void on_lease(void *context, bool held)
 static void observe_only(struct bridge *bridge)
 {
     log_info("observing only: nothing is written", LOG_TEXT("identity", bridge->options.identity));
-    bridge->world.facts.is_leading = true;
     begin_to_lead(bridge);
 }
 
@@ -334,7 +332,6 @@ static void on_site(void *context, enum slurm_sight sight, const char *why,
     if (site) {
         bridge->site = *site;
         bridge->has_site = true;
-        facts->min_job_age_s = site->min_job_age_s;
         facts->jobs_are_interactive_ok = site->inactive_limit_s == 0;
         actor_set_message_timeout(bridge->actor, site->message_timeout_s);
     }

@@ -52,8 +52,6 @@ struct engine *bridge_engine(const struct bridge *bridge);
 struct kube_lease *bridge_lease(const struct bridge *bridge);
 struct metrics *bridge_metrics(const struct bridge *bridge);
 void bridge_add_health(struct bridge *bridge, struct health *health);
-/* What it knows beside the engine's state: leader, fence, suspicion, asks; as JSON. */
-void bridge_write_state(const struct bridge *bridge, struct buf *out);
 
 /* Of a bridge that is being removed: no pod has our finalizer, no job and no node in Slurm is ours,
  * no node has our taint. Else what is left. */

@@ -42,12 +42,10 @@ struct unit_memory {
     struct str key; /* "namespace/uid" */
     struct ask_memory ask;
     bool queues;                           /* an immediate try was refused: submit from now on */
-    unsigned ended;                        /* jobs of this unit that ended before it was bound */
-    int64_t ended_us;                      /* when the last of them did (seen) */
-    int64_t look_us;                       /* pause before the next look at a job that waits */
     char misfits[MEMORY_MAX_MISFITS][254]; /* Slurm nodes that did not fit */
     unsigned misfit_count;
-    int64_t lost_us; /* since when it is bound and has no job; 0 = it has one */
+    int64_t lost_us;   /* since when it is bound and has no job; 0 = it has one */
+    bool is_uncovered; /* and others wait for it to get one: not for ever */
     int64_t seen_us, asked_us, allocated_us, bound_us; /* loop times; 0 = not yet */
 };
 

@@ -104,9 +104,8 @@ int place_plan(const struct bridge_world *world, struct str key, struct plan *pl
     struct unit unit;
 
     unit_gather(world, key, plan->arena, &unit);
-    if (world->facts.is_leaving)
-        return plan_leave(world, &unit, plan, err);
-    if (unit.stage == POD_OVER)
+    /* Of a bridge that is being removed the nodes leave Slurm: nobody is given what a pod uses. */
+    if (unit.stage == POD_OVER || world->facts.is_leaving)
         return plan_release(world, &unit, plan, err);
     if (!world_is_ours(world, unit.pod))
         return 0;

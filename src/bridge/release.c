@@ -98,13 +98,6 @@ int plan_release(const struct bridge_world *world, const struct unit *unit, stru
     return 0;
 }
 
-/* Its nodes leave Slurm, so nobody else is given what the pod uses. */
-int plan_leave(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-               struct err *err)
-{
-    return plan_release(world, unit, plan, err);
-}
-
 int plan_hold(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
               struct err *err)
 {

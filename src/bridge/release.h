@@ -8,10 +8,6 @@
 int plan_release(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                  struct err *err);
 
-/* The bridge is being removed: it holds nothing any more, whatever the pod does. */
-int plan_leave(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-               struct err *err);
-
 /* A scheduling gate is closed: nothing is asked for, and what was asked for is given back. */
 int plan_hold(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
               struct err *err);

@@ -85,19 +85,29 @@ static bool is_lost(const struct steps *steps, struct str key)
 
 /* One that cannot be covered, because Slurm refuses or its node is none of Slurm's, must not hold
  * up the others for ever. */
+static bool is_worth_waiting_for(const struct unit_memory *unit, int64_t now_us)
+{
+    return unit->lost_us > 0 && unit->ask.state != ASK_REFUSED && now_us - unit->lost_us < LOST_US;
+}
+
 void steps_planned(struct steps *steps, struct str key)
 {
-    const struct unit_memory *known = memory_get(steps->world->memory, key);
+    bool lost = is_lost(steps, key);
     int64_t now_us = loop_now_us(steps->loop);
-    bool was_lost = known && known->lost_us > 0;
-    bool lost = is_lost(steps, key) && !(known && known->ask.state == ASK_REFUSED) &&
-                !(was_lost && now_us - known->lost_us > LOST_US);
+    struct unit_memory *unit;
+    bool counts;
 
-    if (lost == was_lost)
+    if (!lost && !memory_get(steps->world->memory, key))
         return;
-    steps->uncovered += lost;
-    steps->uncovered -= was_lost;
-    memory_need(steps->world->memory, key)->lost_us = lost ? now_us : 0;
+    unit = memory_need(steps->world->memory, key);
+    if (!lost)
+        unit->lost_us = 0;
+    else if (unit->lost_us == 0)
+        unit->lost_us = now_us;
+    counts = is_worth_waiting_for(unit, now_us);
+    steps->uncovered += counts;
+    steps->uncovered -= unit->is_uncovered;
+    unit->is_uncovered = counts;
 }
 
 static bool waits(const struct steps *steps, const struct kube_pod *pod)

@@ -16,7 +16,6 @@
 struct bridge_facts {
     int64_t now_us;  /* loop time, as are all below but wall_us and leading_wall_us */
     int64_t wall_us; /* since 1970 */
-    bool is_leading;
     bool is_leaving; /* the bridge is being removed: it gives back all it holds, and asks for
                         nothing */
     int64_t leading_us, leading_wall_us; /* since when */
@@ -30,7 +29,6 @@ struct bridge_facts {
     int64_t pause_us; /* Slurm takes no more jobs for now (MaxJobCount, rate): until then; 0 */
     const char *pause_why;
     bool jobs_are_interactive_ok; /* immediate allocations live as long as others (InactiveLimit) */
-    int64_t min_job_age_s;
     int64_t restarted_us; /* when jobs were read again after slurmctld may have been restarted; 0 */
     size_t uncovered;     /* bound pods that lost their jobs not long ago */
     size_t unasked;       /* of those that wait: for which Slurm has no job yet */

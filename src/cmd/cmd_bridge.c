@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "bridge/bridge.h"
 #include "bridge/checks.h"
+#include "bridge/ends.h"
+#include "bridge/job_ask.h"
 #include "cmd/cmd.h"
 #include "cmd/flags.h"
 #include "engine/run.h"
@@ -28,7 +30,7 @@ enum {
 
 struct bridge_flags {
     const char *config, *metrics_address, *health_address, *kubeconfig, *context, *lease_ns;
-    const char *log_level, *log_encoder, *roles;
+    const char *log_level, *log_encoder;
     bool observe_only, uninstall;
     int64_t uninstall_s;
 };
@@ -52,7 +54,7 @@ static const struct flag flags[] = {
       "give back all that the bridge holds (finalizers, jobs, nodes in Slurm, taints), then end" },
     { "uninstall-seconds", FLAG_NUMBER, AT(uninstall_s), "120",
       "how long that may take; then the process fails and says what is left" },
-    { "roles", FLAG_TEXT, AT(roles), "scheduler,controllers", "what this process does" },
+    { "roles", FLAG_IGNORED, 0, NULL, "taken; so far a process does all that there is" },
     { "zap-log-level", FLAG_TEXT, AT(log_level), "info", "error, warn, info or debug" },
     { "zap-encoder", FLAG_TEXT, AT(log_encoder), NULL,
       "json or console; else console on a terminal" },
@@ -341,6 +343,11 @@ static void print_help(void)
     flags_help(flags, &out);
     buf_add_text(&out, "\nconfig file:\n\n");
     bridge_config_reference(&out);
+    buf_add_text(&out,
+                 "\nannotations of pods, or of the Job, ReplicaSet or StatefulSet above:\n\n");
+    job_ask_reference(&out);
+    buf_add_text(&out, "\nwhat Slurm does to a job, and what that means for its pod:\n\n");
+    job_end_reference(&out);
     buf_add_text(&out, "\nSLURM_JWT_FILE names the file with the token for Slurm.\n");
     (void)fputs(buf_text(&out), stdout);
 }

@@ -401,7 +401,6 @@ static void set_facts(struct small_world *small, const struct json *given)
     *out = (struct bridge_facts){
         .now_us = (LED_FROM_S + now) * SECOND_US,
         .wall_us = (WORLDS_EPOCH_S + now) * SECOND_US,
-        .is_leading = true,
         .is_leaving = json_bool_or(json_get(facts, "leaving"), false),
         .leading_us = LED_FROM_S * SECOND_US,
         .leading_wall_us = WORLDS_EPOCH_S * INT64_C(1000000),
@@ -418,7 +417,6 @@ static void set_facts(struct small_world *small, const struct json *given)
                         : 0,
         .pause_why = "Slurm has as many jobs as it takes",
         .jobs_are_interactive_ok = json_bool_or(json_get(facts, "interactive"), true),
-        .min_job_age_s = 300,
         .restarted_us =
             json_get(facts, "restarted")
                 ? (LED_FROM_S + json_i64_or(json_get(facts, "restarted"), 0)) * SECOND_US
