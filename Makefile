@@ -12,7 +12,7 @@ SETUP_BUILD = @dev/setup build
 SETUP_CLUSTER = @dev/setup cluster
 
 .DEFAULT_GOAL := build
-.PHONY: build help setup lint test test-lint test-unit test-diff test-sim test-fuzz test-images test-install test-e2e fuzz bench demo up down \
+.PHONY: build help setup lint test test-lint test-unit test-diff test-sim test-fuzz test-images test-install test-charts test-e2e fuzz bench demo up down \
         status install uninstall coverage clean images
 
 build: ## build everything (build/plain)
@@ -26,11 +26,11 @@ help: ## this list
 setup: ## install the Debian packages that are missing
 	@dev/setup
 
-test: ## all tests: lint, unit, differential, simulation, fuzz, install, images, end to end
+test: ## all tests: lint, unit, differential, simulation, fuzz, install, charts, images, end to end
 	@dev/setup
-	@$(PYTHON) tests/run lint unit diff sim fuzz install images e2e
+	@$(PYTHON) tests/run lint unit diff sim fuzz install charts images e2e
 
-test-lint test-unit test-diff test-sim test-fuzz test-install test-images test-e2e: test-%: ## one part of the tests
+test-lint test-unit test-diff test-sim test-fuzz test-install test-charts test-images test-e2e: test-%: ## one part of the tests
 	@dev/setup
 	@$(PYTHON) tests/run $*
 
@@ -61,7 +61,7 @@ status: ## what runs
 	@dev/cluster status --name $(NAME)
 
 images: ## build the container images into the cache
-	$(SETUP_CLUSTER)
+	@dev/setup
 	@images/build
 
 coverage: ## unit test coverage (build/coverage)

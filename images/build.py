@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import debs
+import linked
 import pack
 import recipe as recipes
 import root as roots
@@ -96,7 +97,8 @@ def make_plan(where: Cache, names: list[str]) -> Plan:
     for item in chosen:
         if not item.is_debian or item.title in lists:
             below = keys.get(item.base, "")
-            keys[item.title] = recipes.key(item, lists.get(item.title, []), below)
+            files = [file for row in item.linked for file in linked.inputs(row)]
+            keys[item.title] = recipes.key(item, lists.get(item.title, []), below, files)
     return Plan(chosen, keys)
 
 
@@ -148,6 +150,8 @@ def _build_one(where: Cache, item: Recipe, keys: dict[str, str]) -> None:
     work.mkdir(parents=True)
     key = keys[item.title]
     adds = _program_adds(item, work) + _file_adds(item)
+    for row in item.linked:
+        adds += linked.adds(row, work)
     if not item.is_debian:
         _pack(where, item, key, None, adds, None)
     elif not item.base:
@@ -288,6 +292,7 @@ def main(arguments: list[str]) -> int:
         if INSIDE in os.environ:
             build_inside(where, names, update)
             return 0
+        linked.make([recipes.load(title) for title in names or recipes.titles()])
         if update or not is_complete(where, make_plan(where, names)):
             if os.geteuid() != 0:
                 raise debs.DebsError("making a Debian root needs root; run it with sudo")

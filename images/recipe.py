@@ -47,6 +47,14 @@ class File:
 
 
 @dataclass(frozen=True)
+class Linked:
+    """A program of the build folder, put in with its shared libraries (linked.py)."""
+
+    source: str
+    path: str
+
+
+@dataclass(frozen=True)
 class Recipe:
     """One image; the fields are the keys of the recipe file."""
 
@@ -67,6 +75,7 @@ class Recipe:
     users: list[User] = field(default_factory=list)
     dirs: list[Dir] = field(default_factory=list)
     files: list[File] = field(default_factory=list)
+    linked: list[Linked] = field(default_factory=list)
 
     @property
     def is_debian(self) -> bool:
@@ -101,6 +110,7 @@ def load(title: str) -> Recipe:
         values["users"] = [User(**row) for row in values.pop("users", [])]
         values["dirs"] = [Dir(**row) for row in values.pop("dirs", [])]
         values["files"] = [File(**row) for row in values.pop("files", [])]
+        values["linked"] = [Linked(**row) for row in values.pop("linked", [])]
         values.setdefault("name", f"localhost/slinc/{title}:{versions()['SLURM_VERSION']}-debian")
         return Recipe(title=title, **values)
     except (tomllib.TOMLDecodeError, TypeError) as error:
@@ -115,8 +125,8 @@ def program_sources(program: str) -> list[Path]:
     return own
 
 
-def key(recipe: Recipe, debs: list[str], base_key: str) -> str:
-    """Changes whenever something that goes into the image does."""
+def key(recipe: Recipe, debs: list[str], base_key: str, linked: list[Path] | None = None) -> str:
+    """Changes whenever something that goes into the image does; `linked` are files of other places."""
     digest = hashlib.sha256()
 
     def mix(*parts: bytes) -> None:
@@ -129,6 +139,7 @@ def key(recipe: Recipe, debs: list[str], base_key: str) -> str:
     inputs += [IMAGES / file.source for file in recipe.files]
     for program in recipe.programs:
         inputs += program_sources(program)
+    inputs += linked or []
     for path in inputs:
         mix(path.name.encode(), path.read_bytes())
     return digest.hexdigest()[:16]

@@ -125,6 +125,14 @@ def _build_coredns(target: Path) -> None:
         env={"CGO_ENABLED": "0"}, what="building CoreDNS")
 
 
+def _build_in_module(module: str, package: str, name: str):
+    """In the module's own folder, so with the versions its go.mod and go.sum name. The pin is <NAME>_VERSION."""
+    def build(target: Path) -> None:
+        _go(["build", "-trimpath", "-ldflags", "-s -w", "-o", str(target / name), package],
+            cwd=module_dir(module, versions()[f"{name.upper().replace('-', '_')}_VERSION"]), env={"CGO_ENABLED": "0"}, what=f"building {module}")
+    return build
+
+
 def _install(package: str):
     def build(target: Path) -> None:
         _go(["install", "-trimpath", "-ldflags", "-s -w", package], cwd="/",
@@ -200,11 +208,23 @@ def _programs() -> list[tuple[str, str, tuple[str, ...], object]]:
     ]
 
 
-def ensure_programs() -> None:
+def _part_programs() -> list[tuple[str, str, tuple[str, ...], object]]:
+    """Those only a part of the same name needs, and a tool of tests."""
+    pin = versions()
+    return [
+        ("jobset", pin["JOBSET_VERSION"], ("jobset",), _build_in_module("sigs.k8s.io/jobset", ".", "jobset")),
+        ("lws", pin["LWS_VERSION"], ("lws",), _build_in_module("sigs.k8s.io/lws", "./cmd", "lws")),
+        ("helm-unittest", pin["HELM_UNITTEST_VERSION"], ("helm-unittest",),
+         _build_in_module("github.com/helm-unittest/helm-unittest", "./cmd/helm-unittest", "helm-unittest")),
+    ]
+
+
+def ensure_programs(parts: list[str]) -> None:
     """Builds what is missing, and links the pinned versions into bin_dir()."""
     bin_dir().mkdir(parents=True, exist_ok=True)
+    wanted = [*_programs(), *(program for program in _part_programs() if program[0] in parts)]
     with locked(cache_dir() / "programs.lock", "the program cache", 3600):
-        for name, version, commands, build in _programs():
+        for name, version, commands, build in wanted:
             folder = _folder(name, version)
             if not folder.exists():
                 scratch = folder.with_name(f"{folder.name}.part")

@@ -1,7 +1,8 @@
 """Optional parts of a cluster, switched on by name (WITH=...): real pods from locally packed images.
 
-A part is a folder dev/parts/<name> with part.toml (images, random secrets, what to wait for) and manifests (*.yaml).
-In manifests @NAME@ stands for a fact of the cluster: see facts()."""
+A part is a folder dev/parts/<name> with part.toml (images, secrets, what to wait for) and manifests (*.yaml), or with a
+kustomization.yaml that patches the manifests a pinned Go module carries. In both @NAME@ stands for a fact of the cluster: see
+facts()."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from . import components
-from .build import bin_dir
+from . import components, pki
+from .build import bin_dir, module_dir
 from .cluster import Cluster
 from .common import DEV, REPO, Fail, cache_dir, run, step, versions, wait_for
 from .kube import ApiError, b64
@@ -36,10 +37,13 @@ def check_parts(names: list[str]) -> None:
 
 
 def facts(cluster: Cluster) -> dict[str, str]:
+    """Every pinned version is one too."""
     pin = versions()
-    return {"DNS_IP": cluster.dns_ip, "SLURMCTLD_IP": cluster.slurmctld_ip, "NODE": components.NODE, "NODE_IP": cluster.node_ip, "POD_RANGE": cluster.pod_range,
-            "COREDNS_VERSION": pin["COREDNS_VERSION"], "SLURM_TAG": f"{pin['SLURM_VERSION']}-debian", "CLUSTER": cluster.name,
-            "CGROUP": "v2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "v1"}
+    return pin | {
+        "DNS_IP": cluster.dns_ip, "SLURMCTLD_IP": cluster.slurmctld_ip, "NODE": components.NODE, "NODE_IP": cluster.node_ip,
+        "POD_RANGE": cluster.pod_range, "SLURM_TAG": f"{pin['SLURM_VERSION']}-debian", "CLUSTER": cluster.name,
+        "CA_BUNDLE": b64((cluster.folder / "pki/ca.crt").read_bytes()),
+        "CGROUP": "v2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "v1"}
 
 
 def fill_in(text: str, known: dict[str, str]) -> str:
@@ -60,12 +64,13 @@ def _pack(name: str, out: Path, *argv: object) -> None:
     scratch.replace(out)
 
 
-def _coredns_image() -> Path:
-    version = versions()["COREDNS_VERSION"]
-    out = cache_dir() / f"images/coredns-{version}.tar"
+def _program_image(name: str) -> Path:
+    """One static program of the cache and nothing else."""
+    version = versions()[f"{name.upper()}_VERSION"]
+    out = cache_dir() / f"images/{name}-{version}.tar"
     if not out.exists():
-        _pack(f"localhost/slinc/coredns:{version}", out, "--add", f"{(bin_dir() / 'coredns').resolve()}:/coredns:755",
-              "--entrypoint", "/coredns", "--user", "65532:65532")
+        _pack(f"localhost/slinc/{name}:{version}", out, "--add", f"{(bin_dir() / name).resolve()}:/{name}:755",
+              "--entrypoint", f"/{name}", "--user", "65532:65532")
     return out
 
 
@@ -83,7 +88,9 @@ def _busybox_image() -> Path:
     return out
 
 
-PACKED_HERE = {"coredns": _coredns_image, "busybox": _busybox_image}  # the others have recipes in images/
+PACKED_HERE = {  # the others have recipes in images/
+    "coredns": lambda: _program_image("coredns"), "jobset": lambda: _program_image("jobset"), "lws": lambda: _program_image("lws"),
+    "busybox": _busybox_image}
 
 
 def image_archive(name: str) -> Path:
@@ -123,6 +130,16 @@ def _make_secret(cluster: Cluster, namespace: str, name: str, keys: dict[str, in
              {"metadata": {"name": name}, "data": {key: b64(secrets.token_bytes(size)) for key, size in keys.items()}})
 
 
+def _make_certificate(cluster: Cluster, namespace: str, name: str, host: str) -> None:
+    """A server's key and certificate, signed by the cluster's CA, made once."""
+    if cluster.api().exists(f"/api/v1/namespaces/{namespace}/secrets/{name}"):
+        return
+    folder = cluster.folder / "pki"
+    pki.make_cert(folder, name, f"/CN={host}", names=[host])
+    data = {f"tls.{part}": b64((folder / f"{name}.{part}").read_bytes()) for part in ("crt", "key")}
+    cluster.api().post(f"/api/v1/namespaces/{namespace}/secrets", {"metadata": {"name": name}, "data": data})
+
+
 def _make_namespace(cluster: Cluster, name: str) -> None:
     if not cluster.api().exists(f"/api/v1/namespaces/{name}"):
         cluster.api().post("/api/v1/namespaces", {"metadata": {"name": name}})
@@ -139,21 +156,64 @@ def _is_ready(cluster: Cluster, resource: str) -> bool:
     return found.get("status", {}).get("readyReplicas", 0) >= found["spec"].get("replicas", 1)
 
 
+def _is_accepted(cluster: Cluster, collection: str, body: dict) -> bool:
+    """Whether the object could be made now: a dry run asks the webhooks too."""
+    try:
+        cluster.api().post(f"/{collection}?dryRun=All", body)
+        return True
+    except ApiError as error:
+        if error.status in (404, 500):  # the kind is not served yet; the webhook does not answer yet
+            return False
+        raise
+
+
+def _apply_module(cluster: Cluster, name: str, part: dict) -> None:
+    """What a Go module carries: plain files as they are, and what the part's kustomization.yaml makes of its manifests.
+    Applied by the server, since the client's way notes the whole object in an annotation, and these are too large."""
+    module = module_dir(part["module"], versions()[part["pin"]])
+    files = [word for file in part.get("files", []) for word in ("-f", module / file)]
+    if files:
+        kubectl(cluster, "apply", "--server-side", "--force-conflicts", *files, what=f"{name}: files of {part['module']}")
+    if (PARTS / name / "kustomization.yaml").exists():
+        kept = (cluster.folder / "parts" / name).resolve()
+        kept.mkdir(parents=True, exist_ok=True)
+        known = facts(cluster) | {"MODULE": os.path.relpath(module, kept)}  # kustomize takes no absolute path
+        (kept / "kustomization.yaml").write_text(fill_in((PARTS / name / "kustomization.yaml").read_text(), known))
+        kubectl(cluster, "apply", "--server-side", "--force-conflicts", "-k", kept, what=f"{name}: kustomization.yaml")
+
+
+def _apply(cluster: Cluster, name: str, part: dict) -> None:
+    if "module" in part:
+        _apply_module(cluster, name, part)
+        return
+    for manifest in sorted((PARTS / name).glob("*.yaml")):
+        kubectl(cluster, "apply", "-f", "-", input=fill_in(manifest.read_text(), facts(cluster)), what=f"{name}: {manifest.name}")
+
+
+def _wait(cluster: Cluster, name: str, part: dict) -> None:
+    seconds, hint = part.get("seconds", 90), f"see 'dev/cluster kubectl --name {cluster.name} get pods -A'"
+    for resource in part.get("wait", []):
+        wait_for(f"{name}: {resource.rsplit('/', 1)[1]} is ready", seconds, lambda: _is_ready(cluster, resource), every=0.25,
+                 hint=lambda: hint)
+    for collection, body in part.get("accepts", {}).items():
+        wait_for(f"{name}: {collection.rsplit('/', 1)[1]} are accepted", seconds, lambda: _is_accepted(cluster, collection, body),
+                 hint=lambda: hint)
+
+
 def install(cluster: Cluster, name: str) -> None:
     """Imports the part's images, applies its manifests and waits until it works."""
-    folder = PARTS / name
-    part = tomllib.loads((folder / "part.toml").read_text())
+    part = tomllib.loads((PARTS / name / "part.toml").read_text())
     with step(f"{name}: images"):
         import_images(cluster, part.get("images", []))
     with step(f"{name}: running"):
-        _make_namespace(cluster, part["namespace"])
+        if "namespace" in part:
+            _make_namespace(cluster, part["namespace"])
         for secret, keys in part.get("secrets", {}).items():
             _make_secret(cluster, part["namespace"], secret, keys)
-        for manifest in sorted(folder.glob("*.yaml")):
-            kubectl(cluster, "apply", "-f", "-", input=fill_in(manifest.read_text(), facts(cluster)), what=f"{name}: {manifest.name}")
-        for resource in part.get("wait", []):
-            wait_for(f"{name}: {resource.rsplit('/', 1)[1]} is ready", part.get("seconds", 90), lambda: _is_ready(cluster, resource),
-                     every=0.25, hint=lambda: f"see 'dev/cluster kubectl --name {cluster.name} -n {part['namespace']} get pods'")
+        for secret, host in part.get("certificates", {}).items():
+            _make_certificate(cluster, part["namespace"], secret, host)
+        _apply(cluster, name, part)
+        _wait(cluster, name, part)
     if name not in cluster.parts and name != "dns":
         cluster.parts.append(name)
         cluster.save()

@@ -24,7 +24,7 @@ def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot
     need_disk(cache_dir(), 12 if not build.bin_dir().exists() else 2, "make up")
     need_disk(state_root(), 3, "make up")
     say(f"cluster '{name}'")
-    build.ensure_programs()
+    build.ensure_programs(with_parts or [])
     parts.ensure_images([*parts.CORE_IMAGES, *parts.images_of(with_parts or [])])
     with _held(name):
         cluster = clusters.find(name)

@@ -8,6 +8,8 @@
 #include "base/log.h"
 
 #include "base/mem.h"
+#include "bridge/group.h"
+#include "bridge/names.h"
 #include "slurm/submit.h"
 
 #include <inttypes.h>
@@ -128,13 +130,30 @@ enum kube_outcome act_outcome(enum slurm_class class)
 
 /* ---- only if the object is gone ---- */
 
-static bool list_has(const struct json *list, const char *uid)
+/* Members that have a job of their own do not count. A pod that cannot be read might. */
+static bool is_placed_in(const struct json *item, const char *unit)
+{
+    const struct kube_object *object;
+    auto_buf struct buf key = { .max = SLURM_MAX_KEY };
+    bool alone, placed;
+
+    if (kube_object_decode(&kube_pod_kind, item, &object, NULL) < 0)
+        return true;
+    group_key(kube_pod_of(object), &key);
+    (void)kube_pairs_get(&object->annotations, BRIDGE_ALONE_ANNOTATION, &alone);
+    placed = kube_pod_of(object)->node_name[0] && !alone && str_is(buf_str(&key), unit);
+    kube_object_unref(object);
+    return placed;
+}
+
+static bool list_has(const struct json *list, const struct act_unless *unless)
 {
     struct json_iter iter = json_iter(json_get(list, "items"));
     const struct json *item;
 
     while (json_next_item(&iter, &item))
-        if (str_is(json_str(json_at(item, "metadata", "uid")), uid))
+        if (unless->unit ? is_placed_in(item, unless->unit)
+                         : str_is(json_str(json_at(item, "metadata", "uid")), unless->uid))
             return true;
     return false;
 }
@@ -147,7 +166,7 @@ static void on_unless_list(void *context, const struct kube_answer *answer)
     if (answer->outcome != KUBE_DONE) /* unknown is not gone */
         work_end(work, answer->outcome, answer->message);
     else if (!json_is_array(json_get(answer->object, "items")) ||
-             list_has(answer->object, work->deed->unless.uid))
+             list_has(answer->object, &work->deed->unless))
         work_end(work, KUBE_CONFLICT, "the object is still there");
     else
         work->next(work);

@@ -29,10 +29,11 @@ extern const struct action_type action_event;      /* its service is a struct ku
 
 /* Only if this object is gone, or is another than the one with this uid: read directly before. An
  * empty uid is of no object that is there: then only gone counts. Name NULL: only if no object of
- * the namespace has this uid. */
+ * the namespace has this uid; or, with a unit, if no pod of that group has a node by its job. */
 struct act_unless {
     const struct kube_resource *resource;
     const char *ns, *name, *uid;
+    const char *unit; /* the key of a group; NULL */
 };
 
 /* ---- for plans; each copies what it is given into the plan's arena ---- */

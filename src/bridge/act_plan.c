@@ -3,6 +3,8 @@
  * Holds: all that an action points to is copied into the plan's arena. */
 #include "bridge/act_private.h"
 
+#include "bridge/group.h"
+
 #include "base/mem.h"
 #include "codec/json.h"
 #include "slurm/submit.h"
@@ -60,6 +62,8 @@ static const size_t job_texts[] = {
     TEXT_OF(job_ask, gres),           TEXT_OF(job_ask, user_id),
     TEXT_OF(job_ask, group_id),       TEXT_OF(job_ask, mcs_label),
     TEXT_OF(job_ask, excluded_nodes), TEXT_OF(job_ask, required_nodes),
+    TEXT_OF(job_ask, dependency),     TEXT_OF(job_ask, comment),
+    TEXT_OF(job_ask, network),
 };
 
 static const size_t node_texts[] = {
@@ -82,8 +86,9 @@ static void keep_unless(struct plan *plan, struct deed *deed, const struct act_u
     if (!unless)
         return;
     deed->has_unless = true;
-    deed->unless = (struct act_unless){ unless->resource, keep(plan, unless->ns),
-                                        keep(plan, unless->name), keep(plan, unless->uid) };
+    deed->unless =
+        (struct act_unless){ unless->resource, keep(plan, unless->ns), keep(plan, unless->name),
+                             keep(plan, unless->uid), keep(plan, unless->unit) };
 }
 
 static void keep_fields(struct plan *plan, struct deed *deed, const struct json_mut *fields)
@@ -102,7 +107,8 @@ struct action *plan_slurm_ask(struct plan *plan, const struct act_ask *ask)
 {
     struct deed *deed = new_deed(plan, DEED_ASK);
     struct str *pods = arena_alloc_array(plan->arena, ask->pod_count + 1, sizeof(*pods));
-    struct str about = ask->pod_count > 0 ? ask->pods[0] : ask->key;
+    struct str about =
+        ask->pod_count > 0 && !group_key_is_of_group(ask->key) ? ask->pods[0] : ask->key;
 
     for (unsigned i = 0; i < ask->pod_count; i++)
         pods[i] = keep_str(plan, ask->pods[i]);
@@ -298,6 +304,7 @@ static void put_unless(struct json_build *build, struct json_mut *into,
     kube_path(&path, unless->resource, unless->ns, unless->name, NULL);
     json_put_str(build, object, "path", buf_str(&path));
     put_given(build, object, "uid", unless->uid);
+    put_given(build, object, "unit", unless->unit);
 }
 
 void deed_write(const struct action *action, struct buf *out)

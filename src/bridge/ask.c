@@ -1,100 +1,146 @@
 /* ask.c - asks Slurm for a job, or says why not yet.
  *
- * Holds: what cannot be translated and what Slurm refused is told to the pod's owner in words,
- * once, and tried again only when something that matters has changed. */
+ * Holds: a group is asked for as one, and not before it is complete; what cannot be translated and
+ * what Slurm refused is told to the pods' owner in words, once, and tried again only when something
+ * that matters has changed. */
 #include "bridge/ask.h"
 
 #include "bridge/act.h"
-#include "bridge/bind.h"
+#include "bridge/exclude.h"
 #include "bridge/gate.h"
 #include "bridge/tell.h"
 #include "bridge/translate.h"
 #include "codec/hostlist.h"
+#include "slurm/submit.h"
+
+#include <inttypes.h>
 
 enum {
     SOON_US = 500000,
     A_MOMENT_US = 50000,
+    GATHER_US = 250000, /* after the last member came: another may */
+    GATHER_MAX_US = 2000000,
     LOOK_FOR_NODE_US = 1000000, /* it is being made again; pods that wait are held up meanwhile */
     LOOK_FOR_CHANGE_US = 15000000, /* of Slurm's nodes: of those a unit is not told */
+    MAX_COMMENT = 1 << 20,
 };
 
-static int describe(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
-                    struct job_ask *ret_ask, struct err *err)
-{
-    const struct translate_from from = { .config = world->config,
-                                         .pods = &unit->pod,
-                                         .pod_count = 1,
-                                         .root = unit->root,
-                                         .job = unit->owner };
+/* ---- what is asked for ---- */
 
+/* The members in these stages, by rank. */
+static unsigned pods_in(const struct unit *unit, bool waiting, bool bound, struct arena *arena,
+                        const struct kube_pod ***ret_pods)
+{
+    const struct kube_pod **pods =
+        arena_alloc_array(arena, unit->member_count + 1, sizeof(const struct kube_pod *));
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < unit->member_count; i++)
+        if ((waiting && unit->members[i].stage == POD_WAITS) ||
+            (bound && unit->members[i].stage == POD_BOUND))
+            pods[count++] = unit->members[i].pod;
+    *ret_pods = pods;
+    return count;
+}
+
+static int describe(const struct bridge_world *world, const struct unit *unit, bool waiting,
+                    bool bound, struct arena *arena, struct job_ask *ret_ask, struct err *err)
+{
+    const struct kube_pod **pods;
+    struct translate_from from = { .config = world->config,
+                                   .root = unit->root,
+                                   .job = unit->owner,
+                                   .more = unit->words,
+                                   .more_count = unit->word_count,
+                                   .name = unit->name,
+                                   .is_gang = unit->kind != GROUP_NONE };
+
+    from.pod_count = pods_in(unit, waiting, bound, arena, &pods);
+    from.pods = pods;
+    if (unit->group && unit->kind == GROUP_COSCHEDULING) {
+        from.min_pods = unit->needed < from.pod_count ? unit->needed : from.pod_count;
+        from.group_cpu_milli = unit->group->cpu_milli;
+        from.group_memory = unit->group->memory;
+    }
+    if (from.pod_count == 0)
+        return err_set(err, ERR_BUG, "a unit without pods is described");
     return translate(&from, arena, ret_ask, err);
 }
 
-/* Nodes that Slurm gave before and that still will not do. A name that Slurm does not know (any
- * more) would have the ask refused. */
-static const char *excluded(const struct bridge_world *world, const struct unit *unit,
-                            struct arena *arena)
+int unit_describe(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
+                  struct job_ask *ret_ask, struct err *err)
 {
-    struct str names[MEMORY_MAX_MISFITS];
-    auto_buf struct buf list;
-    struct err err = { .class = 0 };
-    unsigned given = unit->memory ? unit->memory->misfit_count : 0, count = 0;
-
-    buf_init(&list, HOSTLIST_MAX_TEXT);
-    for (unsigned i = 0; i < given; i++) {
-        struct str name = str_of(unit->memory->misfits[i]);
-
-        if (world_slurm_node(world, name) &&
-            node_misfit(arena, world_node_by_slurm_name(world, name), name.at))
-            names[count++] = name;
-    }
-    if (count == 0 || hostlist_fold(names, count, &list, &err) < 0)
-        return "";
-    return arena_strdup(arena, buf_text(&list));
+    return describe(world, unit, true, true, arena, ret_ask, err);
 }
 
-static size_t count_hosts(struct arena *arena, const char *hosts)
+/* "namespace/name" of each. */
+static struct str *names_of(const struct kube_pod *const *pods, unsigned count, struct arena *arena)
 {
-    const struct hostlist *list;
-    struct err err = { .class = 0 };
+    struct str *names = arena_alloc_array(arena, count + 1, sizeof(*names));
 
-    return hostlist_parse(arena, str_of(hosts), HOSTLIST_MAX_NAMES, &list, &err) == 0
-               ? (size_t)hostlist_count(list)
-               : 0;
+    for (unsigned i = 0; i < count; i++)
+        names[i] = str_of(arena_printf(arena, "%s/%s", pods[i]->object.ns, pods[i]->object.name));
+    return names;
 }
 
-static bool same_hosts(struct arena *arena, const char *a, const char *b)
-{
-    const struct hostlist *list;
-    struct hostlist_iter iter;
-    struct err err = { .class = 0 };
-    struct str name;
-
-    if (count_hosts(arena, a) != count_hosts(arena, b) ||
-        hostlist_parse(arena, str_of(a), HOSTLIST_MAX_NAMES, &list, &err) < 0)
-        return false;
-    iter = hostlist_iter(list);
-    while (hostlist_next(&iter, &name))
-        if (!hosts_have(arena, b, arena_strndup(arena, name.at, name.len)))
-            return false;
-    return true;
-}
+/* ---- a job that waits follows its unit ---- */
 
 /* An empty list says nothing to Slurm, an empty text clears. */
-void plan_exclude(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+static void put_excluded(struct json_build *build, struct json_mut *fields, const char *nodes)
 {
-    const char *nodes = excluded(world, unit, plan->arena);
-    auto_json_build struct json_build *build = json_build_new();
-    struct json_mut *fields = json_new_object(build);
-
-    if (same_hosts(plan->arena, nodes, unit->job->excluded_nodes))
-        return;
     if (nodes[0])
         json_push_str(build, json_put_array(build, fields, "excluded_nodes"), str_of(nodes));
     else
         json_put_text(build, fields, "excluded_nodes", "");
-    plan_slurm_update_job(plan, unit->job, fields);
 }
+
+static size_t pods_in_comment(const struct slurm_job *job)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    struct err err = { .class = 0 };
+
+    if (json_parse(str_of(job->admin_comment), MAX_COMMENT, &doc, &err) < 0)
+        return 0;
+    return json_len(json_get(json_root(doc), "pods"));
+}
+
+/* Members came or went while it waited. Its comment says for how many it was asked. */
+static bool put_size(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
+                     struct json_build *build, struct json_mut *fields)
+{
+    const struct kube_pod **pods;
+    unsigned count = pods_in(unit, true, false, arena, &pods);
+    size_t asked = unit->kind == GROUP_NONE ? 0 : pods_in_comment(unit->job);
+    auto_buf struct buf comment = { .max = MAX_COMMENT };
+    struct err err = { .class = 0 };
+    struct job_ask ask;
+
+    if (asked == 0 || asked == count || describe(world, unit, true, false, arena, &ask, &err) < 0)
+        return false;
+    if (slurm_submit_comment(unit->job, names_of(pods, count, arena), count, &comment) < 0)
+        return false;
+    json_put_str(build, fields, "admin_comment", buf_str(&comment));
+    if (ask.min_nodes > 0)
+        json_put_i64(build, fields, "minimum_nodes", ask.min_nodes);
+    if (ask.max_nodes > 0)
+        json_put_i64(build, fields, "maximum_nodes", ask.max_nodes);
+    return true;
+}
+
+void plan_follow(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *fields = json_new_object(build);
+    const char *nodes = exclusion_of(world, unit, plan->arena).nodes;
+    bool differs = !hosts_equal(plan->arena, nodes, unit->job->excluded_nodes);
+
+    if (differs)
+        put_excluded(build, fields, nodes);
+    if (put_size(world, unit, plan->arena, build, fields) || differs)
+        plan_slurm_update_job(plan, unit->job, fields);
+}
+
+/* ---- asking ---- */
 
 static void tell_refused(const struct bridge_world *world, const struct unit *unit,
                          struct plan *plan, const char *why)
@@ -104,42 +150,42 @@ static void tell_refused(const struct bridge_world *world, const struct unit *un
                    "Slurm refused the job: %s", why);
 }
 
-static void send(const struct unit *unit, struct plan *plan, const struct job_ask *job,
+static void send(const struct unit *unit, struct plan *plan, const struct job_ask *job, bool bound,
                  bool at_once)
 {
-    const struct kube_object *pod = &unit->pod->object;
-    struct str name = str_of(arena_printf(plan->arena, "%s/%s", pod->ns, pod->name));
+    const struct kube_pod **pods;
+    unsigned count = pods_in(unit, !bound, bound, plan->arena, &pods);
 
     plan_slurm_ask(plan, &(struct act_ask){ .key = unit->key,
                                             .attempt = unit->attempt + 1,
                                             .job = job,
-                                            .pods = &name,
-                                            .pod_count = 1,
+                                            .pods = names_of(pods, count, plan->arena),
+                                            .pod_count = count,
                                             .at_once = at_once });
 }
 
-static int ask_in_its_way(const struct bridge_world *world, const struct unit *unit,
-                          struct plan *plan, const struct job_ask *job, bool may_be_at_once)
+static void ask_in_its_way(const struct bridge_world *world, const struct unit *unit,
+                           struct plan *plan, const struct job_ask *job, bool bound)
 {
-    enum gate_way way = may_be_at_once ? gate_way(world, unit, job) : GATE_QUEUE;
+    enum gate_way way = bound ? GATE_QUEUE : gate_way(world, unit, job);
 
     if (way == GATE_SOON) {
         plan_wait(plan, "jobs that were queued just now are about to start");
         plan_look_again(plan, A_MOMENT_US);
-        return 0;
+        return;
     }
-    send(unit, plan, job, way == GATE_AT_ONCE);
-    return 0;
+    send(unit, plan, job, bound, way == GATE_AT_ONCE);
 }
 
 static int ask_or_wait(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                       const struct job_ask *job, bool may_be_at_once)
+                       const struct job_ask *job, bool bound)
 {
     struct gate_view view = gate_look(world, unit, job_ask_hash(job), plan->arena);
 
     switch (view.gate) {
     case GATE_OPEN:
-        return ask_in_its_way(world, unit, plan, job, may_be_at_once);
+        ask_in_its_way(world, unit, plan, job, bound);
+        return 0;
     case GATE_LATER:
         tell_waiting(world, unit, plan, "WaitingForSlurm", "%s", view.why);
         break;
@@ -153,9 +199,59 @@ static int ask_or_wait(const struct bridge_world *world, const struct unit *unit
     return 0;
 }
 
+/* Controllers make pods one by one: what comes within a moment belongs to the same ask. */
+static bool may_grow(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+{
+    const struct unit_memory *memory = unit->memory;
+    int64_t now_us = world->facts.now_us;
+
+    if (!unit->is_open || !memory || now_us - memory->seen_us > GATHER_MAX_US ||
+        now_us - memory->grown_us >= GATHER_US)
+        return false;
+    plan_wait(plan, "more pods of its %s may come", group_kind_name(unit->kind));
+    plan_look_again(plan, memory->grown_us + GATHER_US - now_us);
+    return true;
+}
+
+static bool is_complete(const struct bridge_world *world, const struct unit *unit,
+                        struct plan *plan)
+{
+    const char *phase = unit->group && unit->kind == GROUP_COSCHEDULING ? unit->group->phase : "";
+
+    if (str_is(str_of(phase), "Failed") || str_is(str_of(phase), "Finished")) {
+        tell_waiting(world, unit, plan, "GroupEnded", "PodGroup coscheduling status is %s", phase);
+        return false;
+    }
+    if (unit->in[POD_WAITS] >= (uint64_t)unit->needed)
+        return true;
+    tell_waiting(world, unit, plan, "GroupIncomplete",
+                 "not enough pending pods to create external job: %u of %" PRId64
+                 " pods of its %s are there",
+                 unit->in[POD_WAITS], unit->needed, group_kind_name(unit->kind));
+    return false;
+}
+
+/* Where Kubernetes' rules leave too few nodes, Slurm is not asked: it cannot say why. */
+static bool has_nodes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                      const struct exclusion *exclusion, const struct job_ask *job)
+{
+    int64_t wanted = job->min_nodes > 0 ? job->min_nodes : 1;
+
+    if (exclusion->total == 0 || exclusion->fit >= (uint64_t)wanted)
+        return true;
+    if (tell_waiting(world, unit, plan, "NoNodeFits", "%u/%u nodes are available: %s",
+                     exclusion->fit, exclusion->total, exclusion->why))
+        plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "FailedScheduling",
+                   "%u/%u nodes are available: %s", exclusion->fit, exclusion->total,
+                   exclusion->why);
+    plan_look_again(plan, LOOK_FOR_CHANGE_US);
+    return false;
+}
+
 int plan_ask(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
              struct err *err)
 {
+    struct exclusion exclusion;
     struct job_ask job;
     struct err why = { .class = 0 };
 
@@ -164,30 +260,76 @@ int plan_ask(const struct bridge_world *world, const struct unit *unit, struct p
         plan_look_again(plan, SOON_US);
         return 0;
     }
-    if (describe(world, unit, plan->arena, &job, &why) < 0) {
+    if (!is_complete(world, unit, plan) || may_grow(world, unit, plan))
+        return 0;
+    if (describe(world, unit, true, false, plan->arena, &job, &why) < 0) {
         tell_waiting(world, unit, plan, "Invalid", "%s", why.text);
         return 0;
     }
-    job.excluded_nodes = excluded(world, unit, plan->arena);
-    return ask_or_wait(world, unit, plan, &job, true);
+    exclusion = exclusion_of(world, unit, plan->arena);
+    job.excluded_nodes = exclusion.nodes;
+    if (!has_nodes(world, unit, plan, &exclusion, &job))
+        return 0;
+    return ask_or_wait(world, unit, plan, &job, false);
 }
 
-/* The pod is there and uses the node, so neither the size of the queue nor the annotations of an
- * owner that may be gone matter: whatever can be said of it is, on this node and no other. */
+/* ---- covering ---- */
+
+const char *unit_nodes(const struct bridge_world *world, const struct unit *unit,
+                       struct arena *arena)
+{
+    struct str *names = arena_alloc_array(arena, unit->member_count + 1, sizeof(*names));
+    auto_buf struct buf list;
+    struct err err = { .class = 0 };
+    unsigned count = 0;
+
+    buf_init(&list, HOSTLIST_MAX_TEXT);
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const struct kube_pod *pod = unit->members[i].pod;
+        const struct kube_object *node = kube_cache_get(world->nodes, "", pod->node_name);
+        struct str name = node ? str_of(world_slurm_name(kube_node_of(node))) : STR("");
+
+        if (unit->members[i].stage == POD_BOUND && world_slurm_node(world, name))
+            names[count++] = name;
+    }
+    if (count == 0 || hostlist_fold(names, count, &list, &err) < 0)
+        return "";
+    return arena_strdup(arena, buf_text(&list));
+}
+
+/* On these nodes and no others, several pods on one where they are. */
+static void pin_to(struct job_ask *job, const char *nodes, unsigned node_count, unsigned pods)
+{
+    unsigned per_node = (pods + node_count - 1) / node_count;
+
+    job->required_nodes = nodes;
+    if (pods == 1)
+        return;
+    job->nodes = job->min_nodes = job->max_nodes = node_count;
+    if (job->memory > 0 && job->tasks_per_node <= 1)
+        job->memory *= per_node;
+    if (job->tasks_per_node < per_node)
+        job->tasks_per_node = per_node;
+}
+
+/* The pods are there and use their nodes, so neither the size of the queue nor the annotations of
+ * an owner that may be gone matter: whatever can be said of them is, on these nodes and no other.
+ */
 int plan_ask_again(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                    struct err *err)
 {
     const struct kube_object *node = kube_cache_get(world->nodes, "", unit->pod->node_name);
     struct unit as_found = *unit;
+    const char *nodes = unit_nodes(world, unit, plan->arena);
     struct job_ask job;
     struct err why = { .class = 0 };
 
-    if (!node) {
+    if (!node && !nodes[0]) {
         plan_wait(plan, "its node %s is not known", unit->pod->node_name);
         plan_look_again(plan, LOOK_FOR_CHANGE_US);
         return 0;
     }
-    if (!world_slurm_node(world, str_of(world_slurm_name(kube_node_of(node))))) {
+    if (!nodes[0]) {
         tell_waiting(world, unit, plan, "NotCovered", "it runs on %s, which Slurm does not have",
                      unit->pod->node_name);
         plan_look_again(plan, LOOK_FOR_NODE_US);
@@ -195,10 +337,10 @@ int plan_ask_again(const struct bridge_world *world, const struct unit *unit, st
     }
     if (!as_found.root)
         as_found.root = &unit->pod->object;
-    if (describe(world, &as_found, plan->arena, &job, &why) < 0) {
+    if (describe(world, &as_found, false, true, plan->arena, &job, &why) < 0) {
         tell_waiting(world, unit, plan, "Invalid", "%s", why.text);
         return 0;
     }
-    job.required_nodes = world_slurm_name(kube_node_of(node));
-    return ask_or_wait(world, unit, plan, &job, false);
+    pin_to(&job, nodes, hosts_count(plan->arena, nodes), unit->in[POD_BOUND]);
+    return ask_or_wait(world, unit, plan, &job, true);
 }

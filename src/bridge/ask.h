@@ -2,17 +2,27 @@
 #ifndef SLINC_BRIDGE_ASK_H
 #define SLINC_BRIDGE_ASK_H
 
+#include "bridge/job_ask.h"
 #include "bridge/unit.h"
 
-/* For a pod without a job. */
+/* What the unit asks for: for its members that wait and those that are bound. -ERR_INVALID says in
+ * words why that cannot be asked for. */
+int unit_describe(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
+                  struct job_ask *ret_ask, struct err *err);
+
+/* For a unit without a job. */
 int plan_ask(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
              struct err *err);
 
-/* For a pod whose job waits: the nodes that it must not get are others now. */
-void plan_exclude(const struct bridge_world *world, const struct unit *unit, struct plan *plan);
+/* For a unit whose job waits: the nodes that it must not get, or its members, are others now. */
+void plan_follow(const struct bridge_world *world, const struct unit *unit, struct plan *plan);
 
-/* For a pod that is bound, and whose job is gone: a new one on just that node. */
+/* For pods that are bound, and whose job is gone: a new one on just their nodes. */
 int plan_ask_again(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                    struct err *err);
+
+/* The Slurm names of the nodes that its bound members use, folded, as far as Slurm has them. */
+const char *unit_nodes(const struct bridge_world *world, const struct unit *unit,
+                       struct arena *arena);
 
 #endif

@@ -1,15 +1,17 @@
-/* bind.c - puts a pod on the node that Slurm gave to its job.
+/* bind.c - puts pods on the nodes that Slurm gave to their job.
  *
- * Holds: the node is one of the running job's; the Binding carries the pod's UID; a node that will
- * not do is given back to Slurm, and not taken again. */
+ * Holds: the node is one of the running job's; the Binding carries the pod's UID; the pods of a
+ * group are bound side by side, all that it needs or none; a node that will not do is given back to
+ * Slurm, and not taken again. */
 #include "bridge/bind.h"
 
 #include "bridge/act.h"
+#include "bridge/ask.h"
 #include "bridge/gate.h"
 #include "bridge/names.h"
+#include "bridge/places.h"
 #include "bridge/tell.h"
-#include "codec/hostlist.h"
-#include "codec/patch.h"
+#include "bridge/volumes.h"
 
 #include <inttypes.h>
 
@@ -20,162 +22,7 @@ enum {
     FORGETFUL_US = 600 * 1000000,
 };
 
-/* ---- before ---- */
-
-static bool tolerates_us(const struct bridge_world *world, const struct kube_pod *pod)
-{
-    for (unsigned i = 0; i < pod->toleration_count; i++) {
-        const struct kube_toleration *has = &pod->tolerations[i];
-        bool key = !has->key[0] ? has->exists : str_is(str_of(has->key), BRIDGE_TAINT);
-        bool value = has->exists || str_is(str_of(has->value), world->config->scheduler_name);
-
-        if (key && value && !has->other && has->seconds < 0 &&
-            (has->effect == KUBE_EFFECT_ANY || has->effect == KUBE_NO_EXECUTE))
-            return true;
-    }
-    return false;
-}
-
-/* Appends to a list, or makes it. */
-static void append_to(struct json_build *build, struct json_mut *operations, struct arena *arena,
-                      const char *path, unsigned count, struct json_mut *item)
-{
-    struct json_mut *list;
-
-    if (count > 0) {
-        patch_op(build, operations, "add", str_of(arena_printf(arena, "%s/-", path)), item);
-        return;
-    }
-    list = json_new_array(build);
-    json_push(list, item);
-    patch_op(build, operations, "add", str_of(path), list);
-}
-
-static struct json_mut *our_toleration(struct json_build *build, const char *scheduler)
-{
-    struct json_mut *toleration = json_new_object(build);
-
-    json_put_text(build, toleration, "key", BRIDGE_TAINT);
-    json_put_text(build, toleration, "operator", "Equal");
-    json_put_text(build, toleration, "value", scheduler);
-    json_put_text(build, toleration, "effect", "NoExecute");
-    return toleration;
-}
-
-static void foretell_finalizer(struct json_build *build, struct json_mut *predicted,
-                               const struct kube_object *pod)
-{
-    struct json_mut *list =
-        json_put_array(build, json_object_at(build, predicted, "metadata"), "finalizers");
-
-    for (unsigned i = 0; i < pod->finalizer_count; i++)
-        json_push_str(build, list, pod->finalizers[i]);
-    json_push_str(build, list, STR(BRIDGE_FINALIZER));
-}
-
-static const char *effect_name(enum kube_effect effect)
-{
-    static const char *const names[] = {
-        [KUBE_EFFECT_ANY] = "",
-        [KUBE_NO_SCHEDULE] = "NoSchedule",
-        [KUBE_PREFER_NO_SCHEDULE] = "PreferNoSchedule",
-        [KUBE_NO_EXECUTE] = "NoExecute",
-    };
-
-    return names[effect];
-}
-
-static void foretell_toleration(const struct bridge_world *world, struct json_build *build,
-                                struct json_mut *predicted, const struct kube_pod *pod)
-{
-    struct json_mut *list =
-        json_put_array(build, json_object_at(build, predicted, "spec"), "tolerations");
-
-    for (unsigned i = 0; i < pod->toleration_count; i++) {
-        const struct kube_toleration *has = &pod->tolerations[i];
-        struct json_mut *item = json_new_object(build);
-
-        json_put_text(build, item, "key", has->key);
-        json_put_text(build, item, "value", has->value);
-        json_put_text(build, item, "operator", has->exists ? "Exists" : "Equal");
-        json_put_text(build, item, "effect", effect_name(has->effect));
-        if (has->seconds >= 0)
-            json_put_i64(build, item, "tolerationSeconds", has->seconds);
-        json_push(list, item);
-    }
-    json_push(list, our_toleration(build, world->config->scheduler_name));
-}
-
-/* A list that we make where
- * there was none would take the place of one that others have made since: so only for the version
- * seen. */
-void plan_prepare(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
-{
-    const struct kube_pod *pod = unit->pod;
-    bool held = kube_object_has_finalizer(&pod->object, BRIDGE_FINALIZER);
-    bool tolerant = tolerates_us(world, pod);
-    auto_json_build struct json_build *build = json_build_new();
-    struct json_mut *operations = json_new_array(build);
-    struct json_mut *predicted = json_new_object(build);
-
-    if (held && tolerant)
-        return;
-    patch_op(build, operations, "test", STR("/metadata/uid"),
-             json_new_str(build, str_of(pod->object.uid)));
-    if ((!held && pod->object.finalizer_count == 0) || (!tolerant && pod->toleration_count == 0))
-        patch_op(build, operations, "test", STR("/metadata/resourceVersion"),
-                 json_new_str(build, str_of(pod->object.version)));
-    if (!held) {
-        append_to(build, operations, plan->arena, "/metadata/finalizers",
-                  pod->object.finalizer_count, json_new_str(build, STR(BRIDGE_FINALIZER)));
-        foretell_finalizer(build, predicted, &pod->object);
-    }
-    if (!tolerant) {
-        append_to(build, operations, plan->arena, "/spec/tolerations", pod->toleration_count,
-                  our_toleration(build, world->config->scheduler_name));
-        foretell_toleration(world, build, predicted, pod);
-    }
-    plan_json_patch(plan, world->pods, &kube_pods, pod->object.ns, pod->object.name, NULL,
-                    operations, predicted);
-}
-
-/* ---- which node ---- */
-
-bool hosts_have(struct arena *arena, const char *hosts, const char *name)
-{
-    const struct hostlist *list;
-    struct err err = { .class = 0 };
-
-    return hostlist_parse(arena, str_of(hosts), HOSTLIST_MAX_NAMES, &list, &err) == 0 &&
-           hostlist_contains(list, str_of(name));
-}
-
-static int first_host(struct arena *arena, const struct slurm_job *job, const char **ret_name,
-                      struct err *err)
-{
-    const struct hostlist *list;
-    struct hostlist_iter iter;
-    struct str name;
-
-    if (hostlist_parse(arena, str_of(job->nodes), HOSTLIST_MAX_NAMES, &list, err) < 0)
-        return err_wrap(err, "nodes of job %s", job->object.key);
-    iter = hostlist_iter(list);
-    *ret_name = hostlist_next(&iter, &name) ? arena_strndup(arena, name.at, name.len) : "";
-    return 0;
-}
-
-const char *node_misfit(struct arena *arena, const struct kube_node *node, const char *slurm_name)
-{
-    if (!node)
-        return arena_printf(arena, "slurm node matches no Kube nodes: %s", slurm_name);
-    if (node->object.deleted_us)
-        return arena_printf(arena, "node %s is being deleted", node->object.name);
-    if (node->unschedulable)
-        return arena_printf(arena, "node %s is cordoned", node->object.name);
-    if (!node->ready)
-        return arena_printf(arena, "node %s is not ready", node->object.name);
-    return NULL;
-}
+/* ---- a node that will not do ---- */
 
 static int give_back(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                      const char *slurm_name, const char *why)
@@ -249,68 +96,146 @@ static bool may_be_forgetful(const struct bridge_world *world)
            (facts->restarted_us && facts->now_us - facts->restarted_us < FORGETFUL_US);
 }
 
-/* On what is known now: nothing is bound in a later stage of a plan, whose job may have ended. */
-static void bind_to(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+static struct json_mut *binding_metadata(const struct unit *unit, struct json_build *build,
+                                         const struct kube_node *node)
+{
+    struct json_mut *metadata = json_new_object(build);
+    struct json_mut *annotations = json_put_object(build, metadata, "annotations");
+
+    json_put_text(build, json_put_object(build, metadata, "labels"), BRIDGE_JOB_LABEL,
+                  unit->job->object.key);
+    json_put_text(build, annotations, BRIDGE_NODE_ANNOTATION, node->object.name);
+    if (unit->kind == GROUP_NONE && group_of(unit->pod).kind != GROUP_NONE)
+        json_put_text(build, annotations, BRIDGE_ALONE_ANNOTATION, "true");
+    return metadata;
+}
+
+/* On what is known now: nothing is bound in a later stage of a plan, whose job may have ended.
+ * False: its labels go first. */
+static bool bind_to(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                     const struct kube_node *node)
 {
     const struct kube_object *pod = &unit->pod->object;
     auto_json_build struct json_build *build = json_build_new();
-    struct json_mut *metadata = json_new_object(build);
+    struct json_mut *metadata = binding_metadata(unit, build, node);
     struct action *action;
 
-    json_put_text(build, json_put_object(build, metadata, "labels"), BRIDGE_JOB_LABEL,
-                  unit->job->object.key);
-    json_put_text(build, json_put_object(build, metadata, "annotations"), BRIDGE_NODE_ANNOTATION,
-                  node->object.name);
     if (!world->facts.bind_takes_metadata && plan_label(world, unit, plan, build, metadata)) {
         plan_look_again(plan, LOOK_IF_READY_US);
-        return;
+        return false;
     }
     if (!world->facts.bind_takes_metadata)
         metadata = NULL;
     action =
         plan_bind(plan, world->pods, pod->ns, pod->name, pod->uid, node->object.name, metadata);
-    if (!action)
-        return;
-    keep_basis(world, unit->job, plan, action);
-    plan_next_stage(plan);
+    if (action)
+        keep_basis(world, unit->job, plan, action);
+    return true;
+}
+
+static void tell_bound(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                       const struct kube_node *node)
+{
+    const struct kube_object *pod = &unit->pod->object;
+
     tell_placed(world, unit, plan, unit->job, node->object.name);
     plan_event(plan, pod, KUBE_EVENT_NORMAL, "Scheduled",
                "Successfully assigned %s/%s to %s (job %s)", pod->ns, pod->name, node->object.name,
                unit->job->object.key);
 }
 
-int plan_place(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-               struct err *err)
+/* All bindings are one stage, and so are under way together. */
+static void bind_all(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                     const struct deals *deals)
 {
-    const struct kube_node *node;
-    const char *slurm_name = "", *why;
-    int result = first_host(plan->arena, unit->job, &slurm_name, err);
+    bool all = true;
 
-    if (result < 0)
-        return result;
-    if (!slurm_name[0]) {
+    for (unsigned i = 0; i < deals->count; i++) {
+        struct unit one = unit_focus(unit, deals->at[i].member);
+
+        all &= bind_to(world, &one, plan, deals->at[i].node);
+    }
+    if (!all)
+        return;
+    plan_next_stage(plan);
+    for (unsigned i = 0; i < deals->count; i++) {
+        struct unit one = unit_focus(unit, deals->at[i].member);
+
+        tell_bound(world, &one, plan, deals->at[i].node);
+    }
+}
+
+/* ---- which nodes ---- */
+
+/* Members that the job has no place for are told by plans of their own (place.c). */
+static int deal(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                struct deals *ret_deals, struct err *err)
+{
+    struct job_ask ask;
+    struct err why = { .class = 0 };
+
+    job_ask_init(&ask);
+    if (unit->kind != GROUP_NONE && unit->root)
+        (void)unit_describe(world, unit, plan->arena, &ask, &why);
+    return places_deal(world, unit, &ask, plan->arena, ret_deals, err);
+}
+
+static const char *uncovered_on(const struct bridge_world *world, const struct deals *deals)
+{
+    for (unsigned i = 0; may_be_forgetful(world) && i < deals->count; i++)
+        if (world_has_uncovered(world, deals->at[i].node->object.name))
+            return world_slurm_name(deals->at[i].node);
+    return NULL;
+}
+
+static bool is_enough(const struct unit *unit, const struct deals *deals)
+{
+    return unit->in[POD_BOUND] > 0 || deals->count >= (uint64_t)unit->needed || deals->left == 0;
+}
+
+/* Of a group that is placed already nothing is given back. */
+static int place_rest_later(const struct bridge_world *world, const struct unit *unit,
+                            struct plan *plan, const struct deals *deals)
+{
+    if (deals->misfit && unit->in[POD_BOUND] == 0 && unit->in[POD_ENDING] == 0)
+        return give_back(world, unit, plan, deals->misfit, deals->why);
+    plan_wait(plan, "job %s has no place for %u of its pods%s", unit->job->object.key, deals->left,
+              deals->will_be_freed ? " until others are gone" : "");
+    plan_look_again(plan, LOOK_FOR_FIT_US);
+    return 0;
+}
+
+int plan_place(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+               bool is_prepared, struct err *err)
+{
+    struct deals deals;
+    const char *forgotten;
+
+    if (!unit->job->nodes[0]) {
         plan_slurm_look(plan, unit->job); /* its state was seen, its nodes not yet */
         plan_wait(plan, "the nodes of job %s are being read", unit->job->object.key);
         plan_look_again(plan, LOOK_FOR_FIT_US);
         return 0;
     }
-    node = world_node_by_slurm_name(world, str_of(slurm_name));
-    if ((why = node_misfit(plan->arena, node, slurm_name)) != NULL)
-        return give_back(world, unit, plan, slurm_name, why);
+    if (deal(world, unit, plan, &deals, err) < 0)
+        return -err->class;
+    if (deals.count == 0 || !is_enough(unit, &deals))
+        return place_rest_later(world, unit, plan, &deals);
     if (gate_cover_comes_first(world)) {
         plan_wait(plan, "pods that may have lost their jobs come first");
         plan_look_again(plan, LOOK_IF_COVERED_US);
         return 0;
     }
-    if (may_be_forgetful(world) && world_has_uncovered(world, node->object.name))
-        return give_back(world, unit, plan, slurm_name,
+    if ((forgotten = uncovered_on(world, &deals)) != NULL && unit->in[POD_BOUND] == 0)
+        return give_back(world, unit, plan, forgotten,
                          "a pod whose job Slurm has forgotten runs there");
-    if (!list_is_empty(&plan->actions)) { /* of plan_prepare: they must be there first */
+    if (!is_prepared) {
         plan_wait(plan, "it is being prepared to be bound");
         plan_look_again(plan, LOOK_IF_READY_US);
         return 0;
     }
-    bind_to(world, unit, plan, node);
+    if (plan_volumes(world, unit, plan, &deals))
+        return 0;
+    bind_all(world, unit, plan, &deals);
     return 0;
 }

@@ -11,12 +11,15 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "bridge/act.h"
+#include "bridge/admit.h"
+#include "bridge/group.h"
 #include "bridge/names.h"
 #include "bridge/node_state.h"
 #include "bridge/nodes.h"
 #include "bridge/place.h"
 #include "bridge/steps.h"
 #include "bridge/unit.h"
+#include "bridge/watches.h"
 #include "bridge/world.h"
 #include "slurm/submit.h"
 
@@ -30,8 +33,9 @@ enum {
     YOUNG_US = 60 * SECOND_US,
     EXPECT_US = 2 * SECOND_US,
     NO_FEED_US = 60 * SECOND_US, /* without news from Slurm for so long: not ready */
+    FOLLOW_US = SECOND_US,       /* between looks of all that wait at nodes that changed */
     MAX_WHY = 256,
-    INFORMERS = 5,
+    MAX_WATCHES = 16,
 };
 
 struct bridge {
@@ -39,8 +43,7 @@ struct bridge {
     struct bridge_links links;
     struct rand rand;
     struct kube_client *kube, *lease_kube;
-    struct kube_informer *informers[INFORMERS];
-    struct kube_cache *caches[INFORMERS]; /* in the order of the table in bridge_new */
+    struct watches *watches;
     struct kube_lease *lease;
     struct metrics *metrics;
     struct engine *engine;
@@ -61,7 +64,8 @@ struct bridge {
     struct steps steps;
     struct bridge_world world;
     struct controller units, nodes;
-    struct controller_watch unit_watches[4], node_watches[1];
+    struct controller_watch unit_watches[MAX_WATCHES], node_watches[1];
+    struct loop_timer follow; /* eligible nodes have changed */
 };
 
 static const char became_leader[] = "this bridge has just become the leader";
@@ -100,6 +104,7 @@ static void refresh_facts(struct bridge *bridge)
     facts->unasked = steps_unasked(&bridge->steps);
     facts->queued = actor_queued(bridge->actor);
     facts->uncovered = bridge->steps.uncovered;
+    watches_refresh(bridge->watches);
     note_restart(bridge);
 }
 
@@ -132,6 +137,26 @@ static void expect_start(struct bridge *bridge, struct str key)
         slurm_poller_expect(bridge->poller, facts->now_us + EXPECT_US);
 }
 
+/* Members that wait while their group's job runs may find no place in it: they look by themselves.
+ */
+static void wake_left_over(struct bridge *bridge, struct str key)
+{
+    struct kube_index_walk pods =
+        kube_cache_by(bridge->world.pods, bridge->world.pods_by_unit, key);
+    const struct kube_object *pod;
+
+    if (!group_key_is_of_group(key) || !world_has_running_job(&bridge->world, key))
+        return;
+    while ((pod = kube_index_next(&pods)) != NULL) {
+        auto_buf struct buf own;
+
+        buf_init(&own, SLURM_MAX_KEY);
+        world_own_key(kube_pod_of(pod), &own);
+        if (pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS)
+            engine_enqueue(&bridge->units, buf_str(&own));
+    }
+}
+
 static int plan_unit(struct controller *controller, struct str key, struct plan *plan,
                      struct err *err)
 {
@@ -142,6 +167,7 @@ static int plan_unit(struct controller *controller, struct str key, struct plan 
     steps_seen(&bridge->steps, key);
     result = place_plan(&bridge->world, key, plan, err);
     steps_planned(&bridge->steps, key);
+    wake_left_over(bridge, key);
     forget_if_over(bridge, key);
     expect_start(bridge, key);
     return result;
@@ -166,7 +192,7 @@ static void enqueue_pod(struct controller *controller, const struct kube_object 
     buf_init(&key, SLURM_MAX_KEY);
     if (!pod || !world_is_ours(&bridge->world, kube_pod_of(pod)))
         return;
-    world_unit_key(kube_pod_of(pod), &key);
+    world_unit_key(&bridge->world, kube_pod_of(pod), &key);
     engine_enqueue(controller, buf_str(&key));
 }
 
@@ -184,13 +210,42 @@ static void on_pod(struct controller *controller, const struct kube_object *old,
     enqueue_pod(controller, next);
 }
 
-/* Plans of units read these; a pod that waits for its owner looks again by itself. */
-static void on_owner(struct controller *controller, const struct kube_object *old,
-                     const struct kube_object *next)
+/* What a PodGroup says counts for all of its pods. The key is the same for both APIs' objects but
+ * for one word; to plan a unit that is not there costs nothing. */
+static void on_group(void *context, const struct kube_object *old, const struct kube_object *next)
 {
-    (void)controller;
-    (void)old;
-    (void)next;
+    struct bridge *bridge = context;
+    const struct kube_object *object = next ? next : old;
+    static const char *const words[] = { "podgroup", "coscheduling" };
+
+    for (size_t i = 0; bridge->poller && i < sizeof(words) / sizeof(words[0]); i++) {
+        auto_buf struct buf key;
+
+        buf_init(&key, SLURM_MAX_KEY);
+        buf_printf(&key, "%s/%s/%s", object->ns, words[i], object->name);
+        engine_enqueue(&bridge->units, buf_str(&key));
+    }
+}
+
+/* Jobs that wait follow what is true of the nodes now. */
+static void look_at_all_that_wait(void *context)
+{
+    struct bridge *bridge = context;
+    struct kube_cache_walk walk = kube_cache_walk(bridge->world.pods);
+    const struct kube_object *pod;
+
+    while ((pod = kube_cache_next(&walk)) != NULL)
+        if (pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS)
+            enqueue_pod(&bridge->units, pod);
+}
+
+static void on_eligible(void *context)
+{
+    struct bridge *bridge = context;
+
+    if (bridge->poller && !loop_timer_is_armed(&bridge->follow))
+        loop_timer_start(bridge->links.loop, &bridge->follow, FOLLOW_US, look_at_all_that_wait,
+                         bridge);
 }
 
 static void on_node(struct controller *controller, const struct kube_object *old,
@@ -393,15 +448,17 @@ static void add_controllers(struct bridge *bridge)
     struct bridge_world *world = &bridge->world;
 
     bridge->unit_watches[0] = (struct controller_watch){ world->pods, on_pod };
-    bridge->unit_watches[1] = (struct controller_watch){ world->jobs, on_owner };
-    bridge->unit_watches[2] = (struct controller_watch){ world->replicasets, on_owner };
-    bridge->unit_watches[3] = (struct controller_watch){ world->statefulsets, on_owner };
+    kube_cache_listen(world->optional[OPTIONAL_PODGROUPS].cache, on_group, bridge);
+    kube_cache_listen(world->optional[OPTIONAL_COSCHEDULING].cache, on_group, bridge);
+    eligible_listen(world->eligible, on_eligible, bridge);
     bridge->node_watches[0] = (struct controller_watch){ world->nodes, on_node };
-    bridge->units = (struct controller){ .name = "pod-controller",
-                                         .watches = bridge->unit_watches,
-                                         .watch_count = 4,
-                                         .plan = plan_unit,
-                                         .context = bridge };
+    bridge->units = (struct controller){
+        .name = "pod-controller",
+        .watches = bridge->unit_watches,
+        .watch_count = 1 + watches_rows(bridge->watches, &bridge->unit_watches[1], MAX_WATCHES - 1),
+        .plan = plan_unit,
+        .context = bridge
+    };
     bridge->nodes = (struct controller){ .name = "node-controller",
                                          .watches = bridge->node_watches,
                                          .watch_count = 1,
@@ -421,8 +478,7 @@ static void begin(struct bridge *bridge)
     start_slurm(bridge);
     add_controllers(bridge);
     slurm_poller_start(bridge->poller);
-    for (unsigned i = 0; i < INFORMERS; i++)
-        kube_informer_start(bridge->informers[i]);
+    watches_start(bridge->watches, bridge->links.loop);
     if (!bridge->options.observe_only)
         kube_lease_start(bridge->lease, on_lease, bridge);
     engine_start(bridge->engine);
@@ -468,36 +524,6 @@ void bridge_start(struct bridge *bridge)
 
 /* ---- making and freeing ---- */
 
-/* Of pods only those that are ours to place: the server picks them out. */
-static void make_caches(struct bridge *bridge)
-{
-    struct bridge_world *world = &bridge->world;
-    const struct clock *clock = loop_clock(bridge->links.loop);
-    char ours[300];
-    const struct {
-        const struct kube_kind *kind;
-        struct kube_cache **cache;
-        const char *selector;
-    } rows[INFORMERS] = {
-        { &kube_pod_kind, &world->pods, ours },
-        { &kube_node_kind, &world->nodes, NULL },
-        { &bridge_job_kind, &world->jobs, NULL },
-        { &bridge_replicaset_kind, &world->replicasets, NULL },
-        { &bridge_statefulset_kind, &world->statefulsets, NULL },
-    };
-
-    (void)snprintf(ours, sizeof(ours), "spec.schedulerName=%s",
-                   bridge->options.config->scheduler_name);
-    for (unsigned i = 0; i < INFORMERS; i++) {
-        bridge->caches[i] = *rows[i].cache = kube_cache_new(rows[i].kind, clock);
-        bridge->informers[i] =
-            kube_informer_new(bridge->kube, bridge->caches[i], &bridge->rand,
-                              &(struct kube_informer_options){ .field_selector = rows[i].selector,
-                                                               .page = bridge->options.page });
-    }
-    world_add_indexes(world);
-}
-
 static void log_observed(void *context, const struct controller *controller, struct str key,
                          const struct plan *plan)
 {
@@ -542,7 +568,7 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
     bridge->world.facts.pause_why = "";
     bridge->world.facts.bind_takes_metadata = true;
     bridge->world.facts.is_leaving = options->uninstall;
-    make_caches(bridge);
+    bridge->watches = watches_new(bridge->kube, &bridge->rand, &bridge->world, options->page);
     steps_init(&bridge->steps, links->loop, bridge->metrics, &bridge->world);
     bridge->lease =
         kube_lease_new(bridge->lease_kube, &bridge->rand,
@@ -567,8 +593,8 @@ void bridge_free(struct bridge *bridge)
         kube_call_cancel(bridge->identify);
     if (bridge->is_checking)
         slurm_sight_stop(&bridge->sight);
-    for (unsigned i = 0; i < INFORMERS; i++)
-        kube_informer_free(bridge->informers[i]);
+    loop_timer_stop(&bridge->follow);
+    watches_stop(bridge->watches);
     engine_free(bridge->engine);
     actor_free(bridge->actor);
     room_free(bridge->world.room);
@@ -577,8 +603,7 @@ void bridge_free(struct bridge *bridge)
     kube_recorder_free(bridge->recorder);
     memory_free(bridge->world.memory);
     metrics_free(bridge->metrics);
-    for (unsigned i = 0; i < INFORMERS; i++)
-        kube_cache_free(bridge->caches[i]);
+    watches_free(bridge->watches);
     slurm_client_free(bridge->slurm);
     kube_client_free(bridge->lease_kube);
     kube_client_free(bridge->kube);
@@ -613,6 +638,13 @@ struct kube_lease *bridge_lease(const struct bridge *bridge)
 struct metrics *bridge_metrics(const struct bridge *bridge)
 {
     return bridge->metrics;
+}
+
+struct admit_caches bridge_admit_caches(const struct bridge *bridge)
+{
+    return (struct admit_caches){ .namespaces = watches_namespaces(bridge->watches),
+                                  .jobs = bridge->world.jobs,
+                                  .jobsets = bridge->world.optional[OPTIONAL_JOBSETS].cache };
 }
 
 static size_t count_labelled(const struct kube_cache *nodes)
@@ -654,73 +686,15 @@ void bridge_check_facts(const struct bridge *bridge, struct check_facts *ret_fac
 
 /* ---- leaving ---- */
 
-static size_t count_held_pods(const struct bridge_world *world)
-{
-    struct kube_cache_walk walk = kube_cache_walk(world->pods);
-    const struct kube_object *pod;
-    size_t count = 0;
-
-    while ((pod = kube_cache_next(&walk)) != NULL)
-        count += kube_object_has_finalizer(pod, BRIDGE_FINALIZER);
-    return count;
-}
-
-static size_t count_live_jobs(const struct bridge_world *world)
-{
-    struct slurm_cache_walk walk = slurm_cache_walk(world->slurm_jobs);
-    const struct slurm_object *object;
-    size_t count = 0;
-
-    while ((object = slurm_cache_next(&walk)) != NULL) {
-        auto_buf struct buf key;
-        unsigned attempt;
-
-        buf_init(&key, SLURM_MAX_KEY);
-        count += job_phase(slurm_job_of(object)) != JOB_ENDED &&
-                 world_job_key(world, slurm_job_of(object), &key, &attempt);
-    }
-    return count;
-}
-
-/* Nodes of ours in Slurm, and Kubernetes nodes with our taint. */
-static size_t count_nodes(const struct bridge_world *world)
-{
-    struct slurm_cache_walk walk = slurm_cache_walk(world->slurm_nodes);
-    struct kube_cache_walk kube_walk = kube_cache_walk(world->nodes);
-    const struct slurm_object *object;
-    const struct kube_object *node;
-    size_t count = 0;
-
-    while ((object = slurm_cache_next(&walk)) != NULL) {
-        const char *kube_name, *cluster;
-        auto_arena struct arena arena;
-
-        arena_init(&arena, 1u << 20);
-        count += node_owner(slurm_node_of(object), world->cluster, &arena, &kube_name, &cluster) ==
-                 NODE_OURS;
-    }
-    while ((node = kube_cache_next(&kube_walk)) != NULL)
-        count += kube_node_has_taint(kube_node_of(node), BRIDGE_TAINT);
-    return count;
-}
-
 bool bridge_has_left(const struct bridge *bridge, struct buf *ret_what_is_left)
 {
-    const struct bridge_world *world = &bridge->world;
-    size_t pods, jobs, nodes;
-
     if (!bridge->poller || !slurm_poller_is_synced(bridge->poller) ||
-        !kube_lease_is_held(bridge->lease) || world->facts.leading_us == 0 ||
+        !kube_lease_is_held(bridge->lease) || bridge->world.facts.leading_us == 0 ||
         slurm_poller_is_suspicious(bridge->poller)) {
         buf_add_text(ret_what_is_left, "Kubernetes and Slurm have not been read yet");
         return false;
     }
-    pods = count_held_pods(world);
-    jobs = count_live_jobs(world);
-    nodes = count_nodes(world);
-    buf_printf(ret_what_is_left, "%zu pods with our finalizer, %zu jobs, %zu nodes", pods, jobs,
-               nodes);
-    return pods == 0 && jobs == 0 && nodes == 0;
+    return world_holds_nothing(&bridge->world, ret_what_is_left);
 }
 
 static bool slurm_is_heard(void *context, struct buf *why)
@@ -745,7 +719,6 @@ static bool slurm_is_heard(void *context, struct buf *why)
 
 void bridge_add_health(struct bridge *bridge, struct health *health)
 {
-    for (unsigned i = 0; i < INFORMERS; i++)
-        health_watch(health, bridge->caches[i], bridge->informers[i], 0);
+    watches_add_health(bridge->watches, health);
     health_check(health, "slurm", slurm_is_heard, bridge);
 }

@@ -7,6 +7,7 @@
 #include "bridge/config.h"
 
 #include "base/mem.h"
+#include "bridge/config_rules.h"
 #include "codec/selector.h"
 #include "codec/yaml.h"
 #include "io/reload.h"
@@ -34,6 +35,9 @@ enum form {
     FORM_SELECTOR,
     FORM_BOOL,
     FORM_COUNT,
+    FORM_LABELS,
+    FORM_PRIORITIES,
+    FORM_USERS,
 };
 
 static const struct {
@@ -47,6 +51,9 @@ static const struct {
     [FORM_SELECTOR] = { "label selector", "a label selector: matchLabels, matchExpressions" },
     [FORM_BOOL] = { "true or false", "true or false" },
     [FORM_COUNT] = { "whole number", "a whole number from 0 to 1000000000" },
+    [FORM_LABELS] = { "list of label keys", "" }, /* config_rules.c says it itself */
+    [FORM_PRIORITIES] = { "map", "" },
+    [FORM_USERS] = { "list of rules", "" },
 };
 
 _Static_assert(MAX_COUNT == 1000000000, "as the text says");
@@ -82,6 +89,19 @@ static const struct key keys[] = {
       "by time alone" },
     { "asksPerSecond", FORM_COUNT, AT(ask_per_second), "0",
       "the most jobs asked for in a second; 0: no limit" },
+    { "nodeFeatures", FORM_LABELS, AT(node_features), "[]",
+      "labels of nodes that become Slurm features: the value, or the last part of the key where "
+      "that is empty or `true`" },
+    { "podDeadlineAsTimeLimit", FORM_BOOL, AT(pod_deadline), "false",
+      "whether `activeDeadlineSeconds` of a pod gives its job a time limit, as a Job's does" },
+    { "priorityClasses", FORM_PRIORITIES, AT(priorities), "{}",
+      "what a priority class is in Slurm: a QOS when a text, a priority when a number" },
+    { "users", FORM_USERS, AT(users), "[]",
+      "who pods are in Slurm; the first rule whose `namespace` and `serviceAccount` match (`*` "
+      "stands for any characters) gives `user`, `group`, `account` and `qos`" },
+    { "trustAnnotations", FORM_BOOL, AT(trust_annotations), "true",
+      "whether annotations may say user, group, account, QOS, a priority and a nice below 0; else "
+      "those are ignored" },
     { "jwtKeyFile", FORM_PATH, AT(jwt_key_file), "\"\"",
       "Slurm's JWT key, to sign short-lived tokens of our own; empty: the token file is used" },
     { "jwtUser", FORM_TEXT, AT(jwt_user), "slurm", "the user of those tokens" },
@@ -144,6 +164,9 @@ static bool text_is(enum form form, struct str text)
     case FORM_SELECTOR:
     case FORM_BOOL:
     case FORM_COUNT:
+    case FORM_LABELS:
+    case FORM_PRIORITIES:
+    case FORM_USERS:
         break;
     }
     return true;
@@ -213,6 +236,20 @@ static int take_count(const struct key *key, const struct json *value, int64_t *
     return 0;
 }
 
+static int take_rules(struct bridge_config *config, const struct key *key, const struct json *value,
+                      struct err *err)
+{
+    int rc;
+
+    if (key->form == FORM_LABELS)
+        rc = config_take_labels(config, value, err);
+    else if (key->form == FORM_PRIORITIES)
+        rc = config_take_priorities(config, value, err);
+    else
+        rc = config_take_users(config, value, err);
+    return rc < 0 ? err_wrap(err, "%s", key->name) : 0;
+}
+
 static int take_value(struct bridge_config *config, const struct key *key, const struct json *value,
                       struct err *err)
 {
@@ -235,6 +272,10 @@ static int take_value(struct bridge_config *config, const struct key *key, const
         return 0;
     case FORM_COUNT:
         return take_count(key, value, place, err);
+    case FORM_LABELS:
+    case FORM_PRIORITIES:
+    case FORM_USERS:
+        return take_rules(config, key, value, err);
     }
     return err_set(err, ERR_BUG, "%s has form %d", key->name, (int)key->form);
 }

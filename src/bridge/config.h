@@ -16,6 +16,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct bridge_user {             /* in Slurm, of the pods that match; "" where nothing is said */
+    const char *ns;              /* a pattern: '*' stands for any characters */
+    const char *service_account; /* likewise; "": any */
+    const char *user, *group, *account, *qos;
+};
+
+struct bridge_priority { /* what a priority class of Kubernetes is in Slurm: one of the two */
+    const char *class, *qos;
+    int64_t priority; /* -1: it is a QOS */
+};
+
 struct bridge_config {
     const char *scheduler_name; /* schedulerName */
     const char *slurm_rest_api; /* slurmRestApi: http://, https:// or unix:// */
@@ -29,6 +40,14 @@ struct bridge_config {
     int64_t fence_after_s;  /* fenceAfterSeconds: a node NotReady for so long, and drained in Slurm,
                                counts as fenced; 0: never by time alone */
     int64_t ask_per_second; /* asksPerSecond: the most submissions a second; 0: no limit */
+    const struct str *node_features; /* nodeFeatures: labels of nodes that become features */
+    unsigned node_feature_count;
+    bool pod_deadline; /* podDeadlineAsTimeLimit: the pods' own activeDeadlineSeconds count */
+    const struct bridge_priority *priorities; /* priorityClasses */
+    unsigned priority_count;
+    const struct bridge_user *users; /* users: the first that matches counts */
+    unsigned user_count;
+    bool trust_annotations;   /* trustAnnotations: they may say user, group, account and QOS */
     const char *jwt_key_file; /* jwtKeyFile: sign our own short-lived tokens; "" = token file */
     const char *jwt_user;     /* jwtUser: whose tokens those are; default "slurm" */
     const char *warnings;     /* what was ignored, one line each; "" */
@@ -41,6 +60,13 @@ struct bridge_config {
 int bridge_config_parse(struct str text, struct bridge_config *ret_config, struct err *err);
 int bridge_config_load(const char *path, struct bridge_config *ret_config, struct err *err);
 void bridge_config_done(struct bridge_config *config);
+
+/* The first rule that matches, or NULL. */
+const struct bridge_user *bridge_config_user(const struct bridge_config *config, const char *ns,
+                                             const char *service_account);
+/* NULL for a class that has no rule. */
+const struct bridge_priority *bridge_config_priority(const struct bridge_config *config,
+                                                     const char *class);
 
 /* The reference table as Markdown: key, type, default, meaning. */
 void bridge_config_reference(struct buf *out);

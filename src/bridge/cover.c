@@ -1,4 +1,4 @@
-/* cover.c - a bound pod has a running job under it, on its node.
+/* cover.c - bound pods have a running job under them, on their nodes.
  *
  * Slurm may have ended the job: then the pod goes, with the reason on it. Or Slurm may have lost it
  * (a restart that forgot its last seconds, a record that was purged): then the pod runs on, and a
@@ -12,6 +12,7 @@
 #include "bridge/ask.h"
 #include "bridge/bind.h"
 #include "bridge/ends.h"
+#include "bridge/exclude.h"
 #include "bridge/names.h"
 #include "bridge/tell.h"
 
@@ -91,33 +92,70 @@ static void look_now_and_then(const struct bridge_world *world, const struct slu
         plan_slurm_look(plan, job);
 }
 
-/* The pod is where it is, so its job may start there and nowhere else. */
+/* ---- with the job that it has ---- */
+
+static bool is_on(const struct bridge_world *world, struct arena *arena,
+                  const struct member *member, const struct slurm_job *job)
+{
+    const struct kube_object *node = kube_cache_get(world->nodes, "", member->pod->node_name);
+    const char *name = node ? world_slurm_name(kube_node_of(node)) : "";
+
+    return name[0] && hosts_have(arena, job->nodes, name);
+}
+
+/* A member is bound by this job, or runs on its nodes as far as these are known. */
+static bool is_under_them(const struct bridge_world *world, struct arena *arena,
+                          const struct unit *unit)
+{
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const struct member *member = &unit->members[i];
+        struct unit one = unit_focus(unit, i);
+
+        if (member->stage == POD_BOUND &&
+            (member->recorded_id == 0 || member->recorded_id == unit->job->id ||
+             !slurm_name_of(world, &one)[0] || is_on(world, arena, member, unit->job)))
+            return true;
+    }
+    return false;
+}
+
+/* Pods that were bound by it, and those of whom nobody wrote down by what. */
+static int end_pods(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+{
+    unsigned stage = plan->stage;
+
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        struct unit one = unit_focus(unit, i);
+
+        if (one.stage != POD_BOUND || (one.recorded_id && one.recorded_id != unit->job->id))
+            continue;
+        plan->stage = stage;
+        end_pod(world, &one, plan, unit->job);
+    }
+    return 0;
+}
+
+/* The pods are where they are, so their job may start there and nowhere else. */
 static int pin(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
-    const char *node = slurm_name_of(world, unit);
+    const char *nodes = unit_nodes(world, unit, plan->arena);
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *fields = json_new_object(build);
 
     tell_waiting(world, unit, plan, "NotCovered",
                  "it runs on %s, and job %s that holds its resources waits: %s",
                  unit->pod->node_name, unit->job->object.key, unit->job->reason);
-    if (!node[0] || str_is(str_of(unit->job->required_nodes), node)) {
+    if (!nodes[0] || hosts_equal(plan->arena, unit->job->required_nodes, nodes)) {
         look_now_and_then(world, unit->job, plan);
         return 0;
     }
-    json_push_str(build, json_put_array(build, fields, "required_nodes"), str_of(node));
+    json_push_str(build, json_put_array(build, fields, "required_nodes"), str_of(nodes));
     plan_slurm_update_job(plan, unit->job, fields);
     return 0;
 }
 
-/* The one that it was bound by, or that covered it since. */
-static bool is_its_own(const struct unit *unit)
-{
-    return unit->recorded_id == 0 || unit->recorded_id == unit->job->id;
-}
-
 /* A job that had ended long ago can be back after a restart of slurmctld that lost the last one. It
- * says nothing about the pod: it goes, and the pod is covered where it is. */
+ * says nothing about the pods: it goes, and the pods are covered where they are. */
 static int drop_stray(struct plan *plan, const struct slurm_job *job)
 {
     if (job_phase(job) == JOB_ENDS)
@@ -127,25 +165,54 @@ static int drop_stray(struct plan *plan, const struct slurm_job *job)
     return 0;
 }
 
-static int cover_with(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+/* Slurm took a node from a job that runs on: the pod there goes. */
+static int keep_running(const struct bridge_world *world, const struct unit *unit,
+                        struct plan *plan)
+{
+    unsigned stage = plan->stage;
+
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        struct unit one = unit_focus(unit, i);
+
+        plan->stage = stage;
+        if (one.stage != POD_BOUND)
+            continue;
+        if (is_on(world, plan->arena, &unit->members[i], unit->job)) {
+            record_job(world, &one, plan);
+            tell_placed(world, &one, plan, unit->job, one.pod->node_name);
+        } else if (!slurm_name_of(world, &one)[0]) {
+            plan_slurm_look(plan, unit->job);
+            plan_wait(plan, "its node %s is not known", one.pod->node_name);
+            plan_look_again(plan, LOOK_FOR_NODE_US);
+        } else if (one.recorded_id == 0 || one.recorded_id == unit->job->id) {
+            end_pod(world, &one, plan, unit->job);
+        }
+    }
+    plan->stage = stage;
+    get_to_know(world, unit->job, plan);
+    return 0;
+}
+
+static int cover_with(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                      bool is_prepared, struct err *err)
 {
     const struct slurm_job *job = unit->job;
-    const char *node = slurm_name_of(world, unit);
+    int result;
 
     switch (job_phase(job)) {
     case JOB_RUNS:
-        if (!job->nodes[0] || !node[0]) {
+        if (!job->nodes[0]) {
             plan_slurm_look(plan, job);
             plan_wait(plan, "the nodes of job %s are being read", job->object.key);
             plan_look_again(plan, LOOK_FOR_NODE_US);
             return 0;
         }
-        if (!hosts_have(plan->arena, job->nodes, node))
-            return is_its_own(unit) ? end_pod(world, unit, plan, job) : drop_stray(plan, job);
-        record_job(world, unit, plan);
-        tell_placed(world, unit, plan, job, unit->pod->node_name);
-        get_to_know(world, job, plan);
-        return 0;
+        if (!is_under_them(world, plan->arena, unit))
+            return drop_stray(plan, job);
+        result = keep_running(world, unit, plan);
+        if (result == 0 && unit->in[POD_WAITS] > 0)
+            result = plan_place(world, unit, plan, is_prepared, err);
+        return result;
     case JOB_WAITS:
         if (!was_requeued(job))
             return pin(world, unit, plan);
@@ -155,15 +222,36 @@ static int cover_with(const struct bridge_world *world, const struct unit *unit,
     case JOB_ENDED:
         break;
     }
-    return is_its_own(unit) ? end_pod(world, unit, plan, job) : drop_stray(plan, job);
+    return is_under_them(world, plan->arena, unit) ? end_pods(world, unit, plan)
+                                                   : drop_stray(plan, job);
+}
+
+/* Of each member the job that it was bound by has ended, or is not there. */
+static bool end_those_whose_job_ended(const struct bridge_world *world, const struct unit *unit,
+                                      struct plan *plan)
+{
+    unsigned stage = plan->stage;
+    bool any = false;
+
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const struct slurm_job *ended = unit_ended(unit, &unit->members[i]);
+        struct unit one = unit_focus(unit, i);
+
+        if (one.stage != POD_BOUND || !ended)
+            continue;
+        plan->stage = stage;
+        end_pod(world, &one, plan, ended);
+        any = true;
+    }
+    return any;
 }
 
 int plan_cover(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-               struct err *err)
+               bool is_prepared, struct err *err)
 {
     if (unit->job)
-        return cover_with(world, unit, plan);
-    if (unit->ended)
-        return end_pod(world, unit, plan, unit->ended);
+        return cover_with(world, unit, plan, is_prepared, err);
+    if (end_those_whose_job_ended(world, unit, plan))
+        return 0;
     return plan_ask_again(world, unit, plan, err);
 }

@@ -32,7 +32,7 @@ static struct gate_view later(const char *why, int64_t again_us)
 /* Whether a leader before us can have asked for it: then its ask may still take effect. */
 static bool was_there_before(const struct bridge_world *world, const struct unit *unit)
 {
-    return unit->pod->object.created_us < world->facts.leading_wall_us + NEW_MARGIN_US;
+    return unit->created_us < world->facts.leading_wall_us + NEW_MARGIN_US;
 }
 
 static int64_t fence_left_us(const struct bridge_world *world, const struct unit *unit)

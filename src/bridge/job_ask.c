@@ -1,46 +1,31 @@
 /* job_ask.c - the description of a job as one table: a row per field, with the annotation that may
  * set it. Reading annotations, writing the request, the hash and the reference all walk the table,
- * so a field that is in it is nowhere forgotten.
- *
- * Holds: a number that Slurm would cut to its field's width, or read as "unlimited" or "all of the
- * node", never comes from an annotation. */
+ * so a field that is in it is nowhere forgotten. */
 #include "bridge/job_ask.h"
 
+#include "bridge/job_ask_form.h"
 #include "bridge/names.h"
-#include "codec/quantity.h"
 
 #include <inttypes.h>
-#include <strings.h>
 
-enum {
-    MAX_TEXT = 4096, /* bytes of one annotation's value */
-    MAX_SHOWN = 48,  /* of it in a message */
-    MIB = 1 << 20,
-};
-
-enum form {                /* of the annotation */
-            FORM_NONE,     /* there is none */
-            FORM_TEXT,     /* as it stands */
-            FORM_NUMBER,   /* base 10 */
-            FORM_CPUS,     /* a quantity, rounded up to whole CPUs */
-            FORM_MEMORY,   /* a quantity of bytes, rounded up to MiB: 0 would mean all of the node's
-                            */
-            FORM_EXCLUSIVE /* only "false" means shared */
-};
+enum { MAX_SHOWN = 48 }; /* bytes of an annotation's value in a message */
 
 enum shape {               /* of the field in the request */
+             SHAPE_NONE,   /* a number that is not sent */
              SHAPE_TEXT,   /* a string; absent when not said */
              SHAPE_LIST,   /* a hostlist as the only item of an array; absent when not said */
              SHAPE_NUMBER, /* an integer; absent when not said */
+             SHAPE_OFFSET, /* an integer; absent when 0 */
              SHAPE_LIMIT,  /* {set, infinite, number}; {set: false} when not said */
-             SHAPE_DIGITS, /* a number as a string */
+             SHAPE_MAYBE,  /* {set, infinite, number}; absent when not said */
+             SHAPE_NODES,  /* "4", or "1-4" when pods may share nodes */
              SHAPE_SHARED, /* ["none"] for whole nodes, else [] */
 };
 
 struct job_field {
     const char *suffix; /* of the annotation */
-    enum form form;
-    int64_t least; /* of FORM_NUMBER */
+    enum job_form form;
+    struct job_range range;
     size_t offset;
     const char *field; /* slurmrestd's name of it */
     enum shape shape;
@@ -48,48 +33,84 @@ struct job_field {
 };
 
 #define AT(member) offsetof(struct job_ask, member)
+#define ANY        { 0, 0 }
+#define COUNT      { 1, INT32_MAX }
+#define NICE       { -2147483645, 2147483645 } /* Slurm's own limits */
 
 /* Slurm ends a job with a time limit of 0 at once, and refuses node counts of 0; a priority of 0
- * holds the job. */
+ * holds the job. The two highest numbers of a width mean "not said" and "unlimited". */
 static const struct job_field fields[] = {
-    { "account", FORM_TEXT, 0, AT(account), "account", SHAPE_TEXT, "account to charge" },
-    { "constraints", FORM_TEXT, 0, AT(constraints), "constraints", SHAPE_TEXT,
+    { "account", JOB_FORM_TEXT, ANY, AT(account), "account", SHAPE_TEXT, "account to charge" },
+    { "begin-time", JOB_FORM_BEGIN, ANY, AT(begin_time), "begin_time", SHAPE_MAYBE,
+      "not before; a duration counts from the creation of the pod on" },
+    { "comment", JOB_FORM_TEXT, ANY, AT(comment), "comment", SHAPE_TEXT,
+      "what people may read of the job" },
+    { "constraints", JOB_FORM_TEXT, ANY, AT(constraints), "constraints", SHAPE_TEXT,
       "features that the nodes must have" },
-    { "cpu-per-task", FORM_CPUS, 0, AT(cpus_per_task), "cpus_per_task", SHAPE_NUMBER,
-      "CPUs on each node, in place of what the pods ask for" },
-    { "exclusive", FORM_EXCLUSIVE, 0, AT(exclusive), "shared", SHAPE_SHARED,
+    { "cpu-per-task", JOB_FORM_CPUS, ANY, AT(cpus_per_task), "cpus_per_task", SHAPE_NUMBER,
+      "CPUs of each pod, in place of what the pods ask for" },
+    { "deadline", JOB_FORM_TIME, ANY, AT(deadline), "deadline", SHAPE_NUMBER,
+      "the job is given up when it cannot end before" },
+    { "dependency", JOB_FORM_DEPENDENCY, ANY, AT(dependency), "dependency", SHAPE_TEXT,
+      "jobs that must have begun or ended before, as sbatch takes them" },
+    { "exclusive", JOB_FORM_EXCLUSIVE, ANY, AT(exclusive), "shared", SHAPE_SHARED,
       "whether the job gets whole nodes" },
-    { "gres", FORM_TEXT, 0, AT(gres), "tres_per_node", SHAPE_TEXT,
+    { BRIDGE_GANG, JOB_FORM_GANG, ANY, AT(gang), "", SHAPE_NONE,
+      "of a Job or JobSet: its pods start together, all of them or at least so many" },
+    { "gres", JOB_FORM_TEXT, ANY, AT(gres), "tres_per_node", SHAPE_TEXT,
       "devices on each node, in place of what the pods ask for" },
-    { "group-id", FORM_TEXT, 0, AT(group_id), "group_id", SHAPE_TEXT,
+    { "group-id", JOB_FORM_TEXT, ANY, AT(group_id), "group_id", SHAPE_TEXT,
       "group of the job, by name or number" },
-    { "job-name", FORM_TEXT, 0, AT(name), "name", SHAPE_TEXT,
+    { "job-name", JOB_FORM_TEXT, ANY, AT(name), "name", SHAPE_TEXT,
       "name of the job; the pod's when absent" },
-    { "licenses", FORM_TEXT, 0, AT(licenses), "licenses", SHAPE_TEXT, "licenses to take" },
-    { "max-nodes", FORM_NUMBER, 1, AT(max_nodes), "maximum_nodes", SHAPE_NUMBER,
-      "the most nodes that the job may get" },
-    { "mem-per-node", FORM_MEMORY, 0, AT(memory), "memory_per_node", SHAPE_LIMIT,
+    { "licenses", JOB_FORM_TEXT, ANY, AT(licenses), "licenses", SHAPE_TEXT, "licenses to take" },
+    { "max-nodes", JOB_FORM_NUMBER, COUNT, AT(max_nodes), "maximum_nodes", SHAPE_NUMBER,
+      "the most nodes that the job may get; a gang's pods share nodes when it has more of them" },
+    { "mem-per-node", JOB_FORM_MEMORY, ANY, AT(memory), "memory_per_node", SHAPE_LIMIT,
       "memory on each node, in place of what the pods ask for" },
-    { "min-nodes", FORM_NUMBER, 1, AT(min_nodes), "minimum_nodes", SHAPE_NUMBER,
+    { "min-nodes", JOB_FORM_NUMBER, COUNT, AT(min_nodes), "minimum_nodes", SHAPE_NUMBER,
       "the fewest nodes that will do" },
-    { "partition", FORM_TEXT, 0, AT(partition), "partition", SHAPE_TEXT,
+    { "network", JOB_FORM_TEXT, ANY, AT(network), "network", SHAPE_TEXT,
+      "network of the job, as sbatch takes it" },
+    { "nice", JOB_FORM_NUMBER, NICE, AT(nice), "nice", SHAPE_OFFSET,
+      "what is taken off the job's priority" },
+    { "partition", JOB_FORM_TEXT, ANY, AT(partition), "partition", SHAPE_TEXT,
       "partition, in place of the configured one" },
-    { "priority", FORM_NUMBER, 0, AT(priority), "priority", SHAPE_LIMIT,
+    { "priority",
+      JOB_FORM_NUMBER,
+      { 0, INT32_MAX },
+      AT(priority),
+      "priority",
+      SHAPE_LIMIT,
       "priority of the job; 0 holds it" },
-    { "qos", FORM_TEXT, 0, AT(qos), "qos", SHAPE_TEXT, "quality of service" },
-    { "reservation", FORM_TEXT, 0, AT(reservation), "reservation", SHAPE_TEXT,
+    { "qos", JOB_FORM_TEXT, ANY, AT(qos), "qos", SHAPE_TEXT, "quality of service" },
+    { "reservation", JOB_FORM_TEXT, ANY, AT(reservation), "reservation", SHAPE_TEXT,
       "reservation to run in" },
-    { "timelimit", FORM_NUMBER, 1, AT(time_limit), "time_limit", SHAPE_LIMIT,
+    { "segment-size",
+      JOB_FORM_NUMBER,
+      { 1, 65533 },
+      AT(segment_size),
+      "segment_size",
+      SHAPE_MAYBE,
+      "nodes that must lie in one block, where Slurm's topology has blocks" },
+    { "switches", JOB_FORM_SWITCHES, COUNT, AT(switches), "required_switches", SHAPE_MAYBE,
+      "the most switches between the nodes, and how long to wait for that" },
+    { "timelimit", JOB_FORM_NUMBER, COUNT, AT(time_limit), "time_limit", SHAPE_LIMIT,
       "time limit in minutes" },
-    { "user-id", FORM_TEXT, 0, AT(user_id), "user_id", SHAPE_TEXT,
+    { "user-id", JOB_FORM_TEXT, ANY, AT(user_id), "user_id", SHAPE_TEXT,
       "user of the job, by name or number" },
-    { "wckey", FORM_TEXT, 0, AT(wckey), "wckey", SHAPE_TEXT, "workload characterization key" },
+    { "wckey", JOB_FORM_TEXT, ANY, AT(wckey), "wckey", SHAPE_TEXT,
+      "workload characterization key" },
 
-    { "", FORM_NONE, 0, AT(mcs_label), "mcs_label", SHAPE_TEXT, "" },
-    { "", FORM_NONE, 0, AT(nodes), "nodes", SHAPE_DIGITS, "" },
-    { "", FORM_NONE, 0, AT(tasks_per_node), "tasks_per_node", SHAPE_NUMBER, "" },
-    { "", FORM_NONE, 0, AT(excluded_nodes), "excluded_nodes", SHAPE_LIST, "" },
-    { "", FORM_NONE, 0, AT(required_nodes), "required_nodes", SHAPE_LIST, "" },
+    { "", JOB_FORM_NONE, ANY, AT(mcs_label), "mcs_label", SHAPE_TEXT, "" },
+    { "", JOB_FORM_NONE, ANY, AT(nodes), "nodes", SHAPE_NODES, "" },
+    { "", JOB_FORM_NONE, ANY, AT(tasks), "tasks", SHAPE_NUMBER, "" },
+    { "", JOB_FORM_NONE, ANY, AT(tasks_per_node), "tasks_per_node", SHAPE_NUMBER, "" },
+    { "", JOB_FORM_NONE, ANY, AT(memory_per_cpu), "memory_per_cpu", SHAPE_MAYBE, "" },
+    { "", JOB_FORM_NONE, ANY, AT(gres_per_task), "tres_per_task", SHAPE_TEXT, "" },
+    { "", JOB_FORM_NONE, ANY, AT(switch_wait), "wait_for_switch", SHAPE_NUMBER, "" },
+    { "", JOB_FORM_NONE, ANY, AT(excluded_nodes), "excluded_nodes", SHAPE_LIST, "" },
+    { "", JOB_FORM_NONE, ANY, AT(required_nodes), "required_nodes", SHAPE_LIST, "" },
 };
 
 static const struct job_field *const fields_end = fields + sizeof(fields) / sizeof(fields[0]);
@@ -130,36 +151,12 @@ void job_ask_init(struct job_ask *ask)
         if (is_text(field))
             *(const char **)member(ask, field) = "";
         else if (field->shape != SHAPE_SHARED)
-            *(int64_t *)member(ask, field) = -1;
+            *(int64_t *)member(ask, field) = field->shape == SHAPE_OFFSET ? 0 : -1;
     }
     ask->nodes = 1;
 }
 
 /* ---- annotations ---- */
-
-static void write_form(const struct job_field *field, struct buf *out)
-{
-    switch (field->form) {
-    case FORM_NONE:
-        break;
-    case FORM_TEXT:
-        buf_printf(out, "a text of at most %d bytes without control characters", MAX_TEXT);
-        break;
-    case FORM_NUMBER:
-        buf_printf(out, "a whole number from %" PRId64 " to %d", field->least, INT32_MAX);
-        break;
-    case FORM_CPUS:
-        buf_printf(out, "a Kubernetes quantity above 0 and up to %d, as 2 or 1500m",
-                   JOB_ASK_MAX_CPUS);
-        break;
-    case FORM_MEMORY:
-        buf_add_text(out, "a Kubernetes quantity of bytes above 0 and below 8Ei, as 4Gi");
-        break;
-    case FORM_EXCLUSIVE:
-        buf_add_text(out, "`false` to share nodes; anything else for whole nodes");
-        break;
-    }
-}
 
 /* A value for a message: not too long, and on one line. */
 static void show_value(struct str value, struct buf *out)
@@ -181,80 +178,27 @@ static int refuse(const struct job_field *field, struct str value, struct err *e
 {
     auto_buf struct buf form = { .max = 128 }, shown = { .max = 64 };
 
-    write_form(field, &form);
+    job_form_write(field->form, field->range, &form);
     show_value(value, &shown);
     return err_set(err, ERR_INVALID, "%s%s: \"%s\" is not %s", BRIDGE_ANNOTATION_PREFIX,
                    field->suffix, buf_text(&shown), buf_text(&form));
 }
 
-static bool is_plain(struct str value)
-{
-    for (size_t i = 0; i < value.len; i++)
-        if ((unsigned char)value.at[i] < ' ' || value.at[i] == 0x7f)
-            return false;
-    return value.len <= MAX_TEXT;
-}
-
-static bool parse_number(struct str value, int64_t least, int64_t *ret_number)
-{
-    /* Go's parser, which these annotations were made for, takes a plus sign. */
-    if (str_starts(value, STR("+")))
-        value = str_sub(value, 1, value.len);
-    return str_to_i64(value, least, INT32_MAX, ret_number, NULL) == 0;
-}
-
-static bool parse_cpus(struct str value, int64_t *ret_cpus)
-{
-    struct quantity quantity;
-    int64_t cpus;
-
-    if (quantity_parse(value, &quantity, NULL) < 0 ||
-        quantity_ceil_units(&quantity, &cpus, NULL) < 0 || cpus < 1 || cpus > JOB_ASK_MAX_CPUS)
-        return false;
-    *ret_cpus = cpus;
-    return true;
-}
-
-static bool parse_memory(struct str value, int64_t *ret_mib)
-{
-    struct quantity quantity;
-    int64_t mib;
-
-    if (quantity_parse(value, &quantity, NULL) < 0 ||
-        quantity_ceil_mib(&quantity, &mib, NULL) < 0 || mib < 1 || mib > INT64_MAX / MIB)
-        return false;
-    *ret_mib = mib;
-    return true;
-}
-
-static bool is_false(struct str value)
-{
-    struct str text = str_trim(value);
-
-    return text.len == 5 && strncasecmp(text.at, "false", text.len) == 0;
-}
-
 static bool take_value(struct job_ask *ask, struct arena *arena, const struct job_field *field,
                        struct str value)
 {
-    switch (field->form) {
-    case FORM_TEXT:
-        if (!is_plain(value))
-            return false;
+    struct job_value said;
+
+    if (!job_form_read(field->form, field->range, ask->created, value, &said))
+        return false;
+    if (is_text(field))
         *(const char **)member(ask, field) = arena_strndup(arena, value.at, value.len);
-        return true;
-    case FORM_NUMBER:
-        return parse_number(value, field->least, member(ask, field));
-    case FORM_CPUS:
-        return parse_cpus(value, member(ask, field));
-    case FORM_MEMORY:
-        return parse_memory(value, member(ask, field));
-    case FORM_EXCLUSIVE:
-        *(bool *)member(ask, field) = !is_false(value);
-        return true;
-    case FORM_NONE:
-        break;
-    }
+    else if (field->shape == SHAPE_SHARED)
+        *(bool *)member(ask, field) = said.number;
+    else
+        *(int64_t *)member(ask, field) = said.number;
+    if (field->form == JOB_FORM_SWITCHES)
+        ask->switch_wait = said.wait;
     return true;
 }
 
@@ -265,7 +209,8 @@ static const struct job_field *find_annotation(struct str key)
     if (!str_starts(key, prefix))
         return NULL;
     for (const struct job_field *field = fields; field < fields_end; field++)
-        if (field->form != FORM_NONE && str_is(str_sub(key, prefix.len, key.len), field->suffix))
+        if (field->form != JOB_FORM_NONE &&
+            str_is(str_sub(key, prefix.len, key.len), field->suffix))
             return field;
     return NULL;
 }
@@ -284,6 +229,18 @@ int job_ask_annotate(struct job_ask *ask, struct arena *arena, const struct kube
     }
     *ask = next;
     return 0;
+}
+
+void job_ask_keep(struct job_ask *ask, struct arena *arena)
+{
+    for (const struct job_field *field = fields; field < fields_end; field++)
+        if (is_text(field))
+            *(const char **)member(ask, field) = arena_strdup(arena, text_of(ask, field));
+}
+
+bool job_ask_must_queue(const struct job_ask *ask)
+{
+    return ask->priority == 0 || ask->begin_time >= 0 || ask->dependency[0] || ask->reservation[0];
 }
 
 /* ---- the request ---- */
@@ -309,12 +266,21 @@ static struct json_mut *new_list(struct json_build *build, const char *item)
     return list;
 }
 
-static struct json_mut *new_digits(struct json_build *build, int64_t number)
+static struct json_mut *new_nodes(struct json_build *build, const struct job_ask *ask)
 {
-    auto_buf struct buf digits = { .max = 32 };
+    auto_buf struct buf text = { .max = 64 };
 
-    buf_printf(&digits, "%" PRId64, number);
-    return json_new_str(build, buf_str(&digits));
+    if (ask->tasks >= 0)
+        buf_printf(&text, "%" PRId64 "-%" PRId64, ask->min_nodes, ask->max_nodes);
+    else
+        buf_printf(&text, "%" PRId64, ask->nodes);
+    return json_new_str(build, buf_str(&text));
+}
+
+/* Slurm keeps both in one field: memory per node, though not set, would undo memory per CPU. */
+static bool is_undone(const struct job_ask *ask, const struct job_field *field)
+{
+    return field->offset == AT(memory) && ask->memory_per_cpu >= 0;
 }
 
 /* NULL: not sent. */
@@ -324,17 +290,25 @@ static struct json_mut *new_field(struct json_build *build, const struct job_ask
     const char *text = is_text(field) ? text_of(ask, field) : "";
     int64_t number = is_text(field) ? -1 : number_of(ask, field);
 
+    if (is_undone(ask, field))
+        return NULL;
     switch (field->shape) {
+    case SHAPE_NONE:
+        break;
     case SHAPE_TEXT:
         return text[0] ? json_new_str(build, str_of(text)) : NULL;
     case SHAPE_LIST:
         return text[0] ? new_list(build, text) : NULL;
     case SHAPE_NUMBER:
         return number >= 0 ? json_new_i64(build, number) : NULL;
+    case SHAPE_OFFSET:
+        return number != 0 ? json_new_i64(build, number) : NULL;
     case SHAPE_LIMIT:
         return new_limit(build, number);
-    case SHAPE_DIGITS:
-        return new_digits(build, number);
+    case SHAPE_MAYBE:
+        return number >= 0 ? new_limit(build, number) : NULL;
+    case SHAPE_NODES:
+        return new_nodes(build, ask);
     case SHAPE_SHARED:
         return new_list(build, number ? "none" : "");
     }
@@ -395,10 +369,11 @@ void job_ask_reference(struct buf *out)
     buf_add_text(out, "| annotation | value | field of the job | meaning |\n");
     buf_add_text(out, "|---|---|---|---|\n");
     for (const struct job_field *field = fields; field < fields_end; field++) {
-        if (field->form == FORM_NONE)
+        if (field->form == JOB_FORM_NONE)
             continue;
         buf_printf(out, "| `%s%s` | ", BRIDGE_ANNOTATION_PREFIX, field->suffix);
-        write_form(field, out);
-        buf_printf(out, " | `%s` | %s |\n", field->field, field->meaning);
+        job_form_write(field->form, field->range, out);
+        buf_printf(out, " | %s%s%s | %s |\n", field->field[0] ? "`" : "", field->field,
+                   field->field[0] ? "`" : "", field->meaning);
     }
 }

@@ -15,21 +15,38 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { JOB_ASK_MAX_CPUS = 65533 }; /* on one node; Slurm cuts larger counts to 16 bits */
+enum {
+    JOB_ASK_MAX_CPUS = 65533, /* on one node; Slurm cuts larger counts to 16 bits */
+    JOB_ASK_MAX_GANG = 65535,
+};
+
+/* Whether a workload's pods start together. A number above 0: once there are so many. */
+enum { JOB_ASK_GANG_NO = -1, JOB_ASK_GANG_ALL = 0 };
 
 struct job_ask {
     const char *name, *account, *partition, *qos, *reservation, *wckey, *constraints, *licenses;
     const char *gres;               /* tres_per_node: "gres/gpu=2,gres/..." */
+    const char *gres_per_task;      /* in place of it when pods may share a node */
     const char *user_id, *group_id; /* name or number */
     const char *mcs_label;
+    const char *dependency, *comment, *network;
     const char *excluded_nodes; /* a folded hostlist */
     const char *required_nodes; /* only to cover pods that are bound already */
-    int64_t nodes;              /* how many pods, each on a node of its own */
+    int64_t nodes;              /* how many pods; min and max nodes win over it */
     int64_t min_nodes, max_nodes, tasks_per_node, cpus_per_task;
-    int64_t memory;     /* MiB on each node */
-    int64_t time_limit; /* minutes */
-    int64_t priority;
-    bool exclusive; /* whole nodes */
+    int64_t tasks;  /* how many pods, when several of them may share a node; else not said */
+    int64_t memory; /* MiB on each node */
+    int64_t memory_per_cpu;       /* MiB; in place of `memory` when pods may share a node */
+    int64_t time_limit;           /* minutes */
+    int64_t priority;             /* 0 holds the job */
+    int64_t begin_time, deadline; /* seconds since 1970 */
+    int64_t nice;                 /* 0: not said, which is Slurm's own */
+    int64_t segment_size, switches;
+    int64_t switch_wait; /* seconds for which it waits to get no more switches than that */
+    int64_t gang;        /* JOB_ASK_GANG_...; not sent */
+    int64_t created;     /* what `begin-time: +1h` counts from, as begin_time; set before the
+                            annotations are laid over; neither sent nor in the hash */
+    bool exclusive;      /* whole nodes */
 };
 
 void job_ask_init(struct job_ask *ask);
@@ -39,6 +56,13 @@ void job_ask_init(struct job_ask *ask);
  * it was. Texts are copied into the arena. */
 int job_ask_annotate(struct job_ask *ask, struct arena *arena, const struct kube_pairs *annotations,
                      struct err *err);
+
+/* Copies all texts into the arena. */
+void job_ask_keep(struct job_ask *ask, struct arena *arena);
+
+/* Whether Slurm may only be asked by way of the queue: a job that must wait for something else than
+ * nodes is refused as an immediate one. */
+bool job_ask_must_queue(const struct job_ask *ask);
 
 /* The `job` object of a request, without the members of slurm_submit_ask (submit.h). */
 struct json_mut *job_ask_json(struct json_build *build, const struct job_ask *ask);

@@ -11,6 +11,9 @@ static const struct kube_resource statefulsets = { "apps", "v1", "statefulsets",
 static const struct kube_field job_fields[] = {
     { { "spec", "activeDeadlineSeconds" }, KUBE_I64, offsetof(struct kube_job, active_deadline) },
     { { "spec", "suspend" }, KUBE_BOOL, offsetof(struct kube_job, suspended) },
+    { { "spec", "parallelism" }, KUBE_I64, offsetof(struct kube_job, parallelism) },
+    { { "spec", "completions" }, KUBE_I64, offsetof(struct kube_job, completions) },
+    { { "status", "succeeded" }, KUBE_I64, offsetof(struct kube_job, succeeded) },
     { { NULL }, KUBE_STR, 0 },
 };
 
@@ -58,4 +61,118 @@ const struct kube_kind bridge_statefulset_kind = {
     .resource = &statefulsets,
     .size = sizeof(struct kube_object),
     .fields = no_fields,
+};
+
+/* ---- groups ---- */
+
+#define IN_GROUP(member) offsetof(struct kube_group, member)
+
+static const struct kube_resource podgroups = { "scheduling.k8s.io", "v1alpha2", "podgroups",
+                                                "PodGroup", true };
+static const struct kube_resource workloads = { "scheduling.k8s.io", "v1alpha2", "workloads",
+                                                "Workload", true };
+static const struct kube_resource coscheduling = { "scheduling.x-k8s.io", "v1alpha1", "podgroups",
+                                                   "PodGroup", true };
+static const struct kube_resource lws = { "leaderworkerset.x-k8s.io", "v1", "leaderworkersets",
+                                          "LeaderWorkerSet", true };
+static const struct kube_resource jobsets = { "jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet",
+                                              true };
+
+static const struct kube_field podgroup_fields[] = {
+    { { "spec", "schedulingPolicy", "gang", "minCount" }, KUBE_I64, IN_GROUP(size) },
+    { { "spec", "podGroupTemplateRef", "workload", "workloadName" }, KUBE_STR, IN_GROUP(workload) },
+    { { NULL }, KUBE_STR, 0 },
+};
+
+static const struct kube_field coscheduling_fields[] = {
+    { { "spec", "minMember" }, KUBE_I64, IN_GROUP(size) },
+    { { "spec", "minResources", "cpu" }, KUBE_QUANTITY_MILLI, IN_GROUP(cpu_milli) },
+    { { "spec", "minResources", "memory" }, KUBE_QUANTITY, IN_GROUP(memory) },
+    { { "status", "phase" }, KUBE_STR, IN_GROUP(phase) },
+    { { NULL }, KUBE_STR, 0 },
+};
+
+static const struct kube_field lws_fields[] = {
+    { { "spec", "leaderWorkerTemplate", "size" }, KUBE_I64, IN_GROUP(size) },
+    { { NULL }, KUBE_STR, 0 },
+};
+
+static int decode_podgroup(struct kube_decoder *decoder, const struct json *root, void *object,
+                           struct err *err)
+{
+    struct json_iter iter = json_iter(json_at(root, "status", "conditions"));
+    struct kube_group *group = object;
+    const struct json *condition;
+
+    (void)err;
+    if (kube_decoder_is_counting(decoder))
+        return 0; /* takes no memory */
+    while (json_next_item(&iter, &condition))
+        if (str_is(json_str(json_get(condition, "type")), "PodGroupScheduled"))
+            group->is_scheduled = str_is(json_str(json_get(condition, "status")), "True");
+    return 0;
+}
+
+/* How many pods a Job has at once, as its defaults have it. */
+static int64_t pods_of_job(const struct json *spec)
+{
+    int64_t parallelism = json_i64_or(json_get(spec, "parallelism"), 1);
+    int64_t completions = json_i64_or(json_get(spec, "completions"), parallelism);
+
+    return completions < parallelism ? completions : parallelism;
+}
+
+static int decode_jobset(struct kube_decoder *decoder, const struct json *root, void *object,
+                         struct err *err)
+{
+    const struct json *replicated = json_at(root, "spec", "replicatedJobs");
+    struct json_iter iter = json_iter(replicated);
+    struct kube_group *group = object;
+    const struct json *job;
+    int64_t size = 0;
+
+    if (kube_decoder_is_counting(decoder) || !replicated)
+        return 0;
+    while (json_next_item(&iter, &job)) {
+        int64_t replicas = json_i64_or(json_get(job, "replicas"), 1), pods;
+
+        if (__builtin_mul_overflow(replicas, pods_of_job(json_at(job, "template", "spec")),
+                                   &pods) ||
+            __builtin_add_overflow(size, pods, &size))
+            return err_set(err, ERR_INVALID, "spec.replicatedJobs: more pods than can be counted");
+    }
+    group->size = size;
+    return 0;
+}
+
+const struct kube_kind bridge_podgroup_kind = {
+    .resource = &podgroups,
+    .size = sizeof(struct kube_group),
+    .fields = podgroup_fields,
+    .decode_more = decode_podgroup,
+};
+
+const struct kube_kind bridge_workload_kind = {
+    .resource = &workloads,
+    .size = sizeof(struct kube_group),
+    .fields = no_fields,
+};
+
+const struct kube_kind bridge_coscheduling_kind = {
+    .resource = &coscheduling,
+    .size = sizeof(struct kube_group),
+    .fields = coscheduling_fields,
+};
+
+const struct kube_kind bridge_lws_kind = {
+    .resource = &lws,
+    .size = sizeof(struct kube_group),
+    .fields = lws_fields,
+};
+
+const struct kube_kind bridge_jobset_kind = {
+    .resource = &jobsets,
+    .size = sizeof(struct kube_group),
+    .fields = no_fields,
+    .decode_more = decode_jobset,
 };

@@ -6,17 +6,38 @@
 
 struct kube_job { /* batch/v1 Job */
     struct kube_object object;
-    int64_t active_deadline;   /* seconds; 0 = none */
-    int64_t cpu_milli, memory; /* limits of spec.template.spec.resources (pod level) */
+    int64_t active_deadline;          /* seconds; 0 = none */
+    int64_t cpu_milli, memory;        /* limits of spec.template.spec.resources (pod level) */
+    int64_t parallelism, completions; /* completions 0: a queue of work, until one succeeds */
+    int64_t succeeded;
     bool has_pod_resources, suspended;
 };
 
-/* Owners of which only the metadata is read. */
+/* What says how many pods belong together: a PodGroup of either API, a LeaderWorkerSet, a JobSet.
+ * Of a Workload only the annotations count. */
+struct kube_group {
+    struct kube_object object;
+    int64_t size;              /* pods without which it does not start */
+    int64_t cpu_milli, memory; /* what these need in all, where it says so */
+    const char *phase;         /* of scheduling.x-k8s.io */
+    const char *workload;      /* the Workload that a PodGroup was made from; "" */
+    bool is_scheduled;         /* the condition PodGroupScheduled is True */
+};
+
+/* Owners: of ReplicaSets and StatefulSets only the metadata is read. */
 extern const struct kube_kind bridge_job_kind, bridge_replicaset_kind, bridge_statefulset_kind;
+/* struct kube_group. Not every API server has these. */
+extern const struct kube_kind bridge_podgroup_kind, bridge_workload_kind, bridge_coscheduling_kind,
+    bridge_lws_kind, bridge_jobset_kind;
 
 static inline const struct kube_job *kube_job_of(const struct kube_object *object)
 {
     return (const struct kube_job *)(const void *)object;
+}
+
+static inline const struct kube_group *kube_group_of(const struct kube_object *object)
+{
+    return (const struct kube_group *)(const void *)object;
 }
 
 #endif

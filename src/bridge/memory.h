@@ -44,6 +44,8 @@ struct unit_memory {
     bool queues;                           /* an immediate try was refused: submit from now on */
     char misfits[MEMORY_MAX_MISFITS][254]; /* Slurm nodes that did not fit */
     unsigned misfit_count;
+    unsigned members;  /* that were there at the last look */
+    int64_t grown_us;  /* when there were more than before */
     int64_t lost_us;   /* since when it is bound and has no job; 0 = it has one */
     bool is_uncovered; /* and others wait for it to get one: not for ever */
     int64_t seen_us, asked_us, allocated_us, bound_us; /* loop times; 0 = not yet */

@@ -8,8 +8,11 @@
 #define BRIDGE_NODE_ANNOTATION "slinky.slurm.net/slurm-node" /* the Kubernetes name of the node */
 #define BRIDGE_FINALIZER       "scheduler.slinky.slurm.net/finalizer"
 #define BRIDGE_ANNOTATION_PREFIX                                                                   \
-    "slurmjob.slinky.slurm.net/"                 /* wishes about the job: job_ask.h                \
-                                                  */
+    "slurmjob.slinky.slurm.net/" /* wishes about the job: job_ask.h                                \
+                                  */
+#define BRIDGE_GANG "gang"       /* suffix: of a Job or JobSet, all of its pods at once */
+#define BRIDGE_ALONE_ANNOTATION                                                                    \
+    "scheduler.slinky.slurm.net/own-job" /* of a member whom its group's job has no place for */
 #define BRIDGE_PENDING_CONDITION "SlurmPending"  /* why it waits, in Slurm's words */
 #define BRIDGE_ENDED_CONDITION   "SlurmJobEnded" /* what Slurm did to its job */
 
@@ -20,6 +23,18 @@
 #define BRIDGE_TOPOLOGY_ANNOTATION   "topology.slinky.slurm.net/spec"
 #define BRIDGE_TAINT                 "slinky.slurm.net/managed-node" /* value: the scheduler's name */
 #define BRIDGE_NODE_CONDITION        "SlurmAvailable" /* False: Slurm gives it no work, and why */
+
+/* ---- of others, by which their pods are known ---- */
+#define BRIDGE_COSCHEDULING_LABEL   "scheduling.x-k8s.io/pod-group"
+#define BRIDGE_LWS_NAME_LABEL       "leaderworkerset.sigs.k8s.io/name"
+#define BRIDGE_LWS_KEY_LABEL        "leaderworkerset.sigs.k8s.io/group-key"
+#define BRIDGE_LWS_GROUP_LABEL      "leaderworkerset.sigs.k8s.io/group-index"
+#define BRIDGE_LWS_WORKER_LABEL     "leaderworkerset.sigs.k8s.io/worker-index"
+#define BRIDGE_JOBSET_NAME_LABEL    "jobset.sigs.k8s.io/jobset-name"
+#define BRIDGE_JOBSET_UID_LABEL     "jobset.sigs.k8s.io/jobset-uid"
+#define BRIDGE_JOBSET_RESTART_LABEL "jobset.sigs.k8s.io/restart-attempt"
+#define BRIDGE_JOBSET_INDEX_LABEL   "jobset.sigs.k8s.io/job-global-index"
+#define BRIDGE_COMPLETION_LABEL     "batch.kubernetes.io/job-completion-index"
 
 /* ---- in Slurm ---- */
 #define BRIDGE_REASON "slurm-bridge:" /* begins every reason of a drain that is ours */

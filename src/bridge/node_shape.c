@@ -1,5 +1,5 @@
 /* node_shape.c - the desired shape: what pods may use of a node (capacity less what is reserved),
- * the partitions that its annotation names as features, devices as gres.
+ * the partitions that its annotation names and some of its labels as features, devices as gres.
  *
  * Holds: what is compared is computed as what is created, in whole units rounded down, so that a
  * node just made never differs from itself. */
@@ -7,6 +7,7 @@
 
 #include "bridge/names.h"
 #include "codec/hostlist.h"
+#include "codec/slurmconf.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -54,6 +55,13 @@ static bool has_words(const char *list, const char *wanted)
     return true;
 }
 
+static const char *with_word(struct arena *arena, const char *list, struct str word)
+{
+    if (has_word(list, word))
+        return list;
+    return arena_printf(arena, "%s%s" STR_FMT, list, *list ? "," : "", STR_ARG(word));
+}
+
 /* As people wrote them, without blanks and empty entries. */
 static const char *clean_words(struct arena *arena, struct str list)
 {
@@ -61,9 +69,41 @@ static const char *clean_words(struct arena *arena, struct str list)
     struct str word;
 
     while (next_word(&list, &word))
-        if (!has_word(clean, word))
-            clean = arena_printf(arena, "%s%s" STR_FMT, clean, *clean ? "," : "", STR_ARG(word));
+        clean = with_word(arena, clean, word);
     return clean;
+}
+
+/* ---- labels ---- */
+
+/* zone=eu-1a is the feature eu-1a; cpu.avx512=true is cpu.avx512, and =false is none. */
+static struct str feature_of(struct str key, struct str value)
+{
+    struct str rest = key, name = key;
+
+    if (str_is(value, "false"))
+        return STR("");
+    if (value.len > 0 && !str_is(value, "true"))
+        return value;
+    while (str_next(&rest, '/', &name))
+        ;
+    return name;
+}
+
+/* Whatever a label may be is a feature that Slurm takes; others do not reach its line. */
+static const char *with_labels(const struct bridge_config *config, const struct kube_node *node,
+                               struct arena *arena, const char *features)
+{
+    for (unsigned i = 0; i < config->node_feature_count; i++) {
+        struct str key = config->node_features[i], feature;
+        bool found;
+        struct str value = kube_pairs_get(&node->object.labels, key.at, &found);
+
+        feature = found ? feature_of(key, value) : STR("");
+        if (feature.len > 0 && !memchr(feature.at, ',', feature.len) &&
+            conf_check_features(feature, NULL) == 0)
+            features = with_word(arena, features, feature);
+    }
+    return features;
 }
 
 /* ---- the shape ---- */
@@ -84,17 +124,20 @@ static int64_t gpus_of(const struct kube_node *node)
     return count;
 }
 
-bool node_shape_of(const struct kube_node *node, struct arena *arena, struct node_shape *ret_shape)
+bool node_shape_of(const struct bridge_config *config, const struct kube_node *node,
+                   struct arena *arena, struct node_shape *ret_shape)
 {
     const struct kube_pairs *notes = &node->object.annotations;
-    struct str partitions = kube_pairs_get(notes, BRIDGE_PARTITIONS_ANNOTATION, NULL);
+    const char *partitions =
+        clean_words(arena, kube_pairs_get(notes, BRIDGE_PARTITIONS_ANNOTATION, NULL));
     struct str topology = str_trim(kube_pairs_get(notes, BRIDGE_TOPOLOGY_ANNOTATION, NULL));
 
     *ret_shape = (struct node_shape){
         .cpus = node->cpu_milli / MILLI,
         .memory = node->memory / MIB,
         .gpus = gpus_of(node),
-        .features = clean_words(arena, partitions),
+        .partitions = partitions,
+        .features = with_labels(config, node, arena, partitions),
         .topology = arena_strndup(arena, topology.at, topology.len),
         .address = address_of(node),
     };
@@ -162,18 +205,40 @@ bool node_shape_has_features_of(const struct node_shape *shape, const struct slu
                                  has_words(shape->features, slurm->features));
 }
 
+static bool is_partition(const struct bridge_world *world, struct str word, struct arena *arena)
+{
+    return slurm_cache_get(world->slurm_partitions, arena_strndup(arena, word.at, word.len));
+}
+
 const char *node_shape_missing(const struct node_shape *shape, const struct bridge_world *world,
                                struct arena *arena)
 {
-    struct str rest = str_of(shape->features), word;
+    struct str rest = str_of(shape->partitions), word;
 
-    while (next_word(&rest, &word)) {
-        const char *name = arena_strndup(arena, word.at, word.len);
-
-        if (!slurm_cache_get(world->slurm_partitions, name))
-            return name;
-    }
+    while (next_word(&rest, &word))
+        if (!is_partition(world, word, arena))
+            return arena_strndup(arena, word.at, word.len);
     return NULL;
+}
+
+/* Whether one of the words is a partition, and not among the others. */
+static bool has_partition_beside(const char *list, const char *others,
+                                 const struct bridge_world *world, struct arena *arena)
+{
+    struct str rest = str_of(list), word;
+
+    while (next_word(&rest, &word))
+        if (!has_word(others, word) && is_partition(world, word, arena))
+            return true;
+    return false;
+}
+
+bool node_shape_moves(const struct node_shape *shape, const struct slurm_node *slurm,
+                      const struct bridge_world *world, struct arena *arena)
+{
+    return *shape->features &&
+           (has_partition_beside(shape->features, slurm->features, world, arena) ||
+            has_partition_beside(slurm->features, shape->features, world, arena));
 }
 
 /* Slurm may fold a long list of partitions: n[1-3]. */
@@ -191,7 +256,7 @@ static bool is_in(const char *partitions, struct str wanted, struct arena *arena
 const char *node_shape_outside(const struct node_shape *shape, const struct slurm_node *slurm,
                                struct arena *arena)
 {
-    struct str rest = str_of(shape->features), word;
+    struct str rest = str_of(shape->partitions), word;
 
     while (next_word(&rest, &word))
         if (!is_in(slurm->partitions, word, arena))

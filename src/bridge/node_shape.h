@@ -7,24 +7,29 @@
 
 struct node_shape {
     int64_t cpus, memory, gpus; /* whole CPUs and MiB that pods may use */
-    const char *features;       /* the partitions' names, separated by ','; "" names none */
+    const char *partitions;     /* that its annotation names, separated by ','; "" names none */
+    const char *features;       /* these, and what its labels say; "" names none */
     const char *topology;       /* "" for none */
     const char *address;
 };
 
 /* False when the kubelet has not yet said what it can give: nothing may be concluded from the size
  * then; the rest is filled in all the same. */
-bool node_shape_of(const struct kube_node *node, struct arena *arena, struct node_shape *ret_shape);
+bool node_shape_of(const struct bridge_config *config, const struct kube_node *node,
+                   struct arena *arena, struct node_shape *ret_shape);
 
 /* What can only be changed by making the node anew: CPUs, memory, gres. */
 bool node_shape_has_size_of(const struct node_shape *shape, const struct slurm_node *slurm);
 /* A shape that names no features takes whatever there are. */
 bool node_shape_has_features_of(const struct node_shape *shape, const struct slurm_node *slurm);
+/* Whether the features differ in a word that is a partition of Slurm's. */
+bool node_shape_moves(const struct node_shape *shape, const struct slurm_node *slurm,
+                      const struct bridge_world *world, struct arena *arena);
 
-/* The first of the features that is no partition of Slurm's, or NULL. */
+/* The first of the partitions that Slurm does not have, or NULL. */
 const char *node_shape_missing(const struct node_shape *shape, const struct bridge_world *world,
                                struct arena *arena);
-/* The first of the features whose partition the node is not in, or NULL. */
+/* The first of the partitions that the node is not in, or NULL. */
 const char *node_shape_outside(const struct node_shape *shape, const struct slurm_node *slurm,
                                struct arena *arena);
 

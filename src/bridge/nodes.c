@@ -86,7 +86,7 @@ static void look_at_kube(struct look *look)
     look->is_labelled = has_label(look->kube) && look->kube->object.deleted_us == 0;
     if (!look->is_labelled)
         return;
-    look->has_shape = node_shape_of(look->kube, look->arena, &look->shape);
+    look->has_shape = node_shape_of(look->world->config, look->kube, look->arena, &look->shape);
     look->missing = node_shape_missing(&look->shape, look->world, look->arena);
 }
 
@@ -131,7 +131,7 @@ static bool wants_recreation(const struct look *look)
     if (!node_shape_has_size_of(&look->shape, look->slurm))
         return true;
     return !look->missing && !node_is_busy(look->slurm) && !is_out_by_others(look->slurm) &&
-           !node_shape_has_features_of(&look->shape, look->slurm);
+           node_shape_moves(&look->shape, look->slurm, look->world, look->arena);
 }
 
 static enum node_intent judge(struct look *look)

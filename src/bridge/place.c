@@ -1,9 +1,9 @@
-/* place.c - what to do next for one unit: a pod that Slurm finds a place for.
+/* place.c - what to do next for one unit: pods that Slurm finds a place for.
  *
- * Reads   the pod, its jobs in Slurm, what is remembered of asks.
+ * Reads   the pods, their jobs in Slurm, what is remembered of asks.
  * Returns actions; does no I/O.
  * Holds   a unit whose last ask is not settled never gets a second one (DESIGN 5a); a pod is bound
- *         only to a node of its own running job; a job ends only when nothing of its pod runs any
+ *         only to a node of its own running job; a job ends only when nothing of its pods runs any
  *         more; nothing is cancelled or deleted while slurmctld is suspected of a restart. */
 #include "bridge/place.h"
 
@@ -13,8 +13,13 @@
 #include "bridge/cover.h"
 #include "bridge/gate.h"
 #include "bridge/names.h"
+#include "bridge/places.h"
+#include "bridge/prepare.h"
 #include "bridge/release.h"
+#include "bridge/show.h"
 #include "bridge/tell.h"
+
+#include <inttypes.h>
 
 enum {
     SECOND_US = 1000000,
@@ -53,7 +58,7 @@ static bool cancel_duplicates(const struct bridge_world *world, const struct uni
 /* The longer it has waited, the less often it is worth a look. */
 static int64_t look_pause_us(const struct bridge_world *world, const struct unit *unit)
 {
-    int64_t pause_us = (world->facts.wall_us - unit->pod->object.created_us) / 4;
+    int64_t pause_us = (world->facts.wall_us - unit->created_us) / 4;
 
     if (pause_us < LOOK_MIN_US)
         return LOOK_MIN_US;
@@ -73,21 +78,39 @@ static int wait_for_slurm(const struct bridge_world *world, const struct unit *u
     if (left_us <= 0)
         plan_slurm_look(plan, job);
     else
-        plan_exclude(world, unit, plan); /* on what was just read */
+        plan_follow(world, unit, plan); /* on what was just read */
     plan_look_again(plan, left_us > 0 ? left_us : look_pause_us(world, unit));
     return 0;
 }
 
+/* A group that has become too small gives back what was asked for. */
+static bool has_shrunk(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+{
+    enum job_phase phase = job_phase(unit->job);
+
+    if (unit->kind == GROUP_NONE || !unit->root || unit->in[POD_WAITS] >= (uint64_t)unit->needed ||
+        phase == JOB_ENDS || unit->in[POD_ENDING] > 0)
+        return false;
+    tell_waiting(world, unit, plan, "GroupIncomplete",
+                 "not enough pending pods for created external job: %u of %" PRId64
+                 " pods of its %s are there",
+                 unit->in[POD_WAITS], unit->needed, group_kind_name(unit->kind));
+    plan_slurm_cancel(plan, unit->job, NULL, "its group has become too small");
+    return true;
+}
+
 static int place_waiting(const struct bridge_world *world, const struct unit *unit,
-                         struct plan *plan, struct err *err)
+                         struct plan *plan, bool is_prepared, struct err *err)
 {
     if (!unit->job)
         return plan_ask(world, unit, plan, err);
+    if (has_shrunk(world, unit, plan))
+        return 0;
     switch (job_phase(unit->job)) {
     case JOB_WAITS:
         return wait_for_slurm(world, unit, plan);
     case JOB_RUNS:
-        return plan_place(world, unit, plan, err);
+        return plan_place(world, unit, plan, is_prepared, err);
     case JOB_SUSPENDED:
         tell_waiting(world, unit, plan, "Suspended", "job %s is suspended", unit->job->object.key);
         return 0;
@@ -99,40 +122,65 @@ static int place_waiting(const struct bridge_world *world, const struct unit *un
     return err_set(err, ERR_BUG, "a job in no phase");
 }
 
+/* Whether it is planned here at all: a member of a group is, once it has or wants a job of its own.
+ */
+static bool is_planned_here(const struct bridge_world *world, const struct unit *unit,
+                            struct plan *plan)
+{
+    if (!unit->is_elsewhere)
+        return true;
+    if (unit->stage != POD_WAITS && unit->stage != POD_BOUND)
+        return false;
+    if (!gate_slurm_is_clear(world) || !places_lack_for(world, unit->pod, plan->arena))
+        return false;
+    plan_wait(plan, "the job of its group has no place for it: it gets one of its own");
+    return true;
+}
+
+/* What is known of Slurm can be acted on. */
+static int place_live(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                      bool is_prepared, struct err *err)
+{
+    if (unit->is_behind) { /* a job that was just cancelled still looks alive */
+        for (unsigned i = 0; i < unit->job_count; i++)
+            plan_slurm_look(plan, unit->jobs[i]);
+        plan_wait(plan, "its job is being read");
+        plan_look_again(plan, SOON_US);
+        return 0;
+    }
+    if (cancel_duplicates(world, unit, plan))
+        return 0;
+    plan_show_group(world, unit, plan);
+    return unit->stage == POD_BOUND ? plan_cover(world, unit, plan, is_prepared, err)
+                                    : place_waiting(world, unit, plan, is_prepared, err);
+}
+
 int place_plan(const struct bridge_world *world, struct str key, struct plan *plan, struct err *err)
 {
     struct unit unit;
+    bool is_prepared;
 
     unit_gather(world, key, plan->arena, &unit);
     /* Of a bridge that is being removed the nodes leave Slurm: nobody is given what a pod uses. */
     if (unit.stage == POD_OVER || world->facts.is_leaving)
         return plan_release(world, &unit, plan, err);
-    if (!world_is_ours(world, unit.pod))
+    if (!world_is_ours(world, unit.pod) || !is_planned_here(world, &unit, plan))
         return 0;
+    plan_let_go(world, &unit, plan);
+    if (unit.in[POD_ENDING] > 0)
+        plan_look_again(plan, FENCE_LOOK_US); /* a node is fenced by time alone, too */
     if (unit.stage == POD_ENDING) {
         plan_wait(plan, "its containers may still run");
-        plan_look_again(plan, FENCE_LOOK_US); /* a node is fenced by time alone, too */
         return 0;
     }
     if (unit.stage == POD_GATED)
         return plan_hold(world, &unit, plan, err);
-    plan_prepare(world, &unit, plan);
-    if (!gate_slurm_is_clear(world)) {
-        if (unit.stage == POD_WAITS)
-            return plan_ask(world, &unit, plan, err); /* which says what is awaited */
-        plan_wait(plan, "Slurm's jobs are being read");
-        plan_look_again(plan, LOOK_MIN_US); /* nothing tells a unit when they have been */
-        return 0;
-    }
-    if (unit.is_behind) { /* a job that was just cancelled still looks alive */
-        for (unsigned i = 0; i < unit.job_count; i++)
-            plan_slurm_look(plan, unit.jobs[i]);
-        plan_wait(plan, "its job is being read");
-        plan_look_again(plan, SOON_US);
-        return 0;
-    }
-    if (cancel_duplicates(world, &unit, plan))
-        return 0;
-    return unit.stage == POD_BOUND ? plan_cover(world, &unit, plan, err)
-                                   : place_waiting(world, &unit, plan, err);
+    is_prepared = !plan_prepare(world, &unit, plan);
+    if (gate_slurm_is_clear(world))
+        return place_live(world, &unit, plan, is_prepared, err);
+    if (unit.stage == POD_WAITS)
+        return plan_ask(world, &unit, plan, err); /* which says what is awaited */
+    plan_wait(plan, "Slurm's jobs are being read");
+    plan_look_again(plan, LOOK_MIN_US); /* nothing tells a unit when they have been */
+    return 0;
 }

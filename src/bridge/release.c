@@ -1,7 +1,7 @@
 /* release.c - a unit that wants nothing (any more) gives back what it holds.
  *
- * Holds: a job is cancelled only when nothing of its pod can run. The pod's own record is proof; an
- * absent pod is one only when the API server says so to a direct question. The finalizer goes at
+ * Holds: a job is cancelled only when nothing of its pods can run. The pod's own record is proof;
+ * an absent pod is one only when the API server says so to a direct question. The finalizer goes at
  * once, whatever Slurm answers: it keeps the record of a pod that may run, and the job carries the
  * unit's key, so that it is found and ended without the pod too. */
 #include "bridge/release.h"
@@ -37,10 +37,19 @@ static void let_go(const struct bridge_world *world, const struct kube_object *p
         action->missing_is_fine = true;
 }
 
+/* A group's pods are known by what they say of themselves: all of the namespace are asked for. */
+static void pods_of_group(struct arena *arena, struct str key, struct str ns,
+                          struct act_unless *ret_unless)
+{
+    *ret_unless = (struct act_unless){ .resource = &kube_pods,
+                                       .ns = arena_strndup(arena, ns.at, ns.len),
+                                       .unit = arena_strndup(arena, key.at, key.len) };
+}
+
 /* The pod's name is in the job's comment. A site may have rewritten that: then the key alone tells,
  * and all pods of the namespace are asked for. */
-static bool pod_of_job(const struct slurm_job *job, struct arena *arena, struct str key,
-                       struct act_unless *ret_unless)
+static bool pods_of_job(const struct slurm_job *job, struct arena *arena, struct str key,
+                        struct act_unless *ret_unless)
 {
     auto_json_doc struct json_doc *doc = NULL;
     struct err err = { .class = 0 };
@@ -48,6 +57,10 @@ static bool pod_of_job(const struct slurm_job *job, struct arena *arena, struct 
 
     if (!str_cut(key, '/', &ns, &uid))
         return false;
+    if (group_key_is_of_group(key)) {
+        pods_of_group(arena, key, ns, ret_unless);
+        return true;
+    }
     *ret_unless = (struct act_unless){ .resource = &kube_pods,
                                        .ns = arena_strndup(arena, ns.at, ns.len),
                                        .uid = arena_strndup(arena, uid.at, uid.len) };
@@ -64,7 +77,7 @@ static void end_job(const struct unit *unit, struct plan *plan, const struct slu
 
     if (unit->pod)
         plan_slurm_cancel(plan, job, NULL, "its pod is over");
-    else if (pod_of_job(job, plan->arena, unit->key, &unless))
+    else if (pods_of_job(job, plan->arena, unit->key, &unless))
         plan_slurm_cancel(plan, job, &unless, "its pod is gone");
     else
         plan_wait(plan, "job %s does not say whose it is", job->object.key);
@@ -89,11 +102,21 @@ static void end_jobs(const struct bridge_world *world, const struct unit *unit, 
             end_job(unit, plan, unit->jobs[i]);
 }
 
+void plan_let_go(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+{
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const struct member *member = &unit->members[i];
+
+        if (world_is_ours(world, member->pod) &&
+            (member->stage == POD_OVER || world->facts.is_leaving))
+            let_go(world, &member->pod->object, plan);
+    }
+}
+
 int plan_release(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                  struct err *err)
 {
-    if (unit->pod && world_is_ours(world, unit->pod))
-        let_go(world, &unit->pod->object, plan);
+    plan_let_go(world, unit, plan);
     end_jobs(world, unit, plan);
     return 0;
 }

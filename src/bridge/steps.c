@@ -57,30 +57,46 @@ static void observe(struct steps *steps, const char *step, int64_t took_us)
                     took_us > 0 ? (double)took_us / 1e6 : 0, step, NULL);
 }
 
+/* The pods of a unit in this stage that are planned with it. */
+static unsigned count_in(const struct steps *steps, struct str key, enum pod_stage stage,
+                         const struct kube_object **ret_first)
+{
+    const struct bridge_world *world = steps->world;
+    struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_unit, key);
+    const struct kube_object *pod;
+    unsigned count = 0;
+
+    while ((pod = kube_index_next(&walk)) != NULL)
+        if (pod_stage(world, kube_pod_of(pod)) == stage &&
+            world_is_in_unit(world, kube_pod_of(pod), key) && count++ == 0)
+            *ret_first = pod;
+    return count;
+}
+
 void steps_seen(struct steps *steps, struct str key)
 {
-    struct kube_index_walk walk =
-        kube_cache_by(steps->world->pods, steps->world->pods_by_unit, key);
-    const struct kube_object *pod = kube_index_next(&walk);
+    int64_t now_us = loop_now_us(steps->loop);
+    const struct kube_object *pod;
+    unsigned count = count_in(steps, key, POD_WAITS, &pod);
     struct unit_memory *memory;
 
-    if (!pod || pod_stage(steps->world, kube_pod_of(pod)) != POD_WAITS)
+    if (count == 0)
         return;
     memory = memory_need(steps->world->memory, key);
+    if (count > memory->members)
+        memory->grown_us = now_us;
+    memory->members = count;
     if (memory->seen_us)
         return;
-    memory->seen_us = loop_now_us(steps->loop);
+    memory->seen_us = now_us;
     observe(steps, "created to seen", clock_wall_us(loop_clock(steps->loop)) - pod->created_us);
 }
 
 static bool is_lost(const struct steps *steps, struct str key)
 {
-    struct kube_index_walk walk =
-        kube_cache_by(steps->world->pods, steps->world->pods_by_unit, key);
-    const struct kube_object *pod = kube_index_next(&walk);
+    const struct kube_object *pod;
 
-    return pod && pod_stage(steps->world, kube_pod_of(pod)) == POD_BOUND &&
-           !world_has_job(steps->world, key);
+    return count_in(steps, key, POD_BOUND, &pod) > 0 && !world_has_job(steps->world, key);
 }
 
 /* One that cannot be covered, because Slurm refuses or its node is none of Slurm's, must not hold
@@ -124,11 +140,11 @@ static void observe_bound(struct steps *steps, const struct kube_pod *pod)
     bool found;
 
     buf_init(&key, 1024);
-    world_unit_key(pod, &key);
+    world_unit_key(steps->world, pod, &key);
     if (!memory_get(steps->world->memory, buf_str(&key)))
         return;
     memory = memory_need(steps->world->memory, buf_str(&key));
-    if (memory->bound_us)
+    if (memory->bound_us && group_of(pod).kind == GROUP_NONE)
         return;
     memory->bound_us = now_us;
     log_info("bound a pod", LOG_STR("unit", buf_str(&key)), LOG_U64("attempt", memory->ask.attempt),
@@ -147,10 +163,18 @@ static bool has_place(const struct steps *steps, const struct kube_pod *pod)
            !kube_pod_is_finished(pod);
 }
 
+/* For how many pods it was asked, about: a group has a node for each. */
+static size_t places_of(const struct slurm_job *job)
+{
+    return job->node_count > 1 ? (size_t)job->node_count : 1;
+}
+
 void steps_count_job(struct steps *steps, const struct slurm_job *old, const struct slurm_job *next)
 {
-    steps->jobs += next && job_phase(next) != JOB_ENDED;
-    steps->jobs -= old && job_phase(old) != JOB_ENDED;
+    if (next && job_phase(next) != JOB_ENDED)
+        steps->jobs += places_of(next);
+    if (old && job_phase(old) != JOB_ENDED)
+        steps->jobs -= places_of(old);
 }
 
 size_t steps_unasked(const struct steps *steps)

@@ -11,7 +11,7 @@ struct steps {
     struct bridge_world *world;
     size_t waiting;   /* pods of ours that want a place and have none */
     size_t bound;     /* pods of ours that have a place */
-    size_t jobs;      /* of ours that have not ended */
+    size_t jobs;      /* places of ours in jobs that have not ended */
     size_t uncovered; /* that are bound, and whose jobs were lost not long ago */
 };
 

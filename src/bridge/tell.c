@@ -86,31 +86,40 @@ static int64_t patience_us(const struct bridge_world *world)
 }
 
 /* Both conditions in one write. */
+static bool tell_one(const struct bridge_world *world, const struct member *member,
+                     struct plan *plan, const char *reason, const char *message)
+{
+    const struct saying sayings[] = {
+        { BRIDGE_PENDING_CONDITION, "True", reason, message },
+        { "PodScheduled", "False", "Unschedulable", message },
+    };
+    int64_t waited_us = world->facts.wall_us - member->pod->object.created_us;
+
+    if (is_said(member->pod, &sayings[0]))
+        return false;
+    if (waited_us < patience_us(world)) {
+        plan_look_again(plan, SECOND_US - (waited_us > 0 ? waited_us % SECOND_US : 0));
+        return false;
+    }
+    say(world, member->pod, plan, sayings, member->stage == POD_WAITS ? 2 : 1);
+    return true;
+}
+
 bool tell_waiting(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                   const char *reason, const char *format, ...)
 {
     char message[MAX_MESSAGE];
+    bool told = false;
     va_list args;
 
     va_start(args, format);
     (void)vsnprintf(message, sizeof(message), format, args);
     va_end(args);
     plan_wait(plan, "%s", message);
-
-    const struct saying sayings[] = {
-        { BRIDGE_PENDING_CONDITION, "True", reason, message },
-        { "PodScheduled", "False", "Unschedulable", message },
-    };
-    int64_t waited_us = world->facts.wall_us - unit->pod->object.created_us;
-
-    if (is_said(unit->pod, &sayings[0]))
-        return false;
-    if (waited_us < patience_us(world)) {
-        plan_look_again(plan, SECOND_US - (waited_us > 0 ? waited_us % SECOND_US : 0));
-        return false;
-    }
-    say(world, unit->pod, plan, sayings, unit->stage == POD_WAITS ? 2 : 1);
-    return true;
+    for (unsigned i = 0; i < unit->member_count; i++)
+        if (unit->members[i].stage == unit->stage)
+            told |= tell_one(world, &unit->members[i], plan, reason, message);
+    return told;
 }
 
 void tell_placed(const struct bridge_world *world, const struct unit *unit, struct plan *plan,

@@ -7,8 +7,9 @@
 
 #include "bridge/unit.h"
 
-/* reason: a CamelCase word. Before a second has passed nothing is written (more while hundreds
- * wait), and the plan looks again when it has. Whether it is written now. */
+/* reason: a CamelCase word. Of a group all members that are in its stage are told. Before a second
+ * has passed nothing is written (more while hundreds wait), and the plan looks again when it has.
+ * Whether it is written now. */
 bool tell_waiting(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                   const char *reason, const char *format, ...)
     __attribute__((format(printf, 5, 6)));

@@ -1,11 +1,14 @@
 /* translate.c - from pods to a job description, in the order of precedence, lowest first.
  *
  * Every node of a job gets the same ask, so each amount is the largest over the pods; amounts are
- * taken one by one and may come from different pods.
+ * taken one by one and may come from different pods. The pods of a gang have a node each, unless it
+ * has more pods than it may have nodes.
  *
  * Holds: an amount is rounded up, and one that nobody named is not sent; what does not fit into
  * Slurm's fields is refused here, because Slurm would cut it without a word. */
 #include "bridge/translate.h"
+
+#include "codec/timestamp.h"
 
 #include <inttypes.h>
 
@@ -30,44 +33,117 @@ static int64_t divide_up(int64_t amount, int64_t unit)
 
 /* ---- what the administrator and the workload object say ---- */
 
-static void take_config(struct job_ask *ask, const struct bridge_config *config)
+static void take_text(const char **place, const char *text)
 {
-    ask->mcs_label = config->mcs_label;
-    ask->partition = config->partition;
-    ask->exclusive = !config->shared;
+    if (text[0])
+        *place = text;
 }
 
-/* A Job's pods go one by one, each with a job of its own. */
-static int take_job(struct job_ask *ask, const struct kube_job *job, struct err *err)
+static void take_user(struct job_ask *ask, const struct translate_from *from)
 {
-    int64_t minutes = divide_up(job->active_deadline, MINUTE);
+    const struct kube_pod *pod = from->pods[0];
+    const struct bridge_user *user =
+        bridge_config_user(from->config, pod->object.ns, pod->service_account);
 
-    ask->min_nodes = 1;
+    if (!user)
+        return;
+    take_text(&ask->user_id, user->user);
+    take_text(&ask->group_id, user->group);
+    take_text(&ask->account, user->account);
+    take_text(&ask->qos, user->qos);
+}
+
+static void take_config(struct job_ask *ask, const struct translate_from *from)
+{
+    ask->mcs_label = from->config->mcs_label;
+    ask->partition = from->config->partition;
+    ask->exclusive = !from->config->shared;
+    take_user(ask, from);
+}
+
+static bool is_gang(const struct translate_from *from)
+{
+    return from->is_gang || from->pod_count > 1;
+}
+
+static int64_t least_pods(const struct translate_from *from)
+{
+    return from->min_pods > 0 && from->min_pods < from->pod_count ? from->min_pods
+                                                                  : from->pod_count;
+}
+
+static const char *name_of(const struct translate_from *from)
+{
+    if (from->name)
+        return from->name;
+    return from->pod_count == 1 ? from->pods[0]->object.name : from->root->name;
+}
+
+/* Without a gang a Job's pods go one by one, each with a job of its own. */
+static void take_count(struct job_ask *ask, const struct translate_from *from)
+{
+    bool is_of_job = from->job && !is_gang(from);
+
+    ask->nodes = from->pod_count;
+    if (is_of_job || is_gang(from))
+        ask->min_nodes = least_pods(from);
+    if (is_of_job)
+        return;
+    ask->max_nodes = from->pod_count;
+    ask->tasks_per_node = 1;
+}
+
+/* ---- time ---- */
+
+/* Of several limits the shortest counts. */
+static int take_deadline(struct job_ask *ask, int64_t seconds, struct err *err)
+{
+    int64_t minutes = divide_up(seconds, MINUTE);
+
     if (minutes > INT32_MAX)
         return err_set(err, ERR_INVALID,
                        "activeDeadlineSeconds of %" PRId64 " is more than Slurm's time limit holds",
-                       job->active_deadline);
-    if (job->active_deadline > 0)
+                       seconds);
+    if (seconds > 0 && (ask->time_limit < 0 || minutes < ask->time_limit))
         ask->time_limit = minutes;
     return 0;
 }
 
-static void take_count(struct job_ask *ask, unsigned pods)
+/* A gang lasts as long as the pod that may last longest; 0: for ever. */
+static int64_t longest_pod(const struct translate_from *from)
 {
-    if (pods > 1)
-        ask->min_nodes = pods;
-    ask->max_nodes = pods;
-    ask->tasks_per_node = 1;
+    int64_t seconds = 0;
+
+    for (unsigned i = 0; i < from->pod_count; i++) {
+        const struct kube_rare *rare = from->pods[i]->rare;
+
+        if (!rare || rare->active_deadline <= 0)
+            return 0;
+        seconds = larger(seconds, rare->active_deadline);
+    }
+    return seconds;
 }
 
-static int take_workload(struct job_ask *ask, const struct translate_from *from, struct err *err)
+static int take_deadlines(struct job_ask *ask, const struct translate_from *from, struct err *err)
 {
-    ask->nodes = from->pod_count;
-    ask->name = from->pod_count == 1 ? from->pods[0]->object.name : from->root->name;
-    if (from->job && from->pod_count == 1)
-        return take_job(ask, from->job, err);
-    take_count(ask, from->pod_count);
-    return 0;
+    int rc = from->job ? take_deadline(ask, from->job->active_deadline, err) : 0;
+
+    if (rc == 0 && from->config->pod_deadline)
+        rc = take_deadline(ask, longest_pod(from), err);
+    return rc;
+}
+
+/* ---- priority ---- */
+
+static void take_priority(struct job_ask *ask, const struct translate_from *from)
+{
+    const struct bridge_priority *rule =
+        bridge_config_priority(from->config, from->pods[0]->priority_class);
+
+    if (!rule)
+        return;
+    take_text(&ask->qos, rule->qos);
+    ask->priority = rule->priority;
 }
 
 /* ---- CPUs and memory ---- */
@@ -83,8 +159,16 @@ static int64_t cpu_of(const struct kube_requests *amounts)
     return larger(amounts->cpu_milli, milli_of_units(kube_amount_of(&amounts->extended, DRA_CPU)));
 }
 
-/* Pod-level limits of a Job's template are what its pods have, unless an admission hook took them
- * away: they count where the pods say nothing. */
+/* Where the pods say nothing: pod-level limits of a Job's template are what its pods have, unless
+ * an admission hook took them away; a group may say what the fewest of its pods need in all. */
+static int64_t wanted_or(int64_t amount, int64_t of_job, int64_t of_group,
+                         const struct translate_from *from)
+{
+    if (amount == 0)
+        amount = of_job;
+    return amount == 0 ? divide_up(of_group, least_pods(from)) : amount;
+}
+
 static int64_t cpu_wanted(const struct translate_from *from)
 {
     int64_t milli = 0;
@@ -92,7 +176,7 @@ static int64_t cpu_wanted(const struct translate_from *from)
     for (unsigned i = 0; i < from->pod_count; i++)
         milli =
             larger(milli, larger(cpu_of(&from->pods[i]->requests), cpu_of(&from->pods[i]->limits)));
-    return milli == 0 && from->job ? from->job->cpu_milli : milli;
+    return wanted_or(milli, from->job ? from->job->cpu_milli : 0, from->group_cpu_milli, from);
 }
 
 static int64_t memory_wanted(const struct translate_from *from)
@@ -101,7 +185,7 @@ static int64_t memory_wanted(const struct translate_from *from)
 
     for (unsigned i = 0; i < from->pod_count; i++)
         bytes = larger(bytes, larger(from->pods[i]->requests.memory, from->pods[i]->limits.memory));
-    return bytes == 0 && from->job ? from->job->memory : bytes;
+    return wanted_or(bytes, from->job ? from->job->memory : 0, from->group_memory, from);
 }
 
 static int take_amounts(struct job_ask *ask, const struct translate_from *from, struct err *err)
@@ -231,23 +315,134 @@ static int take_devices(struct job_ask *ask, const struct translate_from *from, 
     return 0;
 }
 
+/* ---- annotations ---- */
+
+static int lay_over(struct job_ask *ask, const struct translate_from *from, struct arena *arena,
+                    struct err *err)
+{
+    int rc = job_ask_annotate(ask, arena, &from->root->annotations, err);
+
+    for (unsigned i = 0; rc == 0 && i < from->more_count; i++)
+        rc = job_ask_annotate(ask, arena, from->more[i], err);
+    return rc;
+}
+
+/* Slurm takes our word for all of this. A person without rights of his own may hold a job, or have
+ * it wait behind others. */
+static void take_rights_back(struct job_ask *ask, const struct job_ask *base)
+{
+    ask->user_id = base->user_id;
+    ask->group_id = base->group_id;
+    ask->account = base->account;
+    ask->qos = base->qos;
+    if (ask->priority != 0)
+        ask->priority = base->priority;
+    ask->nice = larger(ask->nice, 0);
+}
+
+/* ---- pods that share nodes ---- */
+
+/* Slurm gives a job with whole nodes all CPUs of each, and counts memory by CPU over all of these:
+ * it would be far too much. So the pods are dealt out evenly, and each node must have room for so
+ * many. Shared nodes are counted pod by pod. */
+static void share_memory(struct job_ask *ask, int64_t memory)
+{
+    if (memory < 0)
+        return;
+    if (ask->exclusive)
+        ask->memory = memory * ask->tasks_per_node; /* fits: the first has at most 43 bits */
+    else
+        ask->memory_per_cpu = divide_up(memory, larger(ask->cpus_per_task, 1));
+}
+
+static void share_nodes(struct job_ask *ask, const struct job_ask *base, bool says_memory)
+{
+    ask->tasks = base->nodes;
+    ask->tasks_per_node = ask->exclusive ? divide_up(base->nodes, ask->max_nodes) : -1;
+    if (ask->min_nodes < 0)
+        ask->min_nodes = 1;
+    if (!says_memory)
+        share_memory(ask, base->memory);
+    if (!ask->gres) {
+        ask->gres = "";
+        ask->gres_per_task = base->gres;
+    }
+}
+
+static void have_nodes_alone(struct job_ask *ask, const struct job_ask *base)
+{
+    if (ask->min_nodes < 0)
+        ask->min_nodes = base->min_nodes;
+    if (ask->max_nodes < 0)
+        ask->max_nodes = base->max_nodes;
+    if (ask->memory < 0)
+        ask->memory = base->memory;
+    if (!ask->gres)
+        ask->gres = base->gres;
+}
+
+/* What annotations left open, from what was there before. */
+static int complete(struct job_ask *ask, const struct job_ask *base, struct err *err)
+{
+    if (ask->max_nodes > 0 && ask->max_nodes < base->nodes)
+        share_nodes(ask, base, ask->memory >= 0);
+    else
+        have_nodes_alone(ask, base);
+    if (ask->max_nodes > 0 && ask->min_nodes > ask->max_nodes)
+        return err_set(err, ERR_INVALID,
+                       "wants at least %" PRId64 " nodes, and at most %" PRId64
+                       ": see the annotations min-nodes and max-nodes",
+                       ask->min_nodes, ask->max_nodes);
+    return 0;
+}
+
 /* ---- the whole ---- */
+
+static int64_t oldest(const struct translate_from *from)
+{
+    int64_t created_us = from->pods[0]->object.created_us;
+
+    for (unsigned i = 1; i < from->pod_count; i++)
+        if (from->pods[i]->object.created_us < created_us)
+            created_us = from->pods[i]->object.created_us;
+    return timestamp_to_seconds(created_us);
+}
+
+static int take_all(struct job_ask *ask, const struct translate_from *from, struct arena *arena,
+                    struct err *err)
+{
+    int rc;
+
+    job_ask_init(ask);
+    ask->created = oldest(from);
+    ask->name = name_of(from);
+    take_config(ask, from);
+    take_count(ask, from);
+    take_priority(ask, from);
+    rc = take_deadlines(ask, from, err);
+    if (rc == 0)
+        rc = take_amounts(ask, from, err);
+    if (rc == 0)
+        rc = take_devices(ask, from, arena, err);
+    return rc;
+}
 
 int translate(const struct translate_from *from, struct arena *arena, struct job_ask *ret_ask,
               struct err *err)
 {
-    struct job_ask ask;
-    int rc;
+    struct job_ask base, ask;
+    int rc = take_all(&base, from, arena, err);
 
-    job_ask_init(&ask);
-    take_config(&ask, from->config);
-    rc = take_workload(&ask, from, err);
+    if (rc < 0)
+        return rc;
+    ask = base;
+    ask.min_nodes = ask.max_nodes = ask.memory = -1; /* to see whether an annotation says them */
+    ask.gres = NULL;
+    rc = lay_over(&ask, from, arena, err);
+    if (rc == 0 && !from->config->trust_annotations)
+        take_rights_back(&ask, &base);
     if (rc == 0)
-        rc = take_amounts(&ask, from, err);
-    if (rc == 0)
-        rc = take_devices(&ask, from, arena, err);
-    if (rc == 0)
-        rc = job_ask_annotate(&ask, arena, &from->root->annotations, err);
+        rc = complete(&ask, &base, err);
     if (rc == 0)
         *ret_ask = ask;
     return rc;

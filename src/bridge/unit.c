@@ -1,12 +1,15 @@
 /* unit.c - gathers a unit: its pods, its jobs in Slurm, what is remembered of it.
  *
  * Holds: only jobs of this cluster with the unit's key are the unit's, whatever a pod's label says;
- * the label merely tells which of them the pod was bound by. */
+ * the label merely tells which of them the pod was bound by. A member that has a job of its own is
+ * a unit of its own, and none of its group's. */
 #include "bridge/unit.h"
 
 #include "bridge/names.h"
 #include "bridge/nodes.h"
 #include "slurm/submit.h"
+
+#include <stdlib.h>
 
 const char *pod_stage_name(enum pod_stage stage)
 {
@@ -62,41 +65,96 @@ enum job_phase job_phase(const struct slurm_job *job)
     return JOB_WAITS;
 }
 
-/* ---- whose annotations count ---- */
+/* ---- its pods ---- */
 
-static const struct kube_object *find_owner(struct kube_cache *cache, const struct kube_pod *pod)
+static int64_t recorded_id(const struct kube_pod *pod)
 {
-    const struct kube_owner *owner = &pod->object.owner;
-    const struct kube_object *object = kube_cache_get(cache, pod->object.ns, owner->name);
+    bool found;
+    struct str text = kube_pairs_get(&pod->object.labels, BRIDGE_JOB_LABEL, &found);
+    struct err err = { .class = 0 };
+    uint64_t id = 0;
 
-    return object && str_is(str_of(object->uid), owner->uid) ? object : NULL;
+    if (!found || str_to_u64(text, 1, UINT32_MAX, &id, &err) < 0)
+        return 0;
+    return (int64_t)id;
 }
 
-/* A controller of a kind that we do not watch says nothing about the job: the pod speaks for
- * itself.
- */
-static void find_root(const struct bridge_world *world, struct arena *arena, struct unit *unit)
+static int by_rank(const void *a, const void *b)
 {
-    const struct kube_owner *owner = &unit->pod->object.owner;
-    const struct {
-        const char *kind;
-        struct kube_cache *cache;
-    } watched[] = {
-        { "Job", world->jobs },
-        { "ReplicaSet", world->replicasets },
-        { "StatefulSet", world->statefulsets },
-    };
+    return group_compare(((const struct member *)a)->pod, ((const struct member *)b)->pod);
+}
 
-    unit->root = &unit->pod->object;
-    for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
-        if (!watched[i].cache || !str_is(str_of(owner->kind), watched[i].kind))
-            continue;
-        unit->root = find_owner(watched[i].cache, unit->pod);
-        if (!unit->root)
-            unit->wanting = arena_printf(arena, "its %s %s", owner->kind, owner->name);
-        else if (i == 0)
-            unit->owner = kube_job_of(unit->root);
+static unsigned count_pods(const struct bridge_world *world, struct str key)
+{
+    struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_unit, key);
+    unsigned count = 0;
+
+    while (count < UNIT_MAX_MEMBERS && kube_index_next(&walk))
+        count++;
+    return count;
+}
+
+/* Of a group those that are planned with it. */
+static void gather_members(const struct bridge_world *world, struct arena *arena, struct unit *unit)
+{
+    struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_unit, unit->key);
+    unsigned most = count_pods(world, unit->key);
+    struct member *members = arena_alloc_array(arena, most > 0 ? most : 1, sizeof(*members));
+    const struct kube_object *object;
+    unsigned count = 0;
+
+    while (count < most && (object = kube_index_next(&walk)) != NULL) {
+        const struct kube_pod *pod = kube_pod_of(object);
+
+        if (unit->kind == GROUP_NONE || !world_is_alone(world, pod))
+            members[count++] = (struct member){ pod, pod_stage(world, pod), recorded_id(pod) };
     }
+    if (count > 1)
+        qsort(members, count, sizeof(*members), by_rank);
+    unit->members = members;
+    unit->member_count = count;
+}
+
+static void count_members(struct unit *unit)
+{
+    static const enum pod_stage order[] = { POD_BOUND, POD_WAITS, POD_GATED, POD_ENDING, POD_OVER };
+
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const struct member *member = &unit->members[i];
+        int64_t created_us = member->pod->object.created_us;
+
+        unit->in[member->stage]++;
+        if (member->stage != POD_OVER && (!unit->created_us || created_us < unit->created_us))
+            unit->created_us = created_us;
+    }
+    unit->stage = POD_OVER;
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+        if (unit->in[order[i]] > 0) {
+            unit->stage = order[i];
+            break;
+        }
+}
+
+static void choose_pod(struct unit *unit)
+{
+    for (unsigned i = 0; i < unit->member_count && !unit->pod; i++)
+        if (unit->members[i].stage == unit->stage) {
+            unit->pod = unit->members[i].pod;
+            unit->recorded_id = unit->members[i].recorded_id;
+        }
+}
+
+struct unit unit_focus(const struct unit *unit, unsigned member)
+{
+    struct unit one = *unit;
+
+    one.is_one = true;
+    one.pod = unit->members[member].pod;
+    one.stage = unit->members[member].stage;
+    one.recorded_id = unit->members[member].recorded_id;
+    one.members = &unit->members[member];
+    one.member_count = 1;
+    return one;
 }
 
 /* ---- its jobs ---- */
@@ -107,15 +165,31 @@ static bool is_refused_try(const struct slurm_job *job)
     return slurm_words_has(&job->state, SLURM_JOB_FAILED) && !job->nodes[0];
 }
 
+static bool is_named(const struct unit *unit, int64_t id)
+{
+    for (unsigned i = 0; i < unit->member_count; i++)
+        if (unit->members[i].recorded_id == id)
+            return true;
+    return false;
+}
+
 static void take_ended(struct unit *unit, const struct slurm_job *job)
 {
-    if (job->id == unit->recorded_id)
-        unit->ended = job;
+    if (is_named(unit, job->id) && unit->named_count < UNIT_MAX_JOBS)
+        unit->ended[unit->named_count++] = job;
     if (is_refused_try(job))
         return;
     unit->ended_count++;
     if (job->end_time > unit->ended_at)
         unit->ended_at = job->end_time;
+}
+
+const struct slurm_job *unit_ended(const struct unit *unit, const struct member *member)
+{
+    for (unsigned i = 0; i < unit->named_count; i++)
+        if (unit->ended[i]->id == member->recorded_id)
+            return unit->ended[i];
+    return NULL;
 }
 
 static void take_job(const struct bridge_world *world, struct unit *unit,
@@ -138,7 +212,10 @@ static bool is_bound_by(void *context, const struct slurm_job *job)
 {
     const struct unit *unit = context;
 
-    return unit->stage == POD_BOUND && job->id == unit->recorded_id;
+    for (unsigned i = 0; i < unit->member_count; i++)
+        if (unit->members[i].stage == POD_BOUND && unit->members[i].recorded_id == job->id)
+            return true;
+    return false;
 }
 
 static void gather_jobs(const struct bridge_world *world, struct unit *unit)
@@ -157,35 +234,34 @@ static void gather_jobs(const struct bridge_world *world, struct unit *unit)
     }
 }
 
-static int64_t recorded_id(const struct kube_pod *pod)
-{
-    bool found;
-    struct str text = kube_pairs_get(&pod->object.labels, BRIDGE_JOB_LABEL, &found);
-    struct err err = { .class = 0 };
-    uint64_t id = 0;
+/* ---- the whole ---- */
 
-    if (!found || str_to_u64(text, 1, UINT32_MAX, &id, &err) < 0)
-        return 0;
-    return (int64_t)id;
+static enum group_kind kind_of(const struct bridge_world *world, struct str key)
+{
+    struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_unit, key);
+    const struct kube_object *pod = kube_index_next(&walk);
+
+    return group_key_is_of_group(key) && pod ? group_of(kube_pod_of(pod)).kind : GROUP_NONE;
 }
 
 void unit_gather(const struct bridge_world *world, struct str key, struct arena *arena,
                  struct unit *ret_unit)
 {
-    struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_unit, key);
-    const struct kube_object *object = kube_index_next(&walk);
+    struct unit *unit = ret_unit;
 
-    *ret_unit =
-        (struct unit){ .key = key, .stage = POD_OVER, .memory = memory_get(world->memory, key) };
-    if (object) {
-        ret_unit->pod = kube_pod_of(object);
-        ret_unit->stage = pod_stage(world, ret_unit->pod);
-        ret_unit->recorded_id = recorded_id(ret_unit->pod);
-        find_root(world, arena, ret_unit);
+    *unit = (struct unit){ .key = key,
+                           .kind = kind_of(world, key),
+                           .memory = memory_get(world->memory, key) };
+    gather_members(world, arena, unit);
+    count_members(unit);
+    choose_pod(unit);
+    if (unit->pod) {
+        unit->is_elsewhere = !world_is_in_unit(world, unit->pod, key);
+        unit_find_root(world, arena, unit);
     }
-    gather_jobs(world, ret_unit);
-    if (ret_unit->memory && ret_unit->memory->ask.attempt > ret_unit->attempt)
-        ret_unit->attempt = ret_unit->memory->ask.attempt;
+    gather_jobs(world, unit);
+    if (unit->memory && unit->memory->ask.attempt > unit->attempt)
+        unit->attempt = unit->memory->ask.attempt;
 }
 
 enum ask_state unit_ask_state(const struct unit *unit)

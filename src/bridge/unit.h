@@ -1,10 +1,11 @@
 /* unit.h - one unit as a plan looks at it: its pods, its jobs in Slurm, what is remembered of it.
  *
- * A unit is what Slurm gives resources to as one: so far a single pod. It is gathered anew for each
- * plan and lives in the plan's arena. */
+ * A unit is what Slurm gives resources to as one: a pod, or the pods of a group (group.h). It is
+ * gathered anew for each plan and lives in the plan's arena. */
 #ifndef SLINC_BRIDGE_UNIT_H
 #define SLINC_BRIDGE_UNIT_H
 
+#include "bridge/group.h"
 #include "bridge/world.h"
 
 /* Where a pod is in its life, as far as Slurm is concerned. */
@@ -14,6 +15,7 @@ enum pod_stage {
     POD_BOUND,  /* has a place, and may run */
     POD_ENDING, /* being deleted, and its containers may still run */
     POD_OVER,   /* nothing of it runs, or ever will */
+    POD_STAGES, /* how many there are */
 };
 
 const char *pod_stage_name(enum pod_stage stage);
@@ -31,20 +33,46 @@ enum job_phase {
 const char *job_phase_name(enum job_phase phase);
 enum job_phase job_phase(const struct slurm_job *job);
 
-enum { UNIT_MAX_JOBS = 16 }; /* live ones of one unit; one is right, two may happen */
+enum {
+    UNIT_MAX_JOBS = 16, /* live ones of one unit; one is right, two may happen */
+    UNIT_MAX_MEMBERS = 1 << 16,
+    UNIT_MAX_WORDS = 2, /* sets of annotations beside the root's */
+};
+
+struct member {
+    const struct kube_pod *pod;
+    enum pod_stage stage;
+    int64_t recorded_id; /* of the job that its label names; 0 */
+};
 
 struct unit {
     struct str key;
-    const struct kube_pod *pod;     /* NULL: there is none any more */
-    enum pod_stage stage;           /* POD_OVER without a pod */
+    enum group_kind kind;
+    const struct member *members; /* by rank; none when there is no pod any more */
+    unsigned member_count;
+    unsigned in[POD_STAGES];    /* how many members are in each stage */
+    enum pod_stage stage;       /* POD_BOUND when one is, else POD_WAITS when one does, ... */
+    const struct kube_pod *pod; /* the first member in that stage; NULL: there is none any more */
+    bool is_one;                /* of its members only this one is meant: unit_focus */
+    bool is_elsewhere;          /* a pod that is planned with its group */
+    int64_t created_us;         /* of its oldest member that is not over */
+
     const struct kube_object *root; /* whose annotations count; NULL: not seen yet, see wanting */
-    const struct kube_job *owner;   /* the Job that made the pod; NULL */
+    const struct kube_pairs *words[UNIT_MAX_WORDS]; /* laid over them, in this order */
+    unsigned word_count;
+    const struct kube_job *owner;   /* the Job that made the pods; NULL */
+    const struct kube_group *group; /* what says how many belong together; NULL */
+    const char *name;               /* of the job, where neither pod nor root give it; NULL */
     const char *wanting;            /* what of the root is not there yet */
+    int64_t needed;                 /* members that must be there before Slurm is asked */
+    bool is_open;                   /* more than these may come: they are given a moment */
+
     const struct slurm_job *jobs[UNIT_MAX_JOBS]; /* that have not ended */
     unsigned job_count;
-    bool is_behind;                   /* what we last did to one of them is not seen yet */
-    const struct slurm_job *job;      /* the one of these that counts; NULL without any */
-    const struct slurm_job *ended;    /* of those that have ended, the one that the pod names */
+    bool is_behind;              /* what we last did to one of them is not seen yet */
+    const struct slurm_job *job; /* the one of these that counts; NULL without any */
+    const struct slurm_job *ended[UNIT_MAX_JOBS]; /* that members are bound by, and that ended */
+    unsigned named_count;
     unsigned ended_count;             /* that had a place in the queue and lost it */
     int64_t ended_at;                 /* when the last of them did; seconds since 1970 */
     unsigned attempt;                 /* the highest so far; 0 = none */
@@ -55,6 +83,15 @@ struct unit {
 void unit_gather(const struct bridge_world *world, struct str key, struct arena *arena,
                  struct unit *ret_unit);
 
+/* The same unit with one member at hand: what is told and done is told and done to that pod. */
+struct unit unit_focus(const struct unit *unit, unsigned member);
+
+/* The ended job that a member was bound by; NULL. */
+const struct slurm_job *unit_ended(const struct unit *unit, const struct member *member);
+
 enum ask_state unit_ask_state(const struct unit *unit);
+
+/* root.c: whose words count, and how many pods belong together. */
+void unit_find_root(const struct bridge_world *world, struct arena *arena, struct unit *unit);
 
 #endif

@@ -4,6 +4,7 @@
  * nodes claim one name, the oldest has it, whatever order they were seen in. */
 #include "bridge/world.h"
 
+#include "bridge/group.h"
 #include "bridge/names.h"
 #include "codec/hostlist.h"
 #include "slurm/submit.h"
@@ -61,9 +62,63 @@ bool world_is_ours(const struct bridge_world *world, const struct kube_pod *pod)
     return strcmp(pod->scheduler_name, world->config->scheduler_name) == 0;
 }
 
-void world_unit_key(const struct kube_pod *pod, struct buf *out)
+void world_own_key(const struct kube_pod *pod, struct buf *out)
 {
     buf_printf(out, "%s/%s", pod->object.ns, pod->object.uid);
+}
+
+/* Of Jobs there is an API everywhere. */
+static bool has_api(const struct bridge_world *world, enum group_kind kind)
+{
+    static const enum optional_kind apis[GROUP_KINDS] = {
+        [GROUP_PODGROUP] = OPTIONAL_PODGROUPS,
+        [GROUP_COSCHEDULING] = OPTIONAL_COSCHEDULING,
+        [GROUP_LWS] = OPTIONAL_LWS,
+        [GROUP_JOBSET] = OPTIONAL_JOBSETS,
+    };
+
+    return kind == GROUP_JOB || world->optional[apis[kind]].state != OPTIONAL_ABSENT;
+}
+
+bool world_has_group(const struct bridge_world *world, const struct kube_pod *pod)
+{
+    enum group_kind kind = group_of(pod).kind;
+
+    return kind != GROUP_NONE && has_api(world, kind);
+}
+
+/* That it is alone stands on the pod once it is bound, and is seen by its job before. */
+bool world_is_alone(const struct bridge_world *world, const struct kube_pod *pod)
+{
+    const struct unit_memory *memory;
+    auto_buf struct buf key = { .max = MAX_UNIT_KEY };
+    bool found;
+
+    if (!world_has_group(world, pod))
+        return true;
+    (void)kube_pairs_get(&pod->object.annotations, BRIDGE_ALONE_ANNOTATION, &found);
+    if (found)
+        return true;
+    world_own_key(pod, &key);
+    memory = memory_get(world->memory, buf_str(&key));
+    return (memory && memory->ask.attempt > 0) || world_has_job(world, buf_str(&key));
+}
+
+void world_unit_key(const struct bridge_world *world, const struct kube_pod *pod, struct buf *out)
+{
+    if (world_is_alone(world, pod))
+        world_own_key(pod, out);
+    else
+        group_key(pod, out);
+}
+
+bool world_is_in_unit(const struct bridge_world *world, const struct kube_pod *pod, struct str key)
+{
+    auto_buf struct buf own;
+
+    buf_init(&own, SLURM_MAX_KEY);
+    world_unit_key(world, pod, &own);
+    return str_eq(buf_str(&own), key);
 }
 
 /* Splits "<key>.<attempt>" at the last dot: namespaces hold none, but keys of others may. */
@@ -91,12 +146,16 @@ bool world_job_key(const struct bridge_world *world, const struct slurm_job *job
 
 static void emit_unit(const struct kube_object *object, kube_index_emit emit, void *context)
 {
-    auto_buf struct buf key;
+    auto_buf struct buf own, group;
 
-    buf_init(&key, MAX_UNIT_KEY + 1);
-    world_unit_key(kube_pod_of(object), &key);
-    if (!key.overflowed)
-        emit(context, buf_str(&key));
+    buf_init(&own, MAX_UNIT_KEY + 1);
+    world_own_key(kube_pod_of(object), &own);
+    if (!own.overflowed)
+        emit(context, buf_str(&own));
+    buf_init(&group, SLURM_MAX_KEY);
+    group_key(kube_pod_of(object), &group);
+    if (!group.overflowed && buf_str(&group).len > 0)
+        emit(context, buf_str(&group));
 }
 
 static void emit_slurm_name(const struct kube_object *object, kube_index_emit emit, void *context)
@@ -133,7 +192,7 @@ bool world_has_job(const struct bridge_world *world, struct str key)
     return false;
 }
 
-static bool has_running_job(const struct bridge_world *world, struct str key)
+bool world_has_running_job(const struct bridge_world *world, struct str key)
 {
     struct slurm_index_walk walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_KEY, key);
     const struct slurm_object *job;
@@ -154,10 +213,10 @@ bool world_has_uncovered(const struct bridge_world *world, const char *kube_node
         const struct kube_pod *pod = kube_pod_of(object);
         auto_buf struct buf key;
 
-        buf_init(&key, MAX_UNIT_KEY);
-        world_unit_key(pod, &key);
+        buf_init(&key, SLURM_MAX_KEY);
+        world_unit_key(world, pod, &key);
         if (world_is_ours(world, pod) && !kube_pod_is_finished(pod) &&
-            !has_running_job(world, buf_str(&key)))
+            !world_has_running_job(world, buf_str(&key)))
             return true;
     }
     return false;

@@ -6,6 +6,7 @@
 #define SLINC_BRIDGE_WORLD_H
 
 #include "bridge/config.h"
+#include "bridge/eligible.h"
 #include "bridge/kinds.h"
 #include "bridge/memory.h"
 #include "bridge/room.h"
@@ -37,16 +38,37 @@ struct bridge_facts {
     bool bind_takes_metadata; /* labels on a Binding reach the pod (Kubernetes 1.35 and later) */
 };
 
+/* Kinds that not every API server has. */
+enum optional_kind {
+    OPTIONAL_PODGROUPS,
+    OPTIONAL_WORKLOADS,
+    OPTIONAL_COSCHEDULING,
+    OPTIONAL_LWS,
+    OPTIONAL_JOBSETS,
+    OPTIONAL_KINDS, /* how many there are */
+};
+
+struct optional {
+    struct kube_cache *cache;
+    enum {
+        OPTIONAL_UNKNOWN, /* not asked, or not read yet */
+        OPTIONAL_ABSENT,  /* the server does not have it: as if it did not exist */
+        OPTIONAL_PRESENT, /* and read */
+    } state;
+};
+
 struct bridge_world {
     const struct bridge_config *config;
     struct str cluster; /* UID of the namespace kube-system */
     struct kube_cache *pods, *nodes, *jobs, *replicasets, *statefulsets;
-    int pods_by_unit;        /* index: unit key, "namespace/uid" */
+    struct optional optional[OPTIONAL_KINDS];
+    int pods_by_unit;        /* index: "namespace/uid", and of members of a group its key, too */
     int pods_by_node;        /* index: the Kubernetes node that they are bound to */
     int nodes_by_slurm_name; /* index: the name in Slurm */
     const struct slurm_cache *slurm_jobs, *slurm_nodes, *slurm_partitions;
     struct memory *memory; /* plans only read it */
     struct room *room;
+    struct eligible *eligible; /* NULL: every node will do */
     struct bridge_facts facts;
 };
 
@@ -61,8 +83,16 @@ const struct slurm_node *world_slurm_node(const struct bridge_world *world, stru
 /* ---- units ---- */
 bool world_is_ours(const struct bridge_world *world,
                    const struct kube_pod *pod); /* our scheduler */
-/* Appends the key of the unit that a pod belongs to: "namespace/uid". */
-void world_unit_key(const struct kube_pod *pod, struct buf *out);
+/* Appends the key of the unit that a pod is planned with: its group's, or "namespace/uid" when it
+ * is in none or has a job of its own. */
+void world_unit_key(const struct bridge_world *world, const struct kube_pod *pod, struct buf *out);
+bool world_is_in_unit(const struct bridge_world *world, const struct kube_pod *pod, struct str key);
+/* A member of a group that is planned by itself: its group's API is absent, or it has asked for a
+ * job of its own because its group's had no place for it. */
+bool world_is_alone(const struct bridge_world *world, const struct kube_pod *pod);
+/* Whether it names a group, of an API that the server has. */
+bool world_has_group(const struct bridge_world *world, const struct kube_pod *pod);
+void world_own_key(const struct kube_pod *pod, struct buf *out); /* "namespace/uid" */
 /* The key of a job of this cluster, without its attempt, and the attempt; false for others'. */
 bool world_job_key(const struct bridge_world *world, const struct slurm_job *job,
                    struct buf *ret_key, unsigned *ret_attempt);
@@ -72,5 +102,10 @@ bool world_job_key(const struct bridge_world *world, const struct slurm_job *job
 bool world_has_uncovered(const struct bridge_world *world, const char *kube_node);
 /* Whether Slurm has a job for this key that has not ended. */
 bool world_has_job(const struct bridge_world *world, struct str key);
+bool world_has_running_job(const struct bridge_world *world, struct str key);
+
+/* leave.c: no pod has our finalizer, no job and no node in Slurm is ours, no node has our taint.
+ * Else what is left. */
+bool world_holds_nothing(const struct bridge_world *world, struct buf *ret_what_is_left);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "codec/timestamp.h"
 #include "kube/conditions.h"
+#include "kube/rare.h"
 #include "kube/requests.h"
 
 #define IN_POD(member)  offsetof(struct kube_pod, member)
@@ -14,6 +15,8 @@
 static const struct kube_field pod_fields[] = {
     { { "spec", "nodeName" }, KUBE_STR, IN_POD(node_name) },
     { { "spec", "schedulerName" }, KUBE_STR, IN_POD(scheduler_name) },
+    { { "spec", "schedulingGroup", "podGroupName" }, KUBE_STR, IN_POD(pod_group) },
+    { { "spec", "serviceAccountName" }, KUBE_STR, IN_POD(service_account) },
     { { "spec", "priorityClassName" }, KUBE_STR, IN_POD(priority_class) },
     { { "spec", "priority" }, KUBE_I64, IN_POD(priority) },
     { { "spec", "hostname" }, KUBE_STR, IN_POD(hostname) },
@@ -323,7 +326,9 @@ static const struct part pod_parts[] = {
 static int decode_pod(struct kube_decoder *decoder, const struct json *root, void *object,
                       struct err *err)
 {
-    return decode_parts(pod_parts, decoder, root, object, err);
+    int rc = kube_rare_decode(decoder, root, object, err);
+
+    return rc < 0 ? rc : decode_parts(pod_parts, decoder, root, object, err);
 }
 
 bool kube_pod_is_finished(const struct kube_pod *pod)

@@ -54,14 +54,35 @@ struct kube_states { /* of containers, as the kubelet last reported them */
     uint16_t waiting, running, terminated;
 };
 
+struct kube_port { /* of the node, taken by a pod */
+    const char *ip;       /* "" and "0.0.0.0": every address */
+    const char *protocol; /* "TCP", "UDP", "SCTP" */
+    uint16_t port;
+};
+
+/* What few pods say. Rules stay JSON text, and only what is required: the pods of one workload say
+ * the same, so whoever places them compiles it once. */
+struct kube_rare {
+    const char *node_affinity;                    /* a NodeSelector; "", as all four, for none */
+    const char *pod_affinity, *pod_anti_affinity; /* lists of PodAffinityTerm */
+    const char *spread;            /* the topologySpreadConstraints with DoNotSchedule */
+    const struct kube_port *ports; /* host ports, and all ports of pods on the host's network */
+    const char *const *volume_claims; /* names; those of generic ephemeral volumes too */
+    unsigned port_count, volume_claim_count;
+    int64_t active_deadline; /* seconds; 0 = none */
+};
+
 struct kube_pod {
     struct kube_object object;
     const char *phase, *node_name, *scheduler_name, *priority_class, *hostname, *subdomain;
+    const char *pod_group; /* spec.schedulingGroup.podGroupName */
+    const char *service_account;
     int64_t priority;
     int64_t deletion_grace; /* seconds */
     struct kube_requests requests;
     struct kube_requests limits; /* summed alike; overhead only comes on top of what has a limit */
     struct kube_pairs node_selector;
+    const struct kube_rare *rare; /* NULL when it says nothing of that */
     const struct kube_toleration *tolerations;
     const struct kube_condition *conditions;
     unsigned toleration_count, condition_count;

@@ -72,6 +72,22 @@ int slurm_submit_body(const struct slurm_submit_ask *ask, struct buf *ret_body, 
     return buf_check(ret_body, "job description", err);
 }
 
+int slurm_submit_comment(const struct slurm_job *job, const struct str *pods, size_t pod_count,
+                         struct buf *ret_comment)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    struct err err = { .class = 0 };
+    struct slurm_submit_ask ask = { .pods = pods, .pod_count = pod_count };
+
+    if (json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, &doc, &err) < 0)
+        return -ERR_INVALID;
+    ask.cluster = json_str(json_get(json_root(doc), "cluster"));
+    ask.key = json_str(json_get(json_root(doc), "unit"));
+    if (ask.cluster.len == 0 || ask.key.len == 0)
+        return -ERR_INVALID;
+    return write_comment(&ask, ret_comment, &err);
+}
+
 struct slurm_call *slurm_submit(struct slurm_client *client, const struct slurm_submit_ask *ask,
                                 slurm_done done, void *context)
 {

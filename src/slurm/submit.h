@@ -43,6 +43,11 @@ int slurm_submit_body(const struct slurm_submit_ask *ask, struct buf *ret_body, 
 struct slurm_call *slurm_submit(struct slurm_client *client, const struct slurm_submit_ask *ask,
                                 slurm_done done, void *context);
 
+/* The comment of a job of ours with other pods in it, for an update. -ERR_INVALID when it has no
+ * comment of ours. */
+int slurm_submit_comment(const struct slurm_job *job, const struct str *pods, size_t pod_count,
+                         struct buf *ret_comment);
+
 /* How long after sending an ask can still take effect: MessageTimeout + 5 s with tokens of our own,
  * 60 s with others. Also how long a new leader waits before it asks for what was there before. */
 int64_t slurm_submit_fence_us(const struct slurm_client *client, int64_t message_timeout_s);

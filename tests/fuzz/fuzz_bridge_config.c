@@ -20,6 +20,32 @@ static void check_text(const char *text)
         must((unsigned char)*text >= ' ' && *text != 0x7f);
 }
 
+static void check_rules(const struct bridge_config *config)
+{
+    for (unsigned i = 0; i < config->node_feature_count; i++)
+        check_text(config->node_features[i].at);
+    for (unsigned i = 0; i < config->priority_count; i++) {
+        const struct bridge_priority *rule = &config->priorities[i];
+
+        check_text(rule->class);
+        check_text(rule->qos);
+        must(rule->class[0] != '\0' && (rule->qos[0] != '\0') == (rule->priority == -1));
+        must(rule->priority == -1 || (rule->priority > 0 && rule->priority <= INT32_MAX));
+        must(bridge_config_priority(config, rule->class) <= rule);
+    }
+    for (unsigned i = 0; i < config->user_count; i++) {
+        const struct bridge_user *rule = &config->users[i];
+
+        check_text(rule->service_account);
+        check_text(rule->user);
+        check_text(rule->group);
+        check_text(rule->account);
+        check_text(rule->qos);
+        must(rule->ns[0] != '\0');
+    }
+    (void)bridge_config_user(config, "some-namespace", "some.service-account");
+}
+
 static void check(const struct bridge_config *config)
 {
     check_text(config->scheduler_name);
@@ -35,6 +61,21 @@ static void check(const struct bridge_config *config)
     for (unsigned i = 0; i < config->managed_namespace_count; i++)
         must(config->managed_namespaces[i].len > 0 && config->managed_namespaces[i].len <= 63);
     must(!config->managed_namespace_selector || json_is_object(config->managed_namespace_selector));
+    check_rules(config);
+}
+
+static void write_users(const struct bridge_config *config, struct json_build *build,
+                        struct json_mut *list)
+{
+    for (unsigned i = 0; i < config->user_count; i++) {
+        struct json_mut *rule = json_new_object(build);
+
+        json_put_text(build, rule, "namespace", config->users[i].ns);
+        if (config->users[i].service_account[0])
+            json_put_text(build, rule, "serviceAccount", config->users[i].service_account);
+        json_put_text(build, rule, "user", config->users[i].user);
+        json_push(list, rule);
+    }
 }
 
 static void write_again(const struct bridge_config *config, struct buf *out)
@@ -48,6 +89,8 @@ static void write_again(const struct bridge_config *config, struct buf *out)
     json_put_text(build, root, "schedulername", config->scheduler_name);
     json_put_text(build, root, "SlurmRestApi", config->slurm_rest_api);
     json_put_bool(build, root, "sharedNodes", config->shared);
+    json_put_bool(build, root, "trustAnnotations", config->trust_annotations);
+    write_users(config, build, json_put_array(build, root, "users"));
     json_put_i64(build, root, "fenceAfterSeconds", config->fence_after_s);
     if (config->managed_namespace_selector)
         json_put(build, root, "managedNamespaceSelector",
@@ -68,6 +111,10 @@ static void check_again(const struct bridge_config *config)
     must(strcmp(again.slurm_rest_api, config->slurm_rest_api) == 0);
     must(again.managed_namespace_count == config->managed_namespace_count);
     must(json_equal(again.managed_namespace_selector, config->managed_namespace_selector));
+    must(again.trust_annotations == config->trust_annotations);
+    must(again.user_count == config->user_count);
+    for (unsigned i = 0; i < config->user_count; i++)
+        must(strcmp(again.users[i].user, config->users[i].user) == 0);
     must(again.shared == config->shared && again.fence_after_s == config->fence_after_s);
     must(again.warnings[0] == '\0');
     bridge_config_done(&again);

@@ -49,7 +49,16 @@ static void check(const struct job_ask *ask)
     check_number(ask->priority, 0, INT32_MAX);
     check_number(ask->cpus_per_task, 1, JOB_ASK_MAX_CPUS);
     check_number(ask->memory, 1, INT64_MAX >> 20);
-    must(ask->nodes == 1 && ask->tasks_per_node == -1);
+    check_number(ask->begin_time, 1, INT64_C(253402300799)); /* the end of the year 9999 */
+    check_number(ask->deadline, 1, INT64_C(253402300799));
+    check_number(ask->segment_size, 1, 65533);
+    check_number(ask->switches, 1, INT32_MAX);
+    check_number(ask->switch_wait, 0, INT32_MAX);
+    check_number(ask->gang, 0, JOB_ASK_MAX_GANG);
+    must(ask->nice >= -2147483645 && ask->nice <= 2147483645);
+    must(ask->switch_wait == -1 || ask->switches > 0);
+    must(ask->nodes == 1 && ask->tasks_per_node == -1 && ask->tasks == -1);
+    must(ask->memory_per_cpu == -1 && ask->gres_per_task[0] == '\0');
     must(ask->excluded_nodes[0] == '\0' && ask->required_nodes[0] == '\0');
     json_mut_write(job_ask_json(build, ask), &text);
     must(json_parse(buf_str(&text), text.max, &doc, NULL) == 0);
@@ -68,6 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     annotations.count = read_pairs(&arena, (struct str){ (const char *)data, size }, pairs);
     job_ask_init(&ask);
     job_ask_init(&again);
+    ask.created = again.created = 1800000000;
     if (job_ask_annotate(&ask, &arena, &annotations, &err) < 0) {
         must(err.class == ERR_INVALID);
         must(str_starts(str_of(err.text), STR(BRIDGE_ANNOTATION_PREFIX)));

@@ -42,3 +42,48 @@ void api_answer_deleted(struct api_call *call, const char *name, struct str uid)
     json_put_str(call->build, details, "uid", uid);
     json_mut_write(root, &call->answer->body);
 }
+
+/* ---- discovery ---- */
+
+static void put_resource(struct api_call *call, struct json_mut *list, const struct api_kind *kind,
+                         const char *subresource)
+{
+    static const char *const words[] = { "create", "delete", "get", "list",
+                                         "patch",  "update", "watch" };
+    struct json_mut *resource = json_new_object(call->build), *verbs;
+
+    json_put_text(call->build, resource, "name",
+                  arena_printf(call->arena, "%s%s", kind->plural, subresource));
+    json_put_text(call->build, resource, "singularName", "");
+    json_put(call->build, resource, "namespaced",
+             json_new_bool(call->build, kind->traits & API_NAMESPACED));
+    json_put_text(call->build, resource, "kind", kind->kind);
+    verbs = json_put_array(call->build, resource, "verbs");
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        json_push_str(call->build, verbs, str_of(words[i]));
+    json_push(list, resource);
+}
+
+int api_do_discover(struct api_call *call)
+{
+    struct json_mut *root = json_new_object(call->build), *list;
+
+    json_put_text(call->build, root, "kind", "APIResourceList");
+    json_put_text(call->build, root, "apiVersion", "v1");
+    json_put_text(call->build, root, "groupVersion",
+                  arena_printf(call->arena, "%s%s%s", call->group, *call->group ? "/" : "",
+                               call->version));
+    list = json_put_array(call->build, root, "resources");
+    for (unsigned i = 0; i < call->store->table_count; i++) {
+        const struct api_kind *kind = call->store->tables[i].kind;
+
+        if (strcmp(kind->group, call->group) != 0 || strcmp(kind->version, call->version) != 0)
+            continue;
+        put_resource(call, list, kind, "");
+        if (kind->traits & API_HAS_STATUS)
+            put_resource(call, list, kind, "/status");
+    }
+    call->answer->status = 200;
+    json_mut_write(root, &call->answer->body);
+    return 0;
+}

@@ -1,7 +1,8 @@
 /* api_path.c - from a method and a target to the call it means.
  *
  * /api/v1/... is the core group, /apis/GROUP/VERSION/... all others; then, for what lives in a
- * namespace, namespaces/NAME, then the plural, a name, a subresource. */
+ * namespace, namespaces/NAME, then the plural, a name, a subresource. With nothing behind the
+ * version the question is which resources there are. */
 #include "api_private.h"
 #include "io/http_text.h"
 
@@ -64,6 +65,12 @@ static const char *segment(const struct segments *segments, unsigned index)
     return index < segments->count ? segments->at[index] : "";
 }
 
+/* "GET /apis/GROUP/VERSION": what there is. */
+static bool is_discovery(const struct api_call *call, const struct segments *segments, unsigned at)
+{
+    return segments->count == at && strcmp(call->method, "GET") == 0;
+}
+
 /* Where the plural stands, and with it name and subresource. */
 static void place(struct api_call *call, const struct segments *segments, unsigned at)
 {
@@ -87,19 +94,22 @@ int api_route(struct api_call *call, const struct api_request *request)
 
     bool core = strcmp(segment(&segments, 0), "api") == 0;
     unsigned at = core ? 2 : 3;
-    const char *group = core ? "" : segment(&segments, 1), *version = segment(&segments, at - 1);
 
+    call->group = core ? "" : segment(&segments, 1);
+    call->version = segment(&segments, at - 1);
     if (strcmp(segment(&segments, at), "namespaces") == 0 && segments.count > at + 2 &&
         strcmp(segment(&segments, at + 2), "status") != 0) {
         call->ns = segment(&segments, at + 1);
         at += 2;
     }
-    call->table = find_table(call->store, group, version, segment(&segments, at), &known);
+    call->table = find_table(call->store, call->group, call->version, segment(&segments, at), &known);
+    place(call, &segments, at);
+    if (!call->table && known && is_discovery(call, &segments, at))
+        return 0;
     if (!call->table)
         return known ? api_refuse_no_resource(call)
                      : api_refuse_plain(call, 404, "404 page not found\n");
     call->kind = call->table->kind;
-    place(call, &segments, at);
     if (*call->ns && !(call->kind->traits & API_NAMESPACED))
         return api_refuse_no_resource(call);
     return 0;

@@ -70,6 +70,7 @@ struct api_call {
     const struct api_kind *kind;
     const char *method, *user;
     const char *ns, *name, *subresource; /* "" where there is none */
+    const char *group, *version;         /* as asked for; with no table: what is in these */
     struct str query;
     struct str content_type;
     struct str text;         /* the body as it came */
@@ -151,6 +152,7 @@ int api_do_update(struct api_call *call);
 int api_do_patch(struct api_call *call);
 int api_do_delete(struct api_call *call);
 int api_do_bind(struct api_call *call);
+int api_do_discover(struct api_call *call);
 
 /* ---- api_strategic.c: what a strategic merge patch makes of an object ---- */
 int api_apply_strategic(struct api_call *call, const struct json *old, struct json_mut **ret_next);

@@ -22,6 +22,11 @@ static const struct api_kind builtin_kinds[] = {
     { "", "v1", "events", "Event", API_NAMESPACED | API_UPSERTS },
     { "", "v1", "pods", "Pod",
       API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION | API_RETURNS_DELETED | API_GRACEFUL },
+    { "", "v1", "persistentvolumes", "PersistentVolume", API_HAS_STATUS },
+    { "", "v1", "persistentvolumeclaims", "PersistentVolumeClaim",
+      API_NAMESPACED | API_HAS_STATUS },
+    { "storage.k8s.io", "v1", "storageclasses", "StorageClass", 0 },
+    { "storage.k8s.io", "v1", "csinodes", "CSINode", 0 },
     { "apps", "v1", "statefulsets", "StatefulSet",
       API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION },
     { "coordination.k8s.io", "v1", "leases", "Lease",
@@ -148,10 +153,20 @@ struct api_doc *api_get(const struct api_table *table, const char *key)
     return map_get(&table->objects, str_of(key));
 }
 
+/* "podgroups", or "podgroups.scheduling.x-k8s.io" where two groups have one. */
+static bool is_named(const struct api_kind *kind, const char *plural)
+{
+    size_t length = strlen(kind->plural);
+
+    return strncmp(kind->plural, plural, length) == 0 &&
+           (!plural[length] ||
+            (plural[length] == '.' && strcmp(kind->group, plural + length + 1) == 0));
+}
+
 struct api_table *api_table_of(const struct api_store *store, const char *plural)
 {
     for (unsigned i = 0; i < store->table_count; i++)
-        if (strcmp(store->tables[i].kind->plural, plural) == 0)
+        if (is_named(store->tables[i].kind, plural))
             return (struct api_table *)&store->tables[i];
     return NULL;
 }
@@ -312,6 +327,8 @@ static const struct verb verbs[] = {
 
 static int run_verb(struct api_call *call)
 {
+    if (!call->table)
+        return api_do_discover(call);
     for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
         const struct verb *verb = &verbs[i];
 

@@ -89,6 +89,7 @@ void api_store_compact(struct api_store *store, uint64_t version);
 /* ---- looking in, for checks ---- */
 
 uint64_t api_store_version(const struct api_store *store);
+/* The plural alone, or "plural.group". */
 const struct json *api_store_find(const struct api_store *store, const char *plural, const char *ns,
                                   const char *name); /* NULL when absent */
 /* All of a kind, in order of insertion. */

@@ -20,6 +20,7 @@ static const struct rule rules[] = {
     { NULL, ".metadata.ownerReferences", "uid" },
     { "pods", ".status.conditions", "type" },
     { "nodes", ".status.conditions", "type" },
+    { "podgroups", ".status.conditions", "type" },
 };
 
 struct item {

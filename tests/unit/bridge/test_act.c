@@ -646,7 +646,7 @@ static void a_job_is_spared_unless_its_pod_is_gone(void **state)
         { 404, "", NULL, KUBE_UNAVAILABLE },     { 500, "InternalError", NULL, KUBE_UNAVAILABLE },
         { 403, "Forbidden", NULL, KUBE_DENIED },
     };
-    const struct act_unless unless = { &kube_pods, "ns", "pod", "uid" };
+    const struct act_unless unless = { &kube_pods, "ns", "pod", "uid", NULL };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const char *path = "/api/v1/namespaces/ns/pods/pod";
@@ -764,7 +764,7 @@ static void an_update_is_sent_for_the_job_planned_on_only(void **state)
 static void an_actor_may_go_with_everything_under_way(void **state)
 {
     struct rig *rig = *state;
-    const struct act_unless unless = { &kube_pods, "ns", "pod", "uid" };
+    const struct act_unless unless = { &kube_pods, "ns", "pod", "uid", NULL };
     struct json_mut *fields = json_new_object(rig->build);
 
     rig_job(rig, 7, "s", "RUNNING", "ns/x.1");

@@ -40,11 +40,25 @@ static void an_empty_file_gives_the_defaults_of_the_chart(void **state)
         assert_false(config.submit_only);
         assert_int_equal(config.fence_after_s, 0);
         assert_int_equal(config.ask_per_second, 0);
+        assert_int_equal(config.node_feature_count, 0);
+        assert_false(config.pod_deadline);
+        assert_int_equal(config.priority_count, 0);
+        assert_int_equal(config.user_count, 0);
+        assert_true(config.trust_annotations);
         assert_string_equal(config.jwt_key_file, "");
         assert_string_equal(config.jwt_user, "slurm");
         assert_string_equal(config.warnings, "");
         bridge_config_done(&config);
     }
+}
+
+static void check_user(const struct bridge_user *user)
+{
+    assert_non_null(user);
+    assert_string_equal(user->user, "u");
+    assert_string_equal(user->group, "g");
+    assert_string_equal(user->account, "a");
+    assert_string_equal(user->qos, "q");
 }
 
 static void every_key_is_read_without_regard_to_letter_case(void **state)
@@ -53,11 +67,17 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         "schedulerName: s\nslurmRestApi: https://h:1/p\nmanagedNamespaces: [a, b-1]\n"
         "managedNamespaceSelector: {matchLabels: {team: x}}\nmcsLabel: m\npartition: p\n"
         "sharedNodes: true\nsubmitOnly: yes\nfenceAfterSeconds: 300\nasksPerSecond: 0x10\n"
-        "jwtKeyFile: /k\njwtUser: u\n",
+        "nodeFeatures: [a/b, c]\npodDeadlineAsTimeLimit: true\npriorityClasses: {high: '9', low: "
+        "3}\n"
+        "users: [{namespace: ns, serviceAccount: s, user: u, group: g, account: a, qos: q}]\n"
+        "trustAnnotations: false\njwtKeyFile: /k\njwtUser: u\n",
         "SCHEDULERNAME: s\nslurmrestapi: https://h:1/p\nmanagednamespaces: [a, b-1]\n"
         "ManagedNamespaceSelector: {matchLabels: {team: x}}\nMcsLabel: m\nPartition: p\n"
         "sharednodes: true\nSubmitOnly: true\nfenceafterseconds: 300\nAsksPerSecond: 16\n"
-        "JwtKeyFile: /k\njwtuser: u\n",
+        "NODEFEATURES: [a/b, c]\npodDeadlineAsTimelimit: true\nPriorityclasses: {high: '9', low: "
+        "3}\n"
+        "Users: [{NameSpace: ns, serviceaccount: s, USER: u, Group: g, Account: a, QOS: q}]\n"
+        "TrustAnnotations: false\nJwtKeyFile: /k\njwtuser: u\n",
     };
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -77,6 +97,17 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         assert_true(config.submit_only);
         assert_int_equal(config.fence_after_s, 300);
         assert_int_equal(config.ask_per_second, 16);
+        assert_int_equal(config.node_feature_count, 2);
+        assert_true(str_is(config.node_features[0], "a/b"));
+        assert_true(str_is(config.node_features[1], "c"));
+        assert_true(config.pod_deadline);
+        assert_string_equal(bridge_config_priority(&config, "high")->qos, "9");
+        assert_int_equal(bridge_config_priority(&config, "high")->priority, -1);
+        assert_string_equal(bridge_config_priority(&config, "low")->qos, "");
+        assert_int_equal(bridge_config_priority(&config, "low")->priority, 3);
+        assert_null(bridge_config_priority(&config, "middle"));
+        check_user(bridge_config_user(&config, "ns", "s"));
+        assert_false(config.trust_annotations);
         assert_string_equal(config.jwt_key_file, "/k");
         assert_string_equal(config.jwt_user, "u");
         assert_string_equal(config.warnings, "");
@@ -111,7 +142,15 @@ static void an_empty_selector_is_there_and_selects_all(void **state)
 #define REST_API       "slurmRestApi: wants a URL that begins with http://, https:// or unix://"
 #define NAMESPACES     "managedNamespaces: wants a list of namespace names"
 #define PARTITION      "partition: wants a text of one line; numbers, yes and no need quotes"
-#define FENCE          "fenceAfterSeconds: wants a whole number from 0 to 1000000000"
+#define LABELS         "nodeFeatures: wants a list of label keys"
+#define CLASSES                                                                                    \
+    "priorityClasses: wants names of priority classes, each with a QOS in quotes or a priority "   \
+    "from 1 to 2147483647"
+#define USERS  "users: wants a list of rules: namespace, serviceAccount, user, group, account, qos"
+#define QUOTES "wants a text of one line; numbers, yes and no need quotes"
+#define PATTERN                                                                                    \
+    "wants a name of lower case letters, digits, '-' and '.', in which * stands for any of them"
+#define FENCE "fenceAfterSeconds: wants a whole number from 0 to 1000000000"
 
 static void bad_values_name_their_key_and_what_is_allowed(void **state)
 {
@@ -151,6 +190,36 @@ static void bad_values_name_their_key_and_what_is_allowed(void **state)
         { "fenceAfterSeconds: 1000000001", FENCE },
         { "fenceAfterSeconds: '5'", FENCE },
         { "asksPerSecond: many", "asksPerSecond: wants a whole number from 0 to 1000000000" },
+        { "nodeFeatures: zone", LABELS },
+        { "nodeFeatures: [zone, 'a b']", LABELS "; item 2 is none" },
+        { "nodeFeatures: [7]", LABELS "; item 1 is none" },
+        { "nodeFeatures: ['']", LABELS "; item 1 is none" },
+        { "podDeadlineAsTimeLimit: maybe", "podDeadlineAsTimeLimit: wants true or false" },
+        { "priorityClasses: [high]", CLASSES },
+        { "priorityClasses: {high: ''}", CLASSES "; number 1 is none" },
+        { "priorityClasses: {high: q, low: 0}", CLASSES "; number 2 is none" },
+        { "priorityClasses: {high: -1}", CLASSES "; number 1 is none" },
+        { "priorityClasses: {high: 2147483648}", CLASSES "; number 1 is none" },
+        { "priorityClasses: {high: {qos: q}}", CLASSES "; number 1 is none" },
+        { "priorityClasses: {'': q}", CLASSES "; number 1 is none" },
+        { "priorityClasses: {high: \"a\\nb\"}", CLASSES "; number 1 is none" },
+        { "users: alice", USERS },
+        { "users: {namespace: a}", USERS },
+        { "users: [alice]", "users: rule 1: wants words and values" },
+        { "users: [{user: alice}]", "users: rule 1: wants a namespace; * stands for all" },
+        { "users: [{namespace: a}, {namespace: b, sevriceAccount: c}]",
+          "users: rule 2: has no \"sevriceAccount\"" },
+        { "users: [{namespace: ''}]", "users: rule 1: namespace: " PATTERN },
+        { "users: [{namespace: Team}]", "users: rule 1: namespace: " PATTERN },
+        { "users: [{namespace: 'a[bc]'}]", "users: rule 1: namespace: " PATTERN },
+        { "users: [{namespace: 7}]", "users: rule 1: namespace: " QUOTES },
+        { "users: [{namespace: a, serviceAccount: 'a b'}]",
+          "users: rule 1: serviceAccount: " PATTERN },
+        { "users: [{namespace: a, user: 1000}]", "users: rule 1: user: " QUOTES },
+        { "users: [{namespace: a, account: \"x\\ny\"}]", "users: rule 1: account: " QUOTES },
+        { "users: [{namespace: a, user: x, USER: z}]",
+          "users: rule 1: user: is there twice, in different letter case" },
+        { "trustAnnotations: 'false'", "trustAnnotations: wants true or false" },
         { "jwtKeyFile: key", "jwtKeyFile: wants the path of a file, from the root" },
         { "jwtUser: 0", "jwtUser: wants a text of one line; numbers, yes and no need quotes" },
         { "partition: a\nPartition: b", "partition: is there twice, in different letter case" },
@@ -166,6 +235,39 @@ static void bad_values_name_their_key_and_what_is_allowed(void **state)
         if (strcmp(err.text, cases[i].want) != 0)
             fail_msg("%s: says \"%s\", not \"%s\"", cases[i].text, err.text, cases[i].want);
     }
+}
+
+static void the_first_rule_that_matches_says_who_a_pod_is(void **state)
+{
+    static const struct {
+        const char *ns, *service_account, *want;
+    } cases[] = {
+        { "team-a", "trainer", "trainer" },
+        { "team-a", "default", "a" },
+        { "team-a", "", "a" },
+        { "team-b", "ci.bot", "bot" },
+        { "team-b", "default", "team" },
+        { "team-", "x", "team" },
+        { "steam-c", "x", "" },
+        { "other", "x", "" },
+    };
+    struct bridge_config config =
+        parsed("users:\n"
+               "- {namespace: team-a, serviceAccount: trainer, user: trainer}\n"
+               "- {namespace: team-a, serviceAccount: null, user: a}\n"
+               "- {namespace: team-*, serviceAccount: '*.bot', user: bot}\n"
+               "- {namespace: team-*, user: team}\n"
+               "- {namespace: team-b, user: never}\n");
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct bridge_user *user =
+            bridge_config_user(&config, cases[i].ns, cases[i].service_account);
+
+        if (strcmp(user ? user->user : "", cases[i].want) != 0)
+            fail_msg("%s/%s is %s", cases[i].ns, cases[i].service_account,
+                     user ? user->user : "nobody");
+    }
+    bridge_config_done(&config);
 }
 
 static void what_is_wrong_inside_a_selector_names_its_key_too(void **state)
@@ -220,6 +322,27 @@ static void too_much_of_anything_is_refused(void **state)
     assert_int_equal(bridge_config_parse(buf_str(&text), &config, &err), -ERR_TOO_BIG);
     assert_string_equal(
         err.text, "managedNamespaces: more than 10000; managedNamespaceSelector has no limit");
+
+    buf_clear(&text);
+    buf_add_text(&text, "nodeFeatures:\n");
+    for (unsigned i = 0; i < 65; i++)
+        buf_printf(&text, "- l%u\n", i);
+    assert_int_equal(bridge_config_parse(buf_str(&text), &config, &err), -ERR_TOO_BIG);
+    assert_string_equal(err.text, "nodeFeatures: more than 64 labels");
+
+    buf_clear(&text);
+    buf_add_text(&text, "users:\n");
+    for (unsigned i = 0; i < 10001; i++)
+        buf_printf(&text, "- {namespace: n%u}\n", i);
+    assert_int_equal(bridge_config_parse(buf_str(&text), &config, &err), -ERR_TOO_BIG);
+    assert_string_equal(err.text, "users: more than 10000 rules");
+
+    buf_clear(&text);
+    buf_add_text(&text, "priorityClasses:\n");
+    for (unsigned i = 0; i < 10001; i++)
+        buf_printf(&text, "  c%u: q\n", i);
+    assert_int_equal(bridge_config_parse(buf_str(&text), &config, &err), -ERR_TOO_BIG);
+    assert_string_equal(err.text, "priorityClasses: more than 10000 classes");
 
     buf_clear(&text);
     buf_add_text(&text, "partition: ");
@@ -278,11 +401,15 @@ static void a_file_is_loaded_and_named_in_messages(void **state)
 
 static void the_reference_has_a_row_for_every_key(void **state)
 {
-    static const char *const keys[] = {
-        "schedulerName",     "slurmRestApi",  "managedNamespaces", "managedNamespaceSelector",
-        "mcsLabel",          "partition",     "sharedNodes",       "submitOnly",
-        "fenceAfterSeconds", "asksPerSecond", "jwtKeyFile",        "jwtUser"
-    };
+    static const char *const keys[] = { "schedulerName",     "slurmRestApi",
+                                        "managedNamespaces", "managedNamespaceSelector",
+                                        "mcsLabel",          "partition",
+                                        "sharedNodes",       "submitOnly",
+                                        "fenceAfterSeconds", "asksPerSecond",
+                                        "jwtKeyFile",        "jwtUser",
+                                        "nodeFeatures",      "podDeadlineAsTimeLimit",
+                                        "priorityClasses",   "users",
+                                        "trustAnnotations" };
     auto_buf struct buf out = { .max = 100000 };
     size_t rows = 0;
 
@@ -318,6 +445,7 @@ int main(void)
         cmocka_unit_test(null_says_nothing_and_empty_says_none),
         cmocka_unit_test(an_empty_selector_is_there_and_selects_all),
         cmocka_unit_test(bad_values_name_their_key_and_what_is_allowed),
+        cmocka_unit_test(the_first_rule_that_matches_says_who_a_pod_is),
         cmocka_unit_test(what_is_wrong_inside_a_selector_names_its_key_too),
         cmocka_unit_test(broken_yaml_is_refused_with_its_place),
         cmocka_unit_test(unknown_keys_are_told_and_ignored),

@@ -78,6 +78,10 @@ static void an_ask_that_says_all_sends_all(void **state)
                            .constraints = "c",
                            .licenses = "l",
                            .gres = "gres/gpu=1",
+                           .gres_per_task = "gres/gpu=2",
+                           .dependency = "d",
+                           .comment = "o",
+                           .network = "e",
                            .user_id = "u",
                            .group_id = "7",
                            .mcs_label = "m",
@@ -91,19 +95,53 @@ static void an_ask_that_says_all_sends_all(void **state)
                            .memory = 100,
                            .time_limit = 60,
                            .priority = 0,
+                           .begin_time = 1800000000,
+                           .deadline = 1900000000,
+                           .nice = -5,
+                           .segment_size = 8,
+                           .switches = 2,
+                           .switch_wait = 60,
+                           .tasks = -1,
+                           .memory_per_cpu = -1,
+                           .gang = JOB_ASK_GANG_ALL,
                            .exclusive = false };
 
     assert_string_equal(
         written(&ask),
         "{\"current_working_directory\":\"/tmp\",\"flags\":[\"EXTERNAL_JOB\"],\"account\":\"a\","
-        "\"constraints\":\"c\",\"cpus_per_task\":3,\"shared\":[],\"tres_per_node\":\"gres/gpu=1\","
+        "\"begin_time\":{\"set\":true,\"infinite\":false,\"number\":1800000000},"
+        "\"comment\":\"o\",\"constraints\":\"c\",\"cpus_per_task\":3,\"deadline\":1900000000,"
+        "\"dependency\":\"d\",\"shared\":[],\"tres_per_node\":\"gres/gpu=1\","
         "\"group_id\":\"7\",\"name\":\"n\",\"licenses\":\"l\",\"maximum_nodes\":5,"
         "\"memory_per_node\":{\"set\":true,\"infinite\":false,\"number\":100},\"minimum_nodes\":2,"
+        "\"network\":\"e\",\"nice\":-5,"
         "\"partition\":\"p\",\"priority\":{\"set\":true,\"infinite\":false,\"number\":0},"
         "\"qos\":\"q\",\"reservation\":\"r\","
+        "\"segment_size\":{\"set\":true,\"infinite\":false,\"number\":8},"
+        "\"required_switches\":{\"set\":true,\"infinite\":false,\"number\":2},"
         "\"time_limit\":{\"set\":true,\"infinite\":false,\"number\":60},\"user_id\":\"u\","
         "\"wckey\":\"w\",\"mcs_label\":\"m\",\"nodes\":\"4\",\"tasks_per_node\":1,"
+        "\"tres_per_task\":\"gres/gpu=2\",\"wait_for_switch\":60,"
         "\"excluded_nodes\":[\"n[1-3],x\"],\"required_nodes\":[\"y\"]}");
+}
+
+/* As Slurm keeps both memories in one field, one that is "not set" would undo the other. */
+static void pods_that_share_nodes_are_asked_for_as_tasks_with_memory_by_cpu(void **state)
+{
+    struct job_ask ask;
+
+    job_ask_init(&ask);
+    ask.nodes = 4;
+    ask.tasks = 4;
+    ask.min_nodes = 1;
+    ask.max_nodes = 2;
+    ask.memory_per_cpu = 50;
+    assert_string_equal(
+        written(&ask),
+        "{\"current_working_directory\":\"/tmp\",\"flags\":[\"EXTERNAL_JOB\"],"
+        "\"shared\":[\"none\"],\"maximum_nodes\":2,\"minimum_nodes\":1,"
+        "\"priority\":{\"set\":false},\"time_limit\":{\"set\":false},\"nodes\":\"1-2\","
+        "\"tasks\":4,\"memory_per_cpu\":{\"set\":true,\"infinite\":false,\"number\":50}}");
 }
 
 #define LIMIT(number) "{\"set\":true,\"infinite\":false,\"number\":" number "}"
@@ -144,6 +182,32 @@ static void every_annotation_reaches_its_field(void **state)
         { "mem-per-node", "1Mi", "memory_per_node", LIMIT("1") },
         { "mem-per-node", "1048577", "memory_per_node", LIMIT("2") },
         { "mem-per-node", "4Gi", "memory_per_node", LIMIT("4096") },
+        { "begin-time", "2027-01-15T08:00:00Z", "begin_time", LIMIT("1800000000") },
+        { "begin-time", "2027-01-15T09:00:00.9+01:00", "begin_time", LIMIT("1800000000") },
+        { "begin-time", "+1h30m", "begin_time", LIMIT("1700005400") },
+        { "begin-time", "+0", "begin_time", LIMIT("1700000000") },
+        { "begin-time", "+1ms", "begin_time", LIMIT("1700000001") },
+        { "begin-time", "9999-12-31T23:59:59Z", "begin_time", LIMIT("253402300799") },
+        { "deadline", "2027-01-15T08:00:00Z", "deadline", "1800000000" },
+        { "dependency", "afterok:12:13,after:14+30?singleton", "dependency",
+          "\"afterok:12:13,after:14+30?singleton\"" },
+        { "dependency", "aftercorr:7_*", "dependency", "\"aftercorr:7_*\"" },
+        { "dependency", "", "dependency", "" },
+        { "nice", "100", "nice", "100" },
+        { "nice", "-100", "nice", "-100" },
+        { "nice", "0", "nice", "" },
+        { "nice", "2147483645", "nice", "2147483645" },
+        { "nice", "-2147483645", "nice", "-2147483645" },
+        { "comment", "run \xc3\xa9 7", "comment", "\"run \xc3\xa9 7\"" },
+        { "segment-size", "1", "segment_size", LIMIT("1") },
+        { "segment-size", "65533", "segment_size", LIMIT("65533") },
+        { "switches", "2", "required_switches", LIMIT("2") },
+        { "switches", "2", "wait_for_switch", "" },
+        { "switches", "1@30m", "required_switches", LIMIT("1") },
+        { "switches", "1@30m", "wait_for_switch", "1800" },
+        { "switches", "1@0", "wait_for_switch", "0" },
+        { "network", "type=sn_all", "network", "\"type=sn_all\"" },
+        { "gang", "true", "gang", "" }, /* is for us, not for Slurm */
         { "exclusive", "false", "shared", "[]" },
         { "exclusive", " False\n", "shared", "[]" },
         { "exclusive", "FALSE", "shared", "[]" },
@@ -160,12 +224,85 @@ static void every_annotation_reaches_its_field(void **state)
 
         job_ask_init(&ask);
         ask.partition = "configured";
+        ask.created = 1700000000;
         if (annotate(&ask, cases[i].suffix, str_of(cases[i].value), &err) < 0)
             fail_msg("%s=%s: %s", cases[i].suffix, cases[i].value, err.text);
         if (strcmp(field_of(&ask, cases[i].field), cases[i].want) != 0)
             fail_msg("%s=%s: %s is %s", cases[i].suffix, cases[i].value, cases[i].field,
                      field_of(&ask, cases[i].field));
     }
+}
+
+static void a_gang_is_all_or_so_many_or_none(void **state)
+{
+    static const struct {
+        const char *value;
+        int64_t want;
+    } cases[] = {
+        { "true", JOB_ASK_GANG_ALL }, { "false", JOB_ASK_GANG_NO }, { "1", 1 }, { "4", 4 },
+        { "65535", 65535 },
+    };
+    struct job_ask ask;
+
+    job_ask_init(&ask);
+    assert_int_equal(ask.gang, JOB_ASK_GANG_NO);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(annotate(&ask, "gang", str_of(cases[i].value), NULL), 0);
+        assert_int_equal(ask.gang, cases[i].want);
+    }
+}
+
+static void a_later_word_on_switches_forgets_the_wait_of_the_one_before(void **state)
+{
+    struct job_ask ask;
+
+    job_ask_init(&ask);
+    assert_int_equal(annotate(&ask, "switches", STR("1@5m"), NULL), 0);
+    assert_int_equal(annotate(&ask, "switches", STR("2"), NULL), 0);
+    assert_int_equal(ask.switches, 2);
+    assert_int_equal(ask.switch_wait, -1);
+}
+
+static void what_waits_for_more_than_nodes_must_queue(void **state)
+{
+    static const struct {
+        const char *suffix, *value;
+        bool must;
+    } cases[] = {
+        { "priority", "0", true },
+        { "priority", "1", false },
+        { "begin-time", "+1h", true },
+        { "dependency", "singleton", true },
+        { "dependency", "", false },
+        { "reservation", "r", true },
+        { "deadline", "2027-01-15T08:00:00Z", false },
+        { "nice", "5", false },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct job_ask ask;
+
+        job_ask_init(&ask);
+        assert_false(job_ask_must_queue(&ask));
+        assert_int_equal(annotate(&ask, cases[i].suffix, str_of(cases[i].value), NULL), 0);
+        if (job_ask_must_queue(&ask) != cases[i].must)
+            fail_msg("%s=%s", cases[i].suffix, cases[i].value);
+    }
+}
+
+static void a_kept_ask_outlives_its_texts(void **state)
+{
+    char partition[] = "p", network[] = "n";
+    struct job_ask ask;
+
+    job_ask_init(&ask);
+    ask.partition = partition;
+    ask.network = network;
+    job_ask_keep(&ask, &arena);
+    partition[0] = network[0] = 'x';
+    assert_string_equal(ask.partition, "p");
+    assert_string_equal(ask.network, "n");
+    assert_string_equal(ask.comment, "");
 }
 
 static void exclusive_wins_over_a_default_of_sharing(void **state)
@@ -183,6 +320,12 @@ static void exclusive_wins_over_a_default_of_sharing(void **state)
 #define CPUS   " is not a Kubernetes quantity above 0 and up to 65533, as 2 or 1500m"
 #define MEMORY " is not a Kubernetes quantity of bytes above 0 and below 8Ei, as 4Gi"
 #define TEXT   " is not a text of at most 4096 bytes without control characters"
+#define TIME   " is not a time, as 2027-01-31T08:00:00Z"
+#define BEGIN  TIME ", or a duration, as +1h30m"
+#define LIST   " is not a list of letters, digits and `:,?_+*-`, as afterok:12:13"
+#define NICE   " is not a whole number from -2147483645 to 2147483645"
+#define GANG   " is not `true`, `false` or a whole number from 1 to 65535"
+#define SWITCH COUNT ", or that with a wait, as 2@30m"
 #define TEN    "0123456789"
 
 static void a_bad_value_is_named_with_the_form_that_is_allowed(void **state)
@@ -222,6 +365,39 @@ static void a_bad_value_is_named_with_the_form_that_is_allowed(void **state)
         { "mem-per-node", STR("1e30"), P "mem-per-node: \"1e30\"" MEMORY },
         { "account", STR("a\nb"), P "account: \"a?b\"" TEXT },
         { "job-name", STR("a\0b"), P "job-name: \"a?b\"" TEXT },
+        { "begin-time", STR(""), P "begin-time: \"\"" BEGIN },
+        { "begin-time", STR("tomorrow"), P "begin-time: \"tomorrow\"" BEGIN },
+        { "begin-time", STR("1h"), P "begin-time: \"1h\"" BEGIN },
+        { "begin-time", STR("+"), P "begin-time: \"+\"" BEGIN },
+        { "begin-time", STR("+-1h"), P "begin-time: \"+-1h\"" BEGIN },
+        { "begin-time", STR("+300000000h"), P "begin-time: \"+300000000h\"" BEGIN },
+        { "begin-time", STR("1970-01-01T00:00:00Z"),
+          P "begin-time: \"1970-01-01T00:00:00Z\"" BEGIN },
+        { "deadline", STR("2027-01-15"), P "deadline: \"2027-01-15\"" TIME },
+        { "deadline", STR("+1h"), P "deadline: \"+1h\"" TIME },
+        { "deadline", STR("1969-12-31T23:59:59Z"), P "deadline: \"1969-12-31T23:59:59Z\"" TIME },
+        { "dependency", STR("afterok 12"), P "dependency: \"afterok 12\"" LIST },
+        { "dependency", STR("after:1;x"), P "dependency: \"after:1;x\"" LIST },
+        { "dependency", STR("a\0b"), P "dependency: \"a?b\"" LIST },
+        { "nice", STR("2147483646"), P "nice: \"2147483646\"" NICE },
+        { "nice", STR("-2147483646"), P "nice: \"-2147483646\"" NICE },
+        { "nice", STR("low"), P "nice: \"low\"" NICE },
+        { "comment", STR("a\tb"), P "comment: \"a?b\"" TEXT },
+        { "segment-size", STR("0"), P "segment-size: \"0\" is not a whole number from 1 to 65533" },
+        { "segment-size", STR("65534"),
+          P "segment-size: \"65534\" is not a whole number from 1 to 65533" },
+        { "switches", STR("0"), P "switches: \"0\"" SWITCH },
+        { "switches", STR("@5m"), P "switches: \"@5m\"" SWITCH },
+        { "switches", STR("2@"), P "switches: \"2@\"" SWITCH },
+        { "switches", STR("2@5"), P "switches: \"2@5\"" SWITCH },
+        { "switches", STR("2@-5m"), P "switches: \"2@-5m\"" SWITCH },
+        { "switches", STR("2@600000h"), P "switches: \"2@600000h\"" SWITCH },
+        { "network", STR("a\x7f"), P "network: \"a?\"" TEXT },
+        { "gang", STR(""), P "gang: \"\"" GANG },
+        { "gang", STR("True"), P "gang: \"True\"" GANG },
+        { "gang", STR("yes"), P "gang: \"yes\"" GANG },
+        { "gang", STR("0"), P "gang: \"0\"" GANG },
+        { "gang", STR("65536"), P "gang: \"65536\"" GANG },
         /* long values are cut, between characters */
         { "min-nodes", STR(TEN TEN TEN TEN TEN),
           P "min-nodes: \"" TEN TEN TEN TEN "01234567...\"" COUNT },
@@ -319,23 +495,36 @@ static void the_hash_is_the_same_in_every_build(void **state)
     job_ask_init(&ask);
     ask.partition = "p";
     ask.memory = 4096;
-    assert_true(job_ask_hash(&ask) == UINT64_C(0xa3492648dfba1cd));
+    assert_true(job_ask_hash(&ask) == UINT64_C(0x95f38b5c0f4bd3b7));
 }
 
 static void every_member_changes_the_hash(void **state)
 {
 #define TEXT_AT(member) offsetof(struct job_ask, member)
     static const size_t texts[] = {
-        TEXT_AT(name),           TEXT_AT(account),        TEXT_AT(partition), TEXT_AT(qos),
-        TEXT_AT(wckey),          TEXT_AT(reservation),    TEXT_AT(licenses),  TEXT_AT(constraints),
-        TEXT_AT(gres),           TEXT_AT(user_id),        TEXT_AT(group_id),  TEXT_AT(mcs_label),
+        TEXT_AT(name),           TEXT_AT(account),
+        TEXT_AT(partition),      TEXT_AT(qos),
+        TEXT_AT(wckey),          TEXT_AT(reservation),
+        TEXT_AT(licenses),       TEXT_AT(constraints),
+        TEXT_AT(gres),           TEXT_AT(user_id),
+        TEXT_AT(group_id),       TEXT_AT(mcs_label),
         TEXT_AT(excluded_nodes), TEXT_AT(required_nodes),
+        TEXT_AT(gres_per_task),  TEXT_AT(dependency),
+        TEXT_AT(comment),        TEXT_AT(network),
     };
     static const size_t numbers[] = {
-        TEXT_AT(nodes),         TEXT_AT(min_nodes), TEXT_AT(max_nodes),  TEXT_AT(tasks_per_node),
-        TEXT_AT(cpus_per_task), TEXT_AT(memory),    TEXT_AT(time_limit), TEXT_AT(priority),
+        TEXT_AT(nodes),       TEXT_AT(min_nodes),      TEXT_AT(max_nodes),
+        TEXT_AT(tasks),       TEXT_AT(tasks_per_node), TEXT_AT(cpus_per_task),
+        TEXT_AT(memory),      TEXT_AT(memory_per_cpu), TEXT_AT(time_limit),
+        TEXT_AT(priority),    TEXT_AT(begin_time),     TEXT_AT(deadline),
+        TEXT_AT(nice),        TEXT_AT(segment_size),   TEXT_AT(switches),
+        TEXT_AT(switch_wait), TEXT_AT(gang),
     };
-    enum { TEXTS = sizeof(texts) / sizeof(texts[0]), ALL = TEXTS + 8 + 2 };
+    enum {
+        TEXTS = sizeof(texts) / sizeof(texts[0]),
+        NUMBERS = sizeof(numbers) / sizeof(numbers[0]),
+        ALL = TEXTS + NUMBERS + 2
+    };
     uint64_t seen[ALL];
     struct job_ask ask;
 
@@ -355,17 +544,22 @@ static void every_member_changes_the_hash(void **state)
         for (unsigned k = 0; k < i; k++)
             if (seen[i] == seen[k])
                 fail_msg("members %u and %u give the same hash", i, k);
-    /* All of the struct is covered, but for padding. */
-    assert_int_equal(TEXTS * sizeof(char *) + 8 * sizeof(int64_t) + sizeof(int64_t),
+    /* All of the struct is covered, but for padding and `created`. */
+    assert_int_equal(TEXTS * sizeof(char *) + NUMBERS * sizeof(int64_t) + 2 * sizeof(int64_t),
                      sizeof(struct job_ask));
+    job_ask_init(&ask);
+    ask.created = 77;
+    assert_true(job_ask_hash(&ask) == seen[0]);
 }
 
-static void the_reference_has_the_eighteen_annotations(void **state)
+static void the_reference_has_all_annotations(void **state)
 {
     static const char *const suffixes[] = {
-        "account",   "constraints", "cpu-per-task", "exclusive", "gres",     "group-id",
-        "job-name",  "licenses",    "max-nodes",    "min-nodes", "priority", "mem-per-node",
-        "partition", "qos",         "reservation",  "timelimit", "user-id",  "wckey",
+        "account",    "begin-time", "comment",      "constraints", "cpu-per-task", "deadline",
+        "dependency", "exclusive",  "gang",         "gres",        "group-id",     "job-name",
+        "licenses",   "max-nodes",  "mem-per-node", "min-nodes",   "network",      "nice",
+        "partition",  "priority",   "qos",          "reservation", "segment-size", "switches",
+        "timelimit",  "user-id",    "wckey",
     };
     auto_buf struct buf out = { .max = 100000 };
     size_t rows = 0;
@@ -373,13 +567,16 @@ static void the_reference_has_the_eighteen_annotations(void **state)
     job_ask_reference(&out);
     for (const char *at = buf_text(&out); (at = strchr(at, '\n')); at++)
         rows++;
-    assert_int_equal(rows, 2 + 18);
+    assert_int_equal(rows, 2 + sizeof(suffixes) / sizeof(suffixes[0]));
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
         if (!strstr(buf_text(&out), arena_printf(&arena, "\n| `" P "%s` | ", suffixes[i])))
             fail_msg("no row for %s", suffixes[i]);
     assert_non_null(strstr(buf_text(&out),
                            "\n| `" P "timelimit` | a whole number from 1 to 2147483647 | "
                            "`time_limit` | time limit in minutes |\n"));
+    assert_non_null(strstr(buf_text(&out),
+                           "\n| `" P "gang` | `true`, `false` or a whole number from "
+                           "1 to 65535 |  | of a Job"));
 }
 
 int main(void)
@@ -387,7 +584,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_ask_that_says_nothing_sends_only_what_is_always_sent),
         cmocka_unit_test(an_ask_that_says_all_sends_all),
+        cmocka_unit_test(pods_that_share_nodes_are_asked_for_as_tasks_with_memory_by_cpu),
         cmocka_unit_test(every_annotation_reaches_its_field),
+        cmocka_unit_test(a_gang_is_all_or_so_many_or_none),
+        cmocka_unit_test(a_later_word_on_switches_forgets_the_wait_of_the_one_before),
+        cmocka_unit_test(what_waits_for_more_than_nodes_must_queue),
+        cmocka_unit_test(a_kept_ask_outlives_its_texts),
         cmocka_unit_test(exclusive_wins_over_a_default_of_sharing),
         cmocka_unit_test(a_bad_value_is_named_with_the_form_that_is_allowed),
         cmocka_unit_test(a_text_has_a_bound),
@@ -396,7 +598,7 @@ int main(void)
         cmocka_unit_test(equal_asks_have_equal_hashes_wherever_their_texts_are),
         cmocka_unit_test(the_hash_is_the_same_in_every_build),
         cmocka_unit_test(every_member_changes_the_hash),
-        cmocka_unit_test(the_reference_has_the_eighteen_annotations),
+        cmocka_unit_test(the_reference_has_all_annotations),
     };
 
     return cmocka_run_group_tests_name("job ask", tests, set_up, tear_down);

@@ -11,7 +11,7 @@
 
 #include <inttypes.h>
 
-enum { MAX_PODS = 3 };
+enum { MAX_PODS = 4, MAX_MORE = 2 };
 
 static struct arena arena;
 
@@ -32,11 +32,12 @@ static int tear_down(void **state)
 static const struct kube_object *object_of(const struct kube_kind *kind, const char *name,
                                            const char *annotations, const char *rest)
 {
-    const char *text = arena_printf(
-        &arena,
-        "metadata: {name: %s, namespace: ns, uid: u-%s, resourceVersion: '1', annotations: {%s}}\n"
-        "%s\n",
-        name, name, annotations, rest);
+    const char *text =
+        arena_printf(&arena,
+                     "metadata: {name: %s, namespace: ns, uid: u-%s, resourceVersion: '1', "
+                     "creationTimestamp: '2027-01-15T08:00:00Z', annotations: {%s}}\n"
+                     "%s\n",
+                     name, name, annotations, rest);
     auto_json_doc struct json_doc *doc = NULL;
     const struct kube_object *object = NULL;
     struct err err = { 0 };
@@ -47,17 +48,24 @@ static const struct kube_object *object_of(const struct kube_kind *kind, const c
     return object;
 }
 
-/* What a case is made of. Pods are spec in YAML, and named pod-0, pod-1 ...; a Job is its spec. */
+/* What a case is made of. Pods are spec in YAML, and named pod-0, pod-1 ...; a Job is its spec;
+ * more are the annotations of objects beside the root. */
 struct given {
     const char *config, *annotations, *job;
+    const char *more[MAX_MORE];
+    const char *name;
+    bool is_gang;
+    int64_t min_pods, group_cpu_milli, group_memory;
     const char *pods[MAX_PODS];
 };
 
 struct scene {
     struct bridge_config config;
-    const struct kube_object *job, *root, *objects[MAX_PODS];
+    const struct kube_object *job, *root, *objects[MAX_PODS], *others[MAX_MORE];
     const struct kube_pod *pods[MAX_PODS];
-    unsigned pod_count;
+    const struct kube_pairs *more[MAX_MORE];
+    unsigned pod_count, more_count;
+    const struct given *given;
 };
 
 static const char *text_or(const char *text, const char *fallback)
@@ -69,7 +77,7 @@ static void scene_init(struct scene *scene, const struct given *given)
 {
     struct err err = { 0 };
 
-    *scene = (struct scene){ 0 };
+    *scene = (struct scene){ .given = given };
     if (bridge_config_parse(str_of(text_or(given->config, "")), &scene->config, &err) < 0)
         fail_msg("%s: %s", given->config, err.text);
     for (unsigned i = 0; i < MAX_PODS && given->pods[i]; i++) {
@@ -81,6 +89,12 @@ static void scene_init(struct scene *scene, const struct given *given)
         scene->pods[i] = kube_pod_of(scene->objects[i]);
         scene->pod_count++;
     }
+    for (unsigned i = 0; i < MAX_MORE && given->more[i]; i++) {
+        scene->others[i] = object_of(&bridge_replicaset_kind, arena_printf(&arena, "other-%u", i),
+                                     given->more[i], "");
+        scene->more[i] = &scene->others[i]->annotations;
+        scene->more_count++;
+    }
     if (given->job)
         scene->job = object_of(&bridge_job_kind, "job", text_or(given->annotations, ""),
                                arena_printf(&arena, "spec: {%s}", given->job));
@@ -91,6 +105,8 @@ static void scene_done(struct scene *scene)
 {
     for (unsigned i = 0; i < scene->pod_count; i++)
         kube_object_unref(scene->objects[i]);
+    for (unsigned i = 0; i < scene->more_count; i++)
+        kube_object_unref(scene->others[i]);
     kube_object_unref(scene->job);
     bridge_config_done(&scene->config);
 }
@@ -101,7 +117,14 @@ static int translated(const struct scene *scene, struct job_ask *ret_ask, struct
                                          .pods = scene->pods,
                                          .pod_count = scene->pod_count,
                                          .root = scene->root,
-                                         .job = scene->job ? kube_job_of(scene->job) : NULL };
+                                         .job = scene->job ? kube_job_of(scene->job) : NULL,
+                                         .more = scene->more,
+                                         .more_count = scene->more_count,
+                                         .name = scene->given->name,
+                                         .is_gang = scene->given->is_gang,
+                                         .min_pods = scene->given->min_pods,
+                                         .group_cpu_milli = scene->given->group_cpu_milli,
+                                         .group_memory = scene->given->group_memory };
 
     return translate(&from, &arena, ret_ask, err);
 }
@@ -117,8 +140,11 @@ static void write_amounts(const struct job_ask *ask, struct buf *out)
 {
     add_number(out, "cpus", ask->cpus_per_task);
     add_number(out, "memory", ask->memory);
+    add_number(out, "memory/cpu", ask->memory_per_cpu);
     if (ask->gres[0])
         buf_printf(out, "%s%s", out->len ? " " : "", ask->gres);
+    if (ask->gres_per_task[0])
+        buf_printf(out, "%seach %s", out->len ? " " : "", ask->gres_per_task);
 }
 
 static void write_shape(const struct job_ask *ask, struct buf *out)
@@ -128,7 +154,14 @@ static void write_shape(const struct job_ask *ask, struct buf *out)
     add_number(out, "min", ask->min_nodes);
     add_number(out, "max", ask->max_nodes);
     add_number(out, "tasks", ask->tasks_per_node);
+    add_number(out, "of", ask->tasks);
     add_number(out, "time", ask->time_limit);
+}
+
+static void write_all(const struct job_ask *ask, struct buf *out)
+{
+    write_shape(ask, out);
+    write_amounts(ask, out);
 }
 
 struct row {
@@ -323,6 +356,313 @@ static void a_job_s_own_limits_count_where_its_pods_say_nothing(void **state)
     CHECK(rows, write_amounts);
 }
 
+#define S  "slurmjob.slinky.slurm.net/"
+#define MI (INT64_C(1) << 20)
+
+/* ---- gangs ---- */
+
+static void the_pods_of_a_gang_have_a_node_each(void **state)
+{
+    static const struct row rows[] = {
+        { "all of them",
+          { .name = "g", .is_gang = true, .pods = { C("{}"), C("{}"), C("{}") } },
+          "g nodes=3 min=3 max=3 tasks=1" },
+        { "also when it is one",
+          { .name = "g", .is_gang = true, .pods = { C("{}") } },
+          "g nodes=1 min=1 max=1 tasks=1" },
+        { "a few will do",
+          { .is_gang = true, .min_pods = 2, .pods = { C("{}"), C("{}"), C("{}"), C("{}") } },
+          "pod-0 nodes=4 min=2 max=4 tasks=1" },
+        { "no fewer than there are",
+          { .is_gang = true, .min_pods = 5, .pods = { C("{}"), C("{}") } },
+          "pod-0 nodes=2 min=2 max=2 tasks=1" },
+        { "a Job's deadline is the gang's",
+          { .job = "activeDeadlineSeconds: 90", .is_gang = true, .pods = { C("{}"), C("{}") } },
+          "job nodes=2 min=2 max=2 tasks=1 time=2" },
+        { "and of one pod of it",
+          { .job = "activeDeadlineSeconds: 90", .is_gang = true, .pods = { C("{}") } },
+          "pod-0 nodes=1 min=1 max=1 tasks=1 time=2" },
+        { "the name is the annotation's first",
+          { .name = "g",
+            .is_gang = true,
+            .annotations = S "job-name: mine",
+            .pods = { C("{}"), C("{}") } },
+          "mine nodes=2 min=2 max=2 tasks=1" },
+        { "fewer nodes will do by annotation",
+          { .is_gang = true,
+            .annotations = S "min-nodes: '1'",
+            .pods = { C("{}"), C("{}"), C("{}") } },
+          "pod-0 nodes=3 min=1 max=3 tasks=1" },
+        { "more nodes than pods",
+          { .is_gang = true,
+            .annotations = S "min-nodes: '3', " S "max-nodes: '4'",
+            .pods = { C("{}"), C("{}") } },
+          "pod-0 nodes=2 min=3 max=4 tasks=1" },
+        { "more than it may have",
+          { .is_gang = true, .annotations = S "min-nodes: '3'", .pods = { C("{}"), C("{}") } },
+          "refused: wants at least 3 nodes, and at most 2: see the annotations min-nodes and "
+          "max-nodes" },
+        { "amounts are the largest over the pods",
+          { .is_gang = true,
+            .pods = { C(ASK("cpu: 4, memory: 1Mi")), C(LIMIT("memory: 9Mi, nvidia.com/gpu: 1")) } },
+          "pod-0 nodes=2 min=2 max=2 tasks=1 cpus=4 memory=9 gres/gpu=1" },
+    };
+
+    CHECK(rows, write_all);
+}
+
+#define POD C(ASK("cpu: 2, memory: 100Mi"))
+
+static void pods_of_a_gang_share_nodes_when_it_may_not_have_enough(void **state)
+{
+    static const struct row rows[] = {
+        { "whole nodes hold an even share each",
+          { .is_gang = true, .annotations = S "max-nodes: '2'", .pods = { POD, POD, POD } },
+          "pod-0 nodes=3 min=1 max=2 tasks=2 of=3 cpus=2 memory=200" },
+        { "all on one",
+          { .is_gang = true, .annotations = S "max-nodes: '1'", .pods = { POD, POD, POD } },
+          "pod-0 nodes=3 min=1 max=1 tasks=3 of=3 cpus=2 memory=300" },
+        { "shared nodes are counted pod by pod",
+          { .is_gang = true,
+            .annotations = S "max-nodes: '2', " S "exclusive: 'false'",
+            .pods = { POD, POD, POD } },
+          "pod-0 nodes=3 min=1 max=2 of=3 cpus=2 memory/cpu=50" },
+        { "rounded up",
+          { .config = "{sharedNodes: true}",
+            .is_gang = true,
+            .annotations = S "max-nodes: '2', " S "cpu-per-task: '3'",
+            .pods = { POD, POD, POD } },
+          "pod-0 nodes=3 min=1 max=2 of=3 cpus=3 memory/cpu=34" },
+        { "without CPUs a pod has one",
+          { .config = "{sharedNodes: true}",
+            .is_gang = true,
+            .annotations = S "max-nodes: '1'",
+            .pods = { C(ASK("memory: 7Mi")), C("{}") } },
+          "pod-0 nodes=2 min=1 max=1 of=2 memory/cpu=7" },
+        { "without memory none is asked for",
+          { .is_gang = true, .annotations = S "max-nodes: '1'", .pods = { C("{}"), C("{}") } },
+          "pod-0 nodes=2 min=1 max=1 tasks=2 of=2" },
+        { "nodes as annotated",
+          { .is_gang = true,
+            .annotations = S "min-nodes: '2', " S "max-nodes: '2'",
+            .pods = { POD, POD, POD } },
+          "pod-0 nodes=3 min=2 max=2 tasks=2 of=3 cpus=2 memory=200" },
+        { "the fewest are more than the most",
+          { .is_gang = true,
+            .annotations = S "min-nodes: '3', " S "max-nodes: '2'",
+            .pods = { POD, POD, POD } },
+          "refused: wants at least 3 nodes, and at most 2: see the annotations min-nodes and "
+          "max-nodes" },
+        { "memory by annotation is the node's",
+          { .config = "{sharedNodes: true}",
+            .is_gang = true,
+            .annotations = S "max-nodes: '1', " S "mem-per-node: 100Mi",
+            .pods = { POD, POD } },
+          "pod-0 nodes=2 min=1 max=1 of=2 cpus=2 memory=100" },
+        { "devices are the pod's",
+          { .is_gang = true,
+            .annotations = S "max-nodes: '1'",
+            .pods = { C(LIMIT("nvidia.com/gpu: 2")), C("{}") } },
+          "pod-0 nodes=2 min=1 max=1 tasks=2 of=2 each gres/gpu=2" },
+        { "by annotation the node's",
+          { .is_gang = true,
+            .annotations = S "max-nodes: '1', " S "gres: 'gres/gpu=4'",
+            .pods = { C(LIMIT("nvidia.com/gpu: 2")), C("{}") } },
+          "pod-0 nodes=2 min=1 max=1 tasks=2 of=2 gres/gpu=4" },
+        { "or none at all",
+          { .is_gang = true,
+            .annotations = S "max-nodes: '1', " S "gres: ''",
+            .pods = { C(LIMIT("nvidia.com/gpu: 2")), C("{}") } },
+          "pod-0 nodes=2 min=1 max=1 tasks=2 of=2" },
+        { "as many nodes as pods are enough",
+          { .is_gang = true, .annotations = S "max-nodes: '2'", .pods = { POD, POD } },
+          "pod-0 nodes=2 min=2 max=2 tasks=1 cpus=2 memory=100" },
+        { "as much as there can be",
+          { .is_gang = true,
+            .annotations = S "max-nodes: '1'",
+            .group_memory = INT64_MAX,
+            .min_pods = 1,
+            .pods = { C("{}"), C("{}") } },
+          "pod-0 nodes=2 min=1 max=1 tasks=2 of=2 memory=17592186044416" },
+    };
+
+    CHECK(rows, write_all);
+}
+
+static void what_a_group_needs_in_all_counts_where_its_pods_say_nothing(void **state)
+{
+    static const struct row rows[] = {
+        { "divided by the fewest that will do",
+          { .is_gang = true,
+            .min_pods = 2,
+            .group_cpu_milli = 5000,
+            .group_memory = 7 * MI,
+            .pods = { C("{}"), C("{}"), C("{}") } },
+          "cpus=3 memory=4" },
+        { "or by all",
+          { .is_gang = true,
+            .group_cpu_milli = 6000,
+            .group_memory = 6 * MI,
+            .pods = { C("{}"), C("{}"), C("{}") } },
+          "cpus=2 memory=2" },
+        { "the pods win",
+          { .is_gang = true,
+            .min_pods = 1,
+            .group_cpu_milli = 8000,
+            .group_memory = 8 * MI,
+            .pods = { C("{}"), C(ASK("cpu: 1, memory: 1Mi")) } },
+          "cpus=1 memory=1" },
+        { "each for itself",
+          { .is_gang = true,
+            .min_pods = 1,
+            .group_cpu_milli = 8000,
+            .group_memory = 8 * MI,
+            .pods = { C("{}"), C(ASK("memory: 1Mi")) } },
+          "cpus=8 memory=1" },
+    };
+
+    CHECK(rows, write_amounts);
+}
+
+/* ---- time ---- */
+
+#define DEADLINE(seconds) "activeDeadlineSeconds: " seconds ", containers: [{}]"
+#define BY_POD            "{podDeadlineAsTimeLimit: true}"
+
+static void write_times(const struct job_ask *ask, struct buf *out)
+{
+    add_number(out, "time", ask->time_limit);
+    add_number(out, "begin", ask->begin_time);
+    add_number(out, "deadline", ask->deadline);
+}
+
+static void deadlines_of_pods_are_time_limits_where_the_config_says_so(void **state)
+{
+    static const struct row rows[] = {
+        { "off", { .pods = { DEADLINE("61") } }, "" },
+        { "on, rounded up", { .config = BY_POD, .pods = { DEADLINE("61") } }, "time=2" },
+        { "none", { .config = BY_POD, .pods = { C("{}") } }, "" },
+        { "the longest of a gang",
+          { .config = BY_POD, .pods = { DEADLINE("60"), DEADLINE("600") } },
+          "time=10" },
+        { "unless one may last for ever",
+          { .config = BY_POD, .pods = { DEADLINE("60"), C("{}") } },
+          "" },
+        { "the Job's is shorter",
+          { .config = BY_POD, .job = "activeDeadlineSeconds: 60", .pods = { DEADLINE("600") } },
+          "time=1" },
+        { "the pod's is shorter",
+          { .config = BY_POD, .job = "activeDeadlineSeconds: 600", .pods = { DEADLINE("60") } },
+          "time=1" },
+        { "annotations win",
+          { .config = BY_POD, .annotations = S "timelimit: '5'", .pods = { DEADLINE("60") } },
+          "time=5" },
+        { "more than Slurm holds",
+          { .config = BY_POD, .pods = { DEADLINE("999999999999") } },
+          "refused: activeDeadlineSeconds of 999999999999 is more than Slurm's time limit holds" },
+    };
+
+    CHECK(rows, write_times);
+}
+
+static void a_begin_counts_from_the_creation_of_the_pod(void **state)
+{
+    static const struct row rows[] = {
+        { "later",
+          { .annotations = S "begin-time: +1h", .pods = { C("{}") } },
+          "begin=1800003600" },
+        { "at a time",
+          { .annotations =
+                S "begin-time: '2027-01-15T08:00:07Z', " S "deadline: '2027-01-15T09:00:00Z'",
+            .pods = { C("{}") } },
+          "begin=1800000007 deadline=1800003600" },
+    };
+
+    CHECK(rows, write_times);
+}
+
+/* ---- who, and how urgent ---- */
+
+static void write_rights(const struct job_ask *ask, struct buf *out)
+{
+    buf_printf(out, "%s:%s %s %s", ask->user_id, ask->group_id, ask->account, ask->qos);
+    add_number(out, "priority", ask->priority);
+    if (ask->nice)
+        buf_printf(out, " nice=%" PRId64, ask->nice);
+}
+
+#define USERS                                                                                      \
+    "users: [{namespace: ns, serviceAccount: robot, user: robot, qos: low}, "                      \
+    "{namespace: 'n*', user: u, group: g, account: a}]"
+#define CLASSES "priorityClasses: {high: fast, first: 900}"
+#define WORDS                                                                                      \
+    S "user-id: root, " S "group-id: root, " S "account: rich, " S "qos: vip, " S                  \
+      "priority: '99', " S "nice: '-7'"
+
+static void rules_of_the_config_say_who_a_pod_is(void **state)
+{
+    static const struct row rows[] = {
+        { "nobody says it", { .pods = { C("{}") } }, ":  " },
+        { "by namespace", { .config = "{" USERS "}", .pods = { C("{}") } }, "u:g a " },
+        { "by service account",
+          { .config = "{" USERS "}", .pods = { C("{}") ", serviceAccountName: robot" } },
+          "robot:  low" },
+        { "annotations win",
+          { .config = "{" USERS "}", .annotations = WORDS, .pods = { C("{}") } },
+          "root:root rich vip priority=99 nice=-7" },
+        { "each for itself",
+          { .config = "{" USERS "}", .annotations = S "account: rich", .pods = { C("{}") } },
+          "u:g rich " },
+        { "unless they are not trusted",
+          { .config = "{trustAnnotations: false, " USERS "}",
+            .annotations = WORDS,
+            .pods = { C("{}") } },
+          "u:g a " },
+        { "whether or not a rule matches",
+          { .config = "{trustAnnotations: false}", .annotations = WORDS, .pods = { C("{}") } },
+          ":  " },
+        { "what anybody may say is still heard",
+          { .config = "{trustAnnotations: false}",
+            .annotations = S "priority: '0', " S "nice: '7'",
+            .pods = { C("{}") } },
+          ":   priority=0 nice=7" },
+    };
+
+    CHECK(rows, write_rights);
+}
+
+static void a_priority_class_is_a_qos_or_a_priority_where_the_config_says_so(void **state)
+{
+    static const struct row rows[] = {
+        { "off", { .pods = { C("{}") ", priorityClassName: high" } }, ":  " },
+        { "a QOS",
+          { .config = "{" CLASSES "}", .pods = { C("{}") ", priorityClassName: high" } },
+          ":  fast" },
+        { "a priority",
+          { .config = "{" CLASSES "}", .pods = { C("{}") ", priorityClassName: first" } },
+          ":   priority=900" },
+        { "another class",
+          { .config = "{" CLASSES "}", .pods = { C("{}") ", priorityClassName: middle" } },
+          ":  " },
+        { "over the rule for the user",
+          { .config = "{" USERS ", " CLASSES "}",
+            .pods = { C("{}") ", serviceAccountName: robot, priorityClassName: high" } },
+          "robot:  fast" },
+        { "annotations win",
+          { .config = "{" CLASSES "}",
+            .annotations = WORDS,
+            .pods = { C("{}") ", priorityClassName: first" } },
+          "root:root rich vip priority=99 nice=-7" },
+        { "unless they are not trusted",
+          { .config = "{trustAnnotations: false, " CLASSES "}",
+            .annotations = WORDS,
+            .pods = { C("{}") ", priorityClassName: first" } },
+          ":   priority=900" },
+    };
+
+    CHECK(rows, write_rights);
+}
+
 /* ---- precedence ---- */
 
 static void write_rest(const struct job_ask *ask, struct buf *out)
@@ -331,8 +671,6 @@ static void write_rest(const struct job_ask *ask, struct buf *out)
                ask->exclusive ? "exclusive" : "shared");
     write_amounts(ask, out);
 }
-
-#define S "slurmjob.slinky.slurm.net/"
 
 static void annotations_win_over_pods_and_those_over_the_config(void **state)
 {
@@ -358,6 +696,14 @@ static void annotations_win_over_pods_and_those_over_the_config(void **state)
                              "gres: 'gres/gpu:h100=1'",
             .pods = { C(LIMIT("cpu: 9, memory: 9Gi, nvidia.com/gpu: 2")) } },
           "q kubernetes exclusive cpus=2 memory=1024 gres/gpu:h100=1" },
+        { "those of further objects, the last one first",
+          { .annotations = S "partition: q, " S "mem-per-node: 1Gi, " S "exclusive: 'false'",
+            .more = { S "partition: r, " S "mem-per-node: 2Gi", S "partition: s" },
+            .pods = { C(LIMIT("memory: 9Gi")) } },
+          "s kubernetes shared memory=2048" },
+        { "a bad one there is told",
+          { .more = { S "nice: x" }, .pods = { C("{}") } },
+          "refused: " S "nice: \"x\" is not a whole number from -2147483645 to 2147483645" },
         { "a bad one is told",
           { .annotations = S "timelimit: soon", .pods = { C("{}") } },
           "refused: " S "timelimit: \"soon\" is not a whole number from 1 to 2147483647" },
@@ -377,8 +723,11 @@ static void only_the_annotations_of_the_root_count(void **state)
     struct job_ask ask;
 
     assert_int_equal(bridge_config_parse(STR(""), &config, NULL), 0);
-    assert_int_equal(
-        translate(&(struct translate_from){ &config, pods, 1, root, NULL }, &arena, &ask, NULL), 0);
+    assert_int_equal(translate(
+                         &(struct translate_from){
+                             .config = &config, .pods = pods, .pod_count = 1, .root = root },
+                         &arena, &ask, NULL),
+                     0);
     assert_string_equal(ask.account, "of-root");
     assert_string_equal(ask.qos, "");
     assert_string_equal(ask.name, "pod");
@@ -498,6 +847,13 @@ int main(void)
         cmocka_unit_test(devices_become_one_list_per_node),
         cmocka_unit_test(the_workload_decides_the_shape),
         cmocka_unit_test(a_job_s_own_limits_count_where_its_pods_say_nothing),
+        cmocka_unit_test(the_pods_of_a_gang_have_a_node_each),
+        cmocka_unit_test(pods_of_a_gang_share_nodes_when_it_may_not_have_enough),
+        cmocka_unit_test(what_a_group_needs_in_all_counts_where_its_pods_say_nothing),
+        cmocka_unit_test(deadlines_of_pods_are_time_limits_where_the_config_says_so),
+        cmocka_unit_test(a_begin_counts_from_the_creation_of_the_pod),
+        cmocka_unit_test(rules_of_the_config_say_who_a_pod_is),
+        cmocka_unit_test(a_priority_class_is_a_qos_or_a_priority_where_the_config_says_so),
         cmocka_unit_test(annotations_win_over_pods_and_those_over_the_config),
         cmocka_unit_test(only_the_annotations_of_the_root_count),
         cmocka_unit_test(a_refusal_writes_no_ask),

@@ -55,6 +55,8 @@ static const char *uid_of(struct small_world *small, const char *name)
 
 const char *small_world_key(struct small_world *small, const char *pod)
 {
+    if (strchr(pod, '/'))
+        return arena_printf(&small->arena, "default/%s", pod);
     return arena_printf(&small->arena, "default/uid-%s", pod);
 }
 
@@ -92,6 +94,21 @@ static struct json_mut *named(struct small_world *small, struct json_build *buil
 
 /* ---- pods ---- */
 
+static void put_owner(struct small_world *small, struct json_build *build,
+                      struct json_mut *metadata, const struct json *owner)
+{
+    struct json_mut *reference = json_new_object(build);
+    const char *name = member(small, owner, "name", "");
+
+    if (!owner)
+        return;
+    json_put_text(build, reference, "kind", member(small, owner, "kind", ""));
+    json_put_text(build, reference, "name", name);
+    json_put_text(build, reference, "uid", uid_of(small, name));
+    json_put_bool(build, reference, "controller", true);
+    json_push(json_put_array(build, metadata, "ownerReferences"), reference);
+}
+
 static void put_pod_metadata(struct small_world *small, struct json_build *build,
                              struct json_mut *metadata, const struct json *row)
 {
@@ -106,16 +123,7 @@ static void put_pod_metadata(struct small_world *small, struct json_build *build
     if (json_get(row, "job"))
         json_put_text(build, json_object_at(build, metadata, "labels"), BRIDGE_JOB_LABEL,
                       member(small, row, "job", ""));
-    if (owner) {
-        struct json_mut *reference = json_new_object(build);
-        const char *name = member(small, owner, "name", "");
-
-        json_put_text(build, reference, "kind", member(small, owner, "kind", ""));
-        json_put_text(build, reference, "name", name);
-        json_put_text(build, reference, "uid", uid_of(small, name));
-        json_put_bool(build, reference, "controller", true);
-        json_push(json_put_array(build, metadata, "ownerReferences"), reference);
-    }
+    put_owner(small, build, metadata, owner);
 }
 
 static void put_pod_spec(struct small_world *small, struct json_build *build, struct json_mut *spec,
@@ -132,6 +140,11 @@ static void put_pod_spec(struct small_world *small, struct json_build *build, st
     json_push(json_put_array(build, spec, "containers"), container);
     if (json_get(row, "node"))
         json_put_text(build, spec, "nodeName", member(small, row, "node", ""));
+    if (json_get(row, "podgroup"))
+        json_put_text(build, json_put_object(build, spec, "schedulingGroup"), "podGroupName",
+                      member(small, row, "podgroup", ""));
+    if (json_get(row, "selector"))
+        json_put(build, spec, "nodeSelector", json_copy(build, json_get(row, "selector")));
     if (json_bool_or(json_get(row, "tolerates"), true)) {
         struct json_mut *toleration = json_new_object(build);
 
@@ -223,6 +236,9 @@ static void add_node(struct small_world *small, const struct json *row)
     if (json_get(row, "slurm"))
         json_put_at(build, root, json_new_str(build, json_str(json_get(row, "slurm"))), "metadata",
                     "labels", BRIDGE_SLURM_NAME_LABEL);
+    if (json_bool_or(json_get(row, "lent"), false))
+        json_put_text(build, json_object_at(build, root, "metadata", "labels"),
+                      BRIDGE_EXTERNAL_LABEL, "");
     json_put_bool(build, json_object_at(build, root, "spec"), "unschedulable",
                   json_bool_or(json_get(row, "cordoned"), false));
     json_put_text(build, allocatable, "cpu", member(small, row, "cpu", "4"));
@@ -241,6 +257,10 @@ static void add_owner(struct small_world *small, const struct json *row)
     struct json_mut *root = named(small, build, row, "default");
     struct str kind = json_str(json_get(row, "kind"));
 
+    put_owner(small, build, json_mut_get(root, STR("metadata")), json_get(row, "owner"));
+    if (json_get(row, "parallelism"))
+        json_put_i64(build, json_object_at(build, root, "spec"), "parallelism",
+                     json_i64_or(json_get(row, "parallelism"), 0));
     if (json_get(row, "deadline"))
         json_put_i64(build, json_object_at(build, root, "spec"), "activeDeadlineSeconds",
                      json_i64_or(json_get(row, "deadline"), 0));
@@ -248,6 +268,54 @@ static void add_owner(struct small_world *small, const struct json *row)
              : str_is(kind, "ReplicaSet") ? small->world.replicasets
                                           : small->world.statefulsets,
              root);
+}
+
+/* What says how many pods belong together. */
+static void add_group(struct small_world *small, const struct json *row)
+{
+    static const struct {
+        const char *kind;
+        enum optional_kind at;
+        const char *path[4]; /* of the size */
+    } kinds[] = {
+        { "podgroup", OPTIONAL_PODGROUPS, { "spec", "schedulingPolicy", "gang", "minCount" } },
+        { "coscheduling", OPTIONAL_COSCHEDULING, { "spec", "minMember", NULL, NULL } },
+        { "lws", OPTIONAL_LWS, { "spec", "leaderWorkerTemplate", "size", NULL } },
+        { "jobset", OPTIONAL_JOBSETS, { NULL, NULL, NULL, NULL } },
+        { "workload", OPTIONAL_WORKLOADS, { NULL, NULL, NULL, NULL } },
+    };
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *root = named(small, build, row, "default");
+
+    if (json_get(row, "spec"))
+        json_put(build, root, "spec", json_copy(build, json_get(row, "spec")));
+    if (json_get(row, "status"))
+        json_put(build, root, "status", json_copy(build, json_get(row, "status")));
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct json_mut *into = root;
+
+        if (!str_is(json_str(json_get(row, "kind")), kinds[i].kind))
+            continue;
+        for (size_t k = 0; k < 4 && kinds[i].path[k] && json_get(row, "size"); k++)
+            if (k == 3 || !kinds[i].path[k + 1])
+                json_put_i64(build, into, kinds[i].path[k], json_i64_or(json_get(row, "size"), 0));
+            else
+                into = json_object_at(build, into, kinds[i].path[k]);
+        put_kube(small->world.optional[kinds[i].at].cache, root);
+        return;
+    }
+    fail_msg("no such kind of group");
+}
+
+static void take_away_kinds(struct small_world *small, const struct json *given)
+{
+    struct json_iter iter = json_iter(json_get(given, "absent"));
+    const struct json *name;
+
+    while (json_next_item(&iter, &name)) {
+        assert_true(str_is(json_str(name), "coscheduling"));
+        small->world.optional[OPTIONAL_COSCHEDULING].state = OPTIONAL_ABSENT;
+    }
 }
 
 /* ---- Slurm ---- */
@@ -281,12 +349,14 @@ static void put_job_marks(struct small_world *small, struct json_build *build,
     const char *pod = member(small, row, "pod", "a");
     const char *key = arena_printf(&small->arena, "%s.%s", small_world_key(small, pod),
                                    member(small, row, "attempt", "1"));
+    const char *names = arena_printf(&small->arena, "\"default/%s\"", pod);
 
+    for (int64_t i = 1; i < json_i64_or(json_get(row, "pods"), 1); i++)
+        names = arena_printf(&small->arena, "%s,\"default/%s-%d\"", names, pod, (int)i);
     json_put_text(build, root, "admin_comment",
                   arena_printf(&small->arena,
-                               "{\"pods\":[\"default/%s\"],\"v\":1,\"cluster\":\"%s\","
-                               "\"unit\":\"%s\"}",
-                               pod, member(small, row, "cluster", CLUSTER), key));
+                               "{\"pods\":[%s],\"v\":1,\"cluster\":\"%s\",\"unit\":\"%s\"}", names,
+                               member(small, row, "cluster", CLUSTER), key));
     json_put_text(build, root, "extra", key);
 }
 
@@ -310,8 +380,8 @@ static void copy_the_rest(struct json_build *build, struct json_mut *root, const
 
 static void add_job(struct small_world *small, const struct json *row)
 {
-    static const char *const shorthands[] = { "id",      "pod",    "attempt", "state",
-                                              "cluster", "reason", "read",    NULL };
+    static const char *const shorthands[] = { "id",     "pod",  "attempt", "state", "cluster",
+                                              "reason", "read", "pods",    NULL };
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *root = json_new_object(build);
 
@@ -453,8 +523,16 @@ static void sync_slurm(struct slurm_cache *cache, int64_t at_us)
 static void list_kube(struct small_world *small, bool begins)
 {
     const struct bridge_world *world = &small->world;
-    struct kube_cache *const caches[] = { world->pods, world->nodes, world->jobs,
-                                          world->replicasets, world->statefulsets };
+    struct kube_cache *const caches[] = { world->pods,
+                                          world->nodes,
+                                          world->jobs,
+                                          world->replicasets,
+                                          world->statefulsets,
+                                          world->optional[OPTIONAL_PODGROUPS].cache,
+                                          world->optional[OPTIONAL_WORKLOADS].cache,
+                                          world->optional[OPTIONAL_COSCHEDULING].cache,
+                                          world->optional[OPTIONAL_LWS].cache,
+                                          world->optional[OPTIONAL_JOBSETS].cache };
 
     for (size_t i = 0; i < sizeof(caches) / sizeof(caches[0]); i++) {
         if (begins)
@@ -463,6 +541,14 @@ static void list_kube(struct small_world *small, bool begins)
             kube_cache_relist_end(caches[i], 5);
     }
 }
+
+static const struct kube_kind *const optional_kinds[OPTIONAL_KINDS] = {
+    [OPTIONAL_PODGROUPS] = &bridge_podgroup_kind,
+    [OPTIONAL_WORKLOADS] = &bridge_workload_kind,
+    [OPTIONAL_COSCHEDULING] = &bridge_coscheduling_kind,
+    [OPTIONAL_LWS] = &bridge_lws_kind,
+    [OPTIONAL_JOBSETS] = &bridge_jobset_kind,
+};
 
 static void make_caches(struct small_world *small)
 {
@@ -473,6 +559,12 @@ static void make_caches(struct small_world *small)
     world->jobs = kube_cache_new(&bridge_job_kind, &small->clock);
     world->replicasets = kube_cache_new(&bridge_replicaset_kind, &small->clock);
     world->statefulsets = kube_cache_new(&bridge_statefulset_kind, &small->clock);
+    for (size_t i = 0; i < OPTIONAL_KINDS; i++)
+        world->optional[i] =
+            (struct optional){ .cache = kube_cache_new(optional_kinds[i], &small->clock),
+                               .state = OPTIONAL_PRESENT };
+    world->eligible = eligible_new(
+        &(struct eligible_caches){ .pods = world->pods, .nodes = world->nodes }, SCHEDULER);
     world_add_indexes(world);
     small->jobs = slurm_cache_new(&slurm_job_kind, small->loop, STR(CLUSTER));
     small->nodes = slurm_cache_new(&slurm_node_kind, small->loop, STR(""));
@@ -514,6 +606,8 @@ void small_world_init(struct small_world *small, const struct json *given)
     sync_slurm(small->partitions, LED_FROM_S * SECOND_US - 1);
     list_kube(small, true);
     each(small, given, "owners", add_owner);
+    each(small, given, "groups", add_group);
+    take_away_kinds(small, given);
     each(small, given, "nodes", add_node);
     each(small, given, "pods", add_pod);
     list_kube(small, false);
@@ -534,6 +628,9 @@ void small_world_done(struct small_world *small)
     slurm_cache_free(small->jobs);
     slurm_cache_free(small->nodes);
     slurm_cache_free(small->partitions);
+    eligible_free(world->eligible);
+    for (size_t i = 0; i < OPTIONAL_KINDS; i++)
+        kube_cache_free(world->optional[i].cache);
     kube_cache_free(world->pods);
     kube_cache_free(world->nodes);
     kube_cache_free(world->jobs);

@@ -18,6 +18,11 @@
  * texts of the action's JSON
  *       - cancel job 7
  *       - {do: ask slurm default/a, has: ['"attempt":2']}
+ * Of groups: `podgroup: g` on a pod, `labels`, `groups: [{kind: podgroup|coscheduling|lws|jobset|
+ * workload, name: g, size: 2, spec: {...}}]`, `absent: [coscheduling]`; a job's or ask's `pod:
+ * podgroup/g` and `plan: podgroup/g` name a group's unit; `pods: 3` is how many a job was asked
+ * for; `lent: true` on a node makes Kubernetes' rules count there.
+ *
  *     stages: 2                  # how many; not checked when it is not said
  *     waits: a text of why nothing more is done
  *     again: true                # whether it looks again by itself
@@ -44,7 +49,7 @@ struct small_world {
 /* Fails the test with a message that names what is wrong. */
 void small_world_init(struct small_world *small, const struct json *given);
 void small_world_done(struct small_world *small);
-/* The unit key of a pod of this name, whether or not there is one. */
+/* The unit key of a pod of this name, whether or not there is one; with a '/', of a group. */
 const char *small_world_key(struct small_world *small, const char *pod);
 
 #endif

@@ -1,0 +1,185 @@
+{{/* _helpers.tpl - names, labels and the parts that more than one object has. */}}
+
+{{/* cut so that the longest of our names, of a Service, has 63 bytes */}}
+{{- define "slurm-bridge.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 51 | trimSuffix "-" -}}
+{{- end }}
+
+{{- define "slurm-bridge.namespace" -}}
+{{- default .Release.Namespace .Values.namespaceOverride -}}
+{{- end }}
+
+{{- define "slurm-bridge.admission.name" -}}
+{{- printf "%s-admission" (include "slurm-bridge.name" .) -}}
+{{- end }}
+
+{{/* labels of one component: (dict "root" $ "name" NAME "component" COMPONENT) */}}
+{{- define "slurm-bridge.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+app.kubernetes.io/component: {{ .component }}
+{{ include "slurm-bridge.selector" . }}
+{{- end }}
+
+{{- define "slurm-bridge.selector" -}}
+app.kubernetes.io/name: {{ .name }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+{{- end }}
+
+{{- define "slurm-bridge.scheduler.labels" -}}
+{{- include "slurm-bridge.labels" (dict "root" . "name" .Values.schedulerConfig.schedulerName "component" "scheduler") -}}
+{{- end }}
+
+{{- define "slurm-bridge.scheduler.selector" -}}
+{{- include "slurm-bridge.selector" (dict "root" . "name" .Values.schedulerConfig.schedulerName) -}}
+{{- end }}
+
+{{- define "slurm-bridge.admission.labels" -}}
+{{- include "slurm-bridge.labels" (dict "root" . "name" (include "slurm-bridge.admission.name" .) "component" "admission") -}}
+{{- end }}
+
+{{/* the pods that serve the webhook */}}
+{{- define "slurm-bridge.admission.selector" -}}
+{{- if .Values.admission.separate -}}
+{{- include "slurm-bridge.selector" (dict "root" . "name" (include "slurm-bridge.admission.name" .)) -}}
+{{- else -}}
+{{- include "slurm-bridge.scheduler.selector" . -}}
+{{- end -}}
+{{- end }}
+
+{{/* the config file. Keys of bridgeConfig stand beside ours; the schema keeps them apart. */}}
+{{- define "slurm-bridge.config" -}}
+{{- $config := dict "schedulerName" .Values.schedulerConfig.schedulerName "mcsLabel" .Values.schedulerConfig.mcsLabel
+    "partition" .Values.schedulerConfig.partition "slurmRestApi" .Values.sharedConfig.slurmRestApi }}
+{{- if .Values.admission.managedNamespaceSelector }}
+{{- $_ := set $config "managedNamespaceSelector" .Values.admission.managedNamespaceSelector }}
+{{- else }}
+{{- $_ := set $config "managedNamespaces" (default list .Values.admission.managedNamespaces) }}
+{{- end }}
+{{- if .Values.sharedConfig.slurmJwtKey.name }}
+{{- $_ := set $config "jwtKeyFile" "/var/run/secrets/slurm/jwt.key" }}
+{{- end }}
+{{- toYaml (merge $config (deepCopy .Values.bridgeConfig)) -}}
+{{- end }}
+
+{{- define "slurm-bridge.image" -}}
+{{- if regexMatch "slurm-bridge-(scheduler|admission|controllers)$" .image.repository }}
+{{- fail (printf "%s.image.repository is %s, the image of another program: leave it out, or name one of slinc" .component .image.repository) }}
+{{- end }}
+{{- printf "%s:%s" .image.repository (default .root.Chart.AppVersion .image.tag) -}}
+{{- end }}
+
+{{/* the level of the log: a number of the scheduler's counts as kube-scheduler's --v does */}}
+{{- define "slurm-bridge.level" -}}
+{{- if not (kindIs "invalid" .Values.controllers.verbosity) -}}
+{{- .Values.controllers.verbosity -}}
+{{- else if not (kindIs "invalid" .Values.scheduler.verbosity) -}}
+{{- ge (int .Values.scheduler.verbosity) 4 | ternary "debug" "info" -}}
+{{- else -}}
+info
+{{- end -}}
+{{- end }}
+
+{{/* one bound: the API server refuses two */}}
+{{- define "slurm-bridge.bound" -}}
+{{- if not (kindIs "invalid" .maxUnavailable) -}}
+maxUnavailable: {{ .maxUnavailable }}
+{{- else -}}
+minAvailable: {{ .minAvailable }}
+{{- end -}}
+{{- end }}
+
+{{/* where a pod may run: (dict "values" COMPONENT-VALUES "selector" LABELS "root" $) */}}
+{{- define "slurm-bridge.placing" -}}
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if .values.affinity }}
+affinity:
+  {{- toYaml .values.affinity | nindent 2 }}
+{{- else if .selector }}
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          topologyKey: kubernetes.io/hostname
+          labelSelector:
+            matchLabels:
+              {{- .selector | nindent 14 }}
+{{- end }}
+{{- with .values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "slurm-bridge.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "slurm-bridge.containerSecurity" -}}
+privileged: false
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{/* Readiness leaves Slurm out: a webhook must answer while Slurm is away. */}}
+{{- define "slurm-bridge.probes" -}}
+livenessProbe:
+  httpGet:
+    path: /healthz
+    port: health
+  initialDelaySeconds: 15
+readinessProbe:
+  httpGet:
+    path: /readyz?exclude=slurm
+    port: health
+  periodSeconds: 2
+{{- end }}
+
+{{/* the file that SLURM_JWT_FILE or jwtKeyFile names, and the Secret it comes from */}}
+{{- define "slurm-bridge.secretVolume" -}}
+{{- $token := .Values.sharedConfig.slurmJwtSecret }}
+{{- if kindIs "string" $token }}
+{{- $token = dict "name" $token "key" "auth-token" }}
+{{- end }}
+{{- $key := .Values.sharedConfig.slurmJwtKey }}
+name: slurm-jwt
+secret:
+  defaultMode: 0440
+  {{- if $key.name }}
+  secretName: {{ $key.name }}
+  items: [{key: {{ $key.key | quote }}, path: jwt.key}]
+  {{- else }}
+  secretName: {{ $token.name }}
+  items: [{key: {{ $token.key | quote }}, path: auth-token}]
+  {{- end }}
+{{- end }}
+
+{{- define "slurm-bridge.certificateSecret" -}}
+{{- coalesce .Values.admission.existingSecret .Values.admission.tls.existingSecret (include "slurm-bridge.admission.name" .) -}}
+{{- end }}
+
+{{/* an object that lives only while the release is taken down */}}
+{{- define "slurm-bridge.hook" -}}
+helm.sh/hook: post-delete
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
+{{- end }}

@@ -1,0 +1,362 @@
+/* admit.c - reads a review, finds whether its pod concerns us, and writes the answer.
+ *
+ * Holds: what is not a pod, not ours or not of our business is allowed; what cannot be read is
+ * refused; a fact that was not seen yet is never taken for "no". Every answer carries the uid of
+ * its request. */
+#include "bridge/admit.h"
+
+#include "base/mem.h"
+#include "bridge/admit_private.h"
+#include "bridge/admit_rules.h"
+#include "codec/base64.h"
+
+enum {
+    MAX_UID = 256,
+    MAX_WHY = 4096,
+    MAX_PATCH = 256 << 10, /* a gang's annotation comes from an object of at most that size */
+    RETRY_AFTER_S = 1,
+    FORBIDDEN = 403,
+    UNAVAILABLE = 503,
+    BAD_REQUEST = 400,
+    TOO_LARGE = 413,
+};
+
+const char *admit_verdict_name(enum admit_verdict verdict)
+{
+    static const char *const names[ADMIT_VERDICTS] = {
+        [ADMIT_ALLOWED] = "allowed",       [ADMIT_CHANGED] = "changed",
+        [ADMIT_REFUSED] = "refused",       [ADMIT_NOT_KNOWN] = "not-known",
+        [ADMIT_UNREADABLE] = "unreadable",
+    };
+
+    return names[verdict];
+}
+
+/* ---- making and freeing ---- */
+
+int admit_new(const struct bridge_config *config, const struct admit_caches *caches,
+              struct admit **ret_admit, struct err *err)
+{
+    struct admit *admit = mem_alloc(sizeof(*admit));
+    int result = 0;
+
+    admit->config = config;
+    admit->caches = *caches;
+    arena_init(&admit->arena, 16 << 20);
+    if (config->managed_namespace_selector)
+        result = selector_from_json(&admit->arena, config->managed_namespace_selector,
+                                    SELECTOR_ABSENT_MATCHES_NOTHING, &admit->selector, err);
+    if (result < 0) {
+        admit_free(admit);
+        (void)err_wrap(err, "managedNamespaceSelector");
+        return result;
+    }
+    *ret_admit = admit;
+    return 0;
+}
+
+void admit_free(struct admit *admit)
+{
+    if (!admit)
+        return;
+    mem_free(admit->users[0]);
+    mem_free(admit->users[1]);
+    arena_done(&admit->arena);
+    mem_free(admit);
+}
+
+static void trust(char **place, struct str user)
+{
+    mem_free(*place);
+    *place = user.len > 0 ? mem_strndup(user.at, user.len) : NULL;
+}
+
+void admit_trust(struct admit *admit, struct str user)
+{
+    trust(&admit->users[0], user);
+}
+
+void admit_trust_also(struct admit *admit, struct str user)
+{
+    trust(&admit->users[1], user);
+}
+
+static bool is_trusted(const struct admit *admit, struct str user)
+{
+    return user.len > 0 &&
+           (str_eq(user, str_of(admit->users[0])) || str_eq(user, str_of(admit->users[1])));
+}
+
+/* ---- reading ---- */
+
+static unsigned read_op(struct str operation)
+{
+    if (str_is(operation, "CREATE"))
+        return ADMIT_CREATE;
+    return str_is(operation, "UPDATE") ? ADMIT_UPDATE : 0;
+}
+
+/* "pods" of the core group; "" for what we do not know. A review without a resource goes by its
+ * kind. */
+static struct str read_resource(const struct json *request)
+{
+    const struct json *resource = json_get(request, "resource");
+    const struct json *kind = json_get(request, "kind");
+    const struct json *named = json_exists(resource) ? resource : kind;
+    struct str name = json_exists(resource) ? json_str(json_get(resource, "resource"))
+                                            : json_str(json_get(kind, "kind"));
+
+    if (json_str(json_get(named, "group")).len > 0)
+        return STR("");
+    return str_is(name, "pods") || str_is(name, "Pod") ? STR("pods") : STR("");
+}
+
+static int read_review(const struct json *review, struct admit_request *ret_request,
+                       struct err *err)
+{
+    const struct json *request = json_get(review, "request");
+    struct str uid = json_str(json_get(request, "uid"));
+
+    if (!str_is(json_str(json_get(review, "apiVersion")), "admission.k8s.io/v1") ||
+        !str_is(json_str(json_get(review, "kind")), "AdmissionReview"))
+        return err_set(err, ERR_INVALID, "this is no AdmissionReview of admission.k8s.io/v1");
+    if (uid.len == 0 || uid.len > MAX_UID)
+        return err_set(err, ERR_INVALID, "the review has no request with a uid");
+    *ret_request = (struct admit_request){
+        .uid = uid,
+        .ns = json_str(json_get(request, "namespace")),
+        .resource = read_resource(request),
+        .subresource = json_str(json_get(request, "subResource")),
+        .user = json_str(json_at(request, "userInfo", "username")),
+        .op = read_op(json_str(json_get(request, "operation"))),
+        .pod = json_get(request, "object"),
+        .old = json_get(request, "oldObject"),
+    };
+    if (ret_request->ns.len == 0)
+        ret_request->ns = json_str(json_at(ret_request->pod, "metadata", "namespace"));
+    if (!json_is_object(ret_request->old))
+        ret_request->old = NULL;
+    return 0;
+}
+
+/* ---- scope ---- */
+
+enum scope { SCOPE_OUT, SCOPE_IN, SCOPE_NOT_KNOWN };
+
+static bool look_up_label(const void *data, struct str key, struct str *ret_value)
+{
+    const struct kube_pairs *labels = data;
+
+    for (unsigned i = 0; i < labels->count; i++)
+        if (str_eq(labels->at[i].key, key)) {
+            *ret_value = labels->at[i].value;
+            return true;
+        }
+    return false;
+}
+
+static enum scope scope_by_selector(const struct admit *admit, struct str ns)
+{
+    auto_buf struct buf name = { .max = KUBE_MAX_NAME };
+    const struct kube_object *found = NULL;
+
+    buf_add_str(&name, ns);
+    if (admit->caches.namespaces && !name.overflowed)
+        found = kube_cache_get(admit->caches.namespaces, "", buf_text(&name));
+    if (!found)
+        return SCOPE_NOT_KNOWN;
+    return selector_matches(admit->selector,
+                            (struct selector_subject){ look_up_label, &found->labels })
+               ? SCOPE_IN
+               : SCOPE_OUT;
+}
+
+static enum scope scope_by_name(const struct admit *admit, struct str ns)
+{
+    for (unsigned i = 0; i < admit->config->managed_namespace_count; i++)
+        if (str_eq(ns, admit->config->managed_namespaces[i]))
+            return SCOPE_IN;
+    return SCOPE_OUT;
+}
+
+static enum scope scope_of(const struct admit *admit, const struct admit_request *request)
+{
+    if (admit_is_mirror(request->pod))
+        return SCOPE_OUT;
+    if (str_is(json_str(json_at(request->pod, "spec", "schedulerName")),
+               admit->config->scheduler_name))
+        return SCOPE_IN;
+    if (str_is(admit_owner(request->pod).kind, "DaemonSet"))
+        return SCOPE_OUT;
+    return admit->selector ? scope_by_selector(admit, request->ns)
+                           : scope_by_name(admit, request->ns);
+}
+
+/* ---- answering ---- */
+
+static struct json_mut *begin_answer(struct json_build *build, struct str uid, bool is_allowed,
+                                     struct json_mut **ret_response)
+{
+    struct json_mut *root = json_new_object(build), *response;
+
+    json_put_text(build, root, "apiVersion", "admission.k8s.io/v1");
+    json_put_text(build, root, "kind", "AdmissionReview");
+    response = json_put_object(build, root, "response");
+    json_put_str(build, response, "uid", uid);
+    json_put_bool(build, response, "allowed", is_allowed);
+    *ret_response = response;
+    return root;
+}
+
+static enum admit_verdict allow(struct str uid, struct buf *out)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *response;
+
+    json_mut_write(begin_answer(build, uid, true, &response), out);
+    return ADMIT_ALLOWED;
+}
+
+/* The details make clients of the API server try again by themselves. */
+static enum admit_verdict deny(struct str uid, enum admit_verdict verdict, struct str why,
+                               struct buf *out)
+{
+    static const struct {
+        int code;
+        const char *reason;
+    } words[ADMIT_VERDICTS] = {
+        [ADMIT_REFUSED] = { FORBIDDEN, "Forbidden" },
+        [ADMIT_NOT_KNOWN] = { UNAVAILABLE, "ServiceUnavailable" },
+        [ADMIT_UNREADABLE] = { BAD_REQUEST, "BadRequest" },
+    };
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *response, *root = begin_answer(build, uid, false, &response);
+    struct json_mut *status = json_put_object(build, response, "status");
+
+    json_put_text(build, status, "status", "Failure");
+    json_put_str(build, status, "message", why);
+    json_put_text(build, status, "reason", words[verdict].reason);
+    json_put_i64(build, status, "code", words[verdict].code);
+    if (verdict == ADMIT_NOT_KNOWN)
+        json_put_i64(build, json_put_object(build, status, "details"), "retryAfterSeconds",
+                     RETRY_AFTER_S);
+    json_mut_write(root, out);
+    return verdict;
+}
+
+static enum admit_verdict deny_unknown(struct str uid, const char *what, struct buf *out)
+{
+    auto_buf struct buf why = { .max = MAX_WHY };
+
+    buf_printf(&why, "the bridge has not read %s yet: try again in a moment", what);
+    return deny(uid, ADMIT_NOT_KNOWN, buf_str(&why), out);
+}
+
+static enum admit_verdict change(struct str uid, const struct json_mut *ops, struct buf *out)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    auto_buf struct buf patch = { .max = MAX_PATCH }, text = { .max = 2 * MAX_PATCH };
+    struct json_mut *response, *root = begin_answer(build, uid, true, &response);
+
+    json_mut_write(ops, &patch);
+    if (patch.overflowed)
+        return deny(uid, ADMIT_REFUSED, STR("what the pod would be given is too long"), out);
+    base64_encode(buf_str(&patch), 0, &text);
+    json_put_text(build, response, "patchType", "JSONPatch");
+    json_put_str(build, response, "patch", buf_str(&text));
+    json_mut_write(root, out);
+    return ADMIT_CHANGED;
+}
+
+/* ---- the two hooks ---- */
+
+static void mutate(const struct admit *admit, const struct admit_request *request,
+                   struct admit_answer *answer, struct buf *out)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct admit_mutation mutation;
+
+    admit_mutate(admit, request, build, &mutation);
+    answer->is_early = mutation.is_early;
+    if (mutation.not_known)
+        answer->verdict = deny_unknown(request->uid, mutation.not_known, out);
+    else if (json_mut_len(mutation.ops) == 0)
+        answer->verdict = allow(request->uid, out);
+    else
+        answer->verdict = change(request->uid, mutation.ops, out);
+}
+
+static void validate(const struct admit_request *request, struct admit_answer *answer,
+                     struct buf *out)
+{
+    auto_buf struct buf why = { .max = MAX_WHY };
+
+    if (admit_rules_allow(request, &why))
+        answer->verdict = allow(request->uid, out);
+    else
+        answer->verdict = deny(request->uid, ADMIT_REFUSED, buf_str(&why), out);
+}
+
+/* Whether there is anything to say, whatever the pod is. Only new pods are changed; an update by
+ * the bridge itself passes, and so does one of a pod that is on its way out. */
+static bool is_our_business(const struct admit *admit, enum admit_hook hook,
+                            const struct admit_request *request)
+{
+    bool is_plain = request->subresource.len == 0;
+
+    if (!str_is(request->resource, "pods"))
+        return false;
+    if (request->op == ADMIT_CREATE)
+        return is_plain;
+    return hook == ADMIT_VALIDATE && request->op == ADMIT_UPDATE &&
+           (is_plain || str_is(request->subresource, "resize")) &&
+           !is_trusted(admit, request->user) &&
+           !json_exists(json_at(request->pod, "metadata", "deletionTimestamp"));
+}
+
+static void answer_pod(const struct admit *admit, enum admit_hook hook,
+                       const struct admit_request *request, struct admit_answer *answer,
+                       struct buf *out)
+{
+    auto_buf struct buf what = { .max = MAX_WHY };
+
+    switch (scope_of(admit, request)) {
+    case SCOPE_OUT:
+        answer->verdict = allow(request->uid, out);
+        return;
+    case SCOPE_NOT_KNOWN:
+        buf_printf(&what, "the namespace \"" STR_FMT "\"", STR_ARG(str_sub(request->ns, 0, 64)));
+        answer->verdict = deny_unknown(request->uid, buf_text(&what), out);
+        answer->is_early = true;
+        return;
+    case SCOPE_IN:
+        break;
+    }
+    if (hook == ADMIT_MUTATE)
+        mutate(admit, request, answer, out);
+    else
+        validate(request, answer, out);
+}
+
+struct admit_answer admit_review(const struct admit *admit, enum admit_hook hook, struct str body,
+                                 struct buf *out)
+{
+    struct admit_answer answer = { .status = 200, .verdict = ADMIT_UNREADABLE };
+    auto_json_doc struct json_doc *doc = NULL;
+    struct admit_request request;
+    struct err err = { .class = 0 };
+
+    if (json_parse(body, ADMIT_MAX_BODY, &doc, &err) < 0 ||
+        read_review(json_root(doc), &request, &err) < 0) {
+        buf_printf(out, "%s\n", err.text);
+        answer.status = err.class == ERR_TOO_BIG ? TOO_LARGE : BAD_REQUEST;
+        return answer;
+    }
+    if (!is_our_business(admit, hook, &request))
+        answer.verdict = allow(request.uid, out);
+    else if (admit_pod_check(request.pod, &err) < 0)
+        answer.verdict = deny(request.uid, ADMIT_UNREADABLE, str_of(err.text), out);
+    else
+        answer_pod(admit, hook, &request, &answer, out);
+    return answer;
+}

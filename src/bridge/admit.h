@@ -1,0 +1,65 @@
+/* admit.h - the bridge's word on a pod before it is stored: bytes of an AdmissionReview in, bytes
+ * of the answer out.
+ *
+ * In scope is a pod whose namespace is managed, or that names our scheduler. Such a pod is given
+ * what Slurm's placing needs (admit_mutate.c), or is refused with words for its author
+ * (admit_rules.h). All others pass as they are: so do mirror pods, and the pods of DaemonSets,
+ * which belong to their nodes, unless they name our scheduler themselves. */
+#ifndef SLINC_BRIDGE_ADMIT_H
+#define SLINC_BRIDGE_ADMIT_H
+
+#include "base/buf.h"
+#include "bridge/config.h"
+#include "kube/cache.h"
+
+enum { ADMIT_MAX_BODY = 8 << 20, ADMIT_MAX_ANSWER = 1 << 20 };
+
+extern const struct kube_kind bridge_namespace_kind; /* metadata alone */
+
+/* Any may be NULL. Without namespaces a selector decides nothing; without jobs or jobsets no
+ * annotation is taken from them. */
+struct admit_caches {
+    const struct kube_cache *namespaces; /* bridge_namespace_kind */
+    const struct kube_cache *jobs, *jobsets;
+};
+
+enum admit_hook { ADMIT_MUTATE, ADMIT_VALIDATE };
+
+enum admit_verdict {
+    ADMIT_ALLOWED,    /* as it is */
+    ADMIT_CHANGED,    /* with a patch */
+    ADMIT_REFUSED,    /* 403: a rule is broken */
+    ADMIT_NOT_KNOWN,  /* 503: what decides was not seen yet; the client tries again */
+    ADMIT_UNREADABLE, /* 400: no pod, or no review at all */
+};
+enum { ADMIT_VERDICTS = ADMIT_UNREADABLE + 1 };
+const char *admit_verdict_name(enum admit_verdict verdict);
+
+struct admit_answer {
+    int status; /* HTTP: 200 with an AdmissionReview; 400 or 413 with one line of text */
+    enum admit_verdict verdict;
+    bool is_early; /* another look soon may say more: an object was not seen yet */
+};
+
+struct admit;
+
+/* The config and the caches are borrowed. */
+int admit_new(const struct bridge_config *config, const struct admit_caches *caches,
+              struct admit **ret_admit, struct err *err);
+void admit_free(struct admit *admit);
+
+/* Whose updates of pods are never refused: the bridge itself. "": nobody. Copied. */
+void admit_trust(struct admit *admit, struct str user);
+/* The same for one more user, for a webhook that runs under another account than the bridge. */
+void admit_trust_also(struct admit *admit, struct str user);
+
+/* Appends the answer; out's maximum should be ADMIT_MAX_ANSWER. Never fails, whatever the bytes. */
+struct admit_answer admit_review(const struct admit *admit, enum admit_hook hook, struct str body,
+                                 struct buf *out);
+
+/* ---- for whoever has the caches ---- */
+
+struct bridge;
+struct admit_caches bridge_admit_caches(const struct bridge *bridge); /* bridge.c */
+
+#endif

@@ -1,0 +1,201 @@
+/* admit_mutate.c - what a pod needs before Slurm can place it, as one JSON patch.
+ *
+ * Our scheduler's name, room on our nodes (the toleration), our finalizer, which keeps its record
+ * until its job has ended, and the word of its Job or JobSet that its pods start together. One
+ * write, at the one moment where it costs none.
+ *
+ * Holds: a pod that is as it should be is not touched; only what is new is changed (an update may
+ * not change these fields, and would fail for it); a pod of another scheduler gets no finalizer,
+ * for nobody would take it off. */
+#include "bridge/admit_private.h"
+#include "bridge/names.h"
+#include "codec/patch.h"
+
+#define DEFAULT_SCHEDULER "default-scheduler"
+#define GANG_ANNOTATION   BRIDGE_ANNOTATION_PREFIX BRIDGE_GANG
+
+enum { MAX_POINTER = 256 };
+
+/* ---- pieces of patches ---- */
+
+/* To the end of a list that may not be there yet. */
+static void append(struct json_build *build, struct json_mut *ops, const struct json *list,
+                   const char *path, struct json_mut *item)
+{
+    auto_buf struct buf pointer = { .max = MAX_POINTER };
+    struct json_mut *array;
+
+    buf_add_text(&pointer, path);
+    if (json_is_array(list)) {
+        buf_add_text(&pointer, "/-");
+        patch_op(build, ops, "add", buf_str(&pointer), item);
+        return;
+    }
+    array = json_new_array(build);
+    json_push(array, item);
+    patch_op(build, ops, "add", buf_str(&pointer), array);
+}
+
+static void annotate(struct json_build *build, struct json_mut *ops, const struct json *pod,
+                     const char *key, struct str value)
+{
+    auto_buf struct buf pointer = { .max = MAX_POINTER };
+    struct json_mut *all;
+
+    buf_add_text(&pointer, "/metadata/annotations");
+    if (json_is_object(json_at(pod, "metadata", "annotations"))) {
+        patch_pointer_add(&pointer, str_of(key));
+        patch_op(build, ops, "add", buf_str(&pointer), json_new_str(build, value));
+        return;
+    }
+    all = json_new_object(build);
+    json_put_str(build, all, key, value);
+    patch_op(build, ops, "add", buf_str(&pointer), all);
+}
+
+/* ---- scheduler ---- */
+
+/* Whoever names a node goes past every scheduler, and so past Slurm. A pod of a DaemonSet belongs
+ * to its node. */
+static void clear_node(struct json_build *build, struct json_mut *ops, const struct json *pod)
+{
+    if (json_str(json_at(pod, "spec", "nodeName")).len > 0 &&
+        !str_is(admit_owner(pod).kind, "DaemonSet"))
+        patch_op(build, ops, "remove", STR("/spec/nodeName"), NULL);
+}
+
+/* Whether the pod will be ours. */
+static bool take_scheduler(const struct admit *admit, struct json_build *build,
+                           struct json_mut *ops, const struct json *pod)
+{
+    struct str scheduler = json_str(json_at(pod, "spec", "schedulerName"));
+    struct str ours = str_of(admit->config->scheduler_name);
+
+    if (str_eq(scheduler, ours))
+        return true;
+    if (scheduler.len > 0 && !str_is(scheduler, DEFAULT_SCHEDULER))
+        return false;
+    patch_op(build, ops, "add", STR("/spec/schedulerName"), json_new_str(build, ours));
+    return true;
+}
+
+/* ---- toleration, finalizer ---- */
+
+static bool is_our_toleration(const struct admit *admit, const struct json *toleration)
+{
+    struct str how = json_str_or(json_get(toleration, "operator"), STR("Equal"));
+
+    return str_is(json_str(json_get(toleration, "key")), BRIDGE_TAINT) &&
+           (how.len == 0 || str_is(how, "Equal")) &&
+           str_is(json_str(json_get(toleration, "value")), admit->config->scheduler_name) &&
+           str_is(json_str(json_get(toleration, "effect")), "NoExecute");
+}
+
+static void tolerate(const struct admit *admit, struct json_build *build, struct json_mut *ops,
+                     const struct json *pod)
+{
+    const struct json *tolerations = json_at(pod, "spec", "tolerations");
+    struct json_iter iter = json_iter(tolerations);
+    const struct json *toleration;
+    struct json_mut *ours;
+
+    while (json_next_item(&iter, &toleration))
+        if (is_our_toleration(admit, toleration))
+            return;
+    ours = json_new_object(build);
+    json_put_text(build, ours, "key", BRIDGE_TAINT);
+    json_put_text(build, ours, "operator", "Equal");
+    json_put_text(build, ours, "value", admit->config->scheduler_name);
+    json_put_text(build, ours, "effect", "NoExecute");
+    append(build, ops, tolerations, "/spec/tolerations", ours);
+}
+
+static void finalize(struct json_build *build, struct json_mut *ops, const struct json *pod)
+{
+    const struct json *finalizers = json_at(pod, "metadata", "finalizers");
+    struct json_iter iter = json_iter(finalizers);
+    const struct json *finalizer;
+
+    while (json_next_item(&iter, &finalizer))
+        if (str_is(json_str(finalizer), BRIDGE_FINALIZER))
+            return;
+    append(build, ops, finalizers, "/metadata/finalizers",
+           json_new_str(build, STR(BRIDGE_FINALIZER)));
+}
+
+/* ---- gang ---- */
+
+/* NULL when it is not there, or is another of that name. */
+static const struct kube_object *find_owner(const struct kube_cache *cache, struct str ns,
+                                            struct str name, struct str uid,
+                                            struct admit_mutation *mutation)
+{
+    auto_buf struct buf names = { .max = 2 * KUBE_MAX_NAME + 2 };
+    const struct kube_object *found;
+    size_t start;
+
+    if (!kube_cache_is_synced(cache)) {
+        mutation->not_known = kube_cache_kind(cache)->resource->plural;
+        mutation->is_early = true;
+        return NULL;
+    }
+    buf_add_str(&names, ns);
+    buf_add_char(&names, '\0');
+    start = names.len;
+    buf_add_str(&names, name);
+    if (names.overflowed)
+        return NULL;
+    found = kube_cache_get(cache, names.data, names.data + start);
+    if (found && str_is(uid, found->uid))
+        return found;
+    mutation->is_early = true;
+    return NULL;
+}
+
+/* A Job's own word counts before that of the JobSet above it. */
+static struct str gang_of(const struct admit *admit, struct str ns, struct admit_owner owner,
+                          struct admit_mutation *mutation, bool *ret_found)
+{
+    const struct kube_object *job, *jobset;
+    struct str value = STR("");
+
+    *ret_found = false;
+    if (!admit->caches.jobs || !str_is(owner.kind, "Job"))
+        return value;
+    job = find_owner(admit->caches.jobs, ns, owner.name, owner.uid, mutation);
+    if (!job)
+        return value;
+    value = kube_pairs_get(&job->annotations, GANG_ANNOTATION, ret_found);
+    if (*ret_found || !admit->caches.jobsets || !str_is(str_of(job->owner.kind), "JobSet"))
+        return value;
+    jobset = find_owner(admit->caches.jobsets, ns, str_of(job->owner.name), str_of(job->owner.uid),
+                        mutation);
+    return jobset ? kube_pairs_get(&jobset->annotations, GANG_ANNOTATION, ret_found) : value;
+}
+
+static void join_gang(const struct admit *admit, const struct admit_request *request,
+                      struct json_build *build, struct admit_mutation *mutation)
+{
+    bool found;
+    struct str value;
+
+    if (admit_has_annotation(request->pod, GANG_ANNOTATION))
+        return;
+    value = gang_of(admit, request->ns, admit_owner(request->pod), mutation, &found);
+    if (found)
+        annotate(build, mutation->ops, request->pod, GANG_ANNOTATION, value);
+}
+
+void admit_mutate(const struct admit *admit, const struct admit_request *request,
+                  struct json_build *build, struct admit_mutation *ret_mutation)
+{
+    struct json_mut *ops = json_new_array(build);
+
+    *ret_mutation = (struct admit_mutation){ .ops = ops };
+    clear_node(build, ops, request->pod);
+    if (!take_scheduler(admit, build, ops, request->pod))
+        return;
+    tolerate(admit, build, ops, request->pod);
+    finalize(build, ops, request->pod);
+    join_gang(admit, request, build, ret_mutation);
+}

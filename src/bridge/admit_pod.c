@@ -1,0 +1,103 @@
+/* admit_pod.c - questions about a pod as it stands in a review. */
+#include "bridge/admit_private.h"
+
+/* What is looked at, and the type that it has in every pod; absent and null are as good, but for
+ * the first two. */
+static const struct shape {
+    const char *path[3];
+    enum json_type type;
+} shapes[] = {
+    { { "metadata" }, JSON_OBJECT },
+    { { "spec" }, JSON_OBJECT },
+    { { "metadata", "labels" }, JSON_OBJECT },
+    { { "metadata", "annotations" }, JSON_OBJECT },
+    { { "metadata", "finalizers" }, JSON_ARRAY },
+    { { "metadata", "ownerReferences" }, JSON_ARRAY },
+    { { "metadata", "deletionTimestamp" }, JSON_STRING },
+    { { "spec", "nodeName" }, JSON_STRING },
+    { { "spec", "schedulerName" }, JSON_STRING },
+    { { "spec", "tolerations" }, JSON_ARRAY },
+    { { "spec", "containers" }, JSON_ARRAY },
+    { { "spec", "initContainers" }, JSON_ARRAY },
+    { { "spec", "resources" }, JSON_OBJECT },
+    { { "status" }, JSON_OBJECT },
+    { { "status", "phase" }, JSON_STRING },
+};
+
+enum { NEEDED_SHAPES = 2 };
+
+static int check_shape(const struct json *pod, const struct shape *shape, struct err *err)
+{
+    const struct json *part = json_at_path(pod, shape->path);
+
+    if (json_type(part) == shape->type)
+        return 0;
+    if (!json_exists(part) && shape - shapes >= NEEDED_SHAPES)
+        return 0;
+    return err_set(err, ERR_INVALID, "this is no pod: %s%s%s is %s where %s is wanted",
+                   shape->path[0], shape->path[1] ? "." : "", shape->path[1] ? shape->path[1] : "",
+                   json_type_name(json_type(part)), json_type_name(shape->type));
+}
+
+static int check_texts(const struct json *map, const char *what, struct err *err)
+{
+    struct json_iter iter = json_iter(map);
+    const struct json *value;
+    struct str key;
+
+    while (json_next_member(&iter, &key, &value))
+        if (json_exists(value) && !json_is_string(value))
+            return err_set(err, ERR_INVALID, "this is no pod: a value of metadata.%s is no string",
+                           what);
+    return 0;
+}
+
+int admit_pod_check(const struct json *pod, struct err *err)
+{
+    int result;
+
+    if (!json_is_object(pod))
+        return err_set(err, ERR_INVALID, "the review has no pod");
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+        if ((result = check_shape(pod, &shapes[i], err)) < 0)
+            return result;
+    if ((result = check_texts(json_at(pod, "metadata", "labels"), "labels", err)) < 0)
+        return result;
+    return check_texts(json_at(pod, "metadata", "annotations"), "annotations", err);
+}
+
+/* ---- metadata ---- */
+
+struct str admit_label(const struct json *pod, const char *key)
+{
+    return json_str(json_at(pod, "metadata", "labels", key));
+}
+
+struct str admit_annotation(const struct json *pod, const char *key)
+{
+    return json_str(json_at(pod, "metadata", "annotations", key));
+}
+
+bool admit_has_annotation(const struct json *pod, const char *key)
+{
+    return json_type(json_at(pod, "metadata", "annotations", key)) != JSON_ABSENT;
+}
+
+/* The kubelet shows its static pods to us; they are started already. */
+bool admit_is_mirror(const struct json *pod)
+{
+    return admit_has_annotation(pod, "kubernetes.io/config.mirror");
+}
+
+struct admit_owner admit_owner(const struct json *pod)
+{
+    struct json_iter iter = json_iter(json_at(pod, "metadata", "ownerReferences"));
+    const struct json *owner;
+
+    while (json_next_item(&iter, &owner))
+        if (json_bool_or(json_get(owner, "controller"), false))
+            return (struct admit_owner){ .kind = json_str(json_get(owner, "kind")),
+                                         .name = json_str(json_get(owner, "name")),
+                                         .uid = json_str(json_get(owner, "uid")) };
+    return (struct admit_owner){ .kind = STR(""), .name = STR(""), .uid = STR("") };
+}

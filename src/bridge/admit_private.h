@@ -1,0 +1,53 @@
+/* admit_private.h - a review as it was read, and what the files of admission share. */
+#ifndef SLINC_BRIDGE_ADMIT_PRIVATE_H
+#define SLINC_BRIDGE_ADMIT_PRIVATE_H
+
+#include "bridge/admit.h"
+#include "codec/selector.h"
+
+enum admit_op { ADMIT_CREATE = 1, ADMIT_UPDATE = 2 }; /* bits: rules name both */
+
+/* Borrowed from the review's document. */
+struct admit_request {
+    struct str uid, ns, resource, subresource, user;
+    unsigned op;            /* enum admit_op; 0: another, of which we say nothing */
+    const struct json *pod; /* the object; NULL when there is none */
+    const struct json *old; /* of an update; NULL when it was not sent */
+};
+
+struct admit {
+    const struct bridge_config *config;
+    struct admit_caches caches;
+    const struct selector *selector; /* NULL: the list of names counts */
+    struct arena arena;              /* holds it */
+    char *users[2];                  /* whose updates are never refused; NULL: nobody's */
+};
+
+/* ---- admit_pod.c: questions about a pod that is JSON ---- */
+
+/* -ERR_INVALID when a part that is looked at is not of the type that a pod has there. */
+int admit_pod_check(const struct json *pod, struct err *err);
+
+struct str admit_label(const struct json *pod, const char *key);      /* "" when absent */
+struct str admit_annotation(const struct json *pod, const char *key); /* "" when absent */
+bool admit_has_annotation(const struct json *pod, const char *key);
+bool admit_is_mirror(const struct json *pod);
+
+struct admit_owner { /* the controller among its owners; "" when there is none */
+    struct str kind, name, uid;
+};
+struct admit_owner admit_owner(const struct json *pod);
+
+/* ---- admit_mutate.c ---- */
+
+struct admit_mutation {
+    struct json_mut *ops;  /* a JSON patch; without items when the pod is as it should be */
+    const char *not_known; /* what decides, and was not read yet; NULL: all is known */
+    bool is_early;         /* an owner was not seen yet */
+};
+
+/* What the bridge needs of a pod that is in scope. */
+void admit_mutate(const struct admit *admit, const struct admit_request *request,
+                  struct json_build *build, struct admit_mutation *ret_mutation);
+
+#endif

@@ -1,0 +1,269 @@
+/* eligible_node.c - what a node by itself says to a shape: taints, labels, ports, resources.
+ *
+ * In the order of Kubernetes' scheduler, and the first objection counts. What our own pods take of
+ * cpu, memory and devices is left out of a verdict (Slurm counts that); only a pod that is about to
+ * be bound is held against it, as the kubelet will do. */
+#include "bridge/eligible_private.h"
+
+#include "bridge/names.h"
+
+#include <string.h>
+
+#define DEVICE_CLASS_PREFIX "deviceclass.resource.kubernetes.io/"
+
+/* ---- taints ---- */
+
+/* They come and go with the state of the node, which Slurm is told of by a drain. */
+static const char *const passing_taints[] = {
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+    "node.kubernetes.io/unschedulable",
+    "node.kubernetes.io/memory-pressure",
+    "node.kubernetes.io/disk-pressure",
+    "node.kubernetes.io/pid-pressure",
+    "node.kubernetes.io/network-unavailable",
+    "node.kubernetes.io/out-of-service",
+    "node.cloudprovider.kubernetes.io/uninitialized",
+    "node.cloudprovider.kubernetes.io/shutdown",
+};
+
+bool eligible_taint_passes(const char *key)
+{
+    for (size_t i = 0; i < sizeof(passing_taints) / sizeof(passing_taints[0]); i++)
+        if (strcmp(key, passing_taints[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool tolerates(const struct kube_toleration *toleration, const struct kube_taint *taint)
+{
+    if (toleration->other ||
+        (toleration->effect != KUBE_EFFECT_ANY && toleration->effect != taint->effect))
+        return false;
+    if (toleration->key[0] && strcmp(toleration->key, taint->key) != 0)
+        return false;
+    return toleration->exists || strcmp(toleration->value, taint->value) == 0;
+}
+
+static bool is_tolerated(const struct eligible *eligible, const struct eligible_shape *shape,
+                         const struct kube_taint *taint)
+{
+    if (taint->effect != KUBE_NO_SCHEDULE && taint->effect != KUBE_NO_EXECUTE)
+        return true;
+    if (strcmp(taint->key, BRIDGE_TAINT) == 0 &&
+        strcmp(taint->value, eligible->scheduler_name) == 0)
+        return true;
+    for (unsigned i = 0; i < shape->toleration_count; i++)
+        if (tolerates(&shape->tolerations[i], taint))
+            return true;
+    return eligible_taint_passes(taint->key);
+}
+
+static bool tolerates_all(const struct eligible *eligible, const struct eligible_shape *shape,
+                          const struct kube_node *node)
+{
+    for (unsigned i = 0; i < node->taint_count; i++)
+        if (!is_tolerated(eligible, shape, &node->taints[i]))
+            return false;
+    return true;
+}
+
+/* ---- labels ---- */
+
+static struct nodeselector_node subject_of(const struct kube_node *node)
+{
+    return (struct nodeselector_node){ str_of(node->object.name),
+                                       eligible_labels(&node->object.labels) };
+}
+
+static bool matches_labels(const struct eligible_shape *shape, const struct kube_node *node)
+{
+    struct selector_subject labels = eligible_labels(&node->object.labels);
+    struct str value;
+
+    for (unsigned i = 0; i < shape->selector.count; i++)
+        if (!labels.lookup(labels.data, shape->selector.at[i].key, &value) ||
+            !str_eq(value, shape->selector.at[i].value))
+            return false;
+    if (shape->affinity) {
+        struct nodeselector_node subject = subject_of(node);
+
+        return nodeselector_matches(shape->affinity, &subject);
+    }
+    return true;
+}
+
+/* ---- ports ---- */
+
+static bool clashes(const struct eligible_port *a, const struct eligible_port *b)
+{
+    return a->port == b->port && strcmp(a->protocol, b->protocol) == 0 &&
+           (!a->ip[0] || !b->ip[0] || strcmp(a->ip, b->ip) == 0);
+}
+
+static bool has_free_ports(const struct eligible_shape *shape, const struct eligible_place *place)
+{
+    for (unsigned i = 0; i < shape->port_count; i++)
+        for (unsigned j = 0; j < place->port_count; j++)
+            if (clashes(&shape->ports[i], &place->ports[j]))
+                return false;
+    return true;
+}
+
+/* ---- resources ---- */
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    int64_t sum;
+
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+void eligible_add_up(const struct kube_amounts *has, const struct kube_requests *requests,
+                     struct kube_requests *taken, int64_t *taken_extended)
+{
+    taken->cpu_milli = plus(taken->cpu_milli, requests->cpu_milli);
+    taken->memory = plus(taken->memory, requests->memory);
+    taken->ephemeral = plus(taken->ephemeral, requests->ephemeral);
+    for (unsigned i = 0; requests->extended.count > 0 && i < has->count; i++)
+        taken_extended[i] =
+            plus(taken_extended[i], kube_amount_of(&requests->extended, has->at[i].name));
+}
+
+/* A node that has not said how much it has of these three is not known to be short of it. */
+static bool is_short(int64_t need, int64_t has, int64_t taken)
+{
+    return need > 0 && has > 0 && need > has - taken;
+}
+
+static unsigned find_extended(const struct kube_amounts *amounts, const char *name)
+{
+    unsigned i = 0;
+
+    while (i < amounts->count && strcmp(amounts->at[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* Devices of a class are Slurm's to count where the node itself does not. */
+static unsigned short_of_extended(const struct eligible_shape *shape,
+                                  const struct eligible_place *place, const int64_t *taken)
+{
+    const struct kube_amounts *needs = &shape->requests.extended, *has = &place->node->extended;
+
+    for (unsigned i = 0; i < needs->count; i++) {
+        unsigned at = find_extended(has, needs->at[i].name);
+        bool is_told = at < has->count;
+
+        if (needs->at[i].amount <= 0 ||
+            (!is_told && str_starts(str_of(needs->at[i].name), STR(DEVICE_CLASS_PREFIX))))
+            continue;
+        if (!is_told || needs->at[i].amount > has->at[at].amount - taken[at])
+            return ELIGIBLE_EXTENDED + i;
+    }
+    return ELIGIBLE_FITS;
+}
+
+static unsigned short_of(const struct eligible_shape *shape, const struct eligible_place *place,
+                         const struct kube_requests *taken, const int64_t *taken_extended)
+{
+    const struct kube_requests *needs = &shape->requests;
+    const struct kube_node *node = place->node;
+
+    if (is_short(needs->cpu_milli, node->cpu_milli, taken->cpu_milli))
+        return ELIGIBLE_CPU;
+    if (is_short(needs->memory, node->memory, taken->memory))
+        return ELIGIBLE_MEMORY_SHORT;
+    if (needs->ephemeral > 0 && needs->ephemeral > node->ephemeral - taken->ephemeral)
+        return ELIGIBLE_EPHEMERAL;
+    return needs->extended.count > 0 ? short_of_extended(shape, place, taken_extended)
+                                     : (unsigned)ELIGIBLE_FITS;
+}
+
+/* ---- volumes ---- */
+
+static unsigned judge_volumes(struct eligible *eligible, const struct eligible_shape *shape,
+                              size_t slot)
+{
+    const struct kube_node *node = eligible->places[slot].node;
+    struct nodeselector_node subject = subject_of(node);
+
+    if (shape->driver_count > 0 && eligible_volumes_over_limit(eligible, shape, slot))
+        return ELIGIBLE_VOLUME_LIMIT;
+    for (unsigned i = 0; i < shape->volume_count; i++)
+        if (!nodeselector_matches(shape->volumes[i], &subject))
+            return ELIGIBLE_VOLUME_NODE;
+    for (unsigned i = 0; i < shape->selected_count; i++)
+        if (strcmp(shape->selected[i], node->object.name) != 0)
+            return ELIGIBLE_VOLUME_CLASS;
+    for (unsigned i = 0; i < shape->class_count; i++)
+        if (!nodeselector_matches(shape->classes[i], &subject))
+            return ELIGIBLE_VOLUME_CLASS;
+    return ELIGIBLE_FITS;
+}
+
+/* ---- the verdict ---- */
+
+static unsigned judge(struct eligible *eligible, const struct eligible_shape *shape, size_t slot,
+                      const struct eligible_verdict *so_far)
+{
+    const struct eligible_place *place = &eligible->places[slot];
+    unsigned code;
+
+    if (shape->trouble)
+        return ELIGIBLE_TROUBLE;
+    if (!so_far->tolerated)
+        return ELIGIBLE_TAINTS;
+    if (!so_far->matches)
+        return ELIGIBLE_AFFINITY;
+    if (!has_free_ports(shape, place))
+        return ELIGIBLE_PORTS;
+    if (place->node->pods > 0 && place->pods >= place->node->pods)
+        return ELIGIBLE_PODS;
+    code = short_of(shape, place, &place->of_others, place->others_extended);
+    return code == ELIGIBLE_FITS ? judge_volumes(eligible, shape, slot) : code;
+}
+
+struct eligible_verdict eligible_judge(struct eligible *eligible,
+                                       const struct eligible_shape *shape, size_t slot)
+{
+    const struct eligible_place *place = &eligible->places[slot];
+    struct eligible_verdict verdict = { .code = ELIGIBLE_FREE_SLOT };
+
+    if (!place->node)
+        return verdict;
+    verdict.lent = place->lent;
+    verdict.tolerated = tolerates_all(eligible, shape, place->node);
+    verdict.matches = matches_labels(shape, place->node);
+    verdict.code = (uint8_t)judge(eligible, shape, slot, &verdict);
+    return verdict;
+}
+
+/* ---- at bind ---- */
+
+/* A pod whose containers have all ended takes nothing, though it may still be listed. */
+static bool takes(const struct kube_pod *other, const struct kube_pod *pod)
+{
+    return strcmp(other->object.uid, pod->object.uid) != 0 &&
+           !(other->object.deleted_us && kube_pod_is_terminated(other));
+}
+
+unsigned eligible_judge_now(struct eligible *eligible, const struct eligible_shape *shape,
+                            const struct kube_pod *pod, size_t slot)
+{
+    const struct eligible_place *place = &eligible->places[slot];
+    struct eligible_walk walk = eligible_pods_on(eligible, place->node->object.name);
+    int64_t extended[KUBE_MAX_RESOURCES] = { 0 };
+    struct kube_requests taken = { 0 };
+    const struct kube_pod *other;
+    unsigned code;
+
+    while ((other = eligible_next_pod(&walk)) != NULL)
+        if (takes(other, pod))
+            eligible_add_up(&place->node->extended, &other->requests, &taken, extended);
+    code = short_of(shape, place, &taken, extended);
+    if (code == ELIGIBLE_FITS && shape->driver_count > 0 &&
+        eligible_volumes_over_limit_now(eligible, pod, slot))
+        code = ELIGIBLE_VOLUME_LIMIT;
+    return code;
+}

@@ -1,0 +1,371 @@
+/* eligible_volumes.c - where the volumes of a pod may be used, and what must be done for them
+ * first.
+ *
+ * A claim is looked up each time: what is found goes into the key of the shape, so pods with claims
+ * of their own share a shape while these are in the same state. A claim that is not bound and does
+ * not wait for a pod to use it makes the pod wait; so does one that is not there.
+ *
+ * Holds   nothing of a claim is kept: a shape has what decided when it was made. */
+#include "bridge/eligible_private.h"
+
+#include "base/mem.h"
+#include "bridge/kinds_volume.h"
+
+#include <string.h>
+
+enum { MAX_RULE_TEXT = 4 << 20, MAX_VOLUME_TEXT = 4096 };
+
+#define SELECTED_NODE  "volume.kubernetes.io/selected-node"
+#define BIND_COMPLETED "pv.kubernetes.io/bind-completed"
+#define OLD_CLASS      "volume.beta.kubernetes.io/storage-class"
+#define NO_PROVISIONER "kubernetes.io/no-provisioner"
+#define ON_FIRST_USE   "WaitForFirstConsumer"
+
+/* ---- one claim ---- */
+
+enum state {
+    CLAIM_UNKNOWN, /* there is nothing to look it up in */
+    CLAIM_MISSING,
+    CLAIM_ENDING,
+    CLAIM_LOST,   /* its volume is not there */
+    CLAIM_WAITS,  /* for a volume, whatever the pod does */
+    CLAIM_STATIC, /* on first use, and nobody makes it a volume */
+    CLAIM_DELAYED,
+    CLAIM_BOUND,
+};
+
+struct claim {
+    enum state state;
+    const char *name;
+    const struct kube_claim *claim;
+    const struct kube_volume *volume;
+    const struct kube_storage_class *class;
+    struct str selected; /* node; "" for none */
+};
+
+static const struct kube_object *find(const struct kube_cache *cache, const char *ns,
+                                      const char *name)
+{
+    return cache && name[0] ? kube_cache_get(cache, ns, name) : NULL;
+}
+
+static void look_at_bound(const struct eligible *eligible, struct claim *claim)
+{
+    const struct kube_object *volume = find(eligible->caches.volumes, "", claim->claim->volume);
+
+    claim->volume = volume ? kube_volume_of(volume) : NULL;
+    claim->state = CLAIM_BOUND;
+    if (!volume)
+        claim->state = eligible->caches.volumes ? CLAIM_LOST : CLAIM_UNKNOWN;
+}
+
+static void look_at_unbound(const struct eligible *eligible, struct claim *claim)
+{
+    const struct kube_object *object = &claim->claim->object;
+    struct str old = kube_pairs_get(&object->annotations, OLD_CLASS, NULL);
+    const struct kube_object *class =
+        find(eligible->caches.classes, "", old.len > 0 ? old.at : claim->claim->class);
+
+    claim->class = class ? kube_storage_class_of(class) : NULL;
+    claim->selected = kube_pairs_get(&object->annotations, SELECTED_NODE, NULL);
+    if (!eligible->caches.classes)
+        claim->state = CLAIM_UNKNOWN;
+    else if (!claim->class || strcmp(claim->class->binding_mode, ON_FIRST_USE) != 0)
+        claim->state = CLAIM_WAITS;
+    else if (strcmp(claim->class->provisioner, NO_PROVISIONER) == 0)
+        claim->state = CLAIM_STATIC;
+    else
+        claim->state = CLAIM_DELAYED;
+}
+
+static bool is_bound(const struct kube_claim *claim)
+{
+    bool completed;
+
+    (void)kube_pairs_get(&claim->object.annotations, BIND_COMPLETED, &completed);
+    return claim->volume[0] && completed;
+}
+
+static struct claim look_up(const struct eligible *eligible, const char *ns, const char *name)
+{
+    const struct kube_object *object = find(eligible->caches.claims, ns, name);
+    struct claim claim = { .name = name };
+
+    if (!object) {
+        claim.state = eligible->caches.claims ? CLAIM_MISSING : CLAIM_UNKNOWN;
+        return claim;
+    }
+    claim.claim = kube_claim_of(object);
+    if (object->deleted_us)
+        claim.state = CLAIM_ENDING;
+    else if (is_bound(claim.claim))
+        look_at_bound(eligible, &claim);
+    else if (claim.claim->volume[0])
+        claim.state = CLAIM_WAITS; /* it has been given one, and it takes a moment */
+    else
+        look_at_unbound(eligible, &claim);
+    return claim;
+}
+
+/* "driver\nhandle"; "" for volumes of which nobody counts how many there are. */
+static void volume_text(const struct claim *claim, struct buf *out)
+{
+    buf_clear(out);
+    if (claim->state == CLAIM_BOUND && claim->volume->driver[0])
+        buf_printf(out, "%s\n%s", claim->volume->driver, claim->volume->handle);
+    else if (claim->state == CLAIM_DELAYED)
+        buf_printf(out, "%s\n%s/%s", claim->class->provisioner, claim->claim->object.ns,
+                   claim->name);
+}
+
+/* The same, for a claim by its name. */
+void eligible_volume_text(const struct eligible *eligible, const char *ns, const char *name,
+                          struct buf *out)
+{
+    struct claim claim = look_up(eligible, ns, name);
+
+    volume_text(&claim, out);
+}
+
+/* ---- shapes ---- */
+
+static void add_field(struct buf *key, char kind, struct str text)
+{
+    buf_add_char(key, kind);
+    buf_add_str(key, text);
+    buf_add_char(key, '\n');
+}
+
+/* In use nowhere: it counts at every node. Else some node may have it already, and only that node
+ * could tell; whoever is about to be bound is asked again. */
+static bool is_fresh(const struct eligible *eligible, const struct buf *text)
+{
+    return text->len > 0 && !map_has(&eligible->attached, buf_str(text));
+}
+
+static void key_claim(struct eligible *eligible, const struct claim *claim, struct buf *text,
+                      struct buf *key)
+{
+    add_field(key, (char)('0' + claim->state), STR(""));
+    if (claim->state == CLAIM_BOUND)
+        add_field(key, 'a', str_of(claim->volume->affinity));
+    else if (claim->state == CLAIM_DELAYED)
+        add_field(key, 't', str_of(claim->class->topology));
+    else if (claim->state != CLAIM_UNKNOWN && claim->state != CLAIM_WAITS)
+        add_field(key, 'n', str_of(claim->name)); /* it is named in the words */
+    add_field(key, 's', claim->selected);
+    volume_text(claim, text);
+    if (is_fresh(eligible, text))
+        add_field(key, 'd', (struct str){ text->data, eligible_driver_length(text->data) });
+}
+
+static bool is_repeated(const struct kube_rare *rare, unsigned which)
+{
+    for (unsigned i = 0; i < which; i++)
+        if (strcmp(rare->volume_claims[i], rare->volume_claims[which]) == 0)
+            return true;
+    return false;
+}
+
+void eligible_volumes_key(struct eligible *eligible, const struct kube_pod *pod, struct buf *key)
+{
+    const struct kube_rare *rare = pod->rare;
+    auto_buf struct buf text;
+
+    buf_init(&text, MAX_VOLUME_TEXT);
+    if (!rare || rare->volume_claim_count == 0)
+        return;
+    eligible_attach_refresh(eligible);
+    for (unsigned i = 0; i < rare->volume_claim_count; i++) {
+        struct claim claim = look_up(eligible, pod->object.ns, rare->volume_claims[i]);
+
+        if (is_repeated(rare, i))
+            continue;
+        key_claim(eligible, &claim, &text, key);
+    }
+}
+
+static const char *trouble_of(struct arena *arena, const struct claim *claim)
+{
+    switch (claim->state) {
+    case CLAIM_MISSING:
+        return arena_printf(arena, "persistentvolumeclaim \"%s\" not found", claim->name);
+    case CLAIM_ENDING:
+        return arena_printf(arena, "persistentvolumeclaim \"%s\" is being deleted", claim->name);
+    case CLAIM_LOST:
+        return arena_printf(arena,
+                            "persistentvolumeclaim \"%s\" is bound to a persistent volume "
+                            "that does not exist",
+                            claim->name);
+    case CLAIM_WAITS:
+        return "pod has unbound immediate PersistentVolumeClaims";
+    case CLAIM_STATIC:
+        return arena_printf(arena,
+                            "persistentvolumeclaim \"%s\" waits for a persistent volume: its "
+                            "storage class has no provisioner",
+                            claim->name);
+    case CLAIM_UNKNOWN:
+    case CLAIM_DELAYED:
+    case CLAIM_BOUND:
+        break;
+    }
+    return NULL;
+}
+
+static void add_selector(struct eligible_shape *shape, const char *text,
+                         const struct nodeselector **list, unsigned *count)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    struct err err = { 0 };
+
+    if (!text[0])
+        return;
+    if (json_parse(str_of(text), MAX_RULE_TEXT, &doc, &err) < 0 ||
+        nodeselector_from_json(&shape->arena, json_root(doc), &list[*count], &err) < 0) {
+        shape->trouble =
+            arena_printf(&shape->arena, "the topology of a volume cannot be read: %s", err.text);
+        return;
+    }
+    ++*count;
+}
+
+static void add_driver(struct eligible_shape *shape, const char *volume)
+{
+    size_t length = eligible_driver_length(volume);
+    unsigned i = 0;
+
+    while (i < shape->driver_count && (strlen(shape->drivers[i].name) != length ||
+                                       memcmp(shape->drivers[i].name, volume, length) != 0))
+        i++;
+    if (i == shape->driver_count)
+        shape->drivers[shape->driver_count++].name = arena_strndup(&shape->arena, volume, length);
+    shape->drivers[i].fresh++;
+}
+
+static void setup_claim(struct eligible *eligible, struct eligible_shape *shape,
+                        const struct claim *claim)
+{
+    auto_buf struct buf text;
+
+    buf_init(&text, MAX_VOLUME_TEXT);
+    if (!shape->trouble)
+        shape->trouble = trouble_of(&shape->arena, claim);
+    if (claim->state == CLAIM_BOUND)
+        add_selector(shape, claim->volume->affinity, shape->volumes, &shape->volume_count);
+    if (claim->state == CLAIM_DELAYED)
+        add_selector(shape, claim->class->topology, shape->classes, &shape->class_count);
+    if (claim->state == CLAIM_DELAYED && claim->selected.len > 0)
+        shape->selected[shape->selected_count++] =
+            arena_strndup(&shape->arena, claim->selected.at, claim->selected.len);
+    volume_text(claim, &text);
+    if (is_fresh(eligible, &text))
+        add_driver(shape, text.data);
+}
+
+void eligible_volumes_setup(struct eligible *eligible, struct eligible_shape *shape,
+                            const struct kube_pod *pod)
+{
+    const struct kube_rare *rare = pod->rare;
+    unsigned count = rare ? rare->volume_claim_count : 0;
+
+    if (count == 0)
+        return;
+    shape->volumes = arena_alloc_array(&shape->arena, count, sizeof(*shape->volumes));
+    shape->classes = arena_alloc_array(&shape->arena, count, sizeof(*shape->classes));
+    shape->selected = arena_alloc_array(&shape->arena, count, sizeof(*shape->selected));
+    shape->drivers = arena_alloc_array(&shape->arena, count, sizeof(*shape->drivers));
+    for (unsigned i = 0; i < count; i++) {
+        struct claim claim = look_up(eligible, pod->object.ns, rare->volume_claims[i]);
+
+        if (is_repeated(rare, i))
+            continue;
+        setup_claim(eligible, shape, &claim);
+    }
+}
+
+/* ---- before a bind ---- */
+
+unsigned eligible_claims_to_select(struct eligible *eligible, const struct kube_pod *pod,
+                                   const char *node, const struct kube_object **ret_claims,
+                                   unsigned max, bool *ret_ready)
+{
+    const struct kube_rare *rare = pod->rare;
+    unsigned count = 0;
+
+    *ret_ready = true;
+    if (!rare || !eligible->caches.claims)
+        return 0;
+    for (unsigned i = 0; i < rare->volume_claim_count; i++) {
+        struct claim claim = look_up(eligible, pod->object.ns, rare->volume_claims[i]);
+
+        if (!claim.claim || !is_bound(claim.claim))
+            *ret_ready = false;
+        if (claim.state == CLAIM_DELAYED && !str_is(claim.selected, node) && count < max)
+            ret_claims[count++] = &claim.claim->object;
+    }
+    return count;
+}
+
+/* ---- changes ---- */
+
+static bool same_note(const struct kube_object *a, const struct kube_object *b, const char *key)
+{
+    bool in_a, in_b;
+    struct str of_a = kube_pairs_get(&a->annotations, key, &in_a);
+    struct str of_b = kube_pairs_get(&b->annotations, key, &in_b);
+
+    return in_a == in_b && str_eq(of_a, of_b);
+}
+
+static void claim_changed(void *context, const struct kube_object *old,
+                          const struct kube_object *next)
+{
+    if (old && next && strcmp(kube_claim_of(old)->volume, kube_claim_of(next)->volume) == 0 &&
+        strcmp(kube_claim_of(old)->class, kube_claim_of(next)->class) == 0 &&
+        (old->deleted_us == 0) == (next->deleted_us == 0) && same_note(old, next, SELECTED_NODE) &&
+        same_note(old, next, BIND_COMPLETED))
+        return;
+    eligible_attach_changed(context);
+}
+
+static void volume_changed(void *context, const struct kube_object *old,
+                           const struct kube_object *next)
+{
+    if (old && next && strcmp(kube_volume_of(old)->affinity, kube_volume_of(next)->affinity) == 0 &&
+        strcmp(kube_volume_of(old)->driver, kube_volume_of(next)->driver) == 0 &&
+        strcmp(kube_volume_of(old)->handle, kube_volume_of(next)->handle) == 0)
+        return;
+    eligible_attach_changed(context);
+}
+
+static void class_changed(void *context, const struct kube_object *old,
+                          const struct kube_object *next)
+{
+    eligible_attach_changed(context);
+}
+
+static void csi_node_changed(void *context, const struct kube_object *old,
+                             const struct kube_object *next)
+{
+    int place = eligible_place_of(context, next ? next->name : old->name);
+
+    if (place != ELIGIBLE_NO_PLACE)
+        eligible_touch(context, place);
+}
+
+void eligible_volumes_listen(struct eligible *eligible)
+{
+    const struct {
+        struct kube_cache *cache;
+        kube_change change;
+    } kinds[] = {
+        { eligible->caches.claims, claim_changed },
+        { eligible->caches.volumes, volume_changed },
+        { eligible->caches.classes, class_changed },
+        { eligible->caches.csi_nodes, csi_node_changed },
+    };
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (kinds[i].cache)
+            kube_cache_listen(kinds[i].cache, kinds[i].change, eligible);
+}

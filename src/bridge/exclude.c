@@ -1,0 +1,165 @@
+/* exclude.c - the nodes that Slurm must not give to a unit: those that Kubernetes' rules leave out
+ * for one of its pods, and those that it gave before and that still will not do.
+ *
+ * Holds: a name that Slurm does not know (any more) is never sent, because it would have the whole
+ * ask refused. */
+#include "bridge/exclude.h"
+
+#include "codec/hostlist.h"
+
+#include <string.h>
+
+const char *node_misfit(const struct bridge_world *world, struct arena *arena,
+                        const struct kube_pod *pod, const struct kube_node *node,
+                        const char *slurm_name)
+{
+    if (!node)
+        return arena_printf(arena, "slurm node matches no Kube nodes: %s", slurm_name);
+    if (node->object.deleted_us)
+        return arena_printf(arena, "node %s is being deleted", node->object.name);
+    if (node->unschedulable)
+        return arena_printf(arena, "node %s is cordoned", node->object.name);
+    if (!node->ready)
+        return arena_printf(arena, "node %s is not ready", node->object.name);
+    return world->eligible ? eligible_misfit(world->eligible, pod, node, arena) : NULL;
+}
+
+/* ---- lists of hosts ---- */
+
+static const struct hostlist *parse(struct arena *arena, const char *hosts)
+{
+    const struct hostlist *list = NULL;
+    struct err err = { .class = 0 };
+
+    (void)hostlist_parse(arena, str_of(hosts), HOSTLIST_MAX_NAMES, &list, &err);
+    return list;
+}
+
+unsigned hosts_count(struct arena *arena, const char *hosts)
+{
+    const struct hostlist *list = parse(arena, hosts);
+    uint64_t count = list ? hostlist_count(list) : 0;
+
+    return count > 0 ? (unsigned)count : 1;
+}
+
+bool hosts_have(struct arena *arena, const char *hosts, const char *name)
+{
+    const struct hostlist *list = parse(arena, hosts);
+
+    return list && hostlist_contains(list, str_of(name));
+}
+
+bool hosts_equal(struct arena *arena, const char *a, const char *b)
+{
+    const struct hostlist *list_a, *list_b;
+    struct hostlist_iter iter;
+    struct str name;
+
+    if (strcmp(a, b) == 0)
+        return true;
+    if (!a[0] || !b[0])
+        return false;
+    list_a = parse(arena, a);
+    list_b = parse(arena, b);
+    if (!list_a || !list_b || hostlist_count(list_a) != hostlist_count(list_b))
+        return false;
+    iter = hostlist_iter(list_a);
+    while (hostlist_next(&iter, &name))
+        if (!hostlist_contains(list_b, name))
+            return false;
+    return true;
+}
+
+/* ---- what is left out ---- */
+
+struct names {
+    struct arena *arena;
+    struct str *at;
+    size_t count, room;
+};
+
+static void add_name(struct names *names, struct str name)
+{
+    if (names->count == names->room) {
+        size_t room = names->room > 0 ? names->room * 2 : 64;
+        struct str *more = arena_alloc_array(names->arena, room, sizeof(*more));
+
+        if (names->count > 0)
+            memcpy(more, names->at, names->count * sizeof(*more));
+        names->at = more;
+        names->room = room;
+    }
+    names->at[names->count++] =
+        (struct str){ arena_strndup(names->arena, name.at, name.len), name.len };
+}
+
+static void add_known(const struct bridge_world *world, struct names *names, const char *hosts)
+{
+    const struct hostlist *list = hosts[0] ? parse(names->arena, hosts) : NULL;
+    struct hostlist_iter iter;
+    struct str name;
+
+    if (!list)
+        return;
+    iter = hostlist_iter(list);
+    while (hostlist_next(&iter, &name))
+        if (world_slurm_node(world, name))
+            add_name(names, name);
+}
+
+/* Nodes that Slurm gave before and that still will not do. */
+static void add_misfits(const struct bridge_world *world, const struct unit *unit,
+                        struct names *names)
+{
+    unsigned given = unit->memory ? unit->memory->misfit_count : 0;
+
+    for (unsigned i = 0; i < given; i++) {
+        struct str name = str_of(unit->memory->misfits[i]);
+
+        if (world_slurm_node(world, name) &&
+            node_misfit(world, names->arena, unit->pod, world_node_by_slurm_name(world, name),
+                        name.at))
+            add_name(names, name);
+    }
+}
+
+/* Members are mostly alike: equal lists are looked at once. */
+static void add_ineligible(const struct bridge_world *world, const struct unit *unit,
+                           struct names *names, struct exclusion *exclusion)
+{
+    const char *last = NULL;
+
+    for (unsigned i = 0; world->eligible && i < unit->member_count; i++) {
+        const struct eligible_set *set;
+
+        if (unit->members[i].stage != POD_WAITS)
+            continue;
+        set = eligible_nodes(world->eligible, unit->members[i].pod);
+        if (last && strcmp(last, set->excluded) == 0)
+            continue;
+        if (!last || set->fit < exclusion->fit) {
+            exclusion->fit = set->fit;
+            exclusion->why = arena_strdup(names->arena, set->why);
+        }
+        exclusion->total = set->total;
+        last = arena_strdup(names->arena, set->excluded);
+        add_known(world, names, last);
+    }
+}
+
+struct exclusion exclusion_of(const struct bridge_world *world, const struct unit *unit,
+                              struct arena *arena)
+{
+    struct exclusion exclusion = { .nodes = "", .why = "" };
+    struct names names = { .arena = arena };
+    auto_buf struct buf list;
+    struct err err = { .class = 0 };
+
+    buf_init(&list, HOSTLIST_MAX_TEXT);
+    add_ineligible(world, unit, &names, &exclusion);
+    add_misfits(world, unit, &names);
+    if (names.count > 0 && hostlist_fold(names.at, names.count, &list, &err) == 0)
+        exclusion.nodes = arena_strdup(arena, buf_text(&list));
+    return exclusion;
+}

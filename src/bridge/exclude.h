@@ -1,0 +1,29 @@
+/* exclude.h - the nodes that Slurm must not give to a unit. */
+#ifndef SLINC_BRIDGE_EXCLUDE_H
+#define SLINC_BRIDGE_EXCLUDE_H
+
+#include "bridge/unit.h"
+
+struct exclusion {
+    const char *nodes;   /* a folded list of names that Slurm has; "" for none */
+    unsigned fit, total; /* nodes that every member may use, of those that are lent to Slurm */
+    const char *why;     /* of the others, in words; "" */
+};
+
+/* In the arena. A node that will not do for one member is left out for all: which of them gets
+ * which node is decided when Slurm has given them. */
+struct exclusion exclusion_of(const struct bridge_world *world, const struct unit *unit,
+                              struct arena *arena);
+
+/* Why this node will not do for the pod at hand, in words; NULL when it will. node is NULL when
+ * Kubernetes has none of that name in Slurm. */
+const char *node_misfit(const struct bridge_world *world, struct arena *arena,
+                        const struct kube_pod *pod, const struct kube_node *node,
+                        const char *slurm_name);
+
+/* Whether both lists name the same hosts. */
+bool hosts_equal(struct arena *arena, const char *a, const char *b);
+unsigned hosts_count(struct arena *arena, const char *hosts); /* at least 1 */
+bool hosts_have(struct arena *arena, const char *hosts, const char *name);
+
+#endif

@@ -1,0 +1,162 @@
+/* group.c - which pods Slurm gives resources to as one, as far as a pod itself tells.
+ *
+ * Holds: the first rule that applies decides; keys of different kinds, and of groups and pods, are
+ * never equal. */
+#include "bridge/group.h"
+
+#include "bridge/names.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name, *word; /* word: in keys, so it never changes */
+} kinds[] = {
+    [GROUP_NONE] = { "Pod", "" },
+    [GROUP_PODGROUP] = { "PodGroup", "podgroup" },
+    [GROUP_COSCHEDULING] = { "PodGroup", "coscheduling" },
+    [GROUP_LWS] = { "LeaderWorkerSet", "lws" },
+    [GROUP_JOB] = { "Job", "job" },
+    [GROUP_JOBSET] = { "JobSet", "jobset" },
+};
+
+const char *group_kind_name(enum group_kind kind)
+{
+    return kinds[kind].name;
+}
+
+static struct str label(const struct kube_pod *pod, const char *key)
+{
+    bool found;
+
+    return kube_pairs_get(&pod->object.labels, key, &found);
+}
+
+static bool asks_to_be_a_gang(const struct kube_pod *pod)
+{
+    bool found;
+    struct str value =
+        kube_pairs_get(&pod->object.annotations, BRIDGE_ANNOTATION_PREFIX BRIDGE_GANG, &found);
+
+    return found && value.len > 0 && !str_is(value, "false");
+}
+
+/* A JobSet is found by the labels that it puts on its pods: their owner is one of its Jobs. */
+static struct group gang_of(const struct kube_pod *pod)
+{
+    struct str jobset = label(pod, BRIDGE_JOBSET_NAME_LABEL);
+    struct str uid = label(pod, BRIDGE_JOBSET_UID_LABEL);
+
+    if (jobset.len > 0)
+        return (struct group){ GROUP_JOBSET, jobset, uid.len > 0 ? uid : jobset,
+                               label(pod, BRIDGE_JOBSET_RESTART_LABEL) };
+    if (str_is(str_of(pod->object.owner.kind), "Job"))
+        return (struct group){ GROUP_JOB, str_of(pod->object.owner.name),
+                               str_of(pod->object.owner.uid), STR("") };
+    return (struct group){ .kind = GROUP_NONE };
+}
+
+struct group group_of(const struct kube_pod *pod)
+{
+    struct str podgroup = str_of(pod->pod_group);
+    struct str coscheduling = label(pod, BRIDGE_COSCHEDULING_LABEL);
+    struct str lws = label(pod, BRIDGE_LWS_NAME_LABEL);
+    struct str lws_key = label(pod, BRIDGE_LWS_KEY_LABEL);
+
+    if (podgroup.len > 0)
+        return (struct group){ GROUP_PODGROUP, podgroup, podgroup, STR("") };
+    if (coscheduling.len > 0)
+        return (struct group){ GROUP_COSCHEDULING, coscheduling, coscheduling, STR("") };
+    if (lws.len > 0 && lws_key.len > 0)
+        return (struct group){ GROUP_LWS, lws, lws_key, label(pod, BRIDGE_LWS_GROUP_LABEL) };
+    if (asks_to_be_a_gang(pod))
+        return gang_of(pod);
+    return (struct group){ .kind = GROUP_NONE };
+}
+
+void group_key(const struct kube_pod *pod, struct buf *out)
+{
+    struct group group = group_of(pod);
+
+    if (group.kind == GROUP_NONE)
+        return;
+    buf_printf(out, "%s/%s/" STR_FMT, pod->object.ns, kinds[group.kind].word, STR_ARG(group.id));
+    if (group.kind == GROUP_JOBSET)
+        buf_printf(out, "/" STR_FMT, STR_ARG(group.number));
+}
+
+bool group_key_is_of_group(struct str key)
+{
+    struct str ns, rest;
+
+    return str_cut(key, '/', &ns, &rest) && memchr(rest.at, '/', rest.len) != NULL;
+}
+
+/* ---- rank ---- */
+
+static int64_t number_in(const struct kube_pod *pod, const char *key)
+{
+    uint64_t number;
+
+    return str_to_u64(label(pod, key), 0, INT32_MAX, &number, NULL) == 0 ? (int64_t)number : -1;
+}
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* "w-9" before "w-10": runs of digits compare by value, the rest byte by byte. */
+static int compare_names(const char *a, const char *b)
+{
+    while (*a && *b) {
+        const char *a_end = a, *b_end = b;
+        int order;
+
+        if (!is_digit(*a) || !is_digit(*b)) {
+            if (*a != *b)
+                return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+            a++;
+            b++;
+            continue;
+        }
+        while (*a == '0' && is_digit(a[1]))
+            a++;
+        while (*b == '0' && is_digit(b[1]))
+            b++;
+        for (a_end = a; is_digit(*a_end);)
+            a_end++;
+        for (b_end = b; is_digit(*b_end);)
+            b_end++;
+        order = compare_numbers(a_end - a, b_end - b);
+        if (order == 0)
+            order = memcmp(a, b, (size_t)(a_end - a));
+        if (order != 0)
+            return order;
+        a = a_end;
+        b = b_end;
+    }
+    return *a ? 1 : *b ? -1 : 0;
+}
+
+int group_compare(const struct kube_pod *a, const struct kube_pod *b)
+{
+    static const char *const indexes[] = {
+        BRIDGE_JOBSET_INDEX_LABEL, /* which Job of the JobSet, before which pod of the Job */
+        BRIDGE_COMPLETION_LABEL,
+        BRIDGE_LWS_WORKER_LABEL,
+    };
+    int order;
+
+    for (size_t i = 0; i < sizeof(indexes) / sizeof(indexes[0]); i++) {
+        order = compare_numbers(number_in(a, indexes[i]), number_in(b, indexes[i]));
+        if (order != 0)
+            return order;
+    }
+    order = compare_names(a->object.name, b->object.name);
+    return order != 0 ? order : strcmp(a->object.name, b->object.name);
+}

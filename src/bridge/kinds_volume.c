@@ -1,0 +1,167 @@
+/* kinds_volume.c - claims, volumes, storage classes and the drivers of nodes by tables.
+ *
+ * Holds: a part that is absent is left as it is, so that a patch can be laid over an object. Both
+ * sorts of topology rule become a NodeSelector, so that one piece of code reads them. */
+#include "bridge/kinds_volume.h"
+
+#include <stddef.h>
+
+enum { MAX_RULE_TEXT = 1 << 20 };
+
+static const struct kube_resource claims = { "", "v1", "persistentvolumeclaims",
+                                             "PersistentVolumeClaim", true };
+static const struct kube_resource volumes = { "", "v1", "persistentvolumes", "PersistentVolume",
+                                              false };
+static const struct kube_resource classes = { "storage.k8s.io", "v1", "storageclasses",
+                                              "StorageClass", false };
+static const struct kube_resource csi_nodes = { "storage.k8s.io", "v1", "csinodes", "CSINode",
+                                                false };
+
+static const struct kube_field claim_fields[] = {
+    { { "spec", "volumeName" }, KUBE_STR, offsetof(struct kube_claim, volume) },
+    { { "spec", "storageClassName" }, KUBE_STR, offsetof(struct kube_claim, class) },
+    { { NULL }, KUBE_STR, 0 },
+};
+
+static const struct kube_field volume_fields[] = {
+    { { "spec", "csi", "driver" }, KUBE_STR, offsetof(struct kube_volume, driver) },
+    { { "spec", "csi", "volumeHandle" }, KUBE_STR, offsetof(struct kube_volume, handle) },
+    { { NULL }, KUBE_STR, 0 },
+};
+
+static const struct kube_field class_fields[] = {
+    { { "provisioner" }, KUBE_STR, offsetof(struct kube_storage_class, provisioner) },
+    { { "volumeBindingMode" }, KUBE_STR, offsetof(struct kube_storage_class, binding_mode) },
+    { { NULL }, KUBE_STR, 0 },
+};
+
+static const struct kube_field no_fields[] = { { { NULL }, KUBE_STR, 0 } };
+
+/* Not by kube_decoder_str: it remembers where a text came from, and this one goes away. */
+static int keep_text(struct kube_decoder *decoder, const struct buf *text, const char **ret_text,
+                     struct err *err)
+{
+    char *copy;
+    int rc = buf_check(text, "a topology rule", err);
+
+    if (rc < 0)
+        return rc;
+    copy = kube_decoder_alloc(decoder, text->len + 1);
+    if (text->len > 0)
+        memcpy(copy, text->data, text->len);
+    *ret_text = copy;
+    return 0;
+}
+
+static int decode_volume(struct kube_decoder *decoder, const struct json *root, void *object,
+                         struct err *err)
+{
+    const struct json *affinity = json_at(root, "spec", "nodeAffinity");
+    const struct json *required = json_get(affinity, "required");
+    struct kube_volume *volume = object;
+    auto_buf struct buf text;
+
+    buf_init(&text, MAX_RULE_TEXT);
+    if (!volume->affinity)
+        volume->affinity = "";
+    if (!affinity)
+        return 0;
+    if (json_exists(required))
+        json_write(required, &text);
+    return keep_text(decoder, &text, &volume->affinity, err);
+}
+
+/* {"matchLabelExpressions": [{key, values}]} is a term with the operator In. */
+static void add_term(struct json_build *build, struct json_mut *terms, const struct json *from)
+{
+    struct json_iter iter = json_iter(json_get(from, "matchLabelExpressions"));
+    struct json_mut *term = json_new_object(build);
+    struct json_mut *expressions = json_put_array(build, term, "matchExpressions");
+    const struct json *item;
+
+    while (json_next_item(&iter, &item)) {
+        struct json_mut *expression = json_new_object(build);
+
+        json_put_str(build, expression, "key", json_str(json_get(item, "key")));
+        json_put_text(build, expression, "operator", "In");
+        json_put(build, expression, "values", json_copy(build, json_get(item, "values")));
+        json_push(expressions, expression);
+    }
+    json_push(terms, term);
+}
+
+static int decode_class(struct kube_decoder *decoder, const struct json *root, void *object,
+                        struct err *err)
+{
+    const struct json *allowed = json_get(root, "allowedTopologies"), *item;
+    auto_json_build struct json_build *build = NULL;
+    struct kube_storage_class *class = object;
+    struct json_iter iter = json_iter(allowed);
+    struct json_mut *selector, *terms;
+    auto_buf struct buf text;
+
+    buf_init(&text, MAX_RULE_TEXT);
+    if (!class->topology)
+        class->topology = "";
+    if (!allowed)
+        return 0;
+    build = json_build_new();
+    selector = json_new_object(build);
+    terms = json_put_array(build, selector, "nodeSelectorTerms");
+    while (json_next_item(&iter, &item))
+        add_term(build, terms, item);
+    if (json_mut_len(terms) > 0)
+        json_mut_write(selector, &text);
+    return keep_text(decoder, &text, &class->topology, err);
+}
+
+static int decode_csi_node(struct kube_decoder *decoder, const struct json *root, void *object,
+                           struct err *err)
+{
+    const struct json *list = json_at(root, "spec", "drivers"), *item;
+    struct kube_csi_node *node = object;
+    struct json_iter iter = json_iter(list);
+    struct kube_driver *drivers;
+    unsigned count = 0;
+
+    if (!list)
+        return 0;
+    if (json_len(list) > KUBE_MAX_DRIVERS)
+        return err_set(err, ERR_TOO_BIG, "spec.drivers: %zu items, more than %d", json_len(list),
+                       KUBE_MAX_DRIVERS);
+    drivers = kube_decoder_alloc(decoder, json_len(list) * sizeof(*drivers));
+    while (json_next_item(&iter, &item)) {
+        drivers[count].name = kube_decoder_str(decoder, json_str(json_get(item, "name")));
+        drivers[count++].limit = json_i64_or(json_at(item, "allocatable", "count"), -1);
+    }
+    node->drivers = drivers;
+    node->driver_count = count;
+    return 0;
+}
+
+const struct kube_kind bridge_claim_kind = {
+    .resource = &claims,
+    .size = sizeof(struct kube_claim),
+    .fields = claim_fields,
+};
+
+const struct kube_kind bridge_volume_kind = {
+    .resource = &volumes,
+    .size = sizeof(struct kube_volume),
+    .fields = volume_fields,
+    .decode_more = decode_volume,
+};
+
+const struct kube_kind bridge_storage_class_kind = {
+    .resource = &classes,
+    .size = sizeof(struct kube_storage_class),
+    .fields = class_fields,
+    .decode_more = decode_class,
+};
+
+const struct kube_kind bridge_csi_node_kind = {
+    .resource = &csi_nodes,
+    .size = sizeof(struct kube_csi_node),
+    .fields = no_fields,
+    .decode_more = decode_csi_node,
+};

@@ -1,0 +1,63 @@
+/* kinds_volume.h - what decides where a pod with volumes may run, as small as the bridge uses it.
+ */
+#ifndef SLINC_BRIDGE_KINDS_VOLUME_H
+#define SLINC_BRIDGE_KINDS_VOLUME_H
+
+#include "kube/object.h"
+
+enum { KUBE_MAX_DRIVERS = 256 }; /* of one node */
+
+struct kube_claim { /* v1 PersistentVolumeClaim; its node of choice is an annotation */
+    struct kube_object object;
+    const char *volume; /* "" until it has one */
+    const char *class;  /* "" when it names none */
+};
+
+struct kube_volume { /* v1 PersistentVolume */
+    struct kube_object object;
+    const char *driver, *handle; /* of CSI; "" for others */
+    const char *affinity;        /* JSON of a NodeSelector; "" where any node will do */
+};
+
+struct kube_storage_class { /* storage.k8s.io/v1 StorageClass */
+    struct kube_object object;
+    const char *provisioner, *binding_mode;
+    const char *topology; /* allowedTopologies, as JSON of a NodeSelector; "" where any will do */
+};
+
+struct kube_driver {
+    const char *name;
+    int64_t limit; /* volumes that the node takes at once; -1 when it does not say */
+};
+
+struct kube_csi_node { /* storage.k8s.io/v1 CSINode; named as its node */
+    struct kube_object object;
+    const struct kube_driver *drivers;
+    unsigned driver_count;
+};
+
+extern const struct kube_kind bridge_claim_kind, bridge_volume_kind, bridge_storage_class_kind,
+    bridge_csi_node_kind;
+
+static inline const struct kube_claim *kube_claim_of(const struct kube_object *object)
+{
+    return (const struct kube_claim *)(const void *)object;
+}
+
+static inline const struct kube_volume *kube_volume_of(const struct kube_object *object)
+{
+    return (const struct kube_volume *)(const void *)object;
+}
+
+static inline const struct kube_storage_class *kube_storage_class_of(
+    const struct kube_object *object)
+{
+    return (const struct kube_storage_class *)(const void *)object;
+}
+
+static inline const struct kube_csi_node *kube_csi_node_of(const struct kube_object *object)
+{
+    return (const struct kube_csi_node *)(const void *)object;
+}
+
+#endif

@@ -1,0 +1,202 @@
+/* places.c - which node of a running job each pod of its unit gets.
+ *
+ * Holds: as long as pods and job do not change the answer is the same; no node gets more pods than
+ * the job has room for there. */
+#include "bridge/places.h"
+
+#include "bridge/ask.h"
+#include "bridge/exclude.h"
+#include "codec/hostlist.h"
+#include "slurm/submit.h"
+
+#include <string.h>
+
+enum { MAX_PER_NODE = 1 << 12 };
+
+struct place {
+    const char *slurm_name;
+    const struct kube_node *node; /* NULL: Kubernetes has none */
+    unsigned held;                /* members that are there, and those that are dealt it now */
+    int64_t cpu_milli, memory;    /* what these use */
+};
+
+struct table {
+    const struct bridge_world *world;
+    const struct unit *unit;
+    struct arena *arena;
+    struct place *places;
+    unsigned count;
+    bool has_whole_nodes;
+    unsigned per_node;
+};
+
+static void sit_down(struct place *place, const struct kube_pod *pod)
+{
+    place->held++;
+    place->cpu_milli += pod->requests.cpu_milli;
+    place->memory += pod->requests.memory;
+}
+
+static struct place *place_named(const struct table *table, const char *kube_node)
+{
+    for (unsigned i = 0; i < table->count; i++)
+        if (table->places[i].node && strcmp(table->places[i].node->object.name, kube_node) == 0)
+            return &table->places[i];
+    return NULL;
+}
+
+static void take_those_there(struct table *table, struct deals *deals)
+{
+    for (unsigned i = 0; i < table->unit->member_count; i++) {
+        const struct member *member = &table->unit->members[i];
+        struct place *place = place_named(table, member->pod->node_name);
+
+        if (!place || (member->stage != POD_BOUND && member->stage != POD_ENDING))
+            continue;
+        sit_down(place, member->pod);
+        deals->will_be_freed |= member->stage == POD_ENDING;
+    }
+}
+
+static int lay_table(struct table *table, struct err *err)
+{
+    const struct slurm_job *job = table->unit->job;
+    const struct hostlist *list;
+    struct hostlist_iter iter;
+    struct str name;
+
+    if (hostlist_parse(table->arena, str_of(job->nodes), HOSTLIST_MAX_NAMES, &list, err) < 0)
+        return err_wrap(err, "nodes of job %s", job->object.key);
+    table->places =
+        arena_alloc_array(table->arena, (size_t)hostlist_count(list) + 1, sizeof(*table->places));
+    iter = hostlist_iter(list);
+    while (hostlist_next(&iter, &name)) {
+        struct place *place = &table->places[table->count++];
+
+        *place = (struct place){ .slurm_name = arena_strndup(table->arena, name.at, name.len),
+                                 .node = world_node_by_slurm_name(table->world, name) };
+    }
+    return 0;
+}
+
+/* A place more than Slurm was asked for, on a node that is the job's alone. */
+static bool has_room(const struct place *place, const struct kube_pod *pod)
+{
+    return place->cpu_milli + pod->requests.cpu_milli <= place->node->cpu_milli &&
+           place->memory + pod->requests.memory <= place->node->memory;
+}
+
+static struct place *find_place(const struct table *table, const struct kube_pod *pod,
+                                unsigned limit, struct deals *deals)
+{
+    for (unsigned i = 0; i < table->count; i++) {
+        struct place *place = &table->places[i];
+        const char *why;
+
+        if (place->held >= limit)
+            continue;
+        why = node_misfit(table->world, table->arena, pod, place->node, place->slurm_name);
+        if (!why && (limit <= table->per_node || has_room(place, pod)))
+            return place;
+        if (why && !deals->misfit) {
+            deals->misfit = place->slurm_name;
+            deals->why = why;
+        }
+    }
+    return NULL;
+}
+
+/* One round: whoever still waits gets a node that holds fewer than limit. */
+static unsigned deal_round(struct table *table, bool *has_place, unsigned limit,
+                           struct deals *deals)
+{
+    unsigned before = deals->count;
+
+    for (unsigned i = 0; i < table->unit->member_count; i++) {
+        const struct member *member = &table->unit->members[i];
+        struct place *place;
+
+        if (member->stage != POD_WAITS || has_place[i])
+            continue;
+        place = find_place(table, member->pod, limit, deals);
+        if (!place)
+            continue;
+        sit_down(place, member->pod);
+        has_place[i] = true;
+        deals->at[deals->count++] = (struct deal){ i, place->node };
+    }
+    return deals->count - before;
+}
+
+int places_deal(const struct bridge_world *world, const struct unit *unit,
+                const struct job_ask *ask, struct arena *arena, struct deals *ret_deals,
+                struct err *err)
+{
+    struct table table = { .world = world,
+                           .unit = unit,
+                           .arena = arena,
+                           .has_whole_nodes = ask->exclusive,
+                           .per_node =
+                               ask->tasks_per_node > 1 ? (unsigned)ask->tasks_per_node : 1 };
+    bool *has_place = arena_alloc_array(arena, unit->member_count + 1, sizeof(*has_place));
+    unsigned limit = table.per_node;
+    struct deals deals = { .at = arena_alloc_array(arena, unit->member_count + 1,
+                                                   sizeof(*deals.at)) };
+    int result = lay_table(&table, err);
+
+    if (result < 0)
+        return result;
+    take_those_there(&table, &deals);
+    (void)deal_round(&table, has_place, limit, &deals);
+    while (table.has_whole_nodes && !deals.misfit && deals.count < unit->in[POD_WAITS] &&
+           limit < MAX_PER_NODE)
+        if (deal_round(&table, has_place, ++limit, &deals) == 0)
+            break;
+    deals.left = unit->in[POD_WAITS] - deals.count;
+    *ret_deals = deals;
+    return 0;
+}
+
+static bool is_dealt(const struct unit *unit, const struct deals *deals, const struct kube_pod *pod)
+{
+    for (unsigned i = 0; i < deals->count; i++)
+        if (unit->members[deals->at[i].member].pod == pod)
+            return true;
+    return false;
+}
+
+/* Bound, by another job than the one that its group has now, on a node that is not of that job. */
+static bool is_stranded(const struct unit *unit, const struct kube_pod *pod, struct arena *arena,
+                        const struct bridge_world *world)
+{
+    const struct kube_object *node = kube_cache_get(world->nodes, "", pod->node_name);
+
+    for (unsigned i = 0; i < unit->member_count; i++)
+        if (unit->members[i].pod == pod && unit->members[i].recorded_id == unit->job->id)
+            return false;
+    return node && !hosts_have(arena, unit->job->nodes, world_slurm_name(kube_node_of(node)));
+}
+
+bool places_lack_for(const struct bridge_world *world, const struct kube_pod *pod,
+                     struct arena *arena)
+{
+    struct err err = { .class = 0 };
+    auto_buf struct buf key;
+    struct unit unit;
+    struct job_ask ask;
+    struct deals deals;
+
+    buf_init(&key, SLURM_MAX_KEY);
+    group_key(pod, &key);
+    unit_gather(world, buf_str(&key), arena, &unit);
+    if (unit.is_behind || unit.job_count != 1 || job_phase(unit.job) != JOB_RUNS ||
+        !unit.job->nodes[0] || !unit.root)
+        return false;
+    if (pod_stage(world, pod) == POD_BOUND)
+        return is_stranded(&unit, pod, arena, world);
+    if (unit_describe(world, &unit, arena, &ask, &err) < 0 ||
+        places_deal(world, &unit, &ask, arena, &deals, &err) < 0)
+        return false;
+    return !is_dealt(&unit, &deals, pod) && !deals.will_be_freed &&
+           (unit.in[POD_BOUND] > 0 || deals.count >= (unsigned)unit.needed);
+}

@@ -1,0 +1,37 @@
+/* places.h - which node of a running job each pod of its unit gets.
+ *
+ * By rank, nodes in Slurm's order: the same answer from the same facts, whoever asks. A place that
+ * a member has, or has not left yet, is not dealt again. */
+#ifndef SLINC_BRIDGE_PLACES_H
+#define SLINC_BRIDGE_PLACES_H
+
+#include "bridge/job_ask.h"
+#include "bridge/unit.h"
+
+struct deal {
+    unsigned member; /* of unit.members */
+    const struct kube_node *node;
+};
+
+struct deals {
+    struct deal *at;
+    unsigned count;
+    unsigned left;      /* members that wait and got none */
+    bool will_be_freed; /* by members that are ending */
+    const char *misfit; /* the Slurm name of the first node that would not do; NULL */
+    const char *why;    /* it would not */
+};
+
+/* ask: what the unit asks Slurm for; its tasks_per_node pods go on each node, and more as far as
+ * they fit when the job has whole nodes and every one of them will do. -ERR_INVALID: the job's list
+ * of nodes cannot be read. */
+int places_deal(const struct bridge_world *world, const struct unit *unit,
+                const struct job_ask *ask, struct arena *arena, struct deals *ret_deals,
+                struct err *err);
+
+/* Whether the running job of a group has no place for one of its members, now or soon: then that
+ * member wants a job of its own. */
+bool places_lack_for(const struct bridge_world *world, const struct kube_pod *pod,
+                     struct arena *arena);
+
+#endif

@@ -1,0 +1,201 @@
+/* root.c - whose annotations count for a unit, and how many pods belong together.
+ *
+ * Holds: an object that is merely not seen yet is waited for, by name; only an API that the server
+ * does not have is passed over. */
+#include "bridge/names.h"
+#include "bridge/unit.h"
+
+static const struct kube_object *find(const struct kube_cache *cache, const char *ns,
+                                      struct str name, const char *uid, struct arena *arena)
+{
+    const struct kube_object *object =
+        kube_cache_get(cache, ns, arena_strndup(arena, name.at, name.len));
+
+    return object && (!uid || str_is(str_of(object->uid), uid)) ? object : NULL;
+}
+
+static void want(struct arena *arena, struct unit *unit, const char *kind, struct str name)
+{
+    unit->root = NULL;
+    unit->wanting = arena_printf(arena, "its %s " STR_FMT, kind, STR_ARG(name));
+}
+
+/* ---- pods of their own ---- */
+
+/* A JobSet speaks for the pods of its Jobs. */
+static void take_job(const struct bridge_world *world, struct arena *arena, struct unit *unit,
+                     const struct kube_object *job)
+{
+    const struct optional *jobsets = &world->optional[OPTIONAL_JOBSETS];
+    struct str above = str_of(job->owner.name);
+
+    unit->root = job;
+    unit->owner = kube_job_of(job);
+    if (!str_is(str_of(job->owner.kind), "JobSet") || jobsets->state == OPTIONAL_ABSENT)
+        return;
+    unit->root = find(jobsets->cache, job->ns, above, job->owner.uid, arena);
+    if (!unit->root)
+        want(arena, unit, "JobSet", above);
+}
+
+/* A controller of a kind that we do not watch says nothing about the job: the pod speaks for
+ * itself. */
+static void root_of_pod(const struct bridge_world *world, struct arena *arena, struct unit *unit)
+{
+    const struct kube_owner *owner = &unit->pod->object.owner;
+    const struct {
+        const char *kind;
+        struct kube_cache *cache;
+    } watched[] = {
+        { "Job", world->jobs },
+        { "ReplicaSet", world->replicasets },
+        { "StatefulSet", world->statefulsets },
+    };
+
+    unit->root = &unit->pod->object;
+    for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
+        if (!watched[i].cache || !str_is(str_of(owner->kind), watched[i].kind))
+            continue;
+        unit->root =
+            find(watched[i].cache, unit->pod->object.ns, str_of(owner->name), owner->uid, arena);
+        if (!unit->root)
+            want(arena, unit, owner->kind, str_of(owner->name));
+        else if (i == 0)
+            take_job(world, arena, unit, unit->root);
+    }
+}
+
+/* ---- groups ---- */
+
+static const struct kube_object *owning_job(const struct bridge_world *world, struct arena *arena,
+                                            const struct unit *unit)
+{
+    const struct kube_owner *owner = &unit->pod->object.owner;
+
+    if (!str_is(str_of(owner->kind), "Job"))
+        return NULL;
+    return find(world->jobs, unit->pod->object.ns, str_of(owner->name), owner->uid, arena);
+}
+
+/* A Workload that is not there says nothing. */
+static void take_podgroup(const struct bridge_world *world, struct arena *arena, struct unit *unit)
+{
+    const struct optional *workloads = &world->optional[OPTIONAL_WORKLOADS];
+    const struct kube_object *job = owning_job(world, arena, unit), *workload = NULL;
+
+    if (unit->group->workload[0] && workloads->state == OPTIONAL_PRESENT)
+        workload = find(workloads->cache, unit->pod->object.ns, str_of(unit->group->workload), NULL,
+                        arena);
+    if (job) {
+        unit->owner = kube_job_of(job);
+        unit->words[unit->word_count++] = &job->annotations;
+    }
+    if (workload)
+        unit->words[unit->word_count++] = &workload->annotations;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* `gang: "4"` starts with four of them; what a Job has finished does not come again. */
+static int64_t needed_of_gang(const struct unit *unit, int64_t all)
+{
+    bool found;
+    struct str value = kube_pairs_get(&unit->pod->object.annotations,
+                                      BRIDGE_ANNOTATION_PREFIX BRIDGE_GANG, &found);
+    uint64_t wanted;
+
+    if (str_to_u64(value, 1, UNIT_MAX_MEMBERS, &wanted, NULL) == 0)
+        return all > 0 ? least(all, (int64_t)wanted) : (int64_t)wanted;
+    return all;
+}
+
+static int64_t pods_of_job(const struct kube_job *job)
+{
+    int64_t left = job->completions - job->succeeded;
+
+    return job->completions > 0 && left < job->parallelism ? left : job->parallelism;
+}
+
+static void root_of_job_gang(const struct bridge_world *world, struct arena *arena,
+                             struct unit *unit)
+{
+    const struct kube_object *job = owning_job(world, arena, unit);
+
+    if (!job) {
+        want(arena, unit, "Job", str_of(unit->pod->object.owner.name));
+        return;
+    }
+    unit->root = job;
+    unit->name = job->name;
+    unit->owner = kube_job_of(job);
+    unit->needed = needed_of_gang(unit, pods_of_job(unit->owner));
+}
+
+static const enum optional_kind objects[GROUP_KINDS] = {
+    [GROUP_PODGROUP] = OPTIONAL_PODGROUPS,
+    [GROUP_COSCHEDULING] = OPTIONAL_COSCHEDULING,
+    [GROUP_LWS] = OPTIONAL_LWS,
+    [GROUP_JOBSET] = OPTIONAL_JOBSETS,
+};
+
+static void root_of_group(const struct bridge_world *world, struct arena *arena, struct unit *unit)
+{
+    struct group group = group_of(unit->pod);
+    const struct optional *api = &world->optional[objects[unit->kind]];
+
+    unit->root = find(api->cache, unit->pod->object.ns, group.name, NULL, arena);
+    if (!unit->root) {
+        want(arena, unit, group_kind_name(unit->kind), group.name);
+        return;
+    }
+    unit->group = kube_group_of(unit->root);
+    unit->name = unit->root->name;
+    unit->needed = unit->group->size;
+    if (unit->kind == GROUP_PODGROUP)
+        take_podgroup(world, arena, unit);
+    if (unit->kind == GROUP_LWS)
+        unit->name =
+            arena_printf(arena, STR_FMT "-" STR_FMT, STR_ARG(group.name), STR_ARG(group.number));
+    if (unit->kind == GROUP_JOBSET)
+        unit->needed = needed_of_gang(unit, unit->group->size);
+    unit->is_open = unit->kind == GROUP_PODGROUP || unit->kind == GROUP_COSCHEDULING;
+}
+
+static void find_root(const struct bridge_world *world, struct arena *arena, struct unit *unit)
+{
+    if (unit->kind == GROUP_NONE)
+        root_of_pod(world, arena, unit);
+    else if (unit->kind == GROUP_JOB)
+        root_of_job_gang(world, arena, unit);
+    else
+        root_of_group(world, arena, unit);
+}
+
+/* For a member with a job of its own the same words count as for its group. */
+static void root_of_member(const struct bridge_world *world, struct arena *arena, struct unit *unit)
+{
+    struct unit member = *unit;
+
+    member.kind = group_of(unit->pod).kind;
+    find_root(world, arena, &member);
+    unit->root = member.root;
+    unit->wanting = member.wanting;
+    unit->owner = member.owner;
+    unit->word_count = member.word_count;
+    for (unsigned i = 0; i < member.word_count; i++)
+        unit->words[i] = member.words[i];
+}
+
+void unit_find_root(const struct bridge_world *world, struct arena *arena, struct unit *unit)
+{
+    unit->needed = 1;
+    if (unit->kind == GROUP_NONE && world_has_group(world, unit->pod))
+        root_of_member(world, arena, unit);
+    else
+        find_root(world, arena, unit);
+    if (unit->needed < 1)
+        unit->needed = 1;
+}

@@ -1,0 +1,282 @@
+/* rare.c - the parts of a pod's spec that few pods have, in a struct of their own.
+ *
+ * Holds   both passes of the decoder ask for the same memory; a part that a patch does not name is
+ *         the one of the object below it. */
+#include "kube/rare.h"
+
+enum { MAX_PORT = 65535, MAX_RULE_TEXT = 1 << 20 };
+
+struct spec {
+    const struct json *of; /* the spec itself */
+    struct str pod_name;
+    bool host_network; /* of the object below a patch */
+};
+
+struct part {
+    const char *key;
+    int (*decode)(struct kube_decoder *decoder, const struct spec *spec, const struct json *value,
+                  struct kube_rare *rare, struct err *err);
+};
+
+static int check_length(const struct json *list, struct err *err)
+{
+    if (json_len(list) > KUBE_MAX_ITEMS)
+        return err_set(err, ERR_TOO_BIG, "%zu items, more than %d", json_len(list), KUBE_MAX_ITEMS);
+    return 0;
+}
+
+/* ---- rules about nodes and other pods ---- */
+
+/* Not by kube_decoder_str: it remembers where a text came from, and this one goes away. */
+static int keep_text(struct kube_decoder *decoder, const struct buf *text, const char **ret_text,
+                     struct err *err)
+{
+    char *copy;
+    int rc = buf_check(text, "a placement rule", err);
+
+    if (rc < 0)
+        return rc;
+    *ret_text = "";
+    if (text->len == 0)
+        return 0;
+    copy = kube_decoder_alloc(decoder, text->len + 1);
+    memcpy(copy, text->data, text->len);
+    *ret_text = copy;
+    return 0;
+}
+
+static int keep_json(struct kube_decoder *decoder, const struct json *value, const char **ret_text,
+                     struct err *err)
+{
+    auto_buf struct buf text;
+
+    buf_init(&text, MAX_RULE_TEXT);
+    if (json_len(value) > 0)
+        json_write(value, &text);
+    return keep_text(decoder, &text, ret_text, err);
+}
+
+static int decode_affinity(struct kube_decoder *decoder, const struct spec *spec,
+                           const struct json *value, struct kube_rare *rare, struct err *err)
+{
+    static const struct {
+        const char *key;
+        size_t offset;
+    } kinds[] = {
+        { "nodeAffinity", offsetof(struct kube_rare, node_affinity) },
+        { "podAffinity", offsetof(struct kube_rare, pod_affinity) },
+        { "podAntiAffinity", offsetof(struct kube_rare, pod_anti_affinity) },
+    };
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        rc = keep_json(
+            decoder, json_at(value, kinds[i].key, "requiredDuringSchedulingIgnoredDuringExecution"),
+            (const char **)(void *)((char *)rare + kinds[i].offset), err);
+    return rc;
+}
+
+static int decode_spread(struct kube_decoder *decoder, const struct spec *spec,
+                         const struct json *value, struct kube_rare *rare, struct err *err)
+{
+    struct json_iter iter = json_iter(value);
+    const struct json *constraint;
+    auto_buf struct buf text;
+
+    buf_init(&text, MAX_RULE_TEXT);
+    while (json_next_item(&iter, &constraint)) {
+        if (!str_is(json_str(json_get(constraint, "whenUnsatisfiable")), "DoNotSchedule"))
+            continue;
+        buf_add_char(&text, text.len > 0 ? ',' : '[');
+        json_write(constraint, &text);
+    }
+    if (text.len > 0)
+        buf_add_char(&text, ']');
+    return keep_text(decoder, &text, &rare->spread, err);
+}
+
+/* ---- ports of the node ---- */
+
+struct ports {
+    struct kube_decoder *decoder;
+    struct kube_port *at; /* NULL: they are only counted */
+    unsigned count;
+    bool on_host; /* every port of a pod on the host's network is one of the node */
+};
+
+static void take_port(struct ports *ports, const struct json *item)
+{
+    struct str protocol = json_str_or(json_get(item, "protocol"), STR("TCP"));
+    int64_t port = json_i64_or(json_get(item, "hostPort"), 0);
+
+    if (port == 0 && ports->on_host)
+        port = json_i64_or(json_get(item, "containerPort"), 0);
+    if (port <= 0 || port > MAX_PORT)
+        return;
+    if (ports->at)
+        ports->at[ports->count] = (struct kube_port){
+            .ip = kube_decoder_str(ports->decoder, json_str(json_get(item, "hostIP"))),
+            .protocol =
+                str_is(protocol, "TCP") ? "TCP" : kube_decoder_str(ports->decoder, protocol),
+            .port = (uint16_t)port,
+        };
+    ports->count++;
+}
+
+static void take_ports(struct ports *ports, const struct json *containers, bool sidecars_only)
+{
+    struct json_iter iter = json_iter(containers);
+    const struct json *container, *item;
+
+    while (json_next_item(&iter, &container)) {
+        const struct json *list = kube_decoder_get(ports->decoder, container, "ports");
+        struct json_iter items = json_iter(list);
+
+        if (!list ||
+            (sidecars_only && !str_is(json_str(json_get(container, "restartPolicy")), "Always")))
+            continue;
+        while (json_next_item(&items, &item))
+            take_port(ports, item);
+    }
+}
+
+static int decode_ports(struct kube_decoder *decoder, const struct spec *spec,
+                        const struct json *value, struct kube_rare *rare, struct err *err)
+{
+    const struct json *init = kube_decoder_get(decoder, spec->of, "initContainers");
+    const struct json *host = kube_decoder_get(decoder, spec->of, "hostNetwork");
+    bool on_host = host ? json_bool_or(host, false) : spec->host_network;
+    struct ports ports = { .decoder = decoder, .on_host = on_host };
+    unsigned count;
+
+    take_ports(&ports, value, false);
+    take_ports(&ports, init, true);
+    count = ports.count;
+    rare->ports = NULL;
+    rare->port_count = count;
+    if (count == 0)
+        return 0;
+    if (count > KUBE_MAX_ITEMS)
+        return err_set(err, ERR_TOO_BIG, "%u ports, more than %d", count, KUBE_MAX_ITEMS);
+    ports.at = kube_decoder_alloc(decoder, count * sizeof(*ports.at));
+    ports.count = 0;
+    take_ports(&ports, value, false);
+    take_ports(&ports, init, true);
+    rare->ports = ports.at;
+    return 0;
+}
+
+/* ---- volumes ---- */
+
+static bool has_claim(const struct json *volume)
+{
+    return json_exists(json_get(volume, "persistentVolumeClaim")) ||
+           json_exists(json_get(volume, "ephemeral"));
+}
+
+/* A generic ephemeral volume has a claim that is named after the pod and it. */
+static int keep_claim(struct kube_decoder *decoder, const struct spec *spec,
+                      const struct json *volume, const char **ret_name, struct err *err)
+{
+    const struct json *claim = json_get(volume, "persistentVolumeClaim");
+    auto_buf struct buf name;
+
+    buf_init(&name, 2 * KUBE_MAX_NAME);
+    if (!json_exists(claim)) {
+        buf_add_str(&name, spec->pod_name);
+        buf_add_char(&name, '-');
+    }
+    buf_add_str(&name, json_str(json_exists(claim) ? json_get(claim, "claimName")
+                                                   : json_get(volume, "name")));
+    return keep_text(decoder, &name, ret_name, err);
+}
+
+static int decode_volumes(struct kube_decoder *decoder, const struct spec *spec,
+                          const struct json *value, struct kube_rare *rare, struct err *err)
+{
+    struct json_iter iter = json_iter(value);
+    const struct json *volume;
+    const char **claims;
+    unsigned count = 0;
+
+    rare->volume_claims = NULL;
+    rare->volume_claim_count = 0;
+    if (check_length(value, err) < 0)
+        return -ERR_TOO_BIG;
+    while (json_next_item(&iter, &volume))
+        count += has_claim(volume);
+    if (count == 0)
+        return 0;
+    claims = kube_decoder_alloc(decoder, count * sizeof(*claims));
+    rare->volume_claims = claims;
+    iter = json_iter(value);
+    while (json_next_item(&iter, &volume)) {
+        if (!has_claim(volume))
+            continue;
+        if (keep_claim(decoder, spec, volume, &claims[rare->volume_claim_count++], err) < 0)
+            return -ERR_TOO_BIG;
+    }
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+static int decode_deadline(struct kube_decoder *decoder, const struct spec *spec,
+                           const struct json *value, struct kube_rare *rare, struct err *err)
+{
+    rare->active_deadline = json_i64_or(value, 0);
+    return 0;
+}
+
+static const struct part parts[] = {
+    { "containers", decode_ports },
+    { "volumes", decode_volumes },
+    { "affinity", decode_affinity },
+    { "topologySpreadConstraints", decode_spread },
+    { "activeDeadlineSeconds", decode_deadline },
+};
+
+static bool is_empty(const struct kube_rare *rare)
+{
+    return !rare->node_affinity[0] && !rare->pod_affinity[0] && !rare->pod_anti_affinity[0] &&
+           !rare->spread[0] && rare->port_count == 0 && rare->volume_claim_count == 0 &&
+           rare->active_deadline == 0;
+}
+
+static void keep_rare(struct kube_decoder *decoder, const struct kube_rare *rare,
+                      struct kube_pod *pod)
+{
+    struct kube_rare *kept;
+
+    pod->rare = NULL;
+    if (is_empty(rare))
+        return;
+    kept = kube_decoder_alloc(decoder, sizeof(*kept));
+    *kept = *rare;
+    pod->rare = kept;
+}
+
+int kube_rare_decode(struct kube_decoder *decoder, const struct json *root, struct kube_pod *pod,
+                     struct err *err)
+{
+    static const struct kube_rare none = { "", "", "", "", NULL, NULL, 0, 0, 0 };
+    const struct json *name = json_at(root, "metadata", "name");
+    struct spec spec = { .of = kube_decoder_get(decoder, root, "spec"),
+                         .pod_name = name ? json_str(name) : str_of(pod->object.name),
+                         .host_network = pod->host_network };
+    struct kube_rare rare = pod->rare ? *pod->rare : none;
+    bool says = false;
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        const struct json *value = kube_decoder_get(decoder, spec.of, parts[i].key);
+
+        if (!value)
+            continue;
+        says = true;
+        if (parts[i].decode(decoder, &spec, value, &rare, err) < 0)
+            return err_wrap(err, "spec.%s", parts[i].key);
+    }
+    if (says)
+        keep_rare(decoder, &rare, pod);
+    return 0;
+}

@@ -1,0 +1,138 @@
+"""The chart of the bridge beside what surrounds it: every value does something or says that it does nothing, and program, image and
+documentation agree with it. The suites in charts/slurm-bridge/tests say what exactly each value does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import BUILD, REPO, helm, leaves, render, with_notes
+
+CHART = REPO / "charts/slurm-bridge"
+OWN = "admission.separate=true"
+BUDGET = "{}.pdb.enabled=true"
+PLACING = {"priorityClassName": "=high", "resources": ".limits.cpu=1", "nodeSelector": ".a=b", "affinity.nodeAffinity": ".x=y", "tolerations": "[0].key=a"}
+
+# Every value: how to change it, and what must be set before for it to matter. The first word may carry on the key.
+MATTERS: dict[str, tuple[str, list[str]]] = {
+    "nameOverride": ("=other", []), "namespaceOverride": ("=other", []), "imagePullSecrets": ("[0].name=a", []),
+    "schedulerConfig.schedulerName": ("=other", []), "schedulerConfig.mcsLabel": ("=other", []), "schedulerConfig.partition": ("=other", []),
+    "sharedConfig.slurmRestApi": ("=http://other", []), "sharedConfig.slurmJwtSecret": ("=other", []),
+    "sharedConfig.slurmJwtKey.name": ("=other", []), "sharedConfig.slurmJwtKey.key": ("=other", ["sharedConfig.slurmJwtKey.name=a"]),
+    "bridgeConfig": (".sharedNodes=true", []),
+    "scheduler.replicaCount": ("=3", []), "scheduler.verbosity": ("=9", []), "scheduler.observeOnly": ("=true", []),
+    "controllers.verbosity": ("=debug", []),
+    "admission.enabled": ("=false", []), "admission.separate": ("=true", []), "admission.replicas": ("=3", [OWN]),
+    "admission.existingSecret": ("=mine", ["admission.caBundle=YQ=="]), "admission.caBundle": ("=Yg==", ["admission.existingSecret=mine", "admission.caBundle=YQ=="]),
+    "admission.tls.existingSecret": ("=mine", ["admission.tls.caBundle=YQ=="]), "admission.tls.caBundle": ("=Yg==", ["admission.existingSecret=a", "admission.tls.caBundle=YQ=="]),
+    "admission.certManager.enabled": ("=false", []), "admission.certManager.duration": ("=1h", []), "admission.certManager.renewBefore": ("=1m", []),
+    "admission.managedNamespaces": ("[0]=other", []), "admission.managedNamespaceSelector": (".matchLabels.a=b", []),
+    "uninstall.hook": ("=false", []), "uninstall.seconds": ("=9", []),
+} | {
+    f"{part}.{key}": (change, before)
+    for part, before in (("scheduler", []), ("admission", [OWN]))
+    for key, change in ({"image.repository": "=other", "image.tag": "=v9", "image.pullPolicy": "=Never", "pdb.enabled": "=true"} | PLACING).items()
+} | {
+    f"{part}.pdb.{bound}": ("=3", [*before, BUDGET.format(part)])
+    for part, before in (("scheduler", []), ("admission", [OWN])) for bound in ("minAvailable", "maxUnavailable")
+}
+
+# Those that change no object: what they are told as.
+IDLE = {
+    "fullnameOverride": "=x", "schedulerConfig.clientQPS": "=5", "schedulerConfig.clientBurst": "=5", "sharedConfig.deviceProfiles": "[0].name=x",
+    "scheduler.leaderElect": "=true", "scheduler.featureGates": ".x=true", "controllers.leaderElect": "=true", "controllers.podWorkers": "=5",
+} | {
+    f"{part}.{key}": change for part in ("controllers", "admission")
+    for key, change in ({"image.repository": "=other", "image.tag": "=v9", "image.pullPolicy": "=Never", "replicas": "=5", "pdb.enabled": "=true"} | PLACING).items()
+}
+SILENT = {"controllers.pdb.minAvailable", "controllers.pdb.maxUnavailable"}  # say nothing without `enabled`
+
+
+def value_of(key: str) -> str:
+    """The key of values.yaml that a row is about; affinity is given below it."""
+    return key.removesuffix(".nodeAffinity")
+
+
+def sets(words: list[str]) -> list[str]:
+    return [part for word in words for part in ("--set", word)]
+
+
+def test_every_value_is_in_the_tables_below() -> None:
+    known = {value_of(key) for key in (*MATTERS, *IDLE)} | SILENT
+    assert leaves(CHART / "values.yaml") == known
+
+
+@pytest.mark.parametrize("key", MATTERS)
+def test_a_value_changes_an_object(key: str) -> None:
+    change, before = MATTERS[key]
+    assert render(CHART, *sets(before)) != render(CHART, *sets([*before, key + change]))
+
+
+@pytest.fixture(scope="module")
+def telling(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return with_notes(CHART, tmp_path_factory.mktemp("chart"))
+
+
+@pytest.mark.parametrize("key", IDLE)
+def test_a_value_without_effect_changes_nothing_and_is_told(key: str, telling: Path) -> None:
+    words = sets([key + IDLE[key]])
+    assert render(CHART) == render(CHART, *words)
+    told = render(telling, *words, "--show-only", "templates/told.yaml").split("have no effect", 1)[1]
+    assert any(value_of(key).startswith(line.split()[0]) for line in told.splitlines()[1:] if line.strip()), told
+
+
+def test_lint_is_content() -> None:
+    done = helm("lint", "--strict", CHART)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_documentation_names_every_value() -> None:
+    text = (REPO / "docs/chart.md").read_text()
+    named = set(re.findall(r"`([A-Za-z.{},]+)`", text))
+    spelled = {one for name in named for one in spell(name)}
+    missing = [key for key in leaves(CHART / "values.yaml") if not any(key == one or key.startswith(f"{one}.") for one in spelled)]
+    assert missing == []
+
+
+def spell(name: str) -> list[str]:
+    """`a.{b,c}.d` is a.b.d and a.c.d."""
+    found = re.search(r"\{([^}]*)\}", name)
+    if not found:
+        return [name]
+    return [whole for word in found[1].split(",") for whole in spell(name[:found.start()] + word + name[found.end():])]
+
+
+def test_chart_program_and_image_have_one_version() -> None:
+    chart = dict(re.findall(r"^(version|appVersion): \"?([^\"\n]+)\"?$", (CHART / "Chart.yaml").read_text(), re.M))
+    project = re.search(r"^  version: '([^']+)'", (REPO / "meson.build").read_text(), re.M)
+    image = re.search(r'^name = "[^"]*:([^":]+)"', (REPO / "images/slinc/recipe").read_text(), re.M)
+    assert project and image
+    assert chart == {"version": project[1], "appVersion": project[1]}
+    assert image[1] == project[1]
+
+
+@pytest.fixture(scope="module")
+def program_help() -> str:
+    return subprocess.run([BUILD / "src/cmd/slinc", "bridge", "--help"], text=True, capture_output=True, check=True).stdout
+
+
+def test_the_program_knows_every_flag_that_the_chart_gives_it(program_help: str) -> None:
+    given = set(re.findall(r"^ +- (--[a-z-]+)", render(CHART, *sets([OWN, "scheduler.observeOnly=true"])), re.M))
+    assert "--webhook-only" in given and "--uninstall" in given
+    assert given - set(re.findall(r"^  (--[a-z-]+)", program_help, re.M)) == set()
+
+
+def test_the_program_knows_every_key_of_its_config(program_help: str) -> None:
+    text = render(CHART, *sets(["sharedConfig.slurmJwtKey.name=a"])) + render(CHART, *sets(["admission.managedNamespaceSelector.matchLabels.a=b"]))
+    given = {key for block in re.findall(r"  config.yaml: \|\n((?:    .*\n)+)", text) for key in re.findall(r"^    ([A-Za-z]+):", block, re.M)}
+    assert {"schedulerName", "managedNamespaceSelector", "jwtKeyFile"} <= given
+    assert given - set(re.findall(r"^\| `([A-Za-z]+)` \|", program_help, re.M)) == set()
+
+
+def test_a_package_holds_no_tests(tmp_path: Path) -> None:
+    assert helm("package", CHART, "--destination", tmp_path).returncode == 0
+    listed = subprocess.run(["tar", "-tzf", next(tmp_path.iterdir())], text=True, capture_output=True, check=True).stdout
+    assert "slurm-bridge/values.schema.json" in listed
+    assert "/tests/" not in listed

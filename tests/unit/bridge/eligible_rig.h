@@ -1,0 +1,293 @@
+/* eligible_rig.h - small worlds for the rules of placing, in short YAML:
+ *
+ *     [{node: n1, labels: {zone: a}, has: {cpu: 4}}, {pod: p, at: n1, by: others}, {claim: c} ...]
+ *
+ * Nodes are lent to Slurm unless `lent: false`. Pods are of our scheduler unless `by` says otherwise;
+ * `spec`, `status`, `is` are taken over as they stand. */
+#ifndef SLINC_TESTS_BRIDGE_ELIGIBLE_RIG_H
+#define SLINC_TESTS_BRIDGE_ELIGIBLE_RIG_H
+
+#include "base/mem.h"
+#include "bridge/eligible.h"
+#include "bridge/kinds_volume.h"
+#include "bridge/names.h"
+#include "codec/yaml.h"
+
+#include <stdio.h>
+
+enum { RIG_MEMORY = 1 << 24 };
+
+static const struct kube_field rig_no_fields[] = { { { NULL }, KUBE_STR, 0 } };
+static const struct kube_kind rig_namespace_kind = {
+    .resource = &kube_namespaces,
+    .size = sizeof(struct kube_object),
+    .fields = rig_no_fields,
+};
+
+enum rig_cache {
+    RIG_PODS,
+    RIG_OTHERS,
+    RIG_NODES,
+    RIG_NAMESPACES,
+    RIG_CLAIMS,
+    RIG_VOLUMES,
+    RIG_CLASSES,
+    RIG_CSI_NODES,
+    RIG_CACHES
+};
+
+static const struct {
+    const char *key;
+    const struct kube_kind *kind;
+    bool has_namespace;
+} rig_kinds[RIG_CACHES] = {
+    [RIG_PODS] = { "pod", &kube_pod_kind, true },
+    [RIG_OTHERS] = { "", &kube_pod_kind, true },
+    [RIG_NODES] = { "node", &kube_node_kind, false },
+    [RIG_NAMESPACES] = { "namespace", &rig_namespace_kind, false },
+    [RIG_CLAIMS] = { "claim", &bridge_claim_kind, true },
+    [RIG_VOLUMES] = { "volume", &bridge_volume_kind, false },
+    [RIG_CLASSES] = { "class", &bridge_storage_class_kind, false },
+    [RIG_CSI_NODES] = { "csi", &bridge_csi_node_kind, false },
+};
+
+struct rig {
+    struct clock clock;
+    struct kube_cache *caches[RIG_CACHES];
+    struct eligible *eligible;
+    int64_t version;
+    struct arena arena;
+};
+
+/* Without the caches in the mask. */
+static inline struct rig *rig_new_but(unsigned missing)
+{
+    struct rig *rig = mem_alloc(sizeof(*rig));
+    struct kube_cache *seen[RIG_CACHES];
+
+    clock_init_virtual(&rig->clock, INT64_C(1800000000000000));
+    arena_init(&rig->arena, RIG_MEMORY);
+    for (unsigned i = 0; i < RIG_CACHES; i++) {
+        rig->caches[i] = kube_cache_new(rig_kinds[i].kind, &rig->clock);
+        seen[i] = missing >> i & 1 ? NULL : rig->caches[i];
+    }
+    rig->eligible = eligible_new(&(struct eligible_caches){ .pods = seen[RIG_PODS],
+                                                            .other_pods = seen[RIG_OTHERS],
+                                                            .nodes = seen[RIG_NODES],
+                                                            .namespaces = seen[RIG_NAMESPACES],
+                                                            .claims = seen[RIG_CLAIMS],
+                                                            .volumes = seen[RIG_VOLUMES],
+                                                            .classes = seen[RIG_CLASSES],
+                                                            .csi_nodes = seen[RIG_CSI_NODES] },
+                                 "ours");
+    return rig;
+}
+
+static inline struct rig *rig_new(void)
+{
+    return rig_new_but(0);
+}
+
+static inline void rig_free(struct rig *rig)
+{
+    eligible_free(rig->eligible);
+    for (unsigned i = 0; i < RIG_CACHES; i++)
+        kube_cache_free(rig->caches[i]);
+    arena_done(&rig->arena);
+    mem_free(rig);
+}
+
+static inline struct json_doc *rig_parse(const char *text)
+{
+    struct json_doc *doc = NULL;
+    struct err err = { .class = 0 };
+
+    if (yaml_parse_one(str_of(text), NULL, &doc, &err) < 0)
+        fail_msg("%s: %s", err.text, text);
+    return doc;
+}
+
+/* ---- from short to whole objects ---- */
+
+static inline enum rig_cache rig_cache_of(const struct json *item)
+{
+    const struct json *by = json_get(item, "by");
+
+    for (unsigned i = 0; i < RIG_CACHES; i++)
+        if (rig_kinds[i].key[0] && json_exists(json_get(item, rig_kinds[i].key)))
+            return i == RIG_PODS && json_exists(by) ? RIG_OTHERS : (enum rig_cache)i;
+    fail_msg("what is this?");
+    return RIG_CACHES;
+}
+
+static inline void rig_copy(struct json_build *build, struct json_mut *to, const char *key,
+                            const struct json *value)
+{
+    if (json_exists(value))
+        json_put(build, to, key, json_copy(build, value));
+}
+
+static inline void rig_metadata(struct rig *rig, struct json_build *build, struct json_mut *object,
+                                const struct json *item, enum rig_cache cache)
+{
+    const char *key = cache == RIG_OTHERS ? "pod" : rig_kinds[cache].key;
+    struct str name = json_str(json_get(item, key));
+    struct json_mut *metadata = json_put_object(build, object, "metadata");
+    char version[32];
+
+    (void)snprintf(version, sizeof(version), "%lld", (long long)++rig->version);
+    json_put_str(build, metadata, "name", name);
+    json_put_str(build, metadata, "uid", json_str_or(json_get(item, "uid"), name));
+    json_put_text(build, metadata, "resourceVersion", version);
+    if (rig_kinds[cache].has_namespace)
+        json_put_str(build, metadata, "namespace", json_str_or(json_get(item, "ns"), STR("d")));
+    rig_copy(build, metadata, "labels", json_get(item, "labels"));
+    rig_copy(build, metadata, "annotations", json_get(item, "annotations"));
+    if (json_bool_or(json_get(item, "ending"), false))
+        json_put_text(build, metadata, "deletionTimestamp", "2026-01-01T00:00:00Z");
+}
+
+static inline void rig_node(struct json_build *build, struct json_mut *object,
+                            const struct json *item)
+{
+    struct json_mut *spec = json_put_object(build, object, "spec");
+    struct json_mut *has = json_object_at(build, object, "status", "allocatable");
+    struct json_iter iter = json_iter(json_get(item, "has"));
+    const struct json *value;
+    struct str key;
+
+    if (json_bool_or(json_get(item, "lent"), true))
+        json_put_at(build, object, json_new_str(build, STR("")), "metadata", "labels",
+                    BRIDGE_EXTERNAL_LABEL);
+    rig_copy(build, spec, "taints", json_get(item, "taints"));
+    json_put_text(build, has, "cpu", "8");
+    json_put_text(build, has, "memory", "8Gi");
+    json_put_text(build, has, "pods", "20");
+    json_put_text(build, has, "ephemeral-storage", "10Gi");
+    while (json_next_member(&iter, &key, &value))
+        json_put_key(build, has, key, json_copy(build, value));
+}
+
+static inline void rig_pod_spec(struct json_build *build, struct json_mut *object,
+                                const struct json *item)
+{
+    struct json_mut *spec, *requests;
+    struct json_iter iter = json_iter(json_get(item, "needs"));
+    const struct json *value;
+    struct str key;
+
+    rig_copy(build, object, "spec", json_get(item, "spec"));
+    rig_copy(build, object, "status", json_get(item, "status"));
+    spec = json_object_at(build, object, "spec");
+    json_put_str(build, spec, "schedulerName", json_str_or(json_get(item, "by"), STR("ours")));
+    if (json_exists(json_get(item, "at")))
+        json_put_str(build, spec, "nodeName", json_str(json_get(item, "at")));
+    if (json_mut_get(spec, STR("containers")))
+        return;
+    json_push(json_put_array(build, spec, "containers"), json_new_object(build));
+    requests = json_object_at(build, json_mut_item(json_mut_get(spec, STR("containers")), 0),
+                              "resources", "requests");
+    while (json_next_member(&iter, &key, &value))
+        json_put_key(build, requests, key, json_copy(build, value));
+}
+
+static inline const struct kube_object *rig_object(struct rig *rig, const struct json *item)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    enum rig_cache cache = rig_cache_of(item);
+    const struct json *is = json_get(item, "is");
+    struct json_mut *object = is ? json_copy(build, is) : json_new_object(build);
+    const struct kube_object *decoded = NULL;
+    auto_json_doc struct json_doc *doc = NULL;
+    struct err err = { .class = 0 };
+
+    rig_metadata(rig, build, object, item, cache);
+    if (cache == RIG_NODES)
+        rig_node(build, object, item);
+    if (cache == RIG_PODS || cache == RIG_OTHERS)
+        rig_pod_spec(build, object, item);
+    doc = json_freeze(object);
+    if (kube_object_decode(rig_kinds[cache].kind, json_root(doc), &decoded, &err) < 0)
+        fail_msg("%s", err.text);
+    return decoded;
+}
+
+/* ---- changing the world ---- */
+
+static inline void rig_put_item(struct rig *rig, const struct json *item)
+{
+    const struct kube_object *object = rig_object(rig, item);
+
+    kube_cache_seen(rig->caches[rig_cache_of(item)], object);
+    kube_object_unref(object);
+}
+
+static inline void rig_put(struct rig *rig, const char *list)
+{
+    auto_json_doc struct json_doc *doc = rig_parse(list);
+    struct json_iter iter = json_iter(json_root(doc));
+    const struct json *item;
+
+    while (json_next_item(&iter, &item))
+        rig_put_item(rig, item);
+}
+
+static inline void rig_drop(struct rig *rig, enum rig_cache cache, const char *ns, const char *name)
+{
+    kube_cache_seen_gone(rig->caches[cache], ns, name, (uint64_t)++rig->version);
+}
+
+/* A pod that waits: in no cache. The caller unrefs it. */
+static inline const struct kube_pod *rig_waiting(struct rig *rig, const char *text)
+{
+    auto_json_doc struct json_doc *doc = rig_parse(text);
+
+    return kube_pod_of(rig_object(rig, json_root(doc)));
+}
+
+/* ---- asking ---- */
+
+static inline void rig_expect(struct rig *rig, const char *what, const char *pod_text,
+                              const char *excluded, const char *why)
+{
+    const struct kube_pod *pod = rig_waiting(rig, pod_text);
+    const struct eligible_set *set = eligible_nodes(rig->eligible, pod);
+
+    if (strcmp(set->excluded, excluded) != 0)
+        fail_msg("%s: excludes \"%s\", not \"%s\" (%s)", what, set->excluded, excluded, set->why);
+    if (why && strcmp(set->why, why) != 0)
+        fail_msg("%s: says \"%s\", not \"%s\"", what, set->why, why);
+    kube_object_unref(&pod->object);
+}
+
+/* NULL, or the words without the name of the node. */
+static inline const char *rig_misfit(struct rig *rig, const char *pod_text, const char *node)
+{
+    const struct kube_pod *pod = rig_waiting(rig, pod_text);
+    const struct kube_object *object = kube_cache_get(rig->caches[RIG_NODES], "", node);
+    const char *words;
+
+    assert_non_null(object);
+    words = eligible_misfit(rig->eligible, pod, kube_node_of(object), &rig->arena);
+    kube_object_unref(&pod->object);
+    return words ? strstr(words, ": ") + 2 : NULL;
+}
+
+struct rig_case {
+    const char *what, *world, *pod, *excluded, *why;
+};
+
+static inline void rig_run(const struct rig_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct rig *rig = rig_new();
+
+        rig_put(rig, cases[i].world);
+        rig_expect(rig, cases[i].what, cases[i].pod, cases[i].excluded, cases[i].why);
+        rig_free(rig);
+    }
+}
+
+#define RIG_RUN(cases) rig_run(cases, sizeof(cases) / sizeof((cases)[0]))
+
+#endif
