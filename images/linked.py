@@ -1,7 +1,7 @@
 """linked.py - programs of the build folder, with the shared libraries they are linked with.
 
-The libraries are those of the machine that builds, for they are what the program was linked and tested
-with; each stands in the image where the loader found it here. What their packages say about
+The libraries are those of the machine that builds, for they are what the program was linked and
+tested with; each stands in the image where the loader found it here. What their packages say about
 copyright goes in beside them.
 """
 
@@ -25,7 +25,7 @@ def build_folder() -> Path:
 
 
 def make(recipes: list[Recipe]) -> None:
-    """Builds build/plain where a recipe wants something of it; a folder of one's own is taken as it is."""
+    """Builds build/plain if a recipe wants it; a folder that SLINC_BUILD names is left alone."""
     if any(item.linked for item in recipes) and "SLINC_BUILD" not in os.environ:
         if subprocess.run([REPO / "dev/build", "plain"], check=False).returncode != 0:
             raise RecipeError("build/plain could not be built")

@@ -126,7 +126,7 @@ def program_sources(program: str) -> list[Path]:
 
 
 def key(recipe: Recipe, debs: list[str], base_key: str, linked: list[Path] | None = None) -> str:
-    """Changes whenever something that goes into the image does; `linked` are files of other places."""
+    """Changes whenever something that goes into the image does; `linked` lie outside images/."""
     digest = hashlib.sha256()
 
     def mix(*parts: bytes) -> None:

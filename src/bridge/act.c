@@ -264,6 +264,8 @@ const char *act_objection(const struct actor *actor, const struct deed *deed)
         return "not sent: the job is no longer shown";
     if (deed->sluid[0] && job->sluid[0] && strcmp(deed->sluid, job->sluid) != 0)
         return "not sent: the id belongs to another job";
+    if (deed->kind == DEED_UPDATE_JOB && deed->key.len == 0) /* one that is being taken over */
+        return job->extra[0] ? "not sent: the job has a key meanwhile" : NULL;
     if (deed->key.len == 0 || !slurm_submit_is_for(job, actor->options.cluster, deed->key))
         return "not sent: the job does not carry the key that was planned on";
     return NULL;

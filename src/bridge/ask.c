@@ -43,6 +43,15 @@ static unsigned pods_in(const struct unit *unit, bool waiting, bool bound, struc
     return count;
 }
 
+/* Workers that only come when their leader runs have their nodes by then. */
+static void leave_room(const struct unit *unit, unsigned pods, struct job_ask *ask)
+{
+    bool comes_later = unit->kind == GROUP_LWS && unit->group && unit->group->leader_first;
+
+    if (comes_later && ask->max_nodes == pods && pods < unit->group->size)
+        ask->nodes = ask->min_nodes = ask->max_nodes = unit->group->size;
+}
+
 static int describe(const struct bridge_world *world, const struct unit *unit, bool waiting,
                     bool bound, struct arena *arena, struct job_ask *ret_ask, struct err *err)
 {
@@ -64,7 +73,11 @@ static int describe(const struct bridge_world *world, const struct unit *unit, b
     }
     if (from.pod_count == 0)
         return err_set(err, ERR_BUG, "a unit without pods is described");
-    return translate(&from, arena, ret_ask, err);
+    if (translate(&from, arena, ret_ask, err) < 0)
+        return -err->class;
+    if (waiting)
+        leave_room(unit, from.pod_count, ret_ask);
+    return 0;
 }
 
 int unit_describe(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
@@ -341,6 +354,7 @@ int plan_ask_again(const struct bridge_world *world, const struct unit *unit, st
         tell_waiting(world, unit, plan, "Invalid", "%s", why.text);
         return 0;
     }
+    job_ask_drop_waits(&job);
     pin_to(&job, nodes, hosts_count(plan->arena, nodes), unit->in[POD_BOUND]);
     return ask_or_wait(world, unit, plan, &job, true);
 }

@@ -184,6 +184,13 @@ static int plan_node(struct controller *controller, struct str key, struct plan 
 
 /* ---- changes become keys ---- */
 
+static bool may_act(void *context)
+{
+    const struct bridge *bridge = context;
+
+    return bridge->options.observe_only || kube_lease_is_held(bridge->lease);
+}
+
 static void enqueue_pod(struct controller *controller, const struct kube_object *pod)
 {
     struct bridge *bridge = controller->context;
@@ -196,6 +203,28 @@ static void enqueue_pod(struct controller *controller, const struct kube_object 
     engine_enqueue(controller, buf_str(&key));
 }
 
+/* Servers before 1.35 drop what a Binding says of labels: the pod is seen with a node and without
+ * the job that it was bound by. From then on labels go first. */
+static void look_at_binding(struct bridge *bridge, const struct kube_object *old,
+                            const struct kube_object *next)
+{
+    bool found;
+
+    if (!bridge->world.facts.bind_takes_metadata || !old || !next || !may_act(bridge) ||
+        !kube_pod_of(old)->node_name[0] || old->version_number == next->version_number ||
+        !kube_object_has_finalizer(next, BRIDGE_FINALIZER))
+        return;
+    (void)kube_pairs_get(&old->labels, BRIDGE_JOB_LABEL, &found);
+    if (!found)
+        return;
+    (void)kube_pairs_get(&next->labels, BRIDGE_JOB_LABEL, &found);
+    if (found)
+        return;
+    log_info("the API server does not take labels from a Binding: they go first",
+             LOG_TEXT("pod", next->name));
+    bridge->world.facts.bind_takes_metadata = false;
+}
+
 /* A pod of the same name may be another pod, and so another unit. */
 static void on_pod(struct controller *controller, const struct kube_object *old,
                    const struct kube_object *next)
@@ -204,6 +233,7 @@ static void on_pod(struct controller *controller, const struct kube_object *old,
 
     steps_pod_changed(&bridge->steps, old ? kube_pod_of(old) : NULL,
                       next ? kube_pod_of(next) : NULL);
+    look_at_binding(bridge, old, next);
     if (old && next && str_is(str_of(old->uid), next->uid))
         old = NULL;
     enqueue_pod(controller, old);
@@ -332,13 +362,6 @@ static void on_slurm_node(void *context, const struct slurm_object *old,
 }
 
 /* ---- leading ---- */
-
-static bool may_act(void *context)
-{
-    const struct bridge *bridge = context;
-
-    return bridge->options.observe_only || kube_lease_is_held(bridge->lease);
-}
 
 static void begin_to_lead(struct bridge *bridge)
 {

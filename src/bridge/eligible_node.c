@@ -262,7 +262,7 @@ unsigned eligible_judge_now(struct eligible *eligible, const struct eligible_sha
         if (takes(other, pod))
             eligible_add_up(&place->node->extended, &other->requests, &taken, extended);
     code = short_of(shape, place, &taken, extended);
-    if (code == ELIGIBLE_FITS && shape->driver_count > 0 &&
+    if (code == ELIGIBLE_FITS && pod->rare && pod->rare->volume_claim_count > 0 &&
         eligible_volumes_over_limit_now(eligible, pod, slot))
         code = ELIGIBLE_VOLUME_LIMIT;
     return code;

@@ -145,6 +145,7 @@ static void recount_ports(const struct eligible *eligible, struct eligible_place
             place->ports[place->port_count++] = eligible_port_of(&pod->rare->ports[i]);
 }
 
+/* All but how many pods there are, which goes up and down one by one. */
 static void recount(struct eligible *eligible, struct eligible_place *place)
 {
     struct eligible_walk walk = eligible_pods_on(eligible, place->node->object.name);
@@ -154,10 +155,8 @@ static void recount(struct eligible *eligible, struct eligible_place *place)
     place->others_extended =
         mem_alloc_array(place->node->extended.count + 1, sizeof(*place->others_extended));
     place->of_others = (struct kube_requests){ 0 };
-    place->pods = 0;
     place->claiming = 0;
     while ((pod = eligible_next_pod(&walk)) != NULL) {
-        place->pods++;
         place->claiming += pod->rare && pod->rare->volume_claim_count > 0;
         if (!eligible_is_ours(eligible, pod))
             eligible_add_up(&place->node->extended, &pod->requests, &place->of_others,
@@ -166,6 +165,16 @@ static void recount(struct eligible *eligible, struct eligible_place *place)
     recount_ports(eligible, place);
     place->attached_known = false;
     eligible->attached_stale = true;
+}
+
+static int64_t pods_on(const struct eligible *eligible, const char *node)
+{
+    struct eligible_walk walk = eligible_pods_on(eligible, node);
+    int64_t count = 0;
+
+    while (eligible_next_pod(&walk))
+        count++;
+    return count;
 }
 
 static bool is_full(const struct eligible_place *place)
@@ -183,10 +192,9 @@ void eligible_place_take(struct eligible *eligible, int slot, const struct kube_
     bool matters = !eligible_is_ours(eligible, pod) ||
                    (pod->rare && pod->rare->port_count + pod->rare->volume_claim_count > 0);
 
+    place->pods += direction;
     if (matters)
         recount(eligible, place);
-    else
-        place->pods += direction;
     if (matters || was_full != is_full(place))
         eligible_touch(eligible, slot);
 }
@@ -245,6 +253,7 @@ static void add_place(struct eligible *eligible, const struct kube_node *node)
     }
     set_node(eligible, &eligible->places[slot], node);
     put(&eligible->by_name, str_of(node->object.name), (void *)(slot + 1));
+    eligible->places[slot].pods = pods_on(eligible, node->object.name);
     recount(eligible, &eligible->places[slot]);
     columns_set(eligible, slot);
     eligible_pods_recount(eligible, (int)slot);

@@ -41,8 +41,23 @@ static bool counts(const struct eligible *eligible, const struct eligible_tally 
     return has_pairs(&pod->object.labels, &tally->same);
 }
 
-static void count_cache(const struct eligible *eligible, struct eligible_tally *tally,
-                        const struct kube_cache *cache, bool is_others)
+static void count_pod(const struct eligible *eligible, struct eligible_tally *tallies,
+                      unsigned tally_count, const struct kube_pod *pod)
+{
+    int place = ELIGIBLE_NO_PLACE;
+
+    for (unsigned i = 0; i < tally_count; i++) {
+        if (!counts(eligible, &tallies[i], pod))
+            continue;
+        if (place == ELIGIBLE_NO_PLACE)
+            place = eligible_place_of(eligible, pod->node_name);
+        if (place != ELIGIBLE_NO_PLACE)
+            tallies[i].count[place]++;
+    }
+}
+
+static void count_cache(const struct eligible *eligible, struct eligible_tally *tallies,
+                        unsigned tally_count, const struct kube_cache *cache, bool is_others)
 {
     struct kube_cache_walk walk;
     const struct kube_object *object;
@@ -52,29 +67,20 @@ static void count_cache(const struct eligible *eligible, struct eligible_tally *
     walk = kube_cache_walk(cache);
     while ((object = kube_cache_next(&walk)) != NULL) {
         const struct kube_pod *pod = kube_pod_of(object);
-        int place;
 
-        if (!eligible_is_placed(pod) || (is_others && eligible_is_ours(eligible, pod)) ||
-            !counts(eligible, tally, pod))
-            continue;
-        place = eligible_place_of(eligible, pod->node_name);
-        if (place != ELIGIBLE_NO_PLACE)
-            tally->count[place]++;
+        if (eligible_is_placed(pod) && !(is_others && eligible_is_ours(eligible, pod)))
+            count_pod(eligible, tallies, tally_count, pod);
     }
 }
 
-static void count_all(const struct eligible *eligible, struct eligible_tally *tally)
+/* One walk for all of them. */
+static void count_all(const struct eligible *eligible, struct eligible_tally *tallies,
+                      unsigned tally_count)
 {
-    memset(tally->count, 0, eligible->capacity * sizeof(*tally->count));
-    count_cache(eligible, tally, eligible->caches.pods, false);
-    count_cache(eligible, tally, eligible->caches.other_pods, true);
-}
-
-static void start_tally(struct eligible *eligible, struct eligible_tally *tally)
-{
-    tally->count = mem_alloc_array(eligible->capacity, sizeof(*tally->count));
-    list_push_back(&eligible->tallies, &tally->link);
-    count_all(eligible, tally);
+    for (unsigned i = 0; i < tally_count; i++)
+        memset(tallies[i].count, 0, eligible->capacity * sizeof(*tallies[i].count));
+    count_cache(eligible, tallies, tally_count, eligible->caches.pods, false);
+    count_cache(eligible, tallies, tally_count, eligible->caches.other_pods, true);
 }
 
 /* ---- repellers ---- */
@@ -227,7 +233,7 @@ void eligible_pods_namespace_changed(struct eligible *eligible)
     list_each (struct eligible_tally, tally, &eligible->tallies, link) {
         if (!asks_for_namespaces(tally))
             continue;
-        count_all(eligible, tally);
+        count_all(eligible, tally, 1);
         tally->changed = eligible->sequence;
     }
 }
@@ -330,8 +336,11 @@ static void setup_tallies(struct eligible *eligible, struct eligible_shape *shap
                                      .term_count = 1,
                                      .but_ending = true,
                                      .same = same_of(&shape->arena, &rules->spread[i], pod) };
-    for (unsigned i = 0; i < shape->tally_count; i++)
-        start_tally(eligible, &shape->tallies[i]);
+    for (unsigned i = 0; i < shape->tally_count; i++) {
+        shape->tallies[i].count = mem_alloc_array(eligible->capacity, sizeof(uint32_t));
+        list_push_back(&eligible->tallies, &shape->tallies[i].link);
+    }
+    count_all(eligible, shape->tallies, shape->tally_count);
 }
 
 static void setup_repelled(struct eligible *eligible, struct eligible_shape *shape,

@@ -142,13 +142,6 @@ struct gate_view gate_look(const struct bridge_world *world, const struct unit *
     return view;
 }
 
-/* A job that is held, or whose reservation may lie in the future, is no error of whoever wants it:
- * it waits. An immediate ask for it would be refused. */
-static bool may_have_to_wait(const struct job_ask *ask)
-{
-    return ask->priority == 0 || ask->reservation[0];
-}
-
 /* Slurm takes no immediate job while others of its partition wait. So a load that could be placed
  * at once would stay in the queue for ever, each pod behind the last: it is held for a moment
  * instead, until those that were queued just now have started. */
@@ -158,7 +151,7 @@ enum gate_way gate_way(const struct bridge_world *world, const struct unit *unit
     const struct bridge_facts *facts = &world->facts;
     size_t waiting = room_waiting(world->room, ask->partition);
 
-    if (world->config->submit_only || !facts->jobs_are_interactive_ok || may_have_to_wait(ask) ||
+    if (world->config->submit_only || !facts->jobs_are_interactive_ok || job_ask_must_queue(ask) ||
         (unit->memory && unit->memory->queues) || facts->unasked > GATE_CROWD ||
         !room_fits(world->room, ask))
         return GATE_QUEUE;

@@ -106,7 +106,6 @@ static const struct job_field fields[] = {
     { "", JOB_FORM_NONE, ANY, AT(nodes), "nodes", SHAPE_NODES, "" },
     { "", JOB_FORM_NONE, ANY, AT(tasks), "tasks", SHAPE_NUMBER, "" },
     { "", JOB_FORM_NONE, ANY, AT(tasks_per_node), "tasks_per_node", SHAPE_NUMBER, "" },
-    { "", JOB_FORM_NONE, ANY, AT(memory_per_cpu), "memory_per_cpu", SHAPE_MAYBE, "" },
     { "", JOB_FORM_NONE, ANY, AT(gres_per_task), "tres_per_task", SHAPE_TEXT, "" },
     { "", JOB_FORM_NONE, ANY, AT(switch_wait), "wait_for_switch", SHAPE_NUMBER, "" },
     { "", JOB_FORM_NONE, ANY, AT(excluded_nodes), "excluded_nodes", SHAPE_LIST, "" },
@@ -243,6 +242,16 @@ bool job_ask_must_queue(const struct job_ask *ask)
     return ask->priority == 0 || ask->begin_time >= 0 || ask->dependency[0] || ask->reservation[0];
 }
 
+/* A deadline may have passed, and the job of a dependency be forgotten: both would be refused. */
+void job_ask_drop_waits(struct job_ask *ask)
+{
+    ask->begin_time = ask->deadline = -1;
+    ask->dependency = "";
+    ask->segment_size = ask->switches = ask->switch_wait = -1;
+    if (ask->priority == 0)
+        ask->priority = -1;
+}
+
 /* ---- the request ---- */
 
 static struct json_mut *new_limit(struct json_build *build, int64_t number)
@@ -277,12 +286,6 @@ static struct json_mut *new_nodes(struct json_build *build, const struct job_ask
     return json_new_str(build, buf_str(&text));
 }
 
-/* Slurm keeps both in one field: memory per node, though not set, would undo memory per CPU. */
-static bool is_undone(const struct job_ask *ask, const struct job_field *field)
-{
-    return field->offset == AT(memory) && ask->memory_per_cpu >= 0;
-}
-
 /* NULL: not sent. */
 static struct json_mut *new_field(struct json_build *build, const struct job_ask *ask,
                                   const struct job_field *field)
@@ -290,8 +293,6 @@ static struct json_mut *new_field(struct json_build *build, const struct job_ask
     const char *text = is_text(field) ? text_of(ask, field) : "";
     int64_t number = is_text(field) ? -1 : number_of(ask, field);
 
-    if (is_undone(ask, field))
-        return NULL;
     switch (field->shape) {
     case SHAPE_NONE:
         break;

@@ -34,9 +34,8 @@ struct job_ask {
     const char *required_nodes; /* only to cover pods that are bound already */
     int64_t nodes;              /* how many pods; min and max nodes win over it */
     int64_t min_nodes, max_nodes, tasks_per_node, cpus_per_task;
-    int64_t tasks;  /* how many pods, when several of them may share a node; else not said */
-    int64_t memory; /* MiB on each node */
-    int64_t memory_per_cpu;       /* MiB; in place of `memory` when pods may share a node */
+    int64_t tasks;                /* places in all, when several pods share a node; else not said */
+    int64_t memory;               /* MiB on each node */
     int64_t time_limit;           /* minutes */
     int64_t priority;             /* 0 holds the job */
     int64_t begin_time, deadline; /* seconds since 1970 */
@@ -63,6 +62,9 @@ void job_ask_keep(struct job_ask *ask, struct arena *arena);
 /* Whether Slurm may only be asked by way of the queue: a job that must wait for something else than
  * nodes is refused as an immediate one. */
 bool job_ask_must_queue(const struct job_ask *ask);
+
+/* For pods that run already: forgets all that would have their job wait, or be refused by now. */
+void job_ask_drop_waits(struct job_ask *ask);
 
 /* The `job` object of a request, without the members of slurm_submit_ask (submit.h). */
 struct json_mut *job_ask_json(struct json_build *build, const struct job_ask *ask);

@@ -97,6 +97,18 @@ static const struct kube_field lws_fields[] = {
     { { NULL }, KUBE_STR, 0 },
 };
 
+static int decode_lws(struct kube_decoder *decoder, const struct json *root, void *object,
+                      struct err *err)
+{
+    const struct json *policy = json_at(root, "spec", "startupPolicy");
+    struct kube_group *group = object;
+
+    (void)err;
+    if (!kube_decoder_is_counting(decoder) && policy)
+        group->leader_first = str_is(json_str(policy), "LeaderReady");
+    return 0;
+}
+
 static int decode_podgroup(struct kube_decoder *decoder, const struct json *root, void *object,
                            struct err *err)
 {
@@ -168,6 +180,7 @@ const struct kube_kind bridge_lws_kind = {
     .resource = &lws,
     .size = sizeof(struct kube_group),
     .fields = lws_fields,
+    .decode_more = decode_lws,
 };
 
 const struct kube_kind bridge_jobset_kind = {

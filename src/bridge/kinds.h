@@ -21,6 +21,7 @@ struct kube_group {
     int64_t cpu_milli, memory; /* what these need in all, where it says so */
     const char *phase;         /* of scheduling.x-k8s.io */
     const char *workload;      /* the Workload that a PodGroup was made from; "" */
+    bool leader_first;         /* of a LeaderWorkerSet: the others come when the first runs */
     bool is_scheduled;         /* the condition PodGroupScheduled is True */
 };
 

@@ -123,13 +123,14 @@ static bool is_out_by_others(const struct slurm_node *slurm)
 }
 
 /* Slurm takes a node into the partitions of new features only when nodes are made or removed. An
- * idle one can as well be that node; a busy one is not drained for it. */
+ * idle one can as well be that node; a busy one is not drained for it. Nor is one that a bridge
+ * before ours made, and measured by other rules: it is taken over as it is until it is idle. */
 static bool wants_recreation(const struct look *look)
 {
     if (!look->slurm || !look->has_shape)
         return false;
     if (!node_shape_has_size_of(&look->shape, look->slurm))
-        return true;
+        return look->owner == NODE_OURS || !node_is_busy(look->slurm);
     return !look->missing && !node_is_busy(look->slurm) && !is_out_by_others(look->slurm) &&
            node_shape_moves(&look->shape, look->slurm, look->world, look->arena);
 }
@@ -203,6 +204,9 @@ static void plan_mark(const struct look *look, struct plan *plan)
 {
     const char *node = look->kube->object.name;
 
+    if (look->owner == NODE_UNMARKED && look->has_shape && look->intent != NODE_RECREATE &&
+        !node_shape_has_size_of(&look->shape, look->slurm))
+        return; /* ours when it has our size */
     if (look->owner != NODE_OURS || !str_is(str_of(look->marked_node), node))
         node_plan_mark(plan, look->name, look->world->cluster, node);
 }

@@ -8,6 +8,7 @@
 #include "bridge/place.h"
 
 #include "bridge/act.h"
+#include "bridge/adopt.h"
 #include "bridge/ask.h"
 #include "bridge/bind.h"
 #include "bridge/cover.h"
@@ -161,6 +162,8 @@ int place_plan(const struct bridge_world *world, struct str key, struct plan *pl
     bool is_prepared;
 
     unit_gather(world, key, plan->arena, &unit);
+    if (unit.inherited && !world->facts.is_leaving && world_is_ours(world, unit.pod))
+        return plan_adopt(world, &unit, plan, err);
     /* Of a bridge that is being removed the nodes leave Slurm: nobody is given what a pod uses. */
     if (unit.stage == POD_OVER || world->facts.is_leaving)
         return plan_release(world, &unit, plan, err);

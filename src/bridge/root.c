@@ -159,6 +159,8 @@ static void root_of_group(const struct bridge_world *world, struct arena *arena,
     if (unit->kind == GROUP_LWS)
         unit->name =
             arena_printf(arena, STR_FMT "-" STR_FMT, STR_ARG(group.name), STR_ARG(group.number));
+    if (unit->group->leader_first)
+        unit->needed = 1;
     if (unit->kind == GROUP_JOBSET)
         unit->needed = needed_of_gang(unit, unit->group->size);
     unit->is_open = unit->kind == GROUP_PODGROUP || unit->kind == GROUP_COSCHEDULING;

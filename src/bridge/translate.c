@@ -342,27 +342,19 @@ static void take_rights_back(struct job_ask *ask, const struct job_ask *base)
 
 /* ---- pods that share nodes ---- */
 
-/* Slurm gives a job with whole nodes all CPUs of each, and counts memory by CPU over all of these:
- * it would be far too much. So the pods are dealt out evenly, and each node must have room for so
- * many. Shared nodes are counted pod by pod. */
-static void share_memory(struct job_ask *ask, int64_t memory)
-{
-    if (memory < 0)
-        return;
-    if (ask->exclusive)
-        ask->memory = memory * ask->tasks_per_node; /* fits: the first has at most 43 bits */
-    else
-        ask->memory_per_cpu = divide_up(memory, larger(ask->cpus_per_task, 1));
-}
-
+/* The pods are dealt out evenly, and every node must have room for an even share: then how many a
+ * node holds is known without asking what Slurm gave there. */
 static void share_nodes(struct job_ask *ask, const struct job_ask *base, bool says_memory)
 {
-    ask->tasks = base->nodes;
-    ask->tasks_per_node = ask->exclusive ? divide_up(base->nodes, ask->max_nodes) : -1;
-    if (ask->min_nodes < 0)
-        ask->min_nodes = 1;
-    if (!says_memory)
-        share_memory(ask, base->memory);
+    int64_t each = divide_up(base->nodes, ask->max_nodes);
+    int64_t nodes = larger(divide_up(base->nodes, each), ask->min_nodes);
+
+    ask->tasks_per_node = each;
+    ask->tasks = nodes * each;
+    if (ask->min_nodes <= ask->max_nodes)
+        ask->min_nodes = ask->max_nodes = nodes;
+    if (!says_memory && base->memory >= 0)
+        ask->memory = base->memory * each; /* fits: the first has at most 43 bits */
     if (!ask->gres) {
         ask->gres = "";
         ask->gres_per_task = base->gres;

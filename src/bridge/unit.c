@@ -9,6 +9,7 @@
 #include "bridge/nodes.h"
 #include "slurm/submit.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 const char *pod_stage_name(enum pod_stage stage)
@@ -218,6 +219,55 @@ static bool is_bound_by(void *context, const struct slurm_job *job)
     return false;
 }
 
+/* ---- jobs of a bridge before ours ---- */
+
+static bool names_pod(const struct json *pods, const struct kube_pod *pod)
+{
+    struct json_iter iter = json_iter(pods);
+    const struct json *item;
+    struct str ns, name;
+
+    while (json_next_item(&iter, &item))
+        if (str_cut(json_str(item), '/', &ns, &name) && str_is(ns, pod->object.ns) &&
+            str_is(name, pod->object.name))
+            return true;
+    return false;
+}
+
+/* The pod names the job and the job the pod, and no cluster has put its key on it. An external job
+ * at that: those run nothing by themselves. */
+static bool is_inherited(const struct slurm_job *job, const struct kube_pod *pod)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    struct err err = { .class = 0 };
+
+    if (job->extra[0] || !slurm_words_has(&job->flags, SLURM_JOB_EXTERNAL) ||
+        json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, &doc, &err) < 0)
+        return false;
+    return !json_exists(json_get(json_root(doc), "cluster")) &&
+           names_pod(json_get(json_root(doc), "pods"), pod);
+}
+
+static void gather_inherited(const struct bridge_world *world, struct arena *arena,
+                             struct unit *unit)
+{
+    for (unsigned i = 0; i < unit->member_count && unit->job_count == 0; i++) {
+        const struct member *member = &unit->members[i];
+        const struct slurm_object *object =
+            member->recorded_id
+                ? slurm_cache_get(world->slurm_jobs,
+                                  arena_printf(arena, "%" PRId64, member->recorded_id))
+                : NULL;
+
+        if (!object || !is_inherited(slurm_job_of(object), member->pod))
+            continue;
+        if (job_phase(slurm_job_of(object)) == JOB_ENDED)
+            take_ended(unit, slurm_job_of(object));
+        else
+            unit->inherited = slurm_job_of(object);
+    }
+}
+
 static void gather_jobs(const struct bridge_world *world, struct unit *unit)
 {
     struct slurm_index_walk walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_KEY, unit->key);
@@ -260,6 +310,7 @@ void unit_gather(const struct bridge_world *world, struct str key, struct arena 
         unit_find_root(world, arena, unit);
     }
     gather_jobs(world, unit);
+    gather_inherited(world, arena, unit);
     if (unit->memory && unit->memory->ask.attempt > unit->attempt)
         unit->attempt = unit->memory->ask.attempt;
 }

@@ -69,8 +69,9 @@ struct unit {
 
     const struct slurm_job *jobs[UNIT_MAX_JOBS]; /* that have not ended */
     unsigned job_count;
-    bool is_behind;              /* what we last did to one of them is not seen yet */
-    const struct slurm_job *job; /* the one of these that counts; NULL without any */
+    bool is_behind;                    /* what we last did to one of them is not seen yet */
+    const struct slurm_job *job;       /* the one of these that counts; NULL without any */
+    const struct slurm_job *inherited; /* of a bridge before ours, without our key; NULL */
     const struct slurm_job *ended[UNIT_MAX_JOBS]; /* that members are bound by, and that ended */
     unsigned named_count;
     unsigned ended_count;             /* that had a place in the queue and lost it */

@@ -4,6 +4,10 @@
  * SIGTERM stops it cleanly. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "bridge/admit_rules.h"
+#include "bridge/admit_self.h"
+#include "bridge/admit_server.h"
+#include "bridge/admit_watch.h"
 #include "bridge/bridge.h"
 #include "bridge/checks.h"
 #include "bridge/ends.h"
@@ -30,9 +34,9 @@ enum {
 
 struct bridge_flags {
     const char *config, *metrics_address, *health_address, *kubeconfig, *context, *lease_ns;
-    const char *log_level, *log_encoder;
-    bool observe_only, uninstall;
-    int64_t uninstall_s;
+    const char *log_level, *log_encoder, *webhook_folder, *bridge_user;
+    bool observe_only, uninstall, webhook_only;
+    int64_t uninstall_s, webhook_port;
 };
 
 #define AT(member) offsetof(struct bridge_flags, member)
@@ -54,6 +58,14 @@ static const struct flag flags[] = {
       "give back all that the bridge holds (finalizers, jobs, nodes in Slurm, taints), then end" },
     { "uninstall-seconds", FLAG_NUMBER, AT(uninstall_s), "120",
       "how long that may take; then the process fails and says what is left" },
+    { "webhook-port", FLAG_NUMBER, AT(webhook_port), "9443",
+      "where pods are admitted, over TLS; 0: nowhere" },
+    { "webhook-cert-dir", FLAG_TEXT, AT(webhook_folder), "/tmp/k8s-webhook-server/serving-certs",
+      "of tls.crt and tls.key; they may change at any time" },
+    { "webhook-only", FLAG_BOOL, AT(webhook_only), "false",
+      "admit pods and do nothing else: no lease, no Slurm" },
+    { "bridge-user", FLAG_TEXT, AT(bridge_user), "",
+      "whose updates of pods the webhook never refuses, besides its own user's" },
     { "roles", FLAG_IGNORED, 0, NULL, "taken; so far a process does all that there is" },
     { "zap-log-level", FLAG_TEXT, AT(log_level), "info", "error, warn, info or debug" },
     { "zap-encoder", FLAG_TEXT, AT(log_encoder), NULL,
@@ -129,11 +141,11 @@ static int open_kube(struct ends *ends, const struct bridge_flags *values, struc
     int result;
 
     if ((result = kube_config_load(&options, &ends->kube, err)) < 0 ||
-        (result = kube_config_transport(ends->links.loop, ends->kube, &ends->links.api, err)) < 0 ||
-        (result =
-             kube_config_transport(ends->links.loop, ends->kube, &ends->links.lease_api, err)) < 0)
+        (result = kube_config_transport(ends->links.loop, ends->kube, &ends->links.api, err)) < 0)
         return result;
-    return 0;
+    return values->webhook_only
+               ? 0
+               : kube_config_transport(ends->links.loop, ends->kube, &ends->links.lease_api, err);
 }
 
 static int ends_open(struct ends *ends, const struct bridge_flags *values, struct err *err)
@@ -142,11 +154,12 @@ static int ends_open(struct ends *ends, const struct bridge_flags *values, struc
 
     if (bridge_config_load(values->config, &ends->config, err) < 0)
         return err_wrap(err, "--config %s", values->config);
-    if ((result = loop_new_real(&ends->links.loop, err)) < 0 ||
-        (result = open_token(ends, err)) < 0 || (result = open_slurm(ends, err)) < 0 ||
-        (result = open_kube(ends, values, err)) < 0)
+    if ((result = loop_new_real(&ends->links.loop, err)) < 0)
         return result;
-    return 0;
+    if (!values->webhook_only &&
+        ((result = open_token(ends, err)) < 0 || (result = open_slurm(ends, err)) < 0))
+        return result;
+    return open_kube(ends, values, err);
 }
 
 static void ends_close(struct ends *ends)
@@ -213,6 +226,51 @@ static void doors_close(struct doors *doors)
     http_server_free(doors->metrics);
 }
 
+/* ---- the webhook ---- */
+
+struct webhook {
+    struct kube_client *client;
+    struct admit *admit;
+    struct admit_self *self;
+    struct admit_server *server;
+};
+
+/* One that only looks, or gives all back, changes no pods. */
+static bool wants_webhook(const struct bridge_flags *values)
+{
+    return values->webhook_port > 0 && !values->observe_only && !values->uninstall;
+}
+
+static int webhook_open(struct webhook *webhook, const struct ends *ends,
+                        const struct bridge_flags *values, struct admit_caches caches,
+                        struct metrics *metrics, struct health *health, struct err *err)
+{
+    struct admit_server_options options = { .metrics = metrics,
+                                            .port = (uint16_t)values->webhook_port,
+                                            .folder = values->webhook_folder,
+                                            .is_needed = values->webhook_only };
+    int result = admit_new(&ends->config, &caches, &webhook->admit, err);
+
+    if (result < 0)
+        return result;
+    admit_trust_also(webhook->admit, str_of(values->bridge_user));
+    options.admit = webhook->admit;
+    if ((result = admit_server_new(ends->links.loop, &options, &webhook->server, err)) < 0)
+        return result;
+    admit_server_add_health(webhook->server, health);
+    webhook->client = kube_client_new(ends->links.loop, ends->links.api);
+    webhook->self = admit_self_new(webhook->client, webhook->admit);
+    return 0;
+}
+
+static void webhook_close(struct webhook *webhook)
+{
+    admit_self_free(webhook->self);
+    kube_client_free(webhook->client);
+    admit_server_free(webhook->server);
+    admit_free(webhook->admit);
+}
+
 /* ---- leaving ---- */
 
 struct leaving {
@@ -244,6 +302,18 @@ static void look_if_left(void *context)
 
 /* ---- running ---- */
 
+/* Replicas must differ: the host's name (in Kubernetes: the pod's) and some chance. */
+static void choose_identity(char identity[160], uint64_t *ret_seed)
+{
+    struct rand rand;
+    char host[100] = "unknown";
+
+    rand_init_real(&rand);
+    (void)gethostname(host, sizeof(host) - 1);
+    *ret_seed = rand_u64(&rand);
+    (void)snprintf(identity, 160, "%s_%016llx", host, (unsigned long long)rand_u64(&rand));
+}
+
 static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
                                 const struct bridge_flags *values)
 {
@@ -263,11 +333,14 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
                                .run = run,
                                .until_us = loop_now_us(loop) + values->uninstall_s * SECOND_US };
     struct doors doors = { .metrics = NULL };
+    struct webhook webhook = { .admit = NULL };
     struct err err = { .class = 0 };
     enum run_exit code;
 
     bridge_add_health(bridge, health);
-    if (doors_open(&doors, loop, health, values, &err) < 0)
+    if (doors_open(&doors, loop, health, values, &err) < 0 ||
+        (wants_webhook(values) && webhook_open(&webhook, ends, values, bridge_admit_caches(bridge),
+                                               bridge_metrics(bridge), health, &err) < 0))
         run_fail(run, &err);
     bridge_start(bridge);
     checks_start(checks);
@@ -276,22 +349,44 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
     code = run_loop(run);
     loop_timer_stop(&leaving.timer);
     checks_free(checks);
+    webhook_close(&webhook);
     doors_close(&doors);
     run_free(run);
     health_free(health);
     return code;
 }
 
-/* Replicas must differ: the host's name (in Kubernetes: the pod's) and some chance. */
-static void choose_identity(char identity[160], uint64_t *ret_seed)
+/* The webhook alone: every replica answers, none leads. */
+static enum run_exit run_webhook(const struct ends *ends, const struct bridge_flags *values)
 {
-    struct rand rand;
-    char host[100] = "unknown";
+    struct loop *loop = ends->links.loop;
+    struct metrics *metrics = metrics_new();
+    struct health *health = health_new(loop, metrics, NULL);
+    struct run *run = run_new(loop, &(struct run_options){ .health = health, .metrics = metrics });
+    struct kube_client *client = kube_client_new(loop, ends->links.api);
+    struct doors doors = { .metrics = NULL };
+    struct webhook webhook = { .admit = NULL };
+    struct err err = { .class = 0 };
+    struct admit_watch *watch;
+    char identity[160];
+    enum run_exit code;
+    uint64_t seed;
 
-    rand_init_real(&rand);
-    (void)gethostname(host, sizeof(host) - 1);
-    *ret_seed = rand_u64(&rand);
-    (void)snprintf(identity, 160, "%s_%016llx", host, (unsigned long long)rand_u64(&rand));
+    choose_identity(identity, &seed);
+    watch = admit_watch_new(client, seed);
+    admit_watch_add_health(watch, health);
+    if (doors_open(&doors, loop, health, values, &err) < 0 ||
+        webhook_open(&webhook, ends, values, admit_watch_caches(watch), metrics, health, &err) < 0)
+        run_fail(run, &err);
+    code = run_loop(run);
+    webhook_close(&webhook);
+    doors_close(&doors);
+    admit_watch_free(watch);
+    kube_client_free(client);
+    run_free(run);
+    health_free(health);
+    metrics_free(metrics);
+    return code;
 }
 
 static enum run_exit run_with(struct ends *ends, const struct bridge_flags *values)
@@ -304,12 +399,14 @@ static enum run_exit run_with(struct ends *ends, const struct bridge_flags *valu
     struct bridge *bridge;
     enum run_exit code;
 
+    for (const char *line = ends->config.warnings; *line; line = "")
+        log_warn("config", LOG_TEXT("warning", line));
+    if (values->webhook_only)
+        return run_webhook(ends, values);
     choose_identity(identity, &options.seed);
     options.identity = identity;
     if (!options.lease_ns)
         options.lease_ns = ends->kube->ns;
-    for (const char *line = ends->config.warnings; *line; line = "")
-        log_warn("config", LOG_TEXT("warning", line));
     bridge = bridge_new(&ends->links, &options);
     code = run_bridge(ends, bridge, values);
     bridge_free(bridge);
@@ -334,6 +431,17 @@ static int setup_log(const struct bridge_flags *values, struct err *err)
     return 0;
 }
 
+static int check_flags(const struct bridge_flags *values, struct err *err)
+{
+    if (values->webhook_port > UINT16_MAX)
+        return err_set(err, ERR_INVALID, "--webhook-port: wants at most %d", UINT16_MAX);
+    if (values->webhook_only && !wants_webhook(values))
+        return err_set(err, ERR_INVALID,
+                       "--webhook-only goes without --observe-only, --uninstall and a "
+                       "--webhook-port of 0");
+    return 0;
+}
+
 static void print_help(void)
 {
     auto_buf struct buf out;
@@ -348,6 +456,8 @@ static void print_help(void)
     job_ask_reference(&out);
     buf_add_text(&out, "\nwhat Slurm does to a job, and what that means for its pod:\n\n");
     job_end_reference(&out);
+    buf_add_text(&out, "\nwhat the webhook refuses:\n\n");
+    admit_rules_reference(&out);
     buf_add_text(&out, "\nSLURM_JWT_FILE names the file with the token for Slurm.\n");
     (void)fputs(buf_text(&out), stdout);
 }
@@ -361,7 +471,7 @@ int cmd_bridge(int argc, char **argv)
     bool help;
 
     if (flags_parse(flags, argc, argv, &values, &help, &err) < 0 ||
-        (!help && setup_log(&values, &err) < 0)) {
+        (!help && (check_flags(&values, &err) < 0 || setup_log(&values, &err) < 0))) {
         (void)fprintf(stderr, "slinc bridge: %s\n", err.text);
         return RUN_USAGE;
     }

@@ -18,7 +18,9 @@ enum {
     MAX_TOKEN = 16 * 1024,
     MAX_BODY = 64 << 20,
     MAX_ANSWER = 64 << 20,
-    KEEP_ALIVE_SECONDS = 30, /* a connection idle for longer is not trusted with a new request */
+    PROBE_AFTER_SECONDS = 15, /* of silence while an answer is awaited: a peer that is gone is */
+    PROBE_EACH_SECONDS = 5,   /* noticed after nine of these, whatever the deadline */
+    KEEP_ALIVE_SECONDS = 30,  /* a connection idle for longer is not trusted with a new request */
 };
 
 /* --- what libcurl asks and tells --- */
@@ -271,6 +273,8 @@ static void set_connection(struct http_call *call)
     curl_easy_setopt(call->easy, CURLOPT_FORBID_REUSE, call->stream ? 1L : 0L);
     curl_easy_setopt(call->easy, CURLOPT_MAXAGE_CONN, (long)KEEP_ALIVE_SECONDS);
     curl_easy_setopt(call->easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(call->easy, CURLOPT_TCP_KEEPIDLE, (long)PROBE_AFTER_SECONDS);
+    curl_easy_setopt(call->easy, CURLOPT_TCP_KEEPINTVL, (long)PROBE_EACH_SECONDS);
     curl_easy_setopt(call->easy, CURLOPT_CONNECTTIMEOUT_MS, target->connect_timeout_ms);
     if (!target->use_proxy)
         curl_easy_setopt(call->easy, CURLOPT_PROXY, "");

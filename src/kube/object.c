@@ -399,6 +399,13 @@ const struct kube_object *kube_object_ref(const struct kube_object *object)
     return object;
 }
 
+const struct kube_object *kube_object_seen(const struct kube_object *object)
+{
+    while (object->base)
+        object = object->base;
+    return object;
+}
+
 void kube_object_unref(const struct kube_object *object)
 {
     /* A loop, not a recursion: predictions may lean on predictions. */

@@ -100,6 +100,9 @@ void kube_object_unref(const struct kube_object *object); /* takes NULL */
 int kube_object_patched(const struct kube_object *object, const struct json *merge_patch,
                         const struct kube_object **ret_object, struct err *err);
 
+/* Of a prediction the object that it leans on, as it was seen; of any other itself. */
+const struct kube_object *kube_object_seen(const struct kube_object *object);
+
 struct str kube_pairs_get(const struct kube_pairs *pairs, const char *key, bool *ret_found);
 bool kube_object_has_finalizer(const struct kube_object *object, const char *name);
 

@@ -33,6 +33,7 @@ static const struct slurm_situation situations[] = {
     { 401, ANY, '*', 0, 0, SLURM_AUTH, YES, "no token" },
     { 511, 1007, '*', 0, ERRORS, SLURM_AUTH, YES, "the token is not valid, or no longer" },
     { 0, 1007, '*', 0, ERRORS, SLURM_AUTH, YES, "the token is not valid, or no longer" },
+    { 511, ANY, '*', 0, 0, SLURM_AUTH, YES, "the token is not valid, or no longer" },
     { 500, 6010, '*', 0, ERRORS, SLURM_INVALID, YES, "user or group is nobody" },
     { 0, 2010, '*', 0, ERRORS, SLURM_FORBIDDEN, YES, "not allowed for this user" },
     { 0, 2002, '*', 0, ERRORS, SLURM_FORBIDDEN, YES, "access denied" },

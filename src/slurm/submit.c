@@ -72,6 +72,28 @@ int slurm_submit_body(const struct slurm_submit_ask *ask, struct buf *ret_body, 
     return buf_check(ret_body, "job description", err);
 }
 
+int slurm_submit_adopt(const struct slurm_job *job, struct str cluster, struct str key,
+                       struct buf *ret_comment)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *comment = json_new_object(build);
+    struct err err = { .class = 0 };
+    const struct json *pods;
+
+    if (json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, &doc, &err) < 0)
+        return -ERR_INVALID;
+    pods = json_get(json_root(doc), "pods");
+    if (!json_is_array(pods))
+        return -ERR_INVALID;
+    json_put(build, comment, "pods", json_copy(build, pods));
+    json_put_u64(build, comment, "v", 1);
+    json_put_str(build, comment, "cluster", cluster);
+    json_put_str(build, comment, "unit", key);
+    json_mut_write(comment, ret_comment);
+    return buf_check(ret_comment, "admin_comment", &err);
+}
+
 int slurm_submit_comment(const struct slurm_job *job, const struct str *pods, size_t pod_count,
                          struct buf *ret_comment)
 {

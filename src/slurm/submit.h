@@ -43,6 +43,11 @@ int slurm_submit_body(const struct slurm_submit_ask *ask, struct buf *ret_body, 
 struct slurm_call *slurm_submit(struct slurm_client *client, const struct slurm_submit_ask *ask,
                                 slurm_done done, void *context);
 
+/* The comment of a job that has pods in it and no key yet, with ours. -ERR_INVALID when it has
+ * no pods. */
+int slurm_submit_adopt(const struct slurm_job *job, struct str cluster, struct str key,
+                       struct buf *ret_comment);
+
 /* The comment of a job of ours with other pods in it, for an update. -ERR_INVALID when it has no
  * comment of ours. */
 int slurm_submit_comment(const struct slurm_job *job, const struct str *pods, size_t pod_count,

@@ -64,6 +64,11 @@ class Bridge:
         found = re.findall(rf"^{name}(\{{[^}}]*\}})? (\S+)$", self.metrics(), re.M)
         return sum(float(value) for labels, value in found if all(part in labels for part in parts))
 
+    def steps(self, step: str) -> list[tuple[float, float]]:
+        """The histogram of a step: how many took at most so many seconds."""
+        found = re.findall(rf'^slinc_bridge_step_seconds_bucket\{{step="{step}",le="([^"]+)"\}} (\S+)$', self.metrics(), re.M)
+        return [(float(bound), float(count)) for bound, count in found]
+
     def kube_writes(self) -> float:
         return sum(self.metric("rest_client_requests_total", f'method="{method}"') for method in ("POST", "PATCH", "PUT", "DELETE"))
 
@@ -118,10 +123,16 @@ def pod(index: int, scheduler: str) -> dict:
 class Load:
     """Pods created as fast as eight connections can, or at a steady rate, and when each was bound."""
 
-    def __init__(self, cluster: Cluster, namespace: str, scheduler: str, count: int, per_second: float = 0, within_s: float = 180) -> None:
-        self.api, self.namespace = cluster.api(), namespace
+    def __init__(self, cluster: Cluster, namespace: str, scheduler: str, count: int, per_second: float = 0, within_s: float = 180,
+                 gang: int = 0, annotations: dict[str, str] | None = None) -> None:
+        """gang: so many pods each belong to one PodGroup, made before them, with these annotations."""
+        self.api, self.namespace, self.gang = cluster.api(), namespace, gang
         self.api.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
         wait_for("the namespace has its account", 30, lambda: self.api.exists(f"/api/v1/namespaces/{namespace}/serviceaccounts/default"))
+        for group in range(count // gang if gang else 0):
+            self.api.post(f"/apis/scheduling.k8s.io/v1alpha2/namespaces/{namespace}/podgroups",
+                          {"metadata": {"name": f"g{group}", "annotations": annotations or {}},
+                           "spec": {"schedulingPolicy": {"gang": {"minCount": gang}}}})
         watch, created = BindWatch(cluster, namespace, count), {}
         begun = time.monotonic()
 
@@ -129,7 +140,10 @@ class Load:
             if per_second:
                 time.sleep(max(0.0, begun + index / per_second - time.monotonic()))
             created[f"p{index}"] = time.monotonic()
-            self.api.post(f"/api/v1/namespaces/{namespace}/pods", pod(index, scheduler))
+            body = pod(index, scheduler)
+            if gang:
+                body["spec"]["schedulingGroup"] = {"podGroupName": f"g{index // gang}"}
+            self.api.post(f"/api/v1/namespaces/{namespace}/pods", body)
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(create, range(count)))
@@ -142,6 +156,8 @@ class Load:
 
     def end(self) -> Load:
         self.api.delete(f"/api/v1/namespaces/{self.namespace}/pods")
+        if self.gang:
+            self.api.delete(f"/apis/scheduling.k8s.io/v1alpha2/namespaces/{self.namespace}/podgroups")
         wait_for("the pods are gone", 120, lambda: not self.api.get(f"/api/v1/namespaces/{self.namespace}/pods?limit=1")["items"])
         return self
 

@@ -1,6 +1,7 @@
 """The bridge on a real cluster: as a process of this machine, with nodes to place pods on, and what must hold of them all.
 
-The program is the sanitizer build; a report of a sanitizer or an exit code that is not 0 fails the test that stops it."""
+The program is the sanitizer build ($SLINC_BUILD: of another folder); a report of a sanitizer or an exit code that is not 0 fails the
+test that stops it."""
 
 from __future__ import annotations
 
@@ -26,11 +27,14 @@ from slincdev.kube import ApiError
 from slincdev.parts import kubectl
 from slincdev.slurm import Slurm, SlurmError
 
-PROGRAM = REPO / "build/asan/src/cmd/slinc"
+PROGRAM = Path(os.environ.get("SLINC_BUILD", REPO / "build/asan")) / "src/cmd/slinc"
 SCHEDULER = "slurm-bridge-scheduler"
 JOB_LABEL, FINALIZER = "scheduler.slinky.slurm.net/slurm-jobid", "scheduler.slinky.slurm.net/finalizer"
+OWN_JOB = "scheduler.slinky.slurm.net/own-job"  # of a late member whom its group's job has no place for
 NODE_LABEL, PARTITIONS = "scheduler.slinky.slurm.net/external-node", "scheduler.slinky.slurm.net/external-node-partitions"
+TOPOLOGY = "topology.slinky.slurm.net/spec"
 TAINT = "slinky.slurm.net/managed-node"
+TEAM = "team"  # the label by which a test knows the pods of one workload, whatever its kind
 WISH = "slurmjob.slinky.slurm.net/"  # begins every annotation about the job
 SANITIZERS = re.compile(r"ERROR: (Address|Leak|UndefinedBehavior)Sanitizer|runtime error:")
 LIVE = {"PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "REQUEUED", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT"}
@@ -128,11 +132,15 @@ class Site:
 
     # --- nodes ---
 
-    def add_node(self, name: str, cpus: int = 64, **more: object) -> None:
+    def add_node(self, name: str, cpus: int = 64, partitions: str = "slurm-bridge", labels: dict | None = None,
+                 annotations: dict | None = None, taints: list[dict] | None = None, **resources: str) -> None:
         node = nodes.node_object(name, cpus)
-        node["metadata"]["labels"][NODE_LABEL] = "true"
-        node["metadata"]["annotations"][PARTITIONS] = "slurm-bridge"
-        self.api.post("/api/v1/nodes", node | more)
+        node["metadata"]["labels"] |= {NODE_LABEL: "true"} | (labels or {})
+        node["metadata"]["annotations"] |= {PARTITIONS: partitions} | (annotations or {})
+        node["spec"]["taints"] = node["spec"]["taints"] + (taints or [])
+        for amounts in ("capacity", "allocatable"):
+            node["status"][amounts] = node["status"][amounts] | resources
+        self.api.post("/api/v1/nodes", node)
 
     def lend(self, name: str, partitions: str) -> None:
         """A node that is there gets the label."""
@@ -197,6 +205,48 @@ class Site:
         found = self.api.get(f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events?fieldSelector=regarding.name%3D{name}")
         return {event["reason"]: event.get("note", "") for event in found["items"]}
 
+    # --- workloads: the pods of each carry the label of its name ---
+
+    def start(self, kind: str, name: str, size: int, *command: str, wishes: dict | None = None, **options: object) -> None:
+        """A workload of this kind with so many pods at once. With a command they are real, as those of make()."""
+        wishes = ({"partition": "kubelet"} if command else {}) | (wishes or {})
+        for collection, body in WORKLOADS[kind](self, name, size, command, wishes, options):
+            self.api.post(collection.format(f"namespaces/{self.namespace}"), body)
+
+    def template(self, name: str, command: tuple, labels: dict | None = None, notes: dict | None = None, **options: object) -> dict:
+        """Of pods; what they wish of Slurm stands on whatever owns them."""
+        spec = self.pod("", *command, **options)["spec"]
+        return {"metadata": {"labels": {TEAM: name} | (labels or {}), "annotations": notes or {}}, "spec": spec}
+
+    def team(self, name: str) -> list[dict]:
+        """The pods of a workload that are not on their way out, by rank."""
+        found = self.api.get(f"{self.pods_path}?labelSelector={TEAM}%3D{name}")["items"]
+        return sorted((pod for pod in found if "deletionTimestamp" not in pod["metadata"]), key=rank_of)
+
+    def team_placed(self, name: str, size: int) -> list[dict] | None:
+        """All of them, once they all have a place."""
+        found = self.team(name)
+        return found if len(found) == size and all(pod["spec"].get("nodeName") for pod in found) else None
+
+    def team_in(self, name: str, size: int, *phases: str) -> list[dict] | None:
+        found = self.team(name)
+        return found if len(found) == size and all(pod["status"]["phase"] in phases for pod in found) else None
+
+    def live_jobs_of_team(self, name: str) -> list[dict]:
+        """Jobs say which pods they were asked for."""
+        uids = {pod["metadata"]["uid"] for pod in self.team(name)}
+        keys = {key for pod in self.team(name) for key in keys_of(pod)}
+        return [job for job in self.live_jobs() if uid_of(job, self.uid) in uids or unit_of(job, self.uid) in keys]
+
+    def disband(self, kind: str, name: str, **how: object) -> None:
+        """Deletes what was made, the owner first; its pods go after it."""
+        for collection, body in WORKLOADS[kind](self, name, 1, (), {}, {}):
+            where = collection.format(f"namespaces/{self.namespace}")
+            if not where.endswith("/pods"):
+                self.api.delete(f"{where}/{body['metadata']['name']}", {"propagationPolicy": "Background"} | how)
+        if kind in ("pods", "podgroup", "coscheduling"):
+            self.api.delete(f"{self.pods_path}?labelSelector={TEAM}%3D{name}", how or None)
+
     # --- jobs ---
 
     def job(self, pod: dict) -> dict:
@@ -221,11 +271,16 @@ class Site:
 
     # --- the end ---
 
+    def clear_pods(self) -> None:
+        """With whatever would make them again."""
+        for kind in OWNERS:
+            with contextlib.suppress(ApiError):  # not every cluster has every kind
+                self.api.delete(f"/apis/{kind.format(f'namespaces/{self.namespace}')}", {"propagationPolicy": "Background"})
+        self.api.delete(self.pods_path, {"gracePeriodSeconds": 0})
+
     def clear(self, node_names: list[str]) -> None:
         """While a bridge runs: all pods go, then the nodes."""
-        for kind in ("batch/v1/{}/cronjobs", "batch/v1/{}/jobs", "apps/v1/{}/deployments", "apps/v1/{}/statefulsets"):
-            self.api.delete(f"/apis/{kind.format(f'namespaces/{self.namespace}')}", {"propagationPolicy": "Background"})
-        self.api.delete(self.pods_path, {"gracePeriodSeconds": 0})
+        self.clear_pods()
         wait_for("all pods are gone", 60, lambda: not self.api.get(self.pods_path)["items"])
         for name in node_names:
             if name == components.NODE:
@@ -236,6 +291,76 @@ class Site:
         wait_for("Slurm has none of the nodes", 60,
                  lambda: not {node["name"] for node in self.slurm.call("GET", "/slurm/{api}/nodes/")["nodes"]} & set(node_names), every=0.5)
         wait_for("the taint is gone", 30, lambda: self.taint(components.NODE) is None)
+
+
+# --- kinds of workload -----------------------------------------------------------------------------------------------
+
+
+JOBS, PODGROUPS, COSCHEDULING = "/apis/batch/v1/{}/jobs", "/apis/scheduling.k8s.io/v1alpha2/{}/podgroups", \
+    "/apis/scheduling.x-k8s.io/v1alpha1/{}/podgroups"
+JOBSETS, LEADERWORKERSETS = "/apis/jobset.x-k8s.io/v1alpha2/{}/jobsets", "/apis/leaderworkerset.x-k8s.io/v1/{}/leaderworkersets"
+OWNERS = ["batch/v1/{}/cronjobs", "batch/v1/{}/jobs", "apps/v1/{}/deployments", "apps/v1/{}/statefulsets",
+          *(path.removeprefix("/apis/") for path in (JOBSETS, LEADERWORKERSETS, PODGROUPS, COSCHEDULING))]
+GANG = {f"{WISH}gang": "true"}
+
+
+def _named(name: str, wishes: dict) -> dict:
+    return {"name": name, "annotations": {WISH + key: value for key, value in wishes.items()}}
+
+
+def _pods(site: Site, name: str, size: int, command: tuple, wishes: dict, options: dict, labels: dict | None = None) -> list:
+    def one(index: int) -> dict:
+        pod = site.pod(f"{name}-{index}", *command, wishes=wishes, **options)
+        pod["metadata"]["labels"] = {TEAM: name} | (labels or {})
+        return pod
+    return [("/api/v1/{}/pods", one(index)) for index in range(size)]
+
+
+def _job(site: Site, name: str, size: int, command: tuple, wishes: dict, options: dict, notes: dict | None = None) -> list:
+    """All of its pods at once; "more" is what else its spec says."""
+    more = options.pop("more", {})
+    return [(JOBS, {"metadata": _named(name, wishes), "spec": {
+        "parallelism": size, "completions": size, "completionMode": "Indexed", "backoffLimit": 0,
+        "template": site.template(name, command, notes=notes, **options), **more}})]
+
+
+def _deployment(site: Site, name: str, size: int, command: tuple, wishes: dict, options: dict) -> list:
+    return [("/apis/apps/v1/{}/deployments", {"metadata": _named(name, wishes), "spec": {
+        "replicas": size, "selector": {"matchLabels": {TEAM: name}},
+        "template": site.template(name, command, restartPolicy="Always", **options)}})]
+
+
+def _jobset(site: Site, name: str, size: int, command: tuple, wishes: dict, options: dict, notes: dict | None = None) -> list:
+    """As many Jobs as pods."""
+    more = options.pop("more", {})
+    job = {"parallelism": 1, "completions": 1, "backoffLimit": 0, "template": site.template(name, command, notes=notes, **options)}
+    return [(JOBSETS, {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": _named(name, wishes), "spec": {
+        "replicatedJobs": [{"name": "work", "replicas": size, "template": {"spec": job}}], **more}})]
+
+
+def _lws(site: Site, name: str, size: int, command: tuple, wishes: dict, options: dict) -> list:
+    """One group."""
+    more = options.pop("more", {})
+    template = site.template(name, command, restartPolicy="Always", **options)
+    return [(LEADERWORKERSETS, {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": _named(name, wishes),
+                                "spec": {"replicas": 1, "leaderWorkerTemplate": {"size": size, "workerTemplate": template, **more}}})]
+
+
+def _podgroup(site: Site, name: str, size: int, command: tuple, wishes: dict, options: dict) -> list:
+    group = {"metadata": _named(name, wishes), "spec": {"schedulingPolicy": {"gang": {"minCount": size}}}}
+    return [(PODGROUPS, group), *_pods(site, name, size, command, {}, options | {"schedulingGroup": {"podGroupName": name}})]
+
+
+def _coscheduling(site: Site, name: str, size: int, command: tuple, wishes: dict, options: dict) -> list:
+    group = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "metadata": _named(name, wishes), "spec": {"minMember": size}}
+    return [(COSCHEDULING, group), *_pods(site, name, size, command, {}, options, {"scheduling.x-k8s.io/pod-group": name})]
+
+
+WORKLOADS: dict[str, Callable[..., list]] = {
+    "pods": _pods, "job": _job, "deployment": _deployment, "jobset": _jobset,
+    "job gang": lambda *words: _job(*words, notes=GANG), "jobset gang": lambda *words: _jobset(*words, notes=GANG),
+    "lws": _lws, "podgroup": _podgroup, "coscheduling": _coscheduling}
+GANGS = ("job gang", "jobset gang", "lws", "podgroup", "coscheduling")  # one job of Slurm for all pods; of the others one each
 
 
 def condition(thing: dict, kind: str) -> dict:
@@ -253,10 +378,68 @@ def key_of(job: dict) -> tuple[str, str]:
         return "", ""
 
 
+def unit_of(job: dict, cluster_uid: str) -> str | None:
+    """The key without its attempt; None when the job is not this cluster's."""
+    cluster, unit = key_of(job)
+    return unit.rsplit(".", 1)[0] if cluster == cluster_uid and unit else None
+
+
 def uid_of(job: dict, cluster_uid: str) -> str | None:
     """Of the pod; None when the job is not this cluster's."""
-    cluster, unit = key_of(job)
-    return unit.rsplit(".", 1)[0].rsplit("/", 1)[-1] if cluster == cluster_uid and unit else None
+    unit = unit_of(job, cluster_uid)
+    return unit.rsplit("/", 1)[-1] if unit else None
+
+
+def keys_of(pod: dict) -> list[str]:
+    """Of the units that a pod may be planned with: itself, and its group."""
+    space, labels = pod["metadata"]["namespace"], pod["metadata"].get("labels", {})
+    owner = next((one for one in pod["metadata"].get("ownerReferences", []) if one.get("controller")), {})
+    jobset, gang = "jobset.sigs.k8s.io/", pod["metadata"].get("annotations", {}).get(f"{WISH}gang", "false") != "false"
+    keys = [f"{space}/{pod['metadata']['uid']}"]
+    if group := pod["spec"].get("schedulingGroup"):
+        keys.append(f"{space}/podgroup/{group['podGroupName']}")
+    elif "scheduling.x-k8s.io/pod-group" in labels:
+        keys.append(f"{space}/coscheduling/{labels['scheduling.x-k8s.io/pod-group']}")
+    elif "leaderworkerset.sigs.k8s.io/group-key" in labels:
+        keys.append(f"{space}/lws/{labels['leaderworkerset.sigs.k8s.io/group-key']}")
+    elif gang and f"{jobset}jobset-uid" in labels:
+        keys.append(f"{space}/jobset/{labels[f'{jobset}jobset-uid']}/{labels[f'{jobset}restart-attempt']}")
+    elif gang and owner.get("kind") == "Job":
+        keys.append(f"{space}/job/{owner['uid']}")
+    return keys
+
+
+def hosts(text: str) -> list[str]:
+    """Slurm's folded list of nodes, in its order: "a-[0,2-3],b"."""
+    names = []
+    for head, ranges in re.findall(r"([^,\[\]]+)(?:\[([^\]]*)\])?", text):
+        for one in ranges.split(",") if ranges else []:
+            first, _, last = one.partition("-")
+            names += [f"{head}{number:0{len(first)}}" for number in range(int(first), int(last or first) + 1)]
+        names += [] if ranges else [head]
+    return names
+
+
+def rank_of(pod: dict) -> tuple:
+    """Which Job of a JobSet, which pod of it, which worker; else by name."""
+    labels = pod["metadata"].get("labels", {})
+    numbers = [int(labels.get(key, -1)) for key in ("jobset.sigs.k8s.io/job-global-index", "batch.kubernetes.io/job-completion-index",
+                                                    "leaderworkerset.sigs.k8s.io/worker-index")]
+    return (*numbers, [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", pod["metadata"]["name"])])
+
+
+@contextlib.contextmanager
+def at_work(site: Site, bridge: Bridge, names: list[str]) -> Iterator[Bridge]:
+    """It leads, and Slurm has the nodes; after the block all of it is gone, and the rules hold."""
+    try:
+        bridge.start().wait_until_it_leads()
+        wait_for("the nodes are in Slurm", 30, lambda: all(site.is_registered(name) for name in names))
+        yield bridge
+        site.clear(names)
+        assert broken_rules(site) == []
+        bridge.stop()
+    finally:
+        bridge.end()
 
 
 # --- what must hold, always again after a while ----------------------------------------------------------------------
@@ -267,22 +450,24 @@ def may_run(pod: dict) -> bool:
 
 
 def broken_rules(site: Site) -> list[str]:
-    """DESIGN 5: no job without its pod, no bound pod without a job on its node, no unit with two live jobs."""
+    """DESIGN 5: no job without a pod, no bound pod without a job on its node, no unit with two live jobs."""
     jobs: dict[str, list[dict]] = {}
     for job in site.live_jobs():
-        if (uid := uid_of(job, site.uid)) is not None and job["job_state"] != ["COMPLETING"]:
-            jobs.setdefault(uid, []).append(job)
-    pods = {pod["metadata"]["uid"]: pod for pod in site.api.get(f"/api/v1/pods?fieldSelector=spec.schedulerName%3D{SCHEDULER}")["items"]}
+        if (unit := unit_of(job, site.uid)) is not None and job["job_state"] != ["COMPLETING"]:
+            jobs.setdefault(unit, []).append(job)
+    pods = site.api.get(f"/api/v1/pods?fieldSelector=spec.schedulerName%3D{SCHEDULER}")["items"]
+    wanted = {key for pod in pods if pod["status"]["phase"] not in ("Succeeded", "Failed") for key in keys_of(pod)}
     broken = []
-    for uid, found in jobs.items():
+    for unit, found in jobs.items():
         numbers = [job["job_id"] for job in found]
-        if uid not in pods or pods[uid]["status"]["phase"] in ("Succeeded", "Failed"):
+        if unit not in wanted:
             broken.append(f"jobs {numbers} have no pod that may run")
         if len(found) > 1:
             broken.append(f"jobs {numbers} are all of one unit")
-    for uid, pod in pods.items():
-        name, node = pod["metadata"]["name"], pod["spec"].get("nodeName")
-        if may_run(pod) and not any("RUNNING" in job["job_state"] and job["nodes"] == node for job in jobs.get(uid, [])):
+    for pod in filter(may_run, pods):
+        name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
+        own = [job for key in keys_of(pod) for job in jobs.get(key, [])]
+        if not any("RUNNING" in job["job_state"] and node in hosts(job["nodes"]) for job in own):
             broken.append(f"pod {name} on {node} has no running job there")
     return broken
 

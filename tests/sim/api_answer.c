@@ -55,8 +55,7 @@ static void put_resource(struct api_call *call, struct json_mut *list, const str
     json_put_text(call->build, resource, "name",
                   arena_printf(call->arena, "%s%s", kind->plural, subresource));
     json_put_text(call->build, resource, "singularName", "");
-    json_put(call->build, resource, "namespaced",
-             json_new_bool(call->build, kind->traits & API_NAMESPACED));
+    json_put_bool(call->build, resource, "namespaced", kind->traits & API_NAMESPACED);
     json_put_text(call->build, resource, "kind", kind->kind);
     verbs = json_put_array(call->build, resource, "verbs");
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)

@@ -84,7 +84,10 @@ int api_watch_open(struct api_store *store, const struct api_request *request,
     watch->store = store;
     arena_init(&watch->arena, 4u << 20);
     buf_init(&watch->first, API_MAX_ANSWER);
-    if ((result = api_route(&call, request)) < 0 || (result = open_watch(&call, watch)) < 0) {
+    result = api_route(&call, request);
+    if (result == 0)
+        result = call.table ? open_watch(&call, watch) : api_refuse_no_resource(&call);
+    if (result < 0) {
         api_watch_free(watch);
         return result;
     }

@@ -365,6 +365,37 @@ static void add_kinds(struct world *world)
         api_store_add_kind(world->store, &kinds[i]);
 }
 
+/* Not every server has them: what a seed leaves out is not known to discovery either. */
+static void add_group_kinds(struct bridge_scene *scene)
+{
+    static const struct {
+        struct api_kind kind;
+        enum group_api api;
+    } kinds[] = {
+        { { "scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup",
+            API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION },
+          API_PODGROUPS },
+        { { "scheduling.k8s.io", "v1alpha2", "workloads", "Workload",
+            API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION },
+          API_PODGROUPS },
+        { { "scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup",
+            API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION | API_CUSTOM },
+          API_COSCHEDULING },
+        { { "leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet",
+            API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION | API_CUSTOM },
+          API_LWS },
+        { { "jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet",
+            API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION | API_CUSTOM },
+          API_JOBSETS },
+    };
+
+    for (unsigned api = 0; api < GROUP_APIS; api++)
+        scene->has_api[api] = !rand_chance(&scene->world->rand, 150);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (scene->has_api[kinds[i].api])
+            api_store_add_kind(scene->world->store, &kinds[i].kind);
+}
+
 static void add_slurm(struct bridge_scene *scene)
 {
     struct rand *rand = &scene->world->rand;
@@ -407,6 +438,7 @@ void *bridge_scene_new(struct world *world, const struct bridge_weather *weather
     bridge_notes_init(scene);
     configure(scene, rand_chance(rand, 700), rand_chance(rand, 300));
     add_kinds(world);
+    add_group_kinds(scene);
     add_slurm(scene);
     api_store_listen(world->store, bridge_promises_on_change, scene);
     scene->node_count = (unsigned)rand_range(rand, 2, SCENE_NODES);

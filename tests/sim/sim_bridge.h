@@ -96,6 +96,8 @@ struct bridge_weather {
 
 struct bridge_story;
 
+enum group_api { API_PODGROUPS, API_COSCHEDULING, API_LWS, API_JOBSETS, GROUP_APIS };
+
 struct bridge_scene {
     struct world *world;
     struct bridge_config config;
@@ -106,6 +108,7 @@ struct bridge_scene {
     bool is_starting; /* slurmctld: what it knows of nodes is older than our notes */
     bool people_act;  /* what changes in Slurm now is people's doing */
     unsigned node_count, max_in_flight, page;
+    bool has_api[GROUP_APIS]; /* what the server has beside what every one has */
     int64_t storm_us;
     char cluster[64];                          /* UID of kube-system */
     struct map pods, jobs, nodes, slurm_nodes; /* notes */

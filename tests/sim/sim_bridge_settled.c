@@ -70,8 +70,9 @@ static void a_waiting_pod_says_why(struct look *look, const struct json *pod)
     if (annotation(pod, "timelimit")[0]) {
         if (look->live_jobs > 0 || !says(pod, "Invalid"))
             world_break(world, "pod %s has a bad annotation, and does not say so", name);
-    } else if (is_impossible(pod)) { /* Slurm refuses it, or takes it and never starts it */
-        if (look->live_jobs > 1 || !says(pod, look->live_jobs ? NULL : "Refused"))
+    } else if (is_impossible(pod)) { /* no node has it, Slurm refuses it, or never starts it */
+        if (look->live_jobs > 1 ||
+            (!says(pod, look->live_jobs ? NULL : "Refused") && !says(pod, "NoNodeFits")))
             world_break(world, "pod %s asks for too much, and does not say so", name);
     } else if (look->live_jobs != 1) {
         world_break(world, "pod %s waits with %u jobs", name, look->live_jobs);

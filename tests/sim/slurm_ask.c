@@ -167,8 +167,6 @@ bool ctld_ask_has_word(const struct json *value, const char *word)
 
 static void read_rest(struct ctld_job *job, const struct json *ask)
 {
-    if (json_is_string(json_get(ask, "nodes")))
-        read_node_count(job, json_str(json_get(ask, "nodes")));
     if (json_exists(json_get(ask, "shared")))
         job->exclusive = ctld_ask_has_word(json_get(ask, "shared"), "none");
     if (ctld_ask_has_word(json_get(ask, "flags"), "EXTERNAL_JOB"))
@@ -183,6 +181,8 @@ void ctld_ask_read(struct ctld_call *call, const struct json *ask, const char *w
     struct str key;
     char source[200];
 
+    if (json_is_string(json_get(ask, "nodes"))) /* minimum_nodes and maximum_nodes win */
+        read_node_count(job, json_str(json_get(ask, "nodes")));
     while (json_next_member(&iter, &key, &value)) {
         const struct field *field = find_field(key);
 

@@ -1,7 +1,8 @@
 /* slurm_fit.c - on which nodes a job fits, and with which cores, devices and memory.
  *
- * Nodes are taken by weight, then by age; of a node the lowest free cores. For external jobs
- * required_nodes are candidates, of others all of them are needed.
+ * Nodes are taken by weight, then by age; of a node the lowest free cores. Of a range of nodes a
+ * job gets as many as can be had. For external jobs required_nodes are candidates, of others all of
+ * them are needed.
  *
  * Holds: no core, device or MiB is given out twice. */
 #include "base/mem.h"
@@ -130,9 +131,9 @@ int64_t ctld_job_nodes(const struct ctld_job *job)
     return 1;
 }
 
-static int64_t tasks_of(const struct ctld_job *job)
+/* On so many nodes: at least one on each. */
+static int64_t tasks_on(const struct ctld_job *job, int64_t nodes)
 {
-    int64_t nodes = ctld_job_nodes(job);
     int64_t tasks = job->tasks > 0 ? job->tasks : nodes * at_least_one(job->tasks_per_node);
 
     return tasks > nodes ? tasks : nodes;
@@ -140,7 +141,7 @@ static int64_t tasks_of(const struct ctld_job *job)
 
 int64_t ctld_job_cpus(const struct ctld_job *job)
 {
-    return tasks_of(job) * at_least_one(job->cpus_per_task);
+    return tasks_on(job, ctld_job_nodes(job)) * at_least_one(job->cpus_per_task);
 }
 
 const char *ctld_asks_too_much(const struct slurm_store *store, const struct ctld_job *job)
@@ -375,6 +376,7 @@ static int by_age(const void *left, const void *right)
     return a->age < b->age ? -1 : a->age > b->age;
 }
 
+/* One node is filled before the next, but each gets a task: six on two are five and one. */
 static struct ctld_piece *make_pieces(const struct choice *choice, int64_t nodes, int64_t tasks)
 {
     struct ctld_piece *pieces = mem_alloc_array((size_t)nodes, sizeof(*pieces));
@@ -382,7 +384,7 @@ static struct ctld_piece *make_pieces(const struct choice *choice, int64_t nodes
     qsort(choice->candidates, (size_t)nodes, sizeof(*choice->candidates), by_age);
 
     for (int64_t i = 0; i < nodes; i++) {
-        int64_t left = nodes - i, share = (tasks + left - 1) / left;
+        int64_t share = tasks - (nodes - i - 1);
 
         if (share > choice->candidates[i].tasks)
             share = choice->candidates[i].tasks;
@@ -409,29 +411,46 @@ static bool prepare(struct choice *choice)
                           &choice->excluded, NULL) == 0;
 }
 
+/* Of a range as many nodes as can be had; who names no range gets as few as will do. 0: it does not
+ * fit. */
+static int64_t choose_count(struct choice *choice)
+{
+    const struct ctld_job *job = choice->job;
+    int64_t least = ctld_job_nodes(job), tasks = tasks_on(job, least);
+    int64_t most = job->max_nodes > 0 ? job->max_nodes : job->min_nodes > 0 ? least : tasks;
+    bool has_range = job->max_nodes > 0;
+
+    if (!job->external && job->text[JOB_REQUIRED][0] &&
+        choice->required_count < hostlist_count(choice->required))
+        return 0;
+    if (most > (int64_t)choice->count)
+        most = (int64_t)choice->count;
+    for (int64_t i = least; i <= most; i++) {
+        int64_t nodes = has_range ? most - (i - least) : i;
+
+        if (choose(choice, nodes, tasks_on(job, nodes)))
+            return nodes;
+    }
+    return 0;
+}
+
 bool ctld_fit(const struct slurm_store *store, const struct ctld_job *job, enum ctld_fit fit,
               struct ctld_piece **ret_pieces, unsigned *ret_count)
 {
     struct choice choice = { .store = store, .job = job, .fit = fit };
-    int64_t tasks = tasks_of(job), nodes = ctld_job_nodes(job);
-    int64_t most = job->max_nodes > 0 ? job->max_nodes : job->min_nodes > 0 ? nodes : tasks;
-    bool fits = false;
+    int64_t nodes = 0;
 
     arena_init(&choice.arena, CTLD_MAX_MEMORY);
     if (prepare(&choice)) {
         collect(&choice);
-        if (!job->external && job->text[JOB_REQUIRED][0] &&
-            choice.required_count < hostlist_count(choice.required))
-            most = 0;
-        for (; nodes <= most && !fits; nodes += !fits)
-            fits = choose(&choice, nodes, tasks);
+        nodes = choose_count(&choice);
     }
-    if (fits && ret_pieces) {
-        *ret_pieces = make_pieces(&choice, nodes, tasks);
+    if (nodes > 0 && ret_pieces) {
+        *ret_pieces = make_pieces(&choice, nodes, tasks_on(job, nodes));
         *ret_count = (unsigned)nodes;
     }
     arena_done(&choice.arena);
-    return fits;
+    return nodes > 0;
 }
 
 bool ctld_node_could(const struct slurm_store *store, const struct ctld_job *job,

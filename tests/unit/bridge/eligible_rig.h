@@ -2,8 +2,8 @@
  *
  *     [{node: n1, labels: {zone: a}, has: {cpu: 4}}, {pod: p, at: n1, by: others}, {claim: c} ...]
  *
- * Nodes are lent to Slurm unless `lent: false`. Pods are of our scheduler unless `by` says otherwise;
- * `spec`, `status`, `is` are taken over as they stand. */
+ * Nodes are lent to Slurm unless `lent: false`. Pods are of our scheduler unless `by` says
+ * otherwise; `spec`, `status`, `is` are taken over as they stand. */
 #ifndef SLINC_TESTS_BRIDGE_ELIGIBLE_RIG_H
 #define SLINC_TESTS_BRIDGE_ELIGIBLE_RIG_H
 

@@ -1,5 +1,5 @@
-/* test_eligible.c - what nodes say by themselves: taints, labels, ports, resources; and how sets are
- * kept and told. */
+/* test_eligible.c - what nodes say by themselves: taints, labels, ports, resources; and how sets
+ * are kept and told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,8 +15,9 @@ static void taints_that_are_not_tolerated_exclude(void **state)
 {
     static const struct rig_case cases[] = {
         { "no taint", "[" TWO "]", "{pod: p}", "", "" },
-        { "untolerated", "[{node: n1, taints: [{key: a, value: x, effect: NoSchedule}]}, {node: n2}]",
-          "{pod: p}", "n1", "1 node(s) had untolerated taint(s)" },
+        { "untolerated",
+          "[{node: n1, taints: [{key: a, value: x, effect: NoSchedule}]}, {node: n2}]", "{pod: p}",
+          "n1", "1 node(s) had untolerated taint(s)" },
         { "execute too", "[{node: n1, taints: [{key: a, effect: NoExecute}]}]", "{pod: p}", "n1",
           NULL },
         { "a preference is none", "[{node: n1, taints: [{key: a, effect: PreferNoSchedule}]}]",
@@ -32,8 +33,9 @@ static void taints_that_are_not_tolerated_exclude(void **state)
         { "another effect", "[{node: n1, taints: [{key: a, effect: NoSchedule}]}]",
           "{pod: p, spec: {tolerations: [{key: a, operator: Exists, effect: NoExecute}]}}", "n1",
           NULL },
-        { "one of two", "[{node: n1, taints: [{key: a, effect: NoSchedule}, {key: b, effect: "
-                        "NoSchedule}]}]",
+        { "one of two",
+          "[{node: n1, taints: [{key: a, effect: NoSchedule}, {key: b, effect: "
+          "NoSchedule}]}]",
           "{pod: p, spec: {tolerations: [{key: a, operator: Exists}]}}", "n1", NULL },
         { "ours",
           "[{node: n1, taints: [{key: slinky.slurm.net/managed-node, value: ours, effect: "
@@ -163,8 +165,7 @@ static void resources_above_what_a_node_has_exclude(void **state)
 
 static void host_ports_are_taken_once(void **state)
 {
-    static const char *const words =
-        "1 node(s) didn't have free ports for the requested pod ports";
+    static const char *const words = "1 node(s) didn't have free ports for the requested pod ports";
     const struct rig_case cases[] = {
         { "the same", HAS_PORT(""), PORT("hostPort: 8080"), "n1", words },
         { "another", HAS_PORT(""), PORT("hostPort: 8081"), "", "" },
@@ -183,7 +184,8 @@ static void host_ports_are_taken_once(void **state)
           "[{containerPort: 9100}]}]}}]",
           PORT("hostPort: 9100"), "n1", words },
         { "of a sidecar, not of an init container",
-          "[{node: n1}, {node: n2}, {pod: a, by: x, at: n1, spec: {containers: [{}], initContainers: "
+          "[{node: n1}, {node: n2}, {pod: a, by: x, at: n1, spec: {containers: [{}], "
+          "initContainers: "
           "[{restartPolicy: Always, ports: [{hostPort: 7}]}]}}, {pod: b, by: x, at: n2, spec: "
           "{containers: [{}], initContainers: [{ports: [{hostPort: 7}]}]}}]",
           PORT("hostPort: 7"), "n1", words },
@@ -223,7 +225,8 @@ static void a_set_follows_nodes_and_pods(void **state)
     rig_expect(rig, "two", pod, "n2", NULL);
     rig_put(rig, "[{node: n2, labels: {a: b}}]");
     rig_expect(rig, "labelled", pod, "", "");
-    rig_put(rig, "[{node: n2, labels: {a: b, slinky.slurm.net/slurm-nodename: s2}, has: {cpu: 2}}]");
+    rig_put(rig,
+            "[{node: n2, labels: {a: b, slinky.slurm.net/slurm-nodename: s2}, has: {cpu: 2}}]");
     rig_expect(rig, "smaller, under another name", pod, "s2", "1 Insufficient cpu");
     rig_put(rig, "[{pod: d, by: x, at: n1, needs: {cpu: 7}}]");
     rig_expect(rig, "others came", pod, "n1,s2", "2 Insufficient cpu");
@@ -243,8 +246,9 @@ static void pods_that_were_there_before_their_node_count(void **state)
 {
     struct rig *rig = rig_new();
 
-    rig_put(rig, "[{pod: d, by: x, at: n1, needs: {cpu: 7}, spec: {containers: [{ports: [{hostPort: "
-                 "1}], resources: {requests: {cpu: 7}}}]}}, {node: n1}]");
+    rig_put(rig,
+            "[{pod: d, by: x, at: n1, needs: {cpu: 7}, spec: {containers: [{ports: [{hostPort: "
+            "1}], resources: {requests: {cpu: 7}}}]}}, {node: n1}]");
     rig_expect(rig, "cpu", "{pod: p, needs: {cpu: 2}}", "n1", "1 Insufficient cpu");
     rig_expect(rig, "port", "{pod: p, spec: {containers: [{ports: [{hostPort: 1}]}]}}", "n1", NULL);
     rig_free(rig);
@@ -321,8 +325,7 @@ static void what_cannot_be_read_is_said(void **state)
     rig_expect(rig, "affinity",
                "{pod: p, spec: {affinity: {nodeAffinity: "
                "{requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: x}}}}}",
-               "n1",
-               "the pod's node affinity cannot be read: nodeSelectorTerms is not an array");
+               "n1", "the pod's node affinity cannot be read: nodeSelectorTerms is not an array");
     rig_free(rig);
 }
 

@@ -102,7 +102,6 @@ static void an_ask_that_says_all_sends_all(void **state)
                            .switches = 2,
                            .switch_wait = 60,
                            .tasks = -1,
-                           .memory_per_cpu = -1,
                            .gang = JOB_ASK_GANG_ALL,
                            .exclusive = false };
 
@@ -125,23 +124,24 @@ static void an_ask_that_says_all_sends_all(void **state)
         "\"excluded_nodes\":[\"n[1-3],x\"],\"required_nodes\":[\"y\"]}");
 }
 
-/* As Slurm keeps both memories in one field, one that is "not set" would undo the other. */
-static void pods_that_share_nodes_are_asked_for_as_tasks_with_memory_by_cpu(void **state)
+static void pods_that_share_nodes_are_asked_for_as_tasks(void **state)
 {
     struct job_ask ask;
 
     job_ask_init(&ask);
     ask.nodes = 4;
     ask.tasks = 4;
-    ask.min_nodes = 1;
+    ask.tasks_per_node = 2;
+    ask.min_nodes = 2;
     ask.max_nodes = 2;
-    ask.memory_per_cpu = 50;
-    assert_string_equal(
-        written(&ask),
-        "{\"current_working_directory\":\"/tmp\",\"flags\":[\"EXTERNAL_JOB\"],"
-        "\"shared\":[\"none\"],\"maximum_nodes\":2,\"minimum_nodes\":1,"
-        "\"priority\":{\"set\":false},\"time_limit\":{\"set\":false},\"nodes\":\"1-2\","
-        "\"tasks\":4,\"memory_per_cpu\":{\"set\":true,\"infinite\":false,\"number\":50}}");
+    ask.memory = 50;
+    assert_string_equal(written(&ask),
+                        "{\"current_working_directory\":\"/tmp\",\"flags\":[\"EXTERNAL_JOB\"],"
+                        "\"shared\":[\"none\"],\"maximum_nodes\":2,"
+                        "\"memory_per_node\":{\"set\":true,\"infinite\":false,\"number\":50},"
+                        "\"minimum_nodes\":2,\"priority\":{\"set\":false},"
+                        "\"time_limit\":{\"set\":false},\"nodes\":\"2-2\",\"tasks\":4,"
+                        "\"tasks_per_node\":2}");
 }
 
 #define LIMIT(number) "{\"set\":true,\"infinite\":false,\"number\":" number "}"
@@ -288,6 +288,27 @@ static void what_waits_for_more_than_nodes_must_queue(void **state)
         if (job_ask_must_queue(&ask) != cases[i].must)
             fail_msg("%s=%s", cases[i].suffix, cases[i].value);
     }
+}
+
+static void pods_that_run_wait_for_nothing(void **state)
+{
+    static const char *const waits[][2] = {
+        { "priority", "0" },     { "begin-time", "+1h" }, { "deadline", "2027-01-15T08:00:00Z" },
+        { "segment-size", "4" }, { "switches", "1@5m" },  { "dependency", "afterok:7" },
+    };
+    struct job_ask ask, plain;
+
+    job_ask_init(&plain);
+    job_ask_init(&ask);
+    for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
+        assert_int_equal(annotate(&ask, waits[i][0], str_of(waits[i][1]), NULL), 0);
+    job_ask_drop_waits(&ask);
+    assert_false(job_ask_must_queue(&ask));
+    assert_true(job_ask_hash(&ask) == job_ask_hash(&plain));
+
+    assert_int_equal(annotate(&ask, "priority", STR("5"), NULL), 0);
+    job_ask_drop_waits(&ask);
+    assert_int_equal(ask.priority, 5);
 }
 
 static void a_kept_ask_outlives_its_texts(void **state)
@@ -495,7 +516,7 @@ static void the_hash_is_the_same_in_every_build(void **state)
     job_ask_init(&ask);
     ask.partition = "p";
     ask.memory = 4096;
-    assert_true(job_ask_hash(&ask) == UINT64_C(0x95f38b5c0f4bd3b7));
+    assert_true(job_ask_hash(&ask) == UINT64_C(0x5e5f6f7b66b0d7af));
 }
 
 static void every_member_changes_the_hash(void **state)
@@ -513,12 +534,10 @@ static void every_member_changes_the_hash(void **state)
         TEXT_AT(comment),        TEXT_AT(network),
     };
     static const size_t numbers[] = {
-        TEXT_AT(nodes),       TEXT_AT(min_nodes),      TEXT_AT(max_nodes),
-        TEXT_AT(tasks),       TEXT_AT(tasks_per_node), TEXT_AT(cpus_per_task),
-        TEXT_AT(memory),      TEXT_AT(memory_per_cpu), TEXT_AT(time_limit),
-        TEXT_AT(priority),    TEXT_AT(begin_time),     TEXT_AT(deadline),
-        TEXT_AT(nice),        TEXT_AT(segment_size),   TEXT_AT(switches),
-        TEXT_AT(switch_wait), TEXT_AT(gang),
+        TEXT_AT(nodes),          TEXT_AT(min_nodes),     TEXT_AT(max_nodes),   TEXT_AT(tasks),
+        TEXT_AT(tasks_per_node), TEXT_AT(cpus_per_task), TEXT_AT(memory),      TEXT_AT(time_limit),
+        TEXT_AT(priority),       TEXT_AT(begin_time),    TEXT_AT(deadline),    TEXT_AT(nice),
+        TEXT_AT(segment_size),   TEXT_AT(switches),      TEXT_AT(switch_wait), TEXT_AT(gang),
     };
     enum {
         TEXTS = sizeof(texts) / sizeof(texts[0]),
@@ -584,11 +603,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_ask_that_says_nothing_sends_only_what_is_always_sent),
         cmocka_unit_test(an_ask_that_says_all_sends_all),
-        cmocka_unit_test(pods_that_share_nodes_are_asked_for_as_tasks_with_memory_by_cpu),
+        cmocka_unit_test(pods_that_share_nodes_are_asked_for_as_tasks),
         cmocka_unit_test(every_annotation_reaches_its_field),
         cmocka_unit_test(a_gang_is_all_or_so_many_or_none),
         cmocka_unit_test(a_later_word_on_switches_forgets_the_wait_of_the_one_before),
         cmocka_unit_test(what_waits_for_more_than_nodes_must_queue),
+        cmocka_unit_test(pods_that_run_wait_for_nothing),
         cmocka_unit_test(a_kept_ask_outlives_its_texts),
         cmocka_unit_test(exclusive_wins_over_a_default_of_sharing),
         cmocka_unit_test(a_bad_value_is_named_with_the_form_that_is_allowed),

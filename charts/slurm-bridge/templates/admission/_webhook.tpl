@@ -42,7 +42,7 @@ matchExpressions:
   expression: request.userInfo.username != "system:serviceaccount:{{ include "slurm-bridge.namespace" . }}:{{ .Values.schedulerConfig.schedulerName }}"
 - name: something-to-check
   expression: >-
-    request.operation == "CREATE" || request.subResource == "resize" ||
+    request.operation == "CREATE" || request.?subResource.orValue("") == "resize" ||
     object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({}) ||
     object.metadata.?annotations.orValue({}) != oldObject.metadata.?annotations.orValue({})
 {{- end }}

@@ -1,0 +1,124 @@
+"""The webhook as the API server meets it: 200 reviews a second over kept connections, beside a bare answer of the same server.
+
+It needs no cluster: which namespaces are managed is a list, and nobody has to be asked about these pods."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import quantiles
+
+from frame import Bench, Figure, row
+from rows_bridge import PROGRAM, SCHEDULER, free_port
+from slincdev import pki
+from slincdev.common import wait_for
+
+CONNECTIONS, PER_SECOND, TURN_S = 8, 200, 2
+
+
+def container(index: int) -> dict:
+    return {"name": f"worker-{index}", "image": "registry.example/team/solver:1.2.3", "command": ["/usr/bin/solver", "--steps", "1000000"],
+            "env": [{"name": f"SETTING_{number}", "value": f"value of setting {number}"} for number in range(20)],
+            "resources": {"requests": {"cpu": "4", "memory": "8Gi"}, "limits": {"cpu": "4", "memory": "8Gi"}},
+            "volumeMounts": [{"name": f"volume-{number}", "mountPath": f"/data/{number}"} for number in range(5)],
+            "terminationMessagePath": "/dev/termination-log", "imagePullPolicy": "IfNotPresent"}
+
+
+def review(stored: bool) -> str:
+    """A pod of usual size; stored: as the validating hook sees it, with all that the mutating one gave it."""
+    tolerations = [{"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+                   for key in ("not-ready", "unreachable")]
+    pod = {"metadata": {"name": "solver-0", "namespace": "slurm-bridge", "labels": {"app": "solver", "team": "physics"},
+                        "annotations": {"slurmjob.slinky.slurm.net/timelimit": "60", "slurmjob.slinky.slurm.net/account": "physics"}},
+           "spec": {"schedulerName": SCHEDULER if stored else "default-scheduler", "containers": [container(index) for index in range(2)],
+                    "volumes": [{"name": f"volume-{number}", "emptyDir": {}} for number in range(5)], "tolerations": tolerations}}
+    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "kind": {"group": "", "version": "v1", "kind": "Pod"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"}, "operation": "CREATE", "namespace": "slurm-bridge",
+        "userInfo": {"username": "somebody", "groups": ["system:authenticated"]}, "object": pod}})
+
+
+REVIEWS = [("POST", "/mutate--v1-pod", review(False), b'"patchType"'), ("POST", "/validate--v1-pod", review(True), b'"allowed":true')]
+BARE = [("GET", "/healthz", None, b"ok")]
+
+
+class Callers:
+    """Some kept connections, each with a timetable of its own; a late answer delays no other's question."""
+
+    def __init__(self, port: int, context: ssl.SSLContext) -> None:
+        self.connections = [http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=context) for _ in range(CONNECTIONS)]
+        self.times: list[float] = []
+        self.failures: list[str] = []
+
+    def turn(self, questions: list[tuple]) -> None:
+        begun = time.monotonic() + 0.05
+        threads = [threading.Thread(target=self._call, args=(number, questions, begun)) for number in range(CONNECTIONS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _call(self, number: int, questions: list[tuple], begun: float) -> None:
+        """Times count from the moment at which the question was due."""
+        connection = self.connections[number]
+        for index in range(number, PER_SECOND * TURN_S, CONNECTIONS):
+            due = begun + index / PER_SECOND
+            time.sleep(max(0.0, due - time.monotonic()))
+            method, path, body, wanted = questions[index // CONNECTIONS % len(questions)]
+            connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
+            answer = connection.getresponse()
+            text = answer.read()
+            self.times.append(time.monotonic() - due)
+            if answer.status != 200 or wanted not in text:
+                self.failures.append(f"{path}: {answer.status} {text[:200]!r}")
+
+
+@contextlib.contextmanager
+def webhook() -> Iterator[tuple[int, ssl.SSLContext]]:
+    with tempfile.TemporaryDirectory() as name:
+        folder, port, health = Path(name), free_port(), free_port()
+        pki.make_ca(folder, "ca")
+        pki.make_cert(folder, "tls", "/CN=webhook", names=["127.0.0.1"])
+        (folder / "config.yaml").write_text("{}")
+        (folder / "kubeconfig").write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "none", "users": [{"name": "none", "user": {"token": "none"}}],
+            "clusters": [{"name": "none", "cluster": {"server": f"https://127.0.0.1:{free_port()}"}}],
+            "contexts": [{"name": "none", "context": {"cluster": "none", "user": "none"}}]}))
+        process = subprocess.Popen([PROGRAM, "bridge", "--webhook-only", "--config", folder / "config.yaml", "--kubeconfig",
+                                    folder / "kubeconfig", "--metrics-bind-address", "0", "--health-probe-bind-address",
+                                    f"127.0.0.1:{health}", "--webhook-port", str(port), "--webhook-cert-dir", folder],
+                                   stderr=open(folder / "log", "w"))
+        try:
+            wait_for("the webhook is served", 20, lambda: "the webhook is served" in (folder / "log").read_text(),
+                     hint=lambda: (folder / "log").read_text()[-1000:])
+            yield port, ssl.create_default_context(cafile=str(folder / "ca.crt"))
+        finally:
+            process.terminate()
+            process.wait(40)
+
+
+@row
+def webhook_answers(bench: Bench) -> list[Figure]:
+    """Turns of reviews and of bare answers, one after the other."""
+    with webhook() as (port, context):
+        reviews, bare = Callers(port, context), Callers(port, context)
+        reviews.turn(REVIEWS)  # connections are made
+        bare.turn(BARE)
+        reviews.times, bare.times = [], []
+        for _ in range(2 if bench.quick else 5):
+            bare.turn(BARE)
+            reviews.turn(REVIEWS)
+    assert not reviews.failures + bare.failures, (reviews.failures + bare.failures)[:3]
+    ours, reference = ([1e3 * cut for cut in quantiles(times, n=100)] for times in (reviews.times, bare.times))
+    return [
+        Figure(f"webhook: {PER_SECOND} reviews/s, p50, beside a bare answer", "under 2 ms", reference[49], ours[49], "ms", ours[49] < 2),
+        Figure(f"webhook: {PER_SECOND} reviews/s, p99, beside a bare answer", "under 5 ms", reference[98], ours[98], "ms", ours[98] < 5),
+    ]

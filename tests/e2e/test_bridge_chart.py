@@ -1,0 +1,185 @@
+"""The chart on a real cluster, with the image that a user would get: it installs, has the rights it needs and keeps its certificate; its
+outage stops the managed namespaces alone; and when it is uninstalled nothing of it is left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from bridge import FINALIZER, JOB_LABEL, SCHEDULER, Site, broken_rules
+from conftest import REPO
+from slincdev import components
+from slincdev.build import bin_dir
+from slincdev.common import Fail, run, wait_for
+from slincdev.kube import ApiError, b64
+from slincdev.parts import image_archive, kubectl
+
+CHART = REPO / "charts/slurm-bridge"
+HOME, MANAGED, ELSEWHERE = "slinky", "slurm-bridge", "chart-elsewhere"
+REAL = components.NODE
+SECRET = f"/api/v1/namespaces/{HOME}/secrets/slurm-bridge-admission"
+DEPLOYMENT = f"/apis/apps/v1/namespaces/{HOME}/deployments/{SCHEDULER}"
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations/slurm-bridge-admission"
+VALUES = ["scheduler.image.repository=localhost/slinc/slinc", "scheduler.image.pullPolicy=Never", "admission.certManager.enabled=false",
+          "scheduler.tolerations[0].key=slinky.slurm.net/managed-node", "scheduler.tolerations[0].operator=Exists",
+          "schedulerConfig.partition=kubelet", "bridgeConfig.sharedNodes=true"]
+
+
+class Release:
+    """What a person does with helm."""
+
+    def __init__(self, cluster) -> None:
+        self.cluster, self.api = cluster, cluster.api()
+
+    def helm(self, *words: object) -> str:
+        return run([bin_dir() / "helm", f"--kubeconfig={self.cluster.admin_config}", "-n", HOME, *words], timeout=400)
+
+    def apply(self, verb: str, *values: str) -> None:
+        self.helm(verb, "bridge", CHART, "--wait", "--timeout", "120s", *(word for value in [*VALUES, *values] for word in ("--set", value)))
+
+    def pods(self) -> list[str]:
+        found = self.api.get(f"/api/v1/namespaces/{HOME}/pods?labelSelector=app.kubernetes.io%2Fname%3D{SCHEDULER}")["items"]
+        return [pod["metadata"]["name"] for pod in found if not pod["metadata"].get("deletionTimestamp")]
+
+    def metrics(self, pod: str) -> str:
+        return kubectl(self.cluster, "get", "--raw", f"/api/v1/namespaces/{HOME}/pods/{pod}:8080/proxy/metrics")
+
+    def log(self, pod: str) -> str:
+        return kubectl(self.cluster, "-n", HOME, "logs", pod)
+
+    def scale(self, replicas: int) -> None:
+        self.api.merge(f"{DEPLOYMENT}/scale", {"spec": {"replicas": replicas}})
+        wait_for(f"{replicas} replicas serve", 60, lambda: self.endpoints() == replicas)
+
+    def endpoints(self) -> int:
+        """Of the webhook's Service: those that it sends calls to."""
+        slices = self.api.get(f"/apis/discovery.k8s.io/v1/namespaces/{HOME}/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dslurm-bridge-admission")
+        return sum(bool(one["conditions"].get("ready")) for item in slices["items"] for one in item["endpoints"] or [])
+
+    def certificate(self) -> tuple[dict, set[str]]:
+        """The Secret's data, and every CA that the API server was told."""
+        found = [hook for kind in ("validating", "mutating") for hook in self.api.get(WEBHOOKS.format(kind))["webhooks"]]
+        return self.api.get(SECRET)["data"], {hook["clientConfig"]["caBundle"] for hook in found}
+
+
+@pytest.fixture(scope="module")
+def site(cluster, slurm) -> Site:
+    return Site(cluster, slurm, MANAGED)
+
+
+@pytest.fixture(scope="module")
+def release(site, cluster, slurm) -> Iterator[Release]:
+    components.import_image(cluster, image_archive("slinc"))
+    api = cluster.api()
+    for name in (HOME, ELSEWHERE):
+        if not api.exists(f"/api/v1/namespaces/{name}"):
+            api.post("/api/v1/namespaces", {"metadata": {"name": name}})
+    api.post(f"/api/v1/namespaces/{HOME}/secrets", {"metadata": {"name": "slurm-bridge-token"}, "data": {"auth-token": b64(slurm.token().encode())}})
+    api.post(f"/api/v1/namespaces/{HOME}/secrets", {"metadata": {"name": "jwt-key"}, "data": {"jwt.key": b64(slurm.key)}})
+    site.lend(REAL, "kubelet")
+    release = Release(cluster)
+    release.apply("install")
+    yield release
+    if "bridge" in release.helm("list", "-q").split():
+        release.helm("uninstall", "bridge")
+    site.take_back(REAL)
+    for name in (HOME, MANAGED, ELSEWHERE):
+        api.delete(f"/api/v1/namespaces/{name}")
+    wait_for("the namespaces are gone", 60, lambda: not any(api.exists(f"/api/v1/namespaces/{name}") for name in (HOME, MANAGED, ELSEWHERE)))
+
+
+def captured(site: Site, name: str, *command: str) -> dict:
+    """A pod that says nothing of us."""
+    return site.make(name, *command, wishes={"partition": "kubelet"}, schedulerName="default-scheduler", tolerations=[])
+
+
+def test_a_second_release_with_names_of_its_own_is_taken_by_the_api_server(release, tmp_path):
+    for number, values in enumerate((["admission.separate=true", "admission.pdb.enabled=true", "scheduler.pdb.enabled=true"],
+                                     ["admission.managedNamespaceSelector.matchLabels.a=b"], ["admission.enabled=false"])):
+        words = [word for value in [*VALUES, "nameOverride=another", "schedulerConfig.schedulerName=another", *values] for word in ("--set", value)]
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(release.helm("template", "another", CHART, "--validate", *words))
+        kubectl(release.cluster, "-n", HOME, "apply", "--dry-run=server", "-f", file)
+
+
+def test_two_replicas_serve_and_one_of_them_leads(release, eventually):
+    assert len(release.pods()) == 2
+    eventually("one leads", lambda: sum(f'leader_election_master_status{{name="{SCHEDULER}"}} 1' in release.metrics(pod) for pod in release.pods()) == 1)
+    eventually("both serve", lambda: release.endpoints() == 2)
+
+
+def test_a_pod_of_a_managed_namespace_runs_by_slurm_to_its_end(release, site, eventually):
+    eventually("the node is in Slurm", lambda: site.is_registered(REAL))
+    captured(site, "short", "sh", "-c", "sleep 1")
+    pod = eventually("it has run", lambda: (site.see("short") or {}).get("status", {}).get("phase") == "Succeeded" and site.see("short"))
+    assert (pod["spec"]["schedulerName"], pod["spec"]["nodeName"]) == (SCHEDULER, REAL)
+    eventually("its job has ended", lambda: site.job_state(int(pod["metadata"]["labels"][JOB_LABEL])) in ("COMPLETED", "CANCELLED"))
+    eventually("it may go", lambda: FINALIZER not in site.see("short")["metadata"].get("finalizers", []))
+
+
+def test_a_pod_elsewhere_is_ours_only_if_it_says_so(release, site, eventually):
+    path = f"/api/v1/namespaces/{ELSEWHERE}/pods"
+    made = release.api.post(path, site.pod("theirs", "sleep", "1", schedulerName="default-scheduler"))
+    assert made["spec"]["schedulerName"] == "default-scheduler" and FINALIZER not in made["metadata"].get("finalizers", [])
+    made = release.api.post(path, site.pod("ours", "sleep", "1"))
+    assert FINALIZER in made["metadata"]["finalizers"]
+    with pytest.raises(ApiError, match="can't create a pod with a slurm external jobid label"):
+        release.api.post(path, site.pod("bad", "true") | {"metadata": {"name": "bad", "labels": {JOB_LABEL: "7"}}})
+    eventually("ours has run", lambda: release.api.get(f"{path}/ours")["status"]["phase"] == "Succeeded")
+
+
+def test_its_outage_stops_the_managed_namespaces_alone(release, site, eventually):
+    captured(site, "stays", "sleep", "1000")
+    eventually("it runs", lambda: site.runs("stays"))
+    release.scale(0)
+    try:
+        with pytest.raises(ApiError, match="pods.slinky.slurm.net"):
+            captured(site, "late", "true")
+        release.api.post(f"/api/v1/namespaces/{ELSEWHERE}/pods", site.pod("meanwhile", "true", schedulerName="default-scheduler"))
+        release.api.merge(f"{site.pods_path}/stays", {"metadata": {"finalizers": [FINALIZER, "example.com/a"]}})
+        release.api.merge(f"{site.pods_path}/stays", {"metadata": {"finalizers": [FINALIZER]}})  # whoever holds a pod can let it go
+        with pytest.raises(ApiError, match="pods.slinky.slurm.net"):
+            release.api.merge(f"{site.pods_path}/stays", {"metadata": {"labels": {JOB_LABEL: "7"}}})
+    finally:
+        release.scale(2)
+    eventually("pods can be made again", lambda: captured(site, "late", "true"))
+    eventually("and run", lambda: site.see("late")["status"]["phase"] == "Succeeded", 120)
+    assert broken_rules(site) == []
+
+
+def test_an_upgrade_keeps_the_certificate(release, site, eventually):
+    before, known = release.certificate()
+    assert known == {before["ca.crt"]}
+    release.apply("upgrade")
+    release.apply("upgrade", "bridgeConfig.asksPerSecond=100", "sharedConfig.slurmJwtKey.name=jwt-key", "sharedConfig.slurmJwtKey.key=jwt.key")
+    assert release.certificate() == (before, known)
+    captured(site, "upgraded", "true")
+    eventually("pods run as before", lambda: (site.see("upgraded") or {}).get("status", {}).get("phase") == "Succeeded")
+
+
+def test_nothing_it_asked_for_was_forbidden(release):
+    """After all that it has done above."""
+    for pod in release.pods():
+        counted = [line for line in release.metrics(pod).splitlines() if line.startswith("rest_client_requests_total")]
+        assert any('code="200"' in line for line in counted)
+        assert [line for line in counted if 'code="403"' in line] == []
+        assert not re.search(r"\bforbidden\b", release.log(pod), re.I)
+
+
+def test_nothing_is_left_when_it_is_uninstalled(release, site, cluster):
+    held = site.see("stays")
+    assert FINALIZER in held["metadata"]["finalizers"] and site.runs("stays")
+    release.helm("uninstall", "bridge", "--wait", "--timeout", "240s")
+
+    kinds = ",".join(kubectl(cluster, "api-resources", "--verbs=list,delete", "-o", "name").split())
+    left = kubectl(cluster, "get", kinds, "-A", "-o", "name", "-l", "app.kubernetes.io/instance=bridge").split()
+    assert [name for name in left if not name.startswith("event")] == []
+    assert not release.api.exists(f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases/{SCHEDULER}")
+    with pytest.raises(Fail, match="not found"):
+        release.helm("status", "bridge")
+
+    pod = site.runs("stays")
+    assert pod and pod["metadata"]["uid"] == held["metadata"]["uid"] and FINALIZER not in pod["metadata"].get("finalizers", [])
+    assert site.taint(REAL) is None and site.slurm_node(REAL) is None
+    assert [job for job in site.live_jobs() if site.uid in job["admin_comment"]] == []

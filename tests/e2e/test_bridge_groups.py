@@ -1,0 +1,254 @@
+"""Groups of pods with a real Slurm: every kind of workload runs on a real kubelet; gangs start together or not at all, in the order of
+their ranks; members that come late, are replaced or start again find their place; and no group is taken for another."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from bridge import GANGS, JOB_LABEL, OWN_JOB, PODGROUPS, WORKLOADS, Bridge, Site, at_work, broken_rules, condition, hosts, key_of, settled
+from conftest import NAME
+from slincdev import components, up as life
+from slincdev.common import wait_for
+
+NODES = [f"team-{index}" for index in range(4)]
+REAL = components.NODE
+ONE_EACH = "6"  # CPUs of a pod, so that a node of eight holds one
+STAY = ("sleep", "600")
+
+
+@pytest.fixture(scope="module")
+def site(cluster, slurm) -> Site:
+    life.up(NAME, node_count=3, with_parts=["slurm", "jobset", "lws", "podgroup"])
+    return Site(cluster, slurm, "groups")
+
+
+@pytest.fixture(scope="module")
+def one(site, cluster, slurm, tmp_path_factory) -> Iterator[Bridge]:
+    for name in NODES:
+        site.add_node(name, cpus=8)
+    site.lend(REAL, "kubelet")
+    with at_work(site, Bridge(cluster, slurm, tmp_path_factory.mktemp("groups")), [*NODES, REAL]) as bridge:
+        yield bridge
+
+
+@pytest.fixture(autouse=True)
+def bridge(site, one) -> Iterator[Bridge]:
+    """Nothing of a test is left after it."""
+    yield one
+    site.clear_pods()
+    wait_for("its pods are gone", 30, lambda: not site.api.get(site.pods_path)["items"], every=0.2)
+    wait_for("its jobs too", 20, lambda: not [job for job in site.live_jobs() if key_of(job)[0] == site.uid], every=0.2)
+
+
+@pytest.fixture
+def placed(site, eventually):
+    """Starts a workload and waits until all of it has a place."""
+    def start(kind: str, name: str, size: int, *command: str, **options) -> list[dict]:
+        site.start(kind, name, size, *command, **options)
+        return eventually(f"{kind} {name} is placed", lambda: site.team_placed(name, size), 30)
+    return start
+
+
+def job_ids(pods: list[dict]) -> set[str]:
+    return {pod["metadata"]["labels"][JOB_LABEL] for pod in pods}
+
+
+def nodes_of(pods: list[dict]) -> list[str]:
+    return [pod["spec"]["nodeName"] for pod in pods]
+
+
+def says(pods: list[dict], reason: str) -> list[str] | None:
+    """What they all wait for."""
+    found = [condition(pod, "SlurmPending") for pod in pods]
+    return [one["message"] for one in found] if found and all((one["status"], one["reason"]) == ("True", reason) for one in found) else None
+
+
+# --- every kind runs -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_two_pods_of_each_kind_run_on_a_real_node(site, eventually, kind):
+    """Both on the one node with a kubelet: a gang says that it is content with one."""
+    stays = kind in ("deployment", "lws")
+    site.start(kind, "real", 2, *(STAY if stays else ("true",)), wishes={"max-nodes": "1"} if kind in GANGS else {})
+    pods = eventually("they run", lambda: site.team_in("real", 2, "Running" if stays else "Succeeded"), 30)
+    assert nodes_of(pods) == [REAL, REAL]
+    assert len(job_ids(pods)) == (1 if kind in GANGS else 2)
+    if stays:
+        settled(site, 5)
+        site.disband(kind, "real")
+    else:
+        assert [status["state"]["terminated"]["exitCode"] for pod in pods for status in pod["status"]["containerStatuses"]] == [0, 0]
+    eventually("their jobs end", lambda: all(site.job_state(int(number)) != "RUNNING" for number in job_ids(pods)), 15)
+
+
+@pytest.mark.parametrize("kind", GANGS)
+def test_a_gang_gets_a_node_for_each_pod_in_the_order_of_their_ranks(site, placed, kind):
+    pods = placed(kind, "crew", 4)
+    assert len(job_ids(pods)) == 1
+    job = site.job(pods[0])
+    assert nodes_of(pods) == hosts(job["nodes"]) == NODES
+    assert job["name"] == {"lws": "crew-0"}.get(kind, "crew")
+
+
+def test_the_built_in_podgroup_is_told_that_it_is_placed(site, placed, eventually):
+    placed("podgroup", "told", 2)
+    path = PODGROUPS.format(f"namespaces/{site.namespace}") + "/told"
+    said = eventually("it is told", lambda: (c := condition(site.api.get(path), "PodGroupScheduled"))["status"] == "True" and c, 5)
+    assert (said["reason"], said["message"]) == ("Scheduled", "Pod group admitted by slurm-bridge-scheduler")
+
+
+# --- all or none -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["podgroup", "lws"])
+def test_a_gang_waits_until_all_of_it_has_room_and_then_starts_together(site, placed, eventually, kind):
+    placed("pods", "before", 2, cpu=ONE_EACH)
+    site.start(kind, "crew", 3, cpu=ONE_EACH)
+    said = eventually("all say what they wait for", lambda: len(site.team("crew")) == 3 and says(site.team("crew"), "Resources"), 20)
+    number = int(re.match(r"job (\d+) waits: Resources", said[0])[1])
+    assert len(set(said)) == 1 and not any("nodeName" in pod["spec"] for pod in site.team("crew"))
+    site.delete("before-0")
+    pods = eventually("all are placed", lambda: site.team_placed("crew", 3), 20)
+    assert job_ids(pods) == {str(number)} and len(set(nodes_of(pods))) == 3
+    assert "None" == site.job(pods[0])["state_reason"]
+
+
+def test_a_gang_that_is_not_complete_takes_nothing_and_says_what_is_missing(site, eventually):
+    """And no two namespaces make one group, though it has the same name in both."""
+    other = Site(site.cluster, site.slurm, "groups-two")
+    (collection, group), *pods = WORKLOADS["coscheduling"](site, "same", 2, (), {}, {})
+    for place, members in ((site, pods[:1]), (other, pods[1:])):
+        for path, body in [(collection, group), *members]:
+            place.api.post(path.format(f"namespaces/{place.namespace}"), body)
+    said = eventually("it says so", lambda: says(site.team("same"), "GroupIncomplete"), 10)
+    assert said == ["not enough pending pods to create external job: 1 of 2 pods of its PodGroup are there"]
+    assert not site.live_jobs_of_team("same") and not other.live_jobs_of_team("same")
+    for place, (path, body) in ((site, pods[1]), (other, pods[0])):
+        place.api.post(path.format(f"namespaces/{place.namespace}"), body)
+    both = [eventually("all are placed", lambda: place.team_placed("same", 2), 15) for place in (site, other)]
+    assert [len(job_ids(pods)) for pods in both] == [1, 1] and job_ids(both[0]) != job_ids(both[1])
+    other.disband("coscheduling", "same", gracePeriodSeconds=0)
+    eventually("one group goes", lambda: not other.team("same") and site.job_state(int(job_ids(both[1]).pop())) != "RUNNING", 15)
+    assert site.job(both[0][0])["job_state"] == ["RUNNING"] and broken_rules(site) == []
+
+
+# --- members come and go ---------------------------------------------------------------------------------------------
+
+
+def join(site: Site, name: str, **options) -> None:
+    """One pod more for the built-in group of this name."""
+    _, _, (path, body) = WORKLOADS["podgroup"](site, name, 2, (), {}, options)
+    body["metadata"]["name"] = f"{name}-late"
+    site.api.post(path.format(f"namespaces/{site.namespace}"), body)
+
+
+def test_a_late_member_sits_down_where_its_group_has_room(site, placed, eventually):
+    first = placed("podgroup", "crew", 2, cpu="2", wishes={"exclusive": "true"})
+    join(site, "crew", cpu="2")
+    late = eventually("it is placed", lambda: site.placed("crew-late"), 15)
+    assert late["metadata"]["labels"][JOB_LABEL] == first[0]["metadata"]["labels"][JOB_LABEL]
+    assert late["spec"]["nodeName"] in nodes_of(first) and OWN_JOB not in late["metadata"]["annotations"]
+    assert len(site.live_jobs_of_team("crew")) == 1
+
+
+def test_a_late_member_without_room_gets_a_job_of_its_own(site, placed, eventually):
+    first = placed("podgroup", "crew", 2, cpu=ONE_EACH)
+    join(site, "crew", cpu=ONE_EACH)
+    late = eventually("it is placed", lambda: site.placed("crew-late"), 15)
+    assert late["metadata"]["annotations"][OWN_JOB] == "true"
+    assert late["metadata"]["labels"][JOB_LABEL] not in job_ids(first) and late["spec"]["nodeName"] not in nodes_of(first)
+    settled(site, 5)
+    site.delete("crew-late", 0)
+    eventually("its job ends with it", lambda: site.job_state(site.job(late)["job_id"]) != "RUNNING", 10)
+    assert site.job(first[0])["job_state"] == ["RUNNING"]
+
+
+@pytest.mark.parametrize("policy, is_whole", [("None", False), ("RecreateGroupOnPodRestart", True)])
+def test_a_lost_pod_of_a_leaderworkerset_comes_back(site, placed, eventually, policy, is_whole):
+    before = placed("lws", "crew", 3, cpu=ONE_EACH, more={"restartPolicy": policy})
+    old = {pod["metadata"]["uid"] for pod in before}
+    site.delete(before[1]["metadata"]["name"])
+
+    def back() -> list[dict] | None:
+        now = site.team_placed("crew", 3)
+        return now if now and len({pod["metadata"]["uid"] for pod in now} - old) == (3 if is_whole else 1) else None
+    after = eventually("it is whole again", back, 40)
+    assert len(job_ids(after)) == 1 and len(set(nodes_of(after))) == 3
+    if not is_whole:
+        assert job_ids(after) == job_ids(before) and nodes_of(after) == nodes_of(before)
+    settled(site, 10)
+    assert len(site.live_jobs_of_team("crew")) == 1
+
+
+def test_a_jobset_that_starts_again_does_so_as_one(site, placed, eventually):
+    before = placed("jobset gang", "crew", 2, *STAY, wishes={"max-nodes": "1"}, more={"failurePolicy": {"maxRestarts": 1}})
+    eventually("it runs", lambda: site.team_in("crew", 2, "Running"), 20)
+    site.delete(before[0]["metadata"]["name"])
+
+    def again() -> list[dict] | None:
+        now = site.team_in("crew", 2, "Running")
+        return now if now and not {pod["metadata"]["uid"] for pod in now} & {pod["metadata"]["uid"] for pod in before} else None
+    after = eventually("all of it runs again", again, 40)
+    assert len(job_ids(after)) == 1 and job_ids(after) != job_ids(before)
+    eventually("the first job has ended", lambda: site.job(before[0])["job_state"] != ["RUNNING"], 10)
+    settled(site, 10)
+
+
+@pytest.mark.parametrize("kind", ["lws", "podgroup"])
+def test_a_group_that_is_deleted_takes_its_job_with_it_whether_it_runs_or_waits(site, placed, eventually, kind):
+    running = placed(kind, "first", 3, cpu=ONE_EACH)
+    site.start(kind, "second", 3, cpu=ONE_EACH)
+    waiting = eventually("another waits", lambda: site.live_jobs_of_team("second"), 15)
+    for name, number in (("second", waiting[0]["job_id"]), ("first", site.job(running[0])["job_id"])):
+        site.disband(kind, name)
+        eventually(f"the {name} one is gone", lambda: not site.team(name) and site.job_state(number) == "CANCELLED", 20)
+
+
+# --- many ------------------------------------------------------------------------------------------------------------
+
+FARM = [f"farm-{index}" for index in range(50)]
+EACH, SIZE = 8, 4  # workloads of each kind, pods of each; and single pods to make it three hundred
+SINGLES = 300 - EACH * SIZE * len(WORKLOADS)
+
+
+def answers(bridge: Bridge) -> Counter:
+    """Of the API server, by status."""
+    found = re.findall(r'rest_client_requests_total\{code="([^"]*)".*\} (\d+)', bridge.ask("/metrics")[1])
+    return sum((Counter({code: int(count)}) for code, count in found), Counter())
+
+
+def test_three_hundred_pods_of_all_kinds_are_placed_and_leave_nothing(site, bridge, eventually):
+    for name in FARM:
+        site.add_node(name, cpus=64)
+    try:
+        eventually("the nodes are in Slurm", lambda: all(site.is_registered(name) for name in FARM), 60)
+        before = answers(bridge)
+        teams = [(kind, f"{kind.replace(' ', '-')}-{index}", SIZE) for index in range(EACH) for kind in WORKLOADS]
+        for kind, name, size in [*teams, ("pods", "singles", SINGLES)]:
+            site.start(kind, name, size)
+
+        def unplaced() -> list[str]:
+            pods = site.api.get(site.pods_path)["items"]
+            return [f"{len(pods)} of 300 pods"] * (len(pods) != 300) + \
+                [pod["metadata"]["name"] for pod in pods if "nodeName" not in pod["spec"]]
+        settled(site, 60, unplaced)
+        for kind, name, size in teams:
+            assert len(job_ids(site.team(name))) == (1 if kind in GANGS else size), name
+        site.clear_pods()
+        eventually("all are gone", lambda: not site.api.get(site.pods_path)["items"], 60)
+        eventually("and their jobs", lambda: not [job for job in site.live_jobs() if key_of(job)[0] == site.uid], 30)
+        after = answers(bridge) - before
+        refused = sum(count for code, count in after.items() if not code.startswith("2"))
+        assert refused <= after.total() // 50, after
+        assert not [code for code in after if code.startswith("5") or code == "429"], after
+        assert "slinc_bridge_duplicate_jobs_total 0" in bridge.ask("/metrics")[1]
+    finally:
+        site.clear_pods()
+        for name in FARM:
+            site.api.delete(f"/api/v1/nodes/{name}")
+        wait_for("the nodes are gone", 60, lambda: not any(node["name"] in FARM for node in site.slurm.call("GET", "/slurm/{api}/nodes/")["nodes"]),
+                 every=0.5)

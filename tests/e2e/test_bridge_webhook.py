@@ -1,0 +1,372 @@
+"""The bridge's webhook on a real API server: pods are given what Slurm's placing needs in the one create, wrong wishes are refused in words
+that reach the person, and an outage stops new pods of managed namespaces and nothing else."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from bridge import FINALIZER, JOB_LABEL, SCHEDULER, TAINT, WISH, Bridge, Site, free_port
+from slincdev import components, nodes, pki
+from slincdev.cluster import Cluster
+from slincdev.common import Fail, wait_for
+from slincdev.kube import ApiError, b64
+from slincdev.parts import kubectl
+
+REAL = components.NODE
+MANAGED, ELSEWHERE = "hooked", "unhooked"
+HOOKS = "/apis/admissionregistration.k8s.io/v1"
+NODE_ANNOTATION, DEVICE = "slinky.slurm.net/slurm-node", "deviceclass.resource.kubernetes.io/"
+OURS = {"key": TAINT, "operator": "Equal", "value": SCHEDULER, "effect": "NoExecute"}
+SLEEP = ("sleep", "600")
+
+
+class Certificate:
+    """Of the webhook, as a folder with tls.crt and tls.key, and the authority that signed it."""
+
+    def __init__(self, folder: Path, host: str) -> None:
+        self.folder, self.host = folder, host
+        pki.make_ca(folder, "ca")
+        self.renew()
+
+    def renew(self) -> None:
+        pki.make_cert(self.folder, "tls", "/CN=webhook", names=[self.host])
+
+    def authority(self) -> bytes:
+        return (self.folder / "ca.crt").read_bytes()
+
+    def context(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cadata=self.authority().decode())
+
+
+class Webhook:
+    """The bridge's webhook as the API server is told of it: an outage may stop what Fail stands behind, and no more."""
+
+    def __init__(self, cluster: Cluster, port: int, certificate: Certificate) -> None:
+        self.api, self.host, self.port, self.certificate = cluster.api(), cluster.host_ip, port, certificate
+
+    def entry(self, name: str, path: str, operations: list[str], resources: list[str], managed: bool, policy: str) -> dict:
+        conditions = [] if managed else [{"name": "names-our-scheduler", "expression": f"object.spec.schedulerName == '{SCHEDULER}'"}]
+        return {"name": f"{name}.slinky.slurm.net", "sideEffects": "None", "admissionReviewVersions": ["v1"], "timeoutSeconds": 5,
+                "clientConfig": {"url": f"https://{self.host}:{self.port}{path}", "caBundle": b64(self.certificate.authority())},
+                "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": operations, "resources": resources, "scope": "Namespaced"}],
+                "namespaceSelector": {"matchExpressions": [
+                    {"key": "kubernetes.io/metadata.name", "operator": "In" if managed else "NotIn", "values": [MANAGED]}]},
+                "matchConditions": conditions, "failurePolicy": policy}
+
+    def register(self) -> None:
+        mutate, validate, changes = "/mutate--v1-pod", "/validate--v1-pod", ["pods", "pods/resize"]
+        self.api.post(f"{HOOKS}/mutatingwebhookconfigurations", {"metadata": {"name": "slinc-e2e"}, "webhooks": [
+            self.entry("pods", mutate, ["CREATE"], ["pods"], True, "Fail"),
+            self.entry("elsewhere", mutate, ["CREATE"], ["pods"], False, "Ignore")]})
+        self.api.post(f"{HOOKS}/validatingwebhookconfigurations", {"metadata": {"name": "slinc-e2e"}, "webhooks": [
+            self.entry("pods", validate, ["CREATE"], ["pods"], True, "Fail"),
+            self.entry("updates", validate, ["UPDATE"], changes, True, "Ignore"),
+            self.entry("elsewhere", validate, ["CREATE", "UPDATE"], changes, False, "Ignore")]})
+
+    def remove(self) -> None:
+        for kind in ("mutating", "validating"):
+            if self.api.exists(f"{HOOKS}/{kind}webhookconfigurations/slinc-e2e"):
+                self.api.delete(f"{HOOKS}/{kind}webhookconfigurations/slinc-e2e")
+
+
+def post(certificate: Certificate, port: int, path: str, review: dict) -> dict:
+    """As the API server does it."""
+    connection = http.client.HTTPSConnection(certificate.host, port, timeout=10, context=certificate.context())
+    connection.request("POST", path, json.dumps(review), {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    assert answer.status == 200, answer.read()
+    return json.loads(answer.read())["response"]
+
+
+def review_of(pod: dict, namespace: str) -> dict:
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+        "uid": "a-review", "operation": "CREATE", "namespace": namespace, "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "object": pod}}
+
+
+def serves(certificate: Certificate, port: int) -> bool:
+    try:
+        connection = http.client.HTTPSConnection(certificate.host, port, timeout=5, context=certificate.context())
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def site(cluster, slurm) -> Site:
+    found = Site(cluster, slurm, MANAGED)
+    if not found.api.exists(f"/api/v1/namespaces/{ELSEWHERE}"):
+        found.api.post("/api/v1/namespaces", {"metadata": {"name": ELSEWHERE}})
+    return found
+
+
+@pytest.fixture(scope="module")
+def certificate(cluster, tmp_path_factory) -> Certificate:
+    return Certificate(tmp_path_factory.mktemp("certificate"), cluster.host_ip)
+
+
+@pytest.fixture(scope="module")
+def flags(certificate) -> tuple[str, ...]:
+    return ("--webhook-port", str(free_port()), "--webhook-cert-dir", str(certificate.folder))
+
+
+@pytest.fixture(scope="module")
+def bridge(site, cluster, slurm, certificate, flags, tmp_path_factory) -> Iterator[Bridge]:
+    """With its webhook, known to the API server."""
+    port = int(flags[1])
+    one = Bridge(cluster, slurm, tmp_path_factory.mktemp("bridge"), managedNamespaces=[MANAGED])
+    webhook = Webhook(cluster, port, certificate)
+    site.lend(REAL, "kubelet")
+    try:
+        one.start(*flags).wait_until_it_leads()
+        wait_for("the webhook answers", 10, lambda: serves(certificate, port), hint=one.said)
+        wait_for("the node is in Slurm", 30, lambda: site.is_registered(REAL))
+        webhook.register()
+        yield one
+        webhook.remove()
+        site.clear([REAL])
+        one.stop()
+    finally:
+        webhook.remove()
+        one.end()
+
+
+@pytest.fixture(autouse=True)
+def running(bridge, flags) -> Iterator[None]:
+    yield
+    if not bridge.process or bridge.process.poll() is not None:
+        bridge.start(*flags).wait_until_it_leads()
+
+
+def plain(site: Site, name: str, *command: str, **options) -> dict:
+    """As people write it: nothing in it names the bridge."""
+    return site.pod(name, *command, **({"schedulerName": "default-scheduler", "tolerations": []} | options))
+
+
+def create(site: Site, pod: dict, namespace: str = MANAGED) -> dict:
+    return site.api.post(f"/api/v1/namespaces/{namespace}/pods", pod)
+
+
+@pytest.fixture
+def make_it(site, eventually) -> Iterator[Callable[..., dict]]:
+    """Creates pods that are gone after the test."""
+    made = []
+
+    def make(pod: dict, namespace: str = MANAGED) -> dict:
+        made.append(f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}")
+        return create(site, pod, namespace)
+    yield make
+    for path in made:
+        site.api.delete(path, {"gracePeriodSeconds": 0}) if site.api.exists(path) else None
+    eventually("its pods are gone", lambda: not any(site.api.exists(path) for path in made), 30)
+
+
+# --- what a pod is given -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_pod_gets_all_it_needs_in_its_create_and_runs(site, make_it, eventually):
+    made = make_it(plain(site, "whole", *SLEEP))
+    assert made["spec"]["schedulerName"] == SCHEDULER
+    assert OURS in made["spec"]["tolerations"]
+    assert made["metadata"]["finalizers"] == [FINALIZER]
+    assert made["metadata"]["generation"] == 1  # one write
+    found = eventually("it runs", lambda: site.runs("whole"), 30)
+    assert found["spec"]["nodeName"] == REAL
+    assert site.job(found)["job_state"] == ["RUNNING"]
+    site.delete("whole")
+    eventually("it goes, and so its finalizer", lambda: site.see("whole") is None, 30)
+
+
+def test_a_pod_that_names_a_node_goes_through_slurm(site, make_it, eventually):
+    made = make_it(plain(site, "forward", *SLEEP, nodeName=REAL))
+    assert "nodeName" not in made["spec"] and made["spec"]["schedulerName"] == SCHEDULER
+    found = eventually("it runs", lambda: site.runs("forward"), 30)
+    assert JOB_LABEL in found["metadata"]["labels"]
+
+
+def test_a_pod_of_an_unmanaged_namespace_is_not_touched(site, make_it):
+    made = make_it(plain(site, "aside", resourceClaims=[]), ELSEWHERE)
+    assert made["spec"]["schedulerName"] == "default-scheduler"
+    assert "finalizers" not in made["metadata"]
+    assert TAINT not in [toleration.get("key") for toleration in made["spec"]["tolerations"]]
+
+
+def test_a_pod_that_names_our_scheduler_is_ours_in_any_namespace(site, make_it):
+    made = make_it(site.pod("volunteer"), ELSEWHERE)
+    assert OURS in made["spec"]["tolerations"] and made["metadata"]["finalizers"] == [FINALIZER]
+    with pytest.raises(ApiError, match="can't create a pod with a slurm external jobid label"):
+        pod = site.pod("forger")
+        pod["metadata"]["labels"] = {JOB_LABEL: "7"}
+        create(site, pod, ELSEWHERE)
+
+
+def test_pods_of_a_daemonset_are_not_captured(site, eventually):
+    path = f"/apis/apps/v1/namespaces/{MANAGED}/daemonsets"
+    pod = plain(site, "unused", *SLEEP, tolerations=[{"operator": "Exists"}], nodeSelector={"kubernetes.io/hostname": REAL})
+    pod["spec"].pop("restartPolicy")
+    pod["metadata"] = {"labels": {"app": "guard"}}
+    site.api.post(path, {"metadata": {"name": "guard"}, "spec": {"selector": {"matchLabels": {"app": "guard"}}, "template": pod}})
+    try:
+        found = eventually("its pod runs", lambda: [pod for pod in site.api.get(f"{site.pods_path}?labelSelector=app%3Dguard")["items"]
+                                                    if pod["status"]["phase"] == "Running"], 30)
+        assert found[0]["spec"]["schedulerName"] == "default-scheduler" and "finalizers" not in found[0]["metadata"]
+    finally:
+        site.api.delete(f"{path}/guard", {"propagationPolicy": "Foreground"})
+        eventually("it is gone", lambda: not site.api.exists(f"{path}/guard"), 30)
+
+
+def test_pods_take_the_word_of_their_job_that_they_start_together(site, eventually):
+    path = f"/apis/batch/v1/namespaces/{MANAGED}/jobs"
+    pod = plain(site, "unused", *SLEEP)
+    pod["metadata"] = {"annotations": {"mine": "stays"}}
+    site.api.post(path, {"metadata": {"name": "together", "annotations": {f"{WISH}gang": "true"}},
+                         "spec": {"parallelism": 2, "completions": 2, "template": pod}})
+    try:
+        def pods() -> list[dict]:
+            return site.api.get(f"{site.pods_path}?labelSelector=job-name%3Dtogether")["items"]
+        found = eventually("its pods exist", lambda: pods() if len(pods()) == 2 else None, 30)
+        assert all(pod["metadata"]["annotations"] | {f"{WISH}gang": "true", "mine": "stays"} == pod["metadata"]["annotations"] for pod in found)
+    finally:
+        site.api.delete(f"{path}/together", {"propagationPolicy": "Background"})
+        eventually("its pods are gone", lambda: not pods(), 30)
+
+
+# --- what is refused -----------------------------------------------------------------------------------------------------------------
+
+
+def asks(kind: str) -> list[dict]:
+    return [{"name": "main", "image": "none", "resources": {"requests": {kind: "1"}, "limits": {kind: "1"}}}]
+
+
+REFUSED = {
+    "job-label": ({"labels": {JOB_LABEL: "7"}}, {}, "can't create a pod with a slurm external jobid label"),
+    "node-annotation": ({"annotations": {NODE_ANNOTATION: "n1"}}, {}, "can't create a pod with a slurm external node annotation"),
+    "claims": ({}, {"resourceClaims": [{"name": "c", "resourceClaimName": "c"}]},
+               f"can't schedule a pod with a resourceclaim, use the annotation {WISH}gres to request devices instead"),
+    "two-cpus": ({}, {"containers": asks(f"{DEVICE}dra.cpu"), "initContainers": [asks("cpu")[0] | {"name": "init"}]},
+                 f'can\'t specify both native "cpu" and CPU DRA resource "{DEVICE}dra.cpu"'),
+    "class": ({}, {"containers": asks(f"{DEVICE}odd.example.com")},
+              'container "main" uses unsupported DRA device class "odd.example.com"'),
+    "cpu-per-task": ({"annotations": {f"{WISH}cpu-per-task": "2"}}, {"containers": asks(f"{DEVICE}dra.cpu")},
+                     f'annotation "{WISH}cpu-per-task" conflicts with CPU DRA resource "{DEVICE}dra.cpu": '
+                     "explicit DRA requests are authoritative"),
+    "gres": ({"annotations": {f"{WISH}gres": "gpu:1"}}, {"containers": asks(f"{DEVICE}gpu.nvidia.com")},
+             f'annotation "{WISH}gres" conflicts with DRA resource "{DEVICE}gpu.nvidia.com": explicit DRA requests are authoritative'),
+    "form": ({"annotations": {f"{WISH}timelimit": "soon"}}, {}, f'{WISH}timelimit: "soon" is not '),
+}
+
+
+@pytest.mark.parametrize("metadata, spec, words", REFUSED.values(), ids=REFUSED)
+def test_a_wrong_pod_is_refused_in_these_words(site, metadata, spec, words):
+    pod = plain(site, "wrong", **spec)
+    pod["metadata"] |= metadata
+    with pytest.raises(ApiError) as refusal:
+        create(site, pod)
+    assert refusal.value.status == 403
+    assert f'admission webhook "pods.slinky.slurm.net" denied the request: {words}' in str(refusal.value)
+
+
+def test_a_person_reads_the_words_at_the_command_line(site, cluster):
+    pod = plain(site, "wrong") | {"apiVersion": "v1", "kind": "Pod"}
+    pod["metadata"]["annotations"] = {f"{WISH}mem-per-node": "much"}
+    with pytest.raises(Fail, match=f'{WISH}mem-per-node: "much" is not a Kubernetes quantity of bytes'):
+        kubectl(cluster, "-n", MANAGED, "create", "-f", "-", input=json.dumps(pod))
+
+
+def test_topology_spread_is_not_refused(site, make_it):
+    make_it(plain(site, "spread", topologySpreadConstraints=[
+        {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}]))
+
+
+def test_a_pod_that_runs_keeps_its_job_its_node_and_its_size(site, cluster, make_it, eventually):
+    make_it(plain(site, "settled", *SLEEP))
+    found = eventually("it runs", lambda: site.runs("settled"), 30)
+
+    def change(patch: dict, *words: str) -> str:
+        return kubectl(cluster, "-n", MANAGED, "--as=somebody", "--as-group=system:masters", "patch", "pod", "settled", "-p",
+                       json.dumps(patch), *words)
+    with pytest.raises(Fail, match="can't update a running pod's external jobid label"):
+        change({"metadata": {"labels": {JOB_LABEL: "4000000"}}})
+    with pytest.raises(Fail, match="can't update a running pod's external node annotation"):
+        change({"metadata": {"annotations": {NODE_ANNOTATION: "elsewhere"}}})
+    with pytest.raises(Fail, match="can't resize a Slurm Bridge-managed pod"):
+        change({"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "200m"}}}]}}, "--subresource=resize")
+    with pytest.raises(Fail, match=f'{WISH}timelimit: "soon" is not '):
+        change({"metadata": {"annotations": {f"{WISH}timelimit": "soon"}}})
+    change({"metadata": {"labels": {"mine": "yes"}}})
+    after = site.see("settled")
+    assert after["metadata"]["labels"] == found["metadata"]["labels"] | {"mine": "yes"}
+
+
+# --- the webhook itself --------------------------------------------------------------------------------------------------------------
+
+
+def test_an_outage_stops_managed_namespaces_only(site, bridge, flags, certificate, make_it, eventually):
+    make_it(plain(site, "before"))
+    bridge.kill()
+    with pytest.raises(ApiError, match="failed calling webhook"):
+        create(site, plain(site, "during"))
+    made = make_it(plain(site, "aside"), ELSEWHERE)
+    assert made["spec"]["schedulerName"] == "default-scheduler"
+    make_it(site.pod("volunteer"), ELSEWHERE)
+    site.api.merge(f"{site.pods_path}/before", {"metadata": {"labels": {"mine": "yes"}}})  # nor what is there already
+    bridge.start(*flags).wait_until_it_leads()
+    eventually("the webhook answers", lambda: serves(certificate, int(flags[1])), 10)
+    assert make_it(plain(site, "after"))["spec"]["schedulerName"] == SCHEDULER
+
+
+def test_a_renewed_certificate_is_served(site, certificate, flags, make_it, eventually):
+    def served() -> str:
+        return ssl.get_server_certificate((certificate.host, int(flags[1])))
+    before = served()
+    certificate.renew()
+    eventually("the new certificate is served", lambda: served() != before, 20)
+    assert make_it(plain(site, "renewed"))["metadata"]["finalizers"] == [FINALIZER]
+
+
+def test_what_it_answered_is_counted(site, bridge):
+    with pytest.raises(ApiError):
+        create(site, plain(site, "wrong", wishes={"timelimit": "soon"}))
+    text = bridge.ask("/metrics")[1]
+    assert 'slinc_bridge_admissions_total{webhook="/mutate--v1-pod",verdict="changed"}' in text
+    assert 'slinc_bridge_admissions_total{webhook="/validate--v1-pod",verdict="refused"}' in text
+    assert 'controller_runtime_webhook_latency_seconds_count{webhook="/validate--v1-pod"}' in text
+
+
+def test_it_runs_alone_without_slurm_and_waits_for_its_certificate(site, cluster, slurm, certificate, tmp_path, eventually):
+    folder, port = tmp_path / "later", free_port()
+    alone = Bridge(cluster, slurm, tmp_path, "alone", jwtKeyFile="/nowhere", slurmRestApi="http://127.0.0.1:1",
+                   managedNamespaceSelector={"matchLabels": {"slurm": "yes"}})
+    name = "made-a-moment-ago"
+    try:
+        alone.start("--webhook-only", "--webhook-port", str(port), "--webhook-cert-dir", str(folder))
+        eventually("it says what it waits for", lambda: "[-] webhook: is not served" in alone.ask("/readyz")[1], 10)
+        folder.mkdir()
+        for file in ("tls.crt", "tls.key"):
+            (folder / file).write_bytes((certificate.folder / file).read_bytes())
+        eventually("it is ready", lambda: alone.ask("/readyz")[0] == 200, 20)
+        site.api.post("/api/v1/namespaces", {"metadata": {"name": name, "labels": {"slurm": "yes"}}})
+        assert "patch" in post(certificate, port, "/mutate--v1-pod", review_of(plain(site, "a"), name))
+        assert "patch" not in post(certificate, port, "/mutate--v1-pod", review_of(plain(site, "a"), "default"))
+        unknown = post(certificate, port, "/mutate--v1-pod", review_of(plain(site, "a"), "nowhere"))
+        assert unknown["allowed"] is False and unknown["status"]["code"] == 503
+        assert "leader_election" not in alone.ask("/metrics")[1]
+        alone.stop()
+    finally:
+        alone.end()
+        if site.api.exists(f"/api/v1/namespaces/{name}"):
+            site.api.delete(f"/api/v1/namespaces/{name}")
+
+
+def test_a_wrong_command_line_gets_one_clear_line(bridge):
+    from bridge import PROGRAM
+    for words, said in ((["--webhook-only", "--uninstall"], "--webhook-only goes without"), (["--webhook-port=70000"], "wants at most 65535")):
+        done = subprocess.run([PROGRAM, "bridge", *words], text=True, capture_output=True, timeout=30)
+        assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1

@@ -1,0 +1,255 @@
+/* test_eligible_volumes.c - where the volumes of a pod let it run, and what they want first. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "eligible_rig.h"
+
+#define NODES "{node: a1, labels: {zone: a}}, {node: b1, labels: {zone: b}}"
+#define USES(name)                                                                                 \
+    "{pod: p, spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: " name "}}]}}"
+#define BOUND(name, volume)                                                                        \
+    "{claim: " name ", annotations: {pv.kubernetes.io/bind-completed: 'yes'}, is: {spec: "         \
+    "{volumeName: " volume "}}}"
+#define UNBOUND(name, class) "{claim: " name ", is: {spec: {storageClassName: " class "}}}"
+#define ZONE(zone)                                                                                 \
+    "nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, " \
+    "values: [" zone "]}]}]}}"
+#define LATE(name, rest)                                                                           \
+    "{class: " name ", is: {provisioner: csi.io, volumeBindingMode: WaitForFirstConsumer" rest "}" \
+    "}"
+
+static void volumes_decide_where_pods_can_run(void **state)
+{
+    static const char *const none = "a1,b1";
+    const struct rig_case cases[] = {
+        { "bound, in a zone",
+          "[" NODES ", " BOUND("c", "v1") ", {volume: v1, is: {spec: {" ZONE("a") "}}}]", USES("c"),
+          "b1", "1 node(s) didn't match PersistentVolume's node affinity" },
+        { "bound, anywhere", "[" NODES ", " BOUND("c", "v1") ", {volume: v1, is: {spec: {}}}]",
+          USES("c"), "", "" },
+        { "not there", "[" NODES "]", USES("c"), none, "persistentvolumeclaim \"c\" not found" },
+        { "being deleted", "[" NODES ", {claim: c, ending: true}]", USES("c"), none,
+          "persistentvolumeclaim \"c\" is being deleted" },
+        { "of another namespace", "[" NODES ", {claim: c, ns: e}]", USES("c"), none, NULL },
+        { "its volume is gone", "[" NODES ", " BOUND("c", "v1") "]", USES("c"), none,
+          "persistentvolumeclaim \"c\" is bound to a persistent volume that does not exist" },
+        { "unbound, at once",
+          "[" NODES ", " UNBOUND("c", "now") ", {class: now, is: {provisioner: x, "
+                                             "volumeBindingMode: Immediate}}]",
+          USES("c"), none, "pod has unbound immediate PersistentVolumeClaims" },
+        { "unbound, no class", "[" NODES ", {claim: c}]", USES("c"), none, NULL },
+        { "unbound, on first use", "[" NODES ", " UNBOUND("c", "late") ", " LATE("late", "") "]",
+          USES("c"), "", "" },
+        { "only in some zones",
+          "[" NODES ", " UNBOUND("c", "late") ", " LATE(
+              "late", ", allowedTopologies: [{matchLabelExpressions: [{key: zone, values: [b, "
+                      "c]}]}]") "]",
+          USES("c"), "a1", "1 node(s) didn't find available persistent volumes to bind" },
+        { "the node has been chosen",
+          "[" NODES
+          ", {claim: c, annotations: {volume.kubernetes.io/selected-node: a1}, is: {spec: "
+          "{storageClassName: late}}}, " LATE("late", "") "]",
+          USES("c"), "b1", NULL },
+        { "the class is named in the old way",
+          "[" NODES
+          ", {claim: c, annotations: {volume.beta.kubernetes.io/storage-class: late}}, " LATE(
+              "late", "") "]",
+          USES("c"), "", "" },
+        { "on first use, and nobody makes it",
+          "[" NODES ", " UNBOUND(
+              "c",
+              "local") ", {class: local, is: {provisioner: "
+                       "kubernetes.io/no-provisioner, volumeBindingMode: WaitForFirstConsumer}}]",
+          USES("c"), none,
+          "persistentvolumeclaim \"c\" waits for a persistent volume: its storage class has no "
+          "provisioner" },
+        { "the claim of an ephemeral volume is named after the pod",
+          "[" NODES ", " BOUND("p-v", "v1") ", {volume: v1, is: {spec: {" ZONE("b") "}}}]",
+          "{pod: p, spec: {volumes: [{name: v, ephemeral: {volumeClaimTemplate: {}}}]}}", "a1",
+          NULL },
+        { "two volumes in two zones",
+          "[" NODES ", " BOUND("c", "v1") ", {volume: v1, is: {spec: {" ZONE("a") "}}}, " BOUND(
+              "d", "v2") ", {volume: v2, is: {spec: {" ZONE("b") "}}}]",
+          "{pod: p, spec: {volumes: [{persistentVolumeClaim: {claimName: c}}, "
+          "{persistentVolumeClaim: {claimName: d}}]}}",
+          none, NULL },
+        { "volumes without claims", "[" NODES "]",
+          "{pod: p, spec: {volumes: [{name: t, emptyDir: {}}]}}", "", "" },
+    };
+
+    RIG_RUN(cases);
+}
+
+#define CSI(name, handle)                                                                          \
+    "{volume: " name ", is: {spec: {csi: {driver: csi.io, volumeHandle: " handle "}}}}"
+#define LIMIT(node, count)                                                                         \
+    "{csi: " node ", is: {spec: {drivers: [{name: csi.io, allocatable: {count: " count "}}]}}}"
+#define HOLDS(name, node, claim)                                                                   \
+    "{pod: " name ", at: " node ", spec: {volumes: [{persistentVolumeClaim: {claimName: " claim    \
+    "}}]}}"
+
+static void a_node_attaches_so_many_volumes(void **state)
+{
+    struct rig *rig = rig_new();
+
+    rig_put(rig, "[" NODES ", " LIMIT("a1", "1") ", " BOUND("c", "v1") ", " CSI(
+                     "v1", "h1") ", " BOUND("d", "v2") ", " CSI("v2", "h2") "]");
+    rig_expect(rig, "free", USES("c"), "", "");
+    rig_put(rig, "[" HOLDS("x", "a1", "d") "]");
+    rig_expect(rig, "full", USES("c"), "a1", "1 node(s) exceed max volume count");
+    assert_string_equal(rig_misfit(rig, USES("c"), "a1"), "node(s) exceed max volume count");
+    /* the one that is there already costs nothing */
+    rig_expect(rig, "shared", USES("d"), "", "");
+    assert_null(rig_misfit(rig, USES("d"), "a1"));
+    rig_put(rig, "[" LIMIT("a1", "2") "]");
+    rig_expect(rig, "more room", USES("c"), "", "");
+    rig_put(rig, "[" LIMIT("a1", "1") "]");
+    rig_expect(rig, "less", USES("c"), "a1", NULL);
+    rig_drop(rig, RIG_PODS, "d", "x");
+    rig_expect(rig, "gone", USES("c"), "", "");
+    rig_free(rig);
+}
+
+static void volumes_may_be_seen_after_the_pods_that_use_them(void **state)
+{
+    struct rig *rig = rig_new();
+
+    rig_put(rig, "[" HOLDS("x", "a1", "d") ", " NODES ", " LIMIT("a1", "1") ", " BOUND(
+                     "c", "v1") ", " CSI("v1", "h1") "]");
+    rig_expect(rig, "not known yet", USES("c"), "", "");
+    rig_put(rig, "[" BOUND("d", "v2") ", " CSI("v2", "h2") "]");
+    rig_expect(rig, "known", USES("c"), "a1", "1 node(s) exceed max volume count");
+    rig_free(rig);
+}
+
+static void a_volume_in_use_elsewhere_is_counted_at_bind(void **state)
+{
+    struct rig *rig = rig_new();
+
+    rig_put(rig,
+            "[" NODES ", " LIMIT("a1", "1") ", " BOUND("c", "v1") ", " CSI("v1", "h1") ", " BOUND(
+                "d", "v2") ", " CSI("v2", "h2") ", " HOLDS("x", "a1", "d") ", " HOLDS("w", "b1",
+                                                                                      "c") "]");
+    rig_expect(rig, "some node may have it", USES("c"), "", "");
+    assert_string_equal(rig_misfit(rig, USES("c"), "a1"), "node(s) exceed max volume count");
+    rig_free(rig);
+}
+
+static unsigned to_select(struct rig *rig, const char *text, const char *node,
+                          const struct kube_object **ret_claims, bool *ret_ready)
+{
+    const struct kube_pod *pod = rig_waiting(rig, text);
+    unsigned count = eligible_claims_to_select(rig->eligible, pod, node, ret_claims, 4, ret_ready);
+
+    kube_object_unref(&pod->object);
+    return count;
+}
+
+static void claims_are_told_of_the_node_before_the_bind(void **state)
+{
+    static const char *const pod = "{pod: p, spec: {volumes: [{persistentVolumeClaim: {claimName: "
+                                   "c}}, {persistentVolumeClaim: {claimName: d}}]}}";
+    struct rig *rig = rig_new();
+    const struct kube_object *claims[4];
+    bool ready = false;
+
+    rig_put(rig, "[" NODES ", " BOUND("d", "v1") ", " CSI("v1", "h1") ", " UNBOUND(
+                     "c", "late") ", " LATE("late", "") "]");
+    assert_int_equal(to_select(rig, "{pod: p}", "a1", claims, &ready), 0);
+    assert_true(ready);
+    assert_int_equal(to_select(rig, USES("d"), "a1", claims, &ready), 0);
+    assert_true(ready);
+    assert_int_equal(to_select(rig, pod, "a1", claims, &ready), 1);
+    assert_false(ready);
+    assert_string_equal(claims[0]->name, "c");
+    rig_put(rig, "[{claim: c, annotations: {volume.kubernetes.io/selected-node: a1}, is: {spec: "
+                 "{storageClassName: late}}}]");
+    assert_int_equal(to_select(rig, pod, "a1", claims, &ready), 0);
+    assert_false(ready);
+    assert_int_equal(to_select(rig, pod, "b1", claims, &ready), 1);
+    /* it has a volume, and is not bound to it yet */
+    rig_put(rig, "[{claim: c, is: {spec: {volumeName: v9}}}]");
+    assert_int_equal(to_select(rig, pod, "a1", claims, &ready), 0);
+    assert_false(ready);
+    rig_put(rig, "[" BOUND("c", "v9") "]");
+    assert_int_equal(to_select(rig, pod, "a1", claims, &ready), 0);
+    assert_true(ready);
+    rig_drop(rig, RIG_CLAIMS, "d", "c");
+    assert_int_equal(to_select(rig, pod, "a1", claims, &ready), 0);
+    assert_false(ready);
+    rig_free(rig);
+}
+
+static void a_set_follows_claims_and_volumes(void **state)
+{
+    struct rig *rig = rig_new();
+    uint64_t generation;
+
+    rig_put(rig, "[" NODES "]");
+    rig_expect(rig, "missing", USES("c"), "a1,b1", NULL);
+    generation = eligible_generation(rig->eligible);
+    rig_put(rig, "[" UNBOUND("c", "late") "]");
+    assert_true(eligible_generation(rig->eligible) > generation);
+    rig_expect(rig, "no class yet", USES("c"), "a1,b1", NULL);
+    rig_put(rig, "[" LATE("late", "") "]");
+    rig_expect(rig, "late", USES("c"), "", "");
+    rig_put(rig, "[" BOUND("c", "v1") ", {volume: v1, is: {spec: {" ZONE("b") "}}}]");
+    rig_expect(rig, "bound", USES("c"), "a1", NULL);
+    generation = eligible_generation(rig->eligible);
+    rig_put(rig, "[" BOUND("c", "v1") ", {volume: v1, is: {spec: {" ZONE("b") "}}}]");
+    assert_int_equal(eligible_generation(rig->eligible), generation);
+    rig_free(rig);
+}
+
+static void a_patch_leaves_what_it_does_not_name(void **state)
+{
+    struct rig *rig = rig_new();
+    auto_json_doc struct json_doc *patch = rig_parse("{metadata: {annotations: {a: b}}}");
+    static const struct {
+        enum rig_cache cache;
+        const char *ns, *name;
+    } objects[] = { { RIG_CLAIMS, "d", "c" },
+                    { RIG_VOLUMES, "", "v1" },
+                    { RIG_CLASSES, "", "late" },
+                    { RIG_CSI_NODES, "", "a1" } };
+
+    rig_put(rig, "[" BOUND("c", "v1") ", {volume: v1, is: {spec: {" ZONE("a") "}}}, " LATE(
+                     "late", ", allowedTopologies: [{matchLabelExpressions: [{key: zone, "
+                             "values: [b]}]}]") ", " LIMIT("a1", "7") "]");
+    for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
+        const struct kube_object *object =
+            kube_cache_get(rig->caches[objects[i].cache], objects[i].ns, objects[i].name);
+        const struct kube_object *next = NULL;
+
+        assert_int_equal(kube_object_patched(object, json_root(patch), &next, NULL), 0);
+        if (objects[i].cache == RIG_CLAIMS)
+            assert_string_equal(kube_claim_of(next)->volume, "v1");
+        if (objects[i].cache == RIG_VOLUMES)
+            assert_non_null(strstr(kube_volume_of(next)->affinity, "zone"));
+        if (objects[i].cache == RIG_CLASSES)
+            assert_non_null(strstr(kube_storage_class_of(next)->topology, "zone"));
+        if (objects[i].cache == RIG_CSI_NODES)
+            assert_int_equal(kube_csi_node_of(next)->drivers[0].limit, 7);
+        kube_object_unref(next);
+    }
+    rig_free(rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(volumes_decide_where_pods_can_run),
+        cmocka_unit_test(a_node_attaches_so_many_volumes),
+        cmocka_unit_test(volumes_may_be_seen_after_the_pods_that_use_them),
+        cmocka_unit_test(a_volume_in_use_elsewhere_is_counted_at_bind),
+        cmocka_unit_test(claims_are_told_of_the_node_before_the_bind),
+        cmocka_unit_test(a_set_follows_claims_and_volumes),
+        cmocka_unit_test(a_patch_leaves_what_it_does_not_name),
+    };
+
+    return cmocka_run_group_tests_name("eligible_volumes", tests, NULL, NULL);
+}
