@@ -267,27 +267,25 @@ static int serve(struct admit_server *server, struct err *err)
     return 0;
 }
 
-static void look_for_certificate(void *context);
+static void try_again(void *context);
 
 /* Says so once, and again when the reason changes. */
-static void wait_for_certificate(struct admit_server *server, const struct err *why)
+static void wait_a_while(struct admit_server *server, const struct err *why)
 {
     if (!str_is(str_of(server->why), why->text)) {
         (void)snprintf(server->why, sizeof(server->why), "%s", why->text);
-        log_warn("the webhook is not served: it has no certificate; the folder is looked at again",
-                 LOG_TEXT("folder", server->options.folder), LOG_ERROR(why));
+        log_warn("the webhook is not served yet: it is tried again", LOG_ERROR(why));
     }
-    loop_timer_start(server->loop, &server->look, server->options.look_us, look_for_certificate,
-                     server);
+    loop_timer_start(server->loop, &server->look, server->options.look_us, try_again, server);
 }
 
-static void look_for_certificate(void *context)
+static void try_again(void *context)
 {
     struct admit_server *server = context;
     struct err err = { .class = 0 };
 
     if (!has_certificate(server, &err) || serve(server, &err) < 0)
-        wait_for_certificate(server, &err);
+        wait_a_while(server, &err);
 }
 
 /* ---- making and freeing ---- */
@@ -333,7 +331,7 @@ int admit_server_new(struct loop *loop, const struct admit_server_options *optio
     if (result == 0 && has_certificate(server, &why))
         result = serve(server, err);
     else if (result == 0)
-        wait_for_certificate(server, &why);
+        wait_a_while(server, &why);
     if (result < 0) {
         admit_server_free(server);
         (void)err_wrap(err, "the webhook");

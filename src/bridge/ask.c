@@ -117,7 +117,8 @@ static size_t pods_in_comment(const struct slurm_job *job)
     return json_len(json_get(json_root(doc), "pods"));
 }
 
-/* Members came or went while it waited. Its comment says for how many it was asked. */
+/* Members came or went while it waited. Its comment says for how many it was asked. Without the
+ * object that they belong to nobody says for how many it should be: they are about to go, too. */
 static bool put_size(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
                      struct json_build *build, struct json_mut *fields)
 {
@@ -128,7 +129,8 @@ static bool put_size(const struct bridge_world *world, const struct unit *unit, 
     struct err err = { .class = 0 };
     struct job_ask ask;
 
-    if (asked == 0 || asked == count || describe(world, unit, true, false, arena, &ask, &err) < 0)
+    if (!unit->root || asked == 0 || asked == count ||
+        describe(world, unit, true, false, arena, &ask, &err) < 0)
         return false;
     if (slurm_submit_comment(unit->job, names_of(pods, count, arena), count, &comment) < 0)
         return false;

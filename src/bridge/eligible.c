@@ -242,6 +242,8 @@ const char *eligible_misfit(struct eligible *eligible, const struct kube_pod *po
     if (place == ELIGIBLE_NO_PLACE)
         return arena_printf(arena, "node %s is gone", node->object.name);
     code = shape->verdict[place].code;
+    if (code == ELIGIBLE_TROUBLE && shape->trouble_passes)
+        return NULL;
     if (code == ELIGIBLE_FITS)
         code = eligible_judge_now(eligible, shape, pod, (size_t)place);
     if (code == ELIGIBLE_FITS)

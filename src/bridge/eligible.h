@@ -44,7 +44,8 @@ void eligible_free(struct eligible *eligible); /* the caches must not change aft
 const struct eligible_set *eligible_nodes(struct eligible *eligible, const struct kube_pod *pod);
 
 /* Whether this pod may be bound to this node now, given what is on it (predicted binds included:
- * they are in the caches). NULL, or the reason for people, in the arena. */
+ * they are in the caches). NULL, or the reason for people, in the arena. A pod whose volumes are
+ * still being bound is no misfit: eligible_claims_to_select tells that it is not ready. */
 const char *eligible_misfit(struct eligible *eligible, const struct kube_pod *pod,
                             const struct kube_node *node, struct arena *arena);
 

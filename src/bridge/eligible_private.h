@@ -154,6 +154,7 @@ struct eligible_shape {
     struct str key;
     struct arena arena;
     const char *trouble; /* NULL, or why no node will do */
+    bool trouble_passes; /* a volume is being bound: whoever has a node keeps it */
     struct kube_requests requests;
     struct kube_pairs selector;
     const struct nodeselector *affinity; /* NULL for none */
@@ -202,7 +203,7 @@ struct eligible {
 
     struct map shapes;
     struct list lru; /* the least recently used first */
-    size_t text_bytes;
+    size_t shape_bytes;
     bool forgot_rules; /* a shape that counted pods is no longer kept */
     struct buf key;
 

@@ -2,7 +2,7 @@
  *
  * Holds   pods with the same key have the same set; a verdict is the one that judging the place now
  *         would give, once the shape has seen the last change; texts are written when asked for.
- *         There are at most ELIGIBLE_MAX_SHAPES, and their texts take MAX_TEXT_BYTES at most (or
+ *         There are at most ELIGIBLE_MAX_SHAPES, and they take about MAX_BYTES at most (or
  *         there is just one). */
 #include "bridge/eligible_private.h"
 
@@ -16,7 +16,7 @@
 enum {
     MAX_KEY = 16 << 20,
     MAX_RULE_TEXT = 4 << 20,
-    MAX_TEXT_BYTES = 32 << 20,
+    MAX_BYTES = 32 << 20,
     MAX_WHY = 4096,
     CODES = UINT8_MAX + 1,
 };
@@ -250,16 +250,19 @@ static bool looks_at_pods(const struct eligible_shape *shape)
     return shape->tally_count > 0 || shape->repelled_count > 0;
 }
 
-static size_t text_bytes(const struct eligible_shape *shape)
+/* What makes shapes big: a verdict for each place, and names. */
+static size_t bytes_of(const struct eligible_shape *shape)
 {
-    return shape->excluded.cap + shape->key.len;
+    size_t arrays = looks_at_pods(shape) ? 2 : 1;
+
+    return arrays * shape->capacity * sizeof(*shape->fixed) + shape->excluded.cap + shape->key.len;
 }
 
 static void drop_shape(struct eligible *eligible, struct eligible_shape *shape)
 {
     map_take(&eligible->shapes, shape->key);
     list_remove(&shape->lru);
-    eligible->text_bytes -= text_bytes(shape);
+    eligible->shape_bytes -= bytes_of(shape);
     eligible_pods_release(eligible, shape);
     eligible_rules_release(eligible, shape->rules);
     if (shape->verdict != shape->fixed)
@@ -274,7 +277,7 @@ static void drop_shape(struct eligible *eligible, struct eligible_shape *shape)
 static void make_room(struct eligible *eligible, const struct eligible_shape *but)
 {
     while (eligible->shapes.count > ELIGIBLE_MAX_SHAPES ||
-           (eligible->text_bytes > MAX_TEXT_BYTES && eligible->shapes.count > 1)) {
+           (eligible->shape_bytes > MAX_BYTES && eligible->shapes.count > 1)) {
         struct eligible_shape *oldest =
             list_item(list_first(&eligible->lru), struct eligible_shape, lru);
 
@@ -287,7 +290,7 @@ static void make_room(struct eligible *eligible, const struct eligible_shape *bu
 static void keep_shape(struct eligible *eligible, struct eligible_shape *shape)
 {
     list_push_back(&eligible->lru, &shape->lru);
-    eligible->text_bytes += text_bytes(shape);
+    eligible->shape_bytes += bytes_of(shape);
     (void)map_put(&eligible->shapes, shape->key, shape,
                   NULL); /* make_room keeps below its maximum */
     make_room(eligible, shape);
@@ -393,7 +396,9 @@ static void refresh(struct eligible *eligible, struct eligible_shape *shape)
 
     if (shape->seen == eligible->sequence)
         return;
+    eligible->shape_bytes -= bytes_of(shape);
     fit_arrays(eligible, shape);
+    eligible->shape_bytes += bytes_of(shape);
     touched = judge_places(eligible, shape);
     if (looks_at_pods(shape) && (touched || eligible_pods_changed(shape)))
         judge_with_pods(eligible, shape);
@@ -461,9 +466,9 @@ void eligible_shape_write(struct eligible *eligible, struct eligible_shape *shap
             counts[shape->verdict[i].code]++;
             total++;
         }
-    eligible->text_bytes -= text_bytes(shape);
+    eligible->shape_bytes -= bytes_of(shape);
     write_excluded(eligible, shape, total - counts[ELIGIBLE_FITS]);
-    eligible->text_bytes += text_bytes(shape);
+    eligible->shape_bytes += bytes_of(shape);
     write_why(shape, counts);
     shape->text_stale = false;
     shape->set = (struct eligible_set){ .excluded = buf_text(&shape->excluded),

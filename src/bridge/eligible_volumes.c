@@ -242,14 +242,24 @@ static void add_driver(struct eligible_shape *shape, const char *volume)
     shape->drivers[i].fresh++;
 }
 
+/* The volume may only not have been seen yet. */
+static bool passes(const struct claim *claim)
+{
+    return claim->state == CLAIM_LOST || claim->state == CLAIM_WAITS;
+}
+
 static void setup_claim(struct eligible *eligible, struct eligible_shape *shape,
                         const struct claim *claim)
 {
     auto_buf struct buf text;
 
     buf_init(&text, MAX_VOLUME_TEXT);
-    if (!shape->trouble)
-        shape->trouble = trouble_of(&shape->arena, claim);
+    if (!shape->trouble || shape->trouble_passes) {
+        const char *trouble = trouble_of(&shape->arena, claim);
+
+        shape->trouble_passes = trouble ? passes(claim) : shape->trouble_passes;
+        shape->trouble = trouble ? trouble : shape->trouble;
+    }
     if (claim->state == CLAIM_BOUND)
         add_selector(shape, claim->volume->affinity, shape->volumes, &shape->volume_count);
     if (claim->state == CLAIM_DELAYED)
@@ -285,6 +295,12 @@ void eligible_volumes_setup(struct eligible *eligible, struct eligible_shape *sh
 
 /* ---- before a bind ---- */
 
+/* Its volume counts when it is seen, where volumes are watched at all. */
+static bool is_ready(const struct claim *claim)
+{
+    return claim->state == CLAIM_BOUND || (claim->state == CLAIM_UNKNOWN && is_bound(claim->claim));
+}
+
 unsigned eligible_claims_to_select(struct eligible *eligible, const struct kube_pod *pod,
                                    const char *node, const struct kube_object **ret_claims,
                                    unsigned max, bool *ret_ready)
@@ -298,8 +314,7 @@ unsigned eligible_claims_to_select(struct eligible *eligible, const struct kube_
     for (unsigned i = 0; i < rare->volume_claim_count; i++) {
         struct claim claim = look_up(eligible, pod->object.ns, rare->volume_claims[i]);
 
-        if (!claim.claim || !is_bound(claim.claim))
-            *ret_ready = false;
+        *ret_ready &= is_ready(&claim);
         if (claim.state == CLAIM_DELAYED && !str_is(claim.selected, node) && count < max)
             ret_claims[count++] = &claim.claim->object;
     }

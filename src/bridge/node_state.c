@@ -65,8 +65,18 @@ enum node_owner node_owner(const struct slurm_node *slurm, struct str cluster, s
     return str_is(cluster, *ret_cluster) ? NODE_OURS : NODE_OTHERS;
 }
 
+bool node_is_inherited(const struct slurm_node *slurm)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+
+    if (slurm->extra[0] == '{')
+        (void)json_parse(str_of(slurm->extra), MAX_MARK, &doc, NULL);
+    return json_bool_or(json_get(json_root(doc), "inherited"), false);
+}
+
 /* A node whose names are equal does not say them: so the marks of many nodes go in one call. */
-void node_plan_mark(struct plan *plan, const char *name, struct str cluster, const char *kube_name)
+void node_plan_mark(struct plan *plan, const char *name, struct str cluster, const char *kube_name,
+                    bool inherited)
 {
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *fields = json_new_object(build);
@@ -77,6 +87,8 @@ void node_plan_mark(struct plan *plan, const char *name, struct str cluster, con
     json_put_str(build, mark, "cluster", cluster);
     if (!str_is(str_of(name), kube_name))
         json_put_text(build, mark, "node", kube_name);
+    if (inherited)
+        json_put_bool(build, mark, "inherited", true);
     buf_init(&text, MAX_MARK);
     json_mut_write(mark, &text);
     json_put_str(build, fields, "extra", buf_str(&text));

@@ -15,7 +15,10 @@ enum node_owner {
  * is another. ret_node and ret_cluster are what it says, "" without one; in the arena. */
 enum node_owner node_owner(const struct slurm_node *slurm, struct str cluster, struct arena *arena,
                            const char **ret_node, const char **ret_cluster);
-void node_plan_mark(struct plan *plan, const char *name, struct str cluster, const char *kube_name);
+void node_plan_mark(struct plan *plan, const char *name, struct str cluster, const char *kube_name,
+                    bool inherited);
+/* Made by a bridge before ours, and still of the size that it gave it: the mark says so. */
+bool node_is_inherited(const struct slurm_node *slurm);
 
 bool node_is_external(const struct slurm_node *slurm);
 bool node_is_busy(const struct slurm_node *slurm);      /* has work, or is clearing up after it */

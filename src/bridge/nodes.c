@@ -122,6 +122,11 @@ static bool is_out_by_others(const struct slurm_node *slurm)
     return node_is_out(slurm) && !node_is_out_by_us(slurm);
 }
 
+static bool has_others_size(const struct look *look)
+{
+    return look->owner == NODE_UNMARKED || node_is_inherited(look->slurm);
+}
+
 /* Slurm takes a node into the partitions of new features only when nodes are made or removed. An
  * idle one can as well be that node; a busy one is not drained for it. Nor is one that a bridge
  * before ours made, and measured by other rules: it is taken over as it is until it is idle. */
@@ -130,7 +135,7 @@ static bool wants_recreation(const struct look *look)
     if (!look->slurm || !look->has_shape)
         return false;
     if (!node_shape_has_size_of(&look->shape, look->slurm))
-        return look->owner == NODE_OURS || !node_is_busy(look->slurm);
+        return !node_is_busy(look->slurm) || !has_others_size(look);
     return !look->missing && !node_is_busy(look->slurm) && !is_out_by_others(look->slurm) &&
            node_shape_moves(&look->shape, look->slurm, look->world, look->arena);
 }
@@ -204,11 +209,11 @@ static void plan_mark(const struct look *look, struct plan *plan)
 {
     const char *node = look->kube->object.name;
 
-    if (look->owner == NODE_UNMARKED && look->has_shape && look->intent != NODE_RECREATE &&
-        !node_shape_has_size_of(&look->shape, look->slurm))
-        return; /* ours when it has our size */
+    bool inherited = look->owner == NODE_UNMARKED && look->has_shape &&
+                     !node_shape_has_size_of(&look->shape, look->slurm);
+
     if (look->owner != NODE_OURS || !str_is(str_of(look->marked_node), node))
-        node_plan_mark(plan, look->name, look->world->cluster, node);
+        node_plan_mark(plan, look->name, look->world->cluster, node, inherited);
 }
 
 /* The creation cannot carry the mark; a node whose mark got lost on the way is adopted later. */
@@ -228,7 +233,7 @@ static void plan_make(const struct look *look, struct plan *plan)
     node_shape_ask(&look->shape, look->name, plan->arena, &ask);
     plan_slurm_create_node(plan, &ask);
     plan_next_stage(plan);
-    node_plan_mark(plan, look->name, look->world->cluster, look->kube->object.name);
+    node_plan_mark(plan, look->name, look->world->cluster, look->kube->object.name, false);
     plan_look_again(plan, LOOK_FOR_ANSWER_US);
 }
 

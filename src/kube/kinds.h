@@ -54,7 +54,7 @@ struct kube_states { /* of containers, as the kubelet last reported them */
     uint16_t waiting, running, terminated;
 };
 
-struct kube_port { /* of the node, taken by a pod */
+struct kube_port {        /* of the node, taken by a pod */
     const char *ip;       /* "" and "0.0.0.0": every address */
     const char *protocol; /* "TCP", "UDP", "SCTP" */
     uint16_t port;
@@ -65,8 +65,8 @@ struct kube_port { /* of the node, taken by a pod */
 struct kube_rare {
     const char *node_affinity;                    /* a NodeSelector; "", as all four, for none */
     const char *pod_affinity, *pod_anti_affinity; /* lists of PodAffinityTerm */
-    const char *spread;            /* the topologySpreadConstraints with DoNotSchedule */
-    const struct kube_port *ports; /* host ports, and all ports of pods on the host's network */
+    const char *spread;               /* the topologySpreadConstraints with DoNotSchedule */
+    const struct kube_port *ports;    /* host ports, and all ports of pods on the host's network */
     const char *const *volume_claims; /* names; those of generic ephemeral volumes too */
     unsigned port_count, volume_claim_count;
     int64_t active_deadline; /* seconds; 0 = none */

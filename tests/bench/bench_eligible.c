@@ -187,7 +187,7 @@ static double ask_known(struct bench *bench, unsigned sort)
     for (unsigned i = 0; i < KNOWN; i++)
         (void)eligible_nodes(bench->eligible, kube_pod_of(waiting));
     kube_object_unref(waiting);
-    return (now_us() - begun) / KNOWN;
+    return (now_us() - begun) / (double)KNOWN;
 }
 
 /* After a pod was bound that the rules count, or after a node changed. */

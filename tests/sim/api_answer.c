@@ -48,7 +48,7 @@ void api_answer_deleted(struct api_call *call, const char *name, struct str uid)
 static void put_resource(struct api_call *call, struct json_mut *list, const struct api_kind *kind,
                          const char *subresource)
 {
-    static const char *const words[] = { "create", "delete", "get", "list",
+    static const char *const words[] = { "create", "delete", "get",  "list",
                                          "patch",  "update", "watch" };
     struct json_mut *resource = json_new_object(call->build), *verbs;
 
@@ -69,9 +69,9 @@ int api_do_discover(struct api_call *call)
 
     json_put_text(call->build, root, "kind", "APIResourceList");
     json_put_text(call->build, root, "apiVersion", "v1");
-    json_put_text(call->build, root, "groupVersion",
-                  arena_printf(call->arena, "%s%s%s", call->group, *call->group ? "/" : "",
-                               call->version));
+    json_put_text(
+        call->build, root, "groupVersion",
+        arena_printf(call->arena, "%s%s%s", call->group, *call->group ? "/" : "", call->version));
     list = json_put_array(call->build, root, "resources");
     for (unsigned i = 0; i < call->store->table_count; i++) {
         const struct api_kind *kind = call->store->tables[i].kind;

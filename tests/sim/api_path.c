@@ -102,7 +102,8 @@ int api_route(struct api_call *call, const struct api_request *request)
         call->ns = segment(&segments, at + 1);
         at += 2;
     }
-    call->table = find_table(call->store, call->group, call->version, segment(&segments, at), &known);
+    call->table =
+        find_table(call->store, call->group, call->version, segment(&segments, at), &known);
     place(call, &segments, at);
     if (!call->table && known && is_discovery(call, &segments, at))
         return 0;

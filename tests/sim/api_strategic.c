@@ -16,10 +16,8 @@ struct rule {
 };
 
 static const struct rule rules[] = {
-    { NULL, ".metadata.finalizers", NULL },
-    { NULL, ".metadata.ownerReferences", "uid" },
-    { "pods", ".status.conditions", "type" },
-    { "nodes", ".status.conditions", "type" },
+    { NULL, ".metadata.finalizers", NULL },        { NULL, ".metadata.ownerReferences", "uid" },
+    { "pods", ".status.conditions", "type" },      { "nodes", ".status.conditions", "type" },
     { "podgroups", ".status.conditions", "type" },
 };
 

@@ -16,6 +16,7 @@ enum {
     SETTLE_S = 110, /* then all is right: after a lease, a fence, pauses of 15 s, backfill cycles */
     SETTLE_FOREIGN_S = 180, /* the fence of a token that we did not sign is 60 s */
     QUIET_S = 30,           /* and stay so without a write */
+    EMPTY_S = 40,           /* until nothing is left of what was deleted */
 };
 
 #define SIM_JWT_KEY "the key of the simulated slurmctld"
@@ -297,7 +298,20 @@ static void on_partition(void *context)
 
 static void on_over(void *context)
 {
-    ((struct bridge_scene *)context)->is_over = true;
+    struct bridge_scene *scene = context;
+
+    bridge_promises_when_empty(scene);
+    scene->is_over = true;
+}
+
+static void on_quiet(void *context)
+{
+    struct bridge_scene *scene = context;
+
+    bridge_promises_when_quiet(scene);
+    trace_line(&scene->world->trace, "all is deleted");
+    bridge_people_delete_all(scene);
+    loop_timer_start(scene->world->loop, &scene->course, (int64_t)EMPTY_S * SECOND, on_over, scene);
 }
 
 static void on_settled(void *context)
@@ -308,7 +322,8 @@ static void on_settled(void *context)
     scene->is_settled = true;
     scene->settled_sent = scene->sent;
     bridge_promises_when_settled(scene);
-    loop_timer_start(scene->world->loop, &scene->course, (int64_t)QUIET_S * SECOND, on_over, scene);
+    loop_timer_start(scene->world->loop, &scene->course, (int64_t)QUIET_S * SECOND, on_quiet,
+                     scene);
 }
 
 void bridge_scene_calm(struct bridge_scene *scene)
@@ -457,6 +472,7 @@ static void *start(struct world *world)
 
     scene->storm_us = rand_range(&world->rand, STORM_MIN_S * SECOND, STORM_MAX_S * SECOND);
     bridge_people_start(scene);
+    bridge_groups_start(scene);
     bridge_slurm_start(scene);
     plan_next_crash(scene);
     if (scene->weather->partitions)
@@ -473,11 +489,6 @@ static void check(void *scene)
 static bool is_over(const void *scene)
 {
     return ((const struct bridge_scene *)scene)->is_over;
-}
-
-static void finish(void *scene)
-{
-    bridge_promises_at_the_end(scene);
 }
 
 /* What each process believed when a promise broke. */
@@ -498,11 +509,11 @@ static void print_states(const struct bridge_scene *scene)
 void bridge_scene_free(void *context)
 {
     struct bridge_scene *scene = context;
-    struct loop_timer *const timers[] = {
-        &scene->people,  &scene->kubelet,      &scene->operators,
-        &scene->daemons, &scene->daemons_back, &scene->partition,
-        &scene->course,  &scene->story_timer,  &scene->blow_timer
-    };
+    struct loop_timer *const timers[] = { &scene->people,       &scene->kubelet,
+                                          &scene->operators,    &scene->daemons,
+                                          &scene->daemons_back, &scene->partition,
+                                          &scene->course,       &scene->story_timer,
+                                          &scene->blow_timer,   &scene->controllers };
 
     if (scene->world->broken.class)
         print_states(scene);
@@ -527,7 +538,6 @@ const struct scenario scenario_bridge = {
     .start = start,
     .check = check,
     .is_over = is_over,
-    .finish = finish,
     .free = bridge_scene_free,
     .hooks = &hooks,
 };

@@ -17,16 +17,20 @@ enum {
     SCENE_NODES = 4,         /* node-1 ...; the seed decides how many of them there are */
     SCENE_CPUS = 8,          /* of each */
     SCENE_PODS = 10,         /* p1 ... */
+    SCENE_GROUPS = 6,        /* g1 ... in each of two namespaces */
+    SCENE_MEMBERS = 8,       /* of one of them, at most */
     SCENE_IMPOSSIBLE = 1000, /* CPUs that no node has */
     SCENE_TEXT = 512,
     SCENE_NODE_WRITES = 16,
 };
 
-#define SCENE_NS        "work"
-#define SCENE_LEASE_NS  "slinc"
-#define SCENE_PARTITION "bridged"
-#define SCENE_SCHEDULER "slurm-bridge-scheduler"
-#define SCENE_STRANGER  "default-scheduler"
+#define SCENE_NS         "work"
+#define SCENE_OTHER_NS   "play"
+#define SCENE_LEASE_NS   "slinc"
+#define SCENE_PARTITION  "bridged"
+#define SCENE_SCHEDULER  "slurm-bridge-scheduler"
+#define SCENE_STRANGER   "default-scheduler"
+#define SCENE_DISK_LABEL "example.com/disk" /* of nodes: "fast" on every other */
 
 struct bridge_scene;
 
@@ -43,24 +47,34 @@ struct bridge_replica {
 
 /* ---- what the promises remember ---- */
 
-/* A unit, by "namespace/uid"; stays when the pod is gone. */
+enum { SCENE_KEY = 160 };
+
+/* A pod, by "namespace/uid"; stays when the pod is gone. */
 struct pod_note {
-    char key[128], name[32];
-    char node[32];      /* that it was bound to; "" */
-    char job[16];       /* sluid of the job under it at that time */
-    int64_t read_us;    /* what the sender of the last Binding knew of Slurm */
-    int64_t listed_us;  /* the same for whole lists */
-    int64_t bind_us;    /* when it was sent */
-    int64_t bound_us;   /* when it took effect; 0 */
-    bool node_was_gone; /* from under it, at some time */
-    unsigned live;      /* jobs of this unit that have not ended */
+    char key[SCENE_KEY], ns[16], name[48];
+    char group[SCENE_KEY]; /* the key of its group's unit; "": it is in none */
+    char unit[SCENE_KEY];  /* of the two above, the one by whose job it was bound */
+    char node[32];         /* that it was bound to; "" */
+    char job[16];          /* sluid of the job under it at that time */
+    int64_t read_us;       /* what the sender of the last Binding knew of Slurm */
+    int64_t listed_us;     /* the same for whole lists */
+    int64_t bind_us;       /* when it was sent */
+    int64_t bound_us;      /* when it took effect; 0 */
+    bool node_was_gone;    /* from under it, at some time */
+};
+
+/* What Slurm gives resources to as one: a pod or a group, by the key that its jobs carry. */
+struct unit_note {
+    char key[SCENE_KEY];
+    unsigned live;      /* jobs of it that have not ended */
     int64_t doubled_us; /* since when there are two; 0 */
+    int64_t short_us;   /* until when too few pods waited to begin; INT64_MAX while it is so */
 };
 
 /* A job, by sluid. */
 struct job_note {
-    char sluid[16], unit[128]; /* unit: "" for a stranger's */
-    char node[32];             /* that it runs on, or ran on last */
+    char sluid[16], unit[SCENE_KEY]; /* unit: "" for a stranger's */
+    char nodes[64];                  /* that it runs on, or ran on last */
     int64_t id, taken_us;
     int64_t ran_until_us;               /* INT64_MAX while it runs; 0: never did */
     int64_t polled_us[BRIDGE_REPLICAS]; /* the last poll of states: what differs is read then */
@@ -96,6 +110,19 @@ struct bridge_weather {
 
 struct bridge_story;
 
+struct group_shape;
+
+/* A workload of several pods; sim_bridge_groups.c. */
+struct scene_group {
+    const struct group_shape *shape; /* NULL: there is none */
+    char name[16], ns[16];
+    unsigned pods, needed;
+    unsigned attempt;             /* how often it has begun again */
+    unsigned made[SCENE_MEMBERS]; /* how often each member was made */
+    int64_t born_us, object_us;   /* object: when the one that speaks for it is due */
+    bool gate_is_open, is_left;   /* left: nobody makes pods for it any more */
+};
+
 enum group_api { API_PODGROUPS, API_COSCHEDULING, API_LWS, API_JOBSETS, GROUP_APIS };
 
 struct bridge_scene {
@@ -104,16 +131,18 @@ struct bridge_scene {
     struct bridge_replica replicas[BRIDGE_REPLICAS];
     const struct bridge_weather *weather;
     struct loop_timer people, kubelet, operators, daemons, daemons_back, partition, course;
-    bool is_calm, is_settled, is_over;
+    struct loop_timer controllers;
+    struct scene_group groups[SCENE_GROUPS];
+    bool is_calm, is_settled, is_leaving, is_over;
     bool is_starting; /* slurmctld: what it knows of nodes is older than our notes */
     bool people_act;  /* what changes in Slurm now is people's doing */
     unsigned node_count, max_in_flight, page;
     bool has_api[GROUP_APIS]; /* what the server has beside what every one has */
     int64_t storm_us;
-    char cluster[64];                          /* UID of kube-system */
-    struct map pods, jobs, nodes, slurm_nodes; /* notes */
-    unsigned doubled;                          /* units with two live jobs now */
-    uint64_t doubles;                          /* and how often that happened */
+    char cluster[64];                                 /* UID of kube-system */
+    struct map pods, units, jobs, nodes, slurm_nodes; /* notes */
+    unsigned doubled;                                 /* units with two live jobs now */
+    uint64_t doubles;                                 /* and how often that happened */
     int64_t longest_double_us;
     uint64_t sent, settled_sent; /* writes of our processes, leases and events aside */
     uint64_t binds;
@@ -149,7 +178,17 @@ int bridge_people_call(struct bridge_scene *scene, const char *method, const cha
 void bridge_people_make_node(struct bridge_scene *scene, unsigned number, unsigned cpus);
 void bridge_people_delete_node(struct bridge_scene *scene, unsigned number);
 void bridge_people_make_pod(struct bridge_scene *scene, const char *name, unsigned cpus);
-void bridge_people_delete_pod(struct bridge_scene *scene, const char *name, int grace);
+void bridge_people_delete_pod(struct bridge_scene *scene, const char *ns, const char *name,
+                              int grace);
+void bridge_people_delete_all(struct bridge_scene *scene); /* pods and groups; nodes stay */
+
+/* ---- sim_bridge_groups.c: workloads of several pods, and their controllers ---- */
+void bridge_groups_start(struct bridge_scene *scene);
+void bridge_groups_make(struct bridge_scene *scene); /* one of chance, if its place is free */
+void bridge_groups_disturb(struct bridge_scene *scene);
+void bridge_groups_delete(struct bridge_scene *scene);
+void bridge_groups_end(struct bridge_scene *scene); /* some of them */
+void bridge_groups_delete_all(struct bridge_scene *scene);
 
 /* ---- sim_bridge_kubelet.c: what runs pods, and cleans up behind nodes ---- */
 void bridge_kubelet_start(struct bridge_scene *scene);
@@ -165,6 +204,7 @@ void bridge_slurm_daemons_up(struct bridge_scene *scene);
 void bridge_notes_init(struct bridge_scene *scene);
 void bridge_notes_done(struct bridge_scene *scene);
 struct pod_note *bridge_note_of_pod(struct bridge_scene *scene, const struct json *pod);
+struct unit_note *bridge_note_of_unit(struct bridge_scene *scene, const char *key);
 struct node_note *bridge_note_of_node(struct bridge_scene *scene, const char *name);
 struct job_note *bridge_note_of_job(struct bridge_scene *scene, const struct slurm_store_job *job);
 void bridge_note_change(struct bridge_scene *scene, const struct api_change *change);
@@ -174,9 +214,16 @@ void bridge_note_read(struct bridge_scene *scene, unsigned replica, const char *
 void bridge_note_binding(struct bridge_scene *scene, const char *user, const char *path);
 struct slurm_node_note *bridge_note_of_slurm_node(struct bridge_scene *scene, const char *name);
 void bridge_note_slurm_node(struct bridge_scene *scene, const struct slurm_store_change *change);
-bool bridge_is_ours(const char *user);           /* one of our processes */
-bool bridge_pod_is_live(const struct json *pod); /* neither finished nor being deleted */
-bool bridge_pod_may_run(const struct json *pod); /* bound, and not all of it has ended */
+bool bridge_hosts_have(const char *hosts, const char *name); /* a folded list */
+/* How many of its group's pods must wait before Slurm is asked; 0: the object that says so is not
+ * there. */
+int64_t bridge_group_needs(const struct bridge_scene *scene, const struct json *pod);
+int64_t bridge_pod_cpus(const struct json *pod);
+bool bridge_pod_has_port(const struct json *pod); /* of its host */
+bool bridge_pod_waits(const struct json *pod);    /* wants a place, and nobody holds it back */
+bool bridge_is_ours(const char *user);            /* one of our processes */
+bool bridge_pod_is_live(const struct json *pod);  /* neither finished nor being deleted */
+bool bridge_pod_may_run(const struct json *pod);  /* bound, and not all of it has ended */
 bool bridge_node_is_labelled(const struct json *node);
 bool bridge_node_is_ready(const struct json *node);
 bool bridge_node_is_fit(const struct json *node); /* ready, not cordoned */
@@ -190,6 +237,7 @@ void bridge_promises_after_step(struct bridge_scene *scene);
 
 /* ---- sim_bridge_settled.c: in the end ---- */
 void bridge_promises_when_settled(struct bridge_scene *scene);
-void bridge_promises_at_the_end(struct bridge_scene *scene);
+void bridge_promises_when_quiet(struct bridge_scene *scene); /* a while later: nothing has moved */
+void bridge_promises_when_empty(struct bridge_scene *scene); /* all was deleted */
 
 #endif

@@ -30,60 +30,60 @@ enum {
 enum shape_kind { OF_JOB, OF_JOBSET, OF_LWS, OF_PODGROUP, OF_COSCHEDULING };
 
 enum shape_trait {
-    LATE_OBJECT = 1,    /* the pods are there before the object that speaks for them */
-    REMADE = 2,         /* the object is deleted and made again, with another number */
-    GATED = 4,          /* the last member is held back for a while */
-    RESTARTS = 8,       /* all begin again: other pods of the same workload */
-    REPLACED = 16,      /* a member is deleted, and made again if it has a controller */
-    RECREATED = 32,     /* all members are deleted */
-    SHRINKS = 64,       /* one member less from now on */
-    LATE_MEMBER = 128,  /* one more when others are bound */
-    HAS_PORT = 256,     /* a port of the host: no two on one node */
-    IS_WORKLOAD = 512,  /* a Workload speaks too */
+    LATE_OBJECT = 1,   /* the pods are there before the object that speaks for them */
+    REMADE = 2,        /* the object is deleted and made again, with another number */
+    GATED = 4,         /* the last member is held back for a while */
+    RESTARTS = 8,      /* all begin again: other pods of the same workload */
+    REPLACED = 16,     /* a member is deleted, and made again if it has a controller */
+    RECREATED = 32,    /* all members are deleted */
+    SHRINKS = 64,      /* one member less from now on */
+    LATE_MEMBER = 128, /* one more when others are bound */
+    HAS_PORT = 256,    /* a port of the host: no two on one node */
+    IS_WORKLOAD = 512, /* a Workload speaks too */
 };
 
 struct group_shape {
     const char *what;
     enum shape_kind kind;
-    unsigned pods, needed; /* needed 0: no gang */
+    unsigned pods, needed;     /* needed 0: no gang */
+    unsigned cpus, first_cpus; /* of each, of the first */
     unsigned traits;
-    unsigned cpus, first_cpus; /* of each, of the first; 0: one */
-    const char *root, *pod;    /* annotations */
-    const char *spec;          /* more of each pod's spec */
+    const char *root, *pod; /* annotations */
+    const char *spec;       /* more of each pod's spec */
 };
 
+/* clang-format off */
 static const struct group_shape shapes[] = {
-    { "a Job of single pods", OF_JOB, 3, 0, REPLACED, .root = SHARED },
-    { "a Job that is a gang", OF_JOB, 2, 2, REPLACED, .pod = GANG },
-    { "a Job that starts with two of three", OF_JOB, 3, 2, REPLACED | SHRINKS,
-      .pod = GANG_OF("2") },
-    { "a Job whose gang shares two nodes", OF_JOB, 4, 4, REPLACED, .root = TWO_NODES, .pod = GANG },
-    { "a Job whose gang has two nodes alone", OF_JOB, 4, 4, 0, .root = TWO_NODES "," ALONE,
-      .pod = GANG },
-    { "a JobSet of single pods", OF_JOBSET, 2, 0, RESTARTS, .root = SHARED },
-    { "a JobSet that is a gang", OF_JOBSET, 2, 2, RESTARTS | REPLACED, .pod = GANG },
-    { "a larger JobSet", OF_JOBSET, 3, 3, RESTARTS, .pod = GANG },
-    { "a group of one", OF_LWS, 1, 1, REPLACED },
-    { "a leader and a worker", OF_LWS, 2, 2, REPLACED | RECREATED },
-    { "a leader that needs more", OF_LWS, 3, 3, REPLACED | RECREATED, .first_cpus = 3 },
-    { "a group larger than the cluster", OF_LWS, 6, 6, RECREATED },
-    { "a group with whole nodes", OF_LWS, 2, 2, REPLACED | RECREATED, .root = ALONE },
-    { "a PodGroup", OF_PODGROUP, 2, 2, REPLACED | SHRINKS },
-    { "a PodGroup with more pods than it needs", OF_PODGROUP, 3, 2, REPLACED | SHRINKS },
-    { "a PodGroup that is no gang", OF_PODGROUP, 2, 1, REPLACED },
-    { "a PodGroup that comes late", OF_PODGROUP, 2, 2, LATE_OBJECT | REPLACED },
-    { "a PodGroup that is made again", OF_PODGROUP, 3, 2, REMADE | REPLACED },
-    { "a PodGroup and a Workload", OF_PODGROUP, 2, 2, IS_WORKLOAD, .root = SHARED },
-    { "a PodGroup with a latecomer", OF_PODGROUP, 2, 2, LATE_MEMBER | REPLACED },
-    { "coscheduling", OF_COSCHEDULING, 2, 2, REPLACED | SHRINKS },
-    { "coscheduling with more than it needs", OF_COSCHEDULING, 4, 2, REPLACED | SHRINKS },
-    { "coscheduling with a latecomer", OF_COSCHEDULING, 2, 2, LATE_MEMBER | REMADE },
-    { "coscheduling with a gate", OF_COSCHEDULING, 3, 3, GATED | REPLACED },
-    { "coscheduling on two nodes", OF_COSCHEDULING, 3, 3, REPLACED, .root = TWO_NODES },
-    { "a PodGroup on fast disks", OF_PODGROUP, 2, 2, REPLACED, .spec = ON_FAST },
-    { "a leader and a worker with ports", OF_LWS, 2, 2, HAS_PORT | REPLACED },
-    { "members that differ", OF_COSCHEDULING, 3, 3, REPLACED, .cpus = 2, .first_cpus = 4 },
+    { "a Job of single pods", OF_JOB, 3, 0, 1, 1, REPLACED, SHARED, "", "" },
+    { "a Job that is a gang", OF_JOB, 2, 2, 1, 1, REPLACED, "", GANG, "" },
+    { "a Job that starts with two of three", OF_JOB, 3, 2, 1, 1, REPLACED | SHRINKS, "", GANG_OF("2"), "" },
+    { "a Job whose gang may have two nodes", OF_JOB, 4, 4, 1, 1, REPLACED, TWO_NODES, GANG, "" },
+    { "a Job whose gang has two nodes alone", OF_JOB, 4, 4, 1, 1, REPLACED, TWO_NODES "," ALONE, GANG, "" },
+    { "a JobSet of single pods", OF_JOBSET, 2, 0, 1, 1, RESTARTS, SHARED, "", "" },
+    { "a JobSet that is a gang", OF_JOBSET, 2, 2, 1, 1, RESTARTS | REPLACED, "", GANG, "" },
+    { "a larger JobSet", OF_JOBSET, 3, 3, 1, 1, RESTARTS, "", GANG, "" },
+    { "a leader without workers", OF_LWS, 1, 1, 1, 1, REPLACED, "", "", "" },
+    { "a leader and a worker", OF_LWS, 2, 2, 1, 1, REPLACED | RECREATED, "", "", "" },
+    { "a leader that needs more", OF_LWS, 3, 3, 1, 3, REPLACED | RECREATED, "", "", "" },
+    { "a group larger than the cluster", OF_LWS, 6, 6, 1, 1, RECREATED, "", "", "" },
+    { "a group with whole nodes", OF_LWS, 2, 2, 1, 1, REPLACED | RECREATED, ALONE, "", "" },
+    { "a leader and a worker with ports", OF_LWS, 2, 2, 1, 1, HAS_PORT | REPLACED, "", "", "" },
+    { "a PodGroup", OF_PODGROUP, 2, 2, 1, 1, REPLACED | SHRINKS, "", "", "" },
+    { "a PodGroup with more pods than it needs", OF_PODGROUP, 3, 2, 1, 1, REPLACED | SHRINKS, "", "", "" },
+    { "a PodGroup that is no gang", OF_PODGROUP, 2, 1, 1, 1, REPLACED, "", "", "" },
+    { "a PodGroup that comes late", OF_PODGROUP, 2, 2, 1, 1, LATE_OBJECT | REPLACED, "", "", "" },
+    { "a PodGroup that is made again", OF_PODGROUP, 3, 2, 1, 1, REMADE | REPLACED, "", "", "" },
+    { "a PodGroup and a Workload", OF_PODGROUP, 2, 2, 1, 1, IS_WORKLOAD, "", "", "" },
+    { "a PodGroup with a latecomer", OF_PODGROUP, 2, 2, 1, 1, LATE_MEMBER | REPLACED, "", "", "" },
+    { "a PodGroup on fast disks", OF_PODGROUP, 2, 2, 1, 1, REPLACED, "", "", ON_FAST },
+    { "coscheduling", OF_COSCHEDULING, 2, 2, 1, 1, REPLACED | SHRINKS, "", "", "" },
+    { "coscheduling with more than it needs", OF_COSCHEDULING, 4, 2, 1, 1, REPLACED | SHRINKS, "", "", "" },
+    { "coscheduling with a latecomer", OF_COSCHEDULING, 2, 2, 1, 1, LATE_MEMBER | REMADE, "", "", "" },
+    { "coscheduling with a gate", OF_COSCHEDULING, 3, 3, 1, 1, GATED | REPLACED, "", "", "" },
+    { "coscheduling that may have two nodes", OF_COSCHEDULING, 3, 3, 1, 1, REPLACED, TWO_NODES, "", "" },
+    { "coscheduling of pods that differ", OF_COSCHEDULING, 3, 3, 2, 4, REPLACED, "", "", "" },
 };
+/* clang-format on */
 
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
@@ -137,8 +137,8 @@ static void write_spec(const struct scene_group *group, char text[MAX_TEXT])
         break;
     case OF_PODGROUP:
         if (needed > 1)
-            (void)snprintf(text, MAX_TEXT,
-                           "{\"schedulingPolicy\":{\"gang\":{\"minCount\":%u}}%s}", needed,
+            (void)snprintf(text, MAX_TEXT, "{\"schedulingPolicy\":{\"gang\":{\"minCount\":%u}}%s}",
+                           needed,
                            group->shape->traits & IS_WORKLOAD
                                ? ",\"podGroupTemplateRef\":{\"workload\":{\"workloadName\":\"w\"}}"
                                : "");
@@ -155,11 +155,18 @@ static void make_object(struct bridge_scene *scene, const struct scene_group *gr
 {
     char path[200], spec[MAX_TEXT];
 
+    if (group->shape->traits & IS_WORKLOAD) {
+        (void)snprintf(path, sizeof(path), "%s/namespaces/%s/workloads",
+                       objects[group->shape->kind].path, group->ns);
+        (void)bridge_people_call(scene, "POST", path,
+                                 "{\"metadata\":{\"name\":\"w\",\"annotations\":{" SHARED
+                                 "}},\"spec\":{}}");
+    }
     path_of(group, "", path);
     write_spec(group, spec);
     (void)bridge_people_call(scene, "POST", path,
                              "{\"metadata\":{\"name\":\"%s\",\"annotations\":{%s}},\"spec\":%s}",
-                             group->name, group->shape->root ? group->shape->root : "", spec);
+                             group->name, group->shape->root, spec);
 }
 
 static void delete_object(struct bridge_scene *scene, const struct scene_group *group)
@@ -210,12 +217,13 @@ static void sync_child_job(struct bridge_scene *scene, const struct scene_group 
         (void)bridge_people_call(
             scene, "POST", path,
             "{\"metadata\":{\"name\":\"%s-w-0\",\"labels\":{\"" BRIDGE_JOBSET_RESTART_LABEL
-            "\":\"%s\"}%s" STR_FMT "%s},\"spec\":{\"parallelism\":%u,\"completions\":%u}}",
+            "\":\"%s\"}%s" STR_FMT "%s%s%s},\"spec\":{\"parallelism\":%u,\"completions\":%u}}",
             group->name, attempt,
             uid.len > 0 ? ",\"ownerReferences\":[{\"apiVersion\":\"jobset.x-k8s.io/v1alpha2\","
-                          "\"kind\":\"JobSet\",\"name\":\"g\",\"controller\":true,\"uid\":\""
+                          "\"kind\":\"JobSet\",\"controller\":true,\"uid\":\""
                         : "",
-            STR_ARG(uid), uid.len > 0 ? "\"}]" : "", group->pods, group->pods);
+            STR_ARG(uid), uid.len > 0 ? "\",\"name\":\"" : "", uid.len > 0 ? group->name : "",
+            uid.len > 0 ? "\"}]" : "", group->pods, group->pods);
 }
 
 /* ---- members ---- */
@@ -297,12 +305,11 @@ static void write_owner(const struct bridge_scene *scene, const struct scene_gro
 static void write_pod_spec(const struct scene_group *group, unsigned member, char text[MAX_TEXT])
 {
     const struct group_shape *shape = group->shape;
-    unsigned cpus = member == 0 && shape->first_cpus ? shape->first_cpus : shape->cpus;
+    unsigned cpus = member == 0 ? shape->first_cpus : shape->cpus;
     bool is_gated = (shape->traits & GATED) && member + 1 == group->pods && !group->gate_is_open;
 
-    add(text,
-        "\"schedulerName\":\"" SCENE_SCHEDULER "\",\"terminationGracePeriodSeconds\":4%s",
-        shape->spec ? shape->spec : "");
+    add(text, "\"schedulerName\":\"" SCENE_SCHEDULER "\",\"terminationGracePeriodSeconds\":4%s",
+        shape->spec);
     if (is_gated)
         add(text, ",\"schedulingGates\":[{\"name\":\"example.com/stranger\"}]");
     if (shape->kind == OF_PODGROUP)
@@ -311,26 +318,26 @@ static void write_pod_spec(const struct scene_group *group, unsigned member, cha
         ",\"containers\":[{\"name\":\"c\",\"image\":\"i\"%s,\"resources\":{\"requests\":{\"cpu\":"
         "\"%u\",\"memory\":\"64Mi\"}}}]",
         shape->traits & HAS_PORT ? ",\"ports\":[{\"containerPort\":80,\"hostPort\":8080}]" : "",
-        cpus ? cpus : 1);
+        cpus);
 }
 
-static void make_member(struct bridge_scene *scene, const struct scene_group *group,
+static bool make_member(struct bridge_scene *scene, const struct scene_group *group,
                         unsigned member)
 {
     char name[48], path[100];
     char labels[MAX_TEXT] = "", owner[MAX_TEXT] = "", spec[MAX_TEXT] = "";
 
     if (is_of_jobs(group) && !owner_of(scene, group))
-        return;
+        return false;
     member_name(group, member, name);
     write_labels(scene, group, member, labels);
     write_owner(scene, group, owner);
     write_pod_spec(group, member, spec);
     (void)snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods", group->ns);
-    (void)bridge_people_call(
-        scene, "POST", path,
-        "{\"metadata\":{\"name\":\"%s\",\"labels\":{%s},\"annotations\":{%s}%s},\"spec\":{%s}}",
-        name, labels, group->shape->pod ? group->shape->pod : "", owner, spec);
+    return bridge_people_call(scene, "POST", path,
+                              "{\"metadata\":{\"name\":\"%s\",\"labels\":{%s},"
+                              "\"annotations\":{%s}%s},\"spec\":{%s}}",
+                              name, labels, group->shape->pod, owner, spec) == 201;
 }
 
 static void delete_member(struct bridge_scene *scene, const struct scene_group *group,
@@ -386,17 +393,20 @@ static void sync_member(struct bridge_scene *scene, struct scene_group *group, u
 {
     const struct json *pod = find_member(scene, group, member);
     bool has_controller = is_of_jobs(group) || group->shape->kind == OF_LWS;
-    bool is_gone = !pod || (is_of_jobs(group) &&
-                            json_exists(json_at(pod, "metadata", "deletionTimestamp")));
+    bool is_failed = is_phase(pod, "Failed");
+    bool is_gone =
+        !pod || (is_of_jobs(group) && json_exists(json_at(pod, "metadata", "deletionTimestamp")));
 
-    if (!is_gone && is_phase(pod, "Failed") && group->shape->kind == OF_JOBSET)
-        begin_again(group);
-    else if (!is_gone && is_phase(pod, "Failed") && has_controller)
+    if (is_failed && group->shape->kind == OF_LWS && !is_gone)
         delete_member(scene, group, member);
-    else if (is_gone && (has_controller || group->made[member] == 0) &&
+    else if (is_failed && group->shape->kind == OF_JOBSET && !is_gone)
+        begin_again(group);
+    else if ((is_gone || (is_failed && is_of_jobs(group))) &&
+             (has_controller || group->made[member] == 0) &&
              rand_chance(&scene->world->rand, 700)) {
         group->made[member]++;
-        make_member(scene, group, member);
+        if (!make_member(scene, group, member) && !is_of_jobs(group))
+            group->made[member]--;
     }
 }
 

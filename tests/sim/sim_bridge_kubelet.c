@@ -8,41 +8,51 @@
 
 enum {
     SECOND = SCENE_SECOND,
-    MAX_PODS = 64,
+    MAX_PODS = 128,
     LOOK_US = SECOND / 2,
+};
+
+struct name {
+    char ns[16], name[48];
 };
 
 struct look {
     struct bridge_scene *scene;
-    char names[MAX_PODS][32];
+    struct name names[MAX_PODS];
     unsigned count;
 };
 
 static void take_name(void *context, const struct json *pod)
 {
     struct look *look = context;
+    struct name *name = &look->names[look->count];
 
-    if (look->count < MAX_PODS && json_str(json_at(pod, "spec", "nodeName")).len > 0)
-        (void)snprintf(look->names[look->count++], 32, "%s",
-                       json_str(json_at(pod, "metadata", "name")).at);
+    if (look->count == MAX_PODS || json_str(json_at(pod, "spec", "nodeName")).len == 0)
+        return;
+    (void)snprintf(name->ns, sizeof(name->ns), "%s",
+                   json_str(json_at(pod, "metadata", "namespace")).at);
+    (void)snprintf(name->name, sizeof(name->name), "%s",
+                   json_str(json_at(pod, "metadata", "name")).at);
+    look->count++;
 }
 
-static void patch_status(struct bridge_scene *scene, const char *name, const char *body)
+static void patch_status(struct bridge_scene *scene, const struct name *name, const char *body)
 {
     char path[120];
 
-    (void)snprintf(path, sizeof(path), "/api/v1/namespaces/" SCENE_NS "/pods/%s/status", name);
+    (void)snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s/status", name->ns,
+                   name->name);
     (void)world_call(scene->world, "kubelet", "PATCH", path, body);
 }
 
-static void set_running(struct bridge_scene *scene, const char *name)
+static void set_running(struct bridge_scene *scene, const struct name *name)
 {
     patch_status(scene, name,
                  "{\"status\":{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"c\","
                  "\"state\":{\"running\":{}}}]}}");
 }
 
-static void set_ended(struct bridge_scene *scene, const char *name, const char *phase)
+static void set_ended(struct bridge_scene *scene, const struct name *name, const char *phase)
 {
     char body[300];
 
@@ -55,19 +65,22 @@ static void set_ended(struct bridge_scene *scene, const char *name, const char *
 
 void bridge_kubelet_finish(struct bridge_scene *scene, const char *pod, bool well)
 {
-    set_ended(scene, pod, well ? "Succeeded" : "Failed");
+    struct name name = { SCENE_NS, "" };
+
+    (void)snprintf(name.name, sizeof(name.name), "%s", pod);
+    set_ended(scene, &name, well ? "Succeeded" : "Failed");
 }
 
-static void delete_now(struct bridge_scene *scene, const char *user, const char *name)
+static void delete_now(struct bridge_scene *scene, const char *user, const struct name *name)
 {
     char path[120];
 
-    (void)snprintf(path, sizeof(path), "/api/v1/namespaces/" SCENE_NS "/pods/%s", name);
+    (void)snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", name->ns, name->name);
     (void)world_call(scene->world, user, "DELETE", path, "{\"gracePeriodSeconds\":0}");
 }
 
 /* Containers first, then the pod: it stays for its finalizers. */
-static void end_pod(struct bridge_scene *scene, const struct json *pod, const char *name)
+static void end_pod(struct bridge_scene *scene, const struct json *pod, const struct name *name)
 {
     bool may_run = bridge_pod_may_run(pod);
     int64_t grace = json_i64_or(json_at(pod, "metadata", "deletionGracePeriodSeconds"), 0);
@@ -78,7 +91,7 @@ static void end_pod(struct bridge_scene *scene, const struct json *pod, const ch
         delete_now(scene, "kubelet", name);
 }
 
-static void run_pod(struct bridge_scene *scene, const struct json *pod, const char *name)
+static void run_pod(struct bridge_scene *scene, const struct json *pod, const struct name *name)
 {
     struct rand *rand = &scene->world->rand;
     struct str phase = json_str(json_at(pod, "status", "phase"));
@@ -94,9 +107,9 @@ static void run_pod(struct bridge_scene *scene, const struct json *pod, const ch
         set_ended(scene, name, rand_chance(rand, 700) ? "Succeeded" : "Failed");
 }
 
-static void look_at_pod(struct bridge_scene *scene, const char *name)
+static void look_at_pod(struct bridge_scene *scene, const struct name *name)
 {
-    const struct json *pod = api_store_find(scene->world->store, "pods", SCENE_NS, name);
+    const struct json *pod = api_store_find(scene->world->store, "pods", name->ns, name->name);
     const char *node_name = json_str(json_at(pod, "spec", "nodeName")).at;
     const struct json *node = api_store_find(scene->world->store, "nodes", "", node_name);
 
@@ -122,7 +135,7 @@ static void on_kubelet(void *context)
 
     api_store_visit(scene->world->store, "pods", take_name, &look);
     for (unsigned i = 0; i < look.count; i++)
-        look_at_pod(scene, look.names[i]);
+        look_at_pod(scene, &look.names[i]);
     loop_timer_start(scene->world->loop, &scene->kubelet,
                      rand_jitter(&scene->world->rand, LOOK_US, 60), on_kubelet, scene);
 }

@@ -5,7 +5,9 @@
  * Holds: notes follow the stores' own changes, never what the bridge believes. */
 #include "sim_bridge.h"
 
+#include "base/arena.h"
 #include "base/mem.h"
+#include "codec/hostlist.h"
 
 #include <inttypes.h>
 
@@ -16,6 +18,7 @@ void bridge_notes_init(struct bridge_scene *scene)
     const struct map_options options = { .max = MAX_NOTES, .free_value = mem_free };
 
     map_init(&scene->pods, &options);
+    map_init(&scene->units, &options);
     map_init(&scene->jobs, &options);
     map_init(&scene->nodes, &options);
     map_init(&scene->slurm_nodes, &options);
@@ -24,6 +27,7 @@ void bridge_notes_init(struct bridge_scene *scene)
 void bridge_notes_done(struct bridge_scene *scene)
 {
     map_done(&scene->pods);
+    map_done(&scene->units);
     map_done(&scene->jobs);
     map_done(&scene->nodes);
     map_done(&scene->slurm_nodes);
@@ -99,6 +103,195 @@ bool bridge_node_is_fit(const struct json *node)
            !json_bool_or(json_at(node, "spec", "unschedulable"), false);
 }
 
+bool bridge_hosts_have(const char *hosts, const char *name)
+{
+    auto_arena struct arena arena;
+    const struct hostlist *list;
+
+    if (strcmp(hosts, name) == 0)
+        return true;
+    arena_init(&arena, 1 << 20);
+    return memchr(hosts, '[', strlen(hosts)) &&
+           hostlist_parse(&arena, str_of(hosts), HOSTLIST_MAX_NAMES, &list, NULL) == 0 &&
+           hostlist_contains(list, str_of(name));
+}
+
+/* ---- groups ---- */
+
+static struct str label_of(const struct json *pod, const char *name)
+{
+    return json_str(json_at(pod, "metadata", "labels", name));
+}
+
+static struct str gang_of(const struct json *pod)
+{
+    return json_str(json_at(pod, "metadata", "annotations", BRIDGE_ANNOTATION_PREFIX BRIDGE_GANG));
+}
+
+static const struct json *job_of(const struct json *pod)
+{
+    const struct json *owner = json_item(json_at(pod, "metadata", "ownerReferences"), 0);
+
+    return str_is(json_str(json_get(owner, "kind")), "Job") ? owner : NULL;
+}
+
+/* The rules of group.h, told once more. */
+static void write_group(const struct bridge_scene *scene, const struct json *pod,
+                        char key[SCENE_KEY])
+{
+    const char *ns = json_str(json_at(pod, "metadata", "namespace")).at;
+    struct str podgroup = json_str(json_at(pod, "spec", "schedulingGroup", "podGroupName"));
+    struct str coscheduling = label_of(pod, BRIDGE_COSCHEDULING_LABEL);
+    struct str lws = label_of(pod, BRIDGE_LWS_KEY_LABEL);
+    struct str jobset = label_of(pod, BRIDGE_JOBSET_NAME_LABEL);
+    struct str uid = label_of(pod, BRIDGE_JOBSET_UID_LABEL);
+    bool is_gang = gang_of(pod).len > 0;
+
+    key[0] = '\0';
+    if (podgroup.len > 0 && scene->has_api[API_PODGROUPS])
+        (void)snprintf(key, SCENE_KEY, "%s/podgroup/%s", ns, podgroup.at);
+    else if (coscheduling.len > 0 && scene->has_api[API_COSCHEDULING])
+        (void)snprintf(key, SCENE_KEY, "%s/coscheduling/%s", ns, coscheduling.at);
+    else if (lws.len > 0 && scene->has_api[API_LWS])
+        (void)snprintf(key, SCENE_KEY, "%s/lws/%s", ns, lws.at);
+    else if (jobset.len > 0 && is_gang && scene->has_api[API_JOBSETS])
+        (void)snprintf(key, SCENE_KEY, "%s/jobset/%s/%s", ns, uid.len > 0 ? uid.at : jobset.at,
+                       label_of(pod, BRIDGE_JOBSET_RESTART_LABEL).at);
+    else if (jobset.len == 0 && is_gang && job_of(pod))
+        (void)snprintf(key, SCENE_KEY, "%s/job/%s", ns, json_str(json_get(job_of(pod), "uid")).at);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* `gang: "2"` says how many of them will do. */
+static int64_t needs_of_gang(const struct json *pod, int64_t all)
+{
+    int64_t wanted;
+
+    return str_to_i64(gang_of(pod), 1, 1000, &wanted, NULL) == 0 ? least(wanted, all) : all;
+}
+
+static int64_t needs_of_job(const struct bridge_scene *scene, const struct json *pod)
+{
+    const struct json *job = api_store_find(scene->world->store, "jobs",
+                                            json_str(json_at(pod, "metadata", "namespace")).at,
+                                            json_str(json_get(job_of(pod), "name")).at);
+    int64_t parallelism = json_i64_or(json_at(job, "spec", "parallelism"), 1);
+    int64_t left = json_i64_or(json_at(job, "spec", "completions"), parallelism) -
+                   json_i64_or(json_at(job, "status", "succeeded"), 0);
+
+    if (!str_eq(json_str(json_at(job, "metadata", "uid")), json_str(json_get(job_of(pod), "uid"))))
+        return 0;
+    return needs_of_gang(pod, least(parallelism, left));
+}
+
+int64_t bridge_group_needs(const struct bridge_scene *scene, const struct json *pod)
+{
+    const struct api_store *store = scene->world->store;
+    const char *ns = json_str(json_at(pod, "metadata", "namespace")).at;
+    struct str jobset = label_of(pod, BRIDGE_JOBSET_NAME_LABEL);
+    const char *name = json_str(json_at(pod, "spec", "schedulingGroup", "podGroupName")).at;
+    const struct json *object;
+
+    if (name[0]) {
+        object = api_store_find(store, "podgroups.scheduling.k8s.io", ns, name);
+        return object
+                   ? json_i64_or(json_at(object, "spec", "schedulingPolicy", "gang", "minCount"), 1)
+                   : 0;
+    }
+    name = label_of(pod, BRIDGE_COSCHEDULING_LABEL).at;
+    if (name[0]) {
+        object = api_store_find(store, "podgroups.scheduling.x-k8s.io", ns, name);
+        return json_i64_or(json_at(object, "spec", "minMember"), 0);
+    }
+    name = label_of(pod, BRIDGE_LWS_NAME_LABEL).at;
+    if (name[0]) {
+        object = api_store_find(store, "leaderworkersets", ns, name);
+        return json_i64_or(json_at(object, "spec", "leaderWorkerTemplate", "size"), 0);
+    }
+    if (jobset.len == 0)
+        return needs_of_job(scene, pod);
+    object = api_store_find(store, "jobsets", ns, jobset.at);
+    object = json_item(json_at(object, "spec", "replicatedJobs"), 0);
+    return object ? needs_of_gang(
+                        pod, json_i64_or(json_at(object, "template", "spec", "parallelism"), 1))
+                  : 0;
+}
+
+bool bridge_pod_waits(const struct json *pod)
+{
+    return bridge_pod_is_live(pod) && json_str(json_at(pod, "spec", "nodeName")).len == 0 &&
+           json_len(json_at(pod, "spec", "schedulingGates")) == 0;
+}
+
+int64_t bridge_pod_cpus(const struct json *pod)
+{
+    const struct json *container = json_item(json_at(pod, "spec", "containers"), 0);
+    int64_t cpus = 0;
+
+    (void)str_to_i64(json_str(json_at(container, "resources", "requests", "cpu")), 1, INT32_MAX,
+                     &cpus, NULL);
+    return cpus;
+}
+
+bool bridge_pod_has_port(const struct json *pod)
+{
+    return json_len(json_get(json_item(json_at(pod, "spec", "containers"), 0), "ports")) > 0;
+}
+
+struct unit_note *bridge_note_of_unit(struct bridge_scene *scene, const char *key)
+{
+    struct unit_note *note = need(&scene->units, str_of(key), sizeof(*note));
+
+    COPY(note->key, key);
+    return note;
+}
+
+struct count {
+    struct bridge_scene *scene;
+    const char *unit;
+    int64_t waiting, needed;
+};
+
+static void count_waiting(void *context, const struct json *pod)
+{
+    struct count *count = context;
+    const struct pod_note *note = bridge_note_of_pod(count->scene, pod);
+
+    if (strcmp(note->group, count->unit) != 0 || !bridge_pod_waits(pod))
+        return;
+    count->waiting++;
+    count->needed = bridge_group_needs(count->scene, pod);
+}
+
+/* Whether its group is complete is looked at whenever one of its pods, or an object, changes. */
+static void note_size(struct bridge_scene *scene, const char *key)
+{
+    struct unit_note *unit = bridge_note_of_unit(scene, key);
+    struct count count = { .scene = scene, .unit = key };
+
+    api_store_visit(scene->world->store, "pods", count_waiting, &count);
+    if (count.waiting == 0 || count.needed == 0 || count.waiting < count.needed)
+        unit->short_us = INT64_MAX;
+    else if (unit->short_us == INT64_MAX)
+        unit->short_us = loop_now_us(scene->world->loop);
+}
+
+static void note_all_sizes(struct bridge_scene *scene)
+{
+    map_each (item, &scene->units) {
+        const struct unit_note *unit = item->value;
+
+        if (strchr(strchr(unit->key, '/') + 1, '/'))
+            note_size(scene, unit->key);
+    }
+}
+
+/* ---- pods and nodes ---- */
+
 struct pod_note *bridge_note_of_pod(struct bridge_scene *scene, const struct json *pod)
 {
     struct str ns = json_str(json_at(pod, "metadata", "namespace"));
@@ -108,8 +301,12 @@ struct pod_note *bridge_note_of_pod(struct bridge_scene *scene, const struct jso
 
     (void)snprintf(key, sizeof(key), STR_FMT "/" STR_FMT, STR_ARG(ns), STR_ARG(uid));
     note = need(&scene->pods, str_of(key), sizeof(*note));
+    if (note->key[0])
+        return note;
     COPY(note->key, key);
+    COPY(note->ns, ns.at);
     COPY(note->name, json_str(json_at(pod, "metadata", "name")).at);
+    write_group(scene, pod, note->group);
     return note;
 }
 
@@ -211,6 +408,26 @@ static int64_t read_of_unit(const struct bridge_scene *scene, const char *unit, 
     return youngest ? youngest->read_us[replica] : 0;
 }
 
+/* "/api/v1/namespaces/NS/pods/NAME/binding" */
+static const struct json *pod_at(const struct bridge_scene *scene, const char *path,
+                                 const char *name)
+{
+    const char *at = strstr(path, "/namespaces/");
+    char ns[64];
+
+    if (!at)
+        return NULL;
+    at += strlen("/namespaces/");
+    (void)snprintf(ns, sizeof(ns), "%.*s", (int)strcspn(at, "/"), at);
+    return api_store_find(scene->world->store, "pods", ns, name);
+}
+
+/* Its own, when it has a job of its own; else its group's. */
+static const char *unit_of(struct bridge_scene *scene, const struct pod_note *pod)
+{
+    return pod->group[0] && bridge_note_of_unit(scene, pod->key)->live == 0 ? pod->group : pod->key;
+}
+
 /* A late Binding is judged by what the first of several senders knew. */
 void bridge_note_binding(struct bridge_scene *scene, const char *user, const char *path)
 {
@@ -224,23 +441,33 @@ void bridge_note_binding(struct bridge_scene *scene, const char *user, const cha
         return;
     at += strlen("/pods/");
     (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "/"), at);
-    pod = api_store_find(scene->world->store, "pods", SCENE_NS, name);
+    pod = pod_at(scene, path, name);
     if (!pod)
         return;
     note = bridge_note_of_pod(scene, pod);
     if (note->bind_us && loop_now_us(scene->world->loop) - note->bind_us < 20 * SCENE_SECOND)
         return;
     note->bind_us = loop_now_us(scene->world->loop);
-    note->read_us = read_of_unit(scene, note->key, (unsigned)(replica - scene->replicas));
+    note->read_us =
+        read_of_unit(scene, unit_of(scene, note), (unsigned)(replica - scene->replicas));
     note->listed_us = replica->listed_us;
 }
 
 void bridge_note_change(struct bridge_scene *scene, const struct api_change *change)
 {
-    if (strcmp(change->kind->plural, "nodes") == 0)
+    const struct json *object = change->next ? change->next : change->old;
+
+    if (strcmp(change->kind->plural, "nodes") == 0) {
         note_node(scene, change);
-    if (strcmp(change->kind->plural, "pods") == 0 && !change->old)
-        (void)bridge_note_of_pod(scene, change->next);
+    } else if (strcmp(change->kind->plural, "pods") == 0) {
+        const struct pod_note *pod = bridge_note_of_pod(scene, object);
+
+        if (pod->group[0])
+            note_size(scene, pod->group);
+    } else if (strcmp(change->kind->plural, "leases") != 0 &&
+               strcmp(change->kind->plural, "events") != 0) {
+        note_all_sizes(scene);
+    }
 }
 
 /* ---- jobs ---- */
@@ -248,7 +475,7 @@ void bridge_note_change(struct bridge_scene *scene, const struct api_change *cha
 /* The unit that it was asked for, as its comment says when slurmctld takes it: later a plugin may
  * have rewritten that. */
 static void read_unit(const struct bridge_scene *scene, const struct slurm_store_job *job,
-                      char unit[128])
+                      char unit[SCENE_KEY])
 {
     auto_json_doc struct json_doc *doc = NULL;
     const struct json *root;
@@ -264,7 +491,7 @@ static void read_unit(const struct bridge_scene *scene, const struct slurm_store
     while (end > 0 && key.at[end - 1] != '.')
         end--;
     if (end > 0)
-        (void)snprintf(unit, 128, "%.*s", (int)end - 1, key.at);
+        (void)snprintf(unit, SCENE_KEY, "%.*s", (int)end - 1, key.at);
 }
 
 struct job_note *bridge_note_of_job(struct bridge_scene *scene, const struct slurm_store_job *job)
@@ -283,24 +510,25 @@ struct job_note *bridge_note_of_job(struct bridge_scene *scene, const struct slu
 
 static void count_live(struct bridge_scene *scene, struct job_note *note, bool is_live)
 {
-    struct pod_note *pod = note->unit[0] ? map_get(&scene->pods, str_of(note->unit)) : NULL;
+    struct unit_note *unit;
     int64_t now_us = loop_now_us(scene->world->loop);
 
     if (note->is_live == is_live)
         return;
     note->is_live = is_live;
-    if (!pod)
+    if (!note->unit[0])
         return;
-    pod->live += is_live ? 1 : UINT32_MAX;
-    if (pod->live > 1 && !pod->doubled_us) {
-        pod->doubled_us = now_us;
+    unit = bridge_note_of_unit(scene, note->unit);
+    unit->live += is_live ? 1 : UINT32_MAX;
+    if (unit->live > 1 && !unit->doubled_us) {
+        unit->doubled_us = now_us;
         scene->doubled++;
         scene->doubles++;
-        trace_line(&scene->world->trace, "two jobs of %s", pod->name);
-    } else if (pod->live <= 1 && pod->doubled_us) {
-        if (now_us - pod->doubled_us > scene->longest_double_us)
-            scene->longest_double_us = now_us - pod->doubled_us;
-        pod->doubled_us = 0;
+        trace_line(&scene->world->trace, "two jobs of %s", unit->key);
+    } else if (unit->live <= 1 && unit->doubled_us) {
+        if (now_us - unit->doubled_us > scene->longest_double_us)
+            scene->longest_double_us = now_us - unit->doubled_us;
+        unit->doubled_us = 0;
         scene->doubled--;
     }
 }
@@ -311,20 +539,30 @@ static void give_reason(struct bridge_scene *scene, struct job_note *note)
     note->reason_us = loop_now_us(scene->world->loop);
 }
 
+/* A pod that it was under is not on its nodes any more. */
+static bool has_left_pods(const struct bridge_scene *scene, const struct job_note *note)
+{
+    map_each (item, &scene->pods) {
+        const struct pod_note *pod = item->value;
+
+        if (strcmp(pod->job, note->sluid) == 0 && !bridge_hosts_have(note->nodes, pod->node))
+            return true;
+    }
+    return false;
+}
+
 static void note_running(struct bridge_scene *scene, struct job_note *note,
                          const struct slurm_store_job *job, bool runs)
 {
-    const struct pod_note *pod = note->unit[0] ? map_get(&scene->pods, str_of(note->unit)) : NULL;
-
     if (!runs) {
         if (note->ran_until_us == INT64_MAX)
             note->ran_until_us = loop_now_us(scene->world->loop);
         return;
     }
     note->ran_until_us = INT64_MAX;
-    COPY(note->node, job->nodes);
-    if (pod && strcmp(pod->job, note->sluid) == 0 && strcmp(pod->node, note->node) != 0)
-        give_reason(scene, note); /* moved */
+    COPY(note->nodes, job->nodes);
+    if (note->unit[0] && has_left_pods(scene, note))
+        give_reason(scene, note);
 }
 
 void bridge_note_job(struct bridge_scene *scene, const struct slurm_store_change *change)

@@ -9,11 +9,12 @@ enum { SECOND = SCENE_SECOND };
 #define PODS     "/api/v1/namespaces/" SCENE_NS "/pods"
 #define PREFIX   BRIDGE_ANNOTATION_PREFIX
 #define STRANGER "example.com/stranger"
+#define GATE     ",\"schedulingGates\":[{\"name\":\"" STRANGER "\"}]"
 
 int bridge_people_call(struct bridge_scene *scene, const char *method, const char *path,
                        const char *format, ...)
 {
-    char body[4 * SCENE_TEXT];
+    char body[10 * SCENE_TEXT];
     va_list args;
 
     va_start(args, format);
@@ -35,10 +36,11 @@ void bridge_people_make_node(struct bridge_scene *scene, unsigned number, unsign
     (void)bridge_people_call(
         scene, "POST", "/api/v1/nodes",
         "{\"metadata\":{\"name\":\"node-%u\",\"labels\":{\"" BRIDGE_EXTERNAL_LABEL
-        "\":\"\",\"" STRANGER "\":\"x\"},\"annotations\":{\"" BRIDGE_PARTITIONS_ANNOTATION
-        "\":\"" SCENE_PARTITION "\"}},\"spec\":{\"taints\":[{\"key\":\"" STRANGER
+        "\":\"\",\"" STRANGER "\":\"x\",\"" SCENE_DISK_LABEL
+        "\":\"%s\"},\"annotations\":{\"" BRIDGE_PARTITIONS_ANNOTATION "\":\"" SCENE_PARTITION
+        "\"}},\"spec\":{\"taints\":[{\"key\":\"" STRANGER
         "\",\"effect\":\"PreferNoSchedule\"}]},\"status\":" NODE_STATUS "}",
-        number, cpus, cpus, number);
+        number, number % 2 ? "fast" : "slow", cpus, cpus, number);
 }
 
 static void call_node(struct bridge_scene *scene, const char *method, unsigned number,
@@ -104,7 +106,8 @@ static void set_size(struct bridge_scene *scene, unsigned number, unsigned cpus)
 /* ---- pods ---- */
 
 struct pod_kind {
-    const char *annotations, *gates, *owner, *finalizers;
+    const char *annotations, *owner, *finalizers;
+    const char *spec, *ports;
     const char *scheduler;
     unsigned cpus;
 };
@@ -136,11 +139,11 @@ static void make_pod(struct bridge_scene *scene, const char *name, const struct 
         scene, "POST", PODS,
         "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"" STRANGER
         "\":\"x\"},\"annotations\":{%s}%s%s},\"spec\":{\"schedulerName\":\"%s\","
-        "\"terminationGracePeriodSeconds\":4%s,\"containers\":[{\"name\":\"c\",\"image\":\"i\","
+        "\"terminationGracePeriodSeconds\":4%s,\"containers\":[{\"name\":\"c\",\"image\":\"i\"%s,"
         "\"resources\":{\"requests\":{\"cpu\":\"%u\",\"memory\":\"64Mi\"}}}]}}",
         name, kind->annotations ? kind->annotations : "", kind->finalizers ? kind->finalizers : "",
-        owner, kind->scheduler ? kind->scheduler : SCENE_SCHEDULER, kind->gates ? kind->gates : "",
-        kind->cpus ? kind->cpus : 1);
+        owner, kind->scheduler ? kind->scheduler : SCENE_SCHEDULER, kind->spec ? kind->spec : "",
+        kind->ports ? kind->ports : "", kind->cpus ? kind->cpus : 1);
 }
 
 void bridge_people_make_pod(struct bridge_scene *scene, const char *name, unsigned cpus)
@@ -148,11 +151,12 @@ void bridge_people_make_pod(struct bridge_scene *scene, const char *name, unsign
     make_pod(scene, name, &(struct pod_kind){ .cpus = cpus });
 }
 
-void bridge_people_delete_pod(struct bridge_scene *scene, const char *name, int grace)
+void bridge_people_delete_pod(struct bridge_scene *scene, const char *ns, const char *name,
+                              int grace)
 {
-    char path[100];
+    char path[120];
 
-    (void)snprintf(path, sizeof(path), PODS "/%s", name);
+    (void)snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", ns, name);
     if (grace < 0)
         (void)bridge_people_call(scene, "DELETE", path, "%s", "");
     else
@@ -177,8 +181,12 @@ static void make_some_pod(struct deed *deed)
         { .cpus = 2 },
         { .owner = "Job" },
         { .owner = "ReplicaSet" },
-        { .gates = ",\"schedulingGates\":[{\"name\":\"" STRANGER "\"}]" },
-        { .gates = ",\"schedulingGates\":[{\"name\":\"" STRANGER "\"}]" },
+        { .spec = GATE },
+        { .spec = GATE },
+        { .spec = ",\"nodeSelector\":{\"" SCENE_DISK_LABEL "\":\"fast\"}" },
+        { .spec = ",\"nodeSelector\":{\"" SCENE_DISK_LABEL "\":\"none\"}" },
+        { .ports = ",\"ports\":[{\"containerPort\":80,\"hostPort\":8080}]" },
+        { .annotations = "\"" PREFIX "exclusive\":\"true\"" },
         { .annotations = "\"" PREFIX "job-name\":\"mine\",\"" PREFIX "exclusive\":\"false\"" },
         { .annotations = "\"" PREFIX "timelimit\":\"soon\"" },
         { .annotations = "\"" PREFIX "partition\":\"nowhere\"" },
@@ -193,12 +201,12 @@ static void make_some_pod(struct deed *deed)
 
 static void delete_pod(struct deed *deed)
 {
-    bridge_people_delete_pod(deed->scene, deed->pod, deed->yes ? -1 : 1);
+    bridge_people_delete_pod(deed->scene, SCENE_NS, deed->pod, deed->yes ? -1 : 1);
 }
 
 static void delete_pod_by_force(struct deed *deed)
 {
-    bridge_people_delete_pod(deed->scene, deed->pod, 0);
+    bridge_people_delete_pod(deed->scene, SCENE_NS, deed->pod, 0);
 }
 
 static void open_gate(struct deed *deed)
@@ -243,6 +251,21 @@ static void delete_owner(struct deed *deed)
                              deed->yes ? "/apis/batch/v1/namespaces/" SCENE_NS "/jobs/j"
                                        : "/apis/apps/v1/namespaces/" SCENE_NS "/replicasets/r",
                              "%s", "");
+}
+
+static void make_group(struct deed *deed)
+{
+    bridge_groups_make(deed->scene);
+}
+
+static void disturb_group(struct deed *deed)
+{
+    bridge_groups_disturb(deed->scene);
+}
+
+static void delete_group(struct deed *deed)
+{
+    bridge_groups_delete(deed->scene);
 }
 
 static void cordon(struct deed *deed)
@@ -298,10 +321,11 @@ static const struct {
     void (*act)(struct deed *deed);
     unsigned weight;
 } deeds[] = {
-    { make_some_pod, 50 }, { delete_pod, 15 }, { delete_pod_by_force, 4 }, { open_gate, 10 },
-    { drop_finalizer, 8 }, { make_owners, 4 }, { delete_owner, 2 },        { cordon, 4 },
-    { uncordon, 6 },       { lose_node, 4 },   { find_node, 6 },           { delete_node, 3 },
-    { make_node, 12 },     { label_node, 4 },  { resize_node, 2 },         { forget_history, 2 },
+    { make_group, 20 }, { disturb_group, 20 },      { delete_group, 8 },   { make_some_pod, 40 },
+    { delete_pod, 15 }, { delete_pod_by_force, 4 }, { open_gate, 10 },     { drop_finalizer, 8 },
+    { make_owners, 4 }, { delete_owner, 2 },        { cordon, 4 },         { uncordon, 6 },
+    { lose_node, 4 },   { find_node, 6 },           { delete_node, 3 },    { make_node, 12 },
+    { label_node, 4 },  { resize_node, 2 },         { forget_history, 2 },
 };
 
 enum { DEEDS = sizeof(deeds) / sizeof(deeds[0]) };
@@ -356,6 +380,18 @@ static void repair(struct bridge_scene *scene)
         (void)snprintf(deed.pod, sizeof(deed.pod), "p%u", i);
         drop_finalizer(&deed);
     }
+    bridge_groups_end(scene);
+}
+
+void bridge_people_delete_all(struct bridge_scene *scene)
+{
+    char name[16];
+
+    bridge_groups_delete_all(scene);
+    for (unsigned i = 1; i <= SCENE_PODS; i++) {
+        (void)snprintf(name, sizeof(name), "p%u", i);
+        bridge_people_delete_pod(scene, SCENE_NS, name, -1);
+    }
 }
 
 static void on_last_burst(void *context)
@@ -378,7 +414,7 @@ void bridge_people_end(struct bridge_scene *scene)
 
 void bridge_people_prepare(struct bridge_scene *scene)
 {
-    static const char *const names[] = { "kube-system", SCENE_LEASE_NS, SCENE_NS };
+    static const char *const names[] = { "kube-system", SCENE_LEASE_NS, SCENE_NS, SCENE_OTHER_NS };
     const struct json *system;
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -44,7 +44,7 @@ static const struct job_note *job_under(const struct bridge_scene *scene,
     map_each (item, &scene->jobs) {
         const struct job_note *job = item->value;
 
-        if (strcmp(job->unit, pod->key) == 0 && strcmp(job->node, node) == 0 &&
+        if (strcmp(job->unit, pod->unit) == 0 && bridge_hosts_have(job->nodes, node) &&
             (!best || job->ran_until_us > best->ran_until_us))
             best = job;
     }
@@ -52,10 +52,8 @@ static const struct job_note *job_under(const struct bridge_scene *scene,
 }
 
 static void a_pod_is_bound_only_where_its_job_runs(struct bridge_scene *scene, struct pod_note *pod,
-                                                   const char *node)
+                                                   const char *node, const struct job_note *job)
 {
-    const struct job_note *job = job_under(scene, pod, node);
-
     scene->binds++;
     if (!job)
         world_break(scene->world, "pod %s is bound to %s, where no job of it ever ran", pod->name,
@@ -69,6 +67,56 @@ static void a_pod_is_bound_only_where_its_job_runs(struct bridge_scene *scene, s
     (void)snprintf(pod->job, sizeof(pod->job), "%s", job ? job->sluid : "");
 }
 
+struct seats {
+    struct bridge_scene *scene;
+    const struct pod_note *pod;
+    const char *node;
+    int64_t cpus;
+};
+
+static void take_seat(void *context, const struct json *pod)
+{
+    struct seats *seats = context;
+    const struct pod_note *note = bridge_note_of_pod(seats->scene, pod);
+
+    if (strcmp(note->unit, seats->pod->unit) == 0 && strcmp(note->node, seats->node) == 0 &&
+        bridge_pod_may_run(pod))
+        seats->cpus += bridge_pod_cpus(pod);
+}
+
+/* Whoever is there with the same unit, those that are ending too. */
+static void a_node_holds_no_more_than_its_job_has_there(struct bridge_scene *scene,
+                                                        const struct pod_note *pod,
+                                                        const char *node,
+                                                        const struct job_note *job)
+{
+    struct seats seats = { .scene = scene, .pod = pod, .node = node };
+    unsigned cpus = job ? slurm_store_cpus_on(scene->world->slurm, job->id, node) : 0;
+
+    if (!job || job->ran_until_us != INT64_MAX || cpus == 0)
+        return;
+    api_store_visit(scene->world->store, "pods", take_seat, &seats);
+    if (seats.cpus > cpus)
+        world_break(scene->world,
+                    "pod %s is bound to %s, where job %" PRId64
+                    " has %u CPUs and its pods use %" PRId64,
+                    pod->name, node, job->id, cpus, seats.cpus);
+}
+
+static void a_member_has_no_two_jobs(struct bridge_scene *scene, const struct pod_note *pod)
+{
+    map_each (item, &scene->jobs) {
+        const struct job_note *job = item->value;
+
+        if (strcmp(pod->unit, pod->group) == 0 && job->is_live && job->taken_us < pod->listed_us &&
+            strcmp(job->unit, pod->key) == 0)
+            world_break(scene->world,
+                        "pod %s is bound by the job of its group, and has job %" PRId64
+                        " of its own",
+                        pod->name, job->id);
+    }
+}
+
 static void no_pod_is_bound_while_two_jobs_of_it_are_known(struct bridge_scene *scene,
                                                            const struct pod_note *pod)
 {
@@ -77,7 +125,8 @@ static void no_pod_is_bound_while_two_jobs_of_it_are_known(struct bridge_scene *
     map_each (item, &scene->jobs) {
         const struct job_note *job = item->value;
 
-        known += job->is_live && job->taken_us < pod->listed_us && strcmp(job->unit, pod->key) == 0;
+        known +=
+            job->is_live && job->taken_us < pod->listed_us && strcmp(job->unit, pod->unit) == 0;
     }
     if (known > 1)
         world_break(scene->world, "pod %s is bound while %u jobs of it live", pod->name, known);
@@ -89,42 +138,47 @@ static void a_pod_is_bound_once(struct bridge_scene *scene, const struct pod_not
         world_break(scene->world, "pod %s is bound twice", pod->name);
 }
 
+/* A member that is bound by a job of its own bears a mark. */
+static const char *unit_of(const struct pod_note *note, const struct json *pod)
+{
+    bool is_alone = json_exists(json_at(pod, "metadata", "annotations", BRIDGE_ALONE_ANNOTATION));
+
+    return note->group[0] && !is_alone ? note->group : note->key;
+}
+
 static void on_bound(struct bridge_scene *scene, const struct api_change *change, const char *node)
 {
     struct pod_note *pod = bridge_note_of_pod(scene, change->next);
+    const struct job_note *job;
 
     a_pod_is_bound_once(scene, pod);
+    (void)snprintf(pod->unit, sizeof(pod->unit), "%s", unit_of(pod, change->next));
     (void)snprintf(pod->node, sizeof(pod->node), "%s", node);
     pod->node_was_gone = !api_store_find(scene->world->store, "nodes", "", node);
     pod->bound_us = loop_now_us(scene->world->loop);
     if (!bridge_is_ours(change->user))
         return;
-    a_pod_is_bound_only_where_its_job_runs(scene, pod, node);
+    job = job_under(scene, pod, node);
+    a_pod_is_bound_only_where_its_job_runs(scene, pod, node, job);
+    a_node_holds_no_more_than_its_job_has_there(scene, pod, node, job);
     no_pod_is_bound_while_two_jobs_of_it_are_known(scene, pod);
+    a_member_has_no_two_jobs(scene, pod);
 }
 
 static void two_jobs_of_a_unit_do_not_last(struct bridge_scene *scene)
 {
     int64_t now_us = loop_now_us(scene->world->loop);
 
-    map_each (item, &scene->pods) {
-        const struct pod_note *pod = item->value;
+    map_each (item, &scene->units) {
+        const struct unit_note *unit = item->value;
 
-        if (pod->doubled_us && now_us - pod->doubled_us > (int64_t)LONGEST_DOUBLE_S * SECOND)
-            world_break(scene->world, "pod %s has had %u live jobs for %d s", pod->name, pod->live,
-                        LONGEST_DOUBLE_S);
+        if (unit->doubled_us && now_us - unit->doubled_us > (int64_t)LONGEST_DOUBLE_S * SECOND)
+            world_break(scene->world, "unit %s has had %u live jobs for %d s", unit->key,
+                        unit->live, LONGEST_DOUBLE_S);
     }
 }
 
 /* ---- 3: Slurm gets a place back only when the pod is gone from it ---- */
-
-static const struct json *find_pod(const struct bridge_scene *scene, const struct pod_note *note)
-{
-    const struct json *pod = api_store_find(scene->world->store, "pods", SCENE_NS, note->name);
-    const char *uid = strchr(note->key, '/') + 1;
-
-    return str_is(json_str(json_at(pod, "metadata", "uid")), uid) ? pod : NULL;
-}
 
 /* The node was no place for the pod, now or lately: then the job may be given back. */
 static bool was_unfit(struct bridge_scene *scene, const char *node)
@@ -136,9 +190,16 @@ static bool was_unfit(struct bridge_scene *scene, const char *node)
            now_us - note->changed_us < (int64_t)BELIEF_S * SECOND;
 }
 
-static bool was_gated(const struct json *pod)
+static bool has_unfit_node(struct bridge_scene *scene, const struct job_note *job)
 {
-    return json_len(json_at(pod, "spec", "schedulingGates")) > 0;
+    char name[32];
+
+    for (unsigned i = 1; i <= scene->node_count; i++) {
+        (void)snprintf(name, sizeof(name), "node-%u", i);
+        if (bridge_hosts_have(job->nodes, name) && was_unfit(scene, name))
+            return true;
+    }
+    return false;
 }
 
 /* slurmctld died with the id of the job that was meant, and gave it to this one while the cancel
@@ -158,26 +219,68 @@ static bool has_a_dead_jobs_id(const struct bridge_scene *scene, const struct jo
     return false;
 }
 
-static void a_job_is_cancelled_only_when_its_pod_is_over(struct bridge_scene *scene,
-                                                         const struct job_note *job)
-{
-    const struct pod_note *note = map_get(&scene->pods, str_of(job->unit));
-    const struct json *pod = note ? find_pod(scene, note) : NULL;
-    struct world *world = scene->world;
+struct over {
+    struct bridge_scene *scene;
+    const struct job_note *job;
+    int64_t waiting, bound, needed;
+    bool has_port;
+};
 
-    if (!pod || note->live > 0 || has_a_dead_jobs_id(scene, job)) /* gone, or has another job */
+static bool is_in(const struct over *over, const struct pod_note *pod)
+{
+    const char *unit = over->job->unit;
+
+    if (pod->unit[0])
+        return strcmp(pod->unit, unit) == 0;
+    return strcmp(pod->key, unit) == 0 ||
+           (strcmp(pod->group, unit) == 0 && bridge_note_of_unit(over->scene, pod->key)->live == 0);
+}
+
+static void look_if_over(void *context, const struct json *pod)
+{
+    struct over *over = context;
+    const struct pod_note *note = bridge_note_of_pod(over->scene, pod);
+    struct world *world = over->scene->world;
+
+    if (!is_in(over, note))
         return;
-    if (note->node[0]) {
-        if (bridge_pod_may_run(pod) && !note->node_was_gone &&
-            job->ran_until_us == loop_now_us(world->loop) && /* else it held nothing */
-            strcmp(job->node, note->node) == 0)
-            world_break(world, "job %" PRId64 " is cancelled while its pod %s may run on %s",
-                        job->id, note->name, note->node);
-    } else if (bridge_pod_is_live(pod) && !was_gated(pod) &&
-               !(job->node[0] && was_unfit(scene, job->node))) {
-        world_break(world, "job %" PRId64 " of pod %s, which waits for it, is cancelled", job->id,
-                    note->name);
-    }
+    over->has_port |= bridge_pod_has_port(pod);
+    over->waiting += bridge_pod_waits(pod);
+    if (bridge_pod_waits(pod))
+        over->needed = note->group[0] ? bridge_group_needs(over->scene, pod) : 1;
+    if (!note->node[0])
+        return;
+    over->bound += bridge_pod_is_live(pod);
+    if (bridge_pod_may_run(pod) && !note->node_was_gone &&
+        over->job->ran_until_us == loop_now_us(world->loop) && /* else it held nothing */
+        bridge_hosts_have(over->job->nodes, note->node))
+        world_break(world, "job %" PRId64 " is cancelled while its pod %s may run on %s",
+                    over->job->id, note->name, note->node);
+}
+
+/* Lately too few of them were there, as far as anybody can know. */
+static bool was_short(struct bridge_scene *scene, const struct job_note *job)
+{
+    const struct unit_note *unit = bridge_note_of_unit(scene, job->unit);
+
+    return unit->short_us == INT64_MAX ||
+           (unit->short_us > 0 &&
+            loop_now_us(scene->world->loop) - unit->short_us < (int64_t)BELIEF_S * SECOND);
+}
+
+static void a_job_is_cancelled_only_when_its_pods_are_over(struct bridge_scene *scene,
+                                                           const struct job_note *job)
+{
+    struct over over = { .scene = scene, .job = job };
+
+    /* It has another, or the id was meant for another. */
+    if (bridge_note_of_unit(scene, job->unit)->live > 0 || has_a_dead_jobs_id(scene, job))
+        return;
+    api_store_visit(scene->world->store, "pods", look_if_over, &over);
+    if (over.bound == 0 && over.waiting > 0 && over.waiting >= over.needed && over.needed > 0 &&
+        !over.has_port && !has_unfit_node(scene, job) && !was_short(scene, job))
+        world_break(scene->world, "job %" PRId64 " of %s, which waits for it, is cancelled",
+                    job->id, job->unit);
 }
 
 /* ---- 4: nothing is deleted out of ignorance ---- */
@@ -190,7 +293,8 @@ static void a_pod_is_deleted_only_for_what_slurm_did(struct bridge_scene *scene,
     map_each (item, &scene->jobs) {
         const struct job_note *job = item->value;
 
-        if (strcmp(job->unit, pod->key) == 0 && job->is_a_reason &&
+        if ((strcmp(job->unit, pod->key) == 0 || strcmp(job->unit, pod->unit) == 0) &&
+            job->is_a_reason &&
             (strcmp(job->sluid, pod->job) == 0 || job->reason_us >= pod->bind_us))
             return;
     }
@@ -212,30 +316,32 @@ static void a_slurm_node_goes_only_with_its_kubernetes_node(struct bridge_scene 
 
 /* ---- 5: what is not ours is not touched; in Kubernetes ---- */
 
-/* Members of two objects, but for one that is ours. */
-static bool same_but(const struct json *old, const struct json *next, const char *ours)
-{
-    struct json_iter iter = json_iter(old);
-    const struct json *value;
-    struct str key;
-    size_t count = 0;
-
-    while (json_next_member(&iter, &key, &value)) {
-        if (ours && str_is(key, ours))
-            continue;
-        count++;
-        if (!json_equal(value, json_get_str(next, key)))
-            return false;
-    }
-    return json_len(next) == count + (ours && json_type(json_get(next, ours)) != JSON_ABSENT);
-}
-
 static bool is_one_of(struct str word, const char *const *ours)
 {
     for (; *ours; ours++)
         if (str_is(word, *ours))
             return true;
     return false;
+}
+
+/* Members of two objects, but for those that are ours. */
+static bool same_but(const struct json *old, const struct json *next, const char *const *ours)
+{
+    struct json_iter a = json_iter(old), b = json_iter(next);
+    const struct json *value;
+    struct str key;
+    size_t before = 0, after = 0;
+
+    while (json_next_member(&a, &key, &value)) {
+        if (is_one_of(key, ours))
+            continue;
+        before++;
+        if (!json_equal(value, json_get_str(next, key)))
+            return false;
+    }
+    while (json_next_member(&b, &key, &value))
+        after += !is_one_of(key, ours);
+    return before == after;
 }
 
 /* Items of two lists, in order, but for those whose name (a member, or the item itself) is ours. */
@@ -261,13 +367,13 @@ static bool same_items_but(const struct json *old, const struct json *next, cons
     }
 }
 
-static bool same_metadata(const struct json *a, const struct json *b, const char *label,
-                          const char *annotation, const char *const *finalizers)
+static bool same_metadata(const struct json *a, const struct json *b, const char *const *labels,
+                          const char *const *annotations, const char *const *finalizers)
 {
     const struct json *old = json_get(a, "metadata"), *next = json_get(b, "metadata");
 
-    return same_but(json_get(old, "labels"), json_get(next, "labels"), label) &&
-           same_but(json_get(old, "annotations"), json_get(next, "annotations"), annotation) &&
+    return same_but(json_get(old, "labels"), json_get(next, "labels"), labels) &&
+           same_but(json_get(old, "annotations"), json_get(next, "annotations"), annotations) &&
            same_items_but(json_get(old, "finalizers"), json_get(next, "finalizers"), NULL,
                           finalizers) &&
            json_equal(json_get(old, "ownerReferences"), json_get(next, "ownerReferences"));
@@ -281,10 +387,13 @@ static bool pod_is_respected(const struct json *old, const struct json *next)
                                               "PodScheduled", NULL };
     static const char *const finalizers[] = { BRIDGE_FINALIZER, NULL };
     static const char *const tolerations[] = { BRIDGE_TAINT, NULL };
+    static const char *const labels[] = { BRIDGE_JOB_LABEL, NULL };
+    static const char *const annotations[] = { BRIDGE_NODE_ANNOTATION, BRIDGE_ALONE_ANNOTATION,
+                                               NULL };
     const struct json *a = json_get(old, "spec"), *b = json_get(next, "spec");
     const struct json *was = json_get(old, "status"), *is = json_get(next, "status");
 
-    return same_metadata(old, next, BRIDGE_JOB_LABEL, BRIDGE_NODE_ANNOTATION, finalizers) &&
+    return same_metadata(old, next, labels, annotations, finalizers) &&
            json_equal(json_get(a, "containers"), json_get(b, "containers")) &&
            json_equal(json_get(a, "schedulingGates"), json_get(b, "schedulingGates")) &&
            same_items_but(json_get(a, "tolerations"), json_get(b, "tolerations"), "key",
@@ -302,7 +411,7 @@ static bool node_is_respected(const struct json *old, const struct json *next)
     const struct json *a = json_get(old, "spec"), *b = json_get(next, "spec");
     const struct json *was = json_get(old, "status"), *is = json_get(next, "status");
 
-    return same_metadata(old, next, NULL, NULL, no_items) &&
+    return same_metadata(old, next, no_items, no_items, no_items) &&
            json_equal(json_get(a, "unschedulable"), json_get(b, "unschedulable")) &&
            same_items_but(json_get(a, "taints"), json_get(b, "taints"), "key", taints) &&
            json_equal(json_get(was, "capacity"), json_get(is, "capacity")) &&
@@ -311,25 +420,50 @@ static bool node_is_respected(const struct json *old, const struct json *next)
                           conditions);
 }
 
+static bool podgroup_is_respected(const struct json *old, const struct json *next)
+{
+    static const char *const conditions[] = { "PodGroupScheduled", NULL };
+
+    return same_metadata(old, next, no_items, no_items, no_items) &&
+           json_equal(json_get(old, "spec"), json_get(next, "spec")) &&
+           same_items_but(json_at(old, "status", "conditions"),
+                          json_at(next, "status", "conditions"), "type", conditions);
+}
+
+/* The kinds that we write at all, besides leases and events. */
+static const struct {
+    const char *group, *plural;
+    bool (*is_respected)(const struct json *old, const struct json *next);
+    bool may_delete;
+} written[] = {
+    { "", "pods", pod_is_respected, true },
+    { "", "nodes", node_is_respected, false },
+    { "scheduling.k8s.io", "podgroups", podgroup_is_respected, false },
+};
+
 static void only_what_is_ours_is_written(struct bridge_scene *scene,
                                          const struct api_change *change)
 {
     const struct json *old = change->old, *next = change->next;
-    const struct json *object = old ? old : next;
     const char *plural = change->kind->plural;
-    bool is_node = strcmp(plural, "nodes") == 0;
+    size_t row = 0;
 
     if (strcmp(plural, "events") == 0 || strcmp(plural, "leases") == 0)
         return;
-    if ((!is_node && !is_pod(change)) || !old)
-        world_break(scene->world, "%s wrote %s %s", change->user, plural, name_of(object));
+    while (row < sizeof(written) / sizeof(written[0]) &&
+           (strcmp(written[row].plural, plural) != 0 ||
+            strcmp(written[row].group, change->kind->group) != 0))
+        row++;
+    if (row == sizeof(written) / sizeof(written[0]) || !old)
+        world_break(scene->world, "%s wrote %s %s", change->user, plural,
+                    name_of(old ? old : next));
     else if (is_pod(change) &&
              !str_is(json_str(json_at(old, "spec", "schedulerName")), SCENE_SCHEDULER))
         world_break(scene->world, "%s touched pod %s of another scheduler", change->user,
                     name_of(old));
-    else if (is_node && !next)
-        world_break(scene->world, "%s deleted node %s", change->user, name_of(old));
-    else if (next && !(is_node ? node_is_respected : pod_is_respected)(old, next))
+    else if (!next && !written[row].may_delete)
+        world_break(scene->world, "%s deleted %s %s", change->user, plural, name_of(old));
+    else if (next && !written[row].is_respected(old, next))
         world_break(scene->world, "%s changed what is not ours in %s %s", change->user, plural,
                     name_of(old));
 }
@@ -409,6 +543,24 @@ static void jobs_of_others_are_left_alone(struct bridge_scene *scene, const stru
         world_break(scene->world, "job %" PRId64 " of others is changed", job->id);
 }
 
+/* Its comment names its pods. */
+static void a_job_is_for_pods_of_one_namespace(struct bridge_scene *scene,
+                                               const struct slurm_store_job *job,
+                                               const struct job_note *note)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    const struct json *pod;
+    struct json_iter iter;
+    size_t length = strcspn(note->unit, "/") + 1;
+
+    (void)json_parse(str_of(job->admin_comment), 1 << 16, &doc, NULL);
+    iter = json_iter(json_get(json_root(doc), "pods"));
+    while (json_next_item(&iter, &pod))
+        if (!str_starts(json_str(pod), str_sub(str_of(note->unit), 0, length)))
+            world_break(scene->world, "job %" PRId64 " of %s is for pod %s", job->id, note->unit,
+                        json_str(pod).at);
+}
+
 void bridge_promises_on_slurm(void *context, const struct slurm_store_change *change)
 {
     struct bridge_scene *scene = context;
@@ -421,6 +573,9 @@ void bridge_promises_on_slurm(void *context, const struct slurm_store_change *ch
         return;
     }
     bridge_note_job(scene, change);
+    if (change->event == SLURM_JOB_TAKEN && bridge_note_of_job(scene, change->job)->unit[0])
+        a_job_is_for_pods_of_one_namespace(scene, change->job,
+                                           bridge_note_of_job(scene, change->job));
     if (!by_us || change->event != SLURM_JOB_CHANGED)
         return;
 
@@ -428,7 +583,7 @@ void bridge_promises_on_slurm(void *context, const struct slurm_store_change *ch
 
     jobs_of_others_are_left_alone(scene, job);
     if (strcmp(change->job->state, "CANCELLED") == 0)
-        a_job_is_cancelled_only_when_its_pod_is_over(scene, job);
+        a_job_is_cancelled_only_when_its_pods_are_over(scene, job);
 }
 
 /* ---- 7: only the leader acts ---- */

@@ -9,21 +9,42 @@ enum { QUIET_WRITES = 0 };
 
 /* ---- pods ---- */
 
+/* The live jobs of one unit. */
+struct jobs {
+    unsigned count;
+    char state[16], nodes[64], required[64], reason[32];
+    int64_t id;
+    uint64_t priority;
+};
+
 struct look {
     struct bridge_scene *scene;
-    unsigned live_jobs; /* of the unit at hand */
-    struct slurm_store_job job;
     const struct pod_note *pod;
+    struct jobs own, group; /* of the pod itself, of its group */
 };
+
+static void take(struct jobs *jobs, const struct slurm_store_job *job)
+{
+    jobs->count++;
+    jobs->id = job->id;
+    jobs->priority = job->priority;
+    (void)snprintf(jobs->state, sizeof(jobs->state), "%s", job->state);
+    (void)snprintf(jobs->nodes, sizeof(jobs->nodes), "%s", job->nodes);
+    (void)snprintf(jobs->required, sizeof(jobs->required), "%s", job->required_nodes);
+    (void)snprintf(jobs->reason, sizeof(jobs->reason), "%s", job->reason);
+}
 
 static void take_job(void *context, const struct slurm_store_job *job)
 {
     struct look *look = context;
+    const char *unit = bridge_note_of_job(look->scene, job)->unit;
 
-    if (job->has_ended || strcmp(bridge_note_of_job(look->scene, job)->unit, look->pod->key) != 0)
+    if (job->has_ended || !unit[0])
         return;
-    look->live_jobs++;
-    look->job = *job;
+    if (strcmp(unit, look->pod->key) == 0)
+        take(&look->own, job);
+    else if (strcmp(unit, look->pod->group) == 0)
+        take(&look->group, job);
 }
 
 static const struct json *condition_of(const struct json *object, const char *type)
@@ -62,55 +83,124 @@ static bool is_impossible(const struct json *pod)
            annotation(pod, "partition")[0];
 }
 
-static void a_waiting_pod_says_why(struct look *look, const struct json *pod)
+/* Selectors, ports: no node will do, or too few for all of a group. */
+static bool says_that_none_fits(const struct json *pod)
+{
+    return says(pod, "NoNodeFits") || says(pod, "Refused");
+}
+
+static void one_that_waits_alone_says_why(struct look *look, const struct json *pod)
 {
     struct world *world = look->scene->world;
     const char *name = look->pod->name;
+    unsigned jobs = look->own.count;
 
     if (annotation(pod, "timelimit")[0]) {
-        if (look->live_jobs > 0 || !says(pod, "Invalid"))
+        if (jobs > 0 || !says(pod, "Invalid"))
             world_break(world, "pod %s has a bad annotation, and does not say so", name);
     } else if (is_impossible(pod)) { /* no node has it, Slurm refuses it, or never starts it */
-        if (look->live_jobs > 1 ||
-            (!says(pod, look->live_jobs ? NULL : "Refused") && !says(pod, "NoNodeFits")))
+        if (jobs > 1 || !(jobs ? says(pod, NULL) : says_that_none_fits(pod)))
             world_break(world, "pod %s asks for too much, and does not say so", name);
-    } else if (look->live_jobs != 1) {
-        world_break(world, "pod %s waits with %u jobs", name, look->live_jobs);
+    } else if (jobs == 0 && json_exists(json_at(pod, "spec", "nodeSelector"))) {
+        if (!says_that_none_fits(pod))
+            world_break(world, "pod %s has no job, and does not say why", name);
+    } else if (jobs == 0 && bridge_pod_has_port(pod)) {
+        if (!says_that_none_fits(pod))
+            world_break(world, "pod %s has no job, and does not say why", name);
+    } else if (jobs != 1) {
+        world_break(world, "pod %s waits with %u jobs", name, jobs);
+    } else if (strcmp(look->own.state, "PENDING") != 0) {
+        world_break(world, "pod %s has no place, and its job %" PRId64 " is %s on %s", name,
+                    look->own.id, look->own.state, look->own.nodes);
     } else if (!says(pod, NULL)) {
         world_break(world, "pod %s waits, and does not say why", name);
-    } else if (look->scene->config.shared && look->job.priority > 0) {
-        world_break(world, "pod %s has no place: job %" PRId64 " is %s (%s)", name, look->job.id,
-                    look->job.state, look->job.reason);
     }
+}
+
+struct group_look {
+    struct bridge_scene *scene;
+    const char *group;
+    int64_t waiting, bound, needed;
+};
+
+static void take_member(void *context, const struct json *pod)
+{
+    struct group_look *look = context;
+    const struct pod_note *note = bridge_note_of_pod(look->scene, pod);
+
+    if (strcmp(note->group, look->group) != 0 ||
+        bridge_note_of_unit(look->scene, note->key)->live > 0)
+        return;
+    look->waiting += bridge_pod_waits(pod);
+    look->bound += bridge_pod_is_live(pod) && note->node[0] && strcmp(note->unit, note->group) == 0;
+    look->needed = bridge_group_needs(look->scene, pod);
+}
+
+static void a_member_waits_with_its_group(struct look *look, const struct json *pod)
+{
+    struct world *world = look->scene->world;
+    struct group_look group = { .scene = look->scene, .group = look->pod->group };
+    const char *name = look->pod->name;
+    unsigned jobs = look->group.count;
+
+    api_store_visit(world->store, "pods", take_member, &group);
+    if (group.bound > 0 && strcmp(look->group.state, "RUNNING") == 0)
+        world_break(world, "pod %s waits, and others of %s are bound", name, group.group);
+    else if (group.bound > 0)
+        return; /* they wait to be covered */
+    else if (group.needed == 0 || group.waiting < group.needed) {
+        if (jobs > 0 || !says(pod, group.needed ? "GroupIncomplete" : "OwnerUnknown"))
+            world_break(world,
+                        "pod %s of %s, which is not complete (%" PRId64 " of %" PRId64
+                        "), has %u jobs or does not say so",
+                        name, group.group, group.waiting, group.needed, jobs);
+    } else if (jobs > 1 || (jobs == 0 && !says_that_none_fits(pod))) {
+        world_break(world, "pod %s of %s, which is complete, has %u jobs", name, group.group, jobs);
+    } else if (jobs == 1 && strcmp(look->group.state, "PENDING") != 0) {
+        world_break(world, "pod %s of %s has no place, and job %" PRId64 " is %s on %s", name,
+                    group.group, look->group.id, look->group.state, look->group.nodes);
+    } else if (!says(pod, NULL)) {
+        world_break(world, "pod %s of %s waits, and does not say why", name, group.group);
+    }
+}
+
+static void a_waiting_pod_says_why(struct look *look, const struct json *pod)
+{
+    if (look->pod->group[0] && look->own.count == 0)
+        a_member_waits_with_its_group(look, pod);
+    else
+        one_that_waits_alone_says_why(look, pod);
 }
 
 /* slurmctld forgot the job. The node was given to others since, and its new job waits for it; or
  * Slurm does not have the node any more. */
-static bool waits_to_cover(const struct look *look, const struct json *pod, const char *node)
+static bool waits_to_cover(const struct look *look, const struct json *pod, const char *node,
+                           const struct jobs *jobs)
 {
     struct slurm_store_node there;
-    bool waits = look->live_jobs == 1 && strcmp(look->job.state, "PENDING") == 0 &&
-                 strcmp(look->job.required_nodes, node) == 0;
+    bool waits = jobs->count == 1 && strcmp(jobs->state, "PENDING") == 0 &&
+                 bridge_hosts_have(jobs->required, node);
 
     if (!says(pod, "NotCovered"))
         return false;
     if (!slurm_store_find_node(look->scene->world->slurm, node, &there))
-        return waits || look->live_jobs == 0;
-    return waits && there.jobs > 0;
+        return waits || jobs->count == 0;
+    return waits && (there.jobs > 0 || look->pod->group[0]);
 }
 
 static void a_bound_pod_has_its_job(struct look *look, const struct json *pod, const char *node)
 {
     struct world *world = look->scene->world;
     const char *name = look->pod->name;
+    const struct jobs *jobs = look->own.count > 0 ? &look->own : &look->group;
 
-    if (look->live_jobs <= 1 && waits_to_cover(look, pod, node))
+    if (jobs->count <= 1 && waits_to_cover(look, pod, node, jobs))
         return;
-    if (look->live_jobs != 1)
-        world_break(world, "pod %s is bound and has %u jobs", name, look->live_jobs);
-    else if (strcmp(look->job.state, "RUNNING") != 0 || strcmp(look->job.nodes, node) != 0)
+    if (jobs->count != 1)
+        world_break(world, "pod %s is bound and has %u jobs", name, jobs->count);
+    else if (strcmp(jobs->state, "RUNNING") != 0 || !bridge_hosts_have(jobs->nodes, node))
         world_break(world, "pod %s is on %s, and its job %" PRId64 " is %s on %s", name, node,
-                    look->job.id, look->job.state, look->job.nodes);
+                    jobs->id, jobs->state, jobs->nodes);
     else if (says(pod, NULL))
         world_break(world, "pod %s has its place and says that it waits", name);
 }
@@ -135,36 +225,114 @@ static void check_pod(void *context, const struct json *pod)
 
     slurm_store_visit_jobs(world->slurm, take_job, &look);
     if (!str_is(json_str(json_at(pod, "spec", "schedulerName")), SCENE_SCHEDULER)) {
-        if (look.live_jobs > 0 || has_our_finalizer(pod))
+        if (look.own.count > 0 || has_our_finalizer(pod))
             world_break(world, "pod %s of another scheduler has a job", look.pod->name);
     } else if (!bridge_pod_is_live(pod)) {
         if (has_our_finalizer(pod))
             world_break(world, "pod %s is over and keeps our finalizer", look.pod->name);
-        if (look.live_jobs > 0)
-            world_break(world, "pod %s is over and has %u jobs", look.pod->name, look.live_jobs);
+        if (look.own.count > 0)
+            world_break(world, "pod %s is over and has %u jobs", look.pod->name, look.own.count);
     } else if (node[0]) {
         a_bound_pod_has_its_job(&look, pod, node);
     } else if (json_len(json_at(pod, "spec", "schedulingGates")) > 0) {
-        if (look.live_jobs > 0)
-            world_break(world, "pod %s is gated and has %u jobs", look.pod->name, look.live_jobs);
+        if (look.own.count > 0)
+            world_break(world, "pod %s is gated and has %u jobs", look.pod->name, look.own.count);
     } else {
         a_waiting_pod_says_why(&look, pod);
     }
 }
 
-static void a_job_has_its_pod(void *context, const struct slurm_store_job *job)
+struct search {
+    struct bridge_scene *scene;
+    const char *unit;
+    bool found;
+};
+
+static void look_for_unit(void *context, const struct json *pod)
+{
+    struct search *search = context;
+    const struct pod_note *note = bridge_note_of_pod(search->scene, pod);
+    bool is_live = bridge_pod_is_live(pod) || bridge_pod_may_run(pod);
+
+    search->found |=
+        strcmp(note->key, search->unit) == 0 || (is_live && strcmp(note->group, search->unit) == 0);
+}
+
+static void a_job_has_its_pods(void *context, const struct slurm_store_job *job)
 {
     struct bridge_scene *scene = context;
-    const char *unit = bridge_note_of_job(scene, job)->unit;
-    const struct pod_note *pod = map_get(&scene->pods, str_of(unit));
-    const struct json *found;
+    struct search search = { .scene = scene, .unit = bridge_note_of_job(scene, job)->unit };
 
-    if (job->has_ended || !unit[0])
+    if (job->has_ended || !search.unit[0])
         return;
-    found = pod ? api_store_find(scene->world->store, "pods", SCENE_NS, pod->name) : NULL;
-    if (!found || !str_is(json_str(json_at(found, "metadata", "uid")), strchr(unit, '/') + 1))
-        world_break(scene->world, "job %" PRId64 " lives, and its pod %s is gone", job->id,
-                    pod ? pod->name : unit);
+    api_store_visit(scene->world->store, "pods", look_for_unit, &search);
+    if (!search.found)
+        world_break(scene->world, "job %" PRId64 " lives, and %s is gone", job->id, search.unit);
+}
+
+/* ---- who could run does ---- */
+
+struct room {
+    struct bridge_scene *scene;
+    const struct slurm_store_job *job; /* the first that waits */
+    struct slurm_store_job first;
+    const char *unit;
+    unsigned pods;
+    int64_t cpus; /* of the largest */
+    bool is_picky, wants_all;
+};
+
+static void find_first(void *context, const struct slurm_store_job *job)
+{
+    struct room *room = context;
+
+    if (room->job || job->has_ended || strcmp(job->state, "PENDING") != 0 || job->priority == 0 ||
+        !bridge_note_of_job(room->scene, job)->unit[0] || job->required_nodes[0])
+        return;
+    room->first = *job;
+    room->job = &room->first;
+    room->unit = bridge_note_of_job(room->scene, job)->unit;
+}
+
+static void take_wish(void *context, const struct json *pod)
+{
+    struct room *room = context;
+    const struct pod_note *note = bridge_note_of_pod(room->scene, pod);
+    bool is_own = strcmp(note->key, room->unit) == 0;
+
+    if (!bridge_pod_waits(pod) || (!is_own && strcmp(note->group, room->unit) != 0))
+        return;
+    room->pods++;
+    if (bridge_pod_cpus(pod) > room->cpus)
+        room->cpus = bridge_pod_cpus(pod);
+    room->is_picky |= bridge_pod_has_port(pod) || is_impossible(pod) ||
+                      json_exists(json_at(pod, "spec", "nodeSelector"));
+}
+
+/* The job at the head of the queue is not one that Slurm could start if only it were asked for what
+ * the pods want: a node for each. */
+static void the_first_in_line_has_no_room(struct bridge_scene *scene)
+{
+    struct room room = { .scene = scene };
+    unsigned free = 0;
+
+    slurm_store_visit_jobs(scene->world->slurm, find_first, &room);
+    if (!room.job || room.first.exclusive)
+        return;
+    api_store_visit(scene->world->store, "pods", take_wish, &room);
+    for (unsigned i = 1; i <= scene->node_count; i++) {
+        struct slurm_store_node node;
+        char name[32];
+
+        (void)snprintf(name, sizeof(name), "node-%u", i);
+        free += slurm_store_find_node(scene->world->slurm, name, &node) && !node.is_down &&
+                !node.is_drained && node.external &&
+                (int64_t)node.cpus - node.alloc_cpus >= room.cpus;
+    }
+    if (room.pods > 0 && !room.is_picky && free >= room.pods)
+        world_break(scene->world,
+                    "%s has no place, though %u nodes have room: job %" PRId64 " (%s)", room.unit,
+                    free, room.first.id, room.first.reason);
 }
 
 /* ---- nodes ---- */
@@ -209,7 +377,8 @@ void bridge_promises_when_settled(struct bridge_scene *scene)
     api_store_visit(world->store, "nodes", a_labelled_node_is_in_slurm, scene);
     slurm_store_visit_nodes(world->slurm, a_slurm_node_of_ours_is_labelled, scene);
     api_store_visit(world->store, "pods", check_pod, scene);
-    slurm_store_visit_jobs(world->slurm, a_job_has_its_pod, scene);
+    slurm_store_visit_jobs(world->slurm, a_job_has_its_pods, scene);
+    the_first_in_line_has_no_room(scene);
     if (scene->doubled > 0)
         world_break(world, "%u units have two jobs", scene->doubled);
 }
@@ -222,8 +391,35 @@ static void nothing_is_written_without_need(struct bridge_scene *scene)
         world_break(scene->world, "%" PRIu64 " writes when all was right", writes);
 }
 
-void bridge_promises_at_the_end(struct bridge_scene *scene)
+void bridge_promises_when_quiet(struct bridge_scene *scene)
 {
     nothing_is_written_without_need(scene);
     bridge_promises_when_settled(scene);
+}
+
+/* ---- when all is deleted ---- */
+
+static void nothing_is_left_on(void *context, const struct json *pod)
+{
+    struct bridge_scene *scene = context;
+    bool is_ours = str_is(json_str(json_at(pod, "spec", "schedulerName")), SCENE_SCHEDULER);
+
+    if (is_ours)
+        world_break(scene->world, "pod %s was deleted, and is still there",
+                    bridge_note_of_pod(scene, pod)->name);
+}
+
+static void nothing_is_left_of(void *context, const struct slurm_store_job *job)
+{
+    struct bridge_scene *scene = context;
+
+    if (!job->has_ended && bridge_note_of_job(scene, job)->unit[0])
+        world_break(scene->world, "job %" PRId64 " of %s lives on", job->id,
+                    bridge_note_of_job(scene, job)->unit);
+}
+
+void bridge_promises_when_empty(struct bridge_scene *scene)
+{
+    api_store_visit(scene->world->store, "pods", nothing_is_left_on, scene);
+    slurm_store_visit_jobs(scene->world->slurm, nothing_is_left_of, scene);
 }

@@ -117,6 +117,17 @@ bool slurm_store_is_on(const struct slurm_store *store, int64_t id, const char *
     return false;
 }
 
+unsigned slurm_store_cpus_on(const struct slurm_store *store, int64_t id, const char *node)
+{
+    const struct ctld_job *job = ctld_job_find(&store->state, id);
+    const struct ctld_node *there = ctld_node_find(&store->state, node);
+
+    for (unsigned i = 0; job && job->holds && there && i < job->piece_count; i++)
+        if (strcmp(job->pieces[i].node, node) == 0)
+            return (unsigned)bitmap_count(&job->pieces[i].cores) * there->threads;
+    return 0;
+}
+
 int64_t slurm_store_next_id(const struct slurm_store *store)
 {
     return store->state.next_id;

@@ -164,6 +164,7 @@ bool slurm_store_find_node(const struct slurm_store *store, const char *name,
                            struct slurm_store_node *ret_node);
 /* Whether this job holds something on this node. */
 bool slurm_store_is_on(const struct slurm_store *store, int64_t id, const char *node);
+unsigned slurm_store_cpus_on(const struct slurm_store *store, int64_t id, const char *node);
 int64_t slurm_store_next_id(const struct slurm_store *store);
 
 enum slurm_store_event {

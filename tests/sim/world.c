@@ -120,7 +120,7 @@ static void run(struct world *world, const struct scenario *scenario, void *scen
         }
         scenario->check(scene);
     }
-    if (!world->broken.class)
+    if (!world->broken.class && scenario->finish)
         scenario->finish(scene);
 }
 

@@ -43,7 +43,7 @@ struct scenario {
     void *(*start)(struct world *world);
     void (*check)(void *scene); /* after every step */
     bool (*is_over)(const void *scene);
-    void (*finish)(void *scene); /* last checks */
+    void (*finish)(void *scene); /* last checks; NULL: none */
     void (*free)(void *scene);
     const struct sim_hooks *hooks; /* called with the world as context */
 };

@@ -39,6 +39,18 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 {{- include "slurm-bridge.labels" (dict "root" . "name" (include "slurm-bridge.admission.name" .) "component" "admission") -}}
 {{- end }}
 
+{{/* whether there is a webhook: one that only looks on changes no pods */}}
+{{- define "slurm-bridge.admits" -}}
+{{- if and .Values.admission.enabled (not .Values.scheduler.observeOnly) -}}
+true
+{{- end -}}
+{{- end }}
+
+{{/* who the bridge is to the API server */}}
+{{- define "slurm-bridge.user" -}}
+{{- printf "system:serviceaccount:%s:%s" (include "slurm-bridge.namespace" .) .Values.schedulerConfig.schedulerName -}}
+{{- end }}
+
 {{/* the pods that serve the webhook */}}
 {{- define "slurm-bridge.admission.selector" -}}
 {{- if .Values.admission.separate -}}

@@ -14,7 +14,7 @@
 
 #include "base/rand.h"
 
-enum { SEEDS = 24, STEPS = 220, NODES = 7, PODS = 14, CLAIMS = 4, NAMES = 3, TEXT = 4096 };
+enum { SEEDS = 24, STEPS = 220, NODES = 7, PODS = 14, UIDS = 3, CLAIMS = 4, TEXT = 4096 };
 
 #define REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
 #define WEB      "labelSelector: {matchLabels: {app: web}}"
@@ -89,31 +89,35 @@ static void change_node(struct rig *rig, struct rand *rand)
         ONE_OF(rand, "2", "20"), ONE_OF(rand, "", ", x.io/gpu: 2", ", b: 1, x.io/gpu: 1"));
 }
 
+/* Labels, requests and status of a pod may change; what else it says is drawn once for a uid. */
 static void change_pod(struct rig *rig, struct rand *rand)
 {
     bool is_others = rand_chance(rand, 300);
     const char *ns = ONE_OF(rand, "d", "d", "e");
+    uint64_t number = rand_below(rand, PODS), uid = rand_below(rand, UIDS);
+    struct rand own;
     char name[16];
 
-    (void)snprintf(name, sizeof(name), "%c%u", is_others ? 'o' : 'q',
-                   (unsigned)rand_below(rand, PODS));
+    (void)snprintf(name, sizeof(name), "%c%u", is_others ? 'o' : 'q', (unsigned)number);
     if (rand_chance(rand, 350)) {
         rig_drop(rig, is_others ? RIG_OTHERS : RIG_PODS, ns, name);
         return;
     }
+    rand_init(&own, number * UIDS + uid);
     put(rig,
-        "[{pod: %s, ns: %s, %s at: n%u, labels: {%s}, ending: %s, status: {phase: %s}, spec: "
-        "{%s containers: [{ports: [%s], resources: {requests: {cpu: %s %s}}}], volumes: [%s]}}]",
-        name, ns, is_others ? "by: x," : "", (unsigned)rand_below(rand, NODES),
+        "[{pod: %s, uid: u%u, ns: %s, %s at: n%u, labels: {%s}, ending: %s, status: {phase: %s}, "
+        "spec: {%s containers: [{ports: [%s], resources: {requests: {cpu: %s %s}}}], volumes: "
+        "[%s]}}]",
+        name, (unsigned)uid, ns, is_others ? "by: x," : "", (unsigned)rand_below(&own, NODES),
         ONE_OF(rand, "", "app: db", "app: web", "app: web, v: '1'"),
         ONE_OF(rand, "false", "false", "true"), ONE_OF(rand, "Running", "Running", "Failed"),
-        ONE_OF(rand, "", "",
+        ONE_OF(&own, "", "",
                "affinity: {podAntiAffinity: {" REQUIRED ": [{topologyKey: host, " WEB "}]}},",
                "affinity: {podAntiAffinity: {" REQUIRED
                ": [{topologyKey: zone, namespaceSelector: {matchLabels: {team: x}}, " WEB "}]}},"),
-        ONE_OF(rand, "", "", "{hostPort: 80}"), ONE_OF(rand, "0", "1", "3"),
+        ONE_OF(&own, "", "", "{hostPort: 80}"), ONE_OF(rand, "0", "1", "3"),
         ONE_OF(rand, "", "", ", x.io/gpu: 1"),
-        ONE_OF(rand, "", "", "{persistentVolumeClaim: {claimName: c0}}",
+        ONE_OF(&own, "", "", "{persistentVolumeClaim: {claimName: c0}}",
                "{persistentVolumeClaim: {claimName: c3}}"));
 }
 

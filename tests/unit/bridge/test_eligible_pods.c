@@ -95,7 +95,7 @@ static void pods_keep_away_from_others(void **state)
 
 #define LONER(name, at, rest)                                                                      \
     "{pod: " name ", at: " at ", spec: {affinity: {podAntiAffinity: {" REQUIRED ": [{" rest "}]}}" \
-                                                                                            "}}"
+    "}}"
 
 static void pods_that_are_there_keep_others_away(void **state)
 {

@@ -175,12 +175,17 @@ static void claims_are_told_of_the_node_before_the_bind(void **state)
     rig_put(rig, "[{claim: c, is: {spec: {volumeName: v9}}}]");
     assert_int_equal(to_select(rig, pod, "a1", claims, &ready), 0);
     assert_false(ready);
-    rig_put(rig, "[" BOUND("c", "v9") "]");
+    rig_put(rig, "[" BOUND("c", "v9") "]"); /* which is seen a moment later */
+    assert_int_equal(to_select(rig, pod, "a1", claims, &ready), 0);
+    assert_false(ready);
+    assert_null(rig_misfit(rig, pod, "a1"));
+    rig_put(rig, "[" CSI("v9", "h9") "]");
     assert_int_equal(to_select(rig, pod, "a1", claims, &ready), 0);
     assert_true(ready);
     rig_drop(rig, RIG_CLAIMS, "d", "c");
     assert_int_equal(to_select(rig, pod, "a1", claims, &ready), 0);
     assert_false(ready);
+    assert_string_equal(rig_misfit(rig, pod, "a1"), "persistentvolumeclaim \"c\" not found");
     rig_free(rig);
 }
 

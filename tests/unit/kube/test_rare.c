@@ -151,8 +151,8 @@ static void a_pod_that_says_nothing_of_it_takes_no_memory_for_it(void **state)
         "'x':1",
         "'affinity':{'podAffinity':{" REQUIRED ":[]},'nodeAffinity':{"
         "'preferredDuringSchedulingIgnoredDuringExecution':[{'weight':1}]}}",
-        "'topologySpreadConstraints':[{'whenUnsatisfiable':'ScheduleAnyway'}],'volumes':[{'name':"
-        "'t','projected':{}}],'affinity':null,'activeDeadlineSeconds':null",
+        "'topologySpreadConstraints':[{'whenUnsatisfiable':'ScheduleAnyway'}]",
+        "'volumes':[{'name':'t','projected':{}}],'affinity':null,'activeDeadlineSeconds':null",
     };
 
     for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {

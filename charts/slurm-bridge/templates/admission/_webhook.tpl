@@ -39,7 +39,7 @@ matchExpressions:
 {{/* Of updates only those that a rule of ours looks at; so a finalizer can always go. Never the bridge's own. */}}
 {{- define "slurm-bridge.matters" -}}
 - name: not-by-the-bridge
-  expression: request.userInfo.username != "system:serviceaccount:{{ include "slurm-bridge.namespace" . }}:{{ .Values.schedulerConfig.schedulerName }}"
+  expression: request.userInfo.username != "{{ include "slurm-bridge.user" . }}"
 - name: something-to-check
   expression: >-
     request.operation == "CREATE" || request.?subResource.orValue("") == "resize" ||

@@ -1,0 +1,128 @@
+"""Coming from the bridge that was there before, and going back: what it left, nodes, pods and jobs, is taken over as it is, and what we
+leave is what it knows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from bridge import FINALIZER, JOB_LABEL, NODE_LABEL, SCHEDULER, TAINT, Bridge, Site, broken_rules
+from slincdev import nodes
+from slincdev.common import wait_for
+
+NODES = ["old-0", "old-1"]
+NODE_ANNOTATION = "slinky.slurm.net/slurm-node"
+
+
+@pytest.fixture(scope="module")
+def site(cluster, slurm) -> Site:
+    return Site(cluster, slurm, "inherited")
+
+
+class Former:
+    """What the other bridge does, as far as it can be seen: nodes without a mark and by capacity, jobs that name pods and nothing else,
+    pods with label, annotation and finalizer."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    def node(self, name: str) -> None:
+        """Its size is the capacity, though some of that is the system's own."""
+        node = nodes.node_object(name, 8)
+        node["metadata"]["labels"] |= {NODE_LABEL: "true"}
+        node["metadata"]["annotations"] |= {"scheduler.slinky.slurm.net/external-node-partitions": "slurm-bridge"}
+        node["spec"]["taints"] = [*node["spec"]["taints"], {"key": TAINT, "value": SCHEDULER, "effect": "NoExecute"}]
+        node["status"]["allocatable"] = node["status"]["allocatable"] | {"cpu": "7"}
+        self.site.api.post("/api/v1/nodes", node)
+        self.site.slurm.create_nodes(name, cpus=8, memory_mib=200000, feature="slurm-bridge")
+
+    def job(self, pod: str, node: str) -> int:
+        answer = self.site.slurm.call("POST", "/slurm/{api}/job/submit", {"job": {
+            "admin_comment": json.dumps({"pods": [f"{self.site.namespace}/{pod}"]}, separators=(",", ":")), "name": pod,
+            "current_working_directory": "/tmp", "flags": ["EXTERNAL_JOB"], "mcs_label": "kubernetes", "partition": "slurm-bridge",
+            "nodes": "1", "maximum_nodes": 1, "tasks_per_node": 1, "cpus_per_task": 1, "required_nodes": [node], "shared": ["none"],
+            "memory_per_node": {"set": True, "infinite": False, "number": 100}}})
+        return answer["job_id"]
+
+    def pod(self, name: str, node: str, job: int) -> dict:
+        body = self.site.pod(name)
+        body["metadata"] |= {"labels": {JOB_LABEL: str(job)}, "finalizers": [FINALIZER]}
+        body["metadata"]["annotations"] |= {NODE_ANNOTATION: node}
+        body["spec"]["tolerations"].append({"key": TAINT, "operator": "Equal", "value": SCHEDULER, "effect": "NoExecute"})
+        made = self.site.api.post(self.site.pods_path, body)
+        self.site.api.post(f"{self.site.pods_path}/{name}/binding", {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}})
+        return made
+
+
+@pytest.fixture(scope="module")
+def before(site) -> Iterator[dict[str, tuple[int, str]]]:
+    """Two nodes, each with a pod and its job: uid of the pod and id of the job, by name."""
+    former, found = Former(site), {}
+    for name in NODES:
+        former.node(name)
+    for node in NODES:
+        job = former.job(f"pod-on-{node}", node)
+        wait_for("its job runs", 30, lambda: "RUNNING" in site.slurm.job(job)["job_state"])
+        found[f"pod-on-{node}"] = (job, former.pod(f"pod-on-{node}", node, job)["metadata"]["uid"])
+    yield found
+
+
+@pytest.fixture(scope="module")
+def bridge(site, cluster, slurm, before, tmp_path_factory) -> Iterator[Bridge]:
+    bridge = Bridge(cluster, slurm, tmp_path_factory.mktemp("takeover"))
+    try:
+        yield bridge.start().wait_until_it_leads()
+        site.clear(NODES)
+        bridge.stop()
+    finally:
+        bridge.end()
+
+
+def keys(site: Site, job: int) -> tuple[dict, str]:
+    shown = site.slurm.job(job)
+    return json.loads(shown["admin_comment"]), shown["extra"]
+
+
+def test_jobs_and_pods_are_taken_over_and_nothing_happens_to_them(site, before, bridge):
+    for name, (job, uid) in before.items():
+        wait_for(f"job {job} has our key", 30, lambda job=job: keys(site, job)[1] != "", hint=bridge.said)
+        comment, extra = keys(site, job)
+        assert extra == comment["unit"] == f"{site.namespace}/{uid}.1"
+        assert comment["cluster"] == site.uid
+        assert list(comment)[0] == "pods" and comment["pods"] == [f"{site.namespace}/{name}"]  # where the other bridge looks
+        assert "RUNNING" in site.slurm.job(job)["job_state"]
+        pod = site.see(name)
+        assert pod["metadata"]["uid"] == uid and pod["metadata"]["labels"][JOB_LABEL] == str(job) and not pod["metadata"].get("deletionTimestamp")
+    assert len(site.live_jobs()) == len(before)
+
+
+def test_a_busy_node_of_the_other_size_is_not_drained(site, before, bridge):
+    for node in NODES:
+        assert "DRAIN" not in site.slurm_node(node)["state"]
+
+
+def test_a_pod_that_ends_ends_its_old_job_and_its_node_gets_our_size(site, before, bridge):
+    name, node = f"pod-on-{NODES[0]}", NODES[0]
+    site.delete(name)
+    wait_for("the pod is gone", 30, lambda: site.see(name) is None, hint=bridge.said)
+    wait_for("its job has ended", 30, lambda: "CANCELLED" in site.slurm.job(before[name][0])["job_state"])
+    wait_for("the node was made anew", 60, lambda: site.is_registered(node) and site.slurm_node(node)["cpus"] == 7, hint=bridge.said)
+
+
+def test_new_pods_are_placed_beside_old_ones(site, before, bridge):
+    site.make("newcomer")
+    wait_for("it is placed", 30, lambda: site.placed("newcomer"), hint=bridge.said)
+    assert site.see(f"pod-on-{NODES[1]}")["metadata"]["uid"] == before[f"pod-on-{NODES[1]}"][1]
+    assert broken_rules(site) == []
+
+
+def test_what_we_leave_is_what_the_other_bridge_knows(site, before, bridge):
+    """It finds the job by the pod's label, the pods by the comment's first member, and takes away the finalizer by its name."""
+    pod = site.see("newcomer")
+    job = int(pod["metadata"]["labels"][JOB_LABEL])
+    assert json.loads(site.slurm.job(job)["admin_comment"])["pods"] == [f"{site.namespace}/newcomer"]
+    assert pod["metadata"]["annotations"][NODE_ANNOTATION] == pod["spec"]["nodeName"]
+    assert FINALIZER in pod["metadata"]["finalizers"]
+    assert {"key": TAINT, "operator": "Equal", "value": SCHEDULER, "effect": "NoExecute"} in pod["spec"]["tolerations"]
+    assert "EXTERNAL_JOB" in site.slurm.job(job)["flags"]
