@@ -41,7 +41,7 @@ static void count_use(struct eligible *eligible, const char *text, intptr_t more
     }
 }
 
-void eligible_volumes_forget(struct eligible *eligible, struct eligible_place *place)
+void eligible_attach_forget(struct eligible *eligible, struct eligible_place *place)
 {
     for (unsigned i = 0; i < place->attached_count; i++) {
         count_use(eligible, place->attached[i], -1);
@@ -69,7 +69,7 @@ static void look_at_place(struct eligible *eligible, struct eligible_place *plac
     auto_buf struct buf text;
 
     buf_init(&text, MAX_VOLUME_TEXT);
-    eligible_volumes_forget(eligible, place);
+    eligible_attach_forget(eligible, place);
     place->attached_known = true;
     if (place->claiming == 0)
         return;
@@ -117,8 +117,8 @@ static int64_t attached_by(const struct eligible_place *place, struct str driver
     return count;
 }
 
-bool eligible_volumes_over_limit(struct eligible *eligible, const struct eligible_shape *shape,
-                                 size_t slot)
+bool eligible_attach_over_limit(struct eligible *eligible, const struct eligible_shape *shape,
+                                size_t slot)
 {
     const struct eligible_place *place = &eligible->places[slot];
 
@@ -134,8 +134,8 @@ bool eligible_volumes_over_limit(struct eligible *eligible, const struct eligibl
 }
 
 /* One volume at a time: those of one driver before it count as attached. */
-bool eligible_volumes_over_limit_now(struct eligible *eligible, const struct kube_pod *pod,
-                                     size_t slot)
+bool eligible_attach_over_limit_now(struct eligible *eligible, const struct kube_pod *pod,
+                                    size_t slot)
 {
     const struct eligible_place *place = &eligible->places[slot];
     const struct kube_rare *rare = pod->rare;

@@ -188,7 +188,7 @@ static unsigned judge_volumes(struct eligible *eligible, const struct eligible_s
     const struct kube_node *node = eligible->places[slot].node;
     struct nodeselector_node subject = subject_of(node);
 
-    if (shape->driver_count > 0 && eligible_volumes_over_limit(eligible, shape, slot))
+    if (shape->driver_count > 0 && eligible_attach_over_limit(eligible, shape, slot))
         return ELIGIBLE_VOLUME_LIMIT;
     for (unsigned i = 0; i < shape->volume_count; i++)
         if (!nodeselector_matches(shape->volumes[i], &subject))
@@ -263,7 +263,7 @@ unsigned eligible_judge_now(struct eligible *eligible, const struct eligible_sha
             eligible_add_up(&place->node->extended, &other->requests, &taken, extended);
     code = short_of(shape, place, &taken, extended);
     if (code == ELIGIBLE_FITS && pod->rare && pod->rare->volume_claim_count > 0 &&
-        eligible_volumes_over_limit_now(eligible, pod, slot))
+        eligible_attach_over_limit_now(eligible, pod, slot))
         code = ELIGIBLE_VOLUME_LIMIT;
     return code;
 }

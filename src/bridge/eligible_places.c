@@ -263,7 +263,7 @@ static void add_place(struct eligible *eligible, const struct kube_node *node)
 
 static void clear_place(struct eligible *eligible, struct eligible_place *place)
 {
-    eligible_volumes_forget(eligible, place);
+    eligible_attach_forget(eligible, place);
     mem_free(place->ports);
     mem_free(place->others_extended);
     memset(place, 0, sizeof(*place));
@@ -326,8 +326,10 @@ void eligible_node_changed(void *context, const struct kube_object *old_object,
     const struct kube_node *next = next_object ? kube_node_of(next_object) : NULL;
     const struct kube_object *either = next_object ? next_object : old_object;
     struct eligible *eligible = context;
-    int slot = eligible_place_of(eligible, either->name);
+    int slot;
 
+    assert(either);
+    slot = eligible_place_of(eligible, either->name);
     if (old && next && slot != ELIGIBLE_NO_PLACE &&
         strcmp(world_slurm_name(old), world_slurm_name(next)) == 0) {
         change_place(eligible, slot, old, next);

@@ -218,12 +218,10 @@ void eligible_touch(struct eligible *eligible, int place);
 bool eligible_same_pairs(const struct kube_pairs *a, const struct kube_pairs *b);
 bool eligible_same_amounts(const struct kube_amounts *a, const struct kube_amounts *b);
 struct selector_subject eligible_labels(const struct kube_pairs *labels);
-/* Bound, and not finished: it takes part in all rules. Those of ours in the cache of others' pods
- * are there twice and do not count. */
 bool eligible_is_ours(const struct eligible *eligible, const struct kube_pod *pod);
-bool eligible_is_placed(const struct kube_pod *pod);
+bool eligible_is_placed(const struct kube_pod *pod); /* bound and not finished: rules count it */
 
-/* Calls for the pods on a node, of both caches. */
+/* The placed pods on a node, of both caches. Pods of ours among those of others count once. */
 struct eligible_walk {
     const struct eligible *eligible;
     struct kube_index_walk walk;
@@ -304,13 +302,13 @@ void eligible_volume_text(const struct eligible *eligible, const char *ns, const
 /* ---- eligible_attach.c ---- */
 size_t eligible_driver_length(const char *volume_text);
 void eligible_attach_refresh(struct eligible *eligible); /* eligible->attached, up to date */
-bool eligible_volumes_over_limit(struct eligible *eligible, const struct eligible_shape *shape,
-                                 size_t place);
+bool eligible_attach_over_limit(struct eligible *eligible, const struct eligible_shape *shape,
+                                size_t place);
 /* The same for this very pod: volumes that are at the place already cost nothing. */
-bool eligible_volumes_over_limit_now(struct eligible *eligible, const struct kube_pod *pod,
-                                     size_t place);
+bool eligible_attach_over_limit_now(struct eligible *eligible, const struct kube_pod *pod,
+                                    size_t place);
 void eligible_attach_changed(struct eligible *eligible); /* claims or volumes */
-void eligible_volumes_forget(struct eligible *eligible, struct eligible_place *place);
+void eligible_attach_forget(struct eligible *eligible, struct eligible_place *place);
 
 /* ---- eligible_shape.c ---- */
 /* The shape of the pod, up to date. */

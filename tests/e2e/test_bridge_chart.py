@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from bridge import FINALIZER, JOB_LABEL, SCHEDULER, Site, broken_rules
+from bridge import FINALIZER, JOB_LABEL, SCHEDULER, Site, broken_rules, condition
 from conftest import REPO
 from slincdev import components
 from slincdev.build import bin_dir
@@ -126,6 +126,23 @@ def test_a_pod_of_a_managed_namespace_runs_by_slurm_to_its_end(release, site, ev
     assert (pod["spec"]["schedulerName"], pod["spec"]["nodeName"]) == (SCHEDULER, REAL)
     eventually("its job has ended", lambda: site.job_state(int(pod["metadata"]["labels"][JOB_LABEL])) in ("COMPLETED", "CANCELLED"))
     eventually("it may go", lambda: FINALIZER not in site.see("short")["metadata"].get("finalizers", []))
+
+
+def test_it_may_write_what_it_has_to_say_about_pods_nodes_and_groups(release, site, slurm, eventually):
+    groups = f"/apis/scheduling.k8s.io/v1alpha2/namespaces/{MANAGED}/podgroups"
+    release.api.post(groups, {"metadata": {"name": "group"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 1}}}})
+    site.make("member", "sleep", "1000", schedulingGroup={"podGroupName": "group"})
+    eventually("the group is scheduled", lambda: release.api.get(f"{groups}/group").get("status", {}).get("conditions"))
+    member = eventually("its pod runs", lambda: site.runs("member"))
+    slurm.cancel(int(member["metadata"]["labels"][JOB_LABEL]))
+    eventually("the pod goes with its job", lambda: site.see("member") is None)
+    assert "SlurmJobCancelled" in site.events("member")
+    release.api.delete(f"{groups}/group")
+
+    site.set_slurm_node(REAL, state=["DRAIN"], reason="a fan is broken")
+    eventually("the node says it", lambda: condition(site.node(REAL), "SlurmAvailable")["status"] == "False")
+    site.set_slurm_node(REAL, state=["RESUME"])
+    eventually("the node says that too", lambda: condition(site.node(REAL), "SlurmAvailable")["status"] == "True")
 
 
 def test_a_pod_elsewhere_is_ours_only_if_it_says_so(release, site, eventually):

@@ -7,6 +7,8 @@
 
 #include <inttypes.h>
 
+#include <stdio.h>
+
 #define CLUSTER STR("c0ffee")
 
 struct asking {
@@ -328,6 +330,58 @@ static void of_several_the_one_with_pods_then_the_recorded_then_the_oldest_is_ke
     slurm_list_done(&list);
 }
 
+/* ---- comments of jobs that are there ---- */
+
+static void a_job_that_only_names_pods_gets_a_key_after_them(void **state)
+{
+    static const struct {
+        const char *comment, *adopted; /* adopted NULL: it is none of such a kind */
+    } cases[] = {
+        { "{\\\"pods\\\":[\\\"ns/a\\\"]}",
+          "{\"pods\":[\"ns/a\"],\"v\":1,\"cluster\":\"c\",\"unit\":\"ns/u.1\"}" },
+        { "{\\\"x\\\":1}", NULL },
+        { "words", NULL },
+        { "", NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[200];
+        auto_buf struct buf out;
+        struct slurm_list list;
+        int result;
+
+        buf_init(&out, SLURM_MAX_COMMENT);
+        (void)snprintf(text, sizeof(text), "{\"job_id\":7,\"admin_comment\":\"%s\"}",
+                       cases[i].comment);
+        list = jobs_of(text);
+        result = slurm_submit_adopt(slurm_job_of(list.at[0]), STR("c"), STR("ns/u.1"), &out);
+        assert_int_equal(result, cases[i].adopted ? 0 : -ERR_INVALID);
+        if (cases[i].adopted)
+            assert_string_equal(buf_text(&out), cases[i].adopted);
+        slurm_list_done(&list);
+    }
+}
+
+static void the_pods_of_a_job_of_ours_may_become_others(void **state)
+{
+    const struct str pods[] = { STR("ns/a"), STR("ns/b") };
+    struct slurm_list list =
+        jobs_of("{\"job_id\":7,\"admin_comment\":\"{\\\"pods\\\":[\\\"ns/x\\\"],\\\"v\\\":1,"
+                "\\\"cluster\\\":\\\"c\\\",\\\"unit\\\":\\\"k.3\\\"}\"},"
+                "{\"job_id\":8,\"admin_comment\":\"{\\\"pods\\\":[]}\"}");
+    auto_buf struct buf out;
+
+    (void)state;
+    buf_init(&out, SLURM_MAX_COMMENT);
+    assert_int_equal(slurm_submit_comment(slurm_job_of(list.at[0]), pods, 2, &out), 0);
+    assert_string_equal(
+        buf_text(&out),
+        "{\"pods\":[\"ns/a\",\"ns/b\"],\"v\":1,\"cluster\":\"c\",\"unit\":\"k.3\"}");
+    assert_int_equal(slurm_submit_comment(slurm_job_of(list.at[1]), pods, 2, &out), -ERR_INVALID);
+    slurm_list_done(&list);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_up, world_down)
 
 int main(void)
@@ -342,6 +396,8 @@ int main(void)
         TEST(only_proof_is_a_refusal_and_only_an_id_is_a_job),
         cmocka_unit_test(a_job_is_ours_when_it_says_so_itself),
         cmocka_unit_test(the_recorded_job_is_found_by_its_key),
+        cmocka_unit_test(a_job_that_only_names_pods_gets_a_key_after_them),
+        cmocka_unit_test(the_pods_of_a_job_of_ours_may_become_others),
         cmocka_unit_test(ended_jobs_are_not_found_and_all_others_are_counted),
         cmocka_unit_test(of_several_the_one_with_pods_then_the_recorded_then_the_oldest_is_kept),
     };

@@ -1,0 +1,276 @@
+"""The rules of Kubernetes about where a pod may run hold though Slurm chooses: a node that they forbid is never given, a pod that no node
+will do for says which rule it is, and a change that opens a node is seen."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+import pytest
+from bridge import WISH, Bridge, Site, at_work, condition, settled
+from slincdev.common import wait_for
+from slincdev.kube import ApiError
+
+ZONE, DISK, RACK = "topology.kubernetes.io/zone", "disk", "rack"
+FPGA = "example.org/fpga"
+NODES = {  # in Slurm's order, which takes the first that will do
+    "rule-0": {"labels": {ZONE: "east", DISK: "slow"}},
+    "rule-1": {"labels": {ZONE: "east", DISK: "fast"}, "taints": [{"key": "reserved", "value": "them", "effect": "NoSchedule"}]},
+    "rule-2": {"labels": {ZONE: "west", DISK: "slow"}},
+    "rule-3": {"labels": {ZONE: "west", DISK: "fast"}, FPGA: "2"},
+}
+OPEN = [name for name, node in NODES.items() if "taints" not in node]
+
+
+@pytest.fixture(scope="module")
+def site(cluster, slurm) -> Site:
+    return Site(cluster, slurm, "rules")
+
+
+@pytest.fixture(scope="module")
+def one(site, cluster, slurm, tmp_path_factory) -> Iterator[Bridge]:
+    for name, node in NODES.items():
+        site.add_node(name, cpus=8, **node)
+    with at_work(site, Bridge(cluster, slurm, tmp_path_factory.mktemp("rules")), list(NODES)) as bridge:
+        yield bridge
+
+
+@pytest.fixture(autouse=True)
+def bridge(site, one) -> Iterator[Bridge]:
+    yield one
+    site.clear_pods()
+    wait_for("its pods are gone", 30, lambda: not site.api.get(site.pods_path)["items"], every=0.2)
+
+
+@pytest.fixture
+def placed(site, eventually):
+    """Makes pods and tells the nodes that they got."""
+    def make(*names: str, labels: dict | None = None, **options) -> list[str]:
+        for name in names:
+            pod = site.pod(name, **options)
+            pod["metadata"]["labels"] = labels or {}
+            site.api.post(site.pods_path, pod)
+        return [eventually(f"{name} is placed", lambda: site.placed(name), 20)["spec"]["nodeName"] for name in names]
+    return make
+
+
+@pytest.fixture
+def refused(site, eventually):
+    """Makes a pod that has no node, and gives the words that it says about that."""
+    def make(name: str, labels: dict | None = None, **options) -> str:
+        pod = site.pod(name, **options)
+        pod["metadata"]["labels"] = labels or {}
+        uid = site.api.post(site.pods_path, pod)["metadata"]["uid"]
+        said = eventually("it says why", lambda: (c := condition(site.see(name), "SlurmPending"))["reason"] == "NoNodeFits" and c, 10)
+        assert "nodeName" not in site.see(name)["spec"] and site.live_jobs_of(uid) == []
+        assert condition(site.see(name), "PodScheduled")["message"] == said["message"]
+        assert eventually("there is an event", lambda: site.events(name).get("FailedScheduling"), 5) == said["message"]
+        return said["message"]
+    return make
+
+
+def label(site: Site, node: str, **labels: str | None) -> None:
+    site.api.merge(f"/api/v1/nodes/{node}", {"metadata": {"labels": labels}})
+
+
+def needs(*expressions: dict) -> dict:
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": list(expressions)}]}}}
+
+
+def avoids(topology: str, **labels: str) -> dict:
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"topologyKey": topology, "labelSelector": {"matchLabels": labels}}]}}
+
+
+def tolerant(site: Site, *more: dict) -> list[dict]:
+    return [*site.pod("x")["spec"]["tolerations"], *more]
+
+
+# --- the node by itself ----------------------------------------------------------------------------------------------
+
+
+def test_a_node_selector_is_kept(placed):
+    assert placed("selecting", nodeSelector={DISK: "fast"}) == ["rule-3"], "the other fast one is tainted"
+
+
+def test_required_node_affinity_is_kept(placed):
+    east = needs({"key": ZONE, "operator": "NotIn", "values": ["west"]}, {"key": DISK, "operator": "Exists"})
+    west = needs({"key": ZONE, "operator": "In", "values": ["west", "north"]}, {"key": DISK, "operator": "NotIn", "values": ["fast"]})
+    assert placed("to-the-east", affinity=east) == ["rule-0"]
+    assert placed("to-the-west", affinity=west) == ["rule-2"]
+
+
+def test_a_taint_is_kept_and_a_toleration_opens_it(site, placed, refused):
+    everywhere = f"{len(OPEN)} node(s) didn't match Pod's node affinity/selector"
+    said = refused("unwelcome", nodeSelector={"kubernetes.io/hostname": "rule-1"})
+    assert said == f"0/4 nodes are available: {everywhere}, 1 node(s) had untolerated taint(s)" or \
+        said == f"0/4 nodes are available: 1 node(s) had untolerated taint(s), {everywhere}"
+    welcome = tolerant(site, {"key": "reserved", "operator": "Equal", "value": "them"})
+    assert placed("welcome", nodeSelector={"kubernetes.io/hostname": "rule-1"}, tolerations=welcome) == ["rule-1"]
+
+
+def test_a_label_that_a_node_gets_starts_the_pod_that_waits_for_it(site, refused, eventually):
+    said = refused("patient", nodeSelector={RACK: "seven"})
+    assert "3 node(s) didn't match Pod's node affinity/selector" in said
+    began = time.monotonic()
+    label(site, "rule-2", **{RACK: "seven"})
+    try:
+        pod = eventually("it is placed", lambda: site.placed("patient"), 10)
+        assert pod["spec"]["nodeName"] == "rule-2"
+        assert time.monotonic() - began < 5
+        eventually("it waits no more", lambda: condition(site.see("patient"), "SlurmPending")["status"] == "False", 5)
+    finally:
+        label(site, "rule-2", **{RACK: None})
+
+
+def test_a_job_that_waits_in_slurm_follows_a_node_that_opens(site, placed, eventually):
+    """It was asked for without that node; Slurm is told that it may use it."""
+    placed("before-0", "before-1", cpu="6", nodeSelector={ZONE: "west"})
+    site.make("waiting", cpu="6", nodeSelector={ZONE: "west"})
+    eventually("it waits in Slurm", lambda: condition(site.see("waiting"), "SlurmPending")["reason"] == "Resources", 15)
+    label(site, "rule-0", **{ZONE: "west"})
+    try:
+        assert eventually("it is placed", lambda: site.placed("waiting"), 20)["spec"]["nodeName"] == "rule-0"
+    finally:
+        label(site, "rule-0", **{ZONE: "east"})
+
+
+@pytest.mark.parametrize("what, words", [
+    ({"cpu": "4000"}, "Insufficient cpu"),
+    ({"resources": {"memory": "4Ti"}}, "Insufficient memory"),
+    ({"resources": {FPGA: "3"}}, f"Insufficient {FPGA}"),
+], ids=["cpu", "memory", "extended"])
+def test_a_pod_that_is_too_big_for_any_node_says_what_there_is_too_little_of(site, refused, what, words):
+    assert words in refused("giant", **with_resources(site, what))
+
+
+def with_resources(site: Site, what: dict) -> dict:
+    """Of what the pod asks for, also by names that Slurm does not know."""
+    if "resources" not in what:
+        return what
+    container = site.pod("x")["spec"]["containers"][0]
+    container["resources"] = {"requests": container["resources"]["requests"] | what["resources"], "limits": what["resources"]}
+    return {"containers": [container]}
+
+
+def test_extended_resources_lead_to_the_node_that_has_them_and_are_counted(site, placed, refused, eventually):
+    two = with_resources(site, {"resources": {FPGA: "2"}})
+    assert placed("with-fpga", **two) == ["rule-3"]
+    site.make("second", **two)
+    time.sleep(3)
+    assert "nodeName" not in site.see("second")["spec"], "both are in use"
+    site.delete("with-fpga")
+    assert eventually("it gets them", lambda: site.placed("second"), 30)["spec"]["nodeName"] == "rule-3"
+
+
+# --- the others on it ------------------------------------------------------------------------------------------------
+
+
+def test_pods_that_avoid_each_other_share_no_node(placed, refused, site, eventually):
+    apart = {"labels": {"app": "apart"}, "affinity": avoids("kubernetes.io/hostname", app="apart")}
+    assert sorted(placed("apart-0", "apart-1", "apart-2", **apart)) == OPEN
+    assert "3 node(s) didn't match pod anti-affinity rules" in refused("apart-3", **apart)
+    site.delete("apart-1", 0)
+    eventually("the one too many gets its place", lambda: site.placed("apart-3"), 20)
+
+
+def test_a_gang_that_avoids_itself_gets_a_node_for_each(site, eventually):
+    apart = avoids("kubernetes.io/hostname", team="apart")
+    site.start("podgroup", "apart", 3, affinity=apart, wishes={"max-nodes": "3"})
+    pods = eventually("it is placed", lambda: site.team_placed("apart", 3), 20)
+    assert sorted(pod["spec"]["nodeName"] for pod in pods) == OPEN
+
+
+def test_topology_spread_is_kept(placed, refused):
+    spread = [{"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "even"}}}]
+    even = {"labels": {"app": "even"}, "topologySpreadConstraints": spread}
+    found = [placed(f"even-{index}", **even)[0] for index in range(4)]
+    zones = [NODES[name]["labels"][ZONE] for name in found]
+    assert [sorted(zones[index:index + 2]) for index in (0, 2)] == [["east", "west"]] * 2
+    only = refused("even-west", **even, nodeSelector={"kubernetes.io/hostname": "nowhere"})
+    assert "node(s) didn't match Pod's node affinity/selector" in only
+
+
+def test_a_host_port_is_given_once_on_each_node(site, placed, refused, eventually):
+    container = site.pod("x")["spec"]["containers"][0]
+    container["ports"] = [{"containerPort": 80, "hostPort": 8080}]
+    found = placed("port-0", "port-1", "port-2", containers=[container])
+    assert sorted(found) == OPEN
+    assert "3 node(s) didn't have free ports for the requested pod ports" in refused("port-3", containers=[container])
+    site.delete("port-2", 0)
+    assert eventually("a port is free again", lambda: site.placed("port-3"), 20)["spec"]["nodeName"] == found[2]
+
+
+# --- volumes ---------------------------------------------------------------------------------------------------------
+
+CLASSES, VOLUMES = "/apis/storage.k8s.io/v1/storageclasses", "/api/v1/persistentvolumes"
+SELECTED = "volume.kubernetes.io/selected-node"
+
+
+@pytest.fixture
+def storage(site):
+    """Makes a class, and a claim of it. Nobody but the test makes volumes."""
+    made: list[str] = []
+
+    def make(provisioner: str, mode: str = "WaitForFirstConsumer") -> str:
+        name = f"class-{len(made)}-{time.monotonic_ns()}"
+        site.api.post(CLASSES, {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": mode})
+        made.append(f"{CLASSES}/{name}")
+        claims = f"/api/v1/namespaces/{site.namespace}/persistentvolumeclaims"
+        site.api.post(claims, {"metadata": {"name": name}, "spec": {
+            "storageClassName": name, "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}})
+        made.append(f"{claims}/{name}")
+        return name
+
+    yield make
+    site.clear_pods()
+    for path in made:
+        with contextlib.suppress(ApiError):
+            site.api.delete(path)
+    for volume in site.api.get(VOLUMES)["items"]:
+        site.api.delete(f"{VOLUMES}/{volume['metadata']['name']}")
+
+
+def claim(site: Site, name: str) -> dict:
+    return site.api.get(f"/api/v1/namespaces/{site.namespace}/persistentvolumeclaims/{name}")
+
+
+def make_volume(site: Site, name: str, node: str) -> None:
+    """A local disk of this node for the claim of this name, as a provisioner makes it. The claim is bound by the controller."""
+    wanted = claim(site, name)["metadata"]
+    site.api.post(VOLUMES, {"metadata": {"name": f"disk-{name}"}, "spec": {
+        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": name, "local": {"path": "/tmp"},
+        "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": site.namespace, "name": name, "uid": wanted["uid"]},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}]}}}})
+
+
+def using(name: str) -> list[dict]:
+    return [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
+
+
+def test_a_claim_that_waits_for_its_first_consumer_is_told_the_node_and_the_pod_is_bound_there(site, storage, eventually):
+    name = storage("example.org/disks")
+    site.make("first", volumes=using(name), nodeSelector={ZONE: "west"})
+    node = eventually("the claim is told", lambda: claim(site, name)["metadata"].get("annotations", {}).get(SELECTED), 15)
+    assert node in ("rule-2", "rule-3")
+    said = eventually("the pod says what it waits for", lambda: condition(site.see("first"), "SlurmPending")["reason"] == "VolumesNotBound"
+                      and condition(site.see("first"), "SlurmPending"), 10)
+    assert "its volumes are being made on its node" in said["message"] and "nodeName" not in site.see("first")["spec"]
+    make_volume(site, name, node)
+    pod = eventually("it is bound", lambda: site.placed("first"), 15)
+    assert pod["spec"]["nodeName"] == node and claim(site, name)["spec"]["volumeName"] == f"disk-{name}"
+    settled(site, 5)
+
+
+def test_a_claim_of_a_class_without_provisioner_is_waited_for_and_its_volume_decides(site, storage, refused, eventually):
+    name = storage("kubernetes.io/no-provisioner")
+    said = refused("local", volumes=using(name))
+    assert f'persistentvolumeclaim "{name}" waits for a persistent volume: its storage class has no provisioner' in said
+    make_volume(site, name, "rule-2")
+    assert eventually("it goes to its volume", lambda: site.placed("local"), 20)["spec"]["nodeName"] == "rule-2"
+
+
+def test_a_claim_that_is_not_there_is_named(site, storage, refused, eventually):
+    assert 'persistentvolumeclaim "class-none" not found' in refused("early", volumes=using("class-none"))
