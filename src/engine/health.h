@@ -1,7 +1,8 @@
 /* health.h - what the process answers when it is asked how it is.
  *
  *     /healthz, /livez   200 while the loop turns
- *     /readyz            200, or 503 with one line per check that fails; ?verbose lists all
+ *     /readyz            200, or 503 with one line per check that fails; ?verbose lists all,
+ *                        ?exclude=NAME leaves one of the caller's checks out
  *     /metrics           Prometheus text
  *     /debug/state       caches, controllers and keys as JSON
  *

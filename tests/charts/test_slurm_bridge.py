@@ -83,6 +83,14 @@ def test_a_value_without_effect_changes_nothing_and_is_told(key: str, telling: P
     assert any(value_of(key).startswith(line.split()[0]) for line in told.splitlines()[1:] if line.strip()), told
 
 
+def test_the_values_of_others_are_taken_and_mean_the_same_but_for_one_replica(tmp_path: Path) -> None:
+    old = REPO / "tests/charts/old-values.yaml"
+    assert render(CHART, "-f", old) == render(CHART, "--set", "scheduler.replicaCount=1")
+    newer = tmp_path / "newer.yaml"
+    newer.write_text(old.read_text().replace("slurmJwtSecret: slurm-bridge-token", "slurmJwtSecret: {name: slurm-bridge-token, key: SLURM_JWT}"))
+    assert 'items: [{key: "SLURM_JWT", path: auth-token}]' in render(CHART, "-f", newer)
+
+
 def test_lint_is_content() -> None:
     done = helm("lint", "--strict", CHART)
     assert done.returncode == 0, done.stdout

@@ -1,0 +1,77 @@
+"""Our chart in a development cluster: our image loaded, Slurm's key as a Secret, and what a person does with helm."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from . import components, parts
+from .build import bin_dir
+from .cluster import Cluster
+from .common import REPO, Fail, run, slow_step
+from .kube import ApiError, b64
+from .slurm import Slurm
+
+CHART = REPO / "charts/slurm-bridge"
+NAME, HOME, SCHEDULER = "bridge", "slinky", "slurm-bridge-scheduler"
+# The image is in the node's store, there is no cert-manager, and the one node that can run the bridge is lent to Slurm as well.
+VALUES = [
+    "scheduler.image.repository=localhost/slinc/slinc", "scheduler.image.pullPolicy=Never",
+    "scheduler.tolerations[0].key=slinky.slurm.net/managed-node", "scheduler.tolerations[0].operator=Exists",
+    "admission.certManager.enabled=false", "sharedConfig.slurmJwtKey.name=slurm-jwt-key", "sharedConfig.slurmJwtKey.key=jwt.key"]
+
+
+def ensure_image() -> None:
+    """Builds what has changed: the program, unless SLINC_BUILD names a folder that has it, and its image."""
+    if "SLINC_BUILD" not in os.environ:
+        with slow_step("slinc (dev/build plain)"):
+            if subprocess.run([REPO / "dev/build", "plain"]).returncode != 0:
+                raise Fail("build/plain could not be built")
+    parts.ensure_images(["slinc"])
+
+
+class Release:
+    """The chart, installed once."""
+
+    def __init__(self, cluster: Cluster, slurm: Slurm) -> None:
+        self.cluster, self.slurm, self.api = cluster, slurm, cluster.api()
+
+    def helm(self, *words: object) -> str:
+        return run([bin_dir() / "helm", f"--kubeconfig={self.cluster.admin_config}", "-n", HOME, *words], timeout=400)
+
+    def install(self, *values: str) -> None:
+        """Returns when all replicas are ready."""
+        components.import_image(self.cluster, parts.image_archive("slinc"))
+        for path, body in (("/api/v1/namespaces", {"metadata": {"name": HOME}}),
+                           (f"/api/v1/namespaces/{HOME}/secrets",
+                            {"metadata": {"name": "slurm-jwt-key"}, "data": {"jwt.key": b64(self.slurm.key)}})):
+            if not self.api.exists(f"{path}/{body['metadata']['name']}"):
+                self.api.post(path, body)
+        settings = [word for value in [*VALUES, *values] for word in ("--set", value)]
+        self.helm("install", NAME, CHART, "--wait", "--timeout", "120s", *settings)
+
+    def pods(self) -> list[str]:
+        found = self.api.get(f"/api/v1/namespaces/{HOME}/pods?labelSelector=app.kubernetes.io%2Fname%3D{SCHEDULER}")["items"]
+        return [pod["metadata"]["name"] for pod in found if not pod["metadata"].get("deletionTimestamp")]
+
+    def leader(self) -> str:
+        """The replica that acts; "" while there is none."""
+        try:
+            lease = self.api.get(f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases/{SCHEDULER}")
+        except ApiError as error:
+            if error.status == 404:
+                return ""
+            raise
+        holder = lease["spec"].get("holderIdentity") or ""
+        return next((pod for pod in self.pods() if holder.startswith(pod)), "")
+
+    def log_tail(self, lines: int = 15) -> str:
+        """Of every replica, for a person who looks for what went wrong."""
+        shown = []
+        for pod in self.pods():
+            try:
+                text = parts.kubectl(self.cluster, "-n", HOME, "logs", pod, f"--tail={lines}")
+            except Fail as fail:
+                text = f"no log: {fail}\n"
+            shown.append(f"--- the last lines of {pod}\n{text}")
+        return "".join(shown) or f"there is no pod of the bridge in namespace {HOME}\n"

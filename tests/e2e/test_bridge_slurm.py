@@ -1,0 +1,215 @@
+"""What Slurm can do for pods, by a real slurmctld: begin times, dependencies, features, reservations, switches and blocks, preemption,
+time limits; and what it does to a node while pods are on it.
+
+Preemption is by the tier of partitions (PreemptType=preempt/partition_prio): by QOS it would want slurmdbd, which the cluster lacks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from bridge import TOPOLOGY, Bridge, Site, at_work, condition, hosts, key_of, settled
+from slincdev import components
+from slincdev.common import wait_for
+
+ZONE, NVME = "topology.kubernetes.io/zone", "example.org/nvme"
+ROWS = [f"row-{index}" for index in range(4)]  # even ones in the east; the last two have disks
+SWITCHED = [f"switched-{index}" for index in range(4)]  # in turn at one leaf and at the other
+BLOCKED = [f"blocked-{index}" for index in range(4)]
+REAL = components.NODE
+ONE_EACH = "6"  # CPUs of a pod, so that a node of eight holds one
+LINGERS = ("sh", "-c", "trap 'sleep 4; exit 0' TERM; while :; do sleep 0.1; done")
+
+
+@pytest.fixture(scope="module")
+def site(cluster, slurm) -> Site:
+    return Site(cluster, slurm, "slurmish")
+
+
+@pytest.fixture(scope="module")
+def one(site, cluster, slurm, tmp_path_factory) -> Iterator[Bridge]:
+    for index, name in enumerate(ROWS):
+        site.add_node(name, cpus=8, labels={ZONE: "west" if index % 2 else "east", NVME: "true" if index > 1 else "false"})
+    for index, (switched, blocked) in enumerate(zip(SWITCHED, BLOCKED)):
+        site.add_node(switched, cpus=8, partitions="switched", annotations={TOPOLOGY: f"topo-switch:leaf-{index % 2 + 1}"})
+        site.add_node(blocked, cpus=8, partitions="blocked", annotations={TOPOLOGY: f"topo-block:b{index % 2 + 1}"})
+    site.lend(REAL, "kubelet")
+    bridge = Bridge(cluster, slurm, tmp_path_factory.mktemp("slurmish"), nodeFeatures=[ZONE, NVME])
+    with at_work(site, bridge, [*ROWS, *SWITCHED, *BLOCKED, REAL]):
+        yield bridge
+
+
+@pytest.fixture(autouse=True)
+def bridge(site, one) -> Iterator[Bridge]:
+    yield one
+    site.clear_pods()
+    wait_for("its pods are gone", 30, lambda: not site.api.get(site.pods_path)["items"], every=0.2)
+    wait_for("its jobs too", 20, lambda: not [job for job in site.live_jobs() if key_of(job)[0] == site.uid], every=0.2)
+
+
+@pytest.fixture
+def placed(site, eventually):
+    def make(name: str, *command: str, **options) -> dict:
+        site.make(name, *command, **options)
+        return eventually(f"{name} is placed", lambda: site.placed(name), 20)
+    return make
+
+
+@pytest.fixture
+def gang(site, eventually):
+    """A gang that has its places; tells its pods by rank."""
+    def start(name: str, size: int, **options) -> list[dict]:
+        site.start("podgroup", name, size, cpu=ONE_EACH, **options)
+        return eventually(f"{name} is placed", lambda: site.team_placed(name, size), 20)
+    return start
+
+
+def nodes_of(pods: list[dict]) -> list[str]:
+    return [pod["spec"]["nodeName"] for pod in pods]
+
+
+def waits_for(site: Site, name: str, reason: str) -> bool:
+    found = condition(site.see(name), "SlurmPending")
+    return (found["status"], found["reason"]) == ("True", reason)
+
+
+# --- when ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_pod_does_not_begin_before_its_time(site, eventually):
+    began = time.time()
+    site.make("later", wishes={"begin-time": "+5s"})
+    eventually("it says that it waits for its time", lambda: waits_for(site, "later", "BeginTime"), 5)
+    eventually("it is placed", lambda: site.placed("later"), 20)
+    assert time.time() - began >= 4  # the API server cuts the time of creation to seconds
+
+
+def test_a_pod_waits_for_the_job_that_it_depends_on(site, placed, eventually):
+    first = site.job(placed("first"))["job_id"]
+    site.make("after", wishes={"dependency": f"afterany:{first}"})
+    eventually("it says so", lambda: waits_for(site, "after", "Dependency"), 10)
+    assert "nodeName" not in site.see("after")["spec"]
+    site.delete("first")
+    eventually("it is placed", lambda: site.placed("after"), 20)
+    assert site.job_state(first) != "RUNNING"
+
+
+def test_the_deadline_of_a_job_is_its_time_limit_in_slurm(site, eventually):
+    for kind in ("job", "job gang"):
+        name = kind.replace(" ", "-")
+        site.start(kind, name, 2, more={"activeDeadlineSeconds": 90})
+        pods = eventually(f"{name} is placed", lambda: site.team_placed(name, 2), 20)
+        assert {site.job(pod)["time_limit"]["number"] for pod in pods} == {2}
+
+
+# --- where -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wish, node", [("west", "row-1"), ("east&nvme", "row-2"), ("west&nvme", "row-3")])
+def test_labels_of_nodes_are_features_to_ask_for(placed, wish, node):
+    assert placed("choosy", wishes={"constraints": wish})["spec"]["nodeName"] == node
+
+
+def test_a_gang_runs_in_its_reservation_and_nobody_else_does(site, gang, eventually):
+    site.scontrol("create", "ReservationName=ours", "StartTime=now", "Duration=60", "Users=slurm", f"Nodes={','.join(ROWS[2:])}")
+    try:
+        assert nodes_of(gang("inside", 2, wishes={"reservation": "ours"})) == ROWS[2:]
+        site.start("podgroup", "outside", 3, cpu=ONE_EACH)
+        eventually("others wait", lambda: condition(site.team("outside")[0], "SlurmPending")["reason"] in ("Resources", "ReqNodeNotAvail"), 15)
+        site.disband("podgroup", "inside", gracePeriodSeconds=0)
+        eventually("the first one goes", lambda: not site.team("inside"), 10)
+        time.sleep(2)
+        assert not any("nodeName" in pod["spec"] for pod in site.team("outside"))
+    finally:
+        eventually("nobody is in it", lambda: site.scontrol("delete", "ReservationName=ours") == "", 20)
+    eventually("then they start", lambda: site.team_placed("outside", 3), 20)
+
+
+def test_a_gang_stays_at_one_switch_where_it_asks_to(site, gang, placed, eventually):
+    assert site.slurm_node("switched-1")["topology"] == "topo-switch:leaf-2"
+    here = {"partition": "switched"}
+    placed("before", cpu=ONE_EACH, wishes=here | {"constraints": "switched"}, nodeSelector={"kubernetes.io/hostname": "switched-0"})
+    assert nodes_of(gang("near", 2, wishes=here | {"switches": "1"})) == ["switched-1", "switched-3"]
+    site.start("podgroup", "next", 2, cpu=ONE_EACH, wishes=here | {"switches": "1"})
+    time.sleep(2)
+    assert not any("nodeName" in pod["spec"] for pod in site.team("next")), "one node is free at one switch, none at the other"
+    site.delete("before", 0)
+    assert nodes_of(eventually("it starts at the other", lambda: site.team_placed("next", 2), 20)) == ["switched-0", "switched-2"]
+
+
+def test_a_gang_lies_in_one_block_where_it_asks_to(site, gang, placed):
+    assert site.slurm_node("blocked-2")["topology"] == "topo-block:b1"
+    here = {"partition": "blocked"}
+    placed("before", cpu=ONE_EACH, wishes=here, nodeSelector={"kubernetes.io/hostname": "blocked-0"})
+    assert nodes_of(gang("near", 2, wishes=here | {"segment-size": "2"})) == ["blocked-1", "blocked-3"]
+
+
+# --- what is done to a job or a node ---------------------------------------------------------------------------------
+
+
+def test_a_gang_that_is_preempted_goes_as_a_whole_and_comes_back_as_one(site, eventually):
+    site.scontrol("create", "PartitionName=express", f"Nodes={','.join(ROWS)}", "PriorityTier=10")
+    try:
+        site.start("lws", "low", 4, cpu=ONE_EACH)
+        before = eventually("it is placed", lambda: site.team_placed("low", 4), 20)
+        site.make("high", cpu=ONE_EACH, wishes={"partition": "express"})
+        winner = eventually("the other one gets its place", lambda: site.placed("high"), 20)
+        eventually("all pods of the gang go", lambda: not {pod["metadata"]["uid"] for pod in site.team("low")} &
+                   {pod["metadata"]["uid"] for pod in before}, 20)
+        assert "was preempted" in site.events("low-0")["SlurmJobPreempted"]
+        assert winner["spec"]["nodeName"] in ROWS and site.job(before[0])["job_state"] != ["RUNNING"]
+        eventually("its next pods wait for all of the nodes", lambda: waits_for(site, "low-0", "Resources"), 20)
+        site.delete("high", 0)
+        eventually("and get them", lambda: site.team_placed("low", 4), 20)
+        settled(site, 10)
+    finally:
+        site.clear_pods()
+        eventually("the partition goes", lambda: site.scontrol("delete", "PartitionName=express") == "", 20)
+
+
+def test_a_node_that_is_drained_under_a_gang_loses_nothing_and_gets_nothing_new(site, gang):
+    first = gang("first", 2)
+    away = nodes_of(first)[0]
+    site.set_slurm_node(away, state=["DRAIN"], reason="a fan is broken")
+    try:
+        second = gang("second", 2)
+        assert sorted(nodes_of(first) + nodes_of(second)) == ROWS
+        for name in ("first-0", "first-1"):
+            site.delete(name, 0)
+        third = gang("third", 1)
+        assert nodes_of(third) == nodes_of(first)[1:]
+        settled(site, 5)
+        assert [pod["metadata"]["uid"] for pod in site.team("second")] == [pod["metadata"]["uid"] for pod in second]
+    finally:
+        site.set_slurm_node(away, state=["RESUME"])
+
+
+def test_a_node_that_is_drained_keeps_the_gang_that_runs_on_it(site, gang):
+    before = gang("kept", 2)
+    site.set_slurm_node(nodes_of(before)[0], state=["DRAIN"], reason="a fan is broken")
+    try:
+        time.sleep(4)
+        after = site.team_placed("kept", 2)
+        assert [pod["metadata"]["uid"] for pod in after] == [pod["metadata"]["uid"] for pod in before]
+        assert site.job(before[0])["job_state"] == ["RUNNING"] and hosts(site.job(before[0])["nodes"]) == nodes_of(before)
+    finally:
+        site.set_slurm_node(nodes_of(before)[0], state=["RESUME"])
+
+
+def test_a_node_is_given_on_only_when_the_pod_before_is_really_gone(site, placed, eventually):
+    """It takes four seconds to say goodbye, of the thirty that it may take."""
+    whole = {"exclusive": "true"}
+    placed("leaving", *LINGERS, wishes=whole, terminationGracePeriodSeconds=30)
+    eventually("it runs", lambda: site.runs("leaving"), 20)
+    site.make("next", "sleep", "600", wishes=whole)
+    eventually("the other one waits", lambda: waits_for(site, "next", "Resources"), 15)
+    began = time.monotonic()
+    site.delete("leaving")
+    while site.see("leaving") is not None:
+        overlap = site.placed("next")  # asked first: what is seen of the other after it is newer
+        before = site.see("leaving")
+        assert not overlap or not before or not any("running" in one["state"] for one in before["status"]["containerStatuses"])
+        time.sleep(0.1)
+    assert time.monotonic() - began > 3
+    eventually("then it has the node", lambda: site.runs("next"), 20)
