@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from datetime import datetime, timezone
 
 from . import components, parts
 from .build import bin_dir
@@ -54,16 +55,24 @@ class Release:
         found = self.api.get(f"/api/v1/namespaces/{HOME}/pods?labelSelector=app.kubernetes.io%2Fname%3D{SCHEDULER}")["items"]
         return [pod["metadata"]["name"] for pod in found if not pod["metadata"].get("deletionTimestamp")]
 
-    def leader(self) -> str:
-        """The replica that acts; "" while there is none."""
+    def lease(self) -> dict:
+        """Its spec; empty while there is none."""
         try:
-            lease = self.api.get(f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases/{SCHEDULER}")
+            return self.api.get(f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases/{SCHEDULER}")["spec"]
         except ApiError as error:
             if error.status == 404:
-                return ""
+                return {}
             raise
-        holder = lease["spec"].get("holderIdentity") or ""
+
+    def leader(self) -> str:
+        """The replica that acts; "" while there is none."""
+        holder = self.lease().get("holderIdentity") or ""
         return next((pod for pod in self.pods() if holder.startswith(pod)), "")
+
+    def leads_for(self) -> float:
+        """Seconds since it has the lease."""
+        since = datetime.fromisoformat(self.lease()["acquireTime"].replace("Z", "+00:00"))
+        return (datetime.now(timezone.utc) - since).total_seconds()
 
     def log_tail(self, lines: int = 15) -> str:
         """Of every replica, for a person who looks for what went wrong."""

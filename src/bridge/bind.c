@@ -197,8 +197,17 @@ static bool is_enough(const struct unit *unit, const struct deals *deals)
 static int place_rest_later(const struct bridge_world *world, const struct unit *unit,
                             struct plan *plan, const struct deals *deals)
 {
-    if (deals->misfit && unit->in[POD_BOUND] == 0 && unit->in[POD_ENDING] == 0)
+    bool is_placed = unit->in[POD_BOUND] > 0 || unit->in[POD_ENDING] > 0;
+
+    if (deals->misfit && !is_placed)
         return give_back(world, unit, plan, deals->misfit, deals->why);
+    if (!is_placed && !is_enough(unit, deals)) { /* it was asked for others */
+        tell_waiting(world, unit, plan, "TooFewPlaces",
+                     "job %s has no place for %u of its pods: it is given back",
+                     unit->job->object.key, deals->left);
+        plan_slurm_cancel(plan, unit->job, NULL, "it has too few places for its pods");
+        return 0;
+    }
     plan_wait(plan, "job %s has no place for %u of its pods%s", unit->job->object.key, deals->left,
               deals->will_be_freed ? " until others are gone" : "");
     plan_look_again(plan, LOOK_FOR_FIT_US);
@@ -214,6 +223,12 @@ int plan_place(const struct bridge_world *world, const struct unit *unit, struct
     if (!unit->job->nodes[0]) {
         plan_slurm_look(plan, unit->job); /* its state was seen, its nodes not yet */
         plan_wait(plan, "the nodes of job %s are being read", unit->job->object.key);
+        plan_look_again(plan, LOOK_FOR_FIT_US);
+        return 0;
+    }
+    if (unit->in[POD_BOUND] + unit->in[POD_ENDING] > 0 && !places_are_known(unit->job)) {
+        plan_slurm_look(plan, unit->job); /* others than those it was asked for may join it */
+        plan_wait(plan, "what job %s has on its nodes is being read", unit->job->object.key);
         plan_look_again(plan, LOOK_FOR_FIT_US);
         return 0;
     }

@@ -88,6 +88,8 @@ static void note_restart(struct bridge *bridge)
     facts->restarted_us = loop_now_us(bridge->links.loop);
 }
 
+static void look_at_all(struct bridge *bridge);
+
 static void refresh_facts(struct bridge *bridge)
 {
     struct bridge_facts *facts = &bridge->world.facts;
@@ -104,7 +106,8 @@ static void refresh_facts(struct bridge *bridge)
     facts->unasked = steps_unasked(&bridge->steps);
     facts->queued = actor_queued(bridge->actor);
     facts->uncovered = bridge->steps.uncovered;
-    watches_refresh(bridge->watches);
+    if (watches_refresh(bridge->watches))
+        look_at_all(bridge);
     note_restart(bridge);
 }
 
@@ -255,6 +258,16 @@ static void on_group(void *context, const struct kube_object *old, const struct 
         buf_printf(&key, "%s/%s/%s", object->ns, words[i], object->name);
         engine_enqueue(&bridge->units, buf_str(&key));
     }
+}
+
+/* Each by the unit that it is in now. */
+static void look_at_all(struct bridge *bridge)
+{
+    struct kube_cache_walk walk = kube_cache_walk(bridge->world.pods);
+    const struct kube_object *pod;
+
+    while ((pod = kube_cache_next(&walk)) != NULL)
+        enqueue_pod(&bridge->units, pod);
 }
 
 /* Jobs that wait follow what is true of the nodes now. */

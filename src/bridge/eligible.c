@@ -205,6 +205,7 @@ struct eligible *eligible_new(const struct eligible_caches *caches, const char *
     eligible_places_init(eligible);
     eligible_pods_init(eligible);
     eligible_shapes_init(eligible);
+    eligible_local_init(eligible);
     listen(eligible);
     return eligible;
 }
@@ -215,6 +216,7 @@ void eligible_free(struct eligible *eligible)
         return;
     eligible_shapes_done(eligible); /* they hold rules and repellers */
     eligible_pods_done(eligible);   /* which hold columns */
+    eligible_local_done(eligible);  /* as do volumes */
     eligible_places_done(eligible);
     mem_free(eligible->scheduler_name);
     mem_free(eligible);
@@ -225,7 +227,7 @@ const struct eligible_set *eligible_nodes(struct eligible *eligible, const struc
     struct eligible_shape *shape = eligible_shape_get(eligible, pod);
 
     eligible_shape_write(eligible, shape);
-    return &shape->set;
+    return eligible_local_tell(eligible, shape, pod);
 }
 
 const char *eligible_misfit(struct eligible *eligible, const struct kube_pod *pod,

@@ -45,7 +45,7 @@ const struct eligible_set *eligible_nodes(struct eligible *eligible, const struc
 
 /* Whether this pod may be bound to this node now, given what is on it (predicted binds included:
  * they are in the caches). NULL, or the reason for people, in the arena. A pod whose volumes are
- * still being bound is no misfit: eligible_claims_to_select tells that it is not ready. */
+ * still being bound is no misfit: eligible_open_claims tells that it is not ready. */
 const char *eligible_misfit(struct eligible *eligible, const struct kube_pod *pod,
                             const struct kube_node *node, struct arena *arena);
 
@@ -54,11 +54,31 @@ uint64_t eligible_generation(const struct eligible *eligible); /* changes whenev
 /* Called when something changed that the set of a waiting pod may depend on. One listener. */
 void eligible_listen(struct eligible *eligible, void (*changed)(void *context), void *context);
 
-/* Which claims must be told of the node before the bind: those that wait for their first consumer
- * and whose selected node is not this one yet. Fills up to max, returns the count. ret_ready is
- * false while some claim of the pod is not bound. */
-unsigned eligible_claims_to_select(struct eligible *eligible, const struct kube_pod *pod,
-                                   const char *node, const struct kube_object **ret_claims,
-                                   unsigned max, bool *ret_ready);
+/* ---- before the bind ---- */
+
+enum eligible_step {
+    ELIGIBLE_WAIT,        /* others are at it */
+    ELIGIBLE_SELECT_NODE, /* the claim is told of the node: its volume is made there */
+    ELIGIBLE_TAKE_VOLUME, /* the volume is told of the claim */
+    ELIGIBLE_NO_VOLUME,   /* there is none left for it */
+};
+
+struct eligible_open { /* a claim that is not bound */
+    const char *name;
+    const struct kube_object *claim;  /* NULL: it is not there */
+    const struct kube_object *volume; /* that it gets, where that is known; NULL */
+    enum eligible_step step;
+};
+
+/* Appends the claims of a pod that must be bound before it is, and what is to be done for each when
+ * it goes to this node; gives the new count, at most max. The list may begin with those of pods
+ * that go with it: their volumes are taken, and no claim is listed twice. Borrowed from the caches.
+ */
+unsigned eligible_open_claims(struct eligible *eligible, const struct kube_pod *pod,
+                              const char *node, struct eligible_open *list, unsigned count,
+                              unsigned max);
+
+/* Where what is written to a volume shows; NULL when none are watched. */
+struct kube_cache *eligible_volume_cache(const struct eligible *eligible);
 
 #endif

@@ -5,7 +5,6 @@
 #include "bridge/eligible_private.h"
 
 #include "base/mem.h"
-#include "bridge/kinds_volume.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -199,6 +199,8 @@ static unsigned judge_volumes(struct eligible *eligible, const struct eligible_s
     for (unsigned i = 0; i < shape->class_count; i++)
         if (!nodeselector_matches(shape->classes[i], &subject))
             return ELIGIBLE_VOLUME_CLASS;
+    if (shape->wish_count > 0 && !eligible_local_pick(eligible, shape, node, NULL, 0))
+        return ELIGIBLE_VOLUME_CLASS;
     return ELIGIBLE_FITS;
 }
 

@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "bridge/eligible.h"
+#include "bridge/kinds_volume.h"
 #include "codec/nodeselector.h"
 #include "codec/selector.h"
 
@@ -149,6 +150,32 @@ struct eligible_driver { /* that attaches volumes of the pod */
     unsigned fresh; /* volumes that are in use nowhere yet */
 };
 
+struct eligible_wanted { /* by a claim, of any volume */
+    const char *mode, *attributes;
+    int64_t size;
+    unsigned access;
+};
+
+struct eligible_spare { /* a free volume that is not pinned to hosts */
+    const char *name;
+    int64_t size;
+};
+
+struct eligible_group { /* spares for the same nodes, the smallest first; a few of them will do */
+    const struct nodeselector *where; /* NULL: everywhere */
+    struct eligible_spare *spares;
+    unsigned count;
+};
+
+struct eligible_wish { /* a claim that takes a free volume */
+    unsigned claim;    /* of the pod's, each counted once */
+    const char *class;
+    struct eligible_wanted wanted;
+    const struct selector *labels;
+    struct eligible_group *groups;
+    unsigned group_count;
+};
+
 struct eligible_shape {
     struct list lru;
     struct str key;
@@ -164,7 +191,10 @@ struct eligible_shape {
     const struct nodeselector **classes;
     const char **selected; /* the node must be each of these */
     struct eligible_driver *drivers;
-    unsigned toleration_count, port_count, volume_count, class_count, selected_count, driver_count;
+    struct eligible_wish *wishes; /* the smallest first */
+    const char **picks;           /* names of volumes, by wish: the last that were chosen */
+    unsigned toleration_count, port_count, volume_count, class_count, selected_count, driver_count,
+        wish_count;
 
     struct eligible_rules *rules; /* NULL for none */
     bool attracts_itself;
@@ -210,6 +240,12 @@ struct eligible {
     struct map attached; /* driver and handle: how many places use it */
     bool attached_stale;
     uint64_t volumes_changed;
+
+    int volumes_by_shelf, volumes_by_claim; /* indexes: see eligible_local.c */
+    struct eligible_column *hosts;          /* the label by which volumes are pinned */
+    uint64_t unpinned_changed;              /* how often a free volume did that is not */
+    struct buf shelf, told_why;
+    struct eligible_set told;
 };
 
 /* ---- eligible.c ---- */
@@ -296,8 +332,34 @@ void eligible_volumes_setup(struct eligible *eligible, struct eligible_shape *sh
                             const struct kube_pod *pod);
 void eligible_volumes_listen(struct eligible *eligible);
 /* "driver\nhandle" of the volume behind a claim; "" where nobody counts how many there are. */
-void eligible_volume_text(const struct eligible *eligible, const char *ns, const char *name,
+void eligible_volume_text(struct eligible *eligible, const char *ns, const char *name,
                           struct buf *out);
+
+const char *eligible_claim_name(const struct kube_pod *pod, unsigned number); /* each counts once */
+
+/* ---- eligible_local.c ---- */
+void eligible_local_init(struct eligible *eligible);
+void eligible_local_done(struct eligible *eligible);
+/* There are volumes to be watched in all of these but tell. */
+bool eligible_local_has_free(struct eligible *eligible, const char *class);
+/* The volume that names this claim, if it can be used; NULL. */
+const struct kube_volume *eligible_local_reserved(struct eligible *eligible,
+                                                  const struct kube_claim *claim);
+void eligible_local_key(const struct eligible *eligible, const struct kube_claim *claim,
+                        const char *class, struct buf *key);
+void eligible_local_wish(struct eligible_shape *shape, const struct kube_claim *claim,
+                         const char *class, unsigned number);
+void eligible_local_setup(struct eligible *eligible, struct eligible_shape *shape);
+/* Chooses a volume for each wish into shape->picks: none that is taken. False: one gets none. */
+bool eligible_local_pick(struct eligible *eligible, const struct eligible_shape *shape,
+                         const struct kube_node *node, const struct eligible_open *taken,
+                         unsigned taken_count);
+/* The set of the shape; when volumes are lacking, in words about the claims of this pod. */
+const struct eligible_set *eligible_local_tell(struct eligible *eligible,
+                                               const struct eligible_shape *shape,
+                                               const struct kube_pod *pod);
+void eligible_local_changed(struct eligible *eligible, const struct kube_volume *old,
+                            const struct kube_volume *next);
 
 /* ---- eligible_attach.c ---- */
 size_t eligible_driver_length(const char *volume_text);

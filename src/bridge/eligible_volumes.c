@@ -9,7 +9,6 @@
 #include "bridge/eligible_private.h"
 
 #include "base/mem.h"
-#include "bridge/kinds_volume.h"
 
 #include <string.h>
 
@@ -27,10 +26,12 @@ enum state {
     CLAIM_UNKNOWN, /* there is nothing to look it up in */
     CLAIM_MISSING,
     CLAIM_ENDING,
-    CLAIM_LOST,   /* its volume is not there */
-    CLAIM_WAITS,  /* for a volume, whatever the pod does */
-    CLAIM_STATIC, /* on first use, and nobody makes it a volume */
-    CLAIM_DELAYED,
+    CLAIM_LOST,     /* its volume is not there */
+    CLAIM_WAITS,    /* for a volume, whatever the pod does */
+    CLAIM_UNSERVED, /* nobody makes it a volume, and none of its class is free */
+    CLAIM_CHOOSES,  /* one of those that are free, on first use */
+    CLAIM_RESERVED, /* a volume is for it, and will be bound to it */
+    CLAIM_DELAYED,  /* its volume is made on first use */
     CLAIM_BOUND,
 };
 
@@ -40,6 +41,7 @@ struct claim {
     const struct kube_claim *claim;
     const struct kube_volume *volume;
     const struct kube_storage_class *class;
+    unsigned number;     /* of the pod's claims, each counted once */
     struct str selected; /* node; "" for none */
 };
 
@@ -59,7 +61,22 @@ static void look_at_bound(const struct eligible *eligible, struct claim *claim)
         claim->state = eligible->caches.volumes ? CLAIM_LOST : CLAIM_UNKNOWN;
 }
 
-static void look_at_unbound(const struct eligible *eligible, struct claim *claim)
+static void look_for_free(struct eligible *eligible, struct claim *claim)
+{
+    if (!eligible->caches.volumes) {
+        claim->state = CLAIM_UNKNOWN;
+        return;
+    }
+    claim->volume = eligible_local_reserved(eligible, claim->claim);
+    if (claim->volume)
+        claim->state = CLAIM_RESERVED;
+    else if (eligible_local_has_free(eligible, claim->class->object.name))
+        claim->state = CLAIM_CHOOSES;
+    else
+        claim->state = CLAIM_UNSERVED;
+}
+
+static void look_at_unbound(struct eligible *eligible, struct claim *claim)
 {
     const struct kube_object *object = &claim->claim->object;
     struct str old = kube_pairs_get(&object->annotations, OLD_CLASS, NULL);
@@ -73,7 +90,7 @@ static void look_at_unbound(const struct eligible *eligible, struct claim *claim
     else if (!claim->class || strcmp(claim->class->binding_mode, ON_FIRST_USE) != 0)
         claim->state = CLAIM_WAITS;
     else if (strcmp(claim->class->provisioner, NO_PROVISIONER) == 0)
-        claim->state = CLAIM_STATIC;
+        look_for_free(eligible, claim);
     else
         claim->state = CLAIM_DELAYED;
 }
@@ -86,7 +103,7 @@ static bool is_bound(const struct kube_claim *claim)
     return claim->volume[0] && completed;
 }
 
-static struct claim look_up(const struct eligible *eligible, const char *ns, const char *name)
+static struct claim look_up(struct eligible *eligible, const char *ns, const char *name)
 {
     const struct kube_object *object = find(eligible->caches.claims, ns, name);
     struct claim claim = { .name = name };
@@ -107,11 +124,67 @@ static struct claim look_up(const struct eligible *eligible, const char *ns, con
     return claim;
 }
 
+/* ---- the claims of a pod, each once ---- */
+
+struct claim_walk {
+    struct eligible *eligible;
+    const struct kube_pod *pod;
+    unsigned at, count;
+};
+
+static bool is_repeated(const struct kube_rare *rare, unsigned which)
+{
+    for (unsigned i = 0; i < which; i++)
+        if (strcmp(rare->volume_claims[i], rare->volume_claims[which]) == 0)
+            return true;
+    return false;
+}
+
+static const char *next_name(struct claim_walk *walk)
+{
+    const struct kube_rare *rare = walk->pod->rare;
+
+    while (rare && walk->at < rare->volume_claim_count && is_repeated(rare, walk->at))
+        walk->at++;
+    if (!rare || walk->at == rare->volume_claim_count)
+        return NULL;
+    walk->count++;
+    return rare->volume_claims[walk->at++];
+}
+
+static bool next_claim(struct claim_walk *walk, struct claim *ret_claim)
+{
+    const char *name = next_name(walk);
+
+    if (!name)
+        return false;
+    *ret_claim = look_up(walk->eligible, walk->pod->object.ns, name);
+    ret_claim->number = walk->count - 1;
+    return true;
+}
+
+const char *eligible_claim_name(const struct kube_pod *pod, unsigned number)
+{
+    struct claim_walk walk = { .pod = pod };
+    const char *name;
+
+    while ((name = next_name(&walk)) != NULL && walk.count <= number)
+        continue;
+    return name;
+}
+
+/* ---- volumes that nodes count ---- */
+
+static bool has_volume(const struct claim *claim)
+{
+    return claim->state == CLAIM_BOUND || claim->state == CLAIM_RESERVED;
+}
+
 /* "driver\nhandle"; "" for volumes of which nobody counts how many there are. */
 static void volume_text(const struct claim *claim, struct buf *out)
 {
     buf_clear(out);
-    if (claim->state == CLAIM_BOUND && claim->volume->driver[0])
+    if (has_volume(claim) && claim->volume->driver[0])
         buf_printf(out, "%s\n%s", claim->volume->driver, claim->volume->handle);
     else if (claim->state == CLAIM_DELAYED)
         buf_printf(out, "%s\n%s/%s", claim->class->provisioner, claim->claim->object.ns,
@@ -119,7 +192,7 @@ static void volume_text(const struct claim *claim, struct buf *out)
 }
 
 /* The same, for a claim by its name. */
-void eligible_volume_text(const struct eligible *eligible, const char *ns, const char *name,
+void eligible_volume_text(struct eligible *eligible, const char *ns, const char *name,
                           struct buf *out)
 {
     struct claim claim = look_up(eligible, ns, name);
@@ -147,8 +220,10 @@ static void key_claim(struct eligible *eligible, const struct claim *claim, stru
                       struct buf *key)
 {
     add_field(key, (char)('0' + claim->state), STR(""));
-    if (claim->state == CLAIM_BOUND)
+    if (has_volume(claim))
         add_field(key, 'a', str_of(claim->volume->affinity));
+    else if (claim->state == CLAIM_CHOOSES)
+        eligible_local_key(eligible, claim->claim, claim->class->object.name, key);
     else if (claim->state == CLAIM_DELAYED)
         add_field(key, 't', str_of(claim->class->topology));
     else if (claim->state != CLAIM_UNKNOWN && claim->state != CLAIM_WAITS)
@@ -159,30 +234,18 @@ static void key_claim(struct eligible *eligible, const struct claim *claim, stru
         add_field(key, 'd', (struct str){ text->data, eligible_driver_length(text->data) });
 }
 
-static bool is_repeated(const struct kube_rare *rare, unsigned which)
-{
-    for (unsigned i = 0; i < which; i++)
-        if (strcmp(rare->volume_claims[i], rare->volume_claims[which]) == 0)
-            return true;
-    return false;
-}
-
 void eligible_volumes_key(struct eligible *eligible, const struct kube_pod *pod, struct buf *key)
 {
-    const struct kube_rare *rare = pod->rare;
+    struct claim_walk walk = { .eligible = eligible, .pod = pod };
+    struct claim claim;
     auto_buf struct buf text;
 
     buf_init(&text, MAX_VOLUME_TEXT);
-    if (!rare || rare->volume_claim_count == 0)
+    if (!pod->rare || pod->rare->volume_claim_count == 0)
         return;
     eligible_attach_refresh(eligible);
-    for (unsigned i = 0; i < rare->volume_claim_count; i++) {
-        struct claim claim = look_up(eligible, pod->object.ns, rare->volume_claims[i]);
-
-        if (is_repeated(rare, i))
-            continue;
+    while (next_claim(&walk, &claim))
         key_claim(eligible, &claim, &text, key);
-    }
 }
 
 static const char *trouble_of(struct arena *arena, const struct claim *claim)
@@ -199,12 +262,14 @@ static const char *trouble_of(struct arena *arena, const struct claim *claim)
                             claim->name);
     case CLAIM_WAITS:
         return "pod has unbound immediate PersistentVolumeClaims";
-    case CLAIM_STATIC:
+    case CLAIM_UNSERVED:
         return arena_printf(arena,
                             "persistentvolumeclaim \"%s\" waits for a persistent volume: its "
                             "storage class has no provisioner",
                             claim->name);
     case CLAIM_UNKNOWN:
+    case CLAIM_CHOOSES:
+    case CLAIM_RESERVED:
     case CLAIM_DELAYED:
     case CLAIM_BOUND:
         break;
@@ -260,7 +325,9 @@ static void setup_claim(struct eligible *eligible, struct eligible_shape *shape,
         shape->trouble_passes = trouble ? passes(claim) : shape->trouble_passes;
         shape->trouble = trouble ? trouble : shape->trouble;
     }
-    if (claim->state == CLAIM_BOUND)
+    if (claim->state == CLAIM_CHOOSES)
+        eligible_local_wish(shape, claim->claim, claim->class->object.name, claim->number);
+    if (has_volume(claim))
         add_selector(shape, claim->volume->affinity, shape->volumes, &shape->volume_count);
     if (claim->state == CLAIM_DELAYED)
         add_selector(shape, claim->class->topology, shape->classes, &shape->class_count);
@@ -275,8 +342,9 @@ static void setup_claim(struct eligible *eligible, struct eligible_shape *shape,
 void eligible_volumes_setup(struct eligible *eligible, struct eligible_shape *shape,
                             const struct kube_pod *pod)
 {
-    const struct kube_rare *rare = pod->rare;
-    unsigned count = rare ? rare->volume_claim_count : 0;
+    unsigned count = pod->rare ? pod->rare->volume_claim_count : 0;
+    struct claim_walk walk = { .eligible = eligible, .pod = pod };
+    struct claim claim;
 
     if (count == 0)
         return;
@@ -284,13 +352,10 @@ void eligible_volumes_setup(struct eligible *eligible, struct eligible_shape *sh
     shape->classes = arena_alloc_array(&shape->arena, count, sizeof(*shape->classes));
     shape->selected = arena_alloc_array(&shape->arena, count, sizeof(*shape->selected));
     shape->drivers = arena_alloc_array(&shape->arena, count, sizeof(*shape->drivers));
-    for (unsigned i = 0; i < count; i++) {
-        struct claim claim = look_up(eligible, pod->object.ns, rare->volume_claims[i]);
-
-        if (is_repeated(rare, i))
-            continue;
+    shape->wishes = arena_alloc_array(&shape->arena, count, sizeof(*shape->wishes));
+    while (next_claim(&walk, &claim))
         setup_claim(eligible, shape, &claim);
-    }
+    eligible_local_setup(eligible, shape);
 }
 
 /* ---- before a bind ---- */
@@ -301,24 +366,72 @@ static bool is_ready(const struct claim *claim)
     return claim->state == CLAIM_BOUND || (claim->state == CLAIM_UNKNOWN && is_bound(claim->claim));
 }
 
-unsigned eligible_claims_to_select(struct eligible *eligible, const struct kube_pod *pod,
-                                   const char *node, const struct kube_object **ret_claims,
-                                   unsigned max, bool *ret_ready)
+static bool is_listed(const struct eligible_open *list, unsigned count, const struct claim *claim)
 {
-    const struct kube_rare *rare = pod->rare;
-    unsigned count = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (claim->claim && list[i].claim == &claim->claim->object)
+            return true;
+    return false;
+}
 
-    *ret_ready = true;
-    if (!rare || !eligible->caches.claims)
-        return 0;
-    for (unsigned i = 0; i < rare->volume_claim_count; i++) {
-        struct claim claim = look_up(eligible, pod->object.ns, rare->volume_claims[i]);
+static struct eligible_open open_claim(const struct claim *claim, const char *node)
+{
+    struct eligible_open open = { .name = claim->name };
 
-        *ret_ready &= is_ready(&claim);
-        if (claim.state == CLAIM_DELAYED && !str_is(claim.selected, node) && count < max)
-            ret_claims[count++] = &claim.claim->object;
+    if (claim->claim)
+        open.claim = &claim->claim->object;
+    if (claim->state == CLAIM_RESERVED)
+        open.volume = &claim->volume->object;
+    if (claim->state == CLAIM_DELAYED && !str_is(claim->selected, node))
+        open.step = ELIGIBLE_SELECT_NODE;
+    if (claim->state == CLAIM_CHOOSES)
+        open.step = ELIGIBLE_NO_VOLUME; /* until one is picked */
+    return open;
+}
+
+/* The volumes that were picked for a pod go to its claims. */
+static void take_picks(const struct eligible *eligible, const struct eligible_shape *shape,
+                       const struct kube_pod *pod, struct eligible_open *list, unsigned count)
+{
+    for (unsigned i = 0; i < shape->wish_count; i++) {
+        const char *claim = eligible_claim_name(pod, shape->wishes[i].claim);
+
+        for (unsigned k = 0; claim && k < count; k++)
+            if (list[k].claim && strcmp(list[k].name, claim) == 0) {
+                list[k].volume = find(eligible->caches.volumes, "", shape->picks[i]);
+                list[k].step = list[k].volume ? ELIGIBLE_TAKE_VOLUME : ELIGIBLE_NO_VOLUME;
+            }
     }
+}
+
+unsigned eligible_open_claims(struct eligible *eligible, const struct kube_pod *pod,
+                              const char *node, struct eligible_open *list, unsigned count,
+                              unsigned max)
+{
+    struct claim_walk walk = { .eligible = eligible, .pod = pod };
+    const struct kube_object *object = find(eligible->caches.nodes, "", node);
+    const struct eligible_shape *shape;
+    unsigned first = count;
+    bool chooses = false;
+    struct claim claim;
+
+    while (eligible->caches.claims && count < max && next_claim(&walk, &claim)) {
+        if (is_ready(&claim) || is_listed(list, count, &claim))
+            continue;
+        chooses |= claim.state == CLAIM_CHOOSES;
+        list[count++] = open_claim(&claim, node);
+    }
+    if (!chooses || !object)
+        return count;
+    shape = eligible_shape_get(eligible, pod);
+    if (eligible_local_pick(eligible, shape, kube_node_of(object), list, first))
+        take_picks(eligible, shape, pod, list + first, count - first);
     return count;
+}
+
+struct kube_cache *eligible_volume_cache(const struct eligible *eligible)
+{
+    return eligible->caches.volumes;
 }
 
 /* ---- changes ---- */
@@ -332,13 +445,19 @@ static bool same_note(const struct kube_object *a, const struct kube_object *b, 
     return in_a == in_b && str_eq(of_a, of_b);
 }
 
+static bool same_claim(const struct kube_claim *a, const struct kube_claim *b)
+{
+    return strcmp(a->object.uid, b->object.uid) == 0 && strcmp(a->volume, b->volume) == 0 &&
+           strcmp(a->class, b->class) == 0 && a->size == b->size &&
+           (a->object.deleted_us == 0) == (b->object.deleted_us == 0) &&
+           same_note(&a->object, &b->object, SELECTED_NODE) &&
+           same_note(&a->object, &b->object, BIND_COMPLETED);
+}
+
 static void claim_changed(void *context, const struct kube_object *old,
                           const struct kube_object *next)
 {
-    if (old && next && strcmp(kube_claim_of(old)->volume, kube_claim_of(next)->volume) == 0 &&
-        strcmp(kube_claim_of(old)->class, kube_claim_of(next)->class) == 0 &&
-        (old->deleted_us == 0) == (next->deleted_us == 0) && same_note(old, next, SELECTED_NODE) &&
-        same_note(old, next, BIND_COMPLETED))
+    if (old && next && same_claim(kube_claim_of(old), kube_claim_of(next)))
         return;
     eligible_attach_changed(context);
 }
@@ -346,6 +465,8 @@ static void claim_changed(void *context, const struct kube_object *old,
 static void volume_changed(void *context, const struct kube_object *old,
                            const struct kube_object *next)
 {
+    eligible_local_changed(context, old ? kube_volume_of(old) : NULL,
+                           next ? kube_volume_of(next) : NULL);
     if (old && next && strcmp(kube_volume_of(old)->affinity, kube_volume_of(next)->affinity) == 0 &&
         strcmp(kube_volume_of(old)->driver, kube_volume_of(next)->driver) == 0 &&
         strcmp(kube_volume_of(old)->handle, kube_volume_of(next)->handle) == 0)

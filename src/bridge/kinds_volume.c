@@ -8,6 +8,8 @@
 
 enum { MAX_RULE_TEXT = 1 << 20 };
 
+#define HOSTNAME "kubernetes.io/hostname"
+
 static const struct kube_resource claims = { "", "v1", "persistentvolumeclaims",
                                              "PersistentVolumeClaim", true };
 static const struct kube_resource volumes = { "", "v1", "persistentvolumes", "PersistentVolume",
@@ -20,12 +22,28 @@ static const struct kube_resource csi_nodes = { "storage.k8s.io", "v1", "csinode
 static const struct kube_field claim_fields[] = {
     { { "spec", "volumeName" }, KUBE_STR, offsetof(struct kube_claim, volume) },
     { { "spec", "storageClassName" }, KUBE_STR, offsetof(struct kube_claim, class) },
+    { { "spec", "volumeMode" }, KUBE_STR, offsetof(struct kube_claim, mode) },
+    { { "spec", "volumeAttributesClassName" }, KUBE_STR, offsetof(struct kube_claim, attributes) },
+    { { "spec", "resources", "requests", "storage" },
+      KUBE_QUANTITY,
+      offsetof(struct kube_claim, size) },
+    { { "spec", "resources", "requests", "storage" },
+      KUBE_STR,
+      offsetof(struct kube_claim, size_text) },
     { { NULL }, KUBE_STR, 0 },
 };
 
 static const struct kube_field volume_fields[] = {
     { { "spec", "csi", "driver" }, KUBE_STR, offsetof(struct kube_volume, driver) },
     { { "spec", "csi", "volumeHandle" }, KUBE_STR, offsetof(struct kube_volume, handle) },
+    { { "spec", "storageClassName" }, KUBE_STR, offsetof(struct kube_volume, class) },
+    { { "spec", "volumeMode" }, KUBE_STR, offsetof(struct kube_volume, mode) },
+    { { "spec", "volumeAttributesClassName" }, KUBE_STR, offsetof(struct kube_volume, attributes) },
+    { { "spec", "claimRef", "namespace" }, KUBE_STR, offsetof(struct kube_volume, for_ns) },
+    { { "spec", "claimRef", "name" }, KUBE_STR, offsetof(struct kube_volume, for_name) },
+    { { "spec", "claimRef", "uid" }, KUBE_STR, offsetof(struct kube_volume, for_uid) },
+    { { "spec", "capacity", "storage" }, KUBE_QUANTITY, offsetof(struct kube_volume, size) },
+    { { "status", "phase" }, KUBE_STR, offsetof(struct kube_volume, phase) },
     { { NULL }, KUBE_STR, 0 },
 };
 
@@ -53,22 +71,102 @@ static int keep_text(struct kube_decoder *decoder, const struct buf *text, const
     return 0;
 }
 
-static int decode_volume(struct kube_decoder *decoder, const struct json *root, void *object,
-                         struct err *err)
+static int keep_json(struct kube_decoder *decoder, const struct json *value, const char **ret_text,
+                     struct err *err)
 {
-    const struct json *affinity = json_at(root, "spec", "nodeAffinity");
-    const struct json *required = json_get(affinity, "required");
-    struct kube_volume *volume = object;
     auto_buf struct buf text;
 
     buf_init(&text, MAX_RULE_TEXT);
+    if (json_exists(value))
+        json_write(value, &text);
+    return keep_text(decoder, &text, ret_text, err);
+}
+
+/* A bit for each mode; one for all that are not known, so that these suit each other. */
+static unsigned access_of(const struct json *list)
+{
+    static const char *const modes[] = { "ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany",
+                                         "ReadWriteOncePod" };
+    const unsigned count = sizeof(modes) / sizeof(modes[0]);
+    struct json_iter iter = json_iter(list);
+    const struct json *item;
+    unsigned access = 0;
+
+    while (json_next_item(&iter, &item)) {
+        unsigned i = 0;
+
+        while (i < count && !str_is(json_str(item), modes[i]))
+            i++;
+        access |= 1u << i;
+    }
+    return access;
+}
+
+static int decode_claim(struct kube_decoder *decoder, const struct json *root, void *object,
+                        struct err *err)
+{
+    const struct json *access = json_at(root, "spec", "accessModes");
+    const struct json *selector = json_at(root, "spec", "selector");
+    struct kube_claim *claim = object;
+
+    if (access)
+        claim->access = access_of(access);
+    if (!claim->selector)
+        claim->selector = "";
+    return selector ? keep_json(decoder, selector, &claim->selector, err) : 0;
+}
+
+/* Volumes of one node mostly say just that: {key: kubernetes.io/hostname, operator: In, values}. */
+static const struct json *only_hosts(const struct json *required)
+{
+    const struct json *terms = json_get(required, "nodeSelectorTerms");
+    const struct json *term = json_item(terms, 0);
+    const struct json *expressions = json_get(term, "matchExpressions");
+    const struct json *expression = json_item(expressions, 0);
+    const struct json *values = json_get(expression, "values");
+
+    if (json_len(terms) != 1 || json_len(expressions) != 1 ||
+        json_exists(json_get(term, "matchFields")) ||
+        !str_is(json_str(json_get(expression, "key")), HOSTNAME) ||
+        !str_is(json_str(json_get(expression, "operator")), "In") ||
+        json_len(values) > KUBE_MAX_HOSTS)
+        return NULL;
+    return values;
+}
+
+static void decode_hosts(struct kube_decoder *decoder, const struct json *values,
+                         struct kube_volume *volume)
+{
+    struct json_iter iter = json_iter(values);
+    const struct json *item;
+    const char **hosts;
+
+    volume->hosts = NULL;
+    volume->host_count = 0;
+    if (json_len(values) == 0)
+        return;
+    hosts = kube_decoder_alloc(decoder, json_len(values) * sizeof(*hosts));
+    while (json_next_item(&iter, &item))
+        hosts[volume->host_count++] = kube_decoder_str(decoder, json_str(item));
+    volume->hosts = hosts;
+}
+
+static int decode_volume(struct kube_decoder *decoder, const struct json *root, void *object,
+                         struct err *err)
+{
+    const struct json *access = json_at(root, "spec", "accessModes");
+    const struct json *affinity = json_at(root, "spec", "nodeAffinity");
+    const struct json *required = json_get(affinity, "required");
+    struct kube_volume *volume = object;
+
+    if (access)
+        volume->access = access_of(access);
     if (!volume->affinity)
         volume->affinity = "";
     if (!affinity)
         return 0;
-    if (json_exists(required))
-        json_write(required, &text);
-    return keep_text(decoder, &text, &volume->affinity, err);
+    decode_hosts(decoder, only_hosts(required), volume);
+    return keep_json(decoder, required, &volume->affinity, err);
 }
 
 /* {"matchLabelExpressions": [{key, values}]} is a term with the operator In. */
@@ -143,6 +241,7 @@ const struct kube_kind bridge_claim_kind = {
     .resource = &claims,
     .size = sizeof(struct kube_claim),
     .fields = claim_fields,
+    .decode_more = decode_claim,
 };
 
 const struct kube_kind bridge_volume_kind = {

@@ -5,18 +5,35 @@
 
 #include "kube/object.h"
 
-enum { KUBE_MAX_DRIVERS = 256 }; /* of one node */
+enum {
+    KUBE_MAX_DRIVERS = 256, /* of one node */
+    KUBE_MAX_HOSTS = 64,    /* that a volume is known to be pinned to */
+};
 
 struct kube_claim { /* v1 PersistentVolumeClaim; its node of choice is an annotation */
     struct kube_object object;
-    const char *volume; /* "" until it has one */
-    const char *class;  /* "" when it names none */
+    const char *volume;            /* "" until it has one */
+    const char *class;             /* "" when it names none */
+    const char *mode, *attributes; /* as those of a volume, below */
+    const char *selector;          /* JSON of a LabelSelector; "" where any volume will do */
+    const char *size_text;
+    int64_t size;    /* bytes that it asks for */
+    unsigned access; /* a bit for each mode */
 };
 
 struct kube_volume { /* v1 PersistentVolume */
     struct kube_object object;
     const char *driver, *handle; /* of CSI; "" for others */
     const char *affinity;        /* JSON of a NodeSelector; "" where any node will do */
+    const char *const *hosts;    /* all that it says: the label kubernetes.io/hostname is one of */
+    unsigned host_count;         /* these; 0: it says something else */
+    const char *class;           /* "" when it names none; an annotation may say otherwise */
+    const char *phase;
+    const char *mode;                        /* volumeMode; "" is Filesystem */
+    const char *attributes;                  /* name of a VolumeAttributesClass; "" for none */
+    const char *for_ns, *for_name, *for_uid; /* claimRef; "" when it is for nobody */
+    int64_t size;
+    unsigned access;
 };
 
 struct kube_storage_class { /* storage.k8s.io/v1 StorageClass */

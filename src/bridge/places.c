@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { MAX_PER_NODE = 1 << 12 };
+enum { MAX_PER_NODE = 1 << 12, MILLI = 1000 };
 
 struct place {
     const char *slurm_name;
@@ -79,11 +79,27 @@ static int lay_table(struct table *table, struct err *err)
     return 0;
 }
 
+bool places_are_known(const struct slurm_job *job)
+{
+    return job->tres_alloc[0] && job->cpus > 0 && job->node_count > 0;
+}
+
 /* A place more than Slurm was asked for, on a node that is the job's alone. */
 static bool has_room(const struct place *place, const struct kube_pod *pod)
 {
     return place->cpu_milli + pod->requests.cpu_milli <= place->node->cpu_milli &&
            place->memory + pod->requests.memory <= place->node->memory;
+}
+
+/* Pods that were not there when the job was asked for may want more than its places have; all of
+ * these are alike. */
+static bool has_cpus(const struct slurm_job *job, const struct place *place,
+                     const struct kube_pod *pod)
+{
+    int64_t cpus = job->node_count > 0 ? job->cpus / job->node_count : 0;
+
+    return !places_are_known(job) || cpus * MILLI >= place->node->cpu_milli / MILLI * MILLI ||
+           place->cpu_milli + pod->requests.cpu_milli <= cpus * MILLI;
 }
 
 static struct place *find_place(const struct table *table, const struct kube_pod *pod,
@@ -96,7 +112,8 @@ static struct place *find_place(const struct table *table, const struct kube_pod
         if (place->held >= limit)
             continue;
         why = node_misfit(table->world, table->arena, pod, place->node, place->slurm_name);
-        if (!why && (limit <= table->per_node || has_room(place, pod)))
+        if (!why && (limit <= table->per_node || has_room(place, pod)) &&
+            has_cpus(table->unit->job, place, pod))
             return place;
         if (why && !deals->misfit) {
             deals->misfit = place->slurm_name;

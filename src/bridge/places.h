@@ -29,6 +29,9 @@ int places_deal(const struct bridge_world *world, const struct unit *unit,
                 const struct job_ask *ask, struct arena *arena, struct deals *ret_deals,
                 struct err *err);
 
+/* Whether what a running job was given was read, not only where it runs. */
+bool places_are_known(const struct slurm_job *job);
+
 /* Whether the running job of a group has no place for one of its members, now or soon: then that
  * member wants a job of its own. */
 bool places_lack_for(const struct bridge_world *world, const struct kube_pod *pod,

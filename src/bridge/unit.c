@@ -7,6 +7,7 @@
 
 #include "bridge/names.h"
 #include "bridge/nodes.h"
+#include "codec/timestamp.h"
 #include "slurm/submit.h"
 
 #include <inttypes.h>
@@ -166,6 +167,13 @@ static bool is_refused_try(const struct slurm_job *job)
     return slurm_words_has(&job->state, SLURM_JOB_FAILED) && !job->nodes[0];
 }
 
+/* The key of a group is that of all groups that had its name before: what became of their jobs says
+ * nothing about this one. */
+static bool is_older(const struct slurm_job *job, const struct unit *unit)
+{
+    return job->submit_time > 0 && job->submit_time < timestamp_to_seconds(unit->created_us);
+}
+
 static bool is_named(const struct unit *unit, int64_t id)
 {
     for (unsigned i = 0; i < unit->member_count; i++)
@@ -178,7 +186,7 @@ static void take_ended(struct unit *unit, const struct slurm_job *job)
 {
     if (is_named(unit, job->id) && unit->named_count < UNIT_MAX_JOBS)
         unit->ended[unit->named_count++] = job;
-    if (is_refused_try(job))
+    if (is_refused_try(job) || is_older(job, unit))
         return;
     unit->ended_count++;
     if (job->end_time > unit->ended_at)

@@ -1,19 +1,26 @@
-/* volumes.c - has volumes made where a pod will run.
+/* volumes.c - has volumes ready where a pod will run.
  *
  * A claim that waits for its first consumer is given the annotation by which its provisioner learns
- * the node; the pod is bound when the claim is.
+ * the node. Where nobody makes volumes, one that is free on the node is told which claim it is for,
+ * as Kubernetes' scheduler does it; the volume controller then binds the two. The pod is bound when
+ * its claims are.
  *
- * Holds: a claim is written only while it names another node, or none. */
+ * Holds: a claim is written only while it names another node, or none; a volume only while it is
+ * free, in the version that was seen to be, and what is written shows at once to all who look for a
+ * free one. */
 #include "bridge/volumes.h"
 
 #include "bridge/tell.h"
 
-enum { MAX_CLAIMS = 64, LOOK_FOR_VOLUME_US = 1000000 };
+enum { LOOK_FOR_VOLUME_US = 1000000 };
 
 #define SELECTED_NODE "volume.kubernetes.io/selected-node"
+#define BOUND_BY_US   "pv.kubernetes.io/bound-by-controller"
 
 static const struct kube_resource claims = { "", "v1", "persistentvolumeclaims",
                                              "PersistentVolumeClaim", true };
+static const struct kube_resource volumes = { "", "v1", "persistentvolumes", "PersistentVolume",
+                                              false };
 
 static void select_node(struct plan *plan, const struct kube_object *claim, const char *node)
 {
@@ -26,26 +33,91 @@ static void select_node(struct plan *plan, const struct kube_object *claim, cons
     plan_merge_patch(plan, NULL, &claims, claim->ns, claim->name, NULL, claim->version, patch);
 }
 
+static void take_volume(const struct bridge_world *world, struct plan *plan,
+                        const struct kube_object *volume, const struct kube_object *claim)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *patch = json_new_object(build);
+    struct json_mut *metadata = json_put_object(build, patch, "metadata");
+    struct json_mut *claim_ref = json_object_at(build, patch, "spec", "claimRef");
+
+    json_put_text(build, metadata, "uid", volume->uid);
+    json_put_text(build, json_put_object(build, metadata, "annotations"), BOUND_BY_US, "yes");
+    json_put_text(build, claim_ref, "apiVersion", claims.version);
+    json_put_text(build, claim_ref, "kind", claims.kind);
+    json_put_text(build, claim_ref, "namespace", claim->ns);
+    json_put_text(build, claim_ref, "name", claim->name);
+    json_put_text(build, claim_ref, "uid", claim->uid);
+    plan_merge_patch(plan, eligible_volume_cache(world->eligible), &volumes, NULL, volume->name,
+                     NULL, volume->version, patch);
+}
+
+static void take_step(const struct bridge_world *world, struct plan *plan,
+                      const struct eligible_open *open, const char *node)
+{
+    switch (open->step) {
+    case ELIGIBLE_WAIT:
+    case ELIGIBLE_NO_VOLUME:
+        break;
+    case ELIGIBLE_SELECT_NODE:
+        select_node(plan, open->claim, node);
+        break;
+    case ELIGIBLE_TAKE_VOLUME:
+        take_volume(world, plan, open->volume, open->claim);
+        break;
+    }
+}
+
+static unsigned most_claims(const struct unit *unit, const struct deals *deals)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < deals->count; i++) {
+        const struct kube_pod *pod = unit->members[deals->at[i].member].pod;
+
+        count += pod->rare ? pod->rare->volume_claim_count : 0;
+    }
+    return count;
+}
+
+/* Of the first that is not bound: there is room for one. */
+static const char *words_about(struct arena *arena, const struct eligible_open *open)
+{
+    if (!open->claim)
+        return arena_printf(arena, "persistentvolumeclaim \"%s\" is not there", open->name);
+    if (open->volume)
+        return arena_printf(arena,
+                            "persistentvolumeclaim \"%s\" is being bound to persistentvolume "
+                            "\"%s\"",
+                            open->name, open->volume->name);
+    if (open->step == ELIGIBLE_NO_VOLUME)
+        return arena_printf(arena, "persistentvolumeclaim \"%s\" finds no free volume on its node",
+                            open->name);
+    return arena_printf(arena,
+                        "its volumes are being made on its node: persistentvolumeclaim \"%s\" "
+                        "waits",
+                        open->name);
+}
+
 bool plan_volumes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                   const struct deals *deals)
 {
-    const struct kube_object *wanted[MAX_CLAIMS];
-    bool all_ready = true, ready;
+    unsigned max = world->eligible ? most_claims(unit, deals) : 0, count = 0;
+    struct eligible_open *open = arena_alloc_array(plan->arena, max + 1, sizeof(*open));
 
-    for (unsigned i = 0; world->eligible && i < deals->count; i++) {
+    for (unsigned i = 0; max > 0 && i < deals->count; i++) {
         const char *node = deals->at[i].node->object.name;
         const struct kube_pod *pod = unit->members[deals->at[i].member].pod;
-        unsigned count =
-            eligible_claims_to_select(world->eligible, pod, node, wanted, MAX_CLAIMS, &ready);
+        unsigned known = count;
 
-        for (unsigned k = 0; k < count; k++)
-            select_node(plan, wanted[k], node);
-        all_ready &= ready;
+        count = eligible_open_claims(world->eligible, pod, node, open, count, max);
+        for (unsigned k = known; k < count; k++)
+            take_step(world, plan, &open[k], node);
     }
-    if (all_ready)
+    if (count == 0)
         return false;
-    tell_waiting(world, unit, plan, "VolumesNotBound",
-                 "job %s runs; its volumes are being made on its node", unit->job->object.key);
+    tell_waiting(world, unit, plan, "VolumesNotBound", "job %s runs; %s", unit->job->object.key,
+                 words_about(plan->arena, &open[0]));
     plan_look_again(plan, LOOK_FOR_VOLUME_US);
     return true;
 }

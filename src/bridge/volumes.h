@@ -1,11 +1,11 @@
-/* volumes.h - the part of a plan that has volumes made where a pod will run. */
+/* volumes.h - the part of a plan that has volumes ready where a pod will run. */
 #ifndef SLINC_BRIDGE_VOLUMES_H
 #define SLINC_BRIDGE_VOLUMES_H
 
 #include "bridge/places.h"
 
-/* Claims that wait for their first consumer are told the node. Whether a pod must still wait for
- * one of its volumes. */
+/* Claims that wait for their first consumer are told the node, or get a free volume of it. Whether
+ * a pod must still wait for one of its volumes. */
 bool plan_volumes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                   const struct deals *deals);
 

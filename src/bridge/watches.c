@@ -203,18 +203,23 @@ static void look_for_kinds(void *context)
     }
 }
 
-void watches_refresh(struct watches *watches)
+bool watches_refresh(struct watches *watches)
 {
+    bool has_changed = false;
+
     for (unsigned i = 0; i < OPTIONAL_KINDS; i++) {
         const struct watched *watched = &watches->kinds[ALWAYS + i];
         struct optional *optional = &watches->world->optional[i];
+        struct optional now = *optional;
 
         if (watched->is_started)
-            optional->state =
-                kube_cache_is_synced(watched->cache) ? OPTIONAL_PRESENT : OPTIONAL_UNKNOWN;
+            now.state = kube_cache_is_synced(watched->cache) ? OPTIONAL_PRESENT : OPTIONAL_UNKNOWN;
         else
-            optional->state = watched->is_absent ? OPTIONAL_ABSENT : OPTIONAL_UNKNOWN;
+            now.state = watched->is_absent ? OPTIONAL_ABSENT : OPTIONAL_UNKNOWN;
+        has_changed |= now.state != optional->state;
+        *optional = now;
     }
+    return has_changed;
 }
 
 void watches_start(struct watches *watches, struct loop *loop)

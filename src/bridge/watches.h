@@ -18,8 +18,9 @@ void watches_start(struct watches *watches, struct loop *loop);
 void watches_stop(struct watches *watches); /* no cache changes any more */
 void watches_free(struct watches *watches); /* the caches, too */
 
-/* The state of the optional kinds, into the world. */
-void watches_refresh(struct watches *watches);
+/* The state of the optional kinds, into the world. True when one is another than before: which unit
+ * a pod is planned with depends on it. */
+bool watches_refresh(struct watches *watches);
 
 /* Caches that must have been read before anything is planned, beside those that a controller
  * watches itself: adds a row each, with a map that brings no keys. How many. */

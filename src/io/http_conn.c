@@ -19,8 +19,11 @@
 #include <event2/bufferevent_ssl.h>
 #include <event2/http.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 enum { US_PER_SECOND = 1000000 };
 
@@ -271,6 +274,16 @@ int http_view_query(const struct http_view *view, const char *name, struct buf *
 
 /* --- setting up --- */
 
+/* Head and body of an answer are two writes. Without this the second waits until the peer has
+ * acknowledged the first, which it puts off for 40 ms. Accepted sockets take it from the listener.
+ */
+static void send_at_once(int listener)
+{
+    int on = 1;
+
+    (void)setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
 int http_server_listen(struct http_server *server, const char *address, uint16_t port,
                        struct err *err)
 {
@@ -293,6 +306,7 @@ int http_server_listen(struct http_server *server, const char *address, uint16_t
     if (!server->listener)
         return err_system(err, errno, "listen on %s port %u", address ? address : "any address",
                           (unsigned)port);
+    send_at_once(evhttp_bound_socket_get_fd(server->listener));
     return 0;
 }
 

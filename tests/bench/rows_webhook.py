@@ -10,7 +10,6 @@ import json
 import ssl
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ from statistics import median, quantiles
 from frame import Bench, Figure, row
 from rows_bridge import PROGRAM, SCHEDULER, free_port
 from slincdev import pki
-from slincdev.common import wait_for
+from slincdev.common import Fail, wait_for
 
 CONNECTIONS, PER_SECOND, TURN_S = 8, 200, 2
 
@@ -50,38 +49,28 @@ REVIEWS = [("POST", "/mutate--v1-pod", review(False), b'"patchType"'), ("POST", 
 BARE = [("GET", "/healthz", None, b"ok")]
 
 
-class Callers:
-    """Some kept connections, each with a timetable of its own; a late answer delays no other's question."""
+class Caller:
+    """Asks by a timetable, over its connections in turn. One thread: with more, they would wait for each other."""
 
     def __init__(self, port: int, context: ssl.SSLContext) -> None:
         self.connections = [http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=context) for _ in range(CONNECTIONS)]
-        self.times: list[float] = []
-        self.failures: list[str] = []
 
     def turn(self, questions: list[tuple]) -> list[float]:
-        """Percentiles of the answers' times, in milliseconds."""
-        self.times = []
-        begun = time.monotonic() + 0.05
-        threads = [threading.Thread(target=self._call, args=(number, questions, begun)) for number in range(CONNECTIONS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return [1e3 * cut for cut in quantiles(self.times, n=100)]
-
-    def _call(self, number: int, questions: list[tuple], begun: float) -> None:
-        """Times count from the moment at which the question was due."""
-        connection = self.connections[number]
-        for index in range(number, PER_SECOND * TURN_S, CONNECTIONS):
+        """Percentiles of the answers' times in milliseconds, each from the moment at which the question was due."""
+        begun, times = time.monotonic(), []
+        for index in range(PER_SECOND * TURN_S):
             due = begun + index / PER_SECOND
             time.sleep(max(0.0, due - time.monotonic()))
-            method, path, body, wanted = questions[index // CONNECTIONS % len(questions)]
-            connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
-            answer = connection.getresponse()
-            text = answer.read()
-            self.times.append(time.monotonic() - due)
-            if answer.status != 200 or wanted not in text:
-                self.failures.append(f"{path}: {answer.status} {text[:200]!r}")
+            self._ask(self.connections[index % CONNECTIONS], *questions[index // CONNECTIONS % len(questions)])
+            times.append(time.monotonic() - due)
+        return [1e3 * cut for cut in quantiles(times, n=100)]
+
+    def _ask(self, connection: http.client.HTTPSConnection, method: str, path: str, body: str | None, wanted: bytes) -> None:
+        connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
+        answer = connection.getresponse()
+        text = answer.read()
+        if answer.status != 200 or wanted not in text:
+            raise Fail(f"{path}: {answer.status} {text[:200]!r}")
 
 
 @contextlib.contextmanager
@@ -112,10 +101,9 @@ def webhook() -> Iterator[tuple[int, ssl.SSLContext]]:
 def webhook_answers(bench: Bench) -> list[Figure]:
     """Turns of bare answers and of reviews, one after the other; of each figure the median over the turns."""
     with webhook() as (port, context):
-        callers = Callers(port, context)
-        callers.turn(BARE)  # connections are made
-        turns = [(callers.turn(BARE), callers.turn(REVIEWS)) for _ in range(3 if bench.quick else 7)]
-    assert not callers.failures, callers.failures[:3]
+        caller = Caller(port, context)
+        caller.turn(BARE)  # connections are made
+        turns = [(caller.turn(BARE), caller.turn(REVIEWS)) for _ in range(3 if bench.quick else 7)]
 
     def figure(percent: int, limit_ms: float) -> Figure:
         reference, ours = (median(cuts[percent - 1] for cuts in kind) for kind in zip(*turns))

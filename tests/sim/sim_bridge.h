@@ -66,6 +66,7 @@ struct pod_note {
 /* What Slurm gives resources to as one: a pod or a group, by the key that its jobs carry. */
 struct unit_note {
     char key[SCENE_KEY];
+    bool is_group;
     unsigned live;      /* jobs of it that have not ended */
     int64_t doubled_us; /* since when there are two; 0 */
     int64_t short_us;   /* until when too few pods waited to begin; INT64_MAX while it is so */
@@ -186,13 +187,17 @@ void bridge_people_delete_all(struct bridge_scene *scene); /* pods and groups; n
 void bridge_groups_start(struct bridge_scene *scene);
 void bridge_groups_make(struct bridge_scene *scene); /* one of chance, if its place is free */
 void bridge_groups_disturb(struct bridge_scene *scene);
+/* For stories: the first place, work/g1. */
+void bridge_groups_make_as(struct bridge_scene *scene, const char *what);
+void bridge_groups_delete_member(struct bridge_scene *scene, unsigned member);
+void bridge_groups_restart(struct bridge_scene *scene);
 void bridge_groups_delete(struct bridge_scene *scene);
 void bridge_groups_end(struct bridge_scene *scene); /* some of them */
 void bridge_groups_delete_all(struct bridge_scene *scene);
 
 /* ---- sim_bridge_kubelet.c: what runs pods, and cleans up behind nodes ---- */
 void bridge_kubelet_start(struct bridge_scene *scene);
-void bridge_kubelet_finish(struct bridge_scene *scene, const char *pod, bool well);
+void bridge_kubelet_finish(struct bridge_scene *scene, const char *pod, bool well); /* of work */
 
 /* ---- sim_bridge_slurm.c: people and daemons in Slurm ---- */
 void bridge_slurm_prepare(struct bridge_scene *scene);

@@ -214,6 +214,47 @@ static void roll_out(struct bridge_scene *scene)
         }
 }
 
+static void make_gang(struct bridge_scene *scene)
+{
+    bridge_groups_make_as(scene, "a PodGroup");
+}
+
+static void make_leader_and_worker(struct bridge_scene *scene)
+{
+    bridge_groups_make_as(scene, "a leader and a worker");
+}
+
+static void make_gang_with_latecomer(struct bridge_scene *scene)
+{
+    bridge_groups_make_as(scene, "coscheduling with a latecomer");
+}
+
+static void make_jobset(struct bridge_scene *scene)
+{
+    bridge_groups_make_as(scene, "a JobSet that is a gang");
+}
+
+static void restart_jobset(struct bridge_scene *scene)
+{
+    bridge_groups_restart(scene);
+}
+
+static void delete_worker(struct bridge_scene *scene)
+{
+    bridge_groups_delete_member(scene, 1);
+}
+
+static void delete_gang(struct bridge_scene *scene)
+{
+    bridge_groups_delete_all(scene);
+}
+
+static void finish_gang(struct bridge_scene *scene)
+{
+    bridge_kubelet_finish(scene, "g1-0", true);
+    bridge_kubelet_finish(scene, "g1-1", true);
+}
+
 static const struct bridge_story stories[] = {
     { "a pod is placed", { { 8, make_p1 } } },
     { "a pod finishes", { { 8, make_p1 }, { 20, finish_p1 } } },
@@ -234,6 +275,14 @@ static const struct bridge_story stories[] = {
       { { 8, stop_slurmctld }, { 8, make_p1 }, { 9, roll_out }, { 19, continue_slurmctld } } },
     { "the leader is replaced when its ask was not answered",
       { { 8, stop_slurmctld }, { 8, make_p1 }, { 19, roll_out }, { 20, continue_slurmctld } } },
+    { "a gang is placed", { { 8, make_gang } } },
+    { "a gang finishes", { { 8, make_gang }, { 20, finish_gang } } },
+    { "a gang is deleted", { { 8, make_gang }, { 20, delete_gang } } },
+    { "the job of a gang is cancelled", { { 8, make_gang }, { 20, cancel_jobs } } },
+    { "a worker is replaced", { { 8, make_leader_and_worker }, { 20, delete_worker } } },
+    { "a latecomer gets a job of its own", { { 8, make_gang_with_latecomer } } },
+    { "a JobSet begins again", { { 8, make_jobset }, { 20, restart_jobset } } },
+    { "the leader is replaced while a gang is placed", { { 8, make_gang }, { 9, roll_out } } },
 };
 
 enum { STORIES = sizeof(stories) / sizeof(stories[0]) };
@@ -280,6 +329,7 @@ static void *start(struct world *world)
     scene->blow = (unsigned)(number % CASE_WRITE % BLOWS);
     trace_line(&world->trace, "story: %s; write %llu: %s", scene->story->name,
                (unsigned long long)scene->blow_at, blows[scene->blow].name);
+    bridge_groups_start(scene);
     loop_timer_start(world->loop, &scene->story_timer, 0, on_step, scene);
     return scene;
 }

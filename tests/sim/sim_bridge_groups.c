@@ -16,6 +16,7 @@ enum {
     GATE_S = 6,   /* that a gate stays closed */
     OBJECT_S = 4, /* that an object is late */
     MAX_RESTARTS = 3,
+    FIRST_GROUPS = 3,
     MAX_TEXT = 1600,
 };
 
@@ -92,23 +93,25 @@ enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 static const struct {
     enum group_api api;
     bool is_optional;
-    const char *plural, *path;
+    const char *kind, *plural, *version;
 } objects[] = {
-    [OF_JOB] = { 0, false, "jobs", "/apis/batch/v1" },
-    [OF_JOBSET] = { API_JOBSETS, true, "jobsets", "/apis/jobset.x-k8s.io/v1alpha2" },
-    [OF_LWS] = { API_LWS, true, "leaderworkersets", "/apis/leaderworkerset.x-k8s.io/v1" },
-    [OF_PODGROUP] = { API_PODGROUPS, true, "podgroups.scheduling.k8s.io",
-                      "/apis/scheduling.k8s.io/v1alpha2" },
-    [OF_COSCHEDULING] = { API_COSCHEDULING, true, "podgroups.scheduling.x-k8s.io",
-                          "/apis/scheduling.x-k8s.io/v1alpha1" },
+    [OF_JOB] = { 0, false, "Job", "jobs", "batch/v1" },
+    [OF_JOBSET] = { API_JOBSETS, true, "JobSet", "jobsets", "jobset.x-k8s.io/v1alpha2" },
+    [OF_LWS] = { API_LWS, true, "LeaderWorkerSet", "leaderworkersets",
+                 "leaderworkerset.x-k8s.io/v1" },
+    [OF_PODGROUP] = { API_PODGROUPS, true, "PodGroup", "podgroups.scheduling.k8s.io",
+                      "scheduling.k8s.io/v1alpha2" },
+    [OF_COSCHEDULING] = { API_COSCHEDULING, true, "PodGroup", "podgroups.scheduling.x-k8s.io",
+                          "scheduling.x-k8s.io/v1alpha1" },
 };
 
 static void path_of(const struct scene_group *group, const char *name, char path[200])
 {
     const char *plural = objects[group->shape->kind].plural;
 
-    (void)snprintf(path, 200, "%s/namespaces/%s/%.*s%s%s", objects[group->shape->kind].path,
-                   group->ns, (int)strcspn(plural, "."), plural, name[0] ? "/" : "", name);
+    (void)snprintf(path, 200, "/apis/%s/namespaces/%s/%.*s%s%s",
+                   objects[group->shape->kind].version, group->ns, (int)strcspn(plural, "."),
+                   plural, name[0] ? "/" : "", name);
 }
 
 static const struct json *object_of(const struct bridge_scene *scene,
@@ -155,9 +158,11 @@ static void make_object(struct bridge_scene *scene, const struct scene_group *gr
 {
     char path[200], spec[MAX_TEXT];
 
+    if (objects[group->shape->kind].is_optional && !scene->has_api[objects[group->shape->kind].api])
+        return;
     if (group->shape->traits & IS_WORKLOAD) {
-        (void)snprintf(path, sizeof(path), "%s/namespaces/%s/workloads",
-                       objects[group->shape->kind].path, group->ns);
+        (void)snprintf(path, sizeof(path), "/apis/%s/namespaces/%s/workloads",
+                       objects[group->shape->kind].version, group->ns);
         (void)bridge_people_call(scene, "POST", path,
                                  "{\"metadata\":{\"name\":\"w\",\"annotations\":{" SHARED
                                  "}},\"spec\":{}}");
@@ -165,7 +170,9 @@ static void make_object(struct bridge_scene *scene, const struct scene_group *gr
     path_of(group, "", path);
     write_spec(group, spec);
     (void)bridge_people_call(scene, "POST", path,
-                             "{\"metadata\":{\"name\":\"%s\",\"annotations\":{%s}},\"spec\":%s}",
+                             "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\","
+                             "\"annotations\":{%s}},\"spec\":%s}",
+                             objects[group->shape->kind].version, objects[group->shape->kind].kind,
                              group->name, group->shape->root, spec);
 }
 
@@ -347,7 +354,7 @@ static void delete_member(struct bridge_scene *scene, const struct scene_group *
 
     member_name(group, member, name);
     bridge_people_delete_pod(scene, group->ns, name,
-                             rand_chance(&scene->world->rand, 200) ? 0 : -1);
+                             !scene->story && rand_chance(&scene->world->rand, 200) ? 0 : -1);
 }
 
 /* ---- controllers ---- */
@@ -533,6 +540,16 @@ static void poke(struct bridge_scene *scene, struct scene_group *group)
             delete_member(scene, group, i);
 }
 
+void bridge_groups_make_as(struct bridge_scene *scene, const char *what)
+{
+    for (size_t i = 0; i < SHAPES; i++)
+        if (strcmp(shapes[i].what, what) == 0) {
+            make_group(scene, 0, &shapes[i]);
+            return;
+        }
+    world_break(scene->world, "no workload is called \"%s\"", what);
+}
+
 void bridge_groups_make(struct bridge_scene *scene)
 {
     struct rand *rand = &scene->world->rand;
@@ -548,6 +565,17 @@ void bridge_groups_disturb(struct bridge_scene *scene)
 
     if (group->shape)
         poke(scene, group);
+}
+
+void bridge_groups_delete_member(struct bridge_scene *scene, unsigned member)
+{
+    if (scene->groups[0].shape)
+        delete_member(scene, &scene->groups[0], member);
+}
+
+void bridge_groups_restart(struct bridge_scene *scene)
+{
+    begin_again(&scene->groups[0]);
 }
 
 void bridge_groups_delete(struct bridge_scene *scene)
@@ -579,5 +607,7 @@ void bridge_groups_end(struct bridge_scene *scene)
 
 void bridge_groups_start(struct bridge_scene *scene)
 {
+    for (unsigned i = 0; i < FIRST_GROUPS && !scene->story; i++)
+        bridge_groups_make(scene);
     loop_timer_start(scene->world->loop, &scene->controllers, TICK_US, on_tick, scene);
 }

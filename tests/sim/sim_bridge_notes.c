@@ -108,9 +108,9 @@ bool bridge_hosts_have(const char *hosts, const char *name)
     auto_arena struct arena arena;
     const struct hostlist *list;
 
+    arena_init(&arena, 1 << 20);
     if (strcmp(hosts, name) == 0)
         return true;
-    arena_init(&arena, 1 << 20);
     return memchr(hosts, '[', strlen(hosts)) &&
            hostlist_parse(&arena, str_of(hosts), HOSTLIST_MAX_NAMES, &list, NULL) == 0 &&
            hostlist_contains(list, str_of(name));
@@ -245,8 +245,10 @@ bool bridge_pod_has_port(const struct json *pod)
 struct unit_note *bridge_note_of_unit(struct bridge_scene *scene, const char *key)
 {
     struct unit_note *note = need(&scene->units, str_of(key), sizeof(*note));
+    const char *slash = strchr(key, '/');
 
     COPY(note->key, key);
+    note->is_group = slash && strchr(slash + 1, '/');
     return note;
 }
 
@@ -285,7 +287,7 @@ static void note_all_sizes(struct bridge_scene *scene)
     map_each (item, &scene->units) {
         const struct unit_note *unit = item->value;
 
-        if (strchr(strchr(unit->key, '/') + 1, '/'))
+        if (unit->is_group)
             note_size(scene, unit->key);
     }
 }

@@ -274,7 +274,8 @@ static void a_job_is_cancelled_only_when_its_pods_are_over(struct bridge_scene *
     struct over over = { .scene = scene, .job = job };
 
     /* It has another, or the id was meant for another. */
-    if (bridge_note_of_unit(scene, job->unit)->live > 0 || has_a_dead_jobs_id(scene, job))
+    if (!job->unit[0] || bridge_note_of_unit(scene, job->unit)->live > 0 ||
+        has_a_dead_jobs_id(scene, job))
         return;
     api_store_visit(scene->world->store, "pods", look_if_over, &over);
     if (over.bound == 0 && over.waiting > 0 && over.waiting >= over.needed && over.needed > 0 &&
@@ -302,16 +303,20 @@ static void a_pod_is_deleted_only_for_what_slurm_did(struct bridge_scene *scene,
                 pod->name);
 }
 
+/* One that has another size now is made anew, when its work is over. */
 static void a_slurm_node_goes_only_with_its_kubernetes_node(struct bridge_scene *scene,
-                                                            const char *name)
+                                                            const struct slurm_store_node *there)
 {
-    const struct json *node = api_store_find(scene->world->store, "nodes", "", name);
-    const struct node_note *note = bridge_note_of_node(scene, name);
+    const struct json *node = api_store_find(scene->world->store, "nodes", "", there->name);
+    const struct node_note *note = bridge_note_of_node(scene, there->name);
+    int64_t cpus = 0;
 
-    if (bridge_node_is_labelled(node) &&
+    (void)str_to_i64(json_str(json_at(node, "status", "allocatable", "cpu")), 1, INT32_MAX, &cpus,
+                     NULL);
+    if (bridge_node_is_labelled(node) && cpus == there->cpus &&
         loop_now_us(scene->world->loop) - note->changed_us > (int64_t)BELIEF_S * SECOND)
         world_break(scene->world, "Slurm node %s is deleted, and its Kubernetes node is as ever",
-                    name);
+                    there->name);
 }
 
 /* ---- 5: what is not ours is not touched; in Kubernetes ---- */
@@ -534,7 +539,7 @@ static void nodes_of_others_stay_as_they_are(struct bridge_scene *scene,
         world_break(scene->world, "others' drain of Slurm node %s (%s) is changed", was->name,
                     was->reason);
     if (change->event == SLURM_NODE_REMOVED)
-        a_slurm_node_goes_only_with_its_kubernetes_node(scene, node->name);
+        a_slurm_node_goes_only_with_its_kubernetes_node(scene, node);
 }
 
 static void jobs_of_others_are_left_alone(struct bridge_scene *scene, const struct job_note *job)

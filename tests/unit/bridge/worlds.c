@@ -8,6 +8,7 @@
 
 #include "worlds.h"
 
+#include "bridge/kinds_volume.h"
 #include "bridge/names.h"
 #include "bridge/translate.h"
 #include "codec/timestamp.h"
@@ -126,6 +127,21 @@ static void put_pod_metadata(struct small_world *small, struct json_build *build
     put_owner(small, build, metadata, owner);
 }
 
+static void put_claims(struct json_build *build, struct json_mut *spec, const struct json *names)
+{
+    struct json_mut *list = json_put_array(build, spec, "volumes");
+    struct json_iter iter = json_iter(names);
+    const struct json *name;
+
+    while (json_next_item(&iter, &name)) {
+        struct json_mut *volume = json_new_object(build);
+
+        json_put_str(build, json_put_object(build, volume, "persistentVolumeClaim"), "claimName",
+                     json_str(name));
+        json_push(list, volume);
+    }
+}
+
 static void put_pod_spec(struct small_world *small, struct json_build *build, struct json_mut *spec,
                          const struct json *row)
 {
@@ -154,6 +170,7 @@ static void put_pod_spec(struct small_world *small, struct json_build *build, st
         json_put_text(build, toleration, "effect", "NoExecute");
         json_push(json_put_array(build, spec, "tolerations"), toleration);
     }
+    put_claims(build, spec, json_get(row, "claims"));
     for (int64_t i = 0; i < json_i64_or(json_get(row, "gates"), 0); i++) {
         struct json_mut *gates = json_mut_get(spec, STR("schedulingGates"));
         struct json_mut *gate = json_new_object(build);
@@ -305,6 +322,36 @@ static void add_group(struct small_world *small, const struct json *row)
         return;
     }
     fail_msg("no such kind of group");
+}
+
+/* ---- storage ---- */
+
+static void add_storage(struct small_world *small, struct kube_cache *cache, const char *ns,
+                        const struct json *row)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *root = named(small, build, row, ns);
+    static const char *const parts[] = { "spec", "status", "provisioner", "volumeBindingMode" };
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (json_get(row, parts[i]))
+            json_put(build, root, parts[i], json_copy(build, json_get(row, parts[i])));
+    put_kube(cache, root);
+}
+
+static void add_claim(struct small_world *small, const struct json *row)
+{
+    add_storage(small, small->claims, "default", row);
+}
+
+static void add_volume(struct small_world *small, const struct json *row)
+{
+    add_storage(small, small->volumes, NULL, row);
+}
+
+static void add_class(struct small_world *small, const struct json *row)
+{
+    add_storage(small, small->classes, NULL, row);
 }
 
 static void take_away_kinds(struct small_world *small, const struct json *given)
@@ -563,8 +610,15 @@ static void make_caches(struct small_world *small)
         world->optional[i] =
             (struct optional){ .cache = kube_cache_new(optional_kinds[i], &small->clock),
                                .state = OPTIONAL_PRESENT };
-    world->eligible = eligible_new(
-        &(struct eligible_caches){ .pods = world->pods, .nodes = world->nodes }, SCHEDULER);
+    small->claims = kube_cache_new(&bridge_claim_kind, &small->clock);
+    small->volumes = kube_cache_new(&bridge_volume_kind, &small->clock);
+    small->classes = kube_cache_new(&bridge_storage_class_kind, &small->clock);
+    world->eligible = eligible_new(&(struct eligible_caches){ .pods = world->pods,
+                                                              .nodes = world->nodes,
+                                                              .claims = small->claims,
+                                                              .volumes = small->volumes,
+                                                              .classes = small->classes },
+                                   SCHEDULER);
     world_add_indexes(world);
     small->jobs = slurm_cache_new(&slurm_job_kind, small->loop, STR(CLUSTER));
     small->nodes = slurm_cache_new(&slurm_node_kind, small->loop, STR(""));
@@ -608,6 +662,9 @@ void small_world_init(struct small_world *small, const struct json *given)
     each(small, given, "owners", add_owner);
     each(small, given, "groups", add_group);
     take_away_kinds(small, given);
+    each(small, given, "classes", add_class);
+    each(small, given, "volumes", add_volume);
+    each(small, given, "claims", add_claim);
     each(small, given, "nodes", add_node);
     each(small, given, "pods", add_pod);
     list_kube(small, false);
@@ -629,6 +686,9 @@ void small_world_done(struct small_world *small)
     slurm_cache_free(small->nodes);
     slurm_cache_free(small->partitions);
     eligible_free(world->eligible);
+    kube_cache_free(small->claims);
+    kube_cache_free(small->volumes);
+    kube_cache_free(small->classes);
     for (size_t i = 0; i < OPTIONAL_KINDS; i++)
         kube_cache_free(world->optional[i].cache);
     kube_cache_free(world->pods);

@@ -22,6 +22,8 @@
  * workload, name: g, size: 2, spec: {...}}]`, `absent: [coscheduling]`; a job's or ask's `pod:
  * podgroup/g` and `plan: podgroup/g` name a group's unit; `pods: 3` is how many a job was asked
  * for; `lent: true` on a node makes Kubernetes' rules count there.
+ * Of volumes: `claims: [c]` on a pod; `claims`, `volumes: [{name: c, spec: {...}, status: {...}}]`
+ * and `classes: [{name: s, provisioner: p, volumeBindingMode: m}]` as they stand in Kubernetes.
  *
  *     stages: 2                  # how many; not checked when it is not said
  *     waits: a text of why nothing more is done
@@ -44,6 +46,7 @@ struct small_world {
     struct bridge_config config;
     struct bridge_world world;
     struct slurm_cache *jobs, *nodes, *partitions;
+    struct kube_cache *claims, *volumes, *classes;
 };
 
 /* Fails the test with a message that names what is wrong. */

@@ -1,0 +1,158 @@
+"""Volumes that nobody makes: a claim of a class without provisioner gets one that is free on the node of its pod, and only nodes that have
+one are given to the pod. The volume controller binds the two, as it does for the stock scheduler."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+
+import pytest
+from bridge import Bridge, Site, at_work, condition, settled
+from pods import ask
+from slincdev import components
+from slincdev.common import wait_for
+from slincdev.kube import ApiError
+
+NODES = [f"disk-{index}" for index in range(3)]  # in Slurm's order, which takes the first that will do
+REAL = components.NODE  # the one node with a kubelet
+CLASSES, VOLUMES = "/apis/storage.k8s.io/v1/storageclasses", "/api/v1/persistentvolumes"
+LOCAL = "local-disks"
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def site(cluster, slurm) -> Site:
+    return Site(cluster, slurm, "disks")
+
+
+@pytest.fixture(scope="module")
+def one(site, cluster, slurm, tmp_path_factory) -> Iterator[Bridge]:
+    for name in NODES:
+        site.add_node(name, cpus=8)
+    site.lend(REAL, "kubelet")
+    site.api.post(CLASSES, {"metadata": {"name": LOCAL}, "provisioner": "kubernetes.io/no-provisioner",
+                            "volumeBindingMode": "WaitForFirstConsumer"})
+    with at_work(site, Bridge(cluster, slurm, tmp_path_factory.mktemp("disks")), [*NODES, REAL]) as bridge:
+        yield bridge
+    site.api.delete(f"{CLASSES}/{LOCAL}")
+
+
+def claims_path(site: Site) -> str:
+    return f"/api/v1/namespaces/{site.namespace}/persistentvolumeclaims"
+
+
+@pytest.fixture(autouse=True)
+def bridge(site, one) -> Iterator[Bridge]:
+    yield one
+    site.clear_pods()
+    wait_for("its pods are gone", 30, lambda: not site.api.get(site.pods_path)["items"], every=0.2)
+    site.api.delete(claims_path(site))
+    wait_for("its claims are gone", 30, lambda: not site.api.get(claims_path(site))["items"], every=0.2)
+    for volume in site.api.get(VOLUMES)["items"]:
+        with contextlib.suppress(ApiError):
+            site.api.delete(f"{VOLUMES}/{volume['metadata']['name']}")
+    wait_for("its volumes are gone", 30, lambda: not site.api.get(VOLUMES)["items"], every=0.2)
+
+
+@pytest.fixture
+def disk(site, cluster, eventually):
+    """A volume on one node, that can be had."""
+    def make(node: str, size: str = "1Gi", labels: dict | None = None, **spec) -> str:
+        name = f"on-{node}-{next(NUMBERS)}"
+        where = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+        site.api.post(VOLUMES, {"metadata": {"name": name, "labels": labels or {}}, "spec": {
+            "capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"], "storageClassName": LOCAL,
+            "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": f"{cluster.folder}/{name}", "type": "DirectoryOrCreate"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [where]}]}}, **spec}})
+        eventually("it is free", lambda: site.api.get(f"{VOLUMES}/{name}")["status"]["phase"] == "Available", 15)
+        return name
+    return make
+
+
+@pytest.fixture
+def wanting(site):
+    """A pod with a claim for each size; those are named after it."""
+    def make(pod: str, *sizes: str, command: tuple = (), selector: dict | None = None, **options) -> dict:
+        names = [f"{pod}-{index}" for index in range(len(sizes))]
+        for name, size in zip(names, sizes):
+            spec = {"storageClassName": LOCAL, "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
+            site.api.post(claims_path(site), {"metadata": {"name": name}, "spec": spec | ({"selector": selector} if selector else {})})
+        volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+        body = site.pod(pod, *command, volumes=volumes, **options)
+        body["spec"]["containers"][0]["volumeMounts"] = [{"name": name, "mountPath": f"/{name}"} for name in names]
+        return site.api.post(site.pods_path, body)
+    return make
+
+
+def claim(site: Site, name: str) -> dict:
+    return site.api.get(f"{claims_path(site)}/{name}")
+
+
+def bound_to(site: Site, name: str) -> str:
+    """The volume of a claim; each knows the other."""
+    found = claim(site, name)
+    volume = site.api.get(f"{VOLUMES}/{found['spec']['volumeName']}")
+    ref = volume["spec"]["claimRef"]
+    assert found["status"]["phase"] == volume["status"]["phase"] == "Bound"
+    assert (ref["kind"], ref["namespace"], ref["name"], ref["uid"]) == ("PersistentVolumeClaim", site.namespace, name, found["metadata"]["uid"])
+    assert volume["metadata"]["annotations"]["pv.kubernetes.io/bound-by-controller"] == "yes"
+    return volume["metadata"]["name"]
+
+
+def test_a_pod_runs_with_a_volume_of_its_node(site, cluster, disk, wanting, eventually):
+    disk(NODES[0])
+    mine = disk(REAL)
+    wanting("writer", "1Gi", command=("sh", "-c", "echo here > /writer-0/note; while :; do sleep 1; done"))
+    eventually("it runs", lambda: site.runs("writer"), 60)
+    assert bound_to(site, "writer-0") == mine
+    assert ask(cluster, "writer", "cat", "/writer-0/note", namespace=site.namespace) == "here\n"
+    settled(site, 5)
+
+
+def test_a_pod_goes_to_the_node_that_has_a_volume_for_it(site, disk, wanting, eventually):
+    disk(NODES[0], "1Gi")
+    disk(NODES[1], "5Gi", accessModes=["ReadOnlyMany"])
+    wide, fitting = disk(NODES[2], "9Gi"), disk(NODES[2], "5Gi")
+    wanting("picky", "2Gi")
+    assert eventually("it is placed", lambda: site.placed("picky"), 20)["spec"]["nodeName"] == NODES[2]
+    assert bound_to(site, "picky-0") == fitting != wide
+
+
+def test_the_selector_of_a_claim_counts(site, disk, wanting, eventually):
+    disk(NODES[0], labels={"speed": "slow"})
+    fast = disk(NODES[1], labels={"speed": "fast"})
+    wanting("fast", "1Gi", selector={"matchLabels": {"speed": "fast"}})
+    assert eventually("it is placed", lambda: site.placed("fast"), 20)["spec"]["nodeName"] == NODES[1]
+    assert bound_to(site, "fast-0") == fast
+
+
+def test_the_claims_of_one_pod_take_different_volumes(site, disk, wanting, eventually):
+    disk(NODES[0], "4Gi")
+    big, small = disk(NODES[1], "4Gi"), disk(NODES[1], "1Gi")
+    wanting("two", "3Gi", "1Gi")
+    assert eventually("it is placed", lambda: site.placed("two"), 20)["spec"]["nodeName"] == NODES[1]
+    assert (bound_to(site, "two-0"), bound_to(site, "two-1")) == (big, small)
+
+
+def test_pods_that_come_together_take_different_volumes(site, disk, wanting, eventually):
+    disks = {node: disk(node) for node in NODES}
+    names = [f"crowd-{index}" for index in range(3)]
+    for name in names:
+        wanting(name, "1Gi")
+    found = {name: eventually(f"{name} is placed", lambda: site.placed(name), 40)["spec"]["nodeName"] for name in names}
+    assert sorted(found.values()) == NODES
+    assert {name: bound_to(site, f"{name}-0") for name in names} == {name: disks[node] for name, node in found.items()}
+    settled(site, 10)
+
+
+def test_a_pod_without_a_volume_says_which_claim_waits_and_goes_to_one_that_comes(site, disk, wanting, eventually):
+    disk(NODES[0], "1Gi")
+    uid = wanting("hungry", "2Gi")["metadata"]["uid"]
+    said = eventually("it says why", lambda: (c := condition(site.see("hungry"), "SlurmPending"))["reason"] == "NoNodeFits" and c, 15)["message"]
+    assert "node(s) didn't find available persistent volumes to bind" in said
+    assert f'persistentvolumeclaim "hungry-0" waits for a free volume of 2Gi in class {LOCAL}' in said
+    assert site.live_jobs_of(uid) == []
+    mine = disk(NODES[2], "2Gi")
+    assert eventually("it is placed", lambda: site.placed("hungry"), 20)["spec"]["nodeName"] == NODES[2]
+    assert bound_to(site, "hungry-0") == mine

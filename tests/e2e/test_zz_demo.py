@@ -1,0 +1,38 @@
+"""make demo, from its first line to its last: it tells the whole story, and nothing of it is left. After all others, when the machine is
+free of their cluster."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+
+from conftest import REPO, machine_state
+from slincdev.cluster import find, free_slot
+
+NAME = "e2e-demo"
+
+
+def run_demo(*words: str) -> subprocess.CompletedProcess:
+    return subprocess.run([REPO / "dev/demo", *words], text=True, capture_output=True, env=os.environ | {"SLINC_DEMO_NAME": NAME}, timeout=400)
+
+
+def test_the_demo_tells_its_story_to_the_end_and_leaves_nothing_behind():
+    slot = free_slot()
+    before = machine_state(NAME, slot)
+    done = run_demo()
+    told = done.stdout
+    assert done.returncode == 0, told[-3000:] + done.stderr
+    assert re.findall(r"^(\d)\. ", told, re.M) == list("1234567")
+    for words in ("hello from a container on node-0, job 1 of Slurm", "none of the three starts; each says: job", "0/5 nodes are available",
+                  "was preempted in Slurm", "nightly-0 is back", "All of it"):
+        assert words in told, words
+    assert len(re.findall(r"^     (Pod|Job|JobSet|LeaderWorkerSet|PodGroup): .* bound after", told, re.M)) == 5
+    assert [line for line in told.splitlines() if len(line) > 100] == []
+    assert told.splitlines()[-1].startswith(f"cluster '{NAME}' is gone")
+    assert find(NAME) is None and machine_state(NAME, slot) == before
+
+
+def test_the_demo_knows_one_flag():
+    done = run_demo("--forever")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "error: usage: dev/demo [--keep]\n")
