@@ -172,7 +172,7 @@ def tell_all(telling: Telling) -> None:
     try:
         with telling.chapter("The bridge comes in", "By its Helm chart (docs/chart.md). Then the nodes are lent to Slurm, with a label."):
             demo.install()
-        with telling.chapter("Slurm places pods", "Plain manifests: none says a word about Slurm. A pod becomes a job of Slurm, and is bound "
+        with telling.chapter("Slurm places pods", "Plain manifests in a managed namespace: none asks for Slurm. A pod becomes a job of Slurm, and is bound "
                              "where Slurm gives it a place; a gang becomes one job, and waits its turn in the queue. Pod, Job and the JobSet's "
                              "driver run in real containers."):
             demo.place_each_kind()

@@ -75,9 +75,9 @@ class Release:
         return (datetime.now(timezone.utc) - since).total_seconds()
 
     def log_tail(self, lines: int = 15) -> str:
-        """Of every replica, for a person who looks for what went wrong."""
-        shown = []
-        for pod in self.pods():
+        """Of the leader, or of every replica while there is none: for a person who looks for what went wrong."""
+        leader, shown = self.leader(), []
+        for pod in [leader] if leader else self.pods():
             try:
                 text = parts.kubectl(self.cluster, "-n", HOME, "logs", pod, f"--tail={lines}")
             except Fail as fail:

@@ -21,7 +21,7 @@ enum {
     GATHER_US = 250000, /* after the last member came: another may */
     GATHER_MAX_US = 2000000,
     LOOK_FOR_NODE_US = 1000000, /* it is being made again; pods that wait are held up meanwhile */
-    LOOK_FOR_CHANGE_US = 15000000, /* of Slurm's nodes: of those a unit is not told */
+    LOOK_FOR_CHANGE_US = 15000000, /* of nodes, and of owners: of those a unit is not told */
     MAX_COMMENT = 1 << 20,
 };
 
@@ -243,6 +243,7 @@ static bool is_complete(const struct bridge_world *world, const struct unit *uni
                  "not enough pending pods to create external job: %u of %" PRId64
                  " pods of its %s are there",
                  unit->in[POD_WAITS], unit->needed, group_kind_name(unit->kind));
+    plan_look_again(plan, LOOK_FOR_CHANGE_US);
     return false;
 }
 

@@ -150,6 +150,10 @@ static int pin(const struct bridge_world *world, const struct unit *unit, struct
         return 0;
     }
     json_push_str(build, json_put_array(build, fields, "required_nodes"), str_of(nodes));
+    if (unit->kind != GROUP_NONE) { /* some may be over, and some nodes none of Slurm's any more */
+        json_put_i64(build, fields, "minimum_nodes", hosts_count(plan->arena, nodes));
+        json_put_i64(build, fields, "maximum_nodes", hosts_count(plan->arena, nodes));
+    }
     plan_slurm_update_job(plan, unit->job, fields);
     return 0;
 }

@@ -405,7 +405,8 @@ static void add_group_kinds(struct bridge_scene *scene)
     };
 
     for (unsigned api = 0; api < GROUP_APIS; api++)
-        scene->has_api[api] = !rand_chance(&scene->world->rand, 150);
+        scene->has_api[api] =
+            scene->weather->has_all_apis || !rand_chance(&scene->world->rand, 150);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (scene->has_api[kinds[i].api])
             api_store_add_kind(scene->world->store, &kinds[i].kind);

@@ -14,7 +14,7 @@
 enum {
     BRIDGE_REPLICAS = 2,
     SCENE_SECOND = 1000000,
-    SCENE_NODES = 4,         /* node-1 ...; the seed decides how many of them there are */
+    SCENE_NODES = 5,         /* node-1 ...; the seed decides how many of them there are */
     SCENE_CPUS = 8,          /* of each */
     SCENE_PODS = 10,         /* p1 ... */
     SCENE_GROUPS = 6,        /* g1 ... in each of two namespaces */
@@ -107,6 +107,7 @@ struct bridge_weather {
     bool stops, kills, restarts, gateway; /* of slurmctld: SIGSTOP, kill -9, clean; slurmrestd */
     bool foreign_token;                   /* not minted by us: lives long */
     bool plugin;                          /* a site plugin rewrites admin_comment */
+    bool has_all_apis;                    /* of groups; else the seed leaves some out */
 };
 
 struct bridge_story;

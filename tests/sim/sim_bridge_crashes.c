@@ -318,7 +318,7 @@ static void on_step(void *context)
 
 static void *start(struct world *world)
 {
-    static const struct bridge_weather fair = { .name = "fair" };
+    static const struct bridge_weather fair = { .name = "fair", .has_all_apis = true };
     uint64_t number = world->seed;
     struct bridge_scene *scene;
 

@@ -372,7 +372,7 @@ static void repair(struct bridge_scene *scene)
         set_cordon(scene, i, false);
         set_ready(scene, i, true);
         set_size(scene, i, SCENE_CPUS);
-        set_label(scene, i, i <= 2 || rand_chance(rand, 500));
+        set_label(scene, i, i <= 2 || rand_chance(rand, 700));
     }
     for (unsigned i = 1; i <= SCENE_PODS; i++) {
         struct deed deed = { .scene = scene };

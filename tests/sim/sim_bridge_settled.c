@@ -184,7 +184,7 @@ static bool waits_to_cover(const struct look *look, const struct json *pod, cons
     if (!says(pod, "NotCovered"))
         return false;
     if (!slurm_store_find_node(look->scene->world->slurm, node, &there))
-        return waits || jobs->count == 0;
+        return jobs->count <= 1;
     return waits && (there.jobs > 0 || look->pod->group[0]);
 }
 

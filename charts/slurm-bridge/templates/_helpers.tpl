@@ -152,6 +152,14 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
+{{/* A pod that ends answers until no endpoint names it any more: else pods could not be created meanwhile. */}}
+{{- define "slurm-bridge.goodbye" -}}
+lifecycle:
+  preStop:
+    sleep:
+      seconds: 3
+{{- end }}
+
 {{/* Readiness leaves Slurm out: a webhook must answer while Slurm is away. */}}
 {{- define "slurm-bridge.probes" -}}
 livenessProbe:

@@ -79,12 +79,14 @@ static void change_node(struct rig *rig, struct rand *rand)
         return;
     }
     put(rig,
-        "[{node: %s, labels: {%s %s host: h%u}, taints: [%s], lent: %s, has: {cpu: %s, pods: "
+        "[{node: %s, labels: {%s %s host: h%u, kubernetes.io/hostname: h%u}, taints: [%s], lent: "
+        "%s, has: {cpu: %s, pods: "
         "%s %s}}]",
         name, ONE_OF(rand, "", "zone: a,", "zone: b,"),
         ONE_OF(rand, "", "", "", "slinky.slurm.net/slurm-nodename: s,",
                "slinky.slurm.net/slurm-nodename: '',"),
-        rand_chance(rand, 900) ? node : 0, ONE_OF(rand, "", "", "{key: t, effect: NoSchedule}"),
+        rand_chance(rand, 900) ? node : 0, rand_chance(rand, 900) ? node : 1,
+        ONE_OF(rand, "", "", "{key: t, effect: NoSchedule}"),
         ONE_OF(rand, "true", "true", "true", "false"), ONE_OF(rand, "1", "4", "8"),
         ONE_OF(rand, "2", "20"), ONE_OF(rand, "", ", x.io/gpu: 2", ", b: 1, x.io/gpu: 1"));
 }
@@ -121,12 +123,28 @@ static void change_pod(struct rig *rig, struct rand *rand)
                "{persistentVolumeClaim: {claimName: c3}}"));
 }
 
+static void put_free_volume(struct rig *rig, struct rand *rand)
+{
+    put(rig,
+        "[{volume: v%u, labels: {%s}, is: {spec: {storageClassName: local, capacity: {storage: "
+        "%s} %s, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [%s]}]}}}, "
+        "status: {phase: %s}}}]",
+        (unsigned)rand_below(rand, 3 * CLAIMS), ONE_OF(rand, "", "a: b"),
+        ONE_OF(rand, "1", "2", "3"),
+        ONE_OF(rand, "", "", "", ", claimRef: {namespace: d, name: c1}",
+               ", claimRef: {namespace: d, name: c2, uid: l2}"),
+        ONE_OF(rand, "{key: kubernetes.io/hostname, operator: In, values: [h1]}",
+               "{key: kubernetes.io/hostname, operator: In, values: [h2, h3]}",
+               "{key: zone, operator: In, values: [a]}"),
+        ONE_OF(rand, "Available", "Available", "Bound"));
+}
+
 static void change_storage(struct rig *rig, struct rand *rand)
 {
     unsigned claim = (unsigned)rand_below(rand, CLAIMS);
     char name[16];
 
-    switch (rand_below(rand, 6)) {
+    switch (rand_below(rand, 10)) {
     case 0:
         (void)snprintf(name, sizeof(name), "c%u", claim);
         rig_drop(rig, RIG_CLAIMS, "d", name);
@@ -152,6 +170,18 @@ static void change_storage(struct rig *rig, struct rand *rand)
     case 4:
         put(rig, "[{class: late, is: {provisioner: csi.io, volumeBindingMode: %s}}]",
             ONE_OF(rand, "WaitForFirstConsumer", "WaitForFirstConsumer", "Immediate"));
+        return;
+    case 5:
+        put(rig,
+            "[{class: local, is: {provisioner: kubernetes.io/no-provisioner, volumeBindingMode: "
+            "WaitForFirstConsumer}}, {claim: c%u, uid: l%u, is: {spec: {storageClassName: local, "
+            "resources: {requests: {storage: %s}}}}}]",
+            claim, claim, ONE_OF(rand, "1", "2"));
+        return;
+    case 6:
+    case 7:
+    case 8:
+        put_free_volume(rig, rand);
         return;
     default:
         put(rig, "[{csi: n%u, is: {spec: {drivers: [{name: csi.io, allocatable: {count: %u}}]}}}]",

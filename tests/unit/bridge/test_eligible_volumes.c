@@ -139,14 +139,25 @@ static void a_volume_in_use_elsewhere_is_counted_at_bind(void **state)
     rig_free(rig);
 }
 
-static unsigned to_select(struct rig *rig, const char *text, const char *node,
-                          const struct kube_object **ret_claims, bool *ret_ready)
-{
-    const struct kube_pod *pod = rig_waiting(rig, text);
-    unsigned count = eligible_claims_to_select(rig->eligible, pod, node, ret_claims, 4, ret_ready);
+enum { MAX_OPEN = 4 };
 
+/* The claims that are not bound, each with a sign: '>' it is told of the node, '.' it waits. */
+static void expect_open(struct rig *rig, const char *text, const char *node, const char *expected)
+{
+    static const char signs[] = { [ELIGIBLE_WAIT] = '.',
+                                  [ELIGIBLE_SELECT_NODE] = '>',
+                                  [ELIGIBLE_TAKE_VOLUME] = '=',
+                                  [ELIGIBLE_NO_VOLUME] = '-' };
+    const struct kube_pod *pod = rig_waiting(rig, text);
+    struct eligible_open open[MAX_OPEN];
+    unsigned count = eligible_open_claims(rig->eligible, pod, node, open, 0, MAX_OPEN);
+    auto_buf struct buf found;
+
+    buf_init(&found, 1000);
+    for (unsigned i = 0; i < count; i++)
+        buf_printf(&found, "%s%c", open[i].name, signs[open[i].step]);
+    assert_string_equal(buf_text(&found), expected);
     kube_object_unref(&pod->object);
-    return count;
 }
 
 static void claims_are_told_of_the_node_before_the_bind(void **state)
@@ -154,37 +165,26 @@ static void claims_are_told_of_the_node_before_the_bind(void **state)
     static const char *const pod = "{pod: p, spec: {volumes: [{persistentVolumeClaim: {claimName: "
                                    "c}}, {persistentVolumeClaim: {claimName: d}}]}}";
     struct rig *rig = rig_new();
-    const struct kube_object *claims[4];
-    bool ready = false;
 
     rig_put(rig, "[" NODES ", " BOUND("d", "v1") ", " CSI("v1", "h1") ", " UNBOUND(
                      "c", "late") ", " LATE("late", "") "]");
-    assert_int_equal(to_select(rig, "{pod: p}", "a1", claims, &ready), 0);
-    assert_true(ready);
-    assert_int_equal(to_select(rig, USES("d"), "a1", claims, &ready), 0);
-    assert_true(ready);
-    assert_int_equal(to_select(rig, pod, "a1", claims, &ready), 1);
-    assert_false(ready);
-    assert_string_equal(claims[0]->name, "c");
+    expect_open(rig, "{pod: p}", "a1", "");
+    expect_open(rig, USES("d"), "a1", "");
+    expect_open(rig, pod, "a1", "c>");
     rig_put(rig, "[{claim: c, annotations: {volume.kubernetes.io/selected-node: a1}, is: {spec: "
                  "{storageClassName: late}}}]");
-    assert_int_equal(to_select(rig, pod, "a1", claims, &ready), 0);
-    assert_false(ready);
-    assert_int_equal(to_select(rig, pod, "b1", claims, &ready), 1);
+    expect_open(rig, pod, "a1", "c.");
+    expect_open(rig, pod, "b1", "c>");
     /* it has a volume, and is not bound to it yet */
     rig_put(rig, "[{claim: c, is: {spec: {volumeName: v9}}}]");
-    assert_int_equal(to_select(rig, pod, "a1", claims, &ready), 0);
-    assert_false(ready);
+    expect_open(rig, pod, "a1", "c.");
     rig_put(rig, "[" BOUND("c", "v9") "]"); /* which is seen a moment later */
-    assert_int_equal(to_select(rig, pod, "a1", claims, &ready), 0);
-    assert_false(ready);
+    expect_open(rig, pod, "a1", "c.");
     assert_null(rig_misfit(rig, pod, "a1"));
     rig_put(rig, "[" CSI("v9", "h9") "]");
-    assert_int_equal(to_select(rig, pod, "a1", claims, &ready), 0);
-    assert_true(ready);
+    expect_open(rig, pod, "a1", "");
     rig_drop(rig, RIG_CLAIMS, "d", "c");
-    assert_int_equal(to_select(rig, pod, "a1", claims, &ready), 0);
-    assert_false(ready);
+    expect_open(rig, pod, "a1", "c.");
     assert_string_equal(rig_misfit(rig, pod, "a1"), "persistentvolumeclaim \"c\" not found");
     rig_free(rig);
 }
