@@ -15,7 +15,7 @@ from .kube import ApiError
 from .lives import Life, Lives
 from .release import HOME, SCHEDULER, Release, ensure_image
 from .slurm import Slurm, SlurmError
-from .telling import Telling, answer, command, fold, side_by_side, tell
+from .telling import Telling, answer, command, fold, side_by_side
 
 NAME = os.environ.get("SLINC_DEMO_NAME", "demo")  # another name does not meet a demo that was kept
 NAMESPACE = "slurm-bridge"  # the chart manages it by default
@@ -89,7 +89,7 @@ class Demo:
             self.apply(file)
             found = self.lives.placed(story, size)
             seconds = max(one.bound for one in found) - min(one.made for one in found)
-            answer(f"{kind}: {counted(size, 'pod')} on {fold([one.node for one in found])} by {jobs_of(found)}, bound after {seconds:.2f} s")
+            answer(f"{kind}: {counted(size, 'pod')} on {nodes_of(found)} by {jobs_of(found)}, bound after {seconds:.2f} s")
             self.telling.note(f"{kind}: first pod made to last pod bound", seconds)
             if ends:  # the next one gets the cores of the real node for itself
                 self.lives.wait(f"{story} has run", lambda: all(one.phase == "Succeeded" for one in found))
@@ -98,28 +98,32 @@ class Demo:
     def start_a_gang(self) -> None:
         self.apply("tenants")
         found = self.lives.placed("tenants", 2)
-        answer(f"{' and '.join(one.name for one in found)} take 60 of 64 cores of {fold([one.node for one in found])}; two nodes are free")
+        answer(f"{' and '.join(one.name for one in found)} take 60 of 64 cores of {nodes_of(found)}; two nodes are free")
         self.apply("gang")
-        words = self.lives.wait("the gang says what it waits for", lambda: len(self.lives.story("trio")) == 3 and
-                                {one.says("SlurmPending") for one in self.lives.story("trio")} - {""}, 30)
-        answer(f"none of the three starts; each says: {words.pop()}")
+        waiting = self.lives.wait("each of the gang says what it waits for", lambda: self.all_say_why("trio"), 30)
+        answer(f"none of the three starts; each says: {waiting[0].says('SlurmPending')}")
         since = self.delete("tenant")
         trio = self.lives.placed("trio", 3)
         bound = [one.bound for one in trio]
-        answer(f"{jobs_of(trio)} starts on {fold([one.node for one in trio])}: the first pod is bound {min(bound) - since:.2f} s later, "
-               f"the last {1000 * (max(bound) - min(bound)):.0f} ms after it")
-        self.telling.note("a pod is deleted to the whole gang bound", max(bound) - since)
+        answer(f"{jobs_of(trio)} starts on {nodes_of(trio)}: all three are bound after {max(bound) - since:.2f} s, "
+               f"within {1000 * (max(bound) - min(bound)):.0f} ms")
+        self.telling.note("its last node gets free to all three pods bound", max(bound) - since)
+
+    def all_say_why(self, story: str) -> list[Life] | None:
+        found = self.lives.story(story)
+        return found if len(found) == 3 and all(one.says("SlurmPending") for one in found) else None
 
     def tell_why(self) -> None:
         self.apply("puzzles")
-        puzzles = self.lives.wait("each says why it waits", lambda: len(found := self.lives.story("puzzles")) == 3 and
-                                  all(one.says("SlurmPending") for one in found) and found, 30)
-        for one in puzzles:
+        for one in self.lives.wait("each says why it waits", lambda: self.all_say_why("puzzles"), 30):
             answer(f"{one.name + ':':<7} {one.says('SlurmPending')}")
         try:
             self.apply("typo")
         except Fail as fail:
-            answer(f"typo:   {str(fail).partition('denied the request: ')[2] or fail}")
+            _, refused, why = str(fail).partition("denied the request: ")
+            if not refused:
+                raise
+            answer(f"typo:   {why}")
         else:
             raise Fail("the webhook has let a pod in whose time limit is no number")
 
@@ -130,7 +134,7 @@ class Demo:
         urgent, = self.lives.placed("urgent", 1)
         seconds = urgent.bound - urgent.made
         answer(f"urgent has {urgent.node} after {seconds:.2f} s, by {jobs_of([urgent])}")
-        self.lives.wait("nightly-0 makes way", lambda: nightly.gone)
+        self.lives.wait("nightly-0 makes way, and says why", lambda: nightly.gone and nightly.says("SlurmJobEnded"))
         answer(f"nightly-0 said before it went: {nightly.says('SlurmJobEnded')}")
         self.telling.note("an urgent pod made to bound in the place of another", seconds)
         waits = self.lives.wait("its successor waits", lambda: (one := self.lives.named("nightly-0")) and one.says("SlurmPending"), 30)
@@ -144,7 +148,7 @@ class Demo:
         command(f"kubectl -n {NAMESPACE} get pods")
         left, right = [f"{'JOB':<4} {'NAME':<10} {'STATE':<9} NODES (REASON)"], [f"{'POD':<11} {'STATUS':<9} NODE"]
         for job, name, state, where in (line.split("|", 3) for line in shown):
-            pods = self.lives.wait(f"pods of job {job} are seen", lambda: [one for one in self.lives.all() if job in (one.job, waits_for(one))])
+            pods = self.lives.wait(f"job {job} has pods", lambda: [one for one in self.lives.all() if job in (one.job, waits_for(one))])
             left += [f"{job:<4} {name:<10} {state:<9} {where}", *[""] * (len(pods) - 1)]
             right += [f"{one.name:<11} {one.phase:<9} {one.node}" for one in pods]
         side_by_side(left, right)
@@ -160,6 +164,10 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'s' if number > 1 else ''}"
 
 
+def nodes_of(found: list[Life]) -> str:
+    return fold([one.node for one in found])
+
+
 def jobs_of(found: list[Life]) -> str:
     jobs = sorted({one.job for one in found}, key=int)
     return f"Slurm job{'s' if len(jobs) > 1 else ''} {', '.join(jobs)}"
@@ -172,13 +180,13 @@ def tell_all(telling: Telling) -> None:
     try:
         with telling.chapter("The bridge comes in", "By its Helm chart (docs/chart.md). Then the nodes are lent to Slurm, with a label."):
             demo.install()
-        with telling.chapter("Slurm places pods", "Plain manifests in a managed namespace: none asks for Slurm. A pod becomes a job of Slurm, and is bound "
-                             "where Slurm gives it a place; a gang becomes one job, and waits its turn in the queue. Pod, Job and the JobSet's "
-                             "driver run in real containers."):
+        with telling.chapter("Slurm places pods", "Plain manifests in a managed namespace: none asks for Slurm. A pod becomes a job of Slurm, "
+                             "and is bound where Slurm gives it a place; a gang becomes one job, and waits its turn in the queue. Pod, Job "
+                             "and the JobSet's driver run in real containers."):
             demo.place_each_kind()
         with telling.chapter("A gang starts together or not at all", "Three pods want a node each. Two nodes are free, so none starts."):
             demo.start_a_gang()
-        with telling.chapter("Why does my pod wait?", "It says so itself, in its condition SlurmPending: kubectl describe pod."):
+        with telling.chapter("Why does my pod wait?", "It says so itself, in its condition SlurmPending. A wish that cannot be read is refused at once."):
             demo.tell_why()
         with telling.chapter("The urgent goes first", "A partition of a higher tier may take the places of others."):
             demo.preempt()
@@ -193,7 +201,7 @@ def look_around(cluster: Cluster) -> None:
     say(f"\nIt still runs. Look around:\n"
         f"  export KUBECONFIG={cluster.admin_config} PATH={bin_dir()}:$PATH\n"
         f"  kubectl -n {NAMESPACE} get pods -o wide -L scheduler.slinky.slurm.net/slurm-jobid\n"
-        f"  kubectl -n {NAMESPACE} describe pod giant\n"
+        f"  kubectl -n {NAMESPACE} get pod giant -o yaml | grep -B4 SlurmPending\n"
         f"  kubectl -n slurm exec slurm-controller-0 -- squeue\n"
         f"  kubectl -n {HOME} logs deployment/{SCHEDULER}\n"
         f"  make down NAME={NAME}       # and nothing is left")

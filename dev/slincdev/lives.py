@@ -110,4 +110,4 @@ class Lives:
         def all_are_bound() -> list[Life] | None:
             found = self.story(story)
             return found if len(found) == size and all(life.bound for life in found) else None
-        return self.wait(f"{size} pods of {story} have a node", all_are_bound)
+        return self.wait(f"all of {story} ({size}) have a node", all_are_bound)

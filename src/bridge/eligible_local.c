@@ -114,11 +114,12 @@ static bool is_for(const struct kube_claim *claim, const struct kube_volume *vol
     return !volume->for_uid[0] || strcmp(volume->for_uid, claim->object.uid) == 0;
 }
 
+/* Of several the first by name. */
 const struct kube_volume *eligible_local_reserved(struct eligible *eligible,
                                                   const struct kube_claim *claim)
 {
     struct eligible_wanted wanted = wanted_by(claim);
-    const struct kube_object *object;
+    const struct kube_object *object, *first = NULL;
     struct kube_index_walk walk;
 
     buf_clear(&eligible->shelf);
@@ -126,9 +127,10 @@ const struct kube_volume *eligible_local_reserved(struct eligible *eligible,
     walk = kube_cache_by(eligible->caches.volumes, eligible->volumes_by_claim,
                          buf_str(&eligible->shelf));
     while ((object = kube_index_next(&walk)) != NULL)
-        if (is_for(claim, kube_volume_of(object)) && is_usable(&wanted, kube_volume_of(object)))
-            return kube_volume_of(object);
-    return NULL;
+        if (is_for(claim, kube_volume_of(object)) && is_usable(&wanted, kube_volume_of(object)) &&
+            (!first || strcmp(object->name, first->name) < 0))
+            first = object;
+    return first ? kube_volume_of(first) : NULL;
 }
 
 static bool suits(const struct eligible_wish *wish, const struct kube_volume *volume)

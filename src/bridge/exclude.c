@@ -108,6 +108,16 @@ static void add_known(const struct bridge_world *world, struct names *names, con
             add_name(names, name);
 }
 
+/* It will not do, or a pod that has lost its job still runs there. */
+static bool will_not_do(const struct bridge_world *world, struct arena *arena,
+                        const struct kube_pod *pod, struct str name)
+{
+    const struct kube_node *node = world_node_by_slurm_name(world, name);
+
+    return node_misfit(world, arena, pod, node, name.at) ||
+           world_has_uncovered(world, node->object.name);
+}
+
 /* Nodes that Slurm gave before and that still will not do. */
 static void add_misfits(const struct bridge_world *world, const struct unit *unit,
                         struct names *names)
@@ -117,9 +127,7 @@ static void add_misfits(const struct bridge_world *world, const struct unit *uni
     for (unsigned i = 0; i < given; i++) {
         struct str name = str_of(unit->memory->misfits[i]);
 
-        if (world_slurm_node(world, name) &&
-            node_misfit(world, names->arena, unit->pod, world_node_by_slurm_name(world, name),
-                        name.at))
+        if (world_slurm_node(world, name) && will_not_do(world, names->arena, unit->pod, name))
             add_name(names, name);
     }
 }

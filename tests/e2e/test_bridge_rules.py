@@ -236,13 +236,13 @@ def claim(site: Site, name: str) -> dict:
     return site.api.get(f"/api/v1/namespaces/{site.namespace}/persistentvolumeclaims/{name}")
 
 
-def make_volume(site: Site, name: str, node: str) -> None:
-    """A local disk of this node for the claim of this name, as a provisioner makes it. The claim is bound by the controller."""
-    wanted = claim(site, name)["metadata"]
+def make_volume(site: Site, name: str, node: str, is_for_claim: bool) -> None:
+    """A local disk of this node, of the class of this name; for the claim of that name, as a provisioner makes it, or for whoever comes."""
+    wanted = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": site.namespace, "name": name,
+              "uid": claim(site, name)["metadata"]["uid"]}
     site.api.post(VOLUMES, {"metadata": {"name": f"disk-{name}"}, "spec": {
         "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": name, "local": {"path": "/tmp"},
-        "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": site.namespace, "name": name, "uid": wanted["uid"]},
-        "nodeAffinity": {"required": {"nodeSelectorTerms": [
+        "claimRef": wanted if is_for_claim else None, "nodeAffinity": {"required": {"nodeSelectorTerms": [
             {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}]}}}})
 
 
@@ -258,18 +258,18 @@ def test_a_claim_that_waits_for_its_first_consumer_is_told_the_node_and_the_pod_
     said = eventually("the pod says what it waits for", lambda: condition(site.see("first"), "SlurmPending")["reason"] == "VolumesNotBound"
                       and condition(site.see("first"), "SlurmPending"), 10)
     assert "its volumes are being made on its node" in said["message"] and "nodeName" not in site.see("first")["spec"]
-    make_volume(site, name, node)
+    make_volume(site, name, node, is_for_claim=True)
     pod = eventually("it is bound", lambda: site.placed("first"), 15)
     assert pod["spec"]["nodeName"] == node and claim(site, name)["spec"]["volumeName"] == f"disk-{name}"
     settled(site, 5)
 
 
-def test_a_claim_of_a_class_without_provisioner_is_waited_for_and_its_volume_decides(site, storage, refused, eventually):
+def test_a_claim_of_a_class_without_provisioner_gets_a_volume_that_is_free_and_the_pod_goes_there(site, storage, refused, eventually):
     name = storage("kubernetes.io/no-provisioner")
-    said = refused("local", volumes=using(name))
-    assert f'persistentvolumeclaim "{name}" waits for a persistent volume: its storage class has no provisioner' in said
-    make_volume(site, name, "rule-2")
+    assert f'persistentvolumeclaim "{name}" waits for a persistent volume' in refused("local", volumes=using(name))
+    make_volume(site, name, "rule-2", is_for_claim=False)
     assert eventually("it goes to its volume", lambda: site.placed("local"), 20)["spec"]["nodeName"] == "rule-2"
+    assert claim(site, name)["spec"]["volumeName"] == f"disk-{name}" and claim(site, name)["status"]["phase"] == "Bound"
 
 
 def test_a_claim_that_is_not_there_is_named(site, storage, refused, eventually):

@@ -17,7 +17,7 @@ HALL = [f"hall-{index}" for index in range(12)]
 KILLS = 3
 GOES_ON_S = 20  # after the death of a leader: its lease of 15 s, a retry after 2 s, and a look at Slurm
 FENCE_S = 15  # for that long after a take-over nothing is asked again that the leader before may have asked for
-PAUSE_S = 0.4  # between two workloads
+PAUSE_S = 0.7  # between two workloads
 BURST = 12  # pods that are made just before a leader dies
 
 
@@ -154,7 +154,7 @@ def test_work_goes_on_when_leaders_are_killed_and_every_unit_has_had_one_job(sit
         eventually("the others run", lambda: all(site.runs(f"ends-{index}") for index in range(KILLS)), 30)
         traffic = Traffic(site, seed)
         for index in range(KILLS):
-            time.sleep(dice.uniform(1, 4))
+            time.sleep(dice.uniform(0.5, 2))
             first = wait_for("one leads", 40, lambda: leader(pair))
             traffic.burst(f"burst-{index}")
             time.sleep(dice.uniform(0, 0.3))

@@ -13,7 +13,7 @@ enum {
     SECOND = SCENE_SECOND,
     STORM_MIN_S = 10, /* people, faults and crashes; the seed decides how long */
     STORM_MAX_S = 50,
-    SETTLE_S = 110, /* then all is right: after a lease, a fence, pauses of 15 s, backfill cycles */
+    SETTLE_S = 140, /* then all is right: after a lease, a fence, pauses of 15 s, backfill cycles */
     SETTLE_FOREIGN_S = 180, /* the fence of a token that we did not sign is 60 s */
     QUIET_S = 30,           /* and stay so without a write */
     EMPTY_S = 40,           /* until nothing is left of what was deleted */

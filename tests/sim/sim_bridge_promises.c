@@ -219,6 +219,39 @@ static bool has_a_dead_jobs_id(const struct bridge_scene *scene, const struct jo
     return false;
 }
 
+struct forgotten {
+    struct bridge_scene *scene;
+    const struct job_note *job;
+    bool found;
+};
+
+static void look_if_forgotten(void *context, const struct json *pod)
+{
+    struct forgotten *forgotten = context;
+    const struct pod_note *note = bridge_note_of_pod(forgotten->scene, pod);
+
+    if (!note->node[0] || !bridge_pod_may_run(pod) ||
+        !bridge_hosts_have(forgotten->job->nodes, note->node))
+        return;
+    map_each (item, &forgotten->scene->jobs) {
+        const struct job_note *job = item->value;
+
+        if ((strcmp(job->unit, note->key) == 0 || strcmp(job->unit, note->group) == 0) &&
+            job->ran_until_us == INT64_MAX)
+            return;
+    }
+    forgotten->found = true;
+}
+
+/* A pod runs on one of its nodes for which Slurm has no running job: the node is given back. */
+static bool has_forgotten_pods(struct bridge_scene *scene, const struct job_note *job)
+{
+    struct forgotten forgotten = { .scene = scene, .job = job };
+
+    api_store_visit(scene->world->store, "pods", look_if_forgotten, &forgotten);
+    return forgotten.found;
+}
+
 struct over {
     struct bridge_scene *scene;
     const struct job_note *job;
@@ -279,7 +312,8 @@ static void a_job_is_cancelled_only_when_its_pods_are_over(struct bridge_scene *
         return;
     api_store_visit(scene->world->store, "pods", look_if_over, &over);
     if (over.bound == 0 && over.waiting > 0 && over.waiting >= over.needed && over.needed > 0 &&
-        !over.has_port && !has_unfit_node(scene, job) && !was_short(scene, job))
+        !over.has_port && !has_unfit_node(scene, job) && !was_short(scene, job) &&
+        !has_forgotten_pods(scene, job))
         world_break(scene->world, "job %" PRId64 " of %s, which waits for it, is cancelled",
                     job->id, job->unit);
 }

@@ -253,6 +253,47 @@ static void dependents_go_only_when_a_step_is_made(void **state)
     assert_false(api_store_has_work(server->store));
 }
 
+/* ---- discovery ---- */
+
+static void what_a_group_has_is_told_and_no_other(void **state)
+{
+    static const struct api_kind workloads = { "scheduling.k8s.io", "v1alpha2", "workloads",
+                                               "Workload", API_NAMESPACED | API_HAS_STATUS };
+    static const char path[] = "/apis/scheduling.k8s.io/v1alpha2";
+    struct server *server = *state;
+    auto_json_doc struct json_doc *doc = NULL;
+    const struct json *resources;
+
+    assert_int_equal(call(server, "GET", path, ""), 404);
+    api_store_add_kind(server->store, &workloads);
+    assert_int_equal(call(server, "GET", path, ""), 200);
+    assert_int_equal(json_parse(buf_str(&server->answer.body), 1 << 16, &doc, NULL), 0);
+    resources = json_get(json_root(doc), "resources");
+    assert_int_equal(json_len(resources), 2);
+    assert_true(str_is(json_str(json_get(json_item(resources, 0), "name")), "workloads"));
+    assert_true(str_is(json_str(json_get(json_item(resources, 1), "name")), "workloads/status"));
+    assert_int_equal(call(server, "GET", "/apis/scheduling.k8s.io/v1", ""), 404);
+    assert_int_equal(call(server, "POST", path, "{}"), 404);
+}
+
+static void two_groups_may_have_the_same_plural(void **state)
+{
+    static const struct api_kind kinds[] = {
+        { "a.dev", "v1", "groups", "Group", API_NAMESPACED },
+        { "b.dev", "v1", "groups", "Group", API_NAMESPACED },
+    };
+    struct server *server = *state;
+
+    api_store_add_kind(server->store, &kinds[0]);
+    api_store_add_kind(server->store, &kinds[1]);
+    assert_int_equal(call(server, "POST", "/apis/b.dev/v1/namespaces/default/groups",
+                          "{\"metadata\":{\"name\":\"g\"}}"),
+                     201);
+    assert_null(api_store_find(server->store, "groups", "default", "g"));
+    assert_null(api_store_find(server->store, "groups.a.dev", "default", "g"));
+    assert_non_null(api_store_find(server->store, "groups.b.dev", "default", "g"));
+}
+
 static void a_body_above_the_maximum_is_refused(void **state)
 {
     struct server *server = *state;
@@ -319,6 +360,8 @@ int main(void)
         TEST(a_hook_changes_and_refuses),
         TEST(a_listener_hears_every_change_once_and_no_others),
         TEST(dependents_go_only_when_a_step_is_made),
+        TEST(what_a_group_has_is_told_and_no_other),
+        TEST(two_groups_may_have_the_same_plural),
         TEST(a_body_above_the_maximum_is_refused),
         TEST(directives_that_are_not_modelled_are_refused),
         TEST(lists_without_a_rule_are_replaced),

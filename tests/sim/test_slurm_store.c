@@ -254,6 +254,44 @@ static void jobs_share_a_node_core_by_core(void **state)
     assert_int_equal(node(cluster, "n1").jobs, 2);
 }
 
+/* minimum_nodes and maximum_nodes win over nodes. */
+static void a_range_of_nodes_gives_as_many_as_can_be_had(void **state)
+{
+    struct cluster *cluster = *state;
+    int64_t id = running(cluster, JOB(",\"nodes\":\"2\",\"minimum_nodes\":1,"
+                                      "\"maximum_nodes\":2,\"tasks_per_node\":1"));
+
+    assert_string_equal(job(cluster, id).nodes, "n[1-2]");
+    assert_int_equal(slurm_store_cpus_on(cluster->store, id, "n1"), 1);
+    assert_int_equal(slurm_store_cpus_on(cluster->store, id, "n2"), 1);
+    (void)running(cluster, JOB(",\"cpus_per_task\":3,\"required_nodes\":[\"n1\"]"));
+    id = running(cluster, JOB(",\"minimum_nodes\":1,\"maximum_nodes\":2,\"tasks_per_node\":1"));
+    assert_string_equal(job(cluster, id).nodes, "n2");
+}
+
+static void tasks_fill_one_node_before_the_next(void **state)
+{
+    static const struct {
+        const char *ask;
+        unsigned on_first, on_second;
+    } cases[] = {
+        { JOB(",\"tasks\":4,\"nodes\":\"1-2\""), 3, 1 },
+        { JOB(",\"tasks\":6,\"nodes\":\"1-2\""), 4, 2 },
+        { JOB(",\"tasks\":4,\"nodes\":\"2\",\"tasks_per_node\":2"), 2, 2 },
+        { JOB(",\"tasks\":2,\"nodes\":\"2\",\"cpus_per_task\":2"), 2, 2 },
+    };
+    struct cluster *cluster = *state;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int64_t id = running(cluster, cases[i].ask);
+
+        assert_int_equal(slurm_store_cpus_on(cluster->store, id, "n1"), cases[i].on_first);
+        assert_int_equal(slurm_store_cpus_on(cluster->store, id, "n2"), cases[i].on_second);
+        assert_int_equal(slurm_people_cancel(cluster->store, id, "root", NULL), 0);
+        assert_int_equal(slurm_store_cpus_on(cluster->store, id, "n1"), 0);
+    }
+}
+
 static void required_nodes_of_an_external_job_are_candidates(void **state)
 {
     struct cluster *cluster = *state;
@@ -399,6 +437,8 @@ int main(void)
         TEST(priority_goes_before_age),
         TEST(a_short_job_is_backfilled_and_a_long_one_is_not),
         TEST(jobs_share_a_node_core_by_core),
+        TEST(a_range_of_nodes_gives_as_many_as_can_be_had),
+        TEST(tasks_fill_one_node_before_the_next),
         TEST(required_nodes_of_an_external_job_are_candidates),
         TEST(a_gres_is_given_once),
         TEST(normal_jobs_never_go_to_external_nodes),
