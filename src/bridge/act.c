@@ -447,11 +447,24 @@ static void remember_misfit(struct actor *actor, const struct deed *deed)
         snprintf(unit->misfits[unit->misfit_count++], sizeof(unit->misfits[0]), "%s", deed->misfit);
 }
 
+/* Whatever becomes of the cancel, and even if it comes only when the job runs. */
+static void give_up(struct actor *actor, const struct deed *deed)
+{
+    struct str unit = unit_of(deed->key);
+    uint64_t attempt;
+
+    if (unit.len < deed->key.len && memory_get(actor->options.memory, unit) &&
+        str_to_u64(str_sub(deed->key, unit.len + 1, deed->key.len), 1, UINT32_MAX, &attempt, NULL) ==
+            0)
+        memory_give_up(memory_need(actor->options.memory, unit), (unsigned)attempt);
+}
+
 static void cancel_job(struct work *work)
 {
     struct actor *actor = work->actor;
 
     remember_misfit(actor, work->deed);
+    give_up(actor, work->deed);
     list_push_back(&actor->cancels, &work->turn);
     if (!loop_timer_is_armed(&actor->cancel_timer))
         loop_timer_start(actor->loop, &actor->cancel_timer, 0, send_cancels, actor);

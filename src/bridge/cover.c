@@ -28,17 +28,18 @@ static const char *slurm_name_of(const struct bridge_world *world, const struct 
     return node ? world_slurm_name(kube_node_of(node)) : "";
 }
 
-/* First the words, then the deed. */
+/* First the words, then the deed, each to the pod as it was seen: what a watch that is behind shows
+ * as running may have finished long ago, and its job with it. */
 static int end_pod(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                    const struct slurm_job *job)
 {
     const struct kube_object *pod = &unit->pod->object;
     const char *message = job_end_message(plan->arena, job);
 
-    tell_ended(world, unit, plan, job_end_of(job)->reason, message);
-    plan_event(plan, pod, KUBE_EVENT_WARNING, job_end_of(job)->reason, "%s", message);
-    plan_next_stage(plan);
-    plan_delete(plan, world->pods, &kube_pods, pod->ns, pod->name, pod->uid, NULL);
+    if (tell_ended(world, unit, plan, job_end_of(job)->reason, message))
+        plan_event(plan, pod, KUBE_EVENT_WARNING, job_end_of(job)->reason, "%s", message);
+    else
+        plan_delete(plan, world->pods, &kube_pods, pod->ns, pod->name, pod->uid, pod->version);
     return 0;
 }
 
@@ -122,14 +123,11 @@ static bool is_under_them(const struct bridge_world *world, struct arena *arena,
 /* Pods that were bound by it, and those of whom nobody wrote down by what. */
 static int end_pods(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
-    unsigned stage = plan->stage;
-
     for (unsigned i = 0; i < unit->member_count; i++) {
         struct unit one = unit_focus(unit, i);
 
         if (one.stage != POD_BOUND || (one.recorded_id && one.recorded_id != unit->job->id))
             continue;
-        plan->stage = stage;
         end_pod(world, &one, plan, unit->job);
     }
     return 0;
@@ -173,12 +171,9 @@ static int drop_stray(struct plan *plan, const struct slurm_job *job)
 static int keep_running(const struct bridge_world *world, const struct unit *unit,
                         struct plan *plan)
 {
-    unsigned stage = plan->stage;
-
     for (unsigned i = 0; i < unit->member_count; i++) {
         struct unit one = unit_focus(unit, i);
 
-        plan->stage = stage;
         if (one.stage != POD_BOUND)
             continue;
         if (is_on(world, plan->arena, &unit->members[i], unit->job)) {
@@ -192,7 +187,6 @@ static int keep_running(const struct bridge_world *world, const struct unit *uni
             end_pod(world, &one, plan, unit->job);
         }
     }
-    plan->stage = stage;
     get_to_know(world, unit->job, plan);
     return 0;
 }
@@ -234,7 +228,6 @@ static int cover_with(const struct bridge_world *world, const struct unit *unit,
 static bool end_those_whose_job_ended(const struct bridge_world *world, const struct unit *unit,
                                       struct plan *plan)
 {
-    unsigned stage = plan->stage;
     bool any = false;
 
     for (unsigned i = 0; i < unit->member_count; i++) {
@@ -243,7 +236,6 @@ static bool end_those_whose_job_ended(const struct bridge_world *world, const st
 
         if (one.stage != POD_BOUND || !ended)
             continue;
-        plan->stage = stage;
         end_pod(world, &one, plan, ended);
         any = true;
     }

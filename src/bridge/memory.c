@@ -105,6 +105,20 @@ void memory_move(struct memory *memory, struct unit_memory *unit, enum ask_state
     memory->in[state]++;
 }
 
+void memory_give_up(struct unit_memory *unit, unsigned attempt)
+{
+    if (!memory_has_given_up(unit, attempt))
+        unit->given_up[unit->given_up_count++ % MEMORY_MAX_GIVEN_UP] = attempt;
+}
+
+bool memory_has_given_up(const struct unit_memory *unit, unsigned attempt)
+{
+    for (unsigned i = 0; unit && i < unit->given_up_count && i < MEMORY_MAX_GIVEN_UP; i++)
+        if (unit->given_up[i] == attempt)
+            return true;
+    return false;
+}
+
 void memory_each(const struct memory *memory, memory_visit visit, void *context)
 {
     map_each (item, &memory->units)

@@ -36,7 +36,10 @@ struct ask_memory {
     char text[240];
 };
 
-enum { MEMORY_MAX_MISFITS = 3 }; /* nodes given back before the unit waits for people */
+enum {
+    MEMORY_MAX_MISFITS = 3,  /* nodes given back before the unit waits for people */
+    MEMORY_MAX_GIVEN_UP = 8, /* the last of them count */
+};
 
 struct unit_memory {
     struct str key; /* "namespace/uid" */
@@ -44,6 +47,10 @@ struct unit_memory {
     bool queues;                           /* an immediate try was refused: submit from now on */
     char misfits[MEMORY_MAX_MISFITS][254]; /* Slurm nodes that did not fit */
     unsigned misfit_count;
+    /* Attempts whose jobs we wanted cancelled: a cancel without an answer may come late, so nothing
+     * is bound by them any more. */
+    unsigned given_up[MEMORY_MAX_GIVEN_UP];
+    unsigned given_up_count;
     unsigned members;  /* that were there at the last look */
     int64_t grown_us;  /* when there were more than before */
     int64_t lost_us;   /* since when it is bound and has no job; 0 = it has one */
@@ -64,6 +71,9 @@ size_t memory_count(const struct memory *memory);
 size_t memory_in(const struct memory *memory, enum ask_state state);
 /* The only way to move an ask: keeps the counts. */
 void memory_move(struct memory *memory, struct unit_memory *unit, enum ask_state state);
+
+void memory_give_up(struct unit_memory *unit, unsigned attempt);
+bool memory_has_given_up(const struct unit_memory *unit, unsigned attempt); /* takes NULL */
 
 typedef void (*memory_visit)(void *context, const struct unit_memory *unit);
 void memory_each(const struct memory *memory, memory_visit visit, void *context);

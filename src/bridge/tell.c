@@ -55,9 +55,9 @@ static void put_condition(struct json_build *build, struct json_mut *list, const
     json_push(list, condition);
 }
 
-/* Lists of conditions are merged by their type. */
-static void say(const struct bridge_world *world, const struct kube_pod *pod, struct plan *plan,
-                const struct saying *sayings, size_t count)
+/* Lists of conditions are merged by their type. version: only if it is still this; NULL: whatever it is. */
+static void say(const struct bridge_world *world, const struct kube_pod *pod, const char *version,
+                struct plan *plan, const struct saying *sayings, size_t count)
 {
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *patch = json_new_object(build);
@@ -74,7 +74,7 @@ static void say(const struct bridge_world *world, const struct kube_pod *pod, st
         put_condition(build, foretold, at, &sayings[i]);
     }
     plan_strategic_patch(plan, world->pods, &kube_pods, pod->object.ns, pod->object.name, "status",
-                         NULL, patch, predicted);
+                         version, patch, predicted);
 }
 
 /* A second; longer while many wait, or words about waiting would keep them waiting. */
@@ -101,7 +101,7 @@ static bool tell_one(const struct bridge_world *world, const struct member *memb
         plan_look_again(plan, SECOND_US - (waited_us > 0 ? waited_us % SECOND_US : 0));
         return false;
     }
-    say(world, member->pod, plan, sayings, member->stage == POD_WAITS ? 2 : 1);
+    say(world, member->pod, NULL, plan, sayings, member->stage == POD_WAITS ? 2 : 1);
     return true;
 }
 
@@ -133,16 +133,18 @@ void tell_placed(const struct bridge_world *world, const struct unit *unit, stru
                                                 node) };
 
     if (has && str_is(str_of(has->status), "True"))
-        say(world, pod, plan, &saying, 1);
+        say(world, pod, NULL, plan, &saying, 1);
 }
 
-void tell_ended(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+bool tell_ended(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                 const char *reason, const char *message)
 {
     const struct saying saying = { BRIDGE_ENDED_CONDITION, "True", reason, message };
 
-    if (!is_said(unit->pod, &saying))
-        say(world, unit->pod, plan, &saying, 1);
+    if (is_said(unit->pod, &saying))
+        return false;
+    say(world, unit->pod, unit->pod->object.version, plan, &saying, 1);
+    return true;
 }
 
 const char *tell_reason_word(struct arena *arena, const char *reason)

@@ -18,8 +18,9 @@ bool tell_waiting(const struct bridge_world *world, const struct unit *unit, str
 void tell_placed(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                  const struct slurm_job *job, const char *node);
 
-/* Slurm ended its job: the condition SlurmJobEnded, with Slurm's state and reason. */
-void tell_ended(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+/* Slurm ended its job: the condition SlurmJobEnded, with Slurm's state and reason. Only to the pod
+ * as it was seen. Whether it is written now. */
+bool tell_ended(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                 const char *reason, const char *message);
 
 /* "job 7 waits: Resources (expected to start at 2026-01-01T00:00:00Z)". */

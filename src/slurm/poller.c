@@ -19,7 +19,7 @@ enum {
     FAST_REST = 1,    /* times the last answer took: then we wait, while something is expected */
     SLOW_REST = 10,   /* and else */
     BYTES_PER_US = 1, /* 60 MB a minute, of each feed */
-    LONGEST_WAIT_US = 15 * SECOND,  /* after failures */
+    LONGEST_WAIT_US = 15 * SECOND,  /* after failures, and after an answer that took for ever */
     LIST_TIMEOUT_US = 300 * SECOND, /* 50,000 jobs take slurmrestd half a minute when it is idle */
 };
 
@@ -59,13 +59,18 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static int64_t period(const struct feed *feed)
 {
     const struct slurm_poller *poller = feed->poller;
     bool fast = feed->row->hastens && poller->expect_until_us > loop_now_us(poller->loop);
     int64_t us = fast ? poller->options.fast_us : poller->options.slow_us;
 
-    us = larger(us, (fast ? FAST_REST : SLOW_REST) * feed->stats.took_us);
+    us = larger(us, smaller((fast ? FAST_REST : SLOW_REST) * feed->stats.took_us, LONGEST_WAIT_US));
     return larger(us, (int64_t)feed->poll_bytes / BYTES_PER_US);
 }
 

@@ -151,7 +151,7 @@ def test_a_pod_without_a_volume_says_which_claim_waits_and_goes_to_one_that_come
     uid = wanting("hungry", "2Gi")["metadata"]["uid"]
     waits = f'persistentvolumeclaim "hungry-0" waits for a free volume of 2Gi in class {LOCAL}'  # once claim and class are seen, too
     said = eventually("it says why", lambda: waits in (c := condition(site.see("hungry"), "SlurmPending"))["message"] and c, 15)
-    assert said["reason"] == "NoNodeFits" and "3 node(s) didn't find available persistent volumes to bind" in said["message"]
+    assert said["reason"] == "NoNodeFits" and "4 node(s) didn't find available persistent volumes to bind" in said["message"]
     assert site.live_jobs_of(uid) == []
     mine = disk(NODES[2], "2Gi")
     assert eventually("it is placed", lambda: site.placed("hungry"), 20)["spec"]["nodeName"] == NODES[2]
