@@ -454,8 +454,8 @@ static void give_up(struct actor *actor, const struct deed *deed)
     uint64_t attempt;
 
     if (unit.len < deed->key.len && memory_get(actor->options.memory, unit) &&
-        str_to_u64(str_sub(deed->key, unit.len + 1, deed->key.len), 1, UINT32_MAX, &attempt, NULL) ==
-            0)
+        str_to_u64(str_sub(deed->key, unit.len + 1, deed->key.len), 1, UINT32_MAX, &attempt,
+                   NULL) == 0)
         memory_give_up(memory_need(actor->options.memory, unit), (unsigned)attempt);
 }
 

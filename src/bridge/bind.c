@@ -18,6 +18,7 @@
 enum {
     LOOK_FOR_FIT_US = 5000000, /* nothing tells a unit that a node has changed */
     LOOK_IF_READY_US = 10000,
+    LOOK_IF_FREE_US = 500000, /* nor that pods of others have left one */
     LOOK_IF_COVERED_US = 500000,
     FORGETFUL_US = 600 * 1000000,
 };
@@ -201,6 +202,13 @@ static int place_rest_later(const struct bridge_world *world, const struct unit 
 
     if (deals->misfit && !is_placed)
         return give_back(world, unit, plan, deals->misfit, deals->why);
+    if (deals->will_be_freed) {
+        tell_waiting(world, unit, plan, "PlaceNotFree",
+                     "job %s runs; its place is free when the pods there are gone",
+                     unit->job->object.key);
+        plan_look_again(plan, LOOK_IF_FREE_US);
+        return 0;
+    }
     if (!is_placed && !is_enough(unit, deals)) { /* it was asked for others */
         tell_waiting(world, unit, plan, "TooFewPlaces",
                      "job %s has no place for %u of its pods: it is given back",
@@ -208,14 +216,13 @@ static int place_rest_later(const struct bridge_world *world, const struct unit 
         plan_slurm_cancel(plan, unit->job, NULL, "it has too few places for its pods");
         return 0;
     }
-    plan_wait(plan, "job %s has no place for %u of its pods%s", unit->job->object.key, deals->left,
-              deals->will_be_freed ? " until others are gone" : "");
+    plan_wait(plan, "job %s has no place for %u of its pods", unit->job->object.key, deals->left);
     plan_look_again(plan, LOOK_FOR_FIT_US);
     return 0;
 }
 
-int plan_place(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-               bool is_prepared, struct err *err)
+static int place_waiting(const struct bridge_world *world, const struct unit *unit,
+                         struct plan *plan, bool is_prepared, struct err *err)
 {
     struct deals deals;
     const char *forgotten;
@@ -253,4 +260,12 @@ int plan_place(const struct bridge_world *world, const struct unit *unit, struct
         return 0;
     bind_all(world, unit, plan, &deals);
     return 0;
+}
+
+int plan_place(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+               bool is_prepared, struct err *err)
+{
+    struct unit those = unit_in(unit, POD_WAITS);
+
+    return place_waiting(world, &those, plan, is_prepared, err);
 }

@@ -56,6 +56,18 @@ static bool cancel_duplicates(const struct bridge_world *world, const struct uni
     return unit->job_count > 1;
 }
 
+/* The first cancel had no answer, and may yet have its effect: nothing is placed by this job. */
+static bool cancel_given_up(const struct unit *unit, struct plan *plan)
+{
+    if (!unit->job || !unit->is_given_up || unit->stage != POD_WAITS)
+        return false;
+    if (job_phase(unit->job) != JOB_ENDS)
+        plan_slurm_cancel(plan, unit->job, NULL, "it was given up before");
+    plan_wait(plan, "job %s was given up, and ends", unit->job->object.key);
+    plan_look_again(plan, LOOK_MIN_US);
+    return true;
+}
+
 /* The longer it has waited, the less often it is worth a look. */
 static int64_t look_pause_us(const struct bridge_world *world, const struct unit *unit)
 {
@@ -149,7 +161,7 @@ static int place_live(const struct bridge_world *world, const struct unit *unit,
         plan_look_again(plan, SOON_US);
         return 0;
     }
-    if (cancel_duplicates(world, unit, plan))
+    if (cancel_duplicates(world, unit, plan) || cancel_given_up(unit, plan))
         return 0;
     plan_show_group(world, unit, plan);
     return unit->stage == POD_BOUND ? plan_cover(world, unit, plan, is_prepared, err)

@@ -115,7 +115,9 @@ static struct place *find_place(const struct table *table, const struct kube_pod
         if (!why && (limit <= table->per_node || has_room(place, pod)) &&
             has_cpus(table->unit->job, place, pod))
             return place;
-        if (why && !deals->misfit) {
+        if (why && place->node && world_is_being_left(table->world, place->node->object.name))
+            deals->will_be_freed = true;
+        else if (why && !deals->misfit) {
             deals->misfit = place->slurm_name;
             deals->why = why;
         }

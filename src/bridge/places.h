@@ -17,7 +17,7 @@ struct deals {
     struct deal *at;
     unsigned count;
     unsigned left;      /* members that wait and got none */
-    bool will_be_freed; /* by members that are ending */
+    bool will_be_freed; /* by pods that are ending, or whose job has ended */
     const char *misfit; /* the Slurm name of the first node that would not do; NULL */
     const char *why;    /* it would not */
 };

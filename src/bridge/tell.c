@@ -55,7 +55,8 @@ static void put_condition(struct json_build *build, struct json_mut *list, const
     json_push(list, condition);
 }
 
-/* Lists of conditions are merged by their type. version: only if it is still this; NULL: whatever it is. */
+/* Lists of conditions are merged by their type. version: only if it is still this; NULL: whatever
+ * it is. */
 static void say(const struct bridge_world *world, const struct kube_pod *pod, const char *version,
                 struct plan *plan, const struct saying *sayings, size_t count)
 {

@@ -146,6 +146,16 @@ static void choose_pod(struct unit *unit)
         }
 }
 
+struct unit unit_in(const struct unit *unit, enum pod_stage stage)
+{
+    struct unit those = *unit;
+
+    those.stage = stage;
+    those.pod = NULL;
+    choose_pod(&those);
+    return those;
+}
+
 struct unit unit_focus(const struct unit *unit, unsigned member)
 {
     struct unit one = *unit;
@@ -201,14 +211,21 @@ const struct slurm_job *unit_ended(const struct unit *unit, const struct member 
     return NULL;
 }
 
-static void take_job(const struct bridge_world *world, struct unit *unit,
-                     const struct slurm_job *job)
+static unsigned attempt_of(const struct bridge_world *world, const struct slurm_job *job)
 {
     auto_buf struct buf key;
     unsigned attempt = 0;
 
     buf_init(&key, SLURM_MAX_KEY);
-    if (world_job_key(world, job, &key, &attempt) && attempt > unit->attempt)
+    return world_job_key(world, job, &key, &attempt) ? attempt : 0;
+}
+
+static void take_job(const struct bridge_world *world, struct unit *unit,
+                     const struct slurm_job *job)
+{
+    unsigned attempt = attempt_of(world, job);
+
+    if (attempt > unit->attempt)
         unit->attempt = attempt;
     if (job_phase(job) == JOB_ENDED)
         take_ended(unit, job);
@@ -289,6 +306,7 @@ static void gather_jobs(const struct bridge_world *world, struct unit *unit)
                                                   .recorded_id = unit->recorded_id };
 
         unit->job = unit->jobs[slurm_submit_choose(unit->jobs, unit->job_count, &claim)];
+        unit->is_given_up = memory_has_given_up(unit->memory, attempt_of(world, unit->job));
     }
 }
 

@@ -71,6 +71,7 @@ struct unit {
     unsigned job_count;
     bool is_behind;                    /* what we last did to one of them is not seen yet */
     const struct slurm_job *job;       /* the one of these that counts; NULL without any */
+    bool is_given_up;                  /* we wanted that one cancelled */
     const struct slurm_job *inherited; /* of a bridge before ours, without our key; NULL */
     const struct slurm_job *ended[UNIT_MAX_JOBS]; /* that members are bound by, and that ended */
     unsigned named_count;
@@ -86,6 +87,9 @@ void unit_gather(const struct bridge_world *world, struct str key, struct arena 
 
 /* The same unit with one member at hand: what is told and done is told and done to that pod. */
 struct unit unit_focus(const struct unit *unit, unsigned member);
+
+/* The same unit seen by its members in this stage: what is told is told to these. */
+struct unit unit_in(const struct unit *unit, enum pod_stage stage);
 
 /* The ended job that a member was bound by; NULL. */
 const struct slurm_job *unit_ended(const struct unit *unit, const struct member *member);

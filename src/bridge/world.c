@@ -221,3 +221,16 @@ bool world_has_uncovered(const struct bridge_world *world, const char *kube_node
     }
     return false;
 }
+
+bool world_is_being_left(const struct bridge_world *world, const char *kube_node)
+{
+    struct kube_index_walk walk =
+        kube_cache_by(world->pods, world->pods_by_node, str_of(kube_node));
+    const struct kube_object *object;
+
+    while ((object = kube_index_next(&walk)) != NULL)
+        if (object->deleted_us && world_is_ours(world, kube_pod_of(object)) &&
+            !kube_pod_is_terminated(kube_pod_of(object)))
+            return true;
+    return world_has_uncovered(world, kube_node);
+}

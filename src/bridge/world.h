@@ -100,6 +100,9 @@ bool world_job_key(const struct bridge_world *world, const struct slurm_job *job
 /* Whether a pod that is bound to this node has no running job: Slurm takes what it uses for free.
  */
 bool world_has_uncovered(const struct bridge_world *world, const char *kube_node);
+/* Whether a pod of ours is still on this node though it is ending, or its job has ended: what it
+ * uses will soon be free, and Slurm takes it for free already. */
+bool world_is_being_left(const struct bridge_world *world, const char *kube_node);
 /* Whether Slurm has a job for this key that has not ended. */
 bool world_has_job(const struct bridge_world *world, struct str key);
 bool world_has_running_job(const struct bridge_world *world, struct str key);

@@ -504,6 +504,8 @@ static void add_ask(struct small_world *small, const struct json *row)
     (void)snprintf(memory->ask.text, sizeof(memory->ask.text), "%s",
                    member(small, row, "text", ""));
     memory->queues = json_bool_or(json_get(row, "queues"), false);
+    if (json_get(row, "given_up"))
+        memory_give_up(memory, (unsigned)json_i64_or(json_get(row, "given_up"), 0));
     while (json_next_item(&misfits, &name) && memory->misfit_count < MEMORY_MAX_MISFITS)
         (void)snprintf(memory->misfits[memory->misfit_count++], sizeof(memory->misfits[0]), STR_FMT,
                        STR_ARG(json_str(name)));
