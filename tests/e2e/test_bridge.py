@@ -280,10 +280,11 @@ def says(site: Site, name: str, reason: str) -> dict | None:
 
 def test_a_pod_larger_than_any_node_says_so(site, eventually):
     pod = site.make("giant", cpu="4000")
-    said = eventually("it says so", lambda: says(site, "giant", "PartitionConfig"), 15)
-    assert said["message"] == f"job {site.live_jobs_of(pod['metadata']['uid'])[0]['job_id']} waits: PartitionConfig"
+    said = eventually("it says so", lambda: says(site, "giant", "NoNodeFits"), 15)
+    assert said["message"].startswith("0/") and "Insufficient cpu" in said["message"]
+    assert eventually("so does an event", lambda: site.events("giant").get("FailedScheduling"), 10) == said["message"]
+    assert not site.live_jobs_of(pod["metadata"]["uid"])  # Slurm could not say it better
     site.delete("giant")
-    eventually("its job goes with it", lambda: not site.live_jobs_of(pod["metadata"]["uid"]), 10)
 
 
 def test_what_slurm_refuses_is_said_on_the_pod_once_and_not_tried_for_ever(site, bridge, eventually):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from bridge import GANGS, JOB_LABEL, OWN_JOB, PODGROUPS, WORKLOADS, Bridge, Site, at_work, broken_rules, condition, hosts, key_of, settled
@@ -225,11 +226,11 @@ def test_three_hundred_pods_of_all_kinds_are_placed_and_leave_nothing(site, brid
     for name in FARM:
         site.add_node(name, cpus=64)
     try:
-        eventually("the nodes are in Slurm", lambda: all(site.is_registered(name) for name in FARM), 60)
+        eventually("the nodes are in Slurm", lambda: site.are_registered(FARM), 60)
         before = answers(bridge)
         teams = [(kind, f"{kind.replace(' ', '-')}-{index}", SIZE) for index in range(EACH) for kind in WORKLOADS]
-        for kind, name, size in [*teams, ("pods", "singles", SINGLES)]:
-            site.start(kind, name, size)
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda team: site.start(*team), [*teams, ("pods", "singles", SINGLES)]))
 
         def unplaced() -> list[str]:
             pods = site.api.get(site.pods_path)["items"]

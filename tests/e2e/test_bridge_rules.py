@@ -158,8 +158,8 @@ def test_extended_resources_lead_to_the_node_that_has_them_and_are_counted(site,
     two = with_resources(site, {"resources": {FPGA: "2"}})
     assert placed("with-fpga", **two) == ["rule-3"]
     site.make("second", **two)
-    time.sleep(3)
-    assert "nodeName" not in site.see("second")["spec"], "both are in use"
+    eventually("it says that both are in use", lambda: condition(site.see("second"), "SlurmPending")["reason"] == "NodeMisfit", 10)
+    assert f"Insufficient {FPGA}" in condition(site.see("second"), "SlurmPending")["message"] and not site.placed("second")
     site.delete("with-fpga")
     assert eventually("it gets them", lambda: site.placed("second"), 30)["spec"]["nodeName"] == "rule-3"
 

@@ -170,31 +170,19 @@ def test_a_gang_that_is_preempted_goes_as_a_whole_and_comes_back_as_one(site, ev
 
 def test_a_node_that_is_drained_under_a_gang_loses_nothing_and_gets_nothing_new(site, gang):
     first = gang("first", 2)
-    away = nodes_of(first)[0]
+    away, here = nodes_of(first)
     site.set_slurm_node(away, state=["DRAIN"], reason="a fan is broken")
     try:
         second = gang("second", 2)
         assert sorted(nodes_of(first) + nodes_of(second)) == ROWS
+        assert [pod["metadata"]["uid"] for pod in site.team("first")] == [pod["metadata"]["uid"] for pod in first]
+        assert site.job(first[0])["job_state"] == ["RUNNING"] and hosts(site.job(first[0])["nodes"]) == [away, here]
+        settled(site, 5)
         for name in ("first-0", "first-1"):
             site.delete(name, 0)
-        third = gang("third", 1)
-        assert nodes_of(third) == nodes_of(first)[1:]
-        settled(site, 5)
-        assert [pod["metadata"]["uid"] for pod in site.team("second")] == [pod["metadata"]["uid"] for pod in second]
+        assert nodes_of(gang("third", 1)) == [here]
     finally:
         site.set_slurm_node(away, state=["RESUME"])
-
-
-def test_a_node_that_is_drained_keeps_the_gang_that_runs_on_it(site, gang):
-    before = gang("kept", 2)
-    site.set_slurm_node(nodes_of(before)[0], state=["DRAIN"], reason="a fan is broken")
-    try:
-        time.sleep(4)
-        after = site.team_placed("kept", 2)
-        assert [pod["metadata"]["uid"] for pod in after] == [pod["metadata"]["uid"] for pod in before]
-        assert site.job(before[0])["job_state"] == ["RUNNING"] and hosts(site.job(before[0])["nodes"]) == nodes_of(before)
-    finally:
-        site.set_slurm_node(nodes_of(before)[0], state=["RESUME"])
 
 
 def test_a_node_is_given_on_only_when_the_pod_before_is_really_gone(site, placed, eventually):

@@ -91,7 +91,7 @@ def pair(site, cluster, slurm, tmp_path_factory) -> Iterator[list[Bridge]]:
     try:
         two[0].start().wait_until_it_leads()
         two[1].start()
-        wait_for("the nodes are in Slurm", 30, lambda: all(site.is_registered(name) for name in HALL))
+        wait_for("the nodes are in Slurm", 30, lambda: site.are_registered(HALL))
         yield two
         for one in two:
             if not one.process:

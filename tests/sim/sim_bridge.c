@@ -13,10 +13,11 @@ enum {
     SECOND = SCENE_SECOND,
     STORM_MIN_S = 10, /* people, faults and crashes; the seed decides how long */
     STORM_MAX_S = 50,
-    SETTLE_S = 140, /* then all is right: after a lease, a fence, pauses of 15 s, backfill cycles */
-    SETTLE_FOREIGN_S = 180, /* the fence of a token that we did not sign is 60 s */
-    QUIET_S = 30,           /* and stay so without a write */
-    EMPTY_S = 40,           /* until nothing is left of what was deleted */
+    SETTLE_S = 180, /* then all is right: after a lease, fences, pauses of 15 s, backfill cycles */
+    SILENT_S = 70,  /* or earlier, when nothing was written for so long: a fence is 60 s at most */
+    QUIET_S = 15,   /* and stays so, without a write */
+    EMPTY_S = 40,   /* until nothing is left of what was deleted */
+    LOOK_S = 5,
 };
 
 #define SIM_JWT_KEY "the key of the simulated slurmctld"
@@ -296,12 +297,23 @@ static void on_partition(void *context)
 
 /* ---- the course of things: storm, calm, settled, over ---- */
 
-static void on_over(void *context)
+static void later(struct bridge_scene *scene, int64_t us, void (*then)(void *context))
+{
+    loop_timer_start(scene->world->loop, &scene->course, us, then, scene);
+}
+
+static void on_deleted(void *context)
 {
     struct bridge_scene *scene = context;
+    int64_t left_us = scene->course_us + EMPTY_S * SECOND - loop_now_us(scene->world->loop);
 
-    bridge_promises_when_empty(scene);
-    scene->is_over = true;
+    scene->is_over = bridge_is_empty(scene);
+    if (scene->is_over)
+        return;
+    if (left_us > 0)
+        later(scene, LOOK_S * SECOND, on_deleted);
+    else
+        bridge_promises_when_empty(scene);
 }
 
 static void on_quiet(void *context)
@@ -311,19 +323,25 @@ static void on_quiet(void *context)
     bridge_promises_when_quiet(scene);
     trace_line(&scene->world->trace, "all is deleted");
     bridge_people_delete_all(scene);
-    loop_timer_start(scene->world->loop, &scene->course, (int64_t)EMPTY_S * SECOND, on_over, scene);
+    scene->course_us = loop_now_us(scene->world->loop);
+    later(scene, LOOK_S * SECOND, on_deleted);
 }
 
-static void on_settled(void *context)
+static void on_settling(void *context)
 {
     struct bridge_scene *scene = context;
+    int64_t now_us = loop_now_us(scene->world->loop);
+    int64_t silent_us = scene->sent_us + SILENT_S * SECOND - now_us;
+    int64_t left_us = scene->course_us + SETTLE_S * SECOND - now_us;
 
+    if (silent_us > 0 && left_us > 0) {
+        later(scene, silent_us < left_us ? silent_us : left_us, on_settling);
+        return;
+    }
     trace_line(&scene->world->trace, "settled");
-    scene->is_settled = true;
     scene->settled_sent = scene->sent;
     bridge_promises_when_settled(scene);
-    loop_timer_start(scene->world->loop, &scene->course, (int64_t)QUIET_S * SECOND, on_quiet,
-                     scene);
+    later(scene, QUIET_S * SECOND, on_quiet);
 }
 
 void bridge_scene_calm(struct bridge_scene *scene)
@@ -338,10 +356,8 @@ void bridge_scene_calm(struct bridge_scene *scene)
     sim_net_set_slurm_faults(world->net, NULL);
     sim_net_crash_at(world->net, 0, false);
     bridge_slurm_daemons_up(scene);
-    loop_timer_start(world->loop, &scene->course,
-                     (scene->weather->foreign_token ? SETTLE_FOREIGN_S : SETTLE_S) *
-                         (int64_t)SECOND,
-                     on_settled, scene);
+    scene->course_us = scene->sent_us = loop_now_us(world->loop);
+    later(scene, SILENT_S * SECOND, on_settling);
 }
 
 static void on_calm(void *context)
@@ -478,7 +494,7 @@ static void *start(struct world *world)
     plan_next_crash(scene);
     if (scene->weather->partitions)
         loop_timer_start(world->loop, &scene->partition, SECOND, on_partition, scene);
-    loop_timer_start(world->loop, &scene->course, scene->storm_us, on_calm, scene);
+    later(scene, scene->storm_us, on_calm);
     return scene;
 }
 

@@ -135,13 +135,15 @@ struct bridge_scene {
     struct loop_timer people, kubelet, operators, daemons, daemons_back, partition, course;
     struct loop_timer controllers;
     struct scene_group groups[SCENE_GROUPS];
-    bool is_calm, is_settled, is_leaving, is_over;
+    bool is_calm, is_over;
     bool is_starting; /* slurmctld: what it knows of nodes is older than our notes */
     bool people_act;  /* what changes in Slurm now is people's doing */
     unsigned node_count, max_in_flight, page;
     bool has_api[GROUP_APIS]; /* what the server has beside what every one has */
     int64_t storm_us;
-    char cluster[64];                                 /* UID of kube-system */
+    int64_t course_us; /* when the present act began: calm, or all was deleted */
+    int64_t sent_us;   /* the last write of ours, leases and events aside */
+    char cluster[64];  /* UID of kube-system */
     struct map pods, units, jobs, nodes, slurm_nodes; /* notes */
     unsigned doubled;                                 /* units with two live jobs now */
     uint64_t doubles;                                 /* and how often that happened */
@@ -244,6 +246,7 @@ void bridge_promises_after_step(struct bridge_scene *scene);
 /* ---- sim_bridge_settled.c: in the end ---- */
 void bridge_promises_when_settled(struct bridge_scene *scene);
 void bridge_promises_when_quiet(struct bridge_scene *scene); /* a while later: nothing has moved */
-void bridge_promises_when_empty(struct bridge_scene *scene); /* all was deleted */
+bool bridge_is_empty(struct bridge_scene *scene); /* nothing is left of what was deleted */
+void bridge_promises_when_empty(struct bridge_scene *scene);
 
 #endif

@@ -639,6 +639,7 @@ void bridge_promises_on_send(struct bridge_scene *scene, const char *user, const
     if (strcmp(method, "GET") == 0 || strstr(path, "/leases") || strstr(path, "/events"))
         return;
     scene->sent++;
+    scene->sent_us = loop_now_us(world->loop);
     if (replica && strncmp(path, "/slurm/", 7) == 0 && strstr(path, "/node"))
         note_node_write(scene, replica);
     bridge_note_binding(scene, user, path);

@@ -399,27 +399,47 @@ void bridge_promises_when_quiet(struct bridge_scene *scene)
 
 /* ---- when all is deleted ---- */
 
-static void nothing_is_left_on(void *context, const struct json *pod)
-{
-    struct bridge_scene *scene = context;
-    bool is_ours = str_is(json_str(json_at(pod, "spec", "schedulerName")), SCENE_SCHEDULER);
+struct rest {
+    struct bridge_scene *scene;
+    char what[2 * SCENE_KEY]; /* the first thing that is left; "" */
+};
 
-    if (is_ours)
-        world_break(scene->world, "pod %s was deleted, and is still there",
-                    bridge_note_of_pod(scene, pod)->name);
+static void take_pod(void *context, const struct json *pod)
+{
+    struct rest *rest = context;
+
+    if (!rest->what[0] && str_is(json_str(json_at(pod, "spec", "schedulerName")), SCENE_SCHEDULER))
+        (void)snprintf(rest->what, sizeof(rest->what), "pod %s was deleted, and is still there",
+                       bridge_note_of_pod(rest->scene, pod)->name);
 }
 
-static void nothing_is_left_of(void *context, const struct slurm_store_job *job)
+static void take_live_job(void *context, const struct slurm_store_job *job)
 {
-    struct bridge_scene *scene = context;
+    struct rest *rest = context;
 
-    if (!job->has_ended && bridge_note_of_job(scene, job)->unit[0])
-        world_break(scene->world, "job %" PRId64 " of %s lives on", job->id,
-                    bridge_note_of_job(scene, job)->unit);
+    if (!rest->what[0] && !job->has_ended && bridge_note_of_job(rest->scene, job)->unit[0])
+        (void)snprintf(rest->what, sizeof(rest->what), "job %" PRId64 " of %s lives on", job->id,
+                       bridge_note_of_job(rest->scene, job)->unit);
+}
+
+static struct rest find_rest(struct bridge_scene *scene)
+{
+    struct rest rest = { .scene = scene };
+
+    api_store_visit(scene->world->store, "pods", take_pod, &rest);
+    slurm_store_visit_jobs(scene->world->slurm, take_live_job, &rest);
+    return rest;
+}
+
+bool bridge_is_empty(struct bridge_scene *scene)
+{
+    return !find_rest(scene).what[0];
 }
 
 void bridge_promises_when_empty(struct bridge_scene *scene)
 {
-    api_store_visit(scene->world->store, "pods", nothing_is_left_on, scene);
-    slurm_store_visit_jobs(scene->world->slurm, nothing_is_left_of, scene);
+    struct rest rest = find_rest(scene);
+
+    if (rest.what[0])
+        world_break(scene->world, "%s", rest.what);
 }
