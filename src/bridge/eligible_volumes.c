@@ -363,7 +363,8 @@ void eligible_volumes_setup(struct eligible *eligible, struct eligible_shape *sh
 /* Its volume counts when it is seen, where volumes are watched at all. */
 static bool is_ready(const struct claim *claim)
 {
-    return claim->state == CLAIM_BOUND || (claim->state == CLAIM_UNKNOWN && is_bound(claim->claim));
+    return claim->state == CLAIM_BOUND ||
+           (claim->state == CLAIM_UNKNOWN && claim->claim && is_bound(claim->claim));
 }
 
 static bool is_listed(const struct eligible_open *list, unsigned count, const struct claim *claim)

@@ -336,7 +336,8 @@ void unit_gather(const struct bridge_world *world, struct str key, struct arena 
         unit_find_root(world, arena, unit);
     }
     gather_jobs(world, unit);
-    gather_inherited(world, arena, unit);
+    if (unit->pod)
+        gather_inherited(world, arena, unit);
     if (unit->memory && unit->memory->ask.attempt > unit->attempt)
         unit->attempt = unit->memory->ask.attempt;
 }

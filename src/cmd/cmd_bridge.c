@@ -451,8 +451,7 @@ static void print_help(void)
     flags_help(flags, &out);
     buf_add_text(&out, "\nconfig file:\n\n");
     bridge_config_reference(&out);
-    buf_add_text(&out,
-                 "\nannotations of pods, or of the object that owns or groups them:\n\n");
+    buf_add_text(&out, "\nannotations of pods, or of the object that owns or groups them:\n\n");
     job_ask_reference(&out);
     buf_add_text(&out, "\nwhat Slurm does to a job, and what that means for its pod:\n\n");
     job_end_reference(&out);

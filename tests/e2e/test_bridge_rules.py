@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from bridge import WISH, Bridge, Site, at_work, condition, settled
+from bridge import Bridge, Site, at_work, condition, settled
 from slincdev.common import wait_for
 from slincdev.kube import ApiError
 
@@ -158,8 +158,8 @@ def test_extended_resources_lead_to_the_node_that_has_them_and_are_counted(site,
     two = with_resources(site, {"resources": {FPGA: "2"}})
     assert placed("with-fpga", **two) == ["rule-3"]
     site.make("second", **two)
-    eventually("it says that both are in use", lambda: condition(site.see("second"), "SlurmPending")["reason"] == "NodeMisfit", 10)
-    assert f"Insufficient {FPGA}" in condition(site.see("second"), "SlurmPending")["message"] and not site.placed("second")
+    said = eventually("the node is given back", lambda: site.events("second").get("SlurmNodeMisfit"), 10)
+    assert f"Insufficient {FPGA}" in said and not site.placed("second"), "both are in use"
     site.delete("with-fpga")
     assert eventually("it gets them", lambda: site.placed("second"), 30)["spec"]["nodeName"] == "rule-3"
 

@@ -15,7 +15,7 @@ from slincdev.common import wait_for
 
 HALL = [f"hall-{index}" for index in range(12)]
 KILLS = 3
-GOES_ON_S = 20  # after the death of a leader: its lease of 15 s, a retry after 2 s, and a look at Slurm
+GOES_ON_S = 25  # after the death of a leader: its lease of 15 s, a retry after 2 s, a look at Slurm; and what a sanitizer costs on two busy cores
 FENCE_S = 15  # for that long after a take-over nothing is asked again that the leader before may have asked for
 PAUSE_S = 0.7  # between two workloads
 BURST = 12  # pods that are made just before a leader dies

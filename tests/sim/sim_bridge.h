@@ -223,18 +223,26 @@ void bridge_note_binding(struct bridge_scene *scene, const char *user, const cha
 struct slurm_node_note *bridge_note_of_slurm_node(struct bridge_scene *scene, const char *name);
 void bridge_note_slurm_node(struct bridge_scene *scene, const struct slurm_store_change *change);
 bool bridge_hosts_have(const char *hosts, const char *name); /* a folded list */
-/* How many of its group's pods must wait before Slurm is asked; 0: the object that says so is not
- * there. */
-int64_t bridge_group_needs(const struct bridge_scene *scene, const struct json *pod);
-int64_t bridge_pod_cpus(const struct json *pod);
-bool bridge_pod_has_port(const struct json *pod); /* of its host */
-bool bridge_pod_waits(const struct json *pod);    /* wants a place, and nobody holds it back */
-bool bridge_is_ours(const char *user);            /* one of our processes */
-bool bridge_pod_is_live(const struct json *pod);  /* neither finished nor being deleted */
-bool bridge_pod_may_run(const struct json *pod);  /* bound, and not all of it has ended */
+bool bridge_is_ours(const char *user);                       /* one of our processes */
+bool bridge_pod_is_live(const struct json *pod); /* neither finished nor being deleted */
+bool bridge_pod_may_run(const struct json *pod); /* bound, and not all of it has ended */
 bool bridge_node_is_labelled(const struct json *node);
 bool bridge_node_is_ready(const struct json *node);
 bool bridge_node_is_fit(const struct json *node); /* ready, not cordoned */
+
+/* ---- sim_bridge_units.c: pods that belong together ---- */
+/* The key of its group's unit; "": it is in none. */
+void bridge_write_group(const struct bridge_scene *scene, const struct json *pod,
+                        char key[SCENE_KEY]);
+/* How many of its group's pods must wait before Slurm is asked; 0: the object that says so is not
+ * there. */
+int64_t bridge_group_needs(const struct bridge_scene *scene, const struct json *pod);
+/* Whether the group is complete now, into its note. */
+void bridge_note_size(struct bridge_scene *scene, const char *unit);
+void bridge_note_all_sizes(struct bridge_scene *scene);
+int64_t bridge_pod_cpus(const struct json *pod);
+bool bridge_pod_has_port(const struct json *pod); /* of its host */
+bool bridge_pod_waits(const struct json *pod);    /* wants a place, and nobody holds it back */
 
 /* ---- sim_bridge_promises.c: all the time ---- */
 void bridge_promises_on_change(void *scene, const struct api_change *change);
@@ -242,6 +250,9 @@ void bridge_promises_on_slurm(void *scene, const struct slurm_store_change *chan
 void bridge_promises_on_send(struct bridge_scene *scene, const char *user, const char *method,
                              const char *path);
 void bridge_promises_after_step(struct bridge_scene *scene);
+
+/* ---- sim_bridge_respect.c: what is not ours ---- */
+void bridge_promises_on_our_write(struct bridge_scene *scene, const struct api_change *change);
 
 /* ---- sim_bridge_settled.c: in the end ---- */
 void bridge_promises_when_settled(struct bridge_scene *scene);

@@ -15,7 +15,7 @@ enum {
     CASE_STORY = 100000,
     CASE_WRITE = 100,
     STORY_SEED = 4711,
-    AFTER_S = 40, /* from the last event to the calm */
+    AFTER_S = 20, /* from the last event to the calm */
     MAX_WRITES = 200,
     STOPPED_S = 15, /* that slurmctld is stopped, or down */
 };

@@ -116,132 +116,6 @@ bool bridge_hosts_have(const char *hosts, const char *name)
            hostlist_contains(list, str_of(name));
 }
 
-/* ---- groups ---- */
-
-static struct str label_of(const struct json *pod, const char *name)
-{
-    return json_str(json_at(pod, "metadata", "labels", name));
-}
-
-static struct str gang_of(const struct json *pod)
-{
-    return json_str(json_at(pod, "metadata", "annotations", BRIDGE_ANNOTATION_PREFIX BRIDGE_GANG));
-}
-
-static const struct json *job_of(const struct json *pod)
-{
-    const struct json *owner = json_item(json_at(pod, "metadata", "ownerReferences"), 0);
-
-    return str_is(json_str(json_get(owner, "kind")), "Job") ? owner : NULL;
-}
-
-/* The rules of group.h, told once more. */
-static void write_group(const struct bridge_scene *scene, const struct json *pod,
-                        char key[SCENE_KEY])
-{
-    const char *ns = json_str(json_at(pod, "metadata", "namespace")).at;
-    struct str podgroup = json_str(json_at(pod, "spec", "schedulingGroup", "podGroupName"));
-    struct str coscheduling = label_of(pod, BRIDGE_COSCHEDULING_LABEL);
-    struct str lws = label_of(pod, BRIDGE_LWS_KEY_LABEL);
-    struct str jobset = label_of(pod, BRIDGE_JOBSET_NAME_LABEL);
-    struct str uid = label_of(pod, BRIDGE_JOBSET_UID_LABEL);
-    bool is_gang = gang_of(pod).len > 0;
-
-    key[0] = '\0';
-    if (podgroup.len > 0 && scene->has_api[API_PODGROUPS])
-        (void)snprintf(key, SCENE_KEY, "%s/podgroup/%s", ns, podgroup.at);
-    else if (coscheduling.len > 0 && scene->has_api[API_COSCHEDULING])
-        (void)snprintf(key, SCENE_KEY, "%s/coscheduling/%s", ns, coscheduling.at);
-    else if (lws.len > 0 && scene->has_api[API_LWS])
-        (void)snprintf(key, SCENE_KEY, "%s/lws/%s", ns, lws.at);
-    else if (jobset.len > 0 && is_gang && scene->has_api[API_JOBSETS])
-        (void)snprintf(key, SCENE_KEY, "%s/jobset/%s/%s", ns, uid.len > 0 ? uid.at : jobset.at,
-                       label_of(pod, BRIDGE_JOBSET_RESTART_LABEL).at);
-    else if (jobset.len == 0 && is_gang && job_of(pod))
-        (void)snprintf(key, SCENE_KEY, "%s/job/%s", ns, json_str(json_get(job_of(pod), "uid")).at);
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* `gang: "2"` says how many of them will do. */
-static int64_t needs_of_gang(const struct json *pod, int64_t all)
-{
-    int64_t wanted;
-
-    return str_to_i64(gang_of(pod), 1, 1000, &wanted, NULL) == 0 ? least(wanted, all) : all;
-}
-
-static int64_t needs_of_job(const struct bridge_scene *scene, const struct json *pod)
-{
-    const struct json *job = api_store_find(scene->world->store, "jobs",
-                                            json_str(json_at(pod, "metadata", "namespace")).at,
-                                            json_str(json_get(job_of(pod), "name")).at);
-    int64_t parallelism = json_i64_or(json_at(job, "spec", "parallelism"), 1);
-    int64_t left = json_i64_or(json_at(job, "spec", "completions"), parallelism) -
-                   json_i64_or(json_at(job, "status", "succeeded"), 0);
-
-    if (!str_eq(json_str(json_at(job, "metadata", "uid")), json_str(json_get(job_of(pod), "uid"))))
-        return 0;
-    return needs_of_gang(pod, least(parallelism, left));
-}
-
-int64_t bridge_group_needs(const struct bridge_scene *scene, const struct json *pod)
-{
-    const struct api_store *store = scene->world->store;
-    const char *ns = json_str(json_at(pod, "metadata", "namespace")).at;
-    struct str jobset = label_of(pod, BRIDGE_JOBSET_NAME_LABEL);
-    const char *name = json_str(json_at(pod, "spec", "schedulingGroup", "podGroupName")).at;
-    const struct json *object;
-
-    if (name[0]) {
-        object = api_store_find(store, "podgroups.scheduling.k8s.io", ns, name);
-        return object
-                   ? json_i64_or(json_at(object, "spec", "schedulingPolicy", "gang", "minCount"), 1)
-                   : 0;
-    }
-    name = label_of(pod, BRIDGE_COSCHEDULING_LABEL).at;
-    if (name[0]) {
-        object = api_store_find(store, "podgroups.scheduling.x-k8s.io", ns, name);
-        return json_i64_or(json_at(object, "spec", "minMember"), 0);
-    }
-    name = label_of(pod, BRIDGE_LWS_NAME_LABEL).at;
-    if (name[0]) {
-        object = api_store_find(store, "leaderworkersets", ns, name);
-        return json_i64_or(json_at(object, "spec", "leaderWorkerTemplate", "size"), 0);
-    }
-    if (jobset.len == 0)
-        return needs_of_job(scene, pod);
-    object = api_store_find(store, "jobsets", ns, jobset.at);
-    object = json_item(json_at(object, "spec", "replicatedJobs"), 0);
-    return object ? needs_of_gang(
-                        pod, json_i64_or(json_at(object, "template", "spec", "parallelism"), 1))
-                  : 0;
-}
-
-bool bridge_pod_waits(const struct json *pod)
-{
-    return bridge_pod_is_live(pod) && json_str(json_at(pod, "spec", "nodeName")).len == 0 &&
-           json_len(json_at(pod, "spec", "schedulingGates")) == 0;
-}
-
-int64_t bridge_pod_cpus(const struct json *pod)
-{
-    const struct json *container = json_item(json_at(pod, "spec", "containers"), 0);
-    int64_t cpus = 0;
-
-    (void)str_to_i64(json_str(json_at(container, "resources", "requests", "cpu")), 1, INT32_MAX,
-                     &cpus, NULL);
-    return cpus;
-}
-
-bool bridge_pod_has_port(const struct json *pod)
-{
-    return json_len(json_get(json_item(json_at(pod, "spec", "containers"), 0), "ports")) > 0;
-}
-
 struct unit_note *bridge_note_of_unit(struct bridge_scene *scene, const char *key)
 {
     struct unit_note *note = need(&scene->units, str_of(key), sizeof(*note));
@@ -250,46 +124,6 @@ struct unit_note *bridge_note_of_unit(struct bridge_scene *scene, const char *ke
     COPY(note->key, key);
     note->is_group = slash && strchr(slash + 1, '/');
     return note;
-}
-
-struct count {
-    struct bridge_scene *scene;
-    const char *unit;
-    int64_t waiting, needed;
-};
-
-static void count_waiting(void *context, const struct json *pod)
-{
-    struct count *count = context;
-    const struct pod_note *note = bridge_note_of_pod(count->scene, pod);
-
-    if (strcmp(note->group, count->unit) != 0 || !bridge_pod_waits(pod))
-        return;
-    count->waiting++;
-    count->needed = bridge_group_needs(count->scene, pod);
-}
-
-/* Whether its group is complete is looked at whenever one of its pods, or an object, changes. */
-static void note_size(struct bridge_scene *scene, const char *key)
-{
-    struct unit_note *unit = bridge_note_of_unit(scene, key);
-    struct count count = { .scene = scene, .unit = key };
-
-    api_store_visit(scene->world->store, "pods", count_waiting, &count);
-    if (count.waiting == 0 || count.needed == 0 || count.waiting < count.needed)
-        unit->short_us = INT64_MAX;
-    else if (unit->short_us == INT64_MAX)
-        unit->short_us = loop_now_us(scene->world->loop);
-}
-
-static void note_all_sizes(struct bridge_scene *scene)
-{
-    map_each (item, &scene->units) {
-        const struct unit_note *unit = item->value;
-
-        if (unit->is_group)
-            note_size(scene, unit->key);
-    }
 }
 
 /* ---- pods and nodes ---- */
@@ -308,7 +142,7 @@ struct pod_note *bridge_note_of_pod(struct bridge_scene *scene, const struct jso
     COPY(note->key, key);
     COPY(note->ns, ns.at);
     COPY(note->name, json_str(json_at(pod, "metadata", "name")).at);
-    write_group(scene, pod, note->group);
+    bridge_write_group(scene, pod, note->group);
     return note;
 }
 
@@ -465,10 +299,10 @@ void bridge_note_change(struct bridge_scene *scene, const struct api_change *cha
         const struct pod_note *pod = bridge_note_of_pod(scene, object);
 
         if (pod->group[0])
-            note_size(scene, pod->group);
+            bridge_note_size(scene, pod->group);
     } else if (strcmp(change->kind->plural, "leases") != 0 &&
                strcmp(change->kind->plural, "events") != 0) {
-        note_all_sizes(scene);
+        bridge_note_all_sizes(scene);
     }
 }
 

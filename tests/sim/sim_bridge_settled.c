@@ -172,8 +172,8 @@ static void a_waiting_pod_says_why(struct look *look, const struct json *pod)
         one_that_waits_alone_says_why(look, pod);
 }
 
-/* slurmctld forgot the job. The node was given to others since, and its new job waits for it; or
- * Slurm does not have the node any more. */
+/* slurmctld forgot the job. The node was given to others since, or is meant for a job that is ahead
+ * in the queue, and its new job waits for it; or Slurm does not have the node any more. */
 static bool waits_to_cover(const struct look *look, const struct json *pod, const char *node,
                            const struct jobs *jobs)
 {
@@ -185,7 +185,8 @@ static bool waits_to_cover(const struct look *look, const struct json *pod, cons
         return false;
     if (!slurm_store_find_node(look->scene->world->slurm, node, &there))
         return jobs->count <= 1;
-    return waits && (there.jobs > 0 || look->pod->group[0]);
+    return waits &&
+           (there.jobs > 0 || look->pod->group[0] || strcmp(jobs->reason, "Priority") == 0);
 }
 
 static void a_bound_pod_has_its_job(struct look *look, const struct json *pod, const char *node)

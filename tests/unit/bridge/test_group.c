@@ -1,4 +1,4 @@
-/* Unit tests of bridge/group.c: which group a pod is in, by which key, and in which order. */
+/* test_group.c - which group a pod is in, by which key, and in which order its members come. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
