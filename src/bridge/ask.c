@@ -14,6 +14,7 @@
 #include "slurm/submit.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum {
     SOON_US = 500000,
@@ -252,14 +253,16 @@ static bool has_nodes(const struct bridge_world *world, const struct unit *unit,
                       const struct exclusion *exclusion, const struct job_ask *job)
 {
     int64_t wanted = job->min_nodes > 0 ? job->min_nodes : 1;
+    const char *why = exclusion->why;
 
     if (exclusion->total == 0 || exclusion->fit >= (uint64_t)wanted)
         return true;
+    if (!why[0])
+        why = arena_printf(plan->arena, "its pods need %" PRId64, wanted);
     if (tell_waiting(world, unit, plan, "NoNodeFits", "%u/%u nodes are available: %s",
-                     exclusion->fit, exclusion->total, exclusion->why))
+                     exclusion->fit, exclusion->total, why))
         plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "FailedScheduling",
-                   "%u/%u nodes are available: %s", exclusion->fit, exclusion->total,
-                   exclusion->why);
+                   "%u/%u nodes are available: %s", exclusion->fit, exclusion->total, why);
     plan_look_again(plan, LOOK_FOR_CHANGE_US);
     return false;
 }
@@ -313,19 +316,35 @@ const char *unit_nodes(const struct bridge_world *world, const struct unit *unit
     return arena_strdup(arena, buf_text(&list));
 }
 
-/* On these nodes and no others, several pods on one where they are. */
-static void pin_to(struct job_ask *job, const char *nodes, unsigned node_count, unsigned pods)
+static unsigned most_on_one(const struct unit *unit)
 {
-    unsigned per_node = (pods + node_count - 1) / node_count;
+    unsigned most = 1;
 
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        unsigned count = 0;
+
+        for (unsigned k = 0; k < unit->member_count; k++)
+            count += unit->members[i].stage == POD_BOUND && unit->members[k].stage == POD_BOUND &&
+                     strcmp(unit->members[i].pod->node_name, unit->members[k].pod->node_name) == 0;
+        if (count > most)
+            most = count;
+    }
+    return most;
+}
+
+/* On these nodes and no others, several pods on one where they are. */
+static void pin_to(struct job_ask *job, const char *nodes, unsigned node_count, unsigned per_node)
+{
     job->required_nodes = nodes;
-    if (pods == 1)
+    if (node_count == 1 && per_node == 1)
         return;
     job->nodes = job->min_nodes = job->max_nodes = node_count;
     if (job->memory > 0 && job->tasks_per_node <= 1)
         job->memory *= per_node;
     if (job->tasks_per_node < per_node)
         job->tasks_per_node = per_node;
+    if (job->tasks >= 0)
+        job->tasks = node_count * job->tasks_per_node;
 }
 
 /* The pods are there and use their nodes, so neither the size of the queue nor the annotations of
@@ -358,6 +377,6 @@ int plan_ask_again(const struct bridge_world *world, const struct unit *unit, st
         return 0;
     }
     job_ask_drop_waits(&job);
-    pin_to(&job, nodes, hosts_count(plan->arena, nodes), unit->in[POD_BOUND]);
+    pin_to(&job, nodes, hosts_count(plan->arena, nodes), most_on_one(unit));
     return ask_or_wait(world, unit, plan, &job, true);
 }

@@ -112,6 +112,16 @@ static int64_t needed_of_gang(const struct unit *unit, int64_t all)
     return all;
 }
 
+/* What a JobSet has finished does not come again either; it does not count its pods. */
+static int64_t count_succeeded(const struct unit *unit)
+{
+    int64_t count = 0;
+
+    for (unsigned i = 0; i < unit->member_count; i++)
+        count += str_is(str_of(unit->members[i].pod->phase), "Succeeded");
+    return count;
+}
+
 static int64_t pods_of_job(const struct kube_job *job)
 {
     int64_t left = job->completions - job->succeeded;
@@ -162,7 +172,7 @@ static void root_of_group(const struct bridge_world *world, struct arena *arena,
     if (unit->group->leader_first)
         unit->needed = 1;
     if (unit->kind == GROUP_JOBSET)
-        unit->needed = needed_of_gang(unit, unit->group->size);
+        unit->needed = needed_of_gang(unit, unit->group->size - count_succeeded(unit));
     unit->is_open = unit->kind == GROUP_PODGROUP || unit->kind == GROUP_COSCHEDULING;
 }
 
