@@ -19,7 +19,8 @@
 enum {
     SOON_US = 500000,
     A_MOMENT_US = 50000,
-    GATHER_US = 250000, /* after the last member came: another may */
+    ANSWER_US = 3000000, /* the most that most answers take */
+    GATHER_US = 250000,  /* after the last member came: another may */
     GATHER_MAX_US = 2000000,
     LOOK_FOR_NODE_US = 1000000, /* it is being made again; pods that wait are held up meanwhile */
     LOOK_FOR_CHANGE_US = 15000000, /* of nodes, and of owners: of those a unit is not told */
@@ -193,6 +194,21 @@ static void ask_in_its_way(const struct bridge_world *world, const struct unit *
     send(unit, plan, job, bound, way == GATE_AT_ONCE);
 }
 
+/* Words about an ask that is on its way would be out of date before anybody has read them, and in a
+ * crowd they keep others waiting. */
+static bool is_about_to_be_answered(const struct bridge_world *world, const struct unit *unit,
+                                    struct plan *plan)
+{
+    int64_t left_us;
+
+    if (unit_ask_state(unit) != ASK_SENT)
+        return false;
+    left_us = unit->memory->ask.sent_us + ANSWER_US - world->facts.now_us;
+    if (left_us > 0)
+        plan_look_again(plan, left_us);
+    return left_us > 0;
+}
+
 static int ask_or_wait(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                        const struct job_ask *job, bool bound)
 {
@@ -203,7 +219,10 @@ static int ask_or_wait(const struct bridge_world *world, const struct unit *unit
         ask_in_its_way(world, unit, plan, job, bound);
         return 0;
     case GATE_LATER:
-        tell_waiting(world, unit, plan, "WaitingForSlurm", "%s", view.why);
+        if (is_about_to_be_answered(world, unit, plan))
+            plan_wait(plan, "%s", view.why);
+        else
+            tell_waiting(world, unit, plan, "WaitingForSlurm", "%s", view.why);
         break;
     case GATE_REFUSED:
         tell_refused(world, unit, plan, view.why);

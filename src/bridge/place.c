@@ -86,8 +86,11 @@ static int wait_for_slurm(const struct bridge_world *world, const struct unit *u
     int64_t known_us = slurm_cache_known_us(world->slurm_jobs, job->object.key);
     int64_t left_us = known_us + look_pause_us(world, unit) - world->facts.now_us;
 
-    tell_waiting(world, unit, plan, tell_reason_word(plan->arena, job->reason), "%s",
-                 tell_why_it_waits(plan->arena, job));
+    if (slurm_words_has(&job->state, SLURM_JOB_CONFIGURING)) /* it runs: where is being read */
+        plan_wait(plan, "the nodes of job %s are being read", job->object.key);
+    else
+        tell_waiting(world, unit, plan, tell_reason_word(plan->arena, job->reason), "%s",
+                     tell_why_it_waits(plan->arena, job));
     if (left_us <= 0)
         plan_slurm_look(plan, job);
     else

@@ -497,6 +497,7 @@ static void add_ask(struct small_world *small, const struct json *row)
         if (str_is(state, ask_state_name(states[i])))
             memory_move(small->world.memory, memory, states[i]);
     memory->ask.attempt = (unsigned)json_i64_or(json_get(row, "attempt"), 1);
+    memory->ask.sent_us = (LED_FROM_S + json_i64_or(json_get(row, "sent"), 0)) * SECOND_US;
     memory->ask.settles_us = (LED_FROM_S + json_i64_or(json_get(row, "settles"), 0)) * SECOND_US;
     memory->ask.again_us = (LED_FROM_S + json_i64_or(json_get(row, "again"), 1000)) * SECOND_US;
     memory->ask.site = room_generation(small->world.room);
