@@ -160,7 +160,6 @@ struct unit unit_focus(const struct unit *unit, unsigned member)
 {
     struct unit one = *unit;
 
-    one.is_one = true;
     one.pod = unit->members[member].pod;
     one.stage = unit->members[member].stage;
     one.recorded_id = unit->members[member].recorded_id;

@@ -53,7 +53,6 @@ struct unit {
     unsigned in[POD_STAGES];    /* how many members are in each stage */
     enum pod_stage stage;       /* POD_BOUND when one is, else POD_WAITS when one does, ... */
     const struct kube_pod *pod; /* the first member in that stage; NULL: there is none any more */
-    bool is_one;                /* of its members only this one is meant: unit_focus */
     bool is_elsewhere;          /* a pod that is planned with its group */
     int64_t created_us;         /* of its oldest member that is not over */
 

@@ -146,9 +146,9 @@ static bool learn_gone(struct kube_cache *cache, struct kube_entry *entry,
         return false;
     if (is_gone(cover, object) && !kube_same_uid(cover->gone, object))
         return false; /* long ago */
+    set_gone(cover, object, version); /* first: it may be the answer, which goes now */
     if (cover->answer && kube_same_uid(cover->answer, object))
         set_answer(cover, NULL);
-    set_gone(cover, object, version);
     return true;
 }
 

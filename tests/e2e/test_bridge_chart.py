@@ -51,6 +51,8 @@ class Release:
     def scale(self, replicas: int) -> None:
         self.api.merge(f"{DEPLOYMENT}/scale", {"spec": {"replicas": replicas}})
         wait_for(f"{replicas} replicas serve", 60, lambda: self.endpoints() == replicas)
+        if not replicas:  # a pod that ends answers for a moment longer
+            wait_for("the last one is gone", 60, lambda: not self.pods())
 
     def endpoints(self) -> int:
         """Of the webhook's Service: those that it sends calls to."""

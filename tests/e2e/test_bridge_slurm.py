@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 from bridge import TOPOLOGY, Bridge, Site, at_work, condition, hosts, key_of, settled
-from slincdev import components
+from conftest import NAME
+from slincdev import components, up as life
 from slincdev.common import wait_for
 
 ZONE, NVME = "topology.kubernetes.io/zone", "example.org/nvme"
@@ -24,6 +25,7 @@ LINGERS = ("sh", "-c", "trap 'sleep 4; exit 0' TERM; while :; do sleep 0.1; done
 
 @pytest.fixture(scope="module")
 def site(cluster, slurm) -> Site:
+    life.up(NAME, node_count=3, with_parts=["slurm", "lws"])
     return Site(cluster, slurm, "slurmish")
 
 
@@ -37,6 +39,9 @@ def one(site, cluster, slurm, tmp_path_factory) -> Iterator[Bridge]:
     site.lend(REAL, "kubelet")
     bridge = Bridge(cluster, slurm, tmp_path_factory.mktemp("slurmish"), nodeFeatures=[ZONE, NVME])
     with at_work(site, bridge, [*ROWS, *SWITCHED, *BLOCKED, REAL]):
+        site.make("first")  # it may wait for whoever led before; those after it do not
+        wait_for("a first pod is placed", 40, lambda: site.placed("first"), hint=bridge.said)
+        site.delete("first", 0)
         yield bridge
 
 

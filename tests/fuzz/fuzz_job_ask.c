@@ -58,7 +58,6 @@ static void check(const struct job_ask *ask)
     must(ask->nice >= -2147483645 && ask->nice <= 2147483645);
     must(ask->switch_wait == -1 || ask->switches > 0);
     must(ask->nodes == 1 && ask->tasks_per_node == -1 && ask->tasks == -1);
-    must(ask->memory_per_cpu == -1 && ask->gres_per_task[0] == '\0');
     must(ask->excluded_nodes[0] == '\0' && ask->required_nodes[0] == '\0');
     json_mut_write(job_ask_json(build, ask), &text);
     must(json_parse(buf_str(&text), text.max, &doc, NULL) == 0);
