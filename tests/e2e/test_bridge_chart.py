@@ -38,9 +38,11 @@ class Release:
     def apply(self, verb: str, *values: str) -> None:
         self.helm(verb, "bridge", CHART, "--wait", "--timeout", "120s", *(word for value in [*VALUES, *values] for word in ("--set", value)))
 
+    def found(self, name: str) -> list[dict]:
+        return self.api.get(f"/api/v1/namespaces/{HOME}/pods?labelSelector=app.kubernetes.io%2Fname%3D{name}")["items"]
+
     def pods(self, name: str = SCHEDULER) -> list[str]:
-        found = self.api.get(f"/api/v1/namespaces/{HOME}/pods?labelSelector=app.kubernetes.io%2Fname%3D{name}")["items"]
-        return [pod["metadata"]["name"] for pod in found if not pod["metadata"].get("deletionTimestamp")]
+        return [pod["metadata"]["name"] for pod in self.found(name) if not pod["metadata"].get("deletionTimestamp")]
 
     def metrics(self, pod: str) -> str:
         return kubectl(self.cluster, "get", "--raw", f"/api/v1/namespaces/{HOME}/pods/{pod}:8080/proxy/metrics")
@@ -52,7 +54,7 @@ class Release:
         self.api.merge(f"{DEPLOYMENT}/scale", {"spec": {"replicas": replicas}})
         wait_for(f"{replicas} replicas serve", 60, lambda: self.endpoints() == replicas)
         if not replicas:  # a pod that ends answers for a moment longer
-            wait_for("the last one is gone", 60, lambda: not self.pods())
+            wait_for("the last one is gone", 60, lambda: not self.found(SCHEDULER))
 
     def endpoints(self) -> int:
         """Of the webhook's Service: those that it sends calls to."""
