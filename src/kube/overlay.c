@@ -145,7 +145,7 @@ static bool learn_gone(struct kube_cache *cache, struct kube_entry *entry,
     if (!seen_now && is_passed(cache, entry, object->version_number))
         return false;
     if (is_gone(cover, object) && !kube_same_uid(cover->gone, object))
-        return false; /* long ago */
+        return false;                 /* long ago */
     set_gone(cover, object, version); /* first: it may be the answer, which goes now */
     if (cover->answer && kube_same_uid(cover->answer, object))
         set_answer(cover, NULL);
