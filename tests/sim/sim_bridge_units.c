@@ -74,6 +74,38 @@ static int64_t needs_of_job(const struct bridge_scene *scene, const struct json 
     return needs_of_gang(pod, least(parallelism, left));
 }
 
+struct finished {
+    const struct json *pod; /* one of the same JobSet */
+    int64_t count;
+};
+
+static void count_finished(void *context, const struct json *pod)
+{
+    static const char *const same[] = { BRIDGE_JOBSET_UID_LABEL, BRIDGE_JOBSET_RESTART_LABEL };
+    struct finished *finished = context;
+
+    for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+        if (!str_eq(label_of(pod, same[i]), label_of(finished->pod, same[i])))
+            return;
+    finished->count += str_is(json_str(json_at(pod, "status", "phase")), "Succeeded") &&
+                       !json_at(pod, "metadata", "annotations", BRIDGE_ALONE_ANNOTATION);
+}
+
+/* What has succeeded does not come again. */
+static int64_t needs_of_jobset(const struct bridge_scene *scene, const struct json *pod,
+                               const struct json *jobset)
+{
+    const struct json *jobs = json_item(json_at(jobset, "spec", "replicatedJobs"), 0);
+    struct finished finished = { .pod = pod };
+    int64_t left;
+
+    if (!jobs)
+        return 0;
+    api_store_visit(scene->world->store, "pods", count_finished, &finished);
+    left = json_i64_or(json_at(jobs, "template", "spec", "parallelism"), 1) - finished.count;
+    return needs_of_gang(pod, left > 1 ? left : 1);
+}
+
 int64_t bridge_group_needs(const struct bridge_scene *scene, const struct json *pod)
 {
     const struct api_store *store = scene->world->store;
@@ -100,11 +132,7 @@ int64_t bridge_group_needs(const struct bridge_scene *scene, const struct json *
     }
     if (jobset.len == 0)
         return needs_of_job(scene, pod);
-    object = api_store_find(store, "jobsets", ns, jobset.at);
-    object = json_item(json_at(object, "spec", "replicatedJobs"), 0);
-    return object ? needs_of_gang(
-                        pod, json_i64_or(json_at(object, "template", "spec", "parallelism"), 1))
-                  : 0;
+    return needs_of_jobset(scene, pod, api_store_find(store, "jobsets", ns, jobset.at));
 }
 
 bool bridge_pod_waits(const struct json *pod)
