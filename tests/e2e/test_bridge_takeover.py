@@ -107,7 +107,7 @@ def test_a_pod_that_ends_ends_its_old_job_and_its_node_gets_our_size(site, befor
     site.delete(name)
     wait_for("the pod is gone", 30, lambda: site.see(name) is None, hint=bridge.said)
     wait_for("its job has ended", 30, lambda: "CANCELLED" in site.slurm.job(before[name][0])["job_state"])
-    wait_for("the node was made anew", 60, lambda: site.is_registered(node) and site.slurm_node(node)["cpus"] == 7, hint=bridge.said)
+    wait_for("the node was made anew", 60, lambda: (site.slurm_node(node) or {}).get("cpus") == 7 and site.is_registered(node), hint=bridge.said)
 
 
 def test_new_pods_are_placed_beside_old_ones(site, before, bridge):

@@ -45,8 +45,7 @@ def claims_path(site: Site) -> str:
 @pytest.fixture(autouse=True)
 def bridge(site, one) -> Iterator[Bridge]:
     yield one
-    site.clear_pods()
-    wait_for("its pods are gone", 30, lambda: not site.api.get(site.pods_path)["items"], every=0.2)
+    site.see_pods_off()
     site.api.delete(claims_path(site))
     wait_for("its claims are gone", 30, lambda: not site.api.get(claims_path(site))["items"], every=0.2)
     for volume in site.api.get(VOLUMES)["items"]:
@@ -65,7 +64,8 @@ def disk(site, cluster, eventually):
             "capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"], "storageClassName": LOCAL,
             "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": f"{cluster.folder}/{name}", "type": "DirectoryOrCreate"},
             "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [where]}]}}, **spec}})
-        eventually("it is free", lambda: site.api.get(f"{VOLUMES}/{name}")["status"]["phase"] == "Available", 15)
+        # Its controller tries again what failed only every 15 s.
+        eventually("it is free", lambda: site.api.get(f"{VOLUMES}/{name}")["status"].get("phase") == "Available", 60)
         return name
     return make
 
