@@ -2,7 +2,7 @@
 
 A part is a folder dev/parts/<name> with part.toml (images, secrets, what to wait for) and manifests (*.yaml), or with a
 kustomization.yaml that patches the manifests a pinned Go module carries. In both @NAME@ stands for a fact of the cluster: see
-facts()."""
+facts(). A part that says `before` another changes that one by its own `facts`, and brings it with it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,17 @@ def known_parts() -> list[str]:
     return sorted(path.parent.name for path in PARTS.glob("*/part.toml") if path.parent.name != "dns")
 
 
-def check_parts(names: list[str]) -> None:
+def _about(name: str) -> dict:
+    return tomllib.loads((PARTS / name / "part.toml").read_text())
+
+
+def in_order(names: list[str]) -> list[str]:
+    """As they are installed: the parts that are asked for, and after them those that one of them says it comes before."""
     for name in names:
         if name not in known_parts():
             raise Fail(f"WITH={name}: there is no such part; known: {', '.join(known_parts())}")
+    later = [_about(name)["before"] for name in names if "before" in _about(name)]
+    return list(dict.fromkeys([name for name in names if name not in later] + later))
 
 
 def facts(cluster: Cluster) -> dict[str, str]:
@@ -44,6 +51,12 @@ def facts(cluster: Cluster) -> dict[str, str]:
         "POD_RANGE": cluster.pod_range, "SLURM_TAG": f"{pin['SLURM_VERSION']}-debian", "CLUSTER": cluster.name,
         "CA_BUNDLE": b64((cluster.folder / "pki/ca.crt").read_bytes()),
         "CGROUP": "v2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "v1"}
+
+
+def _facts_for(cluster: Cluster, name: str, part: dict) -> dict[str, str]:
+    """Those of the cluster, those of the part, and what parts that came before it say instead."""
+    before = [_about(other) for other in cluster.parts if _about(other).get("before") == name]
+    return facts(cluster) | {fact: value for one in [part, *before] for fact, value in one.get("facts", {}).items()}
 
 
 def fill_in(text: str, known: dict[str, str]) -> str:
@@ -146,14 +159,16 @@ def _make_namespace(cluster: Cluster, name: str) -> None:
 
 
 def _is_ready(cluster: Cluster, resource: str) -> bool:
-    """resource is a path such as apis/apps/v1/namespaces/x/deployments/y; ready means all replicas are."""
+    """resource is a path such as apis/apps/v1/namespaces/x/deployments/y; ready means all replicas are, and none is as it was before."""
     try:
         found = cluster.api().get(f"/{resource}")
     except ApiError as error:
         if error.status == 404:
             return False
         raise
-    return found.get("status", {}).get("readyReplicas", 0) >= found["spec"].get("replicas", 1)
+    status, wanted = found.get("status", {}), found["spec"].get("replicas", 1)
+    ready, new, all_pods = (status.get(key, 0) for key in ("readyReplicas", "updatedReplicas", "replicas"))
+    return status.get("observedGeneration") == found["metadata"]["generation"] and ready >= wanted and new == all_pods >= wanted
 
 
 def _is_accepted(cluster: Cluster, collection: str, body: dict) -> bool:
@@ -186,8 +201,9 @@ def _apply(cluster: Cluster, name: str, part: dict) -> None:
     if "module" in part:
         _apply_module(cluster, name, part)
         return
+    known = _facts_for(cluster, name, part)
     for manifest in sorted((PARTS / name).glob("*.yaml")):
-        kubectl(cluster, "apply", "-f", "-", input=fill_in(manifest.read_text(), facts(cluster)), what=f"{name}: {manifest.name}")
+        kubectl(cluster, "apply", "-f", "-", input=fill_in(manifest.read_text(), known), what=f"{name}: {manifest.name}")
 
 
 def _wait(cluster: Cluster, name: str, part: dict) -> None:
@@ -202,7 +218,7 @@ def _wait(cluster: Cluster, name: str, part: dict) -> None:
 
 def install(cluster: Cluster, name: str) -> None:
     """Imports the part's images, applies its manifests and waits until it works."""
-    part = tomllib.loads((PARTS / name / "part.toml").read_text())
+    part = _about(name)
     with step(f"{name}: images"):
         import_images(cluster, part.get("images", []))
     with step(f"{name}: running"):
@@ -220,5 +236,5 @@ def install(cluster: Cluster, name: str) -> None:
 
 
 def images_of(names: list[str]) -> list[str]:
-    needed = [image for name in names for image in tomllib.loads((PARTS / name / "part.toml").read_text()).get("images", [])]
+    needed = [image for name in names for image in _about(name).get("images", [])]
     return list(dict.fromkeys(needed))

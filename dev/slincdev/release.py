@@ -16,10 +16,10 @@ from .slurm import Slurm
 CHART = REPO / "charts/slurm-bridge"
 NAME, HOME, SCHEDULER = "bridge", "slinky", "slurm-bridge-scheduler"
 # The image is in the node's store, there is no cert-manager, and the one node that can run the bridge is lent to Slurm as well.
-VALUES = [
-    "scheduler.image.repository=localhost/slinc/slinc", "scheduler.image.pullPolicy=Never",
-    "scheduler.tolerations[0].key=slinky.slurm.net/managed-node", "scheduler.tolerations[0].operator=Exists",
-    "admission.certManager.enabled=false", "sharedConfig.slurmJwtKey.name=slurm-jwt-key", "sharedConfig.slurmJwtKey.key=jwt.key"]
+VALUES = ["admission.certManager.enabled=false"] + [f"{part}.{value}" for part in ("scheduler", "admission") for value in (
+    "image.repository=localhost/slinc/slinc", "image.pullPolicy=Never",
+    "tolerations[0].key=slinky.slurm.net/managed-node", "tolerations[0].operator=Exists")]
+KEY = ["sharedConfig.slurmJwtKey.name=slurm-jwt-key", "sharedConfig.slurmJwtKey.key=jwt.key"]
 
 
 def ensure_image() -> None:
@@ -31,6 +31,11 @@ def ensure_image() -> None:
     parts.ensure_images(["slinc"])
 
 
+def settings(*values: str) -> list[str]:
+    """Words for helm."""
+    return [word for value in [*VALUES, *values] for word in ("--set", value)]
+
+
 class Release:
     """The chart, installed once."""
 
@@ -40,20 +45,29 @@ class Release:
     def helm(self, *words: object) -> str:
         return run([bin_dir() / "helm", f"--kubeconfig={self.cluster.admin_config}", "-n", HOME, *words], timeout=400)
 
-    def install(self, *values: str) -> None:
-        """Returns when all replicas are ready."""
+    def prepare(self) -> None:
+        """What the chart needs to be there: our image, its namespace, Slurm's key."""
         components.import_image(self.cluster, parts.image_archive("slinc"))
         for path, body in (("/api/v1/namespaces", {"metadata": {"name": HOME}}),
                            (f"/api/v1/namespaces/{HOME}/secrets",
                             {"metadata": {"name": "slurm-jwt-key"}, "data": {"jwt.key": b64(self.slurm.key)}})):
             if not self.api.exists(f"{path}/{body['metadata']['name']}"):
                 self.api.post(path, body)
-        settings = [word for value in [*VALUES, *values] for word in ("--set", value)]
-        self.helm("install", NAME, CHART, "--wait", "--timeout", "120s", *settings)
 
-    def pods(self) -> list[str]:
-        found = self.api.get(f"/api/v1/namespaces/{HOME}/pods?labelSelector=app.kubernetes.io%2Fname%3D{SCHEDULER}")["items"]
-        return [pod["metadata"]["name"] for pod in found if not pod["metadata"].get("deletionTimestamp")]
+    def apply(self, verb: str, *values: str) -> None:
+        """Returns when all replicas are ready."""
+        self.helm(verb, NAME, CHART, "--wait", "--timeout", "120s", *settings(*values))
+
+    def install(self, *values: str) -> None:
+        self.prepare()
+        self.apply("install", *KEY, *values)
+
+    def found(self, name: str) -> list[dict]:
+        """All pods of this part, those that end too."""
+        return self.api.get(f"/api/v1/namespaces/{HOME}/pods?labelSelector=app.kubernetes.io%2Fname%3D{name}")["items"]
+
+    def pods(self, name: str = SCHEDULER) -> list[str]:
+        return [pod["metadata"]["name"] for pod in self.found(name) if not pod["metadata"].get("deletionTimestamp")]
 
     def lease(self) -> dict:
         """Its spec; empty while there is none."""

@@ -19,13 +19,13 @@ def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot
     """Starts the cluster, or brings a running one to what is asked; safe to call again at any time."""
     begun = time.monotonic()
     clusters.check_name(name)
-    parts.check_parts(with_parts or [])
+    wanted = parts.in_order(with_parts or [])
     need_root("make up")
     need_disk(cache_dir(), 12 if not build.bin_dir().exists() else 2, "make up")
     need_disk(state_root(), 3, "make up")
     say(f"cluster '{name}'")
-    build.ensure_programs(with_parts or [])
-    parts.ensure_images([*parts.CORE_IMAGES, *parts.images_of(with_parts or [])])
+    build.ensure_programs(wanted)
+    parts.ensure_images([*parts.CORE_IMAGES, *parts.images_of(wanted)])
     with _held(name):
         cluster = clusters.find(name)
         if cluster and not cluster.is_alive():
@@ -37,7 +37,7 @@ def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot
         if node_count:
             with step(f"{node_count} kwok nodes"):
                 nodes.ensure_nodes(cluster, node_count)
-        for part in with_parts or []:
+        for part in wanted:
             parts.install(cluster, part)
     say(f"up in {time.monotonic() - begun:.1f} s.  export KUBECONFIG={cluster.admin_config}")
     return cluster

@@ -290,7 +290,9 @@ static void show(struct work *work, const struct slurm_submit_outcome *outcome)
         slurm_poller_suspect(actor->options.poller, "a new job has the id of another");
     else if (!old)
         slurm_cache_seen(actor->jobs, object, now_us(actor));
-    if (work->deed->at_once || old)
+    if (work->deed->at_once && !old && !list_is_empty(&actor->asks))
+        slurm_poller_started(actor->options.poller, object->key); /* others wait: the cheaper way */
+    else if (work->deed->at_once || old)
         slurm_poller_read(actor->options.poller, SLURM_FEED_JOBS, object->key);
     slurm_object_unref(object);
 }

@@ -42,35 +42,14 @@ static struct str keep_str(struct plan *plan, struct str text)
     return (struct str){ arena_strndup(plan->arena, text.at, text.len), text.len };
 }
 
-/* Copies the texts of a struct, each at its offset. */
-static void keep_texts(struct plan *plan, void *into, const size_t *offsets, size_t count)
+static void keep_node(struct plan *plan, struct slurm_node_ask *node)
 {
-    for (size_t i = 0; i < count; i++) {
-        const char **text = (const char **)(void *)((char *)into + offsets[i]);
+    const char **texts[] = { &node->names,    &node->address, &node->features,
+                             &node->topology, &node->gres,    &node->gres_conf };
 
-        *text = keep(plan, *text);
-    }
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        *texts[i] = keep(plan, *texts[i]);
 }
-
-#define TEXT_OF(type, member) offsetof(struct type, member)
-
-static const size_t job_texts[] = {
-    TEXT_OF(job_ask, name),           TEXT_OF(job_ask, account),
-    TEXT_OF(job_ask, partition),      TEXT_OF(job_ask, qos),
-    TEXT_OF(job_ask, reservation),    TEXT_OF(job_ask, wckey),
-    TEXT_OF(job_ask, constraints),    TEXT_OF(job_ask, licenses),
-    TEXT_OF(job_ask, gres),           TEXT_OF(job_ask, user_id),
-    TEXT_OF(job_ask, group_id),       TEXT_OF(job_ask, mcs_label),
-    TEXT_OF(job_ask, excluded_nodes), TEXT_OF(job_ask, required_nodes),
-    TEXT_OF(job_ask, dependency),     TEXT_OF(job_ask, comment),
-    TEXT_OF(job_ask, network),
-};
-
-static const size_t node_texts[] = {
-    TEXT_OF(slurm_node_ask, names),    TEXT_OF(slurm_node_ask, address),
-    TEXT_OF(slurm_node_ask, features), TEXT_OF(slurm_node_ask, topology),
-    TEXT_OF(slurm_node_ask, gres),     TEXT_OF(slurm_node_ask, gres_conf),
-};
 
 static struct deed *new_deed(struct plan *plan, enum deed_kind kind)
 {
@@ -115,7 +94,7 @@ struct action *plan_slurm_ask(struct plan *plan, const struct act_ask *ask)
     deed->key = keep_str(plan, ask->key);
     deed->attempt = ask->attempt;
     deed->job = *ask->job;
-    keep_texts(plan, &deed->job, job_texts, sizeof(job_texts) / sizeof(job_texts[0]));
+    job_ask_keep(&deed->job, plan->arena);
     deed->pods = pods;
     deed->pod_count = ask->pod_count;
     deed->at_once = ask->at_once;
@@ -203,7 +182,7 @@ struct action *plan_slurm_create_node(struct plan *plan, const struct slurm_node
     struct deed *deed = new_deed(plan, DEED_CREATE_NODE);
 
     deed->make = *ask;
-    keep_texts(plan, &deed->make, node_texts, sizeof(node_texts) / sizeof(node_texts[0]));
+    keep_node(plan, &deed->make);
     deed->node = deed->make.names;
     return add_node(plan, "create", deed->node, deed);
 }

@@ -1,15 +1,18 @@
 /* ask.c - asks Slurm for a job, or says why not yet.
  *
- * Holds: a group is asked for as one, and not before it is complete; what cannot be translated and
+ * Holds: a group is asked for as one, and not before it is complete; units that decide each other's
+ * places are asked for one after the other; what cannot be translated and
  * what Slurm refused is told to the pods' owner in words, once, and tried again only when something
  * that matters has changed. */
 #include "bridge/ask.h"
 
 #include "bridge/act.h"
+#include "bridge/cover.h"
 #include "bridge/exclude.h"
 #include "bridge/gate.h"
 #include "bridge/tell.h"
 #include "bridge/translate.h"
+#include "bridge/turn.h"
 #include "codec/hostlist.h"
 #include "slurm/submit.h"
 
@@ -24,6 +27,7 @@ enum {
     GATHER_MAX_US = 2000000,
     LOOK_FOR_NODE_US = 1000000, /* it is being made again; pods that wait are held up meanwhile */
     LOOK_FOR_CHANGE_US = 15000000, /* of nodes, and of owners: of those a unit is not told */
+    LOOK_FOR_ROOM_US = 5000000,    /* on a node that was given back: nor of what is free there */
     MAX_COMMENT = 1 << 20,
 };
 
@@ -216,7 +220,8 @@ static int ask_or_wait(const struct bridge_world *world, const struct unit *unit
 
     switch (view.gate) {
     case GATE_OPEN:
-        ask_in_its_way(world, unit, plan, job, bound);
+        if (bound || turn_has_come(world, unit, plan))
+            ask_in_its_way(world, unit, plan, job, bound);
         return 0;
     case GATE_LATER:
         if (is_about_to_be_answered(world, unit, plan))
@@ -248,12 +253,20 @@ static bool may_grow(const struct bridge_world *world, const struct unit *unit, 
     return true;
 }
 
-static bool is_complete(const struct bridge_world *world, const struct unit *unit,
-                        struct plan *plan)
+/* What it ended with; NULL. */
+static const char *group_end(const struct unit *unit)
 {
     const char *phase = unit->group && unit->kind == GROUP_COSCHEDULING ? unit->group->phase : "";
 
-    if (str_is(str_of(phase), "Failed") || str_is(str_of(phase), "Finished")) {
+    return str_is(str_of(phase), "Failed") || str_is(str_of(phase), "Finished") ? phase : NULL;
+}
+
+static bool is_complete(const struct bridge_world *world, const struct unit *unit,
+                        struct plan *plan)
+{
+    const char *phase = group_end(unit);
+
+    if (phase) {
         tell_waiting(world, unit, plan, "GroupEnded", "PodGroup coscheduling status is %s", phase);
         return false;
     }
@@ -267,14 +280,24 @@ static bool is_complete(const struct bridge_world *world, const struct unit *uni
     return false;
 }
 
+static int64_t nodes_wanted(const struct job_ask *job)
+{
+    return job->min_nodes > 0 ? job->min_nodes : 1;
+}
+
+static bool leaves_enough(const struct exclusion *exclusion, const struct job_ask *job)
+{
+    return exclusion->total == 0 || exclusion->fit >= (uint64_t)nodes_wanted(job);
+}
+
 /* Where Kubernetes' rules leave too few nodes, Slurm is not asked: it cannot say why. */
 static bool has_nodes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                       const struct exclusion *exclusion, const struct job_ask *job)
 {
-    int64_t wanted = job->min_nodes > 0 ? job->min_nodes : 1;
+    int64_t wanted = nodes_wanted(job);
     const char *why = exclusion->why;
 
-    if (exclusion->total == 0 || exclusion->fit >= (uint64_t)wanted)
+    if (leaves_enough(exclusion, job))
         return true;
     if (!why[0])
         why = arena_printf(plan->arena, "its pods need %" PRId64, wanted);
@@ -282,8 +305,26 @@ static bool has_nodes(const struct bridge_world *world, const struct unit *unit,
                      exclusion->fit, exclusion->total, why))
         plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "FailedScheduling",
                    "%u/%u nodes are available: %s", exclusion->fit, exclusion->total, why);
-    plan_look_again(plan, LOOK_FOR_CHANGE_US);
+    plan_look_again(plan, unit->memory && unit->memory->misfit_count > 0 ? LOOK_FOR_ROOM_US
+                                                                         : LOOK_FOR_CHANGE_US);
     return false;
+}
+
+bool unit_can_be_asked_for(const struct bridge_world *world, const struct unit *unit,
+                           struct arena *arena)
+{
+    struct exclusion exclusion;
+    struct job_ask job;
+    struct err err = { .class = 0 };
+
+    if (unit->stage != POD_WAITS || unit->is_elsewhere || unit->job || unit->inherited ||
+        !unit->root || group_end(unit) || unit->in[POD_WAITS] < (uint64_t)unit->needed ||
+        describe(world, unit, true, false, arena, &job, &err) < 0)
+        return false;
+    exclusion = exclusion_of(world, unit, arena);
+    job.excluded_nodes = exclusion.nodes;
+    return leaves_enough(&exclusion, &job) &&
+           gate_look(world, unit, job_ask_hash(&job), arena).gate == GATE_OPEN;
 }
 
 int plan_ask(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
@@ -351,10 +392,11 @@ static unsigned most_on_one(const struct unit *unit)
     return most;
 }
 
-/* On these nodes and no others, several pods on one where they are. */
+/* On these nodes and no others, before all others, several pods on one where they are. */
 static void pin_to(struct job_ask *job, const char *nodes, unsigned node_count, unsigned per_node)
 {
     job->required_nodes = nodes;
+    job->priority = COVER_PRIORITY;
     if (node_count == 1 && per_node == 1)
         return;
     job->nodes = job->min_nodes = job->max_nodes = node_count;

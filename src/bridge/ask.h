@@ -10,6 +10,10 @@
 int unit_describe(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
                   struct job_ask *ret_ask, struct err *err);
 
+/* Whether Slurm would be asked for it now, if it were its turn. */
+bool unit_can_be_asked_for(const struct bridge_world *world, const struct unit *unit,
+                           struct arena *arena);
+
 /* For a unit without a job. */
 int plan_ask(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
              struct err *err);

@@ -20,10 +20,35 @@ enum {
     LOOK_IF_READY_US = 10000,
     LOOK_IF_FREE_US = 500000, /* nor that pods of others have left one */
     LOOK_IF_COVERED_US = 500000,
+    MAX_LOOKS = 32, /* the others at the next look */
     FORGETFUL_US = 600 * 1000000,
 };
 
 /* ---- a node that will not do ---- */
+
+/* Slurm gives away only what is free, and shows a job that starts before those that it ended for
+ * it. So a node may look full by old news: its other jobs are read since ours was. */
+static bool look_at_those_there(const struct bridge_world *world, const struct unit *unit,
+                                struct plan *plan, const char *slurm_name)
+{
+    const struct slurm_cache *jobs = world->slurm_jobs;
+    int64_t since_us = slurm_cache_known_us(jobs, unit->job->object.key);
+    struct slurm_index_walk walk = slurm_cache_by(jobs, SLURM_JOBS_BY_NODE, str_of(slurm_name));
+    const struct slurm_object *other;
+    unsigned count = 0;
+
+    while (count < MAX_LOOKS && (other = slurm_index_next(&walk)) != NULL)
+        if (slurm_cache_known_us(jobs, other->key) < since_us) {
+            plan_slurm_look(plan, slurm_job_of(other));
+            count++;
+        }
+    if (count == 0)
+        return false;
+    plan_wait(plan, "job %s runs; the other jobs on %s are being read", unit->job->object.key,
+              slurm_name);
+    plan_look_again(plan, LOOK_IF_FREE_US);
+    return true;
+}
 
 static int give_back(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                      const char *slurm_name, const char *why)
@@ -200,6 +225,8 @@ static int place_rest_later(const struct bridge_world *world, const struct unit 
 {
     bool is_placed = unit->in[POD_BOUND] > 0 || unit->in[POD_ENDING] > 0;
 
+    if (deals->misfit && !is_placed && look_at_those_there(world, unit, plan, deals->misfit))
+        return 0;
     if (deals->misfit && !is_placed)
         return give_back(world, unit, plan, deals->misfit, deals->why);
     if (deals->will_be_freed) {

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "bridge/act.h"
 #include "bridge/admit.h"
+#include "bridge/feeds.h"
 #include "bridge/group.h"
 #include "bridge/names.h"
 #include "bridge/node_state.h"
@@ -32,8 +33,7 @@ enum {
     SIGHT_US = 60 * SECOND_US, /* between questions about slurmctld's configuration */
     YOUNG_US = 60 * SECOND_US,
     EXPECT_US = 2 * SECOND_US,
-    NO_FEED_US = 60 * SECOND_US, /* without news from Slurm for so long: not ready */
-    FOLLOW_US = SECOND_US,       /* between looks of all that wait at nodes that changed */
+    FOLLOW_US = SECOND_US, /* between looks of all that wait at nodes that changed */
     MAX_WHY = 256,
     MAX_WATCHES = 16,
 };
@@ -62,6 +62,7 @@ struct bridge {
 
     struct actor *actor;
     struct steps steps;
+    struct feeds feeds;
     struct bridge_world world;
     struct controller units, nodes;
     struct controller_watch unit_watches[MAX_WATCHES], node_watches[1];
@@ -513,6 +514,7 @@ static void begin(struct bridge *bridge)
     log_info("this cluster", LOG_TEXT("uid", bridge->cluster));
     start_slurm(bridge);
     add_controllers(bridge);
+    bridge->feeds.poller = bridge->poller;
     slurm_poller_start(bridge->poller);
     watches_start(bridge->watches, bridge->links.loop);
     if (!bridge->options.observe_only)
@@ -606,6 +608,7 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
     bridge->world.facts.is_leaving = options->uninstall;
     bridge->watches = watches_new(bridge->kube, &bridge->rand, &bridge->world, options->page);
     steps_init(&bridge->steps, links->loop, bridge->metrics, &bridge->world);
+    feeds_init(&bridge->feeds, bridge->metrics);
     bridge->lease =
         kube_lease_new(bridge->lease_kube, &bridge->rand,
                        &(struct kube_lease_options){ .ns = options->lease_ns,
@@ -733,28 +736,8 @@ bool bridge_has_left(const struct bridge *bridge, struct buf *ret_what_is_left)
     return world_holds_nothing(&bridge->world, ret_what_is_left);
 }
 
-static bool slurm_is_heard(void *context, struct buf *why)
-{
-    const struct bridge *bridge = context;
-    struct slurm_feed_stats stats;
-
-    if (!bridge->poller) {
-        buf_add_text(why, "it is not known yet which cluster this is");
-        return false;
-    }
-    for (unsigned feed = 0; feed < SLURM_FEEDS; feed++) {
-        slurm_poller_stats(bridge->poller, (enum slurm_feed)feed, &stats);
-        if (stats.age_us < NO_FEED_US)
-            continue;
-        buf_printf(why, "nothing heard from Slurm for %" PRId64 " s: %s",
-                   stats.age_us == INT64_MAX ? -1 : stats.age_us / SECOND_US, stats.last_error);
-        return false;
-    }
-    return true;
-}
-
 void bridge_add_health(struct bridge *bridge, struct health *health)
 {
     watches_add_health(bridge->watches, health);
-    health_check(health, "slurm", slurm_is_heard, bridge);
+    feeds_add_health(&bridge->feeds, health);
 }

@@ -133,7 +133,7 @@ static int end_pods(const struct bridge_world *world, const struct unit *unit, s
     return 0;
 }
 
-/* The pods are where they are, so their job may start there and nowhere else. */
+/* The pods are where they are, so their job may start there and nowhere else, and comes first. */
 static int pin(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
     const char *nodes = unit_nodes(world, unit, plan->arena);
@@ -148,6 +148,8 @@ static int pin(const struct bridge_world *world, const struct unit *unit, struct
         return 0;
     }
     json_push_str(build, json_put_array(build, fields, "required_nodes"), str_of(nodes));
+    if (unit->job->priority.number > 0) /* 0: people hold it */
+        slurm_number_put(build, fields, "priority", slurm_number_set(COVER_PRIORITY));
     if (unit->kind != GROUP_NONE) { /* some may be over, and some nodes none of Slurm's any more */
         json_put_i64(build, fields, "minimum_nodes", hosts_count(plan->arena, nodes));
         json_put_i64(build, fields, "maximum_nodes", hosts_count(plan->arena, nodes));

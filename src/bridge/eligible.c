@@ -183,6 +183,7 @@ static void listen(struct eligible *eligible)
     if (caches->pods) {
         eligible->pods_by_node = kube_cache_add_index(caches->pods, emit_node);
         kube_cache_listen(caches->pods, pod_changed, eligible);
+        kube_cache_listen(caches->pods, eligible_turns_pod_changed, eligible);
     }
     if (caches->other_pods) {
         eligible->others_by_node = kube_cache_add_index(caches->other_pods, emit_node);
@@ -206,6 +207,7 @@ struct eligible *eligible_new(const struct eligible_caches *caches, const char *
     eligible_pods_init(eligible);
     eligible_shapes_init(eligible);
     eligible_local_init(eligible);
+    eligible_turns_init(eligible);
     listen(eligible);
     return eligible;
 }
@@ -215,6 +217,7 @@ void eligible_free(struct eligible *eligible)
     if (!eligible)
         return;
     eligible_shapes_done(eligible); /* they hold rules and repellers */
+    eligible_turns_done(eligible);  /* as do pods that wait */
     eligible_pods_done(eligible);   /* which hold columns */
     eligible_local_done(eligible);  /* as do volumes */
     eligible_places_done(eligible);

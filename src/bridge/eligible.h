@@ -54,6 +54,26 @@ uint64_t eligible_generation(const struct eligible *eligible); /* changes whenev
 /* Called when something changed that the set of a waiting pod may depend on. One listener. */
 void eligible_listen(struct eligible *eligible, void (*changed)(void *context), void *context);
 
+/* ---- turns ---- */
+
+/* Where a pod may go can depend on where others go that wait as well: on those that want the same
+ * host port, that it must not be with or that must not be with it, and that count where it has to
+ * be spread out. A walk over these, those that go before it first, once for each port and rule that
+ * they share. Pods without such rules have none, and are none. Borrowed until a cache changes. */
+struct eligible_rivals {
+    const struct eligible_waiter *of; /* NULL: it has none */
+    unsigned line, at, own;
+};
+struct eligible_rivals eligible_rivals(const struct eligible *eligible, const struct kube_pod *pod);
+const struct kube_pod *eligible_next_rival(struct eligible_rivals *walk); /* NULL at the end */
+/* How many in line there are between the pod and the rival that was given last, with the latter. */
+unsigned eligible_rival_distance(const struct eligible_rivals *walk);
+/* By priority, then age, then name. */
+bool eligible_goes_before(const struct kube_pod *pod, const struct kube_pod *other);
+/* Both have the same rivals, but for themselves. */
+bool eligible_are_alike(const struct eligible *eligible, const struct kube_pod *a,
+                        const struct kube_pod *b);
+
 /* ---- before the bind ---- */
 
 enum eligible_step {

@@ -108,27 +108,52 @@ static void add_known(const struct bridge_world *world, struct names *names, con
             add_name(names, name);
 }
 
-/* It will not do, or a pod that has lost its job still runs there. */
-static bool will_not_do(const struct bridge_world *world, struct arena *arena,
-                        const struct kube_pod *pod, struct str name)
+/* Why it will not do, in words; NULL when it will. */
+static const char *why_not(const struct bridge_world *world, struct arena *arena,
+                           const struct kube_pod *pod, struct str name)
 {
     const struct kube_node *node = world_node_by_slurm_name(world, name);
+    const char *why = node_misfit(world, arena, pod, node, name.at);
 
-    return node_misfit(world, arena, pod, node, name.at) ||
-           world_has_uncovered(world, node->object.name);
+    if (!why && world_has_uncovered(world, node->object.name))
+        why = arena_printf(arena, "node %s: a pod whose job Slurm has forgotten runs there",
+                           node->object.name);
+    return why;
+}
+
+static bool has_name(const struct names *names, struct str name)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (str_eq(names->at[i], name))
+            return true;
+    return false;
+}
+
+/* The rules let it pass, because they do not count what our own pods take and how a node is just
+ * now: so it does not fit, for a reason of its own. */
+static void count_misfit(struct exclusion *exclusion, struct arena *arena, const char *why)
+{
+    exclusion->fit -= exclusion->fit > 0;
+    exclusion->why =
+        arena_printf(arena, "%s%s%s", exclusion->why, exclusion->why[0] ? ", " : "", why);
 }
 
 /* Nodes that Slurm gave before and that still will not do. */
 static void add_misfits(const struct bridge_world *world, const struct unit *unit,
-                        struct names *names)
+                        struct names *names, struct exclusion *exclusion)
 {
     unsigned given = unit->memory ? unit->memory->misfit_count : 0;
 
     for (unsigned i = 0; i < given; i++) {
         struct str name = str_of(unit->memory->misfits[i]);
+        const char *why;
 
-        if (world_slurm_node(world, name) && will_not_do(world, names->arena, unit->pod, name))
-            add_name(names, name);
+        if (!world_slurm_node(world, name) || has_name(names, name) ||
+            !(why = why_not(world, names->arena, unit->pod, name)))
+            continue;
+        add_name(names, name);
+        if (world_node_by_slurm_name(world, name)) /* else nobody has counted it */
+            count_misfit(exclusion, names->arena, why);
     }
 }
 
@@ -166,7 +191,7 @@ struct exclusion exclusion_of(const struct bridge_world *world, const struct uni
 
     buf_init(&list, HOSTLIST_MAX_TEXT);
     add_ineligible(world, unit, &names, &exclusion);
-    add_misfits(world, unit, &names);
+    add_misfits(world, unit, &names, &exclusion);
     if (names.count > 0 && hostlist_fold(names.at, names.count, &list, &err) == 0)
         exclusion.nodes = arena_strdup(arena, buf_text(&list));
     return exclusion;

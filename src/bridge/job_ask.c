@@ -239,7 +239,8 @@ void job_ask_keep(struct job_ask *ask, struct arena *arena)
 
 bool job_ask_must_queue(const struct job_ask *ask)
 {
-    return ask->priority == 0 || ask->begin_time >= 0 || ask->dependency[0] || ask->reservation[0];
+    return ask->priority == 0 || ask->begin_time >= 0 || ask->dependency[0] ||
+           ask->reservation[0] || ask->user_id[0] || ask->group_id[0];
 }
 
 /* A deadline may have passed, and the job of a dependency be forgotten: both would be refused. */

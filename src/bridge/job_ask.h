@@ -60,7 +60,8 @@ int job_ask_annotate(struct job_ask *ask, struct arena *arena, const struct kube
 void job_ask_keep(struct job_ask *ask, struct arena *arena);
 
 /* Whether Slurm may only be asked by way of the queue: a job that must wait for something else than
- * nodes is refused as an immediate one. */
+ * nodes is refused as an immediate one, and whatever user and group an immediate one names it
+ * becomes that of the token's user. */
 bool job_ask_must_queue(const struct job_ask *ask);
 
 /* For pods that run already: forgets all that would have their job wait, or be refused by now. */

@@ -6,9 +6,8 @@
 
 #include <stddef.h>
 
-enum { MAX_RULE_TEXT = 1 << 20 };
-
 #define HOSTNAME "kubernetes.io/hostname"
+#define TOPOLOGY "a topology rule"
 
 static const struct kube_resource claims = { "", "v1", "persistentvolumeclaims",
                                              "PersistentVolumeClaim", true };
@@ -55,33 +54,6 @@ static const struct kube_field class_fields[] = {
 
 static const struct kube_field no_fields[] = { { { NULL }, KUBE_STR, 0 } };
 
-/* Not by kube_decoder_str: it remembers where a text came from, and this one goes away. */
-static int keep_text(struct kube_decoder *decoder, const struct buf *text, const char **ret_text,
-                     struct err *err)
-{
-    char *copy;
-    int rc = buf_check(text, "a topology rule", err);
-
-    if (rc < 0)
-        return rc;
-    copy = kube_decoder_alloc(decoder, text->len + 1);
-    if (text->len > 0)
-        memcpy(copy, text->data, text->len);
-    *ret_text = copy;
-    return 0;
-}
-
-static int keep_json(struct kube_decoder *decoder, const struct json *value, const char **ret_text,
-                     struct err *err)
-{
-    auto_buf struct buf text;
-
-    buf_init(&text, MAX_RULE_TEXT);
-    if (json_exists(value))
-        json_write(value, &text);
-    return keep_text(decoder, &text, ret_text, err);
-}
-
 /* A bit for each mode; one for all that are not known, so that these suit each other. */
 static unsigned access_of(const struct json *list)
 {
@@ -113,7 +85,7 @@ static int decode_claim(struct kube_decoder *decoder, const struct json *root, v
         claim->access = access_of(access);
     if (!claim->selector)
         claim->selector = "";
-    return selector ? keep_json(decoder, selector, &claim->selector, err) : 0;
+    return selector ? kube_decoder_rule(decoder, selector, TOPOLOGY, &claim->selector, err) : 0;
 }
 
 /* Volumes of one node mostly say just that: {key: kubernetes.io/hostname, operator: In, values}. */
@@ -166,7 +138,7 @@ static int decode_volume(struct kube_decoder *decoder, const struct json *root, 
     if (!affinity)
         return 0;
     decode_hosts(decoder, only_hosts(required), volume);
-    return keep_json(decoder, required, &volume->affinity, err);
+    return kube_decoder_rule(decoder, required, TOPOLOGY, &volume->affinity, err);
 }
 
 /* {"matchLabelExpressions": [{key, values}]} is a term with the operator In. */
@@ -198,7 +170,7 @@ static int decode_class(struct kube_decoder *decoder, const struct json *root, v
     struct json_mut *selector, *terms;
     auto_buf struct buf text;
 
-    buf_init(&text, MAX_RULE_TEXT);
+    buf_init(&text, KUBE_MAX_RULE);
     if (!class->topology)
         class->topology = "";
     if (!allowed)
@@ -210,7 +182,7 @@ static int decode_class(struct kube_decoder *decoder, const struct json *root, v
         add_term(build, terms, item);
     if (json_mut_len(terms) > 0)
         json_mut_write(selector, &text);
-    return keep_text(decoder, &text, &class->topology, err);
+    return kube_decoder_text(decoder, &text, TOPOLOGY, &class->topology, err);
 }
 
 static int decode_csi_node(struct kube_decoder *decoder, const struct json *root, void *object,

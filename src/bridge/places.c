@@ -1,7 +1,7 @@
 /* places.c - which node of a running job each pod of its unit gets.
  *
  * Holds: as long as pods and job do not change the answer is the same; no node gets more pods than
- * the job has room for there. */
+ * the job has room for there, nor two that want the same port of it. */
 #include "bridge/places.h"
 
 #include "bridge/ask.h"
@@ -102,6 +102,38 @@ static bool has_cpus(const struct slurm_job *job, const struct place *place,
            place->cpu_milli + pod->requests.cpu_milli <= cpus * MILLI;
 }
 
+static bool is_any_address(const char *ip)
+{
+    return !ip[0] || strcmp(ip, "0.0.0.0") == 0;
+}
+
+static bool want_one_port(const struct kube_rare *a, const struct kube_rare *b)
+{
+    for (unsigned i = 0; i < a->port_count; i++)
+        for (unsigned k = 0; k < b->port_count; k++) {
+            const struct kube_port *left = &a->ports[i], *right = &b->ports[k];
+
+            if (left->port == right->port && strcmp(left->protocol, right->protocol) == 0 &&
+                (is_any_address(left->ip) || is_any_address(right->ip) ||
+                 strcmp(left->ip, right->ip) == 0))
+                return true;
+        }
+    return false;
+}
+
+/* The rules know of pods that are bound. Those that are dealt the same place now will be. */
+static bool clashes(const struct table *table, const struct deals *deals,
+                    const struct kube_node *node, const struct kube_pod *pod)
+{
+    for (unsigned i = 0; pod->rare && pod->rare->port_count > 0 && i < deals->count; i++) {
+        const struct kube_pod *other = table->unit->members[deals->at[i].member].pod;
+
+        if (deals->at[i].node == node && other->rare && want_one_port(pod->rare, other->rare))
+            return true;
+    }
+    return false;
+}
+
 static struct place *find_place(const struct table *table, const struct kube_pod *pod,
                                 unsigned limit, struct deals *deals)
 {
@@ -109,7 +141,7 @@ static struct place *find_place(const struct table *table, const struct kube_pod
         struct place *place = &table->places[i];
         const char *why;
 
-        if (place->held >= limit)
+        if (place->held >= limit || clashes(table, deals, place->node, pod))
             continue;
         why = node_misfit(table->world, table->arena, pod, place->node, place->slurm_name);
         if (!why && (limit <= table->per_node || has_room(place, pod)) &&

@@ -289,9 +289,10 @@ static bool holds_nodes(const struct slurm_job *job)
     return job->nodes[0] && !slurm_job_has_ended(&job->state) && !has_state(job, SLURM_JOB_PENDING);
 }
 
-/* Those that nobody has to wait for. */
+/* How the reasons begin of those that nobody has to wait for; the last two are at a limit of their
+ * account or QOS. */
 static const char *const idle_reasons[] = {
-    "JobHeldUser", "JobHeldAdmin", "Dependency", "DependencyNeverSatisfied", "BeginTime",
+    "JobHeld", "Dependency", "BeginTime", "Assoc", "QOS",
 };
 
 static bool waits(const struct slurm_job *job)
@@ -300,7 +301,7 @@ static bool waits(const struct slurm_job *job)
         slurm_job_has_ended(&job->state))
         return false; /* CONFIGURING: an allocation of ours whose nodes were not read yet */
     for (size_t i = 0; i < sizeof(idle_reasons) / sizeof(idle_reasons[0]); i++)
-        if (strcmp(job->reason, idle_reasons[i]) == 0)
+        if (str_starts(str_of(job->reason), str_of(idle_reasons[i])))
             return false;
     return true;
 }

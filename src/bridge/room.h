@@ -21,7 +21,7 @@ void room_free(struct room *room);
  * several partitions or none, are never said to fit. */
 bool room_fits(const struct room *room, const struct job_ask *ask);
 /* Pending jobs that name this partition and may start, ours included: neither held nor waiting for
- * a time or another job. */
+ * a time or another job, nor at a limit of their account or QOS. */
 size_t room_waiting(const struct room *room, const char *partition);
 
 /* An immediate ask was refused there: nothing is said to fit until it is opened again. */

@@ -4,6 +4,7 @@
  * SIGTERM stops it cleanly. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "bridge/act.h"
 #include "bridge/admit_rules.h"
 #include "bridge/admit_self.h"
 #include "bridge/admit_server.h"
@@ -11,9 +12,12 @@
 #include "bridge/bridge.h"
 #include "bridge/checks.h"
 #include "bridge/ends.h"
+#include "bridge/feeds.h"
 #include "bridge/job_ask.h"
+#include "bridge/steps.h"
 #include "cmd/cmd.h"
 #include "cmd/flags.h"
+#include "engine/engine_metrics.h"
 #include "engine/run.h"
 #include "io/http_client.h"
 #include "io/loop_real.h"
@@ -442,6 +446,26 @@ static int check_flags(const struct bridge_flags *values, struct err *err)
     return 0;
 }
 
+static void metrics_reference(struct buf *out)
+{
+    const struct {
+        const char *about;
+        const struct metric_family *families;
+        size_t count;
+    } tables[] = {
+        { "pods on their way", steps_metrics, steps_metric_count },
+        { "what is asked of Slurm", actor_metrics, actor_metric_count },
+        { "what is heard of Slurm", feeds_metrics, feeds_metric_count },
+        { "the webhook", admit_metrics, admit_metric_count },
+        { "the process and its work", engine_metrics, ENGINE_METRIC_COUNT },
+    };
+
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        buf_printf(out, "\nmetrics, %s:\n\n", tables[i].about);
+        metrics_write_reference(tables[i].families, tables[i].count, out);
+    }
+}
+
 static void print_help(void)
 {
     auto_buf struct buf out;
@@ -457,6 +481,7 @@ static void print_help(void)
     job_end_reference(&out);
     buf_add_text(&out, "\nwhat the webhook refuses:\n\n");
     admit_rules_reference(&out);
+    metrics_reference(&out);
     buf_add_text(&out, "\nSLURM_JWT_FILE names the file with the token for Slurm.\n");
     (void)fputs(buf_text(&out), stdout);
 }

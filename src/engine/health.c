@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MAX_ANSWER = 64 << 20, MAX_READY = 64 << 10 };
 
@@ -22,6 +23,12 @@ struct check {
     void *context;
 };
 
+struct part { /* of /debug/state */
+    const char *name;
+    void (*write)(void *context, struct buf *out);
+    void *context;
+};
+
 struct health {
     struct loop *loop;
     struct metrics *metrics;
@@ -30,6 +37,8 @@ struct health {
     unsigned watched_count;
     struct check checks[HEALTH_MAX_CHECKS];
     unsigned check_count;
+    struct part parts[HEALTH_MAX_PARTS];
+    unsigned part_count;
     bool is_stopping;
 };
 
@@ -46,19 +55,33 @@ static int64_t silence_us(const struct health *health, const struct watched *wat
     return last_us == 0 ? -1 : loop_now_us(health->loop) - last_us;
 }
 
+/* Two caches of one kind hold different parts of it: the older age and the sum are shown. */
+static void refresh_kind(const struct health *health, const char *kind)
+{
+    int64_t age_us = 0;
+    size_t count = 0;
+
+    for (unsigned i = 0; i < health->watched_count; i++) {
+        const struct watched *watched = &health->watched[i];
+        int64_t silence = silence_us(health, watched);
+
+        if (strcmp(kind_of(watched), kind) != 0)
+            continue;
+        count += kube_cache_count(watched->cache);
+        if (age_us >= 0 && (silence < 0 || silence > age_us))
+            age_us = silence;
+    }
+    metrics_set(health->metrics, &engine_metrics[METRIC_CACHE_AGE],
+                age_us < 0 ? -1 : (double)age_us / 1e6, kind, NULL);
+    metrics_set(health->metrics, &engine_metrics[METRIC_CACHE_OBJECTS], (double)count, kind, NULL);
+}
+
 static void refresh(void *context)
 {
     struct health *health = context;
 
-    for (unsigned i = 0; i < health->watched_count; i++) {
-        const struct watched *watched = &health->watched[i];
-        int64_t age_us = silence_us(health, watched);
-
-        metrics_set(health->metrics, &engine_metrics[METRIC_CACHE_AGE],
-                    age_us < 0 ? -1 : (double)age_us / 1e6, kind_of(watched), NULL);
-        metrics_set(health->metrics, &engine_metrics[METRIC_CACHE_OBJECTS],
-                    (double)kube_cache_count(watched->cache), kind_of(watched), NULL);
-    }
+    for (unsigned i = 0; i < health->watched_count; i++)
+        refresh_kind(health, kind_of(&health->watched[i]));
 }
 
 struct health *health_new(struct loop *loop, struct metrics *metrics, struct engine *engine)
@@ -77,9 +100,9 @@ void health_free(struct health *health)
     mem_free(health);
 }
 
-static void too_many(const char *what)
+static void too_many(const char *what, int limit)
 {
-    fprintf(stderr, "health: more than %d %s\n", HEALTH_MAX_CHECKS, what);
+    fprintf(stderr, "health: more than %d %s\n", limit, what);
     abort();
 }
 
@@ -87,7 +110,7 @@ void health_watch(struct health *health, const struct kube_cache *cache,
                   const struct kube_informer *informer, int64_t limit_us)
 {
     if (health->watched_count == HEALTH_MAX_CHECKS)
-        too_many("caches");
+        too_many("caches", HEALTH_MAX_CHECKS);
     health->watched[health->watched_count++] = (struct watched){
         .cache = cache,
         .informer = informer,
@@ -99,8 +122,16 @@ void health_check(struct health *health, const char *name,
                   bool (*check)(void *context, struct buf *why), void *context)
 {
     if (health->check_count == HEALTH_MAX_CHECKS)
-        too_many("checks");
+        too_many("checks", HEALTH_MAX_CHECKS);
     health->checks[health->check_count++] = (struct check){ name, check, context };
+}
+
+void health_show(struct health *health, const char *name,
+                 void (*write)(void *context, struct buf *out), void *context)
+{
+    if (health->part_count == HEALTH_MAX_PARTS)
+        too_many("parts of the state", HEALTH_MAX_PARTS);
+    health->parts[health->part_count++] = (struct part){ name, write, context };
 }
 
 void health_stopping(struct health *health)
@@ -209,6 +240,10 @@ void health_write_state(const struct health *health, struct buf *out)
         engine_write_state(health->engine, out);
     else
         buf_add_text(out, "null");
+    for (unsigned i = 0; i < health->part_count; i++) {
+        buf_printf(out, ",\"%s\":", health->parts[i].name);
+        health->parts[i].write(health->parts[i].context, out);
+    }
     buf_add_char(out, '}');
 }
 

@@ -4,7 +4,7 @@
  *     /readyz            200, or 503 with one line per check that fails; ?verbose lists all,
  *                        ?exclude=NAME leaves one of the caller's checks out
  *     /metrics           Prometheus text
- *     /debug/state       caches, controllers and keys as JSON
+ *     /debug/state       caches, controllers and keys as JSON, and parts of the caller's
  *
  * Not holding the lease does not make a process unready: the one in reserve is ready too. */
 #ifndef SLINC_ENGINE_HEALTH_H
@@ -16,6 +16,7 @@
 enum {
     HEALTH_ROUTES = 5,
     HEALTH_MAX_CHECKS = 64,
+    HEALTH_MAX_PARTS = 8,
     HEALTH_SILENCE_US = 150000000, /* bookmarks come about once a minute */
 };
 
@@ -32,6 +33,10 @@ void health_watch(struct health *health, const struct kube_cache *cache,
 /* A check of the caller's: says why in `why` when it fails. name is borrowed. */
 void health_check(struct health *health, const char *name,
                   bool (*check)(void *context, struct buf *why), void *context);
+
+/* A part of /debug/state of the caller's: writes one JSON value. name is borrowed. */
+void health_show(struct health *health, const char *name,
+                 void (*write)(void *context, struct buf *out), void *context);
 
 /* From now on unready: load balancers should look elsewhere. */
 void health_stopping(struct health *health);

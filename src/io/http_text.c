@@ -78,6 +78,27 @@ int64_t http_retry_after_us(struct str value)
     return (int64_t)(seconds > DAY_SECONDS ? DAY_SECONDS : seconds) * US_PER_SECOND;
 }
 
+/* --- what a server says --- */
+
+void http_add_words(char *text, size_t size, struct str words)
+{
+    size_t length = strlen(text);
+
+    words = str_trim(words);
+    while (words.len > 0) {
+        size_t step = str_utf8_char(words);
+
+        if (step == 0 || length + step >= size)
+            break;
+        memcpy(text + length, words.at, step);
+        if (step == 1 && ((unsigned char)text[length] < ' ' || text[length] == 127))
+            text[length] = ' ';
+        length += step;
+        words = str_sub(words, step, words.len);
+    }
+    text[length] = '\0';
+}
+
 /* --- percent-encoding --- */
 
 void http_escape(struct str text, struct buf *out)

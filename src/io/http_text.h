@@ -1,5 +1,5 @@
 /* http_text.h - what may stand in a request line, a header and a query: the checks that keep one
- * request from becoming two, and percent-encoding. */
+ * request from becoming two, and percent-encoding. And a server's own words, as a line of ours. */
 #ifndef SLINC_IO_HTTP_TEXT_H
 #define SLINC_IO_HTTP_TEXT_H
 
@@ -23,6 +23,10 @@ bool http_header_is(struct str line, const char *name, struct str *ret_value);
 
 /* Retry-After in seconds, a day at most; 0 for the date form and for anything else. */
 int64_t http_retry_after_us(struct str value);
+
+/* Appends a server's words to a text of `size` bytes: trimmed, whole characters as long as they fit
+ * and are UTF-8, control characters as spaces. */
+void http_add_words(char *text, size_t size, struct str words);
 
 /* Appends text with everything but letters, digits and -._~ as %XX: fit for one segment of a path,
  * and for a name or a value of a query. */

@@ -170,26 +170,6 @@ static void finish(struct kube_call *call, const struct kube_answer *answer)
     call_free(call);
 }
 
-/* At most max - 1 bytes, whole characters, control characters as spaces. */
-static void copy_text(char *into, size_t max, struct str text)
-{
-    size_t length = 0;
-
-    text = str_trim(text);
-    while (text.len > 0) {
-        size_t step = str_utf8_char(text);
-
-        if (step == 0 || length + step >= max)
-            break;
-        memcpy(into + length, text.at, step);
-        if (step == 1 && ((unsigned char)into[length] < ' ' || into[length] == 127))
-            into[length] = ' ';
-        length += step;
-        text = str_sub(text, step, text.len);
-    }
-    into[length] = '\0';
-}
-
 static bool is_status(const struct json *root)
 {
     return str_is(json_str(json_get(root, "kind")), "Status");
@@ -211,7 +191,7 @@ static bool says_patch_does_not_fit(enum kube_verb verb, int status, const struc
 static void answer_refused(struct kube_call *call, const struct http_answer *http)
 {
     auto_json_doc struct json_doc *doc = NULL;
-    char message[MAX_MESSAGE], reason[MAX_REASON], text[160];
+    char message[MAX_MESSAGE] = "", reason[MAX_REASON] = "", text[160] = "";
     struct kube_answer answer = { .status = http->status,
                                   .message = message,
                                   .reason = reason,
@@ -222,12 +202,12 @@ static void answer_refused(struct kube_call *call, const struct http_answer *htt
     const struct json *root = is_status(json_root(doc)) ? json_root(doc) : NULL;
     int64_t seconds = json_i64_or(json_at(root, "details", "retryAfterSeconds"), 0);
 
-    copy_text(reason, sizeof(reason), json_str(json_get(root, "reason")));
-    copy_text(message, sizeof(message), json_str(json_get(root, "message")));
+    http_add_words(reason, sizeof(reason), json_str(json_get(root, "reason")));
+    http_add_words(message, sizeof(message), json_str(json_get(root, "message")));
     if (answer.retry_after_us == 0 && seconds > 0 && seconds <= MAX_RETRY_AFTER)
         answer.retry_after_us = seconds * 1000000;
     if (message[0] == '\0') {
-        copy_text(text, sizeof(text), root ? STR("") : http->body);
+        http_add_words(text, sizeof(text), root ? STR("") : http->body);
         snprintf(message, sizeof(message), "HTTP %d%s%s", http->status, text[0] ? ": " : "", text);
     }
     answer.outcome = says_patch_does_not_fit(call->request.verb, http->status, root)

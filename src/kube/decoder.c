@@ -135,6 +135,35 @@ const char *kube_decoder_str(struct kube_decoder *decoder, struct str text)
     return copy;
 }
 
+/* Not by kube_decoder_str: it remembers where a text came from, and this one goes away. */
+int kube_decoder_text(struct kube_decoder *decoder, const struct buf *text, const char *what,
+                      const char **ret_text, struct err *err)
+{
+    char *copy;
+    int rc = buf_check(text, what, err);
+
+    if (rc < 0)
+        return rc;
+    *ret_text = "";
+    if (text->len == 0)
+        return 0;
+    copy = kube_decoder_alloc(decoder, text->len + 1);
+    memcpy(copy, text->data, text->len);
+    *ret_text = copy;
+    return 0;
+}
+
+int kube_decoder_rule(struct kube_decoder *decoder, const struct json *rule, const char *what,
+                      const char **ret_text, struct err *err)
+{
+    auto_buf struct buf text;
+
+    buf_init(&text, KUBE_MAX_RULE);
+    if (json_exists(rule))
+        json_write(rule, &text);
+    return kube_decoder_text(decoder, &text, what, ret_text, err);
+}
+
 /* ---- pairs ---- */
 
 static int compare_pairs(const void *left, const void *right)

@@ -15,6 +15,7 @@ enum {
     KUBE_MAX_NAME = 512,       /* bytes of a name or a namespace; Kubernetes has 253 */
     KUBE_MAX_BLOCK = 64 << 20, /* bytes of one object in memory */
     KUBE_MAX_FIELDS = 48,      /* rows of one table */
+    KUBE_MAX_RULE = 1 << 20,   /* bytes of a rule that is kept as text */
 };
 
 struct kube_pair {
@@ -116,6 +117,12 @@ const struct json *kube_decoder_get(struct kube_decoder *decoder, const struct j
 void *kube_decoder_alloc(struct kube_decoder *decoder, size_t size); /* zeroed */
 const char *kube_decoder_str(struct kube_decoder *decoder, struct str text);
 struct kube_pairs kube_decoder_pairs(struct kube_decoder *decoder, const struct json *object);
+/* A copy of a text made while decoding; `what` names it when it did not fit its buffer. */
+int kube_decoder_text(struct kube_decoder *decoder, const struct buf *text, const char *what,
+                      const char **ret_text, struct err *err);
+/* A part of the JSON as text, for a rule that is read later; "" when there is none. */
+int kube_decoder_rule(struct kube_decoder *decoder, const struct json *rule, const char *what,
+                      const char **ret_text, struct err *err);
 /* A quantity in whole units or thousandths, rounded up; at most INT64_MAX. Absent or null is 0. */
 int kube_quantity(const struct json *value, bool milli, int64_t *ret_amount, struct err *err);
 

@@ -4,7 +4,9 @@
  *         the one of the object below it. */
 #include "kube/rare.h"
 
-enum { MAX_PORT = 65535, MAX_RULE_TEXT = 1 << 20 };
+enum { MAX_PORT = 65535 };
+
+#define PLACEMENT "a placement rule"
 
 struct spec {
     const struct json *of; /* the spec itself */
@@ -27,33 +29,11 @@ static int check_length(const struct json *list, struct err *err)
 
 /* ---- rules about nodes and other pods ---- */
 
-/* Not by kube_decoder_str: it remembers where a text came from, and this one goes away. */
-static int keep_text(struct kube_decoder *decoder, const struct buf *text, const char **ret_text,
+/* A list that requires nothing is no rule. */
+static int keep_rule(struct kube_decoder *decoder, const struct json *rule, const char **ret_text,
                      struct err *err)
 {
-    char *copy;
-    int rc = buf_check(text, "a placement rule", err);
-
-    if (rc < 0)
-        return rc;
-    *ret_text = "";
-    if (text->len == 0)
-        return 0;
-    copy = kube_decoder_alloc(decoder, text->len + 1);
-    memcpy(copy, text->data, text->len);
-    *ret_text = copy;
-    return 0;
-}
-
-static int keep_json(struct kube_decoder *decoder, const struct json *value, const char **ret_text,
-                     struct err *err)
-{
-    auto_buf struct buf text;
-
-    buf_init(&text, MAX_RULE_TEXT);
-    if (json_len(value) > 0)
-        json_write(value, &text);
-    return keep_text(decoder, &text, ret_text, err);
+    return kube_decoder_rule(decoder, json_len(rule) > 0 ? rule : NULL, PLACEMENT, ret_text, err);
 }
 
 static int decode_affinity(struct kube_decoder *decoder, const struct spec *spec,
@@ -70,7 +50,7 @@ static int decode_affinity(struct kube_decoder *decoder, const struct spec *spec
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        rc = keep_json(
+        rc = keep_rule(
             decoder, json_at(value, kinds[i].key, "requiredDuringSchedulingIgnoredDuringExecution"),
             (const char **)(void *)((char *)rare + kinds[i].offset), err);
     return rc;
@@ -83,7 +63,7 @@ static int decode_spread(struct kube_decoder *decoder, const struct spec *spec,
     const struct json *constraint;
     auto_buf struct buf text;
 
-    buf_init(&text, MAX_RULE_TEXT);
+    buf_init(&text, KUBE_MAX_RULE);
     while (json_next_item(&iter, &constraint)) {
         if (!str_is(json_str(json_get(constraint, "whenUnsatisfiable")), "DoNotSchedule"))
             continue;
@@ -92,7 +72,7 @@ static int decode_spread(struct kube_decoder *decoder, const struct spec *spec,
     }
     if (text.len > 0)
         buf_add_char(&text, ']');
-    return keep_text(decoder, &text, &rare->spread, err);
+    return kube_decoder_text(decoder, &text, PLACEMENT, &rare->spread, err);
 }
 
 /* ---- ports of the node ---- */
@@ -188,7 +168,7 @@ static int keep_claim(struct kube_decoder *decoder, const struct spec *spec,
     }
     buf_add_str(&name, json_str(json_exists(claim) ? json_get(claim, "claimName")
                                                    : json_get(volume, "name")));
-    return keep_text(decoder, &name, ret_name, err);
+    return kube_decoder_text(decoder, &name, "the name of a claim", ret_name, err);
 }
 
 static int decode_volumes(struct kube_decoder *decoder, const struct spec *spec,

@@ -12,6 +12,8 @@
  * Holds: NOT_FOUND, and nothing_done for a write, come from a row of the table only. */
 #include "slurm/error.h"
 
+#include "io/http_text.h"
+
 #include <stdio.h>
 
 #define ANY    SLURM_ANY_NUMBER
@@ -329,39 +331,20 @@ static const struct slurm_situation *find(const struct slurm_reply *reply, unsig
 
 /* ---- in words ---- */
 
-/* Appends whole characters as long as they fit; control characters become spaces. */
-static void add_words(char *text, size_t size, struct str words)
-{
-    size_t length = strlen(text);
-
-    words = str_trim(words);
-    while (words.len > 0) {
-        size_t step = str_utf8_char(words);
-
-        if (step == 0 || length + step >= size)
-            break;
-        memcpy(text + length, words.at, step);
-        if (step == 1 && ((unsigned char)text[length] < ' ' || text[length] == 127))
-            text[length] = ' ';
-        length += step;
-        words = str_sub(words, step, words.len);
-    }
-    text[length] = '\0';
-}
-
 static void add_part(char *text, size_t size, struct str words)
 {
     if (words.len == 0 || str_is(words, "No error"))
         return;
     if (text[0])
-        add_words(text, size - 2, STR(":")); /* what follows is worth more than its last byte */
+        http_add_words(text, size - 2,
+                       STR(":")); /* what follows is worth more than its last byte */
     if (text[0] && strlen(text) + 1 < size) {
         size_t length = strlen(text);
 
         text[length] = ' ';
         text[length + 1] = '\0';
     }
-    add_words(text, size, words);
+    http_add_words(text, size, words);
 }
 
 /* Slurm's own words where it has some: what it was doing, what is wrong, what a plugin says. */

@@ -157,7 +157,10 @@ static void compare(struct feed *feed, const struct slurm_brief *brief)
     if (entry)
         entry->round = jobs->round;
     if (entry && entry->object) {
-        if (slurm_job_of(entry->object)->state.known != brief->state)
+        /* What is known since, or about to be, is newer; if not, the next round tells again. */
+        if (slurm_job_of(entry->object)->state.known != brief->state &&
+            slurm_entry_newest(feed->cache, entry) <= feed->started_us &&
+            !slurm_read_is_under_way(feed, entry->object->key))
             want_read(jobs, brief->number, has_started(feed->poller, entry, brief->state));
         return;
     }

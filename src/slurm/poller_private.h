@@ -97,9 +97,6 @@ struct job_poll {
     struct job_read *reads;
     size_t count, capacity, next;
     unsigned reading;
-    struct job_start starts[SLURM_STARTS_AT_ONCE];
-    unsigned start_count, starts_begun;  /* read, and being read, since the last look */
-    struct slurm_call *boot_call;        /* that look */
     int64_t highest;                     /* id that an answer about all has shown */
     uint64_t parts_hash, new_parts_hash; /* of array expressions with their states */
     bool lost;                           /* the states lack a job that has not ended */
@@ -150,6 +147,7 @@ void slurm_starts_done(struct slurm_poller *poller);
 
 /* ---- poller_read.c ---- */
 void slurm_read_start(struct feed *feed, struct str key, bool of_poll);
+bool slurm_read_is_under_way(const struct feed *feed, const char *key);
 void slurm_reads_cancel(struct slurm_poller *poller);
 /* Before the cache takes it: suspects when such a change does not happen without a restart. */
 void slurm_job_check(struct slurm_poller *poller, const struct slurm_object *object,

@@ -121,6 +121,14 @@ void slurm_read_start(struct feed *feed, struct str key, bool of_poll)
     new_read(feed, key, &request, on_read)->of_poll = of_poll;
 }
 
+bool slurm_read_is_under_way(const struct feed *feed, const char *key)
+{
+    list_each (const struct slurm_read, read, &feed->poller->reads, link)
+        if (read->feed == feed && strcmp(read->key, key) == 0)
+            return true;
+    return false;
+}
+
 void slurm_reads_cancel(struct slurm_poller *poller)
 {
     list_each (struct slurm_read, read, &poller->reads, link) {

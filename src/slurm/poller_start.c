@@ -201,6 +201,17 @@ void slurm_start_read(struct slurm_poller *poller, int64_t id)
     read_next(poller);
 }
 
+void slurm_poller_started(struct slurm_poller *poller, const char *key)
+{
+    const struct slurm_entry *entry = slurm_entry_find(jobs_of(poller), str_of(key));
+
+    if (poller->options.nodes_only && entry && entry->object &&
+        slurm_start_is_believable(poller, entry))
+        slurm_start_read(poller, slurm_job_of(entry->object)->id);
+    else
+        slurm_poller_read(poller, SLURM_FEED_JOBS, key);
+}
+
 void slurm_starts_done(struct slurm_poller *poller)
 {
     struct start_reads *starts = &poller->starts;

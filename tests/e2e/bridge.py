@@ -1,7 +1,6 @@
 """The bridge on a real cluster: as a process of this machine, with nodes to place pods on, and what must hold of them all.
 
-The program is the sanitizer build ($SLINC_BUILD: of another folder); a report of a sanitizer or an exit code that is not 0 fails the
-test that stops it."""
+A report of a sanitizer or an exit code that is not 0 fails the test that stops it."""
 
 from __future__ import annotations
 
@@ -11,15 +10,14 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from conftest import REPO
 from pods import BUSYBOX
+from replica import BUILD, Replica
 from slincdev import components, nodes
 from slincdev.cluster import Cluster
 from slincdev.common import Fail, wait_for
@@ -27,7 +25,7 @@ from slincdev.kube import ApiError
 from slincdev.parts import kubectl
 from slincdev.slurm import Slurm, SlurmError
 
-PROGRAM = Path(os.environ.get("SLINC_BUILD", REPO / "build/asan")) / "src/cmd/slinc"
+PROGRAM = BUILD / "src/cmd/slinc"
 SCHEDULER = "slurm-bridge-scheduler"
 JOB_LABEL, FINALIZER = "scheduler.slinky.slurm.net/slurm-jobid", "scheduler.slinky.slurm.net/finalizer"
 OWN_JOB = "scheduler.slinky.slurm.net/own-job"  # of a late member whom its group's job has no place for
@@ -41,17 +39,14 @@ LIVE = {"PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "REQUEUE
 SETTLE_S = 60  # a take-over with its fence, and a round of work
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Bridge:
+class Bridge(Replica):
     """One replica: started, looked at, ended in one way or another. Its log grows over restarts."""
 
+    lease = SCHEDULER
+
     def __init__(self, cluster: Cluster, slurm: Slurm, folder: Path, name: str = "bridge", **config: object) -> None:
-        self.cluster, self.folder, self.name, self.port = cluster, folder, name, free_port()
+        super().__init__()
+        self.cluster, self.folder, self.name = cluster, folder, name
         self.process: subprocess.Popen | None = None
         self.log, self.config, self.token = folder / f"{name}.log", folder / f"{name}.yaml", folder / f"{name}.token"
         key = folder / "jwt.key"
@@ -67,17 +62,6 @@ class Bridge:
                  "--metrics-bind-address", f"127.0.0.1:{self.port}", "--health-probe-bind-address", f"127.0.0.1:{self.port}",
                  "--zap-encoder", "console", *flags], env=surroundings, stdout=log, stderr=log)
         return self
-
-    def ask(self, path: str) -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
-
-    def leads(self) -> bool:
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            return f'leader_election_master_status{{name="{SCHEDULER}"}} 1' in self.ask("/metrics")[1]
-        return False
 
     def said(self) -> str:
         return self.log.read_text()
@@ -285,10 +269,19 @@ class Site:
                 self.api.delete(f"/apis/{kind.format(f'namespaces/{self.namespace}')}", {"propagationPolicy": "Background"})
         self.api.delete(self.pods_path, {"gracePeriodSeconds": 0})
 
+    def see_pods_off(self) -> None:
+        """While a bridge runs, which lets them go."""
+        self.clear_pods()
+        wait_for("all pods are gone", 60, lambda: not self.api.get(self.pods_path)["items"], every=0.2)
+
+    def empty(self) -> None:
+        """The same, and their jobs are gone too."""
+        self.see_pods_off()
+        wait_for("the jobs are gone", 60, lambda: not [job for job in self.live_jobs() if key_of(job)[0] == self.uid], every=0.2)
+
     def clear(self, node_names: list[str]) -> None:
         """While a bridge runs: all pods go, then the nodes."""
-        self.clear_pods()
-        wait_for("all pods are gone", 60, lambda: not self.api.get(self.pods_path)["items"])
+        self.see_pods_off()
         for name in node_names:
             if name == components.NODE:
                 self.take_back(name)

@@ -66,15 +66,6 @@ def bridge(site, one, short) -> Iterator[Bridge]:
     wait_for("its pods are gone", 30, lambda: not any(site.see(name) for name in left))
 
 
-@pytest.fixture
-def placed(site, eventually):
-    """Makes pods and waits until they have a place."""
-    def make(name: str, *command: str, **options) -> dict:
-        site.make(name, *command, **options)
-        return eventually(f"{name} is placed", lambda: site.placed(name), 20)
-    return make
-
-
 def drained(site: Site, name: str) -> str | None:
     """Slurm's reason, if it is."""
     found = site.slurm_node(name)

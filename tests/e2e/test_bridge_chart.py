@@ -7,42 +7,26 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from bridge import FINALIZER, JOB_LABEL, SCHEDULER, Site, broken_rules, condition
-from conftest import REPO
+from bridge import FINALIZER, JOB_LABEL, Site, broken_rules, condition
 from slincdev import components
-from slincdev.build import bin_dir
-from slincdev.common import Fail, run, wait_for
+from slincdev.common import Fail, wait_for
 from slincdev.kube import ApiError, b64
-from slincdev.parts import image_archive, kubectl
+from slincdev.parts import kubectl
+from slincdev.release import CHART, HOME, KEY, NAME, SCHEDULER, Release, settings
 
-CHART = REPO / "charts/slurm-bridge"
-HOME, MANAGED, ELSEWHERE = "slinky", "slurm-bridge", "chart-elsewhere"
+MANAGED, ELSEWHERE = "slurm-bridge", "chart-elsewhere"
 REAL = components.NODE
 SECRET = f"/api/v1/namespaces/{HOME}/secrets/slurm-bridge-admission"
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{HOME}/deployments/{SCHEDULER}"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations/slurm-bridge-admission"
-VALUES = [f"{part}.{value}" for part in ("scheduler", "admission") for value in (
-    "image.repository=localhost/slinc/slinc", "image.pullPolicy=Never", "tolerations[0].key=slinky.slurm.net/managed-node", "tolerations[0].operator=Exists")]
-VALUES += ["admission.certManager.enabled=false", "schedulerConfig.partition=kubelet", "bridgeConfig.sharedNodes=true"]
+OURS = ["schedulerConfig.partition=kubelet", "bridgeConfig.sharedNodes=true"]
 
 
-class Release:
-    """What a person does with helm."""
-
-    def __init__(self, cluster) -> None:
-        self.cluster, self.api = cluster, cluster.api()
-
-    def helm(self, *words: object) -> str:
-        return run([bin_dir() / "helm", f"--kubeconfig={self.cluster.admin_config}", "-n", HOME, *words], timeout=400)
+class Chart(Release):
+    """With our values, and what else the tests ask of it."""
 
     def apply(self, verb: str, *values: str) -> None:
-        self.helm(verb, "bridge", CHART, "--wait", "--timeout", "120s", *(word for value in [*VALUES, *values] for word in ("--set", value)))
-
-    def found(self, name: str) -> list[dict]:
-        return self.api.get(f"/api/v1/namespaces/{HOME}/pods?labelSelector=app.kubernetes.io%2Fname%3D{name}")["items"]
-
-    def pods(self, name: str = SCHEDULER) -> list[str]:
-        return [pod["metadata"]["name"] for pod in self.found(name) if not pod["metadata"].get("deletionTimestamp")]
+        super().apply(verb, *OURS, *values)
 
     def metrics(self, pod: str) -> str:
         return kubectl(self.cluster, "get", "--raw", f"/api/v1/namespaces/{HOME}/pods/{pod}:8080/proxy/metrics")
@@ -73,20 +57,16 @@ def site(cluster, slurm) -> Site:
 
 
 @pytest.fixture(scope="module")
-def release(site, cluster, slurm) -> Iterator[Release]:
-    components.import_image(cluster, image_archive("slinc"))
-    api = cluster.api()
-    for name in (HOME, ELSEWHERE):
-        if not api.exists(f"/api/v1/namespaces/{name}"):
-            api.post("/api/v1/namespaces", {"metadata": {"name": name}})
+def release(site, cluster, slurm) -> Iterator[Chart]:
+    release, api = Chart(cluster, slurm), cluster.api()
+    release.prepare()
+    api.post("/api/v1/namespaces", {"metadata": {"name": ELSEWHERE}})
     api.post(f"/api/v1/namespaces/{HOME}/secrets", {"metadata": {"name": "slurm-bridge-token"}, "data": {"auth-token": b64(slurm.token().encode())}})
-    api.post(f"/api/v1/namespaces/{HOME}/secrets", {"metadata": {"name": "jwt-key"}, "data": {"jwt.key": b64(slurm.key)}})
     site.lend(REAL, "kubelet")
-    release = Release(cluster)
-    release.apply("install")
+    release.apply("install")  # with a token; with the key from an upgrade on
     yield release
-    if "bridge" in release.helm("list", "-q").split():
-        release.helm("uninstall", "bridge")
+    if NAME in release.helm("list", "-q").split():
+        release.helm("uninstall", NAME)
     site.take_back(REAL)
     for name in (HOME, MANAGED, ELSEWHERE):
         api.delete(f"/api/v1/namespaces/{name}")
@@ -110,7 +90,7 @@ def captured(site: Site, name: str, *command: str) -> dict:
 def test_a_second_release_with_names_of_its_own_is_taken_by_the_api_server(release, tmp_path):
     for number, values in enumerate((["admission.separate=true", "admission.pdb.enabled=true", "scheduler.pdb.enabled=true"],
                                      ["admission.managedNamespaceSelector.matchLabels.a=b"], ["admission.enabled=false"])):
-        words = [word for value in [*VALUES, "nameOverride=another", "schedulerConfig.schedulerName=another", *values] for word in ("--set", value)]
+        words = settings(*OURS, "nameOverride=another", "schedulerConfig.schedulerName=another", *values)
         file = tmp_path / f"{number}.yaml"
         file.write_text(release.helm("template", "another", CHART, "--validate", *words))
         kubectl(release.cluster, "-n", HOME, "apply", "--dry-run=server", "-f", file)
@@ -183,7 +163,7 @@ def test_an_upgrade_keeps_the_certificate(release, site, eventually):
     before, known = release.certificate()
     assert known == {before["ca.crt"]}
     release.apply("upgrade")
-    release.apply("upgrade", "bridgeConfig.asksPerSecond=100", "sharedConfig.slurmJwtKey.name=jwt-key", "sharedConfig.slurmJwtKey.key=jwt.key")
+    release.apply("upgrade", "bridgeConfig.asksPerSecond=100", *KEY)
     assert release.certificate() == (before, known)
     captured(site, "upgraded", "true")
     eventually("pods run as before", lambda: (site.see("upgraded") or {}).get("status", {}).get("phase") == "Succeeded")
@@ -202,14 +182,14 @@ def test_the_webhook_may_have_pods_of_its_own(release, site, eventually):
 def test_nothing_is_left_when_it_is_uninstalled(release, site, cluster):
     held = site.see("stays")
     assert FINALIZER in held["metadata"]["finalizers"] and site.runs("stays")
-    release.helm("uninstall", "bridge", "--wait", "--timeout", "240s")
+    release.helm("uninstall", NAME, "--wait", "--timeout", "240s")
 
     kinds = ",".join(kubectl(cluster, "api-resources", "--verbs=list,delete", "-o", "name").split())
-    left = kubectl(cluster, "get", kinds, "-A", "-o", "name", "-l", "app.kubernetes.io/instance=bridge").split()
+    left = kubectl(cluster, "get", kinds, "-A", "-o", "name", "-l", f"app.kubernetes.io/instance={NAME}").split()
     assert [name for name in left if not name.startswith("event")] == []
     assert not release.api.exists(f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases/{SCHEDULER}")
     with pytest.raises(Fail, match="not found"):
-        release.helm("status", "bridge")
+        release.helm("status", NAME)
 
     pod = site.runs("stays")
     assert pod and pod["metadata"]["uid"] == held["metadata"]["uid"] and FINALIZER not in pod["metadata"].get("finalizers", [])

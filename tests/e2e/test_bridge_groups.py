@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from bridge import GANGS, JOB_LABEL, OWN_JOB, PODGROUPS, WORKLOADS, Bridge, Site, at_work, broken_rules, condition, hosts, key_of, settled
+from bridge import GANGS, JOB_LABEL, OWN_JOB, PODGROUPS, WORKLOADS, Bridge, Site, at_work, broken_rules, condition, hosts, settled
 from conftest import NAME
 from slincdev import components, up as life
 from slincdev.common import wait_for
@@ -39,9 +39,7 @@ def one(site, cluster, slurm, tmp_path_factory) -> Iterator[Bridge]:
 def bridge(site, one) -> Iterator[Bridge]:
     """Nothing of a test is left after it."""
     yield one
-    site.clear_pods()
-    wait_for("its pods are gone", 30, lambda: not site.api.get(site.pods_path)["items"], every=0.2)
-    wait_for("its jobs too", 20, lambda: not [job for job in site.live_jobs() if key_of(job)[0] == site.uid], every=0.2)
+    site.empty()
 
 
 @pytest.fixture
@@ -239,9 +237,7 @@ def test_three_hundred_pods_of_all_kinds_are_placed_and_leave_nothing(site, brid
         settled(site, 60, unplaced)
         for kind, name, size in teams:
             assert len(job_ids(site.team(name))) == (1 if kind in GANGS else size), name
-        site.clear_pods()
-        eventually("all are gone", lambda: not site.api.get(site.pods_path)["items"], 60)
-        eventually("and their jobs", lambda: not [job for job in site.live_jobs() if key_of(job)[0] == site.uid], 30)
+        site.empty()
         after = answers(bridge) - before
         refused = sum(count for code, count in after.items() if not code.startswith("2"))
         assert refused <= after.total() // 50, after

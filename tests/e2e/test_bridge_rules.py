@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from bridge import Bridge, Site, at_work, condition, settled
+from bridge import TEAM, Bridge, Site, at_work, condition, settled, uid_of
 from slincdev.common import wait_for
 from slincdev.kube import ApiError
 
@@ -83,6 +83,23 @@ def avoids(topology: str, **labels: str) -> dict:
         {"topologyKey": topology, "labelSelector": {"matchLabels": labels}}]}}
 
 
+def on_port(site: Site, number: int, cpu: str = "100m") -> dict:
+    container = site.pod("x", cpu=cpu)["spec"]["containers"][0]
+    container["ports"] = [{"containerPort": 80, "hostPort": number}]
+    return {"containers": [container]}
+
+
+def spread(topology: str, **labels: str) -> dict:
+    return {"topologySpreadConstraints": [
+        {"maxSkew": 1, "topologyKey": topology, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": labels}}]}
+
+
+def jobs_of(site: Site, pods: list[dict]) -> list[dict]:
+    """All that ever were given nodes for them, as far as Slurm remembers."""
+    uids = {pod["metadata"]["uid"] for pod in pods}
+    return [job for job in site.slurm.call("GET", "/slurm/{api}/jobs/")["jobs"] if job["nodes"] and uid_of(job, site.uid) in uids]
+
+
 def tolerant(site: Site, *more: dict) -> list[dict]:
     return [*site.pod("x")["spec"]["tolerations"], *more]
 
@@ -155,13 +172,16 @@ def with_resources(site: Site, what: dict) -> dict:
 
 
 def test_extended_resources_lead_to_the_node_that_has_them_and_are_counted(site, placed, refused, eventually):
+    """Slurm gives the node, not knowing that they are in use; after that it is asked again only when they are free."""
     two = with_resources(site, {"resources": {FPGA: "2"}})
     assert placed("with-fpga", **two) == ["rule-3"]
-    site.make("second", **two)
-    said = eventually("the node is given back", lambda: site.events("second").get("SlurmNodeMisfit"), 10)
-    assert f"Insufficient {FPGA}" in said and not site.placed("second"), "both are in use"
+    said = refused("second", **two)
+    assert f"node rule-3: Insufficient {FPGA}" in said, "both are in use"
+    assert f"Insufficient {FPGA}" in eventually("there is an event", lambda: site.events("second").get("SlurmNodeMisfit"), 10)
+    assert len(jobs_of(site, [site.see("second")])) == 1
     site.delete("with-fpga")
-    assert eventually("it gets them", lambda: site.placed("second"), 30)["spec"]["nodeName"] == "rule-3"
+    pod = eventually("it gets them", lambda: site.placed("second"), 60)
+    assert pod["spec"]["nodeName"] == "rule-3" and len(jobs_of(site, [pod])) == 2
 
 
 # --- the others on it ------------------------------------------------------------------------------------------------
@@ -183,8 +203,7 @@ def test_a_gang_that_avoids_itself_gets_a_node_for_each(site, eventually):
 
 
 def test_topology_spread_is_kept(placed, refused):
-    spread = [{"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "even"}}}]
-    even = {"labels": {"app": "even"}, "topologySpreadConstraints": spread}
+    even = {"labels": {"app": "even"}} | spread(ZONE, app="even")
     found = [placed(f"even-{index}", **even)[0] for index in range(4)]
     zones = [NODES[name]["labels"][ZONE] for name in found]
     assert [sorted(zones[index:index + 2]) for index in (0, 2)] == [["east", "west"]] * 2
@@ -193,13 +212,32 @@ def test_topology_spread_is_kept(placed, refused):
 
 
 def test_a_host_port_is_given_once_on_each_node(site, placed, refused, eventually):
-    container = site.pod("x")["spec"]["containers"][0]
-    container["ports"] = [{"containerPort": 80, "hostPort": 8080}]
-    found = placed("port-0", "port-1", "port-2", containers=[container])
+    port = on_port(site, 8080)
+    found = placed("port-0", "port-1", "port-2", **port)
     assert sorted(found) == OPEN
-    assert "3 node(s) didn't have free ports for the requested pod ports" in refused("port-3", containers=[container])
+    assert "3 node(s) didn't have free ports for the requested pod ports" in refused("port-3", **port)
     site.delete("port-2", 0)
     assert eventually("a port is free again", lambda: site.placed("port-3"), 20)["spec"]["nodeName"] == found[2]
+
+
+@pytest.mark.parametrize("what, options", [
+    ("ports", lambda site, name: on_port(site, 8081)),
+    ("enemies", lambda site, name: {"affinity": avoids("kubernetes.io/hostname", **{TEAM: name})}),
+    ("evenly", lambda site, name: spread("kubernetes.io/hostname", **{TEAM: name})),
+])
+def test_pods_that_exclude_each_other_and_come_together_give_no_job_back(site, eventually, what, options):
+    """One is asked for after the other: each has the one job that it was placed by."""
+    site.start("deployment", what, len(OPEN), **options(site, what))
+    pods = eventually("all are placed", lambda: site.team_placed(what, len(OPEN)), 60)
+    assert sorted(pod["spec"]["nodeName"] for pod in pods) == OPEN
+    assert sorted(uid_of(job, site.uid) for job in jobs_of(site, pods)) == sorted(pod["metadata"]["uid"] for pod in pods)
+
+
+def test_a_pod_that_waits_in_slurms_queue_does_not_hold_up_others_with_its_port(site, placed, eventually):
+    placed("before-0", "before-1", cpu="6", nodeSelector={ZONE: "west"})
+    site.make("big", nodeSelector={ZONE: "west"}, **on_port(site, 8082, cpu="6"))
+    eventually("it waits in Slurm", lambda: condition(site.see("big"), "SlurmPending")["reason"] == "Resources", 60)
+    assert len(set(placed("small-0", "small-1", **on_port(site, 8082)))) == 2 and not site.placed("big")
 
 
 # --- volumes ---------------------------------------------------------------------------------------------------------

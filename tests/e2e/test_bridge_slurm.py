@@ -1,7 +1,7 @@
 """What Slurm can do for pods, by a real slurmctld: begin times, dependencies, features, reservations, switches and blocks, preemption,
 time limits; and what it does to a node while pods are on it.
 
-Preemption is by the tier of partitions (PreemptType=preempt/partition_prio): by QOS it would want slurmdbd, which the cluster lacks."""
+Preemption is by the tier of partitions (PreemptType=preempt/partition_prio); by QOS it is in test_bridge_accounting.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from bridge import TOPOLOGY, Bridge, Site, at_work, condition, hosts, key_of, settled
+from bridge import TOPOLOGY, Bridge, Site, at_work, condition, hosts, settled
 from conftest import NAME
 from slincdev import components, up as life
 from slincdev.common import wait_for
@@ -48,17 +48,7 @@ def one(site, cluster, slurm, tmp_path_factory) -> Iterator[Bridge]:
 @pytest.fixture(autouse=True)
 def bridge(site, one) -> Iterator[Bridge]:
     yield one
-    site.clear_pods()
-    wait_for("its pods are gone", 30, lambda: not site.api.get(site.pods_path)["items"], every=0.2)
-    wait_for("its jobs too", 20, lambda: not [job for job in site.live_jobs() if key_of(job)[0] == site.uid], every=0.2)
-
-
-@pytest.fixture
-def placed(site, eventually):
-    def make(name: str, *command: str, **options) -> dict:
-        site.make(name, *command, **options)
-        return eventually(f"{name} is placed", lambda: site.placed(name), 20)
-    return make
+    site.empty()
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from bridge import FINALIZER, JOB_LABEL, PROGRAM, SCHEDULER, TAINT, WISH, Bridge, Site, free_port
-from slincdev import components, nodes, pki
+from bridge import FINALIZER, JOB_LABEL, PROGRAM, SCHEDULER, TAINT, WISH, Bridge, Site
+from replica import free_port
+from slincdev import components, pki
 from slincdev.cluster import Cluster
 from slincdev.common import Fail, wait_for
 from slincdev.kube import ApiError, b64

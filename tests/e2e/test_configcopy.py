@@ -3,47 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import REPO
+from replica import BUILD, Replica
 from slincdev import supervisor
 from slincdev.kube import ApiError
 
-PROGRAM = REPO / "build/asan/examples/configcopy/configcopy"
+PROGRAM = BUILD / "examples/configcopy/configcopy"
 SOURCE, TARGETS = "copy-source", ("copy-a", "copy-b")
 COPY, TARGET = {"configcopy.slinc.dev/copy": "true"}, {"configcopy.slinc.dev/target": "true"}
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+class Copier(Replica):
+    """One running configcopy, with its log."""
 
-
-class Replica:
-    """One running configcopy, with its log and its port."""
+    lease = "configcopy"
 
     def __init__(self, cluster, log: Path) -> None:
-        self.port, self.log = free_port(), log
+        super().__init__()
+        self.log = log
         self.process = subprocess.Popen([PROGRAM, "--source-namespace", SOURCE, "--kubeconfig", cluster.admin_config, "--port", str(self.port)],
                                         stderr=open(log, "w"), stdout=subprocess.DEVNULL)
-
-    def ask(self, path: str) -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
-
-    def leads(self) -> bool:
-        return 'leader_election_master_status{name="configcopy"} 1' in self.ask("/metrics")[1]
 
     def end(self) -> None:
         """Gently, so that the next one need not wait for the lease to run out."""
@@ -56,14 +42,14 @@ class Replica:
 
 
 @pytest.fixture
-def replica(cluster, tmp_path, namespaces) -> Iterator[Replica]:
+def replica(cluster, tmp_path, namespaces) -> Iterator[Copier]:
     with started(cluster, tmp_path / "one.log") as one:
         yield one
 
 
 @contextlib.contextmanager
-def started(cluster, log: Path) -> Iterator[Replica]:
-    one = Replica(cluster, log)
+def started(cluster, log: Path) -> Iterator[Copier]:
+    one = Copier(cluster, log)
     try:
         yield one
     finally:

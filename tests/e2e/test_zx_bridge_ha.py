@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from bridge import JOB_LABEL, TEAM, Bridge, Site, Strangers, broken_rules, condition, settled, unit_of
+from bridge import JOB_LABEL, TEAM, Bridge, Site, Strangers, condition, settled, unit_of
+from pair import leader, other, pair_at_work
 from slincdev.common import wait_for
 
 HALL = [f"hall-{index}" for index in range(12)]
@@ -83,34 +84,11 @@ def site(cluster, slurm) -> Site:
 
 
 @pytest.fixture(scope="module")
-def pair(site, cluster, slurm, tmp_path_factory) -> Iterator[list[Bridge]]:
-    folder = tmp_path_factory.mktemp("replicas")
-    two = [Bridge(cluster, slurm, folder, name) for name in ("first", "second")]
+def pair(site, tmp_path_factory) -> Iterator[list[Bridge]]:
     for name in HALL:
         site.add_node(name, cpus=128)
-    try:
-        two[0].start().wait_until_it_leads()
-        two[1].start()
-        wait_for("the nodes are in Slurm", 30, lambda: site.are_registered(HALL))
-        yield two
-        for one in two:
-            if not one.process:
-                one.start()
-        site.clear(HALL)
-        assert broken_rules(site) == []
-        for one in two:
-            one.stop()
-    finally:
-        for one in two:
-            one.end()
-
-
-def leader(pair: list[Bridge]) -> Bridge | None:
-    return next((one for one in pair if one.process and one.leads()), None)
-
-
-def other(pair: list[Bridge], one: Bridge) -> Bridge:
-    return pair[1] if one is pair[0] else pair[0]
+    with pair_at_work(site, tmp_path_factory.mktemp("replicas"), HALL) as pair:
+        yield pair
 
 
 def job_of_waiting(site: Site, name: str) -> int | None:

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bridge import Bridge, Site, Strangers, broken_rules, condition, frozen, processes, settled
+from bridge import Bridge, Site, Strangers, condition, frozen, processes, settled
+from pair import leader, other, pair_at_work, start_missing
 from slincdev import supervisor
 from slincdev.cluster import Cluster
 from slincdev.common import wait_for
@@ -102,27 +103,11 @@ def site(cluster, slurm) -> Site:
 
 
 @pytest.fixture(scope="module")
-def pair(site, cluster, slurm, tmp_path_factory) -> Iterator[list[Bridge]]:
-    """Two replicas, of which one leads."""
-    folder = tmp_path_factory.mktemp("pair")
-    two = [Bridge(cluster, slurm, folder, name) for name in ("first", "second")]
+def pair(site, tmp_path_factory) -> Iterator[list[Bridge]]:
     for name in RACK:
         site.add_node(name, cpus=256)  # after a loss of jobs new ones may take the room of old pods, and both must fit
-    try:
-        two[0].start().wait_until_it_leads()
-        two[1].start()
-        wait_for("the nodes are in Slurm", 30, lambda: all(site.is_registered(name) for name in RACK))
-        yield two
-        for one in two:
-            if not one.process:
-                one.start()
-        site.clear(RACK)
-        assert broken_rules(site) == []
-        for one in two:
-            one.stop()
-    finally:
-        for one in two:
-            one.end()
+    with pair_at_work(site, tmp_path_factory.mktemp("pair"), RACK) as pair:
+        yield pair
 
 
 @pytest.fixture(scope="module")
@@ -139,9 +124,7 @@ def strangers(site, pair) -> Iterator[Strangers]:
 @pytest.fixture
 def load(site, pair, strangers) -> Iterator[Load]:
     """Pods come and go while the test does its worst; then all must be as if nothing had happened."""
-    for one in pair:
-        if not one.process:
-            one.start()
+    start_missing(pair)
     wait_for("one of them leads", 40, lambda: leader(pair))
     one = Load(site, random.SystemRandom().randrange(10000))
     try:
@@ -150,18 +133,8 @@ def load(site, pair, strangers) -> Iterator[Load]:
         print(f"{one.name}: settled {time.monotonic() - one.began:.1f} s after its begin")
     finally:
         one.end()
-        empty(site)
+        site.see_pods_off()
     settled(site, 30)
-
-
-def empty(site: Site) -> None:
-    site.api.delete(f"/apis/batch/v1/namespaces/{site.namespace}/jobs", {"propagationPolicy": "Background"})
-    site.api.delete(site.pods_path, {"gracePeriodSeconds": 0})
-    wait_for("all pods are gone", 60, lambda: not site.api.get(site.pods_path)["items"])
-
-
-def leader(pair: list[Bridge]) -> Bridge | None:
-    return next((one for one in pair if one.process and one.leads()), None)
 
 
 def test_slurmctld_stands_still_for_longer_than_its_clients_wait(cluster, load):
@@ -211,7 +184,7 @@ def test_pods_whose_jobs_slurmctld_forgot_keep_their_room(cluster, site, pair, s
         settled(site, also=shortfall)
         assert all(site.placed(name) for name in old)
     finally:
-        empty(site)
+        site.see_pods_off()
 
 
 def test_slurmrestd_is_silent_and_then_killed(cluster, load, eventually):
@@ -234,7 +207,7 @@ def test_the_leader_is_killed_and_the_next_one_loses_its_lease_in_its_sleep(load
     load.sleep_into()
     first = leader(pair)
     first.kill()
-    second = next(one for one in pair if one is not first)
+    second = other(pair, first)
     eventually("the other one leads", second.leads, LEASE_S + 10)
     first.start()
     time.sleep(load.dice.uniform(0, 2))

@@ -8,6 +8,7 @@
 #include "sim_bridge.h"
 
 #include "base/mem.h"
+#include "weather.h"
 
 enum {
     SECOND = SCENE_SECOND,
@@ -32,19 +33,9 @@ static const struct bridge_weather weathers[] = {
       .restarts = true,
       .gateway = true },
     { .name = "a token of others, and slurmctld is stopped", .stops = true, .foreign_token = true },
-    { .name = "partitions", .faults = { .slow = 60 }, .partitions = true, .kills = true },
-    { .name = "watches fail",
-      .faults = { .slow = 60, .watch_broken = 300, .watch_stalled = 100, .watch_expired = 300 } },
-    { .name = "answers of the API server fail",
-      .faults = { .slow = 30,
-                  .lost_before = 30,
-                  .lost_between = 30,
-                  .lost_after = 60,
-                  .late = 40,
-                  .conflict = 30,
-                  .too_many = 30,
-                  .internal = 40,
-                  .unavailable = 30 } },
+    { .name = "partitions", .faults = &weather_slow, .partitions = true, .kills = true },
+    { .name = "watches fail", .faults = &weather_watches_fail },
+    { .name = "answers of the API server fail", .faults = &weather_answers_fail },
     { .name = "answers of Slurm fail",
       .slurm_faults = { .slow = 30,
                         .lost_before = 30,
@@ -56,18 +47,7 @@ static const struct bridge_weather weathers[] = {
                         .bad_gateway = 20 } },
     { .name = "a site plugin rewrites comments", .plugin = true, .crashes = true, .kills = true },
     { .name = "a bad day",
-      .faults = { .slow = 30,
-                  .lost_before = 10,
-                  .lost_between = 10,
-                  .lost_after = 10,
-                  .late = 5,
-                  .conflict = 10,
-                  .too_many = 10,
-                  .internal = 10,
-                  .unavailable = 10,
-                  .watch_broken = 20,
-                  .watch_stalled = 5,
-                  .watch_expired = 50 },
+      .faults = &weather_bad_day,
       .slurm_faults = { .slow = 20,
                         .lost_before = 10,
                         .lost_between = 10,
@@ -80,18 +60,7 @@ static const struct bridge_weather weathers[] = {
       .partitions = true,
       .stops = true },
     { .name = "everything at once",
-      .faults = { .slow = 150,
-                  .lost_before = 60,
-                  .lost_between = 60,
-                  .lost_after = 100,
-                  .late = 60,
-                  .conflict = 50,
-                  .too_many = 50,
-                  .internal = 60,
-                  .unavailable = 50,
-                  .watch_broken = 150,
-                  .watch_stalled = 50,
-                  .watch_expired = 200 },
+      .faults = &weather_all_at_once,
       .slurm_faults = { .slow = 100,
                         .lost_before = 40,
                         .lost_between = 40,
@@ -116,25 +85,21 @@ enum { WEATHERS = sizeof(weathers) / sizeof(weathers[0]) };
 struct bridge_replica *bridge_replica_named(struct bridge_scene *scene, const char *user)
 {
     for (unsigned i = 0; i < BRIDGE_REPLICAS; i++)
-        if (strcmp(scene->replicas[i].user, user) == 0)
+        if (strcmp(scene->replicas[i].process.user, user) == 0)
             return &scene->replicas[i];
     return NULL;
 }
 
 static void plan_next_crash(struct bridge_scene *scene)
 {
-    struct rand *rand = &scene->world->rand;
-
     if (scene->weather->crashes && !scene->is_calm)
-        sim_net_crash_at(scene->world->net,
-                         sim_net_write_count(scene->world->net) + 1 + rand_below(rand, 40),
-                         rand_chance(rand, 500));
+        process_plan_crash(scene->world, 40);
 }
 
-/* As kill -9: nothing is said, nothing is finished. */
-static void kill_replica(struct bridge_replica *replica)
+static void kill_replica(void *owner)
 {
-    loop_timer_stop(&replica->stop);
+    struct bridge_replica *replica = owner;
+
     bridge_free(replica->bridge);
     slurm_token_free(replica->token);
     http_transport_free(replica->api);
@@ -143,51 +108,6 @@ static void kill_replica(struct bridge_replica *replica)
     replica->bridge = NULL;
     replica->token = NULL;
     replica->api = replica->lease_api = replica->slurm = NULL;
-}
-
-static void restart_later(struct bridge_replica *replica)
-{
-    struct world *world = replica->scene->world;
-
-    kill_replica(replica);
-    loop_timer_start(world->loop, &replica->restart,
-                     rand_range(&world->rand, SECOND / 10, 5 * SECOND), bridge_replica_start,
-                     replica);
-}
-
-/* A rollout: what is in flight is finished, the lease is given up, then the process goes. */
-static void on_gone(void *context)
-{
-    restart_later(context);
-}
-
-static void on_released(void *context)
-{
-    struct bridge_replica *replica = context;
-
-    /* Not from inside the lease's own callback. */
-    loop_timer_start(replica->scene->world->loop, &replica->stop, 0, on_gone, replica);
-}
-
-/* As run.c does it. */
-static void on_finished(void *context)
-{
-    struct bridge_replica *replica = context;
-
-    if (bridge_may_release(replica->bridge))
-        kube_lease_release(bridge_lease(replica->bridge), on_released, replica);
-    else
-        on_released(replica);
-}
-
-void bridge_replica_stop(void *context)
-{
-    struct bridge_replica *replica = context;
-
-    if (!replica->bridge)
-        return;
-    trace_line(&replica->scene->world->trace, "%s is told to stop", replica->user);
-    engine_stop(bridge_engine(replica->bridge), 10 * (int64_t)SECOND, on_finished, replica);
 }
 
 static struct slurm_token *make_token(struct bridge_scene *scene)
@@ -204,17 +124,16 @@ static struct slurm_token *make_token(struct bridge_scene *scene)
     return token;
 }
 
-void bridge_replica_start(void *context)
+static void start_replica(void *owner)
 {
-    struct bridge_replica *replica = context;
+    struct bridge_replica *replica = owner;
     struct bridge_scene *scene = replica->scene;
     struct world *world = scene->world;
 
-    trace_line(&world->trace, "%s starts", replica->user);
     replica->listed_us = replica->nodes_us = INT64_MIN;
-    replica->api = sim_transport_new(world->net, replica->user);
-    replica->lease_api = sim_transport_new(world->net, replica->user);
-    replica->slurm = sim_transport_new_slurm(world->net, replica->user);
+    replica->api = sim_transport_new(world->net, replica->process.user);
+    replica->lease_api = sim_transport_new(world->net, replica->process.user);
+    replica->slurm = sim_transport_new_slurm(world->net, replica->process.user);
     replica->token = make_token(scene);
     replica->bridge = bridge_new(&(struct bridge_links){ .loop = world->loop,
                                                          .api = replica->api,
@@ -222,7 +141,7 @@ void bridge_replica_start(void *context)
                                                          .slurm = replica->slurm,
                                                          .token = replica->token },
                                  &(struct bridge_options){ .config = &scene->config,
-                                                           .identity = replica->user,
+                                                           .identity = replica->process.user,
                                                            .lease_ns = SCENE_LEASE_NS,
                                                            .seed = rand_u64(&world->rand),
                                                            .max_in_flight = scene->max_in_flight,
@@ -230,9 +149,25 @@ void bridge_replica_start(void *context)
                                                            .slurm_fast_us = SECOND / 2 });
     bridge_start(replica->bridge);
     if (scene->weather->rollouts && !scene->is_calm)
-        loop_timer_start(world->loop, &replica->stop, rand_range(&world->rand, SECOND, 60 * SECOND),
-                         bridge_replica_stop, replica);
+        process_stop_later(&replica->process);
 }
+
+static struct engine *engine_of(const void *owner)
+{
+    const struct bridge_replica *replica = owner;
+
+    return replica->bridge ? bridge_engine(replica->bridge) : NULL;
+}
+
+static struct kube_lease *lease_of(const void *owner)
+{
+    const struct bridge_replica *replica = owner;
+
+    return bridge_may_release(replica->bridge) ? bridge_lease(replica->bridge) : NULL;
+}
+
+static const struct process_type replica_type = { start_replica, kill_replica, engine_of,
+                                                  lease_of };
 
 void bridge_on_crash(void *context, const char *user)
 {
@@ -240,7 +175,7 @@ void bridge_on_crash(void *context, const char *user)
     struct bridge_replica *replica = bridge_replica_named(scene, user);
 
     if (replica && replica->bridge)
-        restart_later(replica);
+        process_restart(&replica->process);
     plan_next_crash(scene);
 }
 
@@ -289,7 +224,7 @@ static void on_partition(void *context)
     const struct bridge_replica *replica =
         &scene->replicas[rand_below(&world->rand, BRIDGE_REPLICAS)];
 
-    sim_net_cut(world->net, replica->user,
+    sim_net_cut(world->net, replica->process.user,
                 parts[rand_below(&world->rand, sizeof(parts) / sizeof(parts[0]))]);
     loop_timer_start(world->loop, &scene->partition, rand_range(&world->rand, SECOND, 40 * SECOND),
                      on_healed, scene);
@@ -453,9 +388,7 @@ static void start_replicas(struct bridge_scene *scene)
         struct bridge_replica *replica = &scene->replicas[i];
 
         replica->scene = scene;
-        (void)snprintf(replica->user, sizeof(replica->user), "replica-%u", i);
-        loop_timer_start(world->loop, &replica->restart, rand_range(&world->rand, 0, 3 * SECOND),
-                         bridge_replica_start, replica);
+        process_init(&replica->process, &replica_type, replica, world, i);
     }
 }
 
@@ -476,7 +409,7 @@ void *bridge_scene_new(struct world *world, const struct bridge_weather *weather
     scene->node_count = (unsigned)rand_range(rand, 2, SCENE_NODES);
     bridge_people_prepare(scene);
     bridge_slurm_prepare(scene);
-    sim_net_set_faults(world->net, &weather->faults);
+    sim_net_set_faults(world->net, weather->faults);
     sim_net_set_slurm_faults(world->net, &weather->slurm_faults);
     start_replicas(scene);
     bridge_kubelet_start(scene);
@@ -519,7 +452,7 @@ static void print_states(const struct bridge_scene *scene)
         if (!replica->bridge)
             continue;
         engine_write_state(bridge_engine(replica->bridge), &text);
-        (void)fprintf(stderr, "%s: %s\n", replica->user, buf_text(&text));
+        (void)fprintf(stderr, "%s: %s\n", replica->process.user, buf_text(&text));
     }
 }
 
@@ -534,10 +467,8 @@ void bridge_scene_free(void *context)
 
     if (scene->world->broken.class)
         print_states(scene);
-    for (unsigned i = 0; i < BRIDGE_REPLICAS; i++) {
-        loop_timer_stop(&scene->replicas[i].restart);
-        kill_replica(&scene->replicas[i]);
-    }
+    for (unsigned i = 0; i < BRIDGE_REPLICAS; i++)
+        process_done(&scene->replicas[i].process);
     for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
         loop_timer_stop(timers[i]);
     bridge_notes_done(scene);

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "bridge/bridge.h"
 #include "bridge/names.h"
-#include "world.h"
+#include "process.h"
 
 enum {
     BRIDGE_REPLICAS = 2,
@@ -36,13 +36,12 @@ struct bridge_scene;
 
 struct bridge_replica {
     struct bridge_scene *scene;
-    char user[32];
+    struct process process;
     struct http_transport *api, *lease_api, *slurm;
     struct slurm_token *token;
     struct bridge *bridge; /* NULL while dead */
-    struct loop_timer restart, stop;
-    int64_t listed_us; /* when the last whole list of jobs that was answered had been sent */
-    int64_t nodes_us;  /* and the last list of nodes */
+    int64_t listed_us;     /* when the last whole list of jobs that was answered had been sent */
+    int64_t nodes_us;      /* and the last list of nodes */
 };
 
 /* ---- what the promises remember ---- */
@@ -102,7 +101,8 @@ struct slurm_node_note {
 
 struct bridge_weather {
     const char *name;
-    struct sim_faults faults, slurm_faults;
+    const struct sim_faults *faults; /* of the API server; NULL: none */
+    struct sim_faults slurm_faults;
     bool crashes, rollouts, partitions;
     bool stops, kills, restarts, gateway; /* of slurmctld: SIGSTOP, kill -9, clean; slurmrestd */
     bool foreign_token;                   /* not minted by us: lives long */
@@ -167,8 +167,6 @@ void *bridge_scene_new(struct world *world, const struct bridge_weather *weather
 void bridge_scene_free(void *scene);
 void bridge_scene_calm(struct bridge_scene *scene); /* faults end, daemons are up again */
 struct bridge_replica *bridge_replica_named(struct bridge_scene *scene, const char *user);
-void bridge_replica_start(void *replica);
-void bridge_replica_stop(void *replica); /* cleanly, as SIGTERM does */
 void bridge_on_crash(void *world, const char *user);
 void bridge_on_received(void *world, const char *user, const char *method, const char *path,
                         int status, int64_t sent_us);

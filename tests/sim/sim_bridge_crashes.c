@@ -209,7 +209,7 @@ static void roll_out(struct bridge_scene *scene)
 {
     for (unsigned i = 0; i < BRIDGE_REPLICAS; i++)
         if (scene->replicas[i].bridge && bridge_is_leader(scene->replicas[i].bridge)) {
-            bridge_replica_stop(&scene->replicas[i]);
+            process_stop(&scene->replicas[i].process);
             return;
         }
 }

@@ -83,6 +83,7 @@ static const struct group_shape shapes[] = {
     { "coscheduling with a gate", OF_COSCHEDULING, 3, 3, 1, 1, GATED | REPLACED, "", "", "" },
     { "coscheduling that may have two nodes", OF_COSCHEDULING, 3, 3, 1, 1, REPLACED, TWO_NODES, "", "" },
     { "coscheduling of pods that differ", OF_COSCHEDULING, 3, 3, 2, 4, REPLACED, "", "", "" },
+    { "coscheduling with ports on whole nodes", OF_COSCHEDULING, 4, 2, 1, 1, HAS_PORT | REPLACED, ALONE, "", "" },
 };
 /* clang-format on */
 

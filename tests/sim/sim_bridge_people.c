@@ -308,13 +308,9 @@ static void resize_node(struct deed *deed)
     set_size(deed->scene, deed->node, deed->yes ? SCENE_CPUS : SCENE_CPUS / 2);
 }
 
-/* etcd forgets: old watches and pages get 410. */
 static void forget_history(struct deed *deed)
 {
-    struct world *world = deed->scene->world;
-
-    trace_line(&world->trace, "history is compacted");
-    api_store_compact(world->store, api_store_version(world->store));
+    world_forget_history(deed->scene->world);
 }
 
 static const struct {
@@ -334,16 +330,8 @@ static void act(struct bridge_scene *scene)
 {
     struct rand *rand = &scene->world->rand;
     struct deed deed = { .scene = scene };
-    unsigned total = 0;
-    size_t chosen = 0;
+    size_t chosen = world_choose(scene->world, &deeds[0].weight, sizeof(deeds[0]), DEEDS);
 
-    for (size_t i = 0; i < DEEDS; i++)
-        total += deeds[i].weight;
-
-    uint64_t at = rand_below(rand, total);
-
-    while (at >= deeds[chosen].weight)
-        at -= deeds[chosen++].weight;
     (void)snprintf(deed.pod, sizeof(deed.pod), "p%u", 1 + (unsigned)rand_below(rand, SCENE_PODS));
     deed.node = 1 + (unsigned)rand_below(rand, scene->node_count);
     deed.yes = rand_chance(rand, 700);

@@ -98,6 +98,36 @@ static void a_node_holds_no_more_than_its_job_has_there(struct bridge_scene *sce
                     pod->name, node, job->id, cpus, seats.cpus);
 }
 
+struct port_look {
+    struct bridge_scene *scene;
+    const struct pod_note *pod;
+    const struct pod_note *other; /* that has the port, too; NULL */
+};
+
+static void look_for_port(void *context, const struct json *pod)
+{
+    struct port_look *look = context;
+    const struct pod_note *note = bridge_note_of_pod(look->scene, pod);
+
+    if (note != look->pod && strcmp(note->node, look->pod->node) == 0 && bridge_pod_has_port(pod) &&
+        bridge_pod_may_run(pod))
+        look->other = note;
+}
+
+/* All ports here are the same one. */
+static void a_port_of_a_node_is_given_once(struct bridge_scene *scene, const struct pod_note *pod,
+                                           const struct json *object)
+{
+    struct port_look look = { .scene = scene, .pod = pod };
+
+    if (!bridge_pod_has_port(object))
+        return;
+    api_store_visit(scene->world->store, "pods", look_for_port, &look);
+    if (look.other)
+        world_break(scene->world, "pods %s and %s have the same port of %s", pod->name,
+                    look.other->name, pod->node);
+}
+
 static void a_member_has_no_two_jobs(struct bridge_scene *scene, const struct pod_note *pod)
 {
     map_each (item, &scene->jobs) {
@@ -156,6 +186,7 @@ static void on_bound(struct bridge_scene *scene, const struct api_change *change
     job = job_under(scene, pod, node);
     a_pod_is_bound_only_where_its_job_runs(scene, pod, node, job);
     a_node_holds_no_more_than_its_job_has_there(scene, pod, node, job);
+    a_port_of_a_node_is_given_once(scene, pod, change->next);
     no_pod_is_bound_while_two_jobs_of_it_are_known(scene, pod);
     a_member_has_no_two_jobs(scene, pod);
 }

@@ -14,7 +14,7 @@ struct jobs {
     unsigned count;
     char state[16], nodes[64], required[64], reason[32];
     int64_t id;
-    uint64_t priority;
+    bool exclusive;
 };
 
 struct look {
@@ -27,7 +27,7 @@ static void take(struct jobs *jobs, const struct slurm_store_job *job)
 {
     jobs->count++;
     jobs->id = job->id;
-    jobs->priority = job->priority;
+    jobs->exclusive = job->exclusive;
     (void)snprintf(jobs->state, sizeof(jobs->state), "%s", job->state);
     (void)snprintf(jobs->nodes, sizeof(jobs->nodes), "%s", job->nodes);
     (void)snprintf(jobs->required, sizeof(jobs->required), "%s", job->required_nodes);
@@ -172,36 +172,98 @@ static void a_waiting_pod_says_why(struct look *look, const struct json *pod)
         one_that_waits_alone_says_why(look, pod);
 }
 
-/* slurmctld forgot the job. The node was given to others since, or is meant for a job that is ahead
- * in the queue, and its new job waits for it; or Slurm does not have the node any more. */
+/* ---- pods that are bound ---- */
+
+struct seats {
+    struct bridge_scene *scene;
+    const char *unit, *node;
+    int64_t cpus;
+};
+
+/* By whose job it is held: its own, where it has one. */
+static const char *unit_under(struct bridge_scene *scene, const struct pod_note *pod)
+{
+    return bridge_note_of_unit(scene, pod->key)->live > 0 ? pod->key : pod->unit;
+}
+
+static void take_seat(void *context, const struct json *pod)
+{
+    struct seats *seats = context;
+    const struct pod_note *note = bridge_note_of_pod(seats->scene, pod);
+
+    if (strcmp(note->node, seats->node) == 0 && bridge_pod_may_run(pod) &&
+        strcmp(unit_under(seats->scene, note), seats->unit) == 0)
+        seats->cpus += bridge_pod_cpus(pod);
+}
+
+/* What the pods of a unit use on a node. */
+static int64_t cpus_used(struct bridge_scene *scene, const char *unit, const char *node)
+{
+    struct seats seats = { .scene = scene, .unit = unit, .node = node };
+
+    api_store_visit(scene->world->store, "pods", take_seat, &seats);
+    return seats.cpus;
+}
+
+/* One of the nodes that it names is given to others, or out of service. */
+static bool lacks_room(struct bridge_scene *scene, const char *unit, const struct jobs *jobs)
+{
+    for (unsigned i = 1; i <= scene->node_count; i++) {
+        struct slurm_store_node node;
+        char name[32];
+        int64_t wanted;
+
+        (void)snprintf(name, sizeof(name), "node-%u", i);
+        if (!bridge_hosts_have(jobs->required, name))
+            continue;
+        if (!slurm_store_find_node(scene->world->slurm, name, &node))
+            return true;
+        wanted = jobs->exclusive ? node.cpus : cpus_used(scene, unit, name);
+        if (node.is_drained || node.is_down || (int64_t)node.cpus - node.alloc_cpus < wanted)
+            return true;
+    }
+    return false;
+}
+
+/* slurmctld forgot the job. The node was given to others since, and its new job waits for it; or
+ * Slurm does not have the node any more. */
 static bool waits_to_cover(const struct look *look, const struct json *pod, const char *node,
                            const struct jobs *jobs)
 {
+    struct bridge_scene *scene = look->scene;
     struct slurm_store_node there;
-    bool waits = jobs->count == 1 && strcmp(jobs->state, "PENDING") == 0 &&
-                 bridge_hosts_have(jobs->required, node);
 
     if (!says(pod, "NotCovered"))
         return false;
-    if (!slurm_store_find_node(look->scene->world->slurm, node, &there))
+    if (!slurm_store_find_node(scene->world->slurm, node, &there))
         return jobs->count <= 1;
-    return waits &&
-           (there.jobs > 0 || look->pod->group[0] || strcmp(jobs->reason, "Priority") == 0);
+    return jobs->count == 1 && strcmp(jobs->state, "PENDING") == 0 &&
+           bridge_hosts_have(jobs->required, node) &&
+           lacks_room(scene, unit_under(scene, look->pod), jobs);
 }
 
+/* One that was bound by a job of its own is never its group's again. */
 static void a_bound_pod_has_its_job(struct look *look, const struct json *pod, const char *node)
 {
     struct world *world = look->scene->world;
     const char *name = look->pod->name;
-    const struct jobs *jobs = look->own.count > 0 ? &look->own : &look->group;
+    bool is_alone = look->own.count > 0 || strcmp(look->pod->unit, look->pod->group) != 0;
+    const struct jobs *jobs = is_alone ? &look->own : &look->group;
+    int64_t used;
 
     if (jobs->count <= 1 && waits_to_cover(look, pod, node, jobs))
         return;
+    used = cpus_used(look->scene, unit_under(look->scene, look->pod), node);
     if (jobs->count != 1)
         world_break(world, "pod %s is bound and has %u jobs", name, jobs->count);
     else if (strcmp(jobs->state, "RUNNING") != 0 || !bridge_hosts_have(jobs->nodes, node))
         world_break(world, "pod %s is on %s, and its job %" PRId64 " is %s on %s", name, node,
                     jobs->id, jobs->state, jobs->nodes);
+    else if (used > slurm_store_cpus_on(world->slurm, jobs->id, node))
+        world_break(world,
+                    "pod %s is on %s, where job %" PRId64 " has %u CPUs and its pods use "
+                    "%" PRId64,
+                    name, node, jobs->id, slurm_store_cpus_on(world->slurm, jobs->id, node), used);
     else if (says(pod, NULL))
         world_break(world, "pod %s has its place and says that it waits", name);
 }

@@ -165,17 +165,8 @@ enum { DEEDS = sizeof(deeds) / sizeof(deeds[0]) };
 
 static void act(struct bridge_scene *scene)
 {
-    struct rand *rand = &scene->world->rand;
-    unsigned total = 0;
-    size_t chosen = 0;
+    size_t chosen = world_choose(scene->world, &deeds[0].weight, sizeof(deeds[0]), DEEDS);
 
-    for (size_t i = 0; i < DEEDS; i++)
-        total += deeds[i].weight;
-
-    uint64_t at = rand_below(rand, total);
-
-    while (at >= deeds[chosen].weight)
-        at -= deeds[chosen++].weight;
     scene->people_act = true;
     deeds[chosen].act(scene, choose_job(scene, true));
     scene->people_act = false;

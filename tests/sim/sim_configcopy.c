@@ -6,13 +6,14 @@
 #include "sim_configcopy.h"
 
 #include "base/mem.h"
+#include "weather.h"
 
 enum { SECOND = 1000000 };
 
 /* How bad the world is; the seed chooses a row. */
 struct weather {
     const char *name;
-    struct sim_faults faults;
+    const struct sim_faults *faults; /* NULL: none */
     bool crashes, rollouts, partitions;
 };
 
@@ -20,47 +21,12 @@ static const struct weather weathers[] = {
     { .name = "fair" },
     { .name = "processes die", .crashes = true },
     { .name = "rollouts", .rollouts = true },
-    { .name = "partitions", .faults = { .slow = 60 }, .partitions = true },
-    { .name = "watches fail",
-      .faults = { .slow = 60, .watch_broken = 300, .watch_stalled = 100, .watch_expired = 300 } },
-    { .name = "answers fail",
-      .faults = { .slow = 30,
-                  .lost_before = 30,
-                  .lost_between = 30,
-                  .lost_after = 60,
-                  .late = 40,
-                  .conflict = 30,
-                  .too_many = 30,
-                  .internal = 40,
-                  .unavailable = 30 } },
-    { .name = "a bad day",
-      .faults = { .slow = 30,
-                  .lost_before = 10,
-                  .lost_between = 10,
-                  .lost_after = 10,
-                  .late = 5,
-                  .conflict = 10,
-                  .too_many = 10,
-                  .internal = 10,
-                  .unavailable = 10,
-                  .watch_broken = 20,
-                  .watch_stalled = 5,
-                  .watch_expired = 50 },
-      .crashes = true,
-      .partitions = true },
+    { .name = "partitions", .faults = &weather_slow, .partitions = true },
+    { .name = "watches fail", .faults = &weather_watches_fail },
+    { .name = "answers fail", .faults = &weather_answers_fail },
+    { .name = "a bad day", .faults = &weather_bad_day, .crashes = true, .partitions = true },
     { .name = "everything at once",
-      .faults = { .slow = 150,
-                  .lost_before = 60,
-                  .lost_between = 60,
-                  .lost_after = 100,
-                  .late = 60,
-                  .conflict = 50,
-                  .too_many = 50,
-                  .internal = 60,
-                  .unavailable = 50,
-                  .watch_broken = 150,
-                  .watch_stalled = 50,
-                  .watch_expired = 200 },
+      .faults = &weather_all_at_once,
       .crashes = true,
       .rollouts = true,
       .partitions = true },
@@ -72,20 +38,14 @@ enum { WEATHERS = sizeof(weathers) / sizeof(weathers[0]) };
 
 static void plan_next_crash(struct scene *scene)
 {
-    struct rand *rand = &scene->world->rand;
-
     if (scene->weather->crashes && !scene->is_calm)
-        sim_net_crash_at(scene->world->net,
-                         sim_net_write_count(scene->world->net) + 1 + rand_below(rand, 30),
-                         rand_chance(rand, 500));
+        process_plan_crash(scene->world, 30);
 }
 
-static void start_replica(void *context);
-
-/* As kill -9: nothing is said, nothing is finished. */
-static void kill_replica(struct replica *replica)
+static void kill_replica(void *owner)
 {
-    loop_timer_stop(&replica->stop);
+    struct replica *replica = owner;
+
     app_free(replica->app);
     http_transport_free(replica->api);
     http_transport_free(replica->lease_api);
@@ -93,64 +53,39 @@ static void kill_replica(struct replica *replica)
     replica->api = replica->lease_api = NULL;
 }
 
-static void restart_later(struct replica *replica)
+static void start_replica(void *owner)
 {
+    struct replica *replica = owner;
     struct world *world = replica->scene->world;
 
-    kill_replica(replica);
-    loop_timer_start(world->loop, &replica->restart,
-                     rand_range(&world->rand, SECOND / 10, 5 * SECOND), start_replica, replica);
-}
-
-/* A rollout: what is in flight is finished, the lease is given up, then the process goes. */
-static void on_gone(void *context)
-{
-    restart_later(context);
-}
-
-static void on_released(void *context)
-{
-    struct replica *replica = context;
-
-    /* Not from inside the lease's own callback. */
-    loop_timer_start(replica->scene->world->loop, &replica->stop, 0, on_gone, replica);
-}
-
-static void on_finished(void *context)
-{
-    struct replica *replica = context;
-
-    kube_lease_release(app_lease(replica->app), on_released, replica);
-}
-
-static void stop_replica(void *context)
-{
-    struct replica *replica = context;
-
-    trace_line(&replica->scene->world->trace, "%s is told to stop", replica->user);
-    engine_stop(app_engine(replica->app), 10 * (int64_t)SECOND, on_finished, replica);
-}
-
-static void start_replica(void *context)
-{
-    struct replica *replica = context;
-    struct world *world = replica->scene->world;
-
-    trace_line(&world->trace, "%s starts", replica->user);
-    replica->api = sim_transport_new(world->net, replica->user);
-    replica->lease_api = sim_transport_new(world->net, replica->user);
+    replica->api = sim_transport_new(world->net, replica->process.user);
+    replica->lease_api = sim_transport_new(world->net, replica->process.user);
     replica->app = app_new(world->loop, replica->api, replica->lease_api,
                            &(struct app_options){ .source_ns = scene_source_ns,
                                                   .lease_ns = "system",
-                                                  .identity = replica->user,
+                                                  .identity = replica->process.user,
                                                   .max_in_flight = replica->scene->in_flight,
                                                   .page = replica->scene->page,
                                                   .seed = rand_u64(&world->rand) });
     app_start(replica->app);
     if (replica->scene->weather->rollouts && !replica->scene->is_calm)
-        loop_timer_start(world->loop, &replica->stop, rand_range(&world->rand, SECOND, 60 * SECOND),
-                         stop_replica, replica);
+        process_stop_later(&replica->process);
 }
+
+static struct engine *engine_of(const void *owner)
+{
+    const struct replica *replica = owner;
+
+    return replica->app ? app_engine(replica->app) : NULL;
+}
+
+static struct kube_lease *lease_of(const void *owner)
+{
+    return app_lease(((const struct replica *)owner)->app);
+}
+
+static const struct process_type replica_type = { start_replica, kill_replica, engine_of,
+                                                  lease_of };
 
 static void on_crash(void *context, const char *user)
 {
@@ -159,8 +94,8 @@ static void on_crash(void *context, const char *user)
     for (unsigned i = 0; i < REPLICAS; i++) {
         struct replica *replica = &scene->replicas[i];
 
-        if (replica->app && strcmp(replica->user, user) == 0)
-            restart_later(replica);
+        if (replica->app && strcmp(replica->process.user, user) == 0)
+            process_restart(&replica->process);
     }
     plan_next_crash(scene);
 }
@@ -191,7 +126,8 @@ static void on_partition(void *context)
     struct world *world = scene->world;
     const struct replica *replica = &scene->replicas[rand_below(&world->rand, REPLICAS)];
 
-    sim_net_cut(world->net, replica->user, rand_chance(&world->rand, 600) ? "/leases" : NULL);
+    sim_net_cut(world->net, replica->process.user,
+                rand_chance(&world->rand, 600) ? "/leases" : NULL);
     loop_timer_start(world->loop, &scene->partition, rand_range(&world->rand, SECOND, 40 * SECOND),
                      on_healed, scene);
 }
@@ -238,9 +174,7 @@ static void start_replicas(struct scene *scene)
         struct replica *replica = &scene->replicas[i];
 
         replica->scene = scene;
-        (void)snprintf(replica->user, sizeof(replica->user), "replica-%u", i);
-        loop_timer_start(world->loop, &replica->restart, rand_range(&world->rand, 0, 3 * SECOND),
-                         start_replica, replica);
+        process_init(&replica->process, &replica_type, replica, world, i);
     }
 }
 
@@ -254,7 +188,7 @@ static void *start(struct world *world)
     trace_line(&world->trace, "weather: %s", scene->weather->name);
     api_store_listen(world->store, promises_on_change, scene);
     people_prepare(scene);
-    sim_net_set_faults(world->net, &scene->weather->faults);
+    sim_net_set_faults(world->net, scene->weather->faults);
     start_replicas(scene);
     people_start(scene);
     plan_next_crash(scene);
@@ -283,10 +217,8 @@ static void free_scene(void *context)
 {
     struct scene *scene = context;
 
-    for (unsigned i = 0; i < REPLICAS; i++) {
-        loop_timer_stop(&scene->replicas[i].restart);
-        kill_replica(&scene->replicas[i]);
-    }
+    for (unsigned i = 0; i < REPLICAS; i++)
+        process_done(&scene->replicas[i].process);
     loop_timer_stop(&scene->people);
     loop_timer_stop(&scene->partition);
     loop_timer_stop(&scene->course);

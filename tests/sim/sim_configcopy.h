@@ -4,7 +4,7 @@
 #define SLINC_SIM_CONFIGCOPY_H
 
 #include "app.h"
-#include "world.h"
+#include "process.h"
 
 enum {
     REPLICAS = 2,
@@ -17,10 +17,9 @@ enum {
 
 struct replica {
     struct scene *scene;
-    char user[32];
+    struct process process;
     struct http_transport *api, *lease_api;
     struct app *app; /* NULL while dead */
-    struct loop_timer restart, stop;
 };
 
 struct scene {

@@ -120,13 +120,9 @@ static void take_over_copy(struct deed *deed)
     call(deed, "PATCH");
 }
 
-/* etcd forgets: old watches and pages get 410. */
 static void forget_history(struct deed *deed)
 {
-    struct world *world = deed->scene->world;
-
-    trace_line(&world->trace, "history is compacted");
-    api_store_compact(world->store, api_store_version(world->store));
+    world_forget_history(deed->scene->world);
 }
 
 static const struct {
@@ -138,20 +134,14 @@ static const struct {
     { delete_there, 8 },    { meddle_with_copy, 8 }, { take_over_copy, 6 },   { forget_history, 3 },
 };
 
+enum { DEEDS = sizeof(deeds) / sizeof(deeds[0]) };
+
 static void act(struct scene *scene)
 {
     struct rand *rand = &scene->world->rand;
     struct deed deed = { .scene = scene };
-    unsigned total = 0;
-    size_t chosen = 0;
+    size_t chosen = world_choose(scene->world, &deeds[0].weight, sizeof(deeds[0]), DEEDS);
 
-    for (size_t i = 0; i < sizeof(deeds) / sizeof(deeds[0]); i++)
-        total += deeds[i].weight;
-
-    uint64_t at = rand_below(rand, total);
-
-    while (at >= deeds[chosen].weight)
-        at -= deeds[chosen++].weight;
     scene_target_name(deed.target, rand_u64(rand));
     scene_source_name(deed.source, rand_u64(rand));
     deed.value = (unsigned)rand_below(rand, 100);

@@ -62,7 +62,7 @@ void promises_on_change(void *context, const struct api_change *change)
 static bool believes_to_lead(const struct scene *scene, const char *user)
 {
     for (unsigned i = 0; i < REPLICAS; i++)
-        if (strcmp(scene->replicas[i].user, user) == 0)
+        if (strcmp(scene->replicas[i].process.user, user) == 0)
             return scene->replicas[i].app && app_is_leader(scene->replicas[i].app);
     return false;
 }

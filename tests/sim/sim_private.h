@@ -56,6 +56,17 @@ struct http_call {
     struct loop_timer beat, end;
 };
 
+/* One thing that may happen to a call. */
+struct sim_chance {
+    unsigned per_mille;
+    enum sim_fate fate;
+    bool writes_only;
+};
+
+/* The first of these that happens, or FATE_ANSWERED. */
+enum sim_fate sim_draw(struct rand *rand, const struct sim_chance *chances, size_t count,
+                       bool is_write);
+
 void sim_call_finish(struct http_call *call); /* frees it */
 void sim_call_fail(struct http_call *call, enum err_class class, const char *why);
 void sim_call_answer(struct http_call *call, int status, struct str body, int retry_after);

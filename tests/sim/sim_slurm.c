@@ -12,11 +12,7 @@ enum { MILLISECOND = 1000 };
 enum sim_fate sim_slurm_fate(struct sim_net *net, bool is_write)
 {
     const struct sim_faults *faults = &net->slurm_faults;
-    const struct {
-        unsigned chance;
-        enum sim_fate fate;
-        bool writes_only;
-    } fates[] = {
+    const struct sim_chance chances[] = {
         { faults->lost_before, FATE_LOST_BEFORE, false },
         { faults->lost_between, FATE_LOST_BETWEEN, false },
         { faults->lost_after, FATE_LOST_AFTER, false },
@@ -28,10 +24,7 @@ enum sim_fate sim_slurm_fate(struct sim_net *net, bool is_write)
         { faults->internal / 2, FATE_INTERNAL_DONE, true },
     };
 
-    for (size_t i = 0; i < sizeof(fates) / sizeof(fates[0]); i++)
-        if (rand_chance(net->rand, fates[i].chance) && (is_write || !fates[i].writes_only))
-            return fates[i].fate;
-    return FATE_ANSWERED;
+    return sim_draw(net->rand, chances, sizeof(chances) / sizeof(chances[0]), is_write);
 }
 
 int64_t sim_slurm_delay_us(struct sim_net *net)

@@ -21,14 +21,19 @@ int64_t sim_delay_us(struct sim_net *net)
 
 /* ---- what becomes of a call ---- */
 
+enum sim_fate sim_draw(struct rand *rand, const struct sim_chance *chances, size_t count,
+                       bool is_write)
+{
+    for (size_t i = 0; i < count; i++)
+        if (rand_chance(rand, chances[i].per_mille) && (is_write || !chances[i].writes_only))
+            return chances[i].fate;
+    return FATE_ANSWERED;
+}
+
 static enum sim_fate draw_fate(struct sim_net *net, bool is_write)
 {
     const struct sim_faults *faults = &net->faults;
-    const struct {
-        unsigned chance;
-        enum sim_fate fate;
-        bool writes_only;
-    } fates[] = {
+    const struct sim_chance chances[] = {
         { faults->lost_before, FATE_LOST_BEFORE, false },
         { faults->lost_between, FATE_LOST_BETWEEN, false },
         { faults->lost_after, FATE_LOST_AFTER, false },
@@ -40,10 +45,7 @@ static enum sim_fate draw_fate(struct sim_net *net, bool is_write)
         { faults->unavailable, FATE_UNAVAILABLE, false },
     };
 
-    for (size_t i = 0; i < sizeof(fates) / sizeof(fates[0]); i++)
-        if (rand_chance(net->rand, fates[i].chance) && (is_write || !fates[i].writes_only))
-            return fates[i].fate;
-    return FATE_ANSWERED;
+    return sim_draw(net->rand, chances, sizeof(chances) / sizeof(chances[0]), is_write);
 }
 
 static const char *const fate_names[] = {

@@ -58,14 +58,14 @@ static const struct field fields[] = {
 
 /* ---- reading ---- */
 
-static void read_list(const struct json *value, struct buf *out)
+void ctld_join(const struct json *list, struct buf *out)
 {
-    struct json_iter iter = json_iter(value);
+    struct json_iter iter = json_iter(list);
     const struct json *item;
 
-    if (json_is_string(value))
-        buf_add_str(out, json_str(value));
-    while (json_is_array(value) && json_next_item(&iter, &item))
+    if (json_is_string(list))
+        buf_add_str(out, json_str(list));
+    while (json_is_array(list) && json_next_item(&iter, &item))
         buf_printf(out, "%s" STR_FMT, out->len > 0 ? "," : "", STR_ARG(json_str(item)));
 }
 
@@ -113,7 +113,7 @@ static void read_field(const struct field *field, const struct json *value, stru
         ctld_set_str(&job->text[field->at], json_str(value));
         break;
     case FIELD_HOSTS: /* an empty list says nothing, an empty text clears */
-        read_list(value, &text);
+        ctld_join(value, &text);
         if (text.len > 0 || json_is_string(value))
             set_hosts(&job->text[field->at], buf_text(&text));
         break;
@@ -161,7 +161,7 @@ bool ctld_ask_has_word(const struct json *value, const char *word)
     auto_buf struct buf text;
 
     buf_init(&text, CTLD_MAX_BODY);
-    read_list(value, &text);
+    ctld_join(value, &text);
     return ctld_list_has(buf_text(&text), str_of(word));
 }
 

@@ -59,23 +59,12 @@ static void set_state(struct ctld_call *call, struct ctld_node *node, enum chang
     }
 }
 
-static void join(const struct json *value, struct buf *out)
-{
-    struct json_iter iter = json_iter(value);
-    const struct json *item;
-
-    if (json_is_string(value))
-        buf_add_str(out, json_str(value));
-    while (json_is_array(value) && json_next_item(&iter, &item))
-        buf_printf(out, "%s" STR_FMT, out->len > 0 ? "," : "", STR_ARG(json_str(item)));
-}
-
 static void set_list(char **slot, const struct json *value)
 {
     auto_buf struct buf text;
 
     buf_init(&text, CTLD_MAX_BODY);
-    join(value, &text);
+    ctld_join(value, &text);
     ctld_set(slot, buf_text(&text));
 }
 
@@ -211,7 +200,7 @@ void ctld_run_nodes_update(struct ctld_call *call)
     buf_init(&names, CTLD_MAX_BODY);
     if (state_is_refused(call))
         return;
-    join(json_get(call->body, "name"), &names);
+    ctld_join(json_get(call->body, "name"), &names);
     call->name = arena_strdup(call->arena, buf_text(&names));
     answer(call, each_of(call, str_of(call->name), update));
 }

@@ -298,6 +298,8 @@ void ctld_run_resources(struct ctld_call *call);
 void ctld_ask_read(struct ctld_call *call, const struct json *ask, const char *where,
                    struct ctld_job *job);
 bool ctld_ask_has_word(const struct json *value, const char *word); /* of a list */
+/* A list of words as Slurm writes it, with commas; a text is such a list already. */
+void ctld_join(const struct json *list, struct buf *out);
 /* Whether it touches what a started job cannot change. */
 bool ctld_ask_wants_pending(const struct json *ask);
 /* Slurm's error number, or 0. */

@@ -195,6 +195,8 @@ static void ask_for_job(struct ctld_call *call, bool allocate)
     job->priority = 1;
     job->requeue = true;
     ctld_ask_read(call, ask, "job/", job);
+    if (!call->privileged && job->priority > 1)
+        job->priority = 1; /* only operators set one; nobody is told */
     fill_in(call->store, job, ask);
     if (!set_owner(call, job, ask)) {
         ctld_job_free(job);
@@ -249,6 +251,7 @@ static int apply(struct ctld_call *call, struct ctld_job *job)
                                         JOB_RESERVATION, JOB_EXTRA };
     enum { CHECKED = sizeof(checked) / sizeof(checked[0]) };
     const char *old[CHECKED];
+    int64_t priority = job->priority;
     int number;
 
     for (unsigned i = 0; i < CHECKED; i++)
@@ -257,11 +260,21 @@ static int apply(struct ctld_call *call, struct ctld_job *job)
     number = ctld_job_check(call->store, job);
     for (unsigned i = 0; number != 0 && i < CHECKED; i++)
         ctld_set(&job->text[checked[i]], old[i]);
-    return number;
+    if (call->privileged || job->priority <= priority)
+        return number;
+    job->priority = priority; /* that alone is refused, and all the rest done */
+    return number != 0 ? number : 2002;
+}
+
+static void look_again(struct ctld_call *call, struct ctld_job *job)
+{
+    ctld_set(&job->text[JOB_REASON], "None");
+    job->looked_at_us = ctld_now_us(call->store) + call->store->options.start_delay_min_us;
 }
 
 static int update(struct ctld_call *call, struct ctld_job *job)
 {
+    int64_t priority = job ? job->priority : 0;
     int number;
 
     if (!job)
@@ -275,10 +288,9 @@ static int update(struct ctld_call *call, struct ctld_job *job)
     number = apply(call, job);
     if (number != 0)
         return number;
-    if (ctld_ask_wants_pending(call->body)) { /* it is looked at again */
-        ctld_set(&job->text[JOB_REASON], "None");
-        job->looked_at_us = ctld_now_us(call->store) + call->store->options.start_delay_min_us;
-    }
+    if (ctld_ask_wants_pending(call->body) ||
+        (job->phase == PHASE_PENDING && priority > 0 && job->priority > priority))
+        look_again(call, job);
     set_hold(call, job, call->body);
     return 0;
 }

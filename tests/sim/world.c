@@ -105,6 +105,32 @@ int world_call(struct world *world, const char *user, const char *method, const 
     return status;
 }
 
+void world_forget_history(struct world *world)
+{
+    trace_line(&world->trace, "history is compacted");
+    api_store_compact(world->store, api_store_version(world->store));
+}
+
+size_t world_choose(struct world *world, const unsigned *weight, size_t stride, size_t count)
+{
+    const char *rows = (const char *)weight;
+    unsigned total = 0;
+    size_t chosen = 0;
+
+    for (size_t i = 0; i < count; i++)
+        total += *(const unsigned *)(const void *)(rows + i * stride);
+
+    uint64_t at = rand_below(&world->rand, total);
+
+    for (;; chosen++) {
+        unsigned here = *(const unsigned *)(const void *)(rows + chosen * stride);
+
+        if (at < here)
+            return chosen;
+        at -= here;
+    }
+}
+
 /* ---- a run ---- */
 
 static void run(struct world *world, const struct scenario *scenario, void *scene)

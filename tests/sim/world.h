@@ -38,6 +38,13 @@ void world_break(struct world *world, const char *format, ...)
 int world_call(struct world *world, const char *user, const char *method, const char *target,
                const char *body);
 
+/* etcd forgets: old watches and pages get 410. */
+void world_forget_history(struct world *world);
+
+/* The row of a table by its weight, which stands in it as an unsigned: the first one's, and how far
+ * it is to the next. */
+size_t world_choose(struct world *world, const unsigned *weight, size_t stride, size_t count);
+
 struct scenario {
     const char *name, *what;
     void *(*start)(struct world *world);

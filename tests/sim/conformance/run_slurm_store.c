@@ -7,20 +7,15 @@
  * The counterpart that plays it against a real slurmrestd, and the comparison of the two, are in
  * tests/e2e/test_slurm_conformance.py. Time is virtual: it passes between calls, while a row waits
  * for what it asks to see, and where the script says so. */
-#include "base/map.h"
 #include "base/mem.h"
-#include "codec/json.h"
 #include "codec/jwt.h"
-#include "io/reload.h"
+#include "conformance/script.h"
 #include "slurm_store.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
-    MAX_TEXT = 4 << 20,
-    MAX_VALUES = 1000,
     SECOND_US = 1000000,
     BETWEEN_US = 10000, /* calls */
     LOOK_US = 50000,    /* again, while something has not come */
@@ -45,12 +40,6 @@ struct player {
     size_t count;
 };
 
-static void die(const char *what, const char *detail)
-{
-    (void)fprintf(stderr, "%s: %s\n", what, detail);
-    exit(2);
-}
-
 static void pass_time(struct player *player, int64_t by_us)
 {
     int64_t until = clock_now_us(&player->clock) + by_us;
@@ -69,34 +58,6 @@ static void pass_time(struct player *player, int64_t by_us)
 
 /* ---- values ---- */
 
-static void save(struct player *player, struct str name, struct str value)
-{
-    char *copy = mem_strndup(value.at, value.len);
-
-    if (map_put(&player->values, name, copy, NULL) < 0)
-        die("too many values", copy);
-}
-
-/* "$name" becomes what was saved under it; the longest name that fits counts. */
-static void fill_in(const struct player *player, struct str text, struct buf *out)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        const struct map_item *best = NULL;
-
-        if (text.at[i] == '$')
-            map_each (item, &player->values) {
-                if (str_starts(str_sub(text, i + 1, text.len), item->key) &&
-                    (!best || item->key.len > best->key.len))
-                    best = item;
-            }
-        if (best)
-            buf_add_text(out, best->value);
-        else
-            buf_add_char(out, text.at[i]);
-        i += best ? best->key.len : 0;
-    }
-}
-
 /* The row as it is now: with the time, and what has been saved. */
 static struct json_doc *fill_in_row(struct player *player, const struct json *row)
 {
@@ -105,13 +66,13 @@ static struct json_doc *fill_in_row(struct player *player, const struct json *ro
     char now[24];
 
     (void)snprintf(now, sizeof(now), "%" PRId64, clock_wall_us(&player->clock) / SECOND_US);
-    save(player, STR("NOW"), str_of(now));
-    buf_init(&text, MAX_TEXT);
-    buf_init(&filled, MAX_TEXT);
+    script_save(&player->values, STR("NOW"), str_of(now));
+    buf_init(&text, SCRIPT_MAX_TEXT);
+    buf_init(&filled, SCRIPT_MAX_TEXT);
     json_write(row, &text);
-    fill_in(player, buf_str(&text), &filled);
-    if (json_parse(buf_str(&filled), MAX_TEXT, &doc, NULL) < 0)
-        die("a value that does not fit", buf_text(&filled));
+    script_fill_in(&player->values, buf_str(&text), &filled);
+    if (json_parse(buf_str(&filled), SCRIPT_MAX_TEXT, &doc, NULL) < 0)
+        script_die("a value that does not fit", buf_text(&filled));
     return doc;
 }
 
@@ -154,9 +115,10 @@ static void keep_values(struct player *player, const struct json *row, const str
         const struct json *value = at_dotted(body, json_str(path));
         auto_buf struct buf text;
 
-        buf_init(&text, MAX_TEXT);
+        buf_init(&text, SCRIPT_MAX_TEXT);
         json_write(value, &text);
-        save(player, name, json_is_string(value) ? json_str(value) : buf_str(&text));
+        script_save(&player->values, name,
+                    json_is_string(value) ? json_str(value) : buf_str(&text));
     }
 }
 
@@ -182,7 +144,7 @@ static void make_token(const struct player *player, struct str kind, struct str 
         return; /* none */
     claims.iat = claims.exp - 3600;
     if (jwt_sign(str_is(kind, "bad") ? STR("another key") : str_of(key), &claims, out, NULL) < 0)
-        die("no token", kind.at);
+        script_die("no token", kind.at);
 }
 
 static void on_answer(void *context, const struct slurm_store_answer *answer)
@@ -203,10 +165,10 @@ static void send(struct player *player, const struct json *row, struct result *r
     struct str method, target;
 
     buf_init(&token, JWT_TOKEN_MAX);
-    buf_init(&body, MAX_TEXT);
+    buf_init(&body, SCRIPT_MAX_TEXT);
     make_token(player, kind, user, &token);
     if (!str_cut(json_str(json_get(row, "call")), ' ', &method, &target))
-        die("no method", result->name);
+        script_die("no method", result->name);
     if (json_exists(json_get(row, "body")))
         json_write(json_get(row, "body"), &body);
     else
@@ -230,7 +192,7 @@ static void wait_for_answer(struct player *player, const struct result *result)
 {
     for (unsigned look = 0; !result->answered; look++) {
         if (look == PATIENCE)
-            die("no answer", result->name);
+            script_die("no answer", result->name);
         pass_time(player, LOOK_US);
     }
 }
@@ -260,7 +222,7 @@ static bool try_call(struct player *player, const struct json *template, struct 
     if (json_bool_or(json_get(row, "later"), false))
         return true;
     wait_for_answer(player, result);
-    (void)json_parse(buf_str(&result->body), MAX_TEXT, &body, NULL);
+    (void)json_parse(buf_str(&result->body), SCRIPT_MAX_TEXT, &body, NULL);
     if (!has_come(json_get(row, "until"), result->status, json_root(body)))
         return false;
     keep_values(player, row, json_root(body));
@@ -332,7 +294,7 @@ static void act(struct player *player, struct str what)
         }
     if (!str_cut(what, ' ', &word, &seconds) || !str_is(word, "wait") ||
         str_to_u64(seconds, 0, 3600, &count, NULL) < 0)
-        die("unknown", what.at);
+        script_die("unknown", what.at);
     pass_time(player, (int64_t)count * SECOND_US);
 }
 
@@ -342,7 +304,7 @@ static void print_tree(const struct json_mut *tree)
 {
     auto_buf struct buf line;
 
-    buf_init(&line, 2 * MAX_TEXT);
+    buf_init(&line, 2 * SCRIPT_MAX_TEXT);
     json_mut_write(tree, &line);
     (void)puts(buf_text(&line));
 }
@@ -355,7 +317,7 @@ static void print_result(const struct result *result)
 
     json_put_text(build, root, "name", result->name);
     if (result->is_call) {
-        (void)json_parse(buf_str(&result->body), MAX_TEXT, &body, NULL);
+        (void)json_parse(buf_str(&result->body), SCRIPT_MAX_TEXT, &body, NULL);
         json_put_i64(build, root, "status", result->status);
         json_put_bool(build, root, "never_came", result->never_came);
         json_put(build, root, "body",
@@ -384,19 +346,6 @@ static void print_values(const struct player *player)
 
 /* ---- the whole ---- */
 
-static struct json_doc *read_script(const char *path)
-{
-    auto_free char *text = NULL;
-    struct json_doc *doc = NULL;
-    struct err why = { .class = 0 };
-    size_t length = 0;
-
-    if (reload_read(path, MAX_TEXT, &text, &length, &why) < 0 ||
-        json_parse((struct str){ text, length }, MAX_TEXT, &doc, &why) < 0)
-        die(path, why.text);
-    return doc;
-}
-
 /* A Slurm like that of dev/parts/slurm. */
 static void set_up(struct player *player, size_t rows)
 {
@@ -409,10 +358,10 @@ static void set_up(struct player *player, size_t rows)
     clock_init_virtual(&player->clock, INT64_C(1767225600000000));
     player->store = slurm_store_new(&player->clock, &options);
     if (slurm_people_add_partition(player->store, &partition, &why) < 0)
-        die(partition.name, why.text);
-    map_init(&player->values, &(struct map_options){ .max = MAX_VALUES, .free_value = mem_free });
-    save(player, STR("V"), STR("v0.0.45"));
-    save(player, STR("RUN"), STR("model"));
+        script_die(partition.name, why.text);
+    script_values_init(&player->values);
+    script_save(&player->values, STR("V"), STR("v0.0.45"));
+    script_save(&player->values, STR("RUN"), STR("model"));
     player->results = mem_alloc_array(rows + 1, sizeof(*player->results));
     pass_time(player, 10 * (int64_t)SECOND_US);
 }
@@ -431,9 +380,9 @@ int main(int argc, char **argv)
     struct player player = { .count = 0 };
 
     if (argc != 2)
-        die("usage", "run_slurm_store slurm_script.json");
+        script_die("usage", "run_slurm_store slurm_script.json");
 
-    auto_json_doc struct json_doc *script = read_script(argv[1]);
+    auto_json_doc struct json_doc *script = script_read(argv[1]);
     struct json_iter iter = json_iter(json_root(script));
     const struct json *row;
 
@@ -442,7 +391,7 @@ int main(int argc, char **argv)
         struct result *result = &player.results[player.count++];
 
         result->name = json_str(json_get(row, "name")).at;
-        buf_init(&result->body, MAX_TEXT);
+        buf_init(&result->body, SCRIPT_MAX_TEXT);
         if (json_exists(json_get(row, "do")))
             act(&player, json_str(json_get(row, "do")));
         else

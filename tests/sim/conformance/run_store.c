@@ -6,15 +6,12 @@
  * The counterpart that plays it against a real server, and the comparison of the two, are in
  * tests/e2e/test_conformance.py. */
 #include "api_store.h"
-#include "base/map.h"
 #include "base/mem.h"
-#include "codec/json.h"
-#include "io/reload.h"
+#include "conformance/script.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
-enum { MAX_TEXT = 1 << 20, MAX_STEPS = 1000 };
+enum { MAX_STEPS = 1000 };
 
 static const struct api_kind gadgets = { "conformance.slinc.dev", "v1", "gadgets", "Gadget",
                                          API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION |
@@ -25,40 +22,6 @@ struct player {
     struct api_store *store;
     struct map values; /* name -> char *: what earlier calls have saved */
 };
-
-static void die(const char *what, const char *detail)
-{
-    (void)fprintf(stderr, "%s: %s\n", what, detail);
-    exit(2);
-}
-
-static void save(struct player *player, struct str name, struct str value)
-{
-    char *copy = mem_strndup(value.at, value.len);
-
-    if (map_put(&player->values, name, copy, NULL) < 0)
-        die("too many values", copy);
-}
-
-/* "$name" becomes what was saved under it; the longest name that fits counts. */
-static void fill_in(const struct player *player, struct str text, struct buf *out)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        const struct map_item *best = NULL;
-
-        if (text.at[i] == '$')
-            map_each (item, &player->values) {
-                if (str_starts(str_sub(text, i + 1, text.len), item->key) &&
-                    (!best || item->key.len > best->key.len))
-                    best = item;
-            }
-        if (best)
-            buf_add_text(out, best->value);
-        else
-            buf_add_char(out, text.at[i]);
-        i += best ? best->key.len : 0;
-    }
-}
 
 static const struct json *at_dotted(const struct json *value, struct str path)
 {
@@ -100,17 +63,17 @@ static void send(struct player *player, const struct json *row, struct api_answe
     auto_buf struct buf call, body;
     struct str method, target;
 
-    buf_init(&call, MAX_TEXT);
-    buf_init(&body, MAX_TEXT);
-    fill_in(player, json_str(json_get(row, "call")), &call);
+    buf_init(&call, SCRIPT_MAX_TEXT);
+    buf_init(&body, SCRIPT_MAX_TEXT);
+    script_fill_in(&player->values, json_str(json_get(row, "call")), &call);
     if (!str_cut(buf_str(&call), ' ', &method, &target))
-        die("no method", buf_text(&call));
+        script_die("no method", buf_text(&call));
     if (json_exists(json_get(row, "body"))) {
         auto_buf struct buf text;
 
-        buf_init(&text, MAX_TEXT);
+        buf_init(&text, SCRIPT_MAX_TEXT);
         json_write(json_get(row, "body"), &text);
-        fill_in(player, buf_str(&text), &body);
+        script_fill_in(&player->values, buf_str(&text), &body);
     }
     buf_add_str(&body, json_str(json_get(row, "raw")));
 
@@ -146,7 +109,7 @@ static void keep_values(struct player *player, const struct json *row, const str
     struct str name;
 
     while (json_next_member(&iter, &name, &path))
-        save(player, name, json_str(at_dotted(body, json_str(path))));
+        script_save(&player->values, name, json_str(at_dotted(body, json_str(path))));
 }
 
 static void print(const struct json *row, const struct api_answer *answer, const struct json *body)
@@ -159,7 +122,7 @@ static void print(const struct json *row, const struct api_answer *answer, const
     json_put_i64(build, root, "status", answer->status);
     json_put(build, root, "body",
              body ? json_copy(build, body) : json_new_str(build, buf_str(&answer->body)));
-    buf_init(&line, 4 * MAX_TEXT);
+    buf_init(&line, SCRIPT_MAX_TEXT);
     json_mut_write(root, &line);
     (void)puts(buf_text(&line));
 }
@@ -172,7 +135,7 @@ static void play(struct player *player, const struct json *row)
 
         api_answer_init(&answer);
         send(player, row, &answer);
-        (void)json_parse(buf_str(&answer.body), 4 * MAX_TEXT, &body, NULL);
+        (void)json_parse(buf_str(&answer.body), SCRIPT_MAX_TEXT, &body, NULL);
 
         bool done = has_come(json_get(row, "until"), &answer, json_root(body));
 
@@ -184,22 +147,9 @@ static void play(struct player *player, const struct json *row)
         if (done)
             return;
         if (step == MAX_STEPS)
-            die("never came", json_str(json_get(row, "name")).at);
+            script_die("never came", json_str(json_get(row, "name")).at);
         (void)api_store_step(player->store);
     }
-}
-
-static struct json_doc *read_script(const char *path)
-{
-    auto_free char *text = NULL;
-    struct json_doc *doc = NULL;
-    struct err why = { .class = 0 };
-    size_t length = 0;
-
-    if (reload_read(path, 4 * MAX_TEXT, &text, &length, &why) < 0 ||
-        json_parse((struct str){ text, length }, 4 * MAX_TEXT, &doc, &why) < 0)
-        die(path, why.text);
-    return doc;
 }
 
 int main(int argc, char **argv)
@@ -207,17 +157,17 @@ int main(int argc, char **argv)
     struct player player;
 
     if (argc != 2)
-        die("usage", "run_store script.json");
+        script_die("usage", "run_store script.json");
 
-    auto_json_doc struct json_doc *script = read_script(argv[1]);
+    auto_json_doc struct json_doc *script = script_read(argv[1]);
     struct json_iter iter = json_iter(json_root(script));
     const struct json *row;
 
     clock_init_virtual(&player.clock, INT64_C(1767225600000000));
     player.store = api_store_new(&player.clock, 1);
-    map_init(&player.values, &(struct map_options){ .max = 1000, .free_value = mem_free });
+    script_values_init(&player.values);
     api_store_add_kind(player.store, &gadgets);
-    save(&player, STR("NS"), STR("conformance"));
+    script_save(&player.values, STR("NS"), STR("conformance"));
 
     struct api_answer answer;
 

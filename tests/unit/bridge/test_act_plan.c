@@ -70,20 +70,21 @@ static const struct slurm_object *decode(const struct slurm_kind *kind, const ch
 static void an_ask_shows_the_whole_job_and_is_a_copy(void **state)
 {
     struct bench *bench = *state;
-    char name[] = "train", key[] = "ns/uid", pod[] = "ns/pod-0";
+    char name[] = "train", gres[] = "gres/gpu=1", key[] = "ns/uid", pod[] = "ns/pod-0";
     struct str pods[] = { str_of(pod), STR("ns/pod-1") };
     struct job_ask job;
 
     job_ask_init(&job);
     job.name = name;
     job.partition = "gpu";
+    job.gres_per_task = gres;
     plan_slurm_ask(&bench->plan, &(struct act_ask){ .key = str_of(key),
                                                     .attempt = 3,
                                                     .job = &job,
                                                     .pods = pods,
                                                     .pod_count = 2,
                                                     .at_once = true });
-    name[0] = key[0] = pod[0] = '#';
+    name[0] = gres[0] = key[0] = pod[0] = '#';
 
     auto_buf struct buf text = { .max = 1 << 20 };
 
@@ -95,6 +96,7 @@ static void an_ask_shows_the_whole_job_and_is_a_copy(void **state)
     assert_non_null(strstr(buf_text(&text), "\"pods\":[\"ns/pod-0\",\"ns/pod-1\"]"));
     assert_non_null(strstr(buf_text(&text), "\"name\":\"train\""));
     assert_non_null(strstr(buf_text(&text), "\"partition\":\"gpu\""));
+    assert_non_null(strstr(buf_text(&text), "\"tres_per_task\":\"gres/gpu=1\""));
 }
 
 static void a_cancel_names_the_job_in_every_way(void **state)

@@ -263,7 +263,7 @@ static void a_later_word_on_switches_forgets_the_wait_of_the_one_before(void **s
     assert_int_equal(ask.switch_wait, -1);
 }
 
-static void what_waits_for_more_than_nodes_must_queue(void **state)
+static void what_waits_for_more_than_nodes_or_is_anothers_must_queue(void **state)
 {
     static const struct {
         const char *suffix, *value;
@@ -277,6 +277,10 @@ static void what_waits_for_more_than_nodes_must_queue(void **state)
         { "reservation", "r", true },
         { "deadline", "2027-01-15T08:00:00Z", false },
         { "nice", "5", false },
+        { "user-id", "alice", true },
+        { "group-id", "100", true },
+        { "account", "physics", false },
+        { "qos", "high", false },
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -607,7 +611,7 @@ int main(void)
         cmocka_unit_test(every_annotation_reaches_its_field),
         cmocka_unit_test(a_gang_is_all_or_so_many_or_none),
         cmocka_unit_test(a_later_word_on_switches_forgets_the_wait_of_the_one_before),
-        cmocka_unit_test(what_waits_for_more_than_nodes_must_queue),
+        cmocka_unit_test(what_waits_for_more_than_nodes_or_is_anothers_must_queue),
         cmocka_unit_test(pods_that_run_wait_for_nothing),
         cmocka_unit_test(a_kept_ask_outlives_its_texts),
         cmocka_unit_test(exclusive_wins_over_a_default_of_sharing),

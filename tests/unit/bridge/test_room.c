@@ -262,6 +262,12 @@ static void those_who_may_start_wait_in_each_partition_they_name(void **state)
         "{\"job_id\":3,\"job_state\":[\"PENDING\"],\"partition\":\"p\","
         "\"state_reason\":\"Dependency\"}");
     see(bench, bench->jobs, &slurm_job_kind,
+        "{\"job_id\":6,\"job_state\":[\"PENDING\"],\"partition\":\"p\","
+        "\"state_reason\":\"AssocGrpCpuLimit\"}");
+    see(bench, bench->jobs, &slurm_job_kind,
+        "{\"job_id\":7,\"job_state\":[\"PENDING\"],\"partition\":\"p\","
+        "\"state_reason\":\"QOSMaxJobsPerUserLimit\"}");
+    see(bench, bench->jobs, &slurm_job_kind,
         "{\"job_id\":4,\"job_state\":[\"PENDING\",\"CONFIGURING\"],\"partition\":\"p\"}");
     see(bench, bench->jobs, &slurm_job_kind,
         "{\"job_id\":5,\"job_state\":[\"RUNNING\"],\"partition\":\"p\"}");

@@ -142,6 +142,52 @@ static void put_claims(struct json_build *build, struct json_mut *spec, const st
     }
 }
 
+static void put_ports(struct json_build *build, struct json_mut *container,
+                      const struct json *numbers)
+{
+    struct json_mut *list = json_put_array(build, container, "ports");
+    struct json_iter iter = json_iter(numbers);
+    const struct json *number;
+
+    while (json_next_item(&iter, &number)) {
+        struct json_mut *port = json_new_object(build);
+
+        json_put_i64(build, port, "hostPort", json_i64_or(number, 0));
+        json_push(list, port);
+    }
+}
+
+/* About other pods with the label `app`, in the same domain. */
+static struct json_mut *term_about(struct small_world *small, struct json_build *build,
+                                   const struct json *row, const char *app)
+{
+    struct json_mut *term = json_new_object(build);
+
+    json_put_text(build, term, "topologyKey", member(small, row, "over", "host"));
+    json_put_text(build, json_object_at(build, term, "labelSelector", "matchLabels"), "app", app);
+    return term;
+}
+
+static void put_rules(struct small_world *small, struct json_build *build, struct json_mut *spec,
+                      const struct json *row)
+{
+    const char *avoids = member(small, row, "avoids", NULL);
+    const char *spreads = member(small, row, "spreads", NULL);
+
+    if (avoids)
+        json_push(json_put_array(build, json_object_at(build, spec, "affinity", "podAntiAffinity"),
+                                 "requiredDuringSchedulingIgnoredDuringExecution"),
+                  term_about(small, build, row, avoids));
+    if (spreads) {
+        struct json_mut *term = term_about(small, build, row, spreads);
+
+        json_put_text(build, term, "whenUnsatisfiable", "DoNotSchedule");
+        json_push(json_put_array(build, spec, "topologySpreadConstraints"), term);
+    }
+    if (json_get(row, "priority"))
+        json_put_i64(build, spec, "priority", json_i64_or(json_get(row, "priority"), 0));
+}
+
 static void put_pod_spec(struct small_world *small, struct json_build *build, struct json_mut *spec,
                          const struct json *row)
 {
@@ -171,6 +217,8 @@ static void put_pod_spec(struct small_world *small, struct json_build *build, st
         json_push(json_put_array(build, spec, "tolerations"), toleration);
     }
     put_claims(build, spec, json_get(row, "claims"));
+    put_ports(build, container, json_get(row, "ports"));
+    put_rules(small, build, spec, row);
     for (int64_t i = 0; i < json_i64_or(json_get(row, "gates"), 0); i++) {
         struct json_mut *gates = json_mut_get(spec, STR("schedulingGates"));
         struct json_mut *gate = json_new_object(build);

@@ -25,6 +25,10 @@
  * Of volumes: `claims: [c]` on a pod; `claims`, `volumes: [{name: c, spec: {...}, status: {...}}]`
  * and `classes: [{name: s, provisioner: p, volumeBindingMode: m}]` as they stand in Kubernetes.
  *
+ * Of rules about others: `ports: [8080]`, `priority: 5`, `avoids: x` and `spreads: x` on a pod, who
+ * are those with the label `app: x`, `over: zone`: by this label of nodes (`host`). An ask was
+ * `sent` at this second.
+ *
  *     stages: 2                  # how many; not checked when it is not said
  *     waits: a text of why nothing more is done
  *     again: true                # whether it looks again by itself

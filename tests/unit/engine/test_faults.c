@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "world.h"
 
-enum { MS = 1000, SECOND = 1000000, MAPS_COUNT = 8, MAX_EVENTS = 100000, SEEDS = 40 };
+enum { MAPS_COUNT = 8, MAX_EVENTS = 100000, SEEDS = 40 };
 
 struct event { /* a change on its way to the watch */
     int map;

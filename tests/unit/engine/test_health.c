@@ -12,8 +12,6 @@
 #include "io/http_client.h"
 #include "io/loop_real.h"
 
-enum { MS = 1000, SECOND = 1000000 };
-
 #define LIST "/api/v1/configmaps"
 
 struct clinic {
@@ -167,6 +165,11 @@ static void the_age_and_size_of_caches_are_metrics(void **state)
     tear_down(&clinic);
 }
 
+static void write_weather(void *context, struct buf *out)
+{
+    buf_printf(out, "{\"degrees\":%d}", *(const int *)context);
+}
+
 static void the_state_is_json_with_caches_and_engine(void **state)
 {
     struct clinic clinic;
@@ -174,8 +177,11 @@ static void the_state_is_json_with_caches_and_engine(void **state)
     auto_json_doc struct json_doc *doc = NULL;
     const struct json *root;
 
+    int degrees = 21;
+
     set_up(&clinic);
     buf_init(&out, 100000);
+    health_show(clinic.health, "weather", write_weather, &degrees);
     health_write_state(clinic.health, &out);
     assert_int_equal(json_parse(buf_str(&out), 100000, &doc, NULL), 0);
     root = json_root(doc);
@@ -183,6 +189,7 @@ static void the_state_is_json_with_caches_and_engine(void **state)
     assert_true(
         str_is(json_str(json_get(json_item(json_get(root, "caches"), 0), "kind")), "configmaps"));
     assert_true(json_is_array(json_at(root, "engine", "controllers")));
+    assert_int_equal(json_i64_or(json_at(root, "weather", "degrees"), 0), degrees);
     tear_down(&clinic);
 }
 

@@ -8,8 +8,6 @@
 
 #include "world.h"
 
-enum { MS = 1000, SECOND = 1000000 };
-
 static struct {
     unsigned plans, actions;
     char key[64];
@@ -30,12 +28,9 @@ static void on_observed(void *context, const struct controller *controller, stru
 static void begin(struct world *world, world_plan plan)
 {
     memset(&seen, 0, sizeof(seen));
-    world_set_up(world, &(struct engine_options){ .observe_only = true,
-                                                  .observed = on_observed,
-                                                  .observed_context = &seen });
-    engine_start(world->engine);
-    world_sync(world);
-    world_run(world, 60 * MS);
+    world_begin(world, &(struct engine_options){ .observe_only = true,
+                                                 .observed = on_observed,
+                                                 .observed_context = &seen });
     world->plan = plan;
 }
 

@@ -9,8 +9,6 @@
 
 #include "world.h"
 
-enum { MS = 1000, SECOND = 1000000 };
-
 #define POD "/api/v1/namespaces/a/pods/p"
 
 static const char *pod_text(unsigned version, const char *finalizers, const char *conditions)

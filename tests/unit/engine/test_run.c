@@ -15,8 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MS = 1000, SECOND = 1000000 };
-
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/s/leases"
 
 struct theatre {

@@ -12,6 +12,8 @@
 
 #define MAPS "/api/v1/namespaces/a/configmaps"
 
+enum { MS = 1000, SECOND = 1000000 }; /* of virtual time, in microseconds */
+
 struct world;
 typedef int (*world_plan)(struct world *world, struct str key, struct plan *plan, struct err *err);
 
@@ -211,6 +213,58 @@ static inline void world_ok(struct world *world, const char *method, const char 
 {
     fake_answer(world->fake, method, path,
                 (struct fake_answer){ .status = 200, .body = body, .delay_us = delay_us });
+}
+
+static inline const char *world_sent_path(struct world *world, size_t index)
+{
+    return fake_sent_count(world->fake) > index ? fake_sent(world->fake, index)->path : "nothing";
+}
+
+/* ---- beginnings that many tests share ---- */
+
+static inline void world_begin(struct world *world, const struct engine_options *options)
+{
+    world_set_up(world, options);
+    engine_start(world->engine);
+    world_sync(world);
+    world_run(world, 60 * MS);
+}
+
+/* There is a ConfigMap m that says "old". */
+static inline void world_begin_with_map(struct world *world)
+{
+    world_begin(world, NULL);
+    world_see(world, "m", 11, "old");
+    world_run(world, MS);
+    world->plans = 0;
+}
+
+/* Plans for one key, a/x, once; later looks find nothing to do. */
+static inline void world_plan_once(struct world *world, world_plan plan)
+{
+    world->plan = plan;
+    engine_enqueue(&world->controller, STR("a/x"));
+}
+
+/* A plan for a/x: m is to say "new". */
+static inline int world_plan_patch(struct world *world, struct str key, struct plan *plan,
+                                   struct err *err)
+{
+    if (str_is(key, "a/x") && !str_is(STR("new"), world_value_of(world, "m")))
+        world_patch(world, plan, "m", "new");
+    return 0;
+}
+
+/* A plan for any key: its ConfigMap is to exist. */
+static inline int world_plan_create(struct world *world, struct str key, struct plan *plan,
+                                    struct err *err)
+{
+    char name[16];
+
+    snprintf(name, sizeof(name), STR_FMT, STR_ARG(str_sub(key, 2, key.len)));
+    if (!kube_cache_get(world->cache, "a", name))
+        world_create(world, plan, name, "1");
+    return 0;
 }
 
 #endif

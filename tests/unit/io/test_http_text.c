@@ -126,6 +126,33 @@ static void a_query_gives_the_first_value_of_a_name(void **state)
     }
 }
 
+static void words_are_appended_as_one_line(void **state)
+{
+    static const struct {
+        const char *before;
+        struct str words;
+        const char *after;
+    } cases[] = {
+        { "", STR(""), "" },
+        { "", STR("  no way\n"), "no way" },
+        { "a: ", STR("b"), "a: b" },
+        { "", STR("a\nb\x7f."), "a b ." },
+        { "", STR("0123456789"), "01234567" },     /* what fits */
+        { "0123456", STR("\xc3\xa9"), "0123456" }, /* no half characters */
+        { "012345", STR("\xc3\xa9x"), "012345\xc3\xa9" },
+        { "", STR("abc\xff-def"), "abc" }, /* nor what is none */
+        { "01234567", STR("8"), "01234567" },
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[9] = "";
+
+        memcpy(text, cases[i].before, strlen(cases[i].before));
+        http_add_words(text, sizeof(text), cases[i].words);
+        assert_string_equal(text, cases[i].after);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +163,7 @@ int main(void)
         cmocka_unit_test(retry_after_is_read_in_seconds_up_to_a_day),
         cmocka_unit_test(everything_but_plain_characters_is_escaped),
         cmocka_unit_test(a_query_gives_the_first_value_of_a_name),
+        cmocka_unit_test(words_are_appended_as_one_line),
     };
 
     return cmocka_run_group_tests_name("io/http_text", tests, NULL, NULL);

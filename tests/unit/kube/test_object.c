@@ -50,6 +50,29 @@ static const struct kube_object *patched(const struct kube_object *object, const
     return next;
 }
 
+/* A kind whose objects keep two rules as text. */
+struct ruled {
+    struct kube_object object;
+    const char *near, *far;
+};
+
+static int decode_rules(struct kube_decoder *decoder, const struct json *root, void *object,
+                        struct err *err)
+{
+    struct ruled *ruled = object;
+    int rc = kube_decoder_rule(decoder, json_get(root, "near"), "the near", &ruled->near, err);
+
+    if (rc < 0)
+        return rc;
+    return kube_decoder_rule(decoder, json_get(root, "far"), "the far", &ruled->far, err);
+}
+
+static const struct kube_field no_fields[] = { { { NULL }, KUBE_STR, 0 } };
+static const struct kube_kind ruled_kind = { .resource = &kube_configmaps,
+                                             .size = sizeof(struct ruled),
+                                             .fields = no_fields,
+                                             .decode_more = decode_rules };
+
 static void assert_pairs(const struct kube_pairs *pairs, const char *want)
 {
     auto_buf struct buf out = { .max = 10000 };
@@ -222,6 +245,52 @@ static void a_text_said_twice_is_kept_once(void **state)
     kube_object_unref(object);
 }
 
+static void a_rule_is_kept_as_text(void **state)
+{
+    static const struct {
+        const char *members, *near, *far;
+    } cases[] = {
+        { "\"other\":1", "", "" },
+        { "\"near\":null,\"far\":{}", "", "{}" },
+        { "\"near\":[{\"a\":1}]", "[{\"a\":1}]", "" },
+        { "\"near\":[\"0123456789\"],\"far\":[\"9876543210\"]", "[\"0123456789\"]",
+          "[\"9876543210\"]" },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct kube_object *object;
+        const struct ruled *ruled;
+        auto_buf struct buf text = { .max = MAX };
+
+        buf_printf(&text,
+                   "{\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"resourceVersion\":\"1\"},%s}",
+                   cases[i].members);
+        object = decoded(&ruled_kind, buf_text(&text));
+        ruled = (const struct ruled *)(const void *)object;
+        assert_string_equal(ruled->near, cases[i].near);
+        assert_string_equal(ruled->far, cases[i].far);
+        kube_object_unref(object);
+    }
+}
+
+static void a_rule_has_a_bound(void **state)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    const struct kube_object *object = NULL;
+    auto_buf struct buf text = { .max = MAX };
+    struct err err = { 0 };
+
+    buf_add_text(&text, "{\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"resourceVersion\":\"1\"},"
+                        "\"near\":[1],\"far\":[\"");
+    for (unsigned i = 0; i < KUBE_MAX_RULE; i++)
+        buf_add_char(&text, 'x');
+    buf_add_text(&text, "\"]}");
+    doc = parsed(buf_text(&text));
+    assert_int_equal(kube_object_decode(&ruled_kind, json_root(doc), &object, &err), -ERR_TOO_BIG);
+    assert_non_null(strstr(err.text, "the far"));
+    assert_null(object);
+}
+
 static void a_tree_is_kept_without_ballast(void **state)
 {
     const struct kube_object *object = decoded(&configmap_kind, full);
@@ -380,6 +449,8 @@ int main(void)
         cmocka_unit_test(pairs_are_sorted_and_of_equal_keys_the_last_counts),
         cmocka_unit_test(many_labels_are_found),
         cmocka_unit_test(a_text_said_twice_is_kept_once),
+        cmocka_unit_test(a_rule_is_kept_as_text),
+        cmocka_unit_test(a_rule_has_a_bound),
         cmocka_unit_test(a_tree_is_kept_without_ballast),
         cmocka_unit_test(references_keep_it_alive),
         cmocka_unit_test(a_create_is_predicted_without_uid_and_version),

@@ -438,6 +438,27 @@ static void an_answer_that_the_watch_does_not_show_is_in_doubt(void **state)
     assert_settled(world);
 }
 
+/* Readers see the second prediction, which was laid before the answer came: of the answered object
+ * nobody has hold but the answer itself, and it is needed to remember that it is gone. */
+static void an_answer_that_nobody_sees_may_turn_out_to_be_gone(void **state)
+{
+    struct world *world = *state;
+    struct kube_overlay *first = lay(world, NULL, "first"), *second = lay(world, NULL, "second");
+
+    done(first, "u1", 6, "created");
+    assert_told(&world->mirror, "a:->first a:first>second ");
+    clock_advance_us(&world->clock, KUBE_OVERLAY_DOUBT_US);
+    assert_true(doubted(world));
+    kube_cache_settle(world->cache, "n", "a", NULL); /* somebody deleted it */
+    assert_told(&world->mirror, "a:second>- ");
+    see(world, "u1", 6, "created"); /* the watch is late */
+    assert_told(&world->mirror, "");
+    kube_overlay_failed(second);
+    kube_cache_seen_gone(world->cache, "n", "a", 7);
+    assert_told(&world->mirror, "");
+    assert_settled(world);
+}
+
 static void a_read_that_finds_the_write_settles_it_for_good(void **state)
 {
     struct world *world = *state;
@@ -822,6 +843,7 @@ int main(void)
         in_world(an_answer_that_was_passed_already_changes_nothing),
         in_world(an_unanswered_write_is_in_doubt_after_a_while),
         in_world(an_answer_that_the_watch_does_not_show_is_in_doubt),
+        in_world(an_answer_that_nobody_sees_may_turn_out_to_be_gone),
         in_world(a_read_that_finds_the_write_settles_it_for_good),
         in_world(a_deletion_that_did_not_happen_shows_the_object_again),
         in_world(a_read_that_was_overtaken_settles_nothing),

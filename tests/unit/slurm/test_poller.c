@@ -766,6 +766,63 @@ static void a_job_whose_nodes_cannot_be_read_is_read_whole(void **state)
     assert_int_equal(sent(ctld, "/job/1"), 2);
 }
 
+/* As the answer to an immediate allocation tells it. */
+static void show_as_waiting(struct ctld *ctld, int64_t id)
+{
+    auto_buf struct buf text = { .max = 200 };
+    const struct slurm_object *object;
+    auto_json_doc struct json_doc *doc = NULL;
+
+    buf_printf(&text, "{\"job_id\":%" PRId64 ",\"job_state\":[\"PENDING\",\"CONFIGURING\"]}", id);
+    assert_int_equal(json_parse(buf_str(&text), 200, &doc, NULL), 0);
+    assert_int_equal(slurm_object_decode(&slurm_job_kind, json_root(doc), &object, NULL), 0);
+    slurm_cache_seen(slurm_poller_cache(ctld->poller, SLURM_FEED_JOBS), object,
+                     loop_now_us(ctld->world->loop));
+    slurm_object_unref(object);
+}
+
+/* A poll that comes between question and answer of a read does not ask the same again. */
+static void what_is_being_read_is_not_read_again(void **state)
+{
+    struct ctld *ctld = *state;
+    struct slurm_poller_options options = { .fast_us = 10 * MS_US };
+
+    make_poller(ctld, &options);
+    submit(ctld, "PENDING");
+    begin(ctld);
+    run(ctld, 3000);
+    ctld->delay_us = 100 * MS_US;
+    job_of(ctld, 1)->state = "RUNNING";
+    slurm_poller_expect(ctld->poller, loop_now_us(ctld->world->loop) + 60000 * MS_US);
+    run(ctld, 50);
+    slurm_poller_read(ctld->poller, SLURM_FEED_JOBS, "1");
+    run(ctld, 1000);
+    assert_told(ctld, "1:P>R ");
+    assert_int_equal(sent(ctld, "/job/1"), 1);
+}
+
+static void of_a_job_that_an_answer_started_the_nodes_are_read_at_once(void **state)
+{
+    struct ctld *ctld = *state;
+    struct slurm_poller_options options = { .nodes_only = true, .slow_us = 60000 * MS_US };
+
+    make_poller(ctld, &options);
+    begin(ctld);
+    submit(ctld, "RUNNING");
+    show_as_waiting(ctld, 1);
+    slurm_poller_started(ctld->poller, "1");
+    slurm_poller_started(ctld->poller, "1"); /* is under way */
+    run(ctld, 1000);
+    assert_int_equal(sent(ctld, "/resources/1"), 1);
+    assert_int_equal(sent(ctld, "/job/1"), 0);
+    assert_told(ctld, "1:->P 1:P>R ");
+
+    slurm_poller_started(ctld->poller, "2"); /* not in the cache: nothing to add nodes to */
+    run(ctld, 1000);
+    assert_int_equal(sent(ctld, "/resources/2"), 0);
+    assert_int_equal(sent(ctld, "/job/2"), 1);
+}
+
 /* ---- the model ---- */
 
 static void happen(struct ctld *ctld)
@@ -905,6 +962,8 @@ int main(void)
         TEST(of_a_job_that_starts_the_nodes_alone_may_be_read),
         TEST(nodes_are_not_believed_after_a_restart),
         TEST(a_job_whose_nodes_cannot_be_read_is_read_whole),
+        TEST(what_is_being_read_is_not_read_again),
+        TEST(of_a_job_that_an_answer_started_the_nodes_are_read_at_once),
         TEST(whatever_happens_the_mirror_is_the_cache_and_in_the_end_the_truth),
     };
 

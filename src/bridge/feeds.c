@@ -1,0 +1,161 @@
+/* feeds.c - the four feeds from Slurm in words and figures: how old, how much, how often asked. */
+#include "bridge/feeds.h"
+
+#include "codec/json.h"
+
+#include <inttypes.h>
+
+enum {
+    SECOND_US = 1000000,
+    SILENCE_US = 60 * SECOND_US, /* of one feed: not ready then */
+};
+
+static const char *const names[SLURM_FEEDS] = {
+    [SLURM_FEED_JOBS] = "jobs",
+    [SLURM_FEED_NODES] = "nodes",
+    [SLURM_FEED_PARTITIONS] = "partitions",
+    [SLURM_FEED_RESERVATIONS] = "reservations",
+};
+
+enum {
+    FEEDS_AGE,
+    FEEDS_OBJECTS,
+    FEEDS_REQUESTS,
+    FEEDS_BYTES,
+    FEEDS_READS,
+    FEEDS_FAILURES,
+    FEEDS_SUSPICIONS,
+    FEEDS_SUSPICIOUS,
+};
+
+#define FAMILY(kind, title, text, label)                                                           \
+    {                                                                                              \
+        .name = (title), .help = (text), .type = (kind), .labels = { label }                       \
+    }
+
+const struct metric_family feeds_metrics[] = {
+    [FEEDS_AGE] = FAMILY(METRIC_GAUGE, "slinc_slurm_age_seconds",
+                         "Time since the last good poll of this kind began; -1: never.", "kind"),
+    [FEEDS_OBJECTS] =
+        FAMILY(METRIC_GAUGE, "slinc_slurm_objects", "Slurm's objects in the cache.", "kind"),
+    [FEEDS_REQUESTS] = FAMILY(METRIC_COUNTER, "slinc_slurm_requests_total",
+                              "Reads sent to slurmrestd, polls and single ones.", "kind"),
+    [FEEDS_BYTES] =
+        FAMILY(METRIC_COUNTER, "slinc_slurm_bytes_total", "Bytes that they answered.", "kind"),
+    [FEEDS_READS] = FAMILY(METRIC_COUNTER, "slinc_slurm_object_reads_total",
+                           "Of the reads those of one object.", "kind"),
+    [FEEDS_FAILURES] =
+        FAMILY(METRIC_COUNTER, "slinc_slurm_failures_total", "Reads that failed.", "kind"),
+    [FEEDS_SUSPICIONS] = FAMILY(METRIC_COUNTER, "slinc_slurm_suspicions_total",
+                                "How often slurmctld was suspected of a restart.", NULL),
+    [FEEDS_SUSPICIOUS] = FAMILY(METRIC_GAUGE, "slinc_slurm_suspicious",
+                                "1 while it is, and nothing is bound, cancelled or deleted.", NULL),
+};
+const size_t feeds_metric_count = sizeof(feeds_metrics) / sizeof(feeds_metrics[0]);
+
+static double seconds_of(int64_t age_us)
+{
+    return age_us == INT64_MAX ? -1 : (double)age_us / SECOND_US;
+}
+
+static size_t objects_in(const struct feeds *feeds, unsigned feed)
+{
+    return slurm_cache_count(slurm_poller_cache(feeds->poller, (enum slurm_feed)feed));
+}
+
+/* ---- /metrics ---- */
+
+static void set(const struct feeds *feeds, unsigned family, double value, const char *kind)
+{
+    metrics_set(feeds->metrics, &feeds_metrics[family], value, kind, NULL);
+}
+
+static void refresh(void *context)
+{
+    const struct feeds *feeds = context;
+    struct slurm_feed_stats stats;
+
+    if (!feeds->poller)
+        return;
+    for (unsigned feed = 0; feed < SLURM_FEEDS; feed++) {
+        slurm_poller_stats(feeds->poller, (enum slurm_feed)feed, &stats);
+        set(feeds, FEEDS_AGE, seconds_of(stats.age_us), names[feed]);
+        set(feeds, FEEDS_OBJECTS, (double)objects_in(feeds, feed), names[feed]);
+        set(feeds, FEEDS_REQUESTS, (double)stats.requests, names[feed]);
+        set(feeds, FEEDS_BYTES, (double)stats.bytes, names[feed]);
+        set(feeds, FEEDS_READS, (double)stats.reads, names[feed]);
+        set(feeds, FEEDS_FAILURES, (double)stats.failures, names[feed]);
+    }
+    set(feeds, FEEDS_SUSPICIONS, (double)slurm_poller_suspicions(feeds->poller), NULL);
+    set(feeds, FEEDS_SUSPICIOUS, slurm_poller_is_suspicious(feeds->poller), NULL);
+}
+
+/* ---- /debug/state ---- */
+
+static void write_feed(const struct feeds *feeds, unsigned feed, struct buf *out)
+{
+    struct slurm_feed_stats stats;
+
+    slurm_poller_stats(feeds->poller, (enum slurm_feed)feed, &stats);
+    buf_printf(out,
+               "{\"kind\":\"%s\",\"objects\":%zu,\"ageSeconds\":%.3f,\"requests\":%" PRIu64
+               ",\"bytes\":%" PRIu64 ",\"failures\":%" PRIu64 ",\"error\":",
+               names[feed], objects_in(feeds, feed), seconds_of(stats.age_us), stats.requests,
+               stats.bytes, stats.failures);
+    json_escape(out, str_of(stats.last_error));
+    buf_add_char(out, '}');
+}
+
+static void write_state(void *context, struct buf *out)
+{
+    const struct feeds *feeds = context;
+
+    if (!feeds->poller) {
+        buf_add_text(out, "null");
+        return;
+    }
+    buf_printf(out, "{\"suspicious\":%s,\"suspicion\":",
+               slurm_poller_is_suspicious(feeds->poller) ? "true" : "false");
+    json_escape(out, str_of(slurm_poller_why(feeds->poller)));
+    buf_add_text(out, ",\"feeds\":[");
+    for (unsigned feed = 0; feed < SLURM_FEEDS; feed++) {
+        if (feed > 0)
+            buf_add_char(out, ',');
+        write_feed(feeds, feed, out);
+    }
+    buf_add_text(out, "]}");
+}
+
+/* ---- /readyz ---- */
+
+static bool are_heard(void *context, struct buf *why)
+{
+    const struct feeds *feeds = context;
+    struct slurm_feed_stats stats;
+
+    if (!feeds->poller) {
+        buf_add_text(why, "it is not known yet which cluster this is");
+        return false;
+    }
+    for (unsigned feed = 0; feed < SLURM_FEEDS; feed++) {
+        slurm_poller_stats(feeds->poller, (enum slurm_feed)feed, &stats);
+        if (stats.age_us < SILENCE_US)
+            continue;
+        buf_printf(why, "nothing heard from Slurm for %" PRId64 " s: %s",
+                   stats.age_us == INT64_MAX ? -1 : stats.age_us / SECOND_US, stats.last_error);
+        return false;
+    }
+    return true;
+}
+
+void feeds_init(struct feeds *feeds, struct metrics *metrics)
+{
+    *feeds = (struct feeds){ .metrics = metrics };
+    metrics_on_scrape(metrics, refresh, feeds);
+}
+
+void feeds_add_health(struct feeds *feeds, struct health *health)
+{
+    health_check(health, "slurm", are_heard, feeds);
+    health_show(health, "slurm", write_state, feeds);
+}

@@ -1,0 +1,238 @@
+"""With real accounting: whom Slurm takes a pod for and what it is charged to, the limits of accounts and QOS, and preemption by QOS.
+
+A cluster of its own, since the one with slurmdbd takes nobody's jobs but those of whom it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from bridge import WISH, Bridge, Site, at_work, condition, settled
+from conftest import NAME
+from slincdev import up as life
+from slincdev.cluster import Cluster, find
+from slincdev.common import wait_for
+from slincdev.parts import kubectl
+from slincdev.slurm import Slurm
+
+DESK, WHOLE = "desk-0", "6"  # the only node, with eight CPUs, and how many of them leave no room for another pod
+STAYS = "slinc.dev/let-me-look"  # a finalizer: the pod can be seen on its way out
+LEDGER = (  # users are those that every Debian knows
+    "add qos low",
+    "add qos high Preempt=low Priority=1000",
+    "add qos single MaxJobsPerUser=1",
+    "add account house",
+    "add user slurm Account=house QOS=normal,low,high,single",
+    "add account press GrpTRES=cpu=4",
+    "add user news Account=press",
+    "add user lp Account=press MaxJobs=1",
+)
+USERS = [
+    {"namespace": "newsroom", "user": "news", "group": "news", "account": "press"},
+    {"namespace": "printers", "user": "lp", "group": "lp"},  # charged to the account that Slurm has for it
+    {"namespace": "strangers", "user": "backup", "account": "press"},  # a user that has no account
+    {"namespace": "nobodies", "user": "nobody-knows", "account": "press"},  # and one that slurmrestd cannot look up
+]
+NAMESPACES = ("house", *(rule["namespace"] for rule in USERS))  # the pods of the first are those of the token's user
+REFUSED_ACCOUNT, REFUSED_QOS = "Invalid account or account/partition combination specified", "Invalid qos specification"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    name = f"{NAME}-acct"
+    if find(name):
+        life.down(name)
+    yield life.up(name, node_count=1, with_parts=["slurm", "accounting"])
+    life.down(name)
+
+
+@pytest.fixture(scope="module")
+def slurm(cluster) -> Slurm:
+    return Slurm(cluster)
+
+
+def sacctmgr(cluster: Cluster, *commands: str) -> None:
+    script = " && ".join(f"sacctmgr --immediate --quiet {command}" for command in commands)
+    kubectl(cluster, "-n", "slurm", "exec", "slurm-controller-0", "-c", "slurmctld", "--", "sh", "-c", script)
+
+
+@pytest.fixture(scope="module")
+def sites(cluster, slurm) -> dict[str, Site]:
+    sacctmgr(cluster, *LEDGER)
+    return {name: Site(cluster, slurm, name) for name in NAMESPACES}
+
+
+@pytest.fixture(scope="module")
+def site(sites) -> Site:
+    return sites["house"]
+
+
+@pytest.fixture(scope="module")
+def one(site, cluster, slurm, tmp_path_factory) -> Iterator[Bridge]:
+    site.add_node(DESK, cpus=8)
+    with at_work(site, Bridge(cluster, slurm, tmp_path_factory.mktemp("accounting"), users=USERS), [DESK]) as bridge:
+        yield bridge
+
+
+@pytest.fixture(autouse=True)
+def bridge(sites, one) -> Iterator[Bridge]:
+    yield one
+    for place in sites.values():
+        place.clear_pods()
+    wait_for("all pods are gone", 60, lambda: not any(place.api.get(place.pods_path)["items"] for place in sites.values()), every=0.2)
+    wait_for("their jobs too", 60, lambda: not sites["house"].live_jobs(), every=0.2)
+
+
+@pytest.fixture
+def placed_at(eventually):
+    def make(place: Site, name: str, **options) -> dict:
+        place.make(name, **options)
+        return eventually(f"{name} is placed", lambda: place.placed(name))
+    return make
+
+
+def record(site: Site, number: int) -> dict:
+    """What slurmdbd has about a job."""
+    return site.slurm.call("GET", f"/slurmdb/{{api}}/job/{number}")["jobs"][-1]
+
+
+def waits(site: Site, name: str, *reasons: str) -> dict | None:
+    found = condition(site.see(name), "SlurmPending")
+    return found if found["status"] == "True" and found["reason"] in reasons else None
+
+
+# --- preemption by QOS -----------------------------------------------------------------------------------------------
+
+
+def test_a_pod_of_a_higher_qos_takes_the_place_of_one_of_a_lower(site, eventually):
+    low = site.pod("low", cpu=WHOLE, wishes={"qos": "low"})
+    low["metadata"]["finalizers"] = [STAYS]
+    uid = site.api.post(site.pods_path, low)["metadata"]["uid"]
+    number = site.job(eventually("it is placed", lambda: site.placed("low")))["job_id"]
+    site.make("high", cpu=WHOLE, wishes={"qos": "high"})
+
+    leaving = eventually("the low one goes", lambda: "deletionTimestamp" in (pod := site.see("low"))["metadata"] and pod)
+    said = condition(leaving, "SlurmJobEnded")
+    assert (said["status"], said["reason"]) == ("True", "SlurmJobPreempted")
+    assert said["message"].startswith(f"job {number} was preempted in Slurm")
+    assert eventually("so says an event", lambda: site.events("low").get("SlurmJobPreempted")) == said["message"]
+    eventually("only the look at it holds it", lambda: site.see("low")["metadata"]["finalizers"] == [STAYS])
+    site.api.merge(f"{site.pods_path}/low", {"metadata": {"finalizers": None}})
+
+    winner = site.job(eventually("the high one has its place", lambda: site.placed("high")))
+    assert (winner["nodes"], winner["qos"]) == (DESK, "high")
+    eventually("slurmdbd knows it too", lambda: record(site, number)["state"]["current"] == ["PREEMPTED"])
+    assert record(site, number)["qos"] == "low"
+    assert site.live_jobs_of(uid) == [], "a pod that nobody owns does not come back"
+    settled(site)
+
+
+def test_what_was_preempted_waits_as_a_new_pod_and_gets_its_place_back(site, placed, eventually):
+    site.start("deployment", "low", 1, cpu=WHOLE, wishes={"qos": "low"})
+    before = eventually("it is placed", lambda: site.team_placed("low", 1))[0]
+    placed("high", cpu=WHOLE, wishes={"qos": "high"})
+    after = eventually("there is another pod", lambda: next(
+        (pod for pod in site.team("low") if pod["metadata"]["uid"] != before["metadata"]["uid"]), None))["metadata"]["name"]
+    eventually("it waits", lambda: waits(site, after, "Resources", "Priority"))
+    settled(site)
+    site.delete("high", 0)
+    again = site.job(eventually("it has its place again", lambda: site.placed(after)))
+    assert (again["qos"], again["job_state"]) == ("low", ["RUNNING"])
+
+
+def test_pods_of_one_qos_do_not_preempt_each_other(site, placed, eventually):
+    first = placed("first", cpu=WHOLE, wishes={"qos": "high"})
+    site.make("second", cpu=WHOLE, wishes={"qos": "high"})
+    eventually("it waits", lambda: waits(site, "second", "Resources", "Priority"))
+    assert site.job(first)["job_state"] == ["RUNNING"] and site.see("first")["metadata"]["uid"] == first["metadata"]["uid"]
+
+
+# --- users, accounts and their limits --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("namespace, user, account", [
+    ("newsroom", "news", "press"), ("printers", "lp", "press"), ("house", "slurm", "house")])
+def test_a_pod_is_charged_to_the_user_and_the_account_of_its_namespace(sites, placed_at, eventually, namespace, user, account):
+    place = sites[namespace]
+    job = place.job(placed_at(place, "worker", cpu="2"))
+    assert (job["user_name"], job["group_name"], job["account"]) == (user, user, account)
+    charged = eventually("slurmdbd has the job", lambda: record(place, job["job_id"]))
+    assert (charged["user"], charged["account"], charged["nodes"]) == (user, account, DESK)
+    assert {one["type"]: one["count"] for one in charged["tres"]["allocated"]}["cpu"] == 2
+    place.delete("worker", 0)
+    eventually("and its end", lambda: record(place, job["job_id"])["time"]["end"])
+    assert record(place, job["job_id"])["state"]["current"] in (["CANCELLED"], ["COMPLETED"])
+
+
+def test_pods_of_two_namespaces_share_the_limit_of_their_account(cluster, sites, placed_at, eventually):
+    news, printers = sites["newsroom"], sites["printers"]
+    first = placed_at(news, "first", cpu="3")
+    printers.make("second", cpu="3")
+    said = eventually("it says which limit", lambda: waits(printers, "second", "AssocGrpCpuLimit"))
+    assert said["message"].startswith("job ") and "waits: AssocGrpCpuLimit" in said["message"]
+    sacctmgr(cluster, "modify account press set GrpTRES=cpu=6")
+    try:
+        eventually("it starts when the limit is raised", lambda: printers.placed("second"))
+        assert news.see("first")["metadata"]["uid"] == first["metadata"]["uid"]
+    finally:
+        sacctmgr(cluster, "modify account press set GrpTRES=cpu=4")
+
+
+@pytest.mark.parametrize("namespace, cpu, wishes, reason", [
+    ("newsroom", "3", {}, "AssocGrpCpuLimit"),
+    ("printers", "1", {}, "AssocMaxJobsLimit"),
+    ("house", "1", {"qos": "single"}, "QOSMaxJobsPerUserLimit"),
+])
+def test_a_pod_above_a_limit_says_which_and_starts_below_it(sites, placed_at, eventually, namespace, cpu, wishes, reason):
+    place = sites[namespace]
+    placed_at(place, "first", cpu=cpu, wishes=wishes)
+    place.make("second", cpu=cpu, wishes=wishes)
+    said = eventually("it says which limit", lambda: waits(place, "second", reason))
+    assert f"waits: {reason}" in said["message"]
+    assert condition(place.see("second"), "PodScheduled")["message"] == said["message"]
+    place.delete("first", 0)
+    eventually("it starts", lambda: place.placed("second"))
+
+
+def test_whoever_is_at_a_limit_does_not_slow_others(site, sites, placed, placed_at, bridge, eventually):
+    """Slurm still starts their jobs within the call that asks for them, and they are asked for in that way."""
+    newsroom = sites["newsroom"]
+    placed_at(newsroom, "first", cpu="4")
+    newsroom.make("second", cpu="1")
+    eventually("it waits", lambda: waits(newsroom, "second", "AssocGrpCpuLimit"))
+
+    def goes_at_once() -> bool:
+        uid = placed("other", cpu="1")["metadata"]["uid"]
+        site.delete("other", 0)
+        eventually("it goes", lambda: site.see("other") is None)
+        return any(f"unit=house/{uid} attempt=1 " in line and "way=allocate" in line for line in bridge.said().splitlines())
+    eventually("one is placed at once", goes_at_once)
+    assert waits(newsroom, "second", "AssocGrpCpuLimit")
+
+
+# --- whom Slurm does not know ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("namespace, wishes, words", [
+    ("strangers", {}, REFUSED_ACCOUNT),
+    ("nobodies", {}, "Unable to resolve user: nobody-knows"),
+    ("newsroom", {"account": "house"}, REFUSED_ACCOUNT),
+    ("house", {"account": "no-such"}, REFUSED_ACCOUNT),
+    ("house", {"qos": "no-such"}, REFUSED_QOS),
+    ("newsroom", {"qos": "high"}, REFUSED_QOS),
+], ids=["user without account", "unknown user", "account of others", "unknown account", "unknown QOS", "QOS of others"])
+def test_whom_slurm_does_not_take_is_told_in_its_words(sites, eventually, namespace, wishes, words):
+    place = sites[namespace]
+    pod = place.make("nobody", wishes=wishes)
+    said = eventually("it says so", lambda: waits(place, "nobody", "Refused"))
+    assert said["message"].startswith("Slurm refused the job: ") and words in said["message"]
+    assert eventually("so does an event", lambda: place.events("nobody").get("FailedScheduling")) == said["message"]
+    assert place.live_jobs_of(pod["metadata"]["uid"]) == []
+
+
+def test_a_pod_that_is_told_its_right_account_is_placed(site, eventually):
+    site.make("corrected", wishes={"account": "no-such"})
+    eventually("it is refused", lambda: waits(site, "corrected", "Refused"))
+    site.api.merge(f"{site.pods_path}/corrected", {"metadata": {"annotations": {f"{WISH}account": "house"}}})
+    pod = eventually("it is placed", lambda: site.placed("corrected"))
+    assert site.job(pod)["account"] == "house"

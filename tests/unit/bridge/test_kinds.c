@@ -1,0 +1,84 @@
+/* test_kinds.c - the owners of pods as the bridge reads them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "translate_rig.h"
+
+static void a_job_is_read_and_patched(void **state)
+{
+    const struct kube_object *job =
+        rig_object(&bridge_job_kind, "j", "",
+                   "spec: {activeDeadlineSeconds: 5, suspend: true, template: {spec: {resources: "
+                   "{limits: {cpu: 250m, memory: 1Ki}}}}}");
+    const struct kube_object *patched = NULL;
+    auto_json_doc struct json_doc *patch = NULL;
+
+    assert_int_equal(kube_job_of(job)->active_deadline, 5);
+    assert_true(kube_job_of(job)->suspended);
+    assert_true(kube_job_of(job)->has_pod_resources);
+    assert_int_equal(kube_job_of(job)->cpu_milli, 250);
+    assert_int_equal(kube_job_of(job)->memory, 1024);
+
+    assert_int_equal(json_parse(STR("{\"spec\":{\"suspend\":false}}"), 100, &patch, NULL), 0);
+    assert_int_equal(kube_object_patched(job, json_root(patch), &patched, NULL), 0);
+    assert_false(kube_job_of(patched)->suspended);
+    assert_int_equal(kube_job_of(patched)->active_deadline, 5);
+    assert_true(kube_job_of(patched)->has_pod_resources);
+    assert_int_equal(kube_job_of(patched)->cpu_milli, 250);
+    kube_object_unref(patched);
+    kube_object_unref(job);
+}
+
+static void a_job_with_a_bad_limit_is_refused(void **state)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    const struct kube_object *job = NULL;
+    struct err err = { 0 };
+
+    assert_int_equal(
+        json_parse(STR("{\"metadata\":{\"name\":\"j\",\"uid\":\"u\",\"resourceVersion\":\"1\"},"
+                       "\"spec\":{\"template\":{\"spec\":{\"resources\":{\"limits\":{\"cpu\":"
+                       "\"x\"}}}}}}"),
+                   1000, &doc, NULL),
+        0);
+    assert_int_equal(kube_object_decode(&bridge_job_kind, json_root(doc), &job, &err),
+                     -ERR_INVALID);
+    assert_non_null(strstr(err.text, "spec.template.spec.resources.limits"));
+}
+
+static void owners_live_where_the_api_server_keeps_them(void **state)
+{
+    static const struct {
+        const struct kube_kind *kind;
+        const char *path;
+    } cases[] = {
+        { &bridge_job_kind, "/apis/batch/v1/namespaces/n/jobs/x" },
+        { &bridge_replicaset_kind, "/apis/apps/v1/namespaces/n/replicasets/x" },
+        { &bridge_statefulset_kind, "/apis/apps/v1/namespaces/n/statefulsets/x" },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct kube_object *object = rig_object(cases[i].kind, "x", "a: b", "spec: {}");
+        auto_buf struct buf path = { .max = 100 };
+
+        kube_path(&path, cases[i].kind->resource, "n", "x", NULL);
+        assert_string_equal(buf_text(&path), cases[i].path);
+        assert_true(str_is(kube_pairs_get(&object->annotations, "a", NULL), "b"));
+        kube_object_unref(object);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_is_read_and_patched),
+        cmocka_unit_test(a_job_with_a_bad_limit_is_refused),
+        cmocka_unit_test(owners_live_where_the_api_server_keeps_them),
+    };
+
+    return cmocka_run_group_tests_name("kinds", tests, rig_up, rig_down);
+}

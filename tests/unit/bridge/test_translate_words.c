@@ -1,0 +1,249 @@
+/* test_translate_words.c - times, rights and choices: of the config, the pods and the annotations,
+ * in this order of precedence; one row per rule. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "translate_rig.h"
+
+/* ---- time ---- */
+
+#define DEADLINE(seconds) "activeDeadlineSeconds: " seconds ", containers: [{}]"
+#define BY_POD            "{podDeadlineAsTimeLimit: true}"
+
+static void write_times(const struct job_ask *ask, struct buf *out)
+{
+    rig_add_number(out, "time", ask->time_limit);
+    rig_add_number(out, "begin", ask->begin_time);
+    rig_add_number(out, "deadline", ask->deadline);
+}
+
+static void deadlines_of_pods_are_time_limits_where_the_config_says_so(void **state)
+{
+    static const struct rig_row rows[] = {
+        { "off", { .pods = { DEADLINE("61") } }, "" },
+        { "on, rounded up", { .config = BY_POD, .pods = { DEADLINE("61") } }, "time=2" },
+        { "none", { .config = BY_POD, .pods = { C("{}") } }, "" },
+        { "the longest of a gang",
+          { .config = BY_POD, .pods = { DEADLINE("60"), DEADLINE("600") } },
+          "time=10" },
+        { "unless one may last for ever",
+          { .config = BY_POD, .pods = { DEADLINE("60"), C("{}") } },
+          "" },
+        { "the Job's is shorter",
+          { .config = BY_POD, .job = "activeDeadlineSeconds: 60", .pods = { DEADLINE("600") } },
+          "time=1" },
+        { "the pod's is shorter",
+          { .config = BY_POD, .job = "activeDeadlineSeconds: 600", .pods = { DEADLINE("60") } },
+          "time=1" },
+        { "annotations win",
+          { .config = BY_POD, .annotations = S "timelimit: '5'", .pods = { DEADLINE("60") } },
+          "time=5" },
+        { "more than Slurm holds",
+          { .config = BY_POD, .pods = { DEADLINE("999999999999") } },
+          "refused: activeDeadlineSeconds of 999999999999 is more than Slurm's time limit holds" },
+    };
+
+    RIG_CHECK(rows, write_times);
+}
+
+static void a_begin_counts_from_the_creation_of_the_pod(void **state)
+{
+    static const struct rig_row rows[] = {
+        { "later",
+          { .annotations = S "begin-time: +1h", .pods = { C("{}") } },
+          "begin=1800003600" },
+        { "at a time",
+          { .annotations =
+                S "begin-time: '2027-01-15T08:00:07Z', " S "deadline: '2027-01-15T09:00:00Z'",
+            .pods = { C("{}") } },
+          "begin=1800000007 deadline=1800003600" },
+    };
+
+    RIG_CHECK(rows, write_times);
+}
+
+/* ---- who, and how urgent ---- */
+
+static void write_rights(const struct job_ask *ask, struct buf *out)
+{
+    buf_printf(out, "%s:%s %s %s", ask->user_id, ask->group_id, ask->account, ask->qos);
+    rig_add_number(out, "priority", ask->priority);
+    if (ask->nice)
+        buf_printf(out, " nice=%" PRId64, ask->nice);
+}
+
+#define USERS                                                                                      \
+    "users: [{namespace: ns, serviceAccount: robot, user: robot, qos: low}, "                      \
+    "{namespace: 'n*', user: u, group: g, account: a}]"
+#define CLASSES "priorityClasses: {high: fast, first: 900}"
+#define WORDS                                                                                      \
+    S "user-id: root, " S "group-id: root, " S "account: rich, " S "qos: vip, " S                  \
+      "priority: '99', " S "nice: '-7'"
+
+static void rules_of_the_config_say_who_a_pod_is(void **state)
+{
+    static const struct rig_row rows[] = {
+        { "nobody says it", { .pods = { C("{}") } }, ":  " },
+        { "by namespace", { .config = "{" USERS "}", .pods = { C("{}") } }, "u:g a " },
+        { "by service account",
+          { .config = "{" USERS "}", .pods = { C("{}") ", serviceAccountName: robot" } },
+          "robot:  low" },
+        { "annotations win",
+          { .config = "{" USERS "}", .annotations = WORDS, .pods = { C("{}") } },
+          "root:root rich vip priority=99 nice=-7" },
+        { "each for itself",
+          { .config = "{" USERS "}", .annotations = S "account: rich", .pods = { C("{}") } },
+          "u:g rich " },
+        { "unless they are not trusted",
+          { .config = "{trustAnnotations: false, " USERS "}",
+            .annotations = WORDS,
+            .pods = { C("{}") } },
+          "u:g a " },
+        { "whether or not a rule matches",
+          { .config = "{trustAnnotations: false}", .annotations = WORDS, .pods = { C("{}") } },
+          ":  " },
+        { "what anybody may say is still heard",
+          { .config = "{trustAnnotations: false}",
+            .annotations = S "priority: '0', " S "nice: '7'",
+            .pods = { C("{}") } },
+          ":   priority=0 nice=7" },
+    };
+
+    RIG_CHECK(rows, write_rights);
+}
+
+static void a_priority_class_is_a_qos_or_a_priority_where_the_config_says_so(void **state)
+{
+    static const struct rig_row rows[] = {
+        { "off", { .pods = { C("{}") ", priorityClassName: high" } }, ":  " },
+        { "a QOS",
+          { .config = "{" CLASSES "}", .pods = { C("{}") ", priorityClassName: high" } },
+          ":  fast" },
+        { "a priority",
+          { .config = "{" CLASSES "}", .pods = { C("{}") ", priorityClassName: first" } },
+          ":   priority=900" },
+        { "another class",
+          { .config = "{" CLASSES "}", .pods = { C("{}") ", priorityClassName: middle" } },
+          ":  " },
+        { "over the rule for the user",
+          { .config = "{" USERS ", " CLASSES "}",
+            .pods = { C("{}") ", serviceAccountName: robot, priorityClassName: high" } },
+          "robot:  fast" },
+        { "annotations win",
+          { .config = "{" CLASSES "}",
+            .annotations = WORDS,
+            .pods = { C("{}") ", priorityClassName: first" } },
+          "root:root rich vip priority=99 nice=-7" },
+        { "unless they are not trusted",
+          { .config = "{trustAnnotations: false, " CLASSES "}",
+            .annotations = WORDS,
+            .pods = { C("{}") ", priorityClassName: first" } },
+          ":   priority=900" },
+    };
+
+    RIG_CHECK(rows, write_rights);
+}
+
+/* ---- precedence ---- */
+
+static void write_rest(const struct job_ask *ask, struct buf *out)
+{
+    buf_printf(out, "%s %s %s", ask->partition, ask->mcs_label,
+               ask->exclusive ? "exclusive" : "shared");
+    rig_write_amounts(ask, out);
+}
+
+static void annotations_win_over_pods_and_those_over_the_config(void **state)
+{
+    static const struct rig_row rows[] = {
+        { "defaults", { .pods = { C("{}") } }, "slurm-bridge kubernetes exclusive" },
+        { "config",
+          { .config = "{partition: p, mcsLabel: m}", .pods = { C("{}") } },
+          "p m exclusive" },
+        { "a shared default",
+          { .config = "{sharedNodes: true}", .pods = { C("{}") } },
+          "slurm-bridge kubernetes shared" },
+        { "false shares",
+          { .annotations = S "exclusive: 'false'", .pods = { C("{}") } },
+          "slurm-bridge kubernetes shared" },
+        { "anything else does not",
+          { .config = "{sharedNodes: true}",
+            .annotations = S "exclusive: 'true'",
+            .pods = { C("{}") } },
+          "slurm-bridge kubernetes exclusive" },
+        { "all at once",
+          { .config = "{partition: p}",
+            .annotations = S "partition: q, " S "cpu-per-task: 1500m, " S "mem-per-node: 1Gi, " S
+                             "gres: 'gres/gpu:h100=1'",
+            .pods = { C(LIMIT("cpu: 9, memory: 9Gi, nvidia.com/gpu: 2")) } },
+          "q kubernetes exclusive cpus=2 memory=1024 gres/gpu:h100=1" },
+        { "those of further objects, the last one first",
+          { .annotations = S "partition: q, " S "mem-per-node: 1Gi, " S "exclusive: 'false'",
+            .more = { S "partition: r, " S "mem-per-node: 2Gi", S "partition: s" },
+            .pods = { C(LIMIT("memory: 9Gi")) } },
+          "s kubernetes shared memory=2048" },
+        { "a bad one there is told",
+          { .more = { S "nice: x" }, .pods = { C("{}") } },
+          "refused: " S "nice: \"x\" is not a whole number from -2147483645 to 2147483645" },
+        { "a bad one is told",
+          { .annotations = S "timelimit: soon", .pods = { C("{}") } },
+          "refused: " S "timelimit: \"soon\" is not a whole number from 1 to 2147483647" },
+    };
+
+    RIG_CHECK(rows, write_rest);
+}
+
+static void only_the_annotations_of_the_root_count(void **state)
+{
+    const struct kube_object *root =
+        rig_object(&bridge_replicaset_kind, "rs", S "account: of-root", "spec: {}");
+    const struct kube_object *object = rig_object(
+        &kube_pod_kind, "pod", S "account: of-pod, " S "qos: of-pod", "spec: {containers: [{}]}");
+    const struct kube_pod *pods[] = { kube_pod_of(object) };
+    struct bridge_config config;
+    struct job_ask ask;
+
+    assert_int_equal(bridge_config_parse(STR(""), &config, NULL), 0);
+    assert_int_equal(translate(
+                         &(struct translate_from){
+                             .config = &config, .pods = pods, .pod_count = 1, .root = root },
+                         &rig_arena, &ask, NULL),
+                     0);
+    assert_string_equal(ask.account, "of-root");
+    assert_string_equal(ask.qos, "");
+    assert_string_equal(ask.name, "pod");
+    bridge_config_done(&config);
+    kube_object_unref(object);
+    kube_object_unref(root);
+}
+
+static void a_refusal_writes_no_ask(void **state)
+{
+    const struct rig_given given = { .annotations = S "priority: x", .pods = { C("{}") } };
+    struct job_ask ask = { .nodes = 77 };
+    struct rig_scene scene;
+
+    rig_scene_init(&scene, &given);
+    assert_int_equal(rig_translated(&scene, &ask, NULL), -ERR_INVALID);
+    assert_int_equal(ask.nodes, 77);
+    rig_scene_done(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(deadlines_of_pods_are_time_limits_where_the_config_says_so),
+        cmocka_unit_test(a_begin_counts_from_the_creation_of_the_pod),
+        cmocka_unit_test(rules_of_the_config_say_who_a_pod_is),
+        cmocka_unit_test(a_priority_class_is_a_qos_or_a_priority_where_the_config_says_so),
+        cmocka_unit_test(annotations_win_over_pods_and_those_over_the_config),
+        cmocka_unit_test(only_the_annotations_of_the_root_count),
+        cmocka_unit_test(a_refusal_writes_no_ask),
+    };
+
+    return cmocka_run_group_tests_name("translate_words", tests, rig_up, rig_down);
+}
