@@ -168,7 +168,9 @@ static struct eligible_spot spot_at(const struct eligible *eligible, struct elig
                                     struct eligible_waiter *who)
 {
     const struct eligible_rules *rules = line->rules;
-    struct eligible_spot spot = { .who = who, .line = line, .bears = who->rules == rules };
+    struct eligible_spot spot = { .who = who,
+                                  .line = line,
+                                  .bears = who->rules && who->rules == rules };
 
     for (unsigned i = 0; !spot.avoided && i < rules->avoid_count; i++)
         spot.avoided = eligible_term_matches(eligible, &rules->avoid[i], who->pod);
