@@ -1,8 +1,8 @@
 /* act_ask.c - asks Slurm for jobs, one at a time for each unit, and writes down what became of it.
  *
  *   submitted   the job is in the cache at once, as pending; an immediate one is read for its nodes
- *   refused     by the table below: submit instead, wait until there is place, refresh the nodes,
- *               back off, or remember the refusal
+ *   refused     by the table below: submit instead, ask without what is preferred, wait until there
+ *               is place, refresh the nodes, back off, or remember the refusal
  *   unresolved  remembered until a whole job list that began later than settles_us was merged; this
  *               file asks for that list, and wakes the unit
  *
@@ -314,6 +314,7 @@ static void submitted(struct work *work, struct unit_memory *unit,
     slurm_poller_track(actor->options.poller, outcome->job_id);
     slurm_poller_expect(actor->options.poller, now_us(actor) + EXPECT_US);
     memory_move(actor->options.memory, unit, ASK_NONE);
+    unit->prefers_nothing = false;
     count(actor, work->deed, "submitted");
     log_info("Slurm has a job for it", LOG_STR("unit", work->deed->key),
              LOG_U64("attempt", work->deed->attempt), LOG_I64("job", outcome->job_id),
@@ -328,6 +329,7 @@ enum refusal {
     REFUSAL_FULL,     /* no place for more jobs */
     REFUSAL_NODES,    /* it named nodes that Slurm does not have (any more) */
     REFUSAL_BACK_OFF, /* about us, not about the ask */
+    REFUSAL_LESS,     /* perhaps for what it prefers: the unit's next ask is without */
     REFUSAL_KEPT,     /* the same ask would be refused again */
 };
 
@@ -354,7 +356,11 @@ static const struct refusal_row kept = { .refusal = REFUSAL_KEPT, .word = "refus
  */
 static const struct refusal_row not_at_once = { .refusal = REFUSAL_QUEUE, .word = "busy" };
 
-static const struct refusal_row *refusal_of(const struct slurm_error *error, bool at_once)
+/* Slurm refuses a preference that no node can ever meet. */
+static const struct refusal_row without = { .refusal = REFUSAL_LESS, .word = "preference" };
+
+static const struct refusal_row *refusal_of(const struct slurm_error *error, bool at_once,
+                                            bool prefers)
 {
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
         const struct refusal_row *row = &refusals[i];
@@ -363,7 +369,9 @@ static const struct refusal_row *refusal_of(const struct slurm_error *error, boo
             (!row->at_once || at_once))
             return row;
     }
-    return at_once ? &not_at_once : &kept;
+    if (at_once)
+        return &not_at_once;
+    return prefers ? &without : &kept;
 }
 
 static void keep_refusal(struct actor *actor, struct unit_memory *unit,
@@ -379,7 +387,8 @@ static enum kube_outcome refused(struct work *work, struct unit_memory *unit,
                                  const struct slurm_error *error)
 {
     struct actor *actor = work->actor;
-    const struct refusal_row *row = refusal_of(error, work->deed->at_once);
+    bool prefers = work->deed->job.prefer[0] && !unit->prefers_nothing;
+    const struct refusal_row *row = refusal_of(error, work->deed->at_once, prefers);
 
     log_info("Slurm refused a job", LOG_STR("unit", work->deed->key),
              LOG_U64("attempt", work->deed->attempt), LOG_TEXT("way", way(work->deed)),
@@ -400,6 +409,9 @@ static enum kube_outcome refused(struct work *work, struct unit_memory *unit,
         return KUBE_UNAVAILABLE;
     case REFUSAL_BACK_OFF:
         return KUBE_DENIED;
+    case REFUSAL_LESS:
+        unit->prefers_nothing = true;
+        break;
     case REFUSAL_KEPT:
         keep_refusal(actor, unit, error);
         break;
@@ -492,7 +504,8 @@ static const char *objection(const struct actor *actor, const struct deed *deed)
     return NULL;
 }
 
-static void record(struct actor *actor, const struct deed *deed)
+/* With the hash of what was planned: that is what the next plan compares it with. */
+static const struct unit_memory *record(struct actor *actor, const struct deed *deed)
 {
     struct unit_memory *unit = memory_need(actor->options.memory, deed->key);
 
@@ -502,22 +515,25 @@ static void record(struct actor *actor, const struct deed *deed)
     unit->ask.sent_us = now_us(actor);
     if (unit->asked_us == 0)
         unit->asked_us = unit->ask.sent_us;
+    return unit;
 }
 
 static void send(struct work *work)
 {
     struct actor *actor = work->actor;
     const struct deed *deed = work->deed;
+    struct job_ask job = deed->job;
     auto_json_build struct json_build *build = json_build_new();
     auto_buf struct buf key;
 
     full_key(deed, &key);
-    record(actor, deed);
+    if (record(actor, deed)->prefers_nothing)
+        job.prefer = "";
     if (deed->at_once)
-        work->promise = room_promise(actor->options.room, &deed->job);
+        work->promise = room_promise(actor->options.room, &job);
 
     struct slurm_submit_ask ask = { .build = build,
-                                    .job = job_ask_json(build, &deed->job),
+                                    .job = job_ask_json(build, &job),
                                     .key = buf_str(&key),
                                     .cluster = actor->options.cluster,
                                     .pods = deed->pods,

@@ -63,6 +63,7 @@ static int describe(const struct bridge_world *world, const struct unit *unit, b
 {
     const struct kube_pod **pods;
     struct translate_from from = { .config = world->config,
+                                   .slurm_nodes = world->slurm_nodes,
                                    .root = unit->root,
                                    .job = unit->owner,
                                    .more = unit->words,
@@ -148,6 +149,17 @@ static bool put_size(const struct bridge_world *world, const struct unit *unit, 
     return true;
 }
 
+/* Slurm takes a preference that no node can meet any more for a bad constraint, and holds the job.
+ * Without it the job goes on. */
+static bool put_preference(const struct slurm_job *job, struct json_build *build,
+                           struct json_mut *fields)
+{
+    if (!job->prefer[0] || strcmp(job->reason, "BadConstraints") != 0)
+        return false;
+    json_put_text(build, fields, "prefer", "");
+    return true;
+}
+
 void plan_follow(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
     auto_json_build struct json_build *build = json_build_new();
@@ -157,7 +169,9 @@ void plan_follow(const struct bridge_world *world, const struct unit *unit, stru
 
     if (differs)
         put_excluded(build, fields, nodes);
-    if (put_size(world, unit, plan->arena, build, fields) || differs)
+    differs |= put_preference(unit->job, build, fields);
+    differs |= put_size(world, unit, plan->arena, build, fields);
+    if (differs)
         plan_slurm_update_job(plan, unit->job, fields);
 }
 

@@ -50,6 +50,19 @@ int config_take_labels(struct bridge_config *config, const struct json *list, st
     return 0;
 }
 
+struct str config_feature_of(struct str key, struct str value)
+{
+    struct str rest = key, name = key;
+
+    if (str_is(value, "false"))
+        return STR("");
+    if (value.len > 0 && !str_is(value, "true"))
+        return value;
+    while (str_next(&rest, '/', &name))
+        ;
+    return name;
+}
+
 /* ---- priority classes ---- */
 
 static bool is_line(struct str text)

@@ -102,6 +102,7 @@ static const struct job_field fields[] = {
     { "wckey", JOB_FORM_TEXT, ANY, AT(wckey), "wckey", SHAPE_TEXT,
       "workload characterization key" },
 
+    { "", JOB_FORM_NONE, ANY, AT(prefer), "prefer", SHAPE_TEXT, "" },
     { "", JOB_FORM_NONE, ANY, AT(mcs_label), "mcs_label", SHAPE_TEXT, "" },
     { "", JOB_FORM_NONE, ANY, AT(nodes), "nodes", SHAPE_NODES, "" },
     { "", JOB_FORM_NONE, ANY, AT(tasks), "tasks", SHAPE_NUMBER, "" },
@@ -240,14 +241,15 @@ void job_ask_keep(struct job_ask *ask, struct arena *arena)
 bool job_ask_must_queue(const struct job_ask *ask)
 {
     return ask->priority == 0 || ask->begin_time >= 0 || ask->dependency[0] ||
-           ask->reservation[0] || ask->user_id[0] || ask->group_id[0];
+           ask->reservation[0] || ask->prefer[0] || ask->user_id[0] || ask->group_id[0];
 }
 
-/* A deadline may have passed, and the job of a dependency be forgotten: both would be refused. */
+/* A deadline may have passed, the job of a dependency be forgotten, the pods be where they would
+ * rather not be: all would be refused. */
 void job_ask_drop_waits(struct job_ask *ask)
 {
     ask->begin_time = ask->deadline = -1;
-    ask->dependency = "";
+    ask->dependency = ask->prefer = "";
     ask->segment_size = ask->switches = ask->switch_wait = -1;
     if (ask->priority == 0)
         ask->priority = -1;

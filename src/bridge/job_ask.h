@@ -25,6 +25,7 @@ enum { JOB_ASK_GANG_NO = -1, JOB_ASK_GANG_ALL = 0 };
 
 struct job_ask {
     const char *name, *account, *partition, *qos, *reservation, *wckey, *constraints, *licenses;
+    const char *prefer;             /* features; not beside constraints: Slurm would forget those */
     const char *gres;               /* tres_per_node: "gres/gpu=2,gres/..." */
     const char *gres_per_task;      /* in place of it when pods may share a node */
     const char *user_id, *group_id; /* name or number */
@@ -60,8 +61,8 @@ int job_ask_annotate(struct job_ask *ask, struct arena *arena, const struct kube
 void job_ask_keep(struct job_ask *ask, struct arena *arena);
 
 /* Whether Slurm may only be asked by way of the queue: a job that must wait for something else than
- * nodes is refused as an immediate one, and whatever user and group an immediate one names it
- * becomes that of the token's user. */
+ * nodes is refused as an immediate one, and so is one that cannot have what it prefers; whatever
+ * user and group an immediate one names it becomes that of the token's user. */
 bool job_ask_must_queue(const struct job_ask *ask);
 
 /* For pods that run already: forgets all that would have their job wait, or be refused by now. */

@@ -45,6 +45,7 @@ struct unit_memory {
     struct str key; /* "namespace/uid" */
     struct ask_memory ask;
     bool queues;                           /* an immediate try was refused: submit from now on */
+    bool prefers_nothing;                  /* a preference was refused: the next ask has none */
     char misfits[MEMORY_MAX_MISFITS][254]; /* Slurm nodes that did not fit */
     unsigned misfit_count;
     /* Attempts whose jobs we wanted cancelled: a cancel without an answer may come late, so nothing

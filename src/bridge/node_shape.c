@@ -5,6 +5,7 @@
  * node just made never differs from itself. */
 #include "bridge/node_shape.h"
 
+#include "bridge/config_rules.h"
 #include "bridge/names.h"
 #include "codec/hostlist.h"
 #include "codec/slurmconf.h"
@@ -75,20 +76,6 @@ static const char *clean_words(struct arena *arena, struct str list)
 
 /* ---- labels ---- */
 
-/* zone=eu-1a is the feature eu-1a; cpu.avx512=true is cpu.avx512, and =false is none. */
-static struct str feature_of(struct str key, struct str value)
-{
-    struct str rest = key, name = key;
-
-    if (str_is(value, "false"))
-        return STR("");
-    if (value.len > 0 && !str_is(value, "true"))
-        return value;
-    while (str_next(&rest, '/', &name))
-        ;
-    return name;
-}
-
 /* Whatever a label may be is a feature that Slurm takes; others do not reach its line. */
 static const char *with_labels(const struct bridge_config *config, const struct kube_node *node,
                                struct arena *arena, const char *features)
@@ -98,7 +85,7 @@ static const char *with_labels(const struct bridge_config *config, const struct 
         bool found;
         struct str value = kube_pairs_get(&node->object.labels, key.at, &found);
 
-        feature = found ? feature_of(key, value) : STR("");
+        feature = found ? config_feature_of(key, value) : STR("");
         if (feature.len > 0 && !memchr(feature.at, ',', feature.len) &&
             conf_check_features(feature, NULL) == 0)
             features = with_word(arena, features, feature);

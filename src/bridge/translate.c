@@ -8,6 +8,7 @@
  * Slurm's fields is refused here, because Slurm would cut it without a word. */
 #include "bridge/translate.h"
 
+#include "bridge/prefer.h"
 #include "codec/timestamp.h"
 
 #include <inttypes.h>
@@ -340,6 +341,18 @@ static void take_rights_back(struct job_ask *ask, const struct job_ask *base)
     ask->nice = larger(ask->nice, 0);
 }
 
+/* ---- what they would rather have ---- */
+
+/* Slurm tries the preference in place of the constraints, not beside them. */
+static void take_preference(struct job_ask *ask, const struct translate_from *from,
+                            struct arena *arena)
+{
+    struct prefer_from prefer = { from->config, from->slurm_nodes, from->pods, from->pod_count };
+
+    if (!ask->constraints[0])
+        ask->prefer = prefer_of(&prefer, arena);
+}
+
 /* ---- pods that share nodes ---- */
 
 /* The pods are dealt out evenly, and every node must have room for an even share: then how many a
@@ -435,7 +448,9 @@ int translate(const struct translate_from *from, struct arena *arena, struct job
         take_rights_back(&ask, &base);
     if (rc == 0)
         rc = complete(&ask, &base, err);
-    if (rc == 0)
-        *ret_ask = ask;
-    return rc;
+    if (rc < 0)
+        return rc;
+    take_preference(&ask, from, arena);
+    *ret_ask = ask;
+    return 0;
 }

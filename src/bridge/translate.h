@@ -9,10 +9,12 @@
 #include "bridge/config.h"
 #include "bridge/job_ask.h"
 #include "bridge/kinds.h"
+#include "slurm/cache.h"
 
 struct translate_from {
     const struct bridge_config *config;
-    const struct kube_pod *const *pods; /* the unit's members, at least one */
+    const struct slurm_cache *slurm_nodes; /* what features there are; NULL: nothing is preferred */
+    const struct kube_pod *const *pods;    /* the unit's members, at least one */
     unsigned pod_count;
     const struct kube_object *root; /* whose annotations count: the pod itself, its Job ... */
     const struct kube_job *job;     /* the Job that the pods belong to; NULL when none */

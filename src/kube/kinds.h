@@ -60,10 +60,11 @@ struct kube_port {        /* of the node, taken by a pod */
     uint16_t port;
 };
 
-/* What few pods say. Rules stay JSON text, and only what is required: the pods of one workload say
- * the same, so whoever places them compiles it once. */
+/* What few pods say. Rules stay JSON text, and only what is required, or can be told to Slurm: the
+ * pods of one workload say the same, so whoever places them compiles it once. */
 struct kube_rare {
-    const char *node_affinity;                    /* a NodeSelector; "", as all four, for none */
+    const char *node_affinity;                    /* a NodeSelector; "", as all five, for none */
+    const char *node_preference;                  /* a list of PreferredSchedulingTerm */
     const char *pod_affinity, *pod_anti_affinity; /* lists of PodAffinityTerm */
     const char *spread;               /* the topologySpreadConstraints with DoNotSchedule */
     const struct kube_port *ports;    /* host ports, and all ports of pods on the host's network */

@@ -7,6 +7,8 @@
 enum { MAX_PORT = 65535 };
 
 #define PLACEMENT "a placement rule"
+#define REQUIRED  "requiredDuringSchedulingIgnoredDuringExecution"
+#define PREFERRED "preferredDuringSchedulingIgnoredDuringExecution"
 
 struct spec {
     const struct json *of; /* the spec itself */
@@ -29,7 +31,7 @@ static int check_length(const struct json *list, struct err *err)
 
 /* ---- rules about nodes and other pods ---- */
 
-/* A list that requires nothing is no rule. */
+/* A list with nothing in it is no rule. */
 static int keep_rule(struct kube_decoder *decoder, const struct json *rule, const char **ret_text,
                      struct err *err)
 {
@@ -40,19 +42,19 @@ static int decode_affinity(struct kube_decoder *decoder, const struct spec *spec
                            const struct json *value, struct kube_rare *rare, struct err *err)
 {
     static const struct {
-        const char *key;
+        const char *kind, *key;
         size_t offset;
-    } kinds[] = {
-        { "nodeAffinity", offsetof(struct kube_rare, node_affinity) },
-        { "podAffinity", offsetof(struct kube_rare, pod_affinity) },
-        { "podAntiAffinity", offsetof(struct kube_rare, pod_anti_affinity) },
+    } rules[] = {
+        { "nodeAffinity", REQUIRED, offsetof(struct kube_rare, node_affinity) },
+        { "nodeAffinity", PREFERRED, offsetof(struct kube_rare, node_preference) },
+        { "podAffinity", REQUIRED, offsetof(struct kube_rare, pod_affinity) },
+        { "podAntiAffinity", REQUIRED, offsetof(struct kube_rare, pod_anti_affinity) },
     };
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        rc = keep_rule(
-            decoder, json_at(value, kinds[i].key, "requiredDuringSchedulingIgnoredDuringExecution"),
-            (const char **)(void *)((char *)rare + kinds[i].offset), err);
+    for (size_t i = 0; rc == 0 && i < sizeof(rules) / sizeof(rules[0]); i++)
+        rc = keep_rule(decoder, json_at(value, rules[i].kind, rules[i].key),
+                       (const char **)(void *)((char *)rare + rules[i].offset), err);
     return rc;
 }
 
@@ -218,9 +220,9 @@ static const struct part parts[] = {
 
 static bool is_empty(const struct kube_rare *rare)
 {
-    return !rare->node_affinity[0] && !rare->pod_affinity[0] && !rare->pod_anti_affinity[0] &&
-           !rare->spread[0] && rare->port_count == 0 && rare->volume_claim_count == 0 &&
-           rare->active_deadline == 0;
+    return !rare->node_affinity[0] && !rare->node_preference[0] && !rare->pod_affinity[0] &&
+           !rare->pod_anti_affinity[0] && !rare->spread[0] && rare->port_count == 0 &&
+           rare->volume_claim_count == 0 && rare->active_deadline == 0;
 }
 
 static void keep_rare(struct kube_decoder *decoder, const struct kube_rare *rare,
@@ -239,7 +241,7 @@ static void keep_rare(struct kube_decoder *decoder, const struct kube_rare *rare
 int kube_rare_decode(struct kube_decoder *decoder, const struct json *root, struct kube_pod *pod,
                      struct err *err)
 {
-    static const struct kube_rare none = { "", "", "", "", NULL, NULL, 0, 0, 0 };
+    static const struct kube_rare none = { "", "", "", "", "", NULL, NULL, 0, 0, 0 };
     const struct json *name = json_at(root, "metadata", "name");
     struct spec spec = { .of = kube_decoder_get(decoder, root, "spec"),
                          .pod_name = name ? json_str(name) : str_of(pod->object.name),

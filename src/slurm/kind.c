@@ -41,6 +41,7 @@ static const struct slurm_field job_fields[] = {
     TEXT(job, tres_alloc, "tres_alloc_str"),
     TEXT(job, tres_per_node, "tres_per_node"),
     TEXT(job, features, "features"),
+    TEXT(job, prefer, "prefer"),
     TEXT(job, licenses, "licenses"),
     WORDS(job, state, &slurm_job_states, "job_state"),
     WORDS(job, flags, &slurm_job_flags, "flags"),

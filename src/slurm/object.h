@@ -41,7 +41,8 @@ struct slurm_job {
     const char *admin_comment, *comment, *extra;
     const char *nodes; /* hostlist; "" while pending */
     const char *required_nodes, *excluded_nodes, *scheduled_nodes;
-    const char *tres_alloc, *tres_per_node, *features, *licenses;
+    const char *tres_alloc, *tres_per_node, *licenses;
+    const char *features, *prefer; /* that its nodes must have; that they had better have */
     struct slurm_words state, flags;
     struct slurm_number priority, time_limit; /* time_limit in minutes */
     struct slurm_number exit_code, exit_signal;

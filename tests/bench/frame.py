@@ -10,7 +10,7 @@ from slincdev import up as life
 from slincdev.cluster import Cluster, find
 from slincdev.slurm import Slurm
 
-NAME = "bench"
+NAME, WIDE = "bench", "bench-wide"
 
 
 @dataclass
@@ -42,8 +42,9 @@ class Bench:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if find(NAME):
-            life.down(NAME)
+        for name in (NAME, WIDE):
+            if find(name):
+                life.down(name)
 
     @cached_property
     def cluster(self) -> Cluster:
@@ -52,6 +53,11 @@ class Bench:
     @cached_property
     def slurm(self) -> Slurm:
         return Slurm(self.cluster)
+
+    @cached_property
+    def wide_slurm(self) -> Slurm:
+        """One that has room for all the nodes that anybody asks it to make; its tables make it slower."""
+        return Slurm(life.up(WIDE, with_parts=["slurm", "wide"]))
 
 
 _rows: dict[str, Callable[[Bench], list[Figure]]] = {}

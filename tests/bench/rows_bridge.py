@@ -251,7 +251,7 @@ def _fill(slurm: Slurm, wanted: int) -> None:
 def bridge_big(bench: Bench) -> list[Figure]:
     """5,000 nodes: how soon Slurm has them, how the rate holds when 5,000 pods are placed, and memory with 10,000 pods."""
     nodes, first, more = (1000, 2000, 1000) if bench.quick else (5000, 5000, 4000)
-    cluster = life.up(BIG, node_count=nodes, with_parts=["slurm"])
+    cluster = life.up(BIG, node_count=nodes, with_parts=["slurm", "wide"])
     try:
         slurm = Slurm(cluster)
         with bridge_on(cluster, slurm) as bridge:

@@ -57,7 +57,7 @@ def _make_nodes(slurm: Slurm) -> None:
 
 def big_slurm(bench: Bench) -> Slurm:
     """9,200 external nodes and at least JOBS jobs that run; what is there already stays."""
-    slurm, wanted = bench.slurm, QUICK_JOBS if bench.quick else JOBS
+    slurm, wanted = bench.wide_slurm, QUICK_JOBS if bench.quick else JOBS
     _make_nodes(slurm)
     missing = wanted - sum("RUNNING" in job["state"] for job in _jobs(slurm))
     if missing > 0:

@@ -127,6 +127,18 @@ def test_a_taint_is_kept_and_a_toleration_opens_it(site, placed, refused):
     assert placed("welcome", nodeSelector={"kubernetes.io/hostname": "rule-1"}, tolerations=welcome) == ["rule-1"]
 
 
+def test_a_soft_taint_keeps_nobody_away(site, placed):
+    def taint(*soft: dict) -> None:
+        others = [one for one in site.node("rule-0")["spec"]["taints"] if one["key"] != "soft"]
+        site.api.merge("/api/v1/nodes/rule-0", {"spec": {"taints": [*others, *soft]}})
+
+    taint({"key": "soft", "effect": "PreferNoSchedule"})
+    try:
+        assert placed("there", nodeSelector={"kubernetes.io/hostname": "rule-0"}) == ["rule-0"]
+    finally:
+        taint()
+
+
 def test_a_label_that_a_node_gets_starts_the_pod_that_waits_for_it(site, refused, eventually):
     said = refused("patient", nodeSelector={RACK: "seven"})
     assert "3 node(s) didn't match Pod's node affinity/selector" in said

@@ -107,6 +107,65 @@ def test_labels_of_nodes_are_features_to_ask_for(placed, wish, able):
     assert placed("choosy", wishes={"constraints": wish})["spec"]["nodeName"] in able
 
 
+def rather(*terms: tuple[int, dict[str, list[str]]]) -> dict:
+    """An affinity that prefers nodes with such labels, by weight."""
+    def term(weight: int, labels: dict[str, list[str]]) -> dict:
+        return {"weight": weight, "preference": {"matchExpressions": [{"key": key, "operator": "In", "values": values}
+                                                                      for key, values in labels.items()]}}
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term(*one) for one in terms]}}
+
+
+WEST = rather((1, {ZONE: ["west", "nowhere"]}))
+
+
+def test_a_pod_gets_what_it_prefers_while_there_is_room(placed):
+    got = [placed(f"eager-{index}", cpu=ONE_EACH, affinity=WEST)["spec"]["nodeName"] for index in range(3)]
+    assert sorted(got[:2]) == ["row-1", "row-3"] and got[2] in ("row-0", "row-2")
+
+
+def test_the_heaviest_preference_that_features_can_say_counts(placed):
+    by_name = (100, {"kubernetes.io/hostname": ["row-0"]})  # no feature
+    assert placed("one", affinity=rather((1, {ZONE: ["east"]}), by_name, (9, {ZONE: ["west"], NVME: ["true"]})))["spec"]["nodeName"] == "row-3"
+    assert placed("two", affinity=rather((9, {ZONE: ["east"], NVME: ["true"]}), (1, {ZONE: ["west"]})))["spec"]["nodeName"] == "row-2"
+
+
+def test_a_preference_that_slurm_cannot_be_told_is_ignored(site, placed):
+    assert site.job(placed("ignored", affinity=rather((1, {"kubernetes.io/hostname": ["row-3"]}), (1, {ZONE: ["nowhere"]}))))["features"] == ""
+
+
+def test_a_preference_is_beside_what_is_required(site, placed):
+    """Slurm refuses the first, whose preferred nodes are all excluded, and would forget the constraints of the second."""
+    assert placed("east", affinity=WEST, nodeSelector={ZONE: "east"})["spec"]["nodeName"] in ("row-0", "row-2")
+    assert "FailedScheduling" not in site.events("east")
+    assert placed("fast", affinity=WEST, wishes={"constraints": "east&nvme"})["spec"]["nodeName"] == "row-2"
+
+
+def test_a_gang_gets_what_it_prefers_if_it_can_as_a_whole(gang):
+    assert sorted(nodes_of(gang("pair", 2, affinity=WEST))) == ["row-1", "row-3"]
+
+
+def test_a_gang_too_large_for_what_it_prefers_gets_other_nodes(gang):
+    assert len(set(nodes_of(gang("trio", 3, affinity=WEST)))) == 3
+
+
+def test_a_job_that_waits_outlives_what_it_prefers(site, placed, eventually):
+    """Slurm holds a job whose preference no node can meet any more; the bridge takes the preference back."""
+    for name in ROWS:
+        placed(f"on-{name}", cpu=ONE_EACH, nodeSelector={"kubernetes.io/hostname": name})
+    uid = site.make("patient", cpu=ONE_EACH, affinity=WEST)["metadata"]["uid"]
+    eventually("its job waits", lambda: [job for job in site.live_jobs_of(uid) if job["prefer"] == "west"])
+    try:
+        for name in ("row-1", "row-3"):
+            site.api.merge(f"/api/v1/nodes/{name}", {"metadata": {"labels": {ZONE: "north"}}})
+        eventually("the preference is taken back", lambda: [job for job in site.live_jobs_of(uid) if job["prefer"] == "" and not job["hold"]])
+        site.delete("on-row-0", 0)
+        assert eventually("it is placed", lambda: site.placed("patient"))["spec"]["nodeName"] == "row-0"
+    finally:
+        for name in ("row-1", "row-3"):
+            site.api.merge(f"/api/v1/nodes/{name}", {"metadata": {"labels": {ZONE: "west"}}})
+        eventually("the nodes are as before", lambda: all("west" in site.slurm_node(name)["features"] for name in ("row-1", "row-3")))
+
+
 def test_a_gang_runs_in_its_reservation_and_nobody_else_does(site, gang, eventually):
     site.scontrol("create", "ReservationName=ours", "StartTime=now", "Duration=60", "Users=slurm", f"Nodes={','.join(ROWS[2:])}")
     try:

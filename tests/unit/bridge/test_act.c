@@ -262,6 +262,35 @@ static void refusals_are_kept_or_passed_on_by_what_they_are_about(void **state)
     }
 }
 
+/* Slurm refuses what no node can ever meet, though it is only preferred. */
+static void a_refused_preference_is_given_up(void **state)
+{
+    struct rig *rig = *state;
+    char text[200];
+
+    rig->job.prefer = "west";
+    rig_answers(rig, "POST", "/job/submit", 422, rig_refusal(2014, text));
+    ask(rig, false);
+    rig_run(rig, MS_US);
+    assert_non_null(strstr(rig_last(rig, "POST")->body, "\"prefer\":\"west\""));
+    assert_int_equal(remembered(rig)->state, ASK_NONE); /* so it is asked for again */
+    assert_true(rig_count(rig, "slinc_bridge_asks_total", "submit", "preference") == 1);
+
+    rig_answers(rig, "POST", "/job/submit", 422, rig_refusal(2014, text));
+    ask(rig, false);
+    rig_run(rig, MS_US);
+    assert_null(strstr(rig_last(rig, "POST")->body, "prefer"));
+    assert_int_equal(remembered(rig)->state, ASK_REFUSED); /* for another reason, then */
+    assert_true(remembered(rig)->hash == job_ask_hash(&rig->job));
+
+    rig_answers(rig, "POST", "/job/submit", 200, DONE_BODY);
+    ask(rig, false);
+    rig_run(rig, MS_US);
+    assert_null(strstr(rig_last(rig, "POST")->body, "prefer"));
+    assert_string_equal(rig_shown(rig, "7")->extra, "ns/uid.1");
+    assert_false(memory_get(rig->memory, STR("ns/uid"))->prefers_nothing);
+}
+
 static void what_cannot_be_asked_at_all_is_refused_without_sending(void **state)
 {
     struct rig *rig = *state;
@@ -796,6 +825,7 @@ int main(void)
         TEST(a_refused_immediate_ask_queues_and_closes_the_partition_for_a_growing_pause),
         TEST(no_place_for_more_jobs_pauses_everybody),
         TEST(refusals_are_kept_or_passed_on_by_what_they_are_about),
+        TEST(a_refused_preference_is_given_up),
         TEST(what_cannot_be_asked_at_all_is_refused_without_sending),
         TEST(what_was_not_sent_for_certain_backs_off),
         TEST(bad_answers_leave_an_ask_unresolved),

@@ -76,6 +76,7 @@ static void an_ask_that_says_all_sends_all(void **state)
                            .reservation = "r",
                            .wckey = "w",
                            .constraints = "c",
+                           .prefer = "f",
                            .licenses = "l",
                            .gres = "gres/gpu=1",
                            .gres_per_task = "gres/gpu=2",
@@ -119,7 +120,7 @@ static void an_ask_that_says_all_sends_all(void **state)
         "\"segment_size\":{\"set\":true,\"infinite\":false,\"number\":8},"
         "\"required_switches\":{\"set\":true,\"infinite\":false,\"number\":2},"
         "\"time_limit\":{\"set\":true,\"infinite\":false,\"number\":60},\"user_id\":\"u\","
-        "\"wckey\":\"w\",\"mcs_label\":\"m\",\"nodes\":\"4\",\"tasks_per_node\":1,"
+        "\"wckey\":\"w\",\"prefer\":\"f\",\"mcs_label\":\"m\",\"nodes\":\"4\",\"tasks_per_node\":1,"
         "\"tres_per_task\":\"gres/gpu=2\",\"wait_for_switch\":60,"
         "\"excluded_nodes\":[\"n[1-3],x\"],\"required_nodes\":[\"y\"]}");
 }
@@ -294,6 +295,15 @@ static void what_waits_for_more_than_nodes_or_is_anothers_must_queue(void **stat
     }
 }
 
+static void what_prefers_some_nodes_must_queue(void **state)
+{
+    struct job_ask ask;
+
+    job_ask_init(&ask);
+    ask.prefer = "west";
+    assert_true(job_ask_must_queue(&ask));
+}
+
 static void pods_that_run_wait_for_nothing(void **state)
 {
     static const char *const waits[][2] = {
@@ -306,6 +316,7 @@ static void pods_that_run_wait_for_nothing(void **state)
     job_ask_init(&ask);
     for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
         assert_int_equal(annotate(&ask, waits[i][0], str_of(waits[i][1]), NULL), 0);
+    ask.prefer = "west";
     job_ask_drop_waits(&ask);
     assert_false(job_ask_must_queue(&ask));
     assert_true(job_ask_hash(&ask) == job_ask_hash(&plain));
@@ -520,7 +531,7 @@ static void the_hash_is_the_same_in_every_build(void **state)
     job_ask_init(&ask);
     ask.partition = "p";
     ask.memory = 4096;
-    assert_true(job_ask_hash(&ask) == UINT64_C(0x5e5f6f7b66b0d7af));
+    assert_true(job_ask_hash(&ask) == UINT64_C(0x38b45823ce753ee7));
 }
 
 static void every_member_changes_the_hash(void **state)
@@ -536,6 +547,7 @@ static void every_member_changes_the_hash(void **state)
         TEXT_AT(excluded_nodes), TEXT_AT(required_nodes),
         TEXT_AT(gres_per_task),  TEXT_AT(dependency),
         TEXT_AT(comment),        TEXT_AT(network),
+        TEXT_AT(prefer),
     };
     static const size_t numbers[] = {
         TEXT_AT(nodes),          TEXT_AT(min_nodes),     TEXT_AT(max_nodes),   TEXT_AT(tasks),
@@ -612,6 +624,7 @@ int main(void)
         cmocka_unit_test(a_gang_is_all_or_so_many_or_none),
         cmocka_unit_test(a_later_word_on_switches_forgets_the_wait_of_the_one_before),
         cmocka_unit_test(what_waits_for_more_than_nodes_or_is_anothers_must_queue),
+        cmocka_unit_test(what_prefers_some_nodes_must_queue),
         cmocka_unit_test(pods_that_run_wait_for_nothing),
         cmocka_unit_test(a_kept_ask_outlives_its_texts),
         cmocka_unit_test(exclusive_wins_over_a_default_of_sharing),

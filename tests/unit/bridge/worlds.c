@@ -16,7 +16,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { SECOND_US = 1000000, LED_FROM_S = 1 /* loop time at second 0 */ };
+enum {
+    SECOND_US = 1000000,
+    LED_FROM_S = 1, /* loop time at second 0 */
+    LISTED_S = 20,  /* when all jobs were last listed: after the fence, where now is */
+};
 
 #define CLUSTER   "kube-uid"
 #define SCHEDULER "slurm-bridge-scheduler"
@@ -207,6 +211,8 @@ static void put_pod_spec(struct small_world *small, struct json_build *build, st
                       member(small, row, "podgroup", ""));
     if (json_get(row, "selector"))
         json_put(build, spec, "nodeSelector", json_copy(build, json_get(row, "selector")));
+    if (json_get(row, "affinity"))
+        json_put(build, spec, "affinity", json_copy(build, json_get(row, "affinity")));
     if (json_bool_or(json_get(row, "tolerates"), true)) {
         struct json_mut *toleration = json_new_object(build);
 
@@ -696,7 +702,8 @@ static void read_config(struct small_world *small, const struct json *given)
 void small_world_init(struct small_world *small, const struct json *given)
 {
     const struct json *facts = json_get(given, "facts");
-    int64_t listed_s = json_i64_or(json_get(facts, "listed"), 1);
+    bool is_fenced = json_i64_or(json_get(given, "now"), 100) < LISTED_S;
+    int64_t listed_s = json_i64_or(json_get(facts, "listed"), is_fenced ? 1 : LISTED_S);
 
     *small = (struct small_world){ .loop = NULL };
     arena_init(&small->arena, 1u << 24);

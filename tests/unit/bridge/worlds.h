@@ -22,6 +22,7 @@
  * workload, name: g, size: 2, spec: {...}}]`, `absent: [coscheduling]`; a job's or ask's `pod:
  * podgroup/g` and `plan: podgroup/g` name a group's unit; `pods: 3` is how many a job was asked
  * for; `lent: true` on a node makes Kubernetes' rules count there.
+ * `affinity` of a pod as it stands in Kubernetes.
  * Of volumes: `claims: [c]` on a pod; `claims`, `volumes: [{name: c, spec: {...}, status: {...}}]`
  * and `classes: [{name: s, provisioner: p, volumeBindingMode: m}]` as they stand in Kubernetes.
  *

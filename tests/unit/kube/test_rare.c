@@ -12,7 +12,8 @@
 
 enum { MAX = 1 << 22 };
 
-#define REQUIRED "'requiredDuringSchedulingIgnoredDuringExecution'"
+#define REQUIRED  "'requiredDuringSchedulingIgnoredDuringExecution'"
+#define PREFERRED "'preferredDuringSchedulingIgnoredDuringExecution'"
 
 static void quote(const char *text, struct buf *out)
 {
@@ -68,6 +69,7 @@ static void describe(const struct kube_rare *rare, struct buf *out)
     if (!rare)
         return;
     add(out, "node", rare->node_affinity);
+    add(out, "rather", rare->node_preference);
     add(out, "near", rare->pod_affinity);
     add(out, "away", rare->pod_anti_affinity);
     add(out, "spread", rare->spread);
@@ -99,6 +101,9 @@ static void rules_are_kept_as_text(void **state)
     } cases[] = {
         { "'affinity':{'nodeAffinity':{" REQUIRED ":{'nodeSelectorTerms':[{}]}}}",
           "node={'nodeSelectorTerms':[{}]} " },
+        { "'affinity':{'nodeAffinity':{" PREFERRED ":[{'weight':1}]},'podAffinity':{" PREFERRED
+          ":[{'weight':2}]}}",
+          "rather=[{'weight':1}] " },
         { "'affinity':{'podAffinity':{" REQUIRED
           ":[{'topologyKey':'z'}]},'podAntiAffinity':{" REQUIRED ":[{'topologyKey':'h'}]}}",
           "near=[{'topologyKey':'z'}] away=[{'topologyKey':'h'}] " },
@@ -149,8 +154,8 @@ static void a_pod_that_says_nothing_of_it_takes_no_memory_for_it(void **state)
 {
     static const char *const specs[] = {
         "'x':1",
-        "'affinity':{'podAffinity':{" REQUIRED ":[]},'nodeAffinity':{"
-        "'preferredDuringSchedulingIgnoredDuringExecution':[{'weight':1}]}}",
+        "'affinity':{'podAffinity':{" REQUIRED ":[]},'nodeAffinity':{" PREFERRED
+        ":[]},'podAntiAffinity':{" PREFERRED ":[{'weight':1}]}}",
         "'topologySpreadConstraints':[{'whenUnsatisfiable':'ScheduleAnyway'}]",
         "'volumes':[{'name':'t','projected':{}}],'affinity':null,'activeDeadlineSeconds':null",
     };
