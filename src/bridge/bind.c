@@ -206,12 +206,32 @@ static int deal(const struct bridge_world *world, const struct unit *unit, struc
     return places_deal(world, unit, &ask, plan->arena, ret_deals, err);
 }
 
+static int read_places(const struct unit *unit, struct plan *plan)
+{
+    plan_slurm_look(plan, unit->job);
+    plan_wait(plan, "what job %s has on its nodes is being read", unit->job->object.key);
+    plan_look_again(plan, LOOK_FOR_FIT_US);
+    return 0;
+}
+
 static const char *uncovered_on(const struct bridge_world *world, const struct deals *deals)
 {
     for (unsigned i = 0; may_be_forgetful(world) && i < deals->count; i++)
         if (world_has_uncovered(world, deals->at[i].node->object.name))
             return world_slurm_name(deals->at[i].node);
     return NULL;
+}
+
+/* Not from under those of its own that are still ending. */
+static int give_forgotten_back(const struct bridge_world *world, const struct unit *unit,
+                               struct plan *plan, const char *slurm_name)
+{
+    if (unit->in[POD_ENDING] == 0)
+        return give_back(world, unit, plan, slurm_name,
+                         "a pod whose job Slurm has forgotten runs there");
+    plan_wait(plan, "a pod whose job Slurm has forgotten runs on %s", slurm_name);
+    plan_look_again(plan, LOOK_IF_FREE_US);
+    return 0;
 }
 
 static bool is_enough(const struct unit *unit, const struct deals *deals)
@@ -260,14 +280,12 @@ static int place_waiting(const struct bridge_world *world, const struct unit *un
         plan_look_again(plan, LOOK_FOR_FIT_US);
         return 0;
     }
-    if (unit->in[POD_BOUND] + unit->in[POD_ENDING] > 0 && !places_are_known(unit->job)) {
-        plan_slurm_look(plan, unit->job); /* others than those it was asked for may join it */
-        plan_wait(plan, "what job %s has on its nodes is being read", unit->job->object.key);
-        plan_look_again(plan, LOOK_FOR_FIT_US);
-        return 0;
-    }
+    if (unit->in[POD_BOUND] + unit->in[POD_ENDING] > 0 && !places_are_known(unit->job))
+        return read_places(unit, plan); /* others than those it was asked for may join it */
     if (deal(world, unit, plan, &deals, err) < 0)
         return -err->class;
+    if (deals.is_guess) /* it may have been asked for fewer, before more of them came */
+        return read_places(unit, plan);
     if (deals.count == 0 || !is_enough(unit, &deals))
         return place_rest_later(world, unit, plan, &deals);
     if (gate_cover_comes_first(world)) {
@@ -276,8 +294,7 @@ static int place_waiting(const struct bridge_world *world, const struct unit *un
         return 0;
     }
     if ((forgotten = uncovered_on(world, &deals)) != NULL && unit->in[POD_BOUND] == 0)
-        return give_back(world, unit, plan, forgotten,
-                         "a pod whose job Slurm has forgotten runs there");
+        return give_forgotten_back(world, unit, plan, forgotten);
     if (!is_prepared) {
         plan_wait(plan, "it is being prepared to be bound");
         plan_look_again(plan, LOOK_IF_READY_US);

@@ -1,8 +1,9 @@
 /* cover.c - bound pods have a running job under them, on their nodes.
  *
  * Slurm may have ended the job: then the pod goes, with the reason on it. Or Slurm may have lost it
- * (a restart that forgot its last seconds, a record that was purged): then the pod runs on, and a
- * job is asked for that covers it again.
+ * (a restart that forgot its last seconds, a record that was purged), or the bridge itself may have
+ * cancelled it before the pod was bound: then the pod runs on, and a job is asked for that covers
+ * it again.
  *
  * Holds: a pod is deleted only on a positive fact, a record of its own job that says so; a job that
  * is merely not there is never one. */
@@ -14,11 +15,15 @@
 #include "bridge/ends.h"
 #include "bridge/exclude.h"
 #include "bridge/names.h"
+#include "bridge/places.h"
 #include "bridge/tell.h"
+#include "slurm/submit.h"
 
 enum {
-    CALM_US = 10000000,
-    LOOK_FOR_NODE_US = 5000000, /* nothing tells a unit that its node is back */
+    SECOND_US = 1000000,
+    CALM_US = 10 * SECOND_US,
+    CLOCKS_US = 2 * SECOND_US,        /* that those of slurmctld and ours may differ by */
+    LOOK_FOR_NODE_US = 5 * SECOND_US, /* nothing tells a unit that its node is back */
 };
 
 static const char *slurm_name_of(const struct bridge_world *world, const struct unit *unit)
@@ -104,7 +109,8 @@ static bool is_on(const struct bridge_world *world, struct arena *arena,
     return name[0] && hosts_have(arena, job->nodes, name);
 }
 
-/* A member is bound by this job, or runs on its nodes as far as these are known. */
+/* A member is bound by this job, or runs on its nodes as far as these are known; perhaps not for
+ * long. */
 static bool is_under_them(const struct bridge_world *world, struct arena *arena,
                           const struct unit *unit)
 {
@@ -112,7 +118,7 @@ static bool is_under_them(const struct bridge_world *world, struct arena *arena,
         const struct member *member = &unit->members[i];
         struct unit one = unit_focus(unit, i);
 
-        if (member->stage == POD_BOUND &&
+        if ((member->stage == POD_BOUND || member->stage == POD_ENDING) &&
             (member->recorded_id == 0 || member->recorded_id == unit->job->id ||
              !slurm_name_of(world, &one)[0] || is_on(world, arena, member, unit->job)))
             return true;
@@ -126,9 +132,9 @@ static int end_pods(const struct bridge_world *world, const struct unit *unit, s
     for (unsigned i = 0; i < unit->member_count; i++) {
         struct unit one = unit_focus(unit, i);
 
-        if (one.stage != POD_BOUND || (one.recorded_id && one.recorded_id != unit->job->id))
-            continue;
-        end_pod(world, &one, plan, unit->job);
+        if (one.stage == POD_BOUND &&
+            places_given_by(world, unit->job, &unit->members[i], plan->arena))
+            end_pod(world, &one, plan, unit->job);
     }
     return 0;
 }
@@ -158,8 +164,9 @@ static int pin(const struct bridge_world *world, const struct unit *unit, struct
     return 0;
 }
 
-/* A job that had ended long ago can be back after a restart of slurmctld that lost the last one. It
- * says nothing about the pods: it goes, and the pods are covered where they are. */
+/* A job that had ended long ago can be back after a restart of slurmctld that lost the last one,
+ * and one that was given up may not be over yet. It says nothing about the pods: it goes, and the
+ * pods are covered where they are. */
 static int drop_stray(struct plan *plan, const struct slurm_job *job)
 {
     if (job_phase(job) == JOB_ENDS)
@@ -185,12 +192,43 @@ static int keep_running(const struct bridge_world *world, const struct unit *uni
             plan_slurm_look(plan, unit->job);
             plan_wait(plan, "its node %s is not known", one.pod->node_name);
             plan_look_again(plan, LOOK_FOR_NODE_US);
-        } else if (one.recorded_id == 0 || one.recorded_id == unit->job->id) {
+        } else if (places_given_by(world, unit->job, &unit->members[i], plan->arena)) {
             end_pod(world, &one, plan, unit->job);
         }
     }
     get_to_know(world, unit->job, plan);
     return 0;
+}
+
+/* A cancel of the leader before us takes effect until the fence, also on a job that we have bound
+ * pods by meanwhile. Within that time nobody can tell it from an administrator's, who can say it
+ * again (docs/decisions/009). */
+static bool may_be_a_late_cancel(const struct bridge_world *world, const struct unit *unit,
+                                 const struct slurm_job *job, unsigned attempt)
+{
+    const struct bridge_facts *facts = &world->facts;
+    const struct unit_memory *memory = unit->memory;
+    bool is_asked_by_us =
+        memory && memory->ask.attempt == attempt && memory->ask.sent_us >= facts->leading_us;
+    int64_t after_us = job->end_time * SECOND_US - facts->leading_wall_us;
+
+    return !facts->no_fence && !is_asked_by_us &&
+           slurm_words_has(&job->state, SLURM_JOB_CANCELLED) && after_us >= -CLOCKS_US &&
+           after_us <= facts->fence_us + CLOCKS_US;
+}
+
+/* Its end was our doing and not Slurm's: a Binding without an answer came after all, when the job
+ * had been given up, by us or by the leader before us. */
+static bool was_given_up(const struct bridge_world *world, const struct unit *unit,
+                         const struct slurm_job *job)
+{
+    auto_buf struct buf key;
+    unsigned attempt;
+
+    buf_init(&key, SLURM_MAX_KEY);
+    return world_job_key(world, job, &key, &attempt) &&
+           (memory_has_given_up(unit->memory, attempt) ||
+            may_be_a_late_cancel(world, unit, job, attempt));
 }
 
 static int cover_with(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
@@ -217,8 +255,11 @@ static int cover_with(const struct bridge_world *world, const struct unit *unit,
         if (!was_requeued(job))
             return pin(world, unit, plan);
         break;
-    case JOB_SUSPENDED:
     case JOB_ENDS:
+        if (unit->is_given_up || was_given_up(world, unit, job))
+            return drop_stray(plan, job);
+        break;
+    case JOB_SUSPENDED:
     case JOB_ENDED:
         break;
     }
@@ -236,7 +277,8 @@ static bool end_those_whose_job_ended(const struct bridge_world *world, const st
         const struct slurm_job *ended = unit_ended(unit, &unit->members[i]);
         struct unit one = unit_focus(unit, i);
 
-        if (one.stage != POD_BOUND || !ended)
+        if (one.stage != POD_BOUND || !ended || was_given_up(world, unit, ended) ||
+            !places_given_by(world, ended, &unit->members[i], plan->arena))
             continue;
         end_pod(world, &one, plan, ended);
         any = true;

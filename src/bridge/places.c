@@ -134,6 +134,48 @@ static bool clashes(const struct table *table, const struct deals *deals,
     return false;
 }
 
+static bool has_job_that_waits_for(const struct bridge_world *world, struct str key,
+                                   const char *slurm_name, struct arena *arena)
+{
+    struct slurm_index_walk walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_KEY, key);
+    const struct slurm_object *object;
+
+    while ((object = slurm_index_next(&walk)) != NULL) {
+        const struct slurm_job *job = slurm_job_of(object);
+
+        if (job_phase(job) == JOB_WAITS && job->required_nodes[0] &&
+            hosts_have(arena, job->required_nodes, slurm_name))
+            return true;
+    }
+    return false;
+}
+
+/* A pod there has lost its job, and the one that is to cover it waits for what this job has. */
+static bool is_waited_for(const struct table *table, const struct place *place)
+{
+    const struct bridge_world *world = table->world;
+    struct kube_index_walk walk =
+        kube_cache_by(world->pods, world->pods_by_node, str_of(place->node->object.name));
+    const struct kube_object *object;
+
+    while ((object = kube_index_next(&walk)) != NULL) {
+        auto_buf struct buf key;
+
+        buf_init(&key, SLURM_MAX_KEY);
+        world_unit_key(world, kube_pod_of(object), &key);
+        if (has_job_that_waits_for(world, buf_str(&key), place->slurm_name, table->arena))
+            return true;
+    }
+    return false;
+}
+
+/* Who waits for us is not waited for. */
+static bool will_be_free(const struct table *table, const struct place *place)
+{
+    return place->node && world_is_being_left(table->world, place->node->object.name) &&
+           !is_waited_for(table, place);
+}
+
 static struct place *find_place(const struct table *table, const struct kube_pod *pod,
                                 unsigned limit, struct deals *deals)
 {
@@ -147,7 +189,7 @@ static struct place *find_place(const struct table *table, const struct kube_pod
         if (!why && (limit <= table->per_node || has_room(place, pod)) &&
             has_cpus(table->unit->job, place, pod))
             return place;
-        if (why && place->node && world_is_being_left(table->world, place->node->object.name))
+        if (why && will_be_free(table, place))
             deals->will_be_freed = true;
         else if (why && !deals->misfit) {
             deals->misfit = place->slurm_name;
@@ -173,6 +215,8 @@ static unsigned deal_round(struct table *table, bool *has_place, unsigned limit,
         if (!place)
             continue;
         sit_down(place, member->pod);
+        deals->is_guess |=
+            place->held > 1 && !table->has_whole_nodes && !places_are_known(table->unit->job);
         has_place[i] = true;
         deals->at[deals->count++] = (struct deal){ i, place->node };
     }
@@ -216,6 +260,17 @@ static bool is_dealt(const struct unit *unit, const struct deals *deals, const s
     return false;
 }
 
+bool places_given_by(const struct bridge_world *world, const struct slurm_job *job,
+                     const struct member *member, struct arena *arena)
+{
+    const struct kube_object *node = kube_cache_get(world->nodes, "", member->pod->node_name);
+
+    if (member->recorded_id && member->recorded_id != job->id)
+        return false;
+    return !job->required_nodes[0] || !node ||
+           hosts_have(arena, job->required_nodes, world_slurm_name(kube_node_of(node)));
+}
+
 /* Bound, by another job than the one that its group has now, on a node that is not of that job. */
 static bool is_stranded(const struct unit *unit, const struct kube_pod *pod, struct arena *arena,
                         const struct bridge_world *world)
@@ -223,7 +278,8 @@ static bool is_stranded(const struct unit *unit, const struct kube_pod *pod, str
     const struct kube_object *node = kube_cache_get(world->nodes, "", pod->node_name);
 
     for (unsigned i = 0; i < unit->member_count; i++)
-        if (unit->members[i].pod == pod && unit->members[i].recorded_id == unit->job->id)
+        if (unit->members[i].pod == pod && unit->members[i].recorded_id &&
+            places_given_by(world, unit->job, &unit->members[i], arena))
             return false;
     return node && !hosts_have(arena, unit->job->nodes, world_slurm_name(kube_node_of(node)));
 }

@@ -18,6 +18,7 @@ struct deals {
     unsigned count;
     unsigned left;      /* members that wait and got none */
     bool will_be_freed; /* by pods that are ending, or whose job has ended */
+    bool is_guess;      /* pods share a node of which the job's part was not read */
     const char *misfit; /* the Slurm name of the first node that would not do; NULL */
     const char *why;    /* it would not */
 };
@@ -28,6 +29,12 @@ struct deals {
 int places_deal(const struct bridge_world *world, const struct unit *unit,
                 const struct job_ask *ask, struct arena *arena, struct deals *ret_deals,
                 struct err *err);
+
+/* Whether a bound member has its place by this job, or nobody wrote down by which. Its label names
+ * the job by an id, which after a crash of slurmctld another may have; a job that was asked for to
+ * cover pods names their nodes, so one that does not name this member's is another. */
+bool places_given_by(const struct bridge_world *world, const struct slurm_job *job,
+                     const struct member *member, struct arena *arena);
 
 /* Whether what a running job was given was read, not only where it runs. */
 bool places_are_known(const struct slurm_job *job);

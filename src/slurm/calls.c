@@ -8,7 +8,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { ID_TEXT = 24, MAX_BODY = 1 << 20 };
+enum {
+    ID_TEXT = 24,
+    MAX_BODY = 1 << 20,
+    CANCEL_TOKEN_S = 12, /* MessageTimeout as it mostly is, and 2 s */
+};
 
 /* What nearly all calls are. */
 static struct slurm_call *send_simple(struct slurm_client *client, enum slurm_verb verb,
@@ -256,13 +260,17 @@ static int write_names(const char *const *names, size_t count, struct buf *out, 
 struct slurm_call *slurm_jobs_cancel_named(struct slurm_client *client, const char *const *names,
                                            size_t count, slurm_done done, void *context)
 {
+    struct slurm_request request = { .verb = SLURM_DELETE,
+                                     .endpoint = SLURM_JOBS,
+                                     .token_s = CANCEL_TOKEN_S };
     auto_buf struct buf body;
     struct err why = { 0 };
 
     buf_init(&body, MAX_BODY);
     if (write_names(names, count, &body, &why) < 0)
         return slurm_send_refused(client, SLURM_DELETE, SLURM_JOBS, &why, done, context);
-    return send_simple(client, SLURM_DELETE, SLURM_JOBS, STR(""), buf_str(&body), done, context);
+    request.body = buf_str(&body);
+    return slurm_send(client, &request, done, context);
 }
 
 /* ---- nodes ---- */

@@ -71,7 +71,8 @@ struct slurm_call *slurm_jobs_cancel(struct slurm_client *client, const int64_t 
                                      slurm_done done, void *context);
 
 /* The same by name: a job's sluid, or its id as text. A sluid is never given to another job, so a
- * request that is carried out late cannot hit one; v0.0.44 and later. */
+ * request that is carried out late cannot hit one; v0.0.44 and later. Where tokens are signed it
+ * has one that dies after 12 s, so that it cannot be carried out much later either. */
 struct slurm_call *slurm_jobs_cancel_named(struct slurm_client *client, const char *const *names,
                                            size_t count, slurm_done done, void *context);
 

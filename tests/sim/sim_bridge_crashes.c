@@ -4,7 +4,8 @@
  * A story is told once without a blow, and its writes are counted. Then it is told again for each
  * of them and for each way in which it can go wrong: the process dies before or after it takes
  * effect and the other replica takes over; it, or its answer, is lost; it takes effect late; and of
- * Slurm's: 504 with and without effect, slurmctld stopped or killed at that moment. After each, all
+ * Slurm's: 504 with and without effect, it takes effect when its sender has long been replaced,
+ * slurmctld stopped or killed at that moment. After each, all
  * promises and the settled state are looked at. The number of a case says which it is:
  *
  *     story * 100000 + write * 100 + blow */
@@ -32,6 +33,7 @@ enum blow {
     BLOW_LATE,
     BLOW_504, /* from here on: of Slurm's writes only */
     BLOW_504_DONE,
+    BLOW_DIES_LONG_BEFORE,
     BLOW_STOPPED,
     BLOW_KILLED,       /* kill -9 as it leaves */
     BLOW_KILLED_AFTER, /* and when its answer has come */
@@ -51,6 +53,7 @@ static const struct {
     [BLOW_LATE] = { "late", FATE_LATE },
     [BLOW_504] = { "504", FATE_TIMEOUT },
     [BLOW_504_DONE] = { "504, and done", FATE_TIMEOUT_DONE },
+    [BLOW_DIES_LONG_BEFORE] = { "dies long before", FATE_DIES_LONG_BEFORE },
     [BLOW_STOPPED] = { "slurmctld is stopped", FATE_DRAWN },
     [BLOW_KILLED] = { "slurmctld is killed", FATE_DRAWN },
     [BLOW_KILLED_AFTER] = { "slurmctld is killed after it", FATE_DRAWN },
@@ -204,14 +207,41 @@ static void continue_slurmctld(struct bridge_scene *scene)
     slurm_store_continue(scene->world->slurm);
 }
 
+static void lose_slurmctld(struct bridge_scene *scene)
+{
+    slurm_store_kill(scene->world->slurm);
+}
+
+static struct process *leader_of(struct bridge_scene *scene)
+{
+    for (unsigned i = 0; i < BRIDGE_REPLICAS; i++)
+        if (scene->replicas[i].bridge && bridge_is_leader(scene->replicas[i].bridge))
+            return &scene->replicas[i].process;
+    return NULL;
+}
+
 /* The leader is told to stop: the other replica takes over. */
 static void roll_out(struct bridge_scene *scene)
 {
-    for (unsigned i = 0; i < BRIDGE_REPLICAS; i++)
-        if (scene->replicas[i].bridge && bridge_is_leader(scene->replicas[i].bridge)) {
-            process_stop(&scene->replicas[i].process);
-            return;
-        }
+    struct process *leader = leader_of(scene);
+
+    if (leader)
+        process_stop(leader);
+}
+
+/* Nobody is left who remembers the last jobs. */
+static void kill_slurmctld_and_leader(struct bridge_scene *scene)
+{
+    struct process *leader = leader_of(scene);
+
+    lose_slurmctld(scene);
+    if (leader)
+        process_restart(leader);
+}
+
+static void start_slurmctld(struct bridge_scene *scene)
+{
+    bridge_slurm_daemons_up(scene);
 }
 
 static void make_gang(struct bridge_scene *scene)
@@ -249,6 +279,19 @@ static void delete_gang(struct bridge_scene *scene)
     bridge_groups_delete_all(scene);
 }
 
+static void make_six(struct bridge_scene *scene)
+{
+    bridge_groups_make_as(scene, "a Job of six that may have two nodes");
+}
+
+/* All on the first node: the second is left. */
+static void finish_three_of_six(struct bridge_scene *scene)
+{
+    bridge_kubelet_finish(scene, "g1-0-0-1", true);
+    bridge_kubelet_finish(scene, "g1-1-0-1", true);
+    bridge_kubelet_finish(scene, "g1-2-0-1", true);
+}
+
 static void finish_gang(struct bridge_scene *scene)
 {
     bridge_kubelet_finish(scene, "g1-0", true);
@@ -283,6 +326,16 @@ static const struct bridge_story stories[] = {
     { "a latecomer gets a job of its own", { { 8, make_gang_with_latecomer } } },
     { "a JobSet begins again", { { 8, make_jobset }, { 20, restart_jobset } } },
     { "the leader is replaced while a gang is placed", { { 8, make_gang }, { 9, roll_out } } },
+    { "the jobs of a gang and its latecomer are lost",
+      { { 8, make_gang_with_latecomer },
+        { 13, kill_slurmctld_and_leader },
+        { 15, start_slurmctld } } },
+    { "the job of six is lost when three have finished",
+      { { 8, make_six },
+        { 12, finish_three_of_six },
+        { 13, lose_slurmctld },
+        { 15, start_slurmctld } } },
+    { "a gang is made again", { { 8, make_gang }, { 20, delete_gang }, { 26, make_gang } } },
 };
 
 enum { STORIES = sizeof(stories) / sizeof(stories[0]) };

@@ -104,13 +104,15 @@ struct port_look {
     const struct pod_note *other; /* that has the port, too; NULL */
 };
 
+/* Kubernetes' own scheduler takes the ports of a pod for free as soon as it is called Failed. */
 static void look_for_port(void *context, const struct json *pod)
 {
     struct port_look *look = context;
+    struct str phase = json_str(json_at(pod, "status", "phase"));
     const struct pod_note *note = bridge_note_of_pod(look->scene, pod);
 
     if (note != look->pod && strcmp(note->node, look->pod->node) == 0 && bridge_pod_has_port(pod) &&
-        bridge_pod_may_run(pod))
+        bridge_pod_may_run(pod) && !str_is(phase, "Failed"))
         look->other = note;
 }
 

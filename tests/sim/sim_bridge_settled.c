@@ -144,10 +144,10 @@ static void a_member_waits_with_its_group(struct look *look, const struct json *
     unsigned jobs = look->group.count;
 
     api_store_visit(world->store, "pods", take_member, &group);
-    if (group.bound > 0 && strcmp(look->group.state, "RUNNING") == 0)
+    if (group.bound > 0 && strcmp(look->group.state, "RUNNING") == 0 && !says_that_none_fits(pod))
         world_break(world, "pod %s waits, and others of %s are bound", name, group.group);
     else if (group.bound > 0)
-        return; /* they wait to be covered */
+        return; /* they wait to be covered, or it says why it cannot be with them */
     else if (group.needed == 0 || group.waiting < group.needed) {
         if (jobs > 0 || !says(pod, group.needed ? "GroupIncomplete" : "OwnerUnknown"))
             world_break(world,
@@ -372,6 +372,28 @@ static void take_wish(void *context, const struct json *pod)
                       json_exists(json_at(pod, "spec", "nodeSelector"));
 }
 
+struct claim {
+    const char *node;
+    bool found;
+};
+
+static void look_for_claim(void *context, const struct slurm_store_job *job)
+{
+    struct claim *claim = context;
+
+    claim->found |= strcmp(job->state, "PENDING") == 0 && job->priority > 0 &&
+                    bridge_hosts_have(job->required_nodes, claim->node);
+}
+
+/* A job that covers pods waits for the node: nobody else gets it. */
+static bool is_claimed(const struct bridge_scene *scene, const char *node)
+{
+    struct claim claim = { .node = node };
+
+    slurm_store_visit_jobs(scene->world->slurm, look_for_claim, &claim);
+    return claim.found;
+}
+
 /* The job at the head of the queue is not one that Slurm could start if only it were asked for what
  * the pods want: a node for each. */
 static void the_first_in_line_has_no_room(struct bridge_scene *scene)
@@ -389,7 +411,7 @@ static void the_first_in_line_has_no_room(struct bridge_scene *scene)
 
         (void)snprintf(name, sizeof(name), "node-%u", i);
         free += slurm_store_find_node(scene->world->slurm, name, &node) && !node.is_down &&
-                !node.is_drained && node.external &&
+                !node.is_drained && node.external && !is_claimed(scene, name) &&
                 (int64_t)node.cpus - node.alloc_cpus >= room.cpus;
     }
     if (room.pods > 0 && !room.is_picky && free >= room.pods)

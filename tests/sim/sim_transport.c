@@ -10,7 +10,11 @@
 
 #include <stdlib.h>
 
-enum { MILLISECOND = 1000, SECOND = 1000000 };
+enum {
+    MILLISECOND = 1000,
+    SECOND = 1000000,
+    LONG_AFTER_S = 20, /* a lease is taken over after 15 s */
+};
 
 int64_t sim_delay_us(struct sim_net *net)
 {
@@ -295,6 +299,14 @@ static void come_late(struct http_call *call)
         handlers.failed(handlers.context, &err);
 }
 
+/* As when a gateway holds it, or a kernel sends it again and again for a process that is gone. */
+static void come_long_after_death(struct http_call *call)
+{
+    crash(call);
+    loop_timer_start(call->net->loop, &call->timer, (int64_t)LONG_AFTER_S * SECOND, on_late_arrival,
+                     call);
+}
+
 static int64_t answer_delay_us(struct http_call *call)
 {
     return call->to_slurm ? sim_slurm_answer_delay_us(call) : sim_delay_us(call->net);
@@ -316,6 +328,10 @@ static void on_arrival(void *context)
         return; /* its deadline ends it */
     if (call->fate == FATE_LATE) {
         come_late(call);
+        return;
+    }
+    if (call->fate == FATE_DIES_LONG_BEFORE) {
+        come_long_after_death(call);
         return;
     }
     if (call->stream && !call->to_slurm) {

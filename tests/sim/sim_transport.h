@@ -51,7 +51,8 @@ enum sim_fate {
     FATE_BAD_GATEWAY,
     FATE_DIES_BEFORE, /* writes: the sender dies when it arrives, without effect; or with it */
     FATE_DIES_AFTER,
-    FATE_DRAWN, /* by chance; no fate itself */
+    FATE_DIES_LONG_BEFORE, /* and it takes effect when somebody else has its sender's place */
+    FATE_DRAWN,            /* by chance; no fate itself */
 };
 
 /* A write that one of our processes sent. */

@@ -230,7 +230,8 @@ static void set_hold(struct ctld_call *call, struct ctld_job *job, const struct 
 
     if (json_is_bool(hold))
         job->priority = json_bool_or(hold, false) ? 0 : job->priority > 0 ? job->priority : 1;
-    if (job->phase != PHASE_PENDING)
+    if (job->phase != PHASE_PENDING ||
+        (!json_is_bool(hold) && !json_exists(json_get(ask, "priority"))))
         return;
     if (job->priority == 0) {
         job->held_by_admin = call->privileged;
@@ -266,6 +267,17 @@ static int apply(struct ctld_call *call, struct ctld_job *job)
     return number != 0 ? number : 2002;
 }
 
+/* Who is asked for other nodes, or for more on each, has other tasks: so many on each. */
+static void count_tasks(const struct ctld_call *call, struct ctld_job *job)
+{
+    bool is_other = json_exists(json_get(call->body, "minimum_nodes")) ||
+                    json_exists(json_get(call->body, "tasks_per_node"));
+
+    if (is_other && !json_exists(json_get(call->body, "tasks")) && job->tasks > 0 &&
+        job->tasks_per_node > 0 && job->min_nodes == job->max_nodes)
+        job->tasks = job->min_nodes * job->tasks_per_node;
+}
+
 static void look_again(struct ctld_call *call, struct ctld_job *job)
 {
     ctld_set(&job->text[JOB_REASON], "None");
@@ -286,10 +298,12 @@ static int update(struct ctld_call *call, struct ctld_job *job)
     if (job->phase != PHASE_PENDING && ctld_ask_wants_pending(call->body))
         return 2083;
     number = apply(call, job);
+    count_tasks(call, job);
     if (number != 0)
         return number;
-    if (ctld_ask_wants_pending(call->body) ||
-        (job->phase == PHASE_PENDING && priority > 0 && job->priority > priority))
+    if (job->priority > 0 &&
+        (ctld_ask_wants_pending(call->body) ||
+         (job->phase == PHASE_PENDING && priority > 0 && job->priority > priority)))
         look_again(call, job);
     set_hold(call, job, call->body);
     return 0;

@@ -3,6 +3,7 @@
 #include "slurm/submit.h"
 
 #include "codec/jwt.h"
+#include "slurm/calls.h"
 #include "world.h"
 
 #include <inttypes.h>
@@ -98,6 +99,23 @@ static void a_comment_has_a_bound(void **state)
     buf_done(&body);
     json_build_free(asking.build);
     mem_free(pods);
+}
+
+static void a_cancel_has_a_token_that_dies_soon(void **state)
+{
+    struct world *world = *state;
+    const char *const names[] = { "s7GWMEXEH1TG00" };
+    struct jwt_claims claims;
+
+    fake_answer(world->fake, "DELETE", V45 "/jobs/",
+                (struct fake_answer){ .status = 200, .body = "{\"status\":[],\"errors\":[]}" });
+    slurm_jobs_cancel_named(world->client, names, 1, world_done, world);
+    assert_int_equal(world_ends(world), SLURM_DONE);
+    assert_int_equal(
+        jwt_peek(str_of(fake_sent_header(fake_last_sent(world->fake), "X-SLURM-USER-TOKEN")),
+                 &claims, NULL),
+        0);
+    assert_int_equal(claims.exp - claims.iat, 12);
 }
 
 static void an_ask_has_a_token_that_dies_with_its_deadline(void **state)
@@ -390,6 +408,7 @@ int main(void)
         cmocka_unit_test(an_ask_carries_its_key_twice_and_the_pods_first),
         TEST(an_ask_without_a_fit_key_is_refused),
         cmocka_unit_test(a_comment_has_a_bound),
+        TEST(a_cancel_has_a_token_that_dies_soon),
         TEST(an_ask_has_a_token_that_dies_with_its_deadline),
         TEST(with_a_token_of_others_the_fence_is_a_minute),
         TEST(an_ask_at_once_goes_to_allocate),
