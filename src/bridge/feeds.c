@@ -55,7 +55,7 @@ const size_t feeds_metric_count = sizeof(feeds_metrics) / sizeof(feeds_metrics[0
 
 static double seconds_of(int64_t age_us)
 {
-    return age_us == INT64_MAX ? -1 : (double)age_us / SECOND_US;
+    return age_us == INT64_MAX ? -1 : (double)age_us / 1e6;
 }
 
 static size_t objects_in(const struct feeds *feeds, unsigned feed)

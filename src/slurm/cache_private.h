@@ -20,10 +20,11 @@ struct slurm_entry {
     const struct slurm_object *object; /* NULL for a ghost */
     int64_t seen_us;                   /* the start of the read that confirmed it last */
     int64_t floor_us;                  /* of the last write's answer */
-    int64_t gone_us;                   /* a ghost: since when */
-    uint64_t round;                    /* the last walk over all that met it */
-    uint64_t asked;                    /* the last of them that asked for it by name */
-    bool doubted;                      /* the last list lacked it, and it was kept */
+    int64_t stated_us; /* of jobs: the start of the states that agreed with it last */
+    int64_t gone_us;   /* a ghost: since when */
+    uint64_t round;    /* the last walk over all that met it */
+    uint64_t asked;    /* the last of them that asked for it by name */
+    bool doubted;      /* the last list lacked it, and it was kept */
     struct slurm_link *links[SLURM_INDEXES];
     struct str key;
     char text[];

@@ -157,6 +157,8 @@ static void compare(struct feed *feed, const struct slurm_brief *brief)
     if (entry)
         entry->round = jobs->round;
     if (entry && entry->object) {
+        if (slurm_job_of(entry->object)->state.known == brief->state)
+            entry->stated_us = feed->started_us;
         /* What is known since, or about to be, is newer; if not, the next round tells again. */
         if (slurm_job_of(entry->object)->state.known != brief->state &&
             slurm_entry_newest(feed->cache, entry) <= feed->started_us &&

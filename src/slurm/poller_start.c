@@ -31,6 +31,12 @@ bool slurm_start_is_believable(const struct slurm_poller *poller, const struct s
     return poller->boot_time != 0 && entry->seen_us > poller->boot_known_us;
 }
 
+/* A later round of states has shown it waiting: it was requeued, or the answer took its time. */
+static bool is_outdated(const struct slurm_entry *entry, int64_t sent_us)
+{
+    return sent_us < entry->stated_us;
+}
+
 static struct slurm_cache *jobs_of(const struct slurm_poller *poller)
 {
     return poller->feeds[SLURM_FEED_JOBS].cache;
@@ -47,6 +53,16 @@ static void forget(struct job_starts *starts)
     starts->count = 0;
 }
 
+static void take_start(struct slurm_poller *poller, const struct job_start *start)
+{
+    const struct slurm_entry *entry = slurm_entry_find(jobs_of(poller), str_of(start->job->key));
+
+    if (entry && is_outdated(entry, start->sent_us))
+        slurm_poller_read(poller, SLURM_FEED_JOBS, start->job->key);
+    else
+        slurm_cache_seen(jobs_of(poller), start->job, start->sent_us);
+}
+
 static void on_boot_time(void *context, const struct slurm_answer *answer)
 {
     struct slurm_poller *poller = context;
@@ -55,8 +71,7 @@ static void on_boot_time(void *context, const struct slurm_answer *answer)
     starts->boot_call = NULL;
     if (slurm_take_conf(poller, answer) && !poller->suspicious)
         for (size_t i = 0; i < starts->checked.count; i++)
-            slurm_cache_seen(jobs_of(poller), starts->checked.at[i].job,
-                             starts->checked.at[i].sent_us);
+            take_start(poller, &starts->checked.at[i]);
     forget(&starts->checked);
     look_at_boot_time(poller);
 }
@@ -114,7 +129,7 @@ static bool take_nodes(struct slurm_poller *poller, const char *key,
 
     arena_init(&arena, SLURM_LAYOUT_MEMORY);
     if (answer->error.class != SLURM_DONE || !entry || !entry->object ||
-        !slurm_start_is_believable(poller, entry) ||
+        !slurm_start_is_believable(poller, entry) || is_outdated(entry, answer->sent_us) ||
         slurm_layout_decode(&arena, answer->body, &layout, NULL) < 0 || layout.count == 0)
         return false;
     keep(&poller->starts.answered,

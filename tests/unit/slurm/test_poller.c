@@ -29,6 +29,7 @@ struct ctld {
     const char *part; /* the state of a part of an array; NULL: there is none */
     bool node_there, down, broken, jobs_broken, unstamped;
     bool no_layout; /* nobody tells which nodes a job has */
+    int64_t layout_delay_us;
     struct buf body;
     struct map mirror; /* of jobs */
     struct buf log;
@@ -178,6 +179,8 @@ static struct fake_answer serve(void *context, const struct fake_sent *sent)
     answer.body = buf_text(&ctld->body);
     if (ctld->random)
         answer.delay_us = rand_range(&ctld->rand, 0, 300 * MS_US);
+    if (strstr(sent->path, "/resources/"))
+        answer.delay_us += ctld->layout_delay_us;
     return answer;
 }
 
@@ -766,6 +769,27 @@ static void a_job_whose_nodes_cannot_be_read_is_read_whole(void **state)
     assert_int_equal(sent(ctld, "/job/1"), 2);
 }
 
+/* It was requeued while the answer about its nodes was on its way. */
+static void nodes_are_not_believed_when_later_states_say_that_it_waits(void **state)
+{
+    struct ctld *ctld = *state;
+    struct slurm_poller_options options = { .nodes_only = true };
+
+    make_poller(ctld, &options);
+    begin(ctld);
+    submit(ctld, "PENDING");
+    run(ctld, 4000);
+    assert_told(ctld, "1:->P ");
+    job_of(ctld, 1)->state = "RUNNING";
+    ctld->layout_delay_us = 10000 * MS_US;
+    run(ctld, 4000);
+    assert_int_equal(sent(ctld, "/resources/1"), 1);
+    job_of(ctld, 1)->state = "PENDING";
+    run(ctld, 12000);
+    assert_told(ctld, "");
+    assert_int_equal(sent(ctld, "/job/1"), 2); /* that it waits is read once more */
+}
+
 /* As the answer to an immediate allocation tells it. */
 static void show_as_waiting(struct ctld *ctld, int64_t id)
 {
@@ -963,6 +987,7 @@ int main(void)
         TEST(nodes_are_not_believed_after_a_restart),
         TEST(a_job_whose_nodes_cannot_be_read_is_read_whole),
         TEST(what_is_being_read_is_not_read_again),
+        TEST(nodes_are_not_believed_when_later_states_say_that_it_waits),
         TEST(of_a_job_that_an_answer_started_the_nodes_are_read_at_once),
         TEST(whatever_happens_the_mirror_is_the_cache_and_in_the_end_the_truth),
     };
