@@ -54,7 +54,7 @@ void slurm_poller_untrack(struct slurm_poller *poller, int64_t job_id);
 /* Reads this one now, whatever the period. */
 void slurm_poller_read(struct slurm_poller *poller, enum slurm_feed feed, const char *key);
 /* This one, which is in the cache as waiting, was started by an answer just now: reads where, by
- * its nodes alone where nodes_only lets it. That takes less of slurmctld and some 40 ms more. */
+ * its nodes alone where nodes_only lets it. That takes less of slurmctld and up to 100 ms more. */
 void slurm_poller_started(struct slurm_poller *poller, const char *key);
 /* A write about it was answered just now: older reads no longer count, and it is read at once. */
 void slurm_poller_wrote(struct slurm_poller *poller, enum slurm_feed feed, const char *key);

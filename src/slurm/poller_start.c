@@ -16,7 +16,7 @@
 
 enum {
     ID_TEXT = 24,
-    LOOK_US = 40000, /* between looks at the boot time: in a burst one serves several */
+    LOOK_US = 100000, /* between looks at the boot time: in a burst one serves several */
 };
 
 struct slurm_nodes_read {
