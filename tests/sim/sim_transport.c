@@ -52,10 +52,24 @@ static enum sim_fate draw_fate(struct sim_net *net, bool is_write)
     return sim_draw(net->rand, chances, sizeof(chances) / sizeof(chances[0]), is_write);
 }
 
-static const char *const fate_names[] = {
-    "answered", "lost before", "lost between",  "lost after",  "late",    "conflict",
-    "too many", "internal",    "internal done", "unavailable", "cut off", "504",
-    "504 done", "502",         "dies before",   "dies after",
+static const char *const fate_names[FATE_DRAWN] = {
+    "answered",
+    "lost before",
+    "lost between",
+    "lost after",
+    "late",
+    "conflict",
+    "too many",
+    "internal",
+    "internal done",
+    "unavailable",
+    "cut off",
+    "504",
+    "504 done",
+    "502",
+    "dies before",
+    "dies after",
+    "dies long before",
 };
 
 bool sim_call_is_cut(const struct http_call *call)
