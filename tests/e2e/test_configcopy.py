@@ -112,6 +112,8 @@ def test_health_metrics_and_state_are_served(cluster, replica, eventually):
     assert replica.ask("/healthz")[0] == 200
     put_source(cluster, "measured", text="1")
     eventually("it has planned", lambda: copy_of(cluster, "measured"), 40)
+    # A key is counted when its work has ended, a moment after its effect.
+    eventually("that is counted", lambda: "# TYPE controller_runtime_reconcile_total " in replica.ask("/metrics")[1], 10)
     metrics = replica.ask("/metrics")[1]
     for family in ("controller_runtime_reconcile_total", "workqueue_depth", "rest_client_requests_total", "leader_election_master_status",
                    "process_resident_memory_bytes", "slinc_cache_objects"):
