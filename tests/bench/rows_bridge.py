@@ -228,6 +228,7 @@ def bridge_many_jobs(bench: Bench) -> list[Figure]:
             cpu = bridge.cpu_s()
             load = Load(bench.cluster, f"beside-{others}", SCHEDULER, 300, per_second=50).end()
             figures[others] = (load.p50 * 1e3, (bridge.cpu_s() - cpu) / 300 * 1e3)
+    _empty(slurm)
     few, many = figures[100], figures[4000]
     return [
         Figure("bridge: create to bound, p50, at 100 and at 4,000 jobs", "does not grow", few[0], many[0], "ms", many[0] < 1.5 * few[0] + 5),
@@ -245,6 +246,14 @@ def _fill(slurm: Slurm, wanted: int) -> None:
         list(pool.map(lambda _: slurm.call("POST", "/slurm/{api}/job/submit", job), range(wanted - there)))
     wait_for(f"{wanted} jobs of others run", 120, lambda: sum(
         "RUNNING" in job["state"] for job in slurm.call("GET", "/slurm/{api}/jobs/state/")["jobs"]) >= wanted)
+
+
+def _empty(slurm: Slurm) -> None:
+    """Rows that come after this one have Slurm to themselves."""
+    numbers = [str(job["job_id"]) for job in slurm.call("GET", "/slurm/{api}/jobs/state/")["jobs"] if "RUNNING" in job["state"]]
+    for begin in range(0, len(numbers), 1000):
+        slurm.call("DELETE", "/slurm/{api}/jobs/", {"jobs": numbers[begin:begin + 1000]})
+    no_jobs_left(slurm)
 
 
 @row
