@@ -242,7 +242,8 @@ def main(archives: Path, work: Path) -> None:
     saw("sacctmgr through slurmdbd")
     for item in (login, worker, controller):
         stop(item, 0)
-    stop(accounting, 0, 137, within_s=18)  # it may hang in its own threads: slinc-init kills it then
+    # It may die of its own wake-up signal, or wait for its own threads until slinc-init kills it.
+    stop(accounting, 0, 138, 137, within_s=18)
     stop(database, 0)
 
 
