@@ -1,13 +1,17 @@
 /* main.c - slinc-init, the first process of a container that needs more than one, or a reaper.
  *
- *   slinc-init [--grace SECONDS] [--dir PATH[:UID:GID]]... [--first PROGRAM [ARG...] --]...
- *              [--also PROGRAM [ARG...] --]... [--slurmd] PROGRAM [ARG...]
+ *   slinc-init [--grace SECONDS] [--dir PATH[:UID:GID]]... [--drop TEXT]... [--drop-unless NAME]
+ *              [--first PROGRAM [ARG...] --]... [--also PROGRAM [ARG...] --]...
+ *              [--slurmd] PROGRAM [ARG...]
  *
  * Makes the folders, runs each --first program to its end, then keeps the helpers (--also) and the
  * main program running; ends with the main program's status. The main program comes last, so that
- * arguments added to the container's command are its own. Environment variables in arguments are
- * expanded as words.h tells; --slurmd merges the pod's limits as slurmd_conf.h tells. */
+ * arguments added to the container's command are its own. Lines of its error output with a TEXT are
+ * left out, unless the environment has NAME (then somebody wants to see them all). Environment
+ * variables in arguments are expanded as words.h tells; --slurmd merges the pod's limits as
+ * slurmd_conf.h tells. */
 #include "program.h"
+#include "sieve.h"
 #include "slurmd_conf.h"
 #include "supervise.h"
 
@@ -16,6 +20,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,14 +33,17 @@ struct plan {
     size_t first_count;
     const char *dirs[DIRS_MAX];
     size_t dir_count;
+    struct sieve sieve;
+    const char *unless; /* a variable that, when set, lets all lines through */
     uint64_t grace_s;
     bool slurmd;
 };
 
 static const char usage[] =
-    "usage: slinc-init [--grace SECONDS] [--dir PATH[:UID:GID]]... [--first PROGRAM [ARG...] "
-    "--]...\n"
-    "                  [--also PROGRAM [ARG...] --]... [--slurmd] PROGRAM [ARG...]\n";
+    "usage: slinc-init [--grace SECONDS] [--dir PATH[:UID:GID]]...\n"
+    "                  [--drop TEXT]... [--drop-unless NAME]\n"
+    "                  [--first PROGRAM [ARG...] --]... [--also PROGRAM [ARG...] --]...\n"
+    "                  [--slurmd] PROGRAM [ARG...]\n";
 
 /* ---- the command line ---- */
 
@@ -57,6 +65,22 @@ static int read_program(char **argv, int argc, int *at, bool to_the_end, struct 
     return 0;
 }
 
+static int add_drop(struct sieve *sieve, const char *text, struct err *err)
+{
+    if (sieve->count == SIEVE_TEXTS_MAX)
+        return err_set(err, ERR_TOO_BIG, "more than %d texts to drop", SIEVE_TEXTS_MAX);
+    if (!text[0])
+        return err_set(err, ERR_INVALID, "--drop with an empty text would drop everything");
+    sieve->texts[sieve->count++] = text;
+    return 0;
+}
+
+static bool has_value(struct str option)
+{
+    return str_is(option, "--grace") || str_is(option, "--dir") || str_is(option, "--drop") ||
+           str_is(option, "--drop-unless");
+}
+
 /* Reads the value of an option that has one. */
 static int read_value(char **argv, int argc, int *at, struct plan *plan, struct err *err)
 {
@@ -67,6 +91,12 @@ static int read_value(char **argv, int argc, int *at, struct plan *plan, struct 
     *at += 2;
     if (str_is(str_of(option), "--grace"))
         return str_to_u64(str_of(value), 0, GRACE_MAX_S, &plan->grace_s, err);
+    if (str_is(str_of(option), "--drop"))
+        return add_drop(&plan->sieve, value, err);
+    if (str_is(str_of(option), "--drop-unless")) {
+        plan->unless = value;
+        return 0;
+    }
     if (plan->dir_count == DIRS_MAX)
         return err_set(err, ERR_TOO_BIG, "more than %d folders", DIRS_MAX);
     plan->dirs[plan->dir_count++] = value;
@@ -83,7 +113,7 @@ static int read_option(char **argv, int argc, int *at, struct plan *plan, struct
         (*at)++;
         return 0;
     }
-    if (str_is(option, "--grace") || str_is(option, "--dir"))
+    if (has_value(option))
         return read_value(argv, argc, at, plan, err);
     if (!first && !str_is(option, "--also"))
         return err_set(err, ERR_INVALID, "unknown option %s", argv[*at]);
@@ -186,10 +216,30 @@ static int run_plan(struct plan *plan)
     return supervise(plan->programs, plan->count, grace_ms, &stopped);
 }
 
+static bool drops_lines(const struct plan *plan)
+{
+    const char *unless = plan->unless ? getenv(plan->unless) : NULL;
+
+    return plan->sieve.count > 0 && (!unless || !unless[0]);
+}
+
+static int run_sieved(struct plan *plan, struct err *err)
+{
+    int code;
+
+    if (sieve_start(&plan->sieve, err))
+        return -err->class;
+    plan->programs[0].errors = plan->sieve.input;
+    code = run_plan(plan);
+    sieve_end(&plan->sieve);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     static struct plan plan;
     struct err err;
+    int code;
 
     if (argc < 2 || str_is(str_of(argv[1]), "--help")) {
         fputs(usage, argc < 2 ? stderr : stdout);
@@ -200,5 +250,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "slinc-init: %s\n", err.text);
         return 2;
     }
-    return run_plan(&plan);
+    if (!drops_lines(&plan))
+        return run_plan(&plan);
+    code = run_sieved(&plan, &err);
+    if (code < 0)
+        fprintf(stderr, "slinc-init: %s\n", err.text);
+    return code < 0 ? 2 : code;
 }

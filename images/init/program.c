@@ -24,6 +24,8 @@ static _Noreturn void become(const struct program *program)
     setpgid(0, 0);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    if (program->errors > 0)
+        dup2(program->errors, STDERR_FILENO);
     execvp(program->words.at[0], program->words.at);
     fprintf(stderr, "slinc-init: %s: %s\n", program->words.at[0], strerror(errno));
     _exit(errno == ENOENT ? 127 : 126); /* as a shell does */

@@ -12,6 +12,7 @@ struct program {
     struct words words;
     pid_t pid;         /* 0 while it does not run */
     int status;        /* as waitpid gave it, once it has ended */
+    int errors;        /* where its error output goes; 0 for our own */
     int64_t starts_at; /* when a helper that ended is started again, in ms of program_now */
 };
 

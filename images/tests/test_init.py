@@ -83,6 +83,9 @@ def test_a_program_that_is_not_there_gives_127_and_a_line(init: Path) -> None:
         (["--dir", "/tmp:x:y", "true"], "PATH:UID:GID"),
         (["--first", "true", "--"] * 17 + ["true"], "more than 16"),
         (["--dir", "/tmp"] * 17 + ["true"], "more than 16"),
+        (["--drop", "x"] * 17 + ["true"], "more than 16"),
+        (["--drop", "", "true"], "drop everything"),
+        (["--drop-unless"], "has no value"),
         (["true"] + ["x"] * 1024, "more than 1024"),
     ],
 )
@@ -127,6 +130,51 @@ def test_who_ignores_term_is_killed_at_the_deadline(init: Path) -> None:
     assert process.wait(5) == 128 + signal.SIGKILL
     assert 0.9 < time.monotonic() - since < 2
     assert gone_within(pid, 1)
+
+
+# ---- lines left out
+
+NOISY = "for i in 1 2 3; do echo noise $$i >&2; echo said $$i >&2; done; echo out; printf rest >&2"
+
+
+def test_dropped_lines_are_left_out_and_others_are_whole(init: Path) -> None:
+    done = run(init, "--drop", "noise", "--drop", "other", "sh", "-c", f"{NOISY}; exit 3")
+    assert done.returncode == 3
+    assert done.stdout == "out\n"
+    assert done.stderr == "said 1\nsaid 2\nsaid 3\nrest"
+
+
+def test_all_lines_pass_where_the_variable_is_set(init: Path) -> None:
+    options = ("--drop", "noise", "--drop-unless", "WANT")
+    assert run(init, *options, "sh", "-c", NOISY, WANT="debug").stderr.count("noise") == 3
+    assert "noise" not in run(init, *options, "sh", "-c", NOISY, WANT="").stderr
+    assert "noise" not in run(init, *options, "sh", "-c", NOISY).stderr
+
+
+def test_a_long_line_is_judged_by_its_beginning_and_goes_as_a_whole(init: Path) -> None:
+    script = (
+        "import sys\n"
+        "for word in ('keep', 'noise'): sys.stderr.write(word + 'x' * 300000 + '\\n')\n"
+        "sys.stderr.write('end\\n')"
+    )
+    done = run(init, "--drop", "noise", sys.executable, "-c", script)
+    assert done.stderr == "keep" + "x" * 300000 + "\nend\n"
+
+
+def test_many_lines_are_neither_lost_nor_torn(init: Path) -> None:
+    script = "import sys\nfor i in range(200000): sys.stderr.write(f'{i % 2 and \"noise\"}{i}\\n')"
+    done = run(init, "--drop", "noise", sys.executable, "-c", script)
+    assert done.stderr.split("\n")[:-1] == [f"0{i}" for i in range(0, 200000, 2)]
+
+
+def test_who_keeps_the_output_open_is_not_waited_for(init: Path) -> None:
+    since = time.monotonic()
+    done = subprocess.Popen(
+        [str(init), "--drop", "noise", "sh", "-c", "setsid sleep 6 </dev/null >/dev/null & exit 4"],
+        env=ENVIRONMENT, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.wait(10) == 4
+    assert time.monotonic() - since < 5
 
 
 # ---- helpers

@@ -16,8 +16,7 @@ enum shape {               /* of the field in the request */
              SHAPE_LIST,   /* a hostlist as the only item of an array; absent when not said */
              SHAPE_NUMBER, /* an integer; absent when not said */
              SHAPE_OFFSET, /* an integer; absent when 0 */
-             SHAPE_LIMIT,  /* {set, infinite, number}; {set: false} when not said */
-             SHAPE_MAYBE,  /* {set, infinite, number}; absent when not said */
+             SHAPE_LIMIT,  /* {set, number}; absent when not said */
              SHAPE_NODES,  /* "4", or "1-4" when pods may share nodes */
              SHAPE_SHARED, /* ["none"] for whole nodes, else [] */
 };
@@ -41,7 +40,7 @@ struct job_field {
  * holds the job. The two highest numbers of a width mean "not said" and "unlimited". */
 static const struct job_field fields[] = {
     { "account", JOB_FORM_TEXT, ANY, AT(account), "account", SHAPE_TEXT, "account to charge" },
-    { "begin-time", JOB_FORM_BEGIN, ANY, AT(begin_time), "begin_time", SHAPE_MAYBE,
+    { "begin-time", JOB_FORM_BEGIN, ANY, AT(begin_time), "begin_time", SHAPE_LIMIT,
       "not before; a duration counts from the creation of the pod on" },
     { "comment", JOB_FORM_TEXT, ANY, AT(comment), "comment", SHAPE_TEXT,
       "what people may read of the job" },
@@ -91,9 +90,9 @@ static const struct job_field fields[] = {
       { 1, 65533 },
       AT(segment_size),
       "segment_size",
-      SHAPE_MAYBE,
+      SHAPE_LIMIT,
       "nodes that must lie in one block, where Slurm's topology has blocks" },
-    { "switches", JOB_FORM_SWITCHES, COUNT, AT(switches), "required_switches", SHAPE_MAYBE,
+    { "switches", JOB_FORM_SWITCHES, COUNT, AT(switches), "required_switches", SHAPE_LIMIT,
       "the most switches between the nodes, and how long to wait for that" },
     { "timelimit", JOB_FORM_NUMBER, COUNT, AT(time_limit), "time_limit", SHAPE_LIMIT,
       "time limit in minutes" },
@@ -261,10 +260,7 @@ static struct json_mut *new_limit(struct json_build *build, int64_t number)
 {
     struct json_mut *limit = json_new_object(build);
 
-    json_put_bool(build, limit, "set", number >= 0);
-    if (number < 0)
-        return limit;
-    json_put_bool(build, limit, "infinite", false);
+    json_put_bool(build, limit, "set", true);
     json_put_i64(build, limit, "number", number);
     return limit;
 }
@@ -308,8 +304,6 @@ static struct json_mut *new_field(struct json_build *build, const struct job_ask
     case SHAPE_OFFSET:
         return number != 0 ? json_new_i64(build, number) : NULL;
     case SHAPE_LIMIT:
-        return new_limit(build, number);
-    case SHAPE_MAYBE:
         return number >= 0 ? new_limit(build, number) : NULL;
     case SHAPE_NODES:
         return new_nodes(build, ask);

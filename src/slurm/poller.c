@@ -16,7 +16,7 @@
 enum {
     MS = 1000,
     SECOND = 1000 * MS,
-    FAST_REST = 1,    /* times the last answer took: then we wait, while something is expected */
+    FAST_REST = 3,    /* times the last answer took: then we wait, while something is expected */
     SLOW_REST = 10,   /* and else */
     BYTES_PER_US = 1, /* 60 MB a minute, of each feed */
     LONGEST_WAIT_US = 15 * SECOND,  /* after failures, and after an answer that took for ever */

@@ -17,6 +17,7 @@
 enum {
     ID_TEXT = 24,
     LOOK_US = 100000, /* between looks at the boot time: in a burst one serves several */
+    LOOK_REST = 3,    /* or so many times what the last one took: slurmrestd is busy then */
 };
 
 struct slurm_nodes_read {
@@ -63,12 +64,22 @@ static void take_start(struct slurm_poller *poller, const struct job_start *star
         slurm_cache_seen(jobs_of(poller), start->job, start->sent_us);
 }
 
+static void rest(struct slurm_poller *poller, const struct slurm_answer *answer)
+{
+    int64_t now_us = loop_now_us(poller->loop);
+    int64_t from_us = now_us + LOOK_REST * (now_us - answer->sent_us);
+
+    if (!answer->error.unsent && from_us > poller->starts.look_from_us)
+        poller->starts.look_from_us = from_us;
+}
+
 static void on_boot_time(void *context, const struct slurm_answer *answer)
 {
     struct slurm_poller *poller = context;
     struct start_reads *starts = &poller->starts;
 
     starts->boot_call = NULL;
+    rest(poller, answer);
     if (slurm_take_conf(poller, answer) && !poller->suspicious)
         for (size_t i = 0; i < starts->checked.count; i++)
             take_start(poller, &starts->checked.at[i]);

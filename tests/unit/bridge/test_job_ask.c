@@ -60,11 +60,10 @@ static void an_ask_that_says_nothing_sends_only_what_is_always_sent(void **state
     struct job_ask ask;
 
     job_ask_init(&ask);
-    assert_string_equal(
-        written(&ask),
-        "{\"current_working_directory\":\"/tmp\",\"flags\":[\"EXTERNAL_JOB\"],"
-        "\"shared\":[\"none\"],\"memory_per_node\":{\"set\":false},\"priority\":{\"set\":false},"
-        "\"time_limit\":{\"set\":false},\"nodes\":\"1\"}");
+    assert_string_equal(written(&ask),
+                        "{\"current_working_directory\":\"/tmp\",\"flags\":[\"EXTERNAL_JOB\"],"
+                        "\"shared\":[\"none\"],"
+                        "\"nodes\":\"1\"}");
 }
 
 static void an_ask_that_says_all_sends_all(void **state)
@@ -109,17 +108,17 @@ static void an_ask_that_says_all_sends_all(void **state)
     assert_string_equal(
         written(&ask),
         "{\"current_working_directory\":\"/tmp\",\"flags\":[\"EXTERNAL_JOB\"],\"account\":\"a\","
-        "\"begin_time\":{\"set\":true,\"infinite\":false,\"number\":1800000000},"
+        "\"begin_time\":{\"set\":true,\"number\":1800000000},"
         "\"comment\":\"o\",\"constraints\":\"c\",\"cpus_per_task\":3,\"deadline\":1900000000,"
         "\"dependency\":\"d\",\"shared\":[],\"tres_per_node\":\"gres/gpu=1\","
         "\"group_id\":\"7\",\"name\":\"n\",\"licenses\":\"l\",\"maximum_nodes\":5,"
-        "\"memory_per_node\":{\"set\":true,\"infinite\":false,\"number\":100},\"minimum_nodes\":2,"
+        "\"memory_per_node\":{\"set\":true,\"number\":100},\"minimum_nodes\":2,"
         "\"network\":\"e\",\"nice\":-5,"
-        "\"partition\":\"p\",\"priority\":{\"set\":true,\"infinite\":false,\"number\":0},"
+        "\"partition\":\"p\",\"priority\":{\"set\":true,\"number\":0},"
         "\"qos\":\"q\",\"reservation\":\"r\","
-        "\"segment_size\":{\"set\":true,\"infinite\":false,\"number\":8},"
-        "\"required_switches\":{\"set\":true,\"infinite\":false,\"number\":2},"
-        "\"time_limit\":{\"set\":true,\"infinite\":false,\"number\":60},\"user_id\":\"u\","
+        "\"segment_size\":{\"set\":true,\"number\":8},"
+        "\"required_switches\":{\"set\":true,\"number\":2},"
+        "\"time_limit\":{\"set\":true,\"number\":60},\"user_id\":\"u\","
         "\"wckey\":\"w\",\"prefer\":\"f\",\"mcs_label\":\"m\",\"nodes\":\"4\",\"tasks_per_node\":1,"
         "\"tres_per_task\":\"gres/gpu=2\",\"wait_for_switch\":60,"
         "\"excluded_nodes\":[\"n[1-3],x\"],\"required_nodes\":[\"y\"]}");
@@ -139,13 +138,13 @@ static void pods_that_share_nodes_are_asked_for_as_tasks(void **state)
     assert_string_equal(written(&ask),
                         "{\"current_working_directory\":\"/tmp\",\"flags\":[\"EXTERNAL_JOB\"],"
                         "\"shared\":[\"none\"],\"maximum_nodes\":2,"
-                        "\"memory_per_node\":{\"set\":true,\"infinite\":false,\"number\":50},"
-                        "\"minimum_nodes\":2,\"priority\":{\"set\":false},"
-                        "\"time_limit\":{\"set\":false},\"nodes\":\"2-2\",\"tasks\":4,"
+                        "\"memory_per_node\":{\"set\":true,\"number\":50},"
+                        "\"minimum_nodes\":2,"
+                        "\"nodes\":\"2-2\",\"tasks\":4,"
                         "\"tasks_per_node\":2}");
 }
 
-#define LIMIT(number) "{\"set\":true,\"infinite\":false,\"number\":" number "}"
+#define LIMIT(number) "{\"set\":true,\"number\":" number "}"
 
 static void every_annotation_reaches_its_field(void **state)
 {

@@ -364,10 +364,9 @@ static void a_bare_pod_sends_what_it_always_sent(void **state)
         json_parse(STR("{\"name\":\"pod-0\",\"cpus_per_task\":2,"
                        "\"current_working_directory\":\"/tmp\",\"flags\":[\"EXTERNAL_JOB\"],"
                        "\"maximum_nodes\":1,\"mcs_label\":\"kubernetes\",\"memory_per_node\":"
-                       "{\"infinite\":false,\"number\":100,\"set\":true},\"nodes\":\"1\","
-                       "\"partition\":\"slurm-bridge\",\"priority\":{\"set\":false},"
-                       "\"shared\":[\"none\"],\"tasks_per_node\":1,"
-                       "\"time_limit\":{\"set\":false}}"),
+                       "{\"number\":100,\"set\":true},\"nodes\":\"1\","
+                       "\"partition\":\"slurm-bridge\","
+                       "\"shared\":[\"none\"],\"tasks_per_node\":1}"),
                    10000, &want, NULL),
         0);
     sent = json_freeze(job_ask_json(build, &ask));

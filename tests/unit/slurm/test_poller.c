@@ -384,7 +384,7 @@ static void a_slow_server_is_asked_less(void **state)
     run(ctld, 4000);
     fake_forget_sent(ctld->world->fake);
     run(ctld, 40000);
-    assert_in_range(sent(ctld, "/jobs/state/"), 20, 22);
+    assert_in_range(sent(ctld, "/jobs/state/"), 10, 11);
 }
 
 static void a_purged_job_has_gone(void **state)
@@ -727,6 +727,38 @@ static void of_a_job_that_starts_the_nodes_alone_may_be_read(void **state)
     assert_string_equal(job->key, "1");
 }
 
+static void a_busy_server_is_asked_for_its_boot_time_less(void **state)
+{
+    struct ctld *ctld = *state;
+    struct slurm_poller_options options = { .nodes_only = true };
+    char key[16];
+
+    make_poller(ctld, &options);
+    begin(ctld);
+    for (int i = 0; i < 8; i++)
+        submit(ctld, "PENDING");
+    run(ctld, 4000);
+    ctld->delay_us = 300 * MS_US;
+    fake_forget_sent(ctld->world->fake);
+    for (int i = 1; i <= 8; i++) {
+        job_of(ctld, i)->state = "RUNNING";
+        snprintf(key, sizeof(key), "%d", i);
+        slurm_poller_started(ctld->poller, key);
+        run(ctld, 300);
+    }
+    assert_int_equal(sent(ctld, "/resources/"), 8);
+    assert_in_range(sent(ctld, "/conf"), 1, 3); /* 300 ms and three times that to rest */
+    run(ctld, 1500);
+    assert_in_range(sent(ctld, "/conf"), 3, 4);
+    for (int i = 1; i <= 8; i++) {
+        snprintf(key, sizeof(key), "%d", i);
+        assert_string_equal(
+            slurm_job_of(slurm_cache_get(slurm_poller_cache(ctld->poller, SLURM_FEED_JOBS), key))
+                ->nodes,
+            "n1,n2");
+    }
+}
+
 /* The nodes may be those of another job that has the id now. */
 static void nodes_are_not_believed_after_a_restart(void **state)
 {
@@ -984,6 +1016,7 @@ int main(void)
         TEST(all_jobs_are_asked_for_too_but_not_so_often),
         TEST(jobs_that_wait_are_asked_for_most_often),
         TEST(of_a_job_that_starts_the_nodes_alone_may_be_read),
+        TEST(a_busy_server_is_asked_for_its_boot_time_less),
         TEST(nodes_are_not_believed_after_a_restart),
         TEST(a_job_whose_nodes_cannot_be_read_is_read_whole),
         TEST(what_is_being_read_is_not_read_again),
