@@ -125,7 +125,10 @@ static int ask(struct slurm_sync *sync, const char *partition, int64_t *ret_id, 
             return err_wrap(err, "Slurm was not asked");
         break;
     }
-    err_wrap(err, "it is not known whether there is a job; look for extra=%s in a minute", key);
+    err_wrap(err,
+             "it is not known whether there is a job; look for a job whose extra begins with %s in "
+             "a minute",
+             key);
     return result < 0 ? result : -ERR_UNKNOWN;
 }
 

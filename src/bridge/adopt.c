@@ -20,7 +20,7 @@ int plan_adopt(const struct bridge_world *world, const struct unit *unit, struct
         arena_printf(plan->arena, STR_FMT ".%u", STR_ARG(unit->key), unit->attempt + 1);
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *fields = json_new_object(build);
-    auto_buf struct buf comment = { .max = SLURM_MAX_COMMENT };
+    auto_buf struct buf comment = { .max = SLURM_MAX_COMMENT }, extra = { .max = SLURM_MAX_KEY };
 
     plan_wait(plan, "job %s of a bridge before this one is being taken over",
               unit->inherited->object.key);
@@ -31,7 +31,8 @@ int plan_adopt(const struct bridge_world *world, const struct unit *unit, struct
         return err_set(err, ERR_INVALID, "the comment of job %s cannot be written",
                        unit->inherited->object.key);
     json_put_str(build, fields, "admin_comment", buf_str(&comment));
-    json_put_text(build, fields, "extra", key);
+    slurm_submit_extra(world->cluster, str_of(key), &extra);
+    json_put_str(build, fields, "extra", buf_str(&extra));
     plan_slurm_update_job(plan, unit->inherited, fields);
     return 0;
 }

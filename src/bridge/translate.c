@@ -386,10 +386,46 @@ static void have_nodes_alone(struct job_ask *ask, const struct job_ask *base)
         ask->gres = base->gres;
 }
 
-/* What annotations left open, from what was there before. */
-static int complete(struct job_ask *ask, const struct job_ask *base, struct err *err)
+static unsigned pods_with(const struct translate_from *from, const struct kube_port *port)
 {
-    if (ask->max_nodes > 0 && ask->max_nodes < base->nodes)
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < from->pod_count; i++) {
+        const struct kube_rare *rare = from->pods[i]->rare;
+
+        for (unsigned k = 0; rare && k < rare->port_count; k++)
+            count += rare->ports[k].port == port->port &&
+                     str_is(str_of(rare->ports[k].protocol), port->protocol) &&
+                     str_is(str_of(rare->ports[k].ip), port->ip);
+    }
+    return count;
+}
+
+/* A port of the node is taken once. Where the pods of a gang differ, the last is like most. */
+static int check_ports(const struct job_ask *ask, const struct translate_from *from,
+                       struct err *err)
+{
+    const struct kube_rare *rare = from->pods[from->pod_count - 1]->rare;
+
+    for (unsigned i = 0; rare && i < rare->port_count; i++) {
+        unsigned count = pods_with(from, &rare->ports[i]);
+
+        if (count > ask->max_nodes)
+            return err_set(err, ERR_INVALID,
+                           "%u pods take port %u of their nodes, and they may have at most %" PRId64
+                           " nodes: see the annotation max-nodes",
+                           count, rare->ports[i].port, ask->max_nodes);
+    }
+    return 0;
+}
+
+/* What annotations left open, from what was there before. */
+static int complete(struct job_ask *ask, const struct job_ask *base,
+                    const struct translate_from *from, struct err *err)
+{
+    bool shares = ask->max_nodes > 0 && ask->max_nodes < base->nodes;
+
+    if (shares)
         share_nodes(ask, base, ask->memory >= 0);
     else
         have_nodes_alone(ask, base);
@@ -398,7 +434,7 @@ static int complete(struct job_ask *ask, const struct job_ask *base, struct err 
                        "wants at least %" PRId64 " nodes, and at most %" PRId64
                        ": see the annotations min-nodes and max-nodes",
                        ask->min_nodes, ask->max_nodes);
-    return 0;
+    return shares ? check_ports(ask, from, err) : 0;
 }
 
 /* ---- the whole ---- */
@@ -447,7 +483,7 @@ int translate(const struct translate_from *from, struct arena *arena, struct job
     if (rc == 0 && !from->config->trust_annotations)
         take_rights_back(&ask, &base);
     if (rc == 0)
-        rc = complete(&ask, &base, err);
+        rc = complete(&ask, &base, from, err);
     if (rc < 0)
         return rc;
     take_preference(&ask, from, arena);

@@ -38,8 +38,9 @@ enum {
 
 struct bridge_flags {
     const char *config, *metrics_address, *health_address, *kubeconfig, *context, *lease_ns;
-    const char *log_level, *log_encoder, *webhook_folder, *bridge_user;
-    bool observe_only, uninstall, webhook_only;
+    const char *log_level, *log_encoder, *webhook_folder, *bridge_user, *roles;
+    bool observe_only, uninstall;
+    bool places, admits; /* of the roles */
     int64_t uninstall_s, webhook_port;
 };
 
@@ -56,6 +57,8 @@ static const struct flag flags[] = {
     { "context", FLAG_TEXT, AT(context), NULL, "of the kubeconfig" },
     { "lease-namespace", FLAG_TEXT, AT(lease_ns), NULL,
       "of the lease that only the leader holds; else the pod's own" },
+    { "roles", FLAG_TEXT, AT(roles), "scheduler,controllers,webhook",
+      "what the process does; webhook alone admits pods, without lease and Slurm" },
     { "observe-only", FLAG_BOOL, AT(observe_only), "false",
       "plan and print what would be done, write nothing" },
     { "uninstall", FLAG_BOOL, AT(uninstall), "false",
@@ -66,11 +69,8 @@ static const struct flag flags[] = {
       "where pods are admitted, over TLS; 0: nowhere" },
     { "webhook-cert-dir", FLAG_TEXT, AT(webhook_folder), "/tmp/k8s-webhook-server/serving-certs",
       "of tls.crt and tls.key; they may change at any time" },
-    { "webhook-only", FLAG_BOOL, AT(webhook_only), "false",
-      "admit pods and do nothing else: no lease, no Slurm" },
     { "bridge-user", FLAG_TEXT, AT(bridge_user), "",
       "whose updates of pods the webhook never refuses, besides its own user's" },
-    { "roles", FLAG_IGNORED, 0, NULL, "taken; so far a process does all that there is" },
     { "zap-log-level", FLAG_TEXT, AT(log_level), "info", "error, warn, info or debug" },
     { "zap-encoder", FLAG_TEXT, AT(log_encoder), NULL,
       "json or console; else console on a terminal" },
@@ -147,9 +147,9 @@ static int open_kube(struct ends *ends, const struct bridge_flags *values, struc
     if ((result = kube_config_load(&options, &ends->kube, err)) < 0 ||
         (result = kube_config_transport(ends->links.loop, ends->kube, &ends->links.api, err)) < 0)
         return result;
-    return values->webhook_only
-               ? 0
-               : kube_config_transport(ends->links.loop, ends->kube, &ends->links.lease_api, err);
+    return values->places
+               ? kube_config_transport(ends->links.loop, ends->kube, &ends->links.lease_api, err)
+               : 0;
 }
 
 static int ends_open(struct ends *ends, const struct bridge_flags *values, struct err *err)
@@ -160,7 +160,7 @@ static int ends_open(struct ends *ends, const struct bridge_flags *values, struc
         return err_wrap(err, "--config %s", values->config);
     if ((result = loop_new_real(&ends->links.loop, err)) < 0)
         return result;
-    if (!values->webhook_only &&
+    if (values->places &&
         ((result = open_token(ends, err)) < 0 || (result = open_slurm(ends, err)) < 0))
         return result;
     return open_kube(ends, values, err);
@@ -242,7 +242,8 @@ struct webhook {
 /* One that only looks, or gives all back, changes no pods. */
 static bool wants_webhook(const struct bridge_flags *values)
 {
-    return values->webhook_port > 0 && !values->observe_only && !values->uninstall;
+    return values->admits && values->webhook_port > 0 && !values->observe_only &&
+           !values->uninstall;
 }
 
 static int webhook_open(struct webhook *webhook, const struct ends *ends,
@@ -252,7 +253,7 @@ static int webhook_open(struct webhook *webhook, const struct ends *ends,
     struct admit_server_options options = { .metrics = metrics,
                                             .port = (uint16_t)values->webhook_port,
                                             .folder = values->webhook_folder,
-                                            .is_needed = values->webhook_only };
+                                            .is_needed = !values->places };
     int result = admit_new(&ends->config, &caches, &webhook->admit, err);
 
     if (result < 0)
@@ -405,7 +406,7 @@ static enum run_exit run_with(struct ends *ends, const struct bridge_flags *valu
 
     for (const char *line = ends->config.warnings; *line; line = "")
         log_warn("config", LOG_TEXT("warning", line));
-    if (values->webhook_only)
+    if (!values->places)
         return run_webhook(ends, values);
     choose_identity(identity, &options.seed);
     options.identity = identity;
@@ -435,13 +436,39 @@ static int setup_log(const struct bridge_flags *values, struct err *err)
     return 0;
 }
 
-static int check_flags(const struct bridge_flags *values, struct err *err)
+/* Pods and nodes are placed by one plan under one lease: scheduler and controllers are one role. */
+static int read_roles(struct bridge_flags *values, struct err *err)
 {
+    struct str rest = str_of(values->roles), role;
+    bool scheduler = false, controllers = false;
+
+    while (str_next(&rest, ',', &role)) {
+        scheduler |= str_is(role, "scheduler");
+        controllers |= str_is(role, "controllers");
+        values->admits |= str_is(role, "webhook");
+        if (!str_is(role, "scheduler") && !str_is(role, "controllers") && !str_is(role, "webhook"))
+            return err_set(err, ERR_INVALID,
+                           "--roles: \"" STR_FMT "\" is none of scheduler, controllers and webhook",
+                           STR_ARG(role));
+    }
+    if (scheduler != controllers)
+        return err_set(err, ERR_INVALID,
+                       "--roles: scheduler and controllers share one lease: name both or neither");
+    values->places = scheduler;
+    return 0;
+}
+
+static int check_flags(struct bridge_flags *values, struct err *err)
+{
+    int result = read_roles(values, err);
+
+    if (result < 0)
+        return result;
     if (values->webhook_port > UINT16_MAX)
         return err_set(err, ERR_INVALID, "--webhook-port: wants at most %d", UINT16_MAX);
-    if (values->webhook_only && !wants_webhook(values))
+    if (!values->places && !wants_webhook(values))
         return err_set(err, ERR_INVALID,
-                       "--webhook-only goes without --observe-only, --uninstall and a "
+                       "--roles=webhook goes without --observe-only, --uninstall and a "
                        "--webhook-port of 0");
     return 0;
 }

@@ -22,16 +22,35 @@ static int64_t deadline_s(int64_t message_timeout_s)
 
 /* ---- asking ---- */
 
-static int check_key(struct str key, struct err *err)
+static int check_name(struct str name, const char *what, struct err *err)
 {
-    if (key.len == 0)
-        return err_set(err, ERR_INVALID, "a job without key");
-    if (key.len > SLURM_MAX_KEY)
-        return err_set(err, ERR_TOO_BIG, "a key of %zu bytes; %d fit", key.len, SLURM_MAX_KEY);
-    for (size_t i = 0; i < key.len; i++)
-        if (key.at[i] <= ' ' || key.at[i] > '~')
-            return err_set(err, ERR_INVALID, "a key with a byte that is no printable character");
+    if (name.len == 0)
+        return err_set(err, ERR_INVALID, "a job without %s", what);
+    for (size_t i = 0; i < name.len; i++)
+        if (name.at[i] <= ' ' || name.at[i] > '~')
+            return err_set(err, ERR_INVALID, "a %s with a byte that is no printable character",
+                           what);
     return 0;
+}
+
+static int check_names(const struct slurm_submit_ask *ask, struct err *err)
+{
+    size_t length = ask->key.len + 1 + ask->cluster.len;
+    int result = check_name(ask->key, "key", err);
+
+    if (result == 0)
+        result = check_name(ask->cluster, "cluster", err);
+    if (result == 0 && length > SLURM_MAX_KEY)
+        result = err_set(err, ERR_TOO_BIG, "a key of %zu bytes, with its cluster; %d fit", length,
+                         SLURM_MAX_KEY);
+    return result;
+}
+
+void slurm_submit_extra(struct str cluster, struct str key, struct buf *ret_extra)
+{
+    buf_add_str(ret_extra, key);
+    buf_add_text(ret_extra, " ");
+    buf_add_str(ret_extra, cluster);
 }
 
 /* "pods" comes first: whoever knows the comment from before finds it where it was. */
@@ -53,18 +72,18 @@ static int write_comment(const struct slurm_submit_ask *ask, struct buf *out, st
 int slurm_submit_body(const struct slurm_submit_ask *ask, struct buf *ret_body, struct err *err)
 {
     struct json_mut *root = json_new_object(ask->build);
-    auto_buf struct buf comment;
-    int result = check_key(ask->key, err);
+    auto_buf struct buf comment, extra;
+    int result = check_names(ask, err);
 
     buf_init(&comment, SLURM_MAX_COMMENT);
-    if (result == 0 && ask->cluster.len == 0)
-        result = err_set(err, ERR_INVALID, "a job without cluster");
+    buf_init(&extra, SLURM_MAX_KEY);
     if (result == 0)
         result = write_comment(ask, &comment, err);
     if (result < 0)
         return result;
     json_put_str(ask->build, ask->job, "admin_comment", buf_str(&comment));
-    json_put_str(ask->build, ask->job, "extra", ask->key);
+    slurm_submit_extra(ask->cluster, ask->key, &extra);
+    json_put_str(ask->build, ask->job, "extra", buf_str(&extra));
     if (ask->at_once)
         json_put_bool(ask->build, ask->job, "immediate", true);
     json_put(ask->build, root, "job", ask->job);
@@ -165,16 +184,19 @@ bool slurm_submit_key(const struct slurm_job *job, struct str cluster, struct bu
 {
     auto_json_doc struct json_doc *doc = NULL;
     const struct json *comment;
-    struct str key = str_of(job->extra);
+    struct str key = str_of(job->extra), named = cluster;
 
     if (job->admin_comment[0] == '{')
         json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, &doc, NULL);
     comment = json_root(doc);
     if (json_is_string(json_get(comment, "cluster"))) {
-        if (!str_eq(json_str(json_get(comment, "cluster")), cluster))
-            return false;
+        named = json_str(json_get(comment, "cluster"));
         key = json_str(json_get(comment, "unit"));
+    } else {
+        str_cut(key, ' ', &key, &named);
     }
+    if (!str_eq(named, cluster))
+        return false;
     if (key.len == 0 || key.len > SLURM_MAX_KEY)
         return false;
     buf_add_str(ret_key, key);

@@ -1,8 +1,8 @@
 /* submit.h - asking for a job so that a lost answer never makes two.
  *
  * Every job carries its owner's key: in admin_comment, a JSON object
- * {"pods":[...],"v":1,"cluster":"...","unit":"<key>"}, and again in `extra`, because site plugins
- * may rewrite the comment. An ask has one of three outcomes:
+ * {"pods":[...],"v":1,"cluster":"...","unit":"<key>"}, and again in `extra`, "<key> <cluster>",
+ * because site plugins may rewrite the comment. An ask has one of three outcomes:
  *
  *   SUBMITTED   there is a job, and this is its id
  *   REFUSED     there is none, by an answer that is proof of it
@@ -19,7 +19,7 @@
 #include "slurm/object.h"
 
 enum {
-    SLURM_MAX_KEY = 1024,        /* bytes; what `extra` holds */
+    SLURM_MAX_KEY = 1024,        /* bytes, with the cluster; what `extra` holds */
     SLURM_MAX_COMMENT = 1 << 20, /* bytes of admin_comment */
     SLURM_MAX_SUBMIT = 8 << 20,  /* bytes of a whole request */
 };
@@ -47,6 +47,8 @@ struct slurm_call *slurm_submit(struct slurm_client *client, const struct slurm_
  * no pods. */
 int slurm_submit_adopt(const struct slurm_job *job, struct str cluster, struct str key,
                        struct buf *ret_comment);
+void slurm_submit_extra(struct str cluster, struct str key,
+                        struct buf *ret_extra); /* for it, too */
 
 /* The comment of a job of ours with other pods in it, for an update. -ERR_INVALID when it has no
  * comment of ours. */
@@ -71,8 +73,8 @@ void slurm_submit_judge(const struct slurm_answer *answer, int64_t fence_us,
 
 /* ---- finding them again ---- */
 
-/* Whether the job says that it is this cluster's, and its key. A comment that names another
- * cluster is believed; without one `extra` counts. */
+/* Whether the job says that it is this cluster's, and its key. A comment that names a cluster is
+ * believed; without one `extra` counts, whose cluster may be left out. */
 bool slurm_submit_key(const struct slurm_job *job, struct str cluster, struct buf *ret_key);
 bool slurm_submit_is_for(const struct slurm_job *job, struct str cluster, struct str key);
 

@@ -84,7 +84,7 @@ def webhook() -> Iterator[tuple[int, ssl.SSLContext]]:
             "apiVersion": "v1", "kind": "Config", "current-context": "none", "users": [{"name": "none", "user": {"token": "none"}}],
             "clusters": [{"name": "none", "cluster": {"server": f"https://127.0.0.1:{free_port()}"}}],
             "contexts": [{"name": "none", "context": {"cluster": "none", "user": "none"}}]}))
-        process = subprocess.Popen([PROGRAM, "bridge", "--webhook-only", "--config", folder / "config.yaml", "--kubeconfig",
+        process = subprocess.Popen([PROGRAM, "bridge", "--roles=webhook", "--config", folder / "config.yaml", "--kubeconfig",
                                     folder / "kubeconfig", "--metrics-bind-address", "0", "--health-probe-bind-address",
                                     f"127.0.0.1:{health}", "--webhook-port", str(port), "--webhook-cert-dir", folder],
                                    stderr=open(folder / "log", "w"))

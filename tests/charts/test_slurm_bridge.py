@@ -128,7 +128,7 @@ def program_help() -> str:
 
 def test_the_program_knows_every_flag_that_the_chart_gives_it(program_help: str) -> None:
     given = set(re.findall(r"^ +- (--[a-z-]+)", render(CHART, *sets([OWN])) + render(CHART, *sets(["scheduler.observeOnly=true"])), re.M))
-    assert {"--webhook-only", "--uninstall", "--observe-only"} <= given
+    assert {"--roles", "--uninstall", "--observe-only"} <= given
     assert given - set(re.findall(r"^  (--[a-z-]+)", program_help, re.M)) == set()
 
 

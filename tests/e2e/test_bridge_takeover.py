@@ -88,7 +88,7 @@ def test_jobs_and_pods_are_taken_over_and_nothing_happens_to_them(site, before, 
     for name, (job, uid) in before.items():
         wait_for(f"job {job} has our key", 30, lambda job=job: keys(site, job)[1] != "", hint=bridge.said)
         comment, extra = keys(site, job)
-        assert extra == comment["unit"] == f"{site.namespace}/{uid}.1"
+        assert comment["unit"] == f"{site.namespace}/{uid}.1" and extra == f"{comment['unit']} {site.uid}"
         assert comment["cluster"] == site.uid
         assert list(comment)[0] == "pods" and comment["pods"] == [f"{site.namespace}/{name}"]  # where the other bridge looks
         assert "RUNNING" in site.slurm.job(job)["job_state"]

@@ -347,7 +347,7 @@ def test_it_runs_alone_without_slurm_and_waits_for_its_certificate(site, cluster
                    managedNamespaceSelector={"matchLabels": {"slurm": "yes"}})
     name = "made-a-moment-ago"
     try:
-        alone.start("--webhook-only", "--webhook-port", str(port), "--webhook-cert-dir", str(folder))
+        alone.start("--roles=webhook", "--webhook-port", str(port), "--webhook-cert-dir", str(folder))
         eventually("it says what it waits for", lambda: "[-] webhook: is not served" in alone.ask("/readyz")[1], 10)
         folder.mkdir()
         for file in ("tls.crt", "tls.key"):
@@ -366,7 +366,9 @@ def test_it_runs_alone_without_slurm_and_waits_for_its_certificate(site, cluster
             site.api.delete(f"/api/v1/namespaces/{name}")
 
 
-@pytest.mark.parametrize("words, said", [(["--webhook-only", "--uninstall"], "--webhook-only goes without"),
+@pytest.mark.parametrize("words, said", [(["--roles=webhook", "--uninstall"], "--roles=webhook goes without"),
+                                         (["--roles=webhook,all"], '"all" is none of scheduler, controllers and webhook'),
+                                         (["--roles=scheduler"], "name both or neither"),
                                          (["--webhook-port=70000"], "wants at most 65535")])
 def test_a_wrong_command_line_gets_one_clear_line(words, said):
     done = subprocess.run([PROGRAM, "bridge", *words], text=True, capture_output=True, timeout=30)

@@ -169,7 +169,8 @@ static unsigned jobs_for(const struct site *site, const char *unit)
     struct slurm_store_job job;
 
     for (int64_t id = 1; id < slurm_store_next_id(site->slurm); id++)
-        count += slurm_store_find_job(site->slurm, id, &job) && strcmp(job.extra, unit) == 0;
+        count += slurm_store_find_job(site->slurm, id, &job) &&
+                 str_starts(str_of(job.extra), str_of(unit)) && job.extra[strlen(unit)] == ' ';
     return count;
 }
 

@@ -70,7 +70,7 @@ static void a_submitted_job_is_in_the_cache_at_once(void **state)
     assert_string_equal(job->name, "job");
     assert_true(job->submit_time >= 1700000000);
     assert_true(slurm_submit_is_for(job, STR("c"), STR("ns/uid.1")));
-    assert_string_equal(job->extra, "ns/uid.1");
+    assert_string_equal(job->extra, "ns/uid.1 c");
     assert_non_null(strstr(job->admin_comment, "ns/pod"));
     assert_int_equal(room_waiting(rig->room, "p"), 1);
     assert_int_equal(rig_sent(rig, "GET", "/job/"), 0);
@@ -287,7 +287,7 @@ static void a_refused_preference_is_given_up(void **state)
     ask(rig, false);
     rig_run(rig, MS_US);
     assert_null(strstr(rig_last(rig, "POST")->body, "prefer"));
-    assert_string_equal(rig_shown(rig, "7")->extra, "ns/uid.1");
+    assert_string_equal(rig_shown(rig, "7")->extra, "ns/uid.1 c");
     assert_false(memory_get(rig->memory, STR("ns/uid"))->prefers_nothing);
 }
 

@@ -238,7 +238,8 @@ static void the_pods_of_a_gang_have_a_node_each(void **state)
     RIG_CHECK(rows, write_all);
 }
 
-#define POD C(ASK("cpu: 2, memory: 100Mi"))
+#define POD  C(ASK("cpu: 2, memory: 100Mi"))
+#define PORT "containers: [{name: c, ports: [{containerPort: 80, hostPort: 80}]}]"
 
 static void pods_of_a_gang_share_nodes_when_it_may_not_have_enough(void **state)
 {
@@ -276,6 +277,17 @@ static void pods_of_a_gang_share_nodes_when_it_may_not_have_enough(void **state)
             .pods = { POD, POD, POD } },
           "refused: wants at least 3 nodes, and at most 2: see the annotations min-nodes and "
           "max-nodes" },
+        { "a port of the node is taken once",
+          { .is_gang = true,
+            .annotations = S "max-nodes: '2'",
+            .pods = { C("{}"), PORT, PORT, PORT } },
+          "refused: 3 pods take port 80 of their nodes, and they may have at most 2 nodes: see the "
+          "annotation max-nodes" },
+        { "by no more pods than there are nodes",
+          { .is_gang = true,
+            .annotations = S "max-nodes: '2'",
+            .pods = { C("{}"), C("{}"), PORT, PORT } },
+          "pod-0 nodes=4 min=2 max=2 tasks=2 of=4" },
         { "memory by annotation is the node's",
           { .config = "{sharedNodes: true}",
             .is_gang = true,

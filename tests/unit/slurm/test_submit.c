@@ -44,7 +44,7 @@ static void an_ask_carries_its_key_twice_and_the_pods_first(void **state)
     assert_int_equal(slurm_submit_body(&asking.ask, &body, NULL), 0);
     assert_string_equal(
         buf_text(&body),
-        "{\"job\":{\"name\":\"x\",\"extra\":\"uid-1/2\",\"admin_comment\":"
+        "{\"job\":{\"name\":\"x\",\"extra\":\"uid-1/2 c0ffee\",\"admin_comment\":"
         "\"{\\\"pods\\\":[\\\"default/a\\\",\\\"default/\\\\\\\"b\\\\\\\"\\\"],\\\"v\\\":1,"
         "\\\"cluster\\\":\\\"c0ffee\\\",\\\"unit\\\":\\\"uid-1/2\\\"}\",\"immediate\":true}}");
     json_build_free(asking.build);
@@ -55,7 +55,7 @@ static void an_ask_without_a_fit_key_is_refused(void **state)
     struct world *world = *state;
     char longest[SLURM_MAX_KEY + 2];
     struct str keys[] = {
-        STR(""), STR("a b"), STR("a\nb"), STR("\xc3\xa4"), { longest, SLURM_MAX_KEY + 1 }
+        STR(""), STR("a b"), STR("a\nb"), STR("\xc3\xa4"), { longest, SLURM_MAX_KEY - 6 }
     };
     struct slurm_submit_outcome outcome;
     struct asking asking;
@@ -75,7 +75,7 @@ static void an_ask_without_a_fit_key_is_refused(void **state)
     buf_init(&body, 100);
     assert_int_equal(slurm_submit_body(&asking.ask, &body, NULL), -ERR_INVALID);
     json_build_free(asking.build);
-    asking_init(&asking, (struct str){ longest, SLURM_MAX_KEY });
+    asking_init(&asking, (struct str){ longest, SLURM_MAX_KEY - 7 });
     assert_int_equal(slurm_submit_body(&asking.ask, &body, NULL), -ERR_TOO_BIG); /* of the buffer */
     json_build_free(asking.build);
     buf_done(&body);
@@ -269,6 +269,11 @@ static void a_job_is_ours_when_it_says_so_itself(void **state)
         { "{\"job_id\":1,\"extra\":\"k\"," COMMENT("other", "k") "}", false },
         { "{\"job_id\":1,\"extra\":\"k\"," COMMENT("c0ffee", "else") "}", false },
         { "{\"job_id\":1,\"extra\":\"kk\"}", false },
+        { "{\"job_id\":1,\"extra\":\"k c0ffee\"}", true },
+        { "{\"job_id\":1,\"extra\":\"k c0ffee\",\"admin_comment\":\"rewritten\"}", true },
+        { "{\"job_id\":1,\"extra\":\"k other\",\"admin_comment\":\"rewritten\"}", false },
+        { "{\"job_id\":1,\"extra\":\"k \"}", false },
+        { "{\"job_id\":1,\"extra\":\"k other\"," COMMENT("c0ffee", "k") "}", true },
         { "{\"job_id\":1,\"admin_comment\":\"{\\\"pods\\\":[\\\"a/b\\\"]}\"}", false },
         { "{\"job_id\":1}", false },
     };
