@@ -8,6 +8,7 @@
  * not change these fields, and would fail for it); a pod of another scheduler gets no finalizer,
  * for nobody would take it off. */
 #include "bridge/admit_private.h"
+#include "bridge/kinds.h"
 #include "bridge/names.h"
 #include "codec/patch.h"
 
@@ -160,13 +161,14 @@ static struct str gang_of(const struct admit *admit, struct str ns, struct admit
     struct str value = STR("");
 
     *ret_found = false;
-    if (!admit->caches.jobs || !str_is(owner.kind, "Job"))
+    if (!admit->caches.jobs || !str_is(owner.kind, "Job") ||
+        !str_starts(owner.version, STR("batch/")))
         return value;
     job = find_owner(admit->caches.jobs, ns, owner.name, owner.uid, mutation);
     if (!job)
         return value;
     value = kube_pairs_get(&job->annotations, GANG_ANNOTATION, ret_found);
-    if (*ret_found || !admit->caches.jobsets || !str_is(str_of(job->owner.kind), "JobSet"))
+    if (*ret_found || !admit->caches.jobsets || !kube_owner_is(&job->owner, &bridge_jobset_kind))
         return value;
     jobset = find_owner(admit->caches.jobsets, ns, str_of(job->owner.name), str_of(job->owner.uid),
                         mutation);

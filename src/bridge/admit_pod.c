@@ -96,8 +96,9 @@ struct admit_owner admit_owner(const struct json *pod)
 
     while (json_next_item(&iter, &owner))
         if (json_bool_or(json_get(owner, "controller"), false))
-            return (struct admit_owner){ .kind = json_str(json_get(owner, "kind")),
+            return (struct admit_owner){ .version = json_str(json_get(owner, "apiVersion")),
+                                         .kind = json_str(json_get(owner, "kind")),
                                          .name = json_str(json_get(owner, "name")),
                                          .uid = json_str(json_get(owner, "uid")) };
-    return (struct admit_owner){ .kind = STR(""), .name = STR(""), .uid = STR("") };
+    return (struct admit_owner){ STR(""), STR(""), STR(""), STR("") };
 }

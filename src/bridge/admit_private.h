@@ -34,7 +34,7 @@ bool admit_has_annotation(const struct json *pod, const char *key);
 bool admit_is_mirror(const struct json *pod);
 
 struct admit_owner { /* the controller among its owners; "" when there is none */
-    struct str kind, name, uid;
+    struct str version, kind, name, uid; /* version: "batch/v1" */
 };
 struct admit_owner admit_owner(const struct json *pod);
 

@@ -4,6 +4,7 @@
  * never equal. */
 #include "bridge/group.h"
 
+#include "bridge/kinds.h"
 #include "bridge/names.h"
 
 #include <string.h>
@@ -49,7 +50,7 @@ static struct group gang_of(const struct kube_pod *pod)
     if (jobset.len > 0)
         return (struct group){ GROUP_JOBSET, jobset, uid.len > 0 ? uid : jobset,
                                label(pod, BRIDGE_JOBSET_RESTART_LABEL) };
-    if (str_is(str_of(pod->object.owner.kind), "Job"))
+    if (kube_owner_is(&pod->object.owner, &bridge_job_kind))
         return (struct group){ GROUP_JOB, str_of(pod->object.owner.name),
                                str_of(pod->object.owner.uid), STR("") };
     return (struct group){ .kind = GROUP_NONE };

@@ -2,6 +2,7 @@
  *
  * Holds: an object that is merely not seen yet is waited for, by name; only an API that the server
  * does not have is passed over. */
+#include "bridge/kinds.h"
 #include "bridge/names.h"
 #include "bridge/unit.h"
 
@@ -31,7 +32,7 @@ static void take_job(const struct bridge_world *world, struct arena *arena, stru
 
     unit->root = job;
     unit->owner = kube_job_of(job);
-    if (!str_is(str_of(job->owner.kind), "JobSet") || jobsets->state == OPTIONAL_ABSENT)
+    if (!kube_owner_is(&job->owner, &bridge_jobset_kind) || jobsets->state == OPTIONAL_ABSENT)
         return;
     unit->root = find(jobsets->cache, job->ns, above, job->owner.uid, arena);
     if (!unit->root)
@@ -44,17 +45,17 @@ static void root_of_pod(const struct bridge_world *world, struct arena *arena, s
 {
     const struct kube_owner *owner = &unit->pod->object.owner;
     const struct {
-        const char *kind;
+        const struct kube_kind *kind;
         struct kube_cache *cache;
     } watched[] = {
-        { "Job", world->jobs },
-        { "ReplicaSet", world->replicasets },
-        { "StatefulSet", world->statefulsets },
+        { &bridge_job_kind, world->jobs },
+        { &bridge_replicaset_kind, world->replicasets },
+        { &bridge_statefulset_kind, world->statefulsets },
     };
 
     unit->root = &unit->pod->object;
     for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
-        if (!watched[i].cache || !str_is(str_of(owner->kind), watched[i].kind))
+        if (!watched[i].cache || !kube_owner_is(owner, watched[i].kind))
             continue;
         unit->root =
             find(watched[i].cache, unit->pod->object.ns, str_of(owner->name), owner->uid, arena);
@@ -68,28 +69,60 @@ static void root_of_pod(const struct bridge_world *world, struct arena *arena, s
 /* ---- groups ---- */
 
 static const struct kube_object *owning_job(const struct bridge_world *world, struct arena *arena,
-                                            const struct unit *unit)
+                                            const struct kube_pod *pod)
 {
-    const struct kube_owner *owner = &unit->pod->object.owner;
+    const struct kube_owner *owner = &pod->object.owner;
 
-    if (!str_is(str_of(owner->kind), "Job"))
+    if (!kube_owner_is(owner, &bridge_job_kind))
         return NULL;
-    return find(world->jobs, unit->pod->object.ns, str_of(owner->name), owner->uid, arena);
+    return find(world->jobs, pod->object.ns, str_of(owner->name), owner->uid, arena);
+}
+
+static bool has_longer(const struct kube_job *job, const struct kube_job *other)
+{
+    return job->active_deadline == 0 ||
+           (other->active_deadline != 0 && job->active_deadline > other->active_deadline);
+}
+
+/* Of the Jobs whose pods are in the group, the one with the most time. Where one of its pods has
+ * none, no Job ends them all. */
+static void take_longest_job(const struct bridge_world *world, struct arena *arena,
+                             struct unit *unit)
+{
+    const struct kube_owner *last = NULL;
+
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const struct kube_owner *owner = &unit->members[i].pod->object.owner;
+        const struct kube_object *job;
+
+        if (last && str_is(str_of(owner->uid), last->uid))
+            continue;
+        last = owner;
+        job = owning_job(world, arena, unit->members[i].pod);
+        if (!job && kube_owner_is(owner, &bridge_job_kind))
+            want(arena, unit, "Job", str_of(owner->name));
+        if (!job) {
+            unit->owner = NULL;
+            return;
+        }
+        if (!unit->owner || has_longer(kube_job_of(job), unit->owner))
+            unit->owner = kube_job_of(job);
+    }
 }
 
 /* A Workload that is not there says nothing. */
-static void take_podgroup(const struct bridge_world *world, struct arena *arena, struct unit *unit)
+static void take_words(const struct bridge_world *world, struct arena *arena, struct unit *unit)
 {
     const struct optional *workloads = &world->optional[OPTIONAL_WORKLOADS];
-    const struct kube_object *job = owning_job(world, arena, unit), *workload = NULL;
+    const struct kube_object *job = owning_job(world, arena, unit->pod), *workload = NULL;
+    struct str name = str_of(unit->group->workload);
 
-    if (unit->group->workload[0] && workloads->state == OPTIONAL_PRESENT)
-        workload = find(workloads->cache, unit->pod->object.ns, str_of(unit->group->workload), NULL,
-                        arena);
-    if (job) {
-        unit->owner = kube_job_of(job);
+    if (name.len > 0 && workloads->state == OPTIONAL_UNKNOWN)
+        want(arena, unit, "Workload", name);
+    if (name.len > 0 && workloads->state == OPTIONAL_PRESENT)
+        workload = find(workloads->cache, unit->pod->object.ns, name, NULL, arena);
+    if (job)
         unit->words[unit->word_count++] = &job->annotations;
-    }
     if (workload)
         unit->words[unit->word_count++] = &workload->annotations;
 }
@@ -112,7 +145,7 @@ static int64_t needed_of_gang(const struct unit *unit, int64_t all)
     return all;
 }
 
-/* What a JobSet has finished does not come again either; it does not count its pods. */
+/* What a group has finished does not come again either; it does not count its pods. */
 static int64_t count_succeeded(const struct unit *unit)
 {
     int64_t count = 0;
@@ -132,7 +165,7 @@ static int64_t pods_of_job(const struct kube_job *job)
 static void root_of_job_gang(const struct bridge_world *world, struct arena *arena,
                              struct unit *unit)
 {
-    const struct kube_object *job = owning_job(world, arena, unit);
+    const struct kube_object *job = owning_job(world, arena, unit->pod);
 
     if (!job) {
         want(arena, unit, "Job", str_of(unit->pod->object.owner.name));
@@ -165,15 +198,18 @@ static void root_of_group(const struct bridge_world *world, struct arena *arena,
     unit->name = unit->root->name;
     unit->needed = unit->group->size;
     if (unit->kind == GROUP_PODGROUP)
-        take_podgroup(world, arena, unit);
+        take_words(world, arena, unit);
+    take_longest_job(world, arena, unit);
     if (unit->kind == GROUP_LWS)
         unit->name =
             arena_printf(arena, STR_FMT "-" STR_FMT, STR_ARG(group.name), STR_ARG(group.number));
     if (unit->group->leader_first)
         unit->needed = 1;
-    if (unit->kind == GROUP_JOBSET)
-        unit->needed = needed_of_gang(unit, unit->group->size - count_succeeded(unit));
     unit->is_open = unit->kind == GROUP_PODGROUP || unit->kind == GROUP_COSCHEDULING;
+    if (unit->is_open || unit->kind == GROUP_JOBSET)
+        unit->needed -= count_succeeded(unit);
+    if (unit->kind == GROUP_JOBSET)
+        unit->needed = needed_of_gang(unit, unit->needed);
 }
 
 static void find_root(const struct bridge_world *world, struct arena *arena, struct unit *unit)

@@ -116,7 +116,7 @@ static int fill_identity(struct kube_decoder *decoder, const struct source *sour
     object->uid = kube_decoder_str(decoder, json_str(source->uid));
     object->version = kube_decoder_str(decoder, json_str(source->version));
     object->generation = json_i64_or(source->generation, 0);
-    object->owner = (struct kube_owner){ "", "", "" };
+    object->owner = (struct kube_owner){ "", "", "", "" };
     if (kube_decoder_is_counting(decoder))
         return 0;
     if (str_to_u64(json_str(source->version), 0, UINT64_MAX, &object->version_number, NULL) < 0)
@@ -128,21 +128,36 @@ static int fill_identity(struct kube_decoder *decoder, const struct source *sour
     return 0;
 }
 
+static struct str group_of(struct str api_version)
+{
+    struct str group, version;
+
+    return str_cut(api_version, '/', &group, &version) ? group : STR("");
+}
+
 static void fill_owner(struct kube_decoder *decoder, const struct json *owners,
                        struct kube_object *object)
 {
     struct json_iter iter = json_iter(owners);
     const struct json *owner;
 
-    object->owner = (struct kube_owner){ "", "", "" };
+    object->owner = (struct kube_owner){ "", "", "", "" };
     while (json_next_item(&iter, &owner)) {
         if (!json_bool_or(json_get(owner, "controller"), false))
             continue;
+        object->owner.group =
+            kube_decoder_str(decoder, group_of(json_str(json_get(owner, "apiVersion"))));
         object->owner.kind = kube_decoder_str(decoder, json_str(json_get(owner, "kind")));
         object->owner.name = kube_decoder_str(decoder, json_str(json_get(owner, "name")));
         object->owner.uid = kube_decoder_str(decoder, json_str(json_get(owner, "uid")));
         return;
     }
+}
+
+bool kube_owner_is(const struct kube_owner *owner, const struct kube_kind *kind)
+{
+    return str_is(str_of(owner->kind), kind->resource->kind) &&
+           str_is(str_of(owner->group), kind->resource->group);
 }
 
 static int fill_finalizers(struct kube_decoder *decoder, const struct json *list,

@@ -27,8 +27,8 @@ struct kube_pairs { /* labels, annotations: sorted by key */
     unsigned count;
 };
 
-struct kube_owner {                /* the controller among the ownerReferences */
-    const char *kind, *name, *uid; /* "" when there is none */
+struct kube_owner {                        /* the controller among the ownerReferences */
+    const char *group, *kind, *name, *uid; /* "" when there is none; group also of the core's */
 };
 
 struct kube_object {
@@ -86,6 +86,9 @@ struct kube_kind {
      * be NULL. metadata.managedFields always goes. */
     const char *const *drop;
 };
+
+/* By group and kind: others have a Job, too. The version may be any. */
+bool kube_owner_is(const struct kube_owner *owner, const struct kube_kind *kind);
 
 /* A new object with one reference. Fails when metadata lacks a name, uid or resourceVersion. */
 int kube_object_decode(const struct kube_kind *kind, const struct json *root,

@@ -75,35 +75,54 @@ static int64_t needs_of_job(const struct bridge_scene *scene, const struct json 
 }
 
 struct finished {
-    const struct json *pod; /* one of the same JobSet */
+    const struct json *pod; /* one of the same group */
     int64_t count;
 };
 
-static void count_finished(void *context, const struct json *pod)
+static struct str pod_group_of(const struct json *pod)
 {
-    static const char *const same[] = { BRIDGE_JOBSET_UID_LABEL, BRIDGE_JOBSET_RESTART_LABEL };
-    struct finished *finished = context;
+    return json_str(json_at(pod, "spec", "schedulingGroup", "podGroupName"));
+}
+
+static bool are_of_one_group(const struct json *pod, const struct json *other)
+{
+    static const char *const same[] = { BRIDGE_JOBSET_UID_LABEL, BRIDGE_JOBSET_RESTART_LABEL,
+                                        BRIDGE_COSCHEDULING_LABEL };
 
     for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
-        if (!str_eq(label_of(pod, same[i]), label_of(finished->pod, same[i])))
-            return;
+        if (!str_eq(label_of(pod, same[i]), label_of(other, same[i])))
+            return false;
+    return str_eq(pod_group_of(pod), pod_group_of(other)) &&
+           str_eq(json_str(json_at(pod, "metadata", "namespace")),
+                  json_str(json_at(other, "metadata", "namespace")));
+}
+
+static void count_finished(void *context, const struct json *pod)
+{
+    struct finished *finished = context;
+
+    if (!are_of_one_group(pod, finished->pod))
+        return;
     finished->count += str_is(json_str(json_at(pod, "status", "phase")), "Succeeded") &&
                        !json_at(pod, "metadata", "annotations", BRIDGE_ALONE_ANNOTATION);
 }
 
 /* What has succeeded does not come again. */
+static int64_t less_finished(const struct bridge_scene *scene, const struct json *pod, int64_t all)
+{
+    struct finished finished = { .pod = pod };
+
+    api_store_visit(scene->world->store, "pods", count_finished, &finished);
+    return all - finished.count > 1 ? all - finished.count : 1;
+}
+
 static int64_t needs_of_jobset(const struct bridge_scene *scene, const struct json *pod,
                                const struct json *jobset)
 {
     const struct json *jobs = json_item(json_at(jobset, "spec", "replicatedJobs"), 0);
-    struct finished finished = { .pod = pod };
-    int64_t left;
+    int64_t all = json_i64_or(json_at(jobs, "template", "spec", "parallelism"), 1);
 
-    if (!jobs)
-        return 0;
-    api_store_visit(scene->world->store, "pods", count_finished, &finished);
-    left = json_i64_or(json_at(jobs, "template", "spec", "parallelism"), 1) - finished.count;
-    return needs_of_gang(pod, left > 1 ? left : 1);
+    return jobs ? needs_of_gang(pod, less_finished(scene, pod, all)) : 0;
 }
 
 int64_t bridge_group_needs(const struct bridge_scene *scene, const struct json *pod)
@@ -111,19 +130,20 @@ int64_t bridge_group_needs(const struct bridge_scene *scene, const struct json *
     const struct api_store *store = scene->world->store;
     const char *ns = json_str(json_at(pod, "metadata", "namespace")).at;
     struct str jobset = label_of(pod, BRIDGE_JOBSET_NAME_LABEL);
-    const char *name = json_str(json_at(pod, "spec", "schedulingGroup", "podGroupName")).at;
+    const char *name = pod_group_of(pod).at;
     const struct json *object;
+    int64_t all;
 
     if (name[0]) {
         object = api_store_find(store, "podgroups.scheduling.k8s.io", ns, name);
-        return object
-                   ? json_i64_or(json_at(object, "spec", "schedulingPolicy", "gang", "minCount"), 1)
-                   : 0;
+        all = json_i64_or(json_at(object, "spec", "schedulingPolicy", "gang", "minCount"), 1);
+        return object ? less_finished(scene, pod, all) : 0;
     }
     name = label_of(pod, BRIDGE_COSCHEDULING_LABEL).at;
     if (name[0]) {
         object = api_store_find(store, "podgroups.scheduling.x-k8s.io", ns, name);
-        return json_i64_or(json_at(object, "spec", "minMember"), 0);
+        all = json_i64_or(json_at(object, "spec", "minMember"), 0);
+        return all > 0 ? less_finished(scene, pod, all) : 0;
     }
     name = label_of(pod, BRIDGE_LWS_NAME_LABEL).at;
     if (name[0]) {

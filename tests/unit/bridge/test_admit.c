@@ -336,14 +336,18 @@ static void a_name_longer_than_any_is_no_namespace(void **state)
 
 /* ---- gangs ---- */
 
-#define OF_JOB "'ownerReferences':[{'kind':'Job','name':'j','uid':'j-1','controller':true}]"
+#define OF_JOB                                                                                     \
+    "'ownerReferences':[{'apiVersion':'batch/"                                                     \
+    "v1','kind':'Job','name':'j','uid':'j-1','controller':true}]"
 #define JOB(more)                                                                                  \
     "{'metadata':{'name':'j','namespace':'slurm-bridge','uid':'j-1'," more "'resourceVersion':'1'" \
     "}}"
 #define JOBSET(uid, value)                                                                         \
     "{'metadata':{'name':'s','namespace':'slurm-bridge','uid':'" uid "','annotations':{" GANG      \
     ":'" value "'},'resourceVersion':'1'}}"
-#define OF_JOBSET "'ownerReferences':[{'kind':'JobSet','name':'s','uid':'s-1','controller':true}],"
+#define OF_JOBSET                                                                                  \
+    "'ownerReferences':[{'apiVersion':'jobset.x-k8s.io/"                                           \
+    "v1alpha2','kind':'JobSet','name':'s','uid':'s-1','controller':true}],"
 
 /* The value that the pod gets; NULL for none. */
 static const char *gang_of(const char *metadata, struct reply *ret_reply)

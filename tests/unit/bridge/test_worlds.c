@@ -51,6 +51,11 @@ static void check_action(const struct json *expected, const struct json *action,
         if (!memmem(buf_text(&out), out.len, json_str(part).at, json_str(part).len))
             fail_msg("'" STR_FMT "' has no " STR_FMT ": %s", STR_ARG(what), STR_ARG(json_str(part)),
                      buf_text(&out));
+    iter = json_iter(json_get(expected, "lacks"));
+    while (json_next_item(&iter, &part))
+        if (memmem(buf_text(&out), out.len, json_str(part).at, json_str(part).len))
+            fail_msg("'" STR_FMT "' has " STR_FMT ": %s", STR_ARG(what), STR_ARG(json_str(part)),
+                     buf_text(&out));
 }
 
 static void check_plan(const struct json *root, const struct plan *plan)

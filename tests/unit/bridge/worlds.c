@@ -99,6 +99,13 @@ static struct json_mut *named(struct small_world *small, struct json_build *buil
 
 /* ---- pods ---- */
 
+static const char *usual_version(const char *kind)
+{
+    if (strcmp(kind, "JobSet") == 0)
+        return "jobset.x-k8s.io/v1alpha2";
+    return strcmp(kind, "Job") == 0 ? "batch/v1" : "apps/v1";
+}
+
 static void put_owner(struct small_world *small, struct json_build *build,
                       struct json_mut *metadata, const struct json *owner)
 {
@@ -107,6 +114,9 @@ static void put_owner(struct small_world *small, struct json_build *build,
 
     if (!owner)
         return;
+    json_put_text(
+        build, reference, "apiVersion",
+        member(small, owner, "apiVersion", usual_version(member(small, owner, "kind", ""))));
     json_put_text(build, reference, "kind", member(small, owner, "kind", ""));
     json_put_text(build, reference, "name", name);
     json_put_text(build, reference, "uid", uid_of(small, name));
@@ -393,8 +403,23 @@ static void add_storage(struct small_world *small, struct kube_cache *cache, con
     put_kube(cache, root);
 }
 
+/* As it was before somebody took the node away that it had been told of. */
+static void add_tried(struct small_world *small, const struct json *row)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *root = named(small, build, row, "default");
+    struct json_mut *metadata = json_mut_get(root, STR("metadata"));
+
+    json_put_text(build, metadata, "resourceVersion", "4");
+    json_put_text(build, json_put_object(build, metadata, "annotations"),
+                  "volume.kubernetes.io/selected-node", member(small, row, "tried", ""));
+    put_kube(small->claims, root);
+}
+
 static void add_claim(struct small_world *small, const struct json *row)
 {
+    if (json_get(row, "tried"))
+        add_tried(small, row);
     add_storage(small, small->claims, "default", row);
 }
 
@@ -416,6 +441,11 @@ static void take_away_kinds(struct small_world *small, const struct json *given)
     while (json_next_item(&iter, &name)) {
         assert_true(str_is(json_str(name), "coscheduling"));
         small->world.optional[OPTIONAL_COSCHEDULING].state = OPTIONAL_ABSENT;
+    }
+    iter = json_iter(json_get(given, "unknown"));
+    while (json_next_item(&iter, &name)) {
+        assert_true(str_is(json_str(name), "workload"));
+        small->world.optional[OPTIONAL_WORKLOADS].state = OPTIONAL_UNKNOWN;
     }
 }
 
@@ -674,7 +704,8 @@ static void make_caches(struct small_world *small)
                                                               .nodes = world->nodes,
                                                               .claims = small->claims,
                                                               .volumes = small->volumes,
-                                                              .classes = small->classes },
+                                                              .classes = small->classes,
+                                                              .clock = &small->clock },
                                    SCHEDULER);
     world_add_indexes(world);
     small->jobs = slurm_cache_new(&slurm_job_kind, small->loop, STR(CLUSTER));
@@ -732,6 +763,7 @@ void small_world_init(struct small_world *small, const struct json *given)
     slurm_cache_unchanged(small->jobs, (LED_FROM_S + listed_s) * SECOND_US);
     each(small, given, "asks", add_ask);
     set_facts(small, given);
+    clock_advance_to_us(&small->clock, small->world.facts.now_us);
 }
 
 void small_world_done(struct small_world *small)

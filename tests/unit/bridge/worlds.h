@@ -15,16 +15,17 @@
  * slurm-bridge}] asks: [{pod: a, state: unresolved, attempt: 1, settles: 99, text: "...", queues:
  * true, misfits: [s1]}] plan: a                    # the pod whose unit is planned; the first by
  * default; also of jobs' pods expect:                    # what the plan does, in order; `has` are
- * texts of the action's JSON
+ * texts of the action's JSON, `lacks` such as it must not have
  *       - cancel job 7
  *       - {do: ask slurm default/a, has: ['"attempt":2']}
  * Of groups: `podgroup: g` on a pod, `labels`, `groups: [{kind: podgroup|coscheduling|lws|jobset|
- * workload, name: g, size: 2, spec: {...}}]`, `absent: [coscheduling]`; a job's or ask's `pod:
- * podgroup/g` and `plan: podgroup/g` name a group's unit; `pods: 3` is how many a job was asked
- * for; `lent: true` on a node makes Kubernetes' rules count there.
- * `affinity` of a pod as it stands in Kubernetes.
- * Of volumes: `claims: [c]` on a pod; `claims`, `volumes: [{name: c, spec: {...}, status: {...}}]`
- * and `classes: [{name: s, provisioner: p, volumeBindingMode: m}]` as they stand in Kubernetes.
+ * workload, name: g, size: 2, spec: {...}}]`, `absent: [coscheduling]`, `unknown: [workload]`; a
+ * job's or ask's `pod: podgroup/g` and `plan: podgroup/g` name a group's unit; `pods: 3` is how
+ * many a job was asked for; `lent: true` on a node makes Kubernetes' rules count there. `affinity`
+ * of a pod as it stands in Kubernetes. Of volumes: `claims: [c]` on a pod; `claims`, `volumes:
+ * [{name: c, spec: {...}, status: {...}}]` and `classes: [{name: s, provisioner: p,
+ * volumeBindingMode: m}]` as they stand in Kubernetes; all were seen at second 0. `tried: n1`: the
+ * claim was told of this node, which was taken back.
  *
  * Of rules about others: `ports: [8080]`, `priority: 5`, `avoids: x` and `spreads: x` on a pod, who
  * are those with the label `app: x`, `over: zone`: by this label of nodes (`host`). An ask was

@@ -88,7 +88,8 @@ static const char full[] =
     "\"deletionTimestamp\":\"2026-01-01T00:00:01Z\",\"deletionGracePeriodSeconds\":30,"
     "\"labels\":{\"a\":\"1\",\"b\":\"2\"},\"annotations\":{\"z\":\"26\",\"y\":\"\"},"
     "\"finalizers\":[\"f/one\",\"f/two\"],\"ownerReferences\":[{\"kind\":\"Other\",\"name\":\"x\","
-    "\"uid\":\"x\"},{\"kind\":\"Job\",\"name\":\"j\",\"uid\":\"u-j\",\"controller\":true}],"
+    "\"uid\":\"x\"},{\"apiVersion\":\"batch/"
+    "v1\",\"kind\":\"Job\",\"name\":\"j\",\"uid\":\"u-j\",\"controller\":true}],"
     "\"managedFields\":[{\"manager\":\"somebody\"}]},"
     "\"spec\":{\"nodeName\":\"n1\",\"priority\":-5,\"hostNetwork\":true},"
     "\"status\":{\"phase\":\"Running\",\"images\":[1,2,3]}}";
@@ -109,6 +110,7 @@ static void metadata_and_fields_are_projected(void **state)
     assert_int_equal(object->generation, 3);
     assert_true(object->created_us == created);
     assert_true(object->deleted_us == created + TIMESTAMP_SECOND);
+    assert_string_equal(object->owner.group, "batch");
     assert_string_equal(object->owner.kind, "Job");
     assert_string_equal(object->owner.name, "j");
     assert_string_equal(object->owner.uid, "u-j");
