@@ -107,11 +107,14 @@ def module_dir(module: str, version: str) -> Path:
     return Path(json.loads(_go(["mod", "download", "-json", f"{module}@v{version}"]))["Dir"])
 
 
+def _check_required(name: str, module: str, version: str) -> None:
+    if f"{module} v{version}\n" not in (DEV / name / "go.mod").read_text():
+        raise Fail(f"dev/{name}/go.mod does not require {module} v{version} as dev/versions.env pins it")
+
+
 def _build_kube(target: Path) -> None:
     version = versions()["KUBERNETES_VERSION"]
-    module = (DEV / "kube/go.mod").read_text()
-    if f"k8s.io/kubernetes v{version}\n" not in module:
-        raise Fail(f"dev/kube/go.mod does not require k8s.io/kubernetes v{version} as dev/versions.env pins it")
+    _check_required("kube", "k8s.io/kubernetes", version)
     stamp = "k8s.io/component-base/version"
     major, minor, _ = version.split(".")
     flags = f"-s -w -X {stamp}.gitVersion=v{version} -X {stamp}.gitMajor={major} -X {stamp}.gitMinor={minor}"
@@ -120,9 +123,13 @@ def _build_kube(target: Path) -> None:
         (target / part).symlink_to("kube")
 
 
-def _build_coredns(target: Path) -> None:
-    _go(["build", "-trimpath", "-ldflags", "-s -w", "-o", str(target / "coredns"), "."], cwd=DEV / "coredns",
-        env={"CGO_ENABLED": "0"}, what="building CoreDNS")
+def _build_part_of(module: str, name: str):
+    """The main function in dev/<name>, which takes of the module what we need. The pin is <NAME>_VERSION."""
+    def build(target: Path) -> None:
+        _check_required(name, module, versions()[f"{name.upper()}_VERSION"])
+        _go(["build", "-trimpath", "-ldflags", "-s -w", "-o", str(target / name), "."], cwd=DEV / name,
+            env={"CGO_ENABLED": "0"}, what=f"building {module}")
+    return build
 
 
 def _build_in_module(module: str, package: str, name: str):
@@ -199,7 +206,7 @@ def _programs() -> list[tuple[str, str, tuple[str, ...], object]]:
     pin = versions()
     return [
         ("kubernetes", pin["KUBERNETES_VERSION"], KUBE_PARTS, _build_kube),
-        ("coredns", pin["COREDNS_VERSION"], ("coredns",), _build_coredns),
+        ("coredns", pin["COREDNS_VERSION"], ("coredns",), _build_part_of("github.com/coredns/coredns", "coredns")),
         ("kwok", pin["KWOK_VERSION"], ("kwok",), _install(f"sigs.k8s.io/kwok/cmd/kwok@v{pin['KWOK_VERSION']}")),
         ("helm", pin["HELM_VERSION"], ("helm",), _install(f"helm.sh/helm/v3/cmd/helm@v{pin['HELM_VERSION']}")),
         ("etcd", pin["ETCD_VERSION"], ("etcd",), _from_deb("etcd-server", pin["ETCD_VERSION"], "etcd")),
@@ -212,6 +219,7 @@ def _part_programs() -> list[tuple[str, str, tuple[str, ...], object]]:
     """Those only a part of the same name needs, and a tool of tests."""
     pin = versions()
     return [
+        ("certmanager", pin["CERTMANAGER_VERSION"], ("certmanager",), _build_part_of("github.com/cert-manager/cert-manager", "certmanager")),
         ("jobset", pin["JOBSET_VERSION"], ("jobset",), _build_in_module("sigs.k8s.io/jobset", ".", "jobset")),
         ("lws", pin["LWS_VERSION"], ("lws",), _build_in_module("sigs.k8s.io/lws", "./cmd", "lws")),
         ("helm-unittest", pin["HELM_UNITTEST_VERSION"], ("helm-unittest",),

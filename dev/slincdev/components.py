@@ -14,6 +14,7 @@ from .kube import ApiError, kubeconfig
 NODE = "node-0"
 GATES = "DRAExtendedResource=true,GenericWorkload=true,GangScheduling=true"
 PAUSE = "localhost/slinc/pause:1"
+BRIDGE_HOME = "slinky"  # the namespace of our chart: what its accounts ask for is written down
 
 # Who may call the API server with a token: user, groups.
 USERS = {
@@ -47,6 +48,19 @@ def start_etcd(cluster: Cluster) -> None:
                            "--listen-peer-urls", "http://127.0.0.1:2380", "--quota-backend-bytes", 8 << 30])
 
 
+def audit_log(cluster: Cluster) -> Path:
+    """What the bridge's accounts asked of the API server, and what it decided."""
+    return cluster.folder / "logs/audit.log"
+
+
+def _audit_flags(cluster: Cluster) -> list[str]:
+    policy = cluster.folder / "audit-policy.json"
+    policy.write_text(json.dumps({
+        "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+        "rules": [{"level": "Metadata", "userGroups": [f"system:serviceaccounts:{BRIDGE_HOME}"]}, {"level": "None"}]}))
+    return [f"--audit-policy-file={policy}", f"--audit-log-path={audit_log(cluster)}", "--audit-log-maxbackup=1"]
+
+
 def start_apiserver(cluster: Cluster) -> None:
     pki = cluster.folder / "pki"
     cluster.start("kube-apiserver", [
@@ -64,7 +78,7 @@ def start_apiserver(cluster: Cluster) -> None:
         "--requestheader-username-headers=X-Remote-User", f"--proxy-client-cert-file={pki}/front-proxy.crt",
         f"--proxy-client-key-file={pki}/front-proxy.key", "--enable-aggregator-routing=true",
         f"--feature-gates={GATES}", "--runtime-config=resource.k8s.io/v1=true,scheduling.k8s.io/v1alpha2=true",
-        "--event-ttl=1h", "--profiling=false"])
+        "--event-ttl=1h", "--profiling=false", *_audit_flags(cluster)])
 
 
 def wait_apiserver(cluster: Cluster, seconds: float = 60) -> None:

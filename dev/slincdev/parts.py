@@ -1,7 +1,7 @@
 """Optional parts of a cluster, switched on by name (WITH=...): real pods from locally packed images.
 
 A part is a folder dev/parts/<name> with part.toml (images, secrets, what to wait for) and manifests (*.yaml), or with a
-kustomization.yaml that patches the manifests a pinned Go module carries. In both @NAME@ stands for a fact of the cluster: see
+kustomization.yaml that patches the manifests a pinned Go module carries, or with both. In all @NAME@ stands for a fact of the cluster: see
 facts(). A part that says `before` another changes that one by its own `facts`, and brings it with it."""
 
 from __future__ import annotations
@@ -102,8 +102,7 @@ def _busybox_image() -> Path:
 
 
 PACKED_HERE = {  # the others have recipes in images/
-    "coredns": lambda: _program_image("coredns"), "jobset": lambda: _program_image("jobset"), "lws": lambda: _program_image("lws"),
-    "busybox": _busybox_image}
+    **{name: lambda name=name: _program_image(name) for name in ("coredns", "certmanager", "jobset", "lws")}, "busybox": _busybox_image}
 
 
 def image_archive(name: str) -> Path:
@@ -200,9 +199,8 @@ def _apply_module(cluster: Cluster, name: str, part: dict) -> None:
 def _apply(cluster: Cluster, name: str, part: dict) -> None:
     if "module" in part:
         _apply_module(cluster, name, part)
-        return
     known = _facts_for(cluster, name, part)
-    for manifest in sorted((PARTS / name).glob("*.yaml")):
+    for manifest in sorted(set((PARTS / name).glob("*.yaml")) - {PARTS / name / "kustomization.yaml"}):
         kubectl(cluster, "apply", "-f", "-", input=fill_in(manifest.read_text(), known), what=f"{name}: {manifest.name}")
 
 

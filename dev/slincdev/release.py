@@ -14,7 +14,7 @@ from .kube import ApiError, b64
 from .slurm import Slurm
 
 CHART = REPO / "charts/slurm-bridge"
-NAME, HOME, SCHEDULER = "bridge", "slinky", "slurm-bridge-scheduler"
+NAME, HOME, SCHEDULER = "bridge", components.BRIDGE_HOME, "slurm-bridge-scheduler"
 # The image is in the node's store, there is no cert-manager, and the one node that can run the bridge is lent to Slurm as well.
 VALUES = ["admission.certManager.enabled=false"] + [f"{part}.{value}" for part in ("scheduler", "admission") for value in (
     "image.repository=localhost/slinc/slinc", "image.pullPolicy=Never",

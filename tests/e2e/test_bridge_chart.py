@@ -3,21 +3,25 @@ outage stops the managed namespaces alone; and when it is uninstalled nothing of
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 
 import pytest
-from bridge import FINALIZER, JOB_LABEL, Site, broken_rules, condition
+from bridge import FINALIZER, JOB_LABEL, TAINT, Site, broken_rules, condition
 from slincdev import components
+from slincdev.cluster import Cluster
 from slincdev.common import Fail, wait_for
 from slincdev.kube import ApiError, b64
 from slincdev.parts import kubectl
 from slincdev.release import CHART, HOME, KEY, NAME, SCHEDULER, Release, settings
+from slincdev.rights import GIVEN_TO_ALL, audited, rights_given
 
-MANAGED, ELSEWHERE = "slurm-bridge", "chart-elsewhere"
+MANAGED, ELSEWHERE, ADMISSION = "slurm-bridge", "chart-elsewhere", "slurm-bridge-admission"
+UNINSTALL = "slurm-bridge-uninstall"
 REAL = components.NODE
-SECRET = f"/api/v1/namespaces/{HOME}/secrets/slurm-bridge-admission"
-DEPLOYMENT = f"/apis/apps/v1/namespaces/{HOME}/deployments/{SCHEDULER}"
+SECRET = f"/api/v1/namespaces/{HOME}/secrets/slurm-bridge-admission-own"
+DEPLOYMENTS = f"/apis/apps/v1/namespaces/{HOME}/deployments"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations/slurm-bridge-admission"
 OURS = ["schedulerConfig.partition=kubelet", "bridgeConfig.sharedNodes=true"]
 
@@ -25,7 +29,11 @@ OURS = ["schedulerConfig.partition=kubelet", "bridgeConfig.sharedNodes=true"]
 class Chart(Release):
     """With our values, and what else the tests ask of it."""
 
+    audited_since = 0  # of the audit log
+
     def apply(self, verb: str, *values: str) -> None:
+        if verb == "install":
+            self.audited_since = components.audit_log(self.cluster).stat().st_size
         super().apply(verb, *OURS, *values)
 
     def metrics(self, pod: str) -> str:
@@ -34,21 +42,26 @@ class Chart(Release):
     def log(self, pod: str) -> str:
         return kubectl(self.cluster, "-n", HOME, "logs", pod)
 
-    def scale(self, replicas: int) -> None:
-        self.api.merge(f"{DEPLOYMENT}/scale", {"spec": {"replicas": replicas}})
+    def scale(self, replicas: int, name: str = SCHEDULER) -> None:
+        """The pods that serve the webhook."""
+        self.api.merge(f"{DEPLOYMENTS}/{name}/scale", {"spec": {"replicas": replicas}})
         wait_for(f"{replicas} replicas serve", 60, lambda: self.endpoints() == replicas)
         if not replicas:  # a pod that ends answers for a moment longer
-            wait_for("the last one is gone", 60, lambda: not self.found(SCHEDULER))
+            wait_for("the last one is gone", 60, lambda: not self.found(name))
 
     def endpoints(self) -> int:
         """Of the webhook's Service: those that it sends calls to."""
         slices = self.api.get(f"/apis/discovery.k8s.io/v1/namespaces/{HOME}/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dslurm-bridge-admission")
         return sum(bool(one["conditions"].get("ready")) for item in slices["items"] for one in item["endpoints"] or [])
 
-    def certificate(self) -> tuple[dict, set[str]]:
-        """The Secret's data, and every CA that the API server was told."""
+    def authorities(self) -> set[str]:
+        """Every CA that the API server was told."""
         found = [hook for kind in ("validating", "mutating") for hook in self.api.get(WEBHOOKS.format(kind))["webhooks"]]
-        return self.api.get(SECRET)["data"], {hook["clientConfig"]["caBundle"] for hook in found}
+        return {hook["clientConfig"].get("caBundle", "") for hook in found}
+
+    def certificate(self) -> tuple[dict, set[str]]:
+        """The Secret's data, and every CA."""
+        return self.api.get(SECRET)["data"], self.authorities()
 
 
 @pytest.fixture(scope="module")
@@ -56,14 +69,15 @@ def site(cluster, slurm) -> Site:
     return Site(cluster, slurm, MANAGED)
 
 
-@pytest.fixture(scope="module")
-def release(site, cluster, slurm) -> Iterator[Chart]:
-    release, api = Chart(cluster, slurm), cluster.api()
+@contextlib.contextmanager
+def installed(site: Site, *values: str) -> Iterator[Chart]:
+    """The chart with these values, in a cluster that has a node for it and a namespace that it does not manage; after that, none of them."""
+    release, api = Chart(site.cluster, site.slurm), site.api
     release.prepare()
     api.post("/api/v1/namespaces", {"metadata": {"name": ELSEWHERE}})
-    api.post(f"/api/v1/namespaces/{HOME}/secrets", {"metadata": {"name": "slurm-bridge-token"}, "data": {"auth-token": b64(slurm.token().encode())}})
+    api.post(f"/api/v1/namespaces/{HOME}/secrets", {"metadata": {"name": "slurm-bridge-token"}, "data": {"auth-token": b64(site.slurm.token().encode())}})
     site.lend(REAL, "kubelet")
-    release.apply("install")  # with a token; with the key from an upgrade on
+    release.apply("install", *values)  # with a token; with the key from an upgrade on
     yield release
     if NAME in release.helm("list", "-q").split():
         release.helm("uninstall", NAME)
@@ -73,13 +87,34 @@ def release(site, cluster, slurm) -> Iterator[Chart]:
     wait_for("the namespaces are gone", 60, lambda: not any(api.exists(f"/api/v1/namespaces/{name}") for name in (HOME, MANAGED, ELSEWHERE)))
 
 
+@pytest.fixture(scope="module")
+def release(site) -> Iterator[Chart]:
+    with installed(site) as chart:
+        yield chart
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_forbidden(release) -> Iterator[None]:
     """Whatever a test makes the bridge do, it has the rights for it. Only its own pods can tell, so they are asked after each test."""
     yield
-    for pod in release.pods() + release.pods("slurm-bridge-admission"):
+    for pod in release.pods() + release.pods(ADMISSION):
         assert [line for line in release.metrics(pod).splitlines() if line.startswith("rest_client_requests_total") and 'code="403"' in line] == []
         assert not re.search(r"\bforbidden\b", release.log(pod), re.I)
+
+
+def asked_for_what_they_may(release: Chart, cluster: Cluster, *accounts: str) -> None:
+    """By the API server's own log, which knows pods that are gone, too. That accounts have no right too many,
+    tests/charts/test_slurm_bridge_rights.py says."""
+    given = rights_given(release.helm("template", NAME, CHART, "--validate", *settings(*OURS, "admission.separate=true")))
+    used = audited(components.audit_log(cluster), release.audited_since, HOME)
+    assert used.keys() <= given.keys()
+    for account in accounts:
+        assert [right for right, decided in used[account].items() if decided != {"allow"}] == []
+        assert sorted(set(used[account]) - given[account] - GIVEN_TO_ALL) == []
+
+
+def phase_elsewhere(release: Chart, name: str) -> str:
+    return release.api.get(f"/api/v1/namespaces/{ELSEWHERE}/pods/{name}")["status"]["phase"]
 
 
 def captured(site: Site, name: str, *command: str) -> dict:
@@ -148,6 +183,7 @@ def test_its_outage_stops_the_managed_namespaces_alone(release, site, eventually
         with pytest.raises(ApiError, match="pods.slinky.slurm.net"):
             captured(site, "late", "true")
         release.api.post(f"/api/v1/namespaces/{ELSEWHERE}/pods", site.pod("meanwhile", "true", schedulerName="default-scheduler"))
+        release.api.post(f"/api/v1/namespaces/{ELSEWHERE}/pods", site.pod("volunteer", "true"))
         release.api.merge(f"{site.pods_path}/stays", {"metadata": {"finalizers": [FINALIZER, "example.com/a"]}})
         release.api.merge(f"{site.pods_path}/stays", {"metadata": {"finalizers": [FINALIZER]}})  # whoever holds a pod can let it go
         with pytest.raises(ApiError, match="pods.slinky.slurm.net"):
@@ -156,6 +192,7 @@ def test_its_outage_stops_the_managed_namespaces_alone(release, site, eventually
         release.scale(2)
     eventually("pods can be made again", lambda: captured(site, "late", "true"))
     eventually("and run", lambda: site.see("late")["status"]["phase"] == "Succeeded", 120)
+    eventually("so does the one that named us", lambda: phase_elsewhere(release, "volunteer") == "Succeeded", 120)
     eventually("its job ends then, and no other", lambda: not broken_rules(site), 20)
 
 
@@ -171,12 +208,33 @@ def test_an_upgrade_keeps_the_certificate(release, site, eventually):
 
 def test_the_webhook_may_have_pods_of_its_own(release, site, eventually):
     release.apply("upgrade", "admission.separate=true")
-    eventually("they serve", lambda: release.endpoints() == len(release.pods("slurm-bridge-admission")) == 2)
+    eventually("they serve", lambda: release.endpoints() == len(release.pods(ADMISSION)) == 2)
     eventually("pods are admitted", lambda: captured(site, "admitted", "true"))
     eventually("and run", lambda: (site.see("admitted") or {}).get("status", {}).get("phase") == "Succeeded")
     assert site.see("admitted")["spec"]["schedulerName"] == SCHEDULER
     with pytest.raises(ApiError, match="can't update a running pod's external jobid label"):
         release.api.merge(f"{site.pods_path}/stays", {"metadata": {"labels": {JOB_LABEL: "7"}}})
+
+
+def test_a_pod_elsewhere_that_names_us_does_without_the_webhook(release, site, eventually):
+    """Nobody makes it ready and nobody checks it at its creation: the bridge does, when it places it."""
+    path = f"/api/v1/namespaces/{ELSEWHERE}/pods"
+    release.scale(0, ADMISSION)
+    try:
+        made = release.api.post(path, site.pod("unseen", "sleep", "1000"))
+        assert FINALIZER not in made["metadata"].get("finalizers", [])
+        eventually("it runs", lambda: phase_elsewhere(release, "unseen") == "Running")
+        pod = release.api.get(f"{path}/unseen")
+        assert FINALIZER in pod["metadata"]["finalizers"] and TAINT in [one.get("key") for one in pod["spec"]["tolerations"]]
+        assert "RUNNING" in site.slurm.job(int(pod["metadata"]["labels"][JOB_LABEL]))["job_state"]
+    finally:
+        release.scale(2, ADMISSION)
+    release.api.delete(f"{path}/unseen")
+    eventually("it is let go", lambda: not release.api.exists(f"{path}/unseen"))
+
+
+def test_its_accounts_asked_for_nothing_that_they_have_no_right_to(release, cluster):
+    asked_for_what_they_may(release, cluster, SCHEDULER, ADMISSION)  # now: they lose their rights a moment before they end
 
 
 def test_nothing_is_left_when_it_is_uninstalled(release, site, cluster):
@@ -195,3 +253,4 @@ def test_nothing_is_left_when_it_is_uninstalled(release, site, cluster):
     assert pod and pod["metadata"]["uid"] == held["metadata"]["uid"] and FINALIZER not in pod["metadata"].get("finalizers", [])
     assert site.taint(REAL) is None and site.slurm_node(REAL) is None
     assert [job for job in site.live_jobs() if site.uid in job["admin_comment"]] == []
+    asked_for_what_they_may(release, cluster, UNINSTALL)

@@ -310,17 +310,21 @@ def test_a_pod_that_runs_keeps_its_job_its_node_and_its_size(site, cluster, make
 
 
 def test_an_outage_stops_managed_namespaces_only(site, bridge, flags, certificate, make_it, eventually):
+    def see_volunteer() -> dict:
+        return site.api.get(f"/api/v1/namespaces/{ELSEWHERE}/pods/volunteer")
     make_it(plain(site, "before"))
     bridge.kill()
     with pytest.raises(ApiError, match="failed calling webhook"):
         create(site, plain(site, "during"))
     made = make_it(plain(site, "aside"), ELSEWHERE)
     assert made["spec"]["schedulerName"] == "default-scheduler"
-    make_it(site.pod("volunteer"), ELSEWHERE)
+    make_it(site.pod("volunteer", *SLEEP), ELSEWHERE)
     site.api.merge(f"{site.pods_path}/before", {"metadata": {"labels": {"mine": "yes"}}})  # nor what is there already
     bridge.start(*flags).wait_until_it_leads()
     eventually("the webhook answers", lambda: serves(certificate, int(flags[1])), 10)
     assert make_it(plain(site, "after"))["spec"]["schedulerName"] == SCHEDULER
+    eventually("who named us meanwhile is placed", lambda: "nodeName" in see_volunteer()["spec"], 60)
+    assert FINALIZER in see_volunteer()["metadata"]["finalizers"] and OURS in see_volunteer()["spec"]["tolerations"]
 
 
 def test_a_renewed_certificate_is_served(site, certificate, flags, make_it, eventually):

@@ -28,7 +28,7 @@ def error_of(done: subprocess.CompletedProcess) -> str:
 
 
 @pytest.mark.parametrize("words, expected", [
-    (["up", "--with", "nonsense"], "WITH=nonsense: there is no such part; known: accounting, jobset, lws, podgroup, slurm, wide"),
+    (["up", "--with", "nonsense"], "WITH=nonsense: there is no such part; known: accounting, certmanager, jobset, lws, podgroup, slurm, wide"),
     (["up", "--name", "Not Good"], "'Not Good' cannot be a cluster's name"),
     (["up", "--nodes", "-3"], "NODES=-3 is not between 0 and 20000"),
     (["up", "--name", "far", "--slot", "999"], "SLOT=999 is not between"),

@@ -193,8 +193,21 @@ secret:
   {{- end }}
 {{- end }}
 
+{{/* The Secret of the webhook's certificate. What cert-manager makes and what we make have different names, for neither may be written over. */}}
 {{- define "slurm-bridge.certificateSecret" -}}
-{{- coalesce .Values.admission.existingSecret .Values.admission.tls.existingSecret (include "slurm-bridge.admission.name" .) -}}
+{{- $name := include "slurm-bridge.admission.name" . }}
+{{- $made := .Values.admission.certManager.enabled | ternary $name (printf "%s-own" $name) }}
+{{- coalesce .Values.admission.existingSecret .Values.admission.tls.existingSecret $made -}}
+{{- end }}
+
+{{/* a time such as 43800h0m0s in seconds */}}
+{{- define "slurm-bridge.seconds" -}}
+{{- $time := . }}
+{{- $sum := 0 }}
+{{- range $unit, $seconds := dict "h" 3600 "m" 60 "s" 1 }}
+{{- $sum = regexFind (print "[0-9]+" $unit) $time | trimSuffix $unit | int64 | mul $seconds | add $sum }}
+{{- end }}
+{{- $sum -}}
 {{- end }}
 
 {{/* an object that lives only while the release is taken down */}}

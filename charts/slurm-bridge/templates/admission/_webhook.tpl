@@ -65,8 +65,10 @@ webhooks:
     matchConditions:
       {{- . | nindent 6 }}
     {{- end }}
+    failurePolicy: Fail
     {{- include "slurm-bridge.call" . | nindent 4 }}
   {{- end }}
+  {{- /* Such a pod the bridge itself makes ready, and holds back if it is wrong: nobody need wait for the webhook. */}}
   - name: named.pods.slinky.slurm.net
     namespaceSelector:
       {{- include "slurm-bridge.elsewhere" .root | nindent 6 }}
@@ -75,6 +77,7 @@ webhooks:
       {{- with $matters }}
       {{- . | nindent 6 }}
       {{- end }}
+    failurePolicy: Ignore
     {{- include "slurm-bridge.call" . | nindent 4 }}
 {{- end }}
 
@@ -96,6 +99,5 @@ clientConfig:
     port: 443
 admissionReviewVersions: [v1]
 sideEffects: None
-failurePolicy: Fail
 timeoutSeconds: 10
 {{- end }}
