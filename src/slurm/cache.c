@@ -321,6 +321,11 @@ bool slurm_merge_commit(struct slurm_merge *merge, slurm_may_go may_go, void *co
     return true;
 }
 
+size_t slurm_merge_count(const struct slurm_merge *merge)
+{
+    return merge->list.count;
+}
+
 size_t slurm_merge_ignored(const struct slurm_merge *merge)
 {
     return merge->ignored;

@@ -10,7 +10,7 @@ enum {
     SLURM_MAX_LISTENERS = 32,
     SLURM_TOLD_AT_ONCE = 500,       /* changes, in one callback */
     SLURM_FILLED_AT_ONCE = 1000,    /* objects of the first list */
-    SLURM_GHOST_US = 120 * 1000000, /* longer than any read lives */
+    SLURM_GHOST_US = 360 * 1000000, /* longer than any read lives */
 };
 
 /* One key. Lives while there is an object, and a while longer: so that an old read cannot bring
@@ -53,6 +53,8 @@ struct slurm_cache {
 struct slurm_entry *slurm_entry_find(const struct slurm_cache *cache, struct str key);
 /* Reads that started before this do not count. */
 int64_t slurm_entry_newest(const struct slurm_cache *cache, const struct slurm_entry *entry);
+
+size_t slurm_merge_count(const struct slurm_merge *merge); /* that were added */
 
 /* ---- cache_index.c ---- */
 void slurm_index_init(struct slurm_cache *cache);

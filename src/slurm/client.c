@@ -24,7 +24,7 @@ enum {
 };
 
 static void advance(struct slurm_call *call);
-static void wake_next_in_turn(struct slurm_client *client);
+static void wake_those_in_turn(struct slurm_client *client);
 
 static bool is_bulk(const struct slurm_call *call)
 {
@@ -56,7 +56,7 @@ static void leave_wire(struct slurm_call *call)
     if (call->client->bulk != call)
         return;
     call->client->bulk = NULL;
-    wake_next_in_turn(call->client);
+    wake_those_in_turn(call->client);
 }
 
 static void take_off(struct slurm_call *call)
@@ -172,12 +172,16 @@ static void settle(struct slurm_call *call, const struct slurm_error *error, int
     enter(call, CALL_PAUSES, pause_us);
 }
 
+/* Another call may have had it renewed while this one was under way with the old one. */
 static bool gets_new_token(struct slurm_call *call, const struct slurm_error *error)
 {
+    struct slurm_token *token = call->client->token;
+
     if (error->class != SLURM_AUTH || call->renewed)
         return false;
     call->renewed = true;
-    return slurm_token_renew(call->client->token);
+    (void)slurm_token_renew(token);
+    return slurm_token_mark(token) != call->token_mark;
 }
 
 /* ---- answers ---- */
@@ -250,6 +254,7 @@ static void send_try(struct slurm_call *call)
         refuse(call, &why);
         return;
     }
+    call->token_mark = slurm_token_mark(client->token);
     http.path = buf_text(&path);
     call->tries++;
     call->sent_us = now_us(call);
@@ -290,14 +295,12 @@ static void advance(struct slurm_call *call)
     }
 }
 
-static void wake_next_in_turn(struct slurm_client *client)
+/* All of them: the first may be cancelled or refused before it sends. The others wait again. */
+static void wake_those_in_turn(struct slurm_client *client)
 {
-    list_each (struct slurm_call, call, &client->calls, link) {
-        if (call->state == CALL_WAITS_FOR_TURN) {
+    list_each (struct slurm_call, call, &client->calls, link)
+        if (call->state == CALL_WAITS_FOR_TURN)
             enter(call, CALL_PAUSES, 0);
-            return;
-        }
-    }
 }
 
 /* Those who waited go on, or fail as the ping did. Nothing is called back from here. */

@@ -56,8 +56,9 @@ struct slurm_call {
     struct http_call *http;  /* while CALL_SENT */
     int64_t started_us, deadline_us, sent_us;
     unsigned tries;
-    size_t bytes; /* of the last answer's body */
-    bool renewed; /* the token, after a refusal */
+    size_t bytes;        /* of the last answer's body */
+    bool renewed;        /* the token, after a refusal */
+    uint64_t token_mark; /* of the token that the last try carried */
     struct slurm_error error;
     slurm_done done;
     void *context;

@@ -2,14 +2,15 @@
  *
  * Each kind has a feed that goes round: wait, ask, decode what arrives, commit. Holds: one poll per
  * feed at a time (and one long list per client, which the client sees to); a wait is never shorter
- * than a few times what the last answer took, nor than a second for each megabyte of it; only a
- * whole answer to a list can take objects away, and none while a restart of slurmctld is suspected.
- */
+ * than a few times what the last answer took, nor than a second for each megabyte of it, but that a
+ * suspicion does not wait so long for its list; only a whole answer to a list can take objects
+ * away, and none while a restart of slurmctld is suspected. */
 #include "base/mem.h"
 #include "slurm/calls.h"
 #include "slurm/poller_private.h"
 #include "slurm/sight.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -22,6 +23,9 @@ enum {
     LONGEST_WAIT_US = 15 * SECOND,  /* after failures, and after an answer that took for ever */
     LIST_TIMEOUT_US = 300 * SECOND, /* 50,000 jobs take slurmrestd half a minute when it is idle */
 };
+
+static_assert((int64_t)SLURM_GHOST_US > (int64_t)LIST_TIMEOUT_US,
+              "what has gone is remembered for longer than any read takes");
 
 static const struct feed_row rows[SLURM_FEEDS] = {
     [SLURM_FEED_JOBS] = { &slurm_job_kind, SLURM_JOBS, SLURM_JOB, true },
@@ -42,6 +46,7 @@ static void turn(void *context)
 {
     struct feed *feed = context;
 
+    feed->again = false;
     if (is_jobs(feed))
         slurm_jobs_poll(feed);
     else
@@ -79,7 +84,7 @@ void slurm_feed_good(struct feed *feed)
     feed->failures = 0;
     feed->last_error[0] = '\0';
     feed->good_us = feed->started_us;
-    slurm_feed_wait(feed, period(feed));
+    slurm_feed_wait(feed, feed->again ? 0 : period(feed));
 }
 
 static void drop_answer(struct feed *feed)
@@ -90,13 +95,18 @@ static void drop_answer(struct feed *feed)
     feed->doc = NULL;
 }
 
+void slurm_feed_flawed(struct feed *feed, const char *why)
+{
+    feed->stats.failures++;
+    snprintf(feed->last_error, sizeof(feed->last_error), "%s", why);
+}
+
 void slurm_feed_failed(struct feed *feed, const char *why)
 {
     int64_t wait_us = period(feed);
 
     drop_answer(feed);
-    feed->stats.failures++;
-    snprintf(feed->last_error, sizeof(feed->last_error), "%s", why);
+    slurm_feed_flawed(feed, why);
     for (unsigned i = 0; i < feed->failures && wait_us < LONGEST_WAIT_US; i++)
         wait_us *= 2;
     feed->failures++;
@@ -129,6 +139,8 @@ static void merged(struct feed *feed)
 {
     bool whole = slurm_merge_ignored(feed->merge) == 0;
 
+    if (feed->suspicions_then != feed->poller->suspicions)
+        whole = false; /* the time in it may be by the clock of a slurmctld that has gone */
     drop_answer(feed);
     feed->stats.lists++;
     feed->update_time = whole ? feed->next_update : 0;
@@ -164,6 +176,9 @@ static void on_item(void *context, const struct json *item, int64_t sent_us)
     const struct slurm_object *object;
 
     begin_merge(feed, sent_us);
+    if (slurm_merge_count(feed->merge) >= feed->poller->max_list && feed->flaw.class == 0)
+        err_set(&feed->flaw, ERR_TOO_BIG, "more than %zu %s", feed->poller->max_list,
+                slurm_endpoint(feed->row->list)->array);
     if (feed->flaw.class != 0 ||
         slurm_object_decode(feed->row->kind, item, &object, &feed->flaw) < 0)
         return;
@@ -182,25 +197,29 @@ static void list_came(struct feed *feed, const struct slurm_answer *answer)
     commit_slice(feed);
 }
 
-static void note_time(struct feed *feed, int64_t now_us, int64_t took_us)
+static void note_time(struct feed *feed, const struct slurm_answer *answer)
 {
-    if (is_jobs(feed)) /* after one that took long the next may come, but not at once */
-        feed->poller->jobs.list_from_us = now_us + 2 * took_us;
-    else
+    int64_t now_us = loop_now_us(feed->poller->loop), took_us = now_us - answer->sent_us;
+    struct job_poll *jobs = &feed->poller->jobs;
+
+    if (!is_jobs(feed)) {
         feed->stats.took_us = took_us; /* without the wait for its turn */
+        return;
+    }
+    jobs->list_from_us = now_us + 2 * took_us; /* the next one comes, but not at once */
+    jobs->calm_from_us = now_us + (int64_t)answer->bytes / BYTES_PER_US;
 }
 
 static void on_list(void *context, const struct slurm_answer *answer)
 {
     struct feed *feed = context;
-    int64_t now_us = loop_now_us(feed->poller->loop);
 
     feed->call = NULL;
     slurm_feed_count(feed, answer);
     feed->started_us = answer->sent_us;
     feed->poll_bytes = is_jobs(feed) ? 0 : answer->bytes;
     if (!answer->error.unsent) /* else it took nobody's time, and has none of its own */
-        note_time(feed, now_us, now_us - answer->sent_us);
+        note_time(feed, answer);
     if (answer->error.class == SLURM_NOT_MODIFIED && feed->update_time > 0) {
         drop_answer(feed); /* whatever came with it */
         slurm_cache_unchanged(feed->cache, answer->sent_us);
@@ -272,6 +291,14 @@ uint64_t slurm_poller_suspicions(const struct slurm_poller *poller)
 
 static void ask_conf(void *context);
 
+/* Another slurmctld may have another clock: what it says has not changed since a time of the old
+ * one's may well have. */
+static void forget_times(struct slurm_poller *poller)
+{
+    for (unsigned i = 0; i < SLURM_FEEDS; i++)
+        poller->feeds[i].update_time = 0;
+}
+
 bool slurm_take_conf(struct slurm_poller *poller, const struct slurm_answer *answer)
 {
     struct slurm_site site;
@@ -281,10 +308,12 @@ bool slurm_take_conf(struct slurm_poller *poller, const struct slurm_answer *ans
     if (answer->error.class != SLURM_DONE || slurm_site_decode(answer->body, &site, NULL) < 0)
         return false;
     is_same = poller->boot_time != 0 && site.boot_time == poller->boot_time;
-    if (poller->boot_time != 0 && !is_same)
+    if (poller->boot_time != 0 && !is_same) {
+        forget_times(poller);
         slurm_poller_suspect(poller, "slurmctld was restarted");
-    else if (site.next_job_id > 0 && site.next_job_id < poller->next_job_id)
+    } else if (site.next_job_id > 0 && site.next_job_id < poller->next_job_id) {
         slurm_poller_suspect(poller, "slurmctld's next job id fell");
+    }
     if (!is_same)
         poller->boot_known_us = answer->sent_us;
     poller->boot_time = site.boot_time;
@@ -297,8 +326,8 @@ static void on_conf(void *context, const struct slurm_answer *answer)
     struct slurm_poller *poller = context;
 
     poller->conf_call = NULL;
-    if (answer->error.class == SLURM_NOT_SUPPORTED)
-        return; /* before v0.0.45 there is no such word */
+    if (answer->error.class == SLURM_NOT_SUPPORTED && answer->error.http == 0)
+        return; /* before v0.0.45 there is no such word, and so it was not even sent */
     loop_timer_start(poller->loop, &poller->conf_timer, poller->options.conf_us, ask_conf, poller);
     (void)slurm_take_conf(poller, answer);
 }
@@ -322,6 +351,9 @@ struct slurm_poller *slurm_poller_new(struct slurm_client *client,
                                       const struct slurm_poller_options *options)
 {
     struct map_options tracked = { .max = SLURM_MAX_LIST };
+    struct map_options parts = { .max = SLURM_MAX_LIST,
+                                 .borrow_keys = true,
+                                 .free_value = mem_free };
     struct slurm_poller *poller = mem_alloc(sizeof(*poller));
     struct slurm_poller_options *own = &poller->options;
 
@@ -335,10 +367,12 @@ struct slurm_poller *slurm_poller_new(struct slurm_client *client,
     own->slow_us = or_else(own->slow_us, 2 * SECOND);
     own->conf_us = or_else(own->conf_us, 30 * SECOND);
     map_init(&poller->tracked, &tracked);
+    map_init(&poller->jobs.parts, &parts);
     list_init(&poller->reads);
     list_init(&poller->starts.reads);
     poller->jobs.wants_list = true;
-    poller->jobs.list_from_us = INT64_MIN;
+    poller->jobs.list_from_us = poller->jobs.calm_from_us = INT64_MIN;
+    poller->max_list = SLURM_MAX_LIST;
     for (unsigned i = 0; i < SLURM_FEEDS; i++) {
         struct feed *feed = &poller->feeds[i];
 
@@ -374,6 +408,7 @@ void slurm_poller_free(struct slurm_poller *poller)
         slurm_cache_free(feed->cache);
     }
     map_done(&poller->tracked);
+    map_done(&poller->jobs.parts);
     mem_free(poller->jobs.reads);
     mem_free(poller->cluster);
     mem_free(poller);
@@ -411,7 +446,9 @@ void slurm_poller_refresh(struct slurm_poller *poller, enum slurm_feed which)
 {
     struct feed *feed = &poller->feeds[which];
 
-    if (feed->phase == FEED_WAITS && feed->failures == 0)
+    if (feed->phase != FEED_WAITS)
+        feed->again = true; /* what is under way may have passed it already */
+    else if (feed->failures == 0)
         slurm_feed_wait(feed, 0);
 }
 

@@ -1,9 +1,10 @@
 /* poller.h - keeps the four caches true, for as little as slurmrestd can be asked for.
  *
  * Nodes, partitions and reservations are asked for with update_time: nothing new costs nothing. Of
- * jobs only ids and states are asked for, and then those jobs that differ from the cache; the whole
- * list is read at the start and after a suspicion. What changes about a job without its state is
- * therefore seen only by a direct read (slurm_poller_read) or the next whole list.
+ * jobs only ids and states are asked for, and then those jobs that differ from the cache, tasks of
+ * arrays too; the whole list is read at the start, after a suspicion, and when most jobs differ.
+ * What changes about a job without its state is therefore seen only by a direct read
+ * (slurm_poller_read) or the next whole list.
  *
  * Suspicion: slurmctld may have been restarted and may have lost its last seconds (DESIGN 5a). It
  * lasts until a whole job list that was asked for afterwards has been merged, and while it lasts
@@ -58,7 +59,8 @@ void slurm_poller_read(struct slurm_poller *poller, enum slurm_feed feed, const 
 void slurm_poller_started(struct slurm_poller *poller, const char *key);
 /* A write about it was answered just now: older reads no longer count, and it is read at once. */
 void slurm_poller_wrote(struct slurm_poller *poller, enum slurm_feed feed, const char *key);
-/* Polls this kind now, not after its period; for writes about many at once. */
+/* Polls this kind now, not after its period, or again when a poll is under way; for writes about
+ * many at once. */
 void slurm_poller_refresh(struct slurm_poller *poller, enum slurm_feed feed);
 
 /* ---- suspicion ---- */
@@ -70,10 +72,12 @@ const char *slurm_poller_why(const struct slurm_poller *poller); /* the last rea
 
 /* ---- for metrics ---- */
 struct slurm_feed_stats {
-    uint64_t requests, bytes, unchanged, failures;
+    uint64_t requests, bytes, unchanged;
+    uint64_t failures;      /* of polls, and of the reads of single objects */
     uint64_t lists;         /* whole ones that were merged */
     uint64_t reads;         /* of single objects */
-    int64_t age_us;         /* since the start of the last good poll; INT64_MAX = never */
+    int64_t age_us;         /* since the start of the last good poll; INT64_MAX = never. One whose
+                               reads of single objects all failed is not good */
     int64_t took_us;        /* by the last answer */
     const char *last_error; /* "" when well */
 };

@@ -10,7 +10,6 @@
 #include <stdio.h>
 
 enum {
-    ID_TEXT = 24,
     FEW_READS = 256,
     ALL_US = 5000000,    /* between questions about all jobs, where few are tracked */
     ALL_PACE = 20,       /* or so many times what the last one took */
@@ -21,25 +20,25 @@ enum {
 
 /* ---- tracking ---- */
 
-static struct str id_key(int64_t id, char text[ID_TEXT])
+struct str slurm_id_key(int64_t id, char text[SLURM_ID_TEXT])
 {
-    snprintf(text, ID_TEXT, "%" PRId64, id);
+    snprintf(text, SLURM_ID_TEXT, "%" PRId64, id);
     return str_of(text);
 }
 
 void slurm_poller_track(struct slurm_poller *poller, int64_t job_id)
 {
-    char text[ID_TEXT];
+    char text[SLURM_ID_TEXT];
 
     if (job_id > 0) /* more than a list can hold: polled by the whole lists alone */
-        map_put(&poller->tracked, id_key(job_id, text), NULL, NULL);
+        map_put(&poller->tracked, slurm_id_key(job_id, text), NULL, NULL);
 }
 
 void slurm_poller_untrack(struct slurm_poller *poller, int64_t job_id)
 {
-    char text[ID_TEXT];
+    char text[SLURM_ID_TEXT];
 
-    map_remove(&poller->tracked, id_key(job_id, text));
+    map_remove(&poller->tracked, slurm_id_key(job_id, text));
 }
 
 void slurm_jobs_wants_list(struct slurm_poller *poller)
@@ -53,7 +52,14 @@ void slurm_jobs_wants_list(struct slurm_poller *poller)
 
 /* ---- reading those that differ ---- */
 
-static void want_read(struct job_poll *jobs, int64_t id, bool started)
+static void begin_reads(struct job_poll *jobs)
+{
+    jobs->count = jobs->next = 0;
+    jobs->failed = jobs->well = 0;
+    jobs->next_highest = 0;
+}
+
+void slurm_jobs_want_read(struct job_poll *jobs, int64_t id, bool started)
 {
     if (jobs->count == jobs->capacity) {
         jobs->capacity = jobs->capacity ? 2 * jobs->capacity : 64;
@@ -62,10 +68,56 @@ static void want_read(struct job_poll *jobs, int64_t id, bool started)
     jobs->reads[jobs->count++] = (struct job_read){ id, started };
 }
 
+/* It will be new again, and that is no sign of anything. */
+static void leave_unread(struct job_poll *jobs, int64_t id)
+{
+    if (id <= jobs->next_highest)
+        jobs->next_highest = id - 1;
+}
+
+/* When the next whole list may be asked for. */
+static int64_t list_time(const struct slurm_poller *poller)
+{
+    const struct job_poll *jobs = &poller->jobs;
+
+    return poller->suspicious || jobs->calm_from_us < jobs->list_from_us ? jobs->list_from_us
+                                                                         : jobs->calm_from_us;
+}
+
+/* A list that is wanted comes as soon as it may. */
+static void wait_for_list(struct feed *feed)
+{
+    int64_t now_us = loop_now_us(feed->poller->loop), list_us = list_time(feed->poller);
+
+    if (feed->timer.due_us > list_us)
+        slurm_feed_wait(feed, list_us > now_us ? list_us - now_us : 0);
+}
+
+/* A poll all of whose reads failed has told nothing. */
+static void end_round(struct feed *feed)
+{
+    struct job_poll *jobs = &feed->poller->jobs;
+    char why[sizeof(feed->last_error)];
+
+    if (jobs->next_highest > jobs->highest)
+        jobs->highest = jobs->next_highest;
+    jobs->count = jobs->next = 0;
+    snprintf(why, sizeof(why), "%s", feed->last_error);
+    if (jobs->failed > 0 && jobs->well == 0) {
+        slurm_feed_failed(feed, why);
+        return;
+    }
+    slurm_feed_good(feed);
+    if (jobs->failed > 0)
+        snprintf(feed->last_error, sizeof(feed->last_error), "%s", why);
+    if (jobs->wants_list)
+        wait_for_list(feed);
+}
+
 static void read_more(struct feed *feed)
 {
     struct job_poll *jobs = &feed->poller->jobs;
-    char text[ID_TEXT];
+    char text[SLURM_ID_TEXT];
 
     feed->phase = FEED_READS;
     while (jobs->reading < SLURM_READS_AT_ONCE && jobs->next < jobs->count) {
@@ -76,19 +128,24 @@ static void read_more(struct feed *feed)
             continue;
         }
         jobs->reading++;
-        slurm_read_start(feed, id_key(read->id, text), true);
+        slurm_read_start(feed, slurm_id_key(read->id, text), true);
     }
-    if (jobs->reading > 0)
-        return;
-    jobs->count = jobs->next = 0;
-    slurm_feed_good(feed);
-    if (jobs->wants_list)
-        slurm_feed_wait(feed, 0);
+    if (jobs->reading == 0)
+        end_round(feed);
 }
 
-void slurm_jobs_read_ended(struct feed *feed)
+void slurm_jobs_read_ended(struct feed *feed, const char *key, bool well)
 {
-    feed->poller->jobs.reading--;
+    struct job_poll *jobs = &feed->poller->jobs;
+    uint64_t id = 0;
+
+    jobs->reading--;
+    jobs->well += well;
+    jobs->failed += !well;
+    if (!well && str_to_u64(str_of(key), 1, INT64_MAX, &id, NULL) == 0) {
+        slurm_part_unread(feed->poller, key);
+        leave_unread(jobs, (int64_t)id);
+    }
     read_more(feed);
 }
 
@@ -110,7 +167,7 @@ void slurm_jobs_listed(struct feed *feed)
     struct slurm_poller *poller = feed->poller;
 
     poller->jobs.all_from_us = loop_now_us(poller->loop) + ALL_US;
-    poller->jobs.count = poller->jobs.next = 0;
+    begin_reads(&poller->jobs);
     poller->jobs.highest = 0;
     note_highest(feed);
     if (feed->suspicions_then == poller->suspicions) {
@@ -118,20 +175,12 @@ void slurm_jobs_listed(struct feed *feed)
         poller->jobs.wants_list = false;
         list_each (const struct slurm_entry, entry, &feed->cache->shown, place)
             if (entry->doubted)
-                want_read(&poller->jobs, slurm_job_of(entry->object)->id, false);
+                slurm_jobs_want_read(&poller->jobs, slurm_job_of(entry->object)->id, false);
     }
     read_more(feed);
 }
 
 /* ---- states ---- */
-
-/* The parts of an array come as expressions: that one has changed is all we can tell. */
-static void note_part(struct job_poll *jobs, const struct slurm_brief *brief)
-{
-    const uint64_t secret[2] = { brief->state, 0 };
-
-    jobs->new_parts_hash += map_hash(brief->id, secret) | 1;
-}
 
 /* Of a job that waited and runs now, only its nodes are news: they cost a tenth of the whole. */
 static bool has_started(const struct slurm_poller *poller, const struct slurm_entry *entry,
@@ -145,32 +194,43 @@ static bool has_started(const struct slurm_poller *poller, const struct slurm_en
            slurm_words_has(&job->state, SLURM_JOB_PENDING) && !(job->state.known & ~waiting);
 }
 
+/* A job that is in the cache: what is known since, or about to be, is newer than the states; if
+ * not, the next round tells again. */
+static void compare_known(struct feed *feed, struct slurm_entry *entry, uint64_t state,
+                          bool is_part)
+{
+    const struct slurm_job *job = slurm_job_of(entry->object);
+
+    if (job->state.known == state)
+        entry->stated_us = feed->started_us;
+    else if (slurm_entry_newest(feed->cache, entry) <= feed->started_us &&
+             !slurm_read_is_under_way(feed, entry->object->key))
+        slurm_jobs_want_read(&feed->poller->jobs, job->id,
+                             !is_part && has_started(feed->poller, entry, state));
+}
+
 static void compare(struct feed *feed, const struct slurm_brief *brief)
 {
     struct job_poll *jobs = &feed->poller->jobs;
-    struct slurm_entry *entry = slurm_entry_find(feed->cache, brief->id);
+    bool is_part = brief->number == 0;
+    int64_t id = is_part ? slurm_part_note(feed, brief) : brief->number;
+    char text[SLURM_ID_TEXT];
+    struct slurm_entry *entry;
 
-    if (brief->number == 0) {
-        note_part(jobs, brief);
-        return;
-    }
+    if (id == 0)
+        return; /* was named before */
+    entry = slurm_entry_find(feed->cache, slurm_id_key(id, text));
     if (entry)
         entry->round = jobs->round;
     if (entry && entry->object) {
-        if (slurm_job_of(entry->object)->state.known == brief->state)
-            entry->stated_us = feed->started_us;
-        /* What is known since, or about to be, is newer; if not, the next round tells again. */
-        if (slurm_job_of(entry->object)->state.known != brief->state &&
-            slurm_entry_newest(feed->cache, entry) <= feed->started_us &&
-            !slurm_read_is_under_way(feed, entry->object->key))
-            want_read(jobs, brief->number, has_started(feed->poller, entry, brief->state));
+        compare_known(feed, entry, brief->state, is_part);
         return;
     }
     if (entry && slurm_entry_newest(feed->cache, entry) > feed->started_us)
         return; /* went meanwhile */
-    if (brief->number <= jobs->highest && jobs->about == ROUND_ALL)
+    if (!is_part && id <= jobs->highest && jobs->about == ROUND_ALL)
         jobs->fell = true;
-    want_read(jobs, brief->number, false);
+    slurm_jobs_want_read(jobs, id, false);
 }
 
 static bool is_expected(const struct feed *feed, const struct slurm_entry *entry)
@@ -178,7 +238,8 @@ static bool is_expected(const struct feed *feed, const struct slurm_entry *entry
     const struct slurm_job *job = slurm_job_of(entry->object);
     const struct slurm_poller *poller = feed->poller;
 
-    if (job->array_job_id.number > 0 || slurm_entry_newest(feed->cache, entry) >= feed->started_us)
+    if ((job->array_job_id.number > 0 && !slurm_part_is_named(poller, entry->object)) ||
+        slurm_entry_newest(feed->cache, entry) >= feed->started_us)
         return false;
     return poller->jobs.about == ROUND_ALL || entry->asked == poller->jobs.round;
 }
@@ -221,24 +282,40 @@ static void set_next_rounds(struct feed *feed)
         jobs->tracked_from_us = later_us(feed, TRACKED_US, TRACKED_PACE);
 }
 
-static void compared(struct feed *feed)
+/* A list that may come at once has all that differs; until it may, the first of them are read. */
+static void limit_reads(struct feed *feed)
 {
     struct slurm_poller *poller = feed->poller;
     struct job_poll *jobs = &poller->jobs;
-    bool is_about_all = jobs->about == ROUND_ALL;
+    bool is_due = loop_now_us(poller->loop) >= list_time(poller);
+    size_t most = !jobs->wants_list ? jobs->count : poller->suspicious || is_due ? 0 : FEW_READS;
 
+    while (jobs->count > most)
+        leave_unread(jobs, jobs->reads[--jobs->count].id);
+}
+
+static void compare_all(struct feed *feed)
+{
+    struct job_poll *jobs = &feed->poller->jobs;
+
+    slurm_parts_compare(feed);
     judge_missing(feed);
-    if (is_about_all && (jobs->parts_hash != jobs->new_parts_hash ||
-                         (jobs->count > FEW_READS && jobs->count > feed->cache->count / 2)))
+    slurm_parts_forget(feed);
+    if (jobs->count > FEW_READS && jobs->count > feed->cache->count / 2)
         jobs->wants_list = true;
-    if (is_about_all)
-        jobs->parts_hash = jobs->new_parts_hash;
+    for (size_t i = 0; i < jobs->count; i++)
+        if (jobs->reads[i].id > jobs->next_highest)
+            jobs->next_highest = jobs->reads[i].id;
+}
+
+static void compared(struct feed *feed)
+{
+    if (feed->poller->jobs.about == ROUND_ALL)
+        compare_all(feed);
+    else
+        judge_missing(feed);
     set_next_rounds(feed);
-    if (jobs->wants_list)
-        jobs->count = jobs->next = 0; /* the list has them all */
-    for (size_t i = 0; i < jobs->count && is_about_all; i++)
-        if (jobs->reads[i].id > jobs->highest)
-            jobs->highest = jobs->reads[i].id;
+    limit_reads(feed);
     read_more(feed);
 }
 
@@ -373,28 +450,36 @@ static void ask_states(struct feed *feed)
     mem_free(query);
 }
 
-void slurm_jobs_poll(struct feed *feed)
+static void poll_states(struct feed *feed, int64_t now_us)
 {
     struct slurm_poller *poller = feed->poller;
     struct job_poll *jobs = &poller->jobs;
-    int64_t now_us = loop_now_us(poller->loop);
 
-    jobs->count = jobs->next = 0;
     jobs->about = choose_round(feed, now_us);
-    if (jobs->wants_list && now_us < jobs->list_from_us) {
-        slurm_feed_wait(feed, jobs->list_from_us - now_us);
-    } else if (jobs->wants_list) {
-        slurm_feed_list(feed);
-    } else if (jobs->about != ROUND_ALL && poller->tracked.count == 0) {
+    if (jobs->about != ROUND_ALL && poller->tracked.count == 0) {
         feed->started_us = now_us;
-        slurm_feed_good(feed); /* a query without ids would ask for all */
-    } else {
-        jobs->round = ++feed->cache->round;
-        jobs->lost = jobs->fell = false;
-        jobs->new_parts_hash = 0;
-        jobs->asked = 0;
-        feed->poll_bytes = 0;
-        feed->started_us = INT64_MIN;
-        ask_states(feed);
+        end_round(feed); /* a query without ids would ask for all */
+        return;
     }
+    jobs->round = ++feed->cache->round;
+    jobs->lost = jobs->fell = false;
+    jobs->asked = 0;
+    feed->poll_bytes = 0;
+    feed->started_us = INT64_MIN;
+    ask_states(feed);
+}
+
+/* While a list has to wait for its time, states and reads go on, unless they might mislead. */
+void slurm_jobs_poll(struct feed *feed)
+{
+    struct slurm_poller *poller = feed->poller;
+    int64_t now_us = loop_now_us(poller->loop), list_us = list_time(poller);
+
+    begin_reads(&poller->jobs);
+    if (poller->jobs.wants_list && now_us >= list_us)
+        slurm_feed_list(feed);
+    else if (poller->jobs.wants_list && poller->suspicious)
+        slurm_feed_wait(feed, list_us - now_us);
+    else
+        poll_states(feed, now_us);
 }

@@ -1,4 +1,4 @@
-/* poller_private.h - what poller.c, poller_jobs.c and poller_read.c share. */
+/* poller_private.h - what the files of the poller share. */
 #ifndef SLINC_SLURM_POLLER_PRIVATE_H
 #define SLINC_SLURM_POLLER_PRIVATE_H
 
@@ -12,6 +12,7 @@ enum {
     SLURM_STATE_QUERY = 15000,   /* bytes of one query: the transport takes a path of 16 KiB */
     SLURM_STARTS_AT_ONCE = 8,    /* of jobs that have started, beside these */
     SLURM_STATES_AT_ONCE = 5000, /* in one callback, 1 to 2 us each */
+    SLURM_ID_TEXT = 24,
 };
 
 enum feed_phase {
@@ -48,6 +49,7 @@ struct feed {
     uint64_t suspicions_then;  /* when the list was asked for */
     size_t poll_bytes;         /* of the last poll: states, or a list that is asked for by period */
     unsigned failures;         /* in a row */
+    bool again;                /* somebody wants a poll that starts after the one under way */
     struct slurm_feed_stats stats;
     char last_error[240];
 };
@@ -92,15 +94,18 @@ struct job_poll {
     int64_t all_from_us;     /* the next round about all, where mostly the tracked are asked for */
     int64_t tracked_from_us; /* and about all that are tracked, where some of them wait */
     int64_t list_from_us;    /* no whole list before */
+    int64_t calm_from_us;    /* and none before this, while nothing is suspected */
     uint64_t round;          /* entries that the states under way have named */
     size_t asked;            /* of the tracked ids */
     struct job_read *reads;
     size_t count, capacity, next;
     unsigned reading;
-    int64_t highest;                     /* id that an answer about all has shown */
-    uint64_t parts_hash, new_parts_hash; /* of array expressions with their states */
-    bool lost;                           /* the states lack a job that has not ended */
-    bool fell;                           /* the states have a new job below the highest id */
+    unsigned failed, well; /* reads of the round under way that have ended so */
+    int64_t highest;       /* every id up to it that answers about all have named was read */
+    int64_t next_highest;  /* what it will be after the reads under way */
+    struct map parts;      /* struct job_part, by id as text: see poller_parts.c */
+    bool lost;             /* the states lack a job that has not ended */
+    bool fell;             /* the states have a new job below the highest id */
 };
 
 struct slurm_poller {
@@ -112,6 +117,7 @@ struct slurm_poller {
     struct job_poll jobs;
     struct start_reads starts;
     struct map tracked; /* by id as text; in order */
+    size_t max_list;    /* SLURM_MAX_LIST; less in tests */
     struct list reads;  /* struct slurm_read */
     int64_t expect_until_us;
     bool suspicious;
@@ -124,7 +130,8 @@ struct slurm_poller {
 };
 
 /* ---- poller.c ---- */
-void slurm_feed_list(struct feed *feed); /* asks for the list */
+void slurm_feed_flawed(struct feed *feed, const char *why); /* counts and names a failure */
+void slurm_feed_list(struct feed *feed);                    /* asks for the list */
 void slurm_feed_good(struct feed *feed); /* the poll has ended well: waits for the next */
 void slurm_feed_failed(struct feed *feed, const char *why);
 void slurm_feed_wait(struct feed *feed, int64_t us);
@@ -137,8 +144,21 @@ bool slurm_take_conf(struct slurm_poller *poller, const struct slurm_answer *ans
 /* ---- poller_jobs.c ---- */
 void slurm_jobs_poll(struct feed *feed);
 void slurm_jobs_listed(struct feed *feed); /* a whole list was merged */
-void slurm_jobs_read_ended(struct feed *feed);
+/* One that the poll waited for; whether the answer told anything. */
+void slurm_jobs_read_ended(struct feed *feed, const char *key, bool well);
+void slurm_jobs_want_read(struct job_poll *jobs, int64_t id, bool started);
 void slurm_jobs_wants_list(struct slurm_poller *poller);
+struct str slurm_id_key(int64_t id, char text[SLURM_ID_TEXT]);
+
+/* ---- poller_parts.c ---- */
+/* The record whose state this is, when the round has not named it before; else 0. */
+int64_t slurm_part_note(struct feed *feed, const struct slurm_brief *brief);
+/* Whether states name this job, which belongs to an array, by its own id. */
+bool slurm_part_is_named(const struct slurm_poller *poller, const struct slurm_object *job);
+void slurm_part_unread(struct slurm_poller *poller, const char *key); /* reading it failed */
+/* After a round about all, before and after what is missing was judged. */
+void slurm_parts_compare(struct feed *feed);
+void slurm_parts_forget(struct feed *feed);
 
 /* ---- poller_start.c ---- */
 void slurm_start_read(struct slurm_poller *poller, int64_t id);

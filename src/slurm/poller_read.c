@@ -16,16 +16,21 @@ struct slurm_read {
     char key[];
 };
 
-static bool same_job(const struct slurm_job *a, const struct slurm_job *b)
-{
-    return a->sluid[0] == '\0' || b->sluid[0] == '\0' || strcmp(a->sluid, b->sluid) == 0;
-}
-
 static bool comes_back(const struct slurm_job *job)
 {
     return slurm_words_has(&job->state, SLURM_JOB_REQUEUED) ||
            slurm_words_has(&job->state, SLURM_JOB_REQUEUE_HOLD) ||
            slurm_words_has(&job->state, SLURM_JOB_SPECIAL_EXIT);
+}
+
+/* Where there is no sluid the time of submission stands for it, but for a job that goes back into
+ * the queue: that is submitted anew. */
+static bool same_job(const struct slurm_job *old, const struct slurm_job *next)
+{
+    if (old->sluid[0] && next->sluid[0])
+        return strcmp(old->sluid, next->sluid) == 0;
+    return old->sluid[0] || next->sluid[0] || old->submit_time == 0 || next->submit_time == 0 ||
+           old->submit_time == next->submit_time || comes_back(next);
 }
 
 void slurm_job_check(struct slurm_poller *poller, const struct slurm_object *object,
@@ -47,17 +52,21 @@ void slurm_job_check(struct slurm_poller *poller, const struct slurm_object *obj
         slurm_poller_suspect(poller, "a running job turned pending");
 }
 
-static void found(struct feed *feed, const struct slurm_answer *answer)
+static int found(struct feed *feed, const struct slurm_answer *answer, struct err *err)
 {
     auto_slurm_list struct slurm_list list = { 0 };
+    int result = slurm_list_decode(feed->row->kind, answer->body, &list, err);
 
-    if (slurm_list_decode(feed->row->kind, answer->body, &list, NULL) < 0)
-        return;                               /* says nothing; the next poll reads it again */
-    for (size_t i = 0; i < list.count; i++) { /* an array may come with all its parts */
+    if (result < 0)
+        return result;  /* says nothing; the next poll reads it again */
+    if (list.count > 1) /* an array with all its parts: paced as a list is */
+        feed->poll_bytes += answer->bytes;
+    for (size_t i = 0; i < list.count; i++) {
         if (feed->row->one == SLURM_JOB)
             slurm_job_check(feed->poller, list.at[i], answer->sent_us);
         slurm_cache_seen(feed->cache, list.at[i], answer->sent_us);
     }
+    return 0;
 }
 
 static void not_found(struct feed *feed, const char *key, int64_t started_us)
@@ -77,22 +86,35 @@ static void not_found(struct feed *feed, const char *key, int64_t started_us)
         feed->update_time = 0; /* the next list tells, and must not say "unchanged" */
 }
 
+/* False when it told nothing. */
+static bool take_read(struct feed *feed, const char *key, const struct slurm_answer *answer)
+{
+    bool is_there = answer->error.class == SLURM_DONE;
+    struct err why = { 0 };
+
+    if (answer->error.class == SLURM_NOT_FOUND) {
+        not_found(feed, key, answer->sent_us);
+        return true;
+    }
+    if (is_there && found(feed, answer, &why) == 0)
+        return true;
+    slurm_feed_flawed(feed, is_there ? why.text : answer->error.text);
+    return false;
+}
+
 static void on_read(void *context, const struct slurm_answer *answer)
 {
     struct slurm_read *read = context;
     struct feed *feed = read->feed;
-    bool of_poll = read->of_poll;
+    bool well;
 
     slurm_feed_count(feed, answer);
     feed->stats.reads++;
-    if (answer->error.class == SLURM_DONE)
-        found(feed, answer);
-    else if (answer->error.class == SLURM_NOT_FOUND)
-        not_found(feed, read->key, answer->sent_us);
+    well = take_read(feed, read->key, answer);
     list_remove(&read->link);
+    if (read->of_poll)
+        slurm_jobs_read_ended(feed, read->key, well);
     mem_free(read);
-    if (of_poll)
-        slurm_jobs_read_ended(feed);
 }
 
 static struct slurm_read *new_read(struct feed *feed, struct str key,

@@ -180,24 +180,42 @@ void slurm_submit_judge(const struct slurm_answer *answer, int64_t fence_us,
 
 /* ---- finding ---- */
 
+/* Of the comment, or of `extra` where the comment names no cluster. */
+static bool read_mark(const struct slurm_job *job, struct json_doc **ret_doc, struct str *ret_key,
+                      struct str *ret_cluster)
+{
+    const struct json *comment;
+
+    if (job->admin_comment[0] == '{')
+        json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, ret_doc, NULL);
+    comment = json_root(*ret_doc);
+    if (json_is_string(json_get(comment, "cluster"))) {
+        *ret_cluster = json_str(json_get(comment, "cluster"));
+        *ret_key = json_str(json_get(comment, "unit"));
+    } else {
+        *ret_key = str_of(job->extra);
+        str_cut(*ret_key, ' ', ret_key, ret_cluster);
+    }
+    return ret_key->len > 0 && ret_key->len <= SLURM_MAX_KEY;
+}
+
 bool slurm_submit_key(const struct slurm_job *job, struct str cluster, struct buf *ret_key)
 {
     auto_json_doc struct json_doc *doc = NULL;
-    const struct json *comment;
-    struct str key = str_of(job->extra), named = cluster;
+    struct str key, named = cluster;
 
-    if (job->admin_comment[0] == '{')
-        json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, &doc, NULL);
-    comment = json_root(doc);
-    if (json_is_string(json_get(comment, "cluster"))) {
-        named = json_str(json_get(comment, "cluster"));
-        key = json_str(json_get(comment, "unit"));
-    } else {
-        str_cut(key, ' ', &key, &named);
-    }
-    if (!str_eq(named, cluster))
+    if (!read_mark(job, &doc, &key, &named) || !str_eq(named, cluster))
         return false;
-    if (key.len == 0 || key.len > SLURM_MAX_KEY)
+    buf_add_str(ret_key, key);
+    return true;
+}
+
+bool slurm_submit_any_key(const struct slurm_job *job, struct buf *ret_key)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    struct str key, named;
+
+    if (!read_mark(job, &doc, &key, &named))
         return false;
     buf_add_str(ret_key, key);
     return true;

@@ -76,6 +76,7 @@ void slurm_submit_judge(const struct slurm_answer *answer, int64_t fence_us,
 /* Whether the job says that it is this cluster's, and its key. A comment that names a cluster is
  * believed; without one `extra` counts, whose cluster may be left out. */
 bool slurm_submit_key(const struct slurm_job *job, struct str cluster, struct buf *ret_key);
+bool slurm_submit_any_key(const struct slurm_job *job, struct buf *ret_key); /* of any cluster */
 bool slurm_submit_is_for(const struct slurm_job *job, struct str cluster, struct str key);
 
 /* The jobs for a key that have not ended, at most `max`; how many there are in all. */

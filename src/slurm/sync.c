@@ -106,6 +106,7 @@ void slurm_sync_done(void *context, const struct slurm_answer *answer)
     sync->doc = answer->body ? json_clone(answer->body) : NULL;
     sync->answer = *answer;
     sync->answer.body = json_root(sync->doc);
+    sync->answer.owner = NULL; /* that was the call's */
     sync->answered = true;
     loop_stop(sync->loop);
 }

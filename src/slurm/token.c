@@ -16,6 +16,7 @@ struct slurm_token {
     enum token_source source;
     char *text; /* the one given out last */
     size_t len;
+    uint64_t mark; /* how many there have been */
     char user[JWT_USER_MAX + 1];
 
     struct reload_file *file;
@@ -47,18 +48,22 @@ static int check(struct str text, struct err *err)
     return 0;
 }
 
-static void keep(struct slurm_token *token, struct str text)
-{
-    char *copy = mem_strndup(text.at, text.len);
-
-    mem_free_secret(token->text, token->len);
-    token->text = copy;
-    token->len = text.len;
-}
-
 static struct str kept(const struct slurm_token *token)
 {
     return (struct str){ token->text, token->len };
+}
+
+static void keep(struct slurm_token *token, struct str text)
+{
+    char *copy;
+
+    if (token->text && str_eq_secret(text, kept(token)))
+        return;
+    copy = mem_strndup(text.at, text.len);
+    mem_free_secret(token->text, token->len);
+    token->text = copy;
+    token->len = text.len;
+    token->mark++;
 }
 
 int slurm_token_new_static(struct str text, struct slurm_token **ret_token, struct err *err)
@@ -177,8 +182,7 @@ static int get_file(struct slurm_token *token, struct err *err)
         err_wrap(err, "token file");
         return result;
     }
-    if (!token->text || !str_eq_secret(text, kept(token)))
-        keep(token, text);
+    keep(token, text);
     return 0;
 }
 
@@ -229,16 +233,16 @@ static int look_again(struct slurm_token *token)
 
 bool slurm_token_renew(struct slurm_token *token)
 {
-    size_t length = token->len;
-    bool changed;
-    char *before;
+    uint64_t before = token->mark;
 
     if (token->source == TOKEN_STATIC || !token->text)
         return false;
-    before = mem_strndup(token->text, length);
-    changed = look_again(token) == 0 && !str_eq_secret(kept(token), (struct str){ before, length });
-    mem_free_secret(before, length);
-    return changed;
+    return look_again(token) == 0 && token->mark != before;
+}
+
+uint64_t slurm_token_mark(const struct slurm_token *token)
+{
+    return token->mark;
 }
 
 const char *slurm_token_user(struct slurm_token *token)

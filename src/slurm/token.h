@@ -39,8 +39,11 @@ int slurm_token_get_short(struct slurm_token *token, int64_t lifetime_s, struct 
                           struct err *err);
 bool slurm_token_can_mint(const struct slurm_token *token);
 
-/* After a refusal: looks at the source again. True when there is a new token worth a try. */
+/* After a refusal: looks at the source again. True when that gave another token than was given out
+ * last. Whether it is another than the refused one, the mark tells. */
 bool slurm_token_renew(struct slurm_token *token);
+/* Of the token given out last: another text has another mark. */
+uint64_t slurm_token_mark(const struct slurm_token *token);
 
 /* Whose token it is, as it says itself; "" when that cannot be read. Valid as long as the text. */
 const char *slurm_token_user(struct slurm_token *token);

@@ -28,6 +28,21 @@ static void a_server_that_is_not_there_is_unavailable(void **state)
     slurm_sync_free(sync);
 }
 
+/* The document that it came with was the call's. */
+static void the_answer_that_is_kept_has_nothing_to_be_taken(void **state)
+{
+    struct slurm_sync_options options = { .url = "http://127.0.0.1:1", .token = "abc" };
+    auto_json_doc struct json_doc *doc = NULL;
+    struct slurm_sync *sync;
+
+    assert_int_equal(slurm_sync_new(&options, &sync, NULL), 0);
+    assert_int_equal(json_parse(STR("{\"a\":1}"), 100, &doc, NULL), 0);
+    slurm_sync_done(sync, &(struct slurm_answer){ .body = json_root(doc), .owner = &doc });
+    assert_null(slurm_answer_take(slurm_sync_answer(sync)));
+    assert_int_equal(json_i64_or(json_get(slurm_sync_body(sync), "a"), 0), 1);
+    slurm_sync_free(sync);
+}
+
 static void wrong_options_are_told_at_once(void **state)
 {
     static const struct slurm_sync_options wrong[] = {
@@ -52,6 +67,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_that_is_not_there_is_unavailable),
+        cmocka_unit_test(the_answer_that_is_kept_has_nothing_to_be_taken),
         cmocka_unit_test(wrong_options_are_told_at_once),
     };
 
