@@ -284,8 +284,9 @@ static void wrote_job(struct actor *actor, int64_t id, bool read)
 
 /* ---- jobs: cancelling ---- */
 
-static struct str unit_of(struct str key)
+struct str deed_unit(const struct deed *deed)
 {
+    struct str key = deed->key;
     size_t end = key.len;
 
     while (end > 0 && key.at[end - 1] != '.')
@@ -293,10 +294,14 @@ static struct str unit_of(struct str key)
     return end > 0 ? str_sub(key, 0, end - 1) : key;
 }
 
+static struct str deed_attempt(const struct deed *deed)
+{
+    return str_sub(deed->key, deed_unit(deed).len + 1, deed->key.len);
+}
+
 static bool has_another(const struct actor *actor, const struct deed *deed)
 {
-    struct slurm_index_walk walk =
-        slurm_cache_by(actor->jobs, SLURM_JOBS_BY_KEY, unit_of(deed->key));
+    struct slurm_index_walk walk = slurm_cache_by(actor->jobs, SLURM_JOBS_BY_KEY, deed_unit(deed));
     const struct slurm_object *object;
 
     while ((object = slurm_index_next(&walk))) {
@@ -315,9 +320,10 @@ static void cancel_ended(struct work *work, const struct slurm_error *error, boo
 
     metrics_add(actor->options.metrics, &actor_metrics[ACTOR_CANCELS], 1,
                 slurm_class_name(error->class), NULL);
-    log_info("cancelled a job", LOG_STR("unit", unit_of(work->deed->key)),
-             LOG_I64("job", work->deed->job_id), LOG_TEXT("sluid", work->deed->sluid),
-             LOG_TEXT("why", work->deed->why), LOG_TEXT("result", slurm_class_name(error->class)));
+    log_info("cancelled a job", LOG_STR("unit", deed_unit(work->deed)),
+             LOG_STR("attempt", deed_attempt(work->deed)), LOG_I64("job", work->deed->job_id),
+             LOG_TEXT("sluid", work->deed->sluid), LOG_TEXT("why", work->deed->why),
+             LOG_TEXT("result", slurm_class_name(error->class)));
     if (!error->unsent)
         wrote_job(actor, work->deed->job_id, read);
     work_end(work, is_over ? KUBE_DONE : act_outcome(error->class), error->text);
@@ -439,7 +445,7 @@ static void remember_misfit(struct actor *actor, const struct deed *deed)
 
     if (!deed->misfit)
         return;
-    unit = memory_need(actor->options.memory, unit_of(deed->key));
+    unit = memory_need(actor->options.memory, deed_unit(deed));
     for (unsigned i = 0; i < unit->misfit_count; i++)
         if (strcmp(unit->misfits[i], deed->misfit) == 0)
             return; /* the cancel is tried again */
@@ -450,7 +456,7 @@ static void remember_misfit(struct actor *actor, const struct deed *deed)
 /* Whatever becomes of the cancel, and even if it comes only when the job runs. */
 static void give_up(struct actor *actor, const struct deed *deed)
 {
-    struct str unit = unit_of(deed->key);
+    struct str unit = deed_unit(deed);
     uint64_t attempt;
 
     if (unit.len < deed->key.len && memory_get(actor->options.memory, unit) &&
@@ -481,7 +487,10 @@ static void on_updated(void *context, const struct slurm_answer *answer)
     slurm_poller_heard(actor->options.poller, answer);
     if (!answer->error.unsent)
         wrote_job(actor, work->deed->job_id, true);
-    work_end(work, act_outcome(answer->error.class), answer->error.text);
+    work_end(work,
+             work->deed->follows ? follow_answered(work, &answer->error)
+                                 : act_outcome(answer->error.class),
+             answer->error.text);
 }
 
 static void update_job(struct work *work)
@@ -490,6 +499,9 @@ static void update_job(struct work *work)
 
     if (objection)
         work_end_soon(work, KUBE_CONFLICT, objection);
+    else if (work->deed->fields.len == 0)
+        work_end_soon(work, follow_answered(work, &(struct slurm_error){ .class = SLURM_DONE }),
+                      "");
     else
         work->call = slurm_job_update(work->actor->options.slurm, work->deed->job_id,
                                       work->deed->fields, on_updated, work);

@@ -17,6 +17,7 @@
 
 #include "bridge/job_ask.h"
 #include "bridge/memory.h"
+#include "bridge/node_refusals.h"
 #include "bridge/room.h"
 #include "engine/engine.h"
 #include "kube/event.h"
@@ -57,6 +58,10 @@ struct action *plan_slurm_look(struct plan *plan, const struct slurm_job *job); 
 /* fields: JSON of a job update. */
 struct action *plan_slurm_update_job(struct plan *plan, const struct slurm_job *job,
                                      const struct json_mut *fields);
+/* The same; then the job is as if it had been asked for by `ask`, which is remembered, and so is a
+ * refusal. Without fields it is only remembered. */
+struct action *plan_slurm_follow(struct plan *plan, const struct slurm_job *job,
+                                 const struct json_mut *fields, const struct job_ask *ask);
 
 struct action *plan_slurm_create_node(struct plan *plan, const struct slurm_node_ask *ask);
 /* fields: JSON of a node update: state, reason, features, extra ... */
@@ -78,6 +83,7 @@ struct actor_options {
     struct slurm_poller *poller;
     struct kube_client *kube; /* for act_unless */
     struct memory *memory;
+    struct node_refusals *node_refusals;
     struct room *room;
     struct metrics *metrics;
     struct str cluster;

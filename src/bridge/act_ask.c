@@ -315,6 +315,7 @@ static void submitted(struct work *work, struct unit_memory *unit,
     slurm_poller_expect(actor->options.poller, now_us(actor) + EXPECT_US);
     memory_move(actor->options.memory, unit, ASK_NONE);
     unit->prefers_nothing = false;
+    follow_asked(unit, outcome->job_id, &work->deed->job);
     count(actor, work->deed, "submitted");
     log_info("Slurm has a job for it", LOG_STR("unit", work->deed->key),
              LOG_U64("attempt", work->deed->attempt), LOG_I64("job", outcome->job_id),

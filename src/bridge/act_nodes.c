@@ -3,7 +3,8 @@
  * What comes in one turn of the loop is gathered: nodes of one shape are made by one line, with
  * their addresses in the same order; equal changes and deletions go as one list. A deed is finished
  * when the node cache is as new as its answer, so that the next plan sees what it did. Some
- * answers tell of one node of many: the cache then tells which, and each is planned again.
+ * answers tell of one node of many: the cache then tells which, and each is planned again. What is
+ * refused about a node is remembered, for its plan to tell.
  *
  * Holds: as many addresses as names in one line, or slurmctld ends itself; nodes with gres are made
  * one by one (of a range Slurm would make a part); nothing is deleted while slurmctld is suspected.
@@ -126,6 +127,62 @@ static void settle(struct work *work, enum kube_outcome outcome, const char *mes
                          actor);
 }
 
+/* ---- refusals ---- */
+
+static void write_deed(const struct work *work, struct buf *out)
+{
+    deed_write(&(const struct action){ .detail = work->deed }, out);
+}
+
+static void remember_refusal(const struct work *work, const char *why)
+{
+    auto_buf struct buf text;
+
+    buf_init(&text, MAX_BODY);
+    write_deed(work, &text);
+    node_refusals_add(work->actor->options.node_refusals, str_of(work->deed->node), buf_str(&text),
+                      why);
+}
+
+static void forget_refusal(const struct work *work)
+{
+    struct node_refusals *refusals = work->actor->options.node_refusals;
+    auto_buf struct buf text;
+
+    buf_init(&text, MAX_BODY);
+    if (!node_refusals_have(refusals, str_of(work->deed->node)))
+        return;
+    write_deed(work, &text);
+    node_refusals_done(refusals, str_of(work->deed->node), buf_str(&text));
+}
+
+/* Slurm said no, and people must see to it. Not of one among many: it is soon alone. A node that is
+ * busy is not deleted yet, which is no trouble; for one more than MaxNodeCount there is no room. */
+static bool is_refusal(const struct batch *batch, enum slurm_class class)
+{
+    switch (class) {
+    case SLURM_INVALID:
+    case SLURM_UNSATISFIABLE:
+    case SLURM_NOT_SUPPORTED:
+        return batch->count == 1;
+    case SLURM_BUSY:
+        return batch->count == 1 && batch->kind == DEED_CREATE_NODE;
+    case SLURM_FORBIDDEN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void learn(const struct batch *batch, const struct work *work,
+                  const struct slurm_error *error)
+{
+    if (error->class == SLURM_DONE)
+        forget_refusal(work);
+    else if (is_refusal(batch, error->class))
+        remember_refusal(work, error->text);
+}
+
 /* ---- answers ---- */
 
 static enum kube_outcome outcome_of(const struct batch *batch, const struct slurm_error *error)
@@ -191,6 +248,7 @@ static void on_answer(void *context, const struct slurm_answer *answer)
     while ((first = list_first(&batch->works))) {
         struct work *work = list_item(first, struct work, turn);
 
+        learn(batch, work, error);
         settle(work, outcome, error->text);
         if (error->unsent) /* there is nothing to see */
             work->answered_us = INT64_MIN;
@@ -349,10 +407,12 @@ void node_start(struct work *work)
 {
     struct err why = { 0 };
 
-    if (check(work->deed, &why) < 0)
+    if (check(work->deed, &why) < 0) {
+        remember_refusal(work, why.text);
         work_end_soon(work, KUBE_INVALID, why.text);
-    else
+    } else {
         work_unless(work, enqueue);
+    }
 }
 
 void node_done(struct actor *actor)

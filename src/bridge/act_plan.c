@@ -105,15 +105,10 @@ struct action *plan_slurm_ask(struct plan *plan, const struct act_ask *ask)
 /* The key that a job carries, whatever its cluster: the actor looks at that when it sends. */
 static struct str key_of(struct plan *plan, const struct slurm_job *job)
 {
-    auto_json_doc struct json_doc *doc = NULL;
     auto_buf struct buf key;
 
     buf_init(&key, SLURM_MAX_KEY);
-    if (job->admin_comment[0] == '{')
-        (void)json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, &doc, NULL);
-    if (!slurm_submit_key(job, json_str(json_get(json_root(doc), "cluster")), &key))
-        return STR("");
-    return keep_str(plan, buf_str(&key));
+    return slurm_submit_any_key(job, &key) ? keep_str(plan, buf_str(&key)) : STR("");
 }
 
 static struct deed *deed_about(struct plan *plan, enum deed_kind kind, const struct slurm_job *job)
@@ -165,6 +160,20 @@ struct action *plan_slurm_update_job(struct plan *plan, const struct slurm_job *
 
     keep_fields(plan, deed, fields);
     return add_about(plan, "update", deed);
+}
+
+struct action *plan_slurm_follow(struct plan *plan, const struct slurm_job *job,
+                                 const struct json_mut *fields, const struct job_ask *ask)
+{
+    struct deed *deed = deed_about(plan, DEED_UPDATE_JOB, job);
+    bool has_fields = json_mut_len(fields) > 0;
+
+    deed->follows = true;
+    deed->job = *ask;
+    job_ask_keep(&deed->job, plan->arena);
+    if (has_fields)
+        keep_fields(plan, deed, fields);
+    return add_about(plan, has_fields ? "update" : "remember", deed);
 }
 
 /* ---- nodes ---- */

@@ -33,6 +33,7 @@ struct deed {
     const char *sluid;
     const char *why;
     const char *misfit; /* CANCEL: a node that will not do; NULL */
+    bool follows;       /* UPDATE_JOB: it is as `job` says then */
 
     const char *node;           /* CREATE_NODE, UPDATE_NODE, DELETE_NODE */
     struct slurm_node_ask make; /* CREATE_NODE */
@@ -149,10 +150,18 @@ enum actor_metric {
     ACTOR_METRICS, /* how many there are */
 };
 
+struct str deed_unit(const struct deed *deed); /* of its key: without the attempt */
+
 /* ---- act_ask.c ---- */
 void ask_start(struct work *work);
 void ask_cancelled(struct work *work);
 void ask_done(struct actor *actor);
+
+/* ---- act_follow.c ---- */
+/* The unit's job is as the ask says. */
+void follow_asked(struct unit_memory *unit, int64_t job_id, const struct job_ask *ask);
+/* Writes down what became of an update that follows; how it ends. */
+enum kube_outcome follow_answered(struct work *work, const struct slurm_error *error);
 
 /* ---- act_nodes.c ---- */
 void node_start(struct work *work);

@@ -33,6 +33,8 @@ int plan_adopt(const struct bridge_world *world, const struct unit *unit, struct
     json_put_str(build, fields, "admin_comment", buf_str(&comment));
     slurm_submit_extra(world->cluster, str_of(key), &extra);
     json_put_str(build, fields, "extra", buf_str(&extra));
+    if (unit->inherited->required_nodes[0] && job_phase(unit->inherited) == JOB_WAITS)
+        json_put_text(build, fields, "required_nodes", ""); /* we exclude: new nodes may do */
     plan_slurm_update_job(plan, unit->inherited, fields);
     return 0;
 }

@@ -14,7 +14,6 @@
 #include "bridge/translate.h"
 #include "bridge/turn.h"
 #include "codec/hostlist.h"
-#include "slurm/submit.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -28,7 +27,6 @@ enum {
     LOOK_FOR_NODE_US = 1000000, /* it is being made again; pods that wait are held up meanwhile */
     LOOK_FOR_CHANGE_US = 15000000, /* of nodes, and of owners: of those a unit is not told */
     LOOK_FOR_ROOM_US = 5000000,    /* on a node that was given back: nor of what is free there */
-    MAX_COMMENT = 1 << 20,
 };
 
 /* ---- what is asked for ---- */
@@ -93,6 +91,12 @@ int unit_describe(const struct bridge_world *world, const struct unit *unit, str
     return describe(world, unit, true, true, arena, ret_ask, err);
 }
 
+int unit_describe_waiting(const struct bridge_world *world, const struct unit *unit,
+                          struct arena *arena, struct job_ask *ret_ask, struct err *err)
+{
+    return describe(world, unit, true, false, arena, ret_ask, err);
+}
+
 /* "namespace/name" of each. */
 static struct str *names_of(const struct kube_pod *const *pods, unsigned count, struct arena *arena)
 {
@@ -103,76 +107,14 @@ static struct str *names_of(const struct kube_pod *const *pods, unsigned count, 
     return names;
 }
 
-/* ---- a job that waits follows its unit ---- */
-
-/* An empty list says nothing to Slurm, an empty text clears. */
-static void put_excluded(struct json_build *build, struct json_mut *fields, const char *nodes)
-{
-    if (nodes[0])
-        json_push_str(build, json_put_array(build, fields, "excluded_nodes"), str_of(nodes));
-    else
-        json_put_text(build, fields, "excluded_nodes", "");
-}
-
-static size_t pods_in_comment(const struct slurm_job *job)
-{
-    auto_json_doc struct json_doc *doc = NULL;
-    struct err err = { .class = 0 };
-
-    if (json_parse(str_of(job->admin_comment), MAX_COMMENT, &doc, &err) < 0)
-        return 0;
-    return json_len(json_get(json_root(doc), "pods"));
-}
-
-/* Members came or went while it waited. Its comment says for how many it was asked. Without the
- * object that they belong to nobody says for how many it should be: they are about to go, too. */
-static bool put_size(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
-                     struct json_build *build, struct json_mut *fields)
+unsigned unit_names_waiting(const struct unit *unit, struct arena *arena,
+                            const struct str **ret_names)
 {
     const struct kube_pod **pods;
     unsigned count = pods_in(unit, true, false, arena, &pods);
-    size_t asked = unit->kind == GROUP_NONE ? 0 : pods_in_comment(unit->job);
-    auto_buf struct buf comment = { .max = MAX_COMMENT };
-    struct err err = { .class = 0 };
-    struct job_ask ask;
 
-    if (!unit->root || asked == 0 || asked == count ||
-        describe(world, unit, true, false, arena, &ask, &err) < 0)
-        return false;
-    if (slurm_submit_comment(unit->job, names_of(pods, count, arena), count, &comment) < 0)
-        return false;
-    json_put_str(build, fields, "admin_comment", buf_str(&comment));
-    if (ask.min_nodes > 0)
-        json_put_i64(build, fields, "minimum_nodes", ask.min_nodes);
-    if (ask.max_nodes > 0)
-        json_put_i64(build, fields, "maximum_nodes", ask.max_nodes);
-    return true;
-}
-
-/* Slurm takes a preference that no node can meet any more for a bad constraint, and holds the job.
- * Without it the job goes on. */
-static bool put_preference(const struct slurm_job *job, struct json_build *build,
-                           struct json_mut *fields)
-{
-    if (!job->prefer[0] || strcmp(job->reason, "BadConstraints") != 0)
-        return false;
-    json_put_text(build, fields, "prefer", "");
-    return true;
-}
-
-void plan_follow(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
-{
-    auto_json_build struct json_build *build = json_build_new();
-    struct json_mut *fields = json_new_object(build);
-    const char *nodes = exclusion_of(world, unit, plan->arena).nodes;
-    bool differs = !hosts_equal(plan->arena, nodes, unit->job->excluded_nodes);
-
-    if (differs)
-        put_excluded(build, fields, nodes);
-    differs |= put_preference(unit->job, build, fields);
-    differs |= put_size(world, unit, plan->arena, build, fields);
-    if (differs)
-        plan_slurm_update_job(plan, unit->job, fields);
+    *ret_names = names_of(pods, count, arena);
+    return count;
 }
 
 /* ---- asking ---- */
@@ -180,7 +122,7 @@ void plan_follow(const struct bridge_world *world, const struct unit *unit, stru
 static void tell_refused(const struct bridge_world *world, const struct unit *unit,
                          struct plan *plan, const char *why)
 {
-    if (tell_waiting(world, unit, plan, "Refused", "Slurm refused the job: %s", why))
+    if (tell_trouble(world, unit, plan, "Refused", "Slurm refused the job: %s", why))
         plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "FailedScheduling",
                    "Slurm refused the job: %s", why);
 }
@@ -281,7 +223,7 @@ static bool is_complete(const struct bridge_world *world, const struct unit *uni
     const char *phase = group_end(unit);
 
     if (phase) {
-        tell_waiting(world, unit, plan, "GroupEnded", "PodGroup coscheduling status is %s", phase);
+        tell_trouble(world, unit, plan, "GroupEnded", "PodGroup coscheduling status is %s", phase);
         return false;
     }
     if (unit->in[POD_WAITS] >= (uint64_t)unit->needed)
@@ -315,7 +257,7 @@ static bool has_nodes(const struct bridge_world *world, const struct unit *unit,
         return true;
     if (!why[0])
         why = arena_printf(plan->arena, "its pods need %" PRId64, wanted);
-    if (tell_waiting(world, unit, plan, "NoNodeFits", "%u/%u nodes are available: %s",
+    if (tell_trouble(world, unit, plan, "NoNodeFits", "%u/%u nodes are available: %s",
                      exclusion->fit, exclusion->total, why))
         plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "FailedScheduling",
                    "%u/%u nodes are available: %s", exclusion->fit, exclusion->total, why);
@@ -356,7 +298,8 @@ int plan_ask(const struct bridge_world *world, const struct unit *unit, struct p
     if (!is_complete(world, unit, plan) || may_grow(world, unit, plan))
         return 0;
     if (describe(world, unit, true, false, plan->arena, &job, &why) < 0) {
-        tell_waiting(world, unit, plan, "Invalid", "%s", why.text);
+        tell_trouble(world, unit, plan, "Invalid", "%s", why.text);
+        plan_look_again(plan, LOOK_FOR_CHANGE_US);
         return 0;
     }
     exclusion = exclusion_of(world, unit, plan->arena);
@@ -440,7 +383,7 @@ int plan_ask_again(const struct bridge_world *world, const struct unit *unit, st
         return 0;
     }
     if (!nodes[0]) {
-        tell_waiting(world, unit, plan, "NotCovered", "it runs on %s, which Slurm does not have",
+        tell_trouble(world, unit, plan, "NotCovered", "it runs on %s, which Slurm does not have",
                      unit->pod->node_name);
         plan_look_again(plan, LOOK_FOR_NODE_US);
         return 0;
@@ -448,7 +391,8 @@ int plan_ask_again(const struct bridge_world *world, const struct unit *unit, st
     if (!as_found.root)
         as_found.root = &unit->pod->object;
     if (describe(world, &as_found, false, true, plan->arena, &job, &why) < 0) {
-        tell_waiting(world, unit, plan, "Invalid", "%s", why.text);
+        tell_trouble(world, unit, plan, "Invalid", "%s", why.text);
+        plan_look_again(plan, LOOK_FOR_CHANGE_US);
         return 0;
     }
     job_ask_drop_waits(&job);

@@ -10,6 +10,12 @@
 int unit_describe(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
                   struct job_ask *ret_ask, struct err *err);
 
+/* The same for its members that wait alone, and these as "namespace/name". */
+int unit_describe_waiting(const struct bridge_world *world, const struct unit *unit,
+                          struct arena *arena, struct job_ask *ret_ask, struct err *err);
+unsigned unit_names_waiting(const struct unit *unit, struct arena *arena,
+                            const struct str **ret_names);
+
 /* Whether Slurm would be asked for it now, if it were its turn. */
 bool unit_can_be_asked_for(const struct bridge_world *world, const struct unit *unit,
                            struct arena *arena);
@@ -17,9 +23,6 @@ bool unit_can_be_asked_for(const struct bridge_world *world, const struct unit *
 /* For a unit without a job. */
 int plan_ask(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
              struct err *err);
-
-/* For a unit whose job waits: the nodes that it must not get, or its members, are others now. */
-void plan_follow(const struct bridge_world *world, const struct unit *unit, struct plan *plan);
 
 /* For pods that are bound, and whose job is gone: a new one on just their nodes. */
 int plan_ask_again(const struct bridge_world *world, const struct unit *unit, struct plan *plan,

@@ -50,14 +50,23 @@ static bool look_at_those_there(const struct bridge_world *world, const struct u
     return true;
 }
 
-static int give_back(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                     const char *slurm_name, const char *why)
+static bool was_given_back(const struct unit *unit, const char *slurm_name)
 {
-    unsigned given = unit->memory ? unit->memory->misfit_count : 0;
+    for (unsigned i = 0; unit->memory && i < unit->memory->misfit_count; i++)
+        if (str_is(str_of(unit->memory->misfits[i]), slurm_name))
+            return true;
+    return false;
+}
+
+static int give_back(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                     const char *slurm_name, const char *why, bool is_among_own)
+{
+    bool are_many = unit->memory && unit->memory->misfit_count == MEMORY_MAX_MISFITS;
+    bool again = is_among_own && was_given_back(unit, slurm_name); /* our own choice was no good */
 
     tell_waiting(world, unit, plan, "NodeMisfit", "job %s was given a node that will not do: %s",
                  unit->job->object.key, why);
-    if (given == MEMORY_MAX_MISFITS) { /* people must look: it keeps its job, and says why */
+    if (are_many || again) { /* people must look: it keeps its job, and says why */
         plan_look_again(plan, LOOK_FOR_FIT_US);
         return 0;
     }
@@ -228,7 +237,7 @@ static int give_forgotten_back(const struct bridge_world *world, const struct un
 {
     if (unit->in[POD_ENDING] == 0)
         return give_back(world, unit, plan, slurm_name,
-                         "a pod whose job Slurm has forgotten runs there");
+                         "a pod whose job Slurm has forgotten runs there", false);
     plan_wait(plan, "a pod whose job Slurm has forgotten runs on %s", slurm_name);
     plan_look_again(plan, LOOK_IF_FREE_US);
     return 0;
@@ -245,10 +254,11 @@ static int place_rest_later(const struct bridge_world *world, const struct unit 
 {
     bool is_placed = unit->in[POD_BOUND] > 0 || unit->in[POD_ENDING] > 0;
 
-    if (deals->misfit && !is_placed && look_at_those_there(world, unit, plan, deals->misfit))
+    if (deals->misfit && !is_placed && !deals->is_among_own &&
+        look_at_those_there(world, unit, plan, deals->misfit))
         return 0;
     if (deals->misfit && !is_placed)
-        return give_back(world, unit, plan, deals->misfit, deals->why);
+        return give_back(world, unit, plan, deals->misfit, deals->why, deals->is_among_own);
     if (deals->will_be_freed) {
         tell_waiting(world, unit, plan, "PlaceNotFree",
                      "job %s runs; its place is free when the pods there are gone",

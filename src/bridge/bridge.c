@@ -181,9 +181,12 @@ static int plan_node(struct controller *controller, struct str key, struct plan 
                      struct err *err)
 {
     struct bridge *bridge = controller->context;
+    const struct bridge_world *world = &bridge->world;
 
     refresh_facts(bridge);
-    return nodes_plan(&bridge->world, key, plan, err);
+    if (!world_node_by_slurm_name(world, key) && !world_slurm_node(world, key))
+        node_refusals_forget(world->node_refusals, key);
+    return nodes_plan(world, key, plan, err);
 }
 
 /* ---- changes become keys ---- */
@@ -280,6 +283,19 @@ static void look_at_all_that_wait(void *context)
 
     while ((pod = kube_cache_next(&walk)) != NULL)
         if (pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS)
+            enqueue_pod(&bridge->units, pod);
+}
+
+/* Whose pods these words count for is found by the plans: any in its namespace may be. */
+static void on_words(void *context, const struct kube_object *owner)
+{
+    struct bridge *bridge = context;
+    struct kube_cache_walk walk = kube_cache_walk(bridge->world.pods);
+    const struct kube_object *pod;
+
+    while ((pod = kube_cache_next(&walk)) != NULL)
+        if (strcmp(pod->ns, owner->ns) == 0 &&
+            pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS)
             enqueue_pod(&bridge->units, pod);
 }
 
@@ -420,6 +436,7 @@ static void on_site(void *context, enum slurm_sight sight, const char *why,
     bridge->is_checking = false;
     (void)snprintf(bridge->sight_why, sizeof(bridge->sight_why), "%s", why);
     facts->sight = sight;
+    facts->knows_sight = true;
     facts->sight_why = bridge->sight_why;
     if (site) {
         bridge->site = *site;
@@ -470,6 +487,7 @@ static void start_slurm(struct bridge *bridge)
                                            .poller = bridge->poller,
                                            .kube = bridge->kube,
                                            .memory = world->memory,
+                                           .node_refusals = world->node_refusals,
                                            .room = world->room,
                                            .metrics = bridge->metrics,
                                            .cluster = cluster,
@@ -488,6 +506,7 @@ static void add_controllers(struct bridge *bridge)
     kube_cache_listen(world->optional[OPTIONAL_PODGROUPS].cache, on_group, bridge);
     kube_cache_listen(world->optional[OPTIONAL_COSCHEDULING].cache, on_group, bridge);
     eligible_listen(world->eligible, on_eligible, bridge);
+    watches_listen(bridge->watches, on_words, bridge);
     bridge->node_watches[0] = (struct controller_watch){ world->nodes, on_node };
     bridge->units = (struct controller){
         .name = "pod-controller",
@@ -600,6 +619,7 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
                                      &(struct slurm_client_options){ .seed = options->seed | 1 });
     bridge->world.config = options->config;
     bridge->world.memory = memory_new();
+    bridge->world.node_refusals = node_refusals_new();
     bridge->world.facts.sight = SLURM_SIGHT_UNKNOWN;
     bridge->world.facts.sight_why = "";
     bridge->world.facts.suspicion = "";
@@ -641,6 +661,7 @@ void bridge_free(struct bridge *bridge)
     kube_lease_free(bridge->lease);
     kube_recorder_free(bridge->recorder);
     memory_free(bridge->world.memory);
+    node_refusals_free(bridge->world.node_refusals);
     metrics_free(bridge->metrics);
     watches_free(bridge->watches);
     slurm_client_free(bridge->slurm);
@@ -733,7 +754,13 @@ bool bridge_has_left(const struct bridge *bridge, struct buf *ret_what_is_left)
         buf_add_text(ret_what_is_left, "Kubernetes and Slurm have not been read yet");
         return false;
     }
-    return world_holds_nothing(&bridge->world, ret_what_is_left);
+    if (!world_holds_nothing(&bridge->world, ret_what_is_left))
+        return false;
+    if (!engine_is_idle(bridge->engine)) {
+        buf_add_text(ret_what_is_left, "the last writes have not been answered yet");
+        return false;
+    }
+    return true;
 }
 
 void bridge_add_health(struct bridge *bridge, struct health *health)

@@ -207,6 +207,7 @@ struct eligible *eligible_new(const struct eligible_caches *caches, const char *
     eligible_pods_init(eligible);
     eligible_shapes_init(eligible);
     eligible_local_init(eligible);
+    eligible_trials_init(eligible);
     eligible_turns_init(eligible);
     listen(eligible);
     return eligible;
@@ -220,6 +221,7 @@ void eligible_free(struct eligible *eligible)
     eligible_turns_done(eligible);  /* as do pods that wait */
     eligible_pods_done(eligible);   /* which hold columns */
     eligible_local_done(eligible);  /* as do volumes */
+    eligible_trials_done(eligible);
     eligible_places_done(eligible);
     mem_free(eligible->scheduler_name);
     mem_free(eligible);
@@ -249,7 +251,7 @@ const char *eligible_misfit(struct eligible *eligible, const struct kube_pod *po
     code = shape->verdict[place].code;
     if (code == ELIGIBLE_TROUBLE && shape->trouble_passes)
         return NULL;
-    if (code == ELIGIBLE_FITS)
+    if (code == ELIGIBLE_FITS || code == ELIGIBLE_VOLUME_REFUSED)
         code = eligible_judge_now(eligible, shape, pod, (size_t)place);
     if (code == ELIGIBLE_FITS)
         return NULL;

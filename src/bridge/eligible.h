@@ -26,6 +26,7 @@ struct eligible_caches {
     struct kube_cache *nodes;
     struct kube_cache *namespaces;                             /* for the labels only */
     struct kube_cache *claims, *volumes, *classes, *csi_nodes; /* kinds_volume.h */
+    const struct clock *clock; /* for how long a volume is being made; NULL: time stands still */
 };
 
 struct eligible_set {
@@ -45,7 +46,8 @@ const struct eligible_set *eligible_nodes(struct eligible *eligible, const struc
 
 /* Whether this pod may be bound to this node now, given what is on it (predicted binds included:
  * they are in the caches). NULL, or the reason for people, in the arena. A pod whose volumes are
- * still being bound is no misfit: eligible_open_claims tells that it is not ready. */
+ * still being bound, or cannot be made there, is no misfit: eligible_open_claims tells that it is
+ * not ready. */
 const char *eligible_misfit(struct eligible *eligible, const struct kube_pod *pod,
                             const struct kube_node *node, struct arena *arena);
 
@@ -74,6 +76,23 @@ bool eligible_goes_before(const struct kube_pod *pod, const struct kube_pod *oth
 bool eligible_are_alike(const struct eligible *eligible, const struct kube_pod *a,
                         const struct kube_pod *b);
 
+/* ---- together ---- */
+
+/* Whether it has rules about where other pods are. */
+bool eligible_minds_others(const struct kube_pod *pod);
+
+/* Pods that will be bound together: one that has a seat counts as placed for all that are judged
+ * after it. All leave again before the plan ends, and before anything changes a cache. */
+void eligible_seat(struct eligible *eligible, const struct kube_pod *pod,
+                   const struct kube_node *node);
+void eligible_leave_seats(struct eligible *eligible);
+
+/* Who keeps the pod away from the node, whatever our own pods take there now: pods, with and
+ * without a seat, by the rules about each other; or the node itself. */
+enum eligible_objection { ELIGIBLE_NO_OBJECTION, ELIGIBLE_PODS_OBJECT, ELIGIBLE_NODE_OBJECTS };
+enum eligible_objection eligible_objection(struct eligible *eligible, const struct kube_pod *pod,
+                                           const struct kube_node *node);
+
 /* ---- before the bind ---- */
 
 enum eligible_step {
@@ -81,6 +100,8 @@ enum eligible_step {
     ELIGIBLE_SELECT_NODE, /* the claim is told of the node: its volume is made there */
     ELIGIBLE_TAKE_VOLUME, /* the volume is told of the claim */
     ELIGIBLE_NO_VOLUME,   /* there is none left for it */
+    ELIGIBLE_REFUSED,     /* not long ago its volume could not be made on this node */
+    ELIGIBLE_OVERDUE,     /* it was told of a node long ago, and its volume is not there */
 };
 
 struct eligible_open { /* a claim that is not bound */

@@ -201,6 +201,9 @@ static unsigned judge_volumes(struct eligible *eligible, const struct eligible_s
             return ELIGIBLE_VOLUME_CLASS;
     if (shape->wish_count > 0 && !eligible_local_pick(eligible, shape, node, NULL, 0))
         return ELIGIBLE_VOLUME_CLASS;
+    for (unsigned i = 0; i < shape->refused_count; i++)
+        if (strcmp(shape->refused[i], node->object.name) == 0)
+            return ELIGIBLE_VOLUME_REFUSED;
     return ELIGIBLE_FITS;
 }
 

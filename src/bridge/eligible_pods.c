@@ -81,6 +81,10 @@ static void count_all(const struct eligible *eligible, struct eligible_tally *ta
         memset(tallies[i].count, 0, eligible->capacity * sizeof(*tallies[i].count));
     count_cache(eligible, tallies, tally_count, eligible->caches.pods, false);
     count_cache(eligible, tallies, tally_count, eligible->caches.other_pods, true);
+    for (unsigned i = 0; i < eligible->seat_count; i++)
+        for (unsigned k = 0; k < tally_count; k++)
+            if (counts(eligible, &tallies[k], eligible->seats[i].pod))
+                tallies[k].count[eligible->seats[i].place]++;
 }
 
 /* ---- repellers ---- */
@@ -168,6 +172,23 @@ void eligible_pods_take(struct eligible *eligible, int place, const struct kube_
         tally->changed = eligible->sequence;
     }
     repeller_take(eligible, place, pod, direction);
+}
+
+/* Many come and go in one plan: they are one change each, and wake no one. */
+void eligible_pods_seat(struct eligible *eligible, int place, const struct kube_pod *pod,
+                        int direction)
+{
+    void (*changed)(void *context) = eligible->changed;
+
+    eligible->changed = NULL;
+    eligible_touch(eligible, ELIGIBLE_NO_PLACE);
+    list_each (struct eligible_tally, tally, &eligible->tallies, link)
+        if (counts(eligible, tally, pod)) {
+            step(&tally->count[place], direction);
+            tally->changed = eligible->sequence;
+        }
+    repeller_take(eligible, place, pod, direction);
+    eligible->changed = changed;
 }
 
 /* ---- places come and go ---- */
@@ -423,4 +444,5 @@ void eligible_pods_done(struct eligible *eligible)
     }
     map_done(&eligible->repellers);
     map_done(&eligible->rules);
+    eligible_seats_done(eligible);
 }

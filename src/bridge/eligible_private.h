@@ -40,6 +40,7 @@ enum eligible_code {
     ELIGIBLE_VOLUME_LIMIT,
     ELIGIBLE_VOLUME_NODE,
     ELIGIBLE_VOLUME_CLASS,
+    ELIGIBLE_VOLUME_REFUSED, /* the last of the rules about volumes */
     ELIGIBLE_SPREAD,
     ELIGIBLE_SPREAD_LABEL,
     ELIGIBLE_ATTRACTED,
@@ -170,6 +171,13 @@ struct eligible_waiter {
     unsigned count, room;
 };
 
+/* ---- together ---- */
+
+struct eligible_seat {
+    const struct kube_pod *pod;
+    int place;
+};
+
 /* ---- shapes ---- */
 
 struct eligible_driver { /* that attaches volumes of the pod */
@@ -217,11 +225,12 @@ struct eligible_shape {
     const struct nodeselector **volumes; /* each must match */
     const struct nodeselector **classes;
     const char **selected; /* the node must be each of these */
+    const char **refused;  /* and none of these */
     struct eligible_driver *drivers;
     struct eligible_wish *wishes; /* the smallest first */
     const char **picks;           /* names of volumes, by wish: the last that were chosen */
-    unsigned toleration_count, port_count, volume_count, class_count, selected_count, driver_count,
-        wish_count;
+    unsigned toleration_count, port_count, volume_count, class_count, selected_count, refused_count,
+        driver_count, wish_count;
 
     struct eligible_rules *rules; /* NULL for none */
     bool attracts_itself;
@@ -259,6 +268,8 @@ struct eligible {
     uint64_t last_number;
     struct map waiters, port_lines;
     struct list rule_lines;
+    struct eligible_seat *seats; /* of pods that will be bound together; within one plan */
+    unsigned seat_count, seat_room;
 
     struct map shapes;
     struct list lru; /* the least recently used first */
@@ -269,6 +280,7 @@ struct eligible {
     struct map attached; /* driver and handle: how many places use it */
     bool attached_stale;
     uint64_t volumes_changed;
+    struct map trials; /* struct eligible_trial, by the UID of a claim */
 
     int volumes_by_shelf, volumes_by_claim; /* indexes: see eligible_local.c */
     struct eligible_column *hosts;          /* the label by which volumes are pinned */
@@ -339,6 +351,9 @@ void eligible_terms_release(struct eligible *eligible, const struct eligible_ter
 /* A pod came to a place, or left it. */
 void eligible_pods_take(struct eligible *eligible, int place, const struct kube_pod *pod,
                         int direction);
+/* The same of a pod that is merely about to: nobody is told. */
+void eligible_pods_seat(struct eligible *eligible, int place, const struct kube_pod *pod,
+                        int direction);
 void eligible_pods_recount(struct eligible *eligible, int place); /* node new, gone or renamed */
 void eligible_pods_grow(struct eligible *eligible, size_t from);
 void eligible_pods_namespace_changed(struct eligible *eligible);
@@ -356,6 +371,9 @@ void eligible_pods_done(struct eligible *eligible);
 /* Over verdicts that know all but other pods. */
 void eligible_domains_judge(const struct eligible *eligible, struct eligible_shape *shape);
 
+/* ---- eligible_seats.c ---- */
+void eligible_seats_done(struct eligible *eligible);
+
 /* ---- eligible_turns.c ---- */
 void eligible_turns_init(struct eligible *eligible);
 void eligible_turns_done(struct eligible *eligible);
@@ -372,6 +390,32 @@ void eligible_volume_text(struct eligible *eligible, const char *ns, const char 
                           struct buf *out);
 
 const char *eligible_claim_name(const struct kube_pod *pod, unsigned number); /* each counts once */
+
+/* ---- eligible_trials.c ---- */
+#define ELIGIBLE_SELECTED_NODE "volume.kubernetes.io/selected-node"
+
+struct eligible_trial; /* the nodes that were tried for a claim; NULL takes the place of none */
+
+void eligible_trials_init(struct eligible *eligible);
+void eligible_trials_done(struct eligible *eligible);
+void eligible_trials_changed(struct eligible *eligible, const struct kube_claim *old,
+                             const struct kube_claim *next);
+const struct eligible_trial *eligible_trial_of(const struct eligible *eligible,
+                                               const struct kube_claim *claim);
+/* Of a claim that names a node: for too long. */
+bool eligible_trial_is_overdue(const struct eligible *eligible, const struct eligible_trial *trial);
+/* Whether its volume could not be made on this node, not long ago. */
+bool eligible_trial_refused(const struct eligible *eligible, const struct eligible_trial *trial,
+                            const char *node);
+/* A walk over all such nodes; valid while time stands still. */
+struct eligible_refusals {
+    const struct eligible *eligible;
+    const struct list *head, *at;
+};
+struct eligible_refusals eligible_refusals(const struct eligible *eligible,
+                                           const struct eligible_trial *trial);
+const char *eligible_next_refusal(struct eligible_refusals *walk); /* NULL at the end */
+unsigned eligible_most_refusals(const struct eligible_trial *trial);
 
 /* ---- eligible_local.c ---- */
 void eligible_local_init(struct eligible *eligible);

@@ -34,6 +34,7 @@ static const char *const words[] = {
     [ELIGIBLE_VOLUME_LIMIT] = "node(s) exceed max volume count",
     [ELIGIBLE_VOLUME_NODE] = "node(s) didn't match PersistentVolume's node affinity",
     [ELIGIBLE_VOLUME_CLASS] = "node(s) didn't find available persistent volumes to bind",
+    [ELIGIBLE_VOLUME_REFUSED] = "node(s) where a volume of the pod could not be made",
     [ELIGIBLE_SPREAD] = "node(s) didn't match pod topology spread constraints",
     [ELIGIBLE_SPREAD_LABEL] =
         "node(s) didn't match pod topology spread constraints (missing required label)",

@@ -14,7 +14,6 @@
 
 enum { MAX_RULE_TEXT = 4 << 20, MAX_VOLUME_TEXT = 4096 };
 
-#define SELECTED_NODE  "volume.kubernetes.io/selected-node"
 #define BIND_COMPLETED "pv.kubernetes.io/bind-completed"
 #define OLD_CLASS      "volume.beta.kubernetes.io/storage-class"
 #define NO_PROVISIONER "kubernetes.io/no-provisioner"
@@ -32,6 +31,7 @@ enum state {
     CLAIM_CHOOSES,  /* one of those that are free, on first use */
     CLAIM_RESERVED, /* a volume is for it, and will be bound to it */
     CLAIM_DELAYED,  /* its volume is made on first use */
+    CLAIM_OVERDUE,  /* and that was long ago */
     CLAIM_BOUND,
 };
 
@@ -41,8 +41,9 @@ struct claim {
     const struct kube_claim *claim;
     const struct kube_volume *volume;
     const struct kube_storage_class *class;
-    unsigned number;     /* of the pod's claims, each counted once */
-    struct str selected; /* node; "" for none */
+    const struct eligible_trial *trial; /* where its volume is made on first use */
+    unsigned number;                    /* of the pod's claims, each counted once */
+    struct str selected;                /* node; "" for none */
 };
 
 static const struct kube_object *find(const struct kube_cache *cache, const char *ns,
@@ -76,6 +77,15 @@ static void look_for_free(struct eligible *eligible, struct claim *claim)
         claim->state = CLAIM_UNSERVED;
 }
 
+/* Nothing is gained by a node for a pod whose volume is not made: it is made without the pod. */
+static void look_at_delayed(const struct eligible *eligible, struct claim *claim)
+{
+    claim->trial = eligible_trial_of(eligible, claim->claim);
+    claim->state = claim->selected.len > 0 && eligible_trial_is_overdue(eligible, claim->trial)
+                       ? CLAIM_OVERDUE
+                       : CLAIM_DELAYED;
+}
+
 static void look_at_unbound(struct eligible *eligible, struct claim *claim)
 {
     const struct kube_object *object = &claim->claim->object;
@@ -84,7 +94,7 @@ static void look_at_unbound(struct eligible *eligible, struct claim *claim)
         find(eligible->caches.classes, "", old.len > 0 ? old.at : claim->claim->class);
 
     claim->class = class ? kube_storage_class_of(class) : NULL;
-    claim->selected = kube_pairs_get(&object->annotations, SELECTED_NODE, NULL);
+    claim->selected = kube_pairs_get(&object->annotations, ELIGIBLE_SELECTED_NODE, NULL);
     if (!eligible->caches.classes)
         claim->state = CLAIM_UNKNOWN;
     else if (!claim->class || strcmp(claim->class->binding_mode, ON_FIRST_USE) != 0)
@@ -92,7 +102,7 @@ static void look_at_unbound(struct eligible *eligible, struct claim *claim)
     else if (strcmp(claim->class->provisioner, NO_PROVISIONER) == 0)
         look_for_free(eligible, claim);
     else
-        claim->state = CLAIM_DELAYED;
+        look_at_delayed(eligible, claim);
 }
 
 static bool is_bound(const struct kube_claim *claim)
@@ -216,6 +226,16 @@ static bool is_fresh(const struct eligible *eligible, const struct buf *text)
     return text->len > 0 && !map_has(&eligible->attached, buf_str(text));
 }
 
+static void key_refusals(const struct eligible *eligible, const struct eligible_trial *trial,
+                         struct buf *key)
+{
+    struct eligible_refusals walk = eligible_refusals(eligible, trial);
+    const char *node;
+
+    while ((node = eligible_next_refusal(&walk)) != NULL)
+        add_field(key, 'r', str_of(node));
+}
+
 static void key_claim(struct eligible *eligible, const struct claim *claim, struct buf *text,
                       struct buf *key)
 {
@@ -229,6 +249,7 @@ static void key_claim(struct eligible *eligible, const struct claim *claim, stru
     else if (claim->state != CLAIM_UNKNOWN && claim->state != CLAIM_WAITS)
         add_field(key, 'n', str_of(claim->name)); /* it is named in the words */
     add_field(key, 's', claim->selected);
+    key_refusals(eligible, claim->trial, key);
     volume_text(claim, text);
     if (is_fresh(eligible, text))
         add_field(key, 'd', (struct str){ text->data, eligible_driver_length(text->data) });
@@ -267,6 +288,11 @@ static const char *trouble_of(struct arena *arena, const struct claim *claim)
                             "persistentvolumeclaim \"%s\" waits for a persistent volume: its "
                             "storage class has no provisioner",
                             claim->name);
+    case CLAIM_OVERDUE:
+        return arena_printf(arena,
+                            "persistentvolumeclaim \"%s\" still waits for its volume to be made on "
+                            "node " STR_FMT,
+                            claim->name, STR_ARG(claim->selected));
     case CLAIM_UNKNOWN:
     case CLAIM_CHOOSES:
     case CLAIM_RESERVED:
@@ -307,10 +333,26 @@ static void add_driver(struct eligible_shape *shape, const char *volume)
     shape->drivers[i].fresh++;
 }
 
-/* The volume may only not have been seen yet. */
+/* The volume may only not have been seen yet. One that is overdue is seen to before the bind. */
 static bool passes(const struct claim *claim)
 {
-    return claim->state == CLAIM_LOST || claim->state == CLAIM_WAITS;
+    return claim->state == CLAIM_LOST || claim->state == CLAIM_WAITS ||
+           claim->state == CLAIM_OVERDUE;
+}
+
+static void add_refused(const struct eligible *eligible, struct eligible_shape *shape,
+                        const struct eligible_trial *trial)
+{
+    unsigned max = shape->refused_count + eligible_most_refusals(trial);
+    const char **all = arena_alloc_array(&shape->arena, max + 1, sizeof(*all));
+    struct eligible_refusals walk = eligible_refusals(eligible, trial);
+    const char *node;
+
+    for (unsigned i = 0; i < shape->refused_count; i++)
+        all[i] = shape->refused[i];
+    shape->refused = all;
+    while ((node = eligible_next_refusal(&walk)) != NULL)
+        shape->refused[shape->refused_count++] = arena_strdup(&shape->arena, node);
 }
 
 static void setup_claim(struct eligible *eligible, struct eligible_shape *shape,
@@ -334,6 +376,8 @@ static void setup_claim(struct eligible *eligible, struct eligible_shape *shape,
     if (claim->state == CLAIM_DELAYED && claim->selected.len > 0)
         shape->selected[shape->selected_count++] =
             arena_strndup(&shape->arena, claim->selected.at, claim->selected.len);
+    if (eligible_most_refusals(claim->trial) > 0)
+        add_refused(eligible, shape, claim->trial);
     volume_text(claim, &text);
     if (is_fresh(eligible, &text))
         add_driver(shape, text.data);
@@ -375,7 +419,8 @@ static bool is_listed(const struct eligible_open *list, unsigned count, const st
     return false;
 }
 
-static struct eligible_open open_claim(const struct claim *claim, const char *node)
+static struct eligible_open open_claim(const struct eligible *eligible, const struct claim *claim,
+                                       const char *node)
 {
     struct eligible_open open = { .name = claim->name };
 
@@ -384,7 +429,10 @@ static struct eligible_open open_claim(const struct claim *claim, const char *no
     if (claim->state == CLAIM_RESERVED)
         open.volume = &claim->volume->object;
     if (claim->state == CLAIM_DELAYED && !str_is(claim->selected, node))
-        open.step = ELIGIBLE_SELECT_NODE;
+        open.step = eligible_trial_refused(eligible, claim->trial, node) ? ELIGIBLE_REFUSED
+                                                                         : ELIGIBLE_SELECT_NODE;
+    if (claim->state == CLAIM_OVERDUE)
+        open.step = ELIGIBLE_OVERDUE;
     if (claim->state == CLAIM_CHOOSES)
         open.step = ELIGIBLE_NO_VOLUME; /* until one is picked */
     return open;
@@ -420,7 +468,7 @@ unsigned eligible_open_claims(struct eligible *eligible, const struct kube_pod *
         if (is_ready(&claim) || is_listed(list, count, &claim))
             continue;
         chooses |= claim.state == CLAIM_CHOOSES;
-        list[count++] = open_claim(&claim, node);
+        list[count++] = open_claim(eligible, &claim, node);
     }
     if (!chooses || !object)
         return count;
@@ -451,7 +499,7 @@ static bool same_claim(const struct kube_claim *a, const struct kube_claim *b)
     return strcmp(a->object.uid, b->object.uid) == 0 && strcmp(a->volume, b->volume) == 0 &&
            strcmp(a->class, b->class) == 0 && a->size == b->size &&
            (a->object.deleted_us == 0) == (b->object.deleted_us == 0) &&
-           same_note(&a->object, &b->object, SELECTED_NODE) &&
+           same_note(&a->object, &b->object, ELIGIBLE_SELECTED_NODE) &&
            same_note(&a->object, &b->object, BIND_COMPLETED);
 }
 
@@ -460,6 +508,8 @@ static void claim_changed(void *context, const struct kube_object *old,
 {
     if (old && next && same_claim(kube_claim_of(old), kube_claim_of(next)))
         return;
+    eligible_trials_changed(context, old ? kube_claim_of(old) : NULL,
+                            next ? kube_claim_of(next) : NULL);
     eligible_attach_changed(context);
 }
 

@@ -1,10 +1,13 @@
 /* exclude.c - the nodes that Slurm must not give to a unit: those that Kubernetes' rules leave out
- * for one of its pods, and those that it gave before and that still will not do.
+ * for one of its pods, and those that it gave before and that still will not do. When it gave nodes
+ * that will do for each pod but not for all together, the next ask leaves only nodes that will.
  *
  * Holds: a name that Slurm does not know (any more) is never sent, because it would have the whole
  * ask refused. */
 #include "bridge/exclude.h"
 
+#include "bridge/ask.h"
+#include "bridge/places.h"
 #include "codec/hostlist.h"
 
 #include <string.h>
@@ -138,9 +141,9 @@ static void count_misfit(struct exclusion *exclusion, struct arena *arena, const
         arena_printf(arena, "%s%s%s", exclusion->why, exclusion->why[0] ? ", " : "", why);
 }
 
-/* Nodes that Slurm gave before and that still will not do. */
+/* Nodes that Slurm gave before and that still will not do. A node of tied pods may do by itself. */
 static void add_misfits(const struct bridge_world *world, const struct unit *unit,
-                        struct names *names, struct exclusion *exclusion)
+                        struct names *names, struct exclusion *exclusion, const char *if_tied)
 {
     unsigned given = unit->memory ? unit->memory->misfit_count : 0;
 
@@ -149,7 +152,7 @@ static void add_misfits(const struct bridge_world *world, const struct unit *uni
         const char *why;
 
         if (!world_slurm_node(world, name) || has_name(names, name) ||
-            !(why = why_not(world, names->arena, unit->pod, name)))
+            (!(why = why_not(world, names->arena, unit->pod, name)) && !(why = if_tied)))
             continue;
         add_name(names, name);
         if (world_node_by_slurm_name(world, name)) /* else nobody has counted it */
@@ -181,6 +184,65 @@ static void add_ineligible(const struct bridge_world *world, const struct unit *
     }
 }
 
+/* ---- pods that mind each other ---- */
+
+static bool has_node(const struct draft *draft, const struct kube_node *node)
+{
+    for (unsigned i = 0; i < draft->count; i++)
+        if (draft->nodes[i] == node)
+            return true;
+    return false;
+}
+
+static void add_all_but(const struct bridge_world *world, const struct draft *draft,
+                        struct names *names)
+{
+    struct kube_cache_walk walk = kube_cache_walk(world->nodes);
+    const struct kube_object *object;
+
+    names->count = 0;
+    while ((object = kube_cache_next(&walk)) != NULL) {
+        const struct kube_node *node = kube_node_of(object);
+        struct str name = str_of(world_slurm_name(node));
+
+        if (world_slurm_node(world, name) && !has_node(draft, node))
+            add_name(names, name);
+    }
+}
+
+/* Slurm cannot be told what they mind, so it chose wrongly and may again: we choose for it, anew at
+ * every look while the job waits. False: we cannot. */
+static bool choose(const struct bridge_world *world, const struct unit *unit, struct names *names,
+                   struct exclusion *exclusion)
+{
+    struct err err = { .class = 0 };
+    struct job_ask ask;
+    struct draft draft;
+
+    if (!unit->root || unit_describe(world, unit, names->arena, &ask, &err) < 0 ||
+        !places_draft(world, unit, &ask, names->arena, &draft) ||
+        (!draft.is_enough && (!draft.why || exclusion->fit == 0)))
+        return false;
+    exclusion->fit = draft.count;
+    if (draft.is_enough) {
+        add_all_but(world, &draft, names);
+        return true;
+    }
+    if (draft.count >= ask.min_nodes)
+        exclusion->fit = 0; /* enough nodes, but not for all of its pods */
+    exclusion->why = arena_printf(names->arena, "%s, by the pods of its own group", draft.why);
+    return true;
+}
+
+/* It gave wrong ones before; or there are none for a pod that wants to be with another of these. */
+static bool must_choose(const struct bridge_world *world, const struct unit *unit,
+                        const struct exclusion *exclusion)
+{
+    bool was_wrong = unit->memory && unit->memory->misfit_count > 0;
+
+    return (was_wrong || exclusion->fit == 0) && places_are_tied(world, unit);
+}
+
 struct exclusion exclusion_of(const struct bridge_world *world, const struct unit *unit,
                               struct arena *arena)
 {
@@ -191,7 +253,10 @@ struct exclusion exclusion_of(const struct bridge_world *world, const struct uni
 
     buf_init(&list, HOSTLIST_MAX_TEXT);
     add_ineligible(world, unit, &names, &exclusion);
-    add_misfits(world, unit, &names, &exclusion);
+    if (!must_choose(world, unit, &exclusion))
+        add_misfits(world, unit, &names, &exclusion, NULL);
+    else if (!choose(world, unit, &names, &exclusion))
+        add_misfits(world, unit, &names, &exclusion, "its pods do not go together there");
     if (names.count > 0 && hostlist_fold(names.at, names.count, &list, &err) == 0)
         exclusion.nodes = arena_strdup(arena, buf_text(&list));
     return exclusion;

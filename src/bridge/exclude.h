@@ -11,7 +11,8 @@ struct exclusion {
 };
 
 /* In the arena. A node that will not do for one member is left out for all: which of them gets
- * which node is decided when Slurm has given them. */
+ * which node is decided when Slurm has given them. Once nodes were given back on which its pods do
+ * not go together, all are left out but a choice on which they do. */
 struct exclusion exclusion_of(const struct bridge_world *world, const struct unit *unit,
                               struct arena *arena);
 

@@ -101,6 +101,9 @@ static struct gate_view look_at_slurm(const struct bridge_world *world, struct a
     if (facts->is_suspicious)
         return later(arena_printf(arena, "jobs are being read again: %s", facts->suspicion),
                      SECOND_US);
+    if (!facts->knows_sight)
+        return later("it is not known yet whether the bridge's Slurm user sees all jobs",
+                     SECOND_US);
     if (facts->sight == SLURM_SEES_PART)
         return later(arena_printf(arena, "the bridge's Slurm user does not see all jobs: %s",
                                   facts->sight_why),

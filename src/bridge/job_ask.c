@@ -285,6 +285,26 @@ static struct json_mut *new_nodes(struct json_build *build, const struct job_ask
     return json_new_str(build, buf_str(&text));
 }
 
+static bool is_said(const struct job_ask *ask, const struct job_field *field)
+{
+    switch (field->shape) {
+    case SHAPE_NONE:
+        return false;
+    case SHAPE_TEXT:
+    case SHAPE_LIST:
+        return text_of(ask, field)[0] != '\0';
+    case SHAPE_NUMBER:
+    case SHAPE_LIMIT:
+        return number_of(ask, field) >= 0;
+    case SHAPE_OFFSET:
+        return number_of(ask, field) != 0;
+    case SHAPE_NODES:
+    case SHAPE_SHARED:
+        return true;
+    }
+    return false;
+}
+
 /* NULL: not sent. */
 static struct json_mut *new_field(struct json_build *build, const struct job_ask *ask,
                                   const struct job_field *field)
@@ -292,19 +312,20 @@ static struct json_mut *new_field(struct json_build *build, const struct job_ask
     const char *text = is_text(field) ? text_of(ask, field) : "";
     int64_t number = is_text(field) ? -1 : number_of(ask, field);
 
+    if (!is_said(ask, field))
+        return NULL;
     switch (field->shape) {
     case SHAPE_NONE:
         break;
     case SHAPE_TEXT:
-        return text[0] ? json_new_str(build, str_of(text)) : NULL;
+        return json_new_str(build, str_of(text));
     case SHAPE_LIST:
-        return text[0] ? new_list(build, text) : NULL;
+        return new_list(build, text);
     case SHAPE_NUMBER:
-        return number >= 0 ? json_new_i64(build, number) : NULL;
     case SHAPE_OFFSET:
-        return number != 0 ? json_new_i64(build, number) : NULL;
+        return json_new_i64(build, number);
     case SHAPE_LIMIT:
-        return number >= 0 ? new_limit(build, number) : NULL;
+        return new_limit(build, number);
     case SHAPE_NODES:
         return new_nodes(build, ask);
     case SHAPE_SHARED:
@@ -330,6 +351,8 @@ struct json_mut *job_ask_json(struct json_build *build, const struct job_ask *as
 
 /* ---- the hash: FNV-1a of all members, texts with their NUL ---- */
 
+#define HASH_BEGIN UINT64_C(14695981039346656037)
+
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
 {
     const unsigned char *at = bytes;
@@ -348,16 +371,49 @@ static uint64_t hash_number(uint64_t hash, int64_t number)
     return hash_bytes(hash, bytes, sizeof(bytes));
 }
 
+static uint64_t hash_field(uint64_t hash, const struct job_ask *ask, const struct job_field *field)
+{
+    if (is_text(field))
+        return hash_bytes(hash, text_of(ask, field), strlen(text_of(ask, field)) + 1);
+    return hash_number(hash, number_of(ask, field));
+}
+
 uint64_t job_ask_hash(const struct job_ask *ask)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
+    uint64_t hash = HASH_BEGIN;
 
     for (const struct job_field *field = fields; field < fields_end; field++)
-        if (is_text(field))
-            hash = hash_bytes(hash, text_of(ask, field), strlen(text_of(ask, field)) + 1);
-        else
-            hash = hash_number(hash, number_of(ask, field));
+        hash = hash_field(hash, ask, field);
     return hash;
+}
+
+/* ---- one field ---- */
+
+static const struct job_field *find_field(const char *name)
+{
+    for (const struct job_field *field = fields; field < fields_end; field++)
+        if (strcmp(field->field, name) == 0)
+            return field;
+    return NULL;
+}
+
+struct json_mut *job_ask_field(struct json_build *build, const struct job_ask *ask,
+                               const char *name)
+{
+    const struct job_field *field = find_field(name);
+
+    return field ? new_field(build, ask, field) : NULL;
+}
+
+uint32_t job_ask_mark(const struct job_ask *ask, const char *name)
+{
+    const struct job_field *field = find_field(name);
+    uint64_t hash;
+
+    if (!field || !is_said(ask, field))
+        return 0;
+    hash = hash_field(HASH_BEGIN, ask, field);
+    return (uint32_t)(hash ^ hash >> 32) | 1; /* never 0 */
 }
 
 /* ---- the reference ---- */

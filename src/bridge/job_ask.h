@@ -73,6 +73,12 @@ struct json_mut *job_ask_json(struct json_build *build, const struct job_ask *as
 /* Equal asks have equal hashes, in any process. */
 uint64_t job_ask_hash(const struct job_ask *ask);
 
+/* One member of that object, by Slurm's name of it; NULL: it is not said. And a small hash of it;
+ * 0: it is not said. */
+struct json_mut *job_ask_field(struct json_build *build, const struct job_ask *ask,
+                               const char *name);
+uint32_t job_ask_mark(const struct job_ask *ask, const char *name);
+
 /* The annotations as Markdown: key, form, Slurm's field, meaning. */
 void job_ask_reference(struct buf *out);
 

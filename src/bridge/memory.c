@@ -111,6 +111,16 @@ void memory_give_up(struct unit_memory *unit, unsigned attempt)
         unit->given_up[unit->given_up_count++ % MEMORY_MAX_GIVEN_UP] = attempt;
 }
 
+unsigned memory_attempt(const struct unit_memory *unit)
+{
+    unsigned last = unit->ask.attempt;
+
+    for (unsigned i = 0; i < unit->given_up_count && i < MEMORY_MAX_GIVEN_UP; i++)
+        if (unit->given_up[i] > last)
+            last = unit->given_up[i];
+    return last;
+}
+
 bool memory_has_given_up(const struct unit_memory *unit, unsigned attempt)
 {
     for (unsigned i = 0; unit && i < unit->given_up_count && i < MEMORY_MAX_GIVEN_UP; i++)

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "bridge/job_change.h"
 #include "slurm/error.h"
 
 #include <stdbool.h>
@@ -36,6 +37,16 @@ struct ask_memory {
     char text[240];
 };
 
+/* What a job of ours that waits was asked with, and what it would not become. */
+struct said_memory {
+    int64_t job_id;         /* 0: of no job */
+    struct job_marks marks; /* what it is as far as we said it */
+    bool is_unsure;         /* a refused change may have been made in part */
+    uint64_t refused;       /* job_ask_hash of a change that Slurm refused; ask.text says why */
+    uint64_t site;          /* room_generation at that time */
+    int64_t again_us;       /* the same change may be tried again then, though nothing changed */
+};
+
 enum {
     MEMORY_MAX_MISFITS = 3,  /* nodes given back before the unit waits for people */
     MEMORY_MAX_GIVEN_UP = 8, /* the last of them count */
@@ -44,6 +55,7 @@ enum {
 struct unit_memory {
     struct str key; /* "namespace/uid" */
     struct ask_memory ask;
+    struct said_memory said;
     bool queues;                           /* an immediate try was refused: submit from now on */
     bool prefers_nothing;                  /* a preference was refused: the next ask has none */
     char misfits[MEMORY_MAX_MISFITS][254]; /* Slurm nodes that did not fit */
@@ -74,6 +86,8 @@ size_t memory_in(const struct memory *memory, enum ask_state state);
 void memory_move(struct memory *memory, struct unit_memory *unit, enum ask_state state);
 
 void memory_give_up(struct unit_memory *unit, unsigned attempt);
+unsigned memory_attempt(
+    const struct unit_memory *unit); /* the last, of asks and of those given up */
 bool memory_has_given_up(const struct unit_memory *unit, unsigned attempt); /* takes NULL */
 
 typedef void (*memory_visit)(void *context, const struct unit_memory *unit);

@@ -21,6 +21,7 @@ enum {
     LOOK_FOR_IDLE_US = 5 * SECOND_US, /* changes of the record come sooner */
     LOOK_FOR_PARTITION_US = 30 * SECOND_US,
     LOOK_FOR_ANSWER_US = 30 * SECOND_US, /* what was refused is tried again */
+    MAX_DEED = 1 << 20,
 };
 
 const char *node_intent_name(enum node_intent intent)
@@ -47,6 +48,7 @@ struct look {
     struct node_shape shape;    /* of a labelled node */
     const char *missing;        /* a partition that Slurm does not have */
     const char *trouble, *says; /* what people should hear about: reason and message */
+    const char *refused;        /* by Slurm, and still wanted: in words; NULL */
     enum node_intent intent;
     const char *why;
 };
@@ -417,15 +419,18 @@ static void show_state(const struct look *look, struct plan *plan)
 
 static void show(const struct look *look, struct plan *plan)
 {
-    const struct node_word trouble = { false, look->trouble, look->says };
+    struct node_word word = { false, look->trouble, look->says };
 
     if (!look->kube)
         return;
     show_taint(look, plan);
-    if (!look->trouble)
+    if (!look->trouble && look->refused)
+        word = (struct node_word){ look->slurm && !node_is_out(look->slurm), "SlurmNodeRefused",
+                                   look->refused };
+    if (!word.reason)
         show_state(look, plan);
-    else if (node_show_condition(look->world, look->kube, &trouble, plan))
-        plan_event(plan, &look->kube->object, KUBE_EVENT_WARNING, look->trouble, "%s", look->says);
+    else if (node_show_condition(look->world, look->kube, &word, plan))
+        plan_event(plan, &look->kube->object, KUBE_EVENT_WARNING, word.reason, "%s", word.message);
 }
 
 /* ---- the plan ---- */
@@ -447,35 +452,74 @@ static bool is_known(const struct bridge_world *world, struct plan *plan)
     return false;
 }
 
+static int plan_in_slurm(const struct look *look, struct plan *plan, struct err *err)
+{
+    switch (look->intent) {
+    case NODE_LEAVE:
+        if (look->trouble)
+            plan_wait(plan, "%s", look->says);
+        return 0;
+    case NODE_SHARE:
+        plan_share(look, plan);
+        return 0;
+    case NODE_SERVE:
+        plan_serve(look, plan);
+        return 0;
+    case NODE_CORDON:
+        plan_cordon(look, plan);
+        return 0;
+    case NODE_RECREATE:
+        plan_recreate(look, plan);
+        return 0;
+    case NODE_RETIRE:
+        plan_remove(look, "removing", plan);
+        return 0;
+    }
+    return err_set(err, ERR_BUG, "node %s: intent %d", look->name, (int)look->intent);
+}
+
+static const char *why_refused(const struct look *look, const struct action *action)
+{
+    auto_buf struct buf deed;
+    struct str verb, rest;
+    const char *why;
+
+    buf_init(&deed, MAX_DEED);
+    action->type->write(action, &deed);
+    why = node_refusals_why(look->world->node_refusals, str_of(look->name), buf_str(&deed));
+    (void)str_cut(str_of(action->what), ' ', &verb, &rest);
+    return why ? arena_printf(look->arena, "Slurm refused to " STR_FMT " node %s: %s",
+                              STR_ARG(verb), look->name, why)
+               : NULL;
+}
+
+/* Of what would be done now; what nobody wants any more does not count, nor has it to be heard of.
+ */
+static const char *find_refusal(const struct look *look)
+{
+    const struct node_refusals *refusals = look->world->node_refusals;
+    const char *why = NULL;
+    struct err err = { .class = 0 };
+    struct plan plan;
+
+    plan_init(&plan, look->arena);
+    if (!refusals || !node_refusals_have(refusals, str_of(look->name)) ||
+        plan_in_slurm(look, &plan, &err) < 0)
+        return NULL;
+    list_each (const struct action, action, &plan.actions, link)
+        why = why ? why : why_refused(look, action);
+    return why;
+}
+
 int nodes_plan(const struct bridge_world *world, struct str slurm_name, struct plan *plan,
                struct err *err)
 {
+    struct look look;
+
     if (!is_known(world, plan))
         return 0;
-
-    const struct look look = look_at(world, slurm_name, plan->arena);
-
+    look = look_at(world, slurm_name, plan->arena);
+    look.refused = find_refusal(&look);
     show(&look, plan);
-    switch (look.intent) {
-    case NODE_LEAVE:
-        if (look.trouble)
-            plan_wait(plan, "%s", look.says);
-        return 0;
-    case NODE_SHARE:
-        plan_share(&look, plan);
-        return 0;
-    case NODE_SERVE:
-        plan_serve(&look, plan);
-        return 0;
-    case NODE_CORDON:
-        plan_cordon(&look, plan);
-        return 0;
-    case NODE_RECREATE:
-        plan_recreate(&look, plan);
-        return 0;
-    case NODE_RETIRE:
-        plan_remove(&look, "removing", plan);
-        return 0;
-    }
-    return err_set(err, ERR_BUG, "node %s: intent %d", look.name, (int)look.intent);
+    return plan_in_slurm(&look, plan, err);
 }

@@ -12,6 +12,7 @@
 #include "bridge/ask.h"
 #include "bridge/bind.h"
 #include "bridge/cover.h"
+#include "bridge/follow.h"
 #include "bridge/gate.h"
 #include "bridge/names.h"
 #include "bridge/places.h"
@@ -88,13 +89,11 @@ static int wait_for_slurm(const struct bridge_world *world, const struct unit *u
 
     if (slurm_words_has(&job->state, SLURM_JOB_CONFIGURING)) /* it runs: where is being read */
         plan_wait(plan, "the nodes of job %s are being read", job->object.key);
-    else
+    else if (!plan_follow(world, unit, plan, left_us > 0)) /* on what was just read */
         tell_waiting(world, unit, plan, tell_reason_word(plan->arena, job->reason), "%s",
                      tell_why_it_waits(plan->arena, job));
     if (left_us <= 0)
         plan_slurm_look(plan, job);
-    else
-        plan_follow(world, unit, plan); /* on what was just read */
     plan_look_again(plan, left_us > 0 ? left_us : look_pause_us(world, unit));
     return 0;
 }

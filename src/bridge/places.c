@@ -1,33 +1,47 @@
 /* places.c - which node of a running job each pod of its unit gets.
  *
  * Holds: as long as pods and job do not change the answer is the same; no node gets more pods than
- * the job has room for there, nor two that want the same port of it. */
+ * the job has room for there, nor two that want the same port of it; rules of members about each
+ * other are kept, as if one were bound after the other. */
 #include "bridge/places.h"
 
 #include "bridge/ask.h"
 #include "bridge/exclude.h"
+#include "bridge/node_state.h"
 #include "codec/hostlist.h"
 #include "slurm/submit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PER_NODE = 1 << 12, MILLI = 1000 };
+enum {
+    MAX_PER_NODE = 1 << 12,
+    MILLI = 1000,
+    DRAFT_STARTS = 8,    /* nodes from which a draft is begun, one after the other */
+    DRAFT_MAX = 1 << 17, /* members times nodes */
+};
 
 struct place {
     const char *slurm_name;
     const struct kube_node *node; /* NULL: Kubernetes has none */
     unsigned held;                /* members that are there, and those that are dealt it now */
     int64_t cpu_milli, memory;    /* what these use */
+    bool is_busy, was_tried;      /* of a draft */
 };
 
 struct table {
     const struct bridge_world *world;
     const struct unit *unit;
     struct arena *arena;
+    const struct slurm_job *job; /* NULL: it is a draft */
     struct place *places;
     unsigned count;
     bool has_whole_nodes;
+    bool is_tied; /* members mind where the others are: those that are dealt have a seat */
     unsigned per_node;
+    unsigned nodes_left; /* of a draft: that may still be used */
+    bool *has_place;     /* by member */
+    struct deals deals;
 };
 
 static void sit_down(struct place *place, const struct kube_pod *pod)
@@ -45,7 +59,7 @@ static struct place *place_named(const struct table *table, const char *kube_nod
     return NULL;
 }
 
-static void take_those_there(struct table *table, struct deals *deals)
+static void take_those_there(struct table *table)
 {
     for (unsigned i = 0; i < table->unit->member_count; i++) {
         const struct member *member = &table->unit->members[i];
@@ -54,13 +68,13 @@ static void take_those_there(struct table *table, struct deals *deals)
         if (!place || (member->stage != POD_BOUND && member->stage != POD_ENDING))
             continue;
         sit_down(place, member->pod);
-        deals->will_be_freed |= member->stage == POD_ENDING;
+        table->deals.will_be_freed |= member->stage == POD_ENDING;
     }
 }
 
 static int lay_table(struct table *table, struct err *err)
 {
-    const struct slurm_job *job = table->unit->job;
+    const struct slurm_job *job = table->job;
     const struct hostlist *list;
     struct hostlist_iter iter;
     struct str name;
@@ -121,10 +135,12 @@ static bool want_one_port(const struct kube_rare *a, const struct kube_rare *b)
     return false;
 }
 
-/* The rules know of pods that are bound. Those that are dealt the same place now will be. */
-static bool clashes(const struct table *table, const struct deals *deals,
-                    const struct kube_node *node, const struct kube_pod *pod)
+/* Those that are dealt the same place now. */
+static bool has_no_port_for(const struct table *table, const struct kube_node *node,
+                            const struct kube_pod *pod)
 {
+    const struct deals *deals = &table->deals;
+
     for (unsigned i = 0; pod->rare && pod->rare->port_count > 0 && i < deals->count; i++) {
         const struct kube_pod *other = table->unit->members[deals->at[i].member].pod;
 
@@ -176,81 +192,326 @@ static bool will_be_free(const struct table *table, const struct place *place)
            !is_waited_for(table, place);
 }
 
-static struct place *find_place(const struct table *table, const struct kube_pod *pod,
-                                unsigned limit, struct deals *deals)
+/* ---- one member ---- */
+
+/* The first that stands against it is told. */
+static void note_misfit(struct deals *deals, const struct place *place, const char *why,
+                        bool is_among_own)
+{
+    if (deals->misfit && (is_among_own || !deals->is_among_own))
+        return;
+    deals->misfit = place->slurm_name;
+    deals->why = why;
+    deals->is_among_own = is_among_own;
+}
+
+/* Of its own group; else it was excluded when Slurm was asked. */
+static bool is_kept_away(const struct table *table, const struct place *place,
+                         const struct kube_pod *pod)
+{
+    return table->is_tied && table->deals.count > 0 && place->node &&
+           eligible_objection(table->world->eligible, pod, place->node) == ELIGIBLE_PODS_OBJECT;
+}
+
+/* Whether the pod may go there, with those that were dealt theirs. */
+static bool will_do(struct table *table, const struct place *place, const struct kube_pod *pod)
+{
+    const char *why;
+
+    if (has_no_port_for(table, place->node, pod)) {
+        note_misfit(&table->deals, place, "pods of its group want the same port of a node", true);
+        return false;
+    }
+    why = node_misfit(table->world, table->arena, pod, place->node, place->slurm_name);
+    if (why && is_kept_away(table, place, pod))
+        note_misfit(&table->deals, place,
+                    arena_printf(table->arena, "%s, by the pods of its own group", why), true);
+    else if (why && will_be_free(table, place))
+        table->deals.will_be_freed = true;
+    else if (why)
+        note_misfit(&table->deals, place, why, false);
+    return !why;
+}
+
+/* The same of a node that Slurm may give: what is on it now does not matter. */
+static bool would_do(struct table *table, const struct place *place, const struct kube_pod *pod)
+{
+    enum eligible_objection objection;
+
+    if (place->held == 0 && table->nodes_left == 0)
+        return false;
+    if (has_no_port_for(table, place->node, pod)) {
+        note_misfit(&table->deals, place, "pods of its group want the same port of a node", true);
+        return false;
+    }
+    objection = eligible_objection(table->world->eligible, pod, place->node);
+    if (objection == ELIGIBLE_PODS_OBJECT && !table->deals.misfit)
+        note_misfit(&table->deals, place,
+                    eligible_misfit(table->world->eligible, pod, place->node, table->arena), true);
+    return objection == ELIGIBLE_NO_OBJECTION;
+}
+
+static struct place *find_place(struct table *table, const struct kube_pod *pod, unsigned limit)
 {
     for (unsigned i = 0; i < table->count; i++) {
         struct place *place = &table->places[i];
-        const char *why;
 
-        if (place->held >= limit || clashes(table, deals, place->node, pod))
+        if (place->held >= limit)
             continue;
-        why = node_misfit(table->world, table->arena, pod, place->node, place->slurm_name);
-        if (!why && (limit <= table->per_node || has_room(place, pod)) &&
-            has_cpus(table->unit->job, place, pod))
+        if (!table->job ? would_do(table, place, pod)
+                        : will_do(table, place, pod) &&
+                              (limit <= table->per_node || has_room(place, pod)) &&
+                              has_cpus(table->job, place, pod))
             return place;
-        if (why && will_be_free(table, place))
-            deals->will_be_freed = true;
-        else if (why && !deals->misfit) {
-            deals->misfit = place->slurm_name;
-            deals->why = why;
-        }
     }
     return NULL;
 }
 
-/* One round: whoever still waits gets a node that holds fewer than limit. */
-static unsigned deal_round(struct table *table, bool *has_place, unsigned limit,
-                           struct deals *deals)
+/* ---- all of them ---- */
+
+static void deal_to(struct table *table, unsigned member, struct place *place)
 {
-    unsigned before = deals->count;
+    const struct kube_pod *pod = table->unit->members[member].pod;
+
+    table->nodes_left -= place->held == 0 && table->nodes_left > 0;
+    sit_down(place, pod);
+    table->has_place[member] = true;
+    table->deals.at[table->deals.count++] = (struct deal){ member, place->node };
+    table->deals.is_guess |=
+        place->held > 1 && !table->has_whole_nodes && table->job && !places_are_known(table->job);
+    if (table->is_tied)
+        eligible_seat(table->world->eligible, pod, place->node);
+}
+
+/* One round: whoever still waits gets a node that holds fewer than limit. */
+static unsigned deal_round(struct table *table, unsigned limit)
+{
+    unsigned before = table->deals.count;
 
     for (unsigned i = 0; i < table->unit->member_count; i++) {
         const struct member *member = &table->unit->members[i];
         struct place *place;
 
-        if (member->stage != POD_WAITS || has_place[i])
+        if (member->stage != POD_WAITS || table->has_place[i])
             continue;
-        place = find_place(table, member->pod, limit, deals);
-        if (!place)
-            continue;
-        sit_down(place, member->pod);
-        deals->is_guess |=
-            place->held > 1 && !table->has_whole_nodes && !places_are_known(table->unit->job);
-        has_place[i] = true;
-        deals->at[deals->count++] = (struct deal){ i, place->node };
+        place = find_place(table, member->pod, limit);
+        if (place)
+            deal_to(table, i, place);
     }
-    return deals->count - before;
+    return table->deals.count - before;
+}
+
+/* Who is drawn to a later one, or has to wait until others are spread, comes after these: only what
+ * stands against those that are left in the end counts. */
+static unsigned deal_rounds(struct table *table, unsigned limit)
+{
+    unsigned dealt = deal_round(table, limit), more = dealt;
+
+    while (table->is_tied && more > 0) {
+        table->deals.misfit = table->deals.why = NULL;
+        table->deals.is_among_own = false;
+        more = deal_round(table, limit);
+        dealt += more;
+    }
+    return dealt;
+}
+
+/* Nobody is put beside another while a place that Slurm was asked for stays empty. */
+static bool all_nodes_will_do(const struct table *table)
+{
+    if (table->deals.misfit && !table->deals.is_among_own)
+        return false;
+    for (unsigned i = 0; table->deals.misfit && i < table->count; i++)
+        if (table->places[i].held < table->per_node)
+            return false;
+    return true;
+}
+
+static void deal_all(struct table *table)
+{
+    unsigned limit = table->per_node;
+    struct deals *deals = &table->deals;
+
+    (void)deal_rounds(table, limit);
+    while (table->has_whole_nodes && table->job && all_nodes_will_do(table) &&
+           deals->count < table->unit->in[POD_WAITS] && limit < MAX_PER_NODE)
+        if (deal_rounds(table, ++limit) == 0)
+            break;
+    deals->left = table->unit->in[POD_WAITS] - deals->count;
+    if (table->is_tied)
+        eligible_leave_seats(table->world->eligible);
+}
+
+bool places_are_tied(const struct bridge_world *world, const struct unit *unit)
+{
+    if (!world->eligible || unit->in[POD_WAITS] < 2)
+        return false;
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const struct kube_pod *pod = unit->members[i].pod;
+
+        if (unit->members[i].stage == POD_WAITS &&
+            (eligible_minds_others(pod) || (pod->rare && pod->rare->port_count > 0)))
+            return true;
+    }
+    return false;
+}
+
+static struct table new_table(const struct bridge_world *world, const struct unit *unit,
+                              const struct job_ask *ask, struct arena *arena)
+{
+    return (struct table){
+        .world = world,
+        .unit = unit,
+        .arena = arena,
+        .has_whole_nodes = ask->exclusive,
+        .is_tied = places_are_tied(world, unit),
+        .per_node = ask->tasks_per_node > 1 ? (unsigned)ask->tasks_per_node : 1,
+        .has_place = arena_alloc_array(arena, unit->member_count + 1, sizeof(bool)),
+        .deals = { .at = arena_alloc_array(arena, unit->member_count + 1, sizeof(struct deal)) },
+    };
 }
 
 int places_deal(const struct bridge_world *world, const struct unit *unit,
                 const struct job_ask *ask, struct arena *arena, struct deals *ret_deals,
                 struct err *err)
 {
-    struct table table = { .world = world,
-                           .unit = unit,
-                           .arena = arena,
-                           .has_whole_nodes = ask->exclusive,
-                           .per_node =
-                               ask->tasks_per_node > 1 ? (unsigned)ask->tasks_per_node : 1 };
-    bool *has_place = arena_alloc_array(arena, unit->member_count + 1, sizeof(*has_place));
-    unsigned limit = table.per_node;
-    struct deals deals = { .at = arena_alloc_array(arena, unit->member_count + 1,
-                                                   sizeof(*deals.at)) };
-    int result = lay_table(&table, err);
+    struct table table = new_table(world, unit, ask, arena);
+    int result;
 
+    table.job = unit->job;
+    result = lay_table(&table, err);
     if (result < 0)
         return result;
-    take_those_there(&table, &deals);
-    (void)deal_round(&table, has_place, limit, &deals);
-    while (table.has_whole_nodes && !deals.misfit && deals.count < unit->in[POD_WAITS] &&
-           limit < MAX_PER_NODE)
-        if (deal_round(&table, has_place, ++limit, &deals) == 0)
-            break;
-    deals.left = unit->in[POD_WAITS] - deals.count;
-    *ret_deals = deals;
+    take_those_there(&table);
+    deal_all(&table);
+    *ret_deals = table.deals;
     return 0;
 }
+
+/* ---- drafts ---- */
+
+/* It was given before, and will still not do. */
+static bool is_misfit(const struct table *table, const struct kube_node *node)
+{
+    const struct unit_memory *memory = table->unit->memory;
+    const char *name = world_slurm_name(node);
+
+    for (unsigned i = 0; memory && i < memory->misfit_count; i++)
+        if (strcmp(memory->misfits[i], name) == 0)
+            return node_misfit(table->world, table->arena, table->unit->pod, node, name) != NULL;
+    return false;
+}
+
+static bool is_candidate(const struct bridge_world *world, const struct kube_node *node,
+                         const struct slurm_node *slurm, const char *partition)
+{
+    struct str rest = str_of(slurm->partitions), name;
+
+    if (node->object.deleted_us || node->unschedulable || !node->ready || node_is_out(slurm) ||
+        world_has_uncovered(world, node->object.name))
+        return false;
+    while (str_next(&rest, ',', &name))
+        if (str_is(name, partition))
+            return true;
+    return false;
+}
+
+static int by_use_and_name(const void *a, const void *b)
+{
+    const struct place *one = a, *other = b;
+
+    if (one->is_busy != other->is_busy)
+        return one->is_busy ? 1 : -1;
+    return strcmp(one->slurm_name, other->slurm_name);
+}
+
+static void lay_draft(struct table *table, const struct job_ask *ask)
+{
+    struct kube_cache_walk walk = kube_cache_walk(table->world->nodes);
+    const struct kube_object *object;
+
+    table->places = arena_alloc_array(table->arena, kube_cache_count(table->world->nodes) + 1,
+                                      sizeof(*table->places));
+    while ((object = kube_cache_next(&walk)) != NULL) {
+        const struct kube_node *node = kube_node_of(object);
+        const char *name = world_slurm_name(node);
+        const struct slurm_node *slurm = world_slurm_node(table->world, str_of(name));
+
+        if (slurm && is_candidate(table->world, node, slurm, ask->partition) &&
+            !is_misfit(table, node))
+            table->places[table->count++] =
+                (struct place){ .slurm_name = name, .node = node, .is_busy = node_is_busy(slurm) };
+    }
+    qsort(table->places, table->count, sizeof(*table->places), by_use_and_name);
+}
+
+/* From the first node on that no draft has used; false when there is none. */
+static bool start_anew(struct table *table)
+{
+    unsigned start = 0;
+    struct place first;
+
+    while (start < table->count && table->places[start].was_tried)
+        start++;
+    if (start == table->count)
+        return false;
+    first = table->places[start];
+    memmove(&table->places[1], &table->places[0], start * sizeof(first));
+    table->places[0] = first;
+    for (unsigned i = 0; i < table->count; i++)
+        table->places[i].held = 0;
+    memset(table->has_place, 0, table->unit->member_count * sizeof(*table->has_place));
+    table->deals = (struct deals){ .at = table->deals.at };
+    return true;
+}
+
+/* The nodes that are used, if it is the best so far. */
+static void keep_best(struct table *table, struct draft *draft, unsigned *best)
+{
+    if (table->deals.count < *best || (table->deals.count == *best && draft->nodes))
+        return;
+    *best = table->deals.count;
+    draft->nodes = arena_alloc_array(table->arena, table->count + 1, sizeof(*draft->nodes));
+    draft->count = 0;
+    draft->why = table->deals.why;
+    for (unsigned i = 0; i < table->count; i++)
+        if (table->places[i].held > 0)
+            draft->nodes[draft->count++] = table->places[i].node;
+}
+
+static bool can_be_drafted(const struct bridge_world *world, const struct unit *unit,
+                           const struct job_ask *ask)
+{
+    return world->eligible && ask->partition[0] && !ask->constraints[0] && !ask->reservation[0] &&
+           ask->switches < 0 && ask->segment_size < 0 &&
+           kube_cache_count(world->nodes) <= DRAFT_MAX / (unit->in[POD_WAITS] + 1);
+}
+
+bool places_draft(const struct bridge_world *world, const struct unit *unit,
+                  const struct job_ask *ask, struct arena *arena, struct draft *ret_draft)
+{
+    struct table table = new_table(world, unit, ask, arena);
+    struct draft draft = { .nodes = NULL };
+    int64_t least = ask->min_nodes > 0 ? ask->min_nodes : 1;
+    unsigned best = 0;
+
+    if (!can_be_drafted(world, unit, ask))
+        return false;
+    lay_draft(&table, ask);
+    for (unsigned i = 0; i < DRAFT_STARTS && !draft.is_enough && start_anew(&table); i++) {
+        table.nodes_left = ask->max_nodes > 0 ? (unsigned)ask->max_nodes : unit->in[POD_WAITS];
+        deal_all(&table);
+        for (unsigned k = 0; k < table.count; k++)
+            table.places[k].was_tried |= table.places[k].held > 0;
+        table.places[0].was_tried = true;
+        keep_best(&table, &draft, &best);
+        draft.is_enough = best >= (uint64_t)unit->needed && draft.count >= least;
+    }
+    *ret_draft = draft;
+    return true;
+}
+
+/* ---- whom a job has no place for ---- */
 
 static bool is_dealt(const struct unit *unit, const struct deals *deals, const struct kube_pod *pod)
 {

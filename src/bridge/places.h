@@ -21,14 +21,36 @@ struct deals {
     bool is_guess;      /* pods share a node of which the job's part was not read */
     const char *misfit; /* the Slurm name of the first node that would not do; NULL */
     const char *why;    /* it would not */
+    bool is_among_own;  /* because of members that were dealt theirs before */
 };
 
-/* ask: what the unit asks Slurm for; its tasks_per_node pods go on each node, and more as far as
+/* A member that was dealt a place counts as placed for those after it. This is a greedy deal: by
+ * rank, the first node that will do. Where members differ, it may miss one that exists (the first
+ * takes the only node that will do for the second); where they are alike, only when the place of
+ * one decides how many others fit (affinity: the first starts in a domain that is too small).
+ *
+ * ask: what the unit asks Slurm for; its tasks_per_node pods go on each node, and more as far as
  * they fit when the job has whole nodes and every one of them will do. -ERR_INVALID: the job's list
  * of nodes cannot be read. */
 int places_deal(const struct bridge_world *world, const struct unit *unit,
                 const struct job_ask *ask, struct arena *arena, struct deals *ret_deals,
                 struct err *err);
+
+/* Nodes of Slurm on which the waiting pods of a unit could be dealt. */
+struct draft {
+    const struct kube_node **nodes;
+    unsigned count;  /* those of the best deal that was found */
+    bool is_enough;  /* for all that the unit needs */
+    const char *why; /* it is not; NULL */
+};
+
+/* Whether it has members that wait and mind where the others are. */
+bool places_are_tied(const struct bridge_world *world, const struct unit *unit);
+
+/* Chooses among all nodes, those first that are free. False: what Slurm is asked for leaves open
+ * too much (features, reservations, switches), or there are too many to try. */
+bool places_draft(const struct bridge_world *world, const struct unit *unit,
+                  const struct job_ask *ask, struct arena *arena, struct draft *ret_draft);
 
 /* Whether a bound member has its place by this job, or nobody wrote down by which. Its label names
  * the job by an id, which after a crash of slurmctld another may have; a job that was asked for to

@@ -157,6 +157,19 @@ static void observe_bound(struct steps *steps, const struct kube_pod *pod)
     metrics_add(steps->metrics, &steps_metrics[METRIC_PODS], 1, "bound", NULL);
 }
 
+static void observe_over(struct steps *steps, const struct kube_pod *pod)
+{
+    const struct unit_memory *memory;
+    auto_buf struct buf key;
+
+    metrics_add(steps->metrics, &steps_metrics[METRIC_PODS], 1, "over", NULL);
+    buf_init(&key, 1024);
+    world_unit_key(steps->world, pod, &key);
+    memory = memory_get(steps->world->memory, buf_str(&key));
+    if (memory && memory->bound_us)
+        observe(steps, "bound to ended", loop_now_us(steps->loop) - memory->bound_us);
+}
+
 /* By the server's word: what we foretell takes no time. */
 static bool is_bound(const struct kube_pod *pod)
 {
@@ -199,7 +212,7 @@ void steps_pod_changed(struct steps *steps, const struct kube_pod *old, const st
     if (old && next && !is_bound(old) && is_bound(next))
         observe_bound(steps, next);
     if (old && next && !kube_pod_is_finished(old) && kube_pod_is_finished(next))
-        metrics_add(steps->metrics, &steps_metrics[METRIC_PODS], 1, "over", NULL);
+        observe_over(steps, next);
 }
 
 void steps_job_changed(struct steps *steps, struct str key, const struct slurm_job *job)
@@ -212,6 +225,8 @@ void steps_job_changed(struct steps *steps, struct str key, const struct slurm_j
     if (memory->allocated_us)
         return;
     memory->allocated_us = loop_now_us(steps->loop);
+    if (memory->asked_us && memory->seen_us)
+        observe(steps, "seen to asked", memory->asked_us - memory->seen_us);
     if (memory->asked_us)
         observe(steps, "asked to allocated", memory->allocated_us - memory->asked_us);
 }

@@ -21,6 +21,12 @@ struct saying {
     const char *type, *status, *reason, *message;
 };
 
+struct words { /* about waiting */
+    const char *reason;
+    int64_t patience_us; /* nothing is written on a pod that is younger */
+    char message[MAX_MESSAGE];
+};
+
 static bool is_said(const struct kube_pod *pod, const struct saying *saying)
 {
     const struct kube_condition *has =
@@ -88,17 +94,17 @@ static int64_t patience_us(const struct bridge_world *world)
 
 /* Both conditions in one write. */
 static bool tell_one(const struct bridge_world *world, const struct member *member,
-                     struct plan *plan, const char *reason, const char *message)
+                     struct plan *plan, const struct words *words)
 {
     const struct saying sayings[] = {
-        { BRIDGE_PENDING_CONDITION, "True", reason, message },
-        { "PodScheduled", "False", "Unschedulable", message },
+        { BRIDGE_PENDING_CONDITION, "True", words->reason, words->message },
+        { "PodScheduled", "False", "Unschedulable", words->message },
     };
     int64_t waited_us = world->facts.wall_us - member->pod->object.created_us;
 
     if (is_said(member->pod, &sayings[0]))
         return false;
-    if (waited_us < patience_us(world)) {
+    if (waited_us < words->patience_us) {
         plan_look_again(plan, SECOND_US - (waited_us > 0 ? waited_us % SECOND_US : 0));
         return false;
     }
@@ -106,21 +112,40 @@ static bool tell_one(const struct bridge_world *world, const struct member *memb
     return true;
 }
 
+static bool tell_all(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                     const struct words *words)
+{
+    bool told = false;
+
+    plan_wait(plan, "%s", words->message);
+    for (unsigned i = 0; i < unit->member_count; i++)
+        if (unit->members[i].stage == unit->stage)
+            told |= tell_one(world, &unit->members[i], plan, words);
+    return told;
+}
+
 bool tell_waiting(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                   const char *reason, const char *format, ...)
 {
-    char message[MAX_MESSAGE];
-    bool told = false;
+    struct words words = { .reason = reason, .patience_us = patience_us(world) };
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(message, sizeof(message), format, args);
+    (void)vsnprintf(words.message, sizeof(words.message), format, args);
     va_end(args);
-    plan_wait(plan, "%s", message);
-    for (unsigned i = 0; i < unit->member_count; i++)
-        if (unit->members[i].stage == unit->stage)
-            told |= tell_one(world, &unit->members[i], plan, reason, message);
-    return told;
+    return tell_all(world, unit, plan, &words);
+}
+
+bool tell_trouble(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                  const char *reason, const char *format, ...)
+{
+    struct words words = { .reason = reason, .patience_us = SECOND_US };
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(words.message, sizeof(words.message), format, args);
+    va_end(args);
+    return tell_all(world, unit, plan, &words);
 }
 
 void tell_placed(const struct bridge_world *world, const struct unit *unit, struct plan *plan,

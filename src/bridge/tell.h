@@ -14,6 +14,11 @@ bool tell_waiting(const struct bridge_world *world, const struct unit *unit, str
                   const char *reason, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* The same of what does not pass by itself: after a second, however many wait. */
+bool tell_trouble(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                  const char *reason, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
 /* It no longer waits: the condition turns False, if there ever was one. */
 void tell_placed(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                  const struct slurm_job *job, const char *node);

@@ -337,8 +337,8 @@ void unit_gather(const struct bridge_world *world, struct str key, struct arena 
     gather_jobs(world, unit);
     if (unit->pod)
         gather_inherited(world, arena, unit);
-    if (unit->memory && unit->memory->ask.attempt > unit->attempt)
-        unit->attempt = unit->memory->ask.attempt;
+    if (unit->memory && memory_attempt(unit->memory) > unit->attempt)
+        unit->attempt = memory_attempt(unit->memory);
 }
 
 enum ask_state unit_ask_state(const struct unit *unit)

@@ -3,13 +3,15 @@
  * A claim that waits for its first consumer is given the annotation by which its provisioner learns
  * the node. Where nobody makes volumes, one that is free on the node is told which claim it is for,
  * as Kubernetes' scheduler does it; the volume controller then binds the two. The pod is bound when
- * its claims are.
+ * its claims are. Where a volume cannot be made, or takes too long, nobody holds a node for it: the
+ * job is given back, and the next one is asked for without the nodes that did not do.
  *
  * Holds: a claim is written only while it names another node, or none; a volume only while it is
  * free, in the version that was seen to be, and what is written shows at once to all who look for a
  * free one. */
 #include "bridge/volumes.h"
 
+#include "bridge/act.h"
 #include "bridge/tell.h"
 
 enum { LOOK_FOR_VOLUME_US = 1000000 };
@@ -58,6 +60,8 @@ static void take_step(const struct bridge_world *world, struct plan *plan,
     switch (open->step) {
     case ELIGIBLE_WAIT:
     case ELIGIBLE_NO_VOLUME:
+    case ELIGIBLE_REFUSED:
+    case ELIGIBLE_OVERDUE:
         break;
     case ELIGIBLE_SELECT_NODE:
         select_node(plan, open->claim, node);
@@ -80,7 +84,7 @@ static unsigned most_claims(const struct unit *unit, const struct deals *deals)
     return count;
 }
 
-/* Of the first that is not bound: there is room for one. */
+/* Of one that is not bound: there is room for one. */
 static const char *words_about(struct arena *arena, const struct eligible_open *open)
 {
     if (!open->claim)
@@ -93,31 +97,86 @@ static const char *words_about(struct arena *arena, const struct eligible_open *
     if (open->step == ELIGIBLE_NO_VOLUME)
         return arena_printf(arena, "persistentvolumeclaim \"%s\" finds no free volume on its node",
                             open->name);
+    if (open->step == ELIGIBLE_REFUSED)
+        return arena_printf(arena,
+                            "the volume of persistentvolumeclaim \"%s\" could not be made on its "
+                            "node",
+                            open->name);
+    if (open->step == ELIGIBLE_OVERDUE)
+        return arena_printf(arena,
+                            "the volume of persistentvolumeclaim \"%s\" takes too long to be made",
+                            open->name);
     return arena_printf(arena,
                         "its volumes are being made on its node: persistentvolumeclaim \"%s\" "
                         "waits",
                         open->name);
 }
 
-bool plan_volumes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                  const struct deals *deals)
+/* ---- what cannot be made ---- */
+
+static const struct eligible_open *hopeless(const struct eligible_open *open, unsigned count)
 {
-    unsigned max = world->eligible ? most_claims(unit, deals) : 0, count = 0;
-    struct eligible_open *open = arena_alloc_array(plan->arena, max + 1, sizeof(*open));
+    for (unsigned i = 0; i < count; i++)
+        if (open[i].step == ELIGIBLE_REFUSED || open[i].step == ELIGIBLE_OVERDUE)
+            return &open[i];
+    return NULL;
+}
+
+/* Nothing is remembered of the unit: its claims tell which nodes the next job must not have. */
+static void give_back(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                      const char *why)
+{
+    tell_waiting(world, unit, plan, "NodeMisfit", "job %s was given a node that will not do: %s",
+                 unit->job->object.key, why);
+    plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "SlurmNodeMisfit",
+               "job %s is given back: %s", unit->job->object.key, why);
+    plan_slurm_cancel(plan, unit->job, NULL, why);
+}
+
+/* ---- the plan ---- */
+
+struct open_claims {
+    struct eligible_open *at;
+    const char **nodes; /* of the pods, by claim */
+    unsigned count;
+};
+
+static struct open_claims find_open(const struct bridge_world *world, const struct unit *unit,
+                                    struct arena *arena, const struct deals *deals)
+{
+    unsigned max = world->eligible ? most_claims(unit, deals) : 0;
+    struct open_claims open = { .at = arena_alloc_array(arena, max + 1, sizeof(*open.at)),
+                                .nodes = arena_alloc_array(arena, max + 1, sizeof(*open.nodes)) };
 
     for (unsigned i = 0; max > 0 && i < deals->count; i++) {
         const char *node = deals->at[i].node->object.name;
         const struct kube_pod *pod = unit->members[deals->at[i].member].pod;
-        unsigned known = count;
+        unsigned known = open.count;
 
-        count = eligible_open_claims(world->eligible, pod, node, open, count, max);
-        for (unsigned k = known; k < count; k++)
-            take_step(world, plan, &open[k], node);
+        open.count = eligible_open_claims(world->eligible, pod, node, open.at, known, max);
+        for (unsigned k = known; k < open.count; k++)
+            open.nodes[k] = node;
     }
-    if (count == 0)
+    return open;
+}
+
+bool plan_volumes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                  const struct deals *deals)
+{
+    const struct open_claims open = find_open(world, unit, plan->arena, deals);
+    const struct eligible_open *worst = hopeless(open.at, open.count);
+    bool is_placed = unit->in[POD_BOUND] > 0 || unit->in[POD_ENDING] > 0;
+
+    if (open.count == 0)
         return false;
+    if (worst && !is_placed) {
+        give_back(world, unit, plan, words_about(plan->arena, worst));
+        return true;
+    }
+    for (unsigned i = 0; i < open.count; i++)
+        take_step(world, plan, &open.at[i], open.nodes[i]);
     tell_waiting(world, unit, plan, "VolumesNotBound", "job %s runs; %s", unit->job->object.key,
-                 words_about(plan->arena, &open[0]));
+                 words_about(plan->arena, worst ? worst : &open.at[0]));
     plan_look_again(plan, LOOK_FOR_VOLUME_US);
     return true;
 }

@@ -4,8 +4,9 @@
 
 #include "bridge/places.h"
 
-/* Claims that wait for their first consumer are told the node, or get a free volume of it. Whether
- * a pod must still wait for one of its volumes. */
+/* Claims that wait for their first consumer are told the node, or get a free volume of it. Where
+ * one cannot be had the job is given back, unless pods of the unit are there already. Whether a pod
+ * must still wait for one of its volumes. */
 bool plan_volumes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                   const struct deals *deals);
 

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "bridge/admit.h"
 #include "bridge/kinds_volume.h"
+#include "bridge/names.h"
 #include "kube/discovery.h"
 
 #include <stdio.h>
@@ -50,6 +51,8 @@ struct watches {
     struct kube_discovery *discovery;
     struct loop_timer again;
     struct watched kinds[KINDS];
+    watches_words words;
+    void *words_context;
 };
 
 static const struct {
@@ -90,15 +93,17 @@ static void fill_world(struct watches *watches)
         at[ALWAYS + i].kind = (enum optional_kind)i;
         world->optional[i] = (struct optional){ .cache = at[ALWAYS + i].cache };
     }
-    world->eligible = eligible_new(&(struct eligible_caches){ .pods = at[PODS].cache,
-                                                              .other_pods = at[OTHER_PODS].cache,
-                                                              .nodes = at[NODES].cache,
-                                                              .namespaces = at[NAMESPACES].cache,
-                                                              .claims = at[CLAIMS].cache,
-                                                              .volumes = at[VOLUMES].cache,
-                                                              .classes = at[CLASSES].cache,
-                                                              .csi_nodes = at[CSI_NODES].cache },
-                                   world->config->scheduler_name);
+    world->eligible = eligible_new(
+        &(struct eligible_caches){ .pods = at[PODS].cache,
+                                   .other_pods = at[OTHER_PODS].cache,
+                                   .nodes = at[NODES].cache,
+                                   .namespaces = at[NAMESPACES].cache,
+                                   .claims = at[CLAIMS].cache,
+                                   .volumes = at[VOLUMES].cache,
+                                   .classes = at[CLASSES].cache,
+                                   .csi_nodes = at[CSI_NODES].cache,
+                                   .clock = loop_clock(kube_client_loop(watches->client)) },
+        world->config->scheduler_name);
     world_add_indexes(world);
 }
 
@@ -228,6 +233,50 @@ void watches_start(struct watches *watches, struct loop *loop)
     for (unsigned i = 0; i < ALWAYS; i++)
         start(&watches->kinds[i]);
     look_for_kinds(watches);
+}
+
+/* ---- owners ---- */
+
+/* The next annotation about the job; NULL at the end. */
+static const struct kube_pair *next_word(const struct kube_pairs *annotations, unsigned *at)
+{
+    while (*at < annotations->count) {
+        const struct kube_pair *pair = &annotations->at[(*at)++];
+
+        if (str_starts(pair->key, STR(BRIDGE_ANNOTATION_PREFIX)))
+            return pair;
+    }
+    return NULL;
+}
+
+static bool say_the_same(const struct kube_pairs *a, const struct kube_pairs *b)
+{
+    const struct kube_pair *left, *right;
+    unsigned i = 0, k = 0;
+
+    do {
+        left = next_word(a, &i);
+        right = next_word(b, &k);
+    } while (left && right && str_eq(left->key, right->key) && str_eq(left->value, right->value));
+    return !left && !right;
+}
+
+/* What a new owner says is read with its pods, which come after it. */
+static void on_owner(void *context, const struct kube_object *old, const struct kube_object *next)
+{
+    struct watches *watches = context;
+
+    if (old && next && watches->words && !say_the_same(&old->annotations, &next->annotations))
+        watches->words(watches->words_context, next);
+}
+
+void watches_listen(struct watches *watches, watches_words words, void *context)
+{
+    watches->words = words;
+    watches->words_context = context;
+    for (unsigned i = 0; i < KINDS; i++)
+        if (i == JOBS || i == REPLICASETS || i == STATEFULSETS || i >= ALWAYS)
+            kube_cache_listen(watches->kinds[i].cache, on_owner, watches);
 }
 
 /* ---- for others ---- */

@@ -26,6 +26,11 @@ bool watches_refresh(struct watches *watches);
  * watches itself: adds a row each, with a map that brings no keys. How many. */
 unsigned watches_rows(const struct watches *watches, struct controller_watch *rows, unsigned max);
 
+/* Told when the annotations about jobs of an object that may own pods are others than before: the
+ * pods themselves do not change with them. Once, before watches_start. */
+typedef void (*watches_words)(void *context, const struct kube_object *owner);
+void watches_listen(struct watches *watches, watches_words words, void *context);
+
 struct kube_cache *watches_namespaces(const struct watches *watches);
 void watches_add_health(const struct watches *watches, struct health *health);
 

@@ -9,6 +9,7 @@
 #include "bridge/eligible.h"
 #include "bridge/kinds.h"
 #include "bridge/memory.h"
+#include "bridge/node_refusals.h"
 #include "bridge/room.h"
 #include "engine/plan.h"
 #include "slurm/cache.h"
@@ -26,6 +27,7 @@ struct bridge_facts {
     bool is_suspicious; /* slurmctld may have been restarted: relist before anything is done */
     const char *suspicion;
     enum slurm_sight sight; /* whether our token sees all jobs */
+    bool knows_sight;       /* that was asked, and answered in some way */
     const char *sight_why;
     int64_t pause_us; /* Slurm takes no more jobs for now (MaxJobCount, rate): until then; 0 */
     const char *pause_why;
@@ -66,7 +68,8 @@ struct bridge_world {
     int pods_by_node;        /* index: the Kubernetes node that they are bound to */
     int nodes_by_slurm_name; /* index: the name in Slurm */
     const struct slurm_cache *slurm_jobs, *slurm_nodes, *slurm_partitions;
-    struct memory *memory; /* plans only read it */
+    struct memory *memory;               /* plans only read it */
+    struct node_refusals *node_refusals; /* nor do they write this; NULL: there are none */
     struct room *room;
     struct eligible *eligible; /* NULL: every node will do */
     struct bridge_facts facts;

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from bridge import (FINALIZER, JOB_LABEL, SCHEDULER, WISH, Bridge, Site, Strangers, broken_rules, condition, settled, uid_of)
+from bridge import (FINALIZER, JOB_LABEL, SCHEDULER, TOPOLOGY, WISH, Bridge, Site, Strangers, broken_rules, condition, settled, uid_of)
 from slincdev import components, nodes
 from slincdev.common import Fail, wait_for
 from slincdev.kube import ApiError
@@ -130,6 +130,24 @@ def test_an_administrators_drain_shows_on_the_node_and_is_left_alone(site, event
         assert drained(site, "shop-1") == "a fan is broken"
     site.set_slurm_node("shop-1", state=["RESUME"])
     eventually("the node says that too", lambda: condition(site.node("shop-1"), "SlurmAvailable")["status"] == "True", 10)
+
+
+def test_a_node_that_slurm_refuses_says_why_until_it_is_mended(site, eventually):
+    def says() -> dict:
+        return condition(site.node("shop-astray"), "SlurmAvailable")
+
+    site.add_node("shop-astray", annotations={TOPOLOGY: "topo-switch:no-such-leaf"})
+    said = eventually("it says why", lambda: (found := says())["reason"] and found, 60)
+    assert (said["status"], said["reason"]) == ("False", "SlurmNodeRefused")
+    assert said["message"].startswith("Slurm refused to create node shop-astray: "), said
+    path = "/apis/events.k8s.io/v1/namespaces/default/events?fieldSelector=regarding.name%3Dshop-astray"
+    eventually("so does an event", lambda: any(event["note"] == said["message"] for event in site.api.get(path)["items"]), 60)
+    assert site.slurm_node("shop-astray") is None
+    site.api.merge("/api/v1/nodes/shop-astray", {"metadata": {"annotations": {TOPOLOGY: None}}})
+    eventually("it is in Slurm", lambda: site.is_registered("shop-astray"), 60)
+    eventually("and has nothing to say", lambda: says()["reason"] in ("", "InService"), 60)
+    site.api.delete("/api/v1/nodes/shop-astray")
+    eventually("it leaves Slurm with its Kubernetes node", lambda: site.slurm_node("shop-astray") is None, 60)
 
 
 def test_a_node_without_its_label_leaves_slurm_when_its_last_pod_is_gone(site, placed, eventually):

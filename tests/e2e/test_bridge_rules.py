@@ -214,6 +214,34 @@ def test_a_gang_that_avoids_itself_gets_a_node_for_each(site, eventually):
     assert sorted(pod["spec"]["nodeName"] for pod in pods) == OPEN
 
 
+def in_both_zones(site: Site) -> dict:
+    """Open for rule-0 and rule-1 too, which Slurm takes first: both are in one zone."""
+    return {"tolerations": tolerant(site, {"key": "reserved", "operator": "Exists"})}
+
+
+@pytest.mark.parametrize("team, rule", [
+    ("foes", {"affinity": avoids(ZONE, team="foes")}),
+    ("even", spread(ZONE, team="even")),
+])
+def test_a_gang_whose_pods_must_be_in_different_zones_is_put_there_though_slurm_chose_one(site, eventually, team, rule):
+    site.start("podgroup", team, 2, **rule, **in_both_zones(site))
+    pods = eventually("it is placed", lambda: site.team_placed(team, 2), 60)
+    assert sorted(NODES[pod["spec"]["nodeName"]]["labels"][ZONE] for pod in pods) == ["east", "west"]
+    assert any("SlurmNodeMisfit" in site.events(pod["metadata"]["name"]) for pod in pods), "Slurm's first choice was right"
+
+
+def test_a_gang_whose_pods_can_not_go_together_says_why(site, eventually):
+    site.start("podgroup", "crowd", 3, affinity=avoids(ZONE, team="crowd"), **in_both_zones(site))
+
+    def says_why() -> list[str]:
+        said = [condition(pod, "SlurmPending") for pod in site.team("crowd")]
+        return [one["message"] for one in said] if [one["reason"] for one in said] == ["NoNodeFits"] * 3 else []
+
+    for words in eventually("its pods say why", says_why, 60):
+        assert "node(s) didn't match pod anti-affinity rules, by the pods of its own group" in words
+    assert site.live_jobs_of_team("crowd") == []
+
+
 def test_topology_spread_is_kept(placed, refused):
     even = {"labels": {"app": "even"}} | spread(ZONE, app="even")
     found = [placed(f"even-{index}", **even)[0] for index in range(4)]

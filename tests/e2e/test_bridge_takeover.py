@@ -126,3 +126,20 @@ def test_what_we_leave_is_what_the_other_bridge_knows(site, before, bridge):
     assert FINALIZER in pod["metadata"]["finalizers"]
     assert {"key": TAINT, "operator": "Equal", "value": SCHEDULER, "effect": "NoExecute"} in pod["spec"]["tolerations"]
     assert "EXTERNAL_JOB" in site.slurm.job(job)["flags"]
+
+
+def test_on_the_way_back_only_jobs_that_no_pod_names_must_go(site, before, bridge):
+    """As docs/bridge.md has it: the other bridge asks again for a pod without the label, and deletes a bound one whose job does not run."""
+    uid = site.make("waiting", wishes={"begin-time": "+1h"})["metadata"]["uid"]
+    wait_for("its job waits", 30, lambda: site.live_jobs_of(uid), hint=bridge.said)
+    bridge.stop()
+    pods = site.api.get(site.pods_path)["items"]
+    named = {pod["metadata"]["name"]: int(pod["metadata"]["labels"][JOB_LABEL]) for pod in pods if JOB_LABEL in pod["metadata"].get("labels", {})}
+    assert named.keys() == {pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName")} and "waiting" not in named
+    ours = [job for job in site.live_jobs() if "EXTERNAL_JOB" in job["flags"] and job["extra"].endswith(f" {site.uid}")]
+    [unnamed] = [job["job_id"] for job in ours if job["job_id"] not in named.values()]
+    site.slurm.cancel(unnamed)
+    wait_for("it is gone", 30, lambda: not site.live_jobs_of(uid))  # who asks now asks for the only one
+    assert all("RUNNING" in site.slurm.job(job)["job_state"] for job in named.values())
+    bridge.start().wait_until_it_leads()
+    wait_for("ours asks anew, once", 60, lambda: len(site.live_jobs_of(uid)) == 1, hint=bridge.said)

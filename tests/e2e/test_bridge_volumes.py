@@ -1,5 +1,6 @@
 """Volumes that nobody makes: a claim of a class without provisioner gets one that is free on the node of its pod, and only nodes that have
-one are given to the pod. The volume controller binds the two, as it does for the stock scheduler."""
+one are given to the pod. The volume controller binds the two, as it does for the stock scheduler. Volumes that somebody makes: the claim is
+told of the node, and a node where the volume cannot be made is given back. The provisioner is this test."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from slincdev.kube import ApiError
 NODES = [f"disk-{index}" for index in range(3)]  # in Slurm's order, which takes the first that will do
 REAL = components.NODE  # the one node with a kubelet
 CLASSES, VOLUMES = "/apis/storage.k8s.io/v1/storageclasses", "/api/v1/persistentvolumes"
-LOCAL = "local-disks"
+LOCAL, MADE = "local-disks", "disks-made-to-order"
+SELECTED = "volume.kubernetes.io/selected-node"
 NUMBERS = itertools.count()
 
 
@@ -33,9 +35,11 @@ def one(site, cluster, slurm, tmp_path_factory) -> Iterator[Bridge]:
     site.lend(REAL, "kubelet")
     site.api.post(CLASSES, {"metadata": {"name": LOCAL}, "provisioner": "kubernetes.io/no-provisioner",
                             "volumeBindingMode": "WaitForFirstConsumer"})
+    site.api.post(CLASSES, {"metadata": {"name": MADE}, "provisioner": "slinc.test/maker", "volumeBindingMode": "WaitForFirstConsumer"})
     with at_work(site, Bridge(cluster, slurm, tmp_path_factory.mktemp("disks")), [*NODES, REAL]) as bridge:
         yield bridge
-    site.api.delete(f"{CLASSES}/{LOCAL}")
+    for name in (LOCAL, MADE):
+        site.api.delete(f"{CLASSES}/{name}")
 
 
 def claims_path(site: Site) -> str:
@@ -56,7 +60,7 @@ def bridge(site, one) -> Iterator[Bridge]:
 
 @pytest.fixture
 def disk(site, cluster, eventually):
-    """A volume on one node, that can be had."""
+    """A volume on one node, that can be had, or is bound to whom it was made for."""
     def make(node: str, size: str = "1Gi", labels: dict | None = None, **spec) -> str:
         name = f"on-{node}-{next(NUMBERS)}"
         where = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
@@ -65,7 +69,8 @@ def disk(site, cluster, eventually):
             "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": f"{cluster.folder}/{name}", "type": "DirectoryOrCreate"},
             "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [where]}]}}, **spec}})
         # Its controller tries again what failed only every 15 s.
-        eventually("it is free", lambda: site.api.get(f"{VOLUMES}/{name}")["status"].get("phase") == "Available", 60)
+        phase = "Bound" if "claimRef" in spec else "Available"
+        eventually(f"it is {phase}", lambda: site.api.get(f"{VOLUMES}/{name}")["status"].get("phase") == phase, 60)
         return name
     return make
 
@@ -73,10 +78,10 @@ def disk(site, cluster, eventually):
 @pytest.fixture
 def wanting(site):
     """A pod with a claim for each size; those are named after it."""
-    def make(pod: str, *sizes: str, command: tuple = (), selector: dict | None = None, **options) -> dict:
+    def make(pod: str, *sizes: str, command: tuple = (), selector: dict | None = None, kind: str = LOCAL, **options) -> dict:
         names = [f"{pod}-{index}" for index in range(len(sizes))]
         for name, size in zip(names, sizes):
-            spec = {"storageClassName": LOCAL, "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
+            spec = {"storageClassName": kind, "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
             site.api.post(claims_path(site), {"metadata": {"name": name}, "spec": spec | ({"selector": selector} if selector else {})})
         volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
         body = site.pod(pod, *command, volumes=volumes, **options)
@@ -156,3 +161,27 @@ def test_a_pod_without_a_volume_says_which_claim_waits_and_goes_to_one_that_come
     mine = disk(NODES[2], "2Gi")
     assert eventually("it is placed", lambda: site.placed("hungry"), 20)["spec"]["nodeName"] == NODES[2]
     assert bound_to(site, "hungry-0") == mine
+
+
+# --- volumes that are made -------------------------------------------------------------------------------------------
+
+
+def selected(site: Site, name: str) -> str | None:
+    return claim(site, name)["metadata"].get("annotations", {}).get(SELECTED)
+
+
+def test_a_node_where_a_volume_cannot_be_made_is_given_back_and_another_is_tried(site, disk, wanting, eventually):
+    first = wanting("choosy", "1Gi", kind=MADE)["metadata"]["uid"]
+    refused = eventually("its claim is told of a node", lambda: selected(site, "choosy-0"), 60)
+    job = site.live_jobs_of(first)[0]["job_id"]
+    site.api.merge(f"{claims_path(site)}/choosy-0", {"metadata": {"annotations": {SELECTED: None}}})  # as a provisioner that gives up
+    node = eventually("its claim is told of another", lambda: selected(site, "choosy-0"), 60)
+    assert node != refused and job not in [found["job_id"] for found in site.live_jobs_of(first)]
+    said = eventually("it was said", lambda: site.events("choosy").get("SlurmNodeMisfit"), 60)
+    assert f'job {job} is given back: the volume of persistentvolumeclaim "choosy-0" could not be made on its node' in said
+    ref = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": site.namespace, "name": "choosy-0",
+           "uid": claim(site, "choosy-0")["metadata"]["uid"]}
+    made = disk(node, storageClassName=MADE, claimRef=ref)
+    assert eventually("it is placed", lambda: site.placed("choosy"), 60)["spec"]["nodeName"] == node
+    assert claim(site, "choosy-0")["spec"]["volumeName"] == made
+    settled(site, 10)

@@ -211,7 +211,8 @@ def of_model(program: Path) -> tuple[list[dict], dict]:
 ROW = re.compile(r'(TEXT|LIST|INT|NUMBER|BOOL|WORDS)\((\w+), (\w+), (?:&(\w+), )?((?:"\w+"(?:, )?)+)\)')
 TIMES = {"submit_time", "eligible_time", "start_time", "end_time", "boot_time", "last_busy", "reason_time"}
 UNLIMITED_BY_BACKFILL = 365 * 24 * 60  # minutes: what the backfill scheduler makes of no limit when it starts a job; the other does not
-LOOSE = {"priority", "user_id", "group_id", "latency_us"}  # only whether it is 0
+LOOSE = {"priority", "latency_us"}  # only whether it is 0
+OWNERS, FIRST_OWN_ID = {"user_id", "group_id"}, 100  # below it ids are the same on every system, above only whether there is one counts
 
 
 def fields_of_client() -> dict[str, list[tuple[str, str, list[str]]]]:
@@ -262,6 +263,8 @@ class Side:
             found[member] = "a time" if found[member] else 0
         for member in found.keys() & LOOSE:
             found[member] = bool(found[member])
+        for member in found.keys() & OWNERS:
+            found[member] = min(found[member], FIRST_OWN_ID)
         return found
 
     def job(self, value: dict) -> dict:

@@ -95,9 +95,11 @@ void process_stop_later(struct process *process)
 
 /* ---- crashes ---- */
 
-void process_plan_crash(struct world *world, unsigned within)
+void process_plan_crash(struct world *world, unsigned within, bool lives_on)
 {
-    sim_net_crash_at(world->net,
-                     sim_net_write_count(world->net) + 1 + rand_below(&world->rand, within),
-                     rand_chance(&world->rand, 500));
+    static const enum sim_fate fates[] = { FATE_DIES_BEFORE, FATE_DIES_AFTER, FATE_DIES_LONG_BEFORE,
+                                           FATE_DIES_AGES_BEFORE };
+    uint64_t number = sim_net_write_count(world->net) + 1 + rand_below(&world->rand, within);
+
+    sim_net_crash_at(world->net, number, fates[rand_below(&world->rand, lives_on ? 4 : 2)]);
 }

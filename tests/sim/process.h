@@ -34,7 +34,8 @@ void process_stop(struct process *process);
 /* The same at some time of the next minute, if it lives so long. */
 void process_stop_later(struct process *process);
 
-/* Whoever sends one of the next writes, so many at most, dies at it. */
-void process_plan_crash(struct world *world, unsigned within);
+/* Whoever sends one of the next writes, so many at most, dies at it. lives_on: and if it goes to
+ * Slurm, it may take effect long after. */
+void process_plan_crash(struct world *world, unsigned within, bool lives_on);
 
 #endif

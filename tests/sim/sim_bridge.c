@@ -33,6 +33,10 @@ static const struct bridge_weather weathers[] = {
       .restarts = true,
       .gateway = true },
     { .name = "a token of others, and slurmctld is stopped", .stops = true, .foreign_token = true },
+    { .name = "a token of others, and processes die",
+      .crashes = true,
+      .stops = true,
+      .foreign_token = true },
     { .name = "partitions", .faults = &weather_slow, .partitions = true, .kills = true },
     { .name = "watches fail", .faults = &weather_watches_fail },
     { .name = "answers of the API server fail", .faults = &weather_answers_fail },
@@ -93,7 +97,7 @@ struct bridge_replica *bridge_replica_named(struct bridge_scene *scene, const ch
 static void plan_next_crash(struct bridge_scene *scene)
 {
     if (scene->weather->crashes && !scene->is_calm)
-        process_plan_crash(scene->world, 40);
+        process_plan_crash(scene->world, 40, scene->weather->foreign_token);
 }
 
 static void kill_replica(void *owner)
@@ -146,6 +150,7 @@ static void start_replica(void *owner)
                                                            .seed = rand_u64(&world->rand),
                                                            .max_in_flight = scene->max_in_flight,
                                                            .page = scene->page,
+                                                           .uninstall = scene->leaves,
                                                            .slurm_fast_us = SECOND / 2 });
     bridge_start(replica->bridge);
     if (scene->weather->rollouts && !scene->is_calm)
@@ -179,9 +184,10 @@ void bridge_on_crash(void *context, const char *user)
     plan_next_crash(scene);
 }
 
-static void on_sent(void *context, const char *user, const char *method, const char *path)
+static void on_sent(void *context, const char *user, const char *method, const char *path,
+                    struct str body)
 {
-    bridge_promises_on_send(((struct world *)context)->scene, user, method, path);
+    bridge_promises_on_send(((struct world *)context)->scene, user, method, path, body);
 }
 
 /* What a process knows of jobs and nodes is as new as the last read that was answered. */
@@ -289,7 +295,7 @@ void bridge_scene_calm(struct bridge_scene *scene)
     sim_net_cut(world->net, NULL, NULL);
     sim_net_set_faults(world->net, NULL);
     sim_net_set_slurm_faults(world->net, NULL);
-    sim_net_crash_at(world->net, 0, false);
+    sim_net_crash_at(world->net, 0, FATE_DIES_BEFORE);
     bridge_slurm_daemons_up(scene);
     scene->course_us = scene->sent_us = loop_now_us(world->loop);
     later(scene, SILENT_S * SECOND, on_settling);
@@ -367,13 +373,16 @@ static void add_slurm(struct bridge_scene *scene)
 {
     struct rand *rand = &scene->world->rand;
 
-    world_add_slurm(scene->world,
-                    &(struct slurm_store_options){
-                        .jwt_key = scene->weather->foreign_token ? STR("") : STR(SIM_JWT_KEY),
-                        .message_timeout_s = rand_chance(rand, 500) ? 10 : 3,
-                        .min_job_age_s = rand_chance(rand, 300) ? 20 : 300,
-                        .backfill_interval_s = 10,
-                    });
+    world_add_slurm(
+        scene->world,
+        &(struct slurm_store_options){
+            .jwt_key = scene->weather->foreign_token ? STR("") : STR(SIM_JWT_KEY),
+            .message_timeout_s = rand_chance(rand, 500) ? 10 : 3,
+            .min_job_age_s = rand_chance(rand, 300) ? 20 : 300,
+            .backfill_interval_s = 10,
+            .rewrites_comments = scene->weather->plugin &&
+                                 (scene->weather->plugin_is_quick || rand_chance(rand, 500)),
+        });
     slurm_store_listen(scene->world->slurm, bridge_promises_on_slurm, scene);
 }
 

@@ -55,7 +55,8 @@ struct pod_note {
     char unit[SCENE_KEY];  /* of the two above, the one by whose job it was bound */
     char node[32];         /* that it was bound to; "" */
     char job[16];          /* sluid of the job under it at that time */
-    int64_t read_us;       /* what the sender of the last Binding knew of Slurm */
+    int64_t read_us;       /* what the sender of the last Binding knew of its own job */
+    int64_t group_read_us; /* and of its group's */
     int64_t listed_us;     /* the same for whole lists */
     int64_t bind_us;       /* when it was sent */
     int64_t bound_us;      /* when it took effect; 0 */
@@ -80,6 +81,7 @@ struct job_note {
     int64_t polled_us[BRIDGE_REPLICAS]; /* the last poll of states: what differs is read then */
     int64_t read_us[BRIDGE_REPLICAS];   /* when the last read of it that was answered was sent */
     int64_t lost_us;                    /* when a crash of slurmctld took it; 0 */
+    int64_t cancel_us;                  /* when the last cancel of it was sent; 0 */
     bool is_live;
     int64_t reason_us; /* since when */
     bool is_a_reason;  /* Slurm ended it, put it back, suspended or moved it: its pod may go */
@@ -106,7 +108,7 @@ struct bridge_weather {
     bool crashes, rollouts, partitions;
     bool stops, kills, restarts, gateway; /* of slurmctld: SIGSTOP, kill -9, clean; slurmrestd */
     bool foreign_token;                   /* not minted by us: lives long */
-    bool plugin;                          /* a site plugin rewrites admin_comment */
+    bool plugin, plugin_is_quick;         /* the site rewrites admin_comment, later; at once */
     bool has_all_apis;                    /* of groups; else the seed leaves some out */
 };
 
@@ -138,6 +140,10 @@ struct bridge_scene {
     bool is_calm, is_over;
     bool is_starting; /* slurmctld: what it knows of nodes is older than our notes */
     bool people_act;  /* what changes in Slurm now is people's doing */
+    bool is_removed;  /* in the end: what promises say of jobs and nodes is not asked then */
+    bool leaves;      /* whoever starts now gives back all */
+    const struct bridge_replica *leader; /* NULL: nobody */
+    int64_t leading_us;                  /* since when the last one that there was led */
     unsigned node_count, max_in_flight, page;
     bool has_api[GROUP_APIS]; /* what the server has beside what every one has */
     int64_t storm_us;
@@ -218,6 +224,7 @@ void bridge_note_job(struct bridge_scene *scene, const struct slurm_store_change
 void bridge_note_read(struct bridge_scene *scene, unsigned replica, const char *path,
                       int64_t sent_us);
 void bridge_note_binding(struct bridge_scene *scene, const char *user, const char *path);
+void bridge_note_cancel(struct bridge_scene *scene, struct str body);
 struct slurm_node_note *bridge_note_of_slurm_node(struct bridge_scene *scene, const char *name);
 void bridge_note_slurm_node(struct bridge_scene *scene, const struct slurm_store_change *change);
 bool bridge_hosts_have(const char *hosts, const char *name); /* a folded list */
@@ -246,7 +253,7 @@ bool bridge_pod_waits(const struct json *pod);    /* wants a place, and nobody h
 void bridge_promises_on_change(void *scene, const struct api_change *change);
 void bridge_promises_on_slurm(void *scene, const struct slurm_store_change *change);
 void bridge_promises_on_send(struct bridge_scene *scene, const char *user, const char *method,
-                             const char *path);
+                             const char *path, struct str body);
 void bridge_promises_after_step(struct bridge_scene *scene);
 
 /* ---- sim_bridge_respect.c: what is not ours ---- */

@@ -8,11 +8,12 @@
  * slurmctld stopped or killed at that moment. After each, all
  * promises and the settled state are looked at. The number of a case says which it is:
  *
- *     story * 100000 + write * 100 + blow */
+ *     site * 10000000 + story * 100000 + write * 100 + blow */
 #include "sim_bridge.h"
 
 enum {
     SECOND = SCENE_SECOND,
+    CASE_SITE = 10000000,
     CASE_STORY = 100000,
     CASE_WRITE = 100,
     STORY_SEED = 4711,
@@ -34,6 +35,7 @@ enum blow {
     BLOW_504, /* from here on: of Slurm's writes only */
     BLOW_504_DONE,
     BLOW_DIES_LONG_BEFORE,
+    BLOW_DIES_AGES_BEFORE,
     BLOW_STOPPED,
     BLOW_KILLED,       /* kill -9 as it leaves */
     BLOW_KILLED_AFTER, /* and when its answer has come */
@@ -54,6 +56,7 @@ static const struct {
     [BLOW_504] = { "504", FATE_TIMEOUT },
     [BLOW_504_DONE] = { "504, and done", FATE_TIMEOUT_DONE },
     [BLOW_DIES_LONG_BEFORE] = { "dies long before", FATE_DIES_LONG_BEFORE },
+    [BLOW_DIES_AGES_BEFORE] = { "dies ages before", FATE_DIES_AGES_BEFORE },
     [BLOW_STOPPED] = { "slurmctld is stopped", FATE_DRAWN },
     [BLOW_KILLED] = { "slurmctld is killed", FATE_DRAWN },
     [BLOW_KILLED_AFTER] = { "slurmctld is killed after it", FATE_DRAWN },
@@ -95,12 +98,13 @@ static void strike(struct bridge_scene *scene)
 /* Of the writes of the story that was told last without a blow. */
 static bool is_to_slurm[MAX_WRITES];
 
-static void on_sent(void *context, const char *user, const char *method, const char *path)
+static void on_sent(void *context, const char *user, const char *method, const char *path,
+                    struct str body)
 {
     struct bridge_scene *scene = ((struct world *)context)->scene;
     uint64_t before = scene->sent;
 
-    bridge_promises_on_send(scene, user, method, path);
+    bridge_promises_on_send(scene, user, method, path, body);
     if (scene->sent > before && scene->sent < MAX_WRITES && scene->blow_at == 0)
         is_to_slurm[scene->sent] = strncmp(path, "/slurm/", 7) == 0;
     if (scene->sent > before && scene->sent == scene->blow_at &&
@@ -195,6 +199,26 @@ static void uncordon_node_1(struct bridge_scene *scene)
 {
     (void)bridge_people_call(scene, "PATCH", "/api/v1/nodes/node-1",
                              "{\"spec\":{\"unschedulable\":null}}");
+}
+
+static void set_cordons(struct bridge_scene *scene, const char *value)
+{
+    for (unsigned i = 1; i <= scene->node_count; i++) {
+        char path[64];
+
+        (void)snprintf(path, sizeof(path), "/api/v1/nodes/node-%u", i);
+        (void)bridge_people_call(scene, "PATCH", path, "{\"spec\":{\"unschedulable\":%s}}", value);
+    }
+}
+
+static void cordon_all(struct bridge_scene *scene)
+{
+    set_cordons(scene, "true");
+}
+
+static void uncordon_all(struct bridge_scene *scene)
+{
+    set_cordons(scene, "null");
 }
 
 static void stop_slurmctld(struct bridge_scene *scene)
@@ -335,10 +359,39 @@ static const struct bridge_story stories[] = {
         { 12, finish_three_of_six },
         { 13, lose_slurmctld },
         { 15, start_slurmctld } } },
+    { "a place is given back, and is good again",
+      { { 8, stop_slurmctld },
+        { 8, make_p1 },
+        { 9, cordon_all },
+        { 10, continue_slurmctld },
+        { 14, uncordon_all } } },
     { "a gang is made again", { { 8, make_gang }, { 20, delete_gang }, { 26, make_gang } } },
 };
 
 enum { STORIES = sizeof(stories) / sizeof(stories[0]) };
+
+/* ---- where they are told ---- */
+
+#define ALL_BUT(blow) (((1u << BLOWS) - 1) & ~(1u << (blow)))
+
+/* Where a token is not signed by the bridge, what a dead one sent takes effect for as long as its
+ * successor waits for it; own ones have expired long before. */
+static const struct {
+    struct bridge_weather weather;
+    unsigned blows; /* a bit each: what can be another story there */
+} sites[] = {
+    { { .name = "fair", .has_all_apis = true }, ALL_BUT(BLOW_DIES_AGES_BEFORE) },
+    { { .name = "a token of others", .has_all_apis = true, .foreign_token = true },
+      1u << BLOW_DIES_BEFORE | 1u << BLOW_DIES_AFTER | 1u << BLOW_LOST_AFTER |
+          1u << BLOW_DIES_LONG_BEFORE | 1u << BLOW_DIES_AGES_BEFORE | 1u << BLOW_STOPPED },
+    { { .name = "a site plugin rewrites comments",
+        .has_all_apis = true,
+        .plugin = true,
+        .plugin_is_quick = true },
+      1u << BLOW_DIES_AFTER | 1u << BLOW_LOST_AFTER | 1u << BLOW_KILLED_AFTER },
+};
+
+enum { SITES = sizeof(sites) / sizeof(sites[0]) };
 
 static void on_calm(void *context)
 {
@@ -371,13 +424,12 @@ static void on_step(void *context)
 
 static void *start(struct world *world)
 {
-    static const struct bridge_weather fair = { .name = "fair", .has_all_apis = true };
-    uint64_t number = world->seed;
+    uint64_t number = world->seed, story = number % CASE_SITE / CASE_STORY;
     struct bridge_scene *scene;
 
-    rand_init(&world->rand, STORY_SEED + number / CASE_STORY);
-    scene = bridge_scene_new(world, &fair);
-    scene->story = &stories[number / CASE_STORY % STORIES];
+    rand_init(&world->rand, STORY_SEED + story);
+    scene = bridge_scene_new(world, &sites[number / CASE_SITE % SITES].weather);
+    scene->story = &stories[story % STORIES];
     scene->blow_at = number % CASE_STORY / CASE_WRITE;
     scene->blow = (unsigned)(number % CASE_WRITE % BLOWS);
     trace_line(&world->trace, "story: %s; write %llu: %s", scene->story->name,
@@ -441,23 +493,33 @@ static uint64_t run_case(uint64_t number, struct world_result *sum)
     return failed;
 }
 
+static uint64_t run_story(uint64_t site, uint64_t story, struct world_result *sum, uint64_t *failed)
+{
+    uint64_t base = site * CASE_SITE + story * CASE_STORY, runs = 1, writes;
+
+    *failed += run_case(base, sum);
+    writes = sent_in_the_end;
+    for (uint64_t write = 1; write <= writes; write++) {
+        unsigned end = write < MAX_WRITES && is_to_slurm[write] ? BLOWS : BLOW_504;
+
+        for (unsigned blow = 1; blow < end; blow++) {
+            if (!(sites[site].blows & 1u << blow))
+                continue;
+            *failed += run_case(base + write * CASE_WRITE + blow, sum);
+            runs++;
+        }
+    }
+    (void)printf("crashes: %s; %s: %llu writes\n", sites[site].weather.name, stories[story].name,
+                 (unsigned long long)writes);
+    return runs;
+}
+
 uint64_t crashes_run_all(struct world_result *ret_sum, uint64_t *ret_failed)
 {
     uint64_t runs = 0;
 
-    for (uint64_t story = 0; story < STORIES; story++) {
-        uint64_t base = story * CASE_STORY, writes;
-
-        *ret_failed += run_case(base, ret_sum);
-        runs++;
-        writes = sent_in_the_end;
-        for (uint64_t write = 1; write <= writes; write++) {
-            unsigned end = write < MAX_WRITES && is_to_slurm[write] ? BLOWS : BLOW_504;
-
-            for (unsigned blow = 1; blow < end; blow++, runs++)
-                *ret_failed += run_case(base + write * CASE_WRITE + blow, ret_sum);
-        }
-        (void)printf("crashes: %s: %llu writes\n", stories[story].name, (unsigned long long)writes);
-    }
+    for (uint64_t site = 0; site < SITES; site++)
+        for (uint64_t story = 0; story < STORIES; story++)
+            runs += run_story(site, story, ret_sum, ret_failed);
     return runs;
 }

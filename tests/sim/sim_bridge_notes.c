@@ -111,7 +111,7 @@ bool bridge_hosts_have(const char *hosts, const char *name)
     arena_init(&arena, 1 << 20);
     if (strcmp(hosts, name) == 0)
         return true;
-    return memchr(hosts, '[', strlen(hosts)) &&
+    return strpbrk(hosts, "[,") &&
            hostlist_parse(&arena, str_of(hosts), HOSTLIST_MAX_NAMES, &list, NULL) == 0 &&
            hostlist_contains(list, str_of(name));
 }
@@ -258,12 +258,6 @@ static const struct json *pod_at(const struct bridge_scene *scene, const char *p
     return api_store_find(scene->world->store, "pods", ns, name);
 }
 
-/* Its own, when it has a job of its own; else its group's. */
-static const char *unit_of(struct bridge_scene *scene, const struct pod_note *pod)
-{
-    return pod->group[0] && bridge_note_of_unit(scene, pod->key)->live == 0 ? pod->group : pod->key;
-}
-
 /* A late Binding is judged by what the first of several senders knew. */
 void bridge_note_binding(struct bridge_scene *scene, const char *user, const char *path)
 {
@@ -284,9 +278,29 @@ void bridge_note_binding(struct bridge_scene *scene, const char *user, const cha
     if (note->bind_us && loop_now_us(scene->world->loop) - note->bind_us < 20 * SCENE_SECOND)
         return;
     note->bind_us = loop_now_us(scene->world->loop);
-    note->read_us =
-        read_of_unit(scene, unit_of(scene, note), (unsigned)(replica - scene->replicas));
+    note->read_us = read_of_unit(scene, note->key, (unsigned)(replica - scene->replicas));
+    note->group_read_us = read_of_unit(scene, note->group, (unsigned)(replica - scene->replicas));
     note->listed_us = replica->listed_us;
+}
+
+/* {"jobs":["SLUID or id", ...]} */
+void bridge_note_cancel(struct bridge_scene *scene, struct str body)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    const struct json *named;
+    struct json_iter iter;
+
+    (void)json_parse(body, 1 << 16, &doc, NULL);
+    iter = json_iter(json_get(json_root(doc), "jobs"));
+    while (json_next_item(&iter, &named))
+        map_each (item, &scene->jobs) {
+            struct job_note *job = item->value;
+            char id[32];
+
+            (void)snprintf(id, sizeof(id), "%" PRId64, job->id);
+            if (str_is(json_str(named), job->sluid) || str_is(json_str(named), id))
+                job->cancel_us = loop_now_us(scene->world->loop);
+        }
 }
 
 void bridge_note_change(struct bridge_scene *scene, const struct api_change *change)
@@ -308,21 +322,24 @@ void bridge_note_change(struct bridge_scene *scene, const struct api_change *cha
 
 /* ---- jobs ---- */
 
-/* The unit that it was asked for, as its comment says when slurmctld takes it: later a plugin may
- * have rewritten that. */
+/* The unit that it was asked for, as its comment says when slurmctld takes it, or its extra,
+ * "KEY CLUSTER", where a plugin of the site has rewritten the comment already. */
 static void read_unit(const struct bridge_scene *scene, const struct slurm_store_job *job,
                       char unit[SCENE_KEY])
 {
     auto_json_doc struct json_doc *doc = NULL;
     const struct json *root;
-    struct str key;
+    struct str key, cluster;
     size_t end;
 
     (void)json_parse(str_of(job->admin_comment), 1 << 16, &doc, NULL);
     root = json_root(doc);
     key = json_str(json_get(root, "unit"));
+    cluster = json_str(json_get(root, "cluster"));
+    if (cluster.len == 0 && !str_cut(str_of(job->extra), ' ', &key, &cluster))
+        return;
     end = key.len;
-    if (!str_is(json_str(json_get(root, "cluster")), scene->cluster))
+    if (!str_is(cluster, scene->cluster))
         return;
     while (end > 0 && key.at[end - 1] != '.')
         end--;

@@ -49,11 +49,13 @@ static const struct job_note *job_under(const struct bridge_scene *scene,
 static void a_pod_is_bound_only_where_its_job_runs(struct bridge_scene *scene, struct pod_note *pod,
                                                    const char *node, const struct job_note *job)
 {
+    bool is_alone = strcmp(pod->unit, pod->key) == 0;
+
     scene->binds++;
     if (!job)
         world_break(scene->world, "pod %s is bound to %s, where no job of it ever ran", pod->name,
                     node);
-    else if (job->ran_until_us < pod->read_us)
+    else if (job->ran_until_us < (is_alone ? pod->read_us : pod->group_read_us))
         world_break(scene->world,
                     "pod %s is bound to %s, where job %" PRId64 " has not run any more for %" PRId64
                     " ms, and Slurm was read since",
@@ -247,6 +249,14 @@ static bool has_a_dead_jobs_id(const struct bridge_scene *scene, const struct jo
     return false;
 }
 
+/* Of a leader before this one, whose token still counts. Nobody can call it back, and who leads now
+ * cannot know of it: the pods stay, and are covered again (docs/decisions/009). */
+static bool is_a_late_cancel(const struct bridge_scene *scene, const struct job_note *job)
+{
+    return scene->weather->foreign_token && job->cancel_us > 0 &&
+           job->cancel_us < scene->leading_us;
+}
+
 struct forgotten {
     struct bridge_scene *scene;
     const struct job_note *job;
@@ -336,7 +346,7 @@ static void a_job_is_cancelled_only_when_its_pods_are_over(struct bridge_scene *
 
     /* It has another, or the id was meant for another. */
     if (!job->unit[0] || bridge_note_of_unit(scene, job->unit)->live > 0 ||
-        has_a_dead_jobs_id(scene, job))
+        has_a_dead_jobs_id(scene, job) || is_a_late_cancel(scene, job))
         return;
     api_store_visit(scene->world->store, "pods", look_if_over, &over);
     if (over.bound == 0 && over.waiting > 0 && over.waiting >= over.needed && over.needed > 0 &&
@@ -391,6 +401,8 @@ void bridge_promises_on_change(void *context, const struct api_change *change)
     bool is_bound = is_pod(change) && next && node.len > 0;
 
     bridge_note_change(scene, change);
+    if (scene->is_removed)
+        return;
     if (bridge_is_ours(change->user))
         bridge_promises_on_our_write(scene, change);
     if (is_bound && json_str(json_at(old, "spec", "nodeName")).len == 0)
@@ -479,7 +491,7 @@ static void a_job_is_for_pods_of_one_namespace(struct bridge_scene *scene,
 void bridge_promises_on_slurm(void *context, const struct slurm_store_change *change)
 {
     struct bridge_scene *scene = context;
-    bool by_us = strcmp(change->user, "slurm") == 0 && !scene->people_act;
+    bool by_us = strcmp(change->user, "slurm") == 0 && !scene->people_act && !scene->is_removed;
 
     if (change->node) {
         if (by_us && !scene->is_starting)
@@ -504,7 +516,7 @@ void bridge_promises_on_slurm(void *context, const struct slurm_store_change *ch
 /* ---- 7: only the leader acts ---- */
 
 void bridge_promises_on_send(struct bridge_scene *scene, const char *user, const char *method,
-                             const char *path)
+                             const char *path, struct str body)
 {
     struct world *world = scene->world;
     const struct json *lease =
@@ -519,6 +531,8 @@ void bridge_promises_on_send(struct bridge_scene *scene, const char *user, const
     if (replica && strncmp(path, "/slurm/", 7) == 0 && strstr(path, "/node"))
         note_node_write(scene, replica);
     bridge_note_binding(scene, user, path);
+    if (strcmp(method, "DELETE") == 0 && strncmp(path, "/slurm/", 7) == 0)
+        bridge_note_cancel(scene, body);
     if (!replica || !replica->bridge || !bridge_is_leader(replica->bridge))
         world_break(world, "%s sends %s %s and knows that it may not", user, method, path);
     if (!str_is(json_str(json_at(lease, "spec", "holderIdentity")), user))
@@ -527,12 +541,19 @@ void bridge_promises_on_send(struct bridge_scene *scene, const char *user, const
 
 static void there_is_one_leader(struct bridge_scene *scene)
 {
+    const struct bridge_replica *leader = NULL;
     unsigned leaders = 0;
 
     for (unsigned i = 0; i < BRIDGE_REPLICAS; i++)
-        leaders += scene->replicas[i].bridge && bridge_is_leader(scene->replicas[i].bridge);
+        if (scene->replicas[i].bridge && bridge_is_leader(scene->replicas[i].bridge)) {
+            leader = &scene->replicas[i];
+            leaders++;
+        }
     if (leaders > 1)
         world_break(scene->world, "%u leaders at once", leaders);
+    if (leader && leader != scene->leader)
+        scene->leading_us = loop_now_us(scene->world->loop);
+    scene->leader = leader;
 }
 
 void bridge_promises_after_step(struct bridge_scene *scene)

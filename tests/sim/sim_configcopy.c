@@ -39,7 +39,7 @@ enum { WEATHERS = sizeof(weathers) / sizeof(weathers[0]) };
 static void plan_next_crash(struct scene *scene)
 {
     if (scene->weather->crashes && !scene->is_calm)
-        process_plan_crash(scene->world, 30);
+        process_plan_crash(scene->world, 30, false);
 }
 
 static void kill_replica(void *owner)
@@ -100,7 +100,8 @@ static void on_crash(void *context, const char *user)
     plan_next_crash(scene);
 }
 
-static void on_sent(void *context, const char *user, const char *method, const char *path)
+static void on_sent(void *context, const char *user, const char *method, const char *path,
+                    struct str body)
 {
     promises_on_send(((struct world *)context)->scene, user, method, path);
 }
@@ -159,7 +160,7 @@ static void on_calm(void *context)
     loop_timer_stop(&scene->partition);
     sim_net_cut(world->net, NULL, NULL);
     sim_net_set_faults(world->net, NULL);
-    sim_net_crash_at(world->net, 0, false);
+    sim_net_crash_at(world->net, 0, FATE_DIES_BEFORE);
     loop_timer_start(world->loop, &scene->course, (int64_t)SETTLE_S * SECOND, on_settled, scene);
 }
 

@@ -3,25 +3,27 @@
  *     sim --scenario configcopy --seeds 0:1000
  *     sim --scenario configcopy --seed 17 --trace     replay one, print all that happens
  *     sim --scenario configcopy --seeds 0:20 --twice  each seed twice: must be the same run
- *     sim --scenario crashes                          every case: a seed is the number of one */
+ *     sim --scenario crashes                          every case: a seed is the number of one
+ *     sim --scenario bridge --calls FILE              the calls to the API server, each once */
 #include "base/map.h"
-#include "world.h"
+#include "calls.h"
 
 #include <getopt.h>
 #include <stdlib.h>
 #include <time.h>
 
 static const struct scenario *const scenarios[] = { &scenario_configcopy, &scenario_bridge,
-                                                    &scenario_crashes };
+                                                    &scenario_crashes, &scenario_leaving };
 
 struct options {
     const struct scenario *scenario;
     uint64_t from, to;
     bool trace, twice, chosen; /* chosen: seeds were named */
+    const char *calls;         /* the file for them; NULL: none */
 };
 
 static const char usage[] = "usage: sim [--scenario NAME] [--seeds FROM:TO | --seed N] [--trace] "
-                            "[--twice]\n";
+                            "[--twice] [--calls FILE]\n";
 
 static void refuse(const char *what)
 {
@@ -58,9 +60,13 @@ static void read_seed(const char *text, struct options *options)
 static struct options read_options(int argc, char **argv)
 {
     static const struct option names[] = {
-        { "scenario", required_argument, NULL, 'c' }, { "seeds", required_argument, NULL, 's' },
-        { "seed", required_argument, NULL, 'n' },     { "trace", no_argument, NULL, 't' },
-        { "twice", no_argument, NULL, '2' },          { NULL, 0, NULL, 0 },
+        { "scenario", required_argument, NULL, 'c' },
+        { "seeds", required_argument, NULL, 's' },
+        { "seed", required_argument, NULL, 'n' },
+        { "trace", no_argument, NULL, 't' },
+        { "twice", no_argument, NULL, '2' },
+        { "calls", required_argument, NULL, 'a' },
+        { NULL, 0, NULL, 0 },
     };
     struct options options = { .scenario = scenarios[0], .from = 0, .to = 100 };
     int option;
@@ -83,6 +89,9 @@ static struct options read_options(int argc, char **argv)
             break;
         case '2':
             options.twice = true;
+            break;
+        case 'a':
+            options.calls = optarg;
             break;
         default:
             refuse("options");
@@ -133,18 +142,25 @@ static uint64_t run_seeds(const struct options *options, struct world_result *su
 
 int main(int argc, char **argv)
 {
-    const struct options options = read_options(argc, argv);
+    struct options options = read_options(argc, argv);
     bool all_cases = options.scenario == &scenario_crashes && !options.chosen;
     struct world_result sum = { .steps = 0 };
     uint64_t failed = 0, runs;
     double begun = now();
+    struct err err = { .class = 0 };
 
     map_set_secret(1, 2);
+    if (options.calls)
+        options.scenario = calls_of(options.scenario);
     runs = all_cases ? crashes_run_all(&sum, &failed) : run_seeds(&options, &sum, &failed);
     (void)printf("%s: %llu %s, %llu failed, %llu steps, %llu writes, %.1f virtual hours, "
                  "%.1f s\n",
                  options.scenario->name, (unsigned long long)runs, all_cases ? "cases" : "seeds",
                  (unsigned long long)failed, (unsigned long long)sum.steps,
                  (unsigned long long)sum.writes, (double)sum.virtual_us / 3.6e9, now() - begun);
+    if (options.calls && calls_write(options.calls, &err) < 0) {
+        (void)fprintf(stderr, "--calls: %s\n", err.text);
+        return 1;
+    }
     return failed > 0;
 }

@@ -18,7 +18,7 @@ struct sim_net {
     struct sim_write *writes;
     uint64_t write_count, crash_at;
     enum sim_fate next_fate; /* of the call that leaves now; FATE_DRAWN: by chance */
-    bool crash_after;
+    enum sim_fate crash_fate;
     const char *cut_user, *cut_part; /* borrowed; cut_user NULL: no partition */
 };
 

@@ -14,6 +14,7 @@ enum {
     MILLISECOND = 1000,
     SECOND = 1000000,
     LONG_AFTER_S = 20, /* a lease is taken over after 15 s */
+    AGES_AFTER_S = 59, /* whoever waits for what may still come waits for a minute at most */
 };
 
 int64_t sim_delay_us(struct sim_net *net)
@@ -70,6 +71,7 @@ static const char *const fate_names[FATE_DRAWN] = {
     "dies before",
     "dies after",
     "dies long before",
+    "dies ages before",
 };
 
 bool sim_call_is_cut(const struct http_call *call)
@@ -216,8 +218,8 @@ static bool serve_write(struct http_call *call)
     struct sim_write *write = note_write(call);
     bool dies = net->crash_at == write->number || call->fate == FATE_DIES_BEFORE ||
                 call->fate == FATE_DIES_AFTER;
-    bool dies_after =
-        call->fate == FATE_DIES_AFTER || (call->fate != FATE_DIES_BEFORE && net->crash_after);
+    bool dies_after = call->fate == FATE_DIES_AFTER ||
+                      (call->fate != FATE_DIES_BEFORE && net->crash_fate != FATE_DIES_BEFORE);
 
     if (dies && !dies_after) {
         crash(call);
@@ -313,12 +315,27 @@ static void come_late(struct http_call *call)
         handlers.failed(handlers.context, &err);
 }
 
+static bool is_long_after_death(enum sim_fate fate)
+{
+    return fate == FATE_DIES_LONG_BEFORE || fate == FATE_DIES_AGES_BEFORE;
+}
+
+/* The write that arrives is the one whose sender dies, and that lives on. */
+static bool outlives_its_sender(const struct http_call *call)
+{
+    const struct sim_net *net = call->net;
+
+    return call->to_slurm && call->is_write && call->fate == FATE_ANSWERED &&
+           net->crash_at == net->write_count + 1 && is_long_after_death(net->crash_fate);
+}
+
 /* As when a gateway holds it, or a kernel sends it again and again for a process that is gone. */
 static void come_long_after_death(struct http_call *call)
 {
+    int64_t after_s = call->fate == FATE_DIES_LONG_BEFORE ? LONG_AFTER_S : AGES_AFTER_S;
+
     crash(call);
-    loop_timer_start(call->net->loop, &call->timer, (int64_t)LONG_AFTER_S * SECOND, on_late_arrival,
-                     call);
+    loop_timer_start(call->net->loop, &call->timer, after_s * SECOND, on_late_arrival, call);
 }
 
 static int64_t answer_delay_us(struct http_call *call)
@@ -344,7 +361,9 @@ static void on_arrival(void *context)
         come_late(call);
         return;
     }
-    if (call->fate == FATE_DIES_LONG_BEFORE) {
+    if (outlives_its_sender(call))
+        call->fate = call->net->crash_fate;
+    if (is_long_after_death(call->fate)) {
         come_long_after_death(call);
         return;
     }
@@ -376,7 +395,8 @@ static void choose_fate(struct http_call *call)
 
     net->next_fate = FATE_DRAWN;
     if (net->hooks.sent)
-        net->hooks.sent(net->hooks.context, call->user, call->method, call->path);
+        net->hooks.sent(net->hooks.context, call->user, call->method, call->path,
+                        (struct str){ call->body, call->body_len });
     call->fate =
         call->to_slurm ? sim_slurm_fate(net, call->is_write) : draw_fate(net, call->is_write);
     if (net->next_fate != FATE_DRAWN)
@@ -541,10 +561,10 @@ void sim_net_choose(struct sim_net *net, enum sim_fate fate)
     net->next_fate = fate;
 }
 
-void sim_net_crash_at(struct sim_net *net, uint64_t number, bool after)
+void sim_net_crash_at(struct sim_net *net, uint64_t number, enum sim_fate fate)
 {
     net->crash_at = number;
-    net->crash_after = after;
+    net->crash_fate = fate;
 }
 
 uint64_t sim_net_write_count(const struct sim_net *net)

@@ -52,6 +52,7 @@ enum sim_fate {
     FATE_DIES_BEFORE, /* writes: the sender dies when it arrives, without effect; or with it */
     FATE_DIES_AFTER,
     FATE_DIES_LONG_BEFORE, /* and it takes effect when somebody else has its sender's place */
+    FATE_DIES_AGES_BEFORE, /* and has had it for long */
     FATE_DRAWN,            /* by chance; no fate itself */
 };
 
@@ -70,7 +71,8 @@ struct sim_net;
 
 struct sim_hooks {
     /* Before a call leaves: for promises about who may send what. */
-    void (*sent)(void *context, const char *user, const char *method, const char *path);
+    void (*sent)(void *context, const char *user, const char *method, const char *path,
+                 struct str body);
     /* An answer has reached its sender: what it tells is as new as sent_us. */
     void (*received)(void *context, const char *user, const char *method, const char *path,
                      int status, int64_t sent_us);
@@ -90,8 +92,9 @@ void sim_net_set_faults(struct sim_net *net, const struct sim_faults *faults); /
 void sim_net_cut(struct sim_net *net, const char *user, const char *part);
 /* From the hook `sent`: what becomes of the call that is about to leave. */
 void sim_net_choose(struct sim_net *net, enum sim_fate fate);
-/* The sender of write `number` dies when it arrives, before or after it takes effect. 0: nobody. */
-void sim_net_crash_at(struct sim_net *net, uint64_t number, bool after);
+/* The sender of write `number` dies when it arrives, by one of the fates FATE_DIES_*; 0: nobody.
+ * What is not for Slurm does not come long after. */
+void sim_net_crash_at(struct sim_net *net, uint64_t number, enum sim_fate fate);
 
 uint64_t sim_net_write_count(const struct sim_net *net);
 const struct sim_write *sim_net_write(const struct sim_net *net, uint64_t number); /* 1... */

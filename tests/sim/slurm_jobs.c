@@ -47,6 +47,12 @@ static uint64_t next_sluid(struct slurm_store *store)
     return store->last_sluid;
 }
 
+void ctld_rewrite_comment(const struct slurm_store *store, struct ctld_job *job)
+{
+    if (store->options.rewrites_comments)
+        ctld_set(&job->text[JOB_ADMIN_COMMENT], "seen by the site");
+}
+
 void ctld_job_take(struct slurm_store *store, struct ctld_job *job)
 {
     const struct slurm_store_options *options = &store->options;

@@ -34,6 +34,9 @@ int64_t slurm_people_submit(struct slurm_store *store, const struct slurm_people
     ctld_set(&job->text[JOB_ASKED_BY], ask->user);
     ctld_set(&job->text[JOB_NAME], ask->name ? ask->name : "sbatch");
     ctld_set(&job->text[JOB_REQUIRED], ask->required_nodes);
+    ctld_set(&job->text[JOB_ADMIN_COMMENT], ask->admin_comment);
+    ctld_set(&job->text[JOB_EXTRA], ask->extra);
+    ctld_rewrite_comment(store, job);
     ctld_set(&job->text[JOB_PARTITION], ask->partition);
     map_each (item, &store->state.partitions) {
         const struct ctld_partition *partition = item->value;
@@ -244,6 +247,8 @@ int slurm_people_add_nodes(struct slurm_store *store, const struct slurm_people_
         ctld_set(&node->text[NODE_ADDRESS], name.at);
         ctld_set(&node->text[NODE_FEATURES], ask->features);
         ctld_set(&node->text[NODE_ACTIVE], ask->features);
+        ctld_set(&node->text[NODE_EXTRA], ask->extra);
+        node->external = ask->external;
         ctld_node_shape(node);
         ctld_node_add(store, node, "root");
     }

@@ -244,6 +244,7 @@ const struct ctld_route *ctld_find_route(struct ctld_call *call, const char *met
 bool ctld_serve_restd(struct slurm_store *store, const struct slurm_store_request *request,
                       struct slurm_store_answer *answer);
 int64_t ctld_uid(struct slurm_store *store, const char *user);
+bool ctld_knows_user(const struct slurm_store *store, struct str name);
 const char *ctld_user_of(const struct slurm_store *store, int64_t uid); /* "": nobody */
 
 /* ---- slurm_state.c: records, and copies of them ---- */
@@ -279,6 +280,8 @@ void ctld_job_end(struct slurm_store *store, struct ctld_job *job, enum ctld_pha
                   const char *reason, const char *user);
 void ctld_job_requeue(struct slurm_store *store, struct ctld_job *job, const char *reason);
 void ctld_job_completed(struct slurm_store *store, struct ctld_job *job); /* gives nodes back */
+/* As a plugin of the site does, if it has one: whatever stood there is lost. */
+void ctld_rewrite_comment(const struct slurm_store *store, struct ctld_job *job);
 void ctld_job_changed(struct slurm_store *store, const struct ctld_job *job, const char *user);
 void ctld_job_forget(struct slurm_store *store, struct ctld_job *job, enum slurm_store_event event);
 /* Monotonic; INT64_MAX: nothing is due. */

@@ -90,7 +90,6 @@ static void put_texts(struct buf *out, const struct ctld_job *job)
         { "tres_per_node", JOB_TRES_PER_NODE },
         { "user_name", JOB_USER },
         { "mail_user", JOB_USER },
-        { "group_name", JOB_USER },
         { "wckey", JOB_WCKEY },
     };
 
@@ -236,13 +235,15 @@ static void put_exit(struct buf *out, const char *key, int code, int signal)
 static void put_identity(struct ctld_call *call, const struct ctld_job *job)
 {
     struct buf *out = &call->answer->body;
+    int64_t group = job->group_id >= 0 ? job->group_id : job->user_id;
     char words[64];
 
     ctld_put_int(out, "job_id", job->id);
     ctld_job_states(job, words);
     ctld_put_words(out, "job_state", words);
     ctld_put_int(out, "user_id", job->user_id);
-    ctld_put_int(out, "group_id", job->group_id >= 0 ? job->group_id : job->user_id);
+    ctld_put_int(out, "group_id", group);
+    ctld_put_text(out, "group_name", ctld_user_of(call->store, group));
     if (call->version >= 44)
         buf_printf(out,
                    ",\"step_id\":{\"sluid\":\"%s\",\"job_id\":{\"set\":true,\"infinite\":false,"

@@ -86,14 +86,32 @@ int64_t slurm_store_message_timeout_us(const struct slurm_store *store)
     return store->options.message_timeout_s * CTLD_SECOND;
 }
 
-/* ---- users ---- */
+/* ---- users, each with a group of the same name and number ---- */
+
+static const char *const system_users[] = { "root", "daemon", "bin" }; /* 0, 1, 2 everywhere */
+
+enum { SYSTEM_USERS = sizeof(system_users) / sizeof(system_users[0]) };
+
+static int64_t find_system_user(struct str name)
+{
+    for (int64_t uid = 0; uid < SYSTEM_USERS; uid++)
+        if (str_is(name, system_users[uid]))
+            return uid;
+    return -1;
+}
+
+bool ctld_knows_user(const struct slurm_store *store, struct str name)
+{
+    return find_system_user(name) >= 0 || str_is(name, store->options.slurm_user) ||
+           map_has(&store->users, name);
+}
 
 int64_t ctld_uid(struct slurm_store *store, const char *user)
 {
-    int64_t uid;
+    int64_t uid = find_system_user(str_of(user));
 
-    if (strcmp(user, "root") == 0)
-        return 0;
+    if (uid >= 0)
+        return uid;
     if (strcmp(user, store->options.slurm_user) == 0)
         return SLURM_UID;
     if (str_to_i64(str_of(user), 0, INT32_MAX, &uid, NULL) == 0)
@@ -107,8 +125,8 @@ int64_t ctld_uid(struct slurm_store *store, const char *user)
 
 const char *ctld_user_of(const struct slurm_store *store, int64_t uid)
 {
-    if (uid == 0)
-        return "root";
+    if (uid >= 0 && uid < SYSTEM_USERS)
+        return system_users[uid];
     if (uid == SLURM_UID)
         return store->options.slurm_user;
     map_each (item, &store->users) {

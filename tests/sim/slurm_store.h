@@ -49,6 +49,7 @@ struct slurm_store_options {
     unsigned max_node_count;     /* 1,024 */
     unsigned oldest_version;     /* 42: of v0.0.NN */
     unsigned newest_version;     /* 45 */
+    bool rewrites_comments;      /* a plugin of the site does so, at every submit and update */
 };
 
 /* Starts with the partition "all" (every node, the default one), made of no nodes. The clock is
@@ -199,6 +200,7 @@ struct slurm_people_ask {
     uint64_t priority;                   /* 0: as all */
     bool exclusive, external;            /* external: as by `sbatch --external` */
     const char *required_nodes;          /* NULL: any */
+    const char *admin_comment, *extra;   /* NULL: none */
 };
 int64_t slurm_people_submit(struct slurm_store *store, const struct slurm_people_ask *ask,
                             struct err *err);
@@ -215,9 +217,12 @@ int slurm_people_set_priority(struct slurm_store *store, int64_t id, uint64_t pr
 int slurm_people_set_comment(struct slurm_store *store, int64_t id, const char *admin_comment,
                              struct err *err);
 
-/* A node with a slurmd, as registered; nodes that are alike may be a hostlist. */
+/* A node with a slurmd, as registered, or an external one; nodes that are alike may be a hostlist.
+ */
 struct slurm_people_node {
     const char *names, *features;
+    const char *extra; /* NULL: none */
+    bool external;
     unsigned sockets, cores, threads; /* per socket, per core; 0 = 1 */
     int64_t memory;
 };

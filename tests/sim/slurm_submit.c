@@ -62,38 +62,65 @@ static bool restd_refuses(struct ctld_call *call, const struct json *ask, bool a
     return lacks_script;
 }
 
-/* Whose job it is: the asker's, or who user_id names. False when it has been refused. */
-static bool set_owner(struct ctld_call *call, struct ctld_job *job, const struct json *ask)
+/* The description names somebody by name or by number; -1: nobody. slurmrestd looks up names, and
+ * groups come first. False when it has refused. */
+static bool resolve(struct ctld_call *call, const struct json *ask, int64_t *ret_group,
+                    int64_t *ret_user)
 {
-    struct str name = json_str(json_get(ask, "user_id"));
-    int64_t uid = json_i64_or(json_get(ask, "user_id"), -1);
-    char what[300];
+    const struct {
+        const char *member, *what;
+        int number;
+        int64_t *ret_id;
+    } rows[] = { { "group_id", "group", 2164, ret_group }, { "user_id", "user", 2166, ret_user } };
+    char what[300], source[60];
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct json *value = json_get(ask, rows[i].member);
+        struct str name = json_str(value);
+
+        *rows[i].ret_id = json_i64_or(value, -1);
+        if (name.len == 0 || str_to_i64(name, 0, INT32_MAX, rows[i].ret_id, NULL) == 0)
+            continue;
+        if (!ctld_knows_user(call->store, name) && !str_is(name, call->user)) {
+            (void)snprintf(what, sizeof(what), "Unable to resolve %s: " STR_FMT, rows[i].what,
+                           STR_ARG(str_sub(name, 0, 200)));
+            (void)snprintf(source, sizeof(source), "#/job/%s/", rows[i].member);
+            ctld_refuse_as(call, rows[i].number, what, source);
+            return false;
+        }
+        *rows[i].ret_id = ctld_uid(call->store, name.at);
+    }
+    return true;
+}
+
+/* Whose job it is: the asker's; of a submission, whom the description names, if the asker may say
+ * so. An allocation is the asker's, whoever is named. False when it has been refused. */
+static bool set_owner(struct ctld_call *call, struct ctld_job *job, const struct json *ask,
+                      bool allocate)
+{
+    int64_t asker = ctld_uid(call->store, call->user), group, user;
+    int number = 0;
 
     ctld_set(&job->text[JOB_ASKED_BY], call->user);
     ctld_set(&job->text[JOB_USER], call->user);
-    if (strcmp(call->user, "nobody") == 0) {
-        ctld_refuse(call, 6010);
+    job->user_id = job->group_id = asker; /* everybody has a group of their own */
+    if (strcmp(call->user, "nobody") == 0)
+        number = 6010;
+    else if (!resolve(call, ask, &group, &user))
         return false;
-    }
-    job->user_id = ctld_uid(call->store, call->user);
-    if (name.len > 0 && str_to_i64(name, 0, INT32_MAX, &uid, NULL) < 0) {
-        if (!str_is(name, call->user) && !map_has(&call->store->users, name) &&
-            !str_is(name, "root") && !str_is(name, call->store->options.slurm_user)) {
-            (void)snprintf(what, sizeof(what), "Unable to resolve user: " STR_FMT,
-                           STR_ARG(str_sub(name, 0, 200)));
-            ctld_refuse_as(call, 2166, what, "#/job/user_id/");
-            return false;
-        }
-        uid = ctld_uid(call->store, name.at);
-    }
-    if (uid < 0 || uid == job->user_id)
+    else if (allocate)
         return true;
-    if (!call->privileged) {
-        ctld_refuse(call, 2010);
+    else if (!call->privileged && user >= 0 && user != asker)
+        number = 2010;
+    else if (!call->privileged && group >= 0 && group != asker)
+        number = 2113;
+    if (number != 0) {
+        ctld_refuse(call, number);
         return false;
     }
-    job->user_id = uid;
-    ctld_set(&job->text[JOB_USER], ctld_user_of(call->store, uid));
+    job->group_id = group >= 0 ? group : asker;
+    job->user_id = user >= 0 ? user : asker;
+    ctld_set(&job->text[JOB_USER], ctld_user_of(call->store, job->user_id));
     return true;
 }
 
@@ -195,10 +222,11 @@ static void ask_for_job(struct ctld_call *call, bool allocate)
     job->priority = 1;
     job->requeue = true;
     ctld_ask_read(call, ask, "job/", job);
+    ctld_rewrite_comment(call->store, job);
     if (!call->privileged && job->priority > 1)
         job->priority = 1; /* only operators set one; nobody is told */
     fill_in(call->store, job, ask);
-    if (!set_owner(call, job, ask)) {
+    if (!set_owner(call, job, ask, allocate)) {
         ctld_job_free(job);
         return;
     }
@@ -258,6 +286,7 @@ static int apply(struct ctld_call *call, struct ctld_job *job)
     for (unsigned i = 0; i < CHECKED; i++)
         old[i] = arena_strdup(call->arena, job->text[checked[i]]);
     ctld_ask_read(call, call->body, "", job);
+    ctld_rewrite_comment(call->store, job);
     number = ctld_job_check(call->store, job);
     for (unsigned i = 0; number != 0 && i < CHECKED; i++)
         ctld_set(&job->text[checked[i]], old[i]);

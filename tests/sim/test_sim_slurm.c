@@ -480,7 +480,8 @@ static void a_process_dies_before_or_after_its_submit_takes_effect(void **state)
         (void)set_up(&fresh);
         site = fresh;
         add_nodes(site);
-        sim_net_crash_at(site->net, sim_net_write_count(site->net) + 1, after);
+        sim_net_crash_at(site->net, sim_net_write_count(site->net) + 1,
+                         after ? FATE_DIES_AFTER : FATE_DIES_BEFORE);
         send_job(site, "u", false);
         pass(site, 5);
         assert_int_equal(site->crashes, 1);
@@ -503,6 +504,30 @@ static void a_process_that_dies_while_slurmctld_hangs_leaves_its_request_behind(
     assert_int_equal(jobs_for(site, "u"), 1);
 }
 
+/* A submit has a token that dies soon, an update of a node the one of every call. */
+static void what_a_dead_process_sent_lives_as_long_as_its_token(void **state)
+{
+    struct site *site = *state;
+    struct slurm_store_node node;
+
+    add_nodes(site);
+    sim_net_crash_at(site->net, sim_net_write_count(site->net) + 1, FATE_DIES_LONG_BEFORE);
+    send_job(site, "u", false);
+    pass(site, 30);
+    assert_int_equal(site->crashes, 1);
+    assert_int_equal(jobs_for(site, "u"), 0);
+    connect_client(site, 45);
+    sim_net_crash_at(site->net, sim_net_write_count(site->net) + 1, FATE_DIES_AGES_BEFORE);
+    (void)slurm_node_update(site->client, "n1", STR("{\"comment\":\"late\"}"), on_done, site);
+    pass(site, 50);
+    assert_int_equal(site->crashes, 2);
+    assert_true(slurm_store_find_node(site->slurm, "n1", &node));
+    assert_string_equal(node.comment, "");
+    pass(site, 10);
+    assert_true(slurm_store_find_node(site->slurm, "n1", &node));
+    assert_string_equal(node.comment, "late");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -523,6 +548,7 @@ int main(void)
         cmocka_unit_test_teardown(a_process_dies_before_or_after_its_submit_takes_effect,
                                   tear_down),
         TEST(a_process_that_dies_while_slurmctld_hangs_leaves_its_request_behind),
+        TEST(what_a_dead_process_sent_lives_as_long_as_its_token),
     };
 
     return cmocka_run_group_tests_name("sim_slurm", tests, NULL, NULL);

@@ -228,7 +228,7 @@ static void a_crash_before_a_write_leaves_nothing(void **state)
 {
     struct peer *peer = *state;
 
-    sim_net_crash_at(peer->net, 1, false);
+    sim_net_crash_at(peer->net, 1, FATE_DIES_BEFORE);
     create(peer);
     loop_run(peer->loop);
     assert_int_equal(peer->crashes, 1);
@@ -240,7 +240,7 @@ static void a_crash_after_a_write_leaves_the_write(void **state)
 {
     struct peer *peer = *state;
 
-    sim_net_crash_at(peer->net, 1, true);
+    sim_net_crash_at(peer->net, 1, FATE_DIES_AFTER);
     create(peer);
     loop_run(peer->loop);
     assert_int_equal(peer->crashes, 1);

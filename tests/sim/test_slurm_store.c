@@ -54,15 +54,75 @@ static void nodes_are_made_by_slurm_alone_and_jobs_are_their_owners(void **state
     assert_int_equal(slurm_store_ctld(cluster->store), SLURM_CTLD_STOPPED); /* it hangs */
 }
 
+static void assert_owner(struct cluster *cluster, int64_t id, int64_t user, int64_t group)
+{
+    const struct json *job;
+
+    assert_int_equal(call_job(cluster, "GET", id, NULL), 200);
+    job = json_item(json_get(body(cluster), "jobs"), 0);
+    assert_int_equal(json_i64_or(json_get(job, "user_id"), -1), user);
+    assert_int_equal(json_i64_or(json_get(job, "group_id"), -1), group);
+}
+
 static void a_job_that_slurm_asks_for_in_a_users_name_is_the_users(void **state)
 {
     struct cluster *cluster = *state;
     int64_t id = submit(cluster, JOB(",\"user_id\":\"1234\""));
 
     assert_string_equal(job(cluster, id).asked_by, "slurm");
-    assert_int_equal(call_job(cluster, "GET", id, NULL), 200);
+    assert_owner(cluster, id, 1234, 401);
+    assert_owner(cluster, submit(cluster, JOB(",\"user_id\":\"daemon\",\"group_id\":\"2\"")), 1, 2);
+}
+
+static void an_allocation_is_the_askers_whoever_it_names(void **state)
+{
+    struct cluster *cluster = *state;
+    const char *ask = JOB(",\"immediate\":true,\"user_id\":\"daemon\",\"group_id\":\"bin\"");
+
+    assert_int_equal(allocate(cluster, ask), 200);
+    assert_owner(cluster, json_i64_or(json_get(body(cluster), "job_id"), 0), 401, 401);
+    cluster->user = "daemon";
+    assert_int_equal(allocate(cluster, ask), 200);
+    assert_owner(cluster, json_i64_or(json_get(body(cluster), "job_id"), 0), 1, 1);
+}
+
+static void only_operators_submit_for_others(void **state)
+{
+    struct cluster *cluster = *state;
+
+    cluster->user = "daemon";
+    assert_int_equal(call(cluster, "POST", V "job/submit", JOB(",\"user_id\":\"bin\"")), 422);
+    assert_int_equal(number(cluster), 2010);
+    assert_int_equal(call(cluster, "POST", V "job/submit", JOB(",\"group_id\":\"bin\"")), 422);
+    assert_int_equal(number(cluster), 2113);
+    assert_owner(cluster, submit(cluster, JOB(",\"user_id\":\"1\",\"group_id\":\"daemon\"")), 1, 1);
+}
+
+static void a_site_plugin_rewrites_comments_and_leaves_extra(void **state)
+{
+    struct cluster *cluster = *state;
+    int64_t id;
+
+    slurm_store_free(cluster->store);
+    cluster->store = slurm_store_new(
+        &cluster->clock, &(struct slurm_store_options){
+                             .seed = 7, .jwt_key = str_of(key), .rewrites_comments = true });
     assert_int_equal(
-        json_i64_or(json_at(json_item(json_get(body(cluster), "jobs"), 0), "user_id"), 0), 1234);
+        slurm_people_add_partition(cluster->store,
+                                   &(struct slurm_people_partition){ .name = "bridge" }, NULL),
+        0);
+    assert_int_equal(
+        slurm_people_add_nodes(
+            cluster->store,
+            &(struct slurm_people_node){ .names = "n1", .external = true, .memory = 8000 }, NULL),
+        0);
+    id = submit(cluster, JOB(",\"admin_comment\":\"{}\",\"extra\":\"u c\""));
+    assert_string_equal(job(cluster, id).admin_comment, "seen by the site");
+    assert_int_equal(call_job(cluster, "POST", id, "{\"admin_comment\":\"{}\"}"), 200);
+    assert_string_equal(job(cluster, id).admin_comment, "seen by the site");
+    assert_string_equal(job(cluster, id).extra, "u c");
+    pass(cluster, 2 * (int64_t)SECOND);
+    assert_string_equal(job(cluster, id).nodes, "n1");
 }
 
 /* ---- refusals ---- */
@@ -85,6 +145,7 @@ static const struct {
     { "flag", "{\"job\":{\"flags\":[\"NO\"]}}", 500, 9207 },
     { "no script", "{\"job\":{}}", 422, 9000 },
     { "user", JOB(",\"user_id\":\"nosuch\""), 422, 2166 },
+    { "group", JOB(",\"user_id\":\"nosuch\",\"group_id\":\"nosuch\""), 422, 2164 },
 };
 
 static void a_job_that_cannot_be_is_refused_with_slurms_number(void **state)
@@ -425,6 +486,9 @@ int main(void)
         TEST(a_token_that_does_not_count_is_511_but_for_a_ping),
         TEST(nodes_are_made_by_slurm_alone_and_jobs_are_their_owners),
         TEST(a_job_that_slurm_asks_for_in_a_users_name_is_the_users),
+        TEST(an_allocation_is_the_askers_whoever_it_names),
+        TEST(only_operators_submit_for_others),
+        TEST(a_site_plugin_rewrites_comments_and_leaves_extra),
         TEST(a_job_that_cannot_be_is_refused_with_slurms_number),
         TEST(extra_holds_1024_bytes),
         TEST(more_jobs_than_maxjobcount_are_refused),

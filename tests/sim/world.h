@@ -58,6 +58,7 @@ struct scenario {
 extern const struct scenario scenario_configcopy;
 extern const struct scenario scenario_bridge;
 extern const struct scenario scenario_crashes; /* its seeds are cases */
+extern const struct scenario scenario_leaving;
 
 struct world_result {
     uint64_t steps, writes, lines, digest;

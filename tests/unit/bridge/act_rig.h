@@ -39,6 +39,7 @@ struct rig {
     struct slurm_poller *poller;
     struct slurm_cache *jobs, *nodes;
     struct memory *memory;
+    struct node_refusals *node_refusals;
     struct room *room;
     struct metrics *metrics;
     struct actor *actor;
@@ -88,6 +89,7 @@ static inline void rig_actor(struct rig *rig, int64_t ask_per_second)
                                                     .poller = rig->poller,
                                                     .kube = rig->kube,
                                                     .memory = rig->memory,
+                                                    .node_refusals = rig->node_refusals,
                                                     .room = rig->room,
                                                     .metrics = rig->metrics,
                                                     .cluster = STR("c"),
@@ -116,6 +118,7 @@ static inline int rig_up(void **state)
     rig->jobs = slurm_poller_cache(rig->poller, SLURM_FEED_JOBS);
     rig->nodes = slurm_poller_cache(rig->poller, SLURM_FEED_NODES);
     rig->memory = memory_new();
+    rig->node_refusals = node_refusals_new();
     rig->room = room_new(rig->jobs, rig->nodes);
     rig->metrics = metrics_new();
     rig_actor(rig, 0);
@@ -143,6 +146,7 @@ static inline int rig_down(void **state)
     slurm_poller_free(rig->poller);
     room_free(rig->room);
     memory_free(rig->memory);
+    node_refusals_free(rig->node_refusals);
     slurm_client_free(rig->slurm);
     slurm_token_free(rig->token);
     kube_client_free(rig->kube);

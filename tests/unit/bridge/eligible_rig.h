@@ -78,7 +78,8 @@ static inline struct rig *rig_new_but(unsigned missing)
                                                             .claims = seen[RIG_CLAIMS],
                                                             .volumes = seen[RIG_VOLUMES],
                                                             .classes = seen[RIG_CLASSES],
-                                                            .csi_nodes = seen[RIG_CSI_NODES] },
+                                                            .csi_nodes = seen[RIG_CSI_NODES],
+                                                            .clock = &rig->clock },
                                  "ours");
     return rig;
 }

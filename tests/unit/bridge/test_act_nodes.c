@@ -252,6 +252,88 @@ static void a_bad_node_is_soon_alone(void **state)
     assert_int_equal(end->outcome, KUBE_INVALID);
 }
 
+/* What is remembered of the last deed: NULL when it was not refused, or is another one's. */
+static const char *refusal(const struct rig *rig, const char *node)
+{
+    const struct action *last = list_item(rig->plan.actions.prev, const struct action, link);
+    auto_buf struct buf deed;
+
+    buf_init(&deed, 1 << 16);
+    last->type->write(last, &deed);
+    return node_refusals_why(rig->node_refusals, str_of(node), buf_str(&deed));
+}
+
+static void what_slurm_refuses_about_a_node_is_remembered_until_it_is_done(void **state)
+{
+    struct rig *rig = *state;
+    char text[200];
+
+    fake_serve(rig->fake, no_thirteen, NULL);
+    create_plain(rig, 13);
+    rig_run(rig, 6 * SECOND_US);
+    assert_non_null(refusal(rig, "n13"));
+    assert_null(refusal(rig, "n12"));
+    fake_serve(rig->fake, NULL, NULL);
+    rig_answers(rig, "POST", "/node/n13", 200, FINE);
+    reads_node(rig, "n13");
+    update(rig, "n13", "ours"); /* that goes well, and is something else */
+    rig_run(rig, SECOND_US);
+    assert_null(refusal(rig, "n13"));
+    assert_true(node_refusals_have(rig->node_refusals, STR("n13")));
+    rig_answers(rig, "POST", "/new/node/", 422, rig_refusal(2169, text)); /* MaxNodeCount */
+    reads_node(rig, "n13");
+    create_plain(rig, 13);
+    rig_run(rig, SECOND_US);
+    assert_non_null(refusal(rig, "n13"));
+    rig_answers(rig, "POST", "/new/node/", 200, FINE);
+    reads_node(rig, "n13");
+    create_plain(rig, 13);
+    rig_run(rig, SECOND_US);
+    assert_null(refusal(rig, "n13"));
+    assert_false(node_refusals_have(rig->node_refusals, STR("n13")));
+}
+
+static void what_is_only_late_or_lost_is_no_refusal(void **state)
+{
+    static const struct {
+        int status, number;
+        bool is_refusal;
+    } cases[] = {
+        { 422, 2018, false }, { 422, 2016, false }, { 502, 1800, false },
+        { 504, 5004, false }, { 500, 2010, true },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct rig *rig;
+        char text[200];
+
+        rig_down(state);
+        rig_up(state);
+        rig = *state;
+        rig_answers(rig, "DELETE", "/node/n1", cases[i].status, rig_refusal(cases[i].number, text));
+        reads_node(rig, "n1");
+        delete (rig, "n1", NULL);
+        rig_run(rig, SECOND_US);
+        if ((refusal(rig, "n1") != NULL) != cases[i].is_refusal)
+            fail_msg("case %zu", i);
+    }
+}
+
+static void whoever_may_not_is_told_at_every_node(void **state)
+{
+    struct rig *rig = *state;
+    char text[200];
+
+    rig_answers(rig, "POST", "/new/node/", 500, rig_refusal(2010, text));
+    for (unsigned i = 0; i < 10; i++)
+        create_plain(rig, i);
+    rig_run(rig, MS_US);
+    rig_sync(rig, rig->nodes);
+    rig_run(rig, SECOND_US);
+    assert_true(node_refusals_have(rig->node_refusals, STR("n0")));
+    assert_non_null(refusal(rig, "n9"));
+}
+
 static void equal_updates_go_as_one_list(void **state)
 {
     struct rig *rig = *state;
@@ -430,6 +512,9 @@ int main(void)
         TEST(what_would_spoil_a_call_is_refused_alone),
         TEST(a_node_that_exists_makes_all_of_the_call_be_planned_again),
         TEST(a_bad_node_is_soon_alone),
+        TEST(what_slurm_refuses_about_a_node_is_remembered_until_it_is_done),
+        TEST(what_is_only_late_or_lost_is_no_refusal),
+        TEST(whoever_may_not_is_told_at_every_node),
         TEST(equal_updates_go_as_one_list),
         TEST(fields_that_are_no_object_are_not_sent),
         TEST(an_unknown_node_in_a_list_makes_all_be_planned_again),

@@ -119,7 +119,7 @@ static void a_job_without_a_comment_is_known_by_extra(void **state)
 {
     struct bench *bench = *state;
     const struct slurm_object *job =
-        decode(&slurm_job_kind, "{\"job_id\":8,\"extra\":\"k.1\",\"admin_comment\":\"{broken\"}");
+        decode(&slurm_job_kind, "{\"job_id\":8,\"extra\":\"k.1 c\",\"admin_comment\":\"{broken\"}");
 
     plan_slurm_look(&bench->plan, slurm_job_of(job));
     slurm_object_unref(job);

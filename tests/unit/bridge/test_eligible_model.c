@@ -2,7 +2,8 @@
  *
  * Random nodes, pods, claims, volumes and namespaces come, change and go. Some pods that wait are
  * asked about in between; each answer must be that of a view which sees the caches for the first
- * time, in another order. */
+ * time, in another order. While pods have seats it must be that of a view in which they are bound.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,16 @@
 
 #include "base/rand.h"
 
-enum { SEEDS = 24, STEPS = 220, NODES = 7, PODS = 14, UIDS = 3, CLAIMS = 4, TEXT = 4096 };
+enum {
+    SEEDS = 24,
+    STEPS = 220,
+    NODES = 7,
+    PODS = 14,
+    UIDS = 3,
+    CLAIMS = 4,
+    TEXT = 4096,
+    SEATS = 4
+};
 
 #define REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
 #define WEB      "labelSelector: {matchLabels: {app: web}}"
@@ -247,6 +257,48 @@ static void compare(struct rig *rig, struct rig *other, const char *text, uint64
     kube_object_unref(&pod->object);
 }
 
+/* ---- pods that are about to be bound ---- */
+
+/* The same pod on a node, under a name of its own. */
+static void bind_waiting(struct rig *rig, const char *text, unsigned number, const char *node)
+{
+    assert_memory_equal(text, "{pod: p", 7);
+    put(rig, "[{pod: s%u, at: %s%s]", number, node, text + 7);
+}
+
+/* Neither ports nor claims: those do not count before the bind. */
+static bool minds_only_pods(const char *text)
+{
+    return !strstr(text, "hostPort") && !strstr(text, "claimName") && !strstr(text, "needs");
+}
+
+static void compare_with_seats(struct rig *rig, struct rand *rand, uint64_t seed, unsigned step)
+{
+    const struct kube_pod *seated[SEATS];
+    struct rig *other = fresh(rig, rand);
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < SEATS; i++) {
+        const char *text = waiting[rand_below(rand, WAITING)];
+        char name[16];
+        const struct kube_object *node;
+
+        (void)snprintf(name, sizeof(name), "n%u", (unsigned)rand_below(rand, NODES));
+        node = kube_cache_get(rig->caches[RIG_NODES], "", name);
+        if (!node || kube_node_of(node)->pods <= PODS || !minds_only_pods(text))
+            continue; /* nor how many pods a node takes */
+        seated[count] = rig_waiting(rig, text);
+        eligible_seat(rig->eligible, seated[count++], kube_node_of(node));
+        bind_waiting(other, text, i, name);
+        for (unsigned k = 0; k < WAITING; k++)
+            compare(rig, other, waiting[k], seed, step);
+    }
+    eligible_leave_seats(rig->eligible);
+    for (unsigned i = 0; i < count; i++)
+        kube_object_unref(&seated[i]->object);
+    rig_free(other);
+}
+
 /* A set that differs from an earlier one has another generation. */
 struct earlier {
     uint64_t generation; /* 0: none yet */
@@ -282,6 +334,8 @@ static void run(uint64_t seed)
         for (unsigned i = 0; i < WAITING; i++)
             if (rand_chance(&rand, 300))
                 check_generation(rig, waiting[i], &earlier[i], seed, step);
+        if (rand_chance(&rand, 25))
+            compare_with_seats(rig, &rand, seed, step);
         if (!rand_chance(&rand, 400))
             continue;
         other = fresh(rig, &rand);

@@ -253,6 +253,51 @@ static void who_keeps_others_away_may_come_and_go(void **state)
     rig_free(rig);
 }
 
+static void hear(void *context)
+{
+    ++*(unsigned *)context;
+}
+
+static void a_pod_with_a_seat_counts_as_placed_until_it_leaves_and_nobody_is_told(void **state)
+{
+    static const char *const apart = AWAY("app: web", "{topologyKey: zone, " APP("web") "}");
+    static const char *const other = "{pod: q, labels: {app: web}}";
+    struct rig *rig = rig_new();
+    const struct kube_pod *pod;
+    const struct kube_node *a1, *a2, *b1;
+    unsigned heard = 0;
+
+    rig_put(rig, "[" ZONES "]");
+    pod = rig_waiting(rig, apart);
+    a1 = kube_node_of(kube_cache_get(rig->caches[RIG_NODES], "", "a1"));
+    a2 = kube_node_of(kube_cache_get(rig->caches[RIG_NODES], "", "a2"));
+    b1 = kube_node_of(kube_cache_get(rig->caches[RIG_NODES], "", "b1"));
+    assert_true(eligible_minds_others(pod));
+    eligible_listen(rig->eligible, hear, &heard);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(eligible_objection(rig->eligible, pod, a2), ELIGIBLE_NO_OBJECTION);
+        eligible_seat(rig->eligible, pod, a1);
+        assert_int_equal(eligible_objection(rig->eligible, pod, a2), ELIGIBLE_PODS_OBJECT);
+        assert_int_equal(eligible_objection(rig->eligible, pod, b1), ELIGIBLE_NO_OBJECTION);
+        rig_expect(rig, "its own rules", apart, "a[1-2]",
+                   "2 node(s) didn't match pod anti-affinity rules");
+        rig_expect(rig, "those of the one with a seat", other, "a[1-2]",
+                   "2 node(s) didn't satisfy existing pods anti-affinity rules");
+        eligible_seat(rig->eligible, pod, b1);
+        rig_expect(rig, "two seats", apart, "a[1-2],b[1-2]", NULL);
+        eligible_leave_seats(rig->eligible);
+        rig_expect(rig, "all have left", apart, "", "");
+        rig_expect(rig, "for others too", other, "", "");
+    }
+    assert_int_equal(heard, 0);
+    rig_put(rig, "[{node: b1, taints: [{key: t, effect: NoSchedule}]}]");
+    b1 = kube_node_of(kube_cache_get(rig->caches[RIG_NODES], "", "b1"));
+    assert_int_equal(eligible_objection(rig->eligible, pod, b1), ELIGIBLE_NODE_OBJECTS);
+    assert_true(heard > 0);
+    kube_object_unref(&pod->object);
+    rig_free(rig);
+}
+
 static void labels_of_namespaces_may_change(void **state)
 {
     static const char *const pod =
@@ -309,6 +354,7 @@ int main(void)
         cmocka_unit_test(pods_spread_over_domains),
         cmocka_unit_test(a_set_follows_the_pods_that_its_rules_look_at),
         cmocka_unit_test(who_keeps_others_away_may_come_and_go),
+        cmocka_unit_test(a_pod_with_a_seat_counts_as_placed_until_it_leaves_and_nobody_is_told),
         cmocka_unit_test(labels_of_namespaces_may_change),
         cmocka_unit_test(without_namespaces_their_selectors_object_to_nothing),
         cmocka_unit_test(rules_without_end_are_refused),

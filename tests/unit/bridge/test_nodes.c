@@ -678,6 +678,89 @@ static void a_renamed_nodes_old_record_is_retired(void **state)
     bench_down(&bench);
 }
 
+/* ---- what Slurm refuses ---- */
+
+/* Plans, and remembers the first deed about a Slurm node as refused. */
+static void refuse_first(struct bench *bench, const char *why)
+{
+    struct plan plan;
+
+    plan_init(&plan, &bench->arena);
+    assert_int_equal(nodes_plan(&bench->world, STR("n1"), &plan, NULL), 0);
+    list_each (const struct action, action, &plan.actions, link) {
+        auto_buf struct buf deed;
+
+        buf_init(&deed, MAX_TEXT);
+        if (action->type->write && strstr(action->what, "slurm node")) {
+            action->type->write(action, &deed);
+            node_refusals_add(bench->world.node_refusals, STR("n1"), buf_str(&deed), why);
+            return;
+        }
+    }
+    fail_msg("nothing is asked of Slurm");
+}
+
+static void expect_plan(struct bench *bench, const char *const *actions, const char *part)
+{
+    struct plan plan;
+
+    plan_init(&plan, &bench->arena);
+    assert_int_equal(nodes_plan(&bench->world, STR("n1"), &plan, NULL), 0);
+    expect_actions(&plan, actions);
+    if (part)
+        expect_part(&plan, part);
+}
+
+#define LATER(version, rest)                                                                       \
+    "{'metadata':{'name':'n1','uid':'u1','resourceVersion':'" version "'" rest                     \
+    "},'status':{" SIZE("4", "8000Mi", "") ADDRESS ",'conditions':[" READY
+
+static void what_slurm_refused_is_said_while_it_is_wanted(void **state)
+{
+    static const char *const told[] = { "patch node n1 status", "event Warning SlurmNodeRefused n1",
+                                        "create slurm node n1", "update slurm node n1", NULL };
+    static const char *const known[] = { "create slurm node n1", "update slurm node n1", NULL };
+    static const char *const mended[] = { "patch node n1 status", "create slurm node n1",
+                                          "update slurm node n1", NULL };
+    struct bench bench;
+
+    bench_up(&bench);
+    bench.world.node_refusals = node_refusals_new();
+    fill(&bench, &(struct row){ .kube = NODE(LABEL TOPO("t:bad"), "", READY) });
+    refuse_first(&bench, "no such switch");
+    expect_plan(&bench, told,
+                "'message':'Slurm refused to create node n1: no such "
+                "switch','reason':'SlurmNodeRefused','status':'False'");
+    bench_put_node(bench.world.nodes, LATER("6", LABEL TOPO("t:bad")) SAYS(
+                                          "False", "SlurmNodeRefused",
+                                          "Slurm refused to create node n1: no such switch") "]}}");
+    expect_plan(&bench, known, NULL);
+    bench_put_node(bench.world.nodes, LATER("7", LABEL TOPO("t:good")) SAYS(
+                                          "False", "SlurmNodeRefused",
+                                          "Slurm refused to create node n1: no such switch") "]}}");
+    expect_plan(&bench, mended, "'$patch':'delete'");
+    node_refusals_free(bench.world.node_refusals);
+    bench_down(&bench);
+}
+
+static void a_node_that_serves_does_so_though_a_change_is_refused(void **state)
+{
+    static const char *const told[] = { "patch node n1 status", "event Warning SlurmNodeRefused n1",
+                                        "update slurm node n1", NULL };
+    struct bench bench;
+
+    bench_up(&bench);
+    bench.world.node_refusals = node_refusals_new();
+    fill(&bench, &(struct row){ .kube = NODE(LABEL TOPO("t:bad"), TAINTED, READY),
+                                .slurm = RECORD(IDLE, "", OURS) });
+    refuse_first(&bench, "no such switch");
+    expect_plan(&bench, told,
+                "'message':'Slurm refused to update node n1: no such "
+                "switch','reason':'SlurmNodeRefused','status':'True'");
+    node_refusals_free(bench.world.node_refusals);
+    bench_down(&bench);
+}
+
 /* ---- fencing ---- */
 
 #define SINCE(status)                                                                              \
@@ -733,6 +816,8 @@ int main(void)
         cmocka_unit_test(the_plan_says_what_to_do_in_each_situation),
         cmocka_unit_test(a_name_that_slurm_cannot_take_is_left_alone_and_that_is_said),
         cmocka_unit_test(a_renamed_nodes_old_record_is_retired),
+        cmocka_unit_test(what_slurm_refused_is_said_while_it_is_wanted),
+        cmocka_unit_test(a_node_that_serves_does_so_though_a_change_is_refused),
         cmocka_unit_test(a_node_is_fenced_only_when_nothing_can_run_there),
     };
 

@@ -509,6 +509,14 @@ static void copy_the_rest(struct json_build *build, struct json_mut *root, const
     }
 }
 
+/* Of "podgroup/g" it is "g". */
+static const char *last_part(const char *unit)
+{
+    const char *slash = strrchr(unit, '/');
+
+    return slash ? slash + 1 : unit;
+}
+
 static void add_job(struct small_world *small, const struct json *row)
 {
     static const char *const shorthands[] = { "id",     "pod",  "attempt", "state", "cluster",
@@ -520,6 +528,7 @@ static void add_job(struct small_world *small, const struct json *row)
     json_put_text(build, root, "sluid",
                   arena_printf(&small->arena, "s%s", member(small, row, "id", "7")));
     json_put_text(build, root, "partition", "slurm-bridge");
+    json_put_text(build, root, "name", last_part(member(small, row, "pod", "a")));
     json_put_text(build, root, "state_reason", member(small, row, "reason", "None"));
     put_words(build, root, "job_state", member(small, row, "state", "PENDING"), '+');
     put_words(build, root, "flags", "EXTERNAL_JOB", '+');
@@ -568,6 +577,56 @@ static uint64_t hash_of(struct small_world *small, const char *key)
     return job_ask_hash(&ask);
 }
 
+/* The annotations that the unit's job was asked with. */
+static const struct kube_object *asker_of(const struct json *annotations)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *root = json_new_object(build);
+    struct json_mut *metadata = json_put_object(build, root, "metadata");
+    const struct kube_object *object = NULL;
+    struct err err = { .class = 0 };
+
+    json_put_text(build, metadata, "name", "asker");
+    json_put_text(build, metadata, "namespace", "default");
+    json_put_text(build, metadata, "uid", "uid-asker");
+    json_put_str(build, metadata, "resourceVersion", STR("5"));
+    json_put(build, metadata, "annotations", json_copy(build, annotations));
+
+    auto_json_doc struct json_doc *doc = json_freeze(root);
+
+    if (kube_object_decode(&kube_pod_kind, json_root(doc), &object, &err) < 0)
+        fail_msg("%s", err.text);
+    return object;
+}
+
+/* Job 7 was asked for with these annotations, for so many of the unit's pods. */
+static void add_said(struct small_world *small, struct unit_memory *memory, const char *unit,
+                     const struct json *row)
+{
+    enum { MAX_PODS = 8 };
+    struct kube_index_walk walk =
+        kube_cache_by(small->world.pods, small->world.pods_by_unit, memory->key);
+    int64_t count = json_i64_or(json_get(row, "pods"), 1);
+    const struct kube_object *object = NULL, *asker = asker_of(json_get(row, "said"));
+    const struct kube_pod *pods[MAX_PODS];
+    struct translate_from from = { .config = &small->config,
+                                   .pods = pods,
+                                   .root = asker,
+                                   .name = strchr(unit, '/') ? last_part(unit) : NULL,
+                                   .is_gang = strchr(unit, '/') != NULL };
+    struct job_ask ask;
+    struct err err = { .class = 0 };
+
+    while (from.pod_count < count && from.pod_count < MAX_PODS &&
+           (object = kube_index_next(&walk)) != NULL)
+        pods[from.pod_count++] = kube_pod_of(object);
+    if (translate(&from, &small->arena, &ask, &err) < 0)
+        fail_msg("said: %s", err.text);
+    memory->said.job_id = 7;
+    job_marks_of(&ask, &memory->said.marks);
+    kube_object_unref(asker);
+}
+
 static void add_ask(struct small_world *small, const struct json *row)
 {
     static const enum ask_state states[] = { ASK_NONE, ASK_SENT, ASK_UNRESOLVED, ASK_REFUSED };
@@ -589,6 +648,14 @@ static void add_ask(struct small_world *small, const struct json *row)
     (void)snprintf(memory->ask.text, sizeof(memory->ask.text), "%s",
                    member(small, row, "text", ""));
     memory->queues = json_bool_or(json_get(row, "queues"), false);
+    if (json_get(row, "said"))
+        add_said(small, memory, member(small, row, "pod", "a"), row);
+    if (json_bool_or(json_get(row, "change_refused"), false)) {
+        memory->said.is_unsure = true;
+        memory->said.refused = hash_of(small, key);
+        memory->said.site = memory->ask.site;
+        memory->said.again_us = memory->ask.again_us;
+    }
     if (json_get(row, "given_up"))
         memory_give_up(memory, (unsigned)json_i64_or(json_get(row, "given_up"), 0));
     while (json_next_item(&misfits, &name) && memory->misfit_count < MEMORY_MAX_MISFITS)
@@ -613,6 +680,7 @@ static void set_facts(struct small_world *small, const struct json *given)
         .slurm_synced = json_bool_or(json_get(facts, "synced"), true),
         .is_suspicious = json_get(facts, "suspicious") != NULL,
         .suspicion = member(small, facts, "suspicious", ""),
+        .knows_sight = !str_is(json_str(json_get(facts, "sees")), "nothing"),
         .sight =
             str_is(json_str(json_get(facts, "sees")), "part") ? SLURM_SEES_PART : SLURM_SEES_ALL,
         .sight_why = "PrivateData has jobs",

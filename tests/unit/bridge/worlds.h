@@ -31,6 +31,10 @@
  * are those with the label `app: x`, `over: zone`: by this label of nodes (`host`). An ask was
  * `sent` at this second.
  *
+ * Of a job that follows: `said: {...}` of an ask are the annotations that job 7 was asked with, for
+ * `pods: 3`; `change_refused: true`: Slurm would not make it what it should be now, and said
+ * `text`.
+ *
  *     stages: 2                  # how many; not checked when it is not said
  *     waits: a text of why nothing more is done
  *     again: true                # whether it looks again by itself

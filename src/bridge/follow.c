@@ -1,0 +1,185 @@
+/* follow.c - a job that waits follows its unit: only what differs is sent.
+ *
+ * Holds: what people changed in Slurm stays, while this process remembers what it asked for itself;
+ * a change that Slurm refused is told to the pods, and not sent again while nothing changes; what
+ * cannot be translated leaves the job as it was. The nodes that the job must not get are followed
+ * whatever becomes of the rest. */
+#include "bridge/follow.h"
+
+#include "bridge/act.h"
+#include "bridge/ask.h"
+#include "bridge/exclude.h"
+#include "bridge/tell.h"
+#include "slurm/submit.h"
+
+#include <string.h>
+
+enum { READ_US = 500000 }; /* by then the record has been read */
+
+struct following {
+    struct json_build *build;
+    struct json_mut *fields; /* of the update */
+    struct job_ask ask;      /* as the job is then */
+    bool is_known;           /* what it was asked with is remembered */
+    bool differs;            /* by what its unit asks for */
+};
+
+/* ---- nodes ---- */
+
+/* An empty list says nothing to Slurm, an empty text clears. */
+static bool put_excluded(const struct bridge_world *world, const struct unit *unit,
+                         struct arena *arena, struct following *follow)
+{
+    const char *nodes = exclusion_of(world, unit, arena).nodes;
+
+    if (hosts_equal(arena, nodes, unit->job->excluded_nodes))
+        return false;
+    if (nodes[0])
+        json_push_str(follow->build,
+                      json_put_array(follow->build, follow->fields, "excluded_nodes"),
+                      str_of(nodes));
+    else
+        json_put_text(follow->build, follow->fields, "excluded_nodes", "");
+    return true;
+}
+
+/* Slurm takes a preference that no node can meet any more for a bad constraint, and holds the job.
+ * Without it the job goes on. Beside constraints it would be tried in their place. */
+static bool put_preference(const struct slurm_job *job, const struct following *follow)
+{
+    bool is_bad = strcmp(job->reason, "BadConstraints") == 0;
+
+    if (!job->prefer[0] || (!is_bad && !json_mut_get(follow->fields, STR("constraints"))))
+        return false;
+    json_put_text(follow->build, follow->fields, "prefer", "");
+    return true;
+}
+
+/* ---- members ---- */
+
+static size_t pods_in_comment(const struct slurm_job *job)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    struct err err = { .class = 0 };
+
+    if (json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, &doc, &err) < 0)
+        return 0;
+    return json_len(json_get(json_root(doc), "pods"));
+}
+
+/* Members came or went while it waited. Its comment says for how many it was asked. */
+static bool put_members(const struct unit *unit, struct arena *arena, struct following *follow)
+{
+    const struct str *names;
+    unsigned count = unit_names_waiting(unit, arena, &names);
+    size_t asked = unit->kind == GROUP_NONE ? 0 : pods_in_comment(unit->job);
+    auto_buf struct buf comment = { .max = SLURM_MAX_COMMENT };
+
+    if (asked == 0 || asked == count || slurm_submit_comment(unit->job, names, count, &comment) < 0)
+        return false;
+    json_put_str(follow->build, follow->fields, "admin_comment", buf_str(&comment));
+    return true;
+}
+
+/* ---- what is asked for ---- */
+
+/* A job that its annotation held is first let go: only then Slurm takes another priority. */
+static void release_first(const struct unit *unit, struct following *follow)
+{
+    if (follow->is_known && unit->job->hold && follow->ask.priority > 0 &&
+        job_marks_hold(&unit->memory->said.marks))
+        follow->ask.priority = -1;
+}
+
+/* What a job gets that names none. */
+static void put_usual_time(const struct bridge_world *world, const struct slurm_job *job,
+                           const struct following *follow)
+{
+    const struct slurm_object *object = slurm_cache_get(world->slurm_partitions, job->partition);
+    const struct slurm_partition *partition = object ? slurm_partition_of(object) : NULL;
+
+    if (follow->ask.time_limit >= 0 || !json_mut_get(follow->fields, STR("time_limit")) ||
+        !partition)
+        return;
+    if (partition->default_time.set)
+        slurm_number_put(follow->build, follow->fields, "time_limit", partition->default_time);
+    else if (partition->max_time.set)
+        slurm_number_put(follow->build, follow->fields, "time_limit", partition->max_time);
+}
+
+static void put_changes(const struct bridge_world *world, const struct unit *unit,
+                        struct arena *arena, struct following *follow)
+{
+    const struct said_memory *said = follow->is_known ? &unit->memory->said : NULL;
+    struct job_change_from from = { .marks = said ? &said->marks : NULL,
+                                    .job = said && !said->is_unsure ? NULL : unit->job };
+    bool resized = put_members(unit, arena, follow);
+
+    from.resized = resized && !said;
+    release_first(unit, follow);
+    follow->differs = job_change(follow->build, follow->fields, &follow->ask, &from) || resized;
+    put_usual_time(world, unit->job, follow);
+}
+
+static bool is_still_refused(const struct bridge_world *world, const struct unit *unit,
+                             const struct job_ask *ask)
+{
+    const struct said_memory *said = unit->memory ? &unit->memory->said : NULL;
+
+    return said && said->refused && said->refused == job_ask_hash(ask) &&
+           said->site == room_generation(world->room) && world->facts.now_us < said->again_us;
+}
+
+static void tell(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                 const char *reason, const char *what, const char *why)
+{
+    const char *message =
+        arena_printf(plan->arena, "%s job %s: %s", what, unit->job->object.key, why);
+
+    if (tell_trouble(world, unit, plan, reason, "%s", message))
+        plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "FailedScheduling", "%s", message);
+}
+
+/* Whether there is a word to say of it: then only the nodes are followed. */
+static bool is_in_trouble(const struct bridge_world *world, const struct unit *unit,
+                          struct plan *plan, struct following *follow)
+{
+    struct err why = { .class = 0 };
+
+    if (unit_describe_waiting(world, unit, plan->arena, &follow->ask, &why) < 0) {
+        tell(world, unit, plan, "Invalid", "nothing changes of", why.text);
+        return true;
+    }
+    put_changes(world, unit, plan->arena, follow);
+    if (!follow->differs || !is_still_refused(world, unit, &follow->ask))
+        return false;
+    tell(world, unit, plan, "Refused", "Slurm refused to change", unit->memory->ask.text);
+    follow->fields = json_new_object(follow->build);
+    follow->differs = false;
+    return true;
+}
+
+/* Without the object that they belong to nobody says what its pods should have: they are about to
+ * go, too. */
+bool plan_follow(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                 bool is_fresh)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct following follow = { .build = build, .fields = json_new_object(build) };
+    bool in_trouble, nodes_differ, is_new;
+
+    follow.is_known = unit->memory && unit->memory->said.job_id == unit->job->id;
+    in_trouble = unit->root && is_in_trouble(world, unit, plan, &follow);
+    is_new = unit->root && !in_trouble && unit->memory && !follow.is_known;
+    nodes_differ = put_excluded(world, unit, plan->arena, &follow);
+    nodes_differ |= put_preference(unit->job, &follow);
+    if (!follow.differs && !is_new && !nodes_differ)
+        return in_trouble;
+    if (!is_fresh)
+        plan_look_again(plan, READ_US);
+    else if (follow.differs || is_new)
+        plan_slurm_follow(plan, unit->job, follow.fields, &follow.ask);
+    else
+        plan_slurm_update_job(plan, unit->job, follow.fields);
+    return in_trouble;
+}

@@ -1,0 +1,188 @@
+/* job_change.c - the fields of a job that Slurm lets change while it waits, one row each: how the
+ * record shows them, and how one that is said no more is taken back.
+ *
+ * Holds: after an update the job is as if it had been asked for so; what slurmctld does with each
+ * is in docs/internals/bridge.md. The size of a job is told as a whole, with the CPUs that follow
+ * from it: Slurm would keep those of the larger size. */
+#include "bridge/job_change.h"
+
+enum unsaid {           /* an update in place of a value */
+              KEEPS,    /* none: the job stays as it was */
+              EMPTY,    /* "" */
+              ZERO,     /* 0 */
+              NO_LIMIT, /* {set, number: 0} */
+              NEVER,    /* {set: false} */
+              OWN,      /* {set, infinite}: Slurm's own */
+              SIZE,     /* with the rest of the size */
+};
+
+enum shown {            /* in the record */
+             SHOWN_NOT, /* not as it was said, or not kept here */
+             SHOWN_TEXT,
+             SHOWN_TEXT_IF, /* where Slurm has accounting, else "" */
+             SHOWN_NUMBER,
+};
+
+static const struct row {
+    const char *field;
+    enum unsaid unsaid;
+    enum shown shown;
+    size_t said_at, shown_at;
+} rows[] = {
+#define AT(said, record) offsetof(struct job_ask, said), offsetof(struct slurm_job, record)
+    { "account", KEEPS, SHOWN_TEXT_IF, AT(account, account) },
+    { "begin_time", NEVER, SHOWN_NOT, 0, 0 },
+    { "comment", EMPTY, SHOWN_TEXT, AT(comment, comment) },
+    { "constraints", EMPTY, SHOWN_TEXT, AT(constraints, features) },
+    { "deadline", KEEPS, SHOWN_NOT, 0, 0 },
+    { "dependency", EMPTY, SHOWN_NOT, 0, 0 },
+    { "licenses", EMPTY, SHOWN_NOT, 0, 0 },
+    { "name", KEEPS, SHOWN_TEXT, AT(name, name) },
+    { "network", EMPTY, SHOWN_NOT, 0, 0 },
+    { "nice", ZERO, SHOWN_NOT, 0, 0 },
+    { "partition", KEEPS, SHOWN_TEXT, AT(partition, partition) },
+    { "priority", OWN, SHOWN_NUMBER, AT(priority, priority) },
+    { "qos", KEEPS, SHOWN_TEXT_IF, AT(qos, qos) },
+    { "required_switches", NO_LIMIT, SHOWN_NOT, 0, 0 },
+    { "reservation", EMPTY, SHOWN_TEXT, AT(reservation, reservation) },
+    { "time_limit", OWN, SHOWN_NUMBER, AT(time_limit, time_limit) },
+    { "tres_per_node", EMPTY, SHOWN_NOT, 0, 0 },
+    { "tres_per_task", EMPTY, SHOWN_NOT, 0, 0 },
+    { "wait_for_switch", ZERO, SHOWN_NOT, 0, 0 },
+    { "wckey", EMPTY, SHOWN_NOT, 0, 0 },
+    { "nodes", SIZE, SHOWN_NOT, 0, 0 },
+    { "minimum_nodes", SIZE, SHOWN_NOT, 0, 0 },
+    { "maximum_nodes", SIZE, SHOWN_NOT, 0, 0 },
+    { "tasks", SIZE, SHOWN_NOT, 0, 0 },
+    { "tasks_per_node", SIZE, SHOWN_NOT, 0, 0 },
+    { "cpus_per_task", SIZE, SHOWN_NOT, 0, 0 },
+    { "memory_per_node", SIZE, SHOWN_NOT, 0, 0 },
+#undef AT
+};
+
+_Static_assert(sizeof(rows) / sizeof(rows[0]) == JOB_CHANGE_FIELDS, "a mark for each");
+
+/* ---- marks ---- */
+
+void job_marks_of(const struct job_ask *ask, struct job_marks *ret_marks)
+{
+    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
+        ret_marks->at[i] = job_ask_mark(ask, rows[i].field);
+}
+
+bool job_marks_hold(const struct job_marks *marks)
+{
+    struct job_ask held;
+
+    job_ask_init(&held);
+    held.priority = 0;
+    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
+        if (strcmp(rows[i].field, "priority") == 0)
+            return marks->at[i] == job_ask_mark(&held, "priority");
+    return false;
+}
+
+/* ---- what differs ---- */
+
+static const void *at(const void *object, size_t offset)
+{
+    return (const char *)object + offset;
+}
+
+/* What is not said may be whatever Slurm, or a plugin of the site, made of it. */
+static bool is_shown_otherwise(const struct job_ask *ask, const struct slurm_job *job,
+                               const struct row *row)
+{
+    const char *text;
+    struct slurm_number number;
+
+    if (row->shown == SHOWN_NOT || job_ask_mark(ask, row->field) == 0)
+        return false;
+    if (row->shown == SHOWN_NUMBER) {
+        number = *(const struct slurm_number *)at(job, row->shown_at);
+        return !number.set || number.number != *(const int64_t *)at(ask, row->said_at);
+    }
+    text = *(const char *const *)at(job, row->shown_at);
+    return strcmp(text, *(const char *const *)at(ask, row->said_at)) != 0 &&
+           (text[0] || row->shown == SHOWN_TEXT);
+}
+
+/* People may hold a job: its priority is 0 then, whatever was said. */
+static bool differs(const struct job_ask *ask, const struct job_change_from *from, size_t i)
+{
+    bool is_peoples = from->job && from->job->hold && strcmp(rows[i].field, "priority") == 0;
+
+    if (from->marks && from->marks->at[i] != job_ask_mark(ask, rows[i].field))
+        return true;
+    return from->job && !is_peoples && is_shown_otherwise(ask, from->job, &rows[i]);
+}
+
+/* ---- what is sent ---- */
+
+/* NULL: nothing takes it back. */
+static struct json_mut *take_back(struct json_build *build, enum unsaid unsaid)
+{
+    struct json_mut *limit;
+
+    if (unsaid == KEEPS || unsaid == SIZE)
+        return NULL;
+    if (unsaid == EMPTY)
+        return json_new_str(build, STR(""));
+    if (unsaid == ZERO)
+        return json_new_i64(build, 0);
+    limit = json_new_object(build);
+    json_put_bool(build, limit, "set", unsaid != NEVER);
+    if (unsaid == OWN)
+        json_put_bool(build, limit, "infinite", true);
+    if (unsaid == NO_LIMIT)
+        json_put_i64(build, limit, "number", 0);
+    return limit;
+}
+
+static bool put(struct json_build *build, struct json_mut *fields, const struct job_ask *ask,
+                const struct row *row)
+{
+    struct json_mut *value = job_ask_field(build, ask, row->field);
+
+    if (!value)
+        value = take_back(build, row->unsaid);
+    if (value)
+        json_put(build, fields, row->field, value);
+    return value != NULL;
+}
+
+static int64_t at_least_one(int64_t count)
+{
+    return count > 0 ? count : 1;
+}
+
+/* Slurm reckons these from a new ask, but not from an update. */
+static void put_size(struct json_build *build, struct json_mut *fields, const struct job_ask *ask)
+{
+    int64_t nodes = ask->min_nodes > 0 ? ask->min_nodes : ask->nodes;
+    int64_t cpus = at_least_one(ask->tasks_per_node) * at_least_one(ask->cpus_per_task);
+
+    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
+        if (rows[i].unsaid == SIZE)
+            put(build, fields, ask, &rows[i]);
+    json_put_i64(build, fields, "minimum_cpus", nodes * cpus); /* fits: 31 and 32 bits */
+    json_put_i64(build, fields, "minimum_cpus_per_node", cpus);
+}
+
+bool job_change(struct json_build *build, struct json_mut *fields, const struct job_ask *ask,
+                const struct job_change_from *from)
+{
+    bool resized = from->resized, any = false;
+
+    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
+        if (!differs(ask, from, i))
+            continue;
+        if (rows[i].unsaid == SIZE)
+            resized = true;
+        else
+            any |= put(build, fields, ask, &rows[i]);
+    }
+    if (resized)
+        put_size(build, fields, ask);
+    return any || resized;
+}

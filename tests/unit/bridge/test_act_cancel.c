@@ -1,0 +1,321 @@
+/* test_act_cancel.c - jobs that exist are cancelled, read and updated only as they were planned on,
+ * many in one call. */
+#include "act_ask_rig.h"
+
+#define CANCELLED_BODY "{\"status\":[],\"errors\":[]}"
+
+static struct end *cancel(struct rig *rig, const char *id, const struct act_unless *unless)
+{
+    return rig_do(rig, plan_slurm_cancel(&rig->plan, rig_shown(rig, id), unless, "a test"));
+}
+
+/* The read that follows finds it in another state, then. */
+static void job_runs(struct rig *rig, int id, const char *key, const char *then)
+{
+    rig_job(rig, id, "s", "RUNNING", key);
+    rig_reads_job(rig, id, then, key);
+}
+
+/* ---- cancelling ---- */
+
+static void one_job_is_cancelled_and_read(void **state)
+{
+    struct rig *rig = *state;
+    const struct end *end;
+
+    job_runs(rig, 7, "ns/uid.1", "CANCELLED");
+    rig_answers(rig, "DELETE", "/jobs/", 200, CANCELLED_BODY);
+    end = cancel(rig, "7", NULL);
+    rig_run(rig, MS_US);
+    assert_int_equal(end->outcome, KUBE_DONE);
+    assert_true(end->is_over);
+    assert_true(slurm_words_has(&rig_shown(rig, "7")->state, SLURM_JOB_CANCELLED));
+    assert_true(rig_count(rig, "slinc_bridge_cancels_total", "done", NULL) == 1);
+}
+
+/* A sluid is never given to another job; an id may be, when slurmctld loses its last seconds. */
+static void a_job_is_cancelled_by_its_sluid_where_that_is_known(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_job(rig, 7, "s38HM", "RUNNING", "ns/a.1");
+    rig_job(rig, 8, "", "RUNNING", "ns/b.1");
+    rig_answers(rig, "DELETE", "/jobs/", 200, CANCELLED_BODY);
+    rig_reads_job(rig, 7, "CANCELLED", "ns/a.1");
+    rig_reads_job(rig, 8, "CANCELLED", "ns/b.1");
+    cancel(rig, "7", NULL);
+    cancel(rig, "8", NULL);
+    rig_run(rig, MS_US);
+    assert_string_equal(fake_sent(rig->fake, 0)->body, "{\"jobs\":[\"s38HM\",\"8\"]}");
+}
+
+static void several_cancels_of_one_turn_are_one_call(void **state)
+{
+    struct rig *rig = *state;
+    const struct end *ends[10];
+    char key[32], id[16];
+
+    for (int i = 0; i < 10; i++) {
+        snprintf(key, sizeof(key), "ns/u%d.1", i);
+        rig_job(rig, 10 + i, "s", "RUNNING", key);
+    }
+    rig_answers(rig, "DELETE", "/jobs/", 200,
+                "{\"errors\":[],\"status\":["
+                "{\"error\":{\"code\":2021},\"step_id\":\"11\",\"job_id\":{\"number\":11}},"
+                "{\"error\":{\"code\":2017},\"step_id\":\"12\",\"job_id\":{\"number\":0}},"
+                "{\"error\":{\"code\":2010,\"message\":\"no\"},\"step_id\":\"13\"}]}");
+    for (int i = 0; i < 10; i++) {
+        snprintf(id, sizeof(id), "%d", 10 + i);
+        ends[i] = cancel(rig, id, NULL);
+    }
+    rig_run(rig, MS_US);
+    assert_int_equal(rig_sent(rig, "DELETE", "/"), 1);
+    assert_int_equal(rig_sent(rig, "GET", "/job/"), 0); /* the states tell */
+    for (int i = 0; i < 10; i++) {
+        assert_true(ends[i]->is_over);
+        assert_int_equal(ends[i]->outcome == KUBE_DONE, i != 3);
+    }
+}
+
+static void a_status_that_names_nobody_is_believed_of_everybody(void **state)
+{
+    struct rig *rig = *state;
+    const struct end *first, *second;
+
+    job_runs(rig, 1, "ns/a.1", "CANCELLED");
+    job_runs(rig, 2, "ns/b.1", "RUNNING");
+    rig_answers(rig, "DELETE", "/jobs/", 200,
+                "{\"errors\":[],\"status\":[{\"error\":{\"code\":2021},\"step_id\":\"1\"},"
+                "{\"error\":{\"code\":5}}]}");
+    first = cancel(rig, "1", NULL);
+    second = cancel(rig, "2", NULL);
+    rig_run(rig, MS_US);
+    assert_int_equal(first->outcome, KUBE_DONE);
+    assert_int_equal(second->outcome, KUBE_UNKNOWN);
+}
+
+static void a_failed_bulk_cancel_fails_each(void **state)
+{
+    struct rig *rig = *state;
+    const struct end *first, *second;
+    char text[200];
+
+    job_runs(rig, 1, "ns/a.1", "RUNNING");
+    job_runs(rig, 2, "ns/b.1", "RUNNING");
+    rig_answers(rig, "DELETE", "/jobs/", 403, rig_refusal(1, text));
+    first = cancel(rig, "1", NULL);
+    second = cancel(rig, "2", NULL);
+    rig_cancel(rig, second); /* waits for its turn */
+    second = cancel(rig, "2", NULL);
+    rig_run(rig, MS_US);
+    assert_int_equal(first->outcome, KUBE_UNKNOWN);
+    assert_int_equal(second->outcome, KUBE_UNKNOWN);
+}
+
+static void a_job_is_only_cancelled_as_it_was_planned_on(void **state)
+{
+    struct rig *rig = *state;
+    const struct end *ends[4];
+
+    for (size_t i = 0; i < 4; i++) {
+        rig_job(rig, 7, "s7", "RUNNING", "ns/uid.1");
+        ends[i] = cancel(rig, "7", NULL);
+        switch (i) {
+        case 0: /* the id was given to another job */
+            rig_job(rig, 7, "s8", "RUNNING", "ns/uid.1");
+            break;
+        case 1: /* its key is another */
+            rig_job(rig, 7, "s7", "RUNNING", "ns/uid.2");
+            break;
+        case 2:
+            slurm_cache_seen_gone(rig->jobs, "7", loop_now_us(rig->loop));
+            break;
+        default:
+            slurm_poller_suspect(rig->poller, "for the test");
+            break;
+        }
+        rig_run(rig, MS_US);
+        assert_true(ends[i]->is_over);
+        assert_int_equal(ends[i]->outcome, KUBE_CONFLICT);
+    }
+    assert_int_equal(fake_sent_count(rig->fake), 0);
+}
+
+static void a_job_of_another_cluster_is_never_cancelled(void **state)
+{
+    struct rig *rig = *state;
+    const struct end *end;
+
+    rig_see(rig, rig->jobs,
+            "{\"job_id\":7,\"job_state\":[\"RUNNING\"],\"extra\":\"ns/uid.1\",\"admin_comment\":"
+            "\"{\\\"cluster\\\":\\\"other\\\",\\\"unit\\\":\\\"ns/uid.1\\\"}\"}");
+    end = cancel(rig, "7", NULL);
+    rig_run(rig, MS_US);
+    assert_int_equal(end->outcome, KUBE_CONFLICT);
+    assert_int_equal(fake_sent_count(rig->fake), 0);
+}
+
+static void a_job_is_spared_unless_its_pod_is_gone(void **state)
+{
+    static const struct {
+        int status;
+        const char *reason, *uid;
+        enum kube_outcome outcome;
+    } cases[] = {
+        { 404, "NotFound", NULL, KUBE_DONE },    { 200, NULL, "another", KUBE_DONE },
+        { 200, NULL, "uid", KUBE_CONFLICT },     { 200, NULL, "", KUBE_CONFLICT },
+        { 404, "", NULL, KUBE_UNAVAILABLE },     { 500, "InternalError", NULL, KUBE_UNAVAILABLE },
+        { 403, "Forbidden", NULL, KUBE_DENIED },
+    };
+    const struct act_unless unless = { &kube_pods, "ns", "pod", "uid", NULL };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *path = "/api/v1/namespaces/ns/pods/pod";
+        const struct end *end;
+        struct rig *rig = rig_fresh(state);
+        char text[200];
+
+        job_runs(rig, 7, "ns/uid.1", "CANCELLED");
+        rig_answers(rig, "DELETE", "/jobs/", 200, CANCELLED_BODY);
+        snprintf(text, sizeof(text), "{\"kind\":\"Pod\",\"metadata\":{\"uid\":\"%s\"}}",
+                 cases[i].uid ? cases[i].uid : "");
+        if (cases[i].uid)
+            fake_answer(rig->api, "GET", path, (struct fake_answer){ .status = 200, .body = text });
+        else if (cases[i].reason[0])
+            fake_status(rig->api, "GET", path, cases[i].status, cases[i].reason, "words");
+        else
+            fake_answer(rig->api, "GET", path,
+                        (struct fake_answer){ .status = 404, .body = "not here" });
+        end = cancel(rig, "7", &unless);
+        rig_run(rig, 40 * SECOND_US);
+        assert_true(end->is_over);
+        if (end->outcome != cases[i].outcome)
+            fail_msg("case %zu: %s", i, kube_outcome_name(end->outcome));
+        assert_int_equal(rig_sent(rig, "DELETE", "/"), cases[i].outcome == KUBE_DONE);
+    }
+}
+
+static void a_duplicate_is_counted(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_job(rig, 7, "s7", "RUNNING", "ns/uid.1");
+    rig_job(rig, 8, "s8", "PENDING", "ns/uid.2");
+    rig_job(rig, 9, "s9", "RUNNING", "ns/alone.1");
+    rig_answers(rig, "DELETE", "/jobs/", 200, CANCELLED_BODY);
+    rig_reads_job(rig, 8, "CANCELLED", "ns/uid.2");
+    rig_reads_job(rig, 9, "CANCELLED", "ns/alone.1");
+    cancel(rig, "8", NULL);
+    cancel(rig, "9", NULL);
+    rig_run(rig, MS_US);
+    assert_true(rig_count(rig, "slinc_bridge_duplicate_jobs_total", NULL, NULL) == 1);
+}
+
+static void a_node_that_was_given_back_is_remembered_once(void **state)
+{
+    struct rig *rig = *state;
+    char text[200];
+
+    rig_job(rig, 7, "s", "RUNNING", "ns/uid.1");
+    for (int i = 0; i < 2; i++) { /* the first try fails */
+        rig_answers(rig, "DELETE", "/jobs/", i == 0 ? 403 : 200,
+                    i == 0 ? rig_refusal(1, text) : CANCELLED_BODY);
+        rig_reads_job(rig, 7, "RUNNING", "ns/uid.1");
+        rig_do(rig, plan_slurm_give_back(&rig->plan, rig_shown(rig, "7"), "n1", "a test"));
+        rig_run(rig, MS_US);
+        assert_int_equal(rig->ends[i].outcome, i == 0 ? KUBE_UNKNOWN : KUBE_DONE);
+    }
+    assert_int_equal(unit_of(rig)->misfit_count, 1);
+    assert_string_equal(unit_of(rig)->misfits[0], "n1");
+}
+
+/* ---- looking, updating, going away ---- */
+
+static void a_look_reads_the_job(void **state)
+{
+    struct rig *rig = *state;
+    const struct end *end;
+
+    rig_job(rig, 7, "s", "PENDING", "ns/uid.1");
+    rig_reads_job(rig, 7, "RUNNING", "ns/uid.1");
+    end = rig_do(rig, plan_slurm_look(&rig->plan, rig_shown(rig, "7")));
+    rig_run(rig, MS_US);
+    assert_int_equal(end->outcome, KUBE_DONE);
+    assert_true(slurm_words_has(&rig_shown(rig, "7")->state, SLURM_JOB_RUNNING));
+}
+
+static void an_update_is_sent_for_the_job_planned_on_only(void **state)
+{
+    struct rig *rig = *state;
+    struct json_mut *fields = json_new_object(rig->build);
+    const struct action *action;
+    const struct end *end;
+    char text[200];
+
+    json_put_text(rig->build, fields, "comment", "x");
+    rig_job(rig, 7, "s", "PENDING", "ns/uid.1");
+    action = plan_slurm_update_job(&rig->plan, rig_shown(rig, "7"), fields);
+    rig_answers(rig, "POST", "/job/7", 200, "{\"errors\":[]}");
+    rig_reads_job(rig, 7, "PENDING", "ns/uid.1");
+    end = rig_do(rig, action);
+    rig_run(rig, MS_US);
+    assert_int_equal(end->outcome, KUBE_DONE);
+    assert_string_equal(rig_last(rig, "POST")->body, "{\"comment\":\"x\"}");
+
+    rig_answers(rig, "POST", "/job/7", 422, rig_refusal(2021, text));
+    rig_reads_job(rig, 7, "COMPLETED", "ns/uid.1");
+    end = rig_do(rig, action);
+    rig_run(rig, MS_US);
+    assert_int_equal(end->outcome, KUBE_INVALID);
+
+    rig_job(rig, 7, "t", "PENDING", "ns/uid.1"); /* another sluid */
+    end = rig_do(rig, action);
+    rig_run(rig, MS_US);
+    assert_int_equal(end->outcome, KUBE_CONFLICT);
+    assert_int_equal(rig_sent(rig, "POST", "/job/7"), 2);
+}
+
+static void an_actor_may_go_with_everything_under_way(void **state)
+{
+    struct rig *rig = *state;
+    const struct act_unless unless = { &kube_pods, "ns", "pod", "uid", NULL };
+    struct json_mut *fields = json_new_object(rig->build);
+
+    rig_job(rig, 7, "s", "RUNNING", "ns/x.1");
+    rig_job(rig, 8, "s", "RUNNING", "ns/y.1");
+    fake_answer(rig->fake, "POST", V45 "/job/submit", (struct fake_answer){ 0 });
+    fake_answer(rig->fake, "POST", V45 "/node/n1", (struct fake_answer){ 0 });
+    fake_answer(rig->fake, "DELETE", V45 "/jobs/", (struct fake_answer){ 0 });
+    fake_answer(rig->api, "GET", "/api/v1/namespaces/ns/pods/pod", (struct fake_answer){ 0 });
+    ask(rig, false);
+    cancel(rig, "7", NULL);
+    cancel(rig, "8", &unless);
+    rig_do(rig, plan_slurm_update_node(&rig->plan, "n1", fields));
+    rig_run(rig, MS_US);
+    rig_do(rig, plan_slurm_look(&rig->plan, rig_shown(rig, "8")));
+    actor_free(rig->actor);
+    rig->actor = NULL;
+    for (size_t i = 0; i < rig->started; i++)
+        assert_false(rig->ends[i].is_over);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(one_job_is_cancelled_and_read),
+        TEST(a_job_is_cancelled_by_its_sluid_where_that_is_known),
+        TEST(several_cancels_of_one_turn_are_one_call),
+        TEST(a_status_that_names_nobody_is_believed_of_everybody),
+        TEST(a_failed_bulk_cancel_fails_each),
+        TEST(a_job_is_only_cancelled_as_it_was_planned_on),
+        TEST(a_job_of_another_cluster_is_never_cancelled),
+        TEST(a_job_is_spared_unless_its_pod_is_gone),
+        TEST(a_duplicate_is_counted),
+        TEST(a_node_that_was_given_back_is_remembered_once),
+        TEST(a_look_reads_the_job),
+        TEST(an_update_is_sent_for_the_job_planned_on_only),
+        TEST(an_actor_may_go_with_everything_under_way),
+    };
+
+    return cmocka_run_group_tests_name("bridge act_cancel", tests, NULL, NULL);
+}

@@ -1,0 +1,218 @@
+/* test_job_change.c - what an update says so that a job that waits is as if it had been asked for
+ * so. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "bridge/job_change.h"
+
+#include <stdio.h>
+
+static struct job_ask plain(void)
+{
+    struct job_ask ask;
+
+    job_ask_init(&ask);
+    ask.name = "n";
+    ask.partition = "p";
+    return ask;
+}
+
+/* The update as JSON; "{}" when there is none. */
+static const char *change(const struct job_ask *ask, const struct job_change_from *from)
+{
+    static char text[2000];
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *fields = json_new_object(build);
+    auto_buf struct buf out = { .max = sizeof(text) };
+    bool any = job_change(build, fields, ask, from);
+
+    json_mut_write(fields, &out);
+    snprintf(text, sizeof(text), "%s", buf_text(&out));
+    assert_int_equal(any, strcmp(text, "{}") != 0);
+    return text;
+}
+
+static const char *change_of(const struct job_ask *old, const struct job_ask *next)
+{
+    struct job_marks marks;
+
+    job_marks_of(old, &marks);
+    return change(next, &(struct job_change_from){ .marks = &marks });
+}
+
+#define SET(what) offsetof(struct job_ask, what)
+
+/* Said where it was not, then said no more. */
+static const struct {
+    size_t text_at, number_at; /* one of them; a name is first: 0 is no other text's offset */
+    const char *text;
+    int64_t number;
+    const char *said, *unsaid;
+} cases[] = {
+    { SET(account), 0, "x", 0, "{\"account\":\"x\"}", "{}" },
+    { SET(comment), 0, "x", 0, "{\"comment\":\"x\"}", "{\"comment\":\"\"}" },
+    { SET(constraints), 0, "x", 0, "{\"constraints\":\"x\"}", "{\"constraints\":\"\"}" },
+    { SET(dependency), 0, "x", 0, "{\"dependency\":\"x\"}", "{\"dependency\":\"\"}" },
+    { SET(licenses), 0, "x", 0, "{\"licenses\":\"x\"}", "{\"licenses\":\"\"}" },
+    { SET(network), 0, "x", 0, "{\"network\":\"x\"}", "{\"network\":\"\"}" },
+    { SET(qos), 0, "x", 0, "{\"qos\":\"x\"}", "{}" },
+    { SET(reservation), 0, "x", 0, "{\"reservation\":\"x\"}", "{\"reservation\":\"\"}" },
+    { SET(wckey), 0, "x", 0, "{\"wckey\":\"x\"}", "{\"wckey\":\"\"}" },
+    { SET(gres), 0, "gres/gpu=1", 0, "{\"tres_per_node\":\"gres/gpu=1\"}",
+      "{\"tres_per_node\":\"\"}" },
+    { SET(gres_per_task), 0, "gres/gpu=1", 0, "{\"tres_per_task\":\"gres/gpu=1\"}",
+      "{\"tres_per_task\":\"\"}" },
+    { 0, SET(begin_time), NULL, 5, "{\"begin_time\":{\"set\":true,\"number\":5}}",
+      "{\"begin_time\":{\"set\":false}}" },
+    { 0, SET(deadline), NULL, 5, "{\"deadline\":5}", "{}" },
+    { 0, SET(nice), NULL, 5, "{\"nice\":5}", "{\"nice\":0}" },
+    { 0, SET(priority), NULL, 5, "{\"priority\":{\"set\":true,\"number\":5}}",
+      "{\"priority\":{\"set\":true,\"infinite\":true}}" },
+    { 0, SET(priority), NULL, 0, "{\"priority\":{\"set\":true,\"number\":0}}",
+      "{\"priority\":{\"set\":true,\"infinite\":true}}" },
+    { 0, SET(switches), NULL, 2, "{\"required_switches\":{\"set\":true,\"number\":2}}",
+      "{\"required_switches\":{\"set\":true,\"number\":0}}" },
+    { 0, SET(switch_wait), NULL, 2, "{\"wait_for_switch\":2}", "{\"wait_for_switch\":0}" },
+    { 0, SET(time_limit), NULL, 5, "{\"time_limit\":{\"set\":true,\"number\":5}}",
+      "{\"time_limit\":{\"set\":true,\"infinite\":true}}" },
+    /* what Slurm does not let change */
+    { SET(user_id), 0, "x", 0, "{}", "{}" },
+    { SET(group_id), 0, "x", 0, "{}", "{}" },
+    { SET(mcs_label), 0, "x", 0, "{}", "{}" },
+    { 0, SET(segment_size), NULL, 2, "{}", "{}" },
+};
+
+static void each_field_is_said_and_taken_back(void **state)
+{
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct job_ask before = plain(), after = before;
+
+        if (cases[i].text)
+            *(const char **)((char *)&after + cases[i].text_at) = cases[i].text;
+        else
+            *(int64_t *)((char *)&after + cases[i].number_at) = cases[i].number;
+        assert_string_equal(change_of(&before, &after), cases[i].said);
+        assert_string_equal(change_of(&after, &before), cases[i].unsaid);
+        assert_string_equal(change_of(&after, &after), "{}");
+    }
+}
+
+static void a_size_is_said_as_a_whole_with_its_cpus(void **state)
+{
+    struct job_ask three = plain(), two;
+
+    three.nodes = 3;
+    three.min_nodes = three.max_nodes = 1;
+    three.tasks = three.tasks_per_node = 3;
+    three.cpus_per_task = 2;
+    three.memory = 48;
+    two = three;
+    two.nodes = two.tasks = two.tasks_per_node = 2;
+    two.memory = 32;
+    assert_string_equal(change_of(&three, &two),
+                        "{\"nodes\":\"1-1\",\"minimum_nodes\":1,\"maximum_nodes\":1,\"tasks\":2,"
+                        "\"tasks_per_node\":2,\"cpus_per_task\":2,"
+                        "\"memory_per_node\":{\"set\":true,\"number\":32},"
+                        "\"minimum_cpus\":4,\"minimum_cpus_per_node\":4}");
+}
+
+static void the_cpus_of_a_size_are_those_of_its_fewest_nodes(void **state)
+{
+    struct job_ask four = plain(), three;
+
+    four.nodes = four.max_nodes = 4;
+    four.min_nodes = 2;
+    four.tasks_per_node = 1;
+    four.cpus_per_task = 2;
+    three = four;
+    three.nodes = three.max_nodes = 3;
+    assert_string_equal(change_of(&four, &three),
+                        "{\"nodes\":\"3\",\"minimum_nodes\":2,\"maximum_nodes\":3,"
+                        "\"tasks_per_node\":1,\"cpus_per_task\":2,"
+                        "\"minimum_cpus\":4,\"minimum_cpus_per_node\":2}");
+}
+
+/* ---- by the record ---- */
+
+static const struct slurm_object *record(const char *text)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    const struct slurm_object *object = NULL;
+
+    assert_int_equal(json_parse(str_of(text), 10000, &doc, NULL), 0);
+    assert_int_equal(slurm_object_decode(&slurm_job_kind, json_root(doc), &object, NULL), 0);
+    return object;
+}
+
+static void of_what_is_said_the_record_tells_what_differs(void **state)
+{
+    const struct slurm_object *object =
+        record("{\"job_id\":7,\"name\":\"n\",\"partition\":\"p\",\"comment\":\"by a plugin\","
+               "\"resv_name\":\"r\",\"features\":\"f\",\"time_limit\":60,\"priority\":9,"
+               "\"dependency\":\"\"}");
+    struct job_change_from from = { .job = slurm_job_of(object) };
+    struct job_ask ask = plain();
+
+    assert_string_equal(change(&ask, &from), "{}");
+    ask.reservation = "r";
+    ask.constraints = "f";
+    ask.time_limit = 60;
+    ask.priority = 9;
+    ask.account = ask.qos = "not shown without accounting";
+    ask.dependency = "afterok:3"; /* shown in other words */
+    ask.nice = 5;
+    assert_string_equal(change(&ask, &from), "{}");
+    ask.time_limit = 30;
+    ask.priority = 8;
+    ask.comment = "c";
+    ask.partition = "q";
+    assert_string_equal(change(&ask, &from), "{\"comment\":\"c\",\"partition\":\"q\","
+                                             "\"priority\":{\"set\":true,\"number\":8},"
+                                             "\"time_limit\":{\"set\":true,\"number\":30}}");
+    slurm_object_unref(object);
+}
+
+static void what_people_hold_stays_held(void **state)
+{
+    const struct slurm_object *object =
+        record("{\"job_id\":7,\"name\":\"n\",\"partition\":\"p\",\"priority\":0,\"hold\":true}");
+    struct job_ask ask = plain();
+
+    ask.priority = 9;
+    assert_string_equal(change(&ask, &(struct job_change_from){ .job = slurm_job_of(object) }),
+                        "{}");
+    slurm_object_unref(object);
+}
+
+static void a_mark_tells_that_a_job_was_to_be_held(void **state)
+{
+    struct job_ask ask = plain();
+    struct job_marks marks;
+
+    job_marks_of(&ask, &marks);
+    assert_false(job_marks_hold(&marks));
+    ask.priority = 1;
+    job_marks_of(&ask, &marks);
+    assert_false(job_marks_hold(&marks));
+    ask.priority = 0;
+    job_marks_of(&ask, &marks);
+    assert_true(job_marks_hold(&marks));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_field_is_said_and_taken_back),
+        cmocka_unit_test(a_size_is_said_as_a_whole_with_its_cpus),
+        cmocka_unit_test(the_cpus_of_a_size_are_those_of_its_fewest_nodes),
+        cmocka_unit_test(of_what_is_said_the_record_tells_what_differs),
+        cmocka_unit_test(what_people_hold_stays_held),
+        cmocka_unit_test(a_mark_tells_that_a_job_was_to_be_held),
+    };
+
+    return cmocka_run_group_tests_name("job_change", tests, NULL, NULL);
+}
