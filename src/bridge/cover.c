@@ -149,11 +149,14 @@ static int pin(const struct bridge_world *world, const struct unit *unit, struct
     tell_waiting(world, unit, plan, "NotCovered",
                  "it runs on %s, and job %s that holds its resources waits: %s",
                  unit->pod->node_name, unit->job->object.key, unit->job->reason);
-    if (!nodes[0] || hosts_equal(plan->arena, unit->job->required_nodes, nodes)) {
+    if (!nodes[0] || (hosts_equal(plan->arena, unit->job->required_nodes, nodes) &&
+                      !unit->job->excluded_nodes[0])) {
         look_now_and_then(world, unit->job, plan);
         return 0;
     }
     json_push_str(build, json_put_array(build, fields, "required_nodes"), str_of(nodes));
+    if (unit->job->excluded_nodes[0]) /* perhaps these: it was asked for before they were bound */
+        json_put_text(build, fields, "excluded_nodes", "");
     if (unit->job->priority.number > 0) /* 0: people hold it */
         slurm_number_put(build, fields, "priority", slurm_number_set(COVER_PRIORITY));
     if (unit->kind != GROUP_NONE) { /* some may be over, and some nodes none of Slurm's any more */

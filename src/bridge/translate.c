@@ -449,6 +449,19 @@ static int64_t oldest(const struct translate_from *from)
     return timestamp_to_seconds(created_us);
 }
 
+/* Nobody would allocate them: the pod would hold its node and never start. The webhook says so,
+ * too, but not every pod comes by it. */
+static int check_claims(const struct translate_from *from, struct err *err)
+{
+    for (unsigned i = 0; i < from->pod_count; i++)
+        if (from->pods[i]->has_claims && !from->pods[i]->node_name[0])
+            return err_set(err, ERR_INVALID,
+                           "pod %s has spec.resourceClaims, which nobody allocates for a pod that "
+                           "Slurm places: use the annotation gres",
+                           from->pods[i]->object.name);
+    return 0;
+}
+
 static int take_all(struct job_ask *ask, const struct translate_from *from, struct arena *arena,
                     struct err *err)
 {
@@ -460,7 +473,9 @@ static int take_all(struct job_ask *ask, const struct translate_from *from, stru
     take_config(ask, from);
     take_count(ask, from);
     take_priority(ask, from);
-    rc = take_deadlines(ask, from, err);
+    rc = check_claims(from, err);
+    if (rc == 0)
+        rc = take_deadlines(ask, from, err);
     if (rc == 0)
         rc = take_amounts(ask, from, err);
     if (rc == 0)

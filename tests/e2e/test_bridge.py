@@ -188,7 +188,10 @@ def test_a_node_that_slurmd_runs_on_is_neither_resized_nor_removed(site, slurm, 
 # --- pods and their jobs ---------------------------------------------------------------------------------------------
 
 
-def test_a_pod_runs_on_a_real_node_to_its_end_and_so_does_its_job(site, placed, eventually):
+STEPS = ("created to seen", "seen to asked", "asked to allocated", "allocated to bound", "seen to bound", "bound to ended")
+
+
+def test_a_pod_runs_on_a_real_node_to_its_end_and_so_does_its_job(site, bridge, placed, eventually):
     pod = placed("worker", "sh", "-c", "sleep 1")
     job = site.job(pod)
     assert pod["spec"]["nodeName"] == job["nodes"] == REAL
@@ -203,6 +206,8 @@ def test_a_pod_runs_on_a_real_node_to_its_end_and_so_does_its_job(site, placed, 
     eventually("its job ends", lambda: site.job_state(job["job_id"]) != "RUNNING", 5)
     eventually("the pod may go", lambda: FINALIZER not in site.see("worker")["metadata"].get("finalizers", []), 5)
     assert done["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
+    measured = bridge.ask("/metrics")[1]
+    assert [step for step in STEPS if f'slinc_bridge_step_seconds_count{{step="{step}"}}' not in measured] == []
 
 
 WISHES = {"account": "physics", "timelimit": "90", "job-name": "from-the-owner"}

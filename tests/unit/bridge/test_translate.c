@@ -225,6 +225,11 @@ static void the_pods_of_a_gang_have_a_node_each(void **state)
             .annotations = S "min-nodes: '3', " S "max-nodes: '4'",
             .pods = { C("{}"), C("{}") } },
           "pod-0 nodes=2 min=3 max=4 tasks=1" },
+        { "claims are nobody's to allocate",
+          { .is_gang = true,
+            .pods = { C("{}"), "resourceClaims: [{name: g, resourceClaimName: g}], " C("{}") } },
+          "refused: pod pod-1 has spec.resourceClaims, which nobody allocates for a pod that Slurm "
+          "places: use the annotation gres" },
         { "more than it may have",
           { .is_gang = true, .annotations = S "min-nodes: '3'", .pods = { C("{}"), C("{}") } },
           "refused: wants at least 3 nodes, and at most 2: see the annotations min-nodes and "
