@@ -394,7 +394,7 @@ static void on_states(void *context, const struct slurm_answer *answer)
     if (answer->error.class != SLURM_DONE) {
         /* Whoever looks away for longer may miss that a job went back into the queue and was
          * started elsewhere: its state is the same again. */
-        if (loop_now_us(feed->poller->loop) - feed->good_us > LOOKED_AWAY_US)
+        if (feed->good_us < loop_now_us(feed->poller->loop) - LOOKED_AWAY_US)
             feed->poller->jobs.wants_list = true;
         slurm_feed_failed(feed, answer->error.text);
         return;
