@@ -5,7 +5,9 @@
  *     bench_slurm URL KEYFILE full ROUNDS        the reference: whole lists, decoded and kept
  *     bench_slurm URL KEYFILE submit COUNT       slurm_submit, eight at a time
  *     bench_slurm URL KEYFILE notice COUNT JOBS  cancels COUNT of JOBS tracked jobs by another
- *                                                client, and sees how late each event comes */
+ *                                                client, and sees how late each event comes
+ *     bench_slurm URL KEYFILE wrote COUNT        changes jobs and nodes itself, one after the
+ *                                                other, and sees how late the caches show it */
 #include "base/mem.h"
 #include "io/http_client.h"
 #include "io/loop_real.h"
@@ -54,6 +56,7 @@ struct bench {
     int64_t *answered_us; /* of cancels, by place in ids; 0: not yet */
     int64_t *noticed_us;
     size_t id_count;
+    char comment[64]; /* of the last write */
 };
 
 /* ---- what it costs ---- */
@@ -165,19 +168,22 @@ static void wait_for_sync(void *context)
 }
 
 static void make_poller(struct bench *bench, const struct slurm_poller_options *options,
-                        slurm_change on_job)
+                        slurm_change on_job, slurm_change on_node)
 {
+    const slurm_change on[SLURM_FEEDS] = {
+        [SLURM_FEED_JOBS] = on_job, [SLURM_FEED_NODES] = on_node
+    };
+
     bench->poller = slurm_poller_new(bench->client, options);
     for (unsigned i = 0; i < SLURM_FEEDS; i++)
-        slurm_cache_listen(slurm_poller_cache(bench->poller, i),
-                           i == SLURM_FEED_JOBS ? on_job : on_event, bench);
+        slurm_cache_listen(slurm_poller_cache(bench->poller, i), on[i] ? on[i] : on_event, bench);
     start_clock(bench);
     slurm_poller_start(bench->poller);
 }
 
 static void poll(struct bench *bench)
 {
-    make_poller(bench, NULL, on_event);
+    make_poller(bench, NULL, on_event, on_event);
     wait_for_sync(bench);
     loop_run(bench->loop);
 }
@@ -401,8 +407,121 @@ static void notice(struct bench *bench)
 {
     struct slurm_poller_options options = { .tracked_only = true };
 
-    make_poller(bench, &options, on_job_event);
+    make_poller(bench, &options, on_job_event, on_event);
     track_when_synced(bench);
+    loop_run(bench->loop);
+}
+
+/* ---- how late the caches show what we wrote ---- */
+
+static bool is_about_job(const struct bench *bench)
+{
+    return bench->sent % 2 == 0;
+}
+
+static void note_shown(struct bench *bench, const char *comment)
+{
+    if (bench->sent > 0 && strcmp(comment, bench->comment) == 0 &&
+        bench->noticed_us[bench->sent] == 0)
+        bench->noticed_us[bench->sent] = loop_now_us(bench->loop);
+}
+
+static void on_job_shown(void *context, const struct slurm_object *old,
+                         const struct slurm_object *next)
+{
+    (void)old;
+    if (next)
+        note_shown(context, slurm_job_of(next)->comment);
+}
+
+static void on_node_shown(void *context, const struct slurm_object *old,
+                          const struct slurm_object *next)
+{
+    (void)old;
+    if (next)
+        note_shown(context, slurm_node_of(next)->comment);
+}
+
+static const struct slurm_object *written_to(const struct bench *bench)
+{
+    struct slurm_cache_walk walk = slurm_cache_walk(slurm_poller_cache(
+        bench->poller, is_about_job(bench) ? SLURM_FEED_JOBS : SLURM_FEED_NODES));
+    const struct slurm_object *object;
+
+    while ((object = slurm_cache_next(&walk)) && is_about_job(bench) &&
+           slurm_job_has_ended(&slurm_job_of(object)->state))
+        continue;
+    return object;
+}
+
+static void on_written(void *context, const struct slurm_answer *answer)
+{
+    struct bench *bench = context;
+    const struct slurm_object *object = written_to(bench);
+
+    bench->answered_us[bench->sent] = loop_now_us(bench->loop);
+    if (answer->error.class == SLURM_DONE && object)
+        slurm_poller_wrote(bench->poller, is_about_job(bench) ? SLURM_FEED_JOBS : SLURM_FEED_NODES,
+                           object->key);
+}
+
+static void print_writes(struct bench *bench)
+{
+    report(bench);
+    for (long kind = 0; kind < 2; kind++) {
+        const char *between = "";
+
+        printf(", \"%s\": [", kind == 0 ? "jobs_ms" : "nodes_ms");
+        for (long i = 2 - kind; i <= bench->count; i += 2) {
+            int64_t late_us = bench->noticed_us[i] - bench->answered_us[i];
+
+            printf("%s%.3f", between, (double)(late_us > 0 ? late_us : 0) / 1e3);
+            between = ", ";
+        }
+        printf("]");
+    }
+    printf("}\n");
+}
+
+static void write_next(struct bench *bench)
+{
+    auto_buf struct buf body = { .max = 256 };
+    const struct slurm_object *object;
+
+    bench->sent++;
+    object = written_to(bench);
+    (void)snprintf(bench->comment, sizeof(bench->comment), "bench %d %ld", (int)getpid(),
+                   bench->sent);
+    buf_printf(&body, "{\"comment\":\"%s\"}", bench->comment);
+    if (object && is_about_job(bench))
+        (void)slurm_job_update(bench->client, slurm_job_of(object)->id, buf_str(&body), on_written,
+                               bench);
+    else if (object)
+        (void)slurm_node_update(bench->client, object->key, buf_str(&body), on_written, bench);
+}
+
+static void write_when_shown(void *context)
+{
+    struct bench *bench = context;
+    bool is_shown = bench->answered_us[bench->sent] && bench->noticed_us[bench->sent];
+    bool is_late = bench->answered_us[bench->sent] &&
+                   loop_now_us(bench->loop) - bench->answered_us[bench->sent] > LATE_US;
+
+    if (is_late)
+        bench->noticed_us[bench->sent] = loop_now_us(bench->loop);
+    if (bench->sent == bench->count && (is_shown || is_late)) {
+        print_writes(bench);
+        return;
+    }
+    if (slurm_poller_is_synced(bench->poller) && (bench->sent == 0 || is_shown || is_late))
+        write_next(bench);
+    loop_timer_start(bench->loop, &bench->timer, 10 * MS, write_when_shown, bench);
+}
+
+static void wrote(struct bench *bench)
+{
+    make_poller(bench, NULL, on_job_shown, on_node_shown);
+    write_when_shown(bench);
     loop_run(bench->loop);
 }
 
@@ -434,7 +553,11 @@ static bool run_mode(struct bench *bench, struct str mode)
     static const struct {
         const char *name;
         void (*run)(struct bench *bench);
-    } modes[] = { { "poll", poll }, { "full", full }, { "submit", submit }, { "notice", notice } };
+    } modes[] = { { "poll", poll },
+                  { "full", full },
+                  { "submit", submit },
+                  { "notice", notice },
+                  { "wrote", wrote } };
 
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
         if (str_is(mode, modes[i].name)) {
@@ -472,11 +595,12 @@ int main(int argc, char **argv)
     struct err err = { 0 };
     int status = 2;
 
-    bench.ids = mem_alloc_array(MAX_JOBS, sizeof(int64_t));
-    bench.answered_us = mem_alloc_array(MAX_JOBS, sizeof(int64_t));
-    bench.noticed_us = mem_alloc_array(MAX_JOBS, sizeof(int64_t));
+    bench.ids = mem_alloc_array(MAX_JOBS + 1, sizeof(int64_t));
+    bench.answered_us = mem_alloc_array(MAX_JOBS + 1, sizeof(int64_t));
+    bench.noticed_us = mem_alloc_array(MAX_JOBS + 1, sizeof(int64_t));
     if (bench.count == 0) {
-        (void)fprintf(stderr, "usage: bench_slurm URL KEYFILE poll|full|submit|notice N [JOBS]\n");
+        (void)fprintf(stderr,
+                      "usage: bench_slurm URL KEYFILE poll|full|submit|notice|wrote N [JOBS]\n");
     } else if (loop_new_real(&bench.loop, &err) < 0 ||
                make_client(&bench, argv[1], argv[2], &err) < 0) {
         (void)fprintf(stderr, "bench_slurm: %s\n", err.text);

@@ -197,3 +197,15 @@ def slurm_notice(bench: Bench) -> list[Figure]:
     cuts = quantiles(delays, n=100)
     return [Figure(f"1,000 tracked jobs, one changes: event, {name}", "within 300 ms", None, value, "ms", value <= 300)
             for name, value in (("p50", cuts[49]), ("p99", cuts[98]), ("slowest", delays[-1]))]
+
+
+@row
+def slurm_wrote(bench: Bench) -> list[Figure]:
+    """What the client itself changed, jobs and nodes in turn: from the answer to when its cache shows it."""
+    slurm, count = big_slurm(bench), 100 if bench.quick else 400
+    found = _program(slurm, "wrote", count)
+    if found["failures"] or len(found["jobs_ms"]) + len(found["nodes_ms"]) != count:
+        raise RuntimeError(f"{found['failures']} writes of {count} failed")
+    return [Figure(f"own write to {kind}: shown by the cache, {name}", "within 50 ms", None, value, "ms", value <= 50)
+            for kind in ("jobs", "nodes")
+            for name, value in (("p50", quantiles(found[f"{kind}_ms"], n=100)[49]), ("p99", quantiles(found[f"{kind}_ms"], n=100)[98]))]
