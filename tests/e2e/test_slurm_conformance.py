@@ -283,6 +283,11 @@ class Side:
         found["order"] = times["submit_time"] <= (times["start_time"] or times["submit_time"])
         return found
 
+    def node(self, value: dict) -> dict:
+        found = self.object("node", value)
+        found["state"] = [word for word in found["state"] if word != "PLANNED"]  # for a waiting job, when the backfill scheduler has come by
+        return found
+
     def layout(self, value: dict) -> dict:
         gres = [[item["name"], item["type"], item["index"] or "", item["count"]] for item in value["gres"]]
         cores = int(value["core_bitmap"], 16)
@@ -304,7 +309,7 @@ class Side:
         if "/resources/" in call and body.get("nodes") is not None:
             found["layout"] = [self.layout(node) for node in body["nodes"]]
         elif body.get("nodes") is not None:
-            found["nodes"] = [self.object("node", node) for node in body["nodes"] if node["name"].startswith("conf-")]
+            found["nodes"] = [self.node(node) for node in body["nodes"] if node["name"].startswith("conf-")]
         if "/jobs/state/" in call and body.get("jobs") is not None:
             found["states"] = [[self.id(job["job_id"]), job["state"]] for job in body["jobs"] if int(job["job_id"]) >= self.first]
         elif body.get("jobs") is not None:
