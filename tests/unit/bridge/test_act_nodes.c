@@ -24,6 +24,16 @@ static struct end *create_plain(struct rig *rig, unsigned number)
     return create(rig, &ask);
 }
 
+/* In one call, and to its end. */
+static void create_ten(struct rig *rig)
+{
+    for (unsigned i = 0; i < 10; i++)
+        create_plain(rig, i);
+    rig_run(rig, MS_US);
+    rig_sync(rig, rig->nodes);
+    rig_run(rig, SECOND_US);
+}
+
 static struct end *update(struct rig *rig, const char *name, const char *extra)
 {
     struct json_mut *fields = json_new_object(rig->build);
@@ -195,11 +205,7 @@ static void a_node_that_exists_makes_all_of_the_call_be_planned_again(void **sta
     char text[200];
 
     rig_answers(rig, "POST", "/new/node/", 422, rig_refusal(2168, text));
-    for (unsigned i = 0; i < 10; i++)
-        create_plain(rig, i);
-    rig_run(rig, MS_US);
-    rig_sync(rig, rig->nodes);
-    rig_run(rig, SECOND_US);
+    create_ten(rig);
     for (unsigned i = 0; i < 10; i++)
         assert_true(rig->ends[i].is_over && rig->ends[i].outcome == KUBE_CONFLICT);
     assert_int_equal(rig_sent(rig, "GET", "/node/"), 0);
@@ -325,11 +331,7 @@ static void whoever_may_not_is_told_at_every_node(void **state)
     char text[200];
 
     rig_answers(rig, "POST", "/new/node/", 500, rig_refusal(2010, text));
-    for (unsigned i = 0; i < 10; i++)
-        create_plain(rig, i);
-    rig_run(rig, MS_US);
-    rig_sync(rig, rig->nodes);
-    rig_run(rig, SECOND_US);
+    create_ten(rig);
     assert_true(node_refusals_have(rig->node_refusals, STR("n0")));
     assert_non_null(refusal(rig, "n9"));
 }
