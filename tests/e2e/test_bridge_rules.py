@@ -14,7 +14,7 @@ from slincdev.kube import ApiError
 
 ZONE, DISK, RACK = "topology.kubernetes.io/zone", "disk", "rack"
 FPGA = "example.org/fpga"
-NODES = {  # in Slurm's order, which takes the first that will do
+NODES = {  # in Slurm's order, which is made so: it takes the first that will do
     "rule-0": {"labels": {ZONE: "east", DISK: "slow"}},
     "rule-1": {"labels": {ZONE: "east", DISK: "fast"}, "taints": [{"key": "reserved", "value": "them", "effect": "NoSchedule"}]},
     "rule-2": {"labels": {ZONE: "west", DISK: "slow"}},
@@ -33,6 +33,8 @@ def one(site, cluster, slurm, tmp_path_factory) -> Iterator[Bridge]:
     for name, node in NODES.items():
         site.add_node(name, cpus=8, **node)
     with at_work(site, Bridge(cluster, slurm, tmp_path_factory.mktemp("rules")), list(NODES)) as bridge:
+        for place, name in enumerate(NODES):
+            site.scontrol("update", f"NodeName={name}", f"Weight={place + 1}")
         yield bridge
 
 
