@@ -277,7 +277,7 @@ bool unit_can_be_asked_for(const struct bridge_world *world, const struct unit *
         !unit->root || group_end(unit) || unit->in[POD_WAITS] < (uint64_t)unit->needed ||
         describe(world, unit, true, false, arena, &job, &err) < 0)
         return false;
-    exclusion = exclusion_of(world, unit, arena);
+    exclusion = exclusion_of(world, unit, job.partition, arena);
     job.excluded_nodes = exclusion.nodes;
     return leaves_enough(&exclusion, &job) &&
            gate_look(world, unit, job_ask_hash(&job), arena).gate == GATE_OPEN;
@@ -302,7 +302,7 @@ int plan_ask(const struct bridge_world *world, const struct unit *unit, struct p
         plan_look_again(plan, LOOK_FOR_CHANGE_US);
         return 0;
     }
-    exclusion = exclusion_of(world, unit, plan->arena);
+    exclusion = exclusion_of(world, unit, job.partition, plan->arena);
     job.excluded_nodes = exclusion.nodes;
     if (!has_nodes(world, unit, plan, &exclusion, &job))
         return 0;

@@ -482,6 +482,7 @@ static void start_slurm(struct bridge *bridge)
     world->slurm_nodes = nodes;
     world->slurm_partitions = slurm_poller_cache(bridge->poller, SLURM_FEED_PARTITIONS);
     world->room = room_new(jobs, nodes);
+    world->strangers = strangers_new(nodes, world->nodes, world->nodes_by_slurm_name);
     bridge->actor =
         actor_new(&(struct actor_options){ .slurm = bridge->slurm,
                                            .poller = bridge->poller,
@@ -657,6 +658,7 @@ void bridge_free(struct bridge *bridge)
     engine_free(bridge->engine);
     actor_free(bridge->actor);
     room_free(bridge->world.room);
+    strangers_free(bridge->world.strangers);
     slurm_poller_free(bridge->poller);
     kube_lease_free(bridge->lease);
     kube_recorder_free(bridge->recorder);

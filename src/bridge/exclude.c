@@ -1,6 +1,7 @@
-/* exclude.c - the nodes that Slurm must not give to a unit: those that Kubernetes' rules leave out
- * for one of its pods, and those that it gave before and that still will not do. When it gave nodes
- * that will do for each pod but not for all together, the next ask leaves only nodes that will.
+/* exclude.c - the nodes that Slurm must not give to a unit: those that Kubernetes does not have or
+ * that its rules leave out for one of its pods, and those that Slurm gave before and that still
+ * will not do. When it gave nodes that will do for each pod but not for all together, the next ask
+ * leaves only nodes that will.
  *
  * Holds: a name that Slurm does not know (any more) is never sent, because it would have the whole
  * ask refused. */
@@ -141,7 +142,8 @@ static void count_misfit(struct exclusion *exclusion, struct arena *arena, const
         arena_printf(arena, "%s%s%s", exclusion->why, exclusion->why[0] ? ", " : "", why);
 }
 
-/* Nodes that Slurm gave before and that still will not do. A node of tied pods may do by itself. */
+/* Nodes that Slurm gave before and that still will not do; strangers are left out anyhow. A node of
+ * tied pods may do by itself. */
 static void add_misfits(const struct bridge_world *world, const struct unit *unit,
                         struct names *names, struct exclusion *exclusion, const char *if_tied)
 {
@@ -151,12 +153,12 @@ static void add_misfits(const struct bridge_world *world, const struct unit *uni
         struct str name = str_of(unit->memory->misfits[i]);
         const char *why;
 
-        if (!world_slurm_node(world, name) || has_name(names, name) ||
+        if (!world_slurm_node(world, name) || !world_node_by_slurm_name(world, name) ||
+            has_name(names, name) ||
             (!(why = why_not(world, names->arena, unit->pod, name)) && !(why = if_tied)))
             continue;
         add_name(names, name);
-        if (world_node_by_slurm_name(world, name)) /* else nobody has counted it */
-            count_misfit(exclusion, names->arena, why);
+        count_misfit(exclusion, names->arena, why);
     }
 }
 
@@ -244,9 +246,11 @@ static bool must_choose(const struct bridge_world *world, const struct unit *uni
 }
 
 struct exclusion exclusion_of(const struct bridge_world *world, const struct unit *unit,
-                              struct arena *arena)
+                              const char *partitions, struct arena *arena)
 {
-    struct exclusion exclusion = { .nodes = "", .why = "" };
+    struct exclusion exclusion = {
+        .nodes = arena_strdup(arena, strangers_in(world->strangers, partitions)), .why = ""
+    };
     struct names names = { .arena = arena };
     auto_buf struct buf list;
     struct err err = { .class = 0 };
@@ -258,6 +262,7 @@ struct exclusion exclusion_of(const struct bridge_world *world, const struct uni
     else if (!choose(world, unit, &names, &exclusion))
         add_misfits(world, unit, &names, &exclusion, "its pods do not go together there");
     if (names.count > 0 && hostlist_fold(names.at, names.count, &list, &err) == 0)
-        exclusion.nodes = arena_strdup(arena, buf_text(&list));
+        exclusion.nodes = arena_printf(arena, "%s%s%s", buf_text(&list),
+                                       exclusion.nodes[0] ? "," : "", exclusion.nodes);
     return exclusion;
 }

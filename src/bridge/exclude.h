@@ -10,11 +10,12 @@ struct exclusion {
     const char *why;     /* of the others, in words; "" */
 };
 
-/* In the arena. A node that will not do for one member is left out for all: which of them gets
- * which node is decided when Slurm has given them. Once nodes were given back on which its pods do
- * not go together, all are left out but a choice on which they do. */
+/* In the arena. partitions: of the job ("a,b"; "": Slurm's own choice); nodes there that this
+ * cluster does not have are left out. A node that will not do for one member is left out for all:
+ * which of them gets which node is decided when Slurm has given them. Once nodes were given back on
+ * which its pods do not go together, all are left out but a choice on which they do. */
 struct exclusion exclusion_of(const struct bridge_world *world, const struct unit *unit,
-                              struct arena *arena);
+                              const char *partitions, struct arena *arena);
 
 /* Why this node will not do for the pod at hand, in words; NULL when it will. node is NULL when
  * Kubernetes has none of that name in Slurm. */

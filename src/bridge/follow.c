@@ -30,7 +30,7 @@ struct following {
 static bool put_excluded(const struct bridge_world *world, const struct unit *unit,
                          struct arena *arena, struct following *follow)
 {
-    const char *nodes = exclusion_of(world, unit, arena).nodes;
+    const char *nodes = exclusion_of(world, unit, unit->job->partition, arena).nodes;
 
     if (hosts_equal(arena, nodes, unit->job->excluded_nodes))
         return false;

@@ -11,6 +11,7 @@
 #include "bridge/memory.h"
 #include "bridge/node_refusals.h"
 #include "bridge/room.h"
+#include "bridge/strangers.h"
 #include "engine/plan.h"
 #include "slurm/cache.h"
 #include "slurm/sight.h"
@@ -71,6 +72,7 @@ struct bridge_world {
     struct memory *memory;               /* plans only read it */
     struct node_refusals *node_refusals; /* nor do they write this; NULL: there are none */
     struct room *room;
+    struct strangers *strangers;
     struct eligible *eligible; /* NULL: every node will do */
     struct bridge_facts facts;
 };

@@ -43,8 +43,8 @@ struct slurm_list slurm_cache_snapshot(const struct slurm_cache *cache);
 /* "At least as new as my write": what the cache shows about the key, also that there is none, is
  * as new as this (loop time). INT64_MIN when nothing is known. */
 int64_t slurm_cache_known_us(const struct slurm_cache *cache, const char *key);
-/* A write about the key was answered later than what the cache shows of it: what it did is not seen
- * yet. */
+/* A write about the key was answered later than what the cache shows of it, or it is known to have
+ * changed since: how it is now is not seen yet. */
 bool slurm_cache_is_behind(const struct slurm_cache *cache, const char *key);
 /* When the last list that was merged, or said that nothing had changed, had started. */
 int64_t slurm_cache_listed_us(const struct slurm_cache *cache);
@@ -77,7 +77,7 @@ bool slurm_cache_seen(struct slurm_cache *cache, const struct slurm_object *obje
                       int64_t started_us);
 /* The server said that there is none; nothing else counts as that. */
 bool slurm_cache_seen_gone(struct slurm_cache *cache, const char *key, int64_t started_us);
-/* A write about this key was answered at this time. */
+/* A write about this key was answered at this time, or it is known to have changed by then. */
 void slurm_cache_wrote(struct slurm_cache *cache, const char *key, int64_t at_us);
 
 /* ---- writing: lists ---- */

@@ -201,10 +201,15 @@ static void compare_known(struct feed *feed, struct slurm_entry *entry, uint64_t
 {
     const struct slurm_job *job = slurm_job_of(entry->object);
 
-    if (job->state.known == state)
+    if (job->state.known == state) {
         entry->stated_us = feed->started_us;
-    else if (slurm_entry_newest(feed->cache, entry) <= feed->started_us &&
-             !slurm_read_is_under_way(feed, entry->object->key))
+        return;
+    }
+    if (slurm_entry_newest(feed->cache, entry) > feed->started_us)
+        return;
+    if (slurm_words_has(&job->state, SLURM_JOB_RUNNING)) /* nobody acts as if it still ran */
+        slurm_cache_wrote(feed->cache, entry->object->key, feed->started_us);
+    if (!slurm_read_is_under_way(feed, entry->object->key))
         slurm_jobs_want_read(&feed->poller->jobs, job->id,
                              !is_part && has_started(feed->poller, entry, state));
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 from bridge import TEAM, Bridge, Site, at_work, condition, settled, uid_of
@@ -34,7 +35,7 @@ def one(site, cluster, slurm, tmp_path_factory) -> Iterator[Bridge]:
         site.add_node(name, cpus=8, **node)
     with at_work(site, Bridge(cluster, slurm, tmp_path_factory.mktemp("rules")), list(NODES)) as bridge:
         for place, name in enumerate(NODES):
-            site.scontrol("update", f"NodeName={name}", f"Weight={place + 1}")
+            site.scontrol("update", f"NodeName={name}", f"Weight={place + 2}")  # whoever is not named has 1
         yield bridge
 
 
@@ -196,6 +197,19 @@ def test_extended_resources_lead_to_the_node_that_has_them_and_are_counted(site,
     site.delete("with-fpga")
     pod = eventually("it gets them", lambda: site.placed("second"), 60)
     assert pod["spec"]["nodeName"] == "rule-3" and len(jobs_of(site, [pod])) == 2
+
+
+def test_nodes_that_kubernetes_does_not_have_are_never_given(site, bridge, placed, eventually):
+    """Slurm would take them first: they weigh least."""
+    site.slurm.create_nodes("guest-[0-1]", cpus=8, memory_mib=8000)
+    try:
+        count = len(site.slurm.call("GET", "/slurm/{api}/nodes/")["nodes"])
+        eventually("the bridge knows of them", lambda: f'slinc_slurm_objects{{kind="nodes"}} {count}\n' in bridge.ask("/metrics")[1], 20)
+        assert placed("at-home") == ["rule-0"]
+        jobs = jobs_of(site, [site.see("at-home")])
+        assert [job["excluded_nodes"] for job in jobs] == ["guest-[0-1],rule-1"], "nothing had to be given back"
+    finally:
+        site.slurm.delete_node(quote("guest-[0-1]"))
 
 
 # --- the others on it ------------------------------------------------------------------------------------------------

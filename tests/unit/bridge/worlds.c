@@ -784,6 +784,7 @@ static void make_caches(struct small_world *small)
     world->slurm_partitions = small->partitions;
     world->memory = memory_new();
     world->room = room_new(small->jobs, small->nodes);
+    world->strangers = strangers_new(small->nodes, world->nodes, world->nodes_by_slurm_name);
 }
 
 static void read_config(struct small_world *small, const struct json *given)
@@ -839,6 +840,7 @@ void small_world_done(struct small_world *small)
     struct bridge_world *world = &small->world;
 
     room_free(world->room);
+    strangers_free(world->strangers);
     memory_free(world->memory);
     slurm_cache_free(small->jobs);
     slurm_cache_free(small->nodes);

@@ -145,6 +145,27 @@ static void a_round_with_one_failed_read_is_good_but_names_it(void **state)
     assert_true(stats_of(ctld, SLURM_FEED_JOBS).age_us < 3 * SECOND_US);
 }
 
+static void a_job_that_runs_no_more_and_was_not_read_yet_is_not_taken_for_running(void **state)
+{
+    struct gate *gate = *state;
+    struct ctld *ctld = gate->ctld;
+    const struct slurm_cache *jobs = slurm_poller_cache(ctld->poller, SLURM_FEED_JOBS);
+
+    ctld_submit(ctld, "RUNNING");
+    ctld_submit(ctld, "RUNNING");
+    ctld_begin(ctld);
+    gate->unreadable = 1;
+    ctld_job(ctld, 1)->state = "COMPLETED";
+    ctld_run(ctld, 5000);
+    assert_told(ctld, "");
+    assert_true(slurm_cache_is_behind(jobs, "1"));
+    assert_false(slurm_cache_is_behind(jobs, "2"));
+    gate->unreadable = 0;
+    ctld_run(ctld, 10000);
+    assert_told(ctld, "1:R>C ");
+    assert_false(slurm_cache_is_behind(jobs, "1"));
+}
+
 /* ---- a poll that is wanted during a poll ---- */
 
 static void what_changes_while_a_list_is_under_way_is_listed_at_once_after_it(void **state)
@@ -267,6 +288,7 @@ int main(void)
         TEST(after_that_an_id_that_was_passed_before_is_a_sign_again),
         TEST(reads_that_fail_are_counted_and_named),
         TEST(a_round_with_one_failed_read_is_good_but_names_it),
+        TEST(a_job_that_runs_no_more_and_was_not_read_yet_is_not_taken_for_running),
         TEST(what_changes_while_a_list_is_under_way_is_listed_at_once_after_it),
         TEST(a_list_with_more_than_may_be_is_not_believed),
         TEST(times_of_the_old_slurmctld_are_not_told_to_the_new_one),

@@ -1,0 +1,122 @@
+/* strangers.c - a list for each set of partitions that was asked about, kept until a node changes.
+ *
+ * Holds: a list is whole or empty; half a list would mean other nodes to Slurm. */
+#include "bridge/strangers.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "bridge/world.h"
+#include "codec/hostlist.h"
+
+#include <string.h>
+
+enum { MAX_LISTS = 1024 }; /* pods name partitions: what they make up costs time, not memory */
+
+struct strangers {
+    const struct slurm_cache *slurm_nodes;
+    const struct kube_cache *nodes;
+    int by_slurm_name;
+    struct map lists; /* texts by partitions */
+};
+
+/* ---- what changes a list ---- */
+
+static void on_slurm_node(void *context, const struct slurm_object *old,
+                          const struct slurm_object *next)
+{
+    struct strangers *strangers = context;
+
+    if (!old || !next ||
+        strcmp(slurm_node_of(old)->partitions, slurm_node_of(next)->partitions) != 0)
+        map_clear(&strangers->lists);
+}
+
+static void on_node(void *context, const struct kube_object *old, const struct kube_object *next)
+{
+    struct strangers *strangers = context;
+
+    if (!old || !next ||
+        strcmp(world_slurm_name(kube_node_of(old)), world_slurm_name(kube_node_of(next))) != 0)
+        map_clear(&strangers->lists);
+}
+
+struct strangers *strangers_new(struct slurm_cache *slurm_nodes, struct kube_cache *nodes,
+                                int by_slurm_name)
+{
+    struct map_options options = { .max = MAX_LISTS, .free_value = mem_free };
+    struct strangers *strangers = mem_alloc(sizeof(*strangers));
+
+    strangers->slurm_nodes = slurm_nodes;
+    strangers->nodes = nodes;
+    strangers->by_slurm_name = by_slurm_name;
+    map_init(&strangers->lists, &options);
+    slurm_cache_listen(slurm_nodes, on_slurm_node, strangers);
+    kube_cache_listen(nodes, on_node, strangers);
+    return strangers;
+}
+
+void strangers_free(struct strangers *strangers)
+{
+    if (!strangers)
+        return;
+    map_done(&strangers->lists);
+    mem_free(strangers);
+}
+
+/* ---- a list ---- */
+
+static bool is_in(const struct slurm_node *node, const char *partitions)
+{
+    struct str rest = str_of(node->partitions), name;
+
+    if (!partitions[0])
+        return true;
+    while (str_next(&rest, ',', &name)) {
+        struct str wanted = str_of(partitions), one;
+
+        while (name.len > 0 && str_next(&wanted, ',', &one))
+            if (str_eq(name, one))
+                return true;
+    }
+    return false;
+}
+
+static bool is_stranger(const struct strangers *strangers, const struct slurm_object *node)
+{
+    struct str name = str_of(node->key);
+    struct kube_index_walk walk = kube_cache_by(strangers->nodes, strangers->by_slurm_name, name);
+
+    return !kube_index_next(&walk) && hostlist_check_name(name, NULL) == 0;
+}
+
+static char *find(const struct strangers *strangers, const char *partitions)
+{
+    struct slurm_cache_walk walk = slurm_cache_walk(strangers->slurm_nodes);
+    const struct slurm_object *node;
+    auto_free struct str *names =
+        mem_alloc_array(slurm_cache_count(strangers->slurm_nodes) + 1, sizeof(*names));
+    auto_buf struct buf list;
+    size_t count = 0;
+
+    buf_init(&list, HOSTLIST_MAX_TEXT);
+    while ((node = slurm_cache_next(&walk)) != NULL)
+        if (is_in(slurm_node_of(node), partitions) && is_stranger(strangers, node))
+            names[count++] = str_of(node->key);
+    if (count > 0 && (hostlist_fold(names, count, &list, NULL) < 0 || list.overflowed))
+        buf_clear(&list);
+    return mem_strdup(buf_text(&list));
+}
+
+const char *strangers_in(struct strangers *strangers, const char *partitions)
+{
+    struct str key = str_of(partitions);
+    char *list = map_get(&strangers->lists, key);
+
+    if (list)
+        return list;
+    if (strangers->lists.count == MAX_LISTS)
+        map_clear(&strangers->lists);
+    list = find(strangers, partitions);
+    (void)map_put(&strangers->lists, key, list, NULL); /* there is room */
+    return list;
+}
