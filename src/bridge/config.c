@@ -94,6 +94,9 @@ static const struct key keys[] = {
       "that is empty or `true`" },
     { "podDeadlineAsTimeLimit", FORM_BOOL, AT(pod_deadline), "false",
       "whether `activeDeadlineSeconds` of a pod gives its job a time limit, as a Job's does" },
+    { "gracePeriodInTimeLimit", FORM_BOOL, AT(adds_grace), "false",
+      "whether time limits that come from deadlines are longer by the pods' "
+      "`terminationGracePeriodSeconds`, which begin with the deadline" },
     { "priorityClasses", FORM_PRIORITIES, AT(priorities), "{}",
       "what a priority class is in Slurm: a QOS when a text, a priority when a number" },
     { "users", FORM_USERS, AT(users), "[]",

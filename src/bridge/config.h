@@ -43,6 +43,7 @@ struct bridge_config {
     const struct str *node_features; /* nodeFeatures: labels of nodes that become features */
     unsigned node_feature_count;
     bool pod_deadline; /* podDeadlineAsTimeLimit: the pods' own activeDeadlineSeconds count */
+    bool adds_grace;   /* gracePeriodInTimeLimit: a deadline's time limit ends when its pods must */
     const struct bridge_priority *priorities; /* priorityClasses */
     unsigned priority_count;
     const struct bridge_user *users; /* users: the first that matches counts */

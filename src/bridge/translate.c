@@ -96,10 +96,21 @@ static void take_count(struct job_ask *ask, const struct translate_from *from)
 
 /* ---- time ---- */
 
-/* Of several limits the shortest counts. */
-static int take_deadline(struct job_ask *ask, int64_t seconds, struct err *err)
+static int64_t longest_grace(const struct translate_from *from)
 {
-    int64_t minutes = divide_up(seconds, MINUTE);
+    int64_t seconds = 0;
+
+    for (unsigned i = 0; i < from->pod_count; i++)
+        seconds = larger(seconds, from->pods[i]->termination_grace);
+    return seconds;
+}
+
+/* Of several limits the shortest counts. */
+static int take_deadline(struct job_ask *ask, const struct translate_from *from, int64_t seconds,
+                         struct err *err)
+{
+    int64_t grace = from->config->adds_grace ? longest_grace(from) : 0;
+    int64_t minutes = divide_up(seconds > INT64_MAX - grace ? seconds : seconds + grace, MINUTE);
 
     if (minutes > INT32_MAX)
         return err_set(err, ERR_INVALID,
@@ -127,10 +138,10 @@ static int64_t longest_pod(const struct translate_from *from)
 
 static int take_deadlines(struct job_ask *ask, const struct translate_from *from, struct err *err)
 {
-    int rc = from->job ? take_deadline(ask, from->job->active_deadline, err) : 0;
+    int rc = from->job ? take_deadline(ask, from, from->job->active_deadline, err) : 0;
 
     if (rc == 0 && from->config->pod_deadline)
-        rc = take_deadline(ask, longest_pod(from), err);
+        rc = take_deadline(ask, from, longest_pod(from), err);
     return rc;
 }
 

@@ -22,6 +22,7 @@ static const struct kube_field pod_fields[] = {
     { { "spec", "hostname" }, KUBE_STR, IN_POD(hostname) },
     { { "spec", "subdomain" }, KUBE_STR, IN_POD(subdomain) },
     { { "spec", "hostNetwork" }, KUBE_BOOL, IN_POD(host_network) },
+    { { "spec", "terminationGracePeriodSeconds" }, KUBE_I64, IN_POD(termination_grace) },
     { { "status", "phase" }, KUBE_STR, IN_POD(phase) },
     { { "metadata", "deletionGracePeriodSeconds" }, KUBE_I64, IN_POD(deletion_grace) },
     { { NULL }, KUBE_STR, 0 },

@@ -79,7 +79,7 @@ struct kube_pod {
     const char *pod_group; /* spec.schedulingGroup.podGroupName */
     const char *service_account;
     int64_t priority;
-    int64_t deletion_grace; /* seconds */
+    int64_t termination_grace, deletion_grace; /* seconds: of the spec, and once it is deleted */
     struct kube_requests requests;
     struct kube_requests limits; /* summed alike; overhead only comes on top of what has a limit */
     struct kube_pairs node_selector;

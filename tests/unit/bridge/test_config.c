@@ -67,14 +67,16 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         "schedulerName: s\nslurmRestApi: https://h:1/p\nmanagedNamespaces: [a, b-1]\n"
         "managedNamespaceSelector: {matchLabels: {team: x}}\nmcsLabel: m\npartition: p\n"
         "sharedNodes: true\nsubmitOnly: yes\nfenceAfterSeconds: 300\nasksPerSecond: 0x10\n"
-        "nodeFeatures: [a/b, c]\npodDeadlineAsTimeLimit: true\npriorityClasses: {high: '9', low: "
+        "nodeFeatures: [a/b, c]\npodDeadlineAsTimeLimit: true\ngracePeriodInTimeLimit: "
+        "true\npriorityClasses: {high: '9', low: "
         "3}\n"
         "users: [{namespace: ns, serviceAccount: s, user: u, group: g, account: a, qos: q}]\n"
         "trustAnnotations: false\njwtKeyFile: /k\njwtUser: u\n",
         "SCHEDULERNAME: s\nslurmrestapi: https://h:1/p\nmanagednamespaces: [a, b-1]\n"
         "ManagedNamespaceSelector: {matchLabels: {team: x}}\nMcsLabel: m\nPartition: p\n"
         "sharednodes: true\nSubmitOnly: true\nfenceafterseconds: 300\nAsksPerSecond: 16\n"
-        "NODEFEATURES: [a/b, c]\npodDeadlineAsTimelimit: true\nPriorityclasses: {high: '9', low: "
+        "NODEFEATURES: [a/b, c]\npodDeadlineAsTimelimit: true\nGracePeriodInTimelimit: "
+        "true\nPriorityclasses: {high: '9', low: "
         "3}\n"
         "Users: [{NameSpace: ns, serviceaccount: s, USER: u, Group: g, Account: a, QOS: q}]\n"
         "TrustAnnotations: false\nJwtKeyFile: /k\njwtuser: u\n",
@@ -101,6 +103,7 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         assert_true(str_is(config.node_features[0], "a/b"));
         assert_true(str_is(config.node_features[1], "c"));
         assert_true(config.pod_deadline);
+        assert_true(config.adds_grace);
         assert_string_equal(bridge_config_priority(&config, "high")->qos, "9");
         assert_int_equal(bridge_config_priority(&config, "high")->priority, -1);
         assert_string_equal(bridge_config_priority(&config, "low")->qos, "");
@@ -195,6 +198,7 @@ static void bad_values_name_their_key_and_what_is_allowed(void **state)
         { "nodeFeatures: [7]", LABELS "; item 1 is none" },
         { "nodeFeatures: ['']", LABELS "; item 1 is none" },
         { "podDeadlineAsTimeLimit: maybe", "podDeadlineAsTimeLimit: wants true or false" },
+        { "gracePeriodInTimeLimit: '30'", "gracePeriodInTimeLimit: wants true or false" },
         { "priorityClasses: [high]", CLASSES },
         { "priorityClasses: {high: ''}", CLASSES "; number 1 is none" },
         { "priorityClasses: {high: q, low: 0}", CLASSES "; number 2 is none" },
@@ -409,7 +413,7 @@ static void the_reference_has_a_row_for_every_key(void **state)
                                         "jwtKeyFile",        "jwtUser",
                                         "nodeFeatures",      "podDeadlineAsTimeLimit",
                                         "priorityClasses",   "users",
-                                        "trustAnnotations" };
+                                        "trustAnnotations",  "gracePeriodInTimeLimit" };
     auto_buf struct buf out = { .max = 100000 };
     size_t rows = 0;
 

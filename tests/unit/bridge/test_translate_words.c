@@ -50,6 +50,41 @@ static void deadlines_of_pods_are_time_limits_where_the_config_says_so(void **st
     RIG_CHECK(rows, write_times);
 }
 
+#define GRACE(seconds) "terminationGracePeriodSeconds: " seconds ", containers: [{}]"
+#define WITH_GRACE     "{podDeadlineAsTimeLimit: true, gracePeriodInTimeLimit: true}"
+
+static void a_deadline_leaves_time_for_the_end_where_the_config_says_so(void **state)
+{
+    static const struct rig_row rows[] = {
+        { "off",
+          { .job = "activeDeadlineSeconds: 60", .pods = { GRACE("120"), GRACE("90") } },
+          "time=1" },
+        { "the longest of a gang",
+          { .config = WITH_GRACE,
+            .job = "activeDeadlineSeconds: 60",
+            .pods = { GRACE("120"), GRACE("90") } },
+          "time=3" },
+        { "rounded up once",
+          { .config = WITH_GRACE, .pods = { "activeDeadlineSeconds: 90, " GRACE("30") } },
+          "time=2" },
+        { "there is no deadline", { .config = WITH_GRACE, .pods = { GRACE("120") } }, "" },
+        { "annotations win, as they are",
+          { .config = WITH_GRACE,
+            .annotations = S "timelimit: '5'",
+            .job = "activeDeadlineSeconds: 60",
+            .pods = { GRACE("120") } },
+          "time=5" },
+        { "more than can be counted",
+          { .config = WITH_GRACE,
+            .job = "activeDeadlineSeconds: 9223372036854775807",
+            .pods = { GRACE("120") } },
+          "refused: activeDeadlineSeconds of 9223372036854775807 is more than Slurm's time limit "
+          "holds" },
+    };
+
+    RIG_CHECK(rows, write_times);
+}
+
 static void a_begin_counts_from_the_creation_of_the_pod(void **state)
 {
     static const struct rig_row rows[] = {
@@ -237,6 +272,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(deadlines_of_pods_are_time_limits_where_the_config_says_so),
+        cmocka_unit_test(a_deadline_leaves_time_for_the_end_where_the_config_says_so),
         cmocka_unit_test(a_begin_counts_from_the_creation_of_the_pod),
         cmocka_unit_test(rules_of_the_config_say_who_a_pod_is),
         cmocka_unit_test(a_priority_class_is_a_qos_or_a_priority_where_the_config_says_so),
