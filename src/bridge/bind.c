@@ -63,13 +63,15 @@ static int give_back(const struct bridge_world *world, const struct unit *unit, 
 {
     bool are_many = unit->memory && unit->memory->misfit_count == MEMORY_MAX_MISFITS;
     bool again = is_among_own && was_given_back(unit, slurm_name); /* our own choice was no good */
+    const char *words = arena_printf(plan->arena, "job %s was given a node that will not do: %s",
+                                     unit->job->object.key, why);
 
-    tell_waiting(world, unit, plan, "NodeMisfit", "job %s was given a node that will not do: %s",
-                 unit->job->object.key, why);
     if (are_many || again) { /* people must look: it keeps its job, and says why */
+        tell_trouble(world, unit, plan, "NodeMisfit", "%s", words);
         plan_look_again(plan, LOOK_FOR_FIT_US);
         return 0;
     }
+    tell_waiting(world, unit, plan, "NodeMisfit", "%s", words);
     plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "SlurmNodeMisfit",
                "job %s is given back: %s", unit->job->object.key, why);
     plan_slurm_give_back(plan, unit->job, slurm_name, why);

@@ -162,11 +162,24 @@ static void add_misfits(const struct bridge_world *world, const struct unit *uni
     }
 }
 
-/* Members are mostly alike: equal lists are looked at once. */
-static void add_ineligible(const struct bridge_world *world, const struct unit *unit,
+static unsigned count_each_once(const struct names *names)
+{
+    struct err err = { .class = 0 };
+    auto_buf struct buf list;
+
+    buf_init(&list, HOSTLIST_MAX_TEXT);
+    if (names->count == 0 || hostlist_fold(names->at, names->count, &list, &err) < 0)
+        return 0;
+    return hosts_count(names->arena, buf_text(&list));
+}
+
+/* Whether its pods may use different nodes. Members are mostly alike: equal lists are looked at
+ * once. */
+static bool add_ineligible(const struct bridge_world *world, const struct unit *unit,
                            struct names *names, struct exclusion *exclusion)
 {
     const char *last = NULL;
+    bool differs = false;
 
     for (unsigned i = 0; world->eligible && i < unit->member_count; i++) {
         const struct eligible_set *set;
@@ -181,9 +194,16 @@ static void add_ineligible(const struct bridge_world *world, const struct unit *
             exclusion->why = arena_strdup(names->arena, set->why);
         }
         exclusion->total = set->total;
+        differs |= last != NULL;
         last = arena_strdup(names->arena, set->excluded);
         add_known(world, names, last);
     }
+    if (differs) {
+        exclusion->fit = exclusion->total - count_each_once(names);
+        exclusion->why =
+            arena_printf(names->arena, "%s, for one or another of its pods", exclusion->why);
+    }
+    return differs;
 }
 
 /* ---- pods that mind each other ---- */
@@ -236,6 +256,17 @@ static bool choose(const struct bridge_world *world, const struct unit *unit, st
     return true;
 }
 
+/* Too few nodes will do for all of its pods: some may do for one, some for another. */
+static bool has_too_few(const struct bridge_world *world, const struct unit *unit,
+                        const struct exclusion *exclusion, struct arena *arena)
+{
+    struct err err = { .class = 0 };
+    struct job_ask ask;
+
+    return unit->root && unit_describe(world, unit, arena, &ask, &err) == 0 &&
+           exclusion->fit < (uint64_t)(ask.min_nodes > 0 ? ask.min_nodes : 1);
+}
+
 /* It gave wrong ones before; or there are none for a pod that wants to be with another of these. */
 static bool must_choose(const struct bridge_world *world, const struct unit *unit,
                         const struct exclusion *exclusion)
@@ -254,13 +285,17 @@ struct exclusion exclusion_of(const struct bridge_world *world, const struct uni
     struct names names = { .arena = arena };
     auto_buf struct buf list;
     struct err err = { .class = 0 };
+    bool differs;
 
     buf_init(&list, HOSTLIST_MAX_TEXT);
-    add_ineligible(world, unit, &names, &exclusion);
-    if (!must_choose(world, unit, &exclusion))
+    differs = add_ineligible(world, unit, &names, &exclusion);
+    if (must_choose(world, unit, &exclusion)) {
+        if (!choose(world, unit, &names, &exclusion))
+            add_misfits(world, unit, &names, &exclusion, "its pods do not go together there");
+    } else if (!differs || !has_too_few(world, unit, &exclusion, arena) ||
+               !choose(world, unit, &names, &exclusion)) {
         add_misfits(world, unit, &names, &exclusion, NULL);
-    else if (!choose(world, unit, &names, &exclusion))
-        add_misfits(world, unit, &names, &exclusion, "its pods do not go together there");
+    }
     if (names.count > 0 && hostlist_fold(names.at, names.count, &list, &err) == 0)
         exclusion.nodes = arena_printf(arena, "%s%s%s", buf_text(&list),
                                        exclusion.nodes[0] ? "," : "", exclusion.nodes);

@@ -18,7 +18,7 @@ enum {
     MAX_PER_NODE = 1 << 12,
     MILLI = 1000,
     DRAFT_STARTS = 8,    /* nodes from which a draft is begun, one after the other */
-    DRAFT_MAX = 1 << 17, /* members times nodes */
+    MAX_PAIRS = 1 << 17, /* members times nodes that are tried for a draft, or a deal anew */
 };
 
 struct place {
@@ -27,6 +27,7 @@ struct place {
     unsigned held;                /* members that are there, and those that are dealt it now */
     int64_t cpu_milli, memory;    /* what these use */
     bool is_busy, was_tried;      /* of a draft */
+    unsigned asked_by;            /* the search that asked those there to move; 0: none has */
 };
 
 struct table {
@@ -38,17 +39,29 @@ struct table {
     unsigned count;
     bool has_whole_nodes;
     bool is_tied; /* members mind where the others are: those that are dealt have a seat */
+    enum { MIX_UNKNOWN, MIX_ALIKE, MIX_DIFFERS } mix; /* of the nodes that members may use */
     unsigned per_node;
-    unsigned nodes_left; /* of a draft: that may still be used */
-    bool *has_place;     /* by member */
+    unsigned nodes_left;  /* of a draft: that may still be used */
+    bool *has_place;      /* by member */
+    struct place **seats; /* by deal */
+    unsigned searches;
     struct deals deals;
 };
 
-static void sit_down(struct place *place, const struct kube_pod *pod)
+static void sit_down(struct table *table, struct place *place, const struct kube_pod *pod)
 {
+    table->nodes_left -= place->held == 0 && table->nodes_left > 0;
     place->held++;
     place->cpu_milli += pod->requests.cpu_milli;
     place->memory += pod->requests.memory;
+}
+
+static void stand_up(struct table *table, struct place *place, const struct kube_pod *pod)
+{
+    place->held--;
+    place->cpu_milli -= pod->requests.cpu_milli;
+    place->memory -= pod->requests.memory;
+    table->nodes_left += place->held == 0 && !table->job;
 }
 
 static struct place *place_named(const struct table *table, const char *kube_node)
@@ -67,7 +80,7 @@ static void take_those_there(struct table *table)
 
         if (!place || (member->stage != POD_BOUND && member->stage != POD_ENDING))
             continue;
-        sit_down(place, member->pod);
+        sit_down(table, place, member->pod);
         table->deals.will_be_freed |= member->stage == POD_ENDING;
     }
 }
@@ -251,20 +264,111 @@ static bool would_do(struct table *table, const struct place *place, const struc
     return objection == ELIGIBLE_NO_OBJECTION;
 }
 
+static bool suits(struct table *table, const struct place *place, const struct kube_pod *pod,
+                  unsigned limit)
+{
+    if (!table->job)
+        return would_do(table, place, pod);
+    return will_do(table, place, pod) && (limit <= table->per_node || has_room(place, pod)) &&
+           has_cpus(table->job, place, pod);
+}
+
+static struct place *find_free(struct table *table, const struct kube_pod *pod, unsigned limit)
+{
+    for (unsigned i = 0; i < table->count; i++)
+        if (table->places[i].held < limit && suits(table, &table->places[i], pod, limit))
+            return &table->places[i];
+    return NULL;
+}
+
+/* ---- moving others ---- */
+
+static struct place *find_place(struct table *table, const struct kube_pod *pod, unsigned limit);
+
+/* Whether whoever has this deal finds another place, so that the pod can have this one. */
+static bool is_given_up(struct table *table, unsigned deal, const struct kube_pod *pod,
+                        unsigned limit, unsigned search)
+{
+    const struct kube_pod *other = table->unit->members[table->deals.at[deal].member].pod;
+    struct place *place = table->seats[deal], *elsewhere = NULL;
+
+    stand_up(table, place, other);
+    if (suits(table, place, pod, limit)) {
+        place->asked_by = search;
+        sit_down(table, place, pod); /* so that nobody moves to where it is wanted */
+        elsewhere = find_place(table, other, limit);
+        stand_up(table, place, pod);
+    }
+    if (elsewhere) {
+        table->seats[deal] = elsewhere;
+        table->deals.at[deal].node = elsewhere->node;
+    }
+    sit_down(table, table->seats[deal], other);
+    return elsewhere != NULL;
+}
+
+/* A free place; else that of another, who finds one in the same way. Those who could not move once
+ * are not asked again before somebody has. */
 static struct place *find_place(struct table *table, const struct kube_pod *pod, unsigned limit)
 {
-    for (unsigned i = 0; i < table->count; i++) {
-        struct place *place = &table->places[i];
+    struct place *found = find_free(table, pod, limit);
+    unsigned search = ++table->searches;
 
-        if (place->held >= limit)
-            continue;
-        if (!table->job ? would_do(table, place, pod)
-                        : will_do(table, place, pod) &&
-                              (limit <= table->per_node || has_room(place, pod)) &&
-                              has_cpus(table->job, place, pod))
-            return place;
+    for (unsigned i = 0; !found && i < table->deals.count; i++) {
+        struct place *place = table->seats[i];
+
+        if ((!place->asked_by || place->asked_by == search) &&
+            is_given_up(table, i, pod, limit, search))
+            found = place;
     }
-    return NULL;
+    return found;
+}
+
+/* Whether members that wait may use different nodes. */
+static bool is_mixed(const struct table *table)
+{
+    const struct unit *unit = table->unit;
+    const char *first = NULL;
+
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const char *excluded;
+
+        if (unit->members[i].stage != POD_WAITS)
+            continue;
+        excluded = eligible_nodes(table->world->eligible, unit->members[i].pod)->excluded;
+        if (!first)
+            first = arena_strdup(table->arena, excluded);
+        else if (strcmp(first, excluded) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Where pods mind each other, a move would change what is open to the rest. */
+static bool may_move(struct table *table)
+{
+    if (table->is_tied || !table->world->eligible || table->deals.count == 0 ||
+        table->count > MAX_PAIRS / (table->unit->in[POD_WAITS] + 1))
+        return false;
+    if (table->mix == MIX_UNKNOWN)
+        table->mix = is_mixed(table) ? MIX_DIFFERS : MIX_ALIKE;
+    return table->mix == MIX_DIFFERS;
+}
+
+/* What stood against one that has a place in the end does not matter. */
+static struct place *place_for(struct table *table, const struct kube_pod *pod, unsigned limit)
+{
+    struct deals *deals = &table->deals, before = *deals;
+    struct place *place = find_free(table, pod, limit);
+
+    if (!place && may_move(table))
+        place = find_place(table, pod, limit);
+    if (place) {
+        deals->misfit = before.misfit;
+        deals->why = before.why;
+        deals->is_among_own = before.is_among_own;
+    }
+    return place;
 }
 
 /* ---- all of them ---- */
@@ -273,9 +377,11 @@ static void deal_to(struct table *table, unsigned member, struct place *place)
 {
     const struct kube_pod *pod = table->unit->members[member].pod;
 
-    table->nodes_left -= place->held == 0 && table->nodes_left > 0;
-    sit_down(place, pod);
+    sit_down(table, place, pod);
+    for (unsigned i = 0; i < table->count; i++)
+        table->places[i].asked_by = 0;
     table->has_place[member] = true;
+    table->seats[table->deals.count] = place;
     table->deals.at[table->deals.count++] = (struct deal){ member, place->node };
     table->deals.is_guess |=
         place->held > 1 && !table->has_whole_nodes && table->job && !places_are_known(table->job);
@@ -294,7 +400,7 @@ static unsigned deal_round(struct table *table, unsigned limit)
 
         if (member->stage != POD_WAITS || table->has_place[i])
             continue;
-        place = find_place(table, member->pod, limit);
+        place = place_for(table, member->pod, limit);
         if (place)
             deal_to(table, i, place);
     }
@@ -367,6 +473,7 @@ static struct table new_table(const struct bridge_world *world, const struct uni
         .is_tied = places_are_tied(world, unit),
         .per_node = ask->tasks_per_node > 1 ? (unsigned)ask->tasks_per_node : 1,
         .has_place = arena_alloc_array(arena, unit->member_count + 1, sizeof(bool)),
+        .seats = arena_alloc_array(arena, unit->member_count + 1, sizeof(struct place *)),
         .deals = { .at = arena_alloc_array(arena, unit->member_count + 1, sizeof(struct deal)) },
     };
 }
@@ -459,7 +566,7 @@ static bool start_anew(struct table *table)
     memmove(&table->places[1], &table->places[0], start * sizeof(first));
     table->places[0] = first;
     for (unsigned i = 0; i < table->count; i++)
-        table->places[i].held = 0;
+        table->places[i].held = table->places[i].asked_by = 0;
     memset(table->has_place, 0, table->unit->member_count * sizeof(*table->has_place));
     table->deals = (struct deals){ .at = table->deals.at };
     return true;
@@ -484,7 +591,7 @@ static bool can_be_drafted(const struct bridge_world *world, const struct unit *
 {
     return world->eligible && ask->partition[0] && !ask->constraints[0] && !ask->reservation[0] &&
            ask->switches < 0 && ask->segment_size < 0 &&
-           kube_cache_count(world->nodes) <= DRAFT_MAX / (unit->in[POD_WAITS] + 1);
+           kube_cache_count(world->nodes) <= MAX_PAIRS / (unit->in[POD_WAITS] + 1);
 }
 
 bool places_draft(const struct bridge_world *world, const struct unit *unit,

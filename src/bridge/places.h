@@ -24,10 +24,10 @@ struct deals {
     bool is_among_own;  /* because of members that were dealt theirs before */
 };
 
-/* A member that was dealt a place counts as placed for those after it. This is a greedy deal: by
- * rank, the first node that will do. Where members differ, it may miss one that exists (the first
- * takes the only node that will do for the second); where they are alike, only when the place of
- * one decides how many others fit (affinity: the first starts in a domain that is too small).
+/* A member that was dealt a place counts as placed for those after it: by rank, the first node that
+ * will do. Where they may use different nodes, one moves for another that would get none. Where
+ * they mind each other nobody moves, so that a deal can be missed when the place of one decides how
+ * many others fit (affinity: the first starts in a domain that is too small).
  *
  * ask: what the unit asks Slurm for; its tasks_per_node pods go on each node, and more as far as
  * they fit when the job has whole nodes and every one of them will do. -ERR_INVALID: the job's list

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
-from bridge import TEAM, Bridge, Site, at_work, condition, settled, uid_of
+from bridge import JOB_LABEL, TEAM, WORKLOADS, Bridge, Site, at_work, condition, settled, uid_of
 from slincdev.common import wait_for
 from slincdev.kube import ApiError
 
@@ -210,6 +210,18 @@ def test_nodes_that_kubernetes_does_not_have_are_never_given(site, bridge, place
         assert [job["excluded_nodes"] for job in jobs] == ["guest-[0-1],rule-1"], "nothing had to be given back"
     finally:
         site.slurm.delete_node(quote("guest-[0-1]"))
+
+
+def test_a_gang_whose_pods_need_different_nodes_gets_some_of_each(site, eventually):
+    zones = ["west", "east", "west"]
+    (groups, group), *pods = WORKLOADS["podgroup"](site, "mixed", len(zones), (), {}, {})
+    site.api.post(groups.format(f"namespaces/{site.namespace}"), group)
+    for zone, (_, pod) in zip(zones, pods, strict=True):
+        pod["spec"]["nodeSelector"] = {ZONE: zone}
+        site.api.post(site.pods_path, pod)
+    found = eventually("it is placed", lambda: site.team_placed("mixed", len(zones)), 20)
+    assert [NODES[pod["spec"]["nodeName"]]["labels"][ZONE] for pod in found] == zones
+    assert len({pod["metadata"]["labels"][JOB_LABEL] for pod in found}) == 1
 
 
 # --- the others on it ------------------------------------------------------------------------------------------------
