@@ -159,6 +159,27 @@ static bool is_in_trouble(const struct bridge_world *world, const struct unit *u
     return true;
 }
 
+/* What Slurm does not change of a job, a new one has; its place in the queue is the price. */
+static bool is_replaced(const struct bridge_world *world, const struct unit *unit,
+                        struct plan *plan, bool is_sure)
+{
+    struct err why = { .class = 0 };
+    const char *field;
+    struct job_ask ask;
+
+    if (!is_sure || unit_describe_waiting(world, unit, plan->arena, &ask, &why) < 0)
+        return false;
+    field = job_marks_need_anew(&unit->memory->said.marks, &ask);
+    if (!field)
+        return false;
+    plan_event(plan, &unit->pod->object, KUBE_EVENT_NORMAL, "SlurmJobReplaced",
+               "job %s is asked for anew: Slurm can not change what %s says of a job",
+               unit->job->object.key, job_ask_annotation(field));
+    plan_slurm_cancel(plan, unit->job, NULL, "it is asked for anew");
+    plan_wait(plan, "job %s is asked for anew", unit->job->object.key);
+    return true;
+}
+
 /* Without the object that they belong to nobody says what its pods should have: they are about to
  * go, too. */
 bool plan_follow(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
@@ -169,6 +190,8 @@ bool plan_follow(const struct bridge_world *world, const struct unit *unit, stru
     bool in_trouble, nodes_differ, is_new;
 
     follow.is_known = unit->memory && unit->memory->said.job_id == unit->job->id;
+    if (unit->root && is_replaced(world, unit, plan, follow.is_known && is_fresh))
+        return true;
     in_trouble = unit->root && is_in_trouble(world, unit, plan, &follow);
     is_new = unit->root && !in_trouble && unit->memory && !follow.is_known;
     nodes_differ = put_excluded(world, unit, plan->arena, &follow);

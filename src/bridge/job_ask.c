@@ -416,6 +416,13 @@ uint32_t job_ask_mark(const struct job_ask *ask, const char *name)
     return (uint32_t)(hash ^ hash >> 32) | 1; /* never 0 */
 }
 
+const char *job_ask_annotation(const char *name)
+{
+    const struct job_field *field = find_field(name);
+
+    return field ? field->suffix : "";
+}
+
 /* ---- the reference ---- */
 
 void job_ask_reference(struct buf *out)

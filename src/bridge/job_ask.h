@@ -78,6 +78,8 @@ uint64_t job_ask_hash(const struct job_ask *ask);
 struct json_mut *job_ask_field(struct json_build *build, const struct job_ask *ask,
                                const char *name);
 uint32_t job_ask_mark(const struct job_ask *ask, const char *name);
+/* The annotation that says it, without its prefix; "". */
+const char *job_ask_annotation(const char *name);
 
 /* The annotations as Markdown: key, form, Slurm's field, meaning. */
 void job_ask_reference(struct buf *out);

@@ -1,5 +1,5 @@
-/* job_change.c - the fields of a job that Slurm lets change while it waits, one row each: how the
- * record shows them, and how one that is said no more is taken back.
+/* job_change.c - the fields of a job that may be said otherwise while it waits, one row each: how
+ * the record shows them, and how one that is said no more is taken back.
  *
  * Holds: after an update the job is as if it had been asked for so; what slurmctld does with each
  * is in docs/internals/bridge.md. The size of a job is told as a whole, with the CPUs that follow
@@ -14,6 +14,7 @@ enum unsaid {           /* an update in place of a value */
               NEVER,    /* {set: false} */
               OWN,      /* {set, infinite}: Slurm's own */
               SIZE,     /* with the rest of the size */
+              ANEW,     /* neither: Slurm changes it of no job */
 };
 
 enum shown {            /* in the record */
@@ -57,6 +58,10 @@ static const struct row {
     { "tasks_per_node", SIZE, SHOWN_NOT, 0, 0 },
     { "cpus_per_task", SIZE, SHOWN_NOT, 0, 0 },
     { "memory_per_node", SIZE, SHOWN_NOT, 0, 0 },
+    { "group_id", ANEW, SHOWN_NOT, 0, 0 },
+    { "segment_size", ANEW, SHOWN_NOT, 0, 0 },
+    { "shared", ANEW, SHOWN_NOT, 0, 0 },
+    { "user_id", ANEW, SHOWN_NOT, 0, 0 },
 #undef AT
 };
 
@@ -80,6 +85,14 @@ bool job_marks_hold(const struct job_marks *marks)
         if (strcmp(rows[i].field, "priority") == 0)
             return marks->at[i] == job_ask_mark(&held, "priority");
     return false;
+}
+
+const char *job_marks_need_anew(const struct job_marks *marks, const struct job_ask *ask)
+{
+    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
+        if (rows[i].unsaid == ANEW && marks->at[i] != job_ask_mark(ask, rows[i].field))
+            return rows[i].field;
+    return NULL;
 }
 
 /* ---- what differs ---- */
@@ -175,7 +188,7 @@ bool job_change(struct json_build *build, struct json_mut *fields, const struct 
     bool resized = from->resized, any = false;
 
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
-        if (!differs(ask, from, i))
+        if (rows[i].unsaid == ANEW || !differs(ask, from, i))
             continue;
         if (rows[i].unsaid == SIZE)
             resized = true;

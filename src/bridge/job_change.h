@@ -9,7 +9,7 @@
 #include "bridge/job_ask.h"
 #include "slurm/object.h"
 
-enum { JOB_CHANGE_FIELDS = 27 };
+enum { JOB_CHANGE_FIELDS = 31 };
 
 /* What a job was asked with: a small hash of each field; 0: it was not said. */
 struct job_marks {
@@ -20,6 +20,9 @@ void job_marks_of(const struct job_ask *ask, struct job_marks *ret_marks);
 
 /* Whether it was asked for with priority 0, and is held for that. */
 bool job_marks_hold(const struct job_marks *marks);
+
+/* A field that is said otherwise and that Slurm changes of no job: only a new one has it. NULL. */
+const char *job_marks_need_anew(const struct job_marks *marks, const struct job_ask *ask);
 
 struct job_change_from {
     const struct job_marks *marks; /* NULL: not remembered */

@@ -1,4 +1,4 @@
-"""A job that waits follows its pods: what their annotations say, and how many they are. It stays the same job."""
+"""A job that waits follows its pods: what their annotations say, and how many they are. It stays the same job, where Slurm can change it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def one(site, cluster, slurm, tmp_path_factory) -> Iterator[Bridge]:
 def bridge(site, one) -> Iterator[Bridge]:
     """The partition is full: whatever else comes waits."""
     site.make("full", cpu=FULL)
-    wait_for("the node is full", 3 * LONG_S, lambda: site.placed("full"), hint=one.said)
+    wait_for("the node is full", LONG_S, lambda: site.placed("full"), hint=one.said)
     yield one
     site.empty()
 
@@ -137,3 +137,19 @@ def test_the_annotations_of_an_owner_are_followed_and_mended(site, eventually):
     eventually("it is asked for", lambda: limit() == 20, LONG_S)
     annotate(site, f"{path}/owner", timelimit="25")
     eventually("its job follows", lambda: limit() == 25, LONG_S)
+
+
+def test_what_slurm_changes_of_no_job_has_a_new_one(site, waiting, eventually):
+    path, job = waiting("alone", exclusive="false")
+    first = job()
+    annotate(site, path, exclusive="true")
+
+    def replaced() -> dict | None:
+        found = only_job(site, lambda: site.live_jobs_of(site.see("alone")["metadata"]["uid"]))
+        return found if found and found["job_id"] != first["job_id"] else None
+
+    eventually("another job waits", replaced, LONG_S)
+    assert "exclusive" in eventually("an event says why", lambda: site.events("alone").get("SlurmJobReplaced"), LONG_S)
+    site.delete("full", 0)
+    pod = eventually("it is placed", lambda: site.placed("alone"), LONG_S)
+    assert site.job(pod)["cpus"]["number"] == 8, "the whole node"

@@ -79,7 +79,7 @@ static const struct {
     { 0, SET(switch_wait), NULL, 2, "{\"wait_for_switch\":2}", "{\"wait_for_switch\":0}" },
     { 0, SET(time_limit), NULL, 5, "{\"time_limit\":{\"set\":true,\"number\":5}}",
       "{\"time_limit\":{\"set\":true,\"infinite\":true}}" },
-    /* what Slurm does not let change */
+    /* what Slurm does not let change: it is asked for anew, but for what the config says */
     { SET(user_id), 0, "x", 0, "{}", "{}" },
     { SET(group_id), 0, "x", 0, "{}", "{}" },
     { SET(mcs_label), 0, "x", 0, "{}", "{}" },
@@ -99,6 +99,36 @@ static void each_field_is_said_and_taken_back(void **state)
         assert_string_equal(change_of(&after, &before), cases[i].unsaid);
         assert_string_equal(change_of(&after, &after), "{}");
     }
+}
+
+static const char *needs_anew(const struct job_ask *before, const struct job_ask *after)
+{
+    struct job_marks marks;
+
+    job_marks_of(before, &marks);
+    return job_marks_need_anew(&marks, after);
+}
+
+static void only_a_new_job_has_what_slurm_changes_of_none(void **state)
+{
+    struct job_ask before = plain(), after = before;
+
+    assert_null(needs_anew(&before, &after));
+    after.time_limit = 5;
+    after.comment = "x";
+    assert_null(needs_anew(&before, &after));
+    after.exclusive = !before.exclusive;
+    assert_string_equal(needs_anew(&before, &after), "shared");
+    assert_string_equal(needs_anew(&after, &before), "shared");
+    after = before;
+    after.segment_size = 4;
+    assert_string_equal(needs_anew(&before, &after), "segment_size");
+    assert_string_equal(needs_anew(&after, &before), "segment_size");
+    after = before;
+    after.user_id = "alice";
+    assert_string_equal(needs_anew(&before, &after), "user_id");
+    after.group_id = "staff";
+    assert_string_equal(needs_anew(&before, &after), "group_id");
 }
 
 static void a_size_is_said_as_a_whole_with_its_cpus(void **state)
@@ -207,6 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_field_is_said_and_taken_back),
+        cmocka_unit_test(only_a_new_job_has_what_slurm_changes_of_none),
         cmocka_unit_test(a_size_is_said_as_a_whole_with_its_cpus),
         cmocka_unit_test(the_cpus_of_a_size_are_those_of_its_fewest_nodes),
         cmocka_unit_test(of_what_is_said_the_record_tells_what_differs),
