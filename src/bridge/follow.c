@@ -140,36 +140,24 @@ static void tell(const struct bridge_world *world, const struct unit *unit, stru
         plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "FailedScheduling", "%s", message);
 }
 
-/* Whether there is a word to say of it: then only the nodes are followed. */
-static bool is_in_trouble(const struct bridge_world *world, const struct unit *unit,
-                          struct plan *plan, struct following *follow)
+/* False: what cannot be translated is told. */
+static bool is_described(const struct bridge_world *world, const struct unit *unit,
+                         struct plan *plan, struct following *follow)
 {
     struct err why = { .class = 0 };
 
-    if (unit_describe_waiting(world, unit, plan->arena, &follow->ask, &why) < 0) {
-        tell(world, unit, plan, "Invalid", "nothing changes of", why.text);
+    if (unit_describe_waiting(world, unit, plan->arena, &follow->ask, &why) == 0)
         return true;
-    }
-    put_changes(world, unit, plan->arena, follow);
-    if (!follow->differs || !is_still_refused(world, unit, &follow->ask))
-        return false;
-    tell(world, unit, plan, "Refused", "Slurm refused to change", unit->memory->ask.text);
-    follow->fields = json_new_object(follow->build);
-    follow->differs = false;
-    return true;
+    tell(world, unit, plan, "Invalid", "nothing changes of", why.text);
+    return false;
 }
 
 /* What Slurm does not change of a job, a new one has; its place in the queue is the price. */
-static bool is_replaced(const struct bridge_world *world, const struct unit *unit,
-                        struct plan *plan, bool is_sure)
+static bool is_replaced(const struct unit *unit, struct plan *plan, const struct following *follow)
 {
-    struct err why = { .class = 0 };
-    const char *field;
-    struct job_ask ask;
+    const char *field =
+        follow->is_known ? job_marks_need_anew(&unit->memory->said.marks, &follow->ask) : NULL;
 
-    if (!is_sure || unit_describe_waiting(world, unit, plan->arena, &ask, &why) < 0)
-        return false;
-    field = job_marks_need_anew(&unit->memory->said.marks, &ask);
     if (!field)
         return false;
     plan_event(plan, &unit->pod->object, KUBE_EVENT_NORMAL, "SlurmJobReplaced",
@@ -177,6 +165,19 @@ static bool is_replaced(const struct bridge_world *world, const struct unit *uni
                unit->job->object.key, job_ask_annotation(field));
     plan_slurm_cancel(plan, unit->job, NULL, "it is asked for anew");
     plan_wait(plan, "job %s is asked for anew", unit->job->object.key);
+    return true;
+}
+
+/* Then only the nodes are followed. */
+static bool is_refused(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                       struct following *follow)
+{
+    put_changes(world, unit, plan->arena, follow);
+    if (!follow->differs || !is_still_refused(world, unit, &follow->ask))
+        return false;
+    tell(world, unit, plan, "Refused", "Slurm refused to change", unit->memory->ask.text);
+    follow->fields = json_new_object(follow->build);
+    follow->differs = false;
     return true;
 }
 
@@ -190,9 +191,12 @@ bool plan_follow(const struct bridge_world *world, const struct unit *unit, stru
     bool in_trouble, nodes_differ, is_new;
 
     follow.is_known = unit->memory && unit->memory->said.job_id == unit->job->id;
-    if (unit->root && is_replaced(world, unit, plan, follow.is_known && is_fresh))
-        return true;
-    in_trouble = unit->root && is_in_trouble(world, unit, plan, &follow);
+    in_trouble = unit->root && !is_described(world, unit, plan, &follow);
+    if (unit->root && !in_trouble) {
+        if (is_fresh && is_replaced(unit, plan, &follow))
+            return true;
+        in_trouble = is_refused(world, unit, plan, &follow);
+    }
     is_new = unit->root && !in_trouble && unit->memory && !follow.is_known;
     nodes_differ = put_excluded(world, unit, plan->arena, &follow);
     nodes_differ |= put_preference(unit->job, &follow);
