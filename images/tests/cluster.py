@@ -81,7 +81,7 @@ def get(url: str, token: str = "") -> tuple[int, str]:
         return 0, ""
 
 
-def until(what: str, holds: Callable[[], bool], *watched: Container, seconds: float = 20) -> None:
+def until(what: str, holds: Callable[[], bool], *watched: Container, seconds: float = 60) -> None:
     """Waits for something to hold; says how long that took, or shows the logs."""
     since = time.monotonic()
     while not holds():
@@ -114,7 +114,7 @@ class Cluster:
     def database(self) -> Container:
         item = self.make("mariadb", "database")
         item.start()
-        until("mariadb listens", lambda: port_open(3306), item, seconds=40)
+        until("mariadb listens", lambda: port_open(3306), item)
         return item
 
     def accounting(self) -> Container:
@@ -205,9 +205,10 @@ def check_reconfigure(controller: Container, worker: Container) -> None:
           lambda: worker.run("pgrep", "-f", "^slurmd -D") == worker_before, worker)  # fmt: skip
 
 
-def stop(item: Container, *want: int, within_s: float = 5) -> None:
+def stop(item: Container, *want: int) -> None:
+    """Ends it by itself: one that slinc-init had to kill has another code."""
     code, seconds = item.stop()
-    assert code in want and seconds < within_s, f"{item.hostname}: {code} after {seconds:.1f} s"
+    assert code in want, f"{item.hostname}: {code} after {seconds:.1f} s"
     saw(f"{item.hostname} ended {seconds:.2f} s after TERM with {code}")
 
 
@@ -243,7 +244,7 @@ def main(archives: Path, work: Path) -> None:
     for item in (login, worker, controller):
         stop(item, 0)
     # It may die of its own wake-up signal, or wait for its own threads until slinc-init kills it.
-    stop(accounting, 0, 138, 137, within_s=18)
+    stop(accounting, 0, 138, 137)
     stop(database, 0)
 
 

@@ -122,11 +122,11 @@ class Container:
         return int(Path(f"/proc/{parent}/task/{parent}/children").read_text().split()[0])
 
     def stop(self) -> tuple[int, float]:
-        """TERM to the first process; its exit code and how long it took."""
+        """TERM to the first process; its exit code and how long it took. A pod has 30 s."""
         assert self.process is not None
         since = time.monotonic()
         os.kill(self.pid, signal.SIGTERM)
-        return self.process.wait(20), time.monotonic() - since
+        return self.process.wait(30), time.monotonic() - since
 
     def text(self) -> str:
         """What it has written so far."""

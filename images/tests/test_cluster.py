@@ -23,6 +23,6 @@ def test_a_cluster_of_all_images_works_and_ends_cleanly(tmp_path: Path) -> None:
     done = subprocess.run(
         ["unshare", "-mnp", "--fork", "--mount-proc", "--kill-child", "--propagation", "private",
          sys.executable, HERE / "cluster.py", where.top, tmp_path],
-        capture_output=True, text=True, timeout=180, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

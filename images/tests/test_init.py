@@ -107,18 +107,17 @@ def test_signals_reach_the_main_program(init: Path, name: str) -> None:
     assert line(process) == "ready"
     process.send_signal(getattr(signal, f"SIG{name}"))
     assert line(process) == f"got {name}"
-    assert process.wait(5) == 7
+    assert process.wait(30) == 7
 
 
 def test_hup_does_not_reach_helpers(init: Path) -> None:
     process = start(
-        init, "--also", "sh", "-c", f"trap 'echo helper' HUP; {LOOP}", "--",
+        init, "--also", "sh", "-c", f"trap 'echo helper' HUP; echo ready; {LOOP}", "--",
         "sh", "-c", f"trap 'echo main; sleep 0.2; exit 0' HUP; echo ready; {LOOP}",
     )  # fmt: skip
-    assert line(process) == "ready"
-    time.sleep(0.1)
+    assert line(process) == line(process) == "ready"
     process.send_signal(signal.SIGHUP)
-    assert process.communicate(timeout=5)[0] == "main\n"
+    assert process.communicate(timeout=30)[0] == "main\n"
 
 
 def test_who_ignores_term_is_killed_at_the_deadline(init: Path) -> None:
@@ -127,9 +126,9 @@ def test_who_ignores_term_is_killed_at_the_deadline(init: Path) -> None:
     pid = int(line(process))
     since = time.monotonic()
     process.terminate()
-    assert process.wait(5) == 128 + signal.SIGKILL
-    assert 0.9 < time.monotonic() - since < 2
-    assert gone_within(pid, 1)
+    assert process.wait(30) == 128 + signal.SIGKILL
+    assert 0.9 < time.monotonic() - since < 9  # without --grace it would be 10 s
+    assert gone_within(pid, 10)
 
 
 # ---- lines left out
@@ -168,34 +167,38 @@ def test_many_lines_are_neither_lost_nor_torn(init: Path) -> None:
 
 
 def test_who_keeps_the_output_open_is_not_waited_for(init: Path) -> None:
-    since = time.monotonic()
+    script = "setsid sleep 30 </dev/null >/dev/null & exit 4"
     done = subprocess.Popen(
-        [str(init), "--drop", "noise", "sh", "-c", "setsid sleep 6 </dev/null >/dev/null & exit 4"],
-        env=ENVIRONMENT, stderr=subprocess.DEVNULL,
+        [str(init), "--drop", "noise", "sh", "-c", script], env=ENVIRONMENT,
+        stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    assert done.wait(10) == 4
-    assert time.monotonic() - since < 5
+    assert done.wait(20) == 4
 
 
 # ---- helpers
 
 
-def test_helpers_end_with_the_main_program(init: Path) -> None:
+def test_helpers_end_with_the_main_program(init: Path, tmp_path: Path) -> None:
+    over = tmp_path / "over"
     process = start(
         init, "--also", "sh", "-c", "echo $$$$; exec sleep 100", "--",
-        "sh", "-c", "sleep 0.3; exit 3",
+        "sh", "-c", f"until [ -e {over} ]; do sleep 0.02; done; exit 3",
     )  # fmt: skip
     helper = int(line(process))
-    assert process.wait(5) == 3
-    assert gone_within(helper, 1)
+    over.touch()
+    assert process.wait(30) == 3
+    assert gone_within(helper, 10)
 
 
-def test_a_helper_that_ends_is_started_again(init: Path) -> None:
-    process = start(init, "--also", "sh", "-c", "echo run; sleep 0.1", "--", "sleep", "2")
-    output = process.communicate(timeout=5)[0]
-    assert output.count("run\n") == 2
-    assert "starting it again" in output
-    assert process.returncode == 0
+def test_a_helper_that_ends_is_started_again_a_second_later(init: Path) -> None:
+    since = time.monotonic()
+    process = start(init, "--also", "sh", "-c", "echo run; sleep 0.1", "--", "sleep", "30")
+    assert line(process) == "run"
+    assert "starting it again" in line(process)
+    assert line(process) == "run"
+    assert time.monotonic() - since > 1
+    process.terminate()
+    assert process.wait(30) == 128 + signal.SIGTERM
 
 
 def test_a_helper_ends_on_term_too(init: Path) -> None:
@@ -206,7 +209,7 @@ def test_a_helper_ends_on_term_too(init: Path) -> None:
     assert {line(process), line(process)} == {"h", "m"}
     process.terminate()
     assert line(process) == "helper"
-    assert process.wait(5) == 0
+    assert process.wait(30) == 0
 
 
 def test_first_programs_run_in_order_before_the_rest(init: Path) -> None:
@@ -237,7 +240,7 @@ def as_pid_1(init: Path, *words: str) -> list[str]:
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root for a PID namespace")
 def test_as_pid_1_it_reaps_orphans(init: Path) -> None:
     script = (
-        "i=0; while [ $$i -lt 20 ]; do (sh -c 'sleep 0.05' &) ; i=$$((i+1)); done; sleep 0.5;"
+        "i=0; while [ $$i -lt 20 ]; do (sh -c 'sleep 0.05' &) ; i=$$((i+1)); done; sleep 3;"
         "grep -c '^State:.Z' /proc/[0-9]*/status | grep -v ':0$$'; echo \"parent $$PPID\""
     )
     done = subprocess.run(
@@ -256,7 +259,7 @@ def test_as_pid_1_it_ends_on_term(init: Path) -> None:
     assert line(process) == "ready"
     child = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]
     os.kill(int(child), signal.SIGTERM)
-    assert process.wait(5) == 128 + signal.SIGTERM
+    assert process.wait(30) == 128 + signal.SIGTERM
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root for a PID namespace")
@@ -265,7 +268,7 @@ def test_killing_the_main_program_ends_the_container(init: Path) -> None:
         as_pid_1(init, "--also", "sleep", "99", "--", "sh", "-c", "echo up; kill -9 $$$$"),
         env=ENVIRONMENT, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    assert process.wait(5) == 128 + signal.SIGKILL
+    assert process.wait(30) == 128 + signal.SIGKILL
 
 
 # ---- the environment in arguments

@@ -23,6 +23,7 @@ from slincdev.kube import Api, ApiError
 REPO = Path(__file__).resolve().parents[2]
 SCRIPT = REPO / "tests/sim/conformance/script.json"
 NAMESPACE = "conformance"
+PATIENCE_S = 180
 GADGETS = {"metadata": {"name": "gadgets.conformance.slinc.dev"}, "spec": {
     "group": "conformance.slinc.dev", "scope": "Namespaced", "names": {"plural": "gadgets", "singular": "gadget", "kind": "Gadget"},
     "versions": [{"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": {
@@ -69,7 +70,7 @@ class Player:
             return answer.status, text
 
     def play(self, row: dict) -> dict:
-        until, end = row.get("until"), time.monotonic() + 60
+        until, end = row.get("until"), time.monotonic() + PATIENCE_S
         while True:
             status, body = self.send(row)
             come = until is None or (status == until if isinstance(until, int) else at(body, until) is not None)
@@ -84,14 +85,14 @@ class Player:
 
 
 def eventually(check: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_S
     while True:
         try:
             if check():
                 return
         except ApiError as error:  # a new resource is "(re)initializing" for a moment
             assert error.status in (404, 429, 503), error
-        assert time.monotonic() < end, f"{what}: not after a minute"
+        assert time.monotonic() < end, f"{what}: not after {PATIENCE_S} s"
         time.sleep(0.1)
 
 

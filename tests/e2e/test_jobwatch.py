@@ -11,11 +11,11 @@ from conftest import REPO
 JOBWATCH = REPO / "build/plain/examples/jobwatch/jobwatch"
 
 
-@pytest.fixture(scope="module")
-def node(slurm):
+@pytest.fixture
+def node(slurm, eventually):
     slurm.create_nodes("watch-1", cpus=4, memory_mib=8000)
     yield "watch-1"
-    slurm.delete_node("watch-1")
+    eventually("the node can be deleted", lambda: slurm.delete_node("watch-1") or True)
 
 
 def test_changes_of_a_job_are_shown_until_the_input_ends(slurm, node, tmp_path, eventually):

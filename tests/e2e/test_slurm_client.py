@@ -22,18 +22,18 @@ def sjobs(slurm):
     return run
 
 
-@pytest.fixture(scope="module")
-def node(slurm):
+@pytest.fixture
+def node(slurm, eventually):
     slurm.create_nodes("sjobs-1", cpus=4, memory_mib=8000)
     yield "sjobs-1"
-    slurm.delete_node("sjobs-1")
+    eventually("the node can be deleted", lambda: slurm.delete_node("sjobs-1") or True)
 
 
 def test_a_node_is_listed_with_its_states(sjobs, node):
     shown = sjobs("nodes")
     assert shown.returncode == 0, shown.stderr
     line = next(line for line in shown.stdout.splitlines() if line.startswith(node))
-    assert "IDLE+EXTERNAL+DYNAMIC_NORM" in line
+    assert {"IDLE", "EXTERNAL", "DYNAMIC_NORM"} <= set(line.split()[1].split("+"))  # and PLANNED, if something waits
 
 
 def test_a_job_is_asked_for_and_followed_to_its_end(sjobs, node, slurm):

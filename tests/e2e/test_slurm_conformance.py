@@ -22,14 +22,14 @@ from pathlib import Path
 import pytest
 
 from slincdev.cluster import Cluster
-from slincdev.slurm import API, Slurm
+from slincdev.slurm import API, Slurm, SlurmError
 
 REPO = Path(__file__).resolve().parents[2]
 SCRIPT = REPO / "tests/sim/conformance/slurm_script.json"
 PROGRAM = REPO / "build/asan/tests/sim/run_slurm_store"
 CONTROLLER = "/apis/apps/v1/namespaces/slurm/statefulsets/slurm-controller"
 POD = "/api/v1/namespaces/slurm/pods/slurm-controller-0"
-PATIENCE_S = 60
+PATIENCE_S = 180
 
 
 def at(value: object, path: str) -> object:
@@ -186,7 +186,15 @@ class Player:
                 self.slurm.cancel(job["job_id"])
         for node in self.slurm.call("GET", "/slurm/{api}/nodes/").get("nodes", []):
             if node["name"].startswith("conf-"):
-                self.slurm.delete_node(node["name"])
+                wait_for(lambda: self.deletes(node["name"]), f"{node['name']} can be deleted")
+
+    def deletes(self, node: str) -> bool:
+        """Not while a job on it is still ending."""
+        try:
+            self.slurm.delete_node(node)
+        except SlurmError:
+            return False
+        return True
 
 
 def of_real_server(script: list[dict], cluster: Cluster, slurm: Slurm) -> tuple[list[dict], dict]:
@@ -309,7 +317,8 @@ class Side:
         if "/resources/" in call and body.get("nodes") is not None:
             found["layout"] = [self.layout(node) for node in body["nodes"]]
         elif body.get("nodes") is not None:
-            found["nodes"] = [self.node(node) for node in body["nodes"] if node["name"].startswith("conf-")]
+            ours = [node for node in body["nodes"] if node["name"].startswith("conf-")]
+            found["nodes"] = [self.node(node) for node in sorted(ours, key=lambda node: node["name"])]  # in Slurm's table they have no order
         if "/jobs/state/" in call and body.get("jobs") is not None:
             found["states"] = [[self.id(job["job_id"]), job["state"]] for job in body["jobs"] if int(job["job_id"]) >= self.first]
         elif body.get("jobs") is not None:

@@ -153,7 +153,7 @@ def test_a_gang_of_the_built_in_kind_starts_when_it_is_complete(api, eventually)
         assert "nodeName" not in api.get(lone)["spec"] and not condition(api.get(path), "PodGroupScheduled")
         late = all_made.enter_context(made(api, eventually, PODS, second))
         eventually("both are done", lambda: all(api.get(one)["status"]["phase"] == "Succeeded" for one in (lone, late)))
-        assert condition(api.get(path), "PodGroupScheduled")
+        eventually("the group says so", lambda: condition(api.get(path), "PodGroupScheduled"))
 
 
 def test_a_coscheduling_group_is_kept_and_its_pods_run(api, eventually):
