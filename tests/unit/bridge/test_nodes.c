@@ -1,5 +1,4 @@
-/* test_nodes.c - the plan of one node: a Kubernetes node and a Slurm record in, actions out. JSON
- * is written with ' for ", in what is given and in what is expected. */
+/* test_nodes.c - the plan of one node: a Kubernetes node and a Slurm record in, actions out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,61 +6,7 @@
 
 #include <cmocka.h>
 
-#include "bridge/names.h"
-#include "bridge/nodes.h"
-#include "node_bench.h"
-
-/* ---- what Kubernetes says ---- */
-
-#define META(more)              "'metadata':{'name':'n1','uid':'u1','resourceVersion':'5'" more "},"
-#define LABEL                   ",'labels':{'" BRIDGE_EXTERNAL_LABEL "':''}"
-#define PARTS(list)             ",'annotations':{'" BRIDGE_PARTITIONS_ANNOTATION "':'" list "'}"
-#define TOPO(spec)              ",'annotations':{'" BRIDGE_TOPOLOGY_ANNOTATION "':'" spec "'}"
-#define GOING                   ",'deletionTimestamp':'2026-01-01T00:00:00Z'"
-#define TAINT                   "{'key':'" BRIDGE_TAINT "','value':'bridge','effect':'NoExecute'}"
-#define TAINTED                 "'taints':[" TAINT "]"
-#define CORDONED                "'unschedulable':true," TAINTED
-#define SIZE(cpu, memory, more) "'allocatable':{'cpu':'" cpu "','memory':'" memory "'" more "}"
-#define ADDRESS                                                                                    \
-    ",'addresses':[{'type':'Hostname','address':'h'},{'type':'InternalIP','address':"              \
-    "'10.0.0.1'}]"
-#define COND(type, status, reason, message)                                                        \
-    "{'type':'" type "','status':'" status "','reason':'" reason "','message':'" message           \
-    "','lastTransitionTime':'2027-01-15T07:59:00Z'}"
-#define READY                         COND("Ready", "True", "r", "m")
-#define NOT_READY                     COND("Ready", "Unknown", "r", "m")
-#define SAYS(status, reason, message) "," COND(BRIDGE_NODE_CONDITION, status, reason, message)
-
-#define NODE(meta, spec, conditions)                                                               \
-    "{" META(meta) "'spec':{" spec "},'status':{" SIZE("4", "8000Mi", "") ADDRESS                  \
-        ",'conditions':[" conditions "]}}"
-#define SIZED(size)                                                                                \
-    "{" META(LABEL) "'spec':{" TAINTED "},'status':{" size ADDRESS ",'conditions':[" READY "]}}"
-
-/* ---- what Slurm says ---- */
-
-#define RECORD(state, reason, more)                                                                \
-    "{'name':'n1','state':[" state "],'reason':'" reason "','cpus':4,'real_memory':8000,"          \
-    "'address':'10.0.0.1','partitions':['all','p1']" more "}"
-#define IDLE      "'IDLE','EXTERNAL','DYNAMIC_NORM'"
-#define BUSY      "'MIXED','EXTERNAL','DYNAMIC_NORM'"
-#define DRAINED   "'IDLE','EXTERNAL','DRAIN','DYNAMIC_NORM'"
-#define DRAINING  "'MIXED','EXTERNAL','DRAIN','DYNAMIC_NORM'"
-#define MARK(who) ",'extra':'{\\'v\\':1,\\'cluster\\':\\'" who "\\',\\'node\\':\\'n1\\'}'"
-#define OURS      MARK("c1")
-
-#define IS_UNSCHEDULABLE "slurm-bridge: Corresponding Kubernetes node (n1) is unschedulable"
-#define IS_NOT_READY     "slurm-bridge: Corresponding Kubernetes node (n1) is not ready"
-#define REMOVING         "slurm-bridge: removing external node n1"
-#define RECREATING       "slurm-bridge: re-creating external node n1"
-
-#define UPDATE(fields) "'detail':{'fields':{" fields "},'node':'n1'}"
-#define DRAIN(text)    UPDATE("'reason':'" text "','state':['DRAIN']")
-#define MARKS          UPDATE("'extra':'{\\'v\\':1,\\'cluster\\':\\'c1\\'}'")
-#define UNDRAIN        UPDATE("'state':['UNDRAIN']")
-#define TESTED         "{'op':'test','path':'/metadata/resourceVersion','value':'5'}"
-
-enum ignorance { KNOWN, KUBE_UNSYNCED, SLURM_UNSYNCED, SUSPICIOUS, READ_LONG_AGO };
+#include "nodes_rig.h"
 
 struct row {
     const char *sentence;
@@ -561,48 +506,6 @@ static const struct row rows[] = {
       .ignorance = SUSPICIOUS },
 };
 
-/* ---- a small world ---- */
-
-static void fill(struct bench *bench, const struct row *row)
-{
-    int64_t read_us = row->ignorance == READ_LONG_AGO ? SECOND_US : NOW_US;
-
-    kube_cache_relist_begin(bench->world.nodes);
-    if (row->kube)
-        bench_put_node(bench->world.nodes, row->kube);
-    if (row->ignorance != KUBE_UNSYNCED)
-        kube_cache_relist_end(bench->world.nodes, 5);
-    bench_fill(bench->slurm_nodes, &slurm_node_kind, &row->slurm, row->slurm ? 1 : 0, read_us);
-    bench->world.facts.slurm_synced = row->ignorance != SLURM_UNSYNCED;
-    bench->world.facts.is_suspicious = row->ignorance == SUSPICIOUS;
-    bench->world.facts.suspicion = "502";
-}
-
-/* ---- expecting ---- */
-
-static void expect_actions(const struct plan *plan, const char *const *wanted)
-{
-    list_each (const struct action, action, &plan->actions, link) {
-        assert_non_null(*wanted);
-        assert_string_equal(action->what, *wanted);
-        wanted++;
-    }
-    assert_null(*wanted);
-}
-
-static void expect_part(const struct plan *plan, const char *wanted)
-{
-    auto_buf struct buf text;
-
-    buf_init(&text, MAX_TEXT);
-    plan_write(plan, &text);
-    for (char *c = text.data; *c; c++)
-        if (*c == '"')
-            *c = '\'';
-    if (!strstr(text.data, wanted))
-        fail_msg("no %s in %s", wanted, text.data);
-}
-
 static void check_row(const struct row *row)
 {
     struct bench bench;
@@ -611,15 +514,15 @@ static void check_row(const struct row *row)
     const char *why = NULL;
 
     bench_up(&bench);
-    fill(&bench, row);
+    rig_fill(&bench, row->kube, row->slurm, row->ignorance);
     plan_init(&plan, &bench.arena);
     assert_string_equal(node_intent_name(node_intent(&bench.world, STR("n1"), &bench.arena, &why)),
                         node_intent_name(row->intent));
     assert_non_null(why);
     assert_int_equal(nodes_plan(&bench.world, STR("n1"), &plan, &err), 0);
-    expect_actions(&plan, row->actions);
+    rig_expect_actions(&plan, row->actions);
     for (const char *const *part = row->parts; *part; part++)
-        expect_part(&plan, *part);
+        rig_expect_part(&plan, *part);
     if (row->waits && (!plan.waits || !strstr(plan.waits, row->waits)))
         fail_msg("waits: %s", plan.waits ? plan.waits : "no");
     if (!row->waits)
@@ -635,29 +538,6 @@ static void the_plan_says_what_to_do_in_each_situation(void **state)
     }
 }
 
-/* A name that Slurm would mangle: nothing is made of it. */
-static void a_name_that_slurm_cannot_take_is_left_alone_and_that_is_said(void **state)
-{
-    static const char *const wanted[] = { "patch node n1 status",
-                                          "event Warning SlurmNameInvalid n1", NULL };
-    const char *name = "n12345678901234567890";
-    struct bench bench;
-    struct plan plan;
-    const char *why;
-
-    bench_up(&bench);
-    fill(&bench, &(struct row){ 0 });
-    bench_put_node(bench.world.nodes,
-                   NODE(",'labels':{'" BRIDGE_EXTERNAL_LABEL "':'','" BRIDGE_SLURM_NAME_LABEL
-                        "':'n12345678901234567890'}",
-                        "", READY));
-    plan_init(&plan, &bench.arena);
-    assert_int_equal(node_intent(&bench.world, str_of(name), &bench.arena, &why), NODE_LEAVE);
-    assert_int_equal(nodes_plan(&bench.world, str_of(name), &plan, NULL), 0);
-    expect_actions(&plan, wanted);
-    bench_down(&bench);
-}
-
 /* The record of a node that now has another name in Slurm: the label was seen, so no read before
  * the deletion is needed. */
 static void a_renamed_nodes_old_record_is_retired(void **state)
@@ -668,157 +548,21 @@ static void a_renamed_nodes_old_record_is_retired(void **state)
     struct plan plan;
 
     bench_up(&bench);
-    fill(&bench, &(struct row){ .slurm = record });
+    rig_fill(&bench, NULL, record, KNOWN);
     bench_put_node(bench.world.nodes,
                    NODE(",'labels':{'" BRIDGE_SLURM_NAME_LABEL "':'n2'}", "", READY));
     plan_init(&plan, &bench.arena);
     assert_int_equal(nodes_plan(&bench.world, STR("n1"), &plan, NULL), 0);
-    expect_actions(&plan, wanted);
-    expect_part(&plan, "'detail':{'node':'n1'}");
+    rig_expect_actions(&plan, wanted);
+    rig_expect_part(&plan, "'detail':{'node':'n1'}");
     bench_down(&bench);
-}
-
-/* ---- what Slurm refuses ---- */
-
-/* Plans, and remembers the first deed about a Slurm node as refused. */
-static void refuse_first(struct bench *bench, const char *why)
-{
-    struct plan plan;
-
-    plan_init(&plan, &bench->arena);
-    assert_int_equal(nodes_plan(&bench->world, STR("n1"), &plan, NULL), 0);
-    list_each (const struct action, action, &plan.actions, link) {
-        auto_buf struct buf deed;
-
-        buf_init(&deed, MAX_TEXT);
-        if (action->type->write && strstr(action->what, "slurm node")) {
-            action->type->write(action, &deed);
-            node_refusals_add(bench->world.node_refusals, STR("n1"), buf_str(&deed), why);
-            return;
-        }
-    }
-    fail_msg("nothing is asked of Slurm");
-}
-
-static void expect_plan(struct bench *bench, const char *const *actions, const char *part)
-{
-    struct plan plan;
-
-    plan_init(&plan, &bench->arena);
-    assert_int_equal(nodes_plan(&bench->world, STR("n1"), &plan, NULL), 0);
-    expect_actions(&plan, actions);
-    if (part)
-        expect_part(&plan, part);
-}
-
-#define LATER(version, rest)                                                                       \
-    "{'metadata':{'name':'n1','uid':'u1','resourceVersion':'" version "'" rest                     \
-    "},'status':{" SIZE("4", "8000Mi", "") ADDRESS ",'conditions':[" READY
-
-static void what_slurm_refused_is_said_while_it_is_wanted(void **state)
-{
-    static const char *const told[] = { "patch node n1 status", "event Warning SlurmNodeRefused n1",
-                                        "create slurm node n1", "update slurm node n1", NULL };
-    static const char *const known[] = { "create slurm node n1", "update slurm node n1", NULL };
-    static const char *const mended[] = { "patch node n1 status", "create slurm node n1",
-                                          "update slurm node n1", NULL };
-    struct bench bench;
-
-    bench_up(&bench);
-    bench.world.node_refusals = node_refusals_new();
-    fill(&bench, &(struct row){ .kube = NODE(LABEL TOPO("t:bad"), "", READY) });
-    refuse_first(&bench, "no such switch");
-    expect_plan(&bench, told,
-                "'message':'Slurm refused to create node n1: no such "
-                "switch','reason':'SlurmNodeRefused','status':'False'");
-    bench_put_node(bench.world.nodes, LATER("6", LABEL TOPO("t:bad")) SAYS(
-                                          "False", "SlurmNodeRefused",
-                                          "Slurm refused to create node n1: no such switch") "]}}");
-    expect_plan(&bench, known, NULL);
-    bench_put_node(bench.world.nodes, LATER("7", LABEL TOPO("t:good")) SAYS(
-                                          "False", "SlurmNodeRefused",
-                                          "Slurm refused to create node n1: no such switch") "]}}");
-    expect_plan(&bench, mended, "'$patch':'delete'");
-    node_refusals_free(bench.world.node_refusals);
-    bench_down(&bench);
-}
-
-static void a_node_that_serves_does_so_though_a_change_is_refused(void **state)
-{
-    static const char *const told[] = { "patch node n1 status", "event Warning SlurmNodeRefused n1",
-                                        "update slurm node n1", NULL };
-    struct bench bench;
-
-    bench_up(&bench);
-    bench.world.node_refusals = node_refusals_new();
-    fill(&bench, &(struct row){ .kube = NODE(LABEL TOPO("t:bad"), TAINTED, READY),
-                                .slurm = RECORD(IDLE, "", OURS) });
-    refuse_first(&bench, "no such switch");
-    expect_plan(&bench, told,
-                "'message':'Slurm refused to update node n1: no such "
-                "switch','reason':'SlurmNodeRefused','status':'True'");
-    node_refusals_free(bench.world.node_refusals);
-    bench_down(&bench);
-}
-
-/* ---- fencing ---- */
-
-#define SINCE(status)                                                                              \
-    "{'type':'Ready','status':'" status "','lastTransitionTime':'2027-01-15T07:59:00Z'}"
-#define AWAY "'taints':[{'key':'node.kubernetes.io/out-of-service','effect':'NoExecute'}]"
-
-static const struct {
-    const char *sentence, *kube, *slurm;
-    int64_t fence_after_s;
-    enum ignorance ignorance;
-    bool fenced;
-} fences[] = {
-    { "a node that is gone is fenced", NULL, NULL, 0, KNOWN, true },
-    { "not while the nodes are not known", NULL, NULL, 0, KUBE_UNSYNCED, false },
-    { "a ready node is not", NODE("", "", READY), RECORD(DRAINED, "x", ""), 1, KNOWN, false },
-    { "one that is out of service is", NODE("", AWAY, READY), NULL, 0, KNOWN, true },
-    { "NotReady for long and drained is", NODE("", "", SINCE("Unknown")), RECORD(DRAINING, "x", ""),
-      60, KNOWN, true },
-    { "not before the time is over", NODE("", "", SINCE("Unknown")), RECORD(DRAINING, "x", ""), 61,
-      KNOWN, false },
-    { "never by time when there is none", NODE("", "", SINCE("False")), RECORD(DRAINING, "x", ""),
-      0, KNOWN, false },
-    { "not while Slurm may give it more", NODE("", "", SINCE("False")), RECORD(BUSY, "", ""), 60,
-      KNOWN, false },
-    { "not when Slurm does not know it", NODE("", "", SINCE("False")), NULL, 60, KNOWN, false },
-    { "not while slurmctld is suspected", NODE("", "", SINCE("False")), RECORD(DRAINED, "x", ""),
-      60, SUSPICIOUS, false },
-    { "not without a time since when", NODE("", "", ""), RECORD(DRAINED, "x", ""), 60, KNOWN,
-      false },
-};
-
-static void a_node_is_fenced_only_when_nothing_can_run_there(void **state)
-{
-    for (size_t i = 0; i < sizeof(fences) / sizeof(fences[0]); i++) {
-        const struct row row = { .kube = fences[i].kube,
-                                 .slurm = fences[i].slurm,
-                                 .ignorance = fences[i].ignorance };
-        struct bench bench;
-
-        print_message("# %s\n", fences[i].sentence);
-        bench_up(&bench);
-        fill(&bench, &row);
-        bench.config.fence_after_s = fences[i].fence_after_s;
-        assert_int_equal(node_is_fenced(&bench.world, "n1"), fences[i].fenced);
-        assert_false(node_is_fenced(&bench.world, ""));
-        bench_down(&bench);
-    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plan_says_what_to_do_in_each_situation),
-        cmocka_unit_test(a_name_that_slurm_cannot_take_is_left_alone_and_that_is_said),
         cmocka_unit_test(a_renamed_nodes_old_record_is_retired),
-        cmocka_unit_test(what_slurm_refused_is_said_while_it_is_wanted),
-        cmocka_unit_test(a_node_that_serves_does_so_though_a_change_is_refused),
-        cmocka_unit_test(a_node_is_fenced_only_when_nothing_can_run_there),
     };
 
     return cmocka_run_group_tests_name("nodes", tests, NULL, NULL);

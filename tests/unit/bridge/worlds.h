@@ -1,45 +1,61 @@
 /* worlds.h - small worlds written as YAML, made real for plan functions.
  *
  *     given:
- *       now: 100                 # seconds since the bridge leads; created and deleted count from 0
+ *       now: 100                   # seconds since the bridge leads; all times count from 0
  *       config: {sharedNodes: true}
- *       facts: {synced: false, suspicious: "slurmctld was restarted", sees: part, crowd: 3, fence:
- * 15, listed: 99, pause: 5} nodes: [{name: n1, slurm: s1, cpu: 4, ready: true, cordoned: false}]
+ *       facts: {synced: false, suspicious: "slurmctld was restarted", sees: part, crowd: 3,
+ *               fence: 15, listed: 99, pause: 5}
+ *       nodes: [{name: n1, slurm: s1, cpu: 4, ready: true, cordoned: false}]
  *       pods:
  *         - {name: a, cpu: 500m, memory: 1Gi, created: 10, job: 7, node: n1, phase: Running,
- * deleted: 90, gates: 1, finalizer: false, tolerates: false, running: 1, terminated: 0, scheduler:
- * other, owner: {kind: Job, name: j}, annotations: {...}, conditions: {SlurmPending:
- * "True|Reason|text"}} owners: [{kind: Job, name: j, annotations: {...}, deadline: 60}] jobs: [{id:
- * 7, pod: a, attempt: 1, state: RUNNING, nodes: s1, reason: None, cluster: other, ...}]
- *       slurm_nodes: [{name: s1, cpus: 4, memory: 4096, state: IDLE+EXTERNAL, partitions:
- * slurm-bridge}] asks: [{pod: a, state: unresolved, attempt: 1, settles: 99, text: "...", queues:
- * true, misfits: [s1]}] plan: a                    # the pod whose unit is planned; the first by
- * default; also of jobs' pods expect:                    # what the plan does, in order; `has` are
- * texts of the action's JSON, `lacks` such as it must not have
+ *            deleted: 90, gates: 1, finalizer: false, tolerates: false, running: 1,
+ *            terminated: 0, scheduler: other, owner: {kind: Job, name: j}, annotations: {...},
+ *            conditions: {SlurmPending: "True|Reason|text"}}
+ *       owners: [{kind: Job, name: j, annotations: {...}, deadline: 60}]
+ *       jobs: [{id: 7, pod: a, attempt: 1, state: RUNNING, nodes: s1, reason: None,
+ *               cluster: other, ...}]
+ *       slurm_nodes: [{name: s1, cpus: 4, memory: 4096, state: IDLE+EXTERNAL,
+ *                      partitions: slurm-bridge}]
+ *       asks: [{pod: a, state: unresolved, attempt: 1, settles: 99, text: "...", queues: true,
+ *               misfits: [s1]}]
+ *     plan: a                      # the pod whose unit is planned; by default the first
+ *     expect:                      # what the plan does, in order
  *       - cancel job 7
- *       - {do: ask slurm default/a, has: ['"attempt":2']}
- * Of groups: `podgroup: g` on a pod, `labels`, `groups: [{kind: podgroup|coscheduling|lws|jobset|
- * workload, name: g, size: 2, spec: {...}}]`, `absent: [coscheduling]`, `unknown: [workload]`; a
- * job's or ask's `pod: podgroup/g` and `plan: podgroup/g` name a group's unit; `pods: 3` is how
- * many a job was asked for; `lent: true` on a node makes Kubernetes' rules count there. `affinity`
- * of a pod as it stands in Kubernetes. Of volumes: `claims: [c]` on a pod; `claims`, `volumes:
- * [{name: c, spec: {...}, status: {...}}]` and `classes: [{name: s, provisioner: p,
- * volumeBindingMode: m}]` as they stand in Kubernetes; all were seen at second 0. `tried: n1`: the
- * claim was told of this node, which was taken back.
- *
- * Of rules about others: `ports: [8080]`, `priority: 5`, `avoids: x` and `spreads: x` on a pod, who
- * are those with the label `app: x`, `over: zone`: by this label of nodes (`host`). An ask was
- * `sent` at this second.
- *
- * Of a job that follows: `said: {...}` of an ask are the annotations that job 7 was asked with, for
- * `pods: 3`; `change_refused: true`: Slurm would not make it what it should be now, and said
- * `text`.
- *
- *     stages: 2                  # how many; not checked when it is not said
+ *       - {do: ask slurm default/a, has: ['"attempt":2'], lacks: ['"gres"']}
+ *     stages: 2                    # how many; not checked when it is not said
  *     waits: a text of why nothing more is done
- *     again: true                # whether it looks again by itself
+ *     again: true                  # whether it looks again by itself
  *
- * Every member but `given` may be left out; what is not said is what is usual. */
+ * Every member but `given` may be left out; what is not said is what is usual. The texts that an
+ * action `has` and `lacks` are of its JSON. A plan can be of a pod that only a job tells of.
+ *
+ * Of groups: `podgroup: g` on a pod, and `labels`;
+ *
+ *     groups: [{kind: podgroup, name: g, size: 2, spec: {...}}]
+ *     absent: [coscheduling]       # kinds that the cluster does not have
+ *     unknown: [workload]          # kinds of which that is not known yet
+ *
+ * where a kind is podgroup, coscheduling, lws, jobset or workload. A job's or ask's
+ * `pod: podgroup/g` and `plan: podgroup/g` name a group's unit; `pods: 3` is how many a job was
+ * asked for. `lent: true` on a node makes Kubernetes' rules count there.
+ *
+ * Of volumes: `claims: [c]` on a pod, and these, as they stand in Kubernetes; all were seen at
+ * second 0:
+ *
+ *     claims: [{name: c, spec: {...}, status: {...}, tried: n1}]
+ *     volumes: [{name: v, spec: {...}, status: {...}}]
+ *     classes: [{name: s, provisioner: p, volumeBindingMode: m}]
+ *
+ * `tried`: the claim was told of this node, which was taken back.
+ *
+ * Of rules about others: `ports: [8080]`, `priority: 5`, `avoids: x` and `spreads: x` on a pod,
+ * who are those with the label `app: x`; `over: zone`: by this label of nodes, which is `host`
+ * when it is not said. `affinity` of a pod as it stands in Kubernetes. An ask was `sent` at this
+ * second.
+ *
+ * Of a job that follows: `said: {...}` of an ask are the annotations that job 7 was asked with,
+ * for `pods: 3`; `change_refused: true`: Slurm would not make it what it should be now, and said
+ * `text`. */
 #ifndef SLINC_TESTS_BRIDGE_WORLDS_H
 #define SLINC_TESTS_BRIDGE_WORLDS_H
 

@@ -1,0 +1,239 @@
+/* worlds_slurm.c - Slurm's side of a small world: its nodes and jobs in their caches, and what the
+ * bridge remembers of its asks for them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "worlds_private.h"
+
+#include "bridge/translate.h"
+
+#include <stdio.h>
+
+/* ---- nodes and jobs ---- */
+
+static void put_slurm(struct slurm_cache *cache, const struct slurm_kind *kind,
+                      const struct json_mut *root, int64_t at_us)
+{
+    auto_json_doc struct json_doc *doc = json_freeze(root);
+    const struct slurm_object *object = NULL;
+    struct err err = { .class = 0 };
+
+    if (slurm_object_decode(kind, json_root(doc), &object, &err) < 0)
+        fail_msg("%s", err.text);
+    slurm_cache_seen(cache, object, at_us);
+    slurm_object_unref(object);
+}
+
+static void put_words(struct json_build *build, struct json_mut *root, const char *key,
+                      const char *words, char separator)
+{
+    struct json_mut *list = json_put_array(build, root, key);
+    struct str rest = str_of(words), word;
+
+    while (str_next(&rest, separator, &word))
+        json_push_str(build, list, word);
+}
+
+static void put_job_marks(struct small_world *small, struct json_build *build,
+                          struct json_mut *root, const struct json *row)
+{
+    const char *pod = member(small, row, "pod", "a");
+    const char *key = arena_printf(&small->arena, "%s.%s", small_world_key(small, pod),
+                                   member(small, row, "attempt", "1"));
+    const char *names = arena_printf(&small->arena, "\"default/%s\"", pod);
+
+    for (int64_t i = 1; i < json_i64_or(json_get(row, "pods"), 1); i++)
+        names = arena_printf(&small->arena, "%s,\"default/%s-%d\"", names, pod, (int)i);
+    json_put_text(build, root, "admin_comment",
+                  arena_printf(&small->arena,
+                               "{\"pods\":[%s],\"v\":1,\"cluster\":\"%s\",\"unit\":\"%s\"}", names,
+                               member(small, row, "cluster", CLUSTER), key));
+    json_put_text(build, root, "extra", key);
+}
+
+/* Members that are no shorthand of ours are Slurm's own. */
+static void copy_the_rest(struct json_build *build, struct json_mut *root, const struct json *row,
+                          const char *const *shorthands)
+{
+    struct json_iter iter = json_iter(row);
+    struct str key;
+    const struct json *value;
+
+    while (json_next_member(&iter, &key, &value)) {
+        bool is_shorthand = false;
+
+        for (size_t i = 0; shorthands[i]; i++)
+            is_shorthand |= str_is(key, shorthands[i]);
+        if (!is_shorthand)
+            json_put_key(build, root, key, json_copy(build, value));
+    }
+}
+
+/* Of "podgroup/g" it is "g". */
+static const char *last_part(const char *unit)
+{
+    const char *slash = strrchr(unit, '/');
+
+    return slash ? slash + 1 : unit;
+}
+
+static void add_job(struct small_world *small, const struct json *row)
+{
+    static const char *const shorthands[] = { "id",     "pod",  "attempt", "state", "cluster",
+                                              "reason", "read", "pods",    NULL };
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *root = json_new_object(build);
+
+    json_put_i64(build, root, "job_id", json_i64_or(json_get(row, "id"), 7));
+    json_put_text(build, root, "sluid",
+                  arena_printf(&small->arena, "s%s", member(small, row, "id", "7")));
+    json_put_text(build, root, "partition", "slurm-bridge");
+    json_put_text(build, root, "name", last_part(member(small, row, "pod", "a")));
+    json_put_text(build, root, "state_reason", member(small, row, "reason", "None"));
+    put_words(build, root, "job_state", member(small, row, "state", "PENDING"), '+');
+    put_words(build, root, "flags", "EXTERNAL_JOB", '+');
+    if (!str_starts(str_of(member(small, row, "state", "PENDING")), STR("PENDING")))
+        json_put_i64(build, root, "start_time", WORLDS_EPOCH_S); /* it was read whole */
+    if (!json_get(row, "foreign"))
+        put_job_marks(small, build, root, row);
+    copy_the_rest(build, root, row, shorthands);
+    put_slurm(small->jobs, &slurm_job_kind, root,
+              (LED_FROM_S + json_i64_or(json_get(row, "read"), 0)) * SECOND_US);
+}
+
+static void add_slurm_node(struct small_world *small, const struct json *row)
+{
+    static const char *const shorthands[] = { "cpus", "memory", "state", "partitions", NULL };
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *root = json_new_object(build);
+    int64_t cpus = json_i64_or(json_get(row, "cpus"), 4);
+
+    json_put_i64(build, root, "cpus", cpus);
+    json_put_i64(build, root, "effective_cpus", cpus);
+    json_put_i64(build, root, "real_memory", json_i64_or(json_get(row, "memory"), 8192));
+    put_words(build, root, "state", member(small, row, "state", "IDLE+EXTERNAL"), '+');
+    put_words(build, root, "partitions", member(small, row, "partitions", "slurm-bridge"), ',');
+    copy_the_rest(build, root, row, shorthands);
+    put_slurm(small->nodes, &slurm_node_kind, root, LED_FROM_S * SECOND_US);
+}
+
+void small_world_add_slurm(struct small_world *small, const struct json *given)
+{
+    each(small, given, "slurm_nodes", add_slurm_node);
+    each(small, given, "jobs", add_job);
+}
+
+/* ---- asks ---- */
+
+/* Of the same ask as would be made now, for a pod that speaks for itself. */
+static uint64_t hash_of(struct small_world *small, const char *key)
+{
+    struct kube_index_walk walk =
+        kube_cache_by(small->world.pods, small->world.pods_by_unit, str_of(key));
+    const struct kube_object *object = kube_index_next(&walk);
+    const struct kube_pod *pod = object ? kube_pod_of(object) : NULL;
+    const struct translate_from from = {
+        .config = &small->config, .pods = &pod, .pod_count = 1, .root = object
+    };
+    struct job_ask ask;
+    struct err err = { .class = 0 };
+
+    if (!pod || translate(&from, &small->arena, &ask, &err) < 0)
+        return 0;
+    return job_ask_hash(&ask);
+}
+
+/* The annotations that the unit's job was asked with. */
+static const struct kube_object *asker_of(const struct json *annotations)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *root = json_new_object(build);
+    struct json_mut *metadata = json_put_object(build, root, "metadata");
+    const struct kube_object *object = NULL;
+    struct err err = { .class = 0 };
+
+    json_put_text(build, metadata, "name", "asker");
+    json_put_text(build, metadata, "namespace", "default");
+    json_put_text(build, metadata, "uid", "uid-asker");
+    json_put_str(build, metadata, "resourceVersion", STR("5"));
+    json_put(build, metadata, "annotations", json_copy(build, annotations));
+
+    auto_json_doc struct json_doc *doc = json_freeze(root);
+
+    if (kube_object_decode(&kube_pod_kind, json_root(doc), &object, &err) < 0)
+        fail_msg("%s", err.text);
+    return object;
+}
+
+/* Job 7 was asked for with these annotations, for so many of the unit's pods. */
+static void add_said(struct small_world *small, struct unit_memory *memory, const char *unit,
+                     const struct json *row)
+{
+    enum { MAX_PODS = 8 };
+    struct kube_index_walk walk =
+        kube_cache_by(small->world.pods, small->world.pods_by_unit, memory->key);
+    int64_t count = json_i64_or(json_get(row, "pods"), 1);
+    const struct kube_object *object = NULL, *asker = asker_of(json_get(row, "said"));
+    const struct kube_pod *pods[MAX_PODS];
+    struct translate_from from = { .config = &small->config,
+                                   .pods = pods,
+                                   .root = asker,
+                                   .name = strchr(unit, '/') ? last_part(unit) : NULL,
+                                   .is_gang = strchr(unit, '/') != NULL };
+    struct job_ask ask;
+    struct err err = { .class = 0 };
+
+    while (from.pod_count < count && from.pod_count < MAX_PODS &&
+           (object = kube_index_next(&walk)) != NULL)
+        pods[from.pod_count++] = kube_pod_of(object);
+    if (translate(&from, &small->arena, &ask, &err) < 0)
+        fail_msg("said: %s", err.text);
+    memory->said.job_id = 7;
+    job_marks_of(&ask, &memory->said.marks);
+    kube_object_unref(asker);
+}
+
+static void add_ask(struct small_world *small, const struct json *row)
+{
+    static const enum ask_state states[] = { ASK_NONE, ASK_SENT, ASK_UNRESOLVED, ASK_REFUSED };
+    const char *key = small_world_key(small, member(small, row, "pod", "a"));
+    struct unit_memory *memory = memory_need(small->world.memory, str_of(key));
+    struct str state = json_str_or(json_get(row, "state"), STR("none"));
+    struct json_iter misfits = json_iter(json_get(row, "misfits"));
+    const struct json *name;
+
+    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+        if (str_is(state, ask_state_name(states[i])))
+            memory_move(small->world.memory, memory, states[i]);
+    memory->ask.attempt = (unsigned)json_i64_or(json_get(row, "attempt"), 1);
+    memory->ask.sent_us = (LED_FROM_S + json_i64_or(json_get(row, "sent"), 0)) * SECOND_US;
+    memory->ask.settles_us = (LED_FROM_S + json_i64_or(json_get(row, "settles"), 0)) * SECOND_US;
+    memory->ask.again_us = (LED_FROM_S + json_i64_or(json_get(row, "again"), 1000)) * SECOND_US;
+    memory->ask.site = room_generation(small->world.room);
+    memory->ask.hash = json_u64_or(json_get(row, "hash"), hash_of(small, key));
+    (void)snprintf(memory->ask.text, sizeof(memory->ask.text), "%s",
+                   member(small, row, "text", ""));
+    memory->queues = json_bool_or(json_get(row, "queues"), false);
+    if (json_get(row, "said"))
+        add_said(small, memory, member(small, row, "pod", "a"), row);
+    if (json_bool_or(json_get(row, "change_refused"), false)) {
+        memory->said.is_unsure = true;
+        memory->said.refused = hash_of(small, key);
+        memory->said.site = memory->ask.site;
+        memory->said.again_us = memory->ask.again_us;
+    }
+    if (json_get(row, "given_up"))
+        memory_give_up(memory, (unsigned)json_i64_or(json_get(row, "given_up"), 0));
+    while (json_next_item(&misfits, &name) && memory->misfit_count < MEMORY_MAX_MISFITS)
+        (void)snprintf(memory->misfits[memory->misfit_count++], sizeof(memory->misfits[0]), STR_FMT,
+                       STR_ARG(json_str(name)));
+}
+
+void small_world_add_asks(struct small_world *small, const struct json *given)
+{
+    each(small, given, "asks", add_ask);
+}
