@@ -169,7 +169,7 @@ static void a_pod_is_a_unit_of_its_own_by_namespace_and_uid(void **state)
     assert_string_equal(pod->name, "p");
     assert_null(kube_index_next(&walk));
     buf_init(&key, MAX_TEXT);
-    world_unit_key(kube_pod_of(pod), &key);
+    world_unit_key(&bench->world, kube_pod_of(pod), &key);
     assert_string_equal(buf_text(&key), "ns/u-p");
     assert_true(world_is_ours(&bench->world, kube_pod_of(pod)));
 }
@@ -194,7 +194,8 @@ static void a_jobs_key_is_what_stands_before_the_last_dot(void **state)
     } cases[] = {
         { "{\"pods\":[],\"v\":1,\"cluster\":\"c1\",\"unit\":\"ns/u-1.1\"}", "", "ns/u-1", 1 },
         { "{\"cluster\":\"c1\",\"unit\":\"ns/u.2.30\"}", "", "ns/u.2", 30 },
-        { "", "ns/u-1.7", "ns/u-1", 7 }, /* a site's plugin took the comment */
+        { "", "ns/u-1.7 c1", "ns/u-1", 7 }, /* a site's plugin took the comment */
+        { "", "ns/u-1.7 c2", NULL, 0 },
         { "{\"cluster\":\"c2\",\"unit\":\"ns/u-1.1\"}", "ns/u-1.1", NULL, 0 },
         { "{\"cluster\":\"c1\",\"unit\":\"ns/u-1\"}", "", NULL, 0 },
         { "{\"cluster\":\"c1\",\"unit\":\"ns/u-1.\"}", "", NULL, 0 },
