@@ -211,9 +211,11 @@ static int deal(const struct bridge_world *world, const struct unit *unit, struc
     struct job_ask ask;
     struct err why = { .class = 0 };
 
-    job_ask_init(&ask);
-    if (unit->kind != GROUP_NONE && unit->root)
-        (void)unit_describe(world, unit, plan->arena, &ask, &why);
+    if (unit->kind == GROUP_NONE || !unit->root ||
+        unit_describe(world, unit, plan->arena, &ask, &why) < 0) {
+        job_ask_init(&ask);
+        ask.exclusive = false; /* nobody says that its nodes are its own */
+    }
     return places_deal(world, unit, &ask, plan->arena, ret_deals, err);
 }
 

@@ -37,8 +37,9 @@ struct table {
     const struct slurm_job *job; /* NULL: it is a draft */
     struct place *places;
     unsigned count;
-    bool has_whole_nodes;
-    bool is_tied; /* members mind where the others are: those that are dealt have a seat */
+    bool has_whole_nodes; /* so it was asked for */
+    bool has_all_cpus;    /* so it was given */
+    bool is_tied;         /* members mind where the others are: those that are dealt have a seat */
     enum { MIX_UNKNOWN, MIX_ALIKE, MIX_DIFFERS } mix; /* of the nodes that members may use */
     unsigned per_node;
     unsigned nodes_left;  /* of a draft: that may still be used */
@@ -120,13 +121,24 @@ static bool has_room(const struct place *place, const struct kube_pod *pod)
 
 /* Pods that were not there when the job was asked for may want more than its places have; all of
  * these are alike. */
-static bool has_cpus(const struct slurm_job *job, const struct place *place,
+static bool has_cpus(const struct table *table, const struct place *place,
                      const struct kube_pod *pod)
 {
+    const struct slurm_job *job = table->job;
     int64_t cpus = job->node_count > 0 ? job->cpus / job->node_count : 0;
 
-    return !places_are_known(job) || cpus * MILLI >= place->node->cpu_milli / MILLI * MILLI ||
+    return !places_are_known(job) || table->has_all_cpus ||
            place->cpu_milli + pod->requests.cpu_milli <= cpus * MILLI;
+}
+
+/* Its nodes may differ: what it has of each is not known, unless it has all of them. */
+static bool has_all_cpus(const struct table *table)
+{
+    int64_t cpus = 0;
+
+    for (unsigned i = 0; i < table->count; i++)
+        cpus += table->places[i].node ? table->places[i].node->cpu_milli / MILLI : 0;
+    return places_are_known(table->job) && table->job->cpus >= cpus;
 }
 
 static bool is_any_address(const char *ip)
@@ -270,7 +282,7 @@ static bool suits(struct table *table, const struct place *place, const struct k
     if (!table->job)
         return would_do(table, place, pod);
     return will_do(table, place, pod) && (limit <= table->per_node || has_room(place, pod)) &&
-           has_cpus(table->job, place, pod);
+           has_cpus(table, place, pod);
 }
 
 static struct place *find_free(struct table *table, const struct kube_pod *pod, unsigned limit)
@@ -383,8 +395,7 @@ static void deal_to(struct table *table, unsigned member, struct place *place)
     table->has_place[member] = true;
     table->seats[table->deals.count] = place;
     table->deals.at[table->deals.count++] = (struct deal){ member, place->node };
-    table->deals.is_guess |=
-        place->held > 1 && !table->has_whole_nodes && table->job && !places_are_known(table->job);
+    table->deals.is_guess |= place->held > 1 && table->job && !places_are_known(table->job);
     if (table->is_tied)
         eligible_seat(table->world->eligible, pod, place->node);
 }
@@ -489,6 +500,7 @@ int places_deal(const struct bridge_world *world, const struct unit *unit,
     result = lay_table(&table, err);
     if (result < 0)
         return result;
+    table.has_all_cpus = has_all_cpus(&table);
     take_those_there(&table);
     deal_all(&table);
     *ret_deals = table.deals;
