@@ -17,6 +17,7 @@ from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
 DEV = REPO / "dev"
+PATIENCE = float(os.environ.get("SLINC_PATIENCE", "1"))  # limits are what a calm machine needs at most; a busy one gets so many times that
 
 
 class Fail(Exception):
@@ -118,6 +119,7 @@ def step(what: str) -> Iterator[None]:
 def wait_for(what: str, seconds: float, check: Callable[[], object], every: float = 0.1,
              hint: Callable[[], str] | None = None) -> object:
     """Polls until check() gives something true, and returns it; a Fail naming `what` when time is up."""
+    seconds *= PATIENCE
     end = time.monotonic() + seconds
     while True:
         answer = check()

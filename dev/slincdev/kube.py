@@ -6,9 +6,12 @@ import base64
 import http.client
 import json
 import ssl
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import local
+
+IDLE_S = 60  # the API server closes a connection that was silent for 90 s, and what changes something is not sent twice
 
 
 class ApiError(Exception):
@@ -39,10 +42,14 @@ class Api:
         text = None if body is None else json.dumps(body).encode()
         for attempt in (1, 2):
             connection = getattr(self.mine, "connection", None)
+            if connection and time.monotonic() - self.mine.used > IDLE_S:
+                connection.close()
+                connection = None
             fresh = connection is None
             if fresh:
                 connection = self.mine.connection = http.client.HTTPSConnection(
                     self.host, self.port, context=self.context, timeout=timeout)
+            self.mine.used = time.monotonic()
             try:
                 connection.request(method, path, text, {"Authorization": f"Bearer {self.token}", "Content-Type": kind})
                 answer = connection.getresponse()

@@ -53,7 +53,7 @@ class Slurm:
     def call(self, method: str, path: str, body: object = None) -> dict:
         """One call; never repeated by itself, since a submit that was sent may have happened."""
         if not hasattr(self.mine, "token"):
-            self.mine.token = self.token()
+            self.mine.token = self.token(seconds=6 * 3600)  # outlasts all tests
             self.mine.connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
         headers = {"X-SLURM-USER-TOKEN": self.mine.token, "X-SLURM-USER-NAME": "slurm", "Content-Type": "application/json"}
         try:

@@ -15,9 +15,10 @@ import pytest
 
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "dev"))
+os.environ.setdefault("SLINC_PATIENCE", "3")  # here, and in the commands that tests run
 from slincdev import up as life  # noqa: E402
 from slincdev.cluster import Cluster, find, free_slot  # noqa: E402
-from slincdev.common import Fail  # noqa: E402
+from slincdev.common import PATIENCE, Fail  # noqa: E402
 from slincdev.kube import ApiError  # noqa: E402
 from slincdev.slurm import Slurm, SlurmError  # noqa: E402
 
@@ -91,12 +92,11 @@ def placed(site, eventually) -> Callable:
 @pytest.fixture
 def eventually() -> Callable:
     """Polls a check until it gives something true; a failed expectation names what it waited for. A limit tells a hang from a
-    slow machine and is no goal: tests give what a calm machine needs at most, and a busy one gets three times as long."""
+    slow machine and is no goal: tests give what a calm machine needs at most, and a busy one gets PATIENCE times as long."""
     def wait(what: str, check: Callable[[], object], calm_s: float = 60) -> object:
-        seconds = 3 * calm_s
+        seconds = PATIENCE * calm_s
         end = time.monotonic() + seconds
-        last: object = None
-        while time.monotonic() < end:
+        while True:
             try:
                 last = check()
             except (ApiError, Fail, SlurmError, OSError, http.client.HTTPException) as error:
@@ -104,6 +104,7 @@ def eventually() -> Callable:
             else:
                 if last:
                     return last
+            if time.monotonic() > end:
+                pytest.fail(f"{what}: not after {seconds:g} s; last seen: {last!r}")
             time.sleep(0.1)
-        pytest.fail(f"{what}: not after {seconds:g} s; last seen: {last!r}")
     return wait

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from bridge import Bridge, Site, broken_rules
+from bridge import Bridge, Site, settled
 from slincdev.common import wait_for
 
 
@@ -21,7 +21,7 @@ def pair_at_work(site: Site, folder: Path, names: list[str]) -> Iterator[list[Br
         yield pair
         start_missing(pair)
         site.clear(names)
-        assert broken_rules(site) == []
+        settled(site)
         for one in pair:
             one.stop()
     finally:

@@ -155,7 +155,7 @@ def test_it_may_write_what_it_has_to_say_about_pods_nodes_and_groups(release, si
     member = eventually("its pod runs", lambda: site.runs("member"))
     slurm.cancel(int(member["metadata"]["labels"][JOB_LABEL]))
     eventually("the pod goes with its job", lambda: site.see("member") is None)
-    assert "SlurmJobCancelled" in site.events("member")
+    eventually("there is an event", lambda: "SlurmJobCancelled" in site.events("member"))
     release.api.delete(f"{groups}/group")
 
     site.set_slurm_node(REAL, state=["DRAIN"], reason="a fan is broken")
@@ -237,14 +237,18 @@ def test_its_accounts_asked_for_nothing_that_they_have_no_right_to(release, clus
     asked_for_what_they_may(release, cluster, SCHEDULER, ADMISSION)  # now: they lose their rights a moment before they end
 
 
-def test_nothing_is_left_when_it_is_uninstalled(release, site, cluster):
+def test_nothing_is_left_when_it_is_uninstalled(release, site, cluster, eventually):
     held = site.see("stays")
     assert FINALIZER in held["metadata"]["finalizers"] and site.runs("stays")
     release.helm("uninstall", NAME, "--wait", "--timeout", "240s")
 
     kinds = ",".join(kubectl(cluster, "api-resources", "--verbs=list,delete", "-o", "name").split())
-    left = kubectl(cluster, "get", kinds, "-A", "-o", "name", "-l", f"app.kubernetes.io/instance={NAME}").split()
-    assert [name for name in left if not name.startswith("event")] == []
+
+    def left() -> list[str]:
+        """helm does not wait for the pod of its last hook."""
+        found = kubectl(cluster, "get", kinds, "-A", "-o", "name", "-l", f"app.kubernetes.io/instance={NAME}").split()
+        return [name for name in found if not name.startswith("event")]
+    eventually("nothing is left", lambda: not left())
     assert not release.api.exists(f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases/{SCHEDULER}")
     with pytest.raises(Fail, match="not found"):
         release.helm("status", NAME)

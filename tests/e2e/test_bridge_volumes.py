@@ -96,10 +96,10 @@ def claim(site: Site, name: str) -> dict:
 
 def bound_to(site: Site, name: str) -> str:
     """The volume of a claim; each knows the other."""
-    found = claim(site, name)
+    found = wait_for(f"{name} is bound", 60, lambda: (found := claim(site, name))["status"]["phase"] == "Bound" and found)
     volume = site.api.get(f"{VOLUMES}/{found['spec']['volumeName']}")
     ref = volume["spec"]["claimRef"]
-    assert found["status"]["phase"] == volume["status"]["phase"] == "Bound"
+    assert volume["status"]["phase"] == "Bound"
     assert (ref["kind"], ref["namespace"], ref["name"], ref["uid"]) == ("PersistentVolumeClaim", site.namespace, name, found["metadata"]["uid"])
     assert volume["metadata"]["annotations"]["pv.kubernetes.io/bound-by-controller"] == "yes"
     return volume["metadata"]["name"]
@@ -111,7 +111,7 @@ def test_a_pod_runs_with_a_volume_of_its_node(site, cluster, disk, wanting, even
     wanting("writer", "1Gi", command=("sh", "-c", "echo here > /writer-0/note; while :; do sleep 1; done"))
     eventually("it runs", lambda: site.runs("writer"), 60)
     assert bound_to(site, "writer-0") == mine
-    assert ask(cluster, "writer", "cat", "/writer-0/note", namespace=site.namespace) == "here\n"
+    eventually("it has written", lambda: ask(cluster, "writer", "cat", "/writer-0/note", namespace=site.namespace) == "here\n")
     settled(site, 5)
 
 

@@ -3,6 +3,7 @@ that reach the person, and an outage stops new pods of managed namespaces and no
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import ssl
@@ -130,6 +131,7 @@ def bridge(site, cluster, slurm, certificate, flags, tmp_path_factory) -> Iterat
         wait_for("the webhook answers", 10, lambda: serves(certificate, port), hint=one.said)
         wait_for("the node is in Slurm", 30, lambda: site.is_registered(REAL))
         webhook.register()
+        wait_for("the API server asks it", 60, lambda: is_asked(site))
         yield one
         webhook.remove()
         site.clear([REAL])
@@ -144,6 +146,17 @@ def running(bridge, flags) -> Iterator[None]:
     yield
     if not bridge.process or bridge.process.poll() is not None:
         bridge.start(*flags).wait_until_it_leads()
+
+
+def is_asked(site: Site) -> bool:
+    """Both webhooks; the API server hears of each a moment after it is registered."""
+    where = f"{site.pods_path}?dryRun=All"
+    if site.api.post(where, plain(site, "any"))["spec"]["schedulerName"] != SCHEDULER:
+        return False
+    with contextlib.suppress(ApiError):
+        site.api.post(where, plain(site, "any", wishes={"timelimit": "soon"}))
+        return False
+    return True
 
 
 def plain(site: Site, name: str, *command: str, **options) -> dict:

@@ -114,6 +114,8 @@ def pair(site, tmp_path_factory) -> Iterator[list[Bridge]]:
 def strangers(site, pair) -> Iterator[Strangers]:
     """slurmctld has written them down, and our nodes: a kill -9 does not take them away."""
     found, now = Strangers(site), time.time()
+    site.set_slurm_node("stranger-1", comment="something to save")  # or it may have saved all of it just before
+    site.slurm.cancel(site.slurm.submit("something to save", partition="all", required_nodes=["stranger-0"]))
     folder = Path(f"/proc/{processes(site.cluster, 'slurmctld')[0]}/root/var/spool/slurmctld/slinc")
     wait_for("slurmctld has saved its state", 60, lambda: all(
         (folder / name).exists() and (folder / name).stat().st_mtime > now for name in ("job_state", "node_state")))
@@ -205,7 +207,7 @@ def test_the_api_server_is_killed(cluster, load, eventually):
 
 def test_the_leader_is_killed_and_the_next_one_loses_its_lease_in_its_sleep(load, pair, eventually):
     load.sleep_into()
-    first = leader(pair)
+    first = wait_for("one leads", 40, lambda: leader(pair))
     first.kill()
     second = other(pair, first)
     eventually("the other one leads", second.leads, LEASE_S + 10)

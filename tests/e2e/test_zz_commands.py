@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 from conftest import REPO, machine_state
@@ -41,7 +40,7 @@ def test_wrong_input_gets_one_clear_line(words, expected):
 
 def test_a_network_in_use_gets_one_clear_line(cluster):
     done = dev_cluster("up", "--name", "second", "--slot", str(cluster.slot))
-    assert f"(SLOT={cluster.slot}) is in use: cluster 'e2e' has it" in error_of(done)
+    assert f"(SLOT={cluster.slot}) is in use: cluster '{cluster.name}' has it" in error_of(done)
     assert clusters.find("second") is None
 
 
@@ -67,9 +66,10 @@ def test_too_little_disk_gets_one_clear_line():
     assert "make up needs 9999999 GB free" in error_of(dev_cluster("up", "--name", "big", SLINC_NEED_GB="9999999"))
 
 
-def test_status_names_what_runs(cluster):
+def test_status_names_what_runs(cluster, eventually):
+    eventually("all nodes are ready", lambda: "4 of 4 nodes Ready" in dev_cluster("status").stdout)
     shown = dev_cluster("status").stdout
-    assert "e2e" in shown and "kube-apiserver" in shown and "4 of 4 nodes Ready" in shown
+    assert cluster.name in shown and "kube-apiserver" in shown
 
 
 def test_down_of_nothing_is_quiet():
@@ -77,25 +77,24 @@ def test_down_of_nothing_is_quiet():
     assert (done.returncode, done.stdout) == (0, "no cluster 'never-was'\n")
 
 
-def test_two_clusters_side_by_side_and_a_crash(cluster):
+def test_two_clusters_side_by_side_and_a_crash(cluster, eventually):
     """A second cluster does not touch the first; killed without warning, it is cleared away by the next up."""
-    other = life.up("e2e-two")
+    two = f"{cluster.name}-two"
+    other = life.up(two)
     try:
         assert other.network != cluster.network
         assert len(other.api().get("/api/v1/nodes")["items"]) == 1
         assert len(cluster.api().get("/api/v1/nodes")["items"]) == 4
         os.kill(other.pid, signal.SIGKILL)
-        end = time.monotonic() + 10
-        while other.is_alive() and time.monotonic() < end:
-            time.sleep(0.05)
+        eventually("it is dead", lambda: not other.is_alive())
         assert "dead (make down clears it)" in dev_cluster("status").stdout
-        again = life.up("e2e-two")
+        again = life.up(two)
         assert again.is_alive() and again.pid != other.pid
     finally:
-        life.down("e2e-two")
-    left = machine_state("e2e-two", other.slot)
+        life.down(two)
+    left = machine_state(two, other.slot)
     assert not any(left[kind] for kind in ("processes", "mounts", "interfaces", "routes", "cgroups")), left
-    assert not list(state_root().glob("*e2e-two*"))
+    assert not list(state_root().glob(f"*{two}*"))
     assert cluster.is_alive()
 
 

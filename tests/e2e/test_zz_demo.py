@@ -15,7 +15,7 @@ NAME = "e2e-demo"
 
 
 def run_demo(*words: str) -> subprocess.CompletedProcess:
-    return subprocess.run([REPO / "dev/demo", *words], text=True, capture_output=True, env=os.environ | {"SLINC_DEMO_NAME": NAME}, timeout=400)
+    return subprocess.run([REPO / "dev/demo", *words], text=True, capture_output=True, env=os.environ | {"SLINC_DEMO_NAME": NAME}, timeout=1200)
 
 
 def test_the_demo_tells_its_story_to_the_end_and_leaves_nothing_behind():
