@@ -246,9 +246,8 @@ static bool leaves_enough(const struct exclusion *exclusion, const struct job_as
     return exclusion->total == 0 || exclusion->fit >= (uint64_t)nodes_wanted(job);
 }
 
-/* Where Kubernetes' rules leave too few nodes, Slurm is not asked: it cannot say why. */
-static bool has_nodes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                      const struct exclusion *exclusion, const struct job_ask *job)
+bool unit_has_nodes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                    const struct exclusion *exclusion, const struct job_ask *job)
 {
     int64_t wanted = nodes_wanted(job);
     const char *why = exclusion->why;
@@ -304,8 +303,8 @@ int plan_ask(const struct bridge_world *world, const struct unit *unit, struct p
     }
     exclusion = exclusion_of(world, unit, job.partition, plan->arena);
     job.excluded_nodes = exclusion.nodes;
-    if (!has_nodes(world, unit, plan, &exclusion, &job))
-        return 0;
+    if (!unit_has_nodes(world, unit, plan, &exclusion, &job))
+        return 0; /* Slurm cannot say why */
     return ask_or_wait(world, unit, plan, &job, false);
 }
 

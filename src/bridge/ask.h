@@ -2,6 +2,7 @@
 #ifndef SLINC_BRIDGE_ASK_H
 #define SLINC_BRIDGE_ASK_H
 
+#include "bridge/exclude.h"
 #include "bridge/job_ask.h"
 #include "bridge/unit.h"
 
@@ -19,6 +20,10 @@ unsigned unit_names_waiting(const struct unit *unit, struct arena *arena,
 /* Whether Slurm would be asked for it now, if it were its turn. */
 bool unit_can_be_asked_for(const struct bridge_world *world, const struct unit *unit,
                            struct arena *arena);
+
+/* Whether Kubernetes' rules leave enough nodes; if not, its pods are told. */
+bool unit_has_nodes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                    const struct exclusion *exclusion, const struct job_ask *job);
 
 /* For a unit without a job. */
 int plan_ask(const struct bridge_world *world, const struct unit *unit, struct plan *plan,

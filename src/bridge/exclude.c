@@ -13,6 +13,11 @@
 
 #include <string.h>
 
+enum {
+    MAX_LISTS = 16,
+    MAX_ASIDE = 64 << 20, /* a list of the longest text */
+};
+
 const char *node_misfit(const struct bridge_world *world, struct arena *arena,
                         const struct kube_pod *pod, const struct kube_node *node,
                         const char *slurm_name)
@@ -100,10 +105,13 @@ static void add_name(struct names *names, struct str name)
 
 static void add_known(const struct bridge_world *world, struct names *names, const char *hosts)
 {
-    const struct hostlist *list = hosts[0] ? parse(names->arena, hosts) : NULL;
+    auto_arena struct arena aside;
+    const struct hostlist *list;
     struct hostlist_iter iter;
     struct str name;
 
+    arena_init(&aside, MAX_ASIDE);
+    list = hosts[0] ? parse(&aside, hosts) : NULL;
     if (!list)
         return;
     iter = hostlist_iter(list);
@@ -168,42 +176,50 @@ static unsigned count_each_once(const struct names *names)
     auto_buf struct buf list;
 
     buf_init(&list, HOSTLIST_MAX_TEXT);
-    if (names->count == 0 || hostlist_fold(names->at, names->count, &list, &err) < 0)
+    if (names->count == 0 || hostlist_fold(names->at, names->count, &list, &err) < 0 ||
+        list.overflowed)
         return 0;
     return hosts_count(names->arena, buf_text(&list));
 }
 
+static bool has_text(const char *const *texts, unsigned count, const char *text)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(texts[i], text) == 0)
+            return true;
+    return false;
+}
+
 /* Whether its pods may use different nodes. Members are mostly alike: equal lists are looked at
- * once. */
+ * once. What more than MAX_LISTS exclude is seen when their nodes are dealt. */
 static bool add_ineligible(const struct bridge_world *world, const struct unit *unit,
                            struct names *names, struct exclusion *exclusion)
 {
-    const char *last = NULL;
-    bool differs = false;
+    const char *lists[MAX_LISTS];
+    unsigned count = 0;
 
-    for (unsigned i = 0; world->eligible && i < unit->member_count; i++) {
+    for (unsigned i = 0; world->eligible && i < unit->member_count && count < MAX_LISTS; i++) {
         const struct eligible_set *set;
 
         if (unit->members[i].stage != POD_WAITS)
             continue;
         set = eligible_nodes(world->eligible, unit->members[i].pod);
-        if (last && strcmp(last, set->excluded) == 0)
+        if (has_text(lists, count, set->excluded))
             continue;
-        if (!last || set->fit < exclusion->fit) {
+        if (count == 0 || set->fit < exclusion->fit) {
             exclusion->fit = set->fit;
             exclusion->why = arena_strdup(names->arena, set->why);
         }
         exclusion->total = set->total;
-        differs |= last != NULL;
-        last = arena_strdup(names->arena, set->excluded);
-        add_known(world, names, last);
+        lists[count] = arena_strdup(names->arena, set->excluded);
+        add_known(world, names, lists[count++]);
     }
-    if (differs) {
+    if (count > 1) {
         exclusion->fit = exclusion->total - count_each_once(names);
         exclusion->why =
             arena_printf(names->arena, "%s, for one or another of its pods", exclusion->why);
     }
-    return differs;
+    return count > 1;
 }
 
 /* ---- pods that mind each other ---- */
@@ -296,7 +312,8 @@ struct exclusion exclusion_of(const struct bridge_world *world, const struct uni
                !choose(world, unit, &names, &exclusion)) {
         add_misfits(world, unit, &names, &exclusion, NULL);
     }
-    if (names.count > 0 && hostlist_fold(names.at, names.count, &list, &err) == 0)
+    if (names.count > 0 && hostlist_fold(names.at, names.count, &list, &err) == 0 &&
+        !list.overflowed) /* half a list means other nodes; misfits show at bind */
         exclusion.nodes = arena_printf(arena, "%s%s%s", buf_text(&list),
                                        exclusion.nodes[0] ? "," : "", exclusion.nodes);
     return exclusion;

@@ -6,7 +6,8 @@
 
 struct exclusion {
     const char *nodes;   /* a folded list of names that Slurm has; "" for none */
-    unsigned fit, total; /* nodes that every member may use, of those that are lent to Slurm */
+    unsigned fit, total; /* nodes that all members may use, or that were chosen for them; of those
+                            that are lent to Slurm */
     const char *why;     /* of the others, in words; "" */
 };
 

@@ -27,11 +27,9 @@ struct following {
 /* ---- nodes ---- */
 
 /* An empty list says nothing to Slurm, an empty text clears. */
-static bool put_excluded(const struct bridge_world *world, const struct unit *unit,
-                         struct arena *arena, struct following *follow)
+static bool put_excluded(const struct unit *unit, const char *nodes, struct arena *arena,
+                         struct following *follow)
 {
-    const char *nodes = exclusion_of(world, unit, unit->job->partition, arena).nodes;
-
     if (hosts_equal(arena, nodes, unit->job->excluded_nodes))
         return false;
     if (nodes[0])
@@ -152,13 +150,21 @@ static bool is_described(const struct bridge_world *world, const struct unit *un
     return false;
 }
 
-/* What Slurm does not change of a job, a new one has; its place in the queue is the price. */
+/* Its annotations do not say that it is held. */
+static bool is_held_by_people(const struct unit *unit)
+{
+    return unit->job->hold && strcmp(unit->job->reason, "BadConstraints") != 0 &&
+           !job_marks_hold(&unit->memory->said.marks);
+}
+
+/* What Slurm does not change of a job, a new one has; its place in the queue is the price. One that
+ * people hold stays: a new one would not be held. */
 static bool is_replaced(const struct unit *unit, struct plan *plan, const struct following *follow)
 {
     const char *field =
         follow->is_known ? job_marks_need_anew(&unit->memory->said.marks, &follow->ask) : NULL;
 
-    if (!field)
+    if (!field || is_held_by_people(unit))
         return false;
     plan_event(plan, &unit->pod->object, KUBE_EVENT_NORMAL, "SlurmJobReplaced",
                "job %s is asked for anew: Slurm can not change what %s says of a job",
@@ -188,7 +194,9 @@ bool plan_follow(const struct bridge_world *world, const struct unit *unit, stru
 {
     auto_json_build struct json_build *build = json_build_new();
     struct following follow = { .build = build, .fields = json_new_object(build) };
+    const char *partition = unit->job->partition;
     bool in_trouble, nodes_differ, is_new;
+    struct exclusion exclusion;
 
     follow.is_known = unit->memory && unit->memory->said.job_id == unit->job->id;
     in_trouble = unit->root && !is_described(world, unit, plan, &follow);
@@ -196,9 +204,14 @@ bool plan_follow(const struct bridge_world *world, const struct unit *unit, stru
         if (is_fresh && is_replaced(unit, plan, &follow))
             return true;
         in_trouble = is_refused(world, unit, plan, &follow);
+        if (!in_trouble && follow.ask.partition[0])
+            partition = follow.ask.partition;
     }
     is_new = unit->root && !in_trouble && unit->memory && !follow.is_known;
-    nodes_differ = put_excluded(world, unit, plan->arena, &follow);
+    exclusion = exclusion_of(world, unit, partition, plan->arena);
+    if (unit->root && !in_trouble) /* else Slurm says that its constraints are bad */
+        in_trouble = !unit_has_nodes(world, unit, plan, &exclusion, &follow.ask);
+    nodes_differ = put_excluded(unit, exclusion.nodes, plan->arena, &follow);
     nodes_differ |= put_preference(unit->job, &follow);
     if (!follow.differs && !is_new && !nodes_differ)
         return in_trouble;

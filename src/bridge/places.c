@@ -18,7 +18,9 @@ enum {
     MAX_PER_NODE = 1 << 12,
     MILLI = 1000,
     DRAFT_STARTS = 8,    /* nodes from which a draft is begun, one after the other */
-    MAX_PAIRS = 1 << 17, /* members times nodes that are tried for a draft, or a deal anew */
+    MAX_PAIRS = 1 << 17, /* members times nodes, of a draft or where some may move */
+    MAX_TRIES = 1 << 24, /* to move somebody; each is a few comparisons */
+    MAX_ASIDE = 16 << 20,
 };
 
 struct place {
@@ -30,10 +32,12 @@ struct place {
     unsigned asked_by;            /* the search that asked those there to move; 0: none has */
 };
 
+enum fit { FIT_UNKNOWN, FIT_GOOD, FIT_BAD };
+
 struct table {
     const struct bridge_world *world;
     const struct unit *unit;
-    struct arena *arena;
+    struct arena *arena, *aside; /* aside: for what is not kept */
     const struct slurm_job *job; /* NULL: it is a draft */
     struct place *places;
     unsigned count;
@@ -41,11 +45,13 @@ struct table {
     bool has_all_cpus;    /* so it was given */
     bool is_tied;         /* members mind where the others are: those that are dealt have a seat */
     enum { MIX_UNKNOWN, MIX_ALIKE, MIX_DIFFERS } mix; /* of the nodes that members may use */
+    uint8_t *fits;                                    /* enum fit, by member and place */
     unsigned per_node;
     unsigned nodes_left;  /* of a draft: that may still be used */
     bool *has_place;      /* by member */
     struct place **seats; /* by deal */
-    unsigned searches;
+    unsigned searches, tries;
+    bool is_quiet; /* others are asked to move: what stands against that is nobody's trouble */
     struct deals deals;
 };
 
@@ -136,8 +142,11 @@ static bool has_all_cpus(const struct table *table)
 {
     int64_t cpus = 0;
 
-    for (unsigned i = 0; i < table->count; i++)
-        cpus += table->places[i].node ? table->places[i].node->cpu_milli / MILLI : 0;
+    for (unsigned i = 0; i < table->count; i++) {
+        if (!table->places[i].node)
+            return false;
+        cpus += table->places[i].node->cpu_milli / MILLI;
+    }
     return places_are_known(table->job) && table->job->cpus >= cpus;
 }
 
@@ -204,7 +213,7 @@ static bool is_waited_for(const struct table *table, const struct place *place)
 
         buf_init(&key, SLURM_MAX_KEY);
         world_unit_key(world, kube_pod_of(object), &key);
-        if (has_job_that_waits_for(world, buf_str(&key), place->slurm_name, table->arena))
+        if (has_job_that_waits_for(world, buf_str(&key), place->slurm_name, table->aside))
             return true;
     }
     return false;
@@ -220,13 +229,15 @@ static bool will_be_free(const struct table *table, const struct place *place)
 /* ---- one member ---- */
 
 /* The first that stands against it is told. */
-static void note_misfit(struct deals *deals, const struct place *place, const char *why,
+static void note_misfit(struct table *table, const struct place *place, const char *why,
                         bool is_among_own)
 {
-    if (deals->misfit && (is_among_own || !deals->is_among_own))
+    struct deals *deals = &table->deals;
+
+    if (table->is_quiet || (deals->misfit && (is_among_own || !deals->is_among_own)))
         return;
     deals->misfit = place->slurm_name;
-    deals->why = why;
+    deals->why = arena_strdup(table->arena, why);
     deals->is_among_own = is_among_own;
 }
 
@@ -244,18 +255,21 @@ static bool will_do(struct table *table, const struct place *place, const struct
     const char *why;
 
     if (has_no_port_for(table, place->node, pod)) {
-        note_misfit(&table->deals, place, "pods of its group want the same port of a node", true);
+        note_misfit(table, place, "pods of its group want the same port of a node", true);
         return false;
     }
-    why = node_misfit(table->world, table->arena, pod, place->node, place->slurm_name);
-    if (why && is_kept_away(table, place, pod))
-        note_misfit(&table->deals, place,
-                    arena_printf(table->arena, "%s, by the pods of its own group", why), true);
-    else if (why && will_be_free(table, place))
+    arena_reset(table->aside);
+    why = node_misfit(table->world, table->aside, pod, place->node, place->slurm_name);
+    if (!why || table->is_quiet)
+        return !why;
+    if (is_kept_away(table, place, pod))
+        note_misfit(table, place,
+                    arena_printf(table->aside, "%s, by the pods of its own group", why), true);
+    else if (will_be_free(table, place))
         table->deals.will_be_freed = true;
-    else if (why)
-        note_misfit(&table->deals, place, why, false);
-    return !why;
+    else
+        note_misfit(table, place, why, false);
+    return false;
 }
 
 /* The same of a node that Slurm may give: what is on it now does not matter. */
@@ -266,49 +280,75 @@ static bool would_do(struct table *table, const struct place *place, const struc
     if (place->held == 0 && table->nodes_left == 0)
         return false;
     if (has_no_port_for(table, place->node, pod)) {
-        note_misfit(&table->deals, place, "pods of its group want the same port of a node", true);
+        note_misfit(table, place, "pods of its group want the same port of a node", true);
         return false;
     }
     objection = eligible_objection(table->world->eligible, pod, place->node);
     if (objection == ELIGIBLE_PODS_OBJECT && !table->deals.misfit)
-        note_misfit(&table->deals, place,
+        note_misfit(table, place,
                     eligible_misfit(table->world->eligible, pod, place->node, table->arena), true);
     return objection == ELIGIBLE_NO_OBJECTION;
 }
 
-static bool suits(struct table *table, const struct place *place, const struct kube_pod *pod,
-                  unsigned limit)
+static const struct kube_pod *pod_of(const struct table *table, unsigned member)
 {
-    if (!table->job)
-        return would_do(table, place, pod);
-    return will_do(table, place, pod) && (limit <= table->per_node || has_room(place, pod)) &&
-           has_cpus(table, place, pod);
+    return table->unit->members[member].pod;
 }
 
-static struct place *find_free(struct table *table, const struct kube_pod *pod, unsigned limit)
+/* The same, of which the answer does not change while pods that do not mind each other are dealt.
+ */
+static bool fits(struct table *table, const struct place *place, unsigned member)
+{
+    uint8_t *fit = &table->fits[(size_t)member * table->count + (size_t)(place - table->places)];
+    const struct kube_pod *pod = pod_of(table, member);
+
+    if (*fit == FIT_UNKNOWN)
+        *fit = (table->job ? will_do(table, place, pod)
+                           : eligible_objection(table->world->eligible, pod, place->node) ==
+                                 ELIGIBLE_NO_OBJECTION)
+                   ? FIT_GOOD
+                   : FIT_BAD;
+    return *fit == FIT_GOOD && (table->job || place->held > 0 || table->nodes_left > 0);
+}
+
+static bool suits(struct table *table, const struct place *place, unsigned member, unsigned limit)
+{
+    const struct kube_pod *pod = pod_of(table, member);
+    bool is_good;
+
+    if (table->is_quiet)
+        is_good = ++table->tries <= MAX_TRIES && fits(table, place, member);
+    else
+        is_good = table->job ? will_do(table, place, pod) : would_do(table, place, pod);
+    return is_good && (!table->job || ((limit <= table->per_node || has_room(place, pod)) &&
+                                       has_cpus(table, place, pod)));
+}
+
+static struct place *find_free(struct table *table, unsigned member, unsigned limit)
 {
     for (unsigned i = 0; i < table->count; i++)
-        if (table->places[i].held < limit && suits(table, &table->places[i], pod, limit))
+        if (table->places[i].held < limit && suits(table, &table->places[i], member, limit))
             return &table->places[i];
     return NULL;
 }
 
 /* ---- moving others ---- */
 
-static struct place *find_place(struct table *table, const struct kube_pod *pod, unsigned limit);
+static struct place *find_place(struct table *table, unsigned member, unsigned limit);
 
-/* Whether whoever has this deal finds another place, so that the pod can have this one. */
-static bool is_given_up(struct table *table, unsigned deal, const struct kube_pod *pod,
-                        unsigned limit, unsigned search)
+/* Whether whoever has this deal finds another place, so that the member can have this one. */
+static bool is_given_up(struct table *table, unsigned deal, unsigned member, unsigned limit,
+                        unsigned search)
 {
-    const struct kube_pod *other = table->unit->members[table->deals.at[deal].member].pod;
+    unsigned owner = table->deals.at[deal].member;
+    const struct kube_pod *pod = pod_of(table, member), *other = pod_of(table, owner);
     struct place *place = table->seats[deal], *elsewhere = NULL;
 
     stand_up(table, place, other);
-    if (suits(table, place, pod, limit)) {
+    if (suits(table, place, member, limit)) {
         place->asked_by = search;
         sit_down(table, place, pod); /* so that nobody moves to where it is wanted */
-        elsewhere = find_place(table, other, limit);
+        elsewhere = find_place(table, owner, limit);
         stand_up(table, place, pod);
     }
     if (elsewhere) {
@@ -321,16 +361,16 @@ static bool is_given_up(struct table *table, unsigned deal, const struct kube_po
 
 /* A free place; else that of another, who finds one in the same way. Those who could not move once
  * are not asked again before somebody has. */
-static struct place *find_place(struct table *table, const struct kube_pod *pod, unsigned limit)
+static struct place *find_place(struct table *table, unsigned member, unsigned limit)
 {
-    struct place *found = find_free(table, pod, limit);
+    struct place *found = find_free(table, member, limit);
     unsigned search = ++table->searches;
 
     for (unsigned i = 0; !found && i < table->deals.count; i++) {
         struct place *place = table->seats[i];
 
         if ((!place->asked_by || place->asked_by == search) &&
-            is_given_up(table, i, pod, limit, search))
+            is_given_up(table, i, member, limit, search))
             found = place;
     }
     return found;
@@ -359,22 +399,29 @@ static bool is_mixed(const struct table *table)
 /* Where pods mind each other, a move would change what is open to the rest. */
 static bool may_move(struct table *table)
 {
-    if (table->is_tied || !table->world->eligible || table->deals.count == 0 ||
-        table->count > MAX_PAIRS / (table->unit->in[POD_WAITS] + 1))
+    if (table->is_tied || !table->world->eligible || table->deals.count == 0)
         return false;
-    if (table->mix == MIX_UNKNOWN)
-        table->mix = is_mixed(table) ? MIX_DIFFERS : MIX_ALIKE;
+    if (table->mix == MIX_UNKNOWN) {
+        bool is_small = table->count <= MAX_PAIRS / (table->unit->member_count + 1);
+
+        table->mix = is_small && is_mixed(table) ? MIX_DIFFERS : MIX_ALIKE;
+        if (table->mix == MIX_DIFFERS)
+            table->fits = arena_alloc_array(table->arena, table->unit->member_count, table->count);
+    }
     return table->mix == MIX_DIFFERS;
 }
 
 /* What stood against one that has a place in the end does not matter. */
-static struct place *place_for(struct table *table, const struct kube_pod *pod, unsigned limit)
+static struct place *place_for(struct table *table, unsigned member, unsigned limit)
 {
     struct deals *deals = &table->deals, before = *deals;
-    struct place *place = find_free(table, pod, limit);
+    struct place *place = find_free(table, member, limit);
 
-    if (!place && may_move(table))
-        place = find_place(table, pod, limit);
+    if (!place && may_move(table)) {
+        table->is_quiet = true;
+        place = find_place(table, member, limit);
+        table->is_quiet = false;
+    }
     if (place) {
         deals->misfit = before.misfit;
         deals->why = before.why;
@@ -385,13 +432,19 @@ static struct place *place_for(struct table *table, const struct kube_pod *pod, 
 
 /* ---- all of them ---- */
 
+/* Somebody has moved, or there is more room: who could not move before may be able to now. */
+static void ask_all_again(struct table *table)
+{
+    for (unsigned i = 0; table->searches > 0 && i < table->count; i++)
+        table->places[i].asked_by = 0;
+}
+
 static void deal_to(struct table *table, unsigned member, struct place *place)
 {
     const struct kube_pod *pod = table->unit->members[member].pod;
 
     sit_down(table, place, pod);
-    for (unsigned i = 0; i < table->count; i++)
-        table->places[i].asked_by = 0;
+    ask_all_again(table);
     table->has_place[member] = true;
     table->seats[table->deals.count] = place;
     table->deals.at[table->deals.count++] = (struct deal){ member, place->node };
@@ -405,13 +458,14 @@ static unsigned deal_round(struct table *table, unsigned limit)
 {
     unsigned before = table->deals.count;
 
+    ask_all_again(table);
     for (unsigned i = 0; i < table->unit->member_count; i++) {
         const struct member *member = &table->unit->members[i];
         struct place *place;
 
         if (member->stage != POD_WAITS || table->has_place[i])
             continue;
-        place = place_for(table, member->pod, limit);
+        place = place_for(table, i, limit);
         if (place)
             deal_to(table, i, place);
     }
@@ -444,6 +498,27 @@ static bool all_nodes_will_do(const struct table *table)
     return true;
 }
 
+/* A node that somebody has is not the one that will not do: he came after whoever did not want it.
+ */
+static void blame_an_empty_place(struct table *table)
+{
+    struct deals *deals = &table->deals;
+    const struct kube_pod *pod = NULL;
+    bool is_taken = false;
+
+    for (unsigned i = 0; deals->misfit && i < table->count; i++)
+        is_taken |= table->places[i].slurm_name == deals->misfit && table->places[i].held > 0;
+    if (!is_taken || deals->is_among_own)
+        return;
+    for (unsigned i = 0; !pod && i < table->unit->member_count; i++)
+        if (table->unit->members[i].stage == POD_WAITS && !table->has_place[i])
+            pod = table->unit->members[i].pod;
+    deals->misfit = deals->why = NULL;
+    for (unsigned i = 0; pod && !deals->misfit && i < table->count; i++)
+        if (table->places[i].held == 0)
+            (void)will_do(table, &table->places[i], pod);
+}
+
 static void deal_all(struct table *table)
 {
     unsigned limit = table->per_node;
@@ -454,6 +529,8 @@ static void deal_all(struct table *table)
            deals->count < table->unit->in[POD_WAITS] && limit < MAX_PER_NODE)
         if (deal_rounds(table, ++limit) == 0)
             break;
+    if (table->job)
+        blame_an_empty_place(table);
     deals->left = table->unit->in[POD_WAITS] - deals->count;
     if (table->is_tied)
         eligible_leave_seats(table->world->eligible);
@@ -474,12 +551,14 @@ bool places_are_tied(const struct bridge_world *world, const struct unit *unit)
 }
 
 static struct table new_table(const struct bridge_world *world, const struct unit *unit,
-                              const struct job_ask *ask, struct arena *arena)
+                              const struct job_ask *ask, struct arena *arena, struct arena *aside)
 {
+    arena_init(aside, MAX_ASIDE);
     return (struct table){
         .world = world,
         .unit = unit,
         .arena = arena,
+        .aside = aside,
         .has_whole_nodes = ask->exclusive,
         .is_tied = places_are_tied(world, unit),
         .per_node = ask->tasks_per_node > 1 ? (unsigned)ask->tasks_per_node : 1,
@@ -493,7 +572,8 @@ int places_deal(const struct bridge_world *world, const struct unit *unit,
                 const struct job_ask *ask, struct arena *arena, struct deals *ret_deals,
                 struct err *err)
 {
-    struct table table = new_table(world, unit, ask, arena);
+    auto_arena struct arena aside;
+    struct table table = new_table(world, unit, ask, arena, &aside);
     int result;
 
     table.job = unit->job;
@@ -509,6 +589,20 @@ int places_deal(const struct bridge_world *world, const struct unit *unit,
 
 /* ---- drafts ---- */
 
+static bool will_do_for_some(const struct table *table, const struct kube_node *node)
+{
+    const struct unit *unit = table->unit;
+
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        arena_reset(table->aside);
+        if (unit->members[i].stage == POD_WAITS &&
+            !node_misfit(table->world, table->aside, unit->members[i].pod, node,
+                         world_slurm_name(node)))
+            return true;
+    }
+    return false;
+}
+
 /* It was given before, and will still not do. */
 static bool is_misfit(const struct table *table, const struct kube_node *node)
 {
@@ -517,7 +611,7 @@ static bool is_misfit(const struct table *table, const struct kube_node *node)
 
     for (unsigned i = 0; memory && i < memory->misfit_count; i++)
         if (strcmp(memory->misfits[i], name) == 0)
-            return node_misfit(table->world, table->arena, table->unit->pod, node, name) != NULL;
+            return !will_do_for_some(table, node);
     return false;
 }
 
@@ -579,6 +673,8 @@ static bool start_anew(struct table *table)
     table->places[0] = first;
     for (unsigned i = 0; i < table->count; i++)
         table->places[i].held = table->places[i].asked_by = 0;
+    if (table->fits) /* places have moved */
+        memset(table->fits, FIT_UNKNOWN, (size_t)table->unit->member_count * table->count);
     memset(table->has_place, 0, table->unit->member_count * sizeof(*table->has_place));
     table->deals = (struct deals){ .at = table->deals.at };
     return true;
@@ -609,7 +705,8 @@ static bool can_be_drafted(const struct bridge_world *world, const struct unit *
 bool places_draft(const struct bridge_world *world, const struct unit *unit,
                   const struct job_ask *ask, struct arena *arena, struct draft *ret_draft)
 {
-    struct table table = new_table(world, unit, ask, arena);
+    auto_arena struct arena aside;
+    struct table table = new_table(world, unit, ask, arena, &aside);
     struct draft draft = { .nodes = NULL };
     int64_t least = ask->min_nodes > 0 ? ask->min_nodes : 1;
     unsigned best = 0;
