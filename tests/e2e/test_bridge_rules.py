@@ -173,6 +173,24 @@ def test_a_job_that_waits_in_slurm_follows_a_node_that_opens(site, placed, event
         label(site, "rule-0", **{ZONE: "east"})
 
 
+def test_a_job_that_waits_in_slurm_says_so_when_its_last_node_closes_and_goes_on_when_it_opens(site, placed, eventually):
+    """Slurm holds a job that no node is left for."""
+    east = {"cpu": "6", "nodeSelector": {ZONE: "east"}}
+    assert placed("before", **east) == ["rule-0"]
+    site.make("waiting", **east)
+    eventually("it waits in Slurm", lambda: condition(site.see("waiting"), "SlurmPending")["reason"] == "Resources", 15)
+    label(site, "rule-0", **{ZONE: "north"})
+    try:
+        eventually("it says why", lambda: condition(site.see("waiting"), "SlurmPending")["reason"] == "NoNodeFits", 30)
+        job, = site.live_jobs_of(site.see("waiting")["metadata"]["uid"])
+        eventually("Slurm holds its job", lambda: site.slurm.job(job["job_id"])["hold"], 30)
+        site.delete("before", 0)
+    finally:
+        label(site, "rule-0", **{ZONE: "east"})
+    pod = eventually("it is placed", lambda: site.placed("waiting"), 60)
+    assert pod["spec"]["nodeName"] == "rule-0" and site.job(pod)["job_id"] == job["job_id"]
+
+
 @pytest.mark.parametrize("what, words", [
     ({"cpu": "4000"}, "Insufficient cpu"),
     ({"resources": {"memory": "4Ti"}}, "Insufficient memory"),
