@@ -141,8 +141,8 @@ static void expect_start(struct bridge *bridge, struct str key)
         slurm_poller_expect(bridge->poller, facts->now_us + EXPECT_US);
 }
 
-/* Members that wait while their group's job runs may find no place in it: they look by themselves.
- */
+/* Members that wait while their group's job runs may find no place in it, and others may be bound
+ * where it has no node, since slurmctld lost the job that had: they look by themselves. */
 static void wake_left_over(struct bridge *bridge, struct str key)
 {
     struct kube_index_walk pods =
@@ -156,7 +156,7 @@ static void wake_left_over(struct bridge *bridge, struct str key)
 
         buf_init(&own, SLURM_MAX_KEY);
         world_own_key(kube_pod_of(pod), &own);
-        if (pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS)
+        if (unit_is_left_over(&bridge->world, key, kube_pod_of(pod)))
             engine_enqueue(&bridge->units, buf_str(&own));
     }
 }

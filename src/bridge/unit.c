@@ -345,3 +345,41 @@ enum ask_state unit_ask_state(const struct unit *unit)
 {
     return unit->memory ? unit->memory->ask.state : ASK_NONE;
 }
+
+/* ---- members without a place ---- */
+
+static bool is_on(const struct bridge_world *world, const struct slurm_object *job,
+                  const char *slurm_name)
+{
+    struct slurm_index_walk walk =
+        slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_NODE, str_of(slurm_name));
+    const struct slurm_object *object;
+
+    while ((object = slurm_index_next(&walk)) != NULL)
+        if (object == job)
+            return true;
+    return false;
+}
+
+static bool has_job_on(const struct bridge_world *world, struct str key, const char *slurm_name)
+{
+    struct slurm_index_walk walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_KEY, key);
+    const struct slurm_object *object;
+
+    while ((object = slurm_index_next(&walk)) != NULL)
+        if (is_on(world, object, slurm_name))
+            return true;
+    return false;
+}
+
+/* Where its node is not known, nobody can say. */
+bool unit_is_left_over(const struct bridge_world *world, struct str group_key,
+                       const struct kube_pod *pod)
+{
+    const struct kube_object *node = kube_cache_get(world->nodes, "", pod->node_name);
+    enum pod_stage stage = pod_stage(world, pod);
+
+    return stage == POD_WAITS ||
+           (stage == POD_BOUND && node &&
+            !has_job_on(world, group_key, world_slurm_name(kube_node_of(node))));
+}

@@ -2,11 +2,12 @@
  *
  * A step is one action on its way:
  *
- *     LATER -> READY (in the heap of its lane) -> SENT -> [READING] -> ended
+ *     LATER -> READY (in the heap of its lane) -> SENT -> [READING [-> READY ...]] -> ended
  *
- * Holds: a step is sent at most once, and only after may_act and its own still_holds said yes at
- * that moment; its overlay is laid from the beginning until it ended; a stage begins when all steps
- * of the one before went well; an execution ends once, when none of its steps is SENT or READING.
+ * Holds: a step is sent at most once, or twice where the server takes it once; and only after
+ * may_act and its own still_holds said yes at that moment; its overlay is laid from the beginning
+ * until it ended; a stage begins when all steps of the one before went well; an execution ends
+ * once, when none of its steps is SENT or READING.
  */
 #include "engine/executor.h"
 
@@ -42,6 +43,7 @@ struct step {         /* in the arena of its plan */
     struct heap_node queued;
     void *handle;             /* SENT */
     struct settle_read *read; /* READING */
+    bool is_repeated;
     int64_t sent_us;
 };
 
@@ -199,6 +201,7 @@ static void count_action(const struct step *step, const struct kube_answer *answ
 /* ---- ends and next stages ---- */
 
 static void begin_stage(struct execution *execution);
+static bool send_again(struct step *step, const struct kube_object *found);
 static void pump_soon(struct executor *executor);
 
 static void take_off(struct step *step)
@@ -262,11 +265,13 @@ static void on_known(void *context, enum settle_end end, const struct kube_objec
     struct step *step = context;
 
     step->read = NULL;
+    step->execution->unanswered--;
+    if (found && send_again(step, found))
+        return;
     if (end == SETTLE_UNREADABLE)
         effect_failed(&step->effect);
     else
         effect_read(&step->effect, found);
-    step->execution->unanswered--;
     end_step(step);
 }
 
@@ -292,7 +297,8 @@ static bool take_answer(struct step *step, const struct kube_answer *answer)
         return true;
     }
     note_failure(step->execution, step->action, answer);
-    if (answer->outcome == KUBE_UNKNOWN)
+    if (answer->outcome == KUBE_UNKNOWN ||
+        (answer->outcome == KUBE_CONFLICT && step->is_repeated)) /* the first may have come */
         return false;
     effect_failed(&step->effect);
     return true;
@@ -329,7 +335,6 @@ static void make_ready(struct step *step, uint64_t turns)
         fprintf(stderr, "executor: more than %d actions wait\n", MAX_READY);
         abort();
     }
-    step->execution->unfinished++;
 }
 
 static void begin_stage(struct execution *execution)
@@ -339,8 +344,10 @@ static void begin_stage(struct execution *execution)
     uint64_t turns = 0;
 
     list_each (struct step, step, &execution->steps, link)
-        if (step->action->stage == stage)
+        if (step->action->stage == stage) {
             make_ready(step, ++turns);
+            execution->unfinished++;
+        }
     pump_soon(execution->executor);
 }
 
@@ -374,6 +381,22 @@ static bool is_stale(const struct executor *executor, const struct execution *ex
 static bool still_holds(const struct action *action)
 {
     return !action->still_holds || action->still_holds(action->basis);
+}
+
+/* What a read does not show may still come, and take what others were given since. Of two that the
+ * server takes once the second to come is refused: so when this one is answered, no other comes. */
+static bool send_again(struct step *step, const struct kube_object *found)
+{
+    const struct execution *execution = step->execution;
+    const struct action *action = step->action;
+
+    if (!action->is_settled || action->is_settled(found) || step->is_repeated ||
+        execution->is_dropped || !still_holds(action))
+        return false;
+    step->is_repeated = true;
+    make_ready(step, 1);
+    pump_soon(execution->executor);
+    return true;
 }
 
 static void send_step(struct executor *executor, struct step *step)

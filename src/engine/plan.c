@@ -6,6 +6,8 @@
  * still the same object. */
 #include "engine/plan.h"
 
+#include "kube/kinds.h"
+
 #include <ctype.h>
 
 enum { MAX_BODY = 8 << 20, MAX_PATH = 8192 };
@@ -349,6 +351,11 @@ static struct str bind_effect(struct plan *plan, const char *node, const struct 
     return keep_json(plan, patch);
 }
 
+static bool is_bound_or_ends(const struct kube_object *found)
+{
+    return kube_pod_of(found)->node_name[0] || found->deleted_us;
+}
+
 struct action *plan_bind(struct plan *plan, struct kube_cache *cache, const char *ns,
                          const char *pod, const char *uid, const char *node,
                          const struct json_mut *metadata)
@@ -364,6 +371,7 @@ struct action *plan_bind(struct plan *plan, struct kube_cache *cache, const char
 
     action->request.body = bind_body(plan, action, uid, node, metadata);
     action->predicted = bind_effect(plan, node, metadata);
+    action->is_settled = is_bound_or_ends;
     return action;
 }
 

@@ -41,7 +41,10 @@ struct action {
     struct str predicted;        /* JSON: the object (create), a merge patch; deletes: empty */
     bool missing_is_fine;        /* GONE counts as done (deletes) */
     bool existing_is_fine;       /* AlreadyExists counts as done (creates) */
-    const void *detail;          /* other types */
+    /* Of what the server takes once and refuses from then on (binds): whether a read shows that it
+     * has, or never will. Then it is sent again when nobody knows. NULL: it is not of that sort. */
+    bool (*is_settled)(const struct kube_object *found);
+    const void *detail; /* other types */
     /* Asked at the moment of sending, which in a crowd comes later than the plan: whether what it
      * was planned on still holds. No: nothing is sent, and the key is planned again. NULL: it does.
      */

@@ -332,6 +332,14 @@ static void on_conf(void *context, const struct slurm_answer *answer)
     (void)slurm_take_conf(poller, answer);
 }
 
+void slurm_ask_conf_now(struct slurm_poller *poller)
+{
+    if (poller->conf_call)
+        return;
+    loop_timer_stop(&poller->conf_timer);
+    ask_conf(poller);
+}
+
 static void ask_conf(void *context)
 {
     struct slurm_poller *poller = context;

@@ -460,6 +460,8 @@ static void poll_states(struct feed *feed, int64_t now_us)
     struct slurm_poller *poller = feed->poller;
     struct job_poll *jobs = &poller->jobs;
 
+    if (feed->good_us < now_us - LOOKED_AWAY_US) /* after a long rest states alone do not tell */
+        slurm_ask_conf_now(poller);
     jobs->about = choose_round(feed, now_us);
     if (jobs->about != ROUND_ALL && poller->tracked.count == 0) {
         feed->started_us = now_us;

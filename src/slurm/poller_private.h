@@ -138,6 +138,7 @@ void slurm_feed_wait(struct feed *feed, int64_t us);
 /* Counts the answer; a reason for suspicion is one here too. */
 void slurm_feed_count(struct feed *feed, const struct slurm_answer *answer);
 
+void slurm_ask_conf_now(struct slurm_poller *poller); /* before its time */
 /* What an answer of /conf says about restarts. True when it shows the boot time known before. */
 bool slurm_take_conf(struct slurm_poller *poller, const struct slurm_answer *answer);
 

@@ -78,6 +78,8 @@ struct job_note {
     char nodes[64];                  /* that it runs on, or ran on last */
     int64_t id, taken_us;
     int64_t ran_until_us;               /* INT64_MAX while it runs; 0: never did */
+    char nodes_before[64];              /* of its run before, after which it was put back; "" */
+    int64_t before_until_us;            /* when that run ended */
     int64_t polled_us[BRIDGE_REPLICAS]; /* the last poll of states: what differs is read then */
     int64_t read_us[BRIDGE_REPLICAS];   /* when the last read of it that was answered was sent */
     int64_t lost_us;                    /* when a crash of slurmctld took it; 0 */
@@ -242,6 +244,8 @@ void bridge_write_group(const struct bridge_scene *scene, const struct json *pod
 /* How many of its group's pods must wait before Slurm is asked; 0: the object that says so is not
  * there. */
 int64_t bridge_group_needs(const struct bridge_scene *scene, const struct json *pod);
+/* How many nodes its group may have, by the annotation max-nodes; 0: it does not say. */
+int64_t bridge_group_most_nodes(const struct bridge_scene *scene, const struct json *pod);
 /* Whether the group is complete now, into its note. */
 void bridge_note_size(struct bridge_scene *scene, const char *unit);
 void bridge_note_all_sizes(struct bridge_scene *scene);

@@ -412,6 +412,11 @@ static void note_running(struct bridge_scene *scene, struct job_note *note,
             note->ran_until_us = loop_now_us(scene->world->loop);
         return;
     }
+    if (note->nodes[0] && strcmp(note->nodes, job->nodes) != 0) {
+        COPY(note->nodes_before, note->nodes);
+        note->before_until_us =
+            note->ran_until_us == INT64_MAX ? loop_now_us(scene->world->loop) : note->ran_until_us;
+    }
     note->ran_until_us = INT64_MAX;
     COPY(note->nodes, job->nodes);
     if (note->unit[0] && has_left_pods(scene, note))

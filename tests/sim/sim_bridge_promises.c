@@ -31,17 +31,29 @@ static bool is_being_deleted(const struct json *object)
 
 /* ---- 1 and 2: one live job per unit, and pods only where it runs ---- */
 
+/* Until when it ran there; 0: it never did. slurmctld may have put it back and started it elsewhere
+ * since it was read last. */
+static int64_t ran_there_until_us(const struct job_note *job, const char *node)
+{
+    if (bridge_hosts_have(job->nodes, node))
+        return job->ran_until_us;
+    return bridge_hosts_have(job->nodes_before, node) ? job->before_until_us : 0;
+}
+
 static const struct job_note *job_under(const struct bridge_scene *scene,
                                         const struct pod_note *pod, const char *node)
 {
     const struct job_note *best = NULL;
+    int64_t best_us = 0;
 
     map_each (item, &scene->jobs) {
         const struct job_note *job = item->value;
+        int64_t until_us = ran_there_until_us(job, node);
 
-        if (strcmp(job->unit, pod->unit) == 0 && bridge_hosts_have(job->nodes, node) &&
-            (!best || job->ran_until_us > best->ran_until_us))
+        if (strcmp(job->unit, pod->unit) == 0 && until_us > best_us) {
             best = job;
+            best_us = until_us;
+        }
     }
     return best;
 }
@@ -50,17 +62,17 @@ static void a_pod_is_bound_only_where_its_job_runs(struct bridge_scene *scene, s
                                                    const char *node, const struct job_note *job)
 {
     bool is_alone = strcmp(pod->unit, pod->key) == 0;
+    int64_t until_us = job ? ran_there_until_us(job, node) : 0;
 
     scene->binds++;
     if (!job)
         world_break(scene->world, "pod %s is bound to %s, where no job of it ever ran", pod->name,
                     node);
-    else if (job->ran_until_us < (is_alone ? pod->read_us : pod->group_read_us))
+    else if (until_us < (is_alone ? pod->read_us : pod->group_read_us))
         world_break(scene->world,
                     "pod %s is bound to %s, where job %" PRId64 " has not run any more for %" PRId64
                     " ms, and Slurm was read since",
-                    pod->name, node, job->id,
-                    (loop_now_us(scene->world->loop) - job->ran_until_us) / 1000);
+                    pod->name, node, job->id, (loop_now_us(scene->world->loop) - until_us) / 1000);
     (void)snprintf(pod->job, sizeof(pod->job), "%s", job ? job->sluid : "");
 }
 
@@ -90,7 +102,7 @@ static void a_node_holds_no_more_than_its_job_has_there(struct bridge_scene *sce
     struct seats seats = { .scene = scene, .pod = pod, .node = node };
     unsigned cpus = job ? slurm_store_cpus_on(scene->world->slurm, job->id, node) : 0;
 
-    if (!job || job->ran_until_us != INT64_MAX || cpus == 0)
+    if (!job || ran_there_until_us(job, node) != INT64_MAX || cpus == 0)
         return;
     api_store_visit(scene->world->store, "pods", take_seat, &seats);
     if (seats.cpus > cpus)

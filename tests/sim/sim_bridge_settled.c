@@ -340,8 +340,8 @@ struct room {
     const struct slurm_store_job *job; /* the first that waits */
     struct slurm_store_job first;
     const char *unit;
-    unsigned pods;
-    int64_t cpus; /* of the largest */
+    int64_t pods, most_nodes; /* 0: as many as there are pods */
+    int64_t cpus;             /* of the largest */
     bool is_picky, wants_all;
 };
 
@@ -366,6 +366,8 @@ static void take_wish(void *context, const struct json *pod)
     if (!bridge_pod_waits(pod) || (!is_own && strcmp(note->group, room->unit) != 0))
         return;
     room->pods++;
+    if (!is_own)
+        room->most_nodes = bridge_group_most_nodes(room->scene, pod);
     if (bridge_pod_cpus(pod) > room->cpus)
         room->cpus = bridge_pod_cpus(pod);
     room->is_picky |= bridge_pod_has_port(pod) || is_impossible(pod) ||
@@ -394,17 +396,25 @@ static bool is_claimed(const struct bridge_scene *scene, const char *node)
     return claim.found;
 }
 
+/* How many of its pods are on each node: the same on all, where they may have few. */
+static int64_t share_of(const struct room *room)
+{
+    return room->most_nodes > 0 ? (room->pods + room->most_nodes - 1) / room->most_nodes : 1;
+}
+
 /* The job at the head of the queue is not one that Slurm could start if only it were asked for what
- * the pods want: a node for each. */
+ * the pods want: a node for each, or for each even share of them. */
 static void the_first_in_line_has_no_room(struct bridge_scene *scene)
 {
     struct room room = { .scene = scene };
     unsigned free = 0;
+    int64_t share;
 
     slurm_store_visit_jobs(scene->world->slurm, find_first, &room);
     if (!room.job || room.first.exclusive)
         return;
     api_store_visit(scene->world->store, "pods", take_wish, &room);
+    share = share_of(&room);
     for (unsigned i = 1; i <= scene->node_count; i++) {
         struct slurm_store_node node;
         char name[32];
@@ -412,9 +422,9 @@ static void the_first_in_line_has_no_room(struct bridge_scene *scene)
         (void)snprintf(name, sizeof(name), "node-%u", i);
         free += slurm_store_find_node(scene->world->slurm, name, &node) && !node.is_down &&
                 !node.is_drained && node.external && !is_claimed(scene, name) &&
-                (int64_t)node.cpus - node.alloc_cpus >= room.cpus;
+                (int64_t)node.cpus - node.alloc_cpus >= room.cpus * share;
     }
-    if (room.pods > 0 && !room.is_picky && free >= room.pods)
+    if (room.pods > 0 && !room.is_picky && free * share >= room.pods)
         world_break(scene->world,
                     "%s has no place, though %u nodes have room: job %" PRId64 " (%s)", room.unit,
                     free, room.first.id, room.first.reason);

@@ -155,6 +155,36 @@ int64_t bridge_group_needs(const struct bridge_scene *scene, const struct json *
     return needs_of_jobset(scene, pod, api_store_find(store, "jobsets", ns, jobset.at));
 }
 
+static const struct json *root_of(const struct bridge_scene *scene, const struct json *pod)
+{
+    const struct {
+        const char *kind;
+        struct str name;
+    } roots[] = {
+        { "podgroups.scheduling.k8s.io", pod_group_of(pod) },
+        { "podgroups.scheduling.x-k8s.io", label_of(pod, BRIDGE_COSCHEDULING_LABEL) },
+        { "leaderworkersets", label_of(pod, BRIDGE_LWS_NAME_LABEL) },
+        { "jobsets", label_of(pod, BRIDGE_JOBSET_NAME_LABEL) },
+        { "jobs", json_str(json_get(job_of(pod), "name")) },
+    };
+    const char *ns = json_str(json_at(pod, "metadata", "namespace")).at;
+
+    for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
+        if (roots[i].name.len > 0)
+            return api_store_find(scene->world->store, roots[i].kind, ns, roots[i].name.at);
+    return NULL;
+}
+
+int64_t bridge_group_most_nodes(const struct bridge_scene *scene, const struct json *pod)
+{
+    struct str said = json_str(json_at(root_of(scene, pod), "metadata", "annotations",
+                                       BRIDGE_ANNOTATION_PREFIX "max-nodes"));
+    int64_t most = 0;
+
+    (void)str_to_i64(said, 1, 1000, &most, NULL);
+    return most;
+}
+
 bool bridge_pod_waits(const struct json *pod)
 {
     return bridge_pod_is_live(pod) && json_str(json_at(pod, "spec", "nodeName")).len == 0 &&

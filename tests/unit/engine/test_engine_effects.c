@@ -270,6 +270,79 @@ static void a_bind_that_ended_unclearly_is_read_at_once(void **state)
     world_tear_down(&world);
 }
 
+/* The first may still come: until the second is answered nobody else gets its place. */
+static void a_bind_that_no_read_shows_is_sent_again_before_others_are_planned(void **state)
+{
+    static const struct {
+        struct fake_answer second;
+        const char *then; /* the node, by a read after it; NULL: none is needed */
+        size_t sent;
+    } cases[] = {
+        { { .status = 201, .body = "{\"kind\":\"Status\"}", .delay_us = 50 * MS }, NULL, 3 },
+        { { .status = 409, .body = "{\"kind\":\"Status\",\"reason\":\"Conflict\"}" }, "n1", 4 },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct world world;
+
+        world_begin(&world, NULL);
+        world.more = kube_cache_new(&kube_pod_kind, &world.clock);
+        see_pod(&world, 11, "");
+        fake_answer(world.fake, "POST", POD "/binding",
+                    (struct fake_answer){ .class = ERR_UNKNOWN });
+        world_ok(&world, "GET", POD, pod_text(11, ""), 0);
+        fake_answer(world.fake, "POST", POD "/binding", cases[i].second);
+        if (cases[i].then)
+            world_ok(&world, "GET", POD, pod_text(12, cases[i].then), 0);
+        world.plans = 0;
+        world_plan_once(&world, plan_bind_pod);
+        for (int k = 0; k < 10; k++) {
+            world_run(&world, 5 * MS);
+            assert_string_equal(node_of(&world), "n1");
+        }
+        world_run(&world, SECOND);
+        assert_string_equal(node_of(&world), "n1");
+        assert_int_equal(fake_sent_count(world.fake), cases[i].sent);
+        world_tear_down(&world);
+    }
+}
+
+static bool is_wanted_once(const void *basis)
+{
+    const struct world *world = basis;
+
+    return fake_sent_count(world->fake) == 0;
+}
+
+static int plan_bind_once(struct world *world, struct str key, struct plan *plan, struct err *err)
+{
+    struct action *action;
+
+    if (world->plans > 1)
+        return 0;
+    action = plan_bind(plan, world->more, "a", "p", "u", "n1", NULL);
+    action->still_holds = is_wanted_once;
+    action->basis = world;
+    return 0;
+}
+
+static void a_bind_that_is_not_right_any_more_is_not_sent_again(void **state)
+{
+    struct world world;
+
+    world_begin(&world, NULL);
+    world.more = kube_cache_new(&kube_pod_kind, &world.clock);
+    see_pod(&world, 11, "");
+    fake_answer(world.fake, "POST", POD "/binding", (struct fake_answer){ .class = ERR_UNKNOWN });
+    world_ok(&world, "GET", POD, pod_text(11, ""), 0);
+    world.plans = 0;
+    world_plan_once(&world, plan_bind_once);
+    world_run(&world, SECOND);
+    assert_string_equal(node_of(&world), "");
+    assert_int_equal(fake_sent_count(world.fake), 2);
+    world_tear_down(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +357,8 @@ int main(void)
         cmocka_unit_test(a_pod_that_is_seen_on_another_node_is_there),
         cmocka_unit_test(a_bind_that_the_watch_does_not_show_is_read_after_a_while),
         cmocka_unit_test(a_bind_that_ended_unclearly_is_read_at_once),
+        cmocka_unit_test(a_bind_that_no_read_shows_is_sent_again_before_others_are_planned),
+        cmocka_unit_test(a_bind_that_is_not_right_any_more_is_not_sent_again),
     };
 
     return cmocka_run_group_tests_name("engine_effects", tests, NULL, NULL);

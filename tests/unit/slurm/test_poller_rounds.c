@@ -7,10 +7,11 @@
 /* Stands in front of the scripted slurmctld. */
 struct gate {
     struct ctld *ctld;
-    int64_t unreadable;     /* this job is not to be had; -1: none is */
-    const char *one;        /* all that is said of job 1, instead */
-    unsigned conf_unknown;  /* so often /conf is "unknown version, path or method" */
-    int64_t nodes_delay_us; /* of the next list of nodes */
+    int64_t unreadable;      /* this job is not to be had; -1: none is */
+    const char *one;         /* all that is said of job 1, instead */
+    unsigned conf_unknown;   /* so often /conf is "unknown version, path or method" */
+    int64_t nodes_delay_us;  /* of the next list of nodes */
+    int64_t states_delay_us; /* of the next answer about states */
 };
 
 static struct fake_answer serve(void *context, const struct fake_sent *sent)
@@ -34,6 +35,10 @@ static struct fake_answer serve(void *context, const struct fake_sent *sent)
     if (strstr(sent->path, "/nodes/")) {
         answer.delay_us += gate->nodes_delay_us;
         gate->nodes_delay_us = 0;
+    }
+    if (strstr(sent->path, "/jobs/state")) {
+        answer.delay_us += gate->states_delay_us;
+        gate->states_delay_us = 0;
     }
     return answer;
 }
@@ -229,6 +234,23 @@ static void times_of_the_old_slurmctld_are_not_told_to_the_new_one(void **state)
     assert_string_equal(slurm_node_of(slurm_cache_get(nodes, "n1"))->comment, "b");
 }
 
+/* The answer took long, so there is a long rest; a job that was started elsewhere meanwhile has the
+ * same state as before. */
+static void a_restart_during_a_long_rest_is_noticed_at_its_end(void **state)
+{
+    struct gate *gate = *state;
+    struct ctld *ctld = gate->ctld;
+
+    ctld_submit(ctld, "RUNNING");
+    ctld_begin(ctld);
+    gate->states_delay_us = 3000000;
+    ctld_run(ctld, 8000);
+    assert_int_equal(gate->states_delay_us, 0);
+    ctld->boot_time++;
+    ctld_run(ctld, 14000); /* without it at 30 s, when the boot time is asked for anyhow */
+    assert_string_equal(slurm_poller_why(ctld->poller), "slurmctld was restarted");
+}
+
 static void the_boot_time_is_asked_for_again_after_a_strange_answer(void **state)
 {
     struct gate *gate = *state;
@@ -292,6 +314,7 @@ int main(void)
         TEST(what_changes_while_a_list_is_under_way_is_listed_at_once_after_it),
         TEST(a_list_with_more_than_may_be_is_not_believed),
         TEST(times_of_the_old_slurmctld_are_not_told_to_the_new_one),
+        TEST(a_restart_during_a_long_rest_is_noticed_at_its_end),
         TEST(the_boot_time_is_asked_for_again_after_a_strange_answer),
         TEST(without_a_sluid_the_time_of_submission_tells_jobs_apart),
     };
