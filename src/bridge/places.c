@@ -1,58 +1,19 @@
 /* places.c - which node of a running job each pod of its unit gets.
  *
- * Holds: as long as pods and job do not change the answer is the same; no node gets more pods than
- * the job has room for there, nor two that want the same port of it; rules of members about each
- * other are kept, as if one were bound after the other. */
-#include "bridge/places.h"
+ * Holds: as long as pods and job do not change the answer is the same; whoever may use few nodes
+ * gets one of them, if others can move for him. What a node is good for is in places_fit.c. */
+#include "bridge/places_private.h"
 
 #include "bridge/ask.h"
 #include "bridge/exclude.h"
-#include "bridge/node_state.h"
 #include "codec/hostlist.h"
 #include "slurm/submit.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
     MAX_PER_NODE = 1 << 12,
-    MILLI = 1000,
-    DRAFT_STARTS = 8,    /* nodes from which a draft is begun, one after the other */
-    MAX_PAIRS = 1 << 17, /* members times nodes, of a draft or where some may move */
-    MAX_TRIES = 1 << 24, /* to move somebody; each is a few comparisons */
     MAX_ASIDE = 16 << 20,
-};
-
-struct place {
-    const char *slurm_name;
-    const struct kube_node *node; /* NULL: Kubernetes has none */
-    unsigned held;                /* members that are there, and those that are dealt it now */
-    int64_t cpu_milli, memory;    /* what these use */
-    bool is_busy, was_tried;      /* of a draft */
-    unsigned asked_by;            /* the search that asked those there to move; 0: none has */
-};
-
-enum fit { FIT_UNKNOWN, FIT_GOOD, FIT_BAD };
-
-struct table {
-    const struct bridge_world *world;
-    const struct unit *unit;
-    struct arena *arena, *aside; /* aside: for what is not kept */
-    const struct slurm_job *job; /* NULL: it is a draft */
-    struct place *places;
-    unsigned count;
-    bool has_whole_nodes; /* so it was asked for */
-    bool has_all_cpus;    /* so it was given */
-    bool is_tied;         /* members mind where the others are: those that are dealt have a seat */
-    enum { MIX_UNKNOWN, MIX_ALIKE, MIX_DIFFERS } mix; /* of the nodes that members may use */
-    uint8_t *fits;                                    /* enum fit, by member and place */
-    unsigned per_node;
-    unsigned nodes_left;  /* of a draft: that may still be used */
-    bool *has_place;      /* by member */
-    struct place **seats; /* by deal */
-    unsigned searches, tries;
-    bool is_quiet; /* others are asked to move: what stands against that is nobody's trouble */
-    struct deals deals;
 };
 
 static void sit_down(struct table *table, struct place *place, const struct kube_pod *pod)
@@ -113,221 +74,10 @@ static int lay_table(struct table *table, struct err *err)
     return 0;
 }
 
-bool places_are_known(const struct slurm_job *job)
-{
-    return job->tres_alloc[0] && job->cpus > 0 && job->node_count > 0;
-}
-
-/* A place more than Slurm was asked for, on a node that is the job's alone. */
-static bool has_room(const struct place *place, const struct kube_pod *pod)
-{
-    return place->cpu_milli + pod->requests.cpu_milli <= place->node->cpu_milli &&
-           place->memory + pod->requests.memory <= place->node->memory;
-}
-
-/* Pods that were not there when the job was asked for may want more than its places have; all of
- * these are alike. */
-static bool has_cpus(const struct table *table, const struct place *place,
-                     const struct kube_pod *pod)
-{
-    const struct slurm_job *job = table->job;
-    int64_t cpus = job->node_count > 0 ? job->cpus / job->node_count : 0;
-
-    return !places_are_known(job) || table->has_all_cpus ||
-           place->cpu_milli + pod->requests.cpu_milli <= cpus * MILLI;
-}
-
-/* Its nodes may differ: what it has of each is not known, unless it has all of them. */
-static bool has_all_cpus(const struct table *table)
-{
-    int64_t cpus = 0;
-
-    for (unsigned i = 0; i < table->count; i++) {
-        if (!table->places[i].node)
-            return false;
-        cpus += table->places[i].node->cpu_milli / MILLI;
-    }
-    return places_are_known(table->job) && table->job->cpus >= cpus;
-}
-
-static bool is_any_address(const char *ip)
-{
-    return !ip[0] || strcmp(ip, "0.0.0.0") == 0;
-}
-
-static bool want_one_port(const struct kube_rare *a, const struct kube_rare *b)
-{
-    for (unsigned i = 0; i < a->port_count; i++)
-        for (unsigned k = 0; k < b->port_count; k++) {
-            const struct kube_port *left = &a->ports[i], *right = &b->ports[k];
-
-            if (left->port == right->port && strcmp(left->protocol, right->protocol) == 0 &&
-                (is_any_address(left->ip) || is_any_address(right->ip) ||
-                 strcmp(left->ip, right->ip) == 0))
-                return true;
-        }
-    return false;
-}
-
-/* Those that are dealt the same place now. */
-static bool has_no_port_for(const struct table *table, const struct kube_node *node,
-                            const struct kube_pod *pod)
-{
-    const struct deals *deals = &table->deals;
-
-    for (unsigned i = 0; pod->rare && pod->rare->port_count > 0 && i < deals->count; i++) {
-        const struct kube_pod *other = table->unit->members[deals->at[i].member].pod;
-
-        if (deals->at[i].node == node && other->rare && want_one_port(pod->rare, other->rare))
-            return true;
-    }
-    return false;
-}
-
-static bool has_job_that_waits_for(const struct bridge_world *world, struct str key,
-                                   const char *slurm_name, struct arena *arena)
-{
-    struct slurm_index_walk walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_KEY, key);
-    const struct slurm_object *object;
-
-    while ((object = slurm_index_next(&walk)) != NULL) {
-        const struct slurm_job *job = slurm_job_of(object);
-
-        if (job_phase(job) == JOB_WAITS && job->required_nodes[0] &&
-            hosts_have(arena, job->required_nodes, slurm_name))
-            return true;
-    }
-    return false;
-}
-
-/* A pod there has lost its job, and the one that is to cover it waits for what this job has. */
-static bool is_waited_for(const struct table *table, const struct place *place)
-{
-    const struct bridge_world *world = table->world;
-    struct kube_index_walk walk =
-        kube_cache_by(world->pods, world->pods_by_node, str_of(place->node->object.name));
-    const struct kube_object *object;
-
-    while ((object = kube_index_next(&walk)) != NULL) {
-        auto_buf struct buf key;
-
-        buf_init(&key, SLURM_MAX_KEY);
-        world_unit_key(world, kube_pod_of(object), &key);
-        if (has_job_that_waits_for(world, buf_str(&key), place->slurm_name, table->aside))
-            return true;
-    }
-    return false;
-}
-
-/* Who waits for us is not waited for. */
-static bool will_be_free(const struct table *table, const struct place *place)
-{
-    return place->node && world_is_being_left(table->world, place->node->object.name) &&
-           !is_waited_for(table, place);
-}
-
-/* ---- one member ---- */
-
-/* The first that stands against it is told. */
-static void note_misfit(struct table *table, const struct place *place, const char *why,
-                        bool is_among_own)
-{
-    struct deals *deals = &table->deals;
-
-    if (table->is_quiet || (deals->misfit && (is_among_own || !deals->is_among_own)))
-        return;
-    deals->misfit = place->slurm_name;
-    deals->why = arena_strdup(table->arena, why);
-    deals->is_among_own = is_among_own;
-}
-
-/* Of its own group; else it was excluded when Slurm was asked. */
-static bool is_kept_away(const struct table *table, const struct place *place,
-                         const struct kube_pod *pod)
-{
-    return table->is_tied && table->deals.count > 0 && place->node &&
-           eligible_objection(table->world->eligible, pod, place->node) == ELIGIBLE_PODS_OBJECT;
-}
-
-/* Whether the pod may go there, with those that were dealt theirs. */
-static bool will_do(struct table *table, const struct place *place, const struct kube_pod *pod)
-{
-    const char *why;
-
-    if (has_no_port_for(table, place->node, pod)) {
-        note_misfit(table, place, "pods of its group want the same port of a node", true);
-        return false;
-    }
-    arena_reset(table->aside);
-    why = node_misfit(table->world, table->aside, pod, place->node, place->slurm_name);
-    if (!why || table->is_quiet)
-        return !why;
-    if (is_kept_away(table, place, pod))
-        note_misfit(table, place,
-                    arena_printf(table->aside, "%s, by the pods of its own group", why), true);
-    else if (will_be_free(table, place))
-        table->deals.will_be_freed = true;
-    else
-        note_misfit(table, place, why, false);
-    return false;
-}
-
-/* The same of a node that Slurm may give: what is on it now does not matter. */
-static bool would_do(struct table *table, const struct place *place, const struct kube_pod *pod)
-{
-    enum eligible_objection objection;
-
-    if (place->held == 0 && table->nodes_left == 0)
-        return false;
-    if (has_no_port_for(table, place->node, pod)) {
-        note_misfit(table, place, "pods of its group want the same port of a node", true);
-        return false;
-    }
-    objection = eligible_objection(table->world->eligible, pod, place->node);
-    if (objection == ELIGIBLE_PODS_OBJECT && !table->deals.misfit)
-        note_misfit(table, place,
-                    eligible_misfit(table->world->eligible, pod, place->node, table->arena), true);
-    return objection == ELIGIBLE_NO_OBJECTION;
-}
-
-static const struct kube_pod *pod_of(const struct table *table, unsigned member)
-{
-    return table->unit->members[member].pod;
-}
-
-/* The same, of which the answer does not change while pods that do not mind each other are dealt.
- */
-static bool fits(struct table *table, const struct place *place, unsigned member)
-{
-    uint8_t *fit = &table->fits[(size_t)member * table->count + (size_t)(place - table->places)];
-    const struct kube_pod *pod = pod_of(table, member);
-
-    if (*fit == FIT_UNKNOWN)
-        *fit = (table->job ? will_do(table, place, pod)
-                           : eligible_objection(table->world->eligible, pod, place->node) ==
-                                 ELIGIBLE_NO_OBJECTION)
-                   ? FIT_GOOD
-                   : FIT_BAD;
-    return *fit == FIT_GOOD && (table->job || place->held > 0 || table->nodes_left > 0);
-}
-
-static bool suits(struct table *table, const struct place *place, unsigned member, unsigned limit)
-{
-    const struct kube_pod *pod = pod_of(table, member);
-    bool is_good;
-
-    if (table->is_quiet)
-        is_good = ++table->tries <= MAX_TRIES && fits(table, place, member);
-    else
-        is_good = table->job ? will_do(table, place, pod) : would_do(table, place, pod);
-    return is_good && (!table->job || ((limit <= table->per_node || has_room(place, pod)) &&
-                                       has_cpus(table, place, pod)));
-}
-
 static struct place *find_free(struct table *table, unsigned member, unsigned limit)
 {
     for (unsigned i = 0; i < table->count; i++)
-        if (table->places[i].held < limit && suits(table, &table->places[i], member, limit))
+        if (table->places[i].held < limit && table_suits(table, &table->places[i], member, limit))
             return &table->places[i];
     return NULL;
 }
@@ -341,11 +91,11 @@ static bool is_given_up(struct table *table, unsigned deal, unsigned member, uns
                         unsigned search)
 {
     unsigned owner = table->deals.at[deal].member;
-    const struct kube_pod *pod = pod_of(table, member), *other = pod_of(table, owner);
+    const struct kube_pod *pod = table_pod(table, member), *other = table_pod(table, owner);
     struct place *place = table->seats[deal], *elsewhere = NULL;
 
     stand_up(table, place, other);
-    if (suits(table, place, member, limit)) {
+    if (table_suits(table, place, member, limit)) {
         place->asked_by = search;
         sit_down(table, place, pod); /* so that nobody moves to where it is wanted */
         elsewhere = find_place(table, owner, limit);
@@ -402,7 +152,7 @@ static bool may_move(struct table *table)
     if (table->is_tied || !table->world->eligible || table->deals.count == 0)
         return false;
     if (table->mix == MIX_UNKNOWN) {
-        bool is_small = table->count <= MAX_PAIRS / (table->unit->member_count + 1);
+        bool is_small = table->count <= PLACES_MAX_PAIRS / (table->unit->member_count + 1);
 
         table->mix = is_small && is_mixed(table) ? MIX_DIFFERS : MIX_ALIKE;
         if (table->mix == MIX_DIFFERS)
@@ -516,10 +266,10 @@ static void blame_an_empty_place(struct table *table)
     deals->misfit = deals->why = NULL;
     for (unsigned i = 0; pod && !deals->misfit && i < table->count; i++)
         if (table->places[i].held == 0)
-            (void)will_do(table, &table->places[i], pod);
+            (void)table_will_do(table, &table->places[i], pod);
 }
 
-static void deal_all(struct table *table)
+void table_deal(struct table *table)
 {
     unsigned limit = table->per_node;
     struct deals *deals = &table->deals;
@@ -550,8 +300,8 @@ bool places_are_tied(const struct bridge_world *world, const struct unit *unit)
     return false;
 }
 
-static struct table new_table(const struct bridge_world *world, const struct unit *unit,
-                              const struct job_ask *ask, struct arena *arena, struct arena *aside)
+struct table table_new(const struct bridge_world *world, const struct unit *unit,
+                       const struct job_ask *ask, struct arena *arena, struct arena *aside)
 {
     arena_init(aside, MAX_ASIDE);
     return (struct table){
@@ -573,158 +323,18 @@ int places_deal(const struct bridge_world *world, const struct unit *unit,
                 struct err *err)
 {
     auto_arena struct arena aside;
-    struct table table = new_table(world, unit, ask, arena, &aside);
+    struct table table = table_new(world, unit, ask, arena, &aside);
     int result;
 
     table.job = unit->job;
     result = lay_table(&table, err);
     if (result < 0)
         return result;
-    table.has_all_cpus = has_all_cpus(&table);
+    table.has_all_cpus = table_has_all_cpus(&table);
     take_those_there(&table);
-    deal_all(&table);
+    table_deal(&table);
     *ret_deals = table.deals;
     return 0;
-}
-
-/* ---- drafts ---- */
-
-static bool will_do_for_some(const struct table *table, const struct kube_node *node)
-{
-    const struct unit *unit = table->unit;
-
-    for (unsigned i = 0; i < unit->member_count; i++) {
-        arena_reset(table->aside);
-        if (unit->members[i].stage == POD_WAITS &&
-            !node_misfit(table->world, table->aside, unit->members[i].pod, node,
-                         world_slurm_name(node)))
-            return true;
-    }
-    return false;
-}
-
-/* It was given before, and will still not do. */
-static bool is_misfit(const struct table *table, const struct kube_node *node)
-{
-    const struct unit_memory *memory = table->unit->memory;
-    const char *name = world_slurm_name(node);
-
-    for (unsigned i = 0; memory && i < memory->misfit_count; i++)
-        if (strcmp(memory->misfits[i], name) == 0)
-            return !will_do_for_some(table, node);
-    return false;
-}
-
-static bool is_candidate(const struct bridge_world *world, const struct kube_node *node,
-                         const struct slurm_node *slurm, const char *partition)
-{
-    struct str rest = str_of(slurm->partitions), name;
-
-    if (node->object.deleted_us || node->unschedulable || !node->ready || node_is_out(slurm) ||
-        world_has_uncovered(world, node->object.name))
-        return false;
-    while (str_next(&rest, ',', &name))
-        if (str_is(name, partition))
-            return true;
-    return false;
-}
-
-static int by_use_and_name(const void *a, const void *b)
-{
-    const struct place *one = a, *other = b;
-
-    if (one->is_busy != other->is_busy)
-        return one->is_busy ? 1 : -1;
-    return strcmp(one->slurm_name, other->slurm_name);
-}
-
-static void lay_draft(struct table *table, const struct job_ask *ask)
-{
-    struct kube_cache_walk walk = kube_cache_walk(table->world->nodes);
-    const struct kube_object *object;
-
-    table->places = arena_alloc_array(table->arena, kube_cache_count(table->world->nodes) + 1,
-                                      sizeof(*table->places));
-    while ((object = kube_cache_next(&walk)) != NULL) {
-        const struct kube_node *node = kube_node_of(object);
-        const char *name = world_slurm_name(node);
-        const struct slurm_node *slurm = world_slurm_node(table->world, str_of(name));
-
-        if (slurm && is_candidate(table->world, node, slurm, ask->partition) &&
-            !is_misfit(table, node))
-            table->places[table->count++] =
-                (struct place){ .slurm_name = name, .node = node, .is_busy = node_is_busy(slurm) };
-    }
-    qsort(table->places, table->count, sizeof(*table->places), by_use_and_name);
-}
-
-/* From the first node on that no draft has used; false when there is none. */
-static bool start_anew(struct table *table)
-{
-    unsigned start = 0;
-    struct place first;
-
-    while (start < table->count && table->places[start].was_tried)
-        start++;
-    if (start == table->count)
-        return false;
-    first = table->places[start];
-    memmove(&table->places[1], &table->places[0], start * sizeof(first));
-    table->places[0] = first;
-    for (unsigned i = 0; i < table->count; i++)
-        table->places[i].held = table->places[i].asked_by = 0;
-    if (table->fits) /* places have moved */
-        memset(table->fits, FIT_UNKNOWN, (size_t)table->unit->member_count * table->count);
-    memset(table->has_place, 0, table->unit->member_count * sizeof(*table->has_place));
-    table->deals = (struct deals){ .at = table->deals.at };
-    return true;
-}
-
-/* The nodes that are used, if it is the best so far. */
-static void keep_best(struct table *table, struct draft *draft, unsigned *best)
-{
-    if (table->deals.count < *best || (table->deals.count == *best && draft->nodes))
-        return;
-    *best = table->deals.count;
-    draft->nodes = arena_alloc_array(table->arena, table->count + 1, sizeof(*draft->nodes));
-    draft->count = 0;
-    draft->why = table->deals.why;
-    for (unsigned i = 0; i < table->count; i++)
-        if (table->places[i].held > 0)
-            draft->nodes[draft->count++] = table->places[i].node;
-}
-
-static bool can_be_drafted(const struct bridge_world *world, const struct unit *unit,
-                           const struct job_ask *ask)
-{
-    return world->eligible && ask->partition[0] && !ask->constraints[0] && !ask->reservation[0] &&
-           ask->switches < 0 && ask->segment_size < 0 &&
-           kube_cache_count(world->nodes) <= MAX_PAIRS / (unit->in[POD_WAITS] + 1);
-}
-
-bool places_draft(const struct bridge_world *world, const struct unit *unit,
-                  const struct job_ask *ask, struct arena *arena, struct draft *ret_draft)
-{
-    auto_arena struct arena aside;
-    struct table table = new_table(world, unit, ask, arena, &aside);
-    struct draft draft = { .nodes = NULL };
-    int64_t least = ask->min_nodes > 0 ? ask->min_nodes : 1;
-    unsigned best = 0;
-
-    if (!can_be_drafted(world, unit, ask))
-        return false;
-    lay_draft(&table, ask);
-    for (unsigned i = 0; i < DRAFT_STARTS && !draft.is_enough && start_anew(&table); i++) {
-        table.nodes_left = ask->max_nodes > 0 ? (unsigned)ask->max_nodes : unit->in[POD_WAITS];
-        deal_all(&table);
-        for (unsigned k = 0; k < table.count; k++)
-            table.places[k].was_tried |= table.places[k].held > 0;
-        table.places[0].was_tried = true;
-        keep_best(&table, &draft, &best);
-        draft.is_enough = best >= (uint64_t)unit->needed && draft.count >= least;
-    }
-    *ret_draft = draft;
-    return true;
 }
 
 /* ---- whom a job has no place for ---- */
