@@ -76,9 +76,12 @@ static int lay_table(struct table *table, struct err *err)
 
 static struct place *find_free(struct table *table, unsigned member, unsigned limit)
 {
-    for (unsigned i = 0; i < table->count; i++)
-        if (table->places[i].held < limit && table_suits(table, &table->places[i], member, limit))
-            return &table->places[i];
+    struct place *places = table->places;
+    unsigned count = table->count;
+
+    for (unsigned i = 0; i < count; i++)
+        if (places[i].held < limit && table_suits(table, &places[i], member, limit))
+            return &places[i];
     return NULL;
 }
 
