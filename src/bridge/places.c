@@ -13,7 +13,7 @@
 
 enum {
     MAX_PER_NODE = 1 << 12,
-    MAX_ASIDE = 16 << 20,
+    MAX_ASIDE = 64 << 20, /* as the arena of a plan */
 };
 
 static void sit_down(struct table *table, struct place *place, const struct kube_pod *pod)
