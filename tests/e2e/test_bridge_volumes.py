@@ -60,7 +60,7 @@ def bridge(site, one) -> Iterator[Bridge]:
 
 @pytest.fixture
 def disk(site, cluster, eventually):
-    """A volume on one node, that can be had, or is bound to whom it was made for."""
+    """A volume on one node, as its controller knows it: bound to whom it was made for; else it can be had, or was already."""
     def make(node: str, size: str = "1Gi", labels: dict | None = None, **spec) -> str:
         name = f"on-{node}-{next(NUMBERS)}"
         where = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
@@ -69,8 +69,8 @@ def disk(site, cluster, eventually):
             "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": f"{cluster.folder}/{name}", "type": "DirectoryOrCreate"},
             "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [where]}]}}, **spec}})
         # Its controller tries again what failed only every 15 s.
-        phase = "Bound" if "claimRef" in spec else "Available"
-        eventually(f"it is {phase}", lambda: site.api.get(f"{VOLUMES}/{name}")["status"].get("phase") == phase, 60)
+        phases = ("Bound",) if "claimRef" in spec else ("Available", "Bound")
+        eventually(f"it is {' or '.join(phases)}", lambda: site.api.get(f"{VOLUMES}/{name}")["status"].get("phase") in phases, 60)
         return name
     return make
 
