@@ -236,20 +236,15 @@ static bool is_complete(const struct bridge_world *world, const struct unit *uni
     return false;
 }
 
-static int64_t nodes_wanted(const struct job_ask *job)
-{
-    return job->min_nodes > 0 ? job->min_nodes : 1;
-}
-
 static bool leaves_enough(const struct exclusion *exclusion, const struct job_ask *job)
 {
-    return exclusion->total == 0 || exclusion->fit >= (uint64_t)nodes_wanted(job);
+    return exclusion->total == 0 || exclusion->fit >= (uint64_t)job_ask_least_nodes(job);
 }
 
 bool unit_has_nodes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                     const struct exclusion *exclusion, const struct job_ask *job)
 {
-    int64_t wanted = nodes_wanted(job);
+    int64_t wanted = job_ask_least_nodes(job);
     const char *why = exclusion->why;
 
     if (leaves_enough(exclusion, job))

@@ -266,7 +266,7 @@ static bool choose(const struct bridge_world *world, const struct unit *unit, st
         add_all_but(world, &draft, names);
         return true;
     }
-    if (draft.count >= ask.min_nodes)
+    if (draft.count >= job_ask_least_nodes(&ask))
         exclusion->fit = 0; /* enough nodes, but not for all of its pods */
     exclusion->why = arena_printf(names->arena, "%s, by the pods of its own group", draft.why);
     return true;
@@ -280,7 +280,7 @@ static bool has_too_few(const struct bridge_world *world, const struct unit *uni
     struct job_ask ask;
 
     return unit->root && unit_describe(world, unit, arena, &ask, &err) == 0 &&
-           exclusion->fit < (uint64_t)(ask.min_nodes > 0 ? ask.min_nodes : 1);
+           exclusion->fit < (uint64_t)job_ask_least_nodes(&ask);
 }
 
 /* It gave wrong ones before; or there are none for a pod that wants to be with another of these. */

@@ -237,6 +237,11 @@ void job_ask_keep(struct job_ask *ask, struct arena *arena)
             *(const char **)member(ask, field) = arena_strdup(arena, text_of(ask, field));
 }
 
+int64_t job_ask_least_nodes(const struct job_ask *ask)
+{
+    return ask->min_nodes > 0 ? ask->min_nodes : 1;
+}
+
 bool job_ask_must_queue(const struct job_ask *ask)
 {
     return ask->priority == 0 || ask->begin_time >= 0 || ask->dependency[0] ||

@@ -60,6 +60,9 @@ int job_ask_annotate(struct job_ask *ask, struct arena *arena, const struct kube
 /* Copies all texts into the arena. */
 void job_ask_keep(struct job_ask *ask, struct arena *arena);
 
+/* The fewest nodes that will do; 1 where nothing says. */
+int64_t job_ask_least_nodes(const struct job_ask *ask);
+
 /* Whether Slurm may only be asked by way of the queue: a job that must wait for something else than
  * nodes is refused as an immediate one, and so is one that cannot have what it prefers; whatever
  * user and group an immediate one names it becomes that of the token's user. */

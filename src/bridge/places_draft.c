@@ -129,7 +129,7 @@ bool places_draft(const struct bridge_world *world, const struct unit *unit,
     auto_arena struct arena aside;
     struct table table = table_new(world, unit, ask, arena, &aside);
     struct draft draft = { .nodes = NULL };
-    int64_t least = ask->min_nodes > 0 ? ask->min_nodes : 1;
+    int64_t least = job_ask_least_nodes(ask);
     unsigned best = 0;
 
     if (!can_be_drafted(world, unit, ask))
