@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from . import supervisor
-from .common import Fail, run, state_root
+from .common import PATIENCE, Fail, run, state_root
 from .kube import Api
 
 FIRST_NET, SLOTS = 128, 64  # cluster networks are 10.128.0.0/16 to 10.191.0.0/16
@@ -165,7 +165,7 @@ def end_process_one(cluster: Cluster) -> None:
         if not cluster.is_alive():
             return
         os.kill(cluster.pid, number)
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * PATIENCE
         while cluster.is_alive() and time.monotonic() < end:
             time.sleep(0.05)
     if cluster.is_alive():

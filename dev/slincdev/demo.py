@@ -100,7 +100,7 @@ class Demo:
         found = self.lives.placed("tenants", 2)
         answer(f"{' and '.join(one.name for one in found)} take 60 of 64 cores of {nodes_of(found)}; two nodes are free")
         self.apply("gang")
-        waiting = self.lives.wait("each of the gang says what it waits for", lambda: self.all_say_why("trio"), 30)
+        waiting = self.lives.wait("each of the gang says what it waits for", lambda: self.all_wait_in_slurm("trio"), 30)
         answer(f"none of the three starts; each says: {waiting[0].says('SlurmPending')}")
         since = self.delete("tenant")
         trio = self.lives.placed("trio", 3)
@@ -112,6 +112,10 @@ class Demo:
     def all_say_why(self, story: str) -> list[Life] | None:
         found = self.lives.story(story)
         return found if len(found) == 3 and all(one.says("SlurmPending") for one in found) else None
+
+    def all_wait_in_slurm(self, story: str) -> list[Life] | None:
+        found = self.all_say_why(story)
+        return found if found and all(waits_for(one) for one in found) else None
 
     def tell_why(self) -> None:
         self.apply("puzzles")

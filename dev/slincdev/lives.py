@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .common import Fail
+from .common import PATIENCE, Fail
 from .kube import Api
 
 JOB_LABEL = "scheduler.slinky.slurm.net/slurm-jobid"
@@ -94,6 +94,7 @@ class Lives:
 
     def wait(self, what: str, check: Callable[[], object], seconds: float = 60) -> object:
         """Until check() gives something true, asked again at every change; it must not block."""
+        seconds *= PATIENCE
         end = time.monotonic() + seconds
         with self.changed:
             while not (answer := check()):

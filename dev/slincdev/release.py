@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from . import components, parts
 from .build import bin_dir
 from .cluster import Cluster
-from .common import REPO, Fail, run, slow_step
+from .common import PATIENCE, REPO, Fail, run, slow_step
 from .kube import ApiError, b64
 from .slurm import Slurm
 
@@ -43,7 +43,7 @@ class Release:
         self.cluster, self.slurm, self.api = cluster, slurm, cluster.api()
 
     def helm(self, *words: object) -> str:
-        return run([bin_dir() / "helm", f"--kubeconfig={self.cluster.admin_config}", "-n", HOME, *words], timeout=400)
+        return run([bin_dir() / "helm", f"--kubeconfig={self.cluster.admin_config}", "-n", HOME, *words], timeout=400 * PATIENCE)
 
     def prepare(self) -> None:
         """What the chart needs to be there: our image, its namespace, Slurm's key."""
@@ -56,7 +56,7 @@ class Release:
 
     def apply(self, verb: str, *values: str) -> None:
         """Returns when all replicas are ready."""
-        self.helm(verb, NAME, CHART, "--wait", "--timeout", "120s", *settings(*values))
+        self.helm(verb, NAME, CHART, "--wait", "--timeout", f"{120 * PATIENCE:.0f}s", *settings(*values))
 
     def install(self, *values: str) -> None:
         self.prepare()

@@ -62,11 +62,13 @@ def rights_given(rendered: str) -> dict[str, set[Right]]:
 def audited(log: Path, since: int, home: str) -> dict[str, dict[Right, set[str]]]:
     """By the API server's audit log from this byte on, for each account: what it needed, and what was decided (allow, forbid)."""
     found: dict[str, dict[Right, set[str]]] = {}
-    for line in log.read_bytes()[since:].splitlines():
+    for line in log.read_bytes()[since:].splitlines(keepends=True):
+        if not line.endswith(b"\n"):
+            break  # it is being written
         event = json.loads(line)
         method = {"get": "GET", "list": "GET", "watch": "WATCH", "create": "POST", "update": "PUT"}.get(event["verb"], event["verb"].upper())
         right = right_for(method, event["requestURI"].partition("?")[0], home) if "objectRef" in event else None
-        if right:
+        if right and "authorization.k8s.io/decision" in event.get("annotations", {}):
             account = event["user"]["username"].rpartition(":")[2]
             found.setdefault(account, {}).setdefault(right, set()).add(event["annotations"]["authorization.k8s.io/decision"])
     return found

@@ -255,7 +255,7 @@ class Supervisor:
     def _answer(self) -> None:
         connection, _ = self.listener.accept()
         with connection:
-            connection.settimeout(2)
+            connection.settimeout(10)
             try:
                 text = b""
                 while not text.endswith(b"\n") and len(text) < MAX_REQUEST:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import build, cluster as clusters, components, nodes, parts, pki, supervisor
 from .cluster import Cluster
-from .common import Fail, cache_dir, locked, need_disk, need_root, run, say, state_root, step
+from .common import PATIENCE, Fail, cache_dir, locked, need_disk, need_root, run, say, state_root, step
 
 
 def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot: int | None = None) -> Cluster:
@@ -107,9 +107,9 @@ def _start_node(cluster: Cluster) -> None:
         components.wait_containerd(cluster)
         parts.import_images(cluster, list(parts.CORE_IMAGES))
     with step("kubelet, node Ready"):
-        components.start_proxy(cluster)
         components.start_kubelet(cluster)
         components.wait_node(cluster)
+        components.start_proxy(cluster)  # it ends itself when its node comes late
     parts.install(cluster, "dns")
 
 
@@ -147,7 +147,7 @@ def _clear(cluster: Cluster) -> None:
 
 def _retry_briefly(act) -> None:
     """The kernel takes a moment to let go of control groups and files of processes that just died."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 10 * PATIENCE
     while True:
         try:
             return act()

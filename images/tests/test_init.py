@@ -20,7 +20,7 @@ def run(init: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]
     """Runs slinc-init to its end."""
     return subprocess.run(
         [str(init), *words], env={**ENVIRONMENT, **env}, capture_output=True, text=True,
-        timeout=20, check=False,
+        timeout=120, check=False,
     )  # fmt: skip
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,9 +16,9 @@ sys.path.insert(0, str(REPO / "dev"))
 os.environ.setdefault("SLINC_PATIENCE", "3")  # here, and in the commands that tests run
 from slincdev import up as life  # noqa: E402
 from slincdev.cluster import Cluster, find, free_slot  # noqa: E402
-from slincdev.common import PATIENCE, Fail  # noqa: E402
-from slincdev.kube import ApiError  # noqa: E402
-from slincdev.slurm import Slurm, SlurmError  # noqa: E402
+from slincdev.common import Fail  # noqa: E402
+from slincdev.slurm import Slurm  # noqa: E402
+from waits import PASSING, wait_for  # noqa: E402
 
 NAME = os.environ.get("SLINC_E2E_NAME", "e2e")  # another name, and two people test at once on one machine
 
@@ -53,7 +51,7 @@ def machine_state(name: str, slot: int) -> dict[str, set[str]]:
         "routes": {line for line in _lines("ip", "route") if line.startswith(f"{network}.")},
         "nft tables": _lines("nft", "list", "tables"),
         "namespaces": _lines("ip", "netns", "list"),
-        "cgroups": {str(path) for path in Path("/sys/fs/cgroup").glob(f"**/slinc-{name}")},
+        "cgroups": {str(path) for pattern in (f"slinc-{name}", f"*/slinc-{name}") for path in Path("/sys/fs/cgroup").glob(pattern)},
         "files": {str(path) for pattern in (f"/var/lib/slinc/{name}*", f"/var/lib/slinc/.{name}*", "/var/lib/kubelet", "/var/lib/cni",
                                             "/var/log/pods", "/run/containerd") for path in Path("/").glob(pattern[1:])},
         "settings": {f"{setting} {Path('/proc/sys', setting).read_text()}" for setting in ("vm/overcommit_memory", "kernel/panic",
@@ -91,20 +89,7 @@ def placed(site, eventually) -> Callable:
 
 @pytest.fixture
 def eventually() -> Callable:
-    """Polls a check until it gives something true; a failed expectation names what it waited for. A limit tells a hang from a
-    slow machine and is no goal: tests give what a calm machine needs at most, and a busy one gets PATIENCE times as long."""
+    """wait_for, with the limit last; a program that fails is asked again, too."""
     def wait(what: str, check: Callable[[], object], calm_s: float = 60) -> object:
-        seconds = PATIENCE * calm_s
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                last = check()
-            except (ApiError, Fail, SlurmError, OSError, http.client.HTTPException) as error:
-                last = error
-            else:
-                if last:
-                    return last
-            if time.monotonic() > end:
-                pytest.fail(f"{what}: not after {seconds:g} s; last seen: {last!r}")
-            time.sleep(0.1)
+        return wait_for(what, calm_s, check, forgiven=(*PASSING, Fail))
     return wait

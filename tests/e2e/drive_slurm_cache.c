@@ -110,13 +110,17 @@ static void unref(void *object)
 
 /* ---- words ---- */
 
-static void wrote(struct drive *drive, const char *key)
+static void wrote(struct drive *drive, const char *key, bool has_ended)
 {
+    const struct slurm_object *told = map_get(&drive->told[SLURM_FEED_JOBS], str_of(key));
     struct wrote *note = mem_alloc(sizeof(*note));
 
     note->at_us = loop_now_us(drive->loop);
     (void)map_put(&drive->wrote, str_of(key), note, NULL);
     slurm_poller_wrote(drive->poller, SLURM_FEED_JOBS, key);
+    if (told && (!has_ended || slurm_job_has_ended(&slurm_job_of(told)->state)))
+        tell_visible(drive, key); /* a poll was faster than the answer: no event will follow */
+    (void)fflush(stdout);
 }
 
 static void on_submitted(void *context, const struct slurm_answer *answer)
@@ -132,7 +136,7 @@ static void on_submitted(void *context, const struct slurm_answer *answer)
     }
     (void)snprintf(key, sizeof(key), "%" PRId64, outcome.job_id);
     printf("{\"submitted\":\"%s\"}\n", key);
-    wrote(drive, key);
+    wrote(drive, key, false);
 }
 
 static void submit(struct drive *drive, const char *argument)
@@ -161,7 +165,7 @@ static void on_cancelled(void *context, const struct slurm_answer *answer)
     struct cancel *cancel = context;
 
     if (answer->error.class == SLURM_DONE)
-        wrote(cancel->drive, cancel->key);
+        wrote(cancel->drive, cancel->key, true);
     else
         fail(cancel->drive, "cancel", answer->error.text);
     mem_free(cancel);

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bridge import Bridge, Site, settled
-from slincdev.common import wait_for
+from waits import wait_for
 
 
 @contextlib.contextmanager

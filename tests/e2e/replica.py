@@ -11,6 +11,7 @@ import socket
 from pathlib import Path
 
 from conftest import REPO
+from slincdev.common import PATIENCE
 
 BUILD = Path(os.environ.get("SLINC_BUILD", REPO / "build/asan"))
 
@@ -28,7 +29,7 @@ class Replica:
         self.port = free_port()
 
     def ask(self, path: str) -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5 * PATIENCE)
         connection.request("GET", path)
         answer = connection.getresponse()
         return answer.status, answer.read().decode()

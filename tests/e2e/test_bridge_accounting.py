@@ -4,6 +4,7 @@ A cluster of its own, since the one with slurmdbd takes nobody's jobs but those 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -11,9 +12,9 @@ from bridge import WISH, Bridge, Site, at_work, condition, settled
 from conftest import NAME
 from slincdev import up as life
 from slincdev.cluster import Cluster, find
-from slincdev.common import wait_for
 from slincdev.parts import kubectl
 from slincdev.slurm import Slurm
+from waits import wait_for
 
 DESK, WHOLE = "desk-0", "6"  # the only node, with eight CPUs, and how many of them leave no room for another pod
 STAYS = "slinc.dev/let-me-look"  # a finalizer: the pod can be seen on its way out
@@ -78,8 +79,7 @@ def one(site, cluster, slurm, tmp_path_factory) -> Iterator[Bridge]:
 def bridge(sites, one) -> Iterator[Bridge]:
     yield one
     for place in sites.values():
-        place.clear_pods()
-    wait_for("all pods are gone", 60, lambda: not any(place.api.get(place.pods_path)["items"] for place in sites.values()), every=0.2)
+        place.see_pods_off()
     wait_for("their jobs too", 60, lambda: not sites["house"].live_jobs(), every=0.2)
 
 
@@ -122,7 +122,7 @@ def test_a_pod_of_a_higher_qos_takes_the_place_of_one_of_a_lower(site, eventuall
     said = condition(leaving, "SlurmJobEnded")
     assert (said["status"], said["reason"]) == ("True", "SlurmJobPreempted")
     assert said["message"].startswith(f"job {number} was preempted in Slurm")
-    assert eventually("so says an event", lambda: site.events("low").get("SlurmJobPreempted")) == said["message"]
+    eventually("so says an event", lambda: site.events("low").get("SlurmJobPreempted") == said["message"])
     eventually("only the look at it holds it", lambda: site.see("low")["metadata"]["finalizers"] == [STAYS])
     site.api.merge(f"{site.pods_path}/low", {"metadata": {"finalizers": None}})
 
@@ -209,12 +209,13 @@ def test_whoever_is_at_a_limit_does_not_slow_others(site, sites, placed, placed_
     eventually("it waits", lambda: waits(newsroom, "second", "AssocGrpCpuLimit"))
 
     def goes_at_once() -> bool:
-        uid = placed("other", cpu="1")["metadata"]["uid"]
-        site.delete("other", 0)
-        eventually("it goes", lambda: site.see("other") is None)
+        name = f"other-{time.monotonic_ns()}"
+        uid = placed(name, cpu="1")["metadata"]["uid"]
+        site.delete(name, 0)
+        eventually("it goes", lambda: site.see(name) is None)
         return any(f"unit=house/{uid} attempt=1 " in line and "way=allocate" in line for line in bridge.said().splitlines())
     eventually("one is placed at once", goes_at_once)
-    assert waits(newsroom, "second", "AssocGrpCpuLimit")
+    eventually("it still waits", lambda: waits(newsroom, "second", "AssocGrpCpuLimit"))
 
 
 # --- whom Slurm does not know ----------------------------------------------------------------------------------------

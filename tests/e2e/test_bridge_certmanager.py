@@ -13,6 +13,7 @@ import pytest
 from bridge import FINALIZER, WISH, Site
 from conftest import NAME as CLUSTER
 from slincdev import up as life
+from slincdev.common import PATIENCE
 from slincdev.kube import ApiError
 from slincdev.release import HOME, KEY, NAME, SCHEDULER
 from test_bridge_chart import MANAGED, Chart, installed
@@ -124,7 +125,7 @@ def test_an_upgrade_keeps_the_certificate_and_its_ca(release, site, eventually):
 def test_a_renewed_certificate_is_served_without_a_restart(release, site, eventually):
     running, known = processes(release), told(release)
     data = made_anew(release, LEAF, eventually)
-    eventually("the new one is served", lambda: served_without_a_gap(release, site, data))
+    eventually("the new one is served", lambda: served_without_a_gap(release, site, release.api.get(f"{SECRETS}/{LEAF}")["data"]))
     assert told(release) == known == set(each(data["ca.crt"]))
     assert processes(release) == running
 
@@ -144,7 +145,7 @@ def test_a_new_ca_is_known_before_its_certificate_is_served(release, site, event
     new = set(each(data["ca.crt"]))
     assert not new & known
     eventually("the API server knows both", lambda: told(release) == known | new)
-    eventually("the new one is served", lambda: served_without_a_gap(release, site, data))
+    eventually("the new one is served", lambda: served_without_a_gap(release, site, release.api.get(f"{SECRETS}/{LEAF}")["data"]))
     assert processes(release) == running
 
 
@@ -166,5 +167,5 @@ def test_the_chart_can_go_on_with_certificates_of_its_own_and_back(release, site
 def test_no_key_is_left_when_it_is_uninstalled(release, eventually):
     def left() -> list[str]:
         return sorted(secret["metadata"]["name"] for secret in release.api.get(SECRETS)["items"])
-    release.helm("uninstall", NAME, "--wait", "--timeout", "240s")
+    release.helm("uninstall", NAME, "--wait", "--timeout", f"{240 * PATIENCE:.0f}s")
     eventually("no key is left", lambda: left() == ["slurm-bridge-token", "slurm-jwt-key"])  # which are not the chart's

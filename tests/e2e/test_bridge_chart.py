@@ -11,11 +11,12 @@ import pytest
 from bridge import FINALIZER, JOB_LABEL, TAINT, Site, broken_rules, condition
 from slincdev import components
 from slincdev.cluster import Cluster
-from slincdev.common import Fail, wait_for
+from slincdev.common import PATIENCE, Fail
 from slincdev.kube import ApiError, b64
 from slincdev.parts import kubectl
 from slincdev.release import CHART, HOME, KEY, NAME, SCHEDULER, Release, settings
 from slincdev.rights import GIVEN_TO_ALL, audited, rights_given
+from waits import wait_for
 
 MANAGED, ELSEWHERE, ADMISSION = "slurm-bridge", "chart-elsewhere", "slurm-bridge-admission"
 UNINSTALL = "slurm-bridge-uninstall"
@@ -23,7 +24,7 @@ REAL = components.NODE
 SECRET = f"/api/v1/namespaces/{HOME}/secrets/slurm-bridge-admission-own"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{HOME}/deployments"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations/slurm-bridge-admission"
-OURS = ["schedulerConfig.partition=kubelet", "bridgeConfig.sharedNodes=true"]
+OURS = ["schedulerConfig.partition=kubelet", "bridgeConfig.sharedNodes=true", f"uninstall.seconds={120 * PATIENCE:.0f}"]
 
 
 class Chart(Release):
@@ -35,6 +36,7 @@ class Chart(Release):
         if verb == "install":
             self.audited_since = components.audit_log(self.cluster).stat().st_size
         super().apply(verb, *OURS, *values)
+        wait_for("the pods before it are gone", 90, lambda: all(len(self.found(name)) in (0, 2) for name in (SCHEDULER, ADMISSION)))
 
     def metrics(self, pod: str) -> str:
         return kubectl(self.cluster, "get", "--raw", f"/api/v1/namespaces/{HOME}/pods/{pod}:8080/proxy/metrics")
@@ -150,7 +152,7 @@ def test_a_pod_of_a_managed_namespace_runs_by_slurm_to_its_end(release, site, ev
 def test_it_may_write_what_it_has_to_say_about_pods_nodes_and_groups(release, site, slurm, eventually):
     groups = f"/apis/scheduling.k8s.io/v1alpha2/namespaces/{MANAGED}/podgroups"
     release.api.post(groups, {"metadata": {"name": "group"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 1}}}})
-    site.make("member", "sleep", "1000", schedulingGroup={"podGroupName": "group"})
+    site.make("member", "sleep", "100000", schedulingGroup={"podGroupName": "group"})
     eventually("the group is scheduled", lambda: release.api.get(f"{groups}/group").get("status", {}).get("conditions"))
     member = eventually("its pod runs", lambda: site.runs("member"))
     slurm.cancel(int(member["metadata"]["labels"][JOB_LABEL]))
@@ -176,7 +178,7 @@ def test_a_pod_elsewhere_is_ours_only_if_it_says_so(release, site, eventually):
 
 
 def test_its_outage_stops_the_managed_namespaces_alone(release, site, eventually):
-    captured(site, "stays", "sleep", "1000")
+    captured(site, "stays", "sleep", "100000")
     eventually("it runs", lambda: site.runs("stays"))
     release.scale(0)
     try:
@@ -193,7 +195,7 @@ def test_its_outage_stops_the_managed_namespaces_alone(release, site, eventually
     eventually("pods can be made again", lambda: captured(site, "late", "true"))
     eventually("and run", lambda: site.see("late")["status"]["phase"] == "Succeeded", 120)
     eventually("so does the one that named us", lambda: phase_elsewhere(release, "volunteer") == "Succeeded", 120)
-    eventually("its job ends then, and no other", lambda: not broken_rules(site), 20)
+    eventually("its job ends then, and no other", lambda: not broken_rules(site))
 
 
 def test_an_upgrade_keeps_the_certificate(release, site, eventually):
@@ -221,7 +223,7 @@ def test_a_pod_elsewhere_that_names_us_does_without_the_webhook(release, site, e
     path = f"/api/v1/namespaces/{ELSEWHERE}/pods"
     release.scale(0, ADMISSION)
     try:
-        made = release.api.post(path, site.pod("unseen", "sleep", "1000"))
+        made = release.api.post(path, site.pod("unseen", "sleep", "100000"))
         assert FINALIZER not in made["metadata"].get("finalizers", [])
         eventually("it runs", lambda: phase_elsewhere(release, "unseen") == "Running")
         pod = release.api.get(f"{path}/unseen")
@@ -240,7 +242,7 @@ def test_its_accounts_asked_for_nothing_that_they_have_no_right_to(release, clus
 def test_nothing_is_left_when_it_is_uninstalled(release, site, cluster, eventually):
     held = site.see("stays")
     assert FINALIZER in held["metadata"]["finalizers"] and site.runs("stays")
-    release.helm("uninstall", NAME, "--wait", "--timeout", "240s")
+    release.helm("uninstall", NAME, "--wait", "--timeout", f"{240 * PATIENCE:.0f}s")
 
     kinds = ",".join(kubectl(cluster, "api-resources", "--verbs=list,delete", "-o", "name").split())
 

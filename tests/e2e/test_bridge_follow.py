@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from bridge import TEAM, WISH, Bridge, Site, at_work, condition
-from slincdev.common import wait_for
+from waits import wait_for
 
 NODE, FULL, LONG_S = "followed-0", "8", 20
 

@@ -12,7 +12,7 @@ import pytest
 from bridge import GANGS, JOB_LABEL, OWN_JOB, PODGROUPS, WORKLOADS, Bridge, Site, at_work, condition, hosts, settled
 from conftest import NAME
 from slincdev import components, up as life
-from slincdev.common import wait_for
+from waits import wait_for
 
 NODES = [f"team-{index}" for index in range(4)]
 REAL = components.NODE
@@ -47,7 +47,7 @@ def placed(site, eventually):
     """Starts a workload and waits until all of it has a place."""
     def start(kind: str, name: str, size: int, *command: str, **options) -> list[dict]:
         site.start(kind, name, size, *command, **options)
-        return eventually(f"{kind} {name} is placed", lambda: site.team_placed(name, size), 30)
+        return eventually(f"{kind} {name} is placed", lambda: site.team_placed(name, size))
     return start
 
 
@@ -73,15 +73,15 @@ def test_two_pods_of_each_kind_run_on_a_real_node(site, eventually, kind):
     """Both on the one node with a kubelet: a gang says that it is content with one."""
     stays = kind in ("deployment", "lws")
     site.start(kind, "real", 2, *(STAY if stays else ("true",)), wishes={"max-nodes": "1"} if kind in GANGS else {})
-    pods = eventually("they run", lambda: site.team_in("real", 2, "Running" if stays else "Succeeded"), 30)
+    pods = eventually("they run", lambda: site.team_in("real", 2, "Running" if stays else "Succeeded"))
     assert nodes_of(pods) == [REAL, REAL]
     assert len(job_ids(pods)) == (1 if kind in GANGS else 2)
     if stays:
-        settled(site, 5)
+        settled(site)
         site.disband(kind, "real")
     else:
         assert [status["state"]["terminated"]["exitCode"] for pod in pods for status in pod["status"]["containerStatuses"]] == [0, 0]
-    eventually("their jobs end", lambda: all(site.job_state(int(number)) != "RUNNING" for number in job_ids(pods)), 15)
+    eventually("their jobs end", lambda: all(site.job_state(int(number)) != "RUNNING" for number in job_ids(pods)))
 
 
 @pytest.mark.parametrize("kind", GANGS)
@@ -96,7 +96,7 @@ def test_a_gang_gets_a_node_for_each_pod_in_the_order_of_their_ranks(site, place
 def test_the_built_in_podgroup_is_told_that_it_is_placed(site, placed, eventually):
     placed("podgroup", "told", 2)
     path = PODGROUPS.format(f"namespaces/{site.namespace}") + "/told"
-    said = eventually("it is told", lambda: (c := condition(site.api.get(path), "PodGroupScheduled"))["status"] == "True" and c, 5)
+    said = eventually("it is told", lambda: (c := condition(site.api.get(path), "PodGroupScheduled"))["status"] == "True" and c)
     assert (said["reason"], said["message"]) == ("Scheduled", "Pod group admitted by slurm-bridge-scheduler")
 
 
@@ -107,11 +107,11 @@ def test_the_built_in_podgroup_is_told_that_it_is_placed(site, placed, eventuall
 def test_a_gang_waits_until_all_of_it_has_room_and_then_starts_together(site, placed, eventually, kind):
     placed("pods", "before", 2, cpu=ONE_EACH)
     site.start(kind, "crew", 3, cpu=ONE_EACH)
-    said = eventually("all say what they wait for", lambda: len(site.team("crew")) == 3 and says(site.team("crew"), "Resources"), 20)
+    said = eventually("all say what they wait for", lambda: len(site.team("crew")) == 3 and says(site.team("crew"), "Resources"))
     numbers = {re.match(r"job (\d+) waits: Resources", words)[1] for words in said}  # when it is expected to start, they hear one by one
     assert len(numbers) == 1 and not any("nodeName" in pod["spec"] for pod in site.team("crew"))
     site.delete("before-0")
-    pods = eventually("all are placed", lambda: site.team_placed("crew", 3), 20)
+    pods = eventually("all are placed", lambda: site.team_placed("crew", 3))
     assert job_ids(pods) == numbers and len(set(nodes_of(pods))) == 3
     assert "None" == site.job(pods[0])["state_reason"]
 
@@ -123,15 +123,15 @@ def test_a_gang_that_is_not_complete_takes_nothing_and_says_what_is_missing(site
     for place, members in ((site, pods[:1]), (other, pods[1:])):
         for path, body in [(collection, group), *members]:
             place.api.post(path.format(f"namespaces/{place.namespace}"), body)
-    said = eventually("it says so", lambda: says(site.team("same"), "GroupIncomplete"), 10)
+    said = eventually("it says so", lambda: says(site.team("same"), "GroupIncomplete"))
     assert said == ["not enough pending pods to create external job: 1 of 2 pods of its PodGroup are there"]
     assert not site.live_jobs_of_team("same") and not other.live_jobs_of_team("same")
     for place, (path, body) in ((site, pods[1]), (other, pods[0])):
         place.api.post(path.format(f"namespaces/{place.namespace}"), body)
-    both = [eventually("all are placed", lambda: place.team_placed("same", 2), 15) for place in (site, other)]
+    both = [eventually("all are placed", lambda: place.team_placed("same", 2)) for place in (site, other)]
     assert [len(job_ids(pods)) for pods in both] == [1, 1] and job_ids(both[0]) != job_ids(both[1])
     other.disband("coscheduling", "same", gracePeriodSeconds=0)
-    eventually("one group goes", lambda: not other.team("same") and site.job_state(int(job_ids(both[1]).pop())) != "RUNNING", 15)
+    eventually("one group goes", lambda: not other.team("same") and site.job_state(int(job_ids(both[1]).pop())) != "RUNNING")
     assert site.job(both[0][0])["job_state"] == ["RUNNING"]
     settled(site)
 
@@ -149,7 +149,7 @@ def join(site: Site, name: str, **options) -> None:
 def test_a_late_member_sits_down_where_its_group_has_room(site, placed, eventually):
     first = placed("podgroup", "crew", 2, cpu="2", wishes={"exclusive": "true"})
     join(site, "crew", cpu="2")
-    late = eventually("it is placed", lambda: site.placed("crew-late"), 15)
+    late = eventually("it is placed", lambda: site.placed("crew-late"))
     assert late["metadata"]["labels"][JOB_LABEL] == first[0]["metadata"]["labels"][JOB_LABEL]
     assert late["spec"]["nodeName"] in nodes_of(first) and OWN_JOB not in late["metadata"]["annotations"]
     assert len(site.live_jobs_of_team("crew")) == 1
@@ -158,12 +158,12 @@ def test_a_late_member_sits_down_where_its_group_has_room(site, placed, eventual
 def test_a_late_member_without_room_gets_a_job_of_its_own(site, placed, eventually):
     first = placed("podgroup", "crew", 2, cpu=ONE_EACH)
     join(site, "crew", cpu=ONE_EACH)
-    late = eventually("it is placed", lambda: site.placed("crew-late"), 15)
+    late = eventually("it is placed", lambda: site.placed("crew-late"))
     assert late["metadata"]["annotations"][OWN_JOB] == "true"
     assert late["metadata"]["labels"][JOB_LABEL] not in job_ids(first) and late["spec"]["nodeName"] not in nodes_of(first)
-    settled(site, 5)
+    settled(site)
     site.delete("crew-late", 0)
-    eventually("its job ends with it", lambda: site.job_state(site.job(late)["job_id"]) != "RUNNING", 10)
+    eventually("its job ends with it", lambda: site.job_state(site.job(late)["job_id"]) != "RUNNING")
     assert site.job(first[0])["job_state"] == ["RUNNING"]
 
 
@@ -176,36 +176,36 @@ def test_a_lost_pod_of_a_leaderworkerset_comes_back(site, placed, eventually, po
     def back() -> list[dict] | None:
         now = site.team_placed("crew", 3)
         return now if now and len({pod["metadata"]["uid"] for pod in now} - old) == (3 if is_whole else 1) else None
-    after = eventually("it is whole again", back, 40)
+    after = eventually("it is whole again", back)
     assert len(job_ids(after)) == 1 and len(set(nodes_of(after))) == 3
     if not is_whole:
         assert job_ids(after) == job_ids(before) and nodes_of(after) == nodes_of(before)
-    settled(site, 10)
+    settled(site)
     assert len(site.live_jobs_of_team("crew")) == 1
 
 
 def test_a_jobset_that_starts_again_does_so_as_one(site, placed, eventually):
     before = placed("jobset gang", "crew", 2, *STAY, wishes={"max-nodes": "1"}, more={"failurePolicy": {"maxRestarts": 1}})
-    eventually("it runs", lambda: site.team_in("crew", 2, "Running"), 20)
+    eventually("it runs", lambda: site.team_in("crew", 2, "Running"))
     site.delete(before[0]["metadata"]["name"])
 
     def again() -> list[dict] | None:
         now = site.team_in("crew", 2, "Running")
         return now if now and not {pod["metadata"]["uid"] for pod in now} & {pod["metadata"]["uid"] for pod in before} else None
-    after = eventually("all of it runs again", again, 40)
+    after = eventually("all of it runs again", again)
     assert len(job_ids(after)) == 1 and job_ids(after) != job_ids(before)
-    eventually("the first job has ended", lambda: site.job(before[0])["job_state"] != ["RUNNING"], 10)
-    settled(site, 10)
+    eventually("the first job has ended", lambda: site.job(before[0])["job_state"] != ["RUNNING"])
+    settled(site)
 
 
 @pytest.mark.parametrize("kind", ["lws", "podgroup"])
 def test_a_group_that_is_deleted_takes_its_job_with_it_whether_it_runs_or_waits(site, placed, eventually, kind):
     running = placed(kind, "first", 3, cpu=ONE_EACH)
     site.start(kind, "second", 3, cpu=ONE_EACH)
-    waiting = eventually("another waits", lambda: site.live_jobs_of_team("second"), 15)
+    waiting = eventually("another waits", lambda: site.live_jobs_of_team("second"))
     for name, number in (("second", waiting[0]["job_id"]), ("first", site.job(running[0])["job_id"])):
         site.disband(kind, name)
-        eventually(f"the {name} one is gone", lambda: not site.team(name) and site.job_state(number) == "CANCELLED", 20)
+        eventually(f"the {name} one is gone", lambda: not site.team(name) and site.job_state(number) == "CANCELLED")
 
 
 # --- many ------------------------------------------------------------------------------------------------------------
@@ -225,8 +225,8 @@ def test_three_hundred_pods_of_all_kinds_are_placed_and_leave_nothing(site, brid
     for name in FARM:
         site.add_node(name, cpus=64)
     try:
-        eventually("the nodes are in Slurm", lambda: site.are_registered(FARM), 60)
-        before = answers(bridge)
+        eventually("the nodes are in Slurm", lambda: site.are_registered(FARM))
+        before = eventually("it answers", lambda: answers(bridge))
         teams = [(kind, f"{kind.replace(' ', '-')}-{index}", SIZE) for index in range(EACH) for kind in WORKLOADS]
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda team: site.start(*team), [*teams, ("pods", "singles", SINGLES)]))
@@ -239,10 +239,11 @@ def test_three_hundred_pods_of_all_kinds_are_placed_and_leave_nothing(site, brid
         for kind, name, size in teams:
             assert len(job_ids(site.team(name))) == (1 if kind in GANGS else size), name
         site.empty()
-        after = answers(bridge) - before
+        after = eventually("it answers", lambda: answers(bridge)) - before
         refused = sum(count for code, count in after.items() if not code.startswith("2"))
         assert after.total() > 300 and refused <= after.total() // 50, after
-        assert not re.search(r"^slinc_bridge_duplicate_jobs_total.* [1-9]", bridge.ask("/metrics")[1], re.MULTILINE)
+        assert not re.search(r"^slinc_bridge_duplicate_jobs_total.* [1-9]", eventually("it answers", lambda: bridge.ask("/metrics")[1]),
+                             re.MULTILINE)
     finally:
         site.clear_pods()
         for name in FARM:

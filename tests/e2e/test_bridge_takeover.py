@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from bridge import FINALIZER, JOB_LABEL, NODE_LABEL, SCHEDULER, TAINT, Bridge, Site, settled, unit_of
+from bridge import FINALIZER, JOB_LABEL, NODE_LABEL, SCHEDULER, TAINT, Bridge, Site, condition, settled, unit_of
 from slincdev import nodes
-from slincdev.common import wait_for
+from waits import wait_for
 
 NODES = ["old-0", "old-1"]
 NODE_ANNOTATION = "slinky.slurm.net/slurm-node"
@@ -61,6 +61,7 @@ def before(site) -> Iterator[dict[str, tuple[int, str]]]:
     former, found = Former(site), {}
     for name in NODES:
         former.node(name)
+    wait_for("its nodes are ready", 30, lambda: all(condition(site.node(name), "Ready")["status"] == "True" for name in NODES))
     for node in NODES:
         job = former.job(f"pod-on-{node}", node)
         wait_for("its job runs", 30, lambda: "RUNNING" in site.slurm.job(job)["job_state"])

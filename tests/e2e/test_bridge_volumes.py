@@ -12,8 +12,8 @@ import pytest
 from bridge import Bridge, Site, at_work, condition, settled
 from pods import ask
 from slincdev import components
-from slincdev.common import wait_for
 from slincdev.kube import ApiError
+from waits import wait_for
 
 NODES = [f"disk-{index}" for index in range(3)]  # in Slurm's order, which takes the first that will do
 REAL = components.NODE  # the one node with a kubelet
@@ -70,7 +70,7 @@ def disk(site, cluster, eventually):
             "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [where]}]}}, **spec}})
         # Its controller tries again what failed only every 15 s.
         phases = ("Bound",) if "claimRef" in spec else ("Available", "Bound")
-        eventually(f"it is {' or '.join(phases)}", lambda: site.api.get(f"{VOLUMES}/{name}")["status"].get("phase") in phases, 60)
+        eventually(f"it is {' or '.join(phases)}", lambda: site.api.get(f"{VOLUMES}/{name}")["status"].get("phase") in phases)
         return name
     return make
 
@@ -109,18 +109,18 @@ def test_a_pod_runs_with_a_volume_of_its_node(site, cluster, disk, wanting, even
     disk(NODES[0])
     mine = disk(REAL)
     wanting("writer", "1Gi", command=("sh", "-c", "echo here > /writer-0/note; while :; do sleep 1; done"))
-    eventually("it runs", lambda: site.runs("writer"), 60)
+    eventually("it runs", lambda: site.runs("writer"))
     assert bound_to(site, "writer-0") == mine
     eventually("it has written", lambda: ask(cluster, "writer", "cat", "/writer-0/note", namespace=site.namespace) == "here\n")
-    settled(site, 5)
+    settled(site)
 
 
 def test_a_pod_goes_to_the_node_that_has_a_volume_for_it(site, disk, wanting, eventually):
     disk(NODES[0], "1Gi")
     disk(NODES[1], "5Gi", accessModes=["ReadOnlyMany"])
-    wide, fitting = disk(NODES[2], "9Gi"), disk(NODES[2], "5Gi")
+    fitting, wide = disk(NODES[2], "5Gi"), disk(NODES[2], "9Gi")  # who knows the wide one knows the other
     wanting("picky", "2Gi")
-    assert eventually("it is placed", lambda: site.placed("picky"), 20)["spec"]["nodeName"] == NODES[2]
+    assert eventually("it is placed", lambda: site.placed("picky"))["spec"]["nodeName"] == NODES[2]
     assert bound_to(site, "picky-0") == fitting != wide
 
 
@@ -128,7 +128,7 @@ def test_the_selector_of_a_claim_counts(site, disk, wanting, eventually):
     disk(NODES[0], labels={"speed": "slow"})
     fast = disk(NODES[1], labels={"speed": "fast"})
     wanting("fast", "1Gi", selector={"matchLabels": {"speed": "fast"}})
-    assert eventually("it is placed", lambda: site.placed("fast"), 20)["spec"]["nodeName"] == NODES[1]
+    assert eventually("it is placed", lambda: site.placed("fast"))["spec"]["nodeName"] == NODES[1]
     assert bound_to(site, "fast-0") == fast
 
 
@@ -136,7 +136,7 @@ def test_the_claims_of_one_pod_take_different_volumes(site, disk, wanting, event
     disk(NODES[0], "4Gi")
     big, small = disk(NODES[1], "4Gi"), disk(NODES[1], "1Gi")
     wanting("two", "3Gi", "1Gi")
-    assert eventually("it is placed", lambda: site.placed("two"), 20)["spec"]["nodeName"] == NODES[1]
+    assert eventually("it is placed", lambda: site.placed("two"))["spec"]["nodeName"] == NODES[1]
     assert (bound_to(site, "two-0"), bound_to(site, "two-1")) == (big, small)
 
 
@@ -145,21 +145,21 @@ def test_pods_that_come_together_take_different_volumes(site, disk, wanting, eve
     names = [f"crowd-{index}" for index in range(3)]
     for name in names:
         wanting(name, "1Gi")
-    found = {name: eventually(f"{name} is placed", lambda: site.placed(name), 40)["spec"]["nodeName"] for name in names}
+    found = {name: eventually(f"{name} is placed", lambda: site.placed(name))["spec"]["nodeName"] for name in names}
     assert sorted(found.values()) == NODES
     assert {name: bound_to(site, f"{name}-0") for name in names} == {name: disks[node] for name, node in found.items()}
-    settled(site, 10)
+    settled(site)
 
 
 def test_a_pod_without_a_volume_says_which_claim_waits_and_goes_to_one_that_comes(site, disk, wanting, eventually):
     disk(NODES[0], "1Gi")
     uid = wanting("hungry", "2Gi")["metadata"]["uid"]
     waits = f'persistentvolumeclaim "hungry-0" waits for a free volume of 2Gi in class {LOCAL}'  # once claim and class are seen, too
-    said = eventually("it says why", lambda: waits in (c := condition(site.see("hungry"), "SlurmPending"))["message"] and c, 15)
+    said = eventually("it says why", lambda: waits in (c := condition(site.see("hungry"), "SlurmPending"))["message"] and c)
     assert said["reason"] == "NoNodeFits" and "4 node(s) didn't find available persistent volumes to bind" in said["message"]
     assert site.live_jobs_of(uid) == []
     mine = disk(NODES[2], "2Gi")
-    assert eventually("it is placed", lambda: site.placed("hungry"), 20)["spec"]["nodeName"] == NODES[2]
+    assert eventually("it is placed", lambda: site.placed("hungry"))["spec"]["nodeName"] == NODES[2]
     assert bound_to(site, "hungry-0") == mine
 
 
@@ -172,16 +172,16 @@ def selected(site: Site, name: str) -> str | None:
 
 def test_a_node_where_a_volume_cannot_be_made_is_given_back_and_another_is_tried(site, disk, wanting, eventually):
     first = wanting("choosy", "1Gi", kind=MADE)["metadata"]["uid"]
-    refused = eventually("its claim is told of a node", lambda: selected(site, "choosy-0"), 60)
+    refused = eventually("its claim is told of a node", lambda: selected(site, "choosy-0"))
     job = site.live_jobs_of(first)[0]["job_id"]
     site.api.merge(f"{claims_path(site)}/choosy-0", {"metadata": {"annotations": {SELECTED: None}}})  # as a provisioner that gives up
-    node = eventually("its claim is told of another", lambda: selected(site, "choosy-0"), 60)
+    node = eventually("its claim is told of another", lambda: selected(site, "choosy-0"))
     assert node != refused and job not in [found["job_id"] for found in site.live_jobs_of(first)]
-    said = eventually("it was said", lambda: site.events("choosy").get("SlurmNodeMisfit"), 60)
+    said = eventually("it was said", lambda: site.events("choosy").get("SlurmNodeMisfit"))
     assert f'job {job} is given back: the volume of persistentvolumeclaim "choosy-0" could not be made on its node' in said
     ref = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": site.namespace, "name": "choosy-0",
            "uid": claim(site, "choosy-0")["metadata"]["uid"]}
     made = disk(node, storageClassName=MADE, claimRef=ref)
-    assert eventually("it is placed", lambda: site.placed("choosy"), 60)["spec"]["nodeName"] == node
+    assert eventually("it is placed", lambda: site.placed("choosy"))["spec"]["nodeName"] == node
     assert claim(site, "choosy-0")["spec"]["volumeName"] == made
-    settled(site, 10)
+    settled(site)

@@ -16,9 +16,10 @@ from bridge import FINALIZER, JOB_LABEL, PROGRAM, SCHEDULER, TAINT, WISH, Bridge
 from replica import free_port
 from slincdev import components, pki
 from slincdev.cluster import Cluster
-from slincdev.common import Fail, wait_for
+from slincdev.common import PATIENCE, Fail
 from slincdev.kube import ApiError, b64
 from slincdev.parts import kubectl
+from waits import wait_for
 
 REAL = components.NODE
 MANAGED, ELSEWHERE = "hooked", "unhooked"
@@ -54,7 +55,7 @@ class Webhook:
 
     def entry(self, name: str, path: str, operations: list[str], resources: list[str], managed: bool, policy: str) -> dict:
         conditions = [] if managed else [{"name": "names-our-scheduler", "expression": f"object.spec.schedulerName == '{SCHEDULER}'"}]
-        return {"name": f"{name}.slinky.slurm.net", "sideEffects": "None", "admissionReviewVersions": ["v1"], "timeoutSeconds": 5,
+        return {"name": f"{name}.slinky.slurm.net", "sideEffects": "None", "admissionReviewVersions": ["v1"], "timeoutSeconds": 15,
                 "clientConfig": {"url": f"https://{self.host}:{self.port}{path}", "caBundle": b64(self.certificate.authority())},
                 "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": operations, "resources": resources}],
                 "namespaceSelector": {"matchExpressions": [
@@ -179,7 +180,7 @@ def make_it(site, eventually) -> Iterator[Callable[..., dict]]:
     yield make
     for path in made:
         site.api.delete(path, {"gracePeriodSeconds": 0}) if site.api.exists(path) else None
-    eventually("its pods are gone", lambda: not any(site.api.exists(path) for path in made), 30)
+    eventually("its pods are gone", lambda: not any(site.api.exists(path) for path in made))
 
 
 # --- what a pod is given -------------------------------------------------------------------------------------------------------------
@@ -191,17 +192,17 @@ def test_a_pod_gets_all_it_needs_in_its_create_and_runs(site, make_it, eventuall
     assert OURS in made["spec"]["tolerations"]
     assert made["metadata"]["finalizers"] == [FINALIZER]
     assert made["metadata"]["generation"] == 1  # one write
-    found = eventually("it runs", lambda: site.runs("whole"), 30)
+    found = eventually("it runs", lambda: site.runs("whole"))
     assert found["spec"]["nodeName"] == REAL
     assert site.job(found)["job_state"] == ["RUNNING"]
     site.delete("whole")
-    eventually("it goes, and so its finalizer", lambda: site.see("whole") is None, 30)
+    eventually("it goes, and so its finalizer", lambda: site.see("whole") is None)
 
 
 def test_a_pod_that_names_a_node_goes_through_slurm(site, make_it, eventually):
     made = make_it(plain(site, "forward", *SLEEP, nodeName=REAL))
     assert "nodeName" not in made["spec"] and made["spec"]["schedulerName"] == SCHEDULER
-    found = eventually("it runs", lambda: site.runs("forward"), 30)
+    found = eventually("it runs", lambda: site.runs("forward"))
     assert JOB_LABEL in found["metadata"]["labels"]
 
 
@@ -233,7 +234,7 @@ def test_pods_of_a_daemonset_are_not_captured(site, eventually):
         assert found[0]["spec"]["schedulerName"] == "default-scheduler" and "finalizers" not in found[0]["metadata"]
     finally:
         site.api.delete(f"{path}/guard", {"propagationPolicy": "Foreground"})
-        eventually("it is gone", lambda: not site.api.exists(f"{path}/guard"), 30)
+        eventually("it is gone", lambda: not site.api.exists(f"{path}/guard"))
 
 
 def test_pods_take_the_word_of_their_job_that_they_start_together(site, eventually):
@@ -245,11 +246,11 @@ def test_pods_take_the_word_of_their_job_that_they_start_together(site, eventual
     try:
         def pods() -> list[dict]:
             return site.api.get(f"{site.pods_path}?labelSelector=job-name%3Dtogether")["items"]
-        found = eventually("its pods exist", lambda: pods() if len(pods()) == 2 else None, 30)
+        found = eventually("its pods exist", lambda: pods() if len(pods()) == 2 else None)
         assert all({f"{WISH}gang": "true", "mine": "stays"}.items() <= pod["metadata"]["annotations"].items() for pod in found)
     finally:
         site.api.delete(f"{path}/together", {"propagationPolicy": "Background"})
-        eventually("its pods are gone", lambda: not pods(), 30)
+        eventually("its pods are gone", lambda: not pods())
 
 
 # --- what is refused -----------------------------------------------------------------------------------------------------------------
@@ -301,7 +302,7 @@ def test_topology_spread_is_not_refused(site, make_it):
 
 def test_a_pod_that_runs_keeps_its_job_its_node_and_its_size(site, cluster, make_it, eventually):
     make_it(plain(site, "settled", *SLEEP))
-    found = eventually("it runs", lambda: site.runs("settled"), 30)
+    found = eventually("it runs", lambda: site.runs("settled"))
 
     def change(patch: dict, *words: str) -> str:
         return kubectl(cluster, "-n", MANAGED, "--as=somebody", "--as-group=system:masters", "patch", "pod", "settled", "-p",
@@ -334,9 +335,9 @@ def test_an_outage_stops_managed_namespaces_only(site, bridge, flags, certificat
     make_it(site.pod("volunteer", *SLEEP), ELSEWHERE)
     site.api.merge(f"{site.pods_path}/before", {"metadata": {"labels": {"mine": "yes"}}})  # nor what is there already
     bridge.start(*flags).wait_until_it_leads()
-    eventually("the webhook answers", lambda: serves(certificate, int(flags[1])), 10)
+    eventually("the webhook answers", lambda: serves(certificate, int(flags[1])))
     assert make_it(plain(site, "after"))["spec"]["schedulerName"] == SCHEDULER
-    eventually("who named us meanwhile is placed", lambda: "nodeName" in see_volunteer()["spec"], 60)
+    eventually("who named us meanwhile is placed", lambda: "nodeName" in see_volunteer()["spec"])
     assert FINALIZER in see_volunteer()["metadata"]["finalizers"] and OURS in see_volunteer()["spec"]["tolerations"]
 
 
@@ -345,7 +346,7 @@ def test_a_renewed_certificate_is_served(site, certificate, flags, make_it, even
         return ssl.get_server_certificate((certificate.host, int(flags[1])))
     before = served()
     certificate.renew()
-    eventually("the new certificate is served", lambda: served() != before, 20)
+    eventually("the new certificate is served", lambda: served() != before)
     assert make_it(plain(site, "renewed"))["metadata"]["finalizers"] == [FINALIZER]
 
 
@@ -365,13 +366,13 @@ def test_it_runs_alone_without_slurm_and_waits_for_its_certificate(site, cluster
     name = "made-a-moment-ago"
     try:
         alone.start("--roles=webhook", "--webhook-port", str(port), "--webhook-cert-dir", str(folder))
-        eventually("it says what it waits for", lambda: "[-] webhook: is not served" in alone.ask("/readyz")[1], 10)
+        eventually("it says what it waits for", lambda: "[-] webhook: is not served" in alone.ask("/readyz")[1])
         folder.mkdir()
         for file in ("tls.crt", "tls.key"):
             (folder / file).write_bytes((certificate.folder / file).read_bytes())
-        eventually("it is ready", lambda: alone.ask("/readyz")[0] == 200, 20)
+        eventually("it is ready", lambda: alone.ask("/readyz")[0] == 200)
         site.api.post("/api/v1/namespaces", {"metadata": {"name": name, "labels": {"slurm": "yes"}}})
-        assert "patch" in post(certificate, port, "/mutate--v1-pod", review_of(plain(site, "a"), name))
+        eventually("its namespace is known", lambda: "patch" in post(certificate, port, "/mutate--v1-pod", review_of(plain(site, "a"), name)))
         assert "patch" not in post(certificate, port, "/mutate--v1-pod", review_of(plain(site, "a"), "default"))
         unknown = post(certificate, port, "/mutate--v1-pod", review_of(plain(site, "a"), "nowhere"))
         assert unknown["allowed"] is False and unknown["status"]["code"] == 503
@@ -388,5 +389,5 @@ def test_it_runs_alone_without_slurm_and_waits_for_its_certificate(site, cluster
                                          (["--roles=scheduler"], "name both or neither"),
                                          (["--webhook-port=70000"], "wants at most 65535")])
 def test_a_wrong_command_line_gets_one_clear_line(words, said):
-    done = subprocess.run([PROGRAM, "bridge", *words], text=True, capture_output=True, timeout=30)
+    done = subprocess.run([PROGRAM, "bridge", *words], text=True, capture_output=True, timeout=30 * PATIENCE)
     assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1

@@ -6,13 +6,13 @@ import contextlib
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from replica import BUILD, Replica
 from slincdev import supervisor
+from slincdev.common import PATIENCE
 from slincdev.kube import ApiError
 
 PROGRAM = BUILD / "examples/configcopy/configcopy"
@@ -85,35 +85,35 @@ def test_a_configmap_is_copied_kept_equal_and_taken_away(cluster, replica, event
     api = cluster.api()
     put_source(cluster, "motd", text="hello")
     for ns in TARGETS:
-        eventually(f"{ns} has the copy", lambda: copy_of(cluster, "motd", ns) == {"text": "hello"}, 30)
+        eventually(f"{ns} has the copy", lambda: copy_of(cluster, "motd", ns) == {"text": "hello"})
     api.merge(f"/api/v1/namespaces/{SOURCE}/configmaps/motd", {"data": {"text": "goodbye", "more": "1"}})
-    eventually("the copy follows its source", lambda: copy_of(cluster, "motd") == {"text": "goodbye", "more": "1"}, 10)
+    eventually("the copy follows its source", lambda: copy_of(cluster, "motd") == {"text": "goodbye", "more": "1"})
     api.merge(f"/api/v1/namespaces/{TARGETS[0]}/configmaps/motd", {"data": {"text": "spoiled"}})
-    eventually("a spoiled copy is mended", lambda: copy_of(cluster, "motd") == {"text": "goodbye", "more": "1"}, 10)
+    eventually("a spoiled copy is mended", lambda: copy_of(cluster, "motd") == {"text": "goodbye", "more": "1"})
     api.delete(f"/api/v1/namespaces/{SOURCE}/configmaps/motd")
     for ns in TARGETS:
-        eventually(f"the copy in {ns} goes with its source", lambda: copy_of(cluster, "motd", ns) is None, 10)
+        eventually(f"the copy in {ns} goes with its source", lambda: copy_of(cluster, "motd", ns) is None)
 
 
 def test_what_is_not_ours_is_not_touched(cluster, replica, eventually):
     api = cluster.api()
     api.post(f"/api/v1/namespaces/{TARGETS[0]}/configmaps", {"metadata": {"name": "theirs"}, "data": {"mine": "yes"}})
     put_source(cluster, "theirs", text="ours")
-    eventually("the other namespace has the copy", lambda: copy_of(cluster, "theirs", TARGETS[1]) == {"text": "ours"}, 30)
+    eventually("the other namespace has the copy", lambda: copy_of(cluster, "theirs", TARGETS[1]) == {"text": "ours"})
     assert copy_of(cluster, "theirs") == {"mine": "yes"}
     eventually("it says so", lambda: f"namespace {TARGETS[0]} has one of its own" in replica.ask("/debug/state")[1])
     api.delete(f"/api/v1/namespaces/{SOURCE}/configmaps/theirs")
-    eventually("our copy goes", lambda: copy_of(cluster, "theirs", TARGETS[1]) is None, 10)
+    eventually("our copy goes", lambda: copy_of(cluster, "theirs", TARGETS[1]) is None)
     assert copy_of(cluster, "theirs") == {"mine": "yes"}
 
 
 def test_health_metrics_and_state_are_served(cluster, replica, eventually):
-    eventually("it is ready", lambda: replica.ask("/readyz")[0] == 200, 30)
+    eventually("it is ready", lambda: replica.ask("/readyz")[0] == 200)
     assert replica.ask("/healthz")[0] == 200
     put_source(cluster, "measured", text="1")
-    eventually("it has planned", lambda: copy_of(cluster, "measured"), 40)
+    eventually("it has planned", lambda: copy_of(cluster, "measured"))
     # A key is counted when its work has ended, a moment after its effect.
-    eventually("that is counted", lambda: "# TYPE controller_runtime_reconcile_total " in replica.ask("/metrics")[1], 10)
+    eventually("that is counted", lambda: "# TYPE controller_runtime_reconcile_total " in replica.ask("/metrics")[1])
     metrics = replica.ask("/metrics")[1]
     for family in ("controller_runtime_reconcile_total", "workqueue_depth", "rest_client_requests_total", "leader_election_master_status",
                    "process_resident_memory_bytes", "slinc_cache_objects"):
@@ -125,33 +125,29 @@ def test_a_clean_stop_gives_the_lease_back(cluster, replica, eventually):
     def holder() -> str:
         return cluster.api().get("/apis/coordination.k8s.io/v1/namespaces/default/leases/configcopy")["spec"].get("holderIdentity", "")
 
-    eventually("it holds the lease", replica.leads, 40)
+    eventually("it holds the lease", replica.leads)
     assert holder()
-    begun = time.monotonic()
     replica.process.send_signal(signal.SIGTERM)
-    assert replica.process.wait(30) == 0
-    assert time.monotonic() - begun < 10
+    assert replica.process.wait(30 * PATIENCE) == 0  # not by its own deadline
     assert holder() == ""
 
 
 def test_another_replica_takes_over_when_the_leader_is_killed(cluster, namespaces, tmp_path, eventually):
     with started(cluster, tmp_path / "first.log") as first, started(cluster, tmp_path / "second.log") as second:
         put_source(cluster, "relay", text="1")
-        eventually("one of them copies", lambda: copy_of(cluster, "relay") == {"text": "1"}, 40)
+        eventually("one of them copies", lambda: copy_of(cluster, "relay") == {"text": "1"})
         leading = first if first.leads() else second
         leading.process.kill()
         cluster.api().merge(f"/api/v1/namespaces/{SOURCE}/configmaps/relay", {"data": {"text": "2"}})
-        begun = time.monotonic()
-        eventually("the other goes on", lambda: copy_of(cluster, "relay") == {"text": "2"}, 30)
-        assert time.monotonic() - begun < 45  # a lease of 15 s, a retry after 2 s, and what a busy machine adds
+        eventually("the other goes on", lambda: copy_of(cluster, "relay") == {"text": "2"}, 20)  # a lease of 15 s, a retry after 2 s
 
 
 def test_it_goes_on_after_the_api_server_was_away(cluster, replica, eventually):
     put_source(cluster, "patient", text="1")
-    eventually("it copies", lambda: copy_of(cluster, "patient") == {"text": "1"}, 40)
+    eventually("it copies", lambda: copy_of(cluster, "patient") == {"text": "1"})
     supervisor.ask(cluster.folder, {"do": "stop", "name": "kube-apiserver"})
     supervisor.ask(cluster.folder, {"do": "start", "name": "kube-apiserver"})
-    eventually("the API server answers", lambda: cluster.api().get("/readyz?x=1") or True, 60)
-    eventually("a change is made", lambda: cluster.api().merge(f"/api/v1/namespaces/{SOURCE}/configmaps/patient", {"data": {"text": "2"}}), 30)
-    eventually("it goes on", lambda: copy_of(cluster, "patient") == {"text": "2"}, 40)
+    eventually("the API server answers", lambda: cluster.api().get("/readyz?x=1") or True)
+    eventually("a change is made", lambda: cluster.api().merge(f"/api/v1/namespaces/{SOURCE}/configmaps/patient", {"data": {"text": "2"}}))
+    eventually("it goes on", lambda: copy_of(cluster, "patient") == {"text": "2"})
     assert replica.process.poll() is None

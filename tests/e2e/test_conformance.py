@@ -54,7 +54,7 @@ class Player:
         method, target = self.fill_in(row["call"]).split(" ", 1)
         watching = method == "WATCH"
         if watching:
-            method, target = "GET", target + ("&" if "?" in target else "?") + "watch=1&timeoutSeconds=1"
+            method, target = "GET", target + ("&" if "?" in target else "?") + "watch=1&timeoutSeconds=2"
         body = self.fill_in(json.dumps(row["body"], separators=(",", ":"))) if "body" in row else row.get("raw")
         connection = http.client.HTTPSConnection(self.api.host, self.api.port, context=self.api.context, timeout=30)
         connection.request(method, target, body, {

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from conftest import REPO
+from slincdev.common import PATIENCE
 
 JOBWATCH = REPO / "build/plain/examples/jobwatch/jobwatch"
 
@@ -28,7 +29,7 @@ def test_changes_of_a_job_are_shown_until_the_input_ends(slurm, node, tmp_path, 
             eventually("the job runs", lambda: f"job {job} watched: RUNNING " in shown.read_text())
             slurm.cancel(job)
             eventually("the job ends", lambda: f"job {job} watched: CANCELLED " in shown.read_text())
-            program.communicate("something else for its loop\n", timeout=30)
+            program.communicate("something else for its loop\n", timeout=30 * PATIENCE)
         finally:
             program.kill()
     assert program.returncode == 0

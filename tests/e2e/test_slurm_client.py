@@ -37,7 +37,7 @@ def test_a_node_is_listed_with_its_states(sjobs, node):
 
 
 def test_a_job_is_asked_for_and_followed_to_its_end(sjobs, node, slurm):
-    shown = sjobs("run", "slurm-bridge", "1")
+    shown = sjobs("run", "slurm-bridge", "5")
     assert shown.returncode == 0, shown.stderr
     number = shown.stdout.splitlines()[0].removeprefix("job ")
     states = [line.split()[2] for line in shown.stdout.splitlines() if line.strip().startswith(f"{number} ")]

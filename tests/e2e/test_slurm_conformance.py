@@ -77,7 +77,15 @@ class Daemon:
         return 0
 
     def signal(self, number: signal.Signals) -> None:
-        os.kill(self.pid(), number)
+        if pid := self.pid():  # 0 would be all of us
+            os.kill(pid, number)
+
+    def saved(self) -> float:
+        """When it last wrote its jobs down."""
+        try:
+            return Path(f"/proc/{self.pid()}/root/var/spool/slurmctld/slinc/job_state").stat().st_mtime
+        except OSError:  # it takes the old file away before it has the new one
+            return 0.0
 
     def scale(self, replicas: int) -> None:
         self.api.merge(CONTROLLER, {"spec": {"replicas": replicas}})
@@ -90,7 +98,7 @@ class Daemon:
         """A stopped process does not hear the polite signal of the kubelet that ends its pod."""
         self.signal(signal.SIGSTOP)
         self.scale(0)
-        wait_for(lambda: "deletionTimestamp" in self.api.get(POD)["metadata"], "the pod is to end")
+        wait_for(lambda: not self.api.exists(POD) or "deletionTimestamp" in self.api.get(POD)["metadata"], "the pod is to end")
         self.signal(signal.SIGKILL)
         wait_for(lambda: not self.api.exists(POD), "the pod ends")
 
@@ -102,6 +110,7 @@ class Player:
         self.slurm, self.daemon = slurm, Daemon(cluster)
         self.values: dict[str, object] = {"V": API, "RUN": f"{time.time_ns():x}"}
         self.waiting: list[threading.Thread] = []
+        self.asked = 0.0  # when something was last written
 
     def fill_in(self, text: str) -> str:
         values = self.values | {"NOW": int(time.time())}
@@ -148,7 +157,7 @@ class Player:
         word, _, seconds = what.partition(" ")
         {"stop": lambda: self.daemon.signal(signal.SIGSTOP), "continue": lambda: self.daemon.signal(signal.SIGCONT),
          "kill": self.daemon.kill, "shut": self.daemon.shut_down, "start": self.start, "answers": self.collect,
-         "wait": lambda: time.sleep(float(seconds))}[word]()
+         "wait": lambda: time.sleep(float(seconds)), "saved": lambda: wait_for(lambda: self.daemon.saved() > self.asked - 0.05, "it is saved")}[word]()
 
     def send_later(self, row: dict, answer: dict) -> None:
         def run() -> None:
@@ -165,6 +174,8 @@ class Player:
             self.send_later(row, answer)
         else:
             until, end = json.loads(self.fill_in(json.dumps(row.get("until")))), time.monotonic() + PATIENCE_S
+            if not row["call"].startswith("GET "):
+                self.asked = time.time()
             while True:
                 status, body = self.send(row)
                 if has_come(until, status, body):

@@ -123,7 +123,8 @@ def test_a_leaderworkerset_has_ready_groups_on_real_and_kwok_nodes(api, eventual
 
 
 def test_a_group_that_loses_a_pod_is_made_again_as_a_whole(api, eventually):
-    wanted = leaderworkerset("whole", 1, 2, work(KWOK), work(KWOK))
+    slow = work(REAL, "sleep", "600", terminationGracePeriodSeconds=5)  # the controller acts only on a pod that it sees on its way out
+    wanted = leaderworkerset("whole", 1, 2, work(KWOK), slow)
     with made(api, eventually, LEADERWORKERSETS, wanted) as path:
         eventually("the group is ready", lambda: api.get(path).get("status", {}).get("readyReplicas") == 1)
         before = {one["metadata"]["uid"] for one in pods_of(api, "leaderworkerset.sigs.k8s.io/name=whole")}

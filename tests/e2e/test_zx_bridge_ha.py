@@ -12,13 +12,14 @@ from collections.abc import Iterator
 import pytest
 from bridge import JOB_LABEL, TEAM, Bridge, Site, Strangers, condition, settled, unit_of
 from pair import leader, other, pair_at_work
-from slincdev.common import wait_for
+from waits import wait_for
 
 HALL = [f"hall-{index}" for index in range(12)]
 KILLS = 3
 GOES_ON_S = 25  # after the death of a leader: its lease of 15 s, a retry after 2 s, a look at Slurm; and what a sanitizer costs on two busy cores
 FENCE_S = 15  # for that long after a take-over nothing is asked again that the leader before may have asked for
 PAUSE_S = 0.7  # between two workloads
+MOST = 60  # workloads at a time: there is room for all of them, however long it takes
 BURST = 12  # pods that are made just before a leader dies
 
 
@@ -46,7 +47,7 @@ class Traffic:
         try:
             for index in range(1000):
                 self._start(index)
-                if index % 3 == 2:
+                if index % 3 == 2 or len(self.wanted) > MOST:
                     self._stop()
                 if self.is_over.wait(self.dice.uniform(0, 2 * PAUSE_S)):
                     return
@@ -111,15 +112,15 @@ def holder(site: Site) -> str:
 def test_a_leader_that_stops_hands_over_at_once(site, pair, eventually):
     first = wait_for("one leads", 40, lambda: leader(pair))
     site.make("kept")
-    eventually("it is placed", lambda: site.placed("kept"), 20)
+    eventually("it is placed", lambda: site.placed("kept"))
     before = holder(site)
     first.stop()
     assert before and holder(site) != before, "its lease runs out by itself"
-    eventually("the other one leads", other(pair, first).leads, 5)
+    eventually("the other one leads", other(pair, first).leads)
     site.make("newcomer")
-    eventually("it works", lambda: site.placed("newcomer"), 5)
+    eventually("it works", lambda: site.placed("newcomer"))
     site.delete("kept", 0)
-    eventually("all of it", lambda: site.see("kept") is None, 5)
+    eventually("all of it", lambda: site.see("kept") is None)
     first.start()
     site.delete("newcomer", 0)
 
@@ -133,8 +134,8 @@ def test_work_goes_on_when_leaders_are_killed_and_every_unit_has_had_one_job(sit
         for index in range(KILLS):
             site.make(f"held-{index}", wishes={"priority": "0"})
             site.make(f"ends-{index}")
-        held = [eventually("its job is held", lambda: job_of_waiting(site, f"held-{index}"), 30) for index in range(KILLS)]
-        eventually("the others run", lambda: all(site.runs(f"ends-{index}") for index in range(KILLS)), 30)
+        held = [eventually("its job is held", lambda: job_of_waiting(site, f"held-{index}")) for index in range(KILLS)]
+        eventually("the others run", lambda: all(site.runs(f"ends-{index}") for index in range(KILLS)))
         traffic = Traffic(site, seed)
         for index in range(KILLS):
             time.sleep(dice.uniform(0.5, 2))

@@ -18,9 +18,9 @@ from bridge import Bridge, Site, Strangers, condition, frozen, processes, settle
 from pair import leader, other, pair_at_work, start_missing
 from slincdev import supervisor
 from slincdev.cluster import Cluster
-from slincdev.common import wait_for
 from slincdev.kube import ApiError
 from slincdev.slurm import SlurmError
+from waits import wait_for
 
 RACK = [f"rack-{index}" for index in range(10)]
 PODS, COMPLETIONS, SECONDS = 60, 10, 5.0
@@ -117,8 +117,7 @@ def strangers(site, pair) -> Iterator[Strangers]:
     site.set_slurm_node("stranger-1", comment="something to save")  # or it may have saved all of it just before
     site.slurm.cancel(site.slurm.submit("something to save", partition="all", required_nodes=["stranger-0"]))
     folder = Path(f"/proc/{processes(site.cluster, 'slurmctld')[0]}/root/var/spool/slurmctld/slinc")
-    wait_for("slurmctld has saved its state", 60, lambda: all(
-        (folder / name).exists() and (folder / name).stat().st_mtime > now for name in ("job_state", "node_state")))
+    wait_for("slurmctld has saved its state", 60, lambda: all((folder / name).stat().st_mtime > now for name in ("job_state", "node_state")))
     yield found
     found.remove()
 
@@ -136,7 +135,7 @@ def load(site, pair, strangers) -> Iterator[Load]:
     finally:
         one.end()
         site.see_pods_off()
-    settled(site, 30)
+    settled(site)
 
 
 def test_slurmctld_stands_still_for_longer_than_its_clients_wait(cluster, load):
@@ -145,11 +144,16 @@ def test_slurmctld_stands_still_for_longer_than_its_clients_wait(cluster, load):
         time.sleep(MESSAGE_TIMEOUT_S + 3)
 
 
+def kill(pids: list[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):  # it went with the one before
+            os.kill(pid, signal.SIGKILL)
+
+
 def kill_slurmctld(cluster: Cluster, site: Site) -> None:
     """And wait until the next one answers."""
     old = processes(cluster, "slurmctld")
-    for pid in old:
-        os.kill(pid, signal.SIGKILL)
+    kill(old)
 
     def is_back() -> bool:
         with contextlib.suppress(SlurmError, OSError, http.client.HTTPException):
@@ -169,7 +173,7 @@ def test_pods_whose_jobs_slurmctld_forgot_keep_their_room(cluster, site, pair, s
     try:
         for name in old:
             site.make(name, wishes={"exclusive": "true"})
-        eventually("all have a node", lambda: all(site.placed(name) for name in old), 30)
+        eventually("all have a node", lambda: all(site.placed(name) for name in old))
         with frozen(processes(cluster, "slurmctld")):
             time.sleep(POLL_S + 1)  # a question of the bridge is open when it dies
             kill_slurmctld(cluster, site)
@@ -194,15 +198,14 @@ def test_slurmrestd_is_silent_and_then_killed(cluster, load, eventually):
     old = processes(cluster, "slurmrestd")
     with frozen(old):
         time.sleep(3)
-        for pid in old:
-            os.kill(pid, signal.SIGKILL)
-    eventually("it is back", lambda: set(processes(cluster, "slurmrestd")) - set(old), 60)
+        kill(old)
+    eventually("it is back", lambda: set(processes(cluster, "slurmrestd")) - set(old))
 
 
 def test_the_api_server_is_killed(cluster, load, eventually):
     load.sleep_into()
     supervisor.ask(cluster.folder, {"do": "signal", "name": "kube-apiserver", "signal": signal.SIGKILL})
-    eventually("it answers", lambda: cluster.api().get("/readyz?x=1") or True, 60)
+    eventually("it answers", lambda: cluster.api().get("/readyz?x=1") or True)
 
 
 def test_the_leader_is_killed_and_the_next_one_loses_its_lease_in_its_sleep(load, pair, eventually):
@@ -221,7 +224,7 @@ def test_the_leader_is_killed_and_the_next_one_loses_its_lease_in_its_sleep(load
 
 def test_the_token_runs_out_under_load_and_comes_late(cluster, slurm, site, pair, strangers, tmp_path, load):
     for one in pair:
-        one.stop()
+        one.stop(may_hurry=True)
     only = Bridge(cluster, slurm, tmp_path, "with-a-token", jwtKeyFile="")
     only.token.write_text(slurm.token(seconds=4))
     try:
@@ -231,7 +234,7 @@ def test_the_token_runs_out_under_load_and_comes_late(cluster, slurm, site, pair
         fresh.write_text(slurm.token())
         fresh.rename(only.token)
         settled(site, also=lambda: load.shortfall() + strangers.changes())
-        only.stop()
+        only.stop(may_hurry=True)
     finally:
         only.end()
     pair[0].start().wait_until_it_leads()

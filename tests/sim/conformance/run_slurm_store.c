@@ -276,11 +276,18 @@ static void shut_down(struct player *player)
     slurm_store_shut_down(player->store);
 }
 
+/* The row before has waited for it, and no machine is too busy for a clock that is set. */
+static void is_saved(struct player *player)
+{
+    (void)player;
+}
+
 static const struct {
     const char *word;
     void (*act)(struct player *player);
 } verbs[] = { { "stop", stop },           { "continue", go_on }, { "kill", kill_it },
-              { "shut down", shut_down }, { "start", start },    { "answers", collect } };
+              { "shut down", shut_down }, { "start", start },    { "answers", collect },
+              { "saved", is_saved } };
 
 static void act(struct player *player, struct str what)
 {
