@@ -58,10 +58,11 @@ struct action *plan_slurm_look(struct plan *plan, const struct slurm_job *job); 
 /* fields: JSON of a job update. */
 struct action *plan_slurm_update_job(struct plan *plan, const struct slurm_job *job,
                                      const struct json_mut *fields);
-/* The same; then the job is as if it had been asked for by `ask`, which is remembered, and so is a
- * refusal. Without fields it is only remembered. */
+/* The same, to make the job as `ask` says: then it was asked with these marks, which is remembered,
+ * and so is a refusal. Without fields it is only remembered. */
 struct action *plan_slurm_follow(struct plan *plan, const struct slurm_job *job,
-                                 const struct json_mut *fields, const struct job_ask *ask);
+                                 const struct json_mut *fields, const struct job_ask *ask,
+                                 const struct job_marks *marks);
 
 struct action *plan_slurm_create_node(struct plan *plan, const struct slurm_node_ask *ask);
 /* fields: JSON of a node update: state, reason, features, extra ... */

@@ -519,15 +519,26 @@ static const struct unit_memory *record(struct actor *actor, const struct deed *
     return unit;
 }
 
+/* What it is asked with: another leader will want to know. */
+static void write_note(const struct deed *deed, struct buf *out)
+{
+    struct job_marks marks;
+
+    buf_init(out, SLURM_MAX_NOTE);
+    job_marks_of(&deed->job, &marks);
+    job_marks_write(&marks, out);
+}
+
 static void send(struct work *work)
 {
     struct actor *actor = work->actor;
     const struct deed *deed = work->deed;
     struct job_ask job = deed->job;
     auto_json_build struct json_build *build = json_build_new();
-    auto_buf struct buf key;
+    auto_buf struct buf key, note;
 
     full_key(deed, &key);
+    write_note(deed, &note);
     if (record(actor, deed)->prefers_nothing)
         job.prefer = "";
     if (deed->at_once)
@@ -539,6 +550,7 @@ static void send(struct work *work)
                                     .cluster = actor->options.cluster,
                                     .pods = deed->pods,
                                     .pod_count = deed->pod_count,
+                                    .note = buf_str(&note),
                                     .at_once = deed->at_once,
                                     .message_timeout_s = actor->message_timeout_s };
 

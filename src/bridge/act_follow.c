@@ -11,10 +11,17 @@
 
 enum { AGAIN_US = 600 * 1000000 };
 
+static void remember(struct unit_memory *unit, int64_t job_id, const struct job_marks *marks)
+{
+    unit->said = (struct said_memory){ .job_id = job_id, .marks = *marks };
+}
+
 void follow_asked(struct unit_memory *unit, int64_t job_id, const struct job_ask *ask)
 {
-    unit->said = (struct said_memory){ .job_id = job_id };
-    job_marks_of(ask, &unit->said.marks);
+    struct job_marks marks;
+
+    job_marks_of(ask, &marks);
+    remember(unit, job_id, &marks);
 }
 
 /* By an answer that is about the change. Others come again with the next look: slurmctld also says
@@ -47,7 +54,7 @@ enum kube_outcome follow_answered(struct work *work, const struct slurm_error *e
     struct unit_memory *unit = memory_need(actor->options.memory, deed_unit(deed));
 
     if (error->class == SLURM_DONE) {
-        follow_asked(unit, deed->job_id, &deed->job);
+        remember(unit, deed->job_id, &deed->marks);
         return KUBE_DONE;
     }
     if (!is_refusal(error->class))

@@ -163,12 +163,14 @@ struct action *plan_slurm_update_job(struct plan *plan, const struct slurm_job *
 }
 
 struct action *plan_slurm_follow(struct plan *plan, const struct slurm_job *job,
-                                 const struct json_mut *fields, const struct job_ask *ask)
+                                 const struct json_mut *fields, const struct job_ask *ask,
+                                 const struct job_marks *marks)
 {
     struct deed *deed = deed_about(plan, DEED_UPDATE_JOB, job);
     bool has_fields = json_mut_len(fields) > 0;
 
     deed->follows = true;
+    deed->marks = *marks;
     deed->job = *ask;
     job_ask_keep(&deed->job, plan->arena);
     if (has_fields)

@@ -32,8 +32,9 @@ struct deed {
     int64_t job_id; /* CANCEL, LOOK, UPDATE_JOB */
     const char *sluid;
     const char *why;
-    const char *misfit; /* CANCEL: a node that will not do; NULL */
-    bool follows;       /* UPDATE_JOB: it is as `job` says then */
+    const char *misfit;     /* CANCEL: a node that will not do; NULL */
+    bool follows;           /* UPDATE_JOB: to make it as `job` says; */
+    struct job_marks marks; /* it was asked with these then */
 
     const char *node;           /* CREATE_NODE, UPDATE_NODE, DELETE_NODE */
     struct slurm_node_ask make; /* CREATE_NODE */

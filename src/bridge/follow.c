@@ -1,9 +1,9 @@
 /* follow.c - a job that waits follows its unit: only what differs is sent.
  *
- * Holds: what people changed in Slurm stays, while this process remembers what it asked for itself;
- * a change that Slurm refused is told to the pods, and not sent again while nothing changes; what
- * cannot be translated leaves the job as it was. The nodes that the job must not get are followed
- * whatever becomes of the rest. */
+ * Holds: what people changed in Slurm stays, while it is known what the job was asked with: this
+ * process remembers it, or the note in the job's comment says it; a change that Slurm refused is
+ * told to the pods, and not sent again while nothing changes; what cannot be translated leaves the
+ * job as it was. The nodes that the job must not get are followed whatever becomes of the rest. */
 #include "bridge/follow.h"
 
 #include "bridge/act.h"
@@ -20,9 +20,56 @@ struct following {
     struct json_build *build;
     struct json_mut *fields; /* of the update */
     struct job_ask ask;      /* as the job is then */
-    bool is_known;           /* what it was asked with is remembered */
-    bool differs;            /* by what its unit asks for */
+    struct job_marks marks;  /* what it was asked with */
+    bool is_known;           /* that is: it is remembered, or noted in its comment */
+    bool is_remembered;
+    bool is_unsure; /* a change that was refused may have been made in part */
+    bool differs;   /* by what its unit asks for */
 };
+
+/* ---- what it was asked with ---- */
+
+static bool read_note(const struct slurm_job *job, struct job_marks *ret_marks)
+{
+    auto_buf struct buf note = { .max = SLURM_MAX_NOTE };
+
+    return slurm_submit_note(job, &note) && job_marks_read(buf_str(&note), ret_marks);
+}
+
+static void recall(const struct unit *unit, struct following *follow)
+{
+    const struct said_memory *said = unit->memory ? &unit->memory->said : NULL;
+
+    follow->is_unsure = said && said->is_unsure;
+    follow->is_remembered = said && said->job_id == unit->job->id;
+    if (follow->is_remembered)
+        follow->marks = said->marks;
+    follow->is_known = follow->is_remembered || read_note(unit->job, &follow->marks);
+}
+
+/* pods NULL: the same. A comment that others have written stays. */
+static bool put_comment(const struct unit *unit, const struct str *pods, unsigned pod_count,
+                        const struct job_marks *marks, const struct following *follow)
+{
+    auto_buf struct buf note = { .max = SLURM_MAX_NOTE }, comment = { .max = SLURM_MAX_COMMENT };
+
+    job_marks_write(marks, &note);
+    if (slurm_submit_comment(unit->job, pods, pod_count, buf_str(&note), &comment) < 0)
+        return false;
+    json_put_str(follow->build, follow->fields, "admin_comment", buf_str(&comment));
+    return true;
+}
+
+/* The update that left something open was made: a leader after us need not say it again. */
+static bool put_settled_note(const struct unit *unit, const struct following *follow)
+{
+    struct job_marks noted;
+
+    if (follow->differs || !follow->is_remembered || follow->is_unsure ||
+        !read_note(unit->job, &noted) || !job_marks_are_open(&noted))
+        return false;
+    return put_comment(unit, NULL, 0, &follow->marks, follow);
+}
 
 /* ---- nodes ---- */
 
@@ -55,28 +102,33 @@ static bool put_preference(const struct slurm_job *job, const struct following *
 
 /* ---- members ---- */
 
+/* 0: it is none that can be written again. */
 static size_t pods_in_comment(const struct slurm_job *job)
 {
     auto_json_doc struct json_doc *doc = NULL;
-    struct err err = { .class = 0 };
+    const struct json *comment;
 
-    if (json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, &doc, &err) < 0)
+    if (json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, &doc, NULL) < 0)
         return 0;
-    return json_len(json_get(json_root(doc), "pods"));
+    comment = json_root(doc);
+    if (json_str(json_get(comment, "cluster")).len == 0 ||
+        json_str(json_get(comment, "unit")).len == 0)
+        return 0;
+    return json_len(json_get(comment, "pods"));
 }
 
-/* Members came or went while it waited. Its comment says for how many it was asked. */
-static bool put_members(const struct unit *unit, struct arena *arena, struct following *follow)
+/* Members came or went while it waited. Its comment says for how many it was asked. NULL: no. */
+static const struct str *other_members(const struct unit *unit, struct arena *arena,
+                                       unsigned *ret_count)
 {
     const struct str *names;
     unsigned count = unit_names_waiting(unit, arena, &names);
     size_t asked = unit->kind == GROUP_NONE ? 0 : pods_in_comment(unit->job);
-    auto_buf struct buf comment = { .max = SLURM_MAX_COMMENT };
 
-    if (asked == 0 || asked == count || slurm_submit_comment(unit->job, names, count, &comment) < 0)
-        return false;
-    json_put_str(follow->build, follow->fields, "admin_comment", buf_str(&comment));
-    return true;
+    if (asked == 0 || asked == count)
+        return NULL;
+    *ret_count = count;
+    return names;
 }
 
 /* ---- what is asked for ---- */
@@ -85,7 +137,7 @@ static bool put_members(const struct unit *unit, struct arena *arena, struct fol
 static void release_first(const struct unit *unit, struct following *follow)
 {
     if (follow->is_known && unit->job->hold && follow->ask.priority > 0 &&
-        job_marks_hold(&unit->memory->said.marks))
+        job_marks_hold(&follow->marks))
         follow->ask.priority = -1;
 }
 
@@ -108,15 +160,20 @@ static void put_usual_time(const struct bridge_world *world, const struct slurm_
 static void put_changes(const struct bridge_world *world, const struct unit *unit,
                         struct arena *arena, struct following *follow)
 {
-    const struct said_memory *said = follow->is_known ? &unit->memory->said : NULL;
-    struct job_change_from from = { .marks = said ? &said->marks : NULL,
-                                    .job = said && !said->is_unsure ? NULL : unit->job };
-    bool resized = put_members(unit, arena, follow);
+    unsigned count = 0;
+    const struct str *members = other_members(unit, arena, &count);
+    struct job_change_from from = { .marks = follow->is_known ? &follow->marks : NULL,
+                                    .job =
+                                        follow->is_known && !follow->is_unsure ? NULL : unit->job,
+                                    .resized = members && !follow->is_known };
+    struct job_marks noted;
 
-    from.resized = resized && !said;
     release_first(unit, follow);
-    follow->differs = job_change(follow->build, follow->fields, &follow->ask, &from) || resized;
+    follow->differs = job_change(follow->build, follow->fields, &follow->ask, &from, &noted);
+    follow->differs |= members != NULL;
     put_usual_time(world, unit->job, follow);
+    if (follow->differs)
+        put_comment(unit, members, count, &noted, follow);
 }
 
 static bool is_still_refused(const struct bridge_world *world, const struct unit *unit,
@@ -151,20 +208,19 @@ static bool is_described(const struct bridge_world *world, const struct unit *un
 }
 
 /* Its annotations do not say that it is held. */
-static bool is_held_by_people(const struct unit *unit)
+static bool is_held_by_people(const struct unit *unit, const struct following *follow)
 {
     return unit->job->hold && strcmp(unit->job->reason, "BadConstraints") != 0 &&
-           !job_marks_hold(&unit->memory->said.marks);
+           !job_marks_hold(&follow->marks);
 }
 
 /* What Slurm does not change of a job, a new one has; its place in the queue is the price. One that
  * people hold stays: a new one would not be held. */
 static bool is_replaced(const struct unit *unit, struct plan *plan, const struct following *follow)
 {
-    const char *field =
-        follow->is_known ? job_marks_need_anew(&unit->memory->said.marks, &follow->ask) : NULL;
+    const char *field = follow->is_known ? job_marks_need_anew(&follow->marks, &follow->ask) : NULL;
 
-    if (!field || is_held_by_people(unit))
+    if (!field || is_held_by_people(unit, follow))
         return false;
     plan_event(plan, &unit->pod->object, KUBE_EVENT_NORMAL, "SlurmJobReplaced",
                "job %s is asked for anew: Slurm can not change what %s says of a job",
@@ -187,6 +243,31 @@ static bool is_refused(const struct bridge_world *world, const struct unit *unit
     return true;
 }
 
+/* What it was asked with when the update is made. */
+static struct job_marks marks_after(const struct following *follow)
+{
+    struct job_marks marks = follow->marks;
+
+    if (follow->is_known)
+        job_marks_follow(&marks, &follow->ask);
+    else
+        job_marks_of(&follow->ask, &marks);
+    return marks;
+}
+
+static void send(const struct unit *unit, struct plan *plan, const struct following *follow,
+                 bool is_new)
+{
+    struct job_marks marks;
+
+    if (!follow->differs && !is_new) {
+        plan_slurm_update_job(plan, unit->job, follow->fields);
+        return;
+    }
+    marks = marks_after(follow);
+    plan_slurm_follow(plan, unit->job, follow->fields, &follow->ask, &marks);
+}
+
 /* Without the object that they belong to nobody says what its pods should have: they are about to
  * go, too. */
 bool plan_follow(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
@@ -195,10 +276,10 @@ bool plan_follow(const struct bridge_world *world, const struct unit *unit, stru
     auto_json_build struct json_build *build = json_build_new();
     struct following follow = { .build = build, .fields = json_new_object(build) };
     const char *partition = unit->job->partition;
-    bool in_trouble, nodes_differ, is_new;
+    bool in_trouble, others_differ, is_new;
     struct exclusion exclusion;
 
-    follow.is_known = unit->memory && unit->memory->said.job_id == unit->job->id;
+    recall(unit, &follow);
     in_trouble = unit->root && !is_described(world, unit, plan, &follow);
     if (unit->root && !in_trouble) {
         if (is_fresh && is_replaced(unit, plan, &follow))
@@ -207,19 +288,18 @@ bool plan_follow(const struct bridge_world *world, const struct unit *unit, stru
         if (!in_trouble && follow.ask.partition[0])
             partition = follow.ask.partition;
     }
-    is_new = unit->root && !in_trouble && unit->memory && !follow.is_known;
+    is_new = unit->root && !in_trouble && unit->memory && !follow.is_remembered;
     exclusion = exclusion_of(world, unit, partition, plan->arena);
     if (unit->root && !in_trouble) /* else Slurm says that its constraints are bad */
         in_trouble = !unit_has_nodes(world, unit, plan, &exclusion, &follow.ask);
-    nodes_differ = put_excluded(unit, exclusion.nodes, plan->arena, &follow);
-    nodes_differ |= put_preference(unit->job, &follow);
-    if (!follow.differs && !is_new && !nodes_differ)
+    others_differ = put_excluded(unit, exclusion.nodes, plan->arena, &follow);
+    others_differ |= put_preference(unit->job, &follow);
+    others_differ |= put_settled_note(unit, &follow);
+    if (!follow.differs && !is_new && !others_differ)
         return in_trouble;
     if (!is_fresh)
         plan_look_again(plan, READ_US);
-    else if (follow.differs || is_new)
-        plan_slurm_follow(plan, unit->job, follow.fields, &follow.ask);
     else
-        plan_slurm_update_job(plan, unit->job, follow.fields);
+        send(unit, plan, &follow, is_new);
     return in_trouble;
 }

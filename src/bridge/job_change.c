@@ -6,6 +6,8 @@
  * from it: Slurm would keep those of the larger size. */
 #include "bridge/job_change.h"
 
+#include <inttypes.h>
+
 enum unsaid {           /* an update in place of a value */
               KEEPS,    /* none: the job stays as it was */
               EMPTY,    /* "" */
@@ -75,6 +77,21 @@ void job_marks_of(const struct job_ask *ask, struct job_marks *ret_marks)
         ret_marks->at[i] = job_ask_mark(ask, rows[i].field);
 }
 
+void job_marks_follow(struct job_marks *marks, const struct job_ask *ask)
+{
+    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
+        if (rows[i].unsaid != ANEW)
+            marks->at[i] = job_ask_mark(ask, rows[i].field);
+}
+
+bool job_marks_are_open(const struct job_marks *marks)
+{
+    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
+        if (marks->at[i] == JOB_MARK_OPEN)
+            return true;
+    return false;
+}
+
 bool job_marks_hold(const struct job_marks *marks)
 {
     struct job_ask held;
@@ -93,6 +110,85 @@ const char *job_marks_need_anew(const struct job_marks *marks, const struct job_
         if (rows[i].unsaid == ANEW && marks->at[i] != job_ask_mark(ask, rows[i].field))
             return rows[i].field;
     return NULL;
+}
+
+/* ---- marks as text: the version, then row:mark of what was said, all but rows in hex ---- */
+
+static uint32_t add_to_version(uint32_t version, const char *text)
+{
+    for (; *text; text++)
+        version = (version ^ (unsigned char)*text) * UINT32_C(16777619); /* FNV-1a */
+    return version;
+}
+
+/* Another one as soon as a row, or the way in which texts, numbers and truths are marked, is. */
+static uint32_t version_of_marks(void)
+{
+    uint32_t version = UINT32_C(2166136261);
+    struct job_ask sample;
+
+    job_ask_init(&sample);
+    sample.name = "a name";
+    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
+        version = add_to_version(version, rows[i].field) * UINT32_C(16777619);
+        version ^= job_ask_mark(&sample, rows[i].field);
+    }
+    return version;
+}
+
+void job_marks_write(const struct job_marks *marks, struct buf *out)
+{
+    buf_printf(out, "%" PRIx32, version_of_marks());
+    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
+        if (marks->at[i] == JOB_MARK_OPEN)
+            buf_printf(out, " %zu:?", i);
+        else if (marks->at[i] != 0)
+            buf_printf(out, " %zu:%" PRIx32, i, marks->at[i]);
+    }
+}
+
+static bool read_hex(struct str text, uint32_t *ret_number)
+{
+    uint32_t number = 0;
+
+    if (text.len == 0 || text.len > 8)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        int digit = str_hex_digit(text.at[i]);
+
+        if (digit < 0)
+            return false;
+        number = number << 4 | (uint32_t)digit;
+    }
+    *ret_number = number;
+    return true;
+}
+
+static bool read_mark(struct str text, uint32_t *ret_mark)
+{
+    if (str_is(text, "?")) {
+        *ret_mark = JOB_MARK_OPEN;
+        return true;
+    }
+    return read_hex(text, ret_mark) && *ret_mark % 2 == 1;
+}
+
+bool job_marks_read(struct str note, struct job_marks *ret_marks)
+{
+    struct job_marks marks = { 0 };
+    struct str part, row, mark;
+    uint64_t i, next = 0;
+    uint32_t version;
+
+    if (!str_next(&note, ' ', &part) || !read_hex(part, &version) || version != version_of_marks())
+        return false;
+    for (; str_next(&note, ' ', &part); next = i + 1)
+        if (!str_cut(part, ':', &row, &mark) ||
+            str_to_u64(row, next, JOB_CHANGE_FIELDS - 1, &i, NULL) < 0 ||
+            !read_mark(mark, &marks.at[i]))
+            return false;
+    *ret_marks = marks;
+    return true;
 }
 
 /* ---- what differs ---- */
@@ -170,32 +266,40 @@ static int64_t at_least_one(int64_t count)
 }
 
 /* Slurm reckons these from a new ask, but not from an update. */
-static void put_size(struct json_build *build, struct json_mut *fields, const struct job_ask *ask)
+static void put_size(struct json_build *build, struct json_mut *fields, const struct job_ask *ask,
+                     struct job_marks *note)
 {
     int64_t nodes = ask->min_nodes > 0 ? ask->min_nodes : ask->nodes;
     int64_t cpus = at_least_one(ask->tasks_per_node) * at_least_one(ask->cpus_per_task);
 
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-        if (rows[i].unsaid == SIZE)
-            put(build, fields, ask, &rows[i]);
+        if (rows[i].unsaid == SIZE && put(build, fields, ask, &rows[i]))
+            note->at[i] = JOB_MARK_OPEN;
     json_put_i64(build, fields, "minimum_cpus", nodes * cpus); /* fits: 31 and 32 bits */
     json_put_i64(build, fields, "minimum_cpus_per_node", cpus);
 }
 
 bool job_change(struct json_build *build, struct json_mut *fields, const struct job_ask *ask,
-                const struct job_change_from *from)
+                const struct job_change_from *from, struct job_marks *ret_marks)
 {
     bool resized = from->resized, any = false;
 
+    job_marks_of(ask, ret_marks);
+    if (from->marks) {
+        *ret_marks = *from->marks;
+        job_marks_follow(ret_marks, ask);
+    }
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
         if (rows[i].unsaid == ANEW || !differs(ask, from, i))
             continue;
-        if (rows[i].unsaid == SIZE)
+        if (rows[i].unsaid == SIZE) {
             resized = true;
-        else
-            any |= put(build, fields, ask, &rows[i]);
+        } else if (put(build, fields, ask, &rows[i])) {
+            ret_marks->at[i] = JOB_MARK_OPEN;
+            any = true;
+        }
     }
     if (resized)
-        put_size(build, fields, ask);
+        put_size(build, fields, ask, ret_marks);
     return any || resized;
 }

@@ -33,7 +33,14 @@ static int check_name(struct str name, const char *what, struct err *err)
     return 0;
 }
 
-static int check_names(const struct slurm_submit_ask *ask, struct err *err)
+static int check_note(struct str note, struct err *err)
+{
+    if (note.len <= SLURM_MAX_NOTE)
+        return 0;
+    return err_set(err, ERR_TOO_BIG, "a note of %zu bytes; %d fit", note.len, SLURM_MAX_NOTE);
+}
+
+static int check_texts(const struct slurm_submit_ask *ask, struct err *err)
 {
     size_t length = ask->key.len + 1 + ask->cluster.len;
     int result = check_name(ask->key, "key", err);
@@ -43,6 +50,8 @@ static int check_names(const struct slurm_submit_ask *ask, struct err *err)
     if (result == 0 && length > SLURM_MAX_KEY)
         result = err_set(err, ERR_TOO_BIG, "a key of %zu bytes, with its cluster; %d fit", length,
                          SLURM_MAX_KEY);
+    if (result == 0)
+        result = check_note(ask->note, err);
     return result;
 }
 
@@ -53,32 +62,52 @@ void slurm_submit_extra(struct str cluster, struct str key, struct buf *ret_extr
     buf_add_str(ret_extra, cluster);
 }
 
-/* "pods" comes first: whoever knows the comment from before finds it where it was. */
-static int write_comment(const struct slurm_submit_ask *ask, struct buf *out, struct err *err)
-{
-    auto_json_build struct json_build *build = json_build_new();
-    struct json_mut *comment = json_new_object(build);
-    struct json_mut *pods = json_put_array(build, comment, "pods");
+struct comment {
+    struct json_build *build;
+    struct json_mut *pods; /* an array of the build */
+    struct str cluster, key, note;
+};
 
-    for (size_t i = 0; i < ask->pod_count; i++)
-        json_push_str(build, pods, ask->pods[i]);
-    json_put_u64(build, comment, "v", 1);
-    json_put_str(build, comment, "cluster", ask->cluster);
-    json_put_str(build, comment, "unit", ask->key);
-    json_mut_write(comment, out);
+/* "pods" comes first: whoever knows the comment from before finds it where it was. */
+static int write_comment(const struct comment *comment, struct buf *out, struct err *err)
+{
+    struct json_build *build = comment->build;
+    struct json_mut *root = json_new_object(build);
+
+    json_put(build, root, "pods", comment->pods);
+    json_put_u64(build, root, "v", 1);
+    json_put_str(build, root, "cluster", comment->cluster);
+    json_put_str(build, root, "unit", comment->key);
+    if (comment->note.len > 0)
+        json_put_str(build, root, "note", comment->note);
+    json_mut_write(root, out);
     return buf_check(out, "admin_comment", err);
+}
+
+static struct json_mut *new_pods(struct json_build *build, const struct str *pods, size_t count)
+{
+    struct json_mut *list = json_new_array(build);
+
+    for (size_t i = 0; i < count; i++)
+        json_push_str(build, list, pods[i]);
+    return list;
 }
 
 int slurm_submit_body(const struct slurm_submit_ask *ask, struct buf *ret_body, struct err *err)
 {
     struct json_mut *root = json_new_object(ask->build);
+    struct comment said = { .build = ask->build,
+                            .pods = new_pods(ask->build, ask->pods, ask->pod_count),
+                            .cluster = ask->cluster,
+                            .key = ask->key,
+                            .note = ask->note };
     auto_buf struct buf comment, extra;
-    int result = check_names(ask, err);
+    int result = check_texts(ask, err);
 
     buf_init(&comment, SLURM_MAX_COMMENT);
     buf_init(&extra, SLURM_MAX_KEY);
     if (result == 0)
-        result = write_comment(ask, &comment, err);
+        result = write_comment(&said, &comment, err);
     if (result < 0)
         return result;
     json_put_str(ask->build, ask->job, "admin_comment", buf_str(&comment));
@@ -96,37 +125,63 @@ int slurm_submit_adopt(const struct slurm_job *job, struct str cluster, struct s
 {
     auto_json_doc struct json_doc *doc = NULL;
     auto_json_build struct json_build *build = json_build_new();
-    struct json_mut *comment = json_new_object(build);
-    struct err err = { .class = 0 };
+    struct comment comment = { .build = build, .cluster = cluster, .key = key };
     const struct json *pods;
 
-    if (json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, &doc, &err) < 0)
+    if (json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, &doc, NULL) < 0)
         return -ERR_INVALID;
     pods = json_get(json_root(doc), "pods");
     if (!json_is_array(pods))
         return -ERR_INVALID;
-    json_put(build, comment, "pods", json_copy(build, pods));
-    json_put_u64(build, comment, "v", 1);
-    json_put_str(build, comment, "cluster", cluster);
-    json_put_str(build, comment, "unit", key);
-    json_mut_write(comment, ret_comment);
-    return buf_check(ret_comment, "admin_comment", &err);
+    comment.pods = json_copy(build, pods);
+    return write_comment(&comment, ret_comment, NULL);
+}
+
+/* The texts are the document's. */
+static bool read_comment(const struct slurm_job *job, struct json_doc **ret_doc,
+                         struct comment *ret_comment)
+{
+    const struct json *root;
+
+    if (json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, ret_doc, NULL) < 0)
+        return false;
+    root = json_root(*ret_doc);
+    ret_comment->cluster = json_str(json_get(root, "cluster"));
+    ret_comment->key = json_str(json_get(root, "unit"));
+    ret_comment->note = json_str(json_get(root, "note"));
+    return ret_comment->cluster.len > 0 && ret_comment->key.len > 0;
 }
 
 int slurm_submit_comment(const struct slurm_job *job, const struct str *pods, size_t pod_count,
-                         struct buf *ret_comment)
+                         struct str note, struct buf *ret_comment)
 {
     auto_json_doc struct json_doc *doc = NULL;
-    struct err err = { .class = 0 };
-    struct slurm_submit_ask ask = { .pods = pods, .pod_count = pod_count };
+    auto_json_build struct json_build *build = json_build_new();
+    struct comment comment = { .build = build };
+    const struct json *there;
 
-    if (json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, &doc, &err) < 0)
+    if (!read_comment(job, &doc, &comment))
         return -ERR_INVALID;
-    ask.cluster = json_str(json_get(json_root(doc), "cluster"));
-    ask.key = json_str(json_get(json_root(doc), "unit"));
-    if (ask.cluster.len == 0 || ask.key.len == 0)
-        return -ERR_INVALID;
-    return write_comment(&ask, ret_comment, &err);
+    if (check_note(note, NULL) < 0)
+        return -ERR_TOO_BIG;
+    if (note.len > 0)
+        comment.note = note;
+    there = json_get(json_root(doc), "pods");
+    comment.pods =
+        !pods && json_is_array(there) ? json_copy(build, there) : new_pods(build, pods, pod_count);
+    return write_comment(&comment, ret_comment, NULL);
+}
+
+bool slurm_submit_note(const struct slurm_job *job, struct buf *ret_note)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    struct comment comment;
+
+    if (!read_comment(job, &doc, &comment) || comment.note.len == 0 ||
+        check_note(comment.note, NULL) < 0)
+        return false;
+    buf_add_str(ret_note, comment.note);
+    return true;
 }
 
 struct slurm_call *slurm_submit(struct slurm_client *client, const struct slurm_submit_ask *ask,

@@ -2,7 +2,8 @@
  *
  * Every job carries its owner's key: in admin_comment, a JSON object
  * {"pods":[...],"v":1,"cluster":"...","unit":"<key>"}, and again in `extra`, "<key> <cluster>",
- * because site plugins may rewrite the comment. An ask has one of three outcomes:
+ * because site plugins may rewrite the comment. After the key the comment may have a "note" of the
+ * owner. An ask has one of three outcomes:
  *
  *   SUBMITTED   there is a job, and this is its id
  *   REFUSED     there is none, by an answer that is proof of it
@@ -20,6 +21,7 @@
 
 enum {
     SLURM_MAX_KEY = 1024,        /* bytes, with the cluster; what `extra` holds */
+    SLURM_MAX_NOTE = 512,        /* bytes */
     SLURM_MAX_COMMENT = 1 << 20, /* bytes of admin_comment */
     SLURM_MAX_SUBMIT = 8 << 20,  /* bytes of a whole request */
 };
@@ -30,6 +32,7 @@ struct slurm_submit_ask {
     struct str key, cluster;
     const struct str *pods; /* "namespace/name" */
     size_t pod_count;
+    struct str note;           /* the owner's own, kept in the comment; may be empty */
     bool at_once;              /* by allocate: RUNNING in the answer or refused as BUSY */
     const char *user;          /* on behalf of; NULL: the client's */
     int64_t message_timeout_s; /* slurmctld's MessageTimeout (sight.h); 0 = 10 */
@@ -50,10 +53,15 @@ int slurm_submit_adopt(const struct slurm_job *job, struct str cluster, struct s
 void slurm_submit_extra(struct str cluster, struct str key,
                         struct buf *ret_extra); /* for it, too */
 
-/* The comment of a job of ours with other pods in it, for an update. -ERR_INVALID when it has no
- * comment of ours. */
+/* The comment of a job of ours with other pods (NULL and 0: those that it has) and another note
+ * (empty: the one that it has) in it, for an update. -ERR_INVALID when it has no comment of ours.
+ */
 int slurm_submit_comment(const struct slurm_job *job, const struct str *pods, size_t pod_count,
-                         struct buf *ret_comment);
+                         struct str note, struct buf *ret_comment);
+
+/* The note in it; false: there is none, or the comment is not ours. slurmctld takes another comment
+ * also with an update that it refuses: what a note says of the update must be true then, too. */
+bool slurm_submit_note(const struct slurm_job *job, struct buf *ret_note);
 
 /* How long after sending an ask can still take effect: MessageTimeout + 5 s with tokens of our own,
  * 60 s with others. Also how long a new leader waits before it asks for what was there before. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -34,6 +35,11 @@ def bridge(site, one) -> Iterator[Bridge]:
 
 def annotate(site: Site, path: str, **wishes: str | None) -> None:
     site.api.merge(path, {"metadata": {"annotations": {WISH + key.replace("_", "-"): value for key, value in wishes.items()}}})
+
+
+def note(job: dict) -> str:
+    """What it was asked with, as its comment says it; a question mark is of what an update may have changed."""
+    return json.loads(job["admin_comment"])["note"]
 
 
 def only_job(site: Site, find: Callable[[], list[dict]]) -> dict | None:
@@ -98,6 +104,31 @@ def test_people_may_change_a_job_that_waits(site, waiting, eventually):
     annotate(site, path, comment="seen")
     eventually("the bridge has looked", lambda: job()["comment"] == "seen", LONG_S)
     assert job()["time_limit"]["number"] == 45
+
+
+def test_people_may_change_a_job_that_waits_whoever_leads(site, bridge, waiting, eventually):
+    path, job = waiting("whoever", timelimit="60", priority="0", comment="first")
+    annotate(site, path, comment="second")
+    eventually("the job follows", lambda: job()["comment"] == "second" and "?" not in note(job()), LONG_S)
+    bridge.stop()
+    site.scontrol("update", f"job={job()['job_id']}", "timelimit=90", "comment=ours")
+    site.scontrol("release", job()["job_id"])
+    annotate(site, path, job_name="renamed", begin_time="+1000h")
+    bridge.start().wait_until_it_leads()
+    eventually("the new leader says what is new", lambda: job()["name"] == "renamed" and "?" not in note(job()), LONG_S)
+    assert job()["eligible_time"]["number"] > job()["submit_time"]["number"] + 3600
+    assert (job()["time_limit"]["number"], job()["comment"], job()["hold"]) == (90, "ours", False)
+
+
+def test_a_new_leader_says_again_what_slurm_refused(site, bridge, waiting, eventually):
+    path, job = waiting("refused")
+    annotate(site, path, dependency="afterok:99999999")
+    eventually("the pod says why", lambda: "dependency" in condition(site.see("refused"), "SlurmPending")["message"], LONG_S)
+    eventually("its note leaves it open", lambda: ":?" in note(job()), LONG_S)  # Slurm takes the comment all the same
+    bridge.stop()
+    site.api.merge(f"{path}/status", {"status": {"conditions": None}})
+    bridge.start().wait_until_it_leads()
+    eventually("the pod says why again", lambda: condition(site.see("refused"), "SlurmPending").get("reason") == "Refused", LONG_S)
 
 
 def test_a_gang_that_shares_a_node_says_how_many_it_is(site, eventually):

@@ -2,12 +2,22 @@
  * become. */
 #include "act_ask_rig.h"
 
+#include "slurm/submit.h"
+
 static struct json_mut *comment(struct rig *rig)
 {
     struct json_mut *fields = json_new_object(rig->build);
 
     json_put_text(rig->build, fields, "comment", rig->job.comment);
     return fields;
+}
+
+static struct action *plan_to(struct rig *rig, const struct json_mut *fields)
+{
+    struct job_marks marks;
+
+    job_marks_of(&rig->job, &marks);
+    return plan_slurm_follow(&rig->plan, rig_shown(rig, "7"), fields, &rig->job, &marks);
 }
 
 static const struct end *follow(struct rig *rig, int status, const char *answer)
@@ -18,7 +28,7 @@ static const struct end *follow(struct rig *rig, int status, const char *answer)
     rig_job(rig, 7, "s", "PENDING", "ns/uid.1");
     rig_answers(rig, "POST", "/job/7", status, answer);
     rig_reads_job(rig, 7, "PENDING", "ns/uid.1");
-    end = rig_do(rig, plan_slurm_follow(&rig->plan, rig_shown(rig, "7"), comment(rig), &rig->job));
+    end = rig_do(rig, plan_to(rig, comment(rig)));
     rig_run(rig, MS_US);
     return end;
 }
@@ -43,6 +53,30 @@ static void what_a_job_was_asked_with_is_remembered(void **state)
     assert_true(remembers(rig, &rig->job));
 }
 
+/* By both ways, and as the job has it that is shown before it was read. */
+static void what_a_job_was_asked_with_is_noted_in_it(void **state)
+{
+    static const char *const ways[] = { "/job/submit", "/job/allocate" };
+
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        struct rig *rig = rig_fresh(state);
+        auto_buf struct buf note = { .max = SLURM_MAX_NOTE }, expected = { .max = SLURM_MAX_NOTE };
+        struct job_marks marks;
+
+        rig->job.comment = "c";
+        rig_answers(rig, "POST", ways[i], 200, DONE_BODY);
+        rig_reads_job(rig, 7, "RUNNING", "ns/uid.1");
+        ask_and_run(rig, i == 1);
+        job_marks_of(&rig->job, &marks);
+        job_marks_write(&marks, &expected);
+        assert_non_null(strstr(rig_last(rig, "POST")->body, buf_text(&expected)));
+        if (i == 1)
+            continue;
+        assert_true(slurm_submit_note(rig_shown(rig, "7"), &note));
+        assert_string_equal(buf_text(&note), buf_text(&expected));
+    }
+}
+
 static void what_a_job_became_is_remembered(void **state)
 {
     struct rig *rig = *state;
@@ -53,14 +87,32 @@ static void what_a_job_became_is_remembered(void **state)
     assert_false(memory_get(rig->memory, STR("ns/uid"))->said.is_unsure);
 }
 
+/* They may be others than those of the ask: what Slurm changes of no job stays. */
+static void the_marks_of_the_plan_are_remembered(void **state)
+{
+    struct rig *rig = *state;
+    struct job_ask before = rig->job;
+    struct job_marks marks;
+
+    job_marks_of(&before, &marks);
+    rig->job.comment = "c";
+    rig_job(rig, 7, "s", "PENDING", "ns/uid.1");
+    rig_answers(rig, "POST", "/job/7", 200, "{\"errors\":[]}");
+    rig_reads_job(rig, 7, "PENDING", "ns/uid.1");
+    rig_do(rig,
+           plan_slurm_follow(&rig->plan, rig_shown(rig, "7"), comment(rig), &rig->job, &marks));
+    rig_run(rig, MS_US);
+    assert_true(remembers(rig, &before));
+    assert_false(remembers(rig, &rig->job));
+}
+
 static void without_fields_nothing_is_sent_and_all_is_remembered(void **state)
 {
     struct rig *rig = *state;
     const struct end *end;
 
     rig_job(rig, 7, "s", "PENDING", "ns/uid.1");
-    end = rig_do(rig, plan_slurm_follow(&rig->plan, rig_shown(rig, "7"),
-                                        json_new_object(rig->build), &rig->job));
+    end = rig_do(rig, plan_to(rig, json_new_object(rig->build)));
     rig_run(rig, MS_US);
     assert_int_equal(end->outcome, KUBE_DONE);
     assert_int_equal(rig_sent(rig, "POST", "/job/7"), 0);
@@ -112,7 +164,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_a_job_was_asked_with_is_remembered),
+        TEST(what_a_job_was_asked_with_is_noted_in_it),
         TEST(what_a_job_became_is_remembered),
+        TEST(the_marks_of_the_plan_are_remembered),
         TEST(without_fields_nothing_is_sent_and_all_is_remembered),
         TEST(a_refused_change_is_remembered_with_slurms_words_and_the_unit_woken),
         TEST(a_refusal_forgets_nothing_of_what_the_job_was_asked_with),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "bridge/job_change.h"
+#include "slurm/submit.h"
 
 #include <stdio.h>
 
@@ -28,7 +29,8 @@ static const char *change(const struct job_ask *ask, const struct job_change_fro
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *fields = json_new_object(build);
     auto_buf struct buf out = { .max = sizeof(text) };
-    bool any = job_change(build, fields, ask, from);
+    struct job_marks noted;
+    bool any = job_change(build, fields, ask, from, &noted);
 
     json_mut_write(fields, &out);
     snprintf(text, sizeof(text), "%s", buf_text(&out));
@@ -233,6 +235,145 @@ static void a_mark_tells_that_a_job_was_to_be_held(void **state)
     assert_true(job_marks_hold(&marks));
 }
 
+/* ---- as a note ---- */
+
+static const char *note_of(const struct job_marks *marks)
+{
+    static char text[1000];
+    auto_buf struct buf out = { .max = sizeof(text) };
+
+    job_marks_write(marks, &out);
+    assert_int_equal(buf_check(&out, "note", NULL), 0);
+    (void)snprintf(text, sizeof(text), "%s", buf_text(&out));
+    return text;
+}
+
+static void check_round_trip(const struct job_marks *marks)
+{
+    struct job_marks read;
+
+    assert_true(job_marks_read(str_of(note_of(marks)), &read));
+    assert_memory_equal(&read, marks, sizeof(read));
+}
+
+static void a_note_says_what_the_marks_say(void **state)
+{
+    struct job_ask ask = plain();
+    struct job_marks marks;
+
+    ask.cpus_per_task = ask.tasks_per_node = ask.min_nodes = ask.max_nodes = 1;
+    ask.memory = 16;
+    job_marks_of(&ask, &marks);
+    check_round_trip(&marks);
+    assert_in_range(strlen(note_of(&marks)), 1, 150); /* of a plain pod */
+    marks.at[3] = JOB_MARK_OPEN;
+    check_round_trip(&marks);
+    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
+        marks.at[i] = UINT32_MAX;
+    check_round_trip(&marks);
+    assert_in_range(strlen(note_of(&marks)), 1, SLURM_MAX_NOTE);
+    memset(&marks, 0, sizeof(marks));
+    check_round_trip(&marks);
+}
+
+static void a_note_that_was_not_written_so_is_not_read(void **state)
+{
+    static const char *const rests[] = {
+        " ",     " 0",    " 0:",    " :1",      " 0:2",     " 0:0",     " 0:g",         " 0:??",
+        " 0:1 ", "  0:1", " 31:1",  " -1:1",    " 1:1 0:1", " 0:1 0:1", " 0:123456781", " 0:1\n",
+        ":",     "0",     "\n 0:1", " 0:1,1:1", " 0x0:1",   " 0=1",
+    };
+    struct job_marks none = { 0 }, marks, before;
+    char version[20], text[60];
+
+    (void)snprintf(version, sizeof(version), "%s", note_of(&none));
+    (void)snprintf(text, sizeof(text), "%s 0:1 30:?", version);
+    assert_true(job_marks_read(str_of(text), &marks));
+    assert_int_equal(marks.at[0], 1);
+    assert_int_equal(marks.at[30], JOB_MARK_OPEN);
+    before = marks;
+    for (size_t i = 0; i < sizeof(rests) / sizeof(rests[0]); i++) {
+        (void)snprintf(text, sizeof(text), "%s%s", version, rests[i]);
+        if (job_marks_read(str_of(text), &marks))
+            fail_msg("'%s' is read", text);
+    }
+    assert_false(job_marks_read(STR(""), &marks));
+    assert_false(job_marks_read(STR(" 0:1"), &marks));
+    assert_false(job_marks_read(STR("words"), &marks));
+    assert_memory_equal(&marks, &before, sizeof(marks));
+}
+
+static void a_note_of_another_version_is_not_read(void **state)
+{
+    struct job_ask ask = plain();
+    struct job_marks marks;
+    char text[1000];
+
+    job_marks_of(&ask, &marks);
+    (void)snprintf(text, sizeof(text), "%s", note_of(&marks));
+    assert_true(job_marks_read(str_of(text), &marks));
+    text[0] = text[0] == '1' ? '2' : '1';
+    assert_false(job_marks_read(str_of(text), &marks));
+}
+
+/* The note of an update from one to the other. */
+static struct job_marks noted_from(const struct job_ask *old, const struct job_ask *next)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct job_marks marks, noted;
+
+    job_marks_of(old, &marks);
+    assert_true(job_change(build, json_new_object(build), next,
+                           &(struct job_change_from){ .marks = &marks }, &noted));
+    return noted;
+}
+
+static void what_an_update_changes_is_open_and_said_again_by_who_knows_no_better(void **state)
+{
+    struct job_ask before = plain(), after = before;
+    struct job_marks noted;
+
+    before.licenses = "l";
+    before.account = "a";
+    after.dependency = "afterok:3";
+    after.time_limit = 5;
+    noted = noted_from(&before, &after);
+    assert_true(job_marks_are_open(&noted));
+    assert_string_equal(change(&after, &(struct job_change_from){ .marks = &noted }),
+                        "{\"dependency\":\"afterok:3\",\"licenses\":\"\","
+                        "\"time_limit\":{\"set\":true,\"number\":5}}");
+    job_marks_follow(&noted, &after);
+    assert_false(job_marks_are_open(&noted));
+    assert_string_equal(change(&after, &(struct job_change_from){ .marks = &noted }), "{}");
+}
+
+static void a_size_that_an_update_changes_is_open(void **state)
+{
+    struct job_ask three = plain(), two;
+    struct job_marks noted;
+
+    three.nodes = three.max_nodes = 3;
+    two = three;
+    two.nodes = two.max_nodes = 2;
+    noted = noted_from(&three, &two);
+    assert_string_equal(change(&two, &(struct job_change_from){ .marks = &noted }),
+                        "{\"nodes\":\"2\",\"maximum_nodes\":2,"
+                        "\"minimum_cpus\":2,\"minimum_cpus_per_node\":1}");
+}
+
+static void an_update_changes_nothing_of_what_only_a_new_job_has(void **state)
+{
+    struct job_ask before = plain(), after = before;
+    struct job_marks noted;
+
+    after.user_id = "alice";
+    after.comment = "c";
+    noted = noted_from(&before, &after);
+    assert_string_equal(job_marks_need_anew(&noted, &after), "user_id");
+    job_marks_follow(&noted, &after);
+    assert_string_equal(job_marks_need_anew(&noted, &after), "user_id");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +384,12 @@ int main(void)
         cmocka_unit_test(of_what_is_said_the_record_tells_what_differs),
         cmocka_unit_test(what_people_hold_stays_held),
         cmocka_unit_test(a_mark_tells_that_a_job_was_to_be_held),
+        cmocka_unit_test(a_note_says_what_the_marks_say),
+        cmocka_unit_test(a_note_that_was_not_written_so_is_not_read),
+        cmocka_unit_test(a_note_of_another_version_is_not_read),
+        cmocka_unit_test(what_an_update_changes_is_open_and_said_again_by_who_knows_no_better),
+        cmocka_unit_test(a_size_that_an_update_changes_is_open),
+        cmocka_unit_test(an_update_changes_nothing_of_what_only_a_new_job_has),
     };
 
     return cmocka_run_group_tests_name("job_change", tests, NULL, NULL);

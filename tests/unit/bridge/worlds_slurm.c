@@ -10,8 +10,87 @@
 #include "worlds_private.h"
 
 #include "bridge/translate.h"
+#include "slurm/submit.h"
 
 #include <stdio.h>
+
+/* ---- what a job was asked with ---- */
+
+/* The annotations that the unit's job was asked with. */
+static const struct kube_object *asker_of(const struct json *annotations)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *root = json_new_object(build);
+    struct json_mut *metadata = json_put_object(build, root, "metadata");
+    const struct kube_object *object = NULL;
+    struct err err = { .class = 0 };
+
+    json_put_text(build, metadata, "name", "asker");
+    json_put_text(build, metadata, "namespace", "default");
+    json_put_text(build, metadata, "uid", "uid-asker");
+    json_put_str(build, metadata, "resourceVersion", STR("5"));
+    json_put(build, metadata, "annotations", json_copy(build, annotations));
+
+    auto_json_doc struct json_doc *doc = json_freeze(root);
+
+    if (kube_object_decode(&kube_pod_kind, json_root(doc), &object, &err) < 0)
+        fail_msg("%s", err.text);
+    return object;
+}
+
+/* Of "podgroup/g" it is "g". */
+static const char *last_part(const char *unit)
+{
+    const char *slash = strrchr(unit, '/');
+
+    return slash ? slash + 1 : unit;
+}
+
+/* What is asked for with these annotations, for so many of the unit's pods. */
+static const struct job_ask *said_by(struct small_world *small, const char *unit,
+                                     const struct json *annotations, const struct json *row)
+{
+    enum { MAX_PODS = 8 };
+    struct kube_index_walk walk = kube_cache_by(small->world.pods, small->world.pods_by_unit,
+                                                str_of(small_world_key(small, unit)));
+    int64_t count = json_i64_or(json_get(row, "pods"), 1);
+    const struct kube_object *object = NULL, *asker = asker_of(annotations);
+    const struct kube_pod *pods[MAX_PODS];
+    struct translate_from from = { .config = &small->config,
+                                   .pods = pods,
+                                   .root = asker,
+                                   .name = strchr(unit, '/') ? last_part(unit) : NULL,
+                                   .is_gang = strchr(unit, '/') != NULL };
+    struct job_ask *ask = arena_alloc(&small->arena, sizeof(*ask));
+    struct err err = { .class = 0 };
+
+    while (from.pod_count < count && from.pod_count < MAX_PODS &&
+           (object = kube_index_next(&walk)) != NULL)
+        pods[from.pod_count++] = kube_pod_of(object);
+    if (translate(&from, &small->arena, ask, &err) < 0)
+        fail_msg("said: %s", err.text);
+    job_ask_keep(ask, &small->arena);
+    kube_object_unref(asker);
+    return ask;
+}
+
+/* Of the ask, or of an update that made it another; as a member of the comment. */
+static const char *note_of(struct small_world *small, const char *unit, const struct json *row)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    const struct json *changed = json_get(row, "changed");
+    struct job_marks marks, noted;
+    auto_buf struct buf note = { .max = SLURM_MAX_NOTE };
+
+    if (json_is_string(json_get(row, "noted")))
+        return arena_printf(&small->arena, ",\"note\":\"%s\"", member(small, row, "noted", ""));
+    job_marks_of(said_by(small, unit, json_get(row, "noted"), row), &marks);
+    if (changed && job_change(build, json_new_object(build), said_by(small, unit, changed, row),
+                              &(struct job_change_from){ .marks = &marks }, &noted))
+        marks = noted;
+    job_marks_write(&marks, &note);
+    return arena_printf(&small->arena, ",\"note\":\"%s\"", buf_text(&note));
+}
 
 /* ---- nodes and jobs ---- */
 
@@ -45,13 +124,14 @@ static void put_job_marks(struct small_world *small, struct json_build *build,
     const char *key = arena_printf(&small->arena, "%s.%s", small_world_key(small, pod),
                                    member(small, row, "attempt", "1"));
     const char *names = arena_printf(&small->arena, "\"default/%s\"", pod);
+    const char *note = json_get(row, "noted") ? note_of(small, pod, row) : "";
 
     for (int64_t i = 1; i < json_i64_or(json_get(row, "pods"), 1); i++)
         names = arena_printf(&small->arena, "%s,\"default/%s-%d\"", names, pod, (int)i);
     json_put_text(build, root, "admin_comment",
                   arena_printf(&small->arena,
-                               "{\"pods\":[%s],\"v\":1,\"cluster\":\"%s\",\"unit\":\"%s\"}", names,
-                               member(small, row, "cluster", CLUSTER), key));
+                               "{\"pods\":[%s],\"v\":1,\"cluster\":\"%s\",\"unit\":\"%s\"%s}",
+                               names, member(small, row, "cluster", CLUSTER), key, note));
     json_put_text(build, root, "extra", key);
 }
 
@@ -73,18 +153,11 @@ static void copy_the_rest(struct json_build *build, struct json_mut *root, const
     }
 }
 
-/* Of "podgroup/g" it is "g". */
-static const char *last_part(const char *unit)
-{
-    const char *slash = strrchr(unit, '/');
-
-    return slash ? slash + 1 : unit;
-}
-
 static void add_job(struct small_world *small, const struct json *row)
 {
-    static const char *const shorthands[] = { "id",     "pod",  "attempt", "state", "cluster",
-                                              "reason", "read", "pods",    NULL };
+    static const char *const shorthands[] = { "id",      "pod",     "attempt", "state",
+                                              "cluster", "reason",  "read",    "pods",
+                                              "noted",   "changed", NULL };
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *root = json_new_object(build);
 
@@ -147,54 +220,11 @@ static uint64_t hash_of(struct small_world *small, const char *key)
     return job_ask_hash(&ask);
 }
 
-/* The annotations that the unit's job was asked with. */
-static const struct kube_object *asker_of(const struct json *annotations)
-{
-    auto_json_build struct json_build *build = json_build_new();
-    struct json_mut *root = json_new_object(build);
-    struct json_mut *metadata = json_put_object(build, root, "metadata");
-    const struct kube_object *object = NULL;
-    struct err err = { .class = 0 };
-
-    json_put_text(build, metadata, "name", "asker");
-    json_put_text(build, metadata, "namespace", "default");
-    json_put_text(build, metadata, "uid", "uid-asker");
-    json_put_str(build, metadata, "resourceVersion", STR("5"));
-    json_put(build, metadata, "annotations", json_copy(build, annotations));
-
-    auto_json_doc struct json_doc *doc = json_freeze(root);
-
-    if (kube_object_decode(&kube_pod_kind, json_root(doc), &object, &err) < 0)
-        fail_msg("%s", err.text);
-    return object;
-}
-
-/* Job 7 was asked for with these annotations, for so many of the unit's pods. */
 static void add_said(struct small_world *small, struct unit_memory *memory, const char *unit,
                      const struct json *row)
 {
-    enum { MAX_PODS = 8 };
-    struct kube_index_walk walk =
-        kube_cache_by(small->world.pods, small->world.pods_by_unit, memory->key);
-    int64_t count = json_i64_or(json_get(row, "pods"), 1);
-    const struct kube_object *object = NULL, *asker = asker_of(json_get(row, "said"));
-    const struct kube_pod *pods[MAX_PODS];
-    struct translate_from from = { .config = &small->config,
-                                   .pods = pods,
-                                   .root = asker,
-                                   .name = strchr(unit, '/') ? last_part(unit) : NULL,
-                                   .is_gang = strchr(unit, '/') != NULL };
-    struct job_ask ask;
-    struct err err = { .class = 0 };
-
-    while (from.pod_count < count && from.pod_count < MAX_PODS &&
-           (object = kube_index_next(&walk)) != NULL)
-        pods[from.pod_count++] = kube_pod_of(object);
-    if (translate(&from, &small->arena, &ask, &err) < 0)
-        fail_msg("said: %s", err.text);
     memory->said.job_id = 7;
-    job_marks_of(&ask, &memory->said.marks);
-    kube_object_unref(asker);
+    job_marks_of(said_by(small, unit, json_get(row, "said"), row), &memory->said.marks);
 }
 
 static void add_ask(struct small_world *small, const struct json *row)

@@ -50,6 +50,29 @@ static void an_ask_carries_its_key_twice_and_the_pods_first(void **state)
     json_build_free(asking.build);
 }
 
+static void an_ask_may_carry_a_note_of_its_owner(void **state)
+{
+    char longest[SLURM_MAX_NOTE + 1];
+    struct asking asking;
+    auto_buf struct buf body;
+
+    buf_init(&body, SLURM_MAX_SUBMIT);
+    memset(longest, 'n', sizeof(longest));
+    asking_init(&asking, STR("k"));
+    asking.ask.pod_count = 0;
+    asking.ask.note = STR("1 \"2\"");
+    assert_int_equal(slurm_submit_body(&asking.ask, &body, NULL), 0);
+    assert_non_null(strstr(buf_text(&body),
+                           "\"{\\\"pods\\\":[],\\\"v\\\":1,\\\"cluster\\\":\\\"c0ffee\\\","
+                           "\\\"unit\\\":\\\"k\\\",\\\"note\\\":\\\"1 "
+                           "\\\\\\\"2\\\\\\\"\\\"}\""));
+    asking.ask.note = (struct str){ longest, SLURM_MAX_NOTE };
+    assert_int_equal(slurm_submit_body(&asking.ask, &body, NULL), 0);
+    asking.ask.note = (struct str){ longest, SLURM_MAX_NOTE + 1 };
+    assert_int_equal(slurm_submit_body(&asking.ask, &body, NULL), -ERR_TOO_BIG);
+    json_build_free(asking.build);
+}
+
 static void an_ask_without_a_fit_key_is_refused(void **state)
 {
     struct world *world = *state;
@@ -397,12 +420,111 @@ static void the_pods_of_a_job_of_ours_may_become_others(void **state)
 
     (void)state;
     buf_init(&out, SLURM_MAX_COMMENT);
-    assert_int_equal(slurm_submit_comment(slurm_job_of(list.at[0]), pods, 2, &out), 0);
+    assert_int_equal(slurm_submit_comment(slurm_job_of(list.at[0]), pods, 2, STR(""), &out), 0);
     assert_string_equal(
         buf_text(&out),
         "{\"pods\":[\"ns/a\",\"ns/b\"],\"v\":1,\"cluster\":\"c\",\"unit\":\"k.3\"}");
-    assert_int_equal(slurm_submit_comment(slurm_job_of(list.at[1]), pods, 2, &out), -ERR_INVALID);
+    assert_int_equal(slurm_submit_comment(slurm_job_of(list.at[1]), pods, 2, STR("n"), &out),
+                     -ERR_INVALID);
     slurm_list_done(&list);
+}
+
+#define NOTED                                                                                      \
+    "{\"job_id\":7,\"admin_comment\":\"{\\\"pods\\\":[\\\"ns/x\\\"],\\\"v\\\":1,"                  \
+    "\\\"cluster\\\":\\\"c\\\",\\\"unit\\\":\\\"k.3\\\",\\\"note\\\":\\\"old\\\"}\"}"
+
+static void what_is_not_given_stays_in_a_comment(void **state)
+{
+    static const struct {
+        size_t pod_count;
+        struct str note;
+        const char *comment;
+    } rows[] = {
+        { 0, STR(""),
+          "{\"pods\":[\"ns/x\"],\"v\":1,\"cluster\":\"c\",\"unit\":\"k.3\","
+          "\"note\":\"old\"}" },
+        { 0, STR("new"),
+          "{\"pods\":[\"ns/x\"],\"v\":1,\"cluster\":\"c\",\"unit\":\"k.3\","
+          "\"note\":\"new\"}" },
+        { 1, STR(""),
+          "{\"pods\":[\"ns/a\"],\"v\":1,\"cluster\":\"c\",\"unit\":\"k.3\","
+          "\"note\":\"old\"}" },
+        { 1, STR("new"),
+          "{\"pods\":[\"ns/a\"],\"v\":1,\"cluster\":\"c\",\"unit\":\"k.3\","
+          "\"note\":\"new\"}" },
+    };
+    const struct str pods[] = { STR("ns/a") };
+    char longest[SLURM_MAX_NOTE + 1];
+    struct slurm_list list = jobs_of(NOTED);
+    const struct slurm_job *job = slurm_job_of(list.at[0]);
+    auto_buf struct buf none = { .max = SLURM_MAX_COMMENT };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        auto_buf struct buf out = { .max = SLURM_MAX_COMMENT };
+
+        assert_int_equal(slurm_submit_comment(job, rows[i].pod_count ? pods : NULL,
+                                              rows[i].pod_count, rows[i].note, &out),
+                         0);
+        assert_string_equal(buf_text(&out), rows[i].comment);
+    }
+    memset(longest, 'n', sizeof(longest));
+    assert_int_equal(
+        slurm_submit_comment(job, NULL, 0, (struct str){ longest, sizeof(longest) }, &none),
+        -ERR_TOO_BIG);
+    slurm_list_done(&list);
+}
+
+static void a_note_is_only_read_in_a_comment_of_ours(void **state)
+{
+    static const struct {
+        const char *job, *note; /* NULL: none */
+    } rows[] = {
+        { NOTED, "old" },
+        { "{\"job_id\":1," COMMENT("c", "k") "}", NULL },
+        { "{\"job_id\":1,\"admin_comment\":\"{\\\"note\\\":\\\"old\\\"}\"}", NULL },
+        { "{\"job_id\":1,\"admin_comment\":\"{\\\"cluster\\\":\\\"c\\\",\\\"note\\\":\\\"o\\\"}\"}",
+          NULL },
+        { "{\"job_id\":1,\"admin_comment\":\"{\\\"cluster\\\":\\\"c\\\",\\\"unit\\\":\\\"k\\\","
+          "\\\"note\\\":7}\"}",
+          NULL },
+        { "{\"job_id\":1,\"admin_comment\":\"{broken\"}", NULL },
+        { "{\"job_id\":1,\"admin_comment\":\"[1]\"}", NULL },
+        { "{\"job_id\":1,\"admin_comment\":\"words\"}", NULL },
+        { "{\"job_id\":1}", NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct slurm_list list = jobs_of(rows[i].job);
+        auto_buf struct buf note = { .max = SLURM_MAX_NOTE };
+
+        if (slurm_submit_note(slurm_job_of(list.at[0]), &note) != (rows[i].note != NULL))
+            fail_msg("%s", rows[i].job);
+        assert_string_equal(buf_text(&note), rows[i].note ? rows[i].note : "");
+        slurm_list_done(&list);
+    }
+}
+
+static void a_note_that_nobody_could_have_written_is_none(void **state)
+{
+    char job[SLURM_MAX_NOTE + 200], note[SLURM_MAX_NOTE + 2] = "";
+    auto_buf struct buf out = { .max = SLURM_MAX_COMMENT };
+
+    (void)state;
+    memset(note, 'n', SLURM_MAX_NOTE);
+    for (int i = 0; i < 2; i++) {
+        struct slurm_list list;
+
+        (void)snprintf(job, sizeof(job),
+                       "{\"job_id\":1,\"admin_comment\":\"{\\\"cluster\\\":\\\"c\\\","
+                       "\\\"unit\\\":\\\"k\\\",\\\"note\\\":\\\"%s\\\"}\"}",
+                       note);
+        list = jobs_of(job);
+        assert_int_equal(slurm_submit_note(slurm_job_of(list.at[0]), &out), i == 0);
+        slurm_list_done(&list);
+        note[SLURM_MAX_NOTE] = 'n'; /* one too many */
+    }
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_up, world_down)
@@ -411,6 +533,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_ask_carries_its_key_twice_and_the_pods_first),
+        cmocka_unit_test(an_ask_may_carry_a_note_of_its_owner),
         TEST(an_ask_without_a_fit_key_is_refused),
         cmocka_unit_test(a_comment_has_a_bound),
         TEST(a_cancel_has_a_token_that_dies_soon),
@@ -422,6 +545,9 @@ int main(void)
         cmocka_unit_test(the_recorded_job_is_found_by_its_key),
         cmocka_unit_test(a_job_that_only_names_pods_gets_a_key_after_them),
         cmocka_unit_test(the_pods_of_a_job_of_ours_may_become_others),
+        cmocka_unit_test(what_is_not_given_stays_in_a_comment),
+        cmocka_unit_test(a_note_is_only_read_in_a_comment_of_ours),
+        cmocka_unit_test(a_note_that_nobody_could_have_written_is_none),
         cmocka_unit_test(ended_jobs_are_not_found_and_all_others_are_counted),
         cmocka_unit_test(of_several_the_one_with_pods_then_the_recorded_then_the_oldest_is_kept),
     };
