@@ -58,8 +58,9 @@ struct action *plan_slurm_look(struct plan *plan, const struct slurm_job *job); 
 /* fields: JSON of a job update. */
 struct action *plan_slurm_update_job(struct plan *plan, const struct slurm_job *job,
                                      const struct json_mut *fields);
-/* The same, to make the job as `ask` says: then it was asked with these marks, which is remembered,
- * and so is a refusal. Without fields it is only remembered. */
+/* The same, to make the job as `ask` says. What the update changes is open in the marks
+ * (job_change), and closed when it was made; that is remembered, and so is a refusal. Without
+ * fields it is only remembered. */
 struct action *plan_slurm_follow(struct plan *plan, const struct slurm_job *job,
                                  const struct json_mut *fields, const struct job_ask *ask,
                                  const struct job_marks *marks);

@@ -1,8 +1,9 @@
 /* act_follow.c - remembers what a job that waits was asked with, and which change it would not
  * take.
  *
- * Holds: a change that Slurm refused is not sent again while nothing that matters changes; what
- * Slurm did not answer is not remembered, and sent again. */
+ * Holds: a change that Slurm refused is not sent again while nothing that matters changes. What it
+ * refused may have been made in part, and what it did not answer, too: that is open, and is said
+ * again with the next change, or at the next look. */
 #include "bridge/act_private.h"
 
 #include "base/log.h"
@@ -11,17 +12,10 @@
 
 enum { AGAIN_US = 600 * 1000000 };
 
-static void remember(struct unit_memory *unit, int64_t job_id, const struct job_marks *marks)
-{
-    unit->said = (struct said_memory){ .job_id = job_id, .marks = *marks };
-}
-
 void follow_asked(struct unit_memory *unit, int64_t job_id, const struct job_ask *ask)
 {
-    struct job_marks marks;
-
-    job_marks_of(ask, &marks);
-    remember(unit, job_id, &marks);
+    unit->said = (struct said_memory){ .job_id = job_id };
+    job_marks_of(ask, &unit->said.marks);
 }
 
 /* By an answer that is about the change. Others come again with the next look: slurmctld also says
@@ -32,15 +26,11 @@ static bool is_refusal(enum slurm_class class)
            class == SLURM_FORBIDDEN;
 }
 
-/* With some refusals Slurm has changed the job all the same, in part. */
 static void keep_refusal(struct actor *actor, struct unit_memory *unit, const struct deed *deed,
                          const struct slurm_error *error)
 {
     struct said_memory *said = &unit->said;
 
-    if (said->job_id != deed->job_id)
-        *said = (struct said_memory){ .job_id = 0 };
-    said->is_unsure = true;
     said->refused = job_ask_hash(&deed->job);
     said->site = room_generation(actor->options.room);
     said->again_us = loop_now_us(actor->loop) + AGAIN_US;
@@ -53,8 +43,10 @@ enum kube_outcome follow_answered(struct work *work, const struct slurm_error *e
     const struct deed *deed = work->deed;
     struct unit_memory *unit = memory_need(actor->options.memory, deed_unit(deed));
 
+    unit->said = (struct said_memory){ .job_id = deed->job_id, .marks = deed->marks };
     if (error->class == SLURM_DONE) {
-        remember(unit, deed->job_id, &deed->marks);
+        unit->said.settles = job_marks_are_open(&deed->marks);
+        job_marks_close(&unit->said.marks, &deed->job);
         return KUBE_DONE;
     }
     if (!is_refusal(error->class))

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-enum { MAX_FIELDS = 1 << 20, MAX_PATH = 4096 };
+enum { MAX_FIELDS = 2 * SLURM_MAX_COMMENT, MAX_PATH = 4096 };
 
 const struct action_type action_slurm = {
     .name = "slurm",

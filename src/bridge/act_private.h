@@ -34,7 +34,7 @@ struct deed {
     const char *why;
     const char *misfit;     /* CANCEL: a node that will not do; NULL */
     bool follows;           /* UPDATE_JOB: to make it as `job` says; */
-    struct job_marks marks; /* it was asked with these then */
+    struct job_marks marks; /* until then these count */
 
     const char *node;           /* CREATE_NODE, UPDATE_NODE, DELETE_NODE */
     struct slurm_node_ask make; /* CREATE_NODE */

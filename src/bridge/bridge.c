@@ -400,6 +400,7 @@ static void begin_to_lead(struct bridge *bridge)
     facts->leading_us = loop_now_us(bridge->links.loop);
     facts->leading_wall_us = clock_wall_us(loop_clock(bridge->links.loop));
     facts->no_fence = kube_lease_was_released(bridge->lease);
+    memory_forget_said(bridge->world.memory);
     if (bridge->poller)
         slurm_poller_suspect(bridge->poller, became_leader);
     engine_wake(bridge->engine);

@@ -21,10 +21,10 @@ struct following {
     struct json_mut *fields; /* of the update */
     struct job_ask ask;      /* as the job is then */
     struct job_marks marks;  /* what it was asked with */
+    struct job_marks noted;  /* the same until the update was made */
     bool is_known;           /* that is: it is remembered, or noted in its comment */
     bool is_remembered;
-    bool is_unsure; /* a change that was refused may have been made in part */
-    bool differs;   /* by what its unit asks for */
+    bool differs; /* by what its unit asks for */
 };
 
 /* ---- what it was asked with ---- */
@@ -36,15 +36,21 @@ static bool read_note(const struct slurm_job *job, struct job_marks *ret_marks)
     return slurm_submit_note(job, &note) && job_marks_read(buf_str(&note), ret_marks);
 }
 
+/* What its note leaves open may be an update that came late, unless we know that it was made. */
 static void recall(const struct unit *unit, struct following *follow)
 {
     const struct said_memory *said = unit->memory ? &unit->memory->said : NULL;
+    struct job_marks noted;
+    bool is_noted = read_note(unit->job, &noted);
 
-    follow->is_unsure = said && said->is_unsure;
     follow->is_remembered = said && said->job_id == unit->job->id;
+    follow->is_known = follow->is_remembered || is_noted;
     if (follow->is_remembered)
         follow->marks = said->marks;
-    follow->is_known = follow->is_remembered || read_note(unit->job, &follow->marks);
+    else if (is_noted)
+        follow->marks = noted;
+    if (follow->is_remembered && is_noted && !said->settles)
+        job_marks_open(&follow->marks, &noted);
 }
 
 /* pods NULL: the same. A comment that others have written stays. */
@@ -61,14 +67,14 @@ static bool put_comment(const struct unit *unit, const struct str *pods, unsigne
 }
 
 /* The update that left something open was made: a leader after us need not say it again. */
-static bool put_settled_note(const struct unit *unit, const struct following *follow)
+static bool put_settled_note(const struct unit *unit, struct following *follow)
 {
     struct job_marks noted;
 
-    if (follow->differs || !follow->is_remembered || follow->is_unsure ||
+    if (follow->differs || !follow->is_remembered || !unit->memory->said.settles ||
         !read_note(unit->job, &noted) || !job_marks_are_open(&noted))
         return false;
-    return put_comment(unit, NULL, 0, &follow->marks, follow);
+    return put_comment(unit, NULL, 0, &follow->noted, follow);
 }
 
 /* ---- nodes ---- */
@@ -137,7 +143,7 @@ static const struct str *other_members(const struct unit *unit, struct arena *ar
 static void release_first(const struct unit *unit, struct following *follow)
 {
     if (follow->is_known && unit->job->hold && follow->ask.priority > 0 &&
-        job_marks_hold(&follow->marks))
+        job_marks_may_hold(&follow->marks))
         follow->ask.priority = -1;
 }
 
@@ -163,17 +169,16 @@ static void put_changes(const struct bridge_world *world, const struct unit *uni
     unsigned count = 0;
     const struct str *members = other_members(unit, arena, &count);
     struct job_change_from from = { .marks = follow->is_known ? &follow->marks : NULL,
-                                    .job =
-                                        follow->is_known && !follow->is_unsure ? NULL : unit->job,
+                                    .job = follow->is_known ? NULL : unit->job,
                                     .resized = members && !follow->is_known };
-    struct job_marks noted;
 
     release_first(unit, follow);
-    follow->differs = job_change(follow->build, follow->fields, &follow->ask, &from, &noted);
+    follow->differs =
+        job_change(follow->build, follow->fields, &follow->ask, &from, &follow->noted);
     follow->differs |= members != NULL;
     put_usual_time(world, unit->job, follow);
     if (follow->differs)
-        put_comment(unit, members, count, &noted, follow);
+        put_comment(unit, members, count, &follow->noted, follow);
 }
 
 static bool is_still_refused(const struct bridge_world *world, const struct unit *unit,
@@ -243,31 +248,6 @@ static bool is_refused(const struct bridge_world *world, const struct unit *unit
     return true;
 }
 
-/* What it was asked with when the update is made. */
-static struct job_marks marks_after(const struct following *follow)
-{
-    struct job_marks marks = follow->marks;
-
-    if (follow->is_known)
-        job_marks_follow(&marks, &follow->ask);
-    else
-        job_marks_of(&follow->ask, &marks);
-    return marks;
-}
-
-static void send(const struct unit *unit, struct plan *plan, const struct following *follow,
-                 bool is_new)
-{
-    struct job_marks marks;
-
-    if (!follow->differs && !is_new) {
-        plan_slurm_update_job(plan, unit->job, follow->fields);
-        return;
-    }
-    marks = marks_after(follow);
-    plan_slurm_follow(plan, unit->job, follow->fields, &follow->ask, &marks);
-}
-
 /* Without the object that they belong to nobody says what its pods should have: they are about to
  * go, too. */
 bool plan_follow(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
@@ -276,30 +256,35 @@ bool plan_follow(const struct bridge_world *world, const struct unit *unit, stru
     auto_json_build struct json_build *build = json_build_new();
     struct following follow = { .build = build, .fields = json_new_object(build) };
     const char *partition = unit->job->partition;
-    bool in_trouble, others_differ, is_new;
+    bool in_trouble, nodes_differ, remembers = false;
     struct exclusion exclusion;
 
     recall(unit, &follow);
     in_trouble = unit->root && !is_described(world, unit, plan, &follow);
     if (unit->root && !in_trouble) {
+        if (!follow.is_remembered)
+            job_marks_fix(&follow.marks, &follow.ask);
         if (is_fresh && is_replaced(unit, plan, &follow))
             return true;
         in_trouble = is_refused(world, unit, plan, &follow);
         if (!in_trouble && follow.ask.partition[0])
             partition = follow.ask.partition;
     }
-    is_new = unit->root && !in_trouble && unit->memory && !follow.is_remembered;
+    if (unit->root && !in_trouble)
+        remembers = put_settled_note(unit, &follow) || follow.differs ||
+                    (unit->memory && !follow.is_remembered);
     exclusion = exclusion_of(world, unit, partition, plan->arena);
     if (unit->root && !in_trouble) /* else Slurm says that its constraints are bad */
         in_trouble = !unit_has_nodes(world, unit, plan, &exclusion, &follow.ask);
-    others_differ = put_excluded(unit, exclusion.nodes, plan->arena, &follow);
-    others_differ |= put_preference(unit->job, &follow);
-    others_differ |= put_settled_note(unit, &follow);
-    if (!follow.differs && !is_new && !others_differ)
+    nodes_differ = put_excluded(unit, exclusion.nodes, plan->arena, &follow);
+    nodes_differ |= put_preference(unit->job, &follow);
+    if (!remembers && !nodes_differ)
         return in_trouble;
     if (!is_fresh)
         plan_look_again(plan, READ_US);
+    else if (remembers)
+        plan_slurm_follow(plan, unit->job, follow.fields, &follow.ask, &follow.noted);
     else
-        send(unit, plan, &follow, is_new);
+        plan_slurm_update_job(plan, unit->job, follow.fields);
     return in_trouble;
 }

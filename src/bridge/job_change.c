@@ -77,10 +77,24 @@ void job_marks_of(const struct job_ask *ask, struct job_marks *ret_marks)
         ret_marks->at[i] = job_ask_mark(ask, rows[i].field);
 }
 
-void job_marks_follow(struct job_marks *marks, const struct job_ask *ask)
+void job_marks_fix(struct job_marks *marks, const struct job_ask *ask)
 {
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-        if (rows[i].unsaid != ANEW)
+        if (rows[i].unsaid == ANEW)
+            marks->at[i] = job_ask_mark(ask, rows[i].field);
+}
+
+void job_marks_open(struct job_marks *marks, const struct job_marks *others)
+{
+    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
+        if (others->at[i] == JOB_MARK_OPEN)
+            marks->at[i] = JOB_MARK_OPEN;
+}
+
+void job_marks_close(struct job_marks *marks, const struct job_ask *ask)
+{
+    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
+        if (marks->at[i] == JOB_MARK_OPEN)
             marks->at[i] = job_ask_mark(ask, rows[i].field);
 }
 
@@ -92,16 +106,27 @@ bool job_marks_are_open(const struct job_marks *marks)
     return false;
 }
 
+static uint32_t mark_of_priority(const struct job_marks *marks)
+{
+    size_t i = 0;
+
+    while (strcmp(rows[i].field, "priority") != 0)
+        i++;
+    return marks->at[i];
+}
+
 bool job_marks_hold(const struct job_marks *marks)
 {
     struct job_ask held;
 
     job_ask_init(&held);
     held.priority = 0;
-    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-        if (strcmp(rows[i].field, "priority") == 0)
-            return marks->at[i] == job_ask_mark(&held, "priority");
-    return false;
+    return mark_of_priority(marks) == job_ask_mark(&held, "priority");
+}
+
+bool job_marks_may_hold(const struct job_marks *marks)
+{
+    return job_marks_hold(marks) || mark_of_priority(marks) == JOB_MARK_OPEN;
 }
 
 const char *job_marks_need_anew(const struct job_marks *marks, const struct job_ask *ask)
@@ -140,6 +165,8 @@ void job_marks_write(const struct job_marks *marks, struct buf *out)
 {
     buf_printf(out, "%" PRIx32, version_of_marks());
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
+        if (rows[i].unsaid == ANEW)
+            continue;
         if (marks->at[i] == JOB_MARK_OPEN)
             buf_printf(out, " %zu:?", i);
         else if (marks->at[i] != 0)
@@ -184,7 +211,7 @@ bool job_marks_read(struct str note, struct job_marks *ret_marks)
         return false;
     for (; str_next(&note, ' ', &part); next = i + 1)
         if (!str_cut(part, ':', &row, &mark) ||
-            str_to_u64(row, next, JOB_CHANGE_FIELDS - 1, &i, NULL) < 0 ||
+            str_to_u64(row, next, JOB_CHANGE_FIELDS - 1, &i, NULL) < 0 || rows[i].unsaid == ANEW ||
             !read_mark(mark, &marks.at[i]))
             return false;
     *ret_marks = marks;
@@ -285,11 +312,9 @@ bool job_change(struct json_build *build, struct json_mut *fields, const struct 
     bool resized = from->resized, any = false;
 
     job_marks_of(ask, ret_marks);
-    if (from->marks) {
-        *ret_marks = *from->marks;
-        job_marks_follow(ret_marks, ask);
-    }
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
+        if (rows[i].unsaid == ANEW && from->marks)
+            ret_marks->at[i] = from->marks->at[i];
         if (rows[i].unsaid == ANEW || !differs(ask, from, i))
             continue;
         if (rows[i].unsaid == SIZE) {

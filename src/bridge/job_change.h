@@ -22,18 +22,22 @@ struct job_marks {
 
 void job_marks_of(const struct job_ask *ask, struct job_marks *ret_marks);
 
-/* The same of a job that an update made as the ask says; what Slurm changes of no job stays. */
-void job_marks_follow(struct job_marks *marks, const struct job_ask *ask);
-
-bool job_marks_are_open(const struct job_marks *marks); /* any of them */
+bool job_marks_are_open(const struct job_marks *marks);                       /* any of them */
+void job_marks_open(struct job_marks *marks, const struct job_marks *others); /* those open there */
+/* The update was made: what was open is as the ask says. */
+void job_marks_close(struct job_marks *marks, const struct job_ask *ask);
 
 /* As a note of at most SLURM_MAX_NOTE bytes (submit.h). It begins with the version of the table,
- * and one of another version is not read, nor is anything else that was not written so. */
+ * and one of another version is not read, nor is anything else that was not written so. What Slurm
+ * changes of no job is not in it: a config says it, too, and a leader with another one must not
+ * cancel all that waits. job_marks_fix takes it for asked as it is said now. */
 void job_marks_write(const struct job_marks *marks, struct buf *out);
 bool job_marks_read(struct str note, struct job_marks *ret_marks);
+void job_marks_fix(struct job_marks *marks, const struct job_ask *ask);
 
-/* Whether it was asked for with priority 0, and is held for that. */
+/* Whether it was asked for with priority 0, and is held for that; or may be. */
 bool job_marks_hold(const struct job_marks *marks);
+bool job_marks_may_hold(const struct job_marks *marks);
 
 /* A field that is said otherwise and that Slurm changes of no job: only a new one has it. NULL. */
 const char *job_marks_need_anew(const struct job_marks *marks, const struct job_ask *ask);
@@ -45,8 +49,8 @@ struct job_change_from {
 };
 
 /* Puts into `fields` what an update must say; whether that is anything. What a job can not be told
- * while it waits is left as it is: see docs/internals/bridge.md. The marks are for the note that
- * goes with the update. */
+ * while it waits is left as it is: see docs/internals/bridge.md. The marks are those that count
+ * until the update was made, and go into its note. */
 bool job_change(struct json_build *build, struct json_mut *fields, const struct job_ask *ask,
                 const struct job_change_from *from, struct job_marks *ret_marks);
 

@@ -88,6 +88,12 @@ void memory_forget(struct memory *memory, struct str key)
     map_remove(&memory->units, entry->unit.key);
 }
 
+void memory_forget_said(struct memory *memory)
+{
+    map_each (item, &memory->units)
+        ((struct entry *)item->value)->unit.said = (struct said_memory){ .job_id = 0 };
+}
+
 size_t memory_count(const struct memory *memory)
 {
     return memory->units.count;

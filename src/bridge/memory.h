@@ -40,8 +40,8 @@ struct ask_memory {
 /* What a job of ours that waits was asked with, and what it would not become. */
 struct said_memory {
     int64_t job_id;         /* 0: of no job */
-    struct job_marks marks; /* what it is as far as we said it */
-    bool is_unsure;         /* a refused change may have been made in part */
+    struct job_marks marks; /* what it is as far as we said it; open what may have been made */
+    bool settles;           /* an update was made whose note left that open */
     uint64_t refused;       /* job_ask_hash of a change that Slurm refused; ask.text says why */
     uint64_t site;          /* room_generation at that time */
     int64_t again_us;       /* the same change may be tried again then, though nothing changed */
@@ -79,6 +79,8 @@ void memory_free(struct memory *memory);
 const struct unit_memory *memory_get(const struct memory *memory, struct str key); /* or NULL */
 struct unit_memory *memory_need(struct memory *memory, struct str key); /* made when missing */
 void memory_forget(struct memory *memory, struct str key);
+/* What jobs were asked with: another leader may have changed them since. */
+void memory_forget_said(struct memory *memory);
 size_t memory_count(const struct memory *memory);
 /* How many are in this state; O(1). */
 size_t memory_in(const struct memory *memory, enum ask_state state);

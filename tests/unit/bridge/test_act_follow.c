@@ -12,12 +12,17 @@ static struct json_mut *comment(struct rig *rig)
     return fields;
 }
 
-static struct action *plan_to(struct rig *rig, const struct json_mut *fields)
+/* From a plain one, as the plan says it: what changes is open. */
+static struct action *plan_to(struct rig *rig, struct json_mut *fields)
 {
-    struct job_marks marks;
+    struct job_ask before = rig->job;
+    struct job_marks marks, noted;
 
-    job_marks_of(&rig->job, &marks);
-    return plan_slurm_follow(&rig->plan, rig_shown(rig, "7"), fields, &rig->job, &marks);
+    before.comment = "";
+    job_marks_of(&before, &marks);
+    (void)job_change(rig->build, json_new_object(rig->build), &rig->job,
+                     &(struct job_change_from){ .marks = &marks }, &noted);
+    return plan_slurm_follow(&rig->plan, rig_shown(rig, "7"), fields, &rig->job, &noted);
 }
 
 static const struct end *follow(struct rig *rig, int status, const char *answer)
@@ -84,26 +89,22 @@ static void what_a_job_became_is_remembered(void **state)
     assert_int_equal(follow(rig, 200, "{\"errors\":[]}")->outcome, KUBE_DONE);
     assert_string_equal(rig_last(rig, "POST")->body, "{\"comment\":\"c\"}");
     assert_true(remembers(rig, &rig->job));
-    assert_false(memory_get(rig->memory, STR("ns/uid"))->said.is_unsure);
+    assert_true(memory_get(rig->memory, STR("ns/uid"))->said.settles);
 }
 
-/* They may be others than those of the ask: what Slurm changes of no job stays. */
-static void the_marks_of_the_plan_are_remembered(void **state)
+/* The note of an update that changes nothing has nothing open: there is nothing to settle then. */
+static void a_note_that_leaves_nothing_open_is_settled(void **state)
 {
     struct rig *rig = *state;
-    struct job_ask before = rig->job;
-    struct job_marks marks;
 
-    job_marks_of(&before, &marks);
-    rig->job.comment = "c";
+    rig->job.comment = "";
     rig_job(rig, 7, "s", "PENDING", "ns/uid.1");
     rig_answers(rig, "POST", "/job/7", 200, "{\"errors\":[]}");
     rig_reads_job(rig, 7, "PENDING", "ns/uid.1");
-    rig_do(rig,
-           plan_slurm_follow(&rig->plan, rig_shown(rig, "7"), comment(rig), &rig->job, &marks));
+    rig_do(rig, plan_to(rig, comment(rig)));
     rig_run(rig, MS_US);
-    assert_true(remembers(rig, &before));
-    assert_false(remembers(rig, &rig->job));
+    assert_true(remembers(rig, &rig->job));
+    assert_false(memory_get(rig->memory, STR("ns/uid"))->said.settles);
 }
 
 static void without_fields_nothing_is_sent_and_all_is_remembered(void **state)
@@ -128,24 +129,29 @@ static void a_refused_change_is_remembered_with_slurms_words_and_the_unit_woken(
     assert_int_equal(follow(rig, 422, rig_refusal(2029, text))->outcome, KUBE_DONE);
     unit = memory_get(rig->memory, STR("ns/uid"));
     assert_true(unit->said.refused == job_ask_hash(&rig->job));
-    assert_true(unit->said.is_unsure);
+    assert_true(job_marks_are_open(&unit->said.marks) && !unit->said.settles);
     assert_true(unit->said.again_us > loop_now_us(rig->loop));
     assert_non_null(strstr(unit->ask.text, "words of 2029"));
     assert_non_null(strstr(buf_text(&rig->woken), "unit ns/uid;"));
     assert_false(remembers(rig, &rig->job));
 }
 
-static void a_refusal_forgets_nothing_of_what_the_job_was_asked_with(void **state)
+/* What was not said in it counts as before. */
+static void what_a_refused_change_said_is_open_and_no_more(void **state)
 {
     struct rig *rig = *state;
-    struct job_ask first;
+    const struct unit_memory *unit;
+    struct job_marks marks;
     char text[200];
 
-    assert_int_equal(follow(rig, 200, "{\"errors\":[]}")->outcome, KUBE_DONE);
-    first = rig->job;
-    rig->job.time_limit = 5;
     follow(rig, 422, rig_refusal(2051, text));
-    assert_true(remembers(rig, &first));
+    unit = memory_get(rig->memory, STR("ns/uid"));
+    job_marks_of(&rig->job, &marks);
+    assert_int_equal(unit->said.job_id, 7);
+    assert_memory_not_equal(&unit->said.marks, &marks, sizeof(marks));
+    marks = unit->said.marks;
+    job_marks_close(&marks, &rig->job);
+    assert_false(job_marks_are_open(&marks));
 }
 
 /* slurmctld says "try again" while it goes through its queue. */
@@ -157,6 +163,7 @@ static void what_is_no_refusal_is_tried_again(void **state)
     assert_int_equal(follow(rig, 500, rig_refusal(11, text))->outcome, KUBE_UNKNOWN);
     assert_int_equal(follow(rig, 404, rig_refusal(2017, text))->outcome, KUBE_CONFLICT);
     assert_true(memory_need(rig->memory, STR("ns/uid"))->said.refused == 0);
+    assert_true(job_marks_are_open(&memory_need(rig->memory, STR("ns/uid"))->said.marks));
     assert_false(remembers(rig, &rig->job));
 }
 
@@ -166,10 +173,10 @@ int main(void)
         TEST(what_a_job_was_asked_with_is_remembered),
         TEST(what_a_job_was_asked_with_is_noted_in_it),
         TEST(what_a_job_became_is_remembered),
-        TEST(the_marks_of_the_plan_are_remembered),
+        TEST(a_note_that_leaves_nothing_open_is_settled),
         TEST(without_fields_nothing_is_sent_and_all_is_remembered),
         TEST(a_refused_change_is_remembered_with_slurms_words_and_the_unit_woken),
-        TEST(a_refusal_forgets_nothing_of_what_the_job_was_asked_with),
+        TEST(what_a_refused_change_said_is_open_and_no_more),
         TEST(what_is_no_refusal_is_tried_again),
     };
 

@@ -256,6 +256,8 @@ static void check_round_trip(const struct job_marks *marks)
     assert_memory_equal(&read, marks, sizeof(read));
 }
 
+enum { FIXED = 27 }; /* the first row of what only a new job has */
+
 static void a_note_says_what_the_marks_say(void **state)
 {
     struct job_ask ask = plain();
@@ -264,11 +266,12 @@ static void a_note_says_what_the_marks_say(void **state)
     ask.cpus_per_task = ask.tasks_per_node = ask.min_nodes = ask.max_nodes = 1;
     ask.memory = 16;
     job_marks_of(&ask, &marks);
+    memset(&marks.at[FIXED], 0, sizeof(marks) - FIXED * sizeof(marks.at[0]));
     check_round_trip(&marks);
     assert_in_range(strlen(note_of(&marks)), 1, 150); /* of a plain pod */
     marks.at[3] = JOB_MARK_OPEN;
     check_round_trip(&marks);
-    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
+    for (size_t i = 0; i < FIXED; i++)
         marks.at[i] = UINT32_MAX;
     check_round_trip(&marks);
     assert_in_range(strlen(note_of(&marks)), 1, SLURM_MAX_NOTE);
@@ -281,16 +284,16 @@ static void a_note_that_was_not_written_so_is_not_read(void **state)
     static const char *const rests[] = {
         " ",     " 0",    " 0:",    " :1",      " 0:2",     " 0:0",     " 0:g",         " 0:??",
         " 0:1 ", "  0:1", " 31:1",  " -1:1",    " 1:1 0:1", " 0:1 0:1", " 0:123456781", " 0:1\n",
-        ":",     "0",     "\n 0:1", " 0:1,1:1", " 0x0:1",   " 0=1",
+        ":",     "0",     "\n 0:1", " 0:1,1:1", " 0x0:1",   " 0=1",     " 27:1",        " 30:?",
     };
     struct job_marks none = { 0 }, marks, before;
     char version[20], text[60];
 
     (void)snprintf(version, sizeof(version), "%s", note_of(&none));
-    (void)snprintf(text, sizeof(text), "%s 0:1 30:?", version);
+    (void)snprintf(text, sizeof(text), "%s 0:1 26:?", version);
     assert_true(job_marks_read(str_of(text), &marks));
     assert_int_equal(marks.at[0], 1);
-    assert_int_equal(marks.at[30], JOB_MARK_OPEN);
+    assert_int_equal(marks.at[26], JOB_MARK_OPEN);
     before = marks;
     for (size_t i = 0; i < sizeof(rests) / sizeof(rests[0]); i++) {
         (void)snprintf(text, sizeof(text), "%s%s", version, rests[i]);
@@ -301,6 +304,20 @@ static void a_note_that_was_not_written_so_is_not_read(void **state)
     assert_false(job_marks_read(STR(" 0:1"), &marks));
     assert_false(job_marks_read(STR("words"), &marks));
     assert_memory_equal(&marks, &before, sizeof(marks));
+}
+
+/* A config says that, too: whoever leads next with another one leaves what waits. */
+static void what_only_a_new_job_has_is_not_noted(void **state)
+{
+    struct job_ask before = plain(), after = before;
+    struct job_marks marks;
+
+    before.user_id = "alice";
+    before.exclusive = true;
+    job_marks_of(&before, &marks);
+    assert_true(job_marks_read(str_of(note_of(&marks)), &marks));
+    job_marks_fix(&marks, &after);
+    assert_null(job_marks_need_anew(&marks, &after));
 }
 
 static void a_note_of_another_version_is_not_read(void **state)
@@ -342,7 +359,7 @@ static void what_an_update_changes_is_open_and_said_again_by_who_knows_no_better
     assert_string_equal(change(&after, &(struct job_change_from){ .marks = &noted }),
                         "{\"dependency\":\"afterok:3\",\"licenses\":\"\","
                         "\"time_limit\":{\"set\":true,\"number\":5}}");
-    job_marks_follow(&noted, &after);
+    job_marks_close(&noted, &after);
     assert_false(job_marks_are_open(&noted));
     assert_string_equal(change(&after, &(struct job_change_from){ .marks = &noted }), "{}");
 }
@@ -370,7 +387,7 @@ static void an_update_changes_nothing_of_what_only_a_new_job_has(void **state)
     after.comment = "c";
     noted = noted_from(&before, &after);
     assert_string_equal(job_marks_need_anew(&noted, &after), "user_id");
-    job_marks_follow(&noted, &after);
+    job_marks_close(&noted, &after);
     assert_string_equal(job_marks_need_anew(&noted, &after), "user_id");
 }
 
@@ -386,6 +403,7 @@ int main(void)
         cmocka_unit_test(a_mark_tells_that_a_job_was_to_be_held),
         cmocka_unit_test(a_note_says_what_the_marks_say),
         cmocka_unit_test(a_note_that_was_not_written_so_is_not_read),
+        cmocka_unit_test(what_only_a_new_job_has_is_not_noted),
         cmocka_unit_test(a_note_of_another_version_is_not_read),
         cmocka_unit_test(what_an_update_changes_is_open_and_said_again_by_who_knows_no_better),
         cmocka_unit_test(a_size_that_an_update_changes_is_open),

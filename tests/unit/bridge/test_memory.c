@@ -47,6 +47,21 @@ struct tally {
     size_t in[STATES], all;
 };
 
+static void what_jobs_were_asked_with_is_forgotten_and_nothing_else(void **state)
+{
+    struct memory *memory = memory_new();
+
+    memory_need(memory, STR("a"))->said.job_id = 7;
+    memory_need(memory, STR("b"))->said = (struct said_memory){ .job_id = 8, .refused = 1 };
+    memory_need(memory, STR("b"))->queues = true;
+    memory_forget_said(memory);
+    assert_int_equal(memory_get(memory, STR("a"))->said.job_id, 0);
+    assert_int_equal(memory_get(memory, STR("b"))->said.job_id, 0);
+    assert_true(memory_get(memory, STR("b"))->said.refused == 0);
+    assert_true(memory_get(memory, STR("b"))->queues);
+    memory_free(memory);
+}
+
 static void tally_one(void *context, const struct unit_memory *unit)
 {
     struct tally *tally = context;
@@ -97,6 +112,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_unit_is_made_once_and_found_again),
         cmocka_unit_test(a_forgotten_unit_starts_over),
+        cmocka_unit_test(what_jobs_were_asked_with_is_forgotten_and_nothing_else),
         cmocka_unit_test(the_counts_are_those_of_a_walk),
         cmocka_unit_test(each_state_has_a_name),
         cmocka_unit_test(freeing_nothing_is_fine),

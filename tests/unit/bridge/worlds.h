@@ -56,7 +56,8 @@
  * Of a job that follows: `said: {...}` of an ask are the annotations that job 7 was asked with,
  * for `pods: 3`; `change_refused: true`: Slurm would not make it what it should be now, and said
  * `text`. `noted: {...}` of a job are the annotations that it was asked with as its comment notes
- * it, or the text of the note; with `changed: {...}` an update then said these. */
+ * it, or the text of the note. With `changed: {...}` of either an update then said these, and left
+ * them open; `settles_note: true`: it was made. */
 #ifndef SLINC_TESTS_BRIDGE_WORLDS_H
 #define SLINC_TESTS_BRIDGE_WORLDS_H
 

@@ -74,20 +74,30 @@ static const struct job_ask *said_by(struct small_world *small, const char *unit
     return ask;
 }
 
-/* Of the ask, or of an update that made it another; as a member of the comment. */
-static const char *note_of(struct small_world *small, const char *unit, const struct json *row)
+/* Of the ask, or of an update that would make it another. */
+static struct job_marks marks_of(struct small_world *small, const char *unit,
+                                 const struct json *annotations, const struct json *row)
 {
     auto_json_build struct json_build *build = json_build_new();
     const struct json *changed = json_get(row, "changed");
     struct job_marks marks, noted;
+
+    job_marks_of(said_by(small, unit, annotations, row), &marks);
+    if (!changed || !job_change(build, json_new_object(build), said_by(small, unit, changed, row),
+                                &(struct job_change_from){ .marks = &marks }, &noted))
+        return marks;
+    return noted;
+}
+
+/* As a member of the comment. */
+static const char *note_of(struct small_world *small, const char *unit, const struct json *row)
+{
+    struct job_marks marks;
     auto_buf struct buf note = { .max = SLURM_MAX_NOTE };
 
     if (json_is_string(json_get(row, "noted")))
         return arena_printf(&small->arena, ",\"note\":\"%s\"", member(small, row, "noted", ""));
-    job_marks_of(said_by(small, unit, json_get(row, "noted"), row), &marks);
-    if (changed && job_change(build, json_new_object(build), said_by(small, unit, changed, row),
-                              &(struct job_change_from){ .marks = &marks }, &noted))
-        marks = noted;
+    marks = marks_of(small, unit, json_get(row, "noted"), row);
     job_marks_write(&marks, &note);
     return arena_printf(&small->arena, ",\"note\":\"%s\"", buf_text(&note));
 }
@@ -224,7 +234,8 @@ static void add_said(struct small_world *small, struct unit_memory *memory, cons
                      const struct json *row)
 {
     memory->said.job_id = 7;
-    job_marks_of(said_by(small, unit, json_get(row, "said"), row), &memory->said.marks);
+    memory->said.marks = marks_of(small, unit, json_get(row, "said"), row);
+    memory->said.settles = json_bool_or(json_get(row, "settles_note"), false);
 }
 
 static void add_ask(struct small_world *small, const struct json *row)
@@ -251,7 +262,6 @@ static void add_ask(struct small_world *small, const struct json *row)
     if (json_get(row, "said"))
         add_said(small, memory, member(small, row, "pod", "a"), row);
     if (json_bool_or(json_get(row, "change_refused"), false)) {
-        memory->said.is_unsure = true;
         memory->said.refused = hash_of(small, key);
         memory->said.site = memory->ask.site;
         memory->said.again_us = memory->ask.again_us;
