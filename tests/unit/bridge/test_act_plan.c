@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "fake_transport.h"
 #include "kube/kinds.h"
+#include "slurm/submit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -182,9 +183,9 @@ static void fields_that_are_too_big_are_no_json(void **state)
 {
     struct bench *bench = *state;
     struct json_mut *fields = json_new_object(bench->build);
-    auto_buf struct buf text = { .max = 2 << 20 };
+    auto_buf struct buf text = { .max = 4 * SLURM_MAX_COMMENT };
 
-    for (size_t i = 0; i < (1 << 20); i++)
+    for (size_t i = 0; i < 2 * SLURM_MAX_COMMENT; i++) /* a comment may double when it is quoted */
         buf_add_char(&text, 'x');
     json_put_str(bench->build, fields, "extra", buf_str(&text));
     plan_slurm_update_node(&bench->plan, "n1", fields);
