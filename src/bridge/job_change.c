@@ -139,24 +139,18 @@ const char *job_marks_need_anew(const struct job_marks *marks, const struct job_
 
 /* ---- marks as text: the version, then row:mark of what was said, all but rows in hex ---- */
 
-static uint32_t add_to_version(uint32_t version, const char *text)
-{
-    for (; *text; text++)
-        version = (version ^ (unsigned char)*text) * UINT32_C(16777619); /* FNV-1a */
-    return version;
-}
-
 /* Another one as soon as a row, or the way in which texts, numbers and truths are marked, is. */
 static uint32_t version_of_marks(void)
 {
-    uint32_t version = UINT32_C(2166136261);
+    uint32_t version = 0;
     struct job_ask sample;
 
     job_ask_init(&sample);
-    sample.name = "a name";
+    sample.priority = 1;
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
-        version = add_to_version(version, rows[i].field) * UINT32_C(16777619);
-        version ^= job_ask_mark(&sample, rows[i].field);
+        sample.name = rows[i].field;
+        version = version * 31 + job_ask_mark(&sample, "name");
+        version = version * 31 + job_ask_mark(&sample, rows[i].field);
     }
     return version;
 }

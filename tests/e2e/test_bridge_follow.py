@@ -9,7 +9,7 @@ import pytest
 from bridge import TEAM, WISH, Bridge, Site, at_work, condition
 from waits import wait_for
 
-NODE, FULL, LONG_S = "followed-0", "8", 20
+NODE, FULL, LONG_S = "followed-0", "8", 60
 
 
 @pytest.fixture(scope="module")
