@@ -1,6 +1,9 @@
-/* test_worlds.c - plans of units: every file of worlds/ is a world and what its plan must be.
+/* test_worlds.c - plans of units: every document of the files of worlds/ is a world and what its
+ * plan must be.
  *
- * The name of a file is the sentence that it proves. See worlds.h for how they are written. */
+ * The name of a world is the sentence that it proves. See worlds.h for how they are written.
+ *
+ *     test_bridge_worlds FOLDER [NAME]    # all, or the world of this name */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,21 +12,16 @@
 #include <cmocka.h>
 
 #include "worlds.h"
+#include "worlds_read.h"
 
-#include "base/mem.h"
 #include "bridge/place.h"
-#include "codec/yaml.h"
-#include "io/reload.h"
 
-#include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
-enum { MAX_WORLDS = 512, MAX_FILE = 64 << 10, MAX_PLAN = 1 << 20 };
+enum { MAX_PLAN = 1 << 20 };
 
-static char *names[MAX_WORLDS];
-static size_t name_count;
-static const char *folder;
+static struct written_worlds all;
 
 static const char *plan_text(const struct plan *plan, struct buf *out)
 {
@@ -108,46 +106,40 @@ static void check_world(const struct json *root)
 
 static void the_plan_is_as_expected(void **state)
 {
-    char path[512];
-    char *bytes;
-    size_t length;
-    auto_json_doc struct json_doc *doc = NULL;
-    struct err err = { .class = 0 };
+    const struct written_world *world = *state;
 
-    (void)snprintf(path, sizeof(path), "%s/%s", folder, (const char *)*state);
-    if (reload_read(path, MAX_FILE, &bytes, &length, &err) < 0 ||
-        yaml_parse_one((struct str){ bytes, length }, NULL, &doc, &err) < 0)
-        fail_msg("%s: %s", path, err.text);
-    mem_free_secret(bytes, length + 1);
-    check_world(json_root(doc));
+    check_world(world->root);
 }
 
-static int is_world(const struct dirent *entry)
+/* All worlds, or the one of this name. */
+static size_t choose(struct CMUnitTest *tests, const char *name)
 {
-    return str_ends(str_of(entry->d_name), STR(".yaml"));
+    size_t count = 0;
+
+    for (size_t i = 0; i < all.count; i++)
+        if (!name || strcmp(all.worlds[i].name, name) == 0)
+            tests[count++] = (struct CMUnitTest){ .name = all.worlds[i].name,
+                                                  .test_func = the_plan_is_as_expected,
+                                                  .initial_state = &all.worlds[i] };
+    return count;
 }
 
 int main(int argc, char **argv)
 {
     static struct CMUnitTest tests[MAX_WORLDS];
-    struct dirent **entries;
-    int count;
+    const char *folder = argc > 1 ? argv[1] : "tests/unit/bridge/worlds";
+    const char *name = argc > 2 ? argv[2] : NULL;
+    struct err err = { .class = 0 };
+    size_t count = 0;
+    int rc = worlds_read_folder(&all, folder, &err);
 
-    folder = argc > 1 ? argv[1] : "tests/unit/bridge/worlds";
-    count = scandir(folder, &entries, is_world, alphasort);
-    if (count <= 0 || count > MAX_WORLDS) {
-        (void)fprintf(stderr, "no worlds in %s, or too many\n", folder);
-        return 1;
-    }
-    for (int i = 0; i < count; i++) {
-        names[name_count++] = entries[i]->d_name;
-        tests[i] = (struct CMUnitTest){ .name = entries[i]->d_name,
-                                        .test_func = the_plan_is_as_expected,
-                                        .initial_state = entries[i]->d_name };
-    }
-    count = _cmocka_run_group_tests("worlds", tests, name_count, NULL, NULL);
-    for (size_t i = 0; i < name_count; i++)
-        free(entries[i]);
-    free(entries);
-    return count;
+    if (rc == 0)
+        count = choose(tests, name);
+    if (rc < 0)
+        (void)fprintf(stderr, "%s\n", err.text);
+    else if (count == 0)
+        (void)fprintf(stderr, "%s has no world '%s'\n", folder, name ? name : "");
+    rc = count == 0 ? 1 : _cmocka_run_group_tests("worlds", tests, count, NULL, NULL);
+    worlds_read_done(&all);
+    return rc;
 }

@@ -1,5 +1,6 @@
 /* worlds.h - small worlds written as YAML, made real for plan functions.
  *
+ *     name: a pod is bound where Slurm says
  *     given:
  *       now: 100                   # seconds since the bridge leads; all times count from 0
  *       config: {sharedNodes: true}

@@ -1,0 +1,91 @@
+/* worlds_read.c - reads the worlds of a folder. */
+#include "worlds_read.h"
+
+#include "base/mem.h"
+#include "io/reload.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_FILE = 256 << 10 };
+
+static int add_world(struct written_worlds *all, const char *file, const struct json *root,
+                     struct err *err)
+{
+    const struct json *name = json_get(root, "name");
+
+    if (!json_is_string(name))
+        return err_set(err, ERR_INVALID, "%s: a world without a name", file);
+    for (size_t i = 0; i < all->count; i++)
+        if (str_is(json_str(name), all->worlds[i].name))
+            return err_set(err, ERR_INVALID, "%s: there are two worlds '" STR_FMT "'", file,
+                           STR_ARG(json_str(name)));
+    if (all->count == MAX_WORLDS)
+        return err_set(err, ERR_TOO_BIG, "%s: more than %d worlds", file, MAX_WORLDS);
+    all->worlds[all->count++] = (struct written_world){ json_str(name).at, root };
+    return 0;
+}
+
+int worlds_read_text(struct written_worlds *all, const char *file, struct str text, struct err *err)
+{
+    struct yaml_docs *docs = &all->files[all->file_count];
+    int rc;
+
+    if (all->file_count == MAX_WORLD_FILES)
+        return err_set(err, ERR_TOO_BIG, "%s: more than %d files", file, MAX_WORLD_FILES);
+    rc = yaml_parse(text, NULL, docs, err);
+    if (rc < 0)
+        return err_wrap(err, "%s", file);
+    all->file_count++;
+    for (size_t i = 0; i < docs->count && rc == 0; i++)
+        rc = add_world(all, file, json_root(docs->docs[i]), err);
+    return rc;
+}
+
+static int read_file(struct written_worlds *all, const char *folder, const char *file,
+                     struct err *err)
+{
+    char path[512];
+    char *bytes;
+    size_t length;
+    int rc;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, file);
+    rc = reload_read(path, MAX_FILE, &bytes, &length, err);
+    if (rc < 0)
+        return rc;
+    rc = worlds_read_text(all, file, (struct str){ bytes, length }, err);
+    mem_free_secret(bytes, length + 1);
+    return rc;
+}
+
+static int is_yaml(const struct dirent *entry)
+{
+    return str_ends(str_of(entry->d_name), STR(".yaml"));
+}
+
+int worlds_read_folder(struct written_worlds *all, const char *folder, struct err *err)
+{
+    struct dirent **entries;
+    int count = scandir(folder, &entries, is_yaml, alphasort);
+    int rc = 0;
+
+    if (count < 0)
+        return err_set(err, ERR_INVALID, "%s cannot be read", folder);
+    for (int i = 0; i < count; i++) {
+        if (rc == 0)
+            rc = read_file(all, folder, entries[i]->d_name, err);
+        free(entries[i]);
+    }
+    free(entries);
+    return rc;
+}
+
+void worlds_read_done(struct written_worlds *all)
+{
+    for (size_t i = 0; i < all->file_count; i++)
+        yaml_docs_done(&all->files[i]);
+    *all = (struct written_worlds){ .count = 0 };
+}

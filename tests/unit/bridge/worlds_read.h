@@ -1,0 +1,31 @@
+/* worlds_read.h - reads the worlds of a folder: every document of every YAML file is one.
+ *
+ * A world has its sentence as `name:`, which no other world has. See worlds.h for the rest. */
+#ifndef SLINC_TESTS_BRIDGE_WORLDS_READ_H
+#define SLINC_TESTS_BRIDGE_WORLDS_READ_H
+
+#include "base/err.h"
+#include "codec/yaml.h"
+
+enum { MAX_WORLDS = 1024, MAX_WORLD_FILES = 64 };
+
+struct written_world {
+    const char *name;        /* in root */
+    const struct json *root; /* in files */
+};
+
+struct written_worlds {
+    struct yaml_docs files[MAX_WORLD_FILES];
+    size_t file_count;
+    struct written_world worlds[MAX_WORLDS];
+    size_t count;
+};
+
+/* Adds the worlds of one text. Errors name the file and the world. */
+int worlds_read_text(struct written_worlds *all, const char *file, struct str text,
+                     struct err *err);
+/* Adds those of all files of a folder that end in .yaml, in the order of their names. */
+int worlds_read_folder(struct written_worlds *all, const char *folder, struct err *err);
+void worlds_read_done(struct written_worlds *all);
+
+#endif
