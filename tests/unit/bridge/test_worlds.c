@@ -15,6 +15,7 @@
 #include "worlds_read.h"
 
 #include "bridge/place.h"
+#include "bridge/unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,76 +31,141 @@ static const char *plan_text(const struct plan *plan, struct buf *out)
     return buf_text(out);
 }
 
-static void check_action(const struct json *expected, const struct json *action, const char *text)
+/* ---- one action ---- */
+
+/* The stage of the action with these words; fails when there is none. */
+static int64_t stage_of(const struct json *actions, struct str what)
+{
+    struct json_iter iter = json_iter(actions);
+    const struct json *action;
+
+    while (json_next_item(&iter, &action))
+        if (str_eq(json_str(json_get(action, "what")), what))
+            return json_i64_or(json_get(action, "stage"), -1);
+    fail_msg("'" STR_FMT "' is not done", STR_ARG(what));
+    return -1;
+}
+
+static void check_order(const struct json *expected, struct str what, const struct json *actions)
+{
+    const struct json *after = json_get(expected, "after");
+    const struct json *beside = json_get(expected, "beside");
+
+    if (after && stage_of(actions, what) <= stage_of(actions, json_str(after)))
+        fail_msg("'" STR_FMT "' is not done after '" STR_FMT "'", STR_ARG(what),
+                 STR_ARG(json_str(after)));
+    if (beside && stage_of(actions, what) != stage_of(actions, json_str(beside)))
+        fail_msg("'" STR_FMT "' is not done beside '" STR_FMT "'", STR_ARG(what),
+                 STR_ARG(json_str(beside)));
+}
+
+/* What it writes: the body of a request, or the detail of another action. */
+static void check_written(const struct json *expected, struct str what, const struct json *action)
+{
+    const struct json *body = json_get(action, "body");
+    struct json_iter has = json_iter(json_get(expected, "has"));
+    struct json_iter lacks = json_iter(json_get(expected, "lacks"));
+    const struct json *part;
+    auto_buf struct buf out;
+
+    buf_init(&out, MAX_PLAN);
+    json_write(body ? body : json_get(action, "detail"), &out);
+    while (json_next_item(&has, &part))
+        if (!memmem(buf_text(&out), out.len, json_str(part).at, json_str(part).len))
+            fail_msg("'" STR_FMT "' has no " STR_FMT ": %s", STR_ARG(what), STR_ARG(json_str(part)),
+                     buf_text(&out));
+    while (json_next_item(&lacks, &part))
+        if (memmem(buf_text(&out), out.len, json_str(part).at, json_str(part).len))
+            fail_msg("'" STR_FMT "' has " STR_FMT ": %s", STR_ARG(what), STR_ARG(json_str(part)),
+                     buf_text(&out));
+}
+
+static void check_action(const struct json *expected, const struct json *action,
+                         const struct json *actions, const char *text)
 {
     struct str what =
         json_is_string(expected) ? json_str(expected) : json_str(json_get(expected, "do"));
-    struct json_iter iter = json_iter(json_get(expected, "has"));
-    const struct json *part;
-    auto_buf struct buf out;
 
     if (!action)
         fail_msg("'" STR_FMT "' is not done; the plan: %s", STR_ARG(what), text);
     if (!str_eq(json_str(json_get(action, "what")), what))
         fail_msg("'" STR_FMT "' is expected, and '" STR_FMT "' done; the plan: %s", STR_ARG(what),
                  STR_ARG(json_str(json_get(action, "what"))), text);
-    buf_init(&out, MAX_PLAN);
-    json_write(action, &out);
-    while (json_next_item(&iter, &part))
-        if (!memmem(buf_text(&out), out.len, json_str(part).at, json_str(part).len))
-            fail_msg("'" STR_FMT "' has no " STR_FMT ": %s", STR_ARG(what), STR_ARG(json_str(part)),
-                     buf_text(&out));
-    iter = json_iter(json_get(expected, "lacks"));
-    while (json_next_item(&iter, &part))
-        if (memmem(buf_text(&out), out.len, json_str(part).at, json_str(part).len))
-            fail_msg("'" STR_FMT "' has " STR_FMT ": %s", STR_ARG(what), STR_ARG(json_str(part)),
-                     buf_text(&out));
+    check_written(expected, what, action);
+    check_order(expected, what, actions);
 }
 
-static void check_plan(const struct json *root, const struct plan *plan)
+/* ---- the plan ---- */
+
+static void check_actions(const struct json *root, const struct plan *plan)
 {
     auto_buf struct buf text;
     auto_json_doc struct json_doc *doc = NULL;
     struct err err = { .class = 0 };
-    struct json_iter actions, expected;
-    const struct json *action, *row;
+    const struct json *actions, *action, *row;
+    struct json_iter done, expected = json_iter(json_get(root, "expect"));
 
     plan_text(plan, &text);
     assert_int_equal(json_parse(buf_str(&text), MAX_PLAN, &doc, &err), 0);
-    actions = json_iter(json_get(json_root(doc), "actions"));
-    expected = json_iter(json_get(root, "expect"));
+    actions = json_get(json_root(doc), "actions");
+    done = json_iter(actions);
     while (json_next_item(&expected, &row))
-        check_action(row, json_next_item(&actions, &action) ? action : NULL, buf_text(&text));
-    if (json_next_item(&actions, &action))
+        check_action(row, json_next_item(&done, &action) ? action : NULL, actions, buf_text(&text));
+    if (json_next_item(&done, &action))
         fail_msg("'" STR_FMT "' is done and not expected; the plan: %s",
                  STR_ARG(json_str(json_get(action, "what"))), buf_text(&text));
-    if (json_get(root, "waits") &&
-        (!plan->waits || !strstr(plan->waits, json_str(json_get(root, "waits")).at)))
+}
+
+static void check_wait(const struct json *root, const struct plan *plan)
+{
+    struct str waits = json_str(json_get(root, "waits"));
+
+    if (waits.len > 0 && (!plan->waits || !strstr(plan->waits, waits.at)))
         fail_msg("it waits for '%s', not for '" STR_FMT "'", plan->waits ? plan->waits : "nothing",
-                 STR_ARG(json_str(json_get(root, "waits"))));
-    if (json_get(root, "stages"))
-        assert_int_equal(plan->stage + 1, json_i64_or(json_get(root, "stages"), 1));
+                 STR_ARG(waits));
+    if (json_get(root, "state") && plan->waits)
+        fail_msg("it waits for '%s', which the world does not name", plan->waits);
     if (json_get(root, "again"))
         assert_int_equal(plan->look_again_us > 0, json_bool_or(json_get(root, "again"), false));
+}
+
+static void check_state(const struct json *root, const struct bridge_world *world, struct str key,
+                        struct arena *arena)
+{
+    struct str expected = json_str(json_get(root, "state"));
+    const char *state;
+    struct unit unit;
+
+    unit_gather(world, key, arena, &unit);
+    state = pod_stage_name(unit.stage);
+    if (unit.is_elsewhere)
+        state = "planned with its group";
+    if (unit.pod && !world_is_ours(world, unit.pod))
+        state = "of another scheduler";
+    if (expected.len > 0 && !str_is(expected, state))
+        fail_msg("the state is '%s', not '" STR_FMT "'", state, STR_ARG(expected));
 }
 
 static void check_world(const struct json *root)
 {
     const struct json *given = json_get(root, "given");
-    struct str pod =
-        json_str_or(json_get(root, "plan"),
-                    json_str_or(json_get(json_item(json_get(given, "pods"), 0), "name"), STR("a")));
+    struct str only = json_str(json_get(json_item(json_get(given, "pods"), 0), "name"));
+    struct str pod = json_str_or(json_get(root, "plan"), only);
     struct small_world small;
     struct arena arena;
+    struct str key;
     struct plan plan;
     struct err err = { .class = 0 };
 
     small_world_init(&small, given);
     arena_init(&arena, 1u << 24);
     plan_init(&plan, &arena);
-    if (place_plan(&small.world, str_of(small_world_key(&small, pod.at)), &plan, &err) < 0)
+    key = str_of(small_world_key(&small, pod.at));
+    if (place_plan(&small.world, key, &plan, &err) < 0)
         fail_msg("no plan: %s", err.text);
-    check_plan(root, &plan);
+    check_actions(root, &plan);
+    check_wait(root, &plan);
+    check_state(root, &small.world, key, &arena);
     arena_done(&arena);
     small_world_done(&small);
 }

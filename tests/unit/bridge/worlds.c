@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "worlds_check.h"
 #include "worlds_private.h"
 
 #include "bridge/kinds_volume.h"
@@ -150,6 +151,8 @@ static void read_config(struct small_world *small, const struct json *given)
         json_write(json_get(given, "config"), &text); /* JSON is YAML */
     if (bridge_config_parse(buf_str(&text), &small->config, &err) < 0)
         fail_msg("config: %s", err.text);
+    if (small->config.warnings[0])
+        fail_msg("config: %s", small->config.warnings);
 }
 
 void small_world_init(struct small_world *small, const struct json *given)
@@ -157,8 +160,11 @@ void small_world_init(struct small_world *small, const struct json *given)
     const struct json *facts = json_get(given, "facts");
     bool is_fenced = json_i64_or(json_get(given, "now"), 100) < LISTED_S;
     int64_t listed_s = json_i64_or(json_get(facts, "listed"), is_fenced ? 1 : LISTED_S);
+    struct err err = { .class = 0 };
 
     *small = (struct small_world){ .loop = NULL };
+    if (world_check_given(given, &err) < 0)
+        fail_msg("%s", err.text);
     arena_init(&small->arena, 1u << 24);
     clock_init_virtual(&small->clock, WORLDS_EPOCH_S * (int64_t)SECOND_US);
     small->loop = loop_new_virtual(&small->clock);

@@ -11,24 +11,29 @@
  *         - {name: a, cpu: 500m, memory: 1Gi, created: 10, job: 7, node: n1, phase: Running,
  *            deleted: 90, gates: 1, finalizer: false, tolerates: false, running: 1,
  *            terminated: 0, scheduler: other, owner: {kind: Job, name: j}, annotations: {...},
- *            conditions: {SlurmPending: "True|Reason|text"}}
+ *            conditions: [{type: SlurmPending, status: "True", reason: Priority, message: text}]}
  *       owners: [{kind: Job, name: j, annotations: {...}, deadline: 60}]
  *       jobs: [{id: 7, pod: a, attempt: 1, state: RUNNING, nodes: s1, reason: None,
- *               cluster: other, ...}]
+ *               cluster: other, foreign: true, submitted: 80, ended: 90, ...}]
  *       slurm_nodes: [{name: s1, cpus: 4, memory: 4096, state: IDLE+EXTERNAL,
  *                      partitions: slurm-bridge}]
  *       asks: [{pod: a, state: unresolved, attempt: 1, settles: 99, text: "...", queues: true,
  *               misfits: [s1]}]
- *     plan: a                      # the pod whose unit is planned; by default the first
+ *     plan: a                      # the pod whose unit is planned; by default the only one
  *     expect:                      # what the plan does, in order
  *       - cancel job 7
- *       - {do: ask slurm default/a, has: ['"attempt":2'], lacks: ['"gres"']}
- *     stages: 2                    # how many; not checked when it is not said
+ *       - {do: ask slurm default/a, has: ['"attempt":2'], lacks: ['"gres"'],
+ *          after: cancel job 7}     # when that was done; `beside`: at the same time
  *     waits: a text of why nothing more is done
+ *     state: bound                 # of a unit that nothing is done for and that does not wait:
+ *                                  # gated, waits, bound, ending, over, of another scheduler,
+ *                                  # planned with its group
  *     again: true                  # whether it looks again by itself
  *
- * Every member but `given` may be left out; what is not said is what is usual. The texts that an
- * action `has` and `lacks` are of its JSON. A plan can be of a pod that only a job tells of.
+ * What is not said is what is usual; what nobody reads is refused (worlds_check.h). The texts that
+ * an action `has` and `lacks` are of its JSON, and a patch or an update must have some. A world
+ * that expects nothing names what is waited for, or else the state. A plan can be of a pod that
+ * only a job tells of.
  *
  * Of groups: `podgroup: g` on a pod, and `labels`;
  *

@@ -220,32 +220,6 @@ static void push_states(struct json_build *build, struct json_mut *list, const c
     }
 }
 
-static void put_conditions(struct small_world *small, struct json_build *build,
-                           struct json_mut *status, const struct json *conditions)
-{
-    struct json_mut *list = json_put_array(build, status, "conditions");
-    struct json_iter iter = json_iter(conditions);
-    struct str type, words;
-    const struct json *value;
-
-    while (json_next_member(&iter, &type, &value)) {
-        struct json_mut *condition = json_new_object(build);
-        struct str part, rest = json_str(value);
-
-        json_put_str(build, condition, "type", type);
-        words = rest;
-        if (str_cut(words, '|', &part, &rest)) {
-            json_put_str(build, condition, "status", part);
-            words = rest;
-            if (str_cut(words, '|', &part, &rest))
-                json_put_str(build, condition, "reason", part);
-        }
-        json_put_str(build, condition, "message", rest);
-        json_push(list, condition);
-    }
-    (void)small;
-}
-
 static void add_pod(struct small_world *small, const struct json *row)
 {
     auto_json_build struct json_build *build = json_build_new();
@@ -264,7 +238,7 @@ static void add_pod(struct small_world *small, const struct json *row)
         push_states(build, list, "terminated", json_i64_or(json_get(row, "terminated"), 0));
     }
     if (json_get(row, "conditions"))
-        put_conditions(small, build, status, json_get(row, "conditions"));
+        json_put(build, status, "conditions", json_copy(build, json_get(row, "conditions")));
     put_kube(small->world.pods, root);
 }
 

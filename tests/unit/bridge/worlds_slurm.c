@@ -163,11 +163,19 @@ static void copy_the_rest(struct json_build *build, struct json_mut *root, const
     }
 }
 
+/* Slurm counts from 1970. */
+static void put_time(struct json_build *build, struct json_mut *root, const char *key,
+                     const struct json *second)
+{
+    if (second)
+        json_put_i64(build, root, key, WORLDS_EPOCH_S + json_i64_or(second, 0));
+}
+
 static void add_job(struct small_world *small, const struct json *row)
 {
-    static const char *const shorthands[] = { "id",      "pod",     "attempt", "state",
-                                              "cluster", "reason",  "read",    "pods",
-                                              "noted",   "changed", NULL };
+    static const char *const shorthands[] = { "id",      "pod",       "attempt", "state", "cluster",
+                                              "reason",  "read",      "pods",    "noted", "changed",
+                                              "foreign", "submitted", "ended",   NULL };
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *root = json_new_object(build);
 
@@ -183,6 +191,8 @@ static void add_job(struct small_world *small, const struct json *row)
         json_put_i64(build, root, "start_time", WORLDS_EPOCH_S); /* it was read whole */
     if (!json_get(row, "foreign"))
         put_job_marks(small, build, root, row);
+    put_time(build, root, "submit_time", json_get(row, "submitted"));
+    put_time(build, root, "end_time", json_get(row, "ended"));
     copy_the_rest(build, root, row, shorthands);
     put_slurm(small->jobs, &slurm_job_kind, root,
               (LED_FROM_S + json_i64_or(json_get(row, "read"), 0)) * SECOND_US);
