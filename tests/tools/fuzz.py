@@ -1,4 +1,4 @@
-"""Runs every libFuzzer target: the kept corpus first, then a while of new input."""
+"""Runs every libFuzzer target: the kept seeds first, unpacked into build/fuzz-work, then a while of new input."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from . import fuzz_pack
+
 
 def _run_target(repo: Path, program: Path, seconds: int) -> str | None:
     """None when it held, else what broke it."""
     name = program.name.removeprefix("fuzz_")
-    corpus = repo / "tests/fuzz/corpus" / name
-    if not corpus.is_dir() or not any(corpus.iterdir()):
-        return f"{name}: no corpus in {corpus}"
+    pack = repo / "tests/fuzz/corpus" / f"{name}.pack"
     work = repo / "build/fuzz-work" / name
+    corpus = work / "corpus"
     shutil.rmtree(work, ignore_errors=True)
     (work / "found").mkdir(parents=True)
+    try:
+        if fuzz_pack.unpack(pack, corpus) == 0:
+            return f"{name}: no seeds in {pack}"
+    except (OSError, fuzz_pack.BadPack) as error:
+        return f"{name}: {error}"
     environment = dict(os.environ) | {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
     common = ["-timeout=10", "-rss_limit_mb=2048", f"-artifact_prefix={work}/"]
     replay = [program, "-runs=0", *common, corpus]
@@ -26,7 +32,7 @@ def _run_target(repo: Path, program: Path, seconds: int) -> str | None:
     for words in (replay, fresh):
         done = subprocess.run([str(w) for w in words], text=True, capture_output=True, errors="replace", env=environment)
         if done.returncode != 0:
-            return f"{name}: input kept in {work}\n{done.stderr[-3000:]}"
+            return f"{name}: input kept in {work}; tests/tools/fuzz-seed add {name} FILE makes it a seed\n{done.stderr[-3000:]}"
     runs = re.search(r"number_of_executed_units: (\d+)", done.stderr)
     print(f"  {name:<14} {int(runs[1]) if runs else 0:>9,} runs", flush=True)
     return None
