@@ -1,13 +1,17 @@
-"""Lint as part of the product: format, clang-tidy, layers, banned functions, file heads, foreign hosts."""
+"""Lint as part of the product: format, clang-tidy, layers, banned functions, file heads, foreign hosts, rules of the end-to-end tests."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from slincdev.common import cache_dir
@@ -35,6 +39,8 @@ BANNED_HOME = {"mem.c"}  # the one place that may call the allocator
 # The mirror comes from the machine's own configuration; no registry is named in the tree.
 FOREIGN_HOSTS = re.compile(r"(deb|snapshot|security|ftp)\.debian\.(org|net)|proxy\.golang\.org|sum\.golang\.org|(files\.)?pypi(\.python)?\.org|"
                            r"pythonhosted\.org|registry\.npmjs\.org")
+
+TIDY_KEPT_DAYS = 30  # a kept result of clang-tidy that no run used for so long is dropped
 
 Problem = str
 
@@ -105,6 +111,18 @@ def check_hosts(repo: Path) -> list[Problem]:
     return problems
 
 
+def check_e2e(repo: Path) -> list[Problem]:
+    """Every end-to-end test must pass, and no file name decides when its tests run."""
+    problems = []
+    for file in _tracked(repo, "tests/e2e/*.py"):
+        name = file.relative_to(repo)
+        if re.match(r"test_z[a-z]?_", file.name):
+            problems.append(f"{name}: a mark orders tests, not a file name that sorts last")
+        problems += [f"{name}:{number}: no test may be expected to fail"
+                     for number, line in enumerate(file.read_text().splitlines(), 1) if re.search(r"\bxfail\b", line)]
+    return problems
+
+
 def check_scripts(repo: Path) -> list[Problem]:
     problems = []
     for file in _tracked(repo):
@@ -121,36 +139,99 @@ def check_scripts(repo: Path) -> list[Problem]:
     return problems
 
 
-def _compiled(repo: Path) -> set[Path]:
-    return {(repo / "build/plain" / unit["file"]).resolve() for unit in json.loads((repo / "build/plain/compile_commands.json").read_text())}
+@dataclass
+class Compiled:
+    """One source of build/plain: its compile commands, and the headers that the compiler read for them (None: unknown)."""
+
+    commands: list[str] = field(default_factory=list)
+    reads: set[Path] | None = field(default_factory=set)
 
 
-def _tidy_key(repo: Path, file: Path) -> str:
-    """What a file's result depends on; headers all count, since tracking them finely is not worth it."""
-    parts = [file, repo / ".clang-tidy", *_tracked(repo, "src/*.h", "images/*.h")]
-    return hashlib.sha256(b"".join(hashlib.sha256(part.read_bytes()).digest() for part in parts)).hexdigest()
+def _dependencies(folder: Path) -> dict[str, list[Path]]:
+    """What ninja knows about the files that each object was made of, by the object's name."""
+    shown = subprocess.run(["ninja", "-t", "deps"], cwd=folder, text=True, capture_output=True, check=True).stdout
+    found: dict[str, list[Path]] = {}
+    for block in shown.split("\n\n"):
+        head, *files = block.splitlines() or [""]
+        if head.endswith("(VALID)"):
+            found[head.split(": #deps")[0]] = [Path(os.path.normpath(folder / file.strip())) for file in files]
+    return found
+
+
+def _compiled(repo: Path) -> dict[Path, Compiled]:
+    folder, sources = repo / "build/plain", {}
+    reads = _dependencies(folder)
+    for unit in json.loads((folder / "compile_commands.json").read_text()):
+        source = sources.setdefault((folder / unit["file"]).resolve(), Compiled())
+        source.commands.append(unit["command"])
+        known = reads.get(unit["output"])
+        source.reads = source.reads | set(known) if known and source.reads is not None else None
+    return sources
+
+
+@lru_cache(maxsize=None)
+def _content(file: Path) -> bytes:
+    return hashlib.sha256(file.read_bytes()).digest()
+
+
+def _tidy_key(repo: Path, source: Compiled, version: str) -> str | None:
+    """A name for everything that the result for one source depends on; None if its headers are unknown."""
+    if source.reads is None or not all(file.is_file() for file in source.reads):
+        return None
+    place = str(repo)  # the same source in another clone has the same result
+    words = [version, *(command.replace(place, ".") for command in source.commands)]
+    key = hashlib.sha256("\0".join(words).encode())
+    key.update(_content(repo / ".clang-tidy"))
+    for file in sorted(source.reads):
+        key.update(str(file).replace(place, ".").encode() + b"\0" + _content(file))
+    return key.hexdigest()
+
+
+def _drop_unused(kept: Path) -> None:
+    oldest = time.time() - TIDY_KEPT_DAYS * 86400
+    for stamp in kept.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # another run may drop it at the same time
+            if stamp.stat().st_mtime < oldest:
+                stamp.unlink()
+
+
+def _tidy(repo: Path, file: Path) -> list[Problem]:
+    done = subprocess.run(["clang-tidy-19", "--quiet", "-p", "build/plain", str(file)], cwd=repo, text=True, capture_output=True)
+    found = [line for line in done.stdout.splitlines() if re.search(r": (warning|error):", line)]
+    if done.returncode != 0 and not found:
+        found = [f"{file.name}: clang-tidy ended with {done.returncode}: {done.stderr.strip()[-300:]}"]
+    return found
 
 
 def check_tidy(repo: Path) -> list[Problem]:
+    """A source without problems leaves an empty file in the cache, named by its key; a source with problems is checked in every run."""
     kept = cache_dir() / "tidy"
     kept.mkdir(parents=True, exist_ok=True)
+    version = subprocess.run(["clang-tidy-19", "--version"], text=True, capture_output=True, check=True).stdout
+    compiled = _compiled(repo)
+    stamps: dict[Path, Path | None] = {}
+    for file in _tracked(repo, "src/*.c", "examples/*.c", "tests/sim/*.c"):
+        if file.resolve() in compiled and not file.name.startswith("test_"):
+            key = _tidy_key(repo, compiled[file.resolve()], version)
+            stamps[file] = kept / key if key else None
 
-    def tidy(file: Path) -> list[Problem]:
-        stamp = kept / _tidy_key(repo, file)
-        if stamp.exists():
-            return []
-        done = subprocess.run(["clang-tidy-19", "--quiet", "-p", "build/plain", str(file)], cwd=repo, text=True, capture_output=True)
-        found = [line for line in done.stdout.splitlines() if re.search(r": (warning|error):", line)]
-        if done.returncode != 0 and not found:
-            found = [f"{file.name}: clang-tidy ended with {done.returncode}: {done.stderr.strip()[-300:]}"]
-        if not found:
+    def check(file: Path) -> list[Problem]:
+        stamp = stamps[file]
+        found = _tidy(repo, file)
+        if stamp and not found:
             stamp.touch()
         return found
 
-    compiled = _compiled(repo)
-    files = [file for file in _tracked(repo, "src/*.c", "examples/*.c", "tests/sim/*.c") if file.resolve() in compiled and not file.name.startswith("test_")]
+    changed = []
+    for file, stamp in stamps.items():
+        if stamp and stamp.exists():
+            stamp.touch()  # a kept result that is used stays
+        else:
+            changed.append(file)
+    _drop_unused(kept)
+    changed.sort(key=lambda file: -file.stat().st_size)  # the longest checks first, so that all cores end together
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [problem for found in pool.map(tidy, files) for problem in found]
+        return [problem for found in pool.map(check, changed) for problem in found]
 
 
 def check_built(repo: Path) -> list[Problem]:
@@ -161,7 +242,7 @@ def check_built(repo: Path) -> list[Problem]:
 
 
 def run_all(repo: Path) -> tuple[int, int, int]:
-    checks = [check_format, check_layers, check_banned, check_heads, check_lengths, check_hosts, check_scripts, check_built, check_tidy]
+    checks = [check_format, check_layers, check_banned, check_heads, check_lengths, check_hosts, check_scripts, check_e2e, check_built, check_tidy]
     failed = 0
     for check in checks:
         problems = check(repo)
