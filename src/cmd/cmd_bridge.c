@@ -513,6 +513,15 @@ static void print_help(void)
     (void)fputs(buf_text(&out), stdout);
 }
 
+/* A person at a terminal reads a sentence; whatever else collects stderr reads a log line. */
+static void report_start_error(const struct bridge_flags *values, const struct err *err)
+{
+    if (isatty(STDERR_FILENO) && !str_is(str_of(values->log_encoder), "json"))
+        (void)fprintf(stderr, "slinc bridge: cannot start: %s\n", err->text);
+    else
+        log_error("cannot start", LOG_ERROR(err));
+}
+
 int cmd_bridge(int argc, char **argv)
 {
     struct bridge_flags values = { .config = NULL };
@@ -533,7 +542,7 @@ int cmd_bridge(int argc, char **argv)
     if (ends_open(&ends, &values, &err) == 0)
         code = run_with(&ends, &values);
     else
-        log_error("cannot start", LOG_ERROR(&err));
+        report_start_error(&values, &err);
     ends_close(&ends);
     return (int)code;
 }

@@ -17,7 +17,7 @@ static const struct command {
     int (*run)(int argc, char **argv);
 } commands[] = {
     { "bridge", "lets Slurm place the pods of Kubernetes", cmd_bridge },
-    { "version", "prints the version", cmd_version },
+    { "version", "prints the version, as --version does", cmd_version },
 };
 
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]), EXIT_USAGE = 2 };
@@ -39,6 +39,8 @@ int main(int argc, char **argv)
         print_help(stdout);
         return 0;
     }
+    if (str_is(name, "--version"))
+        return cmd_version(0, NULL);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (str_is(name, commands[i].name))
             return commands[i].run(argc - 2, argv + 2);
