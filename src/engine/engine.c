@@ -34,6 +34,18 @@ static void turn_soon(struct engine *engine)
         loop_timer_start(engine->loop, &engine->turn, 0, on_turn, engine);
 }
 
+static void on_answered(void *context, const struct execution *execution,
+                        const struct action *action, const struct kube_answer *answer)
+{
+    const struct engine_options *options = &((const struct engine *)context)->options;
+    const struct work *work = (const struct work *)(const void *)((const char *)execution -
+                                                                  offsetof(struct work, execution));
+
+    if (options->answered)
+        options->answered(options->answered_context, work->owner->controller, work->key, action,
+                          answer);
+}
+
 static void on_ready(void *context)
 {
     turn_soon(context);
@@ -64,13 +76,15 @@ struct engine *engine_new(struct kube_client *client, struct rand *rand, struct 
     engine->rand = rand;
     engine->metrics = metrics;
     engine->settler = settler_new(client, rand);
-    engine->executor = executor_new(
-        &(struct executor_options){ .loop = engine->loop,
-                                    .settler = engine->settler,
-                                    .metrics = metrics,
-                                    .max_in_flight = engine->options.max_in_flight,
-                                    .may_act = engine->options.may_act,
-                                    .may_act_context = engine->options.may_act_context });
+    engine->executor =
+        executor_new(&(struct executor_options){ .loop = engine->loop,
+                                                 .settler = engine->settler,
+                                                 .metrics = metrics,
+                                                 .max_in_flight = engine->options.max_in_flight,
+                                                 .may_act = engine->options.may_act,
+                                                 .may_act_context = engine->options.may_act_context,
+                                                 .answered = on_answered,
+                                                 .answered_context = engine });
     executor_add_lane(engine->executor, &action_kube, client);
     rest_metrics_watch(&engine->rest, metrics, engine->options.host, client);
     metrics_on_scrape(metrics, engine_refresh_metrics, engine);
@@ -222,10 +236,31 @@ static void end_work(struct work *work, enum way_back way, int64_t not_before_us
     check_stopped(engine);
 }
 
+/* Some steps of the plan failed, and what the others wanted was done. */
+static void end_with_failed_steps(struct work *work)
+{
+    struct engine_work *owner = work->owner;
+    const struct engine_options *options = &owner->engine->options;
+
+    if (engine_note_error(owner, work->key, -1, work->plan.failure)) {
+        log_warn("a step failed", LOG_TEXT("controller", owner->controller->name),
+                 LOG_STR("key", work->key), LOG_TEXT("error", work->plan.failure));
+        if (options->step_failed)
+            options->step_failed(options->step_failed_context, owner->controller, work->key,
+                                 work->plan.failure);
+    }
+    count_end(work, "error");
+    end_work(work, BACK_FAILED, 0);
+}
+
 static void end_well(struct work *work)
 {
     int64_t again_us = work->plan.look_again_us;
 
+    if (work->plan.failure) {
+        end_with_failed_steps(work);
+        return;
+    }
     engine_note_well(work->owner, work->key);
     count_end(work, again_us > 0 ? "requeue_after" : "success");
     if (again_us > 0)

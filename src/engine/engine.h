@@ -48,6 +48,14 @@ struct engine_options {
     void (*trouble)(void *context, const struct controller *controller, struct str key,
                     const struct action *action, const struct kube_answer *answer);
     void *trouble_context;
+    /* Told of the answer to every action, good or bad: for Events about what was done. */
+    void (*answered)(void *context, const struct controller *controller, struct str key,
+                     const struct action *action, const struct kube_answer *answer);
+    void *answered_context;
+    /* Told when steps of a plan failed (plan_step_failed), in other words than the last time. */
+    void (*step_failed)(void *context, const struct controller *controller, struct str key,
+                        const char *failure);
+    void *step_failed_context;
     /* Plans are made, shown to `observed` and dropped: nothing is sent, nothing is laid over the
      * caches. Every plan is shown, the empty ones too, and borrowed until observed returns; keys
      * come back on changes and by look_again, as ever. */

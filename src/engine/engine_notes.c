@@ -53,7 +53,8 @@ bool engine_note_error(struct engine_work *owner, struct str key, int outcome, c
     if (!note)
         return false;
 
-    bool is_news = !note->error || note->outcome != outcome;
+    bool is_news = !note->error || note->outcome != outcome ||
+                   (outcome == -1 && strcmp(note->error, error) != 0);
 
     mem_free(note->error);
     note->error = mem_strdup(error);

@@ -308,11 +308,14 @@ static void on_finish(void *context, const struct kube_answer *answer)
 {
     struct step *step = context;
     struct lane *lane = step->lane;
+    const struct executor_options *options = &lane->executor->options;
     int64_t until_us = answer->status == 429 ? pause_until_us(lane->executor, answer) : 0;
 
     step->handle = NULL;
     lane->in_flight--;
     count_action(step, answer);
+    if (options->answered)
+        options->answered(options->answered_context, step->execution, step->action, answer);
     if (lane->paused_until_us < until_us)
         lane->paused_until_us = until_us;
     pump_soon(lane->executor);

@@ -17,6 +17,7 @@ enum {
 };
 
 struct executor;
+struct execution;
 
 struct executor_options {
     struct loop *loop;
@@ -25,6 +26,10 @@ struct executor_options {
     unsigned max_in_flight; /* per lane, where its type names none */
     bool (*may_act)(void *context);
     void *may_act_context;
+    /* Told of every answer, before the execution goes on. NULL: nobody. */
+    void (*answered)(void *context, const struct execution *execution, const struct action *action,
+                     const struct kube_answer *answer);
+    void *answered_context;
 };
 
 struct executor *executor_new(const struct executor_options *options);

@@ -61,6 +61,13 @@ void plan_wait(struct plan *plan, const char *format, ...)
     plan->waits = plan->waits ? arena_printf(plan->arena, "%s; %s", plan->waits, text) : text;
 }
 
+void plan_step_failed(struct plan *plan, const char *step, const struct err *err)
+{
+    const char *text = arena_printf(plan->arena, "%s: %s", step, err->text);
+
+    plan->failure = plan->failure ? arena_printf(plan->arena, "%s; %s", plan->failure, text) : text;
+}
+
 /* ---- pieces ---- */
 
 static const char *keep(struct plan *plan, const char *text)

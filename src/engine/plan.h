@@ -58,6 +58,7 @@ struct plan {
     unsigned stage;        /* of the actions added next */
     int64_t look_again_us; /* delay after which to plan this key again; 0 = only on change */
     const char *waits;     /* why nothing more is done now, for /debug/state; NULL */
+    const char *failure;   /* which steps failed and why; NULL: none */
 };
 
 void plan_init(struct plan *plan, struct arena *arena);
@@ -65,6 +66,10 @@ void plan_next_stage(struct plan *plan);
 void plan_look_again(struct plan *plan, int64_t delay_us); /* the earliest counts */
 /* Several reasons are joined by "; ". */
 void plan_wait(struct plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A step of the plan cannot be done now: what the other steps added is still carried out, and the
+ * key comes back by back-off. Several failures are joined by "; ". */
+void plan_step_failed(struct plan *plan, const char *step, const struct err *err);
 
 /* An action of another type. what is copied; detail must live as long as the arena. */
 struct action *plan_add(struct plan *plan, const struct action_type *type, const char *what,

@@ -1,0 +1,97 @@
+/* covers.c - compares what we want with what the API server has made of it. */
+#include "codec/covers.h"
+
+#include "codec/quantity.h"
+
+static bool covers(const struct json *live, const struct json *wanted, bool in_quantities);
+
+static bool is_zero_value(const struct json *value)
+{
+    switch (json_type(value)) {
+    case JSON_ABSENT:
+    case JSON_NULL:
+        return true;
+    case JSON_BOOL:
+        return !json_bool_or(value, true);
+    case JSON_NUMBER:
+        return json_i64_or(value, 1) == 0;
+    case JSON_STRING:
+        return json_str(value).len == 0;
+    case JSON_ARRAY:
+    case JSON_OBJECT:
+        return json_len(value) == 0;
+    }
+    return false;
+}
+
+/* Quantities are the values of these maps and of emptyDir's sizeLimit; the server rewrites them in
+ * their canonical form. */
+static bool holds_quantities(struct str key)
+{
+    return str_is(key, "requests") || str_is(key, "limits") || str_is(key, "capacity") ||
+           str_is(key, "sizeLimit");
+}
+
+/* A quantity may be written as a number: cpu: 2. */
+static int read_quantity(const struct json *value, struct quantity *ret_quantity)
+{
+    if (json_is_number(value)) {
+        *ret_quantity = quantity_of_units(json_i64_or(value, 0), QUANTITY_DECIMAL_SI);
+        return 0;
+    }
+    return quantity_parse(json_str(value), ret_quantity, NULL);
+}
+
+static bool same_quantity(const struct json *live, const struct json *wanted)
+{
+    struct quantity left, right;
+
+    return read_quantity(live, &left) == 0 && read_quantity(wanted, &right) == 0 &&
+           quantity_cmp(&left, &right) == 0;
+}
+
+static bool covers_array(const struct json *live, const struct json *wanted, bool in_quantities)
+{
+    struct json_iter in_live = json_iter(live), in_wanted = json_iter(wanted);
+    const struct json *left, *right;
+
+    if (!json_is_array(live) || json_len(live) != json_len(wanted))
+        return false;
+    while (json_next_item(&in_live, &left) && json_next_item(&in_wanted, &right))
+        if (!covers(left, right, in_quantities))
+            return false;
+    return true;
+}
+
+static bool covers_object(const struct json *live, const struct json *wanted, bool in_quantities)
+{
+    struct json_iter iter = json_iter(wanted);
+    const struct json *value;
+    struct str key;
+
+    if (!json_is_object(live))
+        return false;
+    while (json_next_member(&iter, &key, &value))
+        if (!covers(json_get_str(live, key), value, in_quantities || holds_quantities(key)))
+            return false;
+    return true;
+}
+
+static bool covers(const struct json *live, const struct json *wanted, bool in_quantities)
+{
+    if (!json_exists(live))
+        return is_zero_value(wanted);
+    switch (json_type(wanted)) {
+    case JSON_OBJECT:
+        return covers_object(live, wanted, in_quantities);
+    case JSON_ARRAY:
+        return covers_array(live, wanted, in_quantities);
+    default:
+        return json_equal(live, wanted) || (in_quantities && same_quantity(live, wanted));
+    }
+}
+
+bool json_covers(const struct json *live, const struct json *wanted)
+{
+    return !wanted || covers(live, wanted, false);
+}

@@ -1,0 +1,261 @@
+/* child.c - compares a child with what we want of it, and plans the one write that mends it. */
+#include "engine/child.h"
+
+#include "codec/covers.h"
+#include "codec/digest.h"
+#include "codec/patch.h"
+
+#include <stdio.h>
+
+enum { MAX_FIELDS = 20, MAX_TEXT = 8 << 20, STAMP_DIGITS = 16 };
+
+enum ownership {
+    OWN_WHOLE, /* what stands there and is not wanted goes */
+    OWN_KEYS,  /* a map: only the keys that are named */
+};
+
+struct owned_field {
+    const char *path[3]; /* ends with NULL */
+    enum ownership how;
+};
+
+/* What is not named here is set when the child is created and then left alone. Of a Service the
+ * server allocates addresses and ports, so its fields stand one by one. */
+static const struct child_row {
+    const char *kind;
+    struct owned_field fields[MAX_FIELDS]; /* ends with an empty path */
+} child_rows[] = {
+    { "ConfigMap", { { { "data" }, OWN_KEYS }, { { "binaryData" }, OWN_KEYS } } },
+    { "Secret", { { { "data" }, OWN_KEYS } } },
+    { "Service",
+      { { { "spec", "type" }, OWN_WHOLE },
+        { { "spec", "selector" }, OWN_WHOLE },
+        { { "spec", "ports" }, OWN_WHOLE },
+        { { "spec", "externalIPs" }, OWN_WHOLE },
+        { { "spec", "externalName" }, OWN_WHOLE },
+        { { "spec", "externalTrafficPolicy" }, OWN_WHOLE },
+        { { "spec", "internalTrafficPolicy" }, OWN_WHOLE },
+        { { "spec", "loadBalancerClass" }, OWN_WHOLE },
+        { { "spec", "loadBalancerIP" }, OWN_WHOLE },
+        { { "spec", "loadBalancerSourceRanges" }, OWN_WHOLE },
+        { { "spec", "allocateLoadBalancerNodePorts" }, OWN_WHOLE },
+        { { "spec", "publishNotReadyAddresses" }, OWN_WHOLE },
+        { { "spec", "sessionAffinity" }, OWN_WHOLE },
+        { { "spec", "sessionAffinityConfig" }, OWN_WHOLE },
+        { { "spec", "trafficDistribution" }, OWN_WHOLE } } },
+    { "Deployment",
+      { { { "spec", "minReadySeconds" }, OWN_WHOLE },
+        { { "spec", "replicas" }, OWN_WHOLE },
+        { { "spec", "strategy" }, OWN_WHOLE },
+        { { "spec", "template" }, OWN_WHOLE } } },
+    { "StatefulSet",
+      { { { "spec", "minReadySeconds" }, OWN_WHOLE },
+        { { "spec", "ordinals" }, OWN_WHOLE },
+        { { "spec", "persistentVolumeClaimRetentionPolicy" }, OWN_WHOLE },
+        { { "spec", "replicas" }, OWN_WHOLE },
+        { { "spec", "template" }, OWN_WHOLE },
+        { { "spec", "updateStrategy" }, OWN_WHOLE } } },
+    { "PodDisruptionBudget",
+      { { { "spec", "maxUnavailable" }, OWN_WHOLE },
+        { { "spec", "minAvailable" }, OWN_WHOLE },
+        { { "spec", "selector" }, OWN_WHOLE } } },
+    { "ServiceMonitor", { { { "spec" }, OWN_WHOLE } } },
+};
+
+static const struct child_row *row_of(const struct kube_cache *cache)
+{
+    const char *kind = kube_cache_kind(cache)->resource->kind;
+
+    for (size_t i = 0; i < sizeof(child_rows) / sizeof(child_rows[0]); i++)
+        if (strcmp(child_rows[i].kind, kind) == 0)
+            return &child_rows[i];
+    return NULL;
+}
+
+/* ---- what we want, as a hash ---- */
+
+static void stamp_of(const struct child_row *row, const struct json *wanted,
+                     char ret_stamp[DIGEST_HEX])
+{
+    auto_buf struct buf text;
+
+    buf_init(&text, MAX_TEXT);
+    json_write_canonical(json_at(wanted, "metadata", "labels"), &text);
+    json_write_canonical(json_at(wanted, "metadata", "annotations"), &text);
+    for (const struct owned_field *field = row->fields; field->path[0]; field++)
+        json_write_canonical(json_at_path(wanted, field->path), &text);
+    digest_sha256(buf_str(&text), ret_stamp);
+    ret_stamp[STAMP_DIGITS] = '\0';
+}
+
+/* ---- what is there ---- */
+
+static const struct json *tree_of(const struct kube_object *object)
+{
+    return ((const struct kube_tree *)(const void *)object)->root;
+}
+
+static bool fields_are_covered(const struct child_row *row, const struct json *live,
+                               const struct json *wanted)
+{
+    for (const struct owned_field *field = row->fields; field->path[0]; field++)
+        if (!json_covers(json_at_path(live, field->path), json_at_path(wanted, field->path)))
+            return false;
+    return true;
+}
+
+static bool metadata_is_covered(const struct json *live, const struct json *wanted)
+{
+    static const char *const maps[] = { "labels", "annotations" };
+
+    for (size_t i = 0; i < 2; i++)
+        if (!json_covers(json_at(live, "metadata", maps[i]), json_at(wanted, "metadata", maps[i])))
+            return false;
+    return true;
+}
+
+/* ---- the write ---- */
+
+/* The members of a map that are wanted otherwise than they are. */
+static struct json_mut *changed_keys(struct json_build *build, const struct json *live,
+                                     const struct json *wanted)
+{
+    struct json_mut *changes = json_new_object(build);
+    struct json_iter iter = json_iter(wanted);
+    const struct json *value;
+    struct str key;
+
+    while (json_next_member(&iter, &key, &value))
+        if (json_is_null(value) ? json_get_str(live, key) != NULL
+                                : !json_equal(json_get_str(live, key), value))
+            json_put_key(build, changes, key, json_copy(build, value));
+    return json_mut_len(changes) > 0 ? changes : NULL;
+}
+
+static void put_fields(struct json_build *build, struct json_mut *patch,
+                       const struct child_row *row, const struct json *live,
+                       const struct json *wanted)
+{
+    for (const struct owned_field *field = row->fields; field->path[0]; field++) {
+        const struct json *from = json_at_path(live, field->path);
+        const struct json *to = json_at_path(wanted, field->path);
+        struct json_mut *change;
+
+        if (field->how == OWN_KEYS)
+            change = changed_keys(build, from, to);
+        else if (!from)
+            change = to ? json_copy(build, to) : NULL;
+        else
+            change = to ? patch_merge_diff(build, from, to) : json_new_null(build);
+        if (change)
+            json_put_at_path(build, patch, change, field->path);
+    }
+}
+
+static void put_metadata(struct json_build *build, struct json_mut *patch, const struct json *live,
+                         const struct json *wanted, const char *stamp)
+{
+    static const char *const maps[] = { "labels", "annotations" };
+
+    for (size_t i = 0; i < 2; i++) {
+        struct json_mut *change = changed_keys(build, json_at(live, "metadata", maps[i]),
+                                               json_at(wanted, "metadata", maps[i]));
+
+        if (change)
+            json_put_at(build, patch, change, "metadata", maps[i]);
+    }
+    json_put_at(build, patch, json_new_str(build, str_of(stamp)), "metadata", "annotations",
+                CHILD_STAMP);
+}
+
+/* Owners that others added stay. */
+static void put_owner(struct json_build *build, struct json_mut *patch, const struct json *live,
+                      const struct kube_object *owner)
+{
+    const struct json *others = json_at(live, "metadata", "ownerReferences");
+    struct json_mut *list =
+        json_is_array(others) ? json_copy(build, others) : json_new_array(build);
+
+    json_push(list, kube_owner_reference(build, owner));
+    json_put_at(build, patch, list, "metadata", "ownerReferences");
+}
+
+static void create(struct plan *plan, struct kube_cache *cache, const struct kube_object *owner,
+                   const struct json *wanted, const char *stamp)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *object = json_copy(build, wanted);
+    struct json_mut *owners = json_new_array(build);
+
+    json_push(owners, kube_owner_reference(build, owner));
+    json_put_at(build, object, owners, "metadata", "ownerReferences");
+    json_put_at(build, object, json_new_str(build, str_of(stamp)), "metadata", "annotations",
+                CHILD_STAMP);
+    (void)plan_create(plan, cache, kube_cache_kind(cache)->resource, owner->ns, object);
+}
+
+static bool may_be_changed(struct plan *plan, const struct kube_object *live)
+{
+    if (live->deleted_us != 0) {
+        plan_wait(plan, "%s %s is being deleted", live->kind->resource->kind, live->name);
+        return false;
+    }
+    return !json_bool_or(json_get(tree_of(live), "immutable"), false);
+}
+
+static void change(struct plan *plan, struct kube_cache *cache, const struct child_row *row,
+                   const struct kube_object *owner, const struct kube_object *live,
+                   const struct json *wanted, const char *stamp)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *patch = json_new_object(build);
+    const struct json *tree = tree_of(live);
+    bool has_stamp = false;
+    struct str last = kube_pairs_get(&live->annotations, CHILD_STAMP, &has_stamp);
+    bool is_same = has_stamp && str_is(last, stamp);
+    bool is_covered = fields_are_covered(row, tree, wanted);
+    bool is_adopted = kube_is_controlled_by(live, owner);
+
+    if (is_same && is_covered && is_adopted && metadata_is_covered(tree, wanted))
+        return;
+    put_metadata(build, patch, tree, wanted, stamp);
+    if (!is_adopted)
+        put_owner(build, patch, tree, owner);
+    if (!is_covered || (has_stamp && !is_same))
+        put_fields(build, patch, row, tree, wanted);
+    (void)plan_merge_patch(plan, cache, kube_cache_kind(cache)->resource, live->ns, live->name,
+                           NULL, live->version, patch);
+}
+
+int plan_child(struct plan *plan, struct kube_cache *cache, const struct kube_object *owner,
+               const struct json_mut *wanted, struct err *err)
+{
+    auto_json_doc struct json_doc *doc = json_freeze(wanted);
+    const struct child_row *row = row_of(cache);
+    const char *name = json_str(json_at(json_root(doc), "metadata", "name")).at;
+    const struct kube_object *live = kube_cache_get(cache, owner->ns, name);
+    char stamp[DIGEST_HEX];
+
+    if (!row)
+        return err_set(err, ERR_BUG, "no row for children of kind %s",
+                       kube_cache_kind(cache)->resource->kind);
+    stamp_of(row, json_root(doc), stamp);
+    if (!live)
+        create(plan, cache, owner, json_root(doc), stamp);
+    else if (live->owner.uid[0] && !kube_is_controlled_by(live, owner))
+        return err_set(err, ERR_CONFLICT, "%s %s exists and is controlled by %s %s",
+                       live->kind->resource->kind, name, live->owner.kind, live->owner.name);
+    else if (may_be_changed(plan, live))
+        change(plan, cache, row, owner, live, json_root(doc), stamp);
+    return 0;
+}
+
+void plan_child_absent(struct plan *plan, struct kube_cache *cache, const struct kube_object *owner,
+                       const char *name)
+{
+    const struct kube_object *live = kube_cache_get(cache, owner->ns, name);
+
+    if (live && live->deleted_us == 0 && kube_is_controlled_by(live, owner))
+        (void)plan_delete(plan, cache, kube_cache_kind(cache)->resource, live->ns, live->name,
+                          live->uid, live->version);
+}

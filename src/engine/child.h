@@ -1,0 +1,38 @@
+/* child.h - one object that another object owns: created, adopted, or brought back to what we want.
+ *
+ * A child is described whole, as it would be created. Of a child that exists we change only the
+ * fields that its kind's row in child.c names; whatever else stands there belongs to the server or
+ * to others. Labels and annotations are added and changed, never removed.
+ *
+ * The annotation CHILD_STAMP holds a hash of what we last wrote. It tells a field that we no longer
+ * want from one that the server filled in:
+ *
+ *   no child                        it is created
+ *   the same hash, all is covered   nothing is written
+ *   the same hash, something drifted, or another hash
+ *                                   our fields are replaced as a whole
+ *   no hash, all is covered         only the hash is written: a child of another operator is taken
+ *                                   over without a change of its generation
+ *   no hash, not covered            our fields are replaced as a whole
+ *
+ * "Covered" is json_covers (codec/covers.h). */
+#ifndef SLINC_ENGINE_CHILD_H
+#define SLINC_ENGINE_CHILD_H
+
+#include "engine/plan.h"
+#include "kube/owners.h"
+
+#define CHILD_STAMP "slinc.slurm.net/last-applied"
+
+/* Adds the action that is needed, if any. `wanted` names itself in metadata.name and lives in the
+ * owner's namespace; a null in a map of keys (ConfigMap and Secret data) means that the key must be
+ * absent. Never touches a child that is being deleted, or a ConfigMap or Secret that is immutable.
+ * -ERR_CONFLICT when the child is controlled by another object. */
+int plan_child(struct plan *plan, struct kube_cache *cache, const struct kube_object *owner,
+               const struct json_mut *wanted, struct err *err);
+
+/* Deletes the child of this name when the owner controls it. */
+void plan_child_absent(struct plan *plan, struct kube_cache *cache, const struct kube_object *owner,
+                       const char *name);
+
+#endif

@@ -1,0 +1,326 @@
+/* test_child.c - a child is created, adopted, mended or left alone, with one write at most. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../codec/parsed.h"
+#include "engine/child.h"
+
+static const struct kube_resource deployments = { "apps", "v1", "deployments", "Deployment", true };
+static const struct kube_kind configmap_kind = { .resource = &kube_configmaps };
+static const struct kube_kind service_kind = { .resource = &kube_services };
+static const struct kube_kind deployment_kind = { .resource = &deployments };
+
+#define OWNER_META "'name':'boss','namespace':'a','uid':'u-boss','resourceVersion':'1'"
+#define OWNED                                                                                      \
+    "'ownerReferences':[{'apiVersion':'v1','kind':'ConfigMap','name':'boss','uid':'u-boss',"       \
+    "'controller':true,'blockOwnerDeletion':true}]"
+#define LIVE_META "'name':'c','namespace':'a','uid':'u-c','resourceVersion':'7'"
+
+struct desk {
+    struct clock clock;
+    struct arena arena;
+    struct plan plan;
+    struct kube_cache *cache;
+    const struct kube_object *owner;
+};
+
+static const struct kube_object *decoded(const struct kube_kind *kind, const char *text)
+{
+    auto_json_doc struct json_doc *doc = parsed(text);
+    const struct kube_object *object = NULL;
+    struct err err = { 0 };
+
+    if (kube_object_decode(kind, json_root(doc), &object, &err) < 0)
+        fail_msg("%s: %s", text, err.text);
+    return object;
+}
+
+static void set_up(struct desk *desk, const struct kube_kind *kind, const char *live)
+{
+    clock_init_virtual(&desk->clock, 0);
+    arena_init(&desk->arena, 8 << 20);
+    plan_init(&desk->plan, &desk->arena);
+    desk->cache = kube_cache_new(kind, &desk->clock);
+    desk->owner = decoded(&configmap_kind, "{'metadata':{" OWNER_META "}}");
+    if (live) {
+        const struct kube_object *object = decoded(kind, live);
+
+        kube_cache_seen(desk->cache, object);
+        kube_object_unref(object);
+    }
+}
+
+static void tear_down(struct desk *desk)
+{
+    kube_object_unref(desk->owner);
+    kube_cache_free(desk->cache);
+    arena_done(&desk->arena);
+}
+
+static int want(struct desk *desk, const char *text, struct err *err)
+{
+    auto_json_doc struct json_doc *doc = parsed(text);
+    auto_json_build struct json_build *build = json_build_new();
+
+    return plan_child(&desk->plan, desk->cache, desk->owner, json_copy(build, json_root(doc)), err);
+}
+
+static const struct action *only_action(const struct desk *desk)
+{
+    const struct action *only = NULL;
+
+    list_each (const struct action, action, &desk->plan.actions, link) {
+        assert_null(only);
+        only = action;
+    }
+    return only;
+}
+
+/* The body of the only action, without the stamp; NULL when there is none. */
+static struct json_doc *written(const struct desk *desk)
+{
+    const struct action *action = only_action(desk);
+    auto_json_doc struct json_doc *body = NULL;
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *copy, *annotations;
+
+    if (!action)
+        return NULL;
+    assert_int_equal(json_parse(action->request.body, 1 << 20, &body, NULL), 0);
+    copy = json_copy(build, json_root(body));
+    annotations = json_mut_get(json_mut_get(copy, STR("metadata")), STR("annotations"));
+    assert_true(json_remove(annotations, STR(CHILD_STAMP)));
+    if (json_mut_len(annotations) == 0)
+        json_remove(json_mut_get(copy, STR("metadata")), STR("annotations"));
+    return json_freeze(copy);
+}
+
+static void assert_written(const struct desk *desk, const char *wanted)
+{
+    auto_json_doc struct json_doc *is = written(desk);
+    auto_json_doc struct json_doc *should_be = parsed(wanted);
+    auto_buf struct buf text = { .max = 1 << 20 };
+
+    assert_non_null(is);
+    json_write(json_root(is), &text);
+    if (!json_equal(json_root(is), json_root(should_be)))
+        fail_msg("written %s\n wanted %s", buf_text(&text), wanted);
+}
+
+/* The stamp that this wish gives a new child. */
+static void stamp_for(const struct kube_kind *kind, const char *wanted, char ret_stamp[64])
+{
+    auto_json_doc struct json_doc *body = NULL;
+    struct desk desk;
+
+    set_up(&desk, kind, NULL);
+    assert_int_equal(want(&desk, wanted, NULL), 0);
+    assert_int_equal(json_parse(only_action(&desk)->request.body, 1 << 20, &body, NULL), 0);
+    (void)snprintf(ret_stamp, 64, "%s",
+                   json_str(json_at(json_root(body), "metadata", "annotations", CHILD_STAMP)).at);
+    assert_int_equal(strlen(ret_stamp), 16);
+    tear_down(&desk);
+}
+
+/* ---- */
+
+static void a_missing_child_is_created_with_its_owner(void **state)
+{
+    struct desk desk;
+
+    set_up(&desk, &configmap_kind, NULL);
+    assert_int_equal(want(&desk, "{'metadata':{'name':'c'},'data':{'k':'v'}}", NULL), 0);
+    assert_int_equal(only_action(&desk)->request.verb, KUBE_CREATE);
+    assert_written(&desk, "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c',"
+                          "'namespace':'a'," OWNED "},'data':{'k':'v'}}");
+    tear_down(&desk);
+}
+
+static void a_child_that_is_as_we_left_it_costs_no_write(void **state)
+{
+    static const char wanted[] =
+        "{'metadata':{'name':'c'},'spec':{'replicas':1,'template':{'spec':{'x':1}}}}";
+    char stamp[64], live[1024];
+    struct desk desk;
+
+    stamp_for(&deployment_kind, wanted, stamp);
+    (void)snprintf(live, sizeof(live),
+                   "{'metadata':{" LIVE_META "," OWNED ",'annotations':{'" CHILD_STAMP "':'%s'}},"
+                   "'spec':{'replicas':1,'template':{'spec':{'x':1,'dnsPolicy':'ClusterFirst'}}}}",
+                   stamp);
+    set_up(&desk, &deployment_kind, live);
+    assert_int_equal(want(&desk, wanted, NULL), 0);
+    assert_null(only_action(&desk));
+    tear_down(&desk);
+}
+
+static void what_somebody_changed_in_our_fields_is_mended(void **state)
+{
+    static const char wanted[] =
+        "{'metadata':{'name':'c'},'spec':{'replicas':1,'template':{'spec':{'x':1}}}}";
+    char stamp[64], live[1024];
+    struct desk desk;
+
+    stamp_for(&deployment_kind, wanted, stamp);
+    (void)snprintf(live, sizeof(live),
+                   "{'metadata':{" LIVE_META "," OWNED ",'annotations':{'" CHILD_STAMP "':'%s'}},"
+                   "'spec':{'replicas':3,'paused':true,'template':{'spec':{'x':1}}}}",
+                   stamp);
+    set_up(&desk, &deployment_kind, live);
+    assert_int_equal(want(&desk, wanted, NULL), 0);
+    assert_written(&desk, "{'metadata':{'resourceVersion':'7'},'spec':{'replicas':1}}");
+    tear_down(&desk);
+}
+
+static void a_field_that_we_no_longer_want_goes(void **state)
+{
+    struct desk desk;
+
+    set_up(&desk, &deployment_kind,
+           "{'metadata':{" LIVE_META "," OWNED ",'annotations':{'" CHILD_STAMP "':'older'}},"
+           "'spec':{'replicas':1,'minReadySeconds':5,'template':{'spec':{'x':1,'y':2}}}}");
+    assert_int_equal(
+        want(&desk, "{'metadata':{'name':'c'},'spec':{'replicas':1,'template':{'spec':{'x':1}}}}",
+             NULL),
+        0);
+    assert_written(&desk, "{'metadata':{'resourceVersion':'7'},'spec':{'minReadySeconds':null,"
+                          "'template':{'spec':{'y':null}}}}");
+    tear_down(&desk);
+}
+
+static void a_child_of_another_operator_that_fits_gets_the_stamp_alone(void **state)
+{
+    struct desk desk;
+
+    set_up(&desk, &deployment_kind,
+           "{'metadata':{" LIVE_META "," OWNED "},"
+           "'spec':{'replicas':1,'template':{'spec':{'x':1,'left':'over'}}}}");
+    assert_int_equal(
+        want(&desk, "{'metadata':{'name':'c'},'spec':{'replicas':1,'template':{'spec':{'x':1}}}}",
+             NULL),
+        0);
+    assert_written(&desk, "{'metadata':{'resourceVersion':'7'}}");
+    tear_down(&desk);
+}
+
+static void a_child_without_a_controller_is_adopted(void **state)
+{
+    struct desk desk;
+
+    set_up(&desk, &configmap_kind,
+           "{'metadata':{" LIVE_META ",'ownerReferences':[{'apiVersion':'v1','kind':'Pod',"
+           "'name':'p','uid':'u-p'}]},'data':{'k':'v','foreign':'1'}}");
+    assert_int_equal(
+        want(&desk, "{'metadata':{'name':'c','labels':{'l':'1'}},'data':{'k':'v'}}", NULL), 0);
+    assert_written(&desk,
+                   "{'metadata':{'resourceVersion':'7','labels':{'l':'1'},'ownerReferences':["
+                   "{'apiVersion':'v1','kind':'Pod','name':'p','uid':'u-p'},"
+                   "{'apiVersion':'v1','kind':'ConfigMap','name':'boss','uid':'u-boss',"
+                   "'controller':true,'blockOwnerDeletion':true}]}}");
+    tear_down(&desk);
+}
+
+static void a_child_of_another_controller_is_not_touched(void **state)
+{
+    struct err err = { 0 };
+    struct desk desk;
+
+    set_up(&desk, &configmap_kind,
+           "{'metadata':{" LIVE_META ",'ownerReferences':[{'apiVersion':'v1','kind':'Pod',"
+           "'name':'p','uid':'u-p','controller':true}]},'data':{}}");
+    assert_int_equal(want(&desk, "{'metadata':{'name':'c'},'data':{'k':'v'}}", &err),
+                     -ERR_CONFLICT);
+    assert_string_equal(err.text, "ConfigMap c exists and is controlled by Pod p");
+    assert_null(only_action(&desk));
+    tear_down(&desk);
+}
+
+static void keys_of_others_in_a_configmap_survive_and_a_null_takes_ours_away(void **state)
+{
+    struct desk desk;
+
+    set_up(&desk, &configmap_kind,
+           "{'metadata':{" LIVE_META "," OWNED ",'annotations':{'" CHILD_STAMP "':'older'}},"
+           "'data':{'slurm.conf':'a','cgroup.conf':'b','topology.conf':'theirs'}}");
+    assert_int_equal(
+        want(&desk, "{'metadata':{'name':'c'},'data':{'slurm.conf':'new','cgroup.conf':null}}",
+             NULL),
+        0);
+    assert_written(&desk, "{'metadata':{'resourceVersion':'7'},'data':{'slurm.conf':'new',"
+                          "'cgroup.conf':null}}");
+    tear_down(&desk);
+}
+
+static void what_the_server_gave_a_service_stays(void **state)
+{
+    struct desk desk;
+
+    set_up(&desk, &service_kind,
+           "{'metadata':{" LIVE_META "," OWNED ",'annotations':{'" CHILD_STAMP "':'older'}},"
+           "'spec':{'clusterIP':'10.0.0.1','type':'LoadBalancer','selector':{'a':'b'},"
+           "'ports':[{'name':'x','port':1,'nodePort':30000}]}}");
+    assert_int_equal(want(&desk,
+                          "{'metadata':{'name':'c'},'spec':{'selector':{'a':'c'},"
+                          "'ports':[{'name':'x','port':1}]}}",
+                          NULL),
+                     0);
+    assert_written(&desk, "{'metadata':{'resourceVersion':'7'},'spec':{'type':null,"
+                          "'selector':{'a':'c'},'ports':[{'name':'x','port':1}]}}");
+    tear_down(&desk);
+}
+
+static void a_child_that_goes_or_cannot_change_is_left_alone(void **state)
+{
+    static const char *const lives[] = {
+        "{'metadata':{" LIVE_META "," OWNED
+        ",'deletionTimestamp':'2026-01-01T00:00:00Z'},'data':{}}",
+        "{'metadata':{" LIVE_META "," OWNED "},'immutable':true,'data':{}}",
+    };
+
+    for (size_t i = 0; i < 2; i++) {
+        struct desk desk;
+
+        set_up(&desk, &configmap_kind, lives[i]);
+        assert_int_equal(want(&desk, "{'metadata':{'name':'c'},'data':{'k':'v'}}", NULL), 0);
+        assert_null(only_action(&desk));
+        tear_down(&desk);
+    }
+}
+
+static void only_a_child_of_ours_is_deleted(void **state)
+{
+    struct desk desk;
+
+    set_up(&desk, &configmap_kind, "{'metadata':{" LIVE_META "},'data':{}}");
+    plan_child_absent(&desk.plan, desk.cache, desk.owner, "c");
+    plan_child_absent(&desk.plan, desk.cache, desk.owner, "other");
+    assert_null(only_action(&desk));
+    tear_down(&desk);
+    set_up(&desk, &configmap_kind, "{'metadata':{" LIVE_META "," OWNED "},'data':{}}");
+    plan_child_absent(&desk.plan, desk.cache, desk.owner, "c");
+    assert_int_equal(only_action(&desk)->request.verb, KUBE_DELETE);
+    tear_down(&desk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_missing_child_is_created_with_its_owner),
+        cmocka_unit_test(a_child_that_is_as_we_left_it_costs_no_write),
+        cmocka_unit_test(what_somebody_changed_in_our_fields_is_mended),
+        cmocka_unit_test(a_field_that_we_no_longer_want_goes),
+        cmocka_unit_test(a_child_of_another_operator_that_fits_gets_the_stamp_alone),
+        cmocka_unit_test(a_child_without_a_controller_is_adopted),
+        cmocka_unit_test(a_child_of_another_controller_is_not_touched),
+        cmocka_unit_test(keys_of_others_in_a_configmap_survive_and_a_null_takes_ours_away),
+        cmocka_unit_test(what_the_server_gave_a_service_stays),
+        cmocka_unit_test(a_child_that_goes_or_cannot_change_is_left_alone),
+        cmocka_unit_test(only_a_child_of_ours_is_deleted),
+    };
+
+    return cmocka_run_group_tests_name("child", tests, NULL, NULL);
+}
