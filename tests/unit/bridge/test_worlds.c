@@ -11,8 +11,9 @@
 
 #include <cmocka.h>
 
+#include "../worlds_read.h"
 #include "worlds.h"
-#include "worlds_read.h"
+#include "worlds_check.h"
 
 #include "bridge/place.h"
 #include "bridge/unit.h"
@@ -23,7 +24,7 @@
 
 enum { MAX_PLAN = 1 << 20 };
 
-static struct written_worlds all;
+static struct written_worlds all = { .check = world_check };
 
 static const char *plan_text(const struct plan *plan, struct buf *out)
 {

@@ -6,7 +6,8 @@
 
 #include <cmocka.h>
 
-#include "worlds_read.h"
+#include "../worlds_read.h"
+#include "worlds_check.h"
 
 #include <stdio.h>
 
@@ -18,7 +19,10 @@ static void expect_read(const char *text, const char *error)
 {
     static struct written_worlds all;
     struct err err = { .class = 0 };
-    int rc = worlds_read_text(&all, "w.yaml", str_of(text), &err);
+    int rc;
+
+    all.check = world_check;
+    rc = worlds_read_text(&all, "w.yaml", str_of(text), &err);
 
     worlds_read_done(&all);
     if (!error) {
@@ -46,6 +50,7 @@ static void every_document_is_a_world(void **state)
     struct err err = { .class = 0 };
 
     (void)state;
+    all.check = world_check;
     assert_int_equal(worlds_read_text(&all, "w.yaml",
                                       STR("---\nname: one\n" REST "---\nname: two\n" REST), &err),
                      0);

@@ -1,8 +1,9 @@
 /* worlds_read.h - reads the worlds of a folder: every document of every YAML file is one.
  *
- * A world has its sentence as `name:`, which no other world has. See worlds.h for the rest. */
-#ifndef SLINC_TESTS_BRIDGE_WORLDS_READ_H
-#define SLINC_TESTS_BRIDGE_WORLDS_READ_H
+ * A world has its sentence as `name:`, which no other world has. What else it has is its reader's
+ * business. */
+#ifndef SLINC_TESTS_WORLDS_READ_H
+#define SLINC_TESTS_WORLDS_READ_H
 
 #include "base/err.h"
 #include "codec/yaml.h"
@@ -15,6 +16,8 @@ struct written_world {
 };
 
 struct written_worlds {
+    /* Refuses a world that is not well written; set before reading. NULL: all are taken. */
+    int (*check)(const struct json *root, struct err *err);
     struct yaml_docs files[MAX_WORLD_FILES];
     size_t file_count;
     struct written_world worlds[MAX_WORLDS];

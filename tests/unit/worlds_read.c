@@ -1,8 +1,6 @@
 /* worlds_read.c - reads the worlds of a folder. */
 #include "worlds_read.h"
 
-#include "worlds_check.h"
-
 #include "base/mem.h"
 #include "io/reload.h"
 
@@ -24,7 +22,7 @@ static int add_world(struct written_worlds *all, const char *file, const struct 
         if (str_is(json_str(name), all->worlds[i].name))
             return err_set(err, ERR_INVALID, "%s: there are two worlds '" STR_FMT "'", file,
                            STR_ARG(json_str(name)));
-    if (world_check(root, err) < 0)
+    if (all->check && all->check(root, err) < 0)
         return err_wrap(err, "%s: '" STR_FMT "'", file, STR_ARG(json_str(name)));
     if (all->count == MAX_WORLDS)
         return err_set(err, ERR_TOO_BIG, "%s: more than %d worlds", file, MAX_WORLDS);

@@ -1,0 +1,69 @@
+/* json_format.c - writes the text of the value, then reads it. */
+#include "codec/json_format.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_TEXT = 16 << 20 };
+
+static void put_value(struct buf *out, char letter, va_list *args)
+{
+    const char *text;
+    const struct json_mut *value;
+
+    switch (letter) {
+    case 's':
+        text = va_arg(*args, const char *);
+        if (text)
+            json_escape(out, str_of(text));
+        else
+            buf_add_text(out, "null");
+        break;
+    case 'd':
+        buf_printf(out, "%d", va_arg(*args, int));
+        break;
+    case 'l':
+        buf_printf(out, "%lld", (long long)va_arg(*args, int64_t));
+        break;
+    case 'b':
+        buf_add_text(out, va_arg(*args, int) ? "true" : "false");
+        break;
+    case 'j':
+        json_write(va_arg(*args, const struct json *), out);
+        break;
+    case 'm':
+        value = va_arg(*args, const struct json_mut *);
+        if (value)
+            json_mut_write(value, out);
+        else
+            buf_add_text(out, "null");
+        break;
+    default:
+        (void)fprintf(stderr, "json_format: %%%c is not known\n", letter);
+        abort();
+    }
+}
+
+struct json_mut *json_format(struct json_build *build, const char *format, ...)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    auto_buf struct buf text;
+    struct err err = { .class = 0 };
+    va_list args;
+
+    buf_init(&text, MAX_TEXT);
+    va_start(args, format);
+    for (const char *at = format; *at; at++) {
+        if (*at == '%')
+            put_value(&text, *++at, &args);
+        else
+            buf_add_char(&text, *at == '\'' ? '"' : *at);
+    }
+    va_end(args);
+    if (json_parse(buf_str(&text), MAX_TEXT, &doc, &err) < 0) {
+        (void)fprintf(stderr, "json_format: %s: %s\n", format, err.text);
+        abort();
+    }
+    return json_copy(build, json_root(doc));
+}

@@ -1,0 +1,33 @@
+/* plans.c - which plan is whose. */
+#include "operator/plans.h"
+
+#include "operator/restapi.h"
+
+const struct operator_plan operator_plans[] = {
+    { "RestApi", "restapi-controller", restapi_plan },
+};
+
+const size_t operator_plan_count = sizeof(operator_plans) / sizeof(operator_plans[0]);
+
+const struct operator_plan *operator_plan_of(const char *kind)
+{
+    for (size_t i = 0; i < operator_plan_count; i++)
+        if (strcmp(operator_plans[i].kind, kind) == 0)
+            return &operator_plans[i];
+    return NULL;
+}
+
+void operator_plan_key(const struct operator_plan *row, const struct operator_world *world,
+                       struct str key, struct plan *plan)
+{
+    struct kube_cache *cache = operator_world_cache(world, row->kind);
+    const struct kube_object *object;
+    struct str ns, name;
+
+    if (!str_cut(key, '/', &ns, &name))
+        return;
+    object = kube_cache_get(cache, arena_strndup(plan->arena, ns.at, ns.len),
+                            arena_strndup(plan->arena, name.at, name.len));
+    if (object && object->deleted_us == 0)
+        row->plan(world, object, plan);
+}

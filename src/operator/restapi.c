@@ -1,0 +1,77 @@
+/* restapi.c - what must exist for one RestApi.
+ *
+ * Reads   the RestApi, the Controller that it refers to, its Deployment and Service.
+ * Returns actions; does no I/O.
+ * Holds   a RestApi whose Controller is missing keeps the Deployment that it has. */
+#include "operator/restapi.h"
+
+#include "engine/child.h"
+#include "operator/build.h"
+#include "operator/names.h"
+
+#include <stdio.h>
+
+static const struct kube_object *live_deployment(const struct sync *sync)
+{
+    char name[KUBE_MAX_NAME + 64];
+
+    (void)snprintf(name, sizeof(name), "%s%s", sync->object->name, component_slurmrestd.suffix);
+    return kube_cache_get(sync->world->deployments, sync->object->ns, name);
+}
+
+static int plan_service(struct sync *sync, struct err *err)
+{
+    struct json_mut *service;
+    int result = restapi_service(sync->build, sync->object, &service, err);
+
+    return result < 0 ? result
+                      : plan_child(sync->plan, sync->world->services, sync->object, service, err);
+}
+
+static int plan_deployment(struct sync *sync, struct err *err)
+{
+    const struct kube_object *controller =
+        operator_world_ref(sync->world->controllers, sync->object, "controllerRef");
+    struct json_mut *deployment;
+    int result;
+
+    if (!controller)
+        return err_set(err, ERR_NOT_FOUND, "Controller %s does not exist",
+                       json_str(json_at(sync->spec, "controllerRef", "name")).at);
+    result = restapi_deployment(sync->build, sync->object, controller, live_deployment(sync),
+                                &deployment, err);
+    return result < 0
+               ? result
+               : plan_child(sync->plan, sync->world->deployments, sync->object, deployment, err);
+}
+
+static void plan_status(struct sync *sync)
+{
+    const struct kube_object *deployment = live_deployment(sync);
+    struct sync_workload workload = {
+        .kind = "Deployment",
+        .name = deployment ? deployment->name : "slurmrestd",
+        .tree = deployment ? operator_tree(deployment) : NULL,
+        .wanted = json_i64_or(json_get(sync->spec, "replicas"), 1),
+    };
+
+    sync_status(sync, &workload, NULL);
+}
+
+void restapi_plan(const struct operator_world *world, const struct kube_object *restapi,
+                  struct plan *plan)
+{
+    static const struct sync_step steps[] = {
+        { "Service", plan_service },
+        { "Deployment", plan_deployment },
+    };
+    auto_json_build struct json_build *build = json_build_new();
+    struct sync sync = { .world = world,
+                         .object = restapi,
+                         .spec = operator_spec(restapi),
+                         .plan = plan,
+                         .build = build };
+
+    sync_run(&sync, steps, sizeof(steps) / sizeof(steps[0]));
+    plan_status(&sync);
+}

@@ -1,0 +1,118 @@
+/* sync.c - steps and status of custom resources. */
+#include "operator/sync.h"
+
+#include "codec/patch.h"
+#include "kube/condition_list.h"
+
+static int check_spec(const struct sync *sync, struct err *err)
+{
+    if (!json_is_object(sync->spec))
+        return err_set(err, ERR_INVALID, "the object has no spec");
+    return 0;
+}
+
+void sync_run(struct sync *sync, const struct sync_step *steps, size_t count)
+{
+    struct err err = { .class = 0 };
+
+    if (check_spec(sync, &err) < 0) {
+        plan_step_failed(sync->plan, "Spec", &err);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (steps[i].run(sync, &err) < 0)
+            plan_step_failed(sync->plan, steps[i].name, &err);
+}
+
+/* ---- conditions ---- */
+
+static int64_t status_number(const struct json *tree, const char *member)
+{
+    return json_i64_or(json_at(tree, "status", member), 0);
+}
+
+/* What the workload's own controller has not looked at yet does not count. */
+static bool is_observed(const struct json *tree)
+{
+    return status_number(tree, "observedGeneration") >=
+           json_i64_or(json_at(tree, "metadata", "generation"), 1);
+}
+
+static int64_t ready_replicas(const struct sync_workload *workload)
+{
+    return json_exists(workload->tree) && is_observed(workload->tree)
+               ? status_number(workload->tree, "readyReplicas")
+               : 0;
+}
+
+/* All pods are of the newest template. A StatefulSet that is complete has equal revisions. */
+static bool is_rolled_out(const struct sync_workload *workload)
+{
+    const struct json *status = json_get(workload->tree, "status");
+    struct str update = json_str(json_get(status, "updateRevision"));
+
+    if (!json_exists(workload->tree) || !is_observed(workload->tree))
+        return false;
+    return update.len > 0
+               ? str_eq(update, json_str(json_get(status, "currentRevision"))) &&
+                     json_i64_or(json_get(status, "replicas"), 0) == workload->wanted
+               : json_i64_or(json_get(status, "updatedReplicas"), 0) >= workload->wanted &&
+                     json_i64_or(json_get(status, "replicas"), 0) == workload->wanted;
+}
+
+enum { READY, PROGRESSING, DEGRADED, CONDITION_COUNT };
+
+static void want_conditions(const struct sync *sync, const struct sync_workload *workload,
+                            struct kube_condition_want wanted[CONDITION_COUNT])
+{
+    const char *failure = sync->plan->failure;
+    int64_t ready = workload ? ready_replicas(workload) : 0;
+    bool has_all = !workload || ready >= workload->wanted;
+    bool is_settled = !workload || (is_rolled_out(workload) && has_all);
+    const char *pods = workload
+                           ? arena_printf(sync->plan->arena, "%lld of %lld pods of %s %s are ready",
+                                          (long long)ready, (long long)workload->wanted,
+                                          workload->kind, workload->name)
+                           : "nothing runs in Kubernetes for it";
+
+    wanted[READY] = (struct kube_condition_want){ "Ready", has_all ? KUBE_TRUE : KUBE_FALSE,
+                                                  has_all ? "PodsReady" : "PodsNotReady", pods };
+    wanted[PROGRESSING] =
+        (struct kube_condition_want){ "Progressing", is_settled ? KUBE_FALSE : KUBE_TRUE,
+                                      is_settled ? "Settled" : "RollingOut",
+                                      is_settled ? "all pods run the newest version" : pods };
+    wanted[DEGRADED] =
+        (struct kube_condition_want){ "Degraded", failure ? KUBE_TRUE : KUBE_FALSE,
+                                      failure ? "SyncFailed" : "AsExpected",
+                                      failure ? failure : "all objects are as they should be" };
+    if (failure && has_all && !workload)
+        wanted[READY] = (struct kube_condition_want){ "Ready", KUBE_FALSE, "SyncFailed", failure };
+}
+
+void sync_status(struct sync *sync, const struct sync_workload *workload,
+                 const struct json_mut *members)
+{
+    const struct kube_object *object = sync->object;
+    struct kube_condition_want wanted[CONDITION_COUNT];
+    auto_json_build struct json_build *build = json_build_new();
+    auto_json_doc struct json_doc *doc = members ? json_freeze(members) : NULL;
+    const struct json *status = json_get(operator_tree(object), "status");
+    struct json_mut *patch = json_new_object(build), *conditions;
+    struct json_iter iter = json_iter(json_root(doc));
+    const struct json *value;
+    struct str key;
+
+    want_conditions(sync, workload, wanted);
+    conditions = kube_condition_list(build, json_get(status, "conditions"), wanted, CONDITION_COUNT,
+                                     object->generation, sync->world->wall_us);
+    if (conditions)
+        json_put_at(build, patch, conditions, "status", "conditions");
+    while (json_next_member(&iter, &key, &value))
+        if (!json_equal(json_get_str(status, key), value))
+            json_put_key(build, json_object_at(build, patch, "status"), key,
+                         json_copy(build, value));
+    if (json_mut_len(patch) > 0)
+        (void)plan_merge_patch(
+            sync->plan, operator_world_cache(sync->world, object->kind->resource->kind),
+            object->kind->resource, object->ns, object->name, "status", object->version, patch);
+}

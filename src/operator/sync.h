@@ -1,0 +1,40 @@
+/* sync.h - the frame of every plan of the operator: steps that fail alone, then the status.
+ *
+ * A custom resource is planned step by step, in the order in which one would explain it. A step
+ * that cannot be done (a Secret is missing, a field is wrong) is reported and the later ones still
+ * run. The status always comes last and says what failed. */
+#ifndef SLINC_OPERATOR_SYNC_H
+#define SLINC_OPERATOR_SYNC_H
+
+#include "engine/plan.h"
+#include "operator/world.h"
+
+struct sync {
+    const struct operator_world *world;
+    const struct kube_object *object; /* the custom resource */
+    const struct json *spec;          /* its spec; absent when it has none */
+    struct plan *plan;
+    struct json_build *build; /* of the children; freed after the plan */
+};
+
+struct sync_step {
+    const char *name; /* as Events name it: "Deployment" */
+    int (*run)(struct sync *sync, struct err *err);
+};
+
+/* The pods that a custom resource runs, as its workload reports them. */
+struct sync_workload {
+    const char *kind, *name;
+    const struct json *tree; /* of the Deployment or StatefulSet; absent: not made yet */
+    int64_t wanted;          /* replicas */
+};
+
+/* Runs the steps; an object without a spec has one failure instead. */
+void sync_run(struct sync *sync, const struct sync_step *steps, size_t count);
+
+/* Patches the conditions Ready, Progressing and Degraded and these further members of the status
+ * (or NULL), where they differ. workload is NULL for what runs no pods of ours. */
+void sync_status(struct sync *sync, const struct sync_workload *workload,
+                 const struct json_mut *members);
+
+#endif

@@ -1,0 +1,73 @@
+/* world.c - the caches of the operator as one table. */
+#include "operator/world.h"
+
+#include "kube/kinds.h"
+
+#include <stdio.h>
+
+enum { MAX_KEY = 2 * KUBE_MAX_NAME };
+
+static const struct world_row {
+    const struct kube_kind *kind;
+    size_t offset; /* of its cache in the world */
+} rows[] = {
+    { &operator_controller_kind, offsetof(struct operator_world, controllers) },
+    { &operator_restapi_kind, offsetof(struct operator_world, restapis) },
+    { &operator_accounting_kind, offsetof(struct operator_world, accountings) },
+    { &operator_loginset_kind, offsetof(struct operator_world, loginsets) },
+    { &operator_nodeset_kind, offsetof(struct operator_world, nodesets) },
+    { &operator_token_kind, offsetof(struct operator_world, tokens) },
+    { &operator_configmap_kind, offsetof(struct operator_world, configmaps) },
+    { &operator_secret_kind, offsetof(struct operator_world, secrets) },
+    { &operator_service_kind, offsetof(struct operator_world, services) },
+    { &operator_deployment_kind, offsetof(struct operator_world, deployments) },
+    { &operator_statefulset_kind, offsetof(struct operator_world, statefulsets) },
+    { &kube_pod_kind, offsetof(struct operator_world, pods) },
+    { &operator_claim_kind, offsetof(struct operator_world, claims) },
+};
+
+enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
+
+static struct kube_cache **cache_at(const struct operator_world *world, size_t offset)
+{
+    return (struct kube_cache **)(void *)((char *)(uintptr_t)world + offset);
+}
+
+static void by_controller_ref(const struct kube_object *object, kube_index_emit emit, void *context)
+{
+    struct str name = json_str(json_at(operator_spec(object), "controllerRef", "name"));
+    char key[MAX_KEY];
+
+    (void)snprintf(key, sizeof(key), "%s/" STR_FMT, object->ns, STR_ARG(name));
+    emit(context, str_of(key));
+}
+
+void operator_world_init(struct operator_world *world, const struct clock *clock)
+{
+    *world = (struct operator_world){ .wall_us = 0 };
+    for (unsigned i = 0; i < ROW_COUNT; i++)
+        *cache_at(world, rows[i].offset) = kube_cache_new(rows[i].kind, clock);
+    world->restapis_by_controller = kube_cache_add_index(world->restapis, by_controller_ref);
+}
+
+void operator_world_done(struct operator_world *world)
+{
+    for (unsigned i = 0; i < ROW_COUNT; i++)
+        kube_cache_free(*cache_at(world, rows[i].offset));
+}
+
+struct kube_cache *operator_world_cache(const struct operator_world *world, const char *kind)
+{
+    for (unsigned i = 0; i < ROW_COUNT; i++)
+        if (strcmp(rows[i].kind->resource->kind, kind) == 0)
+            return *cache_at(world, rows[i].offset);
+    return NULL;
+}
+
+const struct kube_object *operator_world_ref(struct kube_cache *cache,
+                                             const struct kube_object *object, const char *ref)
+{
+    struct str name = json_str(json_at(operator_spec(object), ref, "name"));
+
+    return name.len > 0 ? kube_cache_get(cache, object->ns, name.at) : NULL;
+}

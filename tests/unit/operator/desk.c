@@ -1,0 +1,89 @@
+/* desk.c - objects for the operator's plans. */
+#include "desk.h"
+
+#include "codec/json_format.h"
+#include "operator/plans.h"
+
+#include <stdio.h>
+
+static const char ns[] = "site";
+
+void desk_init(struct desk *desk)
+{
+    clock_init_virtual(&desk->clock, INT64_C(1767225600000000)); /* 2026-01-01 */
+    operator_world_init(&desk->world, &desk->clock);
+    desk->world.wall_us = clock_wall_us(&desk->clock);
+    arena_init(&desk->arena, 16 << 20);
+    plan_init(&desk->plan, &desk->arena);
+}
+
+void desk_done(struct desk *desk)
+{
+    operator_world_done(&desk->world);
+    arena_done(&desk->arena);
+}
+
+static const char *uid_of(struct desk *desk, struct str kind, struct str name)
+{
+    return arena_printf(&desk->arena, "uid-" STR_FMT "-" STR_FMT, STR_ARG(kind), STR_ARG(name));
+}
+
+static void put_missing(struct json_build *build, struct json_mut *metadata, const char *key,
+                        const char *text)
+{
+    if (!json_mut_get(metadata, str_of(key)))
+        json_put_text(build, metadata, key, text);
+}
+
+static void put_owner(struct desk *desk, struct json_build *build, struct json_mut *metadata,
+                      struct str owner)
+{
+    struct str kind, name;
+
+    if (!str_cut(owner, ' ', &kind, &name))
+        return;
+    json_put(build, metadata, "ownerReferences",
+             json_format(build,
+                         "[{'apiVersion':'slinky.slurm.net/v1beta1','kind':%s,'name':%s,'uid':%s,"
+                         "'controller':true,'blockOwnerDeletion':true}]",
+                         arena_strndup(&desk->arena, kind.at, kind.len), name.at,
+                         uid_of(desk, kind, name)));
+}
+
+int desk_add(struct desk *desk, const struct json *object, struct err *err)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    auto_json_doc struct json_doc *doc = NULL;
+    struct json_mut *copy = json_copy(build, object);
+    struct json_mut *metadata = json_object_at(build, copy, "metadata");
+    struct str kind = json_str(json_get(object, "kind"));
+    struct str name = json_str(json_at(object, "metadata", "name"));
+    struct kube_cache *cache = operator_world_cache(&desk->world, kind.at);
+    const struct kube_object *decoded = NULL;
+
+    if (!cache)
+        return err_set(err, ERR_INVALID, "'" STR_FMT "' is no kind of the operator", STR_ARG(kind));
+    put_missing(build, metadata, "namespace", ns);
+    put_missing(build, metadata, "uid", uid_of(desk, kind, name));
+    put_missing(build, metadata, "resourceVersion", "1");
+    put_owner(desk, build, metadata, json_str(json_get(object, "owner")));
+    json_remove(copy, STR("owner"));
+    doc = json_freeze(copy);
+    if (kube_object_decode(kube_cache_kind(cache), json_root(doc), &decoded, err) < 0)
+        return err_wrap(err, STR_FMT " " STR_FMT, STR_ARG(kind), STR_ARG(name));
+    kube_cache_seen(cache, decoded);
+    kube_object_unref(decoded);
+    return 0;
+}
+
+int desk_plan(struct desk *desk, struct str kind, struct str name, struct err *err)
+{
+    const char *key = arena_printf(&desk->arena, "%s/" STR_FMT, ns, STR_ARG(name));
+    const struct operator_plan *row =
+        operator_plan_of(arena_strndup(&desk->arena, kind.at, kind.len));
+
+    if (!row)
+        return err_set(err, ERR_INVALID, "'" STR_FMT "' is no custom resource", STR_ARG(kind));
+    operator_plan_key(row, &desk->world, str_of(key), &desk->plan);
+    return 0;
+}

@@ -1,0 +1,128 @@
+/* test_takeover.c - objects of the Slinky operator are taken over without a change that rolls pods.
+ *
+ * tests/fixtures holds clusters as its releases leave them. For every custom resource that we plan,
+ * no child is created and none is patched outside of its own metadata. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../worlds_read.h"
+#include "base/mem.h"
+#include "desk.h"
+#include "io/reload.h"
+#include "operator/plans.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_FILE = 1 << 20, MAX_TEXT = 1 << 20 };
+
+static const char *fixtures;
+
+static void load_file(struct desk *desk, const char *path)
+{
+    auto_yaml_docs struct yaml_docs docs = { .count = 0 };
+    struct err err = { .class = 0 };
+    char *bytes;
+    size_t length;
+
+    if (reload_read(path, MAX_FILE, &bytes, &length, &err) < 0)
+        fail_msg("%s: %s", path, err.text);
+    if (yaml_parse((struct str){ bytes, length }, NULL, &docs, &err) < 0)
+        fail_msg("%s: %s", path, err.text);
+    mem_free_secret(bytes, length + 1);
+    for (size_t i = 0; i < docs.count; i++) {
+        const struct json *root = json_root(docs.docs[i]);
+        struct str kind = json_str(json_get(root, "kind"));
+
+        if (kind.len > 0 && operator_world_cache(&desk->world, kind.at) &&
+            desk_add(desk, root, &err) < 0)
+            fail_msg("%s: %s", path, err.text);
+    }
+}
+
+static int is_yaml(const struct dirent *entry)
+{
+    return str_ends(str_of(entry->d_name), STR(".yaml"));
+}
+
+static void load(struct desk *desk, const char *version)
+{
+    char folder[512], path[1024];
+    struct dirent **entries;
+    int count;
+
+    (void)snprintf(folder, sizeof(folder), "%s/%s", fixtures, version);
+    count = scandir(folder, &entries, is_yaml, alphasort);
+    assert_true(count > 10);
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+        load_file(desk, path);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+/* Nothing but metadata (our stamp) and the status of the custom resource may be written. */
+static void check_harmless(const struct action *action)
+{
+    auto_json_doc struct json_doc *body = NULL;
+    struct json_iter iter;
+    const struct json *value;
+    struct str key;
+
+    assert_int_equal(action->request.verb, KUBE_MERGE_PATCH);
+    assert_int_equal(json_parse(action->request.body, MAX_TEXT, &body, NULL), 0);
+    iter = json_iter(json_root(body));
+    while (json_next_member(&iter, &key, &value))
+        if (!str_is(key, "metadata") && !str_is(key, "status"))
+            fail_msg("'%s' changes more than metadata: " STR_FMT, action->what,
+                     STR_ARG(action->request.body));
+    if (json_at(json_root(body), "metadata", "ownerReferences"))
+        fail_msg("'%s' changes the owner", action->what);
+}
+
+static unsigned plan_all(struct desk *desk, const struct operator_plan *row)
+{
+    struct kube_cache_walk walk = kube_cache_walk(operator_world_cache(&desk->world, row->kind));
+    const struct kube_object *object;
+    unsigned count = 0;
+
+    while ((object = kube_cache_next(&walk))) {
+        row->plan(&desk->world, object, &desk->plan);
+        count++;
+    }
+    return count;
+}
+
+static void nothing_rolls(void **state)
+{
+    unsigned count = 0;
+    struct desk desk;
+
+    desk_init(&desk);
+    load(&desk, *state);
+    for (size_t i = 0; i < operator_plan_count; i++)
+        count += plan_all(&desk, &operator_plans[i]);
+    assert_true(count >= 1);
+    if (desk.plan.failure)
+        fail_msg("%s", desk.plan.failure);
+    list_each (const struct action, action, &desk.plan.actions, link)
+        check_harmless(action);
+    desk_done(&desk);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(nothing_rolls, (void *)"slinky-1.2.1"),
+        cmocka_unit_test_prestate(nothing_rolls, (void *)"slinky-main"),
+    };
+
+    fixtures = argc > 1 ? argv[1] : "tests/fixtures";
+    return cmocka_run_group_tests_name("takeover", tests, NULL, NULL);
+}

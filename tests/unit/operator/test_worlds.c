@@ -1,0 +1,158 @@
+/* test_worlds.c - plans of custom resources: every document of worlds/ is a world and its plan.
+ *
+ *     name: a RestApi gets its Service          the sentence that it proves
+ *     given: [objects]                          see desk.h
+ *     plan: RestApi slurm                       what is planned
+ *     expect:                                   all that is written, in this order
+ *     - do: create service site/slurm-restapi
+ *       has: {spec: {type: ClusterIP}}          covered by what is written
+ *       lacks: [spec.externalIPs]               paths that are not written
+ *     fails: 'Deployment: ...'                  the steps that fail; none without it
+ *
+ *     test_operator_worlds FOLDER [NAME]        all, or the world of this name */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../worlds_read.h"
+#include "codec/covers.h"
+#include "desk.h"
+
+#include <stdio.h>
+
+enum { MAX_TEXT = 1 << 20 };
+
+static struct written_worlds all;
+
+/* ---- well-written worlds ---- */
+
+static int check_keys(const struct json *object, const char *const *known, struct err *err)
+{
+    struct json_iter iter = json_iter(object);
+    const struct json *value;
+    struct str key;
+
+    while (json_next_member(&iter, &key, &value)) {
+        size_t i = 0;
+
+        while (known[i] && !str_is(key, known[i]))
+            i++;
+        if (!known[i])
+            return err_set(err, ERR_INVALID, "unknown key '" STR_FMT "'", STR_ARG(key));
+    }
+    return 0;
+}
+
+static int check_world(const struct json *root, struct err *err)
+{
+    static const char *const of_world[] = { "name", "given", "plan", "expect", "fails", NULL };
+    static const char *const of_action[] = { "do", "has", "lacks", NULL };
+    struct json_iter iter = json_iter(json_get(root, "expect"));
+    const struct json *action;
+
+    if (check_keys(root, of_world, err) < 0)
+        return -ERR_INVALID;
+    if (!json_is_array(json_get(root, "expect")))
+        return err_set(err, ERR_INVALID, "expect is no list");
+    while (json_next_item(&iter, &action)) {
+        struct str what = json_str(json_get(action, "do"));
+
+        if (check_keys(action, of_action, err) < 0)
+            return -ERR_INVALID;
+        if (str_starts(what, STR("patch")) && !json_get(action, "has"))
+            return err_set(err, ERR_INVALID, "'" STR_FMT "' does not say what is written",
+                           STR_ARG(what));
+    }
+    return 0;
+}
+
+/* ---- what is written ---- */
+
+static bool is_written(const struct json *body, struct str path)
+{
+    struct str part;
+
+    while (body && str_next(&path, '.', &part))
+        body = json_get_str(body, part);
+    return json_exists(body);
+}
+
+static void check_action(const struct json *row, const struct action *action)
+{
+    auto_json_doc struct json_doc *body = NULL;
+    struct json_iter lacks = json_iter(json_get(row, "lacks"));
+    auto_buf struct buf wanted = { .max = MAX_TEXT };
+    const struct json *path;
+
+    assert_string_equal(action->what, json_str(json_get(row, "do")).at);
+    if (action->request.body.len > 0)
+        assert_int_equal(json_parse(action->request.body, MAX_TEXT, &body, NULL), 0);
+    json_write(json_get(row, "has"), &wanted);
+    if (!json_covers(json_root(body), json_get(row, "has")))
+        fail_msg("'%s' lacks some of %s:\n" STR_FMT, action->what, buf_text(&wanted),
+                 STR_ARG(action->request.body));
+    while (json_next_item(&lacks, &path))
+        if (is_written(json_root(body), json_str(path)))
+            fail_msg("'%s' has %s: " STR_FMT, action->what, json_str(path).at,
+                     STR_ARG(action->request.body));
+}
+
+static void check_plan(const struct json *root, const struct plan *plan)
+{
+    struct json_iter rows = json_iter(json_get(root, "expect"));
+    const struct json *row;
+
+    assert_string_equal(plan->failure ? plan->failure : "", json_str(json_get(root, "fails")).at);
+    list_each (const struct action, action, &plan->actions, link) {
+        if (!json_next_item(&rows, &row))
+            fail_msg("'%s' is not expected: " STR_FMT, action->what, STR_ARG(action->request.body));
+        check_action(row, action);
+    }
+    if (json_next_item(&rows, &row))
+        fail_msg("'%s' is not done", json_str(json_get(row, "do")).at);
+}
+
+static void the_plan_is_as_expected(void **state)
+{
+    const struct json *root = ((const struct written_world *)*state)->root;
+    struct json_iter given = json_iter(json_get(root, "given"));
+    const struct json *object;
+    struct err err = { .class = 0 };
+    struct str kind, name;
+    struct desk desk;
+
+    desk_init(&desk);
+    while (json_next_item(&given, &object))
+        if (desk_add(&desk, object, &err) < 0)
+            fail_msg("%s", err.text);
+    assert_true(str_cut(json_str(json_get(root, "plan")), ' ', &kind, &name));
+    if (desk_plan(&desk, kind, name, &err) < 0)
+        fail_msg("%s", err.text);
+    check_plan(root, &desk.plan);
+    desk_done(&desk);
+}
+
+int main(int argc, char **argv)
+{
+    static struct CMUnitTest tests[MAX_WORLDS];
+    struct err err = { .class = 0 };
+    size_t count = 0;
+    int rc;
+
+    all.check = check_world;
+    if (argc < 2 || worlds_read_folder(&all, argv[1], &err) < 0) {
+        (void)fprintf(stderr, "%s\n", argc < 2 ? "which folder?" : err.text);
+        return 1;
+    }
+    for (size_t i = 0; i < all.count; i++)
+        if (argc < 3 || strcmp(all.worlds[i].name, argv[2]) == 0)
+            tests[count++] = (struct CMUnitTest){ .name = all.worlds[i].name,
+                                                  .test_func = the_plan_is_as_expected,
+                                                  .initial_state = &all.worlds[i] };
+    rc = count == 0 ? 1 : _cmocka_run_group_tests("worlds", tests, count, NULL, NULL);
+    worlds_read_done(&all);
+    return rc;
+}
