@@ -17,6 +17,7 @@ static const struct command {
     int (*run)(int argc, char **argv);
 } commands[] = {
     { "bridge", "lets Slurm place the pods of Kubernetes", cmd_bridge },
+    { "operator", "runs Slurm clusters as custom resources of Kubernetes", cmd_operator },
     { "version", "prints the version, as --version does", cmd_version },
 };
 

@@ -405,6 +405,22 @@ static void plan_key(struct engine_work *owner, struct str key)
     execution_begin(engine->executor, &work->execution, &work->plan, on_ended);
 }
 
+static bool watches_are_synced(const struct engine_work *owner)
+{
+    const struct controller *controller = owner->controller;
+
+    for (unsigned i = 0; i < controller->watch_count; i++)
+        if (!kube_cache_is_synced(controller->watches[i].cache))
+            return false;
+    return true;
+}
+
+static bool may_plan(const struct engine *engine, const struct engine_work *owner)
+{
+    return owner->works.count < MAX_WORKS &&
+           (engine->is_synced || (engine->options.each_alone && watches_are_synced(owner)));
+}
+
 /* Controllers take turns too. False when nothing is due, or all is in work that may be. */
 static bool plan_next(struct engine *engine)
 {
@@ -412,7 +428,7 @@ static bool plan_next(struct engine *engine)
         unsigned at = (engine->next_controller + i) % engine->controller_count;
         struct str key;
 
-        if (engine->controllers[at]->works.count == MAX_WORKS ||
+        if (!may_plan(engine, engine->controllers[at]) ||
             !queue_take(engine->controllers[at]->queue, &key))
             continue;
         engine->next_controller = at + 1;
@@ -434,7 +450,7 @@ static void on_turn(void *context)
     struct engine *engine = context;
     int64_t until_us = loop_now_us(engine->loop) + SLICE_US;
 
-    if (!engine->is_synced || !engine_may_act(engine))
+    if ((!engine->is_synced && !engine->options.each_alone) || !engine_may_act(engine))
         return; /* the tick looks again */
     for (unsigned count = 0;; count++) {
         if (count == engine->options.max_per_turn || loop_now_us(engine->loop) >= until_us) {

@@ -43,6 +43,9 @@ struct engine_options {
     bool (*may_act)(void *context); /* NULL = always */
     void *may_act_context;
     const char *host; /* of the API server, for metrics; NULL = "apiserver" */
+    /* A controller begins when the caches that it watches itself are synced, whatever becomes of
+     * the others': a kind that we may not list stops only those who need it. */
+    bool each_alone;
     /* Told once when the server begins to refuse an action of a key (DENIED or INVALID) and once
      * when the key goes well again: then action is NULL and the outcome DONE. */
     void (*trouble)(void *context, const struct controller *controller, struct str key,

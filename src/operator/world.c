@@ -47,7 +47,10 @@ void operator_world_init(struct operator_world *world, const struct clock *clock
     *world = (struct operator_world){ .wall_us = 0 };
     for (unsigned i = 0; i < ROW_COUNT; i++)
         *cache_at(world, rows[i].offset) = kube_cache_new(rows[i].kind, clock);
-    world->restapis_by_controller = kube_cache_add_index(world->restapis, by_controller_ref);
+    /* It is the first index of each of these caches, so its number is the same. */
+    world->by_controller = kube_cache_add_index(world->restapis, by_controller_ref);
+    (void)kube_cache_add_index(world->loginsets, by_controller_ref);
+    (void)kube_cache_add_index(world->nodesets, by_controller_ref);
 }
 
 void operator_world_done(struct operator_world *world)

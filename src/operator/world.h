@@ -13,8 +13,9 @@ struct operator_world {
     struct kube_cache *controllers, *restapis, *accountings, *loginsets, *nodesets, *tokens;
     /* children, and what custom resources refer to */
     struct kube_cache *configmaps, *secrets, *services, *deployments, *statefulsets, *pods, *claims;
-    int restapis_by_controller; /* indexes by "namespace/name" of the controllerRef */
-    int64_t wall_us;            /* now, by the wall clock */
+    /* The index by "namespace/name" of spec.controllerRef, of restapis, loginsets and nodesets. */
+    int by_controller;
+    int64_t wall_us; /* now, by the wall clock */
 };
 
 /* The caches of the world with their indexes, empty. */

@@ -1,0 +1,110 @@
+/* process.c - start-up that all subcommands share. */
+#include "cmd/process.h"
+
+#include "base/log.h"
+#include "base/rand.h"
+#include "io/loop_real.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+int process_log(const char *level, const char *encoder, struct err *err)
+{
+    struct log_options options = { .level = LOG_LEVEL_INFO };
+    struct str name = str_of(encoder);
+    int result = log_level_parse(str_of(level), &options.level, err);
+
+    if (result < 0)
+        return err_wrap(err, "--zap-log-level");
+    if (str_is(name, "json"))
+        options.format = LOG_FORMAT_JSON;
+    else if (str_is(name, "console"))
+        options.format = LOG_FORMAT_TEXT;
+    else if (name.len > 0)
+        return err_set(err, ERR_INVALID, "--zap-encoder: wants json or console");
+    log_setup(&options);
+    return 0;
+}
+
+void process_identity(char ret_identity[PROCESS_IDENTITY], uint64_t *ret_seed)
+{
+    struct rand rand;
+    char host[100] = "unknown";
+
+    rand_init_real(&rand);
+    (void)gethostname(host, sizeof(host) - 1);
+    *ret_seed = rand_u64(&rand);
+    (void)snprintf(ret_identity, PROCESS_IDENTITY, "%s_%016llx", host,
+                   (unsigned long long)rand_u64(&rand));
+}
+
+int process_api_open(struct process_api *api, const struct kube_config_options *options,
+                     struct err *err)
+{
+    int result;
+
+    if ((result = loop_new_real(&api->loop, err)) < 0 ||
+        (result = kube_config_load(options, &api->config, err)) < 0 ||
+        (result = kube_config_transport(api->loop, api->config, &api->api, err)) < 0)
+        return result;
+    return kube_config_transport(api->loop, api->config, &api->lease_api, err);
+}
+
+void process_api_close(struct process_api *api)
+{
+    http_transport_free(api->lease_api);
+    http_transport_free(api->api);
+    kube_config_free(api->config);
+    loop_free(api->loop);
+}
+
+static int listen_at(struct loop *loop, const char *bind, const struct http_route *routes,
+                     struct http_server **ret_server, struct err *err)
+{
+    const char *colon = strrchr(bind, ':');
+    char address[128] = "";
+    uint64_t port;
+
+    if (!bind[0] || str_is(str_of(bind), "0"))
+        return 0;
+    if (!colon || (size_t)(colon - bind) >= sizeof(address))
+        return err_set(err, ERR_INVALID, "'%s' is no address: wants [HOST]:PORT", bind);
+    memcpy(address, bind, (size_t)(colon - bind));
+    if (str_to_u64(str_of(colon + 1), 1, UINT16_MAX, &port, err) < 0)
+        return err_wrap(err, "the port of '%s'", bind);
+    return http_server_new(loop,
+                           &(struct http_server_options){ .address = address[0] ? address : NULL,
+                                                          .port = (uint16_t)port,
+                                                          .routes = routes,
+                                                          .route_count = HEALTH_ROUTES },
+                           ret_server, err);
+}
+
+int process_listen(struct process_listeners *listeners, struct loop *loop, struct health *health,
+                   const char *metrics_address, const char *health_address, struct err *err)
+{
+    int result;
+
+    health_routes(health, listeners->routes);
+    result = listen_at(loop, metrics_address, listeners->routes, &listeners->metrics, err);
+    if (result < 0)
+        return err_wrap(err, "metrics");
+    if (strcmp(metrics_address, health_address) == 0)
+        return 0;
+    result = listen_at(loop, health_address, listeners->routes, &listeners->health, err);
+    return result < 0 ? err_wrap(err, "health") : 0;
+}
+
+void process_listen_end(struct process_listeners *listeners)
+{
+    http_server_free(listeners->health);
+    http_server_free(listeners->metrics);
+}
+
+void process_cannot_start(const char *command, const char *encoder, const struct err *err)
+{
+    if (isatty(STDERR_FILENO) && !str_is(str_of(encoder), "json"))
+        (void)fprintf(stderr, "slinc %s: cannot start: %s\n", command, err->text);
+    else
+        log_error("cannot start", LOG_ERROR(err));
+}

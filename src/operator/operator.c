@@ -1,0 +1,313 @@
+/*program.c - the program: what is watched, which changes concern which custom resource, and what
+ * people are told.
+ *
+ * Every row of operator_plans is a controller of the engine. It is planned again when its custom
+ * resource, one of its children or an object that it refers to changes. */
+#include "operator/operator.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "engine/watch_set.h"
+#include "kube/event.h"
+#include "operator/names.h"
+#include "operator/plans.h"
+
+#include <stdio.h>
+
+enum { MAX_WATCHES = 16, MAX_PLANS = 8, MAX_KEY = 2 * KUBE_MAX_NAME };
+
+struct kind_controller {
+    struct slurm_operator *program;
+    const struct operator_plan *row;
+    struct controller controller;
+    struct controller_watch watches[MAX_WATCHES];
+    unsigned watch_count;
+    struct kube_recorder *recorder;
+};
+
+struct slurm_operator {
+    struct loop *loop;
+    struct rand rand;
+    struct kube_client *client, *lease_client;
+    struct metrics *metrics;
+    struct operator_world world;
+    struct watch_set *watches;
+    struct kube_lease *lease;
+    struct engine *engine;
+    struct kind_controller kinds[MAX_PLANS];
+};
+
+/* ---- which changes concern which custom resource ---- */
+
+static void enqueue(struct controller *controller, const char *ns, const char *name)
+{
+    char key[MAX_KEY];
+    int length = snprintf(key, sizeof(key), "%s/%s", ns, name);
+
+    if (length > 0 && length < MAX_KEY)
+        engine_enqueue(controller, (struct str){ key, (size_t)length });
+}
+
+static void enqueue_owner(struct controller *controller, const struct kube_object *child)
+{
+    const struct kind_controller *kind = controller->context;
+
+    if (child && strcmp(child->owner.group, OPERATOR_GROUP) == 0 &&
+        strcmp(child->owner.kind, kind->row->kind) == 0)
+        enqueue(controller, child->ns, child->owner.name);
+}
+
+static void on_child(struct controller *controller, const struct kube_object *old,
+                     const struct kube_object *next)
+{
+    enqueue_owner(controller, old);
+    enqueue_owner(controller, next); /* the queue keeps a key once */
+}
+
+/* All that refer to this Controller. */
+static void on_controller(struct controller *controller, const struct kube_object *old,
+                          const struct kube_object *next)
+{
+    const struct kind_controller *kind = controller->context;
+    const struct operator_world *world = &kind->program->world;
+    const struct kube_object *object = next ? next : old;
+    char key[MAX_KEY];
+    struct kube_index_walk walk;
+    const struct kube_object *found;
+
+    (void)snprintf(key, sizeof(key), "%s/%s", object->ns, object->name);
+    walk = kube_cache_by(operator_world_cache(world, kind->row->kind), world->by_controller,
+                         str_of(key));
+    while ((found = kube_index_next(&walk)))
+        enqueue(controller, found->ns, found->name);
+}
+
+static void watch(struct kind_controller *kind, struct kube_cache *cache, controller_map map)
+{
+    kind->watches[kind->watch_count++] = (struct controller_watch){ cache, map };
+}
+
+/* ---- what people are told ---- */
+
+struct told_verb {
+    enum kube_verb verb;
+    const char *action, *succeeded, *failed; /* NULL: not told */
+};
+
+static const struct told_verb told_verbs[] = {
+    { KUBE_CREATE, "Create", "CreateSucceeded", "CreateFailed" },
+    { KUBE_MERGE_PATCH, "Patch", NULL, "PatchFailed" },
+    { KUBE_DELETE, "Delete", "DeleteSucceeded", "DeleteFailed" },
+};
+
+static const struct kube_object *object_of(const struct kind_controller *kind, struct str key)
+{
+    struct kube_cache *cache = operator_world_cache(&kind->program->world, kind->row->kind);
+    char text[MAX_KEY];
+    char *slash;
+
+    if (key.len >= sizeof(text))
+        return NULL;
+    memcpy(text, key.at, key.len);
+    text[key.len] = '\0';
+    slash = strchr(text, '/');
+    if (!slash)
+        return NULL;
+    *slash = '\0';
+    return kube_cache_get(cache, text, slash + 1);
+}
+
+static void tell(const struct kind_controller *kind, struct str key, enum kube_event_type type,
+                 const char *reason, const char *action, const char *note)
+{
+    const struct kube_object *object = object_of(kind, key);
+
+    if (!object)
+        return;
+    kube_event(kind->recorder,
+               &(struct kube_event_object){ .api_version = OPERATOR_GROUP "/" OPERATOR_VERSION,
+                                            .kind = kind->row->kind,
+                                            .ns = object->ns,
+                                            .name = object->name,
+                                            .uid = object->uid },
+               type, reason, action, "%s", note);
+}
+
+/* Answers that only mean "look again" are no news. */
+static bool is_failure(const struct kube_answer *answer)
+{
+    return answer->outcome == KUBE_DENIED || answer->outcome == KUBE_INVALID;
+}
+
+static void on_answered(void *context, const struct controller *controller, struct str key,
+                        const struct action *action, const struct kube_answer *answer)
+{
+    const struct kind_controller *kind = controller->context;
+    char note[KUBE_EVENT_MAX_NOTE];
+
+    (void)context;
+    if (action->type != &action_kube || action->request.subresource)
+        return;
+    for (size_t i = 0; i < sizeof(told_verbs) / sizeof(told_verbs[0]); i++) {
+        const struct told_verb *told = &told_verbs[i];
+
+        if (told->verb != action->request.verb)
+            continue;
+        if (answer->outcome == KUBE_DONE && told->succeeded) {
+            tell(kind, key, KUBE_EVENT_NORMAL, told->succeeded, told->action, action->what);
+        } else if (is_failure(answer)) {
+            (void)snprintf(note, sizeof(note), "%s: %s", action->what, answer->message);
+            tell(kind, key, KUBE_EVENT_WARNING, told->failed, told->action, note);
+        }
+    }
+}
+
+static void on_step_failed(void *context, const struct controller *controller, struct str key,
+                           const char *failure)
+{
+    (void)context;
+    tell(controller->context, key, KUBE_EVENT_WARNING, "SyncFailed", "Sync", failure);
+}
+
+/* ---- the program ---- */
+
+static int plan_key(struct controller *controller, struct str key, struct plan *plan,
+                    struct err *err)
+{
+    const struct kind_controller *kind = controller->context;
+    struct operator_world *world = &kind->program->world;
+
+    (void)err; /* a step that fails is part of the plan */
+    world->wall_us = clock_wall_us(loop_clock(kind->program->loop));
+    operator_plan_key(kind->row, world, key, plan);
+    return 0;
+}
+
+static bool may_act(void *context)
+{
+    const struct slurm_operator *program = context;
+
+    return kube_lease_is_held(program->lease);
+}
+
+static void add_kind(struct slurm_operator *program, unsigned at, const char *identity)
+{
+    struct kind_controller *kind = &program->kinds[at];
+    struct operator_world *world = &program->world;
+
+    kind->program = program;
+    kind->row = &operator_plans[at];
+    kind->recorder = kube_recorder_new(
+        program->client, &(struct kube_recorder_options){ .controller = kind->row->controller,
+                                                          .instance = identity });
+    watch(kind, operator_world_cache(world, kind->row->kind), NULL);
+    watch(kind, world->services, on_child);
+    watch(kind, world->deployments, on_child);
+    watch(kind, world->controllers, on_controller);
+    kind->controller = (struct controller){ .name = kind->row->controller,
+                                            .watches = kind->watches,
+                                            .watch_count = kind->watch_count,
+                                            .plan = plan_key,
+                                            .context = kind };
+    engine_add(program->engine, &kind->controller);
+}
+
+static struct watch_set *watch_all(struct slurm_operator *program,
+                                   const struct operator_options *options)
+{
+    struct operator_world *world = &program->world;
+    const struct watch_row rows[] = {
+        { .cache = world->controllers },
+        { .cache = world->restapis },
+        { .cache = world->services },
+        { .cache = world->deployments },
+    };
+
+    return watch_set_new(program->client, &program->rand, rows, sizeof(rows) / sizeof(rows[0]),
+                         options->namespaces, options->namespace_count, options->page);
+}
+
+struct slurm_operator *operator_new(const struct operator_links *links,
+                                    const struct operator_options *options)
+{
+    struct slurm_operator *program = mem_alloc(sizeof(*program));
+
+    program->loop = links->loop;
+    rand_init(&program->rand, options->seed);
+    program->client = kube_client_new(links->loop, links->api);
+    program->lease_client = kube_client_new(links->loop, links->lease_api);
+    program->metrics = metrics_new();
+    operator_world_init(&program->world, loop_clock(links->loop));
+    program->watches = watch_all(program, options);
+    program->lease = kube_lease_new(program->lease_client, &program->rand,
+                                    &(struct kube_lease_options){ .ns = options->lease_ns,
+                                                                  .name = OPERATOR_LEASE,
+                                                                  .identity = options->identity });
+    program->engine = engine_new(program->client, &program->rand, program->metrics,
+                                 &(struct engine_options){ .may_act = may_act,
+                                                           .may_act_context = program,
+                                                           .answered = on_answered,
+                                                           .step_failed = on_step_failed,
+                                                           .each_alone = true });
+    for (unsigned i = 0; i < operator_plan_count; i++)
+        add_kind(program, i, options->identity);
+    return program;
+}
+
+static void on_lease(void *context, bool held)
+{
+    struct slurm_operator *program = context;
+
+    log_info(held ? "leading" : "no longer leading");
+    if (held)
+        engine_wake(program->engine);
+}
+
+void operator_start(struct slurm_operator *program)
+{
+    watch_set_start(program->watches);
+    kube_lease_start(program->lease, on_lease, program);
+    engine_start(program->engine);
+}
+
+/* First those who call, then what is called. */
+void operator_free(struct slurm_operator *program)
+{
+    if (!program)
+        return;
+    watch_set_free(program->watches);
+    engine_free(program->engine);
+    kube_lease_free(program->lease);
+    for (unsigned i = 0; i < operator_plan_count; i++)
+        kube_recorder_free(program->kinds[i].recorder);
+    metrics_free(program->metrics);
+    operator_world_done(&program->world);
+    kube_client_free(program->client);
+    kube_client_free(program->lease_client);
+    mem_free(program);
+}
+
+bool operator_is_leader(const struct slurm_operator *program)
+{
+    return kube_lease_is_held(program->lease);
+}
+
+struct engine *operator_engine(const struct slurm_operator *program)
+{
+    return program->engine;
+}
+
+struct kube_lease *operator_lease(const struct slurm_operator *program)
+{
+    return program->lease;
+}
+
+struct metrics *operator_metrics(const struct slurm_operator *program)
+{
+    return program->metrics;
+}
+
+void operator_add_health(struct slurm_operator *program, struct health *health)
+{
+    watch_set_add_health(program->watches, health);
+}
