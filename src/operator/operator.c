@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-enum { MAX_WATCHES = 16, MAX_PLANS = 8, MAX_KEY = 2 * KUBE_MAX_NAME };
+enum { MAX_WATCHES = OPERATOR_MAX_WATCHES + 1, MAX_PLANS = 8, MAX_KEY = 2 * KUBE_MAX_NAME };
 
 struct kind_controller {
     struct slurm_operator *program;
@@ -48,32 +48,26 @@ static void enqueue(struct controller *controller, const char *ns, const char *n
         engine_enqueue(controller, (struct str){ key, (size_t)length });
 }
 
-static void enqueue_owner(struct controller *controller, const struct kube_object *child)
+static bool is_our_child(const struct kube_object *object)
+{
+    return strcmp(object->owner.group, OPERATOR_GROUP) == 0;
+}
+
+static void wake_owner(struct controller *controller, const struct kube_object *object)
 {
     const struct kind_controller *kind = controller->context;
 
-    if (child && strcmp(child->owner.group, OPERATOR_GROUP) == 0 &&
-        strcmp(child->owner.kind, kind->row->kind) == 0)
-        enqueue(controller, child->ns, child->owner.name);
+    if (is_our_child(object) && strcmp(object->owner.kind, kind->row->kind) == 0)
+        enqueue(controller, object->ns, object->owner.name);
 }
 
-static void on_child(struct controller *controller, const struct kube_object *old,
-                     const struct kube_object *next)
-{
-    enqueue_owner(controller, old);
-    enqueue_owner(controller, next); /* the queue keeps a key once */
-}
-
-/* All that refer to this Controller. */
-static void on_controller(struct controller *controller, const struct kube_object *old,
-                          const struct kube_object *next)
+static void wake_referring(struct controller *controller, const struct kube_object *object)
 {
     const struct kind_controller *kind = controller->context;
     const struct operator_world *world = &kind->program->world;
-    const struct kube_object *object = next ? next : old;
-    char key[MAX_KEY];
-    struct kube_index_walk walk;
     const struct kube_object *found;
+    struct kube_index_walk walk;
+    char key[MAX_KEY];
 
     (void)snprintf(key, sizeof(key), "%s/%s", object->ns, object->name);
     walk = kube_cache_by(operator_world_cache(world, kind->row->kind), world->by_controller,
@@ -82,10 +76,51 @@ static void on_controller(struct controller *controller, const struct kube_objec
         enqueue(controller, found->ns, found->name);
 }
 
-static void watch(struct kind_controller *kind, struct kube_cache *cache, controller_map map)
+static void wake_instance(struct controller *controller, const struct kube_object *object)
 {
-    kind->watches[kind->watch_count++] = (struct controller_watch){ cache, map };
+    bool found = false;
+    struct str name = kube_pairs_get(&object->labels, LABEL_INSTANCE, &found);
+
+    if (found)
+        enqueue(controller, object->ns, name.at);
 }
+
+static void wake_namespace(struct controller *controller, const struct kube_object *object)
+{
+    const struct kind_controller *kind = controller->context;
+    struct kube_cache_walk walk =
+        kube_cache_walk(operator_world_cache(&kind->program->world, kind->row->kind));
+    const struct kube_object *found;
+
+    if (is_our_child(object))
+        return;
+    while ((found = kube_cache_next(&walk)))
+        if (strcmp(found->ns, object->ns) == 0)
+            enqueue(controller, found->ns, found->name);
+}
+
+/* The queue keeps a key once, so both states of the object may name it. */
+#define MAP(wake)                                                                                  \
+    static void on_##wake(struct controller *controller, const struct kube_object *old,            \
+                          const struct kube_object *next)                                          \
+    {                                                                                              \
+        if (old)                                                                                   \
+            wake(controller, old);                                                                 \
+        if (next)                                                                                  \
+            wake(controller, next);                                                                \
+    }
+
+MAP(wake_owner)
+MAP(wake_referring)
+MAP(wake_instance)
+MAP(wake_namespace)
+
+static const controller_map maps[] = {
+    [WAKE_OWNER] = on_wake_owner,
+    [WAKE_REFERRING] = on_wake_referring,
+    [WAKE_INSTANCE] = on_wake_instance,
+    [WAKE_NAMESPACE] = on_wake_namespace,
+};
 
 /* ---- what people are told ---- */
 
@@ -200,10 +235,12 @@ static void add_kind(struct slurm_operator *program, unsigned at, const char *id
     kind->recorder = kube_recorder_new(
         program->client, &(struct kube_recorder_options){ .controller = kind->row->controller,
                                                           .instance = identity });
-    watch(kind, operator_world_cache(world, kind->row->kind), NULL);
-    watch(kind, world->services, on_child);
-    watch(kind, world->deployments, on_child);
-    watch(kind, world->controllers, on_controller);
+    kind->watches[kind->watch_count++] =
+        (struct controller_watch){ operator_world_cache(world, kind->row->kind), NULL };
+    for (const struct operator_watch *watch = kind->row->watches; watch->kind; watch++)
+        kind->watches[kind->watch_count++] =
+            (struct controller_watch){ operator_world_cache(world, watch->kind),
+                                       maps[watch->wake] };
     kind->controller = (struct controller){ .name = kind->row->controller,
                                             .watches = kind->watches,
                                             .watch_count = kind->watch_count,
@@ -216,11 +253,21 @@ static struct watch_set *watch_all(struct slurm_operator *program,
                                    const struct operator_options *options)
 {
     struct operator_world *world = &program->world;
+    /* Releases of Helm are Secrets too, large ones, and nobody here reads them. */
     const struct watch_row rows[] = {
         { .cache = world->controllers },
         { .cache = world->restapis },
+        { .cache = world->accountings },
+        { .cache = world->loginsets },
+        { .cache = world->nodesets },
+        { .cache = world->tokens },
+        { .cache = world->configmaps },
+        { .cache = world->secrets, .field_selector = "type!=helm.sh/release.v1" },
         { .cache = world->services },
         { .cache = world->deployments },
+        { .cache = world->statefulsets },
+        { .cache = world->pods, .label_selector = LABEL_NAME " in (slurmctld,slurmd)" },
+        { .cache = world->claims },
     };
 
     return watch_set_new(program->client, &program->rand, rows, sizeof(rows) / sizeof(rows[0]),

@@ -4,7 +4,12 @@
 #include "operator/restapi.h"
 
 const struct operator_plan operator_plans[] = {
-    { "RestApi", "restapi-controller", restapi_plan },
+    { "RestApi",
+      "restapi-controller",
+      restapi_plan,
+      { { "Service", WAKE_OWNER },
+        { "Deployment", WAKE_OWNER },
+        { "Controller", WAKE_REFERRING } } },
 };
 
 const size_t operator_plan_count = sizeof(operator_plans) / sizeof(operator_plans[0]);

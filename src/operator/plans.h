@@ -1,14 +1,31 @@
-/* plans.h - the plan of every kind of custom resource, as a table. */
+/* plans.h - every kind of custom resource, as a table: its plan, and what wakes it. */
 #ifndef SLINC_OPERATOR_PLANS_H
 #define SLINC_OPERATOR_PLANS_H
 
 #include "operator/world.h"
+
+/* Which custom resources of a kind are planned again when another object changes. */
+enum operator_wake {
+    WAKE_OWNER,     /* the one that controls the object */
+    WAKE_REFERRING, /* those whose spec.controllerRef names the object, a Controller */
+    WAKE_INSTANCE,  /* the one that the label app.kubernetes.io/instance names: its pods */
+    WAKE_NAMESPACE, /* all in the namespace, if the object is none of our own children: Secrets and
+                       ConfigMaps of users, and other custom resources that a plan reads */
+};
+
+struct operator_watch {
+    const char *kind; /* whose changes */
+    enum operator_wake wake;
+};
+
+enum { OPERATOR_MAX_WATCHES = 16 };
 
 struct operator_plan {
     const char *kind;       /* "RestApi" */
     const char *controller; /* as Events and metrics name it: "restapi-controller" */
     void (*plan)(const struct operator_world *world, const struct kube_object *object,
                  struct plan *plan);
+    struct operator_watch watches[OPERATOR_MAX_WATCHES]; /* ends with an empty row */
 };
 
 extern const struct operator_plan operator_plans[];
