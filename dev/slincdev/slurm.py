@@ -9,6 +9,7 @@ import http.client
 import json
 import time
 from threading import local
+from urllib.parse import quote
 
 from .cluster import Cluster
 from .common import Fail
@@ -80,7 +81,8 @@ class Slurm:
             "node_conf": f"NodeName={names} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory_mib} Feature={feature} State=EXTERNAL"})
 
     def delete_node(self, name: str) -> None:
-        self.call("DELETE", f"/slurm/{{api}}/node/{name}")
+        """One node or a hostlist: slurmrestd answers 404 to a path with brackets that are not quoted."""
+        self.call("DELETE", f"/slurm/{{api}}/node/{quote(name)}")
 
     def submit(self, name: str, cpus: int = 1, memory_mib: int = 1, partition: str = "slurm-bridge", **more) -> int:
         """An external job: Slurm allocates and keeps time, and starts nothing."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from http.client import HTTPException
 
 from slincdev import up as life
 from slincdev.cluster import Cluster, find
-from slincdev.slurm import Slurm
+from slincdev.common import Fail, wait_for
+from slincdev.slurm import Slurm, SlurmError
 
 NAME, WIDE = "bench", "bench-wide"
 
@@ -47,17 +49,51 @@ class Bench:
                 life.down(name)
 
     @cached_property
+    def _started(self) -> dict[str, Cluster | Exception]:
+        return {}
+
+    def _up(self, name: str, **options: object) -> Cluster:
+        """Starts the cluster once. A start that failed is not tried again by every row that needs the cluster."""
+        if name not in self._started:
+            try:
+                self._started[name] = life.up(name, **options)
+            except Exception as error:
+                self._started[name] = error
+        found = self._started[name]
+        if isinstance(found, Exception):
+            raise Fail(f"cluster '{name}' did not start: {found}")
+        return found
+
+    @property
     def cluster(self) -> Cluster:
-        return life.up(NAME, node_count=20, with_parts=["slurm"])
+        return self._up(NAME, node_count=20, with_parts=["slurm"])
 
     @cached_property
     def slurm(self) -> Slurm:
-        return Slurm(self.cluster)
+        return ready_slurm(self.cluster)
 
     @cached_property
     def wide_slurm(self) -> Slurm:
         """One that has room for all the nodes that anybody asks it to make; its tables make it slower."""
-        return Slurm(life.up(WIDE, with_parts=["slurm", "wide"]))
+        return ready_slurm(self._up(WIDE, with_parts=["slurm", "wide"]))
+
+
+def ready_slurm(cluster: Cluster) -> Slurm:
+    """Slurm of this cluster, once slurmrestd knows the paths of the version that rows use and slurmctld answers behind it."""
+    slurm, last = Slurm(cluster), ["no answer"]
+
+    def answers() -> bool:
+        try:
+            up = any(ping["responding"] for ping in slurm.ping())
+            slurm.call("GET", "/slurm/{api}/nodes/")
+            slurm.call("GET", "/slurm/{api}/jobs/state/")
+        except (OSError, HTTPException, SlurmError) as error:
+            last[0] = str(error)
+            return False
+        return up
+
+    wait_for(f"Slurm of cluster '{cluster.name}' answers", 60, answers, every=0.5, hint=lambda: last[0])
+    return slurm
 
 
 _rows: dict[str, Callable[[Bench], list[Figure]]] = {}

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median, quantiles
 
-from frame import Bench, Figure, row
+from frame import Bench, Figure, ready_slurm, row
 from rows_ground import TOLERATE_FAKE, BindWatch
 from slincdev import up as life
 from slincdev.cluster import Cluster, find
@@ -262,7 +262,7 @@ def bridge_big(bench: Bench) -> list[Figure]:
     nodes, first, more = (1000, 2000, 1000) if bench.quick else (5000, 5000, 4000)
     cluster = life.up(BIG, node_count=nodes, with_parts=["slurm", "wide"])
     try:
-        slurm = Slurm(cluster)
+        slurm = ready_slurm(cluster)
         with bridge_on(cluster, slurm) as bridge:
             registered = lend_nodes(cluster, slurm, 120)
             warm_up(cluster)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from urllib.parse import quote
 
 import pytest
 from bridge import JOB_LABEL, TEAM, WORKLOADS, Bridge, Site, at_work, condition, settled, uid_of
@@ -235,7 +234,7 @@ def test_nodes_that_kubernetes_does_not_have_are_never_given(site, bridge, place
         jobs = jobs_of(site, [site.see("at-home")])
         assert [job["excluded_nodes"] for job in jobs] == ["guest-[0-1],rule-1"], "nothing had to be given back"
     finally:
-        site.slurm.delete_node(quote("guest-[0-1]"))
+        site.slurm.delete_node("guest-[0-1]")
 
 
 def test_a_gang_whose_pods_need_different_nodes_gets_some_of_each(site, eventually):
