@@ -85,6 +85,24 @@ static void a_deletion_whose_answer_cannot_be_read_is_not_taken_for_gone(void **
     world_tear_down(&world);
 }
 
+static void an_object_that_waits_for_its_finalizers_is_not_gone(void **state)
+{
+    struct world world;
+
+    world_begin_with_map(&world);
+    world_plan_once(&world, plan_delete_map);
+    world_ok(&world, "DELETE", MAPS "/m",
+             "{\"kind\":\"ConfigMap\",\"metadata\":{\"namespace\":\"a\",\"name\":\"m\","
+             "\"uid\":\"u-m\",\"resourceVersion\":\"12\",\"finalizers\":[\"f\"],"
+             "\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"},\"data\":{\"v\":\"old\"}}",
+             0);
+    world_run(&world, SECOND);
+    assert_int_equal(fake_sent_count(world.fake), 1);
+    assert_non_null(kube_cache_get(world.cache, "a", "m"));
+    assert_true(kube_cache_get(world.cache, "a", "m")->deleted_us > 0);
+    world_tear_down(&world);
+}
+
 static int plan_delete_twice(struct world *world, struct str key, struct plan *plan,
                              struct err *err)
 {
@@ -350,6 +368,7 @@ int main(void)
         cmocka_unit_test(a_removal_answered_by_the_object_as_it_was_is_known_at_once),
         cmocka_unit_test(deleting_what_is_gone_is_fine),
         cmocka_unit_test(a_deletion_whose_answer_cannot_be_read_is_not_taken_for_gone),
+        cmocka_unit_test(an_object_that_waits_for_its_finalizers_is_not_gone),
         cmocka_unit_test(deleting_what_is_being_deleted_changes_nothing),
         cmocka_unit_test(a_bind_counts_from_the_beginning_and_is_not_read),
         cmocka_unit_test(a_bind_may_be_seen_before_its_answer),

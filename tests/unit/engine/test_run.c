@@ -143,6 +143,33 @@ static void the_lease_is_released_after_the_last_answer(void **state)
     tear_down(&theatre);
 }
 
+static bool may_not_release(void *context)
+{
+    return false;
+}
+
+static void a_lease_that_must_not_be_released_expires(void **state)
+{
+    struct theatre theatre;
+    const struct fake_sent *last;
+
+    set_up(&theatre, true);
+    theatre.world.plan = NULL;
+    run_free(theatre.run);
+    theatre.run =
+        run_new(theatre.world.loop, &(struct run_options){ .engine = theatre.world.engine,
+                                                           .lease = theatre.lease,
+                                                           .lease_name = "l",
+                                                           .may_release = may_not_release,
+                                                           .metrics = theatre.world.metrics,
+                                                           .without_signals = true });
+    stop_after(&theatre, &theatre.cue, SECOND);
+    assert_int_equal(run_loop(theatre.run), RUN_HURRIED);
+    last = fake_last_sent(theatre.world.fake);
+    assert_non_null(strstr(last->body, "\"holderIdentity\":\"me\"")); /* it was taken, and kept */
+    tear_down(&theatre);
+}
+
 static void time_runs_out_on_a_call_without_an_answer(void **state)
 {
     struct theatre theatre;
@@ -256,6 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stop_ends_the_loop_and_is_clean),
         cmocka_unit_test(the_lease_is_released_after_the_last_answer),
+        cmocka_unit_test(a_lease_that_must_not_be_released_expires),
         cmocka_unit_test(time_runs_out_on_a_call_without_an_answer),
         cmocka_unit_test(a_second_stop_ends_at_once),
         cmocka_unit_test(a_failure_stops_cleanly_and_says_so_by_its_code),

@@ -255,6 +255,15 @@ static void what_is_not_known_is_unavailable_for_a_read_and_unknown_for_a_write(
     }
 }
 
+static void a_refusal_that_no_row_names_does_not_prove_that_nothing_was_done(void **state)
+{
+    struct slurm_error error =
+        classify_text(SLURM_POST, SLURM_JOB_SUBMIT, 422, "application/json",
+                      "{\"errors\":[{\"error_number\":7777,\"error\":\"no\"}]}");
+
+    check("422 with number 7777", &error, SLURM_INVALID, 7777, false);
+}
+
 static void a_list_without_its_array_is_no_empty_list(void **state)
 {
     struct slurm_error error =
@@ -419,6 +428,7 @@ int main(void)
         cmocka_unit_test(every_recorded_answer_has_its_class),
         cmocka_unit_test(every_row_of_the_table_takes_the_answer_that_it_describes),
         cmocka_unit_test(what_is_not_known_is_unavailable_for_a_read_and_unknown_for_a_write),
+        cmocka_unit_test(a_refusal_that_no_row_names_does_not_prove_that_nothing_was_done),
         cmocka_unit_test(a_list_without_its_array_is_no_empty_list),
         cmocka_unit_test(an_empty_list_with_a_time_is_an_empty_list),
         cmocka_unit_test(an_empty_answer_about_one_object_does_not_say_that_it_is_gone),
