@@ -8,9 +8,9 @@
 #include "operator/build.h"
 #include "operator/names.h"
 
-/* They name the release of a chart. */
+/* They name the release of a chart; or are put on pods as they change. */
 static const char *const soft_labels[] = { "helm.sh/chart", "app.kubernetes.io/version",
-                                           "app.kubernetes.io/managed-by" };
+                                           "app.kubernetes.io/managed-by", LABEL_ACTIVE };
 /* slurm.conf is brought in by a reconfigure. */
 static const char *const soft_annotations[] = { ANNOTATION_CONFIG_HASH };
 /* Their command is a script of ours; another text does the same work. */

@@ -1,9 +1,21 @@
 /* plans.c - which plan is whose. */
 #include "operator/plans.h"
 
+#include "operator/controller.h"
 #include "operator/restapi.h"
 
 const struct operator_plan operator_plans[] = {
+    { "Controller",
+      "controller-controller",
+      controller_plan,
+      { { "Service", WAKE_OWNER },
+        { "StatefulSet", WAKE_OWNER },
+        { "ConfigMap", WAKE_OWNER },
+        { "ConfigMap", WAKE_NAMESPACE },
+        { "Secret", WAKE_NAMESPACE },
+        { "Accounting", WAKE_NAMESPACE },
+        { "NodeSet", WAKE_NAMESPACE },
+        { "Pod", WAKE_INSTANCE } } },
     { "RestApi",
       "restapi-controller",
       restapi_plan,
