@@ -19,15 +19,6 @@ static bool is_external(const struct sync *sync)
     return json_bool_or(json_get(sync->spec, "external"), false);
 }
 
-static const struct kube_object *child(const struct sync *sync, const struct kube_cache *cache,
-                                       const char *suffix)
-{
-    char name[KUBE_MAX_NAME + 64];
-
-    (void)snprintf(name, sizeof(name), "%s%s", sync->object->name, suffix);
-    return kube_cache_get(cache, sync->object->ns, name);
-}
-
 static int64_t replicas(const struct sync *sync)
 {
     const struct json *ha = json_get(sync->spec, "ha");
@@ -40,7 +31,7 @@ static int64_t replicas(const struct sync *sync)
 /* The shape of what is there stays while one slurmctld is wanted. */
 static enum controller_shape shape_of(const struct sync *sync)
 {
-    const struct kube_object *live = child(sync, sync->world->statefulsets, "-controller");
+    const struct kube_object *live = sync_child(sync, sync->world->statefulsets, "-controller");
     char single[KUBE_MAX_NAME + 64];
 
     (void)snprintf(single, sizeof(single), "%s-controller", sync->object->name);
@@ -85,7 +76,7 @@ static const struct kube_object *active_pod(const struct sync *sync)
  * ready pod has it. A new one has no clients to lose. */
 static bool service_selects_active(const struct sync *sync)
 {
-    const struct kube_object *service = child(sync, sync->world->services, "-controller");
+    const struct kube_object *service = sync_child(sync, sync->world->services, "-controller");
     const struct kube_object *pod = active_pod(sync);
 
     if (!service)
@@ -98,7 +89,7 @@ static bool service_selects_active(const struct sync *sync)
 static int plan_active(struct sync *sync, struct err *err)
 {
     auto_json_build struct json_build *build = json_build_new();
-    const struct kube_object *first = child(sync, sync->world->pods, "-controller-0");
+    const struct kube_object *first = sync_child(sync, sync->world->pods, "-controller-0");
 
     (void)err;
     if (!first || first->deleted_us != 0 || active_pod(sync))
@@ -122,7 +113,7 @@ static int read_input(struct sync *sync, struct controller_input *ret_input, str
                   .shape = shape_of(sync),
                   .replicas = replicas(sync) },
         .arena = sync->plan->arena,
-        .live = child(sync, sync->world->statefulsets, "-controller"),
+        .live = sync_child(sync, sync->world->statefulsets, "-controller"),
         .service_selects_active = service_selects_active(sync),
     };
     result = controller_config_data(sync->build, ret_input, &data, err);
@@ -196,7 +187,7 @@ static int plan_statefulset(struct sync *sync, struct err *err)
 
 static void plan_status(struct sync *sync)
 {
-    const struct kube_object *live = child(sync, sync->world->statefulsets, "-controller");
+    const struct kube_object *live = sync_child(sync, sync->world->statefulsets, "-controller");
     struct sync_workload workload = {
         .kind = "StatefulSet",
         .name = live ? live->name : "slurmctld",

@@ -1,10 +1,18 @@
 /* plans.c - which plan is whose. */
 #include "operator/plans.h"
 
+#include "operator/accounting.h"
 #include "operator/controller.h"
 #include "operator/restapi.h"
 
 const struct operator_plan operator_plans[] = {
+    { "Accounting",
+      "accounting-controller",
+      accounting_plan,
+      { { "Service", WAKE_OWNER },
+        { "StatefulSet", WAKE_OWNER },
+        { "Secret", WAKE_OWNER },
+        { "Secret", WAKE_NAMESPACE } } },
     { "Controller",
       "controller-controller",
       controller_plan,

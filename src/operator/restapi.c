@@ -7,16 +7,10 @@
 
 #include "engine/child.h"
 #include "operator/build.h"
-#include "operator/names.h"
-
-#include <stdio.h>
 
 static const struct kube_object *live_deployment(const struct sync *sync)
 {
-    char name[KUBE_MAX_NAME + 64];
-
-    (void)snprintf(name, sizeof(name), "%s%s", sync->object->name, component_slurmrestd.suffix);
-    return kube_cache_get(sync->world->deployments, sync->object->ns, name);
+    return sync_child(sync, sync->world->deployments, component_slurmrestd.suffix);
 }
 
 static int plan_service(struct sync *sync, struct err *err)

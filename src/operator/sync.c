@@ -4,6 +4,17 @@
 #include "codec/patch.h"
 #include "kube/condition_list.h"
 
+#include <stdio.h>
+
+const struct kube_object *sync_child(const struct sync *sync, const struct kube_cache *cache,
+                                     const char *suffix)
+{
+    char name[KUBE_MAX_NAME + 64];
+
+    (void)snprintf(name, sizeof(name), "%s%s", sync->object->name, suffix);
+    return kube_cache_get(cache, sync->object->ns, name);
+}
+
 static int check_spec(const struct sync *sync, struct err *err)
 {
     if (!json_is_object(sync->spec))

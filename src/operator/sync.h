@@ -29,6 +29,10 @@ struct sync_workload {
     int64_t wanted;          /* replicas */
 };
 
+/* The child "<name of the custom resource><suffix>" that exists; NULL: none. */
+const struct kube_object *sync_child(const struct sync *sync, const struct kube_cache *cache,
+                                     const char *suffix);
+
 /* Runs the steps; an object without a spec has one failure instead. */
 void sync_run(struct sync *sync, const struct sync_step *steps, size_t count);
 

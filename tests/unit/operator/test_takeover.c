@@ -11,6 +11,7 @@
 
 #include "../worlds_read.h"
 #include "base/mem.h"
+#include "codec/json_format.h"
 #include "desk.h"
 #include "io/reload.h"
 #include "operator/plans.h"
@@ -67,7 +68,20 @@ static void load(struct desk *desk, const char *version)
     free(entries);
 }
 
-/* Nothing but metadata (our stamp) and the status of the custom resource may be written. */
+/* Passwords are not in the fixtures; the recorded hash is that of this one. */
+static void give_password(struct desk *desk)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    auto_json_doc struct json_doc *secret = json_freeze(json_format(
+        build,
+        "{'kind':'Secret','metadata':{'name':'mariadb-password','resourceVersion':'9999999'},"
+        "'data':{'password':'eA=='}}"));
+
+    assert_int_equal(desk_add(desk, json_root(secret), NULL), 0);
+}
+
+/* Nothing but metadata (our stamp) and the status of the custom resource may be written; and what
+ * the fixtures hold a placeholder for, the data of Secrets. */
 static void check_harmless(const struct action *action)
 {
     auto_json_doc struct json_doc *body = NULL;
@@ -79,7 +93,8 @@ static void check_harmless(const struct action *action)
     assert_int_equal(json_parse(action->request.body, MAX_TEXT, &body, NULL), 0);
     iter = json_iter(json_root(body));
     while (json_next_member(&iter, &key, &value))
-        if (!str_is(key, "metadata") && !str_is(key, "status"))
+        if (!str_is(key, "metadata") && !str_is(key, "status") &&
+            !(str_is(key, "data") && action->request.resource == &kube_secrets))
             fail_msg("'%s' changes more than metadata: " STR_FMT, action->what,
                      STR_ARG(action->request.body));
     if (json_at(json_root(body), "metadata", "ownerReferences"))
@@ -106,6 +121,7 @@ static void nothing_rolls(void **state)
 
     desk_init(&desk);
     load(&desk, *state);
+    give_password(&desk);
     for (size_t i = 0; i < operator_plan_count; i++)
         count += plan_all(&desk, &operator_plans[i]);
     assert_true(count >= 1);

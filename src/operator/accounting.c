@@ -1,0 +1,96 @@
+/* accounting.c - what must exist for one Accounting.
+ *
+ * Reads   the Accounting, its keys, the password of its database, its children.
+ * Returns actions; does no I/O.
+ * Holds   nothing is made for a slurmdbd that runs elsewhere. */
+#include "operator/accounting.h"
+
+#include "engine/child.h"
+#include "operator/build.h"
+
+enum { MAX_CONF = 1 << 20 };
+
+static bool is_external(const struct sync *sync)
+{
+    return json_bool_or(json_get(sync->spec, "external"), false);
+}
+
+static int plan_service(struct sync *sync, struct err *err)
+{
+    struct json_mut *service;
+    int result;
+
+    if (is_external(sync))
+        return 0;
+    result = accounting_service(sync->build, sync->object, &service, err);
+    return result < 0 ? result
+                      : plan_child(sync->plan, sync->world->services, sync->object, service, err);
+}
+
+static int plan_config(struct sync *sync, struct err *err)
+{
+    auto_buf struct buf conf;
+    int result;
+
+    buf_init(&conf, MAX_CONF);
+    if (is_external(sync))
+        return 0;
+    result = accounting_conf(sync->world, sync->object, sync->plan->arena, &conf, err);
+    return result < 0
+               ? result
+               : plan_child(sync->plan, sync->world->secrets, sync->object,
+                            accounting_secret(sync->build, sync->object, buf_str(&conf)), err);
+}
+
+static const struct kube_object *live_statefulset(const struct sync *sync)
+{
+    return sync_child(sync, sync->world->statefulsets, component_slurmdbd.suffix);
+}
+
+static int plan_statefulset(struct sync *sync, struct err *err)
+{
+    struct json_mut *statefulset;
+    auto_buf struct buf conf;
+    int result;
+
+    buf_init(&conf, MAX_CONF);
+    if (is_external(sync))
+        return 0;
+    if ((result = accounting_conf(sync->world, sync->object, sync->plan->arena, &conf, err)) < 0 ||
+        (result = accounting_statefulset(sync->build, sync->world, sync->object, buf_str(&conf),
+                                         live_statefulset(sync), &statefulset, err)) < 0)
+        return result;
+    return plan_child(sync->plan, sync->world->statefulsets, sync->object, statefulset, err);
+}
+
+static void plan_status(struct sync *sync)
+{
+    const struct kube_object *live = live_statefulset(sync);
+    struct sync_workload workload = {
+        .kind = "StatefulSet",
+        .name = live ? live->name : "slurmdbd",
+        .tree = live ? operator_tree(live) : NULL,
+        .wanted = 1,
+    };
+
+    sync_status(sync, is_external(sync) ? NULL : &workload, NULL);
+}
+
+void accounting_plan(const struct operator_world *world, const struct kube_object *accounting,
+                     struct plan *plan)
+{
+    static const struct sync_step steps[] = {
+        { "Service", plan_service },
+        { "Config", plan_config },
+        { "StatefulSet", plan_statefulset },
+    };
+    auto_json_build struct json_build *build = json_build_new();
+    struct sync sync = { .world = world,
+                         .object = accounting,
+                         .spec = operator_spec(accounting),
+                         .plan = plan,
+                         .build = build };
+
+    sync_run(&sync, steps, sizeof(steps) / sizeof(steps[0]));
+    plan_status(&sync);
+}
