@@ -67,13 +67,14 @@ static void plan_status(struct sync *sync)
 {
     const struct kube_object *live = live_statefulset(sync);
     struct sync_workload workload = {
+        .note = is_external(sync) ? "slurmdbd runs elsewhere" : NULL,
         .kind = "StatefulSet",
         .name = live ? live->name : "slurmdbd",
         .tree = live ? operator_tree(live) : NULL,
         .wanted = 1,
     };
 
-    sync_status(sync, is_external(sync) ? NULL : &workload, NULL);
+    sync_status(sync, &workload, NULL);
 }
 
 void accounting_plan(const struct operator_world *world, const struct kube_object *accounting,

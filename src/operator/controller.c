@@ -189,13 +189,14 @@ static void plan_status(struct sync *sync)
 {
     const struct kube_object *live = sync_child(sync, sync->world->statefulsets, "-controller");
     struct sync_workload workload = {
+        .note = is_external(sync) ? "slurmctld runs elsewhere" : NULL,
         .kind = "StatefulSet",
         .name = live ? live->name : "slurmctld",
         .tree = live ? operator_tree(live) : NULL,
         .wanted = replicas(sync),
     };
 
-    sync_status(sync, is_external(sync) ? NULL : &workload, NULL);
+    sync_status(sync, &workload, NULL);
 }
 
 void controller_plan(const struct operator_world *world, const struct kube_object *controller,

@@ -4,6 +4,7 @@
 #include "operator/accounting.h"
 #include "operator/controller.h"
 #include "operator/restapi.h"
+#include "operator/token.h"
 
 const struct operator_plan operator_plans[] = {
     { "Accounting",
@@ -24,6 +25,10 @@ const struct operator_plan operator_plans[] = {
         { "Accounting", WAKE_NAMESPACE },
         { "NodeSet", WAKE_NAMESPACE },
         { "Pod", WAKE_INSTANCE } } },
+    { "Token",
+      "token-controller",
+      token_plan,
+      { { "Secret", WAKE_OWNER }, { "Secret", WAKE_NAMESPACE } } },
     { "RestApi",
       "restapi-controller",
       restapi_plan,

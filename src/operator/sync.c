@@ -73,18 +73,28 @@ static bool is_rolled_out(const struct sync_workload *workload)
 
 enum { READY, PROGRESSING, DEGRADED, CONDITION_COUNT };
 
-static void want_conditions(const struct sync *sync, const struct sync_workload *workload,
-                            struct kube_condition_want wanted[CONDITION_COUNT])
+/* What runs no pods is ready when no step failed. */
+static void want_without_pods(const struct sync *sync, const char *note,
+                              struct kube_condition_want wanted[CONDITION_COUNT])
 {
     const char *failure = sync->plan->failure;
-    int64_t ready = workload ? ready_replicas(workload) : 0;
-    bool has_all = !workload || ready >= workload->wanted;
-    bool is_settled = !workload || (is_rolled_out(workload) && has_all);
-    const char *pods = workload
-                           ? arena_printf(sync->plan->arena, "%lld of %lld pods of %s %s are ready",
-                                          (long long)ready, (long long)workload->wanted,
-                                          workload->kind, workload->name)
-                           : "nothing runs in Kubernetes for it";
+
+    wanted[READY] = (struct kube_condition_want){ "Ready", failure ? KUBE_FALSE : KUBE_TRUE,
+                                                  failure ? "SyncFailed" : "AsExpected",
+                                                  failure ? failure : note };
+    wanted[PROGRESSING] =
+        (struct kube_condition_want){ "Progressing", KUBE_FALSE, "Settled", "no pods run for it" };
+}
+
+static void want_with_pods(const struct sync *sync, const struct sync_workload *workload,
+                           struct kube_condition_want wanted[CONDITION_COUNT])
+{
+    int64_t ready = ready_replicas(workload);
+    bool has_all = ready >= workload->wanted;
+    bool is_settled = has_all && is_rolled_out(workload);
+    const char *pods =
+        arena_printf(sync->plan->arena, "%lld of %lld pods of %s %s are ready", (long long)ready,
+                     (long long)workload->wanted, workload->kind, workload->name);
 
     wanted[READY] = (struct kube_condition_want){ "Ready", has_all ? KUBE_TRUE : KUBE_FALSE,
                                                   has_all ? "PodsReady" : "PodsNotReady", pods };
@@ -92,12 +102,21 @@ static void want_conditions(const struct sync *sync, const struct sync_workload 
         (struct kube_condition_want){ "Progressing", is_settled ? KUBE_FALSE : KUBE_TRUE,
                                       is_settled ? "Settled" : "RollingOut",
                                       is_settled ? "all pods run the newest version" : pods };
+}
+
+static void want_conditions(const struct sync *sync, const struct sync_workload *workload,
+                            struct kube_condition_want wanted[CONDITION_COUNT])
+{
+    const char *failure = sync->plan->failure;
+
+    if (workload->note)
+        want_without_pods(sync, workload->note, wanted);
+    else
+        want_with_pods(sync, workload, wanted);
     wanted[DEGRADED] =
         (struct kube_condition_want){ "Degraded", failure ? KUBE_TRUE : KUBE_FALSE,
                                       failure ? "SyncFailed" : "AsExpected",
                                       failure ? failure : "all objects are as they should be" };
-    if (failure && has_all && !workload)
-        wanted[READY] = (struct kube_condition_want){ "Ready", KUBE_FALSE, "SyncFailed", failure };
 }
 
 void sync_status(struct sync *sync, const struct sync_workload *workload,

@@ -24,6 +24,7 @@ struct sync_step {
 
 /* The pods that a custom resource runs, as its workload reports them. */
 struct sync_workload {
+    const char *note; /* for a custom resource that runs no pods: what there is to say instead */
     const char *kind, *name;
     const struct json *tree; /* of the Deployment or StatefulSet; absent: not made yet */
     int64_t wanted;          /* replicas */
@@ -37,7 +38,7 @@ const struct kube_object *sync_child(const struct sync *sync, const struct kube_
 void sync_run(struct sync *sync, const struct sync_step *steps, size_t count);
 
 /* Patches the conditions Ready, Progressing and Degraded and these further members of the status
- * (or NULL), where they differ. workload is NULL for what runs no pods of ours. */
+ * (or NULL), where they differ. */
 void sync_status(struct sync *sync, const struct sync_workload *workload,
                  const struct json_mut *members);
 
