@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from http.client import HTTPException
 
 from slincdev import up as life
 from slincdev.cluster import Cluster, find
-from slincdev.common import Fail, wait_for
+from slincdev.common import REPO, Fail, run, wait_for
 from slincdev.slurm import Slurm, SlurmError
 
 NAME, WIDE = "bench", "bench-wide"
@@ -94,6 +94,12 @@ def ready_slurm(cluster: Cluster) -> Slurm:
 
     wait_for(f"Slurm of cluster '{cluster.name}' answers", 60, answers, every=0.5, hint=lambda: last[0])
     return slurm
+
+
+@cache
+def build_programs() -> None:
+    """The release build that rows measure, once per run."""
+    run([REPO / "dev/build", "plain"])
 
 
 _rows: dict[str, Callable[[Bench], list[Figure]]] = {}

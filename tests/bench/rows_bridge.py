@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median, quantiles
 
-from frame import Bench, Figure, ready_slurm, row
+from frame import Bench, Figure, build_programs, ready_slurm, row
 from rows_ground import TOLERATE_FAKE, BindWatch
 from slincdev import up as life
 from slincdev.cluster import Cluster, find
@@ -86,6 +86,7 @@ class Bridge:
 
 @contextlib.contextmanager
 def bridge_on(cluster: Cluster, slurm: Slurm) -> Iterator[Bridge]:
+    build_programs()
     with tempfile.TemporaryDirectory() as folder:
         bridge = Bridge(cluster, slurm, Path(folder))
         try:

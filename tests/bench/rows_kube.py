@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from frame import Bench, Figure, row
+from frame import Bench, Figure, build_programs, row
 from slincdev.build import go_program
 from slincdev.common import REPO, cache_dir, run, wait_for
 
@@ -66,7 +66,7 @@ def _at_most(name: str, share: float, theirs: float, mine: float, unit: str) -> 
 @row
 def kube_cache(bench: Bench) -> list[Figure]:
     """Listing and caching 10,000 pods of 5 kB; then 5,000 updates a second through a watch."""
-    subprocess.run([REPO / "dev/build", "plain"], check=True)
+    build_programs()
     times = 1 if bench.quick else 3
     with fake_api(rate=5000, events=10_000 if bench.quick else 25_000) as (server, ca):
         theirs, mine = _best(lambda: clientgo(server, ca, "list"), times, "cpu"), _best(lambda: ours(server, ca, "list"), times, "cpu")
@@ -84,7 +84,7 @@ def kube_cache(bench: Bench) -> list[Figure]:
 @row
 def kube_patches(bench: Bench) -> list[Figure]:
     """2,000 patches with 64 in flight."""
-    subprocess.run([REPO / "dev/build", "plain"], check=True)
+    build_programs()
     times = 3 if bench.quick else 7
     with fake_api(rate=1, events=1, pods=2) as (server, ca):
         theirs, mine = _best(lambda: clientgo(server, ca, "patch"), times, "seconds"), _best(lambda: ours(server, ca, "patch"), times, "seconds")
@@ -98,7 +98,7 @@ def kube_patches(bench: Bench) -> list[Figure]:
 @row
 def kube_idle(bench: Bench) -> list[Figure]:
     """A process with nothing to do."""
-    subprocess.run([REPO / "dev/build", "plain"], check=True)
+    build_programs()
     with fake_api(rate=1, events=1, pods=2) as (server, ca):
         mine = ours(server, ca, "idle")
     return [

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import subprocess
 import tempfile
 import threading
 import time
@@ -16,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from statistics import quantiles
 
-from frame import Bench, Figure, row
+from frame import Bench, Figure, build_programs, row
 from rows_ground import _submit_plainly
 from slincdev.common import REPO, run
 from slincdev.slurm import Slurm
@@ -49,7 +48,7 @@ def _cancel_all(slurm: Slurm, numbers: list[int]) -> None:
 
 @functools.cache
 def _make_nodes(slurm: Slurm) -> None:
-    subprocess.run([REPO / "dev/build", "plain"], check=True)
+    build_programs()
     for index in range(RANGES):
         slurm.create_nodes(f"big-{index}-[001-{NODES_IN_RANGE}]", cpus=64, memory_mib=262144)
 

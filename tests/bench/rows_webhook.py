@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median, quantiles
 
-from frame import Bench, Figure, row
+from frame import Bench, Figure, build_programs, row
 from rows_bridge import PROGRAM, SCHEDULER, free_port
 from slincdev import pki
 from slincdev.common import Fail, wait_for
@@ -75,6 +75,7 @@ class Caller:
 
 @contextlib.contextmanager
 def webhook() -> Iterator[tuple[int, ssl.SSLContext]]:
+    build_programs()
     with tempfile.TemporaryDirectory() as name:
         folder, port, health = Path(name), free_port(), free_port()
         pki.make_ca(folder, "ca")
