@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from http.client import HTTPException
 
+from slincdev import build, parts
 from slincdev import up as life
 from slincdev.cluster import Cluster, find
 from slincdev.common import REPO, Fail, run, wait_for
@@ -34,6 +37,26 @@ class Figure:
         return asdict(self) | {"ratio": self.ratio}
 
 
+prepared: list[float] = []  # how long each preparation took, in seconds
+
+
+@contextmanager
+def preparing() -> Iterator[None]:
+    """Around what is made once per machine or per change of the tree: its time is not that of the bench."""
+    begun = time.monotonic()
+    try:
+        yield
+    finally:
+        prepared.append(time.monotonic() - begun)
+
+
+@cache
+def build_programs() -> None:
+    """The release build that rows measure, once per run."""
+    with preparing():
+        run([REPO / "dev/build", "plain"])
+
+
 class Bench:
     """What rows measure with. Leaving it ends the cluster."""
 
@@ -56,6 +79,7 @@ class Bench:
         """Starts the cluster once. A start that failed is not tried again by every row that needs the cluster."""
         if name not in self._started:
             try:
+                make_cluster_programs(options["with_parts"])
                 self._started[name] = life.up(name, **options)
             except Exception as error:
                 self._started[name] = error
@@ -78,6 +102,14 @@ class Bench:
         return ready_slurm(self._up(WIDE, with_parts=["slurm", "wide"]))
 
 
+def make_cluster_programs(with_parts: list[str]) -> None:
+    """Programs and images, into the cache; on a machine that has them this takes no time."""
+    wanted = parts.in_order(with_parts)
+    with preparing():
+        build.ensure_programs(wanted)
+        parts.ensure_images([*parts.CORE_IMAGES, *parts.images_of(wanted)])
+
+
 def ready_slurm(cluster: Cluster) -> Slurm:
     """Slurm of this cluster, once slurmrestd knows the paths of the version that rows use and slurmctld answers behind it."""
     slurm, last = Slurm(cluster), ["no answer"]
@@ -94,12 +126,6 @@ def ready_slurm(cluster: Cluster) -> Slurm:
 
     wait_for(f"Slurm of cluster '{cluster.name}' answers", 60, answers, every=0.5, hint=lambda: last[0])
     return slurm
-
-
-@cache
-def build_programs() -> None:
-    """The release build that rows measure, once per run."""
-    run([REPO / "dev/build", "plain"])
 
 
 _rows: dict[str, Callable[[Bench], list[Figure]]] = {}

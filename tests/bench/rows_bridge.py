@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median, quantiles
 
-from frame import Bench, Figure, build_programs, ready_slurm, row
+from frame import Bench, Figure, build_programs, make_cluster_programs, ready_slurm, row
 from rows_ground import TOLERATE_FAKE, BindWatch
 from slincdev import up as life
 from slincdev.cluster import Cluster, find
@@ -263,6 +263,7 @@ def _empty(slurm: Slurm) -> None:
 def bridge_big(bench: Bench) -> list[Figure]:
     """5,000 nodes: how soon Slurm has them, how the rate holds when 5,000 pods are placed, and memory with 10,000 pods."""
     nodes, first, more = (500, 1500, 500) if bench.quick else (5000, 5000, 4000)
+    make_cluster_programs(["slurm", "wide"])
     cluster = life.up(BIG, node_count=nodes, with_parts=["slurm", "wide"])
     try:
         slurm = ready_slurm(cluster)
