@@ -17,6 +17,7 @@
 #include "bridge/steps.h"
 #include "cmd/cmd.h"
 #include "cmd/flags.h"
+#include "cmd/process.h"
 #include "engine/engine_metrics.h"
 #include "engine/run.h"
 #include "io/http_client.h"
@@ -513,15 +514,6 @@ static void print_help(void)
     (void)fputs(buf_text(&out), stdout);
 }
 
-/* A person at a terminal reads a sentence; whatever else collects stderr reads a log line. */
-static void report_start_error(const struct bridge_flags *values, const struct err *err)
-{
-    if (isatty(STDERR_FILENO) && !str_is(str_of(values->log_encoder), "json"))
-        (void)fprintf(stderr, "slinc bridge: cannot start: %s\n", err->text);
-    else
-        log_error("cannot start", LOG_ERROR(err));
-}
-
 int cmd_bridge(int argc, char **argv)
 {
     struct bridge_flags values = { .config = NULL };
@@ -542,7 +534,7 @@ int cmd_bridge(int argc, char **argv)
     if (ends_open(&ends, &values, &err) == 0)
         code = run_with(&ends, &values);
     else
-        report_start_error(&values, &err);
+        process_cannot_start("bridge", values.log_encoder, &err);
     ends_close(&ends);
     return (int)code;
 }
