@@ -60,7 +60,6 @@ class Tree:
         """Builds and lints: the sources that clang-tidy read, and the problems."""
         subprocess.run(["ninja"], cwd=self.root / "build/plain", check=True, capture_output=True)
         self.checked.write_text("")
-        lint._content.cache_clear()  # each run of lint is a process of its own
         problems = lint.check_tidy(self.root)
         return sorted(self.checked.read_text().split()), problems
 
@@ -100,6 +99,22 @@ def test_a_source_whose_headers_are_unknown_is_checked_in_every_run(tree: Tree) 
     (tree.root / "build/plain/.ninja_deps").unlink()
     tree.checked.write_text("")
     assert lint.check_tidy(tree.root) == [] and sorted(tree.checked.read_text().split()) == ["one.c", "two.c"]
+
+
+def test_a_source_that_changes_while_it_is_checked_is_checked_again(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tree.root / "src/two.c"
+    source.write_text(SOURCES["two"] + "/* PROBLEM */\n")
+    real = lint._tidy
+
+    def slow_tidy(repo: Path, file: Path) -> list[str]:
+        source.write_text(SOURCES["two"] + "\n")  # no problem any more, before clang-tidy reads it
+        return real(repo, file)
+
+    with monkeypatch.context() as during:
+        during.setattr(lint, "_tidy", slow_tidy)
+        assert tree.checks() == (["two.c"], [])
+    source.write_text(SOURCES["two"] + "/* PROBLEM */\n")
+    assert tree.checks()[0] == ["two.c"]
 
 
 def test_a_result_that_no_run_used_for_a_month_is_dropped(tree: Tree, tmp_path: Path) -> None:

@@ -170,8 +170,12 @@ def _compiled(repo: Path) -> dict[Path, Compiled]:
 
 
 @lru_cache(maxsize=None)
-def _content(file: Path) -> bytes:
+def _content_at(file: Path, changed_ns: int) -> bytes:
     return hashlib.sha256(file.read_bytes()).digest()
+
+
+def _content(file: Path) -> bytes:
+    return _content_at(file, file.stat().st_mtime_ns)
 
 
 def _tidy_key(repo: Path, source: Compiled, version: str) -> str | None:
@@ -210,15 +214,19 @@ def check_tidy(repo: Path) -> list[Problem]:
     version = subprocess.run(["clang-tidy-19", "--version"], text=True, capture_output=True, check=True).stdout
     compiled = _compiled(repo)
     stamps: dict[Path, Path | None] = {}
+
+    def stamp_of(file: Path) -> Path | None:
+        key = _tidy_key(repo, compiled[file.resolve()], version)
+        return kept / key if key else None
+
     for file in _tracked(repo, "src/*.c", "examples/*.c", "tests/sim/*.c"):
         if file.resolve() in compiled and not file.name.startswith("test_"):
-            key = _tidy_key(repo, compiled[file.resolve()], version)
-            stamps[file] = kept / key if key else None
+            stamps[file] = stamp_of(file)
 
     def check(file: Path) -> list[Problem]:
         stamp = stamps[file]
         found = _tidy(repo, file)
-        if stamp and not found:
+        if stamp and not found and stamp == stamp_of(file):  # else somebody changed the file during the check
             stamp.touch()
         return found
 
