@@ -6,6 +6,7 @@
 #include "cmd/flags.h"
 #include "cmd/process.h"
 #include "engine/run.h"
+#include "operator/host_keys.h"
 #include "operator/names.h"
 #include "operator/operator.h"
 
@@ -107,6 +108,7 @@ static enum run_exit run_with(const struct process_api *api, const struct namesp
 {
     const struct operator_links links = { api->loop, api->api, api->lease_api };
     struct operator_options options = { .lease_ns = values->lease_ns,
+                                        .host_keys_program = "/proc/self/exe",
                                         .namespaces = namespaces->at,
                                         .namespace_count = namespaces->count };
     char identity[PROCESS_IDENTITY];
@@ -132,6 +134,23 @@ static void print_help(void)
                  "slinc operator: Slurm clusters as custom resources of Kubernetes\n\nflags:\n");
     flags_help(flags, &out);
     (void)fputs(buf_text(&out), stdout);
+}
+
+/* Prints a new set of SSH host keys: the operator runs this beside its loop. */
+int cmd_host_keys(int argc, char **argv)
+{
+    auto_buf struct buf keys;
+    struct err err = { .class = 0 };
+
+    (void)argc;
+    (void)argv;
+    buf_init(&keys, 1 << 20);
+    if (host_keys_make(&keys, &err) < 0) {
+        (void)fprintf(stderr, "slinc host-keys: %s\n", err.text);
+        return RUN_FAILED;
+    }
+    (void)puts(buf_text(&keys));
+    return RUN_OK;
 }
 
 int cmd_operator(int argc, char **argv)

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "engine/watch_set.h"
 #include "kube/event.h"
+#include "operator/host_keys.h"
 #include "operator/names.h"
 #include "operator/plans.h"
 
@@ -34,6 +35,7 @@ struct slurm_operator {
     struct watch_set *watches;
     struct kube_lease *lease;
     struct engine *engine;
+    struct host_keys *host_keys;
     struct kind_controller kinds[MAX_PLANS];
 };
 
@@ -285,6 +287,8 @@ struct slurm_operator *operator_new(const struct operator_links *links,
     program->lease_client = kube_client_new(links->loop, links->lease_api);
     program->metrics = metrics_new();
     operator_world_init(&program->world, loop_clock(links->loop));
+    if (options->dns_domain)
+        program->world.dns_domain = options->dns_domain;
     program->watches = watch_all(program, options);
     program->lease = kube_lease_new(program->lease_client, &program->rand,
                                     &(struct kube_lease_options){ .ns = options->lease_ns,
@@ -296,6 +300,8 @@ struct slurm_operator *operator_new(const struct operator_links *links,
                                                            .answered = on_answered,
                                                            .step_failed = on_step_failed,
                                                            .each_alone = true });
+    program->host_keys = host_keys_new(program->client, options->host_keys_program);
+    engine_add_service(program->engine, &action_host_keys, program->host_keys);
     for (unsigned i = 0; i < operator_plan_count; i++)
         add_kind(program, i, options->identity);
     return program;
@@ -324,6 +330,7 @@ void operator_free(struct slurm_operator *program)
         return;
     watch_set_free(program->watches);
     engine_free(program->engine);
+    host_keys_free(program->host_keys);
     kube_lease_free(program->lease);
     for (unsigned i = 0; i < operator_plan_count; i++)
         kube_recorder_free(program->kinds[i].recorder);

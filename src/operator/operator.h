@@ -15,7 +15,10 @@ struct operator_options {
     uint64_t seed;                 /* of jitter */
     unsigned page;                 /* objects per page of a list; 0 = the usual */
     const char *const *namespaces; /* watched; borrowed */
-    unsigned namespace_count;      /* 0: all */
+    const char *dns_domain;        /* of Services; NULL: "cluster.local". Borrowed */
+    /* What makes SSH host keys (`slinc`, an absolute path); NULL: placeholders. Borrowed. */
+    const char *host_keys_program;
+    unsigned namespace_count; /* 0: all */
 };
 
 /* All borrowed. */

@@ -3,6 +3,7 @@
 
 #include "operator/accounting.h"
 #include "operator/controller.h"
+#include "operator/loginset.h"
 #include "operator/restapi.h"
 #include "operator/token.h"
 
@@ -25,6 +26,15 @@ const struct operator_plan operator_plans[] = {
         { "Accounting", WAKE_NAMESPACE },
         { "NodeSet", WAKE_NAMESPACE },
         { "Pod", WAKE_INSTANCE } } },
+    { "LoginSet",
+      "loginset-controller",
+      loginset_plan,
+      { { "Service", WAKE_OWNER },
+        { "Deployment", WAKE_OWNER },
+        { "ConfigMap", WAKE_OWNER },
+        { "Secret", WAKE_OWNER },
+        { "Secret", WAKE_NAMESPACE },
+        { "Controller", WAKE_REFERRING } } },
     { "Token",
       "token-controller",
       token_plan,

@@ -34,3 +34,26 @@ struct json_mut *build_logfile(struct json_build *build, const char *path)
                        "'volumeMounts':[{'name':'slurm-logfile','mountPath':'/var/log/slurm'}]}",
                        script_logfile, path);
 }
+
+static const char script_initconf[] = "set -e\n"
+                                      "for file in /mnt/slurm/*.conf /mnt/slurm/*.key; do\n"
+                                      "  [ -e \"$file\" ] || continue\n"
+                                      "  to=/mnt/etc/slurm/$(basename \"$file\")\n"
+                                      "  cp -L \"$file\" \"$to\"\n"
+                                      "  chown 401:401 \"$to\"\n"
+                                      "  case $to in\n"
+                                      "  *.key | */slurmdbd.conf) chmod 0600 \"$to\" ;;\n"
+                                      "  *) chmod 0644 \"$to\" ;;\n"
+                                      "  esac\n"
+                                      "done\n"
+                                      "ls -l /mnt/etc/slurm\n";
+
+struct json_mut *build_initconf(struct json_build *build)
+{
+    return json_format(build,
+                       "{'name':'initconf','command':['sh','-c',%s],"
+                       "'env':[{'name':'SLURM_USER','value':'slurm'}],"
+                       "'volumeMounts':[{'name':'slurm-etc','mountPath':'/mnt/etc/slurm'},"
+                       "{'name':'slurm-config','mountPath':'/mnt/slurm','readOnly':true}]}",
+                       script_initconf);
+}

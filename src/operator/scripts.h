@@ -14,4 +14,8 @@ extern const char script_reconfigure[];
  * comes through it to its standard output. */
 struct json_mut *build_logfile(struct json_build *build, const char *path);
 
+/* The init container `initconf`: it puts keys and files of Slurm where the login container finds
+ * them, with the owner and the modes that Slurm wants. */
+struct json_mut *build_initconf(struct json_build *build);
+
 #endif

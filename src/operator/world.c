@@ -44,7 +44,7 @@ static void by_controller_ref(const struct kube_object *object, kube_index_emit 
 
 void operator_world_init(struct operator_world *world, const struct clock *clock)
 {
-    *world = (struct operator_world){ .wall_us = 0 };
+    *world = (struct operator_world){ .dns_domain = "cluster.local" };
     for (unsigned i = 0; i < ROW_COUNT; i++)
         *cache_at(world, rows[i].offset) = kube_cache_new(rows[i].kind, clock);
     /* It is the first index of each of these caches, so its number is the same. */

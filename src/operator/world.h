@@ -15,7 +15,8 @@ struct operator_world {
     struct kube_cache *configmaps, *secrets, *services, *deployments, *statefulsets, *pods, *claims;
     /* The index by "namespace/name" of spec.controllerRef, of restapis, loginsets and nodesets. */
     int by_controller;
-    int64_t wall_us; /* now, by the wall clock */
+    int64_t wall_us;        /* now, by the wall clock */
+    const char *dns_domain; /* of Services: "cluster.local" */
 };
 
 /* The caches of the world with their indexes, empty. */
