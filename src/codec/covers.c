@@ -7,6 +7,10 @@ static bool covers(const struct json *live, const struct json *wanted, bool in_q
 
 static bool is_zero_value(const struct json *value)
 {
+    struct json_iter iter = json_iter(value);
+    const struct json *member;
+    struct str key;
+
     switch (json_type(value)) {
     case JSON_ABSENT:
     case JSON_NULL:
@@ -18,8 +22,12 @@ static bool is_zero_value(const struct json *value)
     case JSON_STRING:
         return json_str(value).len == 0;
     case JSON_ARRAY:
-    case JSON_OBJECT:
         return json_len(value) == 0;
+    case JSON_OBJECT:
+        while (json_next_member(&iter, &key, &member))
+            if (!is_zero_value(member))
+                return false;
+        return true;
     }
     return false;
 }

@@ -6,8 +6,8 @@
  *   objects   each member of wanted is covered by the member of the same name
  *   arrays    the same number of items, each covered by the item at the same place
  *   scalars   equal; quantities by amount ("1000m" is "1") below the keys that hold quantities
- *   nothing   null, false, 0, "", [] and {} are covered by an absent value: the server leaves a
- *             field out when it has its zero value
+ *   nothing   null, false, 0, "", [] and objects of nothing else are covered by an absent value:
+ *             the server leaves a field out when it has its zero value
  *
  * A null in wanted is covered only by an absent value or null: the field must not be there.
  * A wanted that is absent itself wants nothing. */

@@ -24,6 +24,8 @@ static const struct {
     { "'x'", "['x']", false },
     /* the server leaves zero values out */
     { "{}", "{'privileged':false,'grace':0,'args':[],'class':'','affinity':{},'x':null}", true },
+    { "{}", "{'securityContext':{'privileged':false}}", true },
+    { "{}", "{'securityContext':{'privileged':true}}", false },
     { "{'grace':30}", "{'grace':0}", false },
     { "{'enableServiceLinks':true}", "{'enableServiceLinks':false}", false },
     /* null means absent */
