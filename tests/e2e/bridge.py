@@ -34,6 +34,7 @@ TOPOLOGY = "topology.slinky.slurm.net/spec"
 TAINT = "slinky.slurm.net/managed-node"
 TEAM = "team"  # the label by which a test knows the pods of one workload, whatever its kind
 WISH = "slurmjob.slinky.slurm.net/"  # begins every annotation about the job
+STAYS = "slinc.dev/let-me-look"  # a finalizer: the pod can be seen on its way out
 SANITIZERS = re.compile(r"ERROR: (Address|Leak|UndefinedBehavior)Sanitizer|runtime error:")
 LIVE = {"PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "REQUEUED", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT"}
 SETTLE_S = 60  # a take-over with its fence, and a round of work

@@ -3,23 +3,18 @@ does to them is seen on the other."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import time
 from collections.abc import Iterator
 
 import pytest
-from bridge import (FINALIZER, JOB_LABEL, SCHEDULER, TOPOLOGY, WISH, Bridge, Site, Strangers, condition, settled, uid_of)
-from slincdev import components, nodes
+from bridge import FINALIZER, JOB_LABEL, SCHEDULER, STAYS, TOPOLOGY, WISH, Bridge, Site, at_work, condition, settled, uid_of
+from slincdev import components
 from slincdev.common import PATIENCE, Fail
-from slincdev.kube import ApiError
-from waits import wait_for
 
 NODES = [f"shop-{index}" for index in range(3)]
 REAL = components.NODE  # the one node with a kubelet
 MINE = "slurm-bridge:"  # begins the reasons of our drains
-STUBBORN = ("sh", "-c", "trap '' TERM; while :; do sleep 1; done")  # must be killed
-PATIENT = ("sh", "-c", "trap 'sleep 8; exit 0' TERM; while :; do sleep 0.1; done")  # takes eight seconds to say goodbye
+HERE = "kubernetes.io/hostname"
 
 
 @pytest.fixture(scope="module")
@@ -30,41 +25,20 @@ def site(cluster, slurm) -> Site:
 @pytest.fixture(scope="module")
 def one(site, cluster, slurm, tmp_path_factory) -> Iterator[Bridge]:
     """The bridge that all tests share, with its nodes."""
-    bridge = Bridge(cluster, slurm, tmp_path_factory.mktemp("bridge"))
     for name in NODES:
         site.add_node(name)
     site.lend(REAL, "kubelet")
-    try:
-        bridge.start().wait_until_it_leads()
-        wait_for("the nodes are in Slurm", 30, lambda: all(site.is_registered(name) for name in [*NODES, REAL]))
+    with at_work(site, Bridge(cluster, slurm, tmp_path_factory.mktemp("bridge")), [*NODES, REAL]) as bridge:
         yield bridge
-        if not bridge.process:
-            bridge.start().wait_until_it_leads()
-        site.clear([*NODES, REAL])
-        settled(site)
-        bridge.stop()
-    finally:
-        bridge.end()
-
-
-@pytest.fixture(scope="module")
-def short(site, one) -> dict:
-    """A pod whose job may take one minute: the shortest that Slurm knows, so it starts before the tests and is looked at after them."""
-    site.make("short", wishes={"timelimit": "1"})
-    return wait_for("it is placed", 20, lambda: site.placed("short"))
 
 
 @pytest.fixture(autouse=True)
-def bridge(site, one, short) -> Iterator[Bridge]:
+def bridge(site, one) -> Iterator[Bridge]:
     """Running; and after the test nothing of it is left, whatever became of it."""
     yield one
     if not one.process or one.process.poll() is not None:
         one.start().wait_until_it_leads()
-    left = [pod["metadata"]["name"] for pod in site.api.get(site.pods_path)["items"] if pod["metadata"]["name"] != "short"]
-    for name in left:
-        with contextlib.suppress(ApiError):
-            site.delete(name, 0)
-    wait_for("its pods are gone", 30, lambda: not any(site.see(name) for name in left))
+    site.see_pods_off()
 
 
 def drained(site: Site, name: str) -> str | None:
@@ -91,46 +65,24 @@ def test_a_labelled_node_is_in_slurm_with_its_size_partition_address_and_mark(si
     assert "kubelet" in real["partitions"] and "slurm-bridge" not in real["partitions"]
 
 
-def test_a_cordon_drains_the_node_in_slurm_until_it_is_lifted(site, eventually):
+def test_a_cordon_and_an_administrators_drain_each_show_on_the_other_side(site, placed, eventually):
+    def shown(status: str) -> dict | None:
+        found = condition(site.node("shop-1"), "SlurmAvailable")
+        return found if found["status"] == status else None
+
+    here = placed("here", nodeSelector={HERE: "shop-1"})
     site.api.merge("/api/v1/nodes/shop-1", {"spec": {"unschedulable": True}})
     reason = eventually("Slurm drains it", lambda: drained(site, "shop-1"))
     assert reason == f"{MINE} Corresponding Kubernetes node (shop-1) is unschedulable"
     site.api.merge("/api/v1/nodes/shop-1", {"spec": {"unschedulable": False}})
     eventually("the drain ends", lambda: drained(site, "shop-1") is None)
 
-
-def test_a_node_that_is_not_ready_is_drained_until_it_is(site, eventually):
-    def is_ready(status: str) -> None:
-        site.api.call("PATCH", "/api/v1/nodes/shop-unsteady/status", {"status": {"conditions": [
-            {"type": "Ready", "status": status, "reason": "Test", "message": "", "lastHeartbeatTime": time.strftime("%FT%TZ", time.gmtime())}]}},
-            "application/strategic-merge-patch+json")
-
-    node = nodes.node_object("shop-unsteady")
-    del node["metadata"]["annotations"]["kwok.x-k8s.io/node"]  # nobody but this test says how it is
-    site.api.post("/api/v1/nodes", node)
-    site.lend("shop-unsteady", "slurm-bridge")
-    is_ready("True")
-    eventually("it is in Slurm", lambda: site.is_registered("shop-unsteady"))
-    is_ready("False")
-    reason = eventually("Slurm drains it", lambda: drained(site, "shop-unsteady"))
-    assert reason == f"{MINE} Corresponding Kubernetes node (shop-unsteady) is not ready"
-    is_ready("True")
-    eventually("the drain ends", lambda: drained(site, "shop-unsteady") is None)
-    site.api.delete("/api/v1/nodes/shop-unsteady")
-    eventually("it leaves Slurm with its Kubernetes node", lambda: site.slurm_node("shop-unsteady") is None)
-
-
-def test_an_administrators_drain_shows_on_the_node_and_is_left_alone(site, eventually):
     site.set_slurm_node("shop-1", state=["DRAIN"], reason="a fan is broken")
-    shown = eventually("the node says it", lambda: condition(site.node("shop-1"), "SlurmAvailable")["status"] == "False"
-                       and condition(site.node("shop-1"), "SlurmAvailable"))
-    assert (shown["reason"], shown["message"]) == ("Drained", "a fan is broken")
-    for cordoned in (True, False):
-        site.api.merge("/api/v1/nodes/shop-1", {"spec": {"unschedulable": cordoned}})
-        time.sleep(1.5)
-        assert drained(site, "shop-1") == "a fan is broken"
+    said = eventually("the node says it", lambda: shown("False"))
+    assert (said["reason"], said["message"]) == ("Drained", "a fan is broken")
+    assert site.job(here)["job_state"] == ["RUNNING"] and site.see("here")["metadata"]["uid"] == here["metadata"]["uid"]
     site.set_slurm_node("shop-1", state=["RESUME"])
-    eventually("the node says that too", lambda: condition(site.node("shop-1"), "SlurmAvailable")["status"] == "True")
+    eventually("the node says that too", lambda: shown("True"))
 
 
 def test_a_node_that_slurm_refuses_says_why_until_it_is_mended(site, eventually):
@@ -154,37 +106,14 @@ def test_a_node_that_slurm_refuses_says_why_until_it_is_mended(site, eventually)
 def test_a_node_without_its_label_leaves_slurm_when_its_last_pod_is_gone(site, placed, eventually):
     site.add_node("shop-leaving", cpus=8)
     eventually("it is in Slurm", lambda: site.is_registered("shop-leaving"))
-    for name in NODES:
-        site.api.merge(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
-    eventually("no other takes work", lambda: all(drained(site, name) for name in NODES))
-    last = placed("last")
-    assert last["spec"]["nodeName"] == "shop-leaving"
-    eventually("it runs", lambda: site.runs("last"))
-    for name in NODES:
-        site.api.merge(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": False}})
+    last = placed("last", nodeSelector={HERE: "shop-leaving"})
     site.take_back("shop-leaving")
     assert eventually("it is drained", lambda: drained(site, "shop-leaving")).startswith(MINE)
-    time.sleep(1)
-    assert site.runs("last") and site.job(last)["job_state"] == ["RUNNING"] and site.taint("shop-leaving") == SCHEDULER
+    assert site.placed("last") and site.job(last)["job_state"] == ["RUNNING"] and site.taint("shop-leaving") == SCHEDULER
     site.delete("last")
     eventually("it leaves Slurm", lambda: site.slurm_node("shop-leaving") is None)
     eventually("its taint goes", lambda: site.taint("shop-leaving") is None)
     site.api.delete("/api/v1/nodes/shop-leaving")
-
-
-def test_a_node_that_slurmd_runs_on_is_neither_resized_nor_removed(site, slurm, eventually):
-    slurm.call("POST", "/slurm/{api}/new/node/", {"node_conf": "NodeName=hybrid NodeAddr=127.0.0.1 CPUs=4 RealMemory=1000 State=CLOUD"})
-    before = site.slurm_node("hybrid")
-    site.add_node("hybrid", cpus=32)
-    eventually("it is tainted: Slurm says what runs there", lambda: site.taint("hybrid") == SCHEDULER)
-    site.api.merge("/api/v1/nodes/hybrid", {"spec": {"unschedulable": True}})
-    eventually("a cordon shows", lambda: (drained(site, "hybrid") or "").startswith(MINE))
-    site.api.delete("/api/v1/nodes/hybrid")
-    time.sleep(2)
-    after = site.slurm_node("hybrid")
-    kept = ("cpus", "real_memory", "features", "extra", "address", "partitions")
-    assert {key: after[key] for key in kept} == {key: before[key] for key in kept}
-    slurm.delete_node("hybrid")
 
 
 # --- pods and their jobs ---------------------------------------------------------------------------------------------
@@ -246,19 +175,6 @@ def test_pods_of_workloads_follow_the_annotations_of_their_owner(site, eventuall
         job = site.job(pod)
         assert (job["account"], job["time_limit"]["number"], job["name"]) == ("physics", 90, "from-the-owner"), pod["metadata"]["name"]
     assert len({pod["metadata"]["labels"][JOB_LABEL] for pod in pods}) == 7
-    for group, plural, name in [("batch/v1", "cronjobs", "nightly"), ("batch/v1", "jobs", "job"),
-                                ("apps/v1", "deployments", "deployment"), ("apps/v1", "statefulsets", "statefulset")]:
-        site.api.delete(where.format(group, plural) + f"/{name}", {"propagationPolicy": "Background"})
-    eventually("all are gone", lambda: not [pod for pod in site.api.get(site.pods_path)["items"] if "kind" in pod["metadata"].get("labels", {})])
-    eventually("and their jobs", lambda: not [job for job in site.live_jobs() if job["name"] == "from-the-owner"])
-
-
-def test_a_gated_pod_is_asked_for_when_its_gate_opens(site, eventually):
-    pod = site.make("gated", schedulingGates=[{"name": "example.org/wait"}])
-    time.sleep(1.5)
-    assert site.live_jobs_of(pod["metadata"]["uid"]) == []
-    site.api.merge(f"{site.pods_path}/gated", {"spec": {"schedulingGates": []}})
-    eventually("it is placed", lambda: site.placed("gated"))
 
 
 def test_a_pod_that_waits_says_what_slurm_says(site, eventually, placed):
@@ -281,77 +197,17 @@ def test_a_pod_that_waits_says_what_slurm_says(site, eventually, placed):
     assert condition(site.see("waiting"), "SlurmPending")["message"] == f"job {job['job_id']} runs on {pod['spec']['nodeName']}"
 
 
-def test_a_waiting_pod_that_is_deleted_takes_its_job_with_it(site, eventually):
-    pod = site.make("held-and-gone", wishes={"priority": "0"})
-    jobs = eventually("its job waits", lambda: site.live_jobs_of(pod["metadata"]["uid"]))
-    site.delete("held-and-gone")
-    eventually("the pod is gone", lambda: site.see("held-and-gone") is None)
-    eventually("its job too", lambda: site.job_state(jobs[0]["job_id"]) == "CANCELLED")
-
-
 def says(site: Site, name: str, reason: str) -> dict | None:
     found = condition(site.see(name), "SlurmPending")
     return found if (found["status"], found["reason"]) == ("True", reason) else None
 
 
-def test_a_pod_larger_than_any_node_says_so(site, eventually):
-    pod = site.make("giant", cpu="4000")
-    said = eventually("it says so", lambda: says(site, "giant", "NoNodeFits"))
-    assert said["message"].startswith("0/") and "Insufficient cpu" in said["message"]
-    assert eventually("so does an event", lambda: site.events("giant").get("FailedScheduling")) == said["message"]
-    assert not site.live_jobs_of(pod["metadata"]["uid"])  # Slurm could not say it better
-    site.delete("giant")
-
-
-def test_what_slurm_refuses_is_said_on_the_pod_once_and_not_tried_for_ever(site, bridge, eventually):
-    def asks() -> set[str]:
-        return {line for line in bridge.ask("/metrics")[1].splitlines() if line.startswith("slinc_bridge_asks_total")}
-
-    site.make("lost", wishes={"partition": "nowhere"})
-    said = eventually("it says so", lambda: says(site, "lost", "Refused"))
-    assert said["message"].startswith("Slurm refused the job: ") and "nvalid partition" in said["message"]
-    assert eventually("there is an event", lambda: site.events("lost").get("FailedScheduling")) == said["message"]
-    before, version = asks(), site.see("lost")["metadata"]["resourceVersion"]
-    time.sleep(3)
-    assert (asks(), site.see("lost")["metadata"]["resourceVersion"]) == (before, version)
-    site.delete("lost")
-    eventually("it can be deleted", lambda: site.see("lost") is None)
-
-
-def test_a_bad_annotation_is_named_on_the_pod(site, eventually):
-    site.make("careless", wishes={"timelimit": "soon"})
-    said = eventually("it says so", lambda: (c := condition(site.see("careless"), "SlurmPending"))["status"] == "True" and c)
-    assert said["reason"] == "Invalid"
-    assert said["message"].startswith(f'{WISH}timelimit: "soon" is not a whole number')
-
-
-def test_a_pod_gets_a_whole_node_only_where_it_asks_for_one(site, placed):
-    whole = placed("whole", wishes={"exclusive": "true"})
-    shared = [placed(f"shared-{index}") for index in range(2)]
-    assert site.job(whole)["cpus"]["number"] == 64
-    assert [site.job(pod)["cpus"]["number"] for pod in shared] == [1, 1]
-    assert whole["spec"]["nodeName"] not in [pod["spec"]["nodeName"] for pod in shared]
-
-
-# --- what Slurm does to a job ----------------------------------------------------------------------------------------
-
-
-def test_scancel_deletes_the_pod_gracefully_and_says_why(site, placed, eventually):
-    pod = placed("cancelled", *STUBBORN, terminationGracePeriodSeconds=10)
-    eventually("it runs", lambda: site.runs("cancelled"))
-    number = site.job(pod)["job_id"]
-    site.slurm.cancel(number)
-    leaving = eventually("it is being deleted", lambda: (p := site.see("cancelled")) and p["metadata"].get("deletionTimestamp") and p)
-    assert leaving["metadata"]["deletionGracePeriodSeconds"] == 10
-    said = condition(leaving, "SlurmJobEnded")
-    assert (said["status"], said["reason"]) == ("True", "SlurmJobCancelled")
-    assert said["message"].startswith(f"job {number} was cancelled in Slurm")
-    eventually("so says an event", lambda: site.events("cancelled").get("SlurmJobCancelled") == said["message"])
-    eventually("it goes", lambda: site.see("cancelled") is None)
-
-
-def test_a_held_job_is_placed_when_it_is_released(site, eventually):
-    site.make("held", wishes={"priority": "0"})
+def test_a_gated_pod_whose_job_is_held_starts_when_both_are_lifted(site, eventually):
+    uid = site.make("held", wishes={"priority": "0"}, schedulingGates=[{"name": "example.org/wait"}])["metadata"]["uid"]
+    site.make("beside")  # whoever comes later and is placed shows that the other one was looked at
+    eventually("the other one is placed", lambda: site.placed("beside"))
+    assert site.live_jobs_of(uid) == []
+    site.api.merge(f"{site.pods_path}/held", {"spec": {"schedulingGates": []}})
 
     def held() -> int | None:
         said = condition(site.see("held"), "SlurmPending")
@@ -364,169 +220,110 @@ def test_a_held_job_is_placed_when_it_is_released(site, eventually):
         site.scontrol("requeue", number)
 
 
-def test_a_job_that_is_preempted_ends_its_pod_and_the_other_gets_its_place(site, placed, eventually):
-    site.scontrol("create", "PartitionName=urgent", "Nodes=shop-0,shop-1,shop-2", "PriorityTier=10")
-    wide = [placed(f"wide-{index}", cpu="63") for index in range(3)]
-    urgent = placed("urgent", cpu="60", wishes={"partition": "urgent"})
-    lost = eventually("one pod makes way", lambda: [pod for pod in wide if not site.see(pod["metadata"]["name"])])
-    assert [pod["spec"]["nodeName"] for pod in lost] == [urgent["spec"]["nodeName"]]
-    assert "was preempted" in eventually("there is an event", lambda: site.events(lost[0]["metadata"]["name"]).get("SlurmJobPreempted"))
-    site.delete("urgent")
-    eventually("nothing is left in the partition", lambda: not site.live_jobs_of(urgent["metadata"]["uid"]))
-    site.scontrol("delete", "PartitionName=urgent")
+def test_what_slurm_refuses_is_said_on_the_pod_until_it_is_mended(site, eventually):
+    site.make("lost", wishes={"partition": "nowhere"})
+    said = eventually("it says so", lambda: says(site, "lost", "Refused"))
+    assert said["message"].startswith("Slurm refused the job: ") and "nvalid partition" in said["message"]
+    eventually("there is an event", lambda: site.events("lost").get("FailedScheduling") == said["message"])
+    site.api.merge(f"{site.pods_path}/lost", {"metadata": {"annotations": {f"{WISH}partition": "soon", f"{WISH}timelimit": "soon"}}})
+    said = eventually("it says what it cannot read", lambda: says(site, "lost", "Invalid"))
+    assert said["message"].startswith(f'{WISH}timelimit: "soon" is not a whole number')
+    site.api.merge(f"{site.pods_path}/lost", {"metadata": {"annotations": {f"{WISH}partition": None, f"{WISH}timelimit": "5"}}})
+    assert site.job(eventually("it is placed", lambda: site.placed("lost")))["time_limit"]["number"] == 5
 
 
-def test_a_suspended_job_ends_its_pod(site, placed, eventually):
-    pod = placed("suspended")
-    site.scontrol("suspend", pod["metadata"]["labels"][JOB_LABEL])
-    eventually("its pod goes", lambda: site.see("suspended") is None)
-    eventually("there is an event", lambda: "SlurmJobSuspended" in site.events("suspended"))
-    eventually("and its job", lambda: not site.live_jobs_of(pod["metadata"]["uid"]))
+def test_a_pod_gets_a_whole_node_only_where_it_asks_for_one(site, placed):
+    whole = placed("whole", wishes={"exclusive": "true"})
+    shared = [placed(f"shared-{index}") for index in range(2)]
+    assert site.job(whole)["cpus"]["number"] == 64
+    assert [site.job(pod)["cpus"]["number"] for pod in shared] == [1, 1]
+    assert whole["spec"]["nodeName"] not in [pod["spec"]["nodeName"] for pod in shared]
 
 
-# --- what people do to a pod -----------------------------------------------------------------------------------------
-
-
-def test_slurm_gets_the_resources_back_only_when_the_containers_have_ended(site, placed, eventually):
-    pod = placed("leaving", *PATIENT, terminationGracePeriodSeconds=30)
-    eventually("it runs", lambda: site.runs("leaving"))
-    number = site.job(pod)["job_id"]
-    site.delete("leaving")
-    watched = 0
-    while (found := site.see("leaving")) is not None:
-        if all("running" in status["state"] for status in found["status"]["containerStatuses"]):
-            state, after = site.job_state(number), site.see("leaving")
-            assert state == "RUNNING" or not after or not all("running" in one["state"] for one in after["status"]["containerStatuses"])
-            watched += 1
-        time.sleep(0.1)
-    assert watched
-    eventually("the job ends", lambda: site.job_state(number) != "RUNNING")
-
-
-def test_a_pod_deleted_by_force_gives_its_job_up_when_its_containers_have_ended(site, placed, eventually):
-    pod = placed("forced", *STUBBORN, terminationGracePeriodSeconds=30)
-    eventually("it runs", lambda: site.runs("forced"))
-    site.delete("forced", 0)
-    eventually("it is gone", lambda: site.see("forced") is None)
-    eventually("its job too", lambda: site.job_state(site.job(pod)["job_id"]) != "RUNNING")
-
-
-def test_a_new_pod_of_an_old_name_gets_a_job_of_its_own(site, placed, eventually):
-    first = placed("again")
-    site.delete("again", 0)
-    eventually("it is gone", lambda: site.see("again") is None)
-    second = placed("again")
-    assert first["metadata"]["labels"][JOB_LABEL] != second["metadata"]["labels"][JOB_LABEL]
-    eventually("the first job has ended", lambda: site.job_state(site.job(first)["job_id"]) != "RUNNING")
-    assert site.job_state(site.job(second)["job_id"]) == "RUNNING"
+def test_a_job_that_slurm_cancels_or_suspends_takes_its_pod_with_it_and_says_why(site, eventually):
+    cancelled = site.pod("cancelled", terminationGracePeriodSeconds=10)
+    cancelled["metadata"]["finalizers"] = [STAYS]
+    site.api.post(site.pods_path, cancelled)
+    site.make("suspended")
+    number, other = (site.job(eventually(f"{name} is placed", lambda: site.placed(name)))["job_id"] for name in ("cancelled", "suspended"))
+    site.slurm.cancel(number)
+    site.scontrol("suspend", other)
+    leaving = eventually("it is being deleted", lambda: (pod := site.see("cancelled"))["metadata"].get("deletionTimestamp") and pod)
+    assert leaving["metadata"]["deletionGracePeriodSeconds"] == 10
+    said = condition(leaving, "SlurmJobEnded")
+    assert (said["status"], said["reason"]) == ("True", "SlurmJobCancelled")
+    assert said["message"].startswith(f"job {number} was cancelled in Slurm")
+    eventually("so says an event", lambda: site.events("cancelled").get("SlurmJobCancelled") == said["message"])
+    eventually("only the look at it holds it", lambda: site.see("cancelled")["metadata"]["finalizers"] == [STAYS])
+    site.api.merge(f"{site.pods_path}/cancelled", {"metadata": {"finalizers": None}})
+    eventually("the other one goes too", lambda: site.see("suspended") is None)
+    eventually("with an event", lambda: "SlurmJobSuspended" in site.events("suspended"))
+    eventually("and its job", lambda: site.job_state(other) == "CANCELLED")
 
 
 # --- the bridge itself -----------------------------------------------------------------------------------------------
 
 
-def test_what_happened_while_no_bridge_ran_is_made_good(site, bridge, placed, eventually):
+def test_what_happened_while_no_bridge_ran_is_shown_by_a_dry_run_and_then_made_good(site, bridge, placed, eventually):
     kept, _, ended = placed("kept"), placed("gone"), placed("ended")
     bridge.stop()
     site.delete("gone", 0)
-    number = site.job(ended)["job_id"]
-    site.slurm.cancel(number)
+    site.slurm.cancel(site.job(ended)["job_id"])
     newcomer = site.make("newcomer")
-    time.sleep(1)
-    assert site.see("gone") is not None, "its finalizer keeps it"
+    site.api.merge("/api/v1/nodes/shop-2", {"spec": {"unschedulable": True}})
+    uid, said = newcomer["metadata"]["uid"], len(bridge.said())
+    bridge.start("--observe-only")
+    eventually("it says what it would do", lambda: "would do" in bridge.said()[said:] and uid in bridge.said()[said:])
+    bridge.stop()
+    assert site.see("gone") and site.see("ended"), "what it says it does not do"
+    assert site.see("newcomer")["metadata"]["resourceVersion"] == newcomer["metadata"]["resourceVersion"]
+    assert site.live_jobs_of(uid) == [] and drained(site, "shop-2") is None
+    assert not site.api.get("/apis/coordination.k8s.io/v1/namespaces/default/leases/slurm-bridge-scheduler")["spec"].get("holderIdentity")
+
     bridge.start().wait_until_it_leads()
     eventually("what was deleted is gone", lambda: site.see("gone") is None)
     eventually("what Slurm ended goes", lambda: site.see("ended") is None)
     eventually("the newcomer is placed", lambda: site.placed("newcomer"))
+    eventually("the cordon shows", lambda: drained(site, "shop-2"))
+    site.api.merge("/api/v1/nodes/shop-2", {"spec": {"unschedulable": False}})
+    eventually("and its end", lambda: drained(site, "shop-2") is None)
     settled(site)
     assert site.job(kept)["job_state"] == ["RUNNING"] and site.see("kept")["metadata"]["uid"] == kept["metadata"]["uid"]
-    assert len(site.live_jobs_of(newcomer["metadata"]["uid"])) == 1
+    assert len(site.live_jobs_of(uid)) == 1
 
 
-def test_a_bridge_that_only_observes_writes_nothing(site, bridge, eventually):
-    bridge.stop()
-    pod = site.make("observed")
-    site.api.merge("/api/v1/nodes/shop-2", {"spec": {"unschedulable": True}})
-    said = len(bridge.said())
-    bridge.start("--observe-only")
-    eventually("it says what it would do", lambda: "would do" in bridge.said()[said:] and pod["metadata"]["uid"] in bridge.said()[said:])
-    time.sleep(2)
-    assert site.see("observed")["metadata"]["resourceVersion"] == pod["metadata"]["resourceVersion"]
-    assert site.live_jobs_of(pod["metadata"]["uid"]) == []
-    assert drained(site, "shop-2") is None
-    assert not site.api.get("/apis/coordination.k8s.io/v1/namespaces/default/leases/slurm-bridge-scheduler")["spec"].get("holderIdentity")
-    bridge.stop()
-    bridge.start().wait_until_it_leads()
-    eventually("the real one does", lambda: site.placed("observed") and drained(site, "shop-2"))
-    site.api.merge("/api/v1/nodes/shop-2", {"spec": {"unschedulable": False}})
-    eventually("and undoes", lambda: drained(site, "shop-2") is None)
+WRONG = [
+    ("slurmRestApi: ftp://slurm", [], 1, "slurmRestApi: wants a URL"),
+    ("jwtKeyFile: /nowhere/jwt.key", [], 1, "jwtKeyFile"),
+    (None, ["--kubeconfig", "/nowhere/config"], 1, "/nowhere/config"),
+    (None, ["--metrics-bind-address", "here"], 1, "--metrics-bind-address"),
+    (None, ["--no-such-flag"], 2, "no-such-flag"),
+    (None, ["--roles=scheduler"], 2, "name both or neither"),
+]
 
 
-@pytest.mark.parametrize("wrong, code, words", [
-    ({"config": "slurmRestApi: [1"}, 1, "--config"),
-    ({"config": "slurmRestApi: ftp://slurm"}, 1, "slurmRestApi: wants a URL"),
-    ({"config": "partition: 5"}, 1, "partition: wants a text"),
-    ({"config": "{}"}, 1, "SLURM_JWT_FILE"),
-    ({"config": "jwtKeyFile: /nowhere/jwt.key"}, 1, "jwtKeyFile"),
-    ({"flags": ["--kubeconfig", "/nowhere/config"]}, 1, "/nowhere/config"),
-    ({"flags": ["--no-such-flag"]}, 2, "no-such-flag"),
-    ({"flags": ["--zap-log-level", "loud"]}, 2, "--zap-log-level"),
-    ({"flags": ["--metrics-bind-address", "here"]}, 1, "--metrics-bind-address"),
-], ids=lambda value: str(value)[:40])
-def test_a_wrong_setting_is_named_and_ends_it(cluster, slurm, tmp_path, wrong, code, words):
-    other = Bridge(cluster, slurm, tmp_path)
-    if "config" in wrong:
-        other.config.write_text(wrong["config"])
-    other.start(*wrong.get("flags", []))
-    assert other.process.wait(60 * PATIENCE) == code
-    assert words in other.said()
-    assert "Sanitizer" not in other.said()
+def test_a_wrong_setting_is_named_and_ends_it(cluster, slurm, tmp_path):
+    """What else can be wrong: tests/unit/bridge/test_config.c and tests/unit/cmd/test_flags.c."""
+    wrong = []
+    for number, (config, flags, code, words) in enumerate(WRONG):
+        one = Bridge(cluster, slurm, tmp_path, f"wrong-{number}")
+        if config:
+            one.config.write_text(config)
+        wrong.append((one.start(*flags), code, words))
+    for one, code, words in wrong:
+        assert one.process.wait(60 * PATIENCE) == code, one.said()
+        assert words in one.said() and "Sanitizer" not in one.said()
 
 
-def test_a_token_that_slurm_does_not_take_is_said_and_nothing_is_asked(cluster, slurm, tmp_path, site, bridge, eventually):
-    bridge.stop()
+def test_a_token_that_slurm_does_not_take_is_said_until_there_is_a_good_one(cluster, slurm, tmp_path, bridge, eventually):
     other = Bridge(cluster, slurm, tmp_path, jwtKeyFile="")
     other.token.write_text("not.a.token")
     try:
         other.start()
         eventually("it says that it is not ready, and why", lambda: (a := other.ask("/readyz"))[0] != 200 and "slurm" in a[1])
-        assert other.process.poll() is None
         other.token.write_text(slurm.token())
         eventually("a good one is taken up", lambda: other.ask("/readyz")[0] == 200)
         other.stop()
         assert "not.a.token" not in other.said()
     finally:
         other.end()
-
-
-def test_what_belongs_to_others_is_left_alone(site, placed, bridge, eventually):
-    strangers = Strangers(site)
-    try:
-        placed("neighbour")
-        bridge.stop()
-        bridge.start().wait_until_it_leads()
-        site.delete("neighbour")
-        eventually("our own pod goes", lambda: site.see("neighbour") is None)
-        settled(site)
-        assert strangers.changes() == []
-    finally:
-        strangers.remove()
-
-
-def test_a_job_that_reaches_its_time_limit_ends_its_pod(site, short, eventually):
-    eventually("its pod goes", lambda: site.see("short") is None, 100)
-    assert "reached its time limit" in eventually("there is an event", lambda: site.events("short").get("SlurmJobTimeout"))
-
-
-def test_nodes_taken_back_and_workloads_deleted_leave_nothing_when_the_bridge_goes(site, placed, bridge, eventually):
-    placed("final")
-    for name in NODES:
-        site.take_back(name)
-    site.delete("final")
-    eventually("the pod is gone", lambda: site.see("final") is None)
-    eventually("the nodes have left Slurm", lambda: not any(site.slurm_node(name) for name in NODES))
-    eventually("the taints are gone", lambda: not any(site.taint(name) for name in NODES))
-    bridge.stop()
-    for pod in site.api.get(site.pods_path)["items"]:
-        assert FINALIZER not in pod["metadata"].get("finalizers", []), pod["metadata"]["name"]
-    site.api.delete(site.pods_path, {"gracePeriodSeconds": 0})
-    eventually("whatever is left can be deleted without a bridge", lambda: not site.api.get(site.pods_path)["items"])

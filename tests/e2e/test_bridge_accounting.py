@@ -4,11 +4,10 @@ A cluster of its own, since the one with slurmdbd takes nobody's jobs but those 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
-from bridge import WISH, Bridge, Site, at_work, condition, settled
+from bridge import STAYS, WISH, Bridge, Site, at_work, condition, settled
 from conftest import NAME
 from slincdev import up as life
 from slincdev.cluster import Cluster, find
@@ -17,22 +16,19 @@ from slincdev.slurm import Slurm
 from waits import wait_for
 
 DESK, WHOLE = "desk-0", "6"  # the only node, with eight CPUs, and how many of them leave no room for another pod
-STAYS = "slinc.dev/let-me-look"  # a finalizer: the pod can be seen on its way out
 LEDGER = (  # users are those that every Debian knows
     "add qos low",
     "add qos high Preempt=low Priority=1000",
-    "add qos single MaxJobsPerUser=1",
     "add account house",
-    "add user slurm Account=house QOS=normal,low,high,single",
+    "add user slurm Account=house QOS=normal,low,high",
     "add account press GrpTRES=cpu=4",
     "add user news Account=press",
-    "add user lp Account=press MaxJobs=1",
+    "add user lp Account=press",
 )
 USERS = [
     {"namespace": "newsroom", "user": "news", "group": "news", "account": "press"},
     {"namespace": "printers", "user": "lp", "group": "lp"},  # charged to the account that Slurm has for it
-    {"namespace": "strangers", "user": "backup", "account": "press"},  # a user that has no account
-    {"namespace": "nobodies", "user": "nobody-knows", "account": "press"},  # and one that slurmrestd cannot look up
+    {"namespace": "nobodies", "user": "nobody-knows", "account": "press"},  # a user that slurmrestd cannot look up
 ]
 NAMESPACES = ("house", *(rule["namespace"] for rule in USERS))  # the pods of the first are those of the token's user
 REFUSED_ACCOUNT, REFUSED_QOS = "Invalid account or account/partition combination specified", "Invalid qos specification"
@@ -97,21 +93,13 @@ def record(site: Site, number: int) -> dict:
     return found[-1] if found else {"state": {"current": []}, "nodes": "", "time": {"end": 0}}
 
 
-def waiting(site: Site, name: str, *reasons: str) -> dict | None:
-    """The pod, while it does."""
-    said = condition(found := site.see(name), "SlurmPending")
-    return found if said["status"] == "True" and said["reason"] in reasons else None
-
-
 def waits(site: Site, name: str, *reasons: str) -> dict | None:
-    found = waiting(site, name, *reasons)
-    return found and condition(found, "SlurmPending")
+    """What the pod says, while it does."""
+    said = condition(site.see(name), "SlurmPending")
+    return said if said["status"] == "True" and said["reason"] in reasons else None
 
 
-# --- preemption by QOS -----------------------------------------------------------------------------------------------
-
-
-def test_a_pod_of_a_higher_qos_takes_the_place_of_one_of_a_lower(site, eventually):
+def test_a_pod_of_a_higher_qos_takes_the_place_of_one_of_a_lower_which_gets_it_back_later(site, eventually):
     low = site.pod("low", cpu=WHOLE, wishes={"qos": "low"})
     low["metadata"]["finalizers"] = [STAYS]
     uid = site.api.post(site.pods_path, low)["metadata"]["uid"]
@@ -131,44 +119,30 @@ def test_a_pod_of_a_higher_qos_takes_the_place_of_one_of_a_lower(site, eventuall
     eventually("slurmdbd knows it too", lambda: record(site, number)["state"]["current"] == ["PREEMPTED"])
     assert record(site, number)["qos"] == "low"
     assert site.live_jobs_of(uid) == [], "a pod that nobody owns does not come back"
-    settled(site)
-
-
-def test_what_was_preempted_waits_as_a_new_pod_and_gets_its_place_back(site, placed, eventually):
-    site.start("deployment", "low", 1, cpu=WHOLE, wishes={"qos": "low"})
-    before = eventually("it is placed", lambda: site.team_placed("low", 1))[0]
-    placed("high", cpu=WHOLE, wishes={"qos": "high"})
-    after = eventually("there is another pod", lambda: next(
-        (pod for pod in site.team("low") if pod["metadata"]["uid"] != before["metadata"]["uid"]), None))["metadata"]["name"]
-    eventually("it waits", lambda: waits(site, after, "Resources", "Priority"))
+    eventually("its name is free", lambda: site.see("low") is None)
+    site.make("low", cpu=WHOLE, wishes={"qos": "low"})  # as its owner would
+    eventually("the next one waits", lambda: waits(site, "low", "Resources", "Priority"))
     settled(site)
     site.delete("high", 0)
-    again = site.job(eventually("it has its place again", lambda: site.placed(after)))
+    again = site.job(eventually("it has its place again", lambda: site.placed("low")))
     assert (again["qos"], again["job_state"]) == ("low", ["RUNNING"])
 
 
-def test_pods_of_one_qos_do_not_preempt_each_other(site, placed, eventually):
-    first = placed("first", cpu=WHOLE, wishes={"qos": "high"})
-    site.make("second", cpu=WHOLE, wishes={"qos": "high"})
-    eventually("it waits", lambda: waits(site, "second", "Resources", "Priority"))
-    assert site.job(first)["job_state"] == ["RUNNING"] and site.see("first")["metadata"]["uid"] == first["metadata"]["uid"]
-
-
-# --- users, accounts and their limits --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("namespace, user, account", [
-    ("newsroom", "news", "press"), ("printers", "lp", "press"), ("house", "slurm", "house")])
-def test_a_pod_is_charged_to_the_user_and_the_account_of_its_namespace(sites, placed_at, eventually, namespace, user, account):
-    place = sites[namespace]
-    job = place.job(placed_at(place, "worker", cpu="2"))
-    assert (job["user_name"], job["group_name"], job["account"]) == (user, user, account)
-    charged = eventually("slurmdbd knows where it runs", lambda: (found := record(place, job["job_id"]))["nodes"] == DESK and found)
-    assert (charged["user"], charged["account"]) == (user, account)
-    assert {one["type"]: one["count"] for one in charged["tres"]["allocated"]}["cpu"] == 2
-    place.delete("worker", 0)
-    eventually("and its end", lambda: record(place, job["job_id"])["time"]["end"])
-    assert record(place, job["job_id"])["state"]["current"] in (["CANCELLED"], ["COMPLETED"])
+def test_a_pod_is_charged_to_the_user_and_the_account_of_its_namespace(sites, placed_at, eventually):
+    jobs = {}
+    for namespace, user, account in (("newsroom", "news", "press"), ("printers", "lp", "press"), ("house", "slurm", "house")):
+        job = sites[namespace].job(placed_at(sites[namespace], "worker", cpu="2"))
+        assert (job["user_name"], job["group_name"], job["account"]) == (user, user, account)
+        jobs[namespace] = job["job_id"], user, account
+    for namespace, (number, user, account) in jobs.items():
+        place = sites[namespace]
+        charged = eventually("slurmdbd knows where it runs", lambda: (found := record(place, number))["nodes"] == DESK and found)
+        assert (charged["user"], charged["account"]) == (user, account)
+        assert {one["type"]: one["count"] for one in charged["tres"]["allocated"]}["cpu"] == 2
+        place.delete("worker", 0)
+    for namespace, (number, _, _) in jobs.items():
+        eventually("and its end", lambda: record(sites[namespace], number)["time"]["end"])
+        assert record(sites[namespace], number)["state"]["current"] in (["CANCELLED"], ["COMPLETED"])
 
 
 def test_pods_of_two_namespaces_share_the_limit_of_their_account(cluster, sites, placed_at, eventually):
@@ -185,62 +159,16 @@ def test_pods_of_two_namespaces_share_the_limit_of_their_account(cluster, sites,
         sacctmgr(cluster, "modify account press set GrpTRES=cpu=4")
 
 
-@pytest.mark.parametrize("namespace, cpu, wishes, reason", [
-    ("newsroom", "3", {}, "AssocGrpCpuLimit"),
-    ("printers", "1", {}, "AssocMaxJobsLimit"),
-    ("house", "1", {"qos": "single"}, "QOSMaxJobsPerUserLimit"),
-])
-def test_a_pod_above_a_limit_says_which_and_starts_below_it(sites, placed_at, eventually, namespace, cpu, wishes, reason):
-    place = sites[namespace]
-    placed_at(place, "first", cpu=cpu, wishes=wishes)
-    place.make("second", cpu=cpu, wishes=wishes)
-    pod = eventually("it says which limit", lambda: waiting(place, "second", reason))
-    said = condition(pod, "SlurmPending")["message"]
-    assert f"waits: {reason}" in said and condition(pod, "PodScheduled")["message"] == said
-    place.delete("first", 0)
-    eventually("it starts", lambda: place.placed("second"))
-
-
-def test_whoever_is_at_a_limit_does_not_slow_others(site, sites, placed, placed_at, bridge, eventually):
-    """Slurm still starts their jobs within the call that asks for them, and they are asked for in that way."""
-    newsroom = sites["newsroom"]
-    placed_at(newsroom, "first", cpu="4")
-    newsroom.make("second", cpu="1")
-    eventually("it waits", lambda: waits(newsroom, "second", "AssocGrpCpuLimit"))
-
-    def goes_at_once() -> bool:
-        name = f"other-{time.monotonic_ns()}"
-        uid = placed(name, cpu="1")["metadata"]["uid"]
-        site.delete(name, 0)
-        eventually("it goes", lambda: site.see(name) is None)
-        return any(f"unit=house/{uid} attempt=1 " in line and "way=allocate" in line for line in bridge.said().splitlines())
-    eventually("one is placed at once", goes_at_once)
-    eventually("it still waits", lambda: waits(newsroom, "second", "AssocGrpCpuLimit"))
-
-
-# --- whom Slurm does not know ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("namespace, wishes, words", [
-    ("strangers", {}, REFUSED_ACCOUNT),
-    ("nobodies", {}, "Unable to resolve user: nobody-knows"),
-    ("newsroom", {"account": "house"}, REFUSED_ACCOUNT),
-    ("house", {"account": "no-such"}, REFUSED_ACCOUNT),
-    ("house", {"qos": "no-such"}, REFUSED_QOS),
-    ("newsroom", {"qos": "high"}, REFUSED_QOS),
-], ids=["user without account", "unknown user", "account of others", "unknown account", "unknown QOS", "QOS of others"])
-def test_whom_slurm_does_not_take_is_told_in_its_words(sites, eventually, namespace, wishes, words):
-    place = sites[namespace]
-    pod = place.make("nobody", wishes=wishes)
-    said = eventually("it says so", lambda: waits(place, "nobody", "Refused"))
-    assert said["message"].startswith("Slurm refused the job: ") and words in said["message"]
-    eventually("so does an event", lambda: place.events("nobody").get("FailedScheduling") == said["message"])
-    assert place.live_jobs_of(pod["metadata"]["uid"]) == []
-
-
-def test_a_pod_that_is_told_its_right_account_is_placed(site, eventually):
-    site.make("corrected", wishes={"account": "no-such"})
-    eventually("it is refused", lambda: waits(site, "corrected", "Refused"))
-    site.api.merge(f"{site.pods_path}/corrected", {"metadata": {"annotations": {f"{WISH}account": "house"}}})
-    pod = eventually("it is placed", lambda: site.placed("corrected"))
-    assert site.job(pod)["account"] == "house"
+def test_whom_slurm_does_not_take_is_told_in_its_words_and_placed_when_that_is_mended(sites, site, eventually):
+    refused = {"nobodies": ({}, "Unable to resolve user: nobody-knows"), "newsroom": ({"qos": "high"}, REFUSED_QOS),
+               "house": ({"account": "no-such"}, REFUSED_ACCOUNT)}
+    for namespace, (wishes, _) in refused.items():
+        sites[namespace].make("nobody", wishes=wishes)
+    for namespace, (_, words) in refused.items():
+        place = sites[namespace]
+        said = eventually("it says so", lambda: waits(place, "nobody", "Refused"))
+        assert said["message"].startswith("Slurm refused the job: ") and words in said["message"]
+        eventually("so does an event", lambda: place.events("nobody").get("FailedScheduling") == said["message"])
+        assert place.live_jobs_of(place.see("nobody")["metadata"]["uid"]) == []
+    site.api.merge(f"{site.pods_path}/nobody", {"metadata": {"annotations": {f"{WISH}account": "house"}}})
+    assert site.job(eventually("it is placed", lambda: site.placed("nobody")))["account"] == "house"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 
 import pytest
-from bridge import FINALIZER, WISH, Site
+from bridge import FINALIZER, Site
 from conftest import NAME as CLUSTER
 from slincdev import up as life
 from slincdev.common import PATIENCE
@@ -99,27 +99,18 @@ def served_without_a_gap(release: Chart, site: Site, data: dict) -> bool:
     return is_served(release, data)
 
 
-def test_the_certificate_comes_and_its_ca_is_with_both_webhooks(release, eventually):
+def test_the_certificate_comes_and_pods_are_admitted(release, site, eventually):
     eventually("both certificates are ready", lambda: is_ready(release, ROOT) and is_ready(release, LEAF))
     data = release.api.get(f"{SECRETS}/{LEAF}")["data"]
     eventually("the API server knows the CA", lambda: release.authorities() == {data["ca.crt"]})
     eventually("it is served", lambda: is_served(release, data))
-
-
-def test_a_pod_is_changed_and_a_wrong_one_is_refused(release, site, eventually):
     pod = eventually("the webhook is called", lambda: admitted(release, site))
     assert pod["spec"]["schedulerName"] == SCHEDULER and FINALIZER in pod["metadata"]["finalizers"]
-    with pytest.raises(ApiError) as refusal:
-        site.make("wrong", "true", wishes={"timelimit": "soon"})
-    assert refusal.value.status == 403
-    assert f'admission webhook "pods.slinky.slurm.net" denied the request: {WISH}timelimit: "soon" is not ' in str(refusal.value)
 
-
-def test_an_upgrade_keeps_the_certificate_and_its_ca(release, site, eventually):
-    before = release.api.get(f"{SECRETS}/{LEAF}")["data"], told(release)
-    release.apply("upgrade", THEIRS, *KEY, "scheduler.verbosity=4")
-    assert (release.api.get(f"{SECRETS}/{LEAF}")["data"], told(release)) == before
-    eventually("pods are admitted", lambda: admitted(release, site))
+    def moment(certificate: str, name: str) -> datetime:
+        return datetime.fromisoformat(release.api.get(f"{CERTIFICATES}/{certificate}")["status"][name].replace("Z", "+00:00"))
+    assert moment(LEAF, "notAfter") - moment(LEAF, "notBefore") <= moment(ROOT, "notAfter") - moment(ROOT, "renewalTime"), \
+        "made at any moment, it does not outlive its CA"
 
 
 def test_a_renewed_certificate_is_served_without_a_restart(release, site, eventually):
@@ -128,13 +119,6 @@ def test_a_renewed_certificate_is_served_without_a_restart(release, site, eventu
     eventually("the new one is served", lambda: served_without_a_gap(release, site, release.api.get(f"{SECRETS}/{LEAF}")["data"]))
     assert told(release) == known == set(each(data["ca.crt"]))
     assert processes(release) == running
-
-
-def test_a_certificate_never_outlives_its_ca(release):
-    """Whenever it is made, for instance because its Secret was lost: until the CA is renewed, it has that much time left."""
-    def moment(certificate: str, name: str) -> datetime:
-        return datetime.fromisoformat(release.api.get(f"{CERTIFICATES}/{certificate}")["status"][name].replace("Z", "+00:00"))
-    assert moment(LEAF, "notAfter") - moment(LEAF, "notBefore") <= moment(ROOT, "notAfter") - moment(ROOT, "renewalTime")
 
 
 def test_a_new_ca_is_known_before_its_certificate_is_served(release, site, eventually):
@@ -147,21 +131,6 @@ def test_a_new_ca_is_known_before_its_certificate_is_served(release, site, event
     eventually("the API server knows both", lambda: told(release) == known | new)
     eventually("the new one is served", lambda: served_without_a_gap(release, site, release.api.get(f"{SECRETS}/{LEAF}")["data"]))
     assert processes(release) == running
-
-
-def test_the_chart_can_go_on_with_certificates_of_its_own_and_back(release, site, eventually):
-    release.apply("upgrade", *KEY)
-    data, known = release.certificate()
-    assert known == {data["ca.crt"]}
-    eventually("pods are admitted", lambda: admitted(release, site))
-    eventually("it is served", lambda: is_served(release, data))
-
-    release.apply("upgrade", THEIRS, *KEY)
-    eventually("the certificate is ready", lambda: is_ready(release, LEAF))
-    data = release.api.get(f"{SECRETS}/{LEAF}")["data"]
-    eventually("the API server knows its CA", lambda: set(each(data["ca.crt"])) <= told(release))
-    eventually("it is served", lambda: is_served(release, data))
-    eventually("pods are admitted", lambda: admitted(release, site))
 
 
 def test_no_key_is_left_when_it_is_uninstalled(release, eventually):

@@ -133,16 +133,12 @@ def test_a_second_release_with_names_of_its_own_is_taken_by_the_api_server(relea
         kubectl(release.cluster, "-n", HOME, "apply", "--dry-run=server", "-f", file)
 
 
-def test_two_replicas_serve_and_one_of_them_leads(release, eventually):
+def test_two_replicas_serve_one_leads_and_a_pod_of_a_managed_namespace_runs_by_slurm_to_its_end(release, site, eventually):
     assert len(release.pods()) == 2
     eventually("one leads", lambda: sum(f'leader_election_master_status{{name="{SCHEDULER}"}} 1' in release.metrics(pod) for pod in release.pods()) == 1)
     eventually("both serve", lambda: release.endpoints() == 2)
-    assert any(line.startswith('rest_client_requests_total{code="200"') for line in release.metrics(release.pods()[0]).splitlines())
-
-
-def test_a_pod_of_a_managed_namespace_runs_by_slurm_to_its_end(release, site, eventually):
     eventually("the node is in Slurm", lambda: site.is_registered(REAL))
-    captured(site, "short", "sh", "-c", "sleep 1")
+    captured(site, "short", "true")
     pod = eventually("it has run", lambda: (site.see("short") or {}).get("status", {}).get("phase") == "Succeeded" and site.see("short"))
     assert (pod["spec"]["schedulerName"], pod["spec"]["nodeName"]) == (SCHEDULER, REAL)
     eventually("its job has ended", lambda: site.job_state(int(pod["metadata"]["labels"][JOB_LABEL])) in ("COMPLETED", "CANCELLED"))
@@ -166,26 +162,19 @@ def test_it_may_write_what_it_has_to_say_about_pods_nodes_and_groups(release, si
     eventually("the node says that too", lambda: condition(site.node(REAL), "SlurmAvailable")["status"] == "True")
 
 
-def test_a_pod_elsewhere_is_ours_only_if_it_says_so(release, site, eventually):
-    path = f"/api/v1/namespaces/{ELSEWHERE}/pods"
-    made = release.api.post(path, site.pod("theirs", "sleep", "1", schedulerName="default-scheduler"))
-    assert made["spec"]["schedulerName"] == "default-scheduler" and FINALIZER not in made["metadata"].get("finalizers", [])
-    made = release.api.post(path, site.pod("ours", "sleep", "1"))
-    assert FINALIZER in made["metadata"]["finalizers"]
-    with pytest.raises(ApiError, match="can't create a pod with a slurm external jobid label"):
-        release.api.post(path, site.pod("bad", "true") | {"metadata": {"name": "bad", "labels": {JOB_LABEL: "7"}}})
-    eventually("ours has run", lambda: release.api.get(f"{path}/ours")["status"]["phase"] == "Succeeded")
-
-
 def test_its_outage_stops_the_managed_namespaces_alone(release, site, eventually):
+    elsewhere = f"/api/v1/namespaces/{ELSEWHERE}/pods"
     captured(site, "stays", "sleep", "100000")
     eventually("it runs", lambda: site.runs("stays"))
+    assert FINALIZER in release.api.post(f"{elsewhere}?dryRun=All", site.pod("ours", "true"))["metadata"]["finalizers"]
     release.scale(0)
     try:
         with pytest.raises(ApiError, match="pods.slinky.slurm.net"):
             captured(site, "late", "true")
-        release.api.post(f"/api/v1/namespaces/{ELSEWHERE}/pods", site.pod("meanwhile", "true", schedulerName="default-scheduler"))
-        release.api.post(f"/api/v1/namespaces/{ELSEWHERE}/pods", site.pod("volunteer", "true"))
+        made = release.api.post(elsewhere, site.pod("meanwhile", "true", schedulerName="default-scheduler"))
+        assert made["spec"]["schedulerName"] == "default-scheduler"
+        made = release.api.post(elsewhere, site.pod("volunteer", "sleep", "100000"))
+        assert FINALIZER not in made["metadata"].get("finalizers", []), "nobody makes it ready, nobody checks it"
         release.api.merge(f"{site.pods_path}/stays", {"metadata": {"finalizers": [FINALIZER, "example.com/a"]}})
         release.api.merge(f"{site.pods_path}/stays", {"metadata": {"finalizers": [FINALIZER]}})  # whoever holds a pod can let it go
         with pytest.raises(ApiError, match="pods.slinky.slurm.net"):
@@ -193,50 +182,27 @@ def test_its_outage_stops_the_managed_namespaces_alone(release, site, eventually
     finally:
         release.scale(2)
     eventually("pods can be made again", lambda: captured(site, "late", "true"))
-    eventually("and run", lambda: site.see("late")["status"]["phase"] == "Succeeded", 120)
-    eventually("so does the one that named us", lambda: phase_elsewhere(release, "volunteer") == "Succeeded", 120)
+    eventually("the one that named us runs", lambda: phase_elsewhere(release, "volunteer") == "Running", 120)
+    pod = release.api.get(f"{elsewhere}/volunteer")
+    assert FINALIZER in pod["metadata"]["finalizers"] and TAINT in [one.get("key") for one in pod["spec"]["tolerations"]]
+    release.api.delete(f"{elsewhere}/volunteer")
+    eventually("it is let go", lambda: not release.api.exists(f"{elsewhere}/volunteer"))
+    eventually("so does the other", lambda: site.see("late")["status"]["phase"] == "Succeeded", 120)
     eventually("its job ends then, and no other", lambda: not broken_rules(site))
 
 
-def test_an_upgrade_keeps_the_certificate(release, site, eventually):
+def test_an_upgrade_keeps_the_certificate_and_may_give_the_webhook_pods_of_its_own(release, site, eventually):
     before, known = release.certificate()
     assert known == {before["ca.crt"]}
-    release.apply("upgrade")
-    release.apply("upgrade", "bridgeConfig.asksPerSecond=100", *KEY)
+    release.apply("upgrade", "admission.separate=true", "bridgeConfig.asksPerSecond=100", *KEY)
     assert release.certificate() == (before, known)
-    captured(site, "upgraded", "true")
-    eventually("pods run as before", lambda: (site.see("upgraded") or {}).get("status", {}).get("phase") == "Succeeded")
-
-
-def test_the_webhook_may_have_pods_of_its_own(release, site, eventually):
-    release.apply("upgrade", "admission.separate=true")
     eventually("they serve", lambda: release.endpoints() == len(release.pods(ADMISSION)) == 2)
-    eventually("pods are admitted", lambda: captured(site, "admitted", "true"))
-    eventually("and run", lambda: (site.see("admitted") or {}).get("status", {}).get("phase") == "Succeeded")
-    assert site.see("admitted")["spec"]["schedulerName"] == SCHEDULER
+    eventually("pods are admitted", lambda: captured(site, "upgraded", "true"))
+    eventually("and run", lambda: (site.see("upgraded") or {}).get("status", {}).get("phase") == "Succeeded")
+    assert site.see("upgraded")["spec"]["schedulerName"] == SCHEDULER
     with pytest.raises(ApiError, match="can't update a running pod's external jobid label"):
         release.api.merge(f"{site.pods_path}/stays", {"metadata": {"labels": {JOB_LABEL: "7"}}})
-
-
-def test_a_pod_elsewhere_that_names_us_does_without_the_webhook(release, site, eventually):
-    """Nobody makes it ready and nobody checks it at its creation: the bridge does, when it places it."""
-    path = f"/api/v1/namespaces/{ELSEWHERE}/pods"
-    release.scale(0, ADMISSION)
-    try:
-        made = release.api.post(path, site.pod("unseen", "sleep", "100000"))
-        assert FINALIZER not in made["metadata"].get("finalizers", [])
-        eventually("it runs", lambda: phase_elsewhere(release, "unseen") == "Running")
-        pod = release.api.get(f"{path}/unseen")
-        assert FINALIZER in pod["metadata"]["finalizers"] and TAINT in [one.get("key") for one in pod["spec"]["tolerations"]]
-        assert "RUNNING" in site.slurm.job(int(pod["metadata"]["labels"][JOB_LABEL]))["job_state"]
-    finally:
-        release.scale(2, ADMISSION)
-    release.api.delete(f"{path}/unseen")
-    eventually("it is let go", lambda: not release.api.exists(f"{path}/unseen"))
-
-
-def test_its_accounts_asked_for_nothing_that_they_have_no_right_to(release, cluster):
-    asked_for_what_they_may(release, cluster, SCHEDULER, ADMISSION)  # now: they lose their rights a moment before they end
+    asked_for_what_they_may(release, site.cluster, SCHEDULER, ADMISSION)  # now: they lose their rights a moment before they end
 
 
 def test_nothing_is_left_when_it_is_uninstalled(release, site, cluster, eventually):

@@ -66,72 +66,44 @@ def waiting(site, eventually) -> Callable[..., tuple[str, Callable[[], dict]]]:
 def test_a_waiting_job_follows_the_annotations_of_its_pod(site, waiting, eventually):
     path, job = waiting("changing", timelimit="60", comment="first")
     assert (job()["time_limit"]["number"], job()["comment"]) == (60, "first")
-    annotate(site, path, timelimit="30", comment="second", nice="7", constraints="slurm-bridge", job_name="renamed", begin_time="+1000h")
-    eventually("the job follows", lambda: (job()["time_limit"]["number"], job()["comment"], job()["nice"], job()["features"], job()["name"])
-               == (30, "second", 7, "slurm-bridge", "renamed"), LONG_S)
+    annotate(site, path, timelimit="30", comment="second", nice="7", constraints="slurm-bridge", job_name="renamed", begin_time="+1000h",
+             priority="0")
+    eventually("the job follows", lambda: (job()["time_limit"]["number"], job()["comment"], job()["nice"], job()["features"], job()["name"],
+               job()["hold"]) == (30, "second", 7, "slurm-bridge", "renamed", True), LONG_S)
     assert job()["eligible_time"]["number"] > job()["submit_time"]["number"] + 3600
+
+    annotate(site, path, constraints="nosuch", timelimit="50", priority="123")
+    eventually("the pod says what Slurm refuses", lambda: "Invalid feature" in condition(site.see("changing"), "SlurmPending")["message"], LONG_S)
+    assert condition(site.see("changing"), "SlurmPending")["reason"] == "Refused"
     annotate(site, path, timelimit=None, comment=None, nice=None, constraints=None, job_name=None, begin_time=None)
-    eventually("it is as if nothing had been said", lambda: (job()["time_limit"]["infinite"], job()["comment"], job()["nice"], job()["features"],
-               job()["name"]) == (True, "", 0, "", "changing"), LONG_S)
+    eventually("it is as if nothing else had been said", lambda: (job()["time_limit"]["infinite"], job()["comment"], job()["nice"], job()["features"],
+               job()["name"], job()["hold"], job()["priority"]["number"]) == (True, "", 0, "", "changing", False, 123), LONG_S)
+    eventually("the pod says what it waits for", lambda: condition(site.see("changing"), "SlurmPending")["reason"] != "Refused", LONG_S)
     assert job()["eligible_time"]["number"] < job()["submit_time"]["number"] + 3600
-
-
-def test_a_job_is_held_and_let_go_by_its_priority(site, waiting, eventually):
-    path, job = waiting("held")
-    annotate(site, path, priority="0")
-    eventually("the job is held", lambda: job()["hold"], LONG_S)
-    annotate(site, path, priority="123")
-    eventually("it is let go, and has its priority", lambda: not job()["hold"] and job()["priority"]["number"] == 123, LONG_S)
-
-
-def test_what_slurm_refuses_is_told_and_mended(site, waiting, eventually):
-    path, job = waiting("picky", timelimit="60")
-    annotate(site, path, constraints="nosuch", timelimit="50")
-    eventually("the pod says why", lambda: "Invalid feature" in condition(site.see("picky"), "SlurmPending")["message"], LONG_S)
-    assert condition(site.see("picky"), "SlurmPending")["reason"] == "Refused" and job()["features"] == ""
-    assert job()["time_limit"]["number"] == 50  # Slurm makes what it can of a change before it refuses it
-    annotate(site, path, constraints=None, timelimit="60")
-    eventually("it is as it was asked for first", lambda: job()["time_limit"]["number"] == 60, LONG_S)
-    eventually("the pod says what it waits for", lambda: condition(site.see("picky"), "SlurmPending")["reason"] != "Refused", LONG_S)
-    annotate(site, path, timelimit="soon", comment="not alone")
-    eventually("the pod says that this is none", lambda: condition(site.see("picky"), "SlurmPending")["reason"] == "Invalid", LONG_S)
-    assert (job()["time_limit"]["number"], job()["comment"]) == (60, "")
-
-
-def test_people_may_change_a_job_that_waits(site, waiting, eventually):
-    path, job = waiting("peoples", timelimit="60")
-    site.set_job(job()["job_id"], time_limit={"set": True, "number": 45})
-    annotate(site, path, comment="seen")
-    eventually("the bridge has looked", lambda: job()["comment"] == "seen", LONG_S)
-    assert job()["time_limit"]["number"] == 45
 
 
 def test_people_may_change_a_job_that_waits_whoever_leads(site, bridge, waiting, eventually):
     path, job = waiting("whoever", timelimit="60", priority="0", comment="first")
+    other, refused = waiting("refused")
+    site.scontrol("update", f"job={job()['job_id']}", "timelimit=90")
     annotate(site, path, comment="second")
+    annotate(site, other, dependency="afterok:99999999")
     eventually("the job follows", lambda: job()["comment"] == "second" and "?" not in note(job()), LONG_S)
+    eventually("the other pod says why it does not", lambda: "dependency" in condition(site.see("refused"), "SlurmPending")["message"], LONG_S)
+    eventually("its note leaves that open", lambda: ":?" in note(refused()), LONG_S)  # Slurm takes the comment all the same
     bridge.stop()
-    site.scontrol("update", f"job={job()['job_id']}", "timelimit=90", "comment=ours")
+    site.scontrol("update", f"job={job()['job_id']}", "comment=ours")
     site.scontrol("release", job()["job_id"])
     annotate(site, path, job_name="renamed", begin_time="+1000h")
+    site.api.merge(f"{other}/status", {"status": {"conditions": None}})
     bridge.start().wait_until_it_leads()
     eventually("the new leader says what is new", lambda: job()["name"] == "renamed" and "?" not in note(job()), LONG_S)
     assert job()["eligible_time"]["number"] > job()["submit_time"]["number"] + 3600
     assert (job()["time_limit"]["number"], job()["comment"], job()["hold"]) == (90, "ours", False)
+    eventually("and again what Slurm refuses", lambda: condition(site.see("refused"), "SlurmPending")["reason"] == "Refused", LONG_S)
 
 
-def test_a_new_leader_says_again_what_slurm_refused(site, bridge, waiting, eventually):
-    path, job = waiting("refused")
-    annotate(site, path, dependency="afterok:99999999")
-    eventually("the pod says why", lambda: "dependency" in condition(site.see("refused"), "SlurmPending")["message"], LONG_S)
-    eventually("its note leaves it open", lambda: ":?" in note(job()), LONG_S)  # Slurm takes the comment all the same
-    bridge.stop()
-    site.api.merge(f"{path}/status", {"status": {"conditions": None}})
-    bridge.start().wait_until_it_leads()
-    eventually("the pod says why again", lambda: condition(site.see("refused"), "SlurmPending").get("reason") == "Refused", LONG_S)
-
-
-def test_a_gang_that_shares_a_node_says_how_many_it_is(site, eventually):
+def test_a_waiting_gang_follows_its_job_in_number_and_in_words(site, eventually):
     path = f"/apis/batch/v1/namespaces/{site.namespace}/jobs"
     site.api.post(path, {"metadata": {"name": "gang", "annotations": {f"{WISH}max-nodes": "1"}}, "spec": {
         "parallelism": 3, "completions": 3, "completionMode": "Indexed",
@@ -146,28 +118,11 @@ def test_a_gang_that_shares_a_node_says_how_many_it_is(site, eventually):
     for count in (4, 2):
         site.api.merge(f"{path}/gang", {"spec": {"parallelism": count, "completions": count}})
         eventually(f"it is for {count}", lambda: size() == (number, count, count, 16 * count, 2 * count, 1), LONG_S)
+    annotate(site, f"{path}/gang", timelimit="25")
+    eventually("its time limit follows too", lambda: site.live_jobs_of_team("gang")[0]["time_limit"]["number"] == 25, LONG_S)
     assert len(site.team("gang")) == 2 and all(pod["metadata"]["labels"][TEAM] == "gang" for pod in site.team("gang"))
     site.delete("full", 0)
     eventually("both are placed", lambda: site.team_placed("gang", 2), LONG_S)
-
-
-def test_the_annotations_of_an_owner_are_followed_and_mended(site, eventually):
-    path = f"/apis/batch/v1/namespaces/{site.namespace}/jobs"
-    site.start("job", "owner", 1, wishes={"timelimit": "soon"})
-
-    def reason() -> str:
-        team = site.team("owner")
-        return condition(team[0], "SlurmPending")["reason"] if team else ""
-
-    def limit() -> int | None:
-        job = only_job(site, lambda: site.live_jobs_of_team("owner"))
-        return job["time_limit"]["number"] if job else None
-
-    eventually("its pod says that this is none", lambda: reason() == "Invalid", LONG_S)
-    annotate(site, f"{path}/owner", timelimit="20")
-    eventually("it is asked for", lambda: limit() == 20, LONG_S)
-    annotate(site, f"{path}/owner", timelimit="25")
-    eventually("its job follows", lambda: limit() == 25, LONG_S)
 
 
 def test_what_slurm_changes_of_no_job_has_a_new_one(site, waiting, eventually):

@@ -85,7 +85,7 @@ def keys(site: Site, job: int) -> tuple[dict, str]:
     return json.loads(shown["admin_comment"]), shown["extra"]
 
 
-def test_jobs_and_pods_are_taken_over_and_nothing_happens_to_them(site, before, bridge):
+def test_what_the_other_bridge_left_is_taken_over_as_it_is(site, before, bridge):
     for name, (job, uid) in before.items():
         wait_for(f"job {job} has our key", 30, lambda job=job: keys(site, job)[1] != "", hint=bridge.said)
         comment, extra = keys(site, job)
@@ -96,14 +96,9 @@ def test_jobs_and_pods_are_taken_over_and_nothing_happens_to_them(site, before, 
         pod = site.see(name)
         assert pod["metadata"]["uid"] == uid and pod["metadata"]["labels"][JOB_LABEL] == str(job) and not pod["metadata"].get("deletionTimestamp")
     assert len([job for job in site.live_jobs() if (unit_of(job, site.uid) or "").startswith(f"{site.namespace}/")]) == len(before)
-
-
-def test_a_busy_node_of_the_other_size_is_not_drained(site, before, bridge):
     for node in NODES:
-        assert "DRAIN" not in site.slurm_node(node)["state"]
+        assert "DRAIN" not in site.slurm_node(node)["state"], "it is busy, and of another size than ours"
 
-
-def test_a_pod_that_ends_ends_its_old_job_and_its_node_gets_our_size(site, before, bridge):
     name, node = f"pod-on-{NODES[0]}", NODES[0]
     site.delete(name)
     wait_for("the pod is gone", 30, lambda: site.see(name) is None, hint=bridge.said)
@@ -111,16 +106,13 @@ def test_a_pod_that_ends_ends_its_old_job_and_its_node_gets_our_size(site, befor
     wait_for("the node was made anew", 60, lambda: (site.slurm_node(node) or {}).get("cpus") == 7 and site.is_registered(node), hint=bridge.said)
 
 
-def test_new_pods_are_placed_beside_old_ones(site, before, bridge):
+def test_the_way_back_is_open(site, before, bridge):
+    """The other bridge finds the job by the pod's label, the pods by the comment's first member, and takes away the finalizer by its name.
+    As docs/bridge.md has it: it asks again for a pod without the label, and deletes a bound one whose job does not run."""
     site.make("newcomer")
-    wait_for("it is placed", 30, lambda: site.placed("newcomer"), hint=bridge.said)
+    pod = wait_for("it is placed beside old ones", 30, lambda: site.placed("newcomer"), hint=bridge.said)
     assert site.see(f"pod-on-{NODES[1]}")["metadata"]["uid"] == before[f"pod-on-{NODES[1]}"][1]
     settled(site)
-
-
-def test_what_we_leave_is_what_the_other_bridge_knows(site, before, bridge):
-    """It finds the job by the pod's label, the pods by the comment's first member, and takes away the finalizer by its name."""
-    pod = site.see("newcomer")
     job = int(pod["metadata"]["labels"][JOB_LABEL])
     assert json.loads(site.slurm.job(job)["admin_comment"])["pods"] == [f"{site.namespace}/newcomer"]
     assert pod["metadata"]["annotations"][NODE_ANNOTATION] == pod["spec"]["nodeName"]
@@ -128,9 +120,6 @@ def test_what_we_leave_is_what_the_other_bridge_knows(site, before, bridge):
     assert {"key": TAINT, "operator": "Equal", "value": SCHEDULER, "effect": "NoExecute"} in pod["spec"]["tolerations"]
     assert "EXTERNAL_JOB" in site.slurm.job(job)["flags"]
 
-
-def test_on_the_way_back_only_jobs_that_no_pod_names_must_go(site, before, bridge):
-    """As docs/bridge.md has it: the other bridge asks again for a pod without the label, and deletes a bound one whose job does not run."""
     uid = site.make("waiting", wishes={"begin-time": "+1h"})["metadata"]["uid"]
     wait_for("its job waits", 30, lambda: site.live_jobs_of(uid), hint=bridge.said)
     bridge.stop()

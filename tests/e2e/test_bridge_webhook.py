@@ -1,5 +1,5 @@
-"""The bridge's webhook on a real API server: pods are given what Slurm's placing needs in the one create, wrong wishes are refused in words
-that reach the person, and an outage stops new pods of managed namespaces and nothing else."""
+"""The bridge's webhook on a real API server: pods are given what Slurm's placing needs in the one create, and wrong wishes are refused in
+words that reach the person. With the chart's own settings it is in test_bridge_chart.py, its outage too."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import contextlib
 import http.client
 import json
 import ssl
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from bridge import FINALIZER, JOB_LABEL, PROGRAM, SCHEDULER, TAINT, WISH, Bridge, Site
+from bridge import FINALIZER, JOB_LABEL, SCHEDULER, TAINT, WISH, Bridge, Site
 from replica import free_port
 from slincdev import components, pki
 from slincdev.cluster import Cluster
-from slincdev.common import PATIENCE, Fail
+from slincdev.common import Fail
 from slincdev.kube import ApiError, b64
 from slincdev.parts import kubectl
 from waits import wait_for
@@ -24,7 +23,7 @@ from waits import wait_for
 REAL = components.NODE
 MANAGED, ELSEWHERE = "hooked", "unhooked"
 HOOKS = "/apis/admissionregistration.k8s.io/v1"
-NODE_ANNOTATION, DEVICE = "slinky.slurm.net/slurm-node", "deviceclass.resource.kubernetes.io/"
+NODE_ANNOTATION = "slinky.slurm.net/slurm-node"
 OURS = {"key": TAINT, "operator": "Equal", "value": SCHEDULER, "effect": "NoExecute"}
 SLEEP = ("sleep", "600")
 
@@ -35,10 +34,7 @@ class Certificate:
     def __init__(self, folder: Path, host: str) -> None:
         self.folder, self.host = folder, host
         pki.make_ca(folder, "ca")
-        self.renew()
-
-    def renew(self) -> None:
-        pki.make_cert(self.folder, "tls", "/CN=webhook", names=[self.host])
+        pki.make_cert(folder, "tls", "/CN=webhook", names=[host])
 
     def authority(self) -> bytes:
         return (self.folder / "ca.crt").read_bytes()
@@ -142,13 +138,6 @@ def bridge(site, cluster, slurm, certificate, flags, tmp_path_factory) -> Iterat
         one.end()
 
 
-@pytest.fixture(autouse=True)
-def running(bridge, flags) -> Iterator[None]:
-    yield
-    if not bridge.process or bridge.process.poll() is not None:
-        bridge.start(*flags).wait_until_it_leads()
-
-
 def is_asked(site: Site) -> bool:
     """Both webhooks; the API server hears of each a moment after it is registered."""
     where = f"{site.pods_path}?dryRun=All"
@@ -187,54 +176,30 @@ def make_it(site, eventually) -> Iterator[Callable[..., dict]]:
 
 
 def test_a_pod_gets_all_it_needs_in_its_create_and_runs(site, make_it, eventually):
-    made = make_it(plain(site, "whole", *SLEEP))
-    assert made["spec"]["schedulerName"] == SCHEDULER
-    assert OURS in made["spec"]["tolerations"]
-    assert made["metadata"]["finalizers"] == [FINALIZER]
-    assert made["metadata"]["generation"] == 1  # one write
-    found = eventually("it runs", lambda: site.runs("whole"))
-    assert found["spec"]["nodeName"] == REAL
-    assert site.job(found)["job_state"] == ["RUNNING"]
-    site.delete("whole")
-    eventually("it goes, and so its finalizer", lambda: site.see("whole") is None)
+    """One that names its node goes through Slurm as well."""
+    made = {name: make_it(plain(site, name, *SLEEP, **spec)) for name, spec in (("whole", {}), ("forward", {"nodeName": REAL}))}
+    for name, pod in made.items():
+        assert pod["spec"]["schedulerName"] == SCHEDULER and "nodeName" not in pod["spec"], name
+        assert OURS in pod["spec"]["tolerations"] and pod["metadata"]["finalizers"] == [FINALIZER]
+        assert pod["metadata"]["generation"] == 1  # one write
+    for name in made:
+        found = eventually(f"{name} runs", lambda: site.runs(name))
+        assert found["spec"]["nodeName"] == REAL and site.job(found)["job_state"] == ["RUNNING"]
+        site.delete(name)
+        eventually("it goes, and so its finalizer", lambda: site.see(name) is None)
 
 
-def test_a_pod_that_names_a_node_goes_through_slurm(site, make_it, eventually):
-    made = make_it(plain(site, "forward", *SLEEP, nodeName=REAL))
-    assert "nodeName" not in made["spec"] and made["spec"]["schedulerName"] == SCHEDULER
-    found = eventually("it runs", lambda: site.runs("forward"))
-    assert JOB_LABEL in found["metadata"]["labels"]
-
-
-def test_a_pod_of_an_unmanaged_namespace_is_not_touched(site, make_it):
-    made = make_it(plain(site, "aside", resourceClaims=[]), ELSEWHERE)
+def test_a_pod_of_an_unmanaged_namespace_is_ours_only_if_it_names_our_scheduler(site, make_it):
+    made = make_it(plain(site, "aside"), ELSEWHERE)
     assert made["spec"]["schedulerName"] == "default-scheduler"
     assert "finalizers" not in made["metadata"]
     assert TAINT not in [toleration.get("key") for toleration in made["spec"]["tolerations"]]
-
-
-def test_a_pod_that_names_our_scheduler_is_ours_in_any_namespace(site, make_it):
     made = make_it(site.pod("volunteer"), ELSEWHERE)
     assert OURS in made["spec"]["tolerations"] and made["metadata"]["finalizers"] == [FINALIZER]
+    forger = site.pod("forger")
+    forger["metadata"]["labels"] = {JOB_LABEL: "7"}
     with pytest.raises(ApiError, match="can't create a pod with a slurm external jobid label"):
-        pod = site.pod("forger")
-        pod["metadata"]["labels"] = {JOB_LABEL: "7"}
-        create(site, pod, ELSEWHERE)
-
-
-def test_pods_of_a_daemonset_are_not_captured(site, eventually):
-    path = f"/apis/apps/v1/namespaces/{MANAGED}/daemonsets"
-    pod = plain(site, "unused", *SLEEP, tolerations=[{"operator": "Exists"}], nodeSelector={"kubernetes.io/hostname": REAL})
-    pod["spec"].pop("restartPolicy")
-    pod["metadata"] = {"labels": {"app": "guard"}}
-    site.api.post(path, {"metadata": {"name": "guard"}, "spec": {"selector": {"matchLabels": {"app": "guard"}}, "template": pod}})
-    try:
-        found = eventually("its pod runs", lambda: [pod for pod in site.api.get(f"{site.pods_path}?labelSelector=app%3Dguard")["items"]
-                                                    if pod["status"]["phase"] == "Running"], 30)
-        assert found[0]["spec"]["schedulerName"] == "default-scheduler" and "finalizers" not in found[0]["metadata"]
-    finally:
-        site.api.delete(f"{path}/guard", {"propagationPolicy": "Foreground"})
-        eventually("it is gone", lambda: not site.api.exists(f"{path}/guard"))
+        create(site, forger, ELSEWHERE)
 
 
 def test_pods_take_the_word_of_their_job_that_they_start_together(site, eventually):
@@ -256,48 +221,29 @@ def test_pods_take_the_word_of_their_job_that_they_start_together(site, eventual
 # --- what is refused -----------------------------------------------------------------------------------------------------------------
 
 
-def asks(kind: str) -> list[dict]:
-    return [{"name": "main", "image": "none", "resources": {"requests": {kind: "1"}, "limits": {kind: "1"}}}]
+REFUSED = [
+    ({"labels": {JOB_LABEL: "7"}}, {}, "can't create a pod with a slurm external jobid label"),
+    ({}, {"resourceClaims": [{"name": "c", "resourceClaimName": "c"}]},
+     f"can't schedule a pod with a resourceclaim, use the annotation {WISH}gres to request devices instead"),
+    ({"annotations": {f"{WISH}timelimit": "soon"}}, {}, f'{WISH}timelimit: "soon" is not '),
+]  # the other rules: tests/unit/bridge/test_admit_rules.c
 
 
-REFUSED = {
-    "job-label": ({"labels": {JOB_LABEL: "7"}}, {}, "can't create a pod with a slurm external jobid label"),
-    "node-annotation": ({"annotations": {NODE_ANNOTATION: "n1"}}, {}, "can't create a pod with a slurm external node annotation"),
-    "claims": ({}, {"resourceClaims": [{"name": "c", "resourceClaimName": "c"}]},
-               f"can't schedule a pod with a resourceclaim, use the annotation {WISH}gres to request devices instead"),
-    "two-cpus": ({}, {"containers": asks(f"{DEVICE}dra.cpu"), "initContainers": [asks("cpu")[0] | {"name": "init"}]},
-                 f'can\'t specify both native "cpu" and CPU DRA resource "{DEVICE}dra.cpu"'),
-    "class": ({}, {"containers": asks(f"{DEVICE}odd.example.com")},
-              'container "main" uses unsupported DRA device class "odd.example.com"'),
-    "cpu-per-task": ({"annotations": {f"{WISH}cpu-per-task": "2"}}, {"containers": asks(f"{DEVICE}dra.cpu")},
-                     f'annotation "{WISH}cpu-per-task" conflicts with CPU DRA resource "{DEVICE}dra.cpu": '
-                     "explicit DRA requests are authoritative"),
-    "gres": ({"annotations": {f"{WISH}gres": "gpu:1"}}, {"containers": asks(f"{DEVICE}gpu.nvidia.com")},
-             f'annotation "{WISH}gres" conflicts with DRA resource "{DEVICE}gpu.nvidia.com": explicit DRA requests are authoritative'),
-    "form": ({"annotations": {f"{WISH}timelimit": "soon"}}, {}, f'{WISH}timelimit: "soon" is not '),
-}
-
-
-@pytest.mark.parametrize("metadata, spec, words", REFUSED.values(), ids=REFUSED)
-def test_a_wrong_pod_is_refused_in_these_words(site, metadata, spec, words):
-    pod = plain(site, "wrong", **spec)
-    pod["metadata"] |= metadata
-    with pytest.raises(ApiError) as refusal:
-        create(site, pod)
-    assert refusal.value.status == 403
-    assert f'admission webhook "pods.slinky.slurm.net" denied the request: {words}' in str(refusal.value)
-
-
-def test_a_person_reads_the_words_at_the_command_line(site, cluster):
-    pod = plain(site, "wrong") | {"apiVersion": "v1", "kind": "Pod"}
-    pod["metadata"]["annotations"] = {f"{WISH}mem-per-node": "much"}
+def test_a_wrong_pod_is_refused_in_words_that_reach_the_person_and_are_counted(site, cluster, bridge):
+    for metadata, spec, words in REFUSED:
+        pod = plain(site, "wrong", **spec)
+        pod["metadata"] |= metadata
+        with pytest.raises(ApiError) as refusal:
+            create(site, pod)
+        assert refusal.value.status == 403
+        assert f'admission webhook "pods.slinky.slurm.net" denied the request: {words}' in str(refusal.value)
+    pod = plain(site, "wrong", wishes={"mem-per-node": "much"}) | {"apiVersion": "v1", "kind": "Pod"}
     with pytest.raises(Fail, match=f'{WISH}mem-per-node: "much" is not a Kubernetes quantity of bytes'):
         kubectl(cluster, "-n", MANAGED, "create", "-f", "-", input=json.dumps(pod))
-
-
-def test_topology_spread_is_not_refused(site, make_it):
-    make_it(plain(site, "spread", topologySpreadConstraints=[
-        {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}]))
+    text = bridge.ask("/metrics")[1]
+    assert 'slinc_bridge_admissions_total{webhook="/mutate--v1-pod",verdict="changed"}' in text
+    assert 'slinc_bridge_admissions_total{webhook="/validate--v1-pod",verdict="refused"}' in text
+    assert 'controller_runtime_webhook_latency_seconds_count{webhook="/validate--v1-pod"}' in text
 
 
 def test_a_pod_that_runs_keeps_its_job_its_node_and_its_size(site, cluster, make_it, eventually):
@@ -323,42 +269,6 @@ def test_a_pod_that_runs_keeps_its_job_its_node_and_its_size(site, cluster, make
 # --- the webhook itself --------------------------------------------------------------------------------------------------------------
 
 
-def test_an_outage_stops_managed_namespaces_only(site, bridge, flags, certificate, make_it, eventually):
-    def see_volunteer() -> dict:
-        return site.api.get(f"/api/v1/namespaces/{ELSEWHERE}/pods/volunteer")
-    make_it(plain(site, "before"))
-    bridge.kill()
-    with pytest.raises(ApiError, match="failed calling webhook"):
-        create(site, plain(site, "during"))
-    made = make_it(plain(site, "aside"), ELSEWHERE)
-    assert made["spec"]["schedulerName"] == "default-scheduler"
-    make_it(site.pod("volunteer", *SLEEP), ELSEWHERE)
-    site.api.merge(f"{site.pods_path}/before", {"metadata": {"labels": {"mine": "yes"}}})  # nor what is there already
-    bridge.start(*flags).wait_until_it_leads()
-    eventually("the webhook answers", lambda: serves(certificate, int(flags[1])))
-    assert make_it(plain(site, "after"))["spec"]["schedulerName"] == SCHEDULER
-    eventually("who named us meanwhile is placed", lambda: "nodeName" in see_volunteer()["spec"])
-    assert FINALIZER in see_volunteer()["metadata"]["finalizers"] and OURS in see_volunteer()["spec"]["tolerations"]
-
-
-def test_a_renewed_certificate_is_served(site, certificate, flags, make_it, eventually):
-    def served() -> str:
-        return ssl.get_server_certificate((certificate.host, int(flags[1])))
-    before = served()
-    certificate.renew()
-    eventually("the new certificate is served", lambda: served() != before)
-    assert make_it(plain(site, "renewed"))["metadata"]["finalizers"] == [FINALIZER]
-
-
-def test_what_it_answered_is_counted(site, bridge):
-    with pytest.raises(ApiError):
-        create(site, plain(site, "wrong", wishes={"timelimit": "soon"}))
-    text = bridge.ask("/metrics")[1]
-    assert 'slinc_bridge_admissions_total{webhook="/mutate--v1-pod",verdict="changed"}' in text
-    assert 'slinc_bridge_admissions_total{webhook="/validate--v1-pod",verdict="refused"}' in text
-    assert 'controller_runtime_webhook_latency_seconds_count{webhook="/validate--v1-pod"}' in text
-
-
 def test_it_runs_alone_without_slurm_and_waits_for_its_certificate(site, cluster, slurm, certificate, tmp_path, eventually):
     folder, port = tmp_path / "later", free_port()
     alone = Bridge(cluster, slurm, tmp_path, "alone", jwtKeyFile="/nowhere", slurmRestApi="http://127.0.0.1:1",
@@ -382,12 +292,3 @@ def test_it_runs_alone_without_slurm_and_waits_for_its_certificate(site, cluster
         alone.end()
         if site.api.exists(f"/api/v1/namespaces/{name}"):
             site.api.delete(f"/api/v1/namespaces/{name}")
-
-
-@pytest.mark.parametrize("words, said", [(["--roles=webhook", "--uninstall"], "--roles=webhook goes without"),
-                                         (["--roles=webhook,all"], '"all" is none of scheduler, controllers and webhook'),
-                                         (["--roles=scheduler"], "name both or neither"),
-                                         (["--webhook-port=70000"], "wants at most 65535")])
-def test_a_wrong_command_line_gets_one_clear_line(words, said):
-    done = subprocess.run([PROGRAM, "bridge", *words], text=True, capture_output=True, timeout=30 * PATIENCE)
-    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1

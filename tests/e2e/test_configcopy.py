@@ -1,4 +1,5 @@
-"""The engine on a real API server: the example controller copies, heals, hands over, and stops cleanly."""
+"""The engine on a real API server: the example controller copies, mends, and stops cleanly. How engines hand over and outlive
+an API server: test_bridge_ha.py and test_bridge_faults.py."""
 
 from __future__ import annotations
 
@@ -11,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from replica import BUILD, Replica
-from slincdev import supervisor
 from slincdev.common import PATIENCE
 from slincdev.kube import ApiError
 
@@ -83,6 +83,8 @@ def copy_of(cluster, name: str, ns: str = TARGETS[0]) -> dict | None:
 
 def test_a_configmap_is_copied_kept_equal_and_taken_away(cluster, replica, eventually):
     api = cluster.api()
+    api.post(f"/api/v1/namespaces/{TARGETS[0]}/configmaps", {"metadata": {"name": "theirs"}, "data": {"mine": "yes"}})
+    put_source(cluster, "theirs", text="ours")
     put_source(cluster, "motd", text="hello")
     for ns in TARGETS:
         eventually(f"{ns} has the copy", lambda: copy_of(cluster, "motd", ns) == {"text": "hello"})
@@ -90,24 +92,19 @@ def test_a_configmap_is_copied_kept_equal_and_taken_away(cluster, replica, event
     eventually("the copy follows its source", lambda: copy_of(cluster, "motd") == {"text": "goodbye", "more": "1"})
     api.merge(f"/api/v1/namespaces/{TARGETS[0]}/configmaps/motd", {"data": {"text": "spoiled"}})
     eventually("a spoiled copy is mended", lambda: copy_of(cluster, "motd") == {"text": "goodbye", "more": "1"})
-    api.delete(f"/api/v1/namespaces/{SOURCE}/configmaps/motd")
-    for ns in TARGETS:
-        eventually(f"the copy in {ns} goes with its source", lambda: copy_of(cluster, "motd", ns) is None)
+    eventually("the other namespace has its copy", lambda: copy_of(cluster, "theirs", TARGETS[1]) == {"text": "ours"})
+    eventually("it says which one is not its own", lambda: f"namespace {TARGETS[0]} has one of its own" in replica.ask("/debug/state")[1])
+    for name in ("motd", "theirs"):
+        api.delete(f"/api/v1/namespaces/{SOURCE}/configmaps/{name}")
+    for name, ns in (("motd", TARGETS[0]), ("motd", TARGETS[1]), ("theirs", TARGETS[1])):
+        eventually(f"the copy in {ns} goes with its source", lambda: copy_of(cluster, name, ns) is None)
+    assert copy_of(cluster, "theirs") == {"mine": "yes"}, "what is not ours stays as it is"
 
 
-def test_what_is_not_ours_is_not_touched(cluster, replica, eventually):
-    api = cluster.api()
-    api.post(f"/api/v1/namespaces/{TARGETS[0]}/configmaps", {"metadata": {"name": "theirs"}, "data": {"mine": "yes"}})
-    put_source(cluster, "theirs", text="ours")
-    eventually("the other namespace has the copy", lambda: copy_of(cluster, "theirs", TARGETS[1]) == {"text": "ours"})
-    assert copy_of(cluster, "theirs") == {"mine": "yes"}
-    eventually("it says so", lambda: f"namespace {TARGETS[0]} has one of its own" in replica.ask("/debug/state")[1])
-    api.delete(f"/api/v1/namespaces/{SOURCE}/configmaps/theirs")
-    eventually("our copy goes", lambda: copy_of(cluster, "theirs", TARGETS[1]) is None)
-    assert copy_of(cluster, "theirs") == {"mine": "yes"}
+def test_it_is_measured_and_a_clean_stop_gives_the_lease_back(cluster, replica, eventually):
+    def holder() -> str:
+        return cluster.api().get("/apis/coordination.k8s.io/v1/namespaces/default/leases/configcopy")["spec"].get("holderIdentity", "")
 
-
-def test_health_metrics_and_state_are_served(cluster, replica, eventually):
     eventually("it is ready", lambda: replica.ask("/readyz")[0] == 200)
     assert replica.ask("/healthz")[0] == 200
     put_source(cluster, "measured", text="1")
@@ -119,35 +116,7 @@ def test_health_metrics_and_state_are_served(cluster, replica, eventually):
                    "process_resident_memory_bytes", "slinc_cache_objects"):
         assert f"# TYPE {family} " in metrics, family
     assert json.loads(replica.ask("/debug/state")[1])
-
-
-def test_a_clean_stop_gives_the_lease_back(cluster, replica, eventually):
-    def holder() -> str:
-        return cluster.api().get("/apis/coordination.k8s.io/v1/namespaces/default/leases/configcopy")["spec"].get("holderIdentity", "")
-
-    eventually("it holds the lease", replica.leads)
-    assert holder()
+    assert replica.leads() and holder()
     replica.process.send_signal(signal.SIGTERM)
     assert replica.process.wait(30 * PATIENCE) == 0  # not by its own deadline
     assert holder() == ""
-
-
-def test_another_replica_takes_over_when_the_leader_is_killed(cluster, namespaces, tmp_path, eventually):
-    with started(cluster, tmp_path / "first.log") as first, started(cluster, tmp_path / "second.log") as second:
-        put_source(cluster, "relay", text="1")
-        eventually("one of them copies", lambda: copy_of(cluster, "relay") == {"text": "1"})
-        leading = first if first.leads() else second
-        leading.process.kill()
-        cluster.api().merge(f"/api/v1/namespaces/{SOURCE}/configmaps/relay", {"data": {"text": "2"}})
-        eventually("the other goes on", lambda: copy_of(cluster, "relay") == {"text": "2"}, 20)  # a lease of 15 s, a retry after 2 s
-
-
-def test_it_goes_on_after_the_api_server_was_away(cluster, replica, eventually):
-    put_source(cluster, "patient", text="1")
-    eventually("it copies", lambda: copy_of(cluster, "patient") == {"text": "1"})
-    supervisor.ask(cluster.folder, {"do": "stop", "name": "kube-apiserver"})
-    supervisor.ask(cluster.folder, {"do": "start", "name": "kube-apiserver"})
-    eventually("the API server answers", lambda: cluster.api().get("/readyz?x=1") or True)
-    eventually("a change is made", lambda: cluster.api().merge(f"/api/v1/namespaces/{SOURCE}/configmaps/patient", {"data": {"text": "2"}}))
-    eventually("it goes on", lambda: copy_of(cluster, "patient") == {"text": "2"})
-    assert replica.process.poll() is None

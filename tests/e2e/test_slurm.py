@@ -8,18 +8,16 @@ from slincdev.parts import facts, import_images, ensure_images
 from slincdev.slurm import SlurmError
 
 
-def test_slurmctld_answers_through_slurmrestd(slurm):
+def test_slurmctld_answers_through_slurmrestd_and_refuses_in_words(slurm):
     assert [p["responding"] for p in slurm.ping()] == [True]
-
-
-def test_a_token_signed_with_another_key_is_refused(slurm):
-    slurm.ping()
+    with pytest.raises(SlurmError, match="[Pp]artition"):
+        slurm.submit("nowhere", partition="no-such-partition")
     good = slurm.mine.token
     slurm.mine.token = slurm.token()[:-4] + "AAAA"
     try:
         with pytest.raises(SlurmError) as refused:
             slurm.call("GET", "/slurm/{api}/nodes/")
-        assert (refused.value.status, refused.value.number) == (511, 1007)
+        assert (refused.value.status, refused.value.number) == (511, 1007), "signed with another key"
     finally:
         slurm.mine.token = good
 
@@ -39,11 +37,6 @@ def test_an_external_job_runs_on_an_external_node(slurm, eventually):
         assert slurm.job(number)["job_state"][0] == "CANCELLED"
     for name in ("ext-1", "ext-2"):
         eventually(f"{name} can be deleted", lambda: slurm.delete_node(name) or True)
-
-
-def test_a_refused_job_names_the_reason(slurm):
-    with pytest.raises(SlurmError, match="[Pp]artition"):
-        slurm.submit("nowhere", partition="no-such-partition")
 
 
 def test_a_worker_pod_registers_and_runs_a_step(cluster, slurm, eventually):

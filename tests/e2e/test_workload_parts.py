@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from conftest import NAME
-from pods import BUSYBOX, is_ready, pod
+from pods import BUSYBOX, pod
 from slincdev import nodes, up as life
 from slincdev.cluster import Cluster
 from slincdev.components import NODE
@@ -60,12 +60,6 @@ def condition(found: dict, kind: str) -> bool:
     return any(c["type"] == kind and c["status"] == "True" for c in found.get("status", {}).get("conditions", []))
 
 
-def a_ready_pod(api: Api, namespace: str) -> str | None:
-    """The name of the controller's pod once it serves."""
-    found = api.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
-    return next((one["metadata"]["name"] for one in found if is_ready(one) and "deletionTimestamp" not in one["metadata"]), None)
-
-
 # --- JobSet ---------------------------------------------------------------------------------------------------------
 
 
@@ -89,16 +83,6 @@ def test_a_jobset_runs_to_completion_on_real_and_kwok_nodes(api, eventually):
         assert all(one["spec"]["nodeName"].startswith("kwok-") for one in members[:2])
 
 
-def test_a_jobset_starts_all_its_jobs_again_when_one_fails(api, eventually):
-    first, second = (f"jobset.sigs.k8s.io/jobset-name=again,jobset.sigs.k8s.io/restart-attempt={attempt}" for attempt in (0, 1))
-    with made(api, eventually, JOBSETS, jobset("again", ["sleep", "600"], failurePolicy={"maxRestarts": 1})) as path:
-        real = f"{first},jobset.sigs.k8s.io/replicatedjob-name=real"  # Job pods on kwok nodes end at once
-        victim = eventually("its pods run", lambda: [one for one in pods_of(api, real) if is_ready(one)])[0]
-        api.delete(f"{PODS}/{victim['metadata']['name']}")
-        eventually("there are four new pods", lambda: len(pods_of(api, second)) == 4 and not pods_of(api, first))
-        assert api.get(path)["status"]["restarts"] == 1
-
-
 # --- LeaderWorkerSet ------------------------------------------------------------------------------------------------
 
 
@@ -120,19 +104,6 @@ def test_a_leaderworkerset_has_ready_groups_on_real_and_kwok_nodes(api, eventual
         assert len({mark["group-key"] for mark in marks}) == 2
         assert [owner(one) for one in members[:3]] == [("StatefulSet", "serve"), ("StatefulSet", "serve-0"), ("StatefulSet", "serve-0")]
         assert members[0]["spec"]["nodeName"] == NODE and members[1]["spec"]["nodeName"].startswith("kwok-")
-
-
-def test_a_group_that_loses_a_pod_is_made_again_as_a_whole(api, eventually):
-    slow = work(REAL, "sleep", "600", terminationGracePeriodSeconds=5)  # the controller acts only on a pod that it sees on its way out
-    wanted = leaderworkerset("whole", 1, 2, work(KWOK), slow)
-    with made(api, eventually, LEADERWORKERSETS, wanted) as path:
-        eventually("the group is ready", lambda: api.get(path).get("status", {}).get("readyReplicas") == 1)
-        before = {one["metadata"]["uid"] for one in pods_of(api, "leaderworkerset.sigs.k8s.io/name=whole")}
-        api.delete(f"{PODS}/whole-0-1")
-        def all_new() -> bool:
-            now = [one for one in pods_of(api, "leaderworkerset.sigs.k8s.io/name=whole") if is_ready(one)]
-            return len(now) == 2 and not before & {one["metadata"]["uid"] for one in now}
-        eventually("both pods are new", all_new)
 
 
 # --- PodGroups ------------------------------------------------------------------------------------------------------
@@ -165,16 +136,3 @@ def test_a_coscheduling_group_is_kept_and_its_pods_run(api, eventually):
         eventually("its pod is done", lambda: api.get(lone)["status"]["phase"] == "Succeeded")
         assert api.merge(f"{path}/status", {"status": {"phase": "Running"}})["status"]["phase"] == "Running"
         assert api.get(path)["spec"]["minMember"] == 2
-
-
-# --- The controllers themselves -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("namespace, collection, wanted", [
-    ("jobset-system", JOBSETS, jobset("after", ["true"])),
-    ("lws-system", LEADERWORKERSETS, leaderworkerset("after", 1, 1, work(KWOK), work(KWOK)))])
-def test_a_controller_comes_back_when_its_pod_is_killed(api, eventually, namespace, collection, wanted):
-    before = eventually("the controller runs", lambda: a_ready_pod(api, namespace))
-    api.delete(f"/api/v1/namespaces/{namespace}/pods/{before}", {"gracePeriodSeconds": 0})
-    eventually("another runs", lambda: a_ready_pod(api, namespace) not in (None, before))
-    eventually("its webhooks answer", lambda: api.post(f"{collection}?dryRun=All", wanted))

@@ -1,4 +1,4 @@
-"""make demo, from its first line to its last: it tells the whole story, and nothing of it is left. After all others, when the machine is
+"""make demo, from its first line to its last: it tells the whole story, and nothing of it is left. After the others, when the machine is
 free of their cluster."""
 
 from __future__ import annotations
@@ -7,11 +7,13 @@ import os
 import re
 import subprocess
 
-from conftest import REPO, machine_state
+import pytest
+from conftest import NAME as CLUSTER, REPO, machine_state
 from slincdev.cluster import find, free_slot
 from slincdev.common import state_root
 
-NAME = "e2e-demo"
+pytestmark = pytest.mark.last
+NAME = f"{CLUSTER}-demo"
 
 
 def run_demo(*words: str) -> subprocess.CompletedProcess:
@@ -19,6 +21,8 @@ def run_demo(*words: str) -> subprocess.CompletedProcess:
 
 
 def test_the_demo_tells_its_story_to_the_end_and_leaves_nothing_behind():
+    wrong = run_demo("--forever")
+    assert (wrong.returncode, wrong.stdout, wrong.stderr) == (1, "", "error: usage: dev/demo [--keep]\n")
     slot = free_slot()
     done = run_demo()
     told = done.stdout
@@ -34,8 +38,3 @@ def test_the_demo_tells_its_story_to_the_end_and_leaves_nothing_behind():
     left = machine_state(NAME, slot)  # other clusters may have come into its network meanwhile, so what has its name counts
     assert find(NAME) is None and not any(left[kind] for kind in ("processes", "mounts", "cgroups")), left
     assert not list(state_root().glob(f"*{NAME}*"))
-
-
-def test_the_demo_knows_one_flag():
-    done = run_demo("--forever")
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "error: usage: dev/demo [--keep]\n")

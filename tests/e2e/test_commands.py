@@ -26,30 +26,31 @@ def error_of(done: subprocess.CompletedProcess) -> str:
     return lines[0]
 
 
-@pytest.mark.parametrize("words, expected", [
+WRONG = [
     (["up", "--with", "nonsense"], "WITH=nonsense: there is no such part; known: accounting, certmanager, jobset, lws, podgroup, slurm, wide"),
     (["up", "--name", "Not Good"], "'Not Good' cannot be a cluster's name"),
     (["up", "--nodes", "-3"], "NODES=-3 is not between 0 and 20000"),
     (["up", "--name", "far", "--slot", "999"], "SLOT=999 is not between"),
     (["kubectl", "--name", "nobody-home", "get", "pods"], "no cluster 'nobody-home' is up"),
     (["logs", "--name", "nobody-home", "etcd"], "no cluster 'nobody-home' is up"),
-])
-def test_wrong_input_gets_one_clear_line(words, expected):
-    assert expected in error_of(dev_cluster(*words))
+]
 
 
-def test_a_network_in_use_gets_one_clear_line(cluster):
-    done = dev_cluster("up", "--name", "second", "--slot", str(cluster.slot))
-    assert f"(SLOT={cluster.slot}) is in use: cluster '{cluster.name}' has it" in error_of(done)
-    assert clusters.find("second") is None
+def test_wrong_input_gets_one_clear_line(cluster):
+    for words, expected in WRONG:
+        assert expected in error_of(dev_cluster(*words))
+    assert "make up needs 9999999 GB free" in error_of(dev_cluster("up", "--name", "big", SLINC_NEED_GB="9999999"))
+    assert f"(SLOT={cluster.slot}) is in use: cluster '{cluster.name}' has it" in \
+        error_of(dev_cluster("up", "--name", f"{cluster.name}-second", "--slot", str(cluster.slot)))
+    assert clusters.find(f"{cluster.name}-second") is None
 
 
 def test_a_route_of_the_machine_is_not_taken(cluster):
-    slot = clusters.free_slot()
+    slot = clusters.free_slot(clusters.SLOTS - 1)  # which nobody gets who does not ask for it
     network = f"10.{clusters.FIRST_NET + slot}.7.0/24"
     subprocess.run(["ip", "route", "add", "blackhole", network], check=True)
     try:
-        assert "this machine has a route there" in error_of(dev_cluster("up", "--name", "second", "--slot", str(slot)))
+        assert "this machine has a route there" in error_of(dev_cluster("up", "--name", f"{cluster.name}-second", "--slot", str(slot)))
     finally:
         subprocess.run(["ip", "route", "del", "blackhole", network], check=True)
 
@@ -62,17 +63,9 @@ def test_somebody_without_root_is_told(tmp_path):
     assert "needs root" in error_of(done)
 
 
-def test_too_little_disk_gets_one_clear_line():
-    assert "make up needs 9999999 GB free" in error_of(dev_cluster("up", "--name", "big", SLINC_NEED_GB="9999999"))
-
-
-def test_status_names_what_runs(cluster, eventually):
-    eventually("all nodes are ready", lambda: "4 of 4 nodes Ready" in dev_cluster("status").stdout)
+def test_status_names_what_runs_and_down_of_nothing_is_quiet(cluster):
     shown = dev_cluster("status").stdout
-    assert cluster.name in shown and "kube-apiserver" in shown
-
-
-def test_down_of_nothing_is_quiet():
+    assert cluster.name in shown and "kube-apiserver" in shown and "nodes Ready" in shown
     done = dev_cluster("down", "--name", "never-was")
     assert (done.returncode, done.stdout) == (0, "no cluster 'never-was'\n")
 
@@ -84,7 +77,7 @@ def test_two_clusters_side_by_side_and_a_crash(cluster, eventually):
     try:
         assert other.network != cluster.network
         assert len(other.api().get("/api/v1/nodes")["items"]) == 1
-        assert len(cluster.api().get("/api/v1/nodes")["items"]) == 4
+        assert len(cluster.api().get("/api/v1/nodes")["items"]) > 1
         os.kill(other.pid, signal.SIGKILL)
         eventually("it is dead", lambda: not other.is_alive())
         assert "dead (make down clears it)" in dev_cluster("status").stdout
@@ -98,8 +91,9 @@ def test_two_clusters_side_by_side_and_a_crash(cluster, eventually):
     assert cluster.is_alive()
 
 
-def test_zz_down_leaves_nothing_behind(cluster, machine_before):
-    """Last by name: it ends the shared cluster."""
+@pytest.mark.last
+def test_down_leaves_nothing_behind(cluster, machine_before):
+    """It ends the shared cluster."""
     during = machine_state(cluster.name, cluster.slot)
     for kind in ("processes", "interfaces", "routes", "cgroups", "files"):
         assert during[kind] - machine_before[kind], f"the check for {kind} sees nothing while the cluster is up"

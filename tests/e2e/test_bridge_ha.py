@@ -3,6 +3,7 @@ every pod has one place, every unit has had one job, and nothing of others was t
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import time
@@ -14,8 +15,9 @@ from bridge import JOB_LABEL, TEAM, Bridge, Site, Strangers, condition, settled,
 from pair import leader, other, pair_at_work
 from waits import wait_for
 
+pytestmark = pytest.mark.faults
 HALL = [f"hall-{index}" for index in range(12)]
-KILLS = 3
+KILLS = int(os.environ.get("SLINC_KILLS", "1"))  # of leaders; make soak asks for more
 GOES_ON_S = 25  # after the death of a leader: its lease of 15 s, a retry after 2 s, a look at Slurm; and what a sanitizer costs on two busy cores
 FENCE_S = 15  # for that long after a take-over nothing is asked again that the leader before may have asked for
 PAUSE_S = 0.7  # between two workloads
