@@ -295,10 +295,15 @@ def test_what_happened_while_no_bridge_ran_is_shown_by_a_dry_run_and_then_made_g
 WRONG = [
     ("slurmRestApi: ftp://slurm", [], 1, "slurmRestApi: wants a URL"),
     ("jwtKeyFile: /nowhere/jwt.key", [], 1, "jwtKeyFile"),
+    ("{}", [], 1, "SLURM_JWT_FILE"),
     (None, ["--kubeconfig", "/nowhere/config"], 1, "/nowhere/config"),
     (None, ["--metrics-bind-address", "here"], 1, "--metrics-bind-address"),
     (None, ["--no-such-flag"], 2, "no-such-flag"),
+    (None, ["--zap-log-level", "loud"], 2, "--zap-log-level"),
+    (None, ["--webhook-port=70000"], 2, "wants at most 65535"),
     (None, ["--roles=scheduler"], 2, "name both or neither"),
+    (None, ["--roles=webhook,all"], 2, '"all" is none of scheduler, controllers and webhook'),
+    (None, ["--roles=webhook", "--uninstall"], 2, "--roles=webhook goes without"),
 ]
 
 
