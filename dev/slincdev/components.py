@@ -215,7 +215,7 @@ def start_kubelet(cluster: Cluster) -> None:
         "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True},
                            "x509": {"clientCAFile": f"{folder}/pki/ca.crt"}},
         "authorization": {"mode": "Webhook"}, "registerNode": True, "shutdownGracePeriod": "0s",
-        "nodeStatusUpdateFrequency": "5s", "syncFrequency": "10s",
+        "nodeStatusUpdateFrequency": "5s", "syncFrequency": "3s",  # so soon a pod sees its changed Secret
         "crashLoopBackOff": {"maxContainerRestartPeriod": "1s"},  # fault tests kill containers more than once
         "featureGates": {"DRAExtendedResource": True}}))
     cluster.start("kubelet", [bin_dir() / "kubelet", f"--config={config}", f"--kubeconfig={folder}/node-{NODE}.kubeconfig",
