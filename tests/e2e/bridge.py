@@ -187,6 +187,12 @@ class Site:
     def delete(self, name: str, grace: int | None = None) -> None:
         self.api.delete(f"{self.pods_path}/{name}", None if grace is None else {"gracePeriodSeconds": grace})
 
+    def let_go(self, name: str) -> None:
+        """Of a pod that was held to be looked at; what the bridge has to do with it stays."""
+        if found := self.see(name):
+            kept = [one for one in found["metadata"].get("finalizers", []) if one != STAYS]
+            self.api.merge(f"{self.pods_path}/{name}", {"metadata": {"finalizers": kept}})
+
     def placed(self, name: str) -> dict | None:
         found = self.see(name)
         return found if found and found["spec"].get("nodeName") else None

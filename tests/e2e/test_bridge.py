@@ -241,21 +241,22 @@ def test_a_pod_gets_a_whole_node_only_where_it_asks_for_one(site, placed):
 
 
 def test_a_job_that_slurm_cancels_or_suspends_takes_its_pod_with_it_and_says_why(site, eventually):
-    cancelled = site.pod("cancelled", terminationGracePeriodSeconds=10)
+    cancelled = site.pod("cancelled")
     cancelled["metadata"]["finalizers"] = [STAYS]
     site.api.post(site.pods_path, cancelled)
-    site.make("suspended")
-    number, other = (site.job(eventually(f"{name} is placed", lambda: site.placed(name)))["job_id"] for name in ("cancelled", "suspended"))
-    site.slurm.cancel(number)
-    site.scontrol("suspend", other)
-    leaving = eventually("it is being deleted", lambda: (pod := site.see("cancelled"))["metadata"].get("deletionTimestamp") and pod)
-    assert leaving["metadata"]["deletionGracePeriodSeconds"] == 10
-    said = condition(leaving, "SlurmJobEnded")
-    assert (said["status"], said["reason"]) == ("True", "SlurmJobCancelled")
-    assert said["message"].startswith(f"job {number} was cancelled in Slurm")
-    eventually("so says an event", lambda: site.events("cancelled").get("SlurmJobCancelled") == said["message"])
-    eventually("only the look at it holds it", lambda: site.see("cancelled")["metadata"]["finalizers"] == [STAYS])
-    site.api.merge(f"{site.pods_path}/cancelled", {"metadata": {"finalizers": None}})
+    try:
+        site.make("suspended")
+        number, other = (site.job(eventually(f"{name} is placed", lambda: site.placed(name)))["job_id"] for name in ("cancelled", "suspended"))
+        site.slurm.cancel(number)
+        site.scontrol("suspend", other)
+        leaving = eventually("it is being deleted", lambda: (pod := site.see("cancelled"))["metadata"].get("deletionTimestamp") and pod)
+        said = condition(leaving, "SlurmJobEnded")
+        assert (said["status"], said["reason"]) == ("True", "SlurmJobCancelled")
+        assert said["message"].startswith(f"job {number} was cancelled in Slurm")
+        eventually("so says an event", lambda: site.events("cancelled").get("SlurmJobCancelled") == said["message"])
+        eventually("only the look at it holds it", lambda: site.see("cancelled")["metadata"]["finalizers"] == [STAYS])
+    finally:
+        site.let_go("cancelled")
     eventually("the other one goes too", lambda: site.see("suspended") is None)
     eventually("with an event", lambda: "SlurmJobSuspended" in site.events("suspended"))
     eventually("and its job", lambda: site.job_state(other) == "CANCELLED")

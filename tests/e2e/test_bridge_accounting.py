@@ -103,16 +103,17 @@ def test_a_pod_of_a_higher_qos_takes_the_place_of_one_of_a_lower_which_gets_it_b
     low = site.pod("low", cpu=WHOLE, wishes={"qos": "low"})
     low["metadata"]["finalizers"] = [STAYS]
     uid = site.api.post(site.pods_path, low)["metadata"]["uid"]
-    number = site.job(eventually("it is placed", lambda: site.placed("low")))["job_id"]
-    site.make("high", cpu=WHOLE, wishes={"qos": "high"})
-
-    leaving = eventually("the low one goes", lambda: "deletionTimestamp" in (pod := site.see("low"))["metadata"] and pod)
-    said = condition(leaving, "SlurmJobEnded")
-    assert (said["status"], said["reason"]) == ("True", "SlurmJobPreempted")
-    assert said["message"].startswith(f"job {number} was preempted in Slurm")
-    eventually("so says an event", lambda: site.events("low").get("SlurmJobPreempted") == said["message"])
-    eventually("only the look at it holds it", lambda: site.see("low")["metadata"]["finalizers"] == [STAYS])
-    site.api.merge(f"{site.pods_path}/low", {"metadata": {"finalizers": None}})
+    try:
+        number = site.job(eventually("it is placed", lambda: site.placed("low")))["job_id"]
+        site.make("high", cpu=WHOLE, wishes={"qos": "high"})
+        leaving = eventually("the low one goes", lambda: "deletionTimestamp" in (pod := site.see("low"))["metadata"] and pod)
+        said = condition(leaving, "SlurmJobEnded")
+        assert (said["status"], said["reason"]) == ("True", "SlurmJobPreempted")
+        assert said["message"].startswith(f"job {number} was preempted in Slurm")
+        eventually("so says an event", lambda: site.events("low").get("SlurmJobPreempted") == said["message"])
+        eventually("only the look at it holds it", lambda: site.see("low")["metadata"]["finalizers"] == [STAYS])
+    finally:
+        site.let_go("low")
 
     winner = site.job(eventually("the high one has its place", lambda: site.placed("high")))
     assert (winner["nodes"], winner["qos"]) == (DESK, "high")
