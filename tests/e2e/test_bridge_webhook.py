@@ -116,7 +116,7 @@ def flags(certificate) -> tuple[str, ...]:
     return ("--webhook-port", str(free_port()), "--webhook-cert-dir", str(certificate.folder))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def bridge(site, cluster, slurm, certificate, flags, tmp_path_factory) -> Iterator[Bridge]:
     """With its webhook, known to the API server."""
     port = int(flags[1])
