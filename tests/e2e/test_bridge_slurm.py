@@ -8,9 +8,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from bridge import TOPOLOGY, WISH, Bridge, Site, at_work, condition, settled
-from conftest import NAME
-from slincdev import components, up as life
+from bridge import TOPOLOGY, WISH, WORKLOADS, Bridge, Site, at_work, condition, settled
+from slincdev import components
 from waits import wait_for
 
 ZONE, NVME = "topology.kubernetes.io/zone", "example.org/nvme"
@@ -24,7 +23,6 @@ LINGERS = ("sh", "-c", "trap 'sleep 2; exit 0' TERM; while :; do sleep 0.1; done
 
 @pytest.fixture(scope="module")
 def site(cluster, slurm) -> Site:
-    life.up(NAME, node_count=3, with_parts=["slurm", "lws"])
     return Site(cluster, slurm, "slurmish")
 
 
@@ -162,17 +160,17 @@ def test_a_gang_stays_at_one_switch_or_in_one_block_where_it_asks_to(site, event
 # --- what is done to a job or a node ---------------------------------------------------------------------------------
 
 
-def test_a_gang_that_is_preempted_goes_as_a_whole_and_comes_back_as_one(site, eventually):
+def test_a_gang_that_is_preempted_goes_as_a_whole_and_comes_back_as_one(site, gang, eventually):
     site.scontrol("create", "PartitionName=express", f"Nodes={','.join(ROWS)}", "PriorityTier=10")
     try:
-        site.start("lws", "low", 4, cpu=ONE_EACH)
-        before = eventually("it is placed", lambda: site.team_placed("low", 4))
+        before = gang("low", 4)
         site.make("high", cpu=ONE_EACH, wishes={"partition": "express"})
         winner = eventually("the other one gets its place", lambda: site.placed("high"))
-        eventually("all pods of the gang go", lambda: not {pod["metadata"]["uid"] for pod in site.team("low")} &
-                   {pod["metadata"]["uid"] for pod in before})
+        eventually("all pods of the gang go", lambda: not any(site.see(pod["metadata"]["name"]) for pod in before))
         assert "was preempted" in eventually("there is an event", lambda: site.events("low-0").get("SlurmJobPreempted"))
         assert winner["spec"]["nodeName"] in ROWS and site.job(before[0])["job_state"] != ["RUNNING"]
+        for path, body in WORKLOADS["podgroup"](site, "low", 4, (), {}, {"cpu": ONE_EACH})[1:]:  # as their owner would; the group is there
+            site.api.post(path.format(f"namespaces/{site.namespace}"), body)
         eventually("its next pods wait for all of the nodes", lambda: waits_for(site, "low-0", "Resources"))
         site.delete("high", 0)
         eventually("and get them", lambda: site.team_placed("low", 4))
