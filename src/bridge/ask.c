@@ -10,12 +10,14 @@
 #include "bridge/cover.h"
 #include "bridge/exclude.h"
 #include "bridge/gate.h"
+#include "bridge/hosts.h"
 #include "bridge/tell.h"
 #include "bridge/translate.h"
 #include "bridge/turn.h"
 #include "codec/hostlist.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -327,18 +329,24 @@ const char *unit_nodes(const struct bridge_world *world, const struct unit *unit
     return arena_strdup(arena, buf_text(&list));
 }
 
-static unsigned most_on_one(const struct unit *unit)
+static int by_text(const void *a, const void *b)
 {
-    unsigned most = 1;
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
-    for (unsigned i = 0; i < unit->member_count; i++) {
-        unsigned count = 0;
+/* The most bound members on one node, at least 1. */
+static unsigned most_on_one(const struct unit *unit, struct arena *arena)
+{
+    const char **nodes = arena_alloc_array(arena, unit->member_count + 1, sizeof(*nodes));
+    unsigned bound = 0, here = 0, most = 1;
 
-        for (unsigned k = 0; k < unit->member_count; k++)
-            count += unit->members[i].stage == POD_BOUND && unit->members[k].stage == POD_BOUND &&
-                     strcmp(unit->members[i].pod->node_name, unit->members[k].pod->node_name) == 0;
-        if (count > most)
-            most = count;
+    for (unsigned i = 0; i < unit->member_count; i++)
+        if (unit->members[i].stage == POD_BOUND)
+            nodes[bound++] = unit->members[i].pod->node_name;
+    qsort(nodes, bound, sizeof(*nodes), by_text);
+    for (unsigned i = 0; i < bound; i++) {
+        here = i > 0 && strcmp(nodes[i], nodes[i - 1]) == 0 ? here + 1 : 1;
+        most = here > most ? here : most;
     }
     return most;
 }
@@ -390,6 +398,6 @@ int plan_ask_again(const struct bridge_world *world, const struct unit *unit, st
         return 0;
     }
     job_ask_drop_waits(&job);
-    pin_to(&job, nodes, hosts_count(plan->arena, nodes), most_on_one(unit));
+    pin_to(&job, nodes, hosts_count(plan->arena, nodes), most_on_one(unit, plan->arena));
     return ask_or_wait(world, unit, plan, &job, true);
 }

@@ -112,16 +112,16 @@ static bool still_runs(const void *context)
            !slurm_cache_is_behind(basis->world->slurm_jobs, basis->job);
 }
 
-static void keep_basis(const struct bridge_world *world, const struct slurm_job *job,
-                       struct plan *plan, struct action *action)
+/* One for all bindings of a plan: the list of nodes may be long. */
+static const struct bind_basis *basis_of(const struct bridge_world *world,
+                                         const struct slurm_job *job, struct plan *plan)
 {
     struct bind_basis *basis = arena_alloc(plan->arena, sizeof(*basis));
 
     *basis = (struct bind_basis){ world, arena_strdup(plan->arena, job->object.key),
                                   arena_strdup(plan->arena, job->sluid),
                                   arena_strdup(plan->arena, job->nodes) };
-    action->basis = basis;
-    action->still_holds = still_runs;
+    return basis;
 }
 
 /* Pods that lost their jobs may wait long for others to give back what they use. */
@@ -150,7 +150,7 @@ static struct json_mut *binding_metadata(const struct unit *unit, struct json_bu
 /* On what is known now: nothing is bound in a later stage of a plan, whose job may have ended.
  * False: its labels go first. */
 static bool bind_to(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                    const struct kube_node *node)
+                    const struct kube_node *node, const struct bind_basis *basis)
 {
     const struct kube_object *pod = &unit->pod->object;
     auto_json_build struct json_build *build = json_build_new();
@@ -165,8 +165,10 @@ static bool bind_to(const struct bridge_world *world, const struct unit *unit, s
         metadata = NULL;
     action =
         plan_bind(plan, world->pods, pod->ns, pod->name, pod->uid, node->object.name, metadata);
-    if (action)
-        keep_basis(world, unit->job, plan, action);
+    if (action) {
+        action->basis = basis;
+        action->still_holds = still_runs;
+    }
     return true;
 }
 
@@ -185,12 +187,13 @@ static void tell_bound(const struct bridge_world *world, const struct unit *unit
 static void bind_all(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                      const struct deals *deals)
 {
+    const struct bind_basis *basis = basis_of(world, unit->job, plan);
     bool all = true;
 
     for (unsigned i = 0; i < deals->count; i++) {
         struct unit one = unit_focus(unit, deals->at[i].member);
 
-        all &= bind_to(world, &one, plan, deals->at[i].node);
+        all &= bind_to(world, &one, plan, deals->at[i].node, basis);
     }
     if (!all)
         return;

@@ -13,7 +13,7 @@
 #include "bridge/ask.h"
 #include "bridge/bind.h"
 #include "bridge/ends.h"
-#include "bridge/exclude.h"
+#include "bridge/hosts.h"
 #include "bridge/names.h"
 #include "bridge/places.h"
 #include "bridge/tell.h"
@@ -100,19 +100,31 @@ static void look_now_and_then(const struct bridge_world *world, const struct slu
 
 /* ---- with the job that it has ---- */
 
-static bool is_on(const struct bridge_world *world, struct arena *arena,
-                  const struct member *member, const struct slurm_job *job)
+/* The nodes that a job names, read once for all members. */
+struct job_nodes {
+    struct host_set allocated; /* to it */
+    struct host_set required;  /* by it */
+};
+
+static struct job_nodes nodes_of(const struct slurm_job *job, struct arena *arena)
+{
+    return (struct job_nodes){ host_set_of(arena, job->nodes),
+                               host_set_of(arena, job->required_nodes) };
+}
+
+static bool is_on(const struct bridge_world *world, const struct member *member,
+                  const struct host_set *allocated)
 {
     const struct kube_object *node = kube_cache_get(world->nodes, "", member->pod->node_name);
     const char *name = node ? world_slurm_name(kube_node_of(node)) : "";
 
-    return name[0] && hosts_have(arena, job->nodes, name);
+    return name[0] && host_set_has(allocated, name);
 }
 
 /* A member is bound by this job, or runs on its nodes as far as these are known; perhaps not for
  * long. */
-static bool is_under_them(const struct bridge_world *world, struct arena *arena,
-                          const struct unit *unit)
+static bool is_under_them(const struct bridge_world *world, const struct unit *unit,
+                          const struct job_nodes *nodes)
 {
     for (unsigned i = 0; i < unit->member_count; i++) {
         const struct member *member = &unit->members[i];
@@ -120,20 +132,21 @@ static bool is_under_them(const struct bridge_world *world, struct arena *arena,
 
         if ((member->stage == POD_BOUND || member->stage == POD_ENDING) &&
             (member->recorded_id == 0 || member->recorded_id == unit->job->id ||
-             !slurm_name_of(world, &one)[0] || is_on(world, arena, member, unit->job)))
+             !slurm_name_of(world, &one)[0] || is_on(world, member, &nodes->allocated)))
             return true;
     }
     return false;
 }
 
 /* Pods that were bound by it, and those of whom nobody wrote down by what. */
-static int end_pods(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+static int end_pods(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                    const struct job_nodes *nodes)
 {
     for (unsigned i = 0; i < unit->member_count; i++) {
         struct unit one = unit_focus(unit, i);
 
         if (one.stage == POD_BOUND &&
-            places_given_by(world, unit->job, &unit->members[i], plan->arena))
+            places_given_by(world, unit->job, &nodes->required, &unit->members[i]))
             end_pod(world, &one, plan, unit->job);
     }
     return 0;
@@ -181,21 +194,21 @@ static int drop_stray(struct plan *plan, const struct slurm_job *job)
 
 /* Slurm took a node from a job that runs on: the pod there goes. */
 static int keep_running(const struct bridge_world *world, const struct unit *unit,
-                        struct plan *plan)
+                        struct plan *plan, const struct job_nodes *nodes)
 {
     for (unsigned i = 0; i < unit->member_count; i++) {
         struct unit one = unit_focus(unit, i);
 
         if (one.stage != POD_BOUND)
             continue;
-        if (is_on(world, plan->arena, &unit->members[i], unit->job)) {
+        if (is_on(world, &unit->members[i], &nodes->allocated)) {
             record_job(world, &one, plan);
             tell_placed(world, &one, plan, unit->job, one.pod->node_name);
         } else if (!slurm_name_of(world, &one)[0]) {
             plan_slurm_look(plan, unit->job);
             plan_wait(plan, "its node %s is not known", one.pod->node_name);
             plan_look_again(plan, LOOK_FOR_NODE_US);
-        } else if (places_given_by(world, unit->job, &unit->members[i], plan->arena)) {
+        } else if (places_given_by(world, unit->job, &nodes->required, &unit->members[i])) {
             end_pod(world, &one, plan, unit->job);
         }
     }
@@ -238,6 +251,7 @@ static int cover_with(const struct bridge_world *world, const struct unit *unit,
                       bool is_prepared, struct err *err)
 {
     const struct slurm_job *job = unit->job;
+    struct job_nodes nodes = nodes_of(job, plan->arena);
     int result;
 
     switch (job_phase(job)) {
@@ -248,9 +262,9 @@ static int cover_with(const struct bridge_world *world, const struct unit *unit,
             plan_look_again(plan, LOOK_FOR_NODE_US);
             return 0;
         }
-        if (!is_under_them(world, plan->arena, unit))
+        if (!is_under_them(world, unit, &nodes))
             return drop_stray(plan, job);
-        result = keep_running(world, unit, plan);
+        result = keep_running(world, unit, plan, &nodes);
         if (result == 0 && unit->in[POD_WAITS] > 0)
             result = plan_place(world, unit, plan, is_prepared, err);
         return result;
@@ -266,8 +280,29 @@ static int cover_with(const struct bridge_world *world, const struct unit *unit,
     case JOB_ENDED:
         break;
     }
-    return is_under_them(world, plan->arena, unit) ? end_pods(world, unit, plan)
-                                                   : drop_stray(plan, job);
+    return is_under_them(world, unit, &nodes) ? end_pods(world, unit, plan, &nodes)
+                                              : drop_stray(plan, job);
+}
+
+/* The members that were bound by this job, which has ended. */
+static bool end_pods_of(const struct bridge_world *world, const struct unit *unit,
+                        struct plan *plan, const struct slurm_job *ended)
+{
+    struct host_set required = host_set_of(plan->arena, ended->required_nodes);
+    bool any = false;
+
+    if (was_given_up(world, unit, ended))
+        return false;
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        struct unit one = unit_focus(unit, i);
+
+        if (one.stage != POD_BOUND || unit_ended(unit, &unit->members[i]) != ended ||
+            !places_given_by(world, ended, &required, &unit->members[i]))
+            continue;
+        end_pod(world, &one, plan, ended);
+        any = true;
+    }
+    return any;
 }
 
 /* Of each member the job that it was bound by has ended, or is not there. */
@@ -276,16 +311,8 @@ static bool end_those_whose_job_ended(const struct bridge_world *world, const st
 {
     bool any = false;
 
-    for (unsigned i = 0; i < unit->member_count; i++) {
-        const struct slurm_job *ended = unit_ended(unit, &unit->members[i]);
-        struct unit one = unit_focus(unit, i);
-
-        if (one.stage != POD_BOUND || !ended || was_given_up(world, unit, ended) ||
-            !places_given_by(world, ended, &unit->members[i], plan->arena))
-            continue;
-        end_pod(world, &one, plan, ended);
-        any = true;
-    }
+    for (unsigned i = 0; i < unit->named_count; i++)
+        any |= end_pods_of(world, unit, plan, unit->ended[i]);
     return any;
 }
 

@@ -259,6 +259,13 @@ const char *eligible_misfit(struct eligible *eligible, const struct kube_pod *po
                         eligible_words(shape, code, arena));
 }
 
+uint64_t eligible_class(struct eligible *eligible, const struct kube_pod *pod)
+{
+    if (pod->rare && pod->rare->volume_claim_count > 0)
+        return 0;
+    return eligible_shape_get(eligible, pod)->number;
+}
+
 uint64_t eligible_generation(const struct eligible *eligible)
 {
     return eligible->sequence;

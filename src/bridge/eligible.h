@@ -51,6 +51,10 @@ const struct eligible_set *eligible_nodes(struct eligible *eligible, const struc
 const char *eligible_misfit(struct eligible *eligible, const struct kube_pod *pod,
                             const struct kube_node *node, struct arena *arena);
 
+/* Pods of one class have the same constraints and no volumes: a node will do for all of them or for
+ * none. 0: the pod is in no class. */
+uint64_t eligible_class(struct eligible *eligible, const struct kube_pod *pod);
+
 uint64_t eligible_generation(const struct eligible *eligible); /* changes whenever a set may have */
 
 /* Called when something changed that the set of a waiting pod may depend on. One listener. */

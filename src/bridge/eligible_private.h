@@ -214,6 +214,7 @@ struct eligible_wish { /* a claim that takes a free volume */
 struct eligible_shape {
     struct list lru;
     struct str key;
+    uint64_t number; /* of no other shape, also of none that was forgotten */
     struct arena arena;
     const char *trouble; /* NULL, or why no node will do */
     bool trouble_passes; /* a volume is being bound: whoever has a node keeps it */

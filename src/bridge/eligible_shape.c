@@ -229,6 +229,7 @@ static struct eligible_shape *new_shape(struct eligible *eligible, const struct 
 
     arena_init(&shape->arena, ELIGIBLE_MEMORY);
     shape->key = copy_str(&shape->arena, buf_str(&eligible->key));
+    shape->number = ++eligible->last_number;
     if (eligible->key.overflowed)
         shape->trouble = "the pod says more about its nodes than can be read";
     buf_init(&shape->excluded, HOSTLIST_MAX_TEXT);

@@ -8,6 +8,7 @@
 #include "bridge/exclude.h"
 
 #include "bridge/ask.h"
+#include "bridge/hosts.h"
 #include "bridge/places.h"
 #include "codec/hostlist.h"
 
@@ -31,53 +32,6 @@ const char *node_misfit(const struct bridge_world *world, struct arena *arena,
     if (!node->ready)
         return arena_printf(arena, "node %s is not ready", node->object.name);
     return world->eligible ? eligible_misfit(world->eligible, pod, node, arena) : NULL;
-}
-
-/* ---- lists of hosts ---- */
-
-static const struct hostlist *parse(struct arena *arena, const char *hosts)
-{
-    const struct hostlist *list = NULL;
-    struct err err = { .class = 0 };
-
-    (void)hostlist_parse(arena, str_of(hosts), HOSTLIST_MAX_NAMES, &list, &err);
-    return list;
-}
-
-unsigned hosts_count(struct arena *arena, const char *hosts)
-{
-    const struct hostlist *list = parse(arena, hosts);
-    uint64_t count = list ? hostlist_count(list) : 0;
-
-    return count > 0 ? (unsigned)count : 1;
-}
-
-bool hosts_have(struct arena *arena, const char *hosts, const char *name)
-{
-    const struct hostlist *list = parse(arena, hosts);
-
-    return list && hostlist_contains(list, str_of(name));
-}
-
-bool hosts_equal(struct arena *arena, const char *a, const char *b)
-{
-    const struct hostlist *list_a, *list_b;
-    struct hostlist_iter iter;
-    struct str name;
-
-    if (strcmp(a, b) == 0)
-        return true;
-    if (!a[0] || !b[0])
-        return false;
-    list_a = parse(arena, a);
-    list_b = parse(arena, b);
-    if (!list_a || !list_b || hostlist_count(list_a) != hostlist_count(list_b))
-        return false;
-    iter = hostlist_iter(list_a);
-    while (hostlist_next(&iter, &name))
-        if (!hostlist_contains(list_b, name))
-            return false;
-    return true;
 }
 
 /* ---- what is left out ---- */
@@ -111,8 +65,7 @@ static void add_known(const struct bridge_world *world, struct names *names, con
     struct str name;
 
     arena_init(&aside, MAX_ASIDE);
-    list = hosts[0] ? parse(&aside, hosts) : NULL;
-    if (!list)
+    if (!hosts[0] || hostlist_parse(&aside, str_of(hosts), HOSTLIST_MAX_NAMES, &list, NULL) < 0)
         return;
     iter = hostlist_iter(list);
     while (hostlist_next(&iter, &name))

@@ -24,9 +24,4 @@ const char *node_misfit(const struct bridge_world *world, struct arena *arena,
                         const struct kube_pod *pod, const struct kube_node *node,
                         const char *slurm_name);
 
-/* Whether both lists name the same hosts. */
-bool hosts_equal(struct arena *arena, const char *a, const char *b);
-unsigned hosts_count(struct arena *arena, const char *hosts); /* at least 1 */
-bool hosts_have(struct arena *arena, const char *hosts, const char *name);
-
 #endif

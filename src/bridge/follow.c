@@ -9,6 +9,7 @@
 #include "bridge/act.h"
 #include "bridge/ask.h"
 #include "bridge/exclude.h"
+#include "bridge/hosts.h"
 #include "bridge/tell.h"
 #include "slurm/submit.h"
 

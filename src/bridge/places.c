@@ -9,6 +9,7 @@
 #include "codec/hostlist.h"
 #include "slurm/submit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -27,24 +28,58 @@ static void sit_down(struct table *table, struct place *place, const struct kube
 static void stand_up(struct table *table, struct place *place, const struct kube_pod *pod)
 {
     place->held--;
+    place->refused = 0;
     place->cpu_milli -= pod->requests.cpu_milli;
     place->memory -= pod->requests.memory;
     table->nodes_left += place->held == 0 && !table->job;
 }
 
-static struct place *place_named(const struct table *table, const char *kube_node)
+static int by_node(const void *a, const void *b)
 {
+    const struct place *one = *(struct place *const *)a, *other = *(struct place *const *)b;
+    int order = strcmp(one->node->object.name, other->node->object.name);
+
+    return order ? order : (one > other) - (one < other);
+}
+
+/* The places that Kubernetes has nodes for, by the names of these. */
+static struct place **sort_by_node(const struct table *table, unsigned *ret_count)
+{
+    struct place **sorted = arena_alloc_array(table->arena, table->count + 1, sizeof(*sorted));
+    unsigned count = 0;
+
     for (unsigned i = 0; i < table->count; i++)
-        if (table->places[i].node && strcmp(table->places[i].node->object.name, kube_node) == 0)
-            return &table->places[i];
-    return NULL;
+        if (table->places[i].node)
+            sorted[count++] = &table->places[i];
+    qsort(sorted, count, sizeof(*sorted), by_node);
+    *ret_count = count;
+    return sorted;
+}
+
+static struct place *place_named(struct place *const *sorted, unsigned count, const char *kube_node)
+{
+    unsigned from = 0, to = count;
+
+    while (from < to) {
+        unsigned middle = from + (to - from) / 2;
+
+        if (strcmp(sorted[middle]->node->object.name, kube_node) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < count && strcmp(sorted[from]->node->object.name, kube_node) == 0 ? sorted[from]
+                                                                                   : NULL;
 }
 
 static void take_those_there(struct table *table)
 {
+    unsigned count;
+    struct place *const *sorted = sort_by_node(table, &count);
+
     for (unsigned i = 0; i < table->unit->member_count; i++) {
         const struct member *member = &table->unit->members[i];
-        struct place *place = place_named(table, member->pod->node_name);
+        struct place *place = place_named(sorted, count, member->pod->node_name);
 
         if (!place || (member->stage != POD_BOUND && member->stage != POD_ENDING))
             continue;
@@ -74,14 +109,71 @@ static int lay_table(struct table *table, struct err *err)
     return 0;
 }
 
+static void open_all(struct table *table)
+{
+    for (unsigned i = 0; i <= table->count; i++)
+        table->next_open[i] = i;
+}
+
+/* The first place from this one on that holds fewer than limit; table->count when there is none.
+ * Full places are skipped together: they stay full until open_all. */
+static unsigned next_open(struct table *table, unsigned from, unsigned limit)
+{
+    unsigned at = from;
+
+    while (at < table->count && (table->next_open[at] > at || table->places[at].held >= limit))
+        at = table->next_open[at] > at ? table->next_open[at] : at + 1;
+    while (from < at) {
+        unsigned then = table->next_open[from] > from ? table->next_open[from] : from + 1;
+
+        table->next_open[from] = at;
+        from = then;
+    }
+    return at;
+}
+
+/* Of a running job's pods that do not mind each other; 0: the member is in no class. */
+static uint64_t class_of(struct table *table, unsigned member)
+{
+    if (!table->job || table->is_tied || !table->world->eligible)
+        return 0;
+    if (table->classes[member] == 0)
+        table->classes[member] =
+            1 + eligible_class(table->world->eligible, table_pod(table, member));
+    return table->classes[member] - 1;
+}
+
+/* A place that will not do for one pod will do for no other of its class: it only fills up. */
+static bool was_refused(struct table *table, const struct place *place, unsigned member)
+{
+    if (place->refused == 0 || place->refused != class_of(table, member))
+        return false;
+    if (place->why)
+        table_note_misfit(table, place, place->why, false);
+    return true;
+}
+
+static void remember_refusal(struct table *table, struct place *place, unsigned member)
+{
+    if (table->is_quiet || class_of(table, member) == 0)
+        return;
+    place->refused = class_of(table, member);
+    place->why = table->objection ? arena_strdup(table->arena, table->objection) : NULL;
+}
+
 static struct place *find_free(struct table *table, unsigned member, unsigned limit)
 {
-    struct place *places = table->places;
-    unsigned count = table->count;
+    for (unsigned i = next_open(table, 0, limit); i < table->count;
+         i = next_open(table, i + 1, limit)) {
+        struct place *place = &table->places[i];
 
-    for (unsigned i = 0; i < count; i++)
-        if (places[i].held < limit && table_suits(table, &places[i], member, limit))
-            return &places[i];
+        if (was_refused(table, place, member))
+            continue;
+        table->objection = NULL;
+        if (table_suits(table, place, member, limit))
+            return place;
+        remember_refusal(table, place, member);
+    }
     return NULL;
 }
 
@@ -98,11 +190,13 @@ static bool is_given_up(struct table *table, unsigned deal, unsigned member, uns
     struct place *place = table->seats[deal], *elsewhere = NULL;
 
     stand_up(table, place, other);
+    open_all(table);
     if (table_suits(table, place, member, limit)) {
         place->asked_by = search;
         sit_down(table, place, pod); /* so that nobody moves to where it is wanted */
         elsewhere = find_place(table, owner, limit);
         stand_up(table, place, pod);
+        open_all(table);
     }
     if (elsewhere) {
         table->seats[deal] = elsewhere;
@@ -211,16 +305,21 @@ static unsigned deal_round(struct table *table, unsigned limit)
 {
     unsigned before = table->deals.count;
 
+    open_all(table);
+    table->placeless = 0;
     ask_all_again(table);
     for (unsigned i = 0; i < table->unit->member_count; i++) {
         const struct member *member = &table->unit->members[i];
         struct place *place;
 
-        if (member->stage != POD_WAITS || table->has_place[i])
+        if (member->stage != POD_WAITS || table->has_place[i] ||
+            (table->placeless && table->placeless == class_of(table, i)))
             continue;
         place = place_for(table, i, limit);
         if (place)
             deal_to(table, i, place);
+        else
+            table->placeless = class_of(table, i);
     }
     return table->deals.count - before;
 }
@@ -277,6 +376,8 @@ void table_deal(struct table *table)
     unsigned limit = table->per_node;
     struct deals *deals = &table->deals;
 
+    table->next_open =
+        arena_alloc_array(table->arena, (size_t)table->count + 1, sizeof(*table->next_open));
     (void)deal_rounds(table, limit);
     while (table->has_whole_nodes && table->job && all_nodes_will_do(table) &&
            deals->count < table->unit->in[POD_WAITS] && limit < MAX_PER_NODE)
@@ -316,6 +417,7 @@ struct table table_new(const struct bridge_world *world, const struct unit *unit
         .is_tied = places_are_tied(world, unit),
         .per_node = ask->tasks_per_node > 1 ? (unsigned)ask->tasks_per_node : 1,
         .has_place = arena_alloc_array(arena, unit->member_count + 1, sizeof(bool)),
+        .classes = arena_alloc_array(arena, unit->member_count + 1, sizeof(uint64_t)),
         .seats = arena_alloc_array(arena, unit->member_count + 1, sizeof(struct place *)),
         .deals = { .at = arena_alloc_array(arena, unit->member_count + 1, sizeof(struct deal)) },
     };
@@ -351,14 +453,14 @@ static bool is_dealt(const struct unit *unit, const struct deals *deals, const s
 }
 
 bool places_given_by(const struct bridge_world *world, const struct slurm_job *job,
-                     const struct member *member, struct arena *arena)
+                     const struct host_set *required, const struct member *member)
 {
     const struct kube_object *node = kube_cache_get(world->nodes, "", member->pod->node_name);
 
     if (member->recorded_id && member->recorded_id != job->id)
         return false;
     return !job->required_nodes[0] || !node ||
-           hosts_have(arena, job->required_nodes, world_slurm_name(kube_node_of(node)));
+           host_set_has(required, world_slurm_name(kube_node_of(node)));
 }
 
 /* Bound, by another job than the one that its group has now, on a node that is not of that job. */
@@ -366,10 +468,11 @@ static bool is_stranded(const struct unit *unit, const struct kube_pod *pod, str
                         const struct bridge_world *world)
 {
     const struct kube_object *node = kube_cache_get(world->nodes, "", pod->node_name);
+    struct host_set required = host_set_of(arena, unit->job->required_nodes);
 
     for (unsigned i = 0; i < unit->member_count; i++)
         if (unit->members[i].pod == pod && unit->members[i].recorded_id &&
-            places_given_by(world, unit->job, &unit->members[i], arena))
+            places_given_by(world, unit->job, &required, &unit->members[i]))
             return false;
     return node && !hosts_have(arena, unit->job->nodes, world_slurm_name(kube_node_of(node)));
 }

@@ -5,6 +5,7 @@
 #ifndef SLINC_BRIDGE_PLACES_H
 #define SLINC_BRIDGE_PLACES_H
 
+#include "bridge/hosts.h"
 #include "bridge/job_ask.h"
 #include "bridge/unit.h"
 
@@ -54,9 +55,10 @@ bool places_draft(const struct bridge_world *world, const struct unit *unit,
 
 /* Whether a bound member has its place by this job, or nobody wrote down by which. Its label names
  * the job by an id, which after a crash of slurmctld another may have; a job that was asked for to
- * cover pods names their nodes, so one that does not name this member's is another. */
+ * cover pods names their nodes, so one that does not name this member's is another. required: the
+ * nodes that the job names. */
 bool places_given_by(const struct bridge_world *world, const struct slurm_job *job,
-                     const struct member *member, struct arena *arena);
+                     const struct host_set *required, const struct member *member);
 
 /* Whether what a running job was given was read, not only where it runs. */
 bool places_are_known(const struct slurm_job *job);

@@ -5,6 +5,7 @@
 #include "bridge/places_private.h"
 
 #include "bridge/exclude.h"
+#include "bridge/hosts.h"
 #include "slurm/submit.h"
 
 #include <string.h>
@@ -70,16 +71,18 @@ static bool want_one_port(const struct kube_rare *a, const struct kube_rare *b)
     return false;
 }
 
-/* Those that are dealt the same place now. */
-static bool has_no_port_for(const struct table *table, const struct kube_node *node,
+/* Because of pods that are dealt the same place now. */
+static bool has_no_port_for(const struct table *table, const struct place *place,
                             const struct kube_pod *pod)
 {
     const struct deals *deals = &table->deals;
 
-    for (unsigned i = 0; pod->rare && pod->rare->port_count > 0 && i < deals->count; i++) {
+    if (!pod->rare || pod->rare->port_count == 0 || place->held == 0)
+        return false;
+    for (unsigned i = 0; i < deals->count; i++) {
         const struct kube_pod *other = table->unit->members[deals->at[i].member].pod;
 
-        if (deals->at[i].node == node && other->rare && want_one_port(pod->rare, other->rare))
+        if (table->seats[i] == place && other->rare && want_one_port(pod->rare, other->rare))
             return true;
     }
     return false;
@@ -129,9 +132,8 @@ static bool will_be_free(const struct table *table, const struct place *place)
 
 /* ---- one member ---- */
 
-/* The first that stands against it is told. */
-static void note_misfit(struct table *table, const struct place *place, const char *why,
-                        bool is_among_own)
+void table_note_misfit(struct table *table, const struct place *place, const char *why,
+                       bool is_among_own)
 {
     struct deals *deals = &table->deals;
 
@@ -155,8 +157,8 @@ bool table_will_do(struct table *table, const struct place *place, const struct 
 {
     const char *why;
 
-    if (has_no_port_for(table, place->node, pod)) {
-        note_misfit(table, place, "pods of its group want the same port of a node", true);
+    if (has_no_port_for(table, place, pod)) {
+        table_note_misfit(table, place, "pods of its group want the same port of a node", true);
         return false;
     }
     arena_reset(table->aside);
@@ -164,12 +166,13 @@ bool table_will_do(struct table *table, const struct place *place, const struct 
     if (!why || table->is_quiet)
         return !why;
     if (is_kept_away(table, place, pod))
-        note_misfit(table, place,
-                    arena_printf(table->aside, "%s, by the pods of its own group", why), true);
+        table_note_misfit(table, place,
+                          arena_printf(table->aside, "%s, by the pods of its own group", why),
+                          true);
     else if (will_be_free(table, place))
         table->deals.will_be_freed = true;
     else
-        note_misfit(table, place, why, false);
+        table_note_misfit(table, place, table->objection = why, false);
     return false;
 }
 
@@ -180,14 +183,15 @@ static bool would_do(struct table *table, const struct place *place, const struc
 
     if (place->held == 0 && table->nodes_left == 0)
         return false;
-    if (has_no_port_for(table, place->node, pod)) {
-        note_misfit(table, place, "pods of its group want the same port of a node", true);
+    if (has_no_port_for(table, place, pod)) {
+        table_note_misfit(table, place, "pods of its group want the same port of a node", true);
         return false;
     }
     objection = eligible_objection(table->world->eligible, pod, place->node);
     if (objection == ELIGIBLE_PODS_OBJECT && !table->deals.misfit)
-        note_misfit(table, place,
-                    eligible_misfit(table->world->eligible, pod, place->node, table->arena), true);
+        table_note_misfit(table, place,
+                          eligible_misfit(table->world->eligible, pod, place->node, table->arena),
+                          true);
     return objection == ELIGIBLE_NO_OBJECTION;
 }
 

@@ -13,6 +13,8 @@ struct place {
     int64_t cpu_milli, memory;    /* what these use */
     bool is_busy, was_tried;      /* of a draft */
     unsigned asked_by;            /* the search that asked those there to move; 0: none has */
+    uint64_t refused;             /* the class of pods that it will not do for; 0: none is known */
+    const char *why;              /* it will not; NULL: it has no room for them */
 };
 
 enum fit { FIT_UNKNOWN, FIT_GOOD, FIT_BAD };
@@ -24,15 +26,19 @@ struct table {
     const struct slurm_job *job; /* NULL: it is a draft */
     struct place *places;
     unsigned count;
+    unsigned *next_open;  /* by place: itself, or a later one before which all are full */
     bool has_whole_nodes; /* so it was asked for */
     bool has_all_cpus;    /* so it was given */
     bool is_tied;         /* members mind where the others are: those that are dealt have a seat */
     enum { MIX_UNKNOWN, MIX_ALIKE, MIX_DIFFERS } mix; /* of the nodes that members may use */
     uint8_t *fits;                                    /* enum fit, by member and place */
     unsigned per_node;
-    unsigned nodes_left;  /* of a draft: that may still be used */
-    bool *has_place;      /* by member */
-    struct place **seats; /* by deal */
+    unsigned nodes_left;   /* of a draft: that may still be used */
+    bool *has_place;       /* by member */
+    uint64_t *classes;     /* by member: 1 + its class (eligible_class); 0: not looked at */
+    const char *objection; /* to the place that was tried last, in aside; NULL: it has no room */
+    uint64_t placeless;    /* the class of a member that found no place in this round; 0 */
+    struct place **seats;  /* by deal */
     unsigned searches, tries;
     bool is_quiet; /* others are asked to move: what stands against that is nobody's trouble */
     struct deals deals;
@@ -55,6 +61,9 @@ static inline const struct kube_pod *table_pod(const struct table *table, unsign
 bool table_suits(struct table *table, const struct place *place, unsigned member, unsigned limit);
 /* Whether a pod may go to this node of the job, with those that were dealt theirs. */
 bool table_will_do(struct table *table, const struct place *place, const struct kube_pod *pod);
+/* The first node that will not do for a member is told. */
+void table_note_misfit(struct table *table, const struct place *place, const char *why,
+                       bool is_among_own);
 /* Its nodes may differ: what the job has of each is not known, unless it has all of them. */
 bool table_has_all_cpus(const struct table *table);
 

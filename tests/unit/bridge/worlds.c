@@ -165,7 +165,7 @@ void small_world_init(struct small_world *small, const struct json *given)
     *small = (struct small_world){ .loop = NULL };
     if (world_check_given(given, &err) < 0)
         fail_msg("%s", err.text);
-    arena_init(&small->arena, 1u << 24);
+    arena_init(&small->arena, 1u << 26);
     clock_init_virtual(&small->clock, WORLDS_EPOCH_S * (int64_t)SECOND_US);
     small->loop = loop_new_virtual(&small->clock);
     read_config(small, given);

@@ -133,15 +133,16 @@ static void put_job_marks(struct small_world *small, struct json_build *build,
     const char *pod = member(small, row, "pod", "a");
     const char *key = arena_printf(&small->arena, "%s.%s", small_world_key(small, pod),
                                    member(small, row, "attempt", "1"));
-    const char *names = arena_printf(&small->arena, "\"default/%s\"", pod);
     const char *note = json_get(row, "noted") ? note_of(small, pod, row) : "";
+    auto_buf struct buf names = { .max = SLURM_MAX_COMMENT };
 
+    buf_printf(&names, "\"default/%s\"", pod);
     for (int64_t i = 1; i < json_i64_or(json_get(row, "pods"), 1); i++)
-        names = arena_printf(&small->arena, "%s,\"default/%s-%d\"", names, pod, (int)i);
-    json_put_text(build, root, "admin_comment",
-                  arena_printf(&small->arena,
-                               "{\"pods\":[%s],\"v\":1,\"cluster\":\"%s\",\"unit\":\"%s\"%s}",
-                               names, member(small, row, "cluster", CLUSTER), key, note));
+        buf_printf(&names, ",\"default/%s-%d\"", pod, (int)i);
+    json_put_text(
+        build, root, "admin_comment",
+        arena_printf(&small->arena, "{\"pods\":[%s],\"v\":1,\"cluster\":\"%s\",\"unit\":\"%s\"%s}",
+                     buf_text(&names), member(small, row, "cluster", CLUSTER), key, note));
     json_put_text(build, root, "extra", key);
 }
 
