@@ -106,7 +106,17 @@ static struct arena_block *block_for(struct arena *arena, size_t size)
 
 void arena_init(struct arena *arena, size_t limit)
 {
-    *arena = (struct arena){ .limit = limit };
+    arena_init_budget(arena, limit, limit);
+}
+
+void arena_init_budget(struct arena *arena, size_t budget, size_t limit)
+{
+    *arena = (struct arena){ .limit = limit, .budget = budget };
+}
+
+bool arena_is_over_budget(const struct arena *arena)
+{
+    return arena->used > arena->budget;
 }
 
 static void free_chain(struct arena_block *block)

@@ -22,6 +22,7 @@ enum {
     LOOK_IF_COVERED_US = 500000,
     MAX_LOOKS = 32, /* the others at the next look */
     FORGETFUL_US = 600 * 1000000,
+    MAX_BINDS = PLAN_MAX_ACTIONS / 2, /* by one plan: each has an event, too */
 };
 
 /* ---- a node that will not do ---- */
@@ -183,22 +184,26 @@ static void tell_bound(const struct bridge_world *world, const struct unit *unit
                unit->job->object.key);
 }
 
-/* All bindings are one stage, and so are under way together. */
+/* All bindings are one stage, and so are under way together; of a very large group the rest is
+ * bound by the next plan. */
 static void bind_all(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                      const struct deals *deals)
 {
     const struct bind_basis *basis = basis_of(world, unit->job, plan);
+    unsigned count = deals->count < MAX_BINDS ? deals->count : MAX_BINDS;
     bool all = true;
 
-    for (unsigned i = 0; i < deals->count; i++) {
+    for (unsigned i = 0; i < count; i++) {
         struct unit one = unit_focus(unit, deals->at[i].member);
 
         all &= bind_to(world, &one, plan, deals->at[i].node, basis);
     }
+    if (count < deals->count)
+        plan_look_again(plan, 1);
     if (!all)
         return;
     plan_next_stage(plan);
-    for (unsigned i = 0; i < deals->count; i++) {
+    for (unsigned i = 0; i < count; i++) {
         struct unit one = unit_focus(unit, deals->at[i].member);
 
         tell_bound(world, &one, plan, deals->at[i].node);
@@ -248,6 +253,21 @@ static int give_forgotten_back(const struct bridge_world *world, const struct un
     plan_wait(plan, "a pod whose job Slurm has forgotten runs on %s", slurm_name);
     plan_look_again(plan, LOOK_IF_FREE_US);
     return 0;
+}
+
+/* Members of a group that the running job has no place for, now or soon (places_lack_for). */
+static void enqueue_left_over(const struct unit *unit, struct plan *plan, const struct deals *deals)
+{
+    bool *is_dealt = arena_alloc_array(plan->arena, unit->member_count + 1, sizeof(*is_dealt));
+
+    if (unit->kind == GROUP_NONE || deals->left == 0 || deals->will_be_freed ||
+        (unit->in[POD_BOUND] == 0 && deals->count < (uint64_t)unit->needed))
+        return;
+    for (unsigned i = 0; i < deals->count; i++)
+        is_dealt[deals->at[i].member] = true;
+    for (unsigned i = 0; i < unit->member_count; i++)
+        if (unit->members[i].stage == POD_WAITS && !is_dealt[i])
+            plan_enqueue_member(plan, &unit->members[i]);
 }
 
 static bool is_enough(const struct unit *unit, const struct deals *deals)
@@ -303,6 +323,7 @@ static int place_waiting(const struct bridge_world *world, const struct unit *un
         return -err->class;
     if (deals.is_guess) /* it may have been asked for fewer, before more of them came */
         return read_places(unit, plan);
+    enqueue_left_over(unit, plan, &deals);
     if (deals.count == 0 || !is_enough(unit, &deals))
         return place_rest_later(world, unit, plan, &deals);
     if (gate_cover_comes_first(world)) {

@@ -33,6 +33,8 @@ enum {
     SIGHT_US = 60 * SECOND_US, /* between questions about slurmctld's configuration */
     YOUNG_US = 60 * SECOND_US,
     EXPECT_US = 2 * SECOND_US,
+    LARGE_GROUP = 128,     /* pods; smaller ones are planned at every change */
+    PAUSE_PER_POD_US = 50, /* several times what a plan takes */
     FOLLOW_US = SECOND_US, /* between looks of all that wait at nodes that changed */
     MAX_WHY = 256,
     MAX_WATCHES = 16,
@@ -141,26 +143,6 @@ static void expect_start(struct bridge *bridge, struct str key)
         slurm_poller_expect(bridge->poller, facts->now_us + EXPECT_US);
 }
 
-/* Members that wait while their group's job runs may find no place in it, and others may be bound
- * where it has no node, since slurmctld lost the job that had: they look by themselves. */
-static void wake_left_over(struct bridge *bridge, struct str key)
-{
-    struct kube_index_walk pods =
-        kube_cache_by(bridge->world.pods, bridge->world.pods_by_unit, key);
-    const struct kube_object *pod;
-
-    if (!group_key_is_of_group(key) || !world_has_running_job(&bridge->world, key))
-        return;
-    while ((pod = kube_index_next(&pods)) != NULL) {
-        auto_buf struct buf own;
-
-        buf_init(&own, SLURM_MAX_KEY);
-        world_own_key(kube_pod_of(pod), &own);
-        if (unit_is_left_over(&bridge->world, key, kube_pod_of(pod)))
-            engine_enqueue(&bridge->units, buf_str(&own));
-    }
-}
-
 static int plan_unit(struct controller *controller, struct str key, struct plan *plan,
                      struct err *err)
 {
@@ -171,7 +153,6 @@ static int plan_unit(struct controller *controller, struct str key, struct plan 
     steps_seen(&bridge->steps, key);
     result = place_plan(&bridge->world, key, plan, err);
     steps_planned(&bridge->steps, key);
-    wake_left_over(bridge, key);
     forget_if_over(bridge, key);
     expect_start(bridge, key);
     return result;
@@ -198,6 +179,15 @@ static bool may_act(void *context)
     return bridge->options.observe_only || kube_lease_is_held(bridge->lease);
 }
 
+/* A plan looks at all pods of a unit, so that of a large group several changes are looked at by one
+ * plan: else as many plans as pods would follow when all of them start or end. */
+static int64_t pause_before(const struct bridge *bridge, struct str key)
+{
+    size_t pods = kube_cache_count_by(bridge->world.pods, bridge->world.pods_by_unit, key);
+
+    return pods > LARGE_GROUP ? (int64_t)pods * PAUSE_PER_POD_US : 0;
+}
+
 static void enqueue_pod(struct controller *controller, const struct kube_object *pod)
 {
     struct bridge *bridge = controller->context;
@@ -207,7 +197,7 @@ static void enqueue_pod(struct controller *controller, const struct kube_object 
     if (!pod || !world_is_ours(&bridge->world, kube_pod_of(pod)))
         return;
     world_unit_key(&bridge->world, kube_pod_of(pod), &key);
-    engine_enqueue(controller, buf_str(&key));
+    engine_enqueue_after(controller, buf_str(&key), pause_before(bridge, buf_str(&key)));
 }
 
 /* Servers before 1.35 drop what a Binding says of labels: the pod is seen with a node and without

@@ -142,7 +142,7 @@ static bool is_under_them(const struct bridge_world *world, const struct unit *u
 static int end_pods(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                     const struct job_nodes *nodes)
 {
-    for (unsigned i = 0; i < unit->member_count; i++) {
+    for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++) {
         struct unit one = unit_focus(unit, i);
 
         if (one.stage == POD_BOUND &&
@@ -196,7 +196,7 @@ static int drop_stray(struct plan *plan, const struct slurm_job *job)
 static int keep_running(const struct bridge_world *world, const struct unit *unit,
                         struct plan *plan, const struct job_nodes *nodes)
 {
-    for (unsigned i = 0; i < unit->member_count; i++) {
+    for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++) {
         struct unit one = unit_focus(unit, i);
 
         if (one.stage != POD_BOUND)
@@ -210,6 +210,8 @@ static int keep_running(const struct bridge_world *world, const struct unit *uni
             plan_look_again(plan, LOOK_FOR_NODE_US);
         } else if (places_given_by(world, unit->job, &nodes->required, &unit->members[i])) {
             end_pod(world, &one, plan, unit->job);
+        } else { /* bound by a job that slurmctld lost: it asks for one of its own */
+            plan_enqueue_member(plan, &unit->members[i]);
         }
     }
     get_to_know(world, unit->job, plan);
@@ -293,7 +295,7 @@ static bool end_pods_of(const struct bridge_world *world, const struct unit *uni
 
     if (was_given_up(world, unit, ended))
         return false;
-    for (unsigned i = 0; i < unit->member_count; i++) {
+    for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++) {
         struct unit one = unit_focus(unit, i);
 
         if (one.stage != POD_BOUND || unit_ended(unit, &unit->members[i]) != ended ||

@@ -28,6 +28,7 @@ enum {
     LOOK_MIN_US = SECOND_US,
     LOOK_MAX_US = 60 * SECOND_US,
     FENCE_LOOK_US = 10 * SECOND_US,
+    LOOK_IF_SMALLER_US = 60 * SECOND_US, /* a change of its pods is seen at once */
     SOON_US = SECOND_US / 5,
 };
 
@@ -170,7 +171,8 @@ static int place_live(const struct bridge_world *world, const struct unit *unit,
                                     : place_waiting(world, unit, plan, is_prepared, err);
 }
 
-int place_plan(const struct bridge_world *world, struct str key, struct plan *plan, struct err *err)
+static int place_unit(const struct bridge_world *world, struct str key, struct plan *plan,
+                      struct err *err)
 {
     struct unit unit;
     bool is_prepared;
@@ -200,4 +202,26 @@ int place_plan(const struct bridge_world *world, struct str key, struct plan *pl
     plan_wait(plan, "Slurm's jobs are being read");
     plan_look_again(plan, LOOK_MIN_US); /* nothing tells a unit when they have been */
     return 0;
+}
+
+/* A unit that needs more memory than a plan may take is left as it is, and its pods say so. */
+static int report_too_big(const struct bridge_world *world, struct str key, struct plan *plan)
+{
+    struct unit unit;
+
+    plan_clear(plan);
+    unit_gather(world, key, plan->arena, &unit);
+    if (unit.pod && world_is_ours(world, unit.pod))
+        tell_trouble(world, &unit, plan, "TooBig",
+                     "a plan for its %u pods takes more than %zu MiB of the bridge's memory",
+                     unit.member_count, plan->arena->budget >> 20);
+    plan_look_again(plan, LOOK_IF_SMALLER_US);
+    return 0;
+}
+
+int place_plan(const struct bridge_world *world, struct str key, struct plan *plan, struct err *err)
+{
+    int result = place_unit(world, key, plan, err);
+
+    return arena_is_over_budget(plan->arena) ? report_too_big(world, key, plan) : result;
 }

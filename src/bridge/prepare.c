@@ -128,7 +128,7 @@ bool plan_prepare(const struct bridge_world *world, const struct unit *unit, str
 {
     bool missed = false;
 
-    for (unsigned i = 0; i < unit->member_count; i++) {
+    for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++) {
         enum pod_stage stage = unit->members[i].stage;
 
         if (stage == POD_WAITS || stage == POD_BOUND)

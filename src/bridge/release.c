@@ -104,7 +104,7 @@ static void end_jobs(const struct bridge_world *world, const struct unit *unit, 
 
 void plan_let_go(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
-    for (unsigned i = 0; i < unit->member_count; i++) {
+    for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++) {
         const struct member *member = &unit->members[i];
 
         if (world_is_ours(world, member->pod) &&

@@ -96,7 +96,7 @@ static bool is_lost(const struct steps *steps, struct str key)
 {
     const struct kube_object *pod;
 
-    return count_in(steps, key, POD_BOUND, &pod) > 0 && !world_has_job(steps->world, key);
+    return !world_has_job(steps->world, key) && count_in(steps, key, POD_BOUND, &pod) > 0;
 }
 
 /* One that cannot be covered, because Slurm refuses or its node is none of Slurm's, must not hold

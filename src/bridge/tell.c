@@ -118,7 +118,7 @@ static bool tell_all(const struct bridge_world *world, const struct unit *unit, 
     bool told = false;
 
     plan_wait(plan, "%s", words->message);
-    for (unsigned i = 0; i < unit->member_count; i++)
+    for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++)
         if (unit->members[i].stage == unit->stage)
             told |= tell_one(world, &unit->members[i], plan, words);
     return told;

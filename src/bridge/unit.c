@@ -346,40 +346,11 @@ enum ask_state unit_ask_state(const struct unit *unit)
     return unit->memory ? unit->memory->ask.state : ASK_NONE;
 }
 
-/* ---- members without a place ---- */
-
-static bool is_on(const struct bridge_world *world, const struct slurm_object *job,
-                  const char *slurm_name)
+void plan_enqueue_member(struct plan *plan, const struct member *member)
 {
-    struct slurm_index_walk walk =
-        slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_NODE, str_of(slurm_name));
-    const struct slurm_object *object;
+    auto_buf struct buf own;
 
-    while ((object = slurm_index_next(&walk)) != NULL)
-        if (object == job)
-            return true;
-    return false;
-}
-
-static bool has_job_on(const struct bridge_world *world, struct str key, const char *slurm_name)
-{
-    struct slurm_index_walk walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_KEY, key);
-    const struct slurm_object *object;
-
-    while ((object = slurm_index_next(&walk)) != NULL)
-        if (is_on(world, object, slurm_name))
-            return true;
-    return false;
-}
-
-/* Where its node is not known, nobody can say. */
-bool unit_is_left_over(const struct bridge_world *world, struct str group_key,
-                       const struct kube_pod *pod)
-{
-    const struct kube_object *node = kube_cache_get(world->nodes, "", pod->node_name);
-    enum pod_stage stage = pod_stage(world, pod);
-
-    return stage == POD_WAITS ||
-           (stage == POD_BOUND && node &&
-            !has_job_on(world, group_key, world_slurm_name(kube_node_of(node))));
+    buf_init(&own, SLURM_MAX_KEY);
+    world_own_key(member->pod, &own);
+    plan_enqueue(plan, buf_str(&own));
 }

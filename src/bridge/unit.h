@@ -95,10 +95,8 @@ const struct slurm_job *unit_ended(const struct unit *unit, const struct member 
 
 enum ask_state unit_ask_state(const struct unit *unit);
 
-/* Whether a member of the group with this key has no place in a job of the group: it waits, or is
- * bound to a node that none has. Such ones look by themselves (place.c). */
-bool unit_is_left_over(const struct bridge_world *world, struct str group_key,
-                       const struct kube_pod *pod);
+/* A member has no place in the running job of its group: it is planned by its own key (place.c). */
+void plan_enqueue_member(struct plan *plan, const struct member *member);
 
 /* root.c: whose words count, and how many pods belong together. */
 void unit_find_root(const struct bridge_world *world, struct arena *arena, struct unit *unit);

@@ -17,9 +17,10 @@ enum {
     DEFAULT_IN_FLIGHT = 64,
     DEFAULT_PER_TURN = 64,
     DEFAULT_ARENA = 64 << 20,
-    MAX_KEY = 1024,   /* bytes of a key made of an object's names */
-    MAX_WORKS = 8192, /* keys in work at once, of one controller: others must not wait for them */
-    MANY_TRIES = 5,   /* a world that is another than we saw, so often, is worth a word */
+    ARENA_RESERVE = 4, /* a plan that passes its budget still ends in the ordinary way */
+    MAX_KEY = 1024,    /* bytes of a key made of an object's names */
+    MAX_WORKS = 8192,  /* keys in work at once, of one controller: others must not wait for them */
+    MANY_TRIES = 5,    /* a world that is another than we saw, so often, is worth a word */
     SLICE_US = 20000,
     TICK_US = 1000000,
     TICK_UNSYNCED_US = 50000,
@@ -67,8 +68,8 @@ struct engine *engine_new(struct kube_client *client, struct rand *rand, struct 
         engine->options = *options;
     engine->options.max_in_flight = or_default(engine->options.max_in_flight, DEFAULT_IN_FLIGHT);
     engine->options.max_per_turn = or_default(engine->options.max_per_turn, DEFAULT_PER_TURN);
-    if (engine->options.arena_limit == 0)
-        engine->options.arena_limit = DEFAULT_ARENA;
+    if (engine->options.arena_budget == 0)
+        engine->options.arena_budget = DEFAULT_ARENA;
     if (!engine->options.host)
         engine->options.host = "apiserver";
     engine->client = client;
@@ -371,6 +372,18 @@ static void show_plan(const struct work *work)
                           &work->plan);
 }
 
+static int make_plan(struct work *work, struct err *err)
+{
+    struct controller *controller = work->owner->controller;
+
+    if (controller->plan(controller, work->key, &work->plan, err) < 0)
+        return -err->class;
+    if (arena_is_over_budget(&work->arena))
+        return err_set(err, ERR_TOO_BIG, "the plan takes %zu bytes, and may take %zu",
+                       work->arena.used, work->arena.budget);
+    return 0;
+}
+
 static void plan_key(struct engine_work *owner, struct str key)
 {
     struct engine *engine = owner->engine;
@@ -380,7 +393,8 @@ static void plan_key(struct engine_work *owner, struct str key)
     work->owner = owner;
     work->key = key;
     work->taken_us = loop_now_us(engine->loop);
-    arena_init(&work->arena, engine->options.arena_limit);
+    arena_init_budget(&work->arena, engine->options.arena_budget,
+                      engine->options.arena_budget * ARENA_RESERVE);
     plan_init(&work->plan, &work->arena);
     map_put(&owner->works, key, work, NULL); /* plan_next keeps to the maximum */
     engine->work_count++;
@@ -388,11 +402,13 @@ static void plan_key(struct engine_work *owner, struct str key)
                     (double)queue_waited_us(owner->queue, key) / 1e6, owner->controller->name,
                     NULL);
 
-    if (owner->controller->plan(owner->controller, key, &work->plan, &err) < 0) {
+    if (make_plan(work, &err) < 0) {
         end_plan_failed(work, &err);
         return;
     }
     engine_note_waits(owner, key, work->plan.waits);
+    list_each (const struct plan_key, other, &work->plan.enqueues, link)
+        queue_add(owner->queue, other->key);
     if (engine->options.observe_only)
         show_plan(work);
     if (engine->options.observe_only || list_is_empty(&work->plan.actions)) {

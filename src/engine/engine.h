@@ -39,7 +39,7 @@ struct engine_options {
     unsigned max_in_flight;         /* calls at once, per type of action that names no limit of its
                                        own; 0 = 64 */
     unsigned max_per_turn;          /* keys planned before the loop gets a turn; 0 = 64 */
-    size_t arena_limit;             /* of one plan; 0 = 64 MiB */
+    size_t arena_budget;            /* of one plan, which fails beyond it; 0 = 64 MiB */
     bool (*may_act)(void *context); /* NULL = always */
     void *may_act_context;
     const char *host; /* of the API server, for metrics; NULL = "apiserver" */

@@ -34,6 +34,23 @@ void plan_init(struct plan *plan, struct arena *arena)
 {
     *plan = (struct plan){ .arena = arena };
     list_init(&plan->actions);
+    list_init(&plan->enqueues);
+}
+
+void plan_clear(struct plan *plan)
+{
+    struct arena *arena = plan->arena;
+
+    arena_reset(arena);
+    plan_init(plan, arena);
+}
+
+bool plan_has_room(struct plan *plan)
+{
+    if (plan->action_count < PLAN_MAX_ACTIONS && !arena_is_over_budget(plan->arena))
+        return true;
+    plan_look_again(plan, 1);
+    return false;
 }
 
 void plan_next_stage(struct plan *plan)
@@ -47,6 +64,14 @@ void plan_look_again(struct plan *plan, int64_t delay_us)
         delay_us = 1; /* 0 would mean never */
     if (plan->look_again_us == 0 || delay_us < plan->look_again_us)
         plan->look_again_us = delay_us;
+}
+
+void plan_enqueue(struct plan *plan, struct str key)
+{
+    struct plan_key *other = arena_alloc(plan->arena, sizeof(*other));
+
+    other->key = (struct str){ arena_strndup(plan->arena, key.at, key.len), key.len };
+    list_push_back(&plan->enqueues, &other->link);
 }
 
 void plan_wait(struct plan *plan, const char *format, ...)
@@ -119,6 +144,7 @@ struct action *plan_add(struct plan *plan, const struct action_type *type, const
     action->predicted = STR("");
     action->request.body = STR("");
     list_push_back(&plan->actions, &action->link);
+    plan->action_count++;
     return action;
 }
 
@@ -441,6 +467,12 @@ void plan_write(const struct plan *plan, struct buf *out)
 
     list_each (const struct action, action, &plan->actions, link)
         json_push(actions, action_json(build, action));
+    if (!list_is_empty(&plan->enqueues)) {
+        struct json_mut *keys = json_put_array(build, root, "enqueues");
+
+        list_each (const struct plan_key, other, &plan->enqueues, link)
+            json_push_str(build, keys, other->key);
+    }
     if (plan->look_again_us > 0)
         json_put_i64(build, root, "lookAgainUs", plan->look_again_us);
     if (plan->waits)

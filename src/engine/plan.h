@@ -52,9 +52,18 @@ struct action {
     const void *basis; /* in the arena */
 };
 
+struct plan_key { /* of the same controller */
+    struct list link;
+    struct str key;
+};
+
+enum { PLAN_MAX_ACTIONS = 4096 }; /* about 20 ms of planning */
+
 struct plan {
     struct arena *arena;
-    struct list actions;   /* struct action */
+    struct list actions; /* struct action */
+    unsigned action_count;
+    struct list enqueues;  /* struct plan_key: other keys that are to be planned next */
     unsigned stage;        /* of the actions added next */
     int64_t look_again_us; /* delay after which to plan this key again; 0 = only on change */
     const char *waits;     /* why nothing more is done now, for /debug/state; NULL */
@@ -62,8 +71,14 @@ struct plan {
 };
 
 void plan_init(struct plan *plan, struct arena *arena);
+void plan_clear(struct plan *plan); /* drops all of it, and what is in the arena */
+/* Whether the plan may take more actions. When not, the key is planned again as soon as the actions
+ * are done. For loops over as many objects as users like to make. */
+bool plan_has_room(struct plan *plan);
 void plan_next_stage(struct plan *plan);
 void plan_look_again(struct plan *plan, int64_t delay_us); /* the earliest counts */
+/* Another key of the same controller is planned next: what this plan saw concerns it. */
+void plan_enqueue(struct plan *plan, struct str key);
 /* Several reasons are joined by "; ". */
 void plan_wait(struct plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -44,6 +44,7 @@ struct kube_index_walk {
 };
 struct kube_index_walk kube_cache_by(const struct kube_cache *cache, int index, struct str key);
 const struct kube_object *kube_index_next(struct kube_index_walk *walk);
+size_t kube_cache_count_by(const struct kube_cache *cache, int index, struct str key);
 
 /* ---- derived views and queues listen here: old or next is NULL for new or gone objects ---- */
 typedef void (*kube_change)(void *context, const struct kube_object *old,

@@ -14,6 +14,7 @@ enum { MAX_BUCKETS = 1 << 24 };
 
 struct bucket {
     struct list links;
+    size_t count;
     struct str key;
     char text[];
 };
@@ -68,6 +69,7 @@ static void unlink_all(struct kube_index *index, struct kube_link **chain)
 
         *chain = link->next;
         list_remove(&link->in_bucket);
+        bucket->count--;
         mem_free(link);
         if (list_is_empty(&bucket->links)) {
             map_remove(&index->buckets, bucket->key);
@@ -109,6 +111,7 @@ static void link_key(void *context, struct str key)
     link->entry = emission->entry;
     link->bucket = need_bucket(emission->index, key);
     list_push_back(&link->bucket->links, &link->in_bucket);
+    link->bucket->count++;
     *emission->tail = link;
     emission->tail = &link->next;
 }
@@ -142,6 +145,15 @@ struct kube_index_walk kube_cache_by(const struct kube_cache *cache, int index, 
     assert(index >= 0 && (unsigned)index < cache->index_count);
     bucket = map_get(&cache->indexes[index].buckets, key);
     return (struct kube_index_walk){ .at = bucket ? list_first(&bucket->links) : NULL };
+}
+
+size_t kube_cache_count_by(const struct kube_cache *cache, int index, struct str key)
+{
+    const struct bucket *bucket;
+
+    assert(index >= 0 && (unsigned)index < cache->index_count);
+    bucket = map_get(&cache->indexes[index].buckets, key);
+    return bucket ? bucket->count : 0;
 }
 
 const struct kube_object *kube_index_next(struct kube_index_walk *walk)

@@ -66,6 +66,19 @@ static void a_reset_arena_hands_out_zeroes_again(void **state)
     arena_reset(&arena);
 }
 
+static void beyond_its_budget_an_arena_serves_on_and_says_so(void **state)
+{
+    auto_arena struct arena arena;
+
+    arena_init_budget(&arena, 1000, 4000);
+    (void)arena_alloc(&arena, 1000);
+    assert_false(arena_is_over_budget(&arena));
+    memset(arena_alloc(&arena, 1000), 1, 1000);
+    assert_true(arena_is_over_budget(&arena));
+    arena_reset(&arena);
+    assert_false(arena_is_over_budget(&arena));
+}
+
 static void a_reset_keeps_one_block(void **state)
 {
     auto_arena struct arena arena;
@@ -198,6 +211,7 @@ int main(void)
         cmocka_unit_test(pieces_are_aligned_zeroed_and_apart),
         cmocka_unit_test(a_piece_larger_than_any_block_is_served),
         cmocka_unit_test(a_reset_arena_hands_out_zeroes_again),
+        cmocka_unit_test(beyond_its_budget_an_arena_serves_on_and_says_so),
         cmocka_unit_test(a_reset_keeps_one_block),
         cmocka_unit_test(a_giant_block_is_not_kept),
         cmocka_unit_test(copies_and_prints_end_in_a_nul),

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -29,7 +30,6 @@ enum scene {
     WAITS,      /* no job yet */
     FOLLOWS,    /* its job waits, and excludes as many nodes as it wants */
     ALLOCATED,  /* its job runs, no pod is bound */
-    APART,      /* its job runs, and no two pods may be on one node */
     ON_PORTS,   /* its job runs, and all pods want the same port of their node */
     HALF_BOUND, /* every second pod is bound */
     BOUND,      /* all pods are bound */
@@ -44,13 +44,19 @@ enum scene {
 };
 
 static const char *const scene_names[SCENES] = {
-    [WAITS] = "waits",         [FOLLOWS] = "follows",
-    [ALLOCATED] = "allocated", [APART] = "apart",
-    [ON_PORTS] = "on ports",   [HALF_BOUND] = "half bound",
-    [BOUND] = "bound",         [REBOUND] = "bound by another job",
-    [MISFIT] = "misfit",       [LEFT_OVER] = "left over",
-    [LOST] = "lost",           [PINNED] = "pinned",
-    [ENDS] = "ends",           [OVER] = "over",
+    [WAITS] = "waits",
+    [FOLLOWS] = "follows",
+    [ALLOCATED] = "allocated",
+    [ON_PORTS] = "on ports",
+    [HALF_BOUND] = "half bound",
+    [BOUND] = "bound",
+    [REBOUND] = "bound by another job",
+    [MISFIT] = "misfit",
+    [LEFT_OVER] = "left over",
+    [LOST] = "lost",
+    [PINNED] = "pinned",
+    [ENDS] = "ends",
+    [OVER] = "over",
 };
 
 static bool is_bound(enum scene scene, unsigned pod)
@@ -81,8 +87,6 @@ static void write_pods(struct buf *out, enum scene scene, unsigned size, char (*
         if (is_bound(scene, i))
             buf_printf(out, ",\"node\":\"%s\",\"job\":%u,\"running\":%d", names[i],
                        scene == REBOUND || scene == LOST || scene == PINNED ? 6 : 7, scene != OVER);
-        if (scene == APART)
-            buf_add_text(out, ",\"labels\":{\"app\":\"x\"},\"avoids\":\"x\"");
         if (scene == ON_PORTS)
             buf_add_text(out, ",\"ports\":[8080]");
         if (scene == OVER)
@@ -226,10 +230,77 @@ static void the_time_of_a_plan_grows_with_the_gang(void **state)
     assert_int_equal(steep, 0);
 }
 
+/* ---- bounds ---- */
+
+static unsigned count_actions(const struct plan *plan, const char *what)
+{
+    unsigned count = 0;
+
+    list_each (const struct action, action, &plan->actions, link)
+        count += strncmp(action->what, what, strlen(what)) == 0;
+    return count;
+}
+
+static void plan_with(struct small_world *small, struct arena *arena, struct plan *ret_plan)
+{
+    struct err err = { .class = 0 };
+
+    plan_init(ret_plan, arena);
+    if (place_plan(&small->world, str_of(small_world_key(small, "podgroup/g")), ret_plan, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void a_gang_that_takes_too_much_memory_says_so_on_its_pods(void **state)
+{
+    auto_arena struct arena arena;
+    const struct action *first;
+    struct small_world small;
+    struct plan plan;
+
+    read_world(&small, ALLOCATED, LARGE);
+    arena_init_budget(&arena, 2 << 20, PLAN_ARENA); /* it takes about 4 MiB */
+    plan_with(&small, &arena, &plan);
+    assert_int_equal(count_actions(&plan, "bind"), 0);
+    first = list_item(plan.actions.next, struct action, link);
+    assert_non_null(strstr(first->request.body.at, "TooBig"));
+    assert_non_null(strstr(first->request.body.at, "4000 pods"));
+    assert_false(arena_is_over_budget(&arena));
+    assert_true(plan.look_again_us > 0);
+    small_world_done(&small);
+}
+
+static void a_plan_has_no_more_actions_than_it_may(void **state)
+{
+    static const struct {
+        enum scene scene;
+        const char *what;
+        unsigned most;
+    } cases[] = {
+        { ALLOCATED, "bind", PLAN_MAX_ACTIONS / 2 }, { FOLLOWS, "patch", PLAN_MAX_ACTIONS },
+        { REBOUND, "patch", PLAN_MAX_ACTIONS },      { ENDS, "patch", PLAN_MAX_ACTIONS },
+        { OVER, "patch", PLAN_MAX_ACTIONS },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        auto_arena struct arena arena;
+        struct small_world small;
+        struct plan plan;
+
+        read_world(&small, cases[i].scene, PLAN_MAX_ACTIONS + 500);
+        arena_init(&arena, PLAN_ARENA);
+        plan_with(&small, &arena, &plan);
+        assert_in_range(count_actions(&plan, cases[i].what), cases[i].most - 1, cases[i].most);
+        assert_in_range(plan.look_again_us, 1, 1);
+        small_world_done(&small);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_time_of_a_plan_grows_with_the_gang),
+        cmocka_unit_test(a_gang_that_takes_too_much_memory_says_so_on_its_pods),
+        cmocka_unit_test(a_plan_has_no_more_actions_than_it_may),
     };
 
     return cmocka_run_group_tests_name("gang_size", tests, NULL, NULL);

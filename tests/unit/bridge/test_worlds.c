@@ -99,6 +99,15 @@ static void check_action(const struct json *expected, const struct json *action,
 
 /* ---- the plan ---- */
 
+static void check_enqueues(const struct json *expected, const struct json *found)
+{
+    if (!expected)
+        return;
+    assert_int_equal(json_len(found), json_len(expected));
+    for (size_t i = 0; i < json_len(expected); i++)
+        assert_string_equal(json_str(json_item(found, i)).at, json_str(json_item(expected, i)).at);
+}
+
 static void check_actions(const struct json *root, const struct plan *plan)
 {
     auto_buf struct buf text;
@@ -116,6 +125,7 @@ static void check_actions(const struct json *root, const struct plan *plan)
     if (json_next_item(&done, &action))
         fail_msg("'" STR_FMT "' is done and not expected; the plan: %s",
                  STR_ARG(json_str(json_get(action, "what"))), buf_text(&text));
+    check_enqueues(json_get(root, "enqueues"), json_get(json_root(doc), "enqueues"));
 }
 
 static void check_wait(const struct json *root, const struct plan *plan)

@@ -29,6 +29,7 @@
  *                                  # gated, waits, bound, ending, over, of another scheduler,
  *                                  # planned with its group
  *     again: true                  # whether it looks again by itself
+ *     enqueues: [default/uid-b]    # the other keys that are planned next, by rank
  *
  * What is not said is what is usual; what nobody reads is refused (worlds_check.h). The texts that
  * an action `has` and `lacks` are of its JSON, and a patch or an update must have some. A world

@@ -214,10 +214,15 @@ static const char *const unit_states[] = {
 };
 
 static const struct key world_keys[] = {
-    { .name = "name", TEXT },  { .name = "given", ROW, given_keys },
-    { .name = "plan", TEXT },  { .name = "expect", LIST },
-    { .name = "waits", TEXT }, { .name = "state", TEXT, .values = unit_states },
-    { .name = "again", FLAG }, { 0 },
+    { .name = "name", TEXT },
+    { .name = "given", ROW, given_keys },
+    { .name = "plan", TEXT },
+    { .name = "expect", LIST },
+    { .name = "waits", TEXT },
+    { .name = "state", TEXT, .values = unit_states },
+    { .name = "again", FLAG },
+    { .name = "enqueues", LIST },
+    { 0 },
 };
 
 /* ---- */

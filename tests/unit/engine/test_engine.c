@@ -122,6 +122,47 @@ static void a_plan_that_fails_is_dropped_and_comes_back_by_back_off(void **state
     world_tear_down(&world);
 }
 
+static int plan_too_much(struct world *world, struct str key, struct plan *plan, struct err *err)
+{
+    world_create(world, plan, "never", "1");
+    for (int i = 0; i < 30; i++)
+        (void)arena_alloc(plan->arena, 1000);
+    return 0;
+}
+
+static void a_plan_beyond_its_memory_is_dropped_and_the_process_goes_on(void **state)
+{
+    struct world world;
+
+    world_begin(&world, &(struct engine_options){ .arena_budget = 10000 });
+    world_plan_once(&world, plan_too_much);
+    world_run(&world, 10 * SECOND);
+    assert_in_range(world.plans, 6, 10);
+    assert_int_equal(fake_sent_count(world.fake), 0);
+    assert_true(metrics_get(world.metrics, &engine_metrics[METRIC_RECONCILE_ERRORS], "tester",
+                            NULL) == world.plans);
+    world_tear_down(&world);
+}
+
+static int plan_another(struct world *world, struct str key, struct plan *plan, struct err *err)
+{
+    if (str_is(key, "a/x"))
+        plan_enqueue(plan, STR("a/y"));
+    return 0;
+}
+
+static void a_plan_may_have_another_key_planned_next(void **state)
+{
+    struct world world;
+
+    world_begin(&world, NULL);
+    world_plan_once(&world, plan_another);
+    world_run(&world, SECOND);
+    assert_int_equal(world.plans, 2);
+    assert_true(engine_is_idle(world.engine));
+    world_tear_down(&world);
+}
+
 /* ---- stages ---- */
 
 static int plan_two_stages(struct world *world, struct str key, struct plan *plan, struct err *err)
@@ -408,6 +449,8 @@ int main(void)
         cmocka_unit_test(a_plan_may_ask_to_be_looked_at_again),
         cmocka_unit_test(a_turn_takes_no_more_keys_than_allowed),
         cmocka_unit_test(a_plan_that_fails_is_dropped_and_comes_back_by_back_off),
+        cmocka_unit_test(a_plan_beyond_its_memory_is_dropped_and_the_process_goes_on),
+        cmocka_unit_test(a_plan_may_have_another_key_planned_next),
         cmocka_unit_test(stages_go_in_turn_and_their_actions_side_by_side),
         cmocka_unit_test(effects_of_all_stages_are_seen_at_once_and_gone_when_they_fail),
         cmocka_unit_test(a_key_is_not_planned_while_its_actions_are_in_flight),
