@@ -144,20 +144,29 @@ static int compare_names(const char *a, const char *b)
     return *a ? 1 : *b ? -1 : 0;
 }
 
-int group_compare(const struct kube_pod *a, const struct kube_pod *b)
+struct group_rank group_rank_of(const struct kube_pod *pod)
 {
-    static const char *const indexes[] = {
+    static const char *const labels[GROUP_INDEXES] = {
         BRIDGE_JOBSET_INDEX_LABEL, /* which Job of the JobSet, before which pod of the Job */
         BRIDGE_COMPLETION_LABEL,
         BRIDGE_LWS_WORKER_LABEL,
     };
+    struct group_rank rank = { .name = pod->object.name };
+
+    for (size_t i = 0; i < GROUP_INDEXES; i++)
+        rank.indexes[i] = number_in(pod, labels[i]);
+    return rank;
+}
+
+int group_rank_compare(const struct group_rank *a, const struct group_rank *b)
+{
     int order;
 
-    for (size_t i = 0; i < sizeof(indexes) / sizeof(indexes[0]); i++) {
-        order = compare_numbers(number_in(a, indexes[i]), number_in(b, indexes[i]));
+    for (size_t i = 0; i < GROUP_INDEXES; i++) {
+        order = compare_numbers(a->indexes[i], b->indexes[i]);
         if (order != 0)
             return order;
     }
-    order = compare_names(a->object.name, b->object.name);
-    return order != 0 ? order : strcmp(a->object.name, b->object.name);
+    order = compare_names(a->name, b->name);
+    return order != 0 ? order : strcmp(a->name, b->name);
 }

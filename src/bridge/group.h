@@ -36,6 +36,12 @@ bool group_key_is_of_group(struct str key); /* else it is a pod's, "namespace/ui
 
 /* The order in which members get the nodes of their job: by the index that their controller gave
  * them, then by name, numbers in it by value. */
-int group_compare(const struct kube_pod *a, const struct kube_pod *b);
+enum { GROUP_INDEXES = 3 };
+struct group_rank {
+    int64_t indexes[GROUP_INDEXES]; /* -1 where the pod has none */
+    const char *name;               /* the pod's */
+};
+struct group_rank group_rank_of(const struct kube_pod *pod);
+int group_rank_compare(const struct group_rank *a, const struct group_rank *b);
 
 #endif

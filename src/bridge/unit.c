@@ -83,7 +83,7 @@ static int64_t recorded_id(const struct kube_pod *pod)
 
 static int by_rank(const void *a, const void *b)
 {
-    return group_compare(((const struct member *)a)->pod, ((const struct member *)b)->pod);
+    return group_rank_compare(&((const struct member *)a)->rank, &((const struct member *)b)->rank);
 }
 
 static unsigned count_pods(const struct bridge_world *world, struct str key)
@@ -109,7 +109,8 @@ static void gather_members(const struct bridge_world *world, struct arena *arena
         const struct kube_pod *pod = kube_pod_of(object);
 
         if (unit->kind == GROUP_NONE || !world_is_alone(world, pod))
-            members[count++] = (struct member){ pod, pod_stage(world, pod), recorded_id(pod) };
+            members[count++] =
+                (struct member){ pod, pod_stage(world, pod), recorded_id(pod), group_rank_of(pod) };
     }
     if (count > 1)
         qsort(members, count, sizeof(*members), by_rank);
@@ -272,13 +273,20 @@ static bool is_inherited(const struct slurm_job *job, const struct kube_pod *pod
            names_pod(json_get(json_root(doc), "pods"), pod);
 }
 
+/* A job that one member was found to have is not read again for the others: its comment is long. */
+static bool is_gathered(const struct unit *unit, const struct member *member)
+{
+    return unit_ended(unit, member) ||
+           (unit->inherited && unit->inherited->id == member->recorded_id);
+}
+
 static void gather_inherited(const struct bridge_world *world, struct arena *arena,
                              struct unit *unit)
 {
     for (unsigned i = 0; i < unit->member_count && unit->job_count == 0; i++) {
         const struct member *member = &unit->members[i];
         const struct slurm_object *object =
-            member->recorded_id
+            member->recorded_id && !is_gathered(unit, member)
                 ? slurm_cache_get(world->slurm_jobs,
                                   arena_printf(arena, "%" PRId64, member->recorded_id))
                 : NULL;

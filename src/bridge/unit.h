@@ -43,6 +43,7 @@ struct member {
     const struct kube_pod *pod;
     enum pod_stage stage;
     int64_t recorded_id; /* of the job that its label names; 0 */
+    struct group_rank rank;
 };
 
 struct unit {

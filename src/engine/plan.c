@@ -47,7 +47,9 @@ void plan_clear(struct plan *plan)
 
 bool plan_has_room(struct plan *plan)
 {
-    if (plan->action_count < PLAN_MAX_ACTIONS && !arena_is_over_budget(plan->arena))
+    size_t budget = plan->arena->budget;
+
+    if (plan->action_count < PLAN_MAX_ACTIONS && plan->arena->used < budget - budget / 4)
         return true;
     plan_look_again(plan, 1);
     return false;

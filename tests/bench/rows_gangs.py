@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from statistics import median
 
 from frame import Bench, Figure, row
 from rows_bridge import SCHEDULER, Load, bridge_on, lend_nodes, no_jobs_left, warm_up
+from slincdev.common import REPO, run
 
 PER_NODE = {"slurmjob.slinky.slurm.net/max-nodes": "20"}
 
@@ -46,3 +49,28 @@ def gangs_of_20(bench: Bench) -> list[Figure]:
             no_jobs_left(bench.slurm)
     one, many = median(singles), median(gangs)
     return [Figure("50 gangs of 20 pods, beside 1,000 single pods", "at least 1", one, many, "pods/s", many >= one)]
+
+
+@row
+def gang_of_4000(bench: Bench) -> list[Figure]:
+    """4,000 pods on 4,000 nodes whose names do not fold, from creation to end and through a restart of the bridge.
+
+    The whole bridge runs against the simulator's API server and slurmctld: a real cluster of this size does not fit on the machine."""
+    size = 4_000
+    subprocess.run([REPO / "dev/build", "plain"], check=True)
+    program = REPO / "build/plain/tests/bench/bench_gang"
+    runs = [json.loads(run([program, str(size)], timeout=600)) for _ in range(1 if bench.quick else 3)]
+    steps = ("bound", "running", "restarted", "over")
+    longest = min(max(each[step]["longest_ms"] for step in steps) for each in runs)
+    last_bind = min(each["allocated_to_last_bind"] for each in runs)
+    cpu = min(sum(each[step]["cpu"] for step in steps) for each in runs)
+    plan_mib = max(each[step]["plan_kib"] for each in runs for step in steps) / 1024
+    peak_mib = min(each["peak_mib"] for each in runs)
+    name = f"gang of {size:,} pods on {size:,} nodes"
+    return [
+        Figure(f"{name}: longest plan", "under 50 ms", None, longest, "ms CPU", longest < 50),
+        Figure(f"{name}: allocated to last bind, simulated", "at most 5 s", None, last_bind, "s", last_bind <= 5),
+        Figure(f"{name}: its whole life, bridge and simulated servers", "at most 30 s", None, cpu, "s CPU", cpu <= 30),
+        Figure(f"{name}: largest plan", "at most 48 MiB", None, plan_mib, "MiB", plan_mib <= 48),
+        Figure(f"{name}: resident at most, bridge and simulated servers", "at most 512 MiB", None, peak_mib, "MiB", peak_mib <= 512),
+    ]

@@ -36,6 +36,7 @@ enum scene {
     REBOUND,    /* all pods are bound, by a job whose place another one has taken */
     MISFIT,     /* its job runs, and every tenth of its nodes is cordoned */
     LEFT_OVER,  /* its job runs on half of the nodes that the pods need */
+    INHERITED,  /* all pods are bound, by a job of a bridge before ours */
     LOST,       /* all pods are bound, and Slurm has lost the job */
     PINNED,     /* all pods are bound, and the job that is to cover them waits */
     ENDS,       /* all pods are bound, and Slurm has ended the job */
@@ -53,6 +54,7 @@ static const char *const scene_names[SCENES] = {
     [REBOUND] = "bound by another job",
     [MISFIT] = "misfit",
     [LEFT_OVER] = "left over",
+    [INHERITED] = "inherited",
     [LOST] = "lost",
     [PINNED] = "pinned",
     [ENDS] = "ends",
@@ -61,8 +63,9 @@ static const char *const scene_names[SCENES] = {
 
 static bool is_bound(enum scene scene, unsigned pod)
 {
-    return scene == BOUND || scene == REBOUND || scene == LOST || scene == PINNED ||
-           scene == ENDS || scene == OVER || (scene == HALF_BOUND && pod % 2 == 0);
+    return scene == BOUND || scene == INHERITED || scene == REBOUND || scene == LOST ||
+           scene == PINNED || scene == ENDS || scene == OVER ||
+           (scene == HALF_BOUND && pod % 2 == 0);
 }
 
 /* ---- the world ---- */
@@ -113,6 +116,12 @@ static void write_job(struct buf *out, enum scene scene, unsigned size, char (*n
                waits           ? "PENDING"
                : scene == ENDS ? "RUNNING+COMPLETING"
                                : "RUNNING");
+    if (scene == INHERITED) {
+        buf_add_text(out, ",\"foreign\":true,\"admin_comment\":\"{\\\"pods\\\":[");
+        for (unsigned i = 0; i < size; i++)
+            buf_printf(out, "%s\\\"default/p%u\\\"", i ? "," : "", i);
+        buf_add_text(out, "]}\"");
+    }
     if (scene == FOLLOWS)
         write_list(out, "excluded_nodes", names + size, size);
     if (scene == PINNED)
@@ -277,7 +286,7 @@ static void a_plan_has_no_more_actions_than_it_may(void **state)
         unsigned most;
     } cases[] = {
         { ALLOCATED, "bind", PLAN_MAX_ACTIONS / 2 }, { FOLLOWS, "patch", PLAN_MAX_ACTIONS },
-        { REBOUND, "patch", PLAN_MAX_ACTIONS },      { ENDS, "patch", PLAN_MAX_ACTIONS },
+        { REBOUND, "patch", PLAN_MAX_ACTIONS },      { ENDS, "patch", PLAN_MAX_ACTIONS / 2 + 1 },
         { OVER, "patch", PLAN_MAX_ACTIONS },
     };
 

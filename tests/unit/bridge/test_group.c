@@ -195,7 +195,9 @@ static void assert_order(const struct ranked *pods, size_t count)
         for (size_t k = 0; k < count; k++) {
             const struct kube_object *a = make("ns", pods[i].name, pods[i].metadata, "");
             const struct kube_object *b = make("ns", pods[k].name, pods[k].metadata, "");
-            int order = group_compare(kube_pod_of(a), kube_pod_of(b));
+            struct group_rank left = group_rank_of(kube_pod_of(a));
+            struct group_rank right = group_rank_of(kube_pod_of(b));
+            int order = group_rank_compare(&left, &right);
 
             if ((order > 0) - (order < 0) != (i > k) - (i < k))
                 fail_msg("%s and %s: %d", pods[i].name, pods[k].name, order);
