@@ -70,7 +70,7 @@ static void beyond_its_budget_an_arena_serves_on_and_says_so(void **state)
 {
     auto_arena struct arena arena;
 
-    arena_init_budget(&arena, 1000, 4000);
+    arena_init_budget(&arena, 1024, 4096);
     (void)arena_alloc(&arena, 1000);
     assert_false(arena_is_over_budget(&arena));
     memset(arena_alloc(&arena, 1000), 1, 1000);
