@@ -12,7 +12,7 @@ SETUP_BUILD = @dev/setup build
 SETUP_CLUSTER = @dev/setup cluster
 
 .DEFAULT_GOAL := build
-.PHONY: build help setup lint test test-lint test-unit test-diff test-sim test-fuzz test-images test-install test-charts test-e2e fuzz bench demo up down \
+.PHONY: build help setup lint test test-lint test-unit test-diff test-sim test-fuzz test-images test-install test-charts test-runner test-e2e soak fuzz bench demo up down \
         status install uninstall coverage clean images
 
 build: ## build everything (build/plain)
@@ -22,17 +22,22 @@ build: ## build everything (build/plain)
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo; echo "  options: NAME=dev NODES=0 WITH=slurm (up, down, status), KEEP=1 (demo), QUICK=1 (bench), SECONDS=30 (fuzz)"
+	@echo "           MINUTES=60 SEEDS=10000 SLICE=1/1 (soak)"
 
 setup: ## install the Debian packages that are missing
 	@dev/setup
 
-test: ## all tests: lint, unit, differential, simulation, fuzz, install, charts, images, end to end
+test: ## all tests: lint, unit, differential, simulation, fuzz, install, charts, the runner, images, end to end
 	@dev/setup
-	@$(PYTHON) tests/run lint unit diff sim fuzz install charts images e2e
+	@$(PYTHON) tests/run lint unit diff sim fuzz install charts runner images e2e
 
-test-lint test-unit test-diff test-sim test-fuzz test-install test-charts test-images test-e2e: test-%: ## one part of the tests
+test-lint test-unit test-diff test-sim test-fuzz test-install test-charts test-runner test-images test-e2e: test-%: ## one part of the tests
 	@dev/setup
 	@$(PYTHON) tests/run $*
+
+soak: ## all crash cases, SEEDS of simulation, MINUTES of fuzzing, fault tests, mutations
+	@dev/setup
+	@$(if $(MINUTES),FUZZ_MINUTES=$(MINUTES)) $(if $(SEEDS),SIM_SEEDS=$(SEEDS)) $(if $(SLICE),SIM_SLICE=$(SLICE)) $(PYTHON) tests/run --soak
 
 lint: ## format, clang-tidy, layers, banned functions, file heads
 	$(SETUP_BUILD)

@@ -130,24 +130,35 @@ def wait_for(what: str, seconds: float, check: Callable[[], object], every: floa
         time.sleep(every)
 
 
+def _try_lock(path: Path) -> object | None:
+    """The locked file, or None. A lock whose file was removed meanwhile holds nobody else off, so it is not taken."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        file = open(path, "w")
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(file.fileno()).st_ino == path.stat().st_ino:
+            return file
+    except FileNotFoundError:  # the folder was removed with the last cluster
+        return None
+    except BlockingIOError:
+        pass
+    file.close()
+    return None
+
+
 @contextlib.contextmanager
 def locked(path: Path, what: str, seconds: float = 900) -> Iterator[None]:
     """Holds a file lock, waiting for whoever has it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w") as file:
-        end = time.monotonic() + seconds
-        told = False
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if not told:
-                    say(f"  waiting for another command to finish with {what}")
-                    told = True
-                if time.monotonic() > end:
-                    raise Fail(f"{what} is still locked by another command ({path})") from None
-                time.sleep(0.2)
+    end = time.monotonic() + seconds
+    told = False
+    while not (file := _try_lock(path)):
+        if not told:
+            say(f"  waiting for another command to finish with {what}")
+            told = True
+        if time.monotonic() > end:
+            raise Fail(f"{what} is still locked by another command ({path})")
+        time.sleep(0.2)
+    with file:
         yield
 
 

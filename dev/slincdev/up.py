@@ -160,9 +160,11 @@ def _retry_briefly(act) -> None:
 
 
 def _remove_empty_root() -> None:
-    if not clusters.all_clusters():
-        (state_root() / ".lock").unlink(missing_ok=True)
-        try:
-            os.rmdir(state_root())
-        except OSError:
-            pass
+    lock = state_root() / ".lock"
+    with locked(lock, "the list of clusters"):  # another command may be about to add its cluster to the list
+        if not clusters.all_clusters():
+            lock.unlink(missing_ok=True)
+            try:
+                os.rmdir(state_root())
+            except OSError:
+                pass

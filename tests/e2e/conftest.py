@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -20,7 +21,15 @@ from slincdev.common import Fail  # noqa: E402
 from slincdev.slurm import Slurm  # noqa: E402
 from waits import PASSING, wait_for  # noqa: E402
 
-NAME = os.environ.get("SLINC_E2E_NAME", "e2e")  # another name, and two people test at once on one machine
+NAME = os.environ.get("SLINC_E2E_NAME", "e2e")  # with another name, a second run has a cluster of its own beside this one
+ORDER = ("first", None, "faults", "last")  # None: tests without such a mark
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Orders the tests by their marks; inside a mark the order stays that of the files."""
+    def rank(item: pytest.Item) -> int:
+        return max((ORDER.index(mark.name) for mark in item.iter_markers() if mark.name in ORDER), default=ORDER.index(None))
+    items.sort(key=rank)
 
 
 def _lines(*argv: str) -> set[str]:
@@ -66,9 +75,19 @@ def machine_before() -> dict[str, set[str]]:
     return machine_state(NAME, free_slot())
 
 
+def keep_logs(cluster: Cluster) -> None:
+    """The logs of the cluster's programs, beside those of the tests that failed."""
+    folder = os.environ.get("SLINC_TEST_LOGS")
+    if folder and (cluster.folder / "logs").exists():
+        shutil.copytree(cluster.folder / "logs", Path(folder, "cluster"), symlinks=True, dirs_exist_ok=True)
+
+
 @pytest.fixture(scope="session")
-def cluster(machine_before: dict) -> Iterator[Cluster]:
-    yield life.up(NAME, node_count=3, with_parts=["slurm"])
+def cluster(machine_before: dict, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    up = life.up(NAME, node_count=3, with_parts=["slurm"])
+    yield up
+    if request.session.testsfailed:
+        keep_logs(up)
     if find(NAME):
         life.down(NAME)
 

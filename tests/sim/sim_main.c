@@ -4,6 +4,7 @@
  *     sim --scenario configcopy --seed 17 --trace     replay one, print all that happens
  *     sim --scenario configcopy --seeds 0:20 --twice  each seed twice: must be the same run
  *     sim --scenario crashes                          every case: a seed is the number of one
+ *     sim --scenario crashes --slice 2/5              every fifth case, from the second on
  *     sim --scenario bridge --calls FILE              the calls to the API server, each once */
 #include "base/map.h"
 #include "calls.h"
@@ -19,11 +20,13 @@ struct options {
     const struct scenario *scenario;
     uint64_t from, to;
     bool trace, twice, chosen; /* chosen: seeds were named */
-    const char *calls;         /* the file for them; NULL: none */
+    struct crash_slice slice;
+    const char *calls; /* the file for them; NULL: none */
 };
 
 static const char usage[] = "usage: sim [--scenario NAME] [--seeds FROM:TO | --seed N] [--trace] "
-                            "[--twice] [--calls FILE]\n";
+                            "[--twice] [--calls FILE]\n"
+                            "       sim --scenario crashes [--slice NUMBER/OF]\n";
 
 static void refuse(const char *what)
 {
@@ -57,18 +60,27 @@ static void read_seed(const char *text, struct options *options)
     options->to = options->from + 1;
 }
 
+static void read_slice(const char *text, struct options *options)
+{
+    struct str number, of;
+
+    if (!str_cut(str_of(text), '/', &number, &of) ||
+        str_to_u64(of, 1, UINT64_MAX, &options->slice.of, NULL) < 0 ||
+        str_to_u64(number, 1, options->slice.of, &options->slice.number, NULL) < 0)
+        refuse(text);
+}
+
 static struct options read_options(int argc, char **argv)
 {
     static const struct option names[] = {
-        { "scenario", required_argument, NULL, 'c' },
-        { "seeds", required_argument, NULL, 's' },
-        { "seed", required_argument, NULL, 'n' },
-        { "trace", no_argument, NULL, 't' },
-        { "twice", no_argument, NULL, '2' },
-        { "calls", required_argument, NULL, 'a' },
-        { NULL, 0, NULL, 0 },
+        { "scenario", required_argument, NULL, 'c' }, { "seeds", required_argument, NULL, 's' },
+        { "seed", required_argument, NULL, 'n' },     { "trace", no_argument, NULL, 't' },
+        { "twice", no_argument, NULL, '2' },          { "slice", required_argument, NULL, 'l' },
+        { "calls", required_argument, NULL, 'a' },    { NULL, 0, NULL, 0 },
     };
-    struct options options = { .scenario = scenarios[0], .from = 0, .to = 100 };
+    struct options options = {
+        .scenario = scenarios[0], .from = 0, .to = 100, .slice = { .number = 1, .of = 1 }
+    };
     int option;
 
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
@@ -90,6 +102,9 @@ static struct options read_options(int argc, char **argv)
         case '2':
             options.twice = true;
             break;
+        case 'l':
+            read_slice(optarg, &options);
+            break;
         case 'a':
             options.calls = optarg;
             break;
@@ -97,6 +112,8 @@ static struct options read_options(int argc, char **argv)
             refuse("options");
         }
     }
+    if (options.slice.of > 1 && (options.scenario != &scenario_crashes || options.chosen))
+        refuse("--slice without the cases of crashes");
     return options;
 }
 
@@ -140,10 +157,25 @@ static uint64_t run_seeds(const struct options *options, struct world_result *su
     return options->to - options->from;
 }
 
+static void print_sum(const struct options *options, bool are_cases, uint64_t runs, uint64_t failed,
+                      const struct world_result *sum, double seconds)
+{
+    char of[32] = "";
+
+    if (are_cases)
+        (void)snprintf(of, sizeof(of), " of %llu", (unsigned long long)options->slice.cases);
+    (void)printf("%s: %llu%s %s, %llu failed, %llu steps, %llu writes, %.1f virtual hours, "
+                 "%.1f s\n",
+                 options->scenario->name, (unsigned long long)runs, of,
+                 are_cases ? "cases" : "seeds", (unsigned long long)failed,
+                 (unsigned long long)sum->steps, (unsigned long long)sum->writes,
+                 (double)sum->virtual_us / 3.6e9, seconds);
+}
+
 int main(int argc, char **argv)
 {
     struct options options = read_options(argc, argv);
-    bool all_cases = options.scenario == &scenario_crashes && !options.chosen;
+    bool are_cases = options.scenario == &scenario_crashes && !options.chosen;
     struct world_result sum = { .steps = 0 };
     uint64_t failed = 0, runs;
     double begun = now();
@@ -152,12 +184,9 @@ int main(int argc, char **argv)
     map_set_secret(1, 2);
     if (options.calls)
         options.scenario = calls_of(options.scenario);
-    runs = all_cases ? crashes_run_all(&sum, &failed) : run_seeds(&options, &sum, &failed);
-    (void)printf("%s: %llu %s, %llu failed, %llu steps, %llu writes, %.1f virtual hours, "
-                 "%.1f s\n",
-                 options.scenario->name, (unsigned long long)runs, all_cases ? "cases" : "seeds",
-                 (unsigned long long)failed, (unsigned long long)sum.steps,
-                 (unsigned long long)sum.writes, (double)sum.virtual_us / 3.6e9, now() - begun);
+    runs = are_cases ? crashes_run_slice(&options.slice, &sum, &failed)
+                     : run_seeds(&options, &sum, &failed);
+    print_sum(&options, are_cases, runs, failed, &sum, now() - begun);
     if (options.calls && calls_write(options.calls, &err) < 0) {
         (void)fprintf(stderr, "--calls: %s\n", err.text);
         return 1;

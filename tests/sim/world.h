@@ -69,7 +69,14 @@ struct world_result {
 int world_run(const struct scenario *scenario, uint64_t seed, FILE *trace,
               struct world_result *ret_result, struct err *err);
 
-/* Every case of scenario_crashes. Gives how many there were; both results are added to. */
-uint64_t crashes_run_all(struct world_result *ret_sum, uint64_t *ret_failed);
+/* Which cases of scenario_crashes a run takes: number 1 of 4 takes the first, the fifth, ... */
+struct crash_slice {
+    uint64_t number, of;
+    uint64_t cases; /* that all slices together have; counted by the run */
+};
+
+/* The cases of the slice. Gives how many there were; both results are added to. */
+uint64_t crashes_run_slice(struct crash_slice *slice, struct world_result *ret_sum,
+                           uint64_t *ret_failed);
 
 #endif
