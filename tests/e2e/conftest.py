@@ -13,23 +13,20 @@ from pathlib import Path
 import pytest
 
 REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "dev"))
+sys.path[:0] = [str(REPO / "dev"), str(REPO / "tests")]
 os.environ.setdefault("SLINC_PATIENCE", "3")  # here, and in the commands that tests run
 from slincdev import up as life  # noqa: E402
 from slincdev.cluster import Cluster, find, free_slot  # noqa: E402
 from slincdev.common import Fail  # noqa: E402
 from slincdev.slurm import Slurm  # noqa: E402
+from tools.pytest_plugin import order_by_marks  # noqa: E402
 from waits import PASSING, wait_for  # noqa: E402
 
 NAME = os.environ.get("SLINC_E2E_NAME", "e2e")  # with another name, a second run has a cluster of its own beside this one
-ORDER = ("first", None, "faults", "last")  # None: tests without such a mark
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Orders the tests by their marks; inside a mark the order stays that of the files."""
-    def rank(item: pytest.Item) -> int:
-        return max((ORDER.index(mark.name) for mark in item.iter_markers() if mark.name in ORDER), default=ORDER.index(None))
-    items.sort(key=rank)
+    order_by_marks(items)
 
 
 def _lines(*argv: str) -> set[str]:

@@ -9,6 +9,15 @@ from pathlib import Path
 
 import pytest
 
+ORDER = ("first", None, "faults", "last")  # the marks that order end-to-end tests; None: tests without one
+
+
+def order_by_marks(items: list[pytest.Item]) -> None:
+    """Orders the tests by their marks; tests of the same mark stay in the order of the files."""
+    def rank(item: pytest.Item) -> int:
+        return max((ORDER.index(mark.name) for mark in item.iter_markers() if mark.name in ORDER), default=ORDER.index(None))
+    items.sort(key=rank)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--results", type=Path, help="the file for one JSON line per test; logs of tests go into a folder of its name")

@@ -47,6 +47,25 @@ def test_flaky():
 """
 
 
+MARKED = """
+import pytest
+from pathlib import Path
+def note(name):
+    with open(Path(__file__).with_name("order"), "a") as file:
+        file.write(name + " ")
+@pytest.mark.last
+def test_last(): note("last")
+@pytest.mark.faults
+def test_faults(): note("faults")
+def test_plain(): note("plain")
+@pytest.mark.faults
+@pytest.mark.last
+def test_both(): note("both")
+@pytest.mark.first
+def test_first(): note("first")
+"""
+
+
 @pytest.fixture
 def suite(tmp_path: Path):
     """Writes a runner and its test files into a folder; gives a function that runs it."""
@@ -115,6 +134,14 @@ def test_other_parts_have_no_second_chance(suite):
 def test_what_hides_a_failure_fails_the_run(suite, text):
     done = suite("chance", a=text)
     assert (done.returncode, last_line(done)) == (1, "0 passed, 1 failed")
+
+
+def test_marks_order_the_tests_of_a_folder(suite, tmp_path):
+    (tmp_path / "pytest.ini").write_text((REPO / "pytest.ini").read_text())
+    (tmp_path / "conftest.py").write_text("from tools.pytest_plugin import order_by_marks as pytest_collection_modifyitems\n")
+    done = suite("once", a=MARKED, b="from test_a import note\ndef test_more(): note('more')\n")
+    assert last_line(done) == "6 passed, 0 failed"
+    assert (tmp_path / "tests/order").read_text().split() == ["first", "plain", "more", "faults", "last", "both"]
 
 
 def test_words_for_pytest_select_tests(suite):
