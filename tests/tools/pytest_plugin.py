@@ -37,7 +37,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def log_name(test: str) -> str:
     """A file name for a test: its module, its name and its parameters."""
-    return re.sub(r"[^\w.-]+", "_", test.rsplit("/", 1)[-1])[:150] + ".log"
+    module, _, name = test.partition("::")
+    return re.sub(r"[^\w.-]+", "_", f"{Path(module).name}::{name}")[:150] + ".log"
 
 
 class Results:

@@ -39,8 +39,10 @@ sys.exit(lanes.main(Suite(here, here.parent, parts, build=lambda name: None, who
 """
 
 FLAKY = """
+import pytest
 from pathlib import Path
-def test_flaky():
+@pytest.mark.parametrize("way", ["by a/b::c [d]"])
+def test_flaky(way):
     print("hello from the test")
     been = Path(__file__).with_suffix(".been")
     assert been.exists() or been.touch(), "the first time"
@@ -87,8 +89,8 @@ def last_line(done: subprocess.CompletedProcess) -> str:
 def test_a_flaky_test_counts_as_passed_and_is_named_with_both_logs(suite, tmp_path):
     done = suite("chance", a="def test_good(): pass", b=FLAKY)
     assert (done.returncode, last_line(done)) == (0, "2 passed, 0 failed")
-    named = re.search(r"flaky: (\S+) failed, and passed on its second chance\n +(\S+)\n +(\S+)\n", done.stdout)
-    assert named and named[1] == "tests/test_b.py::test_flaky"
+    named = re.search(r"flaky: (.+) failed, and passed on its second chance\n +(\S+)\n +(\S+)\n", done.stdout)
+    assert named and named[1] == "tests/test_b.py::test_flaky[by a/b::c [d]]"
     first, second = ((tmp_path / named[i]).read_text() for i in (2, 3))
     assert "the first time" in first and "hello from the test" in first
     assert "call: passed" in second and "hello from the test" in second
@@ -110,7 +112,7 @@ def test_three_flaky_tests_fail_the_run(suite):
 def test_a_test_that_fails_twice_fails_the_run(suite):
     done = suite("chance", a="def test_bad(): assert 0", b=FLAKY)
     assert (done.returncode, last_line(done)) == (1, "1 passed, 1 failed")
-    assert re.findall(r"^flaky: (\S+)", done.stdout, re.M) == ["tests/test_b.py::test_flaky"]
+    assert re.findall(r"^flaky: (\S+)\[", done.stdout, re.M) == ["tests/test_b.py::test_flaky"]
 
 
 def test_an_error_in_a_fixture_is_a_failure_too(suite):
