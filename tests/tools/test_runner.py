@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from slincdev import common
-from tools import lanes, pytests, sim
+from tools import pytests, sim
 
 REPO = Path(__file__).resolve().parents[2]
 
