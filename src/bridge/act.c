@@ -368,6 +368,17 @@ static struct slurm_error error_of(const struct json *statuses, const struct dee
     return error;
 }
 
+/* A cancel without a clear answer may take effect as long as a submit may. */
+static void note_unanswered(struct actor *actor, const struct slurm_answer *answer)
+{
+    int64_t until_us =
+        answer->sent_us + slurm_submit_fence_us(actor->options.slurm, actor->message_timeout_s);
+
+    if (answer->error.class != SLURM_DONE && !answer->error.nothing_done &&
+        until_us > actor->cancels_until_us)
+        actor->cancels_until_us = until_us;
+}
+
 static void on_cancelled(void *context, const struct slurm_answer *answer)
 {
     struct batch *batch = context;
@@ -379,6 +390,7 @@ static void on_cancelled(void *context, const struct slurm_answer *answer)
 
     batch->call = NULL;
     slurm_poller_heard(actor->options.poller, answer);
+    note_unanswered(actor, answer);
     slurm_poller_expect(actor->options.poller, loop_now_us(actor->loop) + EXPECT_US);
     while ((first = list_first(&batch->works))) {
         struct work *work = list_item(first, struct work, turn);
@@ -610,6 +622,14 @@ void actor_free(struct actor *actor)
     loop_timer_stop(&actor->cancel_timer);
     mem_free(actor->cluster);
     mem_free(actor);
+}
+
+bool actor_has_unanswered_cancels(const struct actor *actor)
+{
+    list_each (const struct batch, batch, &actor->batches, link)
+        if (batch->kind == DEED_CANCEL)
+            return true;
+    return loop_now_us(actor->loop) < actor->cancels_until_us;
 }
 
 void actor_set_message_timeout(struct actor *actor, int64_t seconds)

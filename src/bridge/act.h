@@ -24,9 +24,12 @@
 #include "slurm/calls.h"
 #include "slurm/poller.h"
 
-extern const struct action_type action_slurm;      /* jobs; its service is a struct actor */
-extern const struct action_type action_slurm_node; /* nodes; the same service, a lane of its own */
-extern const struct action_type action_event;      /* its service is a struct kube_recorder */
+/* The service of these three is a struct actor. Each has a lane of its own: submits that wait for a
+ * slow slurmctld hold up neither cancels nor nodes. */
+extern const struct action_type action_slurm;        /* jobs: submits, updates, reads */
+extern const struct action_type action_slurm_cancel; /* cancels of jobs */
+extern const struct action_type action_slurm_node;   /* nodes */
+extern const struct action_type action_event;        /* its service is a struct kube_recorder */
 
 /* Only if this object is gone, or is another than the one with this uid: read directly before. An
  * empty uid is of no object that is there: then only gone counts. Name NULL: only if no object of
@@ -104,6 +107,10 @@ void actor_free(struct actor *actor); /* what is under way ends without callback
 void actor_set_message_timeout(struct actor *actor, int64_t seconds); /* of slurmctld */
 /* Slurm has no place for more jobs until then (loop time; 0: it has), and why. */
 int64_t actor_pause_us(const struct actor *actor, const char **ret_why);
+
+/* Whether a cancel is on its way, or had no clear answer and may still take effect: until the delay
+ * of a new leader (slurm_submit_fence_us) has passed since it was sent. */
+bool actor_has_unanswered_cancels(const struct actor *actor);
 
 /* Asks that joined the queue in the last two seconds. */
 size_t actor_queued(const struct actor *actor);

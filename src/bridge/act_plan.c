@@ -22,6 +22,14 @@ const struct action_type action_slurm = {
     .write = deed_write,
 };
 
+const struct action_type action_slurm_cancel = {
+    .name = "slurm-cancel",
+    .max_in_flight = 1000, /* five calls of 200 jobs */
+    .start = act_start,
+    .cancel = act_cancel,
+    .write = deed_write,
+};
+
 const struct action_type action_slurm_node = {
     .name = "slurm-node",
     .max_in_flight = 1000, /* two calls of 500 nodes */
@@ -125,7 +133,8 @@ static struct action *add_about(struct plan *plan, const char *verb, const struc
 {
     const char *what = arena_printf(plan->arena, "%s job %" PRId64, verb, deed->job_id);
 
-    return plan_add(plan, &action_slurm, what, deed);
+    return plan_add(plan, deed->kind == DEED_CANCEL ? &action_slurm_cancel : &action_slurm, what,
+                    deed);
 }
 
 struct action *plan_slurm_cancel(struct plan *plan, const struct slurm_job *job,

@@ -112,6 +112,7 @@ struct actor {
 
     struct list cancels; /* gathered */
     struct loop_timer cancel_timer;
+    int64_t cancels_until_us; /* a cancel without a clear answer may take effect until then */
 
     struct list node_works; /* gathered, or waiting for a call to end */
     struct loop_timer node_timer;

@@ -513,6 +513,7 @@ static void add_controllers(struct bridge *bridge)
                                          .plan = plan_node,
                                          .context = bridge };
     engine_add_service(bridge->engine, &action_slurm, bridge->actor);
+    engine_add_service(bridge->engine, &action_slurm_cancel, bridge->actor);
     engine_add_service(bridge->engine, &action_slurm_node, bridge->actor);
     engine_add_service(bridge->engine, &action_event, bridge->recorder);
     engine_add(bridge->engine, &bridge->units);
@@ -675,7 +676,8 @@ bool bridge_may_release(void *context)
     const struct bridge *bridge = context;
     const struct memory *memory = bridge->world.memory;
 
-    return memory_in(memory, ASK_SENT) == 0 && memory_in(memory, ASK_UNRESOLVED) == 0;
+    return memory_in(memory, ASK_SENT) == 0 && memory_in(memory, ASK_UNRESOLVED) == 0 &&
+           (!bridge->actor || !actor_has_unanswered_cancels(bridge->actor));
 }
 
 struct engine *bridge_engine(const struct bridge *bridge)

@@ -43,8 +43,8 @@ void bridge_free(struct bridge *bridge);
 
 bool bridge_is_leader(const struct bridge *bridge);
 
-/* No ask is without its answer: whoever leads next need not wait for it (DESIGN 5a, clean stop).
- * For run_options.may_release; context is the bridge. */
+/* No submit and no cancel is without its answer: the next leader need not wait (DESIGN 5a, clean
+ * stop). For run_options.may_release; context is the bridge. */
 bool bridge_may_release(void *bridge);
 
 /* For the frame around it: clean stop, health, metrics (engine/run.h, engine/health.h). */

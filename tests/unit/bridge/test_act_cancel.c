@@ -1,6 +1,7 @@
 /* test_act_cancel.c - jobs that exist are cancelled, read and updated only as they were planned on,
  * many in one call. */
 #include "act_ask_rig.h"
+#include "engine/executor.h"
 
 #define CANCELLED_BODY "{\"status\":[],\"errors\":[]}"
 
@@ -229,6 +230,105 @@ static void a_node_that_was_given_back_is_remembered_once(void **state)
     assert_string_equal(unit_of(rig)->misfits[0], "n1");
 }
 
+/* ---- cancels come before asks ---- */
+
+static void ended(struct execution *execution, enum execution_end end)
+{
+    (void)execution;
+    (void)end;
+}
+
+/* Each unit has a plan of its own. */
+static struct execution *execute(struct rig *rig, struct executor *executor, struct plan *plan)
+{
+    struct execution *execution = arena_alloc(&rig->arena, sizeof(*execution));
+
+    execution_begin(executor, execution, plan, ended);
+    return execution;
+}
+
+static struct plan *new_plan(struct rig *rig)
+{
+    struct plan *plan = arena_alloc(&rig->arena, sizeof(*plan));
+
+    plan_init(plan, &rig->arena);
+    return plan;
+}
+
+/* More asks than a lane takes, and slurmctld answers none of them. */
+static void a_cancel_is_sent_while_a_thousand_asks_wait(void **state)
+{
+    enum { ASKS = 1000 };
+    struct rig *rig = *state;
+    struct executor *executor = executor_new(&(struct executor_options){
+        .loop = rig->loop, .metrics = rig->metrics, .max_in_flight = 64 });
+    struct execution *executions[ASKS + 1];
+    struct plan *plan = new_plan(rig);
+
+    executor_add_lane(executor, &action_slurm, rig->actor);
+    executor_add_lane(executor, &action_slurm_cancel, rig->actor);
+    fake_answer(rig->fake, "POST", V45 "/job/submit", (struct fake_answer){ .times = ASKS });
+    for (int i = 0; i < ASKS; i++) {
+        struct plan *asks = new_plan(rig);
+        char key[32];
+
+        snprintf(key, sizeof(key), "ns/u%d", i);
+        plan_slurm_ask(asks,
+                       &(struct act_ask){ .key = str_of(key), .attempt = 1, .job = &rig->job });
+        executions[i] = execute(rig, executor, asks);
+    }
+    rig_run(rig, MS_US);
+    rig_job(rig, 7, "s", "RUNNING", "ns/uid.1");
+    rig_reads_job(rig, 7, "CANCELLED", "ns/uid.1");
+    rig_answers(rig, "DELETE", "/jobs/", 200, CANCELLED_BODY);
+    plan_slurm_cancel(plan, rig_shown(rig, "7"), NULL, "a test");
+    executions[ASKS] = execute(rig, executor, plan);
+    rig_run(rig, MS_US);
+    assert_int_equal(rig_sent(rig, "DELETE", "/jobs/"), 1);
+    for (int i = 0; i < ASKS; i++)
+        execution_give_up(executions[i]);
+    executor_free(executor);
+}
+
+/* ---- a clean stop ---- */
+
+/* What is not answered may take effect until the token of the cancel has expired. */
+static void a_cancel_without_an_answer_may_take_effect_until_the_fence(void **state)
+{
+    struct rig *rig = *state;
+    char text[200];
+
+    job_runs(rig, 7, "ns/uid.1", "RUNNING");
+    fake_answer(
+        rig->fake, "DELETE", V45 "/jobs/",
+        (struct fake_answer){ .status = 403, .body = rig_refusal(1, text), .delay_us = 500 });
+    assert_false(actor_has_unanswered_cancels(rig->actor));
+    cancel(rig, "7", NULL);
+    rig_run(rig, 100);
+    assert_true(actor_has_unanswered_cancels(rig->actor)); /* on its way */
+    rig_run(rig, MS_US);
+    assert_true(actor_has_unanswered_cancels(rig->actor)); /* answered by nobody who knows */
+    rig_run(rig, 20 * SECOND_US);
+    assert_false(actor_has_unanswered_cancels(rig->actor));
+}
+
+static void a_cancel_that_was_answered_or_not_sent_is_over(void **state)
+{
+    struct rig *rig = *state;
+
+    job_runs(rig, 7, "ns/uid.1", "CANCELLED");
+    rig_answers(rig, "DELETE", "/jobs/", 200, CANCELLED_BODY);
+    cancel(rig, "7", NULL);
+    rig_run(rig, MS_US);
+    assert_false(actor_has_unanswered_cancels(rig->actor));
+    job_runs(rig, 8, "ns/uid.2", "RUNNING");
+    fake_answer(rig->fake, "DELETE", V45 "/jobs/",
+                (struct fake_answer){ .class = ERR_UNAVAILABLE });
+    cancel(rig, "8", NULL);
+    rig_run(rig, MS_US);
+    assert_false(actor_has_unanswered_cancels(rig->actor));
+}
+
 /* ---- looking, updating, going away ---- */
 
 static void a_look_reads_the_job(void **state)
@@ -312,6 +412,9 @@ int main(void)
         TEST(a_job_is_spared_unless_its_pod_is_gone),
         TEST(a_duplicate_is_counted),
         TEST(a_node_that_was_given_back_is_remembered_once),
+        TEST(a_cancel_is_sent_while_a_thousand_asks_wait),
+        TEST(a_cancel_without_an_answer_may_take_effect_until_the_fence),
+        TEST(a_cancel_that_was_answered_or_not_sent_is_over),
         TEST(a_look_reads_the_job),
         TEST(an_update_is_sent_for_the_job_planned_on_only),
         TEST(an_actor_may_go_with_everything_under_way),
