@@ -184,6 +184,22 @@ static void check_clock(const struct check_facts *facts, struct check_finding *f
     fix(finding, "see to the time synchronisation of this machine and of the control plane");
 }
 
+/* Tokens that the bridge signs count by its own clock, and some of them live for seconds. */
+static void check_slurm_clock(const struct check_facts *facts, struct check_finding *finding)
+{
+    int64_t skew_us = facts->site ? facts->site->skew_us : 0;
+
+    if (!facts->site || facts->site->time == 0)
+        return;
+    if (skew_us <= MAX_SKEW_US && -skew_us <= MAX_SKEW_US) {
+        find(finding, CHECK_GOOD, "slurmctld's clock agrees with ours");
+        return;
+    }
+    find(finding, CHECK_BAD, "slurmctld's clock is %" PRId64 " s %s ours: it may refuse our tokens",
+         (skew_us > 0 ? skew_us : -skew_us) / SECOND_US, skew_us > 0 ? "ahead of" : "behind");
+    fix(finding, "see to the time synchronisation of this machine and of slurmctld's");
+}
+
 const struct check checks_table[CHECK_COUNT] = {
     { "slurmrestd", check_answers },
     { "version", check_version },
@@ -194,6 +210,7 @@ const struct check checks_table[CHECK_COUNT] = {
     { "InactiveLimit", check_inactive },
     { "scheduler cycles", check_cycles },
     { "clock", check_clock },
+    { "slurmctld's clock", check_slurm_clock },
 };
 
 /* ---- running them ---- */

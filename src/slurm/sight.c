@@ -68,10 +68,22 @@ int slurm_site_decode(const struct json *body, struct slurm_site *ret_site, stru
               json_get(conf, "SelectTypeParameters"));
     site.boot_time = int_at(meta, "BOOT_TIME");
     site.next_job_id = int_at(meta, "NEXT_JOB_ID");
+    site.time = int_at(meta, "LastUpdate");
     site.hides_jobs = has_word(json_get(conf, "PrivateData"), "jobs") ||
                       has_word(json_get(conf, "MCSParameters"), "privatedata");
     *ret_site = site;
     return 0;
+}
+
+int64_t slurm_clock_skew_us(int64_t second, int64_t from_us, int64_t until_us)
+{
+    int64_t begin_us = second * 1000000, end_us = begin_us + 1000000;
+
+    if (second <= 0)
+        return 0;
+    if (begin_us > until_us)
+        return begin_us - until_us;
+    return end_us <= from_us ? end_us - from_us : 0;
 }
 
 enum slurm_sight slurm_sight_of(const struct slurm_site *site, const char *user, const char *level,
@@ -134,6 +146,8 @@ static void on_user(void *context, const struct slurm_answer *answer)
 static void on_conf(void *context, const struct slurm_answer *answer)
 {
     struct slurm_sight_check *check = context;
+    struct loop *loop = slurm_client_loop(check->client);
+    int64_t wall_us = clock_wall_us(loop_clock(loop));
     struct slurm_request request = { .verb = SLURM_GET,
                                      .endpoint = SLURM_DB_USER,
                                      .name = str_of(check->user) };
@@ -142,6 +156,8 @@ static void on_conf(void *context, const struct slurm_answer *answer)
     check->call = NULL;
     check->has_site = answer->error.class == SLURM_DONE &&
                       slurm_site_decode(answer->body, &check->site, NULL) == 0;
+    check->site.skew_us = slurm_clock_skew_us(
+        check->site.time, wall_us - (loop_now_us(loop) - answer->sent_us), wall_us);
     if (!check->user[0] || slurm_sight_of(check->has_site ? &check->site : NULL, check->user, NULL,
                                           why, sizeof(why)) == SLURM_SEES_ALL)
         tell(check, NULL);

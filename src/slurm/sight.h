@@ -16,11 +16,17 @@ struct slurm_site {
     int64_t max_node_count, max_job_count;
     int64_t boot_time;   /* seconds since 1970; another one: slurmctld was restarted */
     int64_t next_job_id; /* falls when slurmctld lost its last seconds */
-    bool hides_jobs;     /* PrivateData=jobs, or MCS with privatedata */
+    int64_t time;    /* by slurmctld's clock when it answered; seconds since 1970; 0: not told */
+    int64_t skew_us; /* of that clock against ours, as slurm_can_see_all found it; else 0 */
+    bool hides_jobs; /* PrivateData=jobs, or MCS with privatedata */
 };
 
 /* Of the answer to slurm_conf_get. */
 int slurm_site_decode(const struct json *body, struct slurm_site *ret_site, struct err *err);
+
+/* Pure: how far a clock that showed this whole second some time between two moments of ours
+ * (microseconds since 1970) is ahead of ours; negative: behind; 0: it agrees, or may. */
+int64_t slurm_clock_skew_us(int64_t second, int64_t from_us, int64_t until_us);
 
 enum slurm_sight { SLURM_SEES_ALL, SLURM_SEES_PART, SLURM_SIGHT_UNKNOWN };
 

@@ -319,7 +319,7 @@ void ctld_run_conf(struct ctld_call *call)
     ctld_put_int(out, "MinJobAge", options->min_job_age_s);
     ctld_put_int(out, "MaxJobCount", options->max_job_count);
     buf_add_text(out, "},\"slurm_conf_meta\":{");
-    ctld_put_int(out, "LastUpdate", store->boot_us / CTLD_SECOND);
+    ctld_put_int(out, "LastUpdate", ctld_wall_us(store) / CTLD_SECOND);
     ctld_put_int(out, "BOOT_TIME", store->boot_us / CTLD_SECOND);
     ctld_put_number(out, "ClusterId", 0);
     ctld_put_int(out, "HashValue", 1279073181);

@@ -14,7 +14,9 @@ static struct bridge_config config = { .slurm_rest_api = "http://s:6820", .parti
 
 static const struct slurm_site good_site = { .scheduler_parameters = "bf_interval=5",
                                              .min_job_age_s = 300,
-                                             .max_node_count = 100 };
+                                             .max_node_count = 100,
+                                             .time = 1700000000,
+                                             .skew_us = -2000000 };
 
 static struct check_facts good_facts(void)
 {
@@ -73,7 +75,9 @@ static void each_trouble_is_named_and_mended(void **state)
 {
     static const struct slurm_site bad_site = { .min_job_age_s = 2,
                                                 .max_node_count = 5,
-                                                .inactive_limit_s = 30 };
+                                                .inactive_limit_s = 30,
+                                                .time = 1700000000,
+                                                .skew_us = 40000000 };
     static const struct {
         const char *name;
         enum check_result result;
@@ -88,6 +92,7 @@ static void each_trouble_is_named_and_mended(void **state)
         { "InactiveLimit", CHECK_WARNS, "InactiveLimit=30", "InactiveLimit=0" },
         { "scheduler cycles", CHECK_WARNS, "30 s", "bf_interval" },
         { "clock", CHECK_BAD, "differ by 7 s", "time synchronisation" },
+        { "slurmctld's clock", CHECK_BAD, "40 s ahead of ours", "time synchronisation" },
     };
     struct check_facts facts = good_facts();
 

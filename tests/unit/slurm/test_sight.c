@@ -24,6 +24,7 @@ static void the_configuration_tells_timeouts_user_and_restarts(void **state)
     assert_int_equal(site.min_job_age_s, 300);
     assert_true(site.boot_time > 1700000000);
     assert_int_equal(site.next_job_id, 21);
+    assert_int_equal(site.time, 1794723070); /* when it was recorded */
     assert_false(site.hides_jobs);
     assert_true(site_of("conf_private").hides_jobs);
 }
@@ -79,7 +80,25 @@ static void sight_follows_from_user_privacy_and_level(void **state)
     }
 }
 
+static void a_clock_is_ahead_or_behind_by_what_no_delay_explains(void **state)
+{
+    static const struct {
+        int64_t second, from_us, until_us, skew_us;
+    } rows[] = {
+        { 100, 100000000, 100010000, 0 },        { 100, 99000000, 100000000, 0 },
+        { 100, 100999999, 101500000, 0 },        { 103, 100000000, 100010000, 2990000 },
+        { 100, 105000000, 105010000, -4000000 }, { 0, 105000000, 105010000, 0 },
+        { 100, 90000000, 110000000, 0 },
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        assert_int_equal(slurm_clock_skew_us(rows[i].second, rows[i].from_us, rows[i].until_us),
+                         rows[i].skew_us);
+    (void)state;
+}
+
 struct told {
+    int64_t skew_us;
     unsigned times;
     enum slurm_sight sight;
     bool has_site;
@@ -94,6 +113,7 @@ static void on_told(void *context, enum slurm_sight sight, const char *why,
     told->times++;
     told->sight = sight;
     told->has_site = site != NULL;
+    told->skew_us = site ? site->skew_us : 0;
 }
 
 static enum slurm_sight check(struct world *world, const char *user, struct told *ret_told)
@@ -135,6 +155,17 @@ static void the_check_asks_the_accounting_only_when_it_must(void **state)
     assert_false(told.has_site);
 }
 
+static void the_check_compares_the_clocks(void **state)
+{
+    struct world *world = *state;
+    struct told told;
+
+    world_plays(world, "GET", V45 "/conf", "conf");
+    check(world, NULL, &told);
+    assert_int_equal(told.skew_us,
+                     INT64_C(1794723070) * 1000000 - clock_wall_us(loop_clock(world->loop)));
+}
+
 static void a_stopped_check_is_silent(void **state)
 {
     struct world *world = *state;
@@ -157,7 +188,9 @@ int main(void)
         cmocka_unit_test(the_configuration_tells_timeouts_user_and_restarts),
         cmocka_unit_test(half_a_configuration_is_none),
         cmocka_unit_test(sight_follows_from_user_privacy_and_level),
+        cmocka_unit_test(a_clock_is_ahead_or_behind_by_what_no_delay_explains),
         TEST(the_check_asks_the_accounting_only_when_it_must),
+        TEST(the_check_compares_the_clocks),
         TEST(a_stopped_check_is_silent),
     };
 
