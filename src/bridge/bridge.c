@@ -58,6 +58,7 @@ struct bridge {
     struct slurm_poller *poller;
     struct slurm_sight_check sight;
     bool is_checking, has_site, was_restarted;
+    int64_t listed_us; /* when the jobs were last listed as the suspicion began */
     struct slurm_site site;
     char sight_why[MAX_WHY];
     struct loop_timer look_at_site;
@@ -81,11 +82,18 @@ static void note_restart(struct bridge *bridge)
     struct bridge_facts *facts = &bridge->world.facts;
     bool is_suspicious = slurm_poller_is_suspicious(bridge->poller);
 
-    if (is_suspicious && !str_is(str_of(slurm_poller_why(bridge->poller)), became_leader))
+    int64_t listed_us = slurm_cache_listed_us(bridge->world.slurm_jobs);
+
+    if (is_suspicious && !bridge->was_restarted &&
+        !str_is(str_of(slurm_poller_why(bridge->poller)), became_leader)) {
         bridge->was_restarted = true;
+        bridge->listed_us = listed_us;
+    }
     if (is_suspicious || !bridge->was_restarted)
         return;
     bridge->was_restarted = false;
+    if (listed_us == bridge->listed_us)
+        return; /* its boot time showed that it was not */
     log_warn("jobs were read again: slurmctld may have been restarted",
              LOG_TEXT("why", slurm_poller_why(bridge->poller)));
     facts->restarted_us = loop_now_us(bridge->links.loop);

@@ -20,6 +20,7 @@ enum {
     FAST_REST = 3,    /* times the last answer took: then we wait, while something is expected */
     SLOW_REST = 10,   /* and else */
     BYTES_PER_US = 1, /* 60 MB a minute, of each feed */
+    UNREACHED_US = SECOND,          /* between looks at the boot time after a 502 */
     LONGEST_WAIT_US = 15 * SECOND,  /* after failures, and after an answer that took for ever */
     LIST_TIMEOUT_US = 300 * SECOND, /* 50,000 jobs take slurmrestd half a minute when it is idle */
 };
@@ -130,8 +131,8 @@ static bool may_go(void *context, const struct slurm_object *object)
     const struct slurm_poller *poller = feed->poller;
 
     if (!is_jobs(feed))
-        return !poller->suspicious;
-    return poller->suspicions == feed->suspicions_then &&
+        return !slurm_is_in_doubt(poller);
+    return poller->suspicions == feed->suspicions_then && !poller->unreached &&
            slurm_job_has_ended(&slurm_job_of(object)->state);
 }
 
@@ -266,15 +267,38 @@ void slurm_poller_suspect(struct slurm_poller *poller, const char *why)
     slurm_jobs_wants_list(poller);
 }
 
+static const char not_reached[] = "slurmctld could not be reached";
+
+static void ask_conf(void *context);
+
+/* A 502 comes from a slurmctld that restarts, and from one that is only busy. The boot time tells
+ * the two apart, and costs less than a list: at 50,000 jobs a list takes longer than it is from one
+ * 502 to the next. Where nothing tells the boot time the list decides. */
 void slurm_poller_heard(struct slurm_poller *poller, const struct slurm_answer *answer)
 {
-    if (answer->error.http == 502)
-        slurm_poller_suspect(poller, "slurmctld could not be reached");
+    if (answer->error.http != 502)
+        return;
+    if (poller->boot_time == 0) {
+        slurm_poller_suspect(poller, not_reached);
+        return;
+    }
+    poller->unreached_us = loop_now_us(poller->loop);
+    if (poller->unreached)
+        return;
+    poller->unreached = true;
+    poller->unreached_count++;
+    snprintf(poller->why, sizeof(poller->why), "%s", not_reached);
+    loop_timer_start(poller->loop, &poller->conf_timer, 0, ask_conf, poller);
+}
+
+bool slurm_is_in_doubt(const struct slurm_poller *poller)
+{
+    return poller->suspicious || poller->unreached;
 }
 
 bool slurm_poller_is_suspicious(const struct slurm_poller *poller)
 {
-    return poller->suspicious;
+    return slurm_is_in_doubt(poller);
 }
 
 const char *slurm_poller_why(const struct slurm_poller *poller)
@@ -284,12 +308,10 @@ const char *slurm_poller_why(const struct slurm_poller *poller)
 
 uint64_t slurm_poller_suspicions(const struct slurm_poller *poller)
 {
-    return poller->suspicions;
+    return poller->suspicions + poller->unreached_count;
 }
 
 /* ---- slurmctld's own word ---- */
-
-static void ask_conf(void *context);
 
 /* Another slurmctld may have another clock: what it says has not changed since a time of the old
  * one's may well have. */
@@ -297,6 +319,20 @@ static void forget_times(struct slurm_poller *poller)
 {
     for (unsigned i = 0; i < SLURM_FEEDS; i++)
         poller->feeds[i].update_time = 0;
+}
+
+/* The boot time that was asked for after the last 502 is the same: slurmctld was not restarted.
+ * That is no proof when the jobs were listed before the boot time was known: they may be those of
+ * the slurmctld before. */
+static void judge_unreached(struct slurm_poller *poller, bool is_same, int64_t sent_us)
+{
+    const struct slurm_cache *jobs = poller->feeds[SLURM_FEED_JOBS].cache;
+
+    if (!poller->unreached || sent_us < poller->unreached_us)
+        return;
+    poller->unreached = false;
+    if (is_same ? slurm_cache_listed_us(jobs) < poller->boot_known_us : poller->boot_time == 0)
+        slurm_poller_suspect(poller, not_reached);
 }
 
 bool slurm_take_conf(struct slurm_poller *poller, const struct slurm_answer *answer)
@@ -318,6 +354,7 @@ bool slurm_take_conf(struct slurm_poller *poller, const struct slurm_answer *ans
         poller->boot_known_us = answer->sent_us;
     poller->boot_time = site.boot_time;
     poller->next_job_id = site.next_job_id;
+    judge_unreached(poller, is_same, answer->sent_us);
     return is_same;
 }
 
@@ -326,16 +363,19 @@ static void on_conf(void *context, const struct slurm_answer *answer)
     struct slurm_poller *poller = context;
 
     poller->conf_call = NULL;
-    if (answer->error.class == SLURM_NOT_SUPPORTED && answer->error.http == 0)
-        return; /* before v0.0.45 there is no such word, and so it was not even sent */
-    loop_timer_start(poller->loop, &poller->conf_timer, poller->options.conf_us, ask_conf, poller);
+    if (answer->error.class == SLURM_NOT_SUPPORTED && answer->error.http == 0) {
+        /* before v0.0.45 there is no such word, and so it was not even sent */
+        poller->boot_time = 0;
+        judge_unreached(poller, false, loop_now_us(poller->loop));
+        return;
+    }
     (void)slurm_take_conf(poller, answer);
+    loop_timer_start(poller->loop, &poller->conf_timer,
+                     poller->unreached ? UNREACHED_US : poller->options.conf_us, ask_conf, poller);
 }
 
 void slurm_ask_conf_now(struct slurm_poller *poller)
 {
-    if (poller->conf_call)
-        return;
     loop_timer_stop(&poller->conf_timer);
     ask_conf(poller);
 }
@@ -345,6 +385,8 @@ static void ask_conf(void *context)
     struct slurm_poller *poller = context;
     struct slurm_request request = { .verb = SLURM_GET, .endpoint = SLURM_CONF, .once = true };
 
+    if (poller->conf_call)
+        return; /* its answer starts the timer again */
     poller->conf_call = slurm_send(poller->client, &request, on_conf, poller);
 }
 
@@ -394,9 +436,10 @@ struct slurm_poller *slurm_poller_new(struct slurm_client *client,
 
 void slurm_poller_start(struct slurm_poller *poller)
 {
+    /* First: jobs that were listed later are those of the slurmctld whose boot time is known. */
+    loop_timer_start(poller->loop, &poller->conf_timer, 0, ask_conf, poller);
     for (unsigned i = 0; i < SLURM_FEEDS; i++)
         slurm_feed_wait(&poller->feeds[i], 0);
-    loop_timer_start(poller->loop, &poller->conf_timer, 0, ask_conf, poller);
 }
 
 void slurm_poller_free(struct slurm_poller *poller)

@@ -262,7 +262,7 @@ static void judge_missing(struct feed *feed)
         slurm_poller_suspect(poller, "a job that had not ended is missing");
     if (poller->jobs.fell)
         slurm_poller_suspect(poller, "a new job has an id that was passed before");
-    if (poller->suspicious)
+    if (slurm_is_in_doubt(poller))
         return;
     list_each (const struct slurm_entry, entry, &feed->cache->shown, place)
         if (entry->round != poller->jobs.round && is_expected(feed, entry))

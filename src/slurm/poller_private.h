@@ -120,8 +120,10 @@ struct slurm_poller {
     size_t max_list;    /* SLURM_MAX_LIST; less in tests */
     struct list reads;  /* struct slurm_read */
     int64_t expect_until_us;
-    bool suspicious;
-    uint64_t suspicions;
+    bool suspicious;      /* until a whole job list has been merged */
+    bool unreached;       /* a 502 came: until the boot time shows that it was no restart */
+    int64_t unreached_us; /* when the last one came */
+    uint64_t suspicions, unreached_count;
     char why[120];
     struct loop_timer conf_timer;
     struct slurm_call *conf_call;
@@ -138,6 +140,8 @@ void slurm_feed_wait(struct feed *feed, int64_t us);
 /* Counts the answer; a reason for suspicion is one here too. */
 void slurm_feed_count(struct feed *feed, const struct slurm_answer *answer);
 
+/* Whether nothing may be believed gone: a restart is suspected, or slurmctld was not reached. */
+bool slurm_is_in_doubt(const struct slurm_poller *poller);
 void slurm_ask_conf_now(struct slurm_poller *poller); /* before its time */
 /* What an answer of /conf says about restarts. True when it shows the boot time known before. */
 bool slurm_take_conf(struct slurm_poller *poller, const struct slurm_answer *answer);

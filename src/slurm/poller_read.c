@@ -80,7 +80,7 @@ static void not_found(struct feed *feed, const char *key, int64_t started_us)
         return;
     if (live && !entry->doubted && !poller->suspicious)
         slurm_poller_suspect(poller, "a job that had not ended is not there");
-    if (!poller->suspicious)
+    if (!slurm_is_in_doubt(poller))
         slurm_cache_seen_gone(feed->cache, key, started_us);
     else if (feed->row->one != SLURM_JOB)
         feed->update_time = 0; /* the next list tells, and must not say "unchanged" */

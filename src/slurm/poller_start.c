@@ -80,7 +80,7 @@ static void on_boot_time(void *context, const struct slurm_answer *answer)
 
     starts->boot_call = NULL;
     rest(poller, answer);
-    if (slurm_take_conf(poller, answer) && !poller->suspicious)
+    if (slurm_take_conf(poller, answer) && !slurm_is_in_doubt(poller))
         for (size_t i = 0; i < starts->checked.count; i++)
             take_start(poller, &starts->checked.at[i]);
     forget(&starts->checked);

@@ -111,7 +111,7 @@ static void a_cancel_names_the_job_in_every_way(void **state)
 
     plan_slurm_cancel(&bench->plan, slurm_job_of(job), &unless, "the pod is gone");
     slurm_object_unref(job);
-    shows(bench, "cancel job 7", "slurm",
+    shows(bench, "cancel job 7", "slurm-cancel",
           "{\"job\":7,\"key\":\"ns/uid.2\",\"sluid\":\"s7\",\"unless\":{\"path\":"
           "\"/api/v1/namespaces/ns/pods/pod\",\"uid\":\"uid\"},\"why\":\"the pod is gone\"}");
 }

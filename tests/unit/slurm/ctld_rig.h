@@ -32,6 +32,7 @@ struct ctld {
     bool down, broken, jobs_broken, unstamped;
     bool no_layout; /* nobody tells which nodes a job has */
     int64_t layout_delay_us;
+    int64_t list_delay_us; /* of a whole job list, beside delay_us */
     struct buf body;
     struct map mirror; /* of jobs */
     struct buf log;
@@ -200,6 +201,8 @@ static inline struct fake_answer ctld_serve(void *context, const struct fake_sen
         answer.delay_us = rand_range(&ctld->rand, 0, 300 * MS_US);
     if (strstr(sent->path, "/resources/"))
         answer.delay_us += ctld->layout_delay_us;
+    if (strstr(sent->path, "/jobs/?"))
+        answer.delay_us += ctld->list_delay_us;
     return answer;
 }
 

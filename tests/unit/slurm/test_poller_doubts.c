@@ -81,6 +81,86 @@ static void a_list_from_before_the_suspicion_does_not_end_it(void **state)
     assert_told(ctld, "1:C>- ");
 }
 
+/* ---- 502 without a restart ---- */
+
+/* An answer to somebody else's call. */
+static void hear_502(struct ctld *ctld)
+{
+    slurm_poller_heard(ctld->poller, &(struct slurm_answer){ .error = { .http = 502 } });
+}
+
+/* A job list takes long at a site with many jobs, and 502s come more often than that. */
+static void occasional_502s_of_a_slurmctld_that_was_not_restarted_stop_nothing(void **state)
+{
+    struct ctld *ctld = *state;
+    unsigned suspicious_ms = 0;
+
+    ctld_submit(ctld, "RUNNING");
+    ctld_begin(ctld);
+    ctld->delay_us = 20 * MS_US;
+    ctld->list_delay_us = 30 * SECOND_US;
+    for (unsigned ms = 0; ms < 120000; ms += 100) {
+        if (ms % 10000 == 0)
+            hear_502(ctld);
+        suspicious_ms += slurm_poller_is_suspicious(ctld->poller) ? 100 : 0;
+        ctld_run(ctld, 100);
+    }
+    assert_in_range(suspicious_ms, 100, 3000); /* each ends when /conf shows the same boot time */
+    assert_int_equal(ctld_sent(ctld, "/jobs/?"), 0);
+    assert_told(ctld, "");
+}
+
+static void a_502_of_a_slurmctld_that_was_restarted_leads_to_a_whole_list(void **state)
+{
+    struct ctld *ctld = *state;
+
+    ctld_submit(ctld, "RUNNING");
+    ctld_begin(ctld);
+    hear_502(ctld);
+    ctld->boot_time++;
+    ctld_job(ctld, 1)->id = 0;
+    ctld_run(ctld, 20);
+    assert_string_equal(slurm_poller_why(ctld->poller), "slurmctld was restarted");
+    ctld_run(ctld, 3000);
+    assert_false(slurm_poller_is_suspicious(ctld->poller));
+    assert_int_equal(ctld_sent(ctld, "/jobs/?"), 1);
+    assert_told(ctld, "1:R>- ");
+}
+
+/* What is known of the jobs may be of the slurmctld before. */
+static void a_boot_time_that_is_newer_than_the_job_list_proves_nothing(void **state)
+{
+    struct ctld *ctld = *state;
+
+    ctld_submit(ctld, "RUNNING");
+    ctld->boot_time = 0; /* it does not tell */
+    ctld_begin(ctld);
+    ctld->boot_time = 5;
+    ctld_run(ctld, 40000);
+    assert_int_equal(ctld_sent(ctld, "/jobs/?"), 0);
+    hear_502(ctld);
+    ctld_run(ctld, 3000);
+    assert_int_equal(ctld_sent(ctld, "/jobs/?"), 1);
+    assert_false(slurm_poller_is_suspicious(ctld->poller));
+}
+
+/* Another reason is settled by a list alone. */
+static void a_suspicion_for_another_reason_too_waits_for_its_list(void **state)
+{
+    struct ctld *ctld = *state;
+
+    ctld_submit(ctld, "RUNNING");
+    ctld_begin(ctld);
+    ctld->list_delay_us = 2 * SECOND_US;
+    hear_502(ctld);
+    slurm_poller_suspect(ctld->poller, "test");
+    ctld_run(ctld, 1000);
+    assert_true(slurm_poller_is_suspicious(ctld->poller));
+    ctld_run(ctld, 9000);
+    assert_false(slurm_poller_is_suspicious(ctld->poller));
+    assert_int_equal(ctld_sent(ctld, "/jobs/?"), 1);
+}
+
 static void errors_are_told_and_take_nothing_away(void **state)
 {
     struct ctld *ctld = *state;
@@ -319,6 +399,10 @@ int main(void)
         TEST(nothing_goes_while_slurmctld_is_away),
         TEST(a_suspicion_keeps_nodes_too_and_they_are_listed_again),
         TEST(a_list_from_before_the_suspicion_does_not_end_it),
+        TEST(occasional_502s_of_a_slurmctld_that_was_not_restarted_stop_nothing),
+        TEST(a_502_of_a_slurmctld_that_was_restarted_leads_to_a_whole_list),
+        TEST(a_boot_time_that_is_newer_than_the_job_list_proves_nothing),
+        TEST(a_suspicion_for_another_reason_too_waits_for_its_list),
         TEST(errors_are_told_and_take_nothing_away),
         TEST(a_list_without_its_time_takes_nothing_away),
         cmocka_unit_test(each_sign_of_a_restart_leads_to_a_whole_list),
