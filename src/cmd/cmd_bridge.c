@@ -22,7 +22,6 @@
 #include "engine/run.h"
 #include "io/http_client.h"
 #include "io/loop_real.h"
-#include "io/reload.h"
 #include "kube/config.h"
 
 #include <stdio.h>
@@ -32,7 +31,6 @@
 enum {
     TOKEN_LIFE_S = 300,
     SLURM_CONNECTIONS = 20, /* eight asks, eight reads, and the polls beside them */
-    MAX_KEY_FILE = 64 << 10,
     SECOND_US = 1000000,
     LEAVE_LOOK_US = SECOND_US,
 };
@@ -94,34 +92,22 @@ struct ends {
     struct bridge_links links;
 };
 
-/* A key signs tokens that die soon, which shortens every wait after a lost answer (DESIGN 5a). */
-static int open_minted_token(struct ends *ends, struct slurm_token **ret_token, struct err *err)
-{
-    char *key;
-    size_t length;
-    int result = reload_read(ends->config.jwt_key_file, MAX_KEY_FILE, &key, &length, err);
-
-    if (result < 0)
-        return err_wrap(err, "jwtKeyFile");
-    result = slurm_token_new_minted(loop_clock(ends->links.loop), (struct str){ key, length },
-                                    ends->config.jwt_user, TOKEN_LIFE_S, ret_token, err);
-    mem_free_secret(key, length + 1);
-    return result;
-}
-
+/* The webhook must be served before there is a token: the file is awaited. A key signs tokens that
+ * die soon, which shortens every wait after a lost answer (DESIGN 5a). */
 static int open_token(struct ends *ends, struct err *err)
 {
+    const struct bridge_config *config = &ends->config;
     const char *path = getenv("SLURM_JWT_FILE");
-    int result;
 
-    if (ends->config.jwt_key_file[0])
-        return open_minted_token(ends, &ends->links.token, err);
+    if (config->jwt_key_file[0])
+        return slurm_token_new_key_file(loop_clock(ends->links.loop), config->jwt_key_file,
+                                        config->jwt_user, TOKEN_LIFE_S, &ends->links.token, err);
     if (!path || !path[0])
         return err_set(err, ERR_INVALID,
                        "there is no token for Slurm: set SLURM_JWT_FILE to a file that holds one, "
                        "or jwtKeyFile in the config");
-    result = slurm_token_new_file(ends->links.loop, path, &ends->links.token, err);
-    return result < 0 ? err_wrap(err, "SLURM_JWT_FILE") : 0;
+    ends->links.token = slurm_token_new_awaited(ends->links.loop, path);
+    return 0;
 }
 
 static int open_slurm(struct ends *ends, struct err *err)

@@ -19,7 +19,9 @@ struct slurm_token {
     uint64_t mark; /* how many there have been */
     char user[JWT_USER_MAX + 1];
 
-    struct reload_file *file;
+    struct loop *loop;
+    char *path;               /* of the token or the key; NULL when it was given as text */
+    struct reload_file *file; /* NULL until it could be read */
 
     const struct clock *clock;
     char *key;
@@ -80,18 +82,23 @@ int slurm_token_new_static(struct str text, struct slurm_token **ret_token, stru
     return 0;
 }
 
+struct slurm_token *slurm_token_new_awaited(struct loop *loop, const char *path)
+{
+    struct slurm_token *token = mem_alloc(sizeof(*token));
+
+    token->source = TOKEN_FILE;
+    token->loop = loop;
+    token->path = mem_strdup(path);
+    return token;
+}
+
 int slurm_token_new_file(struct loop *loop, const char *path, struct slurm_token **ret_token,
                          struct err *err)
 {
-    struct reload_options options = { .path = path, .max = JWT_TOKEN_MAX + 64 };
-    struct slurm_token *token = mem_alloc(sizeof(*token));
+    struct slurm_token *token = slurm_token_new_awaited(loop, path);
     struct str text;
-    int result;
+    int result = slurm_token_get(token, &text, err);
 
-    token->source = TOKEN_FILE;
-    result = reload_file_new(loop, &options, &token->file, err);
-    if (result == 0)
-        result = slurm_token_get(token, &text, err);
     if (result < 0) {
         slurm_token_free(token);
         return result;
@@ -100,13 +107,11 @@ int slurm_token_new_file(struct loop *loop, const char *path, struct slurm_token
     return 0;
 }
 
-int slurm_token_new_minted(const struct clock *clock, struct str key, const char *user,
-                           int64_t lifetime_s, struct slurm_token **ret_token, struct err *err)
+static int new_signing(const struct clock *clock, const char *user, int64_t lifetime_s,
+                       struct slurm_token **ret_token, struct err *err)
 {
     struct slurm_token *token;
 
-    if (key.len == 0 || key.len > JWT_KEY_MAX)
-        return err_set(err, ERR_INVALID, "a key of %zu bytes", key.len);
     if (!user[0] || strlen(user) > JWT_USER_MAX)
         return err_set(err, ERR_INVALID, "no user name, or one of more than %d bytes",
                        JWT_USER_MAX);
@@ -115,12 +120,35 @@ int slurm_token_new_minted(const struct clock *clock, struct str key, const char
     token = mem_alloc(sizeof(*token));
     token->source = TOKEN_MINTED;
     token->clock = clock;
-    token->key = mem_strndup(key.at, key.len);
-    token->key_len = key.len;
     token->lifetime_s = lifetime_s;
     snprintf(token->user, sizeof(token->user), "%s", user);
     *ret_token = token;
     return 0;
+}
+
+int slurm_token_new_minted(const struct clock *clock, struct str key, const char *user,
+                           int64_t lifetime_s, struct slurm_token **ret_token, struct err *err)
+{
+    int result;
+
+    if (key.len == 0 || key.len > JWT_KEY_MAX)
+        return err_set(err, ERR_INVALID, "a key of %zu bytes", key.len);
+    result = new_signing(clock, user, lifetime_s, ret_token, err);
+    if (result < 0)
+        return result;
+    (*ret_token)->key = mem_strndup(key.at, key.len);
+    (*ret_token)->key_len = key.len;
+    return 0;
+}
+
+int slurm_token_new_key_file(const struct clock *clock, const char *path, const char *user,
+                             int64_t lifetime_s, struct slurm_token **ret_token, struct err *err)
+{
+    int result = new_signing(clock, user, lifetime_s, ret_token, err);
+
+    if (result == 0)
+        (*ret_token)->path = mem_strdup(path);
+    return result;
 }
 
 void slurm_token_free(struct slurm_token *token)
@@ -128,6 +156,7 @@ void slurm_token_free(struct slurm_token *token)
     if (!token)
         return;
     reload_file_free(token->file);
+    mem_free(token->path);
     mem_free_secret(token->text, token->len);
     mem_free_secret(token->key, token->key_len);
     mem_free(token);
@@ -145,6 +174,10 @@ static int mint(struct slurm_token *token, int64_t lifetime_s, struct err *err)
     struct jwt_claims claims = { .iat = wall_s(token), .exp = wall_s(token) + lifetime_s };
     struct buf text;
     int result;
+
+    if (!token->key &&
+        (result = reload_read(token->path, JWT_KEY_MAX, &token->key, &token->key_len, err)) < 0)
+        return err_wrap(err, "key file");
 
     snprintf(claims.sun, sizeof(claims.sun), "%s", token->user);
     buf_init(&text, JWT_TOKEN_MAX);
@@ -175,14 +208,20 @@ static int get_minted(struct slurm_token *token, struct err *err)
 
 static int get_file(struct slurm_token *token, struct err *err)
 {
-    struct str text = bare(reload_file_content(token->file));
-    int result = check(text, err);
+    struct reload_options options = { .path = token->path, .max = JWT_TOKEN_MAX + 64 };
+    int result = 0;
 
+    if (!token->file)
+        result = reload_file_new(token->loop, &options, &token->file, err);
+    else if (!token->text) /* what was there is no token: another may have come */
+        reload_file_look(token->file);
+    if (result == 0)
+        result = check(bare(reload_file_content(token->file)), err);
     if (result < 0) {
         err_wrap(err, "token file");
         return result;
     }
-    keep(token, text);
+    keep(token, bare(reload_file_content(token->file)));
     return 0;
 }
 

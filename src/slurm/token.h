@@ -23,10 +23,19 @@ int slurm_token_new_static(struct str text, struct slurm_token **ret_token, stru
 int slurm_token_new_file(struct loop *loop, const char *path, struct slurm_token **ret_token,
                          struct err *err);
 
+/* The same for a file that may come later: while it is missing, empty or holds no token,
+ * slurm_token_get looks at it each time, fails, and says why. */
+struct slurm_token *slurm_token_new_awaited(struct loop *loop, const char *path);
+
 /* Signs HS256 tokens for this user with a copy of the key, each valid for `lifetime_s` seconds and
  * replaced when four fifths of that have passed. The clock is borrowed. */
 int slurm_token_new_minted(const struct clock *clock, struct str key, const char *user,
                            int64_t lifetime_s, struct slurm_token **ret_token, struct err *err);
+
+/* The same with a key from a file, which is read when the first token is wanted, and may come until
+ * then. */
+int slurm_token_new_key_file(const struct clock *clock, const char *path, const char *user,
+                             int64_t lifetime_s, struct slurm_token **ret_token, struct err *err);
 
 void slurm_token_free(struct slurm_token *token); /* takes NULL; wipes what it held */
 

@@ -118,6 +118,70 @@ static void a_token_file_is_followed(void **state)
     unlink(path);
 }
 
+static void a_token_file_may_come_later_and_until_then_says_what_is_missing(void **state)
+{
+    struct clock clock;
+    struct loop *loop;
+    struct slurm_token *token;
+    struct err err = { 0 };
+    struct str text;
+    char path[] = "/tmp/slinc-token-XXXXXX";
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    close(fd);
+    unlink(path);
+    clock_init_virtual(&clock, wall_us);
+    loop = loop_new_virtual(&clock);
+    token = slurm_token_new_awaited(loop, path);
+    assert_true(slurm_token_get(token, &text, &err) < 0);
+    assert_non_null(strstr(err.text, "no such file"));
+    assert_non_null(strstr(err.text, path));
+    assert_string_equal(slurm_token_user(token), "");
+    write_file(path, "");
+    assert_true(slurm_token_get(token, &text, &err) < 0);
+    assert_non_null(strstr(err.text, "is empty"));
+    write_file(path, "\n");
+    assert_int_equal(slurm_token_get(token, &text, NULL), -ERR_INVALID);
+    write_file(path, "first\n"); /* and it is looked at without a wait */
+    assert_int_equal(slurm_token_get(token, &text, NULL), 0);
+    assert_true(str_is(text, "first"));
+    write_file(path, "second\n");
+    assert_true(slurm_token_renew(token));
+    assert_int_equal(slurm_token_get(token, &text, NULL), 0);
+    assert_true(str_is(text, "second"));
+    slurm_token_free(token);
+    loop_free(loop);
+    unlink(path);
+}
+
+static void a_key_file_may_come_later_too(void **state)
+{
+    struct clock clock;
+    struct slurm_token *token;
+    struct err err = { 0 };
+    struct str text;
+    char path[] = "/tmp/slinc-key-XXXXXX";
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    close(fd);
+    unlink(path);
+    clock_init_virtual(&clock, wall_us);
+    assert_int_equal(slurm_token_new_key_file(&clock, path, "slurm", 0, &token, NULL),
+                     -ERR_INVALID);
+    assert_int_equal(slurm_token_new_key_file(&clock, path, "slurm", 900, &token, NULL), 0);
+    assert_true(slurm_token_get(token, &text, &err) < 0);
+    assert_non_null(strstr(err.text, "no such file"));
+    assert_true(slurm_token_get_short(token, 5, &text, NULL) < 0);
+    assert_true(slurm_token_can_mint(token));
+    write_file(path, "0123456789abcdef0123456789abcdef");
+    assert_int_equal(slurm_token_get(token, &text, NULL), 0);
+    assert_string_equal(claims_of(text, 1700000000).sun, "slurm");
+    slurm_token_free(token);
+    unlink(path);
+}
+
 static void our_own_tokens_are_renewed_when_four_fifths_have_passed(void **state)
 {
     struct clock clock;
@@ -218,6 +282,8 @@ int main(void)
         cmocka_unit_test(a_fixed_token_is_trimmed_and_loses_its_prefix),
         cmocka_unit_test(what_is_no_token_is_refused_and_not_quoted),
         cmocka_unit_test(a_token_file_is_followed),
+        cmocka_unit_test(a_token_file_may_come_later_and_until_then_says_what_is_missing),
+        cmocka_unit_test(a_key_file_may_come_later_too),
         cmocka_unit_test(our_own_tokens_are_renewed_when_four_fifths_have_passed),
         cmocka_unit_test(a_clock_set_back_makes_a_new_token),
         cmocka_unit_test(a_short_token_is_used_once_and_not_kept),
