@@ -108,6 +108,11 @@ void actor_set_message_timeout(struct actor *actor, int64_t seconds); /* of slur
 /* Slurm has no place for more jobs until then (loop time; 0: it has), and why. */
 int64_t actor_pause_us(const struct actor *actor, const char **ret_why);
 
+/* Since when submits are denied, whatever they ask for, and the pause is for that (loop time); 0:
+ * they are not. */
+int64_t actor_denied_us(const struct actor *actor);
+void actor_forget_denial(struct actor *actor); /* there is reason to try again now */
+
 /* Whether a cancel is on its way, or had no clear answer and may still take effect: until the delay
  * of a new leader (slurm_submit_fence_us) has passed since it was sent. */
 bool actor_has_unanswered_cancels(const struct actor *actor);

@@ -2,7 +2,8 @@
  *
  *   submitted   the job is in the cache at once, as pending; an immediate one is read for its nodes
  *   refused     by the table below: submit instead, ask without what is preferred, wait until there
- *               is place, refresh the nodes, back off, or remember the refusal
+ *               is place, refresh the nodes, or remember the refusal
+ *   denied      the token is no good: nobody asks for a while, and then one does
  *   unresolved  remembered until a whole job list that began later than settles_us was merged; this
  *               file asks for that list, and wakes the unit
  *
@@ -24,7 +25,7 @@ enum {
     LONGEST_FULL_US = 15 * SECOND_US, /* between asks while Slurm has no place */
     LONGEST_CLOSED_US = 60 * SECOND_US,
     AGAIN_US = 600 * SECOND_US,     /* an ask that cannot be met */
-    BUSY_AGAIN_US = 15 * SECOND_US, /* and one that could be later */
+    SOON_AGAIN_US = 15 * SECOND_US, /* and one that could be later */
     LONGEST_TURN_US = SECOND_US,    /* that an ask waits here for the throttle */
     ASKS_AT_ONCE = 8, /* slurmctld takes them one by one: more only stand before the reads */
     SETTLE_LOOK_US = SECOND_US / 5,
@@ -127,6 +128,33 @@ static void note_full(struct actor *actor, const char *why)
     snprintf(actor->full_why, sizeof(actor->full_why), "%s", why);
     if (actor->full.until_us <= now)
         pause_more(&actor->full, now, LONGEST_FULL_US);
+}
+
+/* ---- denied ---- */
+
+/* Whatever is asked for would be denied: all wait. */
+static void note_denied(struct actor *actor, const char *why)
+{
+    int64_t now = now_us(actor);
+
+    if (actor->denied_us == 0)
+        actor->denied_us = now > 0 ? now : 1;
+    snprintf(actor->full_why, sizeof(actor->full_why), "Slurm cannot be used: %s", why);
+    if (actor->full.until_us <= now)
+        pause_more(&actor->full, now, LONGEST_FULL_US);
+}
+
+int64_t actor_denied_us(const struct actor *actor)
+{
+    return actor->denied_us;
+}
+
+void actor_forget_denial(struct actor *actor)
+{
+    if (actor->denied_us == 0)
+        return;
+    actor->denied_us = 0;
+    actor->full = (struct pause){ 0 };
 }
 
 int64_t actor_pause_us(const struct actor *actor, const char **ret_why)
@@ -303,6 +331,7 @@ static void submitted(struct work *work, struct unit_memory *unit,
     struct actor *actor = work->actor;
 
     actor->full = (struct pause){ 0 };
+    actor->denied_us = 0;
     if (work->deed->at_once)
         partition_took_one(actor, partition_of(work->deed));
     turn_slices(actor);
@@ -326,12 +355,13 @@ static void submitted(struct work *work, struct unit_memory *unit,
 /* ---- refused ---- */
 
 enum refusal {
-    REFUSAL_QUEUE,    /* cannot start at once: the unit's next ask is a submit */
-    REFUSAL_FULL,     /* no place for more jobs */
-    REFUSAL_NODES,    /* it named nodes that Slurm does not have (any more) */
-    REFUSAL_BACK_OFF, /* about us, not about the ask */
-    REFUSAL_LESS,     /* perhaps for what it prefers: the unit's next ask is without */
-    REFUSAL_KEPT,     /* the same ask would be refused again */
+    REFUSAL_QUEUE, /* cannot start at once: the unit's next ask is a submit */
+    REFUSAL_FULL,  /* no place for more jobs */
+    REFUSAL_NODES, /* it named nodes that Slurm does not have (any more) */
+    REFUSAL_OURS,  /* about us, not about the ask: all wait */
+    REFUSAL_USER,  /* this user may not: kept, and tried again soon, for people may mend it */
+    REFUSAL_LESS,  /* perhaps for what it prefers: the unit's next ask is without */
+    REFUSAL_KEPT,  /* the same ask would be refused again */
 };
 
 enum { ANY = 0 };
@@ -347,9 +377,9 @@ static const struct refusal_row {
     { SLURM_BUSY, 2105, false, REFUSAL_FULL, "full" }, /* submissions are switched off */
     { SLURM_BUSY, ANY, true, REFUSAL_QUEUE, "busy" },
     { SLURM_UNKNOWN_NODE, ANY, false, REFUSAL_NODES, "unknown node" },
-    { SLURM_AUTH, ANY, false, REFUSAL_BACK_OFF, "denied" },
-    { SLURM_FORBIDDEN, 2002, false, REFUSAL_BACK_OFF, "denied" }, /* access denied */
-    { SLURM_FORBIDDEN, 2010, false, REFUSAL_BACK_OFF, "denied" }, /* not this user */
+    { SLURM_AUTH, ANY, false, REFUSAL_OURS, "denied" },
+    { SLURM_FORBIDDEN, 2002, false, REFUSAL_USER, "denied" }, /* access denied */
+    { SLURM_FORBIDDEN, 2010, false, REFUSAL_USER, "denied" }, /* not this user */
 };
 static const struct refusal_row kept = { .refusal = REFUSAL_KEPT, .word = "refused" };
 /* Licences, limits, a hold: what cannot start at once may well wait. Only a refused submit is
@@ -375,26 +405,42 @@ static const struct refusal_row *refusal_of(const struct slurm_error *error, boo
     return prefers ? &without : &kept;
 }
 
-static void keep_refusal(struct actor *actor, struct unit_memory *unit,
-                         const struct slurm_error *error)
+static void keep_refusal(struct actor *actor, struct unit_memory *unit, int64_t again_us)
 {
     memory_move(actor->options.memory, unit, ASK_REFUSED);
     unit->ask.site = room_generation(actor->options.room);
-    unit->ask.again_us = now_us(actor) + (error->class == SLURM_BUSY ? BUSY_AGAIN_US : AGAIN_US);
+    unit->ask.again_us = now_us(actor) + again_us;
+}
+
+/* Once for as long as it is refused in the same way, however often it is tried. */
+static void log_refused(const struct work *work, const struct refusal_row *row,
+                        const struct slurm_error *error, bool is_news)
+{
+    const struct deed *deed = work->deed;
+
+    if (row->refusal == REFUSAL_OURS) /* slurm_trouble.c says it, for all */
+        return;
+    if (row->refusal != REFUSAL_USER)
+        log_info("Slurm refused a job", LOG_STR("unit", deed->key),
+                 LOG_U64("attempt", deed->attempt), LOG_TEXT("way", way(deed)),
+                 LOG_I64("number", error->number), LOG_TEXT("error", error->text));
+    else if (is_news)
+        log_warn("Slurm denies a job to its user", LOG_STR("unit", deed->key),
+                 LOG_TEXT("user", deed->job.user_id), LOG_I64("number", error->number),
+                 LOG_TEXT("error", error->text));
 }
 
 /* How the action ends: DONE when the memory tells the next plan what to do. */
 static enum kube_outcome refused(struct work *work, struct unit_memory *unit,
-                                 const struct slurm_error *error)
+                                 const struct slurm_error *error, bool is_news)
 {
     struct actor *actor = work->actor;
     bool prefers = work->deed->job.prefer[0] && !unit->prefers_nothing;
     const struct refusal_row *row = refusal_of(error, work->deed->at_once, prefers);
 
-    log_info("Slurm refused a job", LOG_STR("unit", work->deed->key),
-             LOG_U64("attempt", work->deed->attempt), LOG_TEXT("way", way(work->deed)),
-             LOG_I64("number", error->number), LOG_TEXT("error", error->text));
-
+    log_refused(work, row, error, is_news);
+    if (row->refusal != REFUSAL_OURS)
+        actor_forget_denial(actor);
     count(actor, work->deed, row->word);
     memory_move(actor->options.memory, unit, ASK_NONE);
     switch (row->refusal) {
@@ -408,13 +454,17 @@ static enum kube_outcome refused(struct work *work, struct unit_memory *unit,
     case REFUSAL_NODES:
         slurm_poller_refresh(actor->options.poller, SLURM_FEED_NODES);
         return KUBE_UNAVAILABLE;
-    case REFUSAL_BACK_OFF:
-        return KUBE_DENIED;
+    case REFUSAL_OURS:
+        note_denied(actor, error->text);
+        break;
+    case REFUSAL_USER:
+        keep_refusal(actor, unit, SOON_AGAIN_US);
+        break;
     case REFUSAL_LESS:
         unit->prefers_nothing = true;
         break;
     case REFUSAL_KEPT:
-        keep_refusal(actor, unit, error);
+        keep_refusal(actor, unit, error->class == SLURM_BUSY ? SOON_AGAIN_US : AGAIN_US);
         break;
     }
     return KUBE_DONE;
@@ -435,6 +485,9 @@ static enum kube_outcome judge(struct work *work, const struct slurm_answer *ans
     struct unit_memory *unit = memory_need(actor->options.memory, work->deed->key);
     struct slurm_submit_outcome outcome;
 
+    bool is_news =
+        unit->ask.class != answer->error.class || unit->ask.number != answer->error.number;
+
     slurm_submit_judge(answer, fence_us(actor), &outcome);
     note_words(unit, &answer->error);
     if (outcome.result == SLURM_SUBMITTED) {
@@ -442,7 +495,7 @@ static enum kube_outcome judge(struct work *work, const struct slurm_answer *ans
         return KUBE_DONE;
     }
     if (outcome.result == SLURM_REFUSED)
-        return refused(work, unit, &answer->error);
+        return refused(work, unit, &answer->error, is_news);
     if (answer->error.nothing_done) {
         count(actor, work->deed, "unsent");
         memory_move(actor->options.memory, unit, ASK_NONE);
@@ -490,6 +543,8 @@ static const char *objection(const struct actor *actor, const struct deed *deed)
         return "not sent: this bridge does not lead any more";
     if (slurm_poller_is_suspicious(actor->options.poller))
         return "not sent: slurmctld may have been restarted";
+    if (actor->denied_us && actor->full.until_us > now_us(actor))
+        return "not sent: Slurm cannot be used";
     if (unit && unit->ask.state == ASK_SENT)
         return "not sent: an ask is on its way";
     if (unit && unit->ask.state == ASK_UNRESOLVED &&
@@ -559,13 +614,19 @@ static void send(struct work *work)
     work->asked = json_freeze(ask.job);
 }
 
+/* While all are denied, one tries for all. */
+static unsigned asks_at_once(const struct actor *actor)
+{
+    return actor->denied_us ? 1 : ASKS_AT_ONCE;
+}
+
 static void its_turn(void *context)
 {
     struct work *work = context;
     struct actor *actor = work->actor;
     const char *why;
 
-    if (actor->asks_in_flight == ASKS_AT_ONCE) {
+    if (actor->asks_in_flight >= asks_at_once(actor)) {
         list_push_back(&actor->asks, &work->turn);
         return;
     }
@@ -581,7 +642,8 @@ static void send_waiting(void *context)
     struct actor *actor = context;
     struct list *first;
 
-    while (actor->asks_in_flight < ASKS_AT_ONCE && (first = list_first(&actor->asks)) != NULL) {
+    while (actor->asks_in_flight < asks_at_once(actor) &&
+           (first = list_first(&actor->asks)) != NULL) {
         list_remove(first);
         list_init(first);
         its_turn(list_item(first, struct work, turn));

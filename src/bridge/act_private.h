@@ -105,7 +105,8 @@ struct actor {
     struct loop_timer ask_timer;
     int64_t next_ask_us; /* when the throttle lets the next one through */
     struct pause full;
-    char full_why[240];
+    char full_why[280];
+    int64_t denied_us; /* since when submits are denied, whatever they ask for; 0: they are not */
     struct map partitions; /* refused immediate asks: struct partition_pause */
     struct loop_timer settle_timer;
     int64_t list_asked_us; /* when a whole list was last asked for, to settle */

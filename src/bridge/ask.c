@@ -182,7 +182,9 @@ static int ask_or_wait(const struct bridge_world *world, const struct unit *unit
             ask_in_its_way(world, unit, plan, job, bound);
         return 0;
     case GATE_LATER:
-        if (is_about_to_be_answered(world, unit, plan))
+        if (view.trouble_us)
+            tell_slurm_trouble(world, unit, plan, view.trouble_us, view.why);
+        else if (is_about_to_be_answered(world, unit, plan))
             plan_wait(plan, "%s", view.why);
         else
             tell_waiting(world, unit, plan, "WaitingForSlurm", "%s", view.why);

@@ -18,6 +18,7 @@
 #include "bridge/node_state.h"
 #include "bridge/nodes.h"
 #include "bridge/place.h"
+#include "bridge/slurm_trouble.h"
 #include "bridge/steps.h"
 #include "bridge/unit.h"
 #include "bridge/watches.h"
@@ -35,6 +36,8 @@ enum {
     EXPECT_US = 2 * SECOND_US,
     LARGE_GROUP = 128,     /* pods; smaller ones are planned at every change */
     PAUSE_PER_POD_US = 50, /* several times what a plan takes */
+    TROUBLE_US = SECOND_US, /* between looks at whether Slurm can be used */
+    MAX_SKEW_US = 2 * SECOND_US,
     FOLLOW_US = SECOND_US, /* between looks of all that wait at nodes that changed */
     MAX_WHY = 256,
     MAX_WATCHES = 16,
@@ -62,6 +65,9 @@ struct bridge {
     struct slurm_site site;
     char sight_why[MAX_WHY];
     struct loop_timer look_at_site;
+    struct slurm_trouble trouble;
+    bool is_unread; /* the trouble is that Slurm cannot be read */
+    struct loop_timer look_for_trouble;
 
     struct actor *actor;
     struct steps steps;
@@ -111,6 +117,11 @@ static void refresh_facts(struct bridge *bridge)
     facts->is_suspicious = slurm_poller_is_suspicious(bridge->poller);
     facts->suspicion = slurm_poller_why(bridge->poller);
     facts->pause_us = actor_pause_us(bridge->actor, &facts->pause_why);
+    facts->denied_us = actor_denied_us(bridge->actor);
+    if (facts->denied_us && bridge->trouble.why[0])
+        facts->pause_why = bridge->trouble.why; /* the same words on all pods */
+    facts->trouble = bridge->is_unread ? bridge->trouble.why : "";
+    facts->trouble_us = bridge->trouble.since_us;
     facts->fence_us =
         slurm_submit_fence_us(bridge->slurm, bridge->has_site ? bridge->site.message_timeout_s : 0);
     facts->crowd = bridge->steps.waiting;
@@ -421,6 +432,36 @@ static void observe_only(struct bridge *bridge)
     begin_to_lead(bridge);
 }
 
+/* ---- whether Slurm can be used ---- */
+
+/* Polls show it first; a submit that is denied though polls are not may be a matter of clocks: its
+ * token lives for seconds. */
+static void look_for_trouble(void *context)
+{
+    struct bridge *bridge = context;
+    const char *error = slurm_trouble_of_polls(bridge->poller), *denied;
+    int64_t skew_us = bridge->has_site ? bridge->site.skew_us : 0;
+    char why[sizeof(bridge->trouble.why)] = "";
+
+    bridge->is_unread = error[0] != '\0';
+    (void)actor_pause_us(bridge->actor, &denied);
+    if (bridge->is_unread)
+        (void)snprintf(why, sizeof(why), "Slurm cannot be used: %s", error);
+    else if (actor_denied_us(bridge->actor) && (skew_us > MAX_SKEW_US || -skew_us > MAX_SKEW_US))
+        (void)snprintf(why, sizeof(why), "%s (slurmctld's clock is %" PRId64 " s %s ours)", denied,
+                       (skew_us > 0 ? skew_us : -skew_us) / SECOND_US,
+                       skew_us > 0 ? "ahead of" : "behind");
+    else if (actor_denied_us(bridge->actor))
+        (void)snprintf(why, sizeof(why), "%s", denied[0] ? denied : bridge->trouble.why);
+    if (slurm_trouble_update(&bridge->trouble, why, loop_now_us(bridge->links.loop))) {
+        if (!why[0])
+            actor_forget_denial(bridge->actor);
+        look_at_all_that_wait(bridge);
+    }
+    loop_timer_start(bridge->links.loop, &bridge->look_for_trouble, TROUBLE_US, look_for_trouble,
+                     bridge);
+}
+
 /* ---- what slurmctld says of itself ---- */
 
 static void ask_site(void *context);
@@ -543,6 +584,7 @@ static void begin(struct bridge *bridge)
     if (bridge->options.observe_only)
         observe_only(bridge);
     ask_site(bridge);
+    look_for_trouble(bridge);
 }
 
 static void identify(void *context);
@@ -625,6 +667,7 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
     bridge->world.facts.sight_why = "";
     bridge->world.facts.suspicion = "";
     bridge->world.facts.pause_why = "";
+    bridge->world.facts.trouble = "";
     bridge->world.facts.bind_takes_metadata = true;
     bridge->world.facts.is_leaving = options->uninstall;
     bridge->watches = watches_new(bridge->kube, &bridge->rand, &bridge->world, options->page);
@@ -649,6 +692,7 @@ void bridge_free(struct bridge *bridge)
         return;
     loop_timer_stop(&bridge->retry);
     loop_timer_stop(&bridge->look_at_site);
+    loop_timer_stop(&bridge->look_for_trouble);
     if (bridge->identify)
         kube_call_cancel(bridge->identify);
     if (bridge->is_checking)

@@ -95,7 +95,13 @@ static struct gate_view look_at_ask(const struct bridge_world *world, const stru
 static struct gate_view look_at_slurm(const struct bridge_world *world, struct arena *arena)
 {
     const struct bridge_facts *facts = &world->facts;
+    struct gate_view view;
 
+    if (facts->trouble[0]) {
+        view = later(facts->trouble, MAX_AGAIN_S * SECOND_US); /* its end wakes all that wait */
+        view.trouble_us = facts->trouble_us;
+        return view;
+    }
     if (!facts->slurm_synced)
         return later("Slurm has not been read yet", SECOND_US);
     if (facts->is_suspicious)
@@ -104,14 +110,20 @@ static struct gate_view look_at_slurm(const struct bridge_world *world, struct a
     if (!facts->knows_sight)
         return later("it is not known yet whether the bridge's Slurm user sees all jobs",
                      SECOND_US);
-    if (facts->sight == SLURM_SEES_PART)
-        return later(arena_printf(arena, "the bridge's Slurm user does not see all jobs: %s",
+    if (facts->sight == SLURM_SEES_PART) {
+        view = later(arena_printf(arena, "the bridge's Slurm user does not see all jobs: %s",
                                   facts->sight_why),
                      MAX_AGAIN_S * SECOND_US);
+        view.trouble_us = facts->leading_us;
+        return view;
+    }
     if (slurm_cache_listed_us(world->slurm_jobs) < facts->leading_us)
         return later("jobs have not been read since this bridge leads", SECOND_US);
-    if (facts->pause_us > facts->now_us)
-        return later(arena_printf(arena, "%s", facts->pause_why), facts->pause_us - facts->now_us);
+    if (facts->pause_us > facts->now_us) {
+        view = later(arena_printf(arena, "%s", facts->pause_why), facts->pause_us - facts->now_us);
+        view.trouble_us = facts->denied_us;
+        return view;
+    }
     return (struct gate_view){ .gate = GATE_OPEN };
 }
 

@@ -12,8 +12,9 @@ enum gate {
 
 struct gate_view {
     enum gate gate;
-    const char *why;  /* for people; in the arena */
-    int64_t again_us; /* delay after which to look again; 0: only a change opens it */
+    const char *why;    /* for people; in the arena */
+    int64_t again_us;   /* delay after which to look again; 0: only a change opens it */
+    int64_t trouble_us; /* LATER because the bridge cannot use Slurm: since when; 0: it can */
 };
 
 /* DESIGN 5a: no second ask while one may still take effect, none before a whole job list of our

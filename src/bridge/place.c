@@ -30,6 +30,7 @@ enum {
     FENCE_LOOK_US = 10 * SECOND_US,
     LOOK_IF_SMALLER_US = 60 * SECOND_US, /* a change of its pods is seen at once */
     SOON_US = SECOND_US / 5,
+    TROUBLE_LOOK_US = 15 * SECOND_US, /* the end of the trouble wakes all that wait */
 };
 
 /* The last whole list showed the one that is kept, or a read after it: else it may be the one that
@@ -88,6 +89,11 @@ static int wait_for_slurm(const struct bridge_world *world, const struct unit *u
     int64_t known_us = slurm_cache_known_us(world->slurm_jobs, job->object.key);
     int64_t left_us = known_us + look_pause_us(world, unit) - world->facts.now_us;
 
+    if (world->facts.trouble[0]) { /* what Slurm says now is not known */
+        tell_slurm_trouble(world, unit, plan, world->facts.trouble_us, world->facts.trouble);
+        plan_look_again(plan, TROUBLE_LOOK_US);
+        return 0;
+    }
     if (slurm_words_has(&job->state, SLURM_JOB_CONFIGURING)) /* it runs: where is being read */
         plan_wait(plan, "the nodes of job %s are being read", job->object.key);
     else if (!plan_follow(world, unit, plan, left_us > 0)) /* on what was just read */

@@ -3,6 +3,9 @@
  * Holds: a condition is written only when its words differ from those on the pod. */
 #include "bridge/tell.h"
 
+#include "base/map.h"
+#include "bridge/act.h"
+#include "bridge/admit.h"
 #include "bridge/names.h"
 #include "codec/timestamp.h"
 
@@ -12,7 +15,9 @@
 
 enum {
     SECOND_US = 1000000,
-    TELL_EACH_US = 50000, /* twenty pods a second are told at most */
+    TELL_EACH_US = 50000,                /* twenty pods a second are told at most */
+    TROUBLE_EACH_US = 5000,              /* of our own trouble two hundred, */
+    TROUBLE_LONGEST_US = 50 * SECOND_US, /* or more, for none is told later */
     MAX_MESSAGE = 1024,
     MAX_WORD = 64,
 };
@@ -146,6 +151,60 @@ bool tell_trouble(const struct bridge_world *world, const struct unit *unit, str
     (void)vsnprintf(words.message, sizeof(words.message), format, args);
     va_end(args);
     return tell_all(world, unit, plan, &words);
+}
+
+int64_t tell_trouble_delay_us(size_t waiting, const char *uid)
+{
+    const uint64_t secret[2] = { 0, 0 };
+    int64_t window_us = (int64_t)waiting * TROUBLE_EACH_US;
+
+    if (window_us > TROUBLE_LONGEST_US)
+        window_us = TROUBLE_LONGEST_US;
+    return SECOND_US +
+           (window_us > 0 ? (int64_t)(map_hash(str_of(uid), secret) % (uint64_t)window_us) : 0);
+}
+
+/* The same words about the same namespace are one Event, however many pods say them. */
+static void tell_namespace(const struct bridge_world *world, const char *ns, struct plan *plan,
+                           const struct saying *saying)
+{
+    const struct kube_object *found =
+        world->namespaces ? kube_cache_get(world->namespaces, "", ns) : NULL;
+    const struct kube_object space = {
+        .kind = &bridge_namespace_kind, .ns = ns, .name = ns, .uid = found ? found->uid : ""
+    };
+
+    plan_event(plan, &space, KUBE_EVENT_WARNING, saying->reason, "%s", saying->message);
+}
+
+void tell_slurm_trouble(const struct bridge_world *world, const struct unit *unit,
+                        struct plan *plan, int64_t since_us, const char *why)
+{
+    const struct saying sayings[] = {
+        { BRIDGE_PENDING_CONDITION, "True", "SlurmUnavailable", why },
+        { "PodScheduled", "False", "Unschedulable", why },
+    };
+    bool told = false;
+
+    plan_wait(plan, "%s", why);
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const struct member *member = &unit->members[i];
+        int64_t waited_us = world->facts.wall_us - member->pod->object.created_us;
+        int64_t lasts_us = world->facts.now_us - since_us;
+        int64_t left_us = tell_trouble_delay_us(world->facts.crowd, member->pod->object.uid) -
+                          (waited_us < lasts_us ? waited_us : lasts_us);
+
+        if (member->stage != unit->stage || is_said(member->pod, &sayings[0]))
+            continue;
+        if (left_us > 0) {
+            plan_look_again(plan, left_us);
+            continue;
+        }
+        say(world, member->pod, NULL, plan, sayings, member->stage == POD_WAITS ? 2 : 1);
+        told = true;
+    }
+    if (told)
+        tell_namespace(world, unit->pod->object.ns, plan, &sayings[0]);
 }
 
 void tell_placed(const struct bridge_world *world, const struct unit *unit, struct plan *plan,

@@ -19,6 +19,14 @@ bool tell_trouble(const struct bridge_world *world, const struct unit *unit, str
                   const char *reason, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* The bridge itself can do nothing in Slurm, since this loop time. Pods say so at a bounded rate,
+ * each within a minute, a few within seconds; an event on their namespace says it once. */
+void tell_slurm_trouble(const struct bridge_world *world, const struct unit *unit,
+                        struct plan *plan, int64_t since_us, const char *why);
+/* Pure: how long after the trouble began, or the pod was created, a pod says so, while so many
+ * wait. */
+int64_t tell_trouble_delay_us(size_t waiting, const char *uid);
+
 /* It no longer waits: the condition turns False, if there ever was one. */
 void tell_placed(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                  const struct slurm_job *job, const char *node);

@@ -86,6 +86,7 @@ static void fill_world(struct watches *watches)
 
     world->pods = at[PODS].cache;
     world->nodes = at[NODES].cache;
+    world->namespaces = at[NAMESPACES].cache;
     world->jobs = at[JOBS].cache;
     world->replicasets = at[REPLICASETS].cache;
     world->statefulsets = at[STATEFULSETS].cache;

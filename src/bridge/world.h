@@ -32,6 +32,9 @@ struct bridge_facts {
     const char *sight_why;
     int64_t pause_us; /* Slurm takes no more jobs for now (MaxJobCount, rate): until then; 0 */
     const char *pause_why;
+    int64_t denied_us;            /* since when the pause is because we are denied; 0: it is not */
+    const char *trouble;          /* why the bridge can do nothing in Slurm; "": it can */
+    int64_t trouble_us;           /* since when */
     bool jobs_are_interactive_ok; /* immediate allocations live as long as others (InactiveLimit) */
     int64_t restarted_us; /* when jobs were read again after slurmctld may have been restarted; 0 */
     size_t uncovered;     /* bound pods that lost their jobs not long ago */
@@ -64,6 +67,7 @@ struct bridge_world {
     const struct bridge_config *config;
     struct str cluster; /* UID of the namespace kube-system */
     struct kube_cache *pods, *nodes, *jobs, *replicasets, *statefulsets;
+    struct kube_cache *namespaces; /* may be NULL */
     struct optional optional[OPTIONAL_KINDS];
     int pods_by_unit;        /* index: "namespace/uid", and of members of a group its key, too */
     int pods_by_node;        /* index: the Kubernetes node that they are bound to */

@@ -510,6 +510,7 @@ void slurm_poller_stats(const struct slurm_poller *poller, enum slurm_feed which
 
     *ret_stats = feed->stats;
     ret_stats->last_error = feed->last_error;
+    ret_stats->failed_in_a_row = feed->failures;
     ret_stats->age_us =
         feed->good_us == INT64_MIN ? INT64_MAX : loop_now_us(poller->loop) - feed->good_us;
 }

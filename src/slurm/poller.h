@@ -75,13 +75,14 @@ const char *slurm_poller_why(const struct slurm_poller *poller); /* the last rea
 /* ---- for metrics ---- */
 struct slurm_feed_stats {
     uint64_t requests, bytes, unchanged;
-    uint64_t failures;      /* of polls, and of the reads of single objects */
-    uint64_t lists;         /* whole ones that were merged */
-    uint64_t reads;         /* of single objects */
-    int64_t age_us;         /* since the start of the last good poll; INT64_MAX = never. One whose
-                               reads of single objects all failed is not good */
-    int64_t took_us;        /* by the last answer */
-    const char *last_error; /* "" when well */
+    uint64_t failures;        /* of polls, and of the reads of single objects */
+    unsigned failed_in_a_row; /* polls, since the last good one */
+    uint64_t lists;           /* whole ones that were merged */
+    uint64_t reads;           /* of single objects */
+    int64_t age_us;           /* since the start of the last good poll; INT64_MAX = never. One whose
+                                 reads of single objects all failed is not good */
+    int64_t took_us;          /* by the last answer */
+    const char *last_error;   /* "" when well */
 };
 void slurm_poller_stats(const struct slurm_poller *poller, enum slurm_feed feed,
                         struct slurm_feed_stats *ret_stats);

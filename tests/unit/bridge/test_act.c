@@ -180,6 +180,57 @@ static void no_place_for_more_jobs_pauses_everybody(void **state)
     }
 }
 
+static void a_token_that_is_refused_pauses_everybody_and_then_one_tries_for_all(void **state)
+{
+    struct rig *rig = *state;
+    const char *why;
+    char key[16];
+
+    fake_answer(
+        rig->fake, "POST", V45 "/job/submit",
+        (struct fake_answer){ .status = 401, .body = "{}", .delay_us = MS_US, .times = 20 });
+    for (int i = 0; i < 20; i++) {
+        snprintf(key, sizeof(key), "ns/u%d", i);
+        ask_as(rig, key, false);
+    }
+    rig_run(rig, 100 * MS_US);
+    assert_int_equal(rig_sent(rig, "POST", "/job/submit"), 16); /* eight, each with a new token */
+    assert_true(actor_denied_us(rig->actor) > 0);
+    assert_true(actor_pause_us(rig->actor, &why) > loop_now_us(rig->loop));
+    for (int i = 0; i < 20; i++)
+        assert_true(rig->ends[i].is_over &&
+                    rig->ends[i].outcome == (i < 8 ? KUBE_DONE : KUBE_CONFLICT));
+
+    rig_run(rig, SECOND_US);
+    assert_int_equal(actor_pause_us(rig->actor, &why), 0);
+    for (int i = 20; i < 40; i++) {
+        snprintf(key, sizeof(key), "ns/u%d", i);
+        ask_as(rig, key, false);
+    }
+    rig_run(rig, 100 * MS_US);
+    assert_int_equal(rig_sent(rig, "POST", "/job/submit"), 18);
+
+    actor_forget_denial(rig->actor); /* Slurm could be read again */
+    assert_int_equal(actor_denied_us(rig->actor), 0);
+    assert_int_equal(actor_pause_us(rig->actor, &why), 0);
+}
+
+static void a_submit_that_is_taken_ends_the_denial(void **state)
+{
+    struct rig *rig = *state;
+    const char *why;
+
+    for (int i = 0; i < 2; i++)
+        rig_answers(rig, "POST", "/job/submit", 401, "{}");
+    ask_and_run(rig, false);
+    assert_true(actor_denied_us(rig->actor) > 0);
+    rig_run(rig, SECOND_US);
+    submit_is_done(rig, 0);
+    ask_and_run(rig, false);
+    assert_int_equal(actor_denied_us(rig->actor), 0);
+    assert_int_equal(actor_pause_us(rig->actor, &why), 0);
+}
+
 static void refusals_are_kept_or_passed_on_by_what_they_are_about(void **state)
 {
     static const struct {
@@ -195,8 +246,10 @@ static void refusals_are_kept_or_passed_on_by_what_they_are_about(void **state)
         { 422, 2003, false, ASK_REFUSED, KUBE_DONE, 600 },   /* not for this group */
         { 422, 2101, false, ASK_REFUSED, KUBE_DONE, 15 },    /* the partition is down */
         { 422, 2018, false, ASK_NONE, KUBE_UNAVAILABLE, 0 }, /* unknown node */
-        { 500, 2010, false, ASK_NONE, KUBE_DENIED, 0 },      /* not this user */
-        { 401, 0, false, ASK_NONE, KUBE_DENIED, 0 },         /* no token */
+        { 500, 2010, false, ASK_REFUSED, KUBE_DONE, 15 },    /* not this user */
+        { 500, 2010, true, ASK_REFUSED, KUBE_DONE, 15 },
+        { 403, 2002, false, ASK_REFUSED, KUBE_DONE, 15 },    /* access denied */
+        { 401, 0, false, ASK_NONE, KUBE_DONE, 0 },           /* no token: all wait */
         { 500, 2027, false, ASK_NONE, KUBE_UNAVAILABLE, 0 }, /* standby */
         { 422, 2016, false, ASK_UNRESOLVED, KUBE_DONE, 0 },  /* no row says what it means */
         { 502, 1800, false, ASK_UNRESOLVED, KUBE_DONE, 0 },
@@ -289,6 +342,8 @@ int main(void)
         TEST(an_id_that_another_job_has_is_a_reason_to_doubt),
         TEST(a_refused_immediate_ask_queues_and_closes_the_partition_for_a_growing_pause),
         TEST(no_place_for_more_jobs_pauses_everybody),
+        TEST(a_token_that_is_refused_pauses_everybody_and_then_one_tries_for_all),
+        TEST(a_submit_that_is_taken_ends_the_denial),
         TEST(refusals_are_kept_or_passed_on_by_what_they_are_about),
         TEST(a_refused_preference_is_given_up),
         TEST(what_cannot_be_asked_at_all_is_refused_without_sending),

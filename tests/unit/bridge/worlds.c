@@ -48,6 +48,11 @@ static void set_facts(struct small_world *small, const struct json *given)
                         ? (LED_FROM_S + json_i64_or(json_get(facts, "pause"), 0)) * SECOND_US
                         : 0,
         .pause_why = "Slurm has as many jobs as it takes",
+        .denied_us = json_get(facts, "denied")
+                         ? (LED_FROM_S + json_i64_or(json_get(facts, "denied"), 0)) * SECOND_US
+                         : 0,
+        .trouble = member(small, facts, "trouble", ""),
+        .trouble_us = (LED_FROM_S + json_i64_or(json_get(facts, "trouble_since"), 0)) * SECOND_US,
         .jobs_are_interactive_ok = json_bool_or(json_get(facts, "interactive"), true),
         .restarted_us =
             json_get(facts, "restarted")

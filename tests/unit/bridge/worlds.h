@@ -5,7 +5,8 @@
  *       now: 100                   # seconds since the bridge leads; all times count from 0
  *       config: {sharedNodes: true}
  *       facts: {synced: false, suspicious: "slurmctld was restarted", sees: part, crowd: 3,
- *               fence: 15, listed: 99, pause: 5}
+ *               fence: 15, listed: 99, pause: 5, denied: 3, trouble: "no token",
+ *               trouble_since: 3}
  *       nodes: [{name: n1, slurm: s1, cpu: 4, ready: true, cordoned: false}]
  *       pods:
  *         - {name: a, cpu: 500m, memory: 1Gi, created: 10, job: 7, node: n1, phase: Running,

@@ -174,14 +174,25 @@ static const struct key ask_keys[] = {
 static const char *const sights[] = { "all", "part", "nothing", NULL };
 
 static const struct key fact_keys[] = {
-    { .name = "leaving", FLAG },     { .name = "fence", NUMBER },
-    { .name = "no_fence", FLAG },    { .name = "synced", FLAG },
-    { .name = "suspicious", TEXT },  { .name = "sees", TEXT, .values = sights },
-    { .name = "pause", NUMBER },     { .name = "interactive", FLAG },
-    { .name = "restarted", NUMBER }, { .name = "uncovered", NUMBER },
-    { .name = "unasked", NUMBER },   { .name = "queued", NUMBER },
-    { .name = "crowd", NUMBER },     { .name = "bind_takes_metadata", FLAG },
-    { .name = "listed", NUMBER },    { 0 },
+    { .name = "leaving", FLAG },
+    { .name = "fence", NUMBER },
+    { .name = "no_fence", FLAG },
+    { .name = "synced", FLAG },
+    { .name = "suspicious", TEXT },
+    { .name = "sees", TEXT, .values = sights },
+    { .name = "pause", NUMBER },
+    { .name = "interactive", FLAG },
+    { .name = "restarted", NUMBER },
+    { .name = "uncovered", NUMBER },
+    { .name = "unasked", NUMBER },
+    { .name = "queued", NUMBER },
+    { .name = "crowd", NUMBER },
+    { .name = "bind_takes_metadata", FLAG },
+    { .name = "listed", NUMBER },
+    { .name = "denied", NUMBER },
+    { .name = "trouble", TEXT },
+    { .name = "trouble_since", NUMBER },
+    { 0 },
 };
 
 static const struct key given_keys[] = {
