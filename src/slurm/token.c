@@ -175,8 +175,7 @@ static int mint(struct slurm_token *token, int64_t lifetime_s, struct err *err)
     struct buf text;
     int result;
 
-    if (!token->key &&
-        (result = reload_read(token->path, JWT_KEY_MAX, &token->key, &token->key_len, err)) < 0)
+    if (!token->key && reload_read(token->path, JWT_KEY_MAX, &token->key, &token->key_len, err) < 0)
         return err_wrap(err, "key file");
 
     snprintf(claims.sun, sizeof(claims.sun), "%s", token->user);

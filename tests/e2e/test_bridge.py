@@ -295,8 +295,6 @@ def test_what_happened_while_no_bridge_ran_is_shown_by_a_dry_run_and_then_made_g
 
 WRONG = [
     ("slurmRestApi: ftp://slurm", [], 1, "slurmRestApi: wants a URL"),
-    ("jwtKeyFile: /nowhere/jwt.key", [], 1, "jwtKeyFile"),
-    ("{}", [], 1, "SLURM_JWT_FILE"),
     (None, ["--kubeconfig", "/nowhere/config"], 1, "/nowhere/config"),
     (None, ["--metrics-bind-address", "here"], 1, "--metrics-bind-address"),
     (None, ["--no-such-flag"], 2, "no-such-flag"),

@@ -184,6 +184,7 @@ readinessProbe:
 name: slurm-jwt
 secret:
   defaultMode: 0440
+  optional: true # the webhook must be served before there is a token
   {{- if $key.name }}
   secretName: {{ $key.name }}
   items: [{key: {{ $key.key | quote }}, path: jwt.key}]
