@@ -20,6 +20,7 @@ enum {
     FAST_REST = 3,    /* times the last answer took: then we wait, while something is expected */
     SLOW_REST = 10,   /* and else */
     BYTES_PER_US = 1, /* 60 MB a minute, of each feed */
+    UNREACHED_LONGEST_US = 30 * SECOND,
     UNREACHED_US = SECOND,          /* between looks at the boot time after a 502 */
     LONGEST_WAIT_US = 15 * SECOND,  /* after failures, and after an answer that took for ever */
     LIST_TIMEOUT_US = 300 * SECOND, /* 50,000 jobs take slurmrestd half a minute when it is idle */
@@ -286,6 +287,7 @@ void slurm_poller_heard(struct slurm_poller *poller, const struct slurm_answer *
     if (poller->unreached)
         return;
     poller->unreached = true;
+    poller->unreached_from_us = poller->unreached_us;
     poller->unreached_count++;
     snprintf(poller->why, sizeof(poller->why), "%s", not_reached);
     loop_timer_start(poller->loop, &poller->conf_timer, 0, ask_conf, poller);
@@ -370,6 +372,11 @@ static void on_conf(void *context, const struct slurm_answer *answer)
         return;
     }
     (void)slurm_take_conf(poller, answer);
+    if (poller->unreached &&
+        loop_now_us(poller->loop) - poller->unreached_from_us > UNREACHED_LONGEST_US) {
+        poller->unreached = false; /* nobody tells the boot time: the list decides */
+        slurm_poller_suspect(poller, not_reached);
+    }
     loop_timer_start(poller->loop, &poller->conf_timer,
                      poller->unreached ? UNREACHED_US : poller->options.conf_us, ask_conf, poller);
 }

@@ -120,9 +120,9 @@ struct slurm_poller {
     size_t max_list;    /* SLURM_MAX_LIST; less in tests */
     struct list reads;  /* struct slurm_read */
     int64_t expect_until_us;
-    bool suspicious;      /* until a whole job list has been merged */
-    bool unreached;       /* a 502 came: until the boot time shows that it was no restart */
-    int64_t unreached_us; /* when the last one came */
+    bool suspicious; /* until a whole job list has been merged */
+    bool unreached;  /* a 502 came: until the boot time shows that it was no restart */
+    int64_t unreached_from_us, unreached_us; /* when the first of them came, and the last */
     uint64_t suspicions, unreached_count;
     char why[120];
     struct loop_timer conf_timer;

@@ -61,6 +61,8 @@ def test_pods_say_that_the_token_is_missing_or_refused_and_are_placed_when_it_co
         eventually(f"{name} is placed", lambda name=name: site.placed(name))
     eventually("it waits no more", lambda: condition(site.see("early"), "SlurmPending").get("status") == "False")
 
+    eventually("the clocks were compared", lambda: "slurmctld's clock agrees with ours" in bridge.said())
+
     bridge.token.write_text("not.a.token")
     eventually("the new token is read", lambda: bridge.ask("/readyz")[0] != 200 or len(warnings(bridge)) == 2, 90)
     site.make("late")

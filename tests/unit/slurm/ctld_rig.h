@@ -29,7 +29,7 @@ struct ctld {
     int64_t nodes_changed;    /* second */
     const char *node_comment; /* of n1 */
     bool node_there;          /* n2 */
-    bool down, broken, jobs_broken, unstamped;
+    bool down, broken, jobs_broken, conf_broken, unstamped;
     bool no_layout; /* nobody tells which nodes a job has */
     int64_t layout_delay_us;
     int64_t list_delay_us; /* of a whole job list, beside delay_us */
@@ -174,6 +174,7 @@ static inline int ctld_respond(struct ctld *ctld, const char *path)
         return 502;
     }
     if (ctld->broken || (ctld->jobs_broken && strstr(path, "/jobs/")) ||
+        (ctld->conf_broken && strstr(path, "/conf")) ||
         (ctld->random && rand_chance(&ctld->rand, 30)))
         return 500;
     if (strstr(path, "/conf"))

@@ -144,6 +144,22 @@ static void a_boot_time_that_is_newer_than_the_job_list_proves_nothing(void **st
     assert_false(slurm_poller_is_suspicious(ctld->poller));
 }
 
+static void a_boot_time_that_nobody_tells_any_more_leaves_it_to_the_list(void **state)
+{
+    struct ctld *ctld = *state;
+
+    ctld_submit(ctld, "RUNNING");
+    ctld_begin(ctld);
+    ctld->conf_broken = true;
+    hear_502(ctld);
+    ctld_run(ctld, 20000);
+    assert_true(slurm_poller_is_suspicious(ctld->poller));
+    assert_int_equal(ctld_sent(ctld, "/jobs/?"), 0);
+    ctld_run(ctld, 20000);
+    assert_false(slurm_poller_is_suspicious(ctld->poller));
+    assert_int_equal(ctld_sent(ctld, "/jobs/?"), 1);
+}
+
 /* Another reason is settled by a list alone. */
 static void a_suspicion_for_another_reason_too_waits_for_its_list(void **state)
 {
@@ -402,6 +418,7 @@ int main(void)
         TEST(occasional_502s_of_a_slurmctld_that_was_not_restarted_stop_nothing),
         TEST(a_502_of_a_slurmctld_that_was_restarted_leads_to_a_whole_list),
         TEST(a_boot_time_that_is_newer_than_the_job_list_proves_nothing),
+        TEST(a_boot_time_that_nobody_tells_any_more_leaves_it_to_the_list),
         TEST(a_suspicion_for_another_reason_too_waits_for_its_list),
         TEST(errors_are_told_and_take_nothing_away),
         TEST(a_list_without_its_time_takes_nothing_away),
