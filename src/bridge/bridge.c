@@ -434,30 +434,39 @@ static void observe_only(struct bridge *bridge)
 
 /* ---- whether Slurm can be used ---- */
 
-/* Polls show it first; a submit that is denied though polls are not may be a matter of clocks: its
- * token lives for seconds. */
+/* A submit that is denied while polls are not: its token lives for seconds, so the clocks matter.
+ */
+static void write_denial(const struct bridge *bridge, const char *denied, char *why, size_t size)
+{
+    int64_t skew_us = bridge->has_site ? bridge->site.skew_us : 0;
+    int64_t apart_us = skew_us > 0 ? skew_us : -skew_us;
+
+    if (apart_us > MAX_SKEW_US)
+        (void)snprintf(why, size, "%s (slurmctld's clock is %" PRId64 " s %s ours)", denied,
+                       apart_us / SECOND_US, skew_us > 0 ? "ahead of" : "behind");
+    else
+        (void)snprintf(why, size, "%s", denied);
+}
+
 static void look_for_trouble(void *context)
 {
     struct bridge *bridge = context;
     const char *error = slurm_trouble_of_polls(bridge->poller), *denied;
-    int64_t skew_us = bridge->has_site ? bridge->site.skew_us : 0;
+    bool was_unread = bridge->is_unread;
     char why[sizeof(bridge->trouble.why)] = "";
 
     bridge->is_unread = error[0] != '\0';
+    if (was_unread && !bridge->is_unread)
+        actor_forget_denial(bridge->actor);
     (void)actor_pause_us(bridge->actor, &denied);
     if (bridge->is_unread)
         (void)snprintf(why, sizeof(why), "Slurm cannot be used: %s", error);
-    else if (actor_denied_us(bridge->actor) && (skew_us > MAX_SKEW_US || -skew_us > MAX_SKEW_US))
-        (void)snprintf(why, sizeof(why), "%s (slurmctld's clock is %" PRId64 " s %s ours)", denied,
-                       (skew_us > 0 ? skew_us : -skew_us) / SECOND_US,
-                       skew_us > 0 ? "ahead of" : "behind");
-    else if (actor_denied_us(bridge->actor))
-        (void)snprintf(why, sizeof(why), "%s", denied[0] ? denied : bridge->trouble.why);
-    if (slurm_trouble_update(&bridge->trouble, why, loop_now_us(bridge->links.loop))) {
-        if (!why[0])
-            actor_forget_denial(bridge->actor);
+    else if (actor_denied_us(bridge->actor) && denied[0])
+        write_denial(bridge, denied, why, sizeof(why));
+    else if (actor_denied_us(bridge->actor)) /* a submit tries whether it still is */
+        (void)snprintf(why, sizeof(why), "%s", bridge->trouble.why);
+    if (slurm_trouble_update(&bridge->trouble, why, loop_now_us(bridge->links.loop)))
         look_at_all_that_wait(bridge);
-    }
     loop_timer_start(bridge->links.loop, &bridge->look_for_trouble, TROUBLE_US, look_for_trouble,
                      bridge);
 }
