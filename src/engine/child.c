@@ -164,7 +164,7 @@ static void put_metadata(struct json_build *build, struct json_mut *patch, const
         if (change)
             json_put_at(build, patch, change, "metadata", maps[i]);
     }
-    json_put_at(build, patch, json_new_str(build, str_of(stamp)), "metadata", "annotations",
+    json_put_at(build, patch, json_new_str(build, str_of(stamp)), "metadata", "labels",
                 CHILD_STAMP);
 }
 
@@ -189,7 +189,7 @@ static void create(struct plan *plan, struct kube_cache *cache, const struct kub
 
     json_push(owners, kube_owner_reference(build, owner));
     json_put_at(build, object, owners, "metadata", "ownerReferences");
-    json_put_at(build, object, json_new_str(build, str_of(stamp)), "metadata", "annotations",
+    json_put_at(build, object, json_new_str(build, str_of(stamp)), "metadata", "labels",
                 CHILD_STAMP);
     (void)plan_create(plan, cache, kube_cache_kind(cache)->resource, owner->ns, object);
 }
@@ -211,7 +211,7 @@ static void change(struct plan *plan, struct kube_cache *cache, const struct chi
     struct json_mut *patch = json_new_object(build);
     const struct json *tree = tree_of(live);
     bool has_stamp = false;
-    struct str last = kube_pairs_get(&live->annotations, CHILD_STAMP, &has_stamp);
+    struct str last = kube_pairs_get(&live->labels, CHILD_STAMP, &has_stamp);
     bool is_same = has_stamp && str_is(last, stamp);
     bool is_covered = fields_are_covered(row, tree, wanted);
     bool is_adopted = kube_is_controlled_by(live, owner);

@@ -4,8 +4,9 @@
  * fields that its kind's row in child.c names; whatever else stands there belongs to the server or
  * to others. Labels and annotations are added and changed, never removed.
  *
- * The annotation CHILD_STAMP holds a hash of what we last wrote. It tells a field that we no longer
- * want from one that the server filled in:
+ * The label CHILD_STAMP holds a hash of what we last wrote. (A label: another annotation would
+ * count as a new generation of a Deployment.) It tells a field that we no longer want from one that
+ * the server filled in:
  *
  *   no child                        it is created
  *   the same hash, all is covered   nothing is written

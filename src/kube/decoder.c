@@ -117,7 +117,7 @@ const char *kube_decoder_str(struct kube_decoder *decoder, struct str text)
 
     if (text.len == 0)
         return "";
-    if (decoder->borrows)
+    if (decoder->borrows && text.at[text.len] == '\0') /* else a part of a text of the tree */
         return text.at;
     if (text.len >= SHARED_FROM) {
         const char *found = find_recent(decoder, text);

@@ -86,16 +86,16 @@ static struct json_doc *written(const struct desk *desk)
     const struct action *action = only_action(desk);
     auto_json_doc struct json_doc *body = NULL;
     auto_json_build struct json_build *build = json_build_new();
-    struct json_mut *copy, *annotations;
+    struct json_mut *copy, *labels;
 
     if (!action)
         return NULL;
     assert_int_equal(json_parse(action->request.body, 1 << 20, &body, NULL), 0);
     copy = json_copy(build, json_root(body));
-    annotations = json_mut_get(json_mut_get(copy, STR("metadata")), STR("annotations"));
-    assert_true(json_remove(annotations, STR(CHILD_STAMP)));
-    if (json_mut_len(annotations) == 0)
-        json_remove(json_mut_get(copy, STR("metadata")), STR("annotations"));
+    labels = json_mut_get(json_mut_get(copy, STR("metadata")), STR("labels"));
+    assert_true(json_remove(labels, STR(CHILD_STAMP)));
+    if (json_mut_len(labels) == 0)
+        json_remove(json_mut_get(copy, STR("metadata")), STR("labels"));
     return json_freeze(copy);
 }
 
@@ -121,7 +121,7 @@ static void stamp_for(const struct kube_kind *kind, const char *wanted, char ret
     assert_int_equal(want(&desk, wanted, NULL), 0);
     assert_int_equal(json_parse(only_action(&desk)->request.body, 1 << 20, &body, NULL), 0);
     (void)snprintf(ret_stamp, 64, "%s",
-                   json_str(json_at(json_root(body), "metadata", "annotations", CHILD_STAMP)).at);
+                   json_str(json_at(json_root(body), "metadata", "labels", CHILD_STAMP)).at);
     assert_int_equal(strlen(ret_stamp), 16);
     tear_down(&desk);
 }
@@ -149,7 +149,7 @@ static void a_child_that_is_as_we_left_it_costs_no_write(void **state)
 
     stamp_for(&deployment_kind, wanted, stamp);
     (void)snprintf(live, sizeof(live),
-                   "{'metadata':{" LIVE_META "," OWNED ",'annotations':{'" CHILD_STAMP "':'%s'}},"
+                   "{'metadata':{" LIVE_META "," OWNED ",'labels':{'" CHILD_STAMP "':'%s'}},"
                    "'spec':{'replicas':1,'template':{'spec':{'x':1,'dnsPolicy':'ClusterFirst'}}}}",
                    stamp);
     set_up(&desk, &deployment_kind, live);
@@ -167,7 +167,7 @@ static void what_somebody_changed_in_our_fields_is_mended(void **state)
 
     stamp_for(&deployment_kind, wanted, stamp);
     (void)snprintf(live, sizeof(live),
-                   "{'metadata':{" LIVE_META "," OWNED ",'annotations':{'" CHILD_STAMP "':'%s'}},"
+                   "{'metadata':{" LIVE_META "," OWNED ",'labels':{'" CHILD_STAMP "':'%s'}},"
                    "'spec':{'replicas':3,'paused':true,'template':{'spec':{'x':1}}}}",
                    stamp);
     set_up(&desk, &deployment_kind, live);
@@ -181,7 +181,7 @@ static void a_field_that_we_no_longer_want_goes(void **state)
     struct desk desk;
 
     set_up(&desk, &deployment_kind,
-           "{'metadata':{" LIVE_META "," OWNED ",'annotations':{'" CHILD_STAMP "':'older'}},"
+           "{'metadata':{" LIVE_META "," OWNED ",'labels':{'" CHILD_STAMP "':'older'}},"
            "'spec':{'replicas':1,'minReadySeconds':5,'template':{'spec':{'x':1,'y':2}}}}");
     assert_int_equal(
         want(&desk, "{'metadata':{'name':'c'},'spec':{'replicas':1,'template':{'spec':{'x':1}}}}",
@@ -244,7 +244,7 @@ static void keys_of_others_in_a_configmap_survive_and_a_null_takes_ours_away(voi
     struct desk desk;
 
     set_up(&desk, &configmap_kind,
-           "{'metadata':{" LIVE_META "," OWNED ",'annotations':{'" CHILD_STAMP "':'older'}},"
+           "{'metadata':{" LIVE_META "," OWNED ",'labels':{'" CHILD_STAMP "':'older'}},"
            "'data':{'slurm.conf':'a','cgroup.conf':'b','topology.conf':'theirs'}}");
     assert_int_equal(
         want(&desk, "{'metadata':{'name':'c'},'data':{'slurm.conf':'new','cgroup.conf':null}}",
@@ -260,7 +260,7 @@ static void what_the_server_gave_a_service_stays(void **state)
     struct desk desk;
 
     set_up(&desk, &service_kind,
-           "{'metadata':{" LIVE_META "," OWNED ",'annotations':{'" CHILD_STAMP "':'older'}},"
+           "{'metadata':{" LIVE_META "," OWNED ",'labels':{'" CHILD_STAMP "':'older'}},"
            "'spec':{'clusterIP':'10.0.0.1','type':'LoadBalancer','selector':{'a':'b'},"
            "'ports':[{'name':'x','port':1,'nodePort':30000}]}}");
     assert_int_equal(want(&desk,

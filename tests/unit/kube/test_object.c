@@ -128,6 +128,15 @@ static void metadata_and_fields_are_projected(void **state)
     kube_object_unref(object);
 }
 
+static void the_group_of_an_owner_is_known_of_objects_that_keep_their_tree(void **state)
+{
+    static const struct kube_kind tree_kind = { .resource = &kube_configmaps };
+    const struct kube_object *object = decoded(&tree_kind, full);
+
+    assert_string_equal(object->owner.group, "batch");
+    kube_object_unref(object);
+}
+
 static void what_is_absent_is_empty(void **state)
 {
     const struct kube_object *object = decoded(
@@ -445,6 +454,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(metadata_and_fields_are_projected),
+        cmocka_unit_test(the_group_of_an_owner_is_known_of_objects_that_keep_their_tree),
         cmocka_unit_test(what_is_absent_is_empty),
         cmocka_unit_test(an_object_without_identity_is_refused),
         cmocka_unit_test(a_name_has_a_bound),
