@@ -18,6 +18,12 @@ void follow_asked(struct unit_memory *unit, int64_t job_id, const struct job_ask
     job_marks_of(ask, &unit->said.marks);
 }
 
+/* The job started or ended before the update came: the answer says nothing about the change. */
+static bool is_about_state(const struct slurm_error *error)
+{
+    return error->number == 2021 || error->number == 2083 || error->number == 2084;
+}
+
 /* By an answer that is about the change. Others come again with the next look: slurmctld also says
  * "try again" (11) while it goes through the queue. */
 static bool is_refusal(enum slurm_class class)
@@ -49,6 +55,8 @@ enum kube_outcome follow_answered(struct work *work, const struct slurm_error *e
         job_marks_close(&unit->said.marks, &deed->job);
         return KUBE_DONE;
     }
+    if (is_about_state(error))
+        return KUBE_CONFLICT;
     if (!is_refusal(error->class))
         return act_outcome(error->class);
     log_info("Slurm refused to change a job", LOG_STR("unit", deed_unit(deed)),

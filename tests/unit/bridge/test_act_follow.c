@@ -167,6 +167,18 @@ static void what_is_no_refusal_is_tried_again(void **state)
     assert_false(remembers(rig, &rig->job));
 }
 
+static void a_job_that_is_no_longer_pending_has_refused_nothing(void **state)
+{
+    static const int numbers[] = { 2021, 2083, 2084 };
+    struct rig *rig = *state;
+    char text[200];
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        assert_int_equal(follow(rig, 422, rig_refusal(numbers[i], text))->outcome, KUBE_CONFLICT);
+        assert_true(memory_need(rig->memory, STR("ns/uid"))->said.refused == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +190,7 @@ int main(void)
         TEST(a_refused_change_is_remembered_with_slurms_words_and_the_unit_woken),
         TEST(what_a_refused_change_said_is_open_and_no_more),
         TEST(what_is_no_refusal_is_tried_again),
+        TEST(a_job_that_is_no_longer_pending_has_refused_nothing),
     };
 
     return cmocka_run_group_tests_name("act_follow", tests, NULL, NULL);
