@@ -32,6 +32,7 @@ enum state {
     CLAIM_RESERVED, /* a volume is for it, and will be bound to it */
     CLAIM_DELAYED,  /* its volume is made on first use */
     CLAIM_OVERDUE,  /* and that was long ago */
+    CLAIM_IN_USE,   /* by the one pod that may use it */
     CLAIM_BOUND,
 };
 
@@ -226,6 +227,15 @@ static bool is_fresh(const struct eligible *eligible, const struct buf *text)
     return text->len > 0 && !map_has(&eligible->attached, buf_str(text));
 }
 
+/* What one pod may use no other pod gets, on whatever node. Only drivers of CSI know this mode. */
+static void check_use(const struct eligible *eligible, struct claim *claim, struct buf *text)
+{
+    volume_text(claim, text);
+    if (claim->state == CLAIM_BOUND && (claim->claim->access & KUBE_ACCESS_ONE_POD) &&
+        text->len > 0 && !is_fresh(eligible, text))
+        claim->state = CLAIM_IN_USE;
+}
+
 static void key_refusals(const struct eligible *eligible, const struct eligible_trial *trial,
                          struct buf *key)
 {
@@ -265,8 +275,10 @@ void eligible_volumes_key(struct eligible *eligible, const struct kube_pod *pod,
     if (!pod->rare || pod->rare->volume_claim_count == 0)
         return;
     eligible_attach_refresh(eligible);
-    while (next_claim(&walk, &claim))
+    while (next_claim(&walk, &claim)) {
+        check_use(eligible, &claim, &text);
         key_claim(eligible, &claim, &text, key);
+    }
 }
 
 static const char *trouble_of(struct arena *arena, const struct claim *claim)
@@ -293,6 +305,11 @@ static const char *trouble_of(struct arena *arena, const struct claim *claim)
                             "persistentvolumeclaim \"%s\" still waits for its volume to be made on "
                             "node " STR_FMT,
                             claim->name, STR_ARG(claim->selected));
+    case CLAIM_IN_USE:
+        return arena_printf(arena,
+                            "persistentvolumeclaim \"%s\" is in use by another pod, and its access "
+                            "mode is ReadWriteOncePod",
+                            claim->name);
     case CLAIM_UNKNOWN:
     case CLAIM_CHOOSES:
     case CLAIM_RESERVED:
@@ -356,11 +373,12 @@ static void add_refused(const struct eligible *eligible, struct eligible_shape *
 }
 
 static void setup_claim(struct eligible *eligible, struct eligible_shape *shape,
-                        const struct claim *claim)
+                        struct claim *claim)
 {
     auto_buf struct buf text;
 
     buf_init(&text, MAX_VOLUME_TEXT);
+    check_use(eligible, claim, &text);
     if (!shape->trouble || shape->trouble_passes) {
         const char *trouble = trouble_of(&shape->arena, claim);
 

@@ -6,8 +6,9 @@
 #include "kube/object.h"
 
 enum {
-    KUBE_MAX_DRIVERS = 256, /* of one node */
-    KUBE_MAX_HOSTS = 64,    /* that a volume is known to be pinned to */
+    KUBE_MAX_DRIVERS = 256,       /* of one node */
+    KUBE_MAX_HOSTS = 64,          /* that a volume is known to be pinned to */
+    KUBE_ACCESS_ONE_POD = 1 << 3, /* the bit of ReadWriteOncePod */
 };
 
 struct kube_claim { /* v1 PersistentVolumeClaim; its node of choice is an annotation */

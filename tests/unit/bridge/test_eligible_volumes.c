@@ -114,6 +114,29 @@ static void a_node_attaches_so_many_volumes(void **state)
     rig_free(rig);
 }
 
+#define FOR_ONE_POD(name, volume)                                                                  \
+    "{claim: " name ", annotations: {pv.kubernetes.io/bind-completed: 'yes'}, is: {spec: "         \
+    "{volumeName: " volume ", accessModes: [ReadWriteOncePod]}}}"
+
+static void a_volume_for_one_pod_is_given_to_no_other(void **state)
+{
+    static const char in_use[] = "persistentvolumeclaim \"c\" is in use by another pod, and its "
+                                 "access mode is ReadWriteOncePod";
+    struct rig *rig = rig_new();
+
+    rig_put(rig, "[" NODES ", " FOR_ONE_POD("c", "v1") ", " CSI("v1", "h1") ", " BOUND(
+                     "d", "v2") ", " CSI("v2", "h2") "]");
+    rig_expect(rig, "free", USES("c"), "", "");
+    rig_put(rig, "[" HOLDS("x", "a1", "c") ", " HOLDS("other", "a1", "d") "]");
+    rig_expect(rig, "in use", USES("c"), "a1,b1", in_use);
+    assert_string_equal(rig_misfit(rig, USES("c"), "a1"), in_use); /* on its own node, too */
+    rig_expect(rig, "a volume of many pods", USES("d"), "", "");
+    rig_drop(rig, RIG_PODS, "d", "x");
+    rig_expect(rig, "free again", USES("c"), "", "");
+    assert_null(rig_misfit(rig, USES("c"), "a1"));
+    rig_free(rig);
+}
+
 static void volumes_may_be_seen_after_the_pods_that_use_them(void **state)
 {
     struct rig *rig = rig_new();
@@ -351,6 +374,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(volumes_decide_where_pods_can_run),
         cmocka_unit_test(a_node_attaches_so_many_volumes),
+        cmocka_unit_test(a_volume_for_one_pod_is_given_to_no_other),
         cmocka_unit_test(volumes_may_be_seen_after_the_pods_that_use_them),
         cmocka_unit_test(a_volume_in_use_elsewhere_is_counted_at_bind),
         cmocka_unit_test(claims_are_told_of_the_node_before_the_bind),
