@@ -137,23 +137,32 @@ static int64_t pods_of_job(const struct json *spec)
 static int decode_jobset(struct kube_decoder *decoder, const struct json *root, void *object,
                          struct err *err)
 {
-    const struct json *replicated = json_at(root, "spec", "replicatedJobs");
-    struct json_iter iter = json_iter(replicated);
+    const struct json *list = json_at(root, "spec", "replicatedJobs");
+    bool in_order =
+        str_is(json_str(json_at(root, "spec", "startupPolicy", "startupPolicyOrder")), "InOrder");
+    struct json_iter iter = json_iter(list);
     struct kube_group *group = object;
+    struct kube_replicated *replicated;
     const struct json *job;
+    unsigned count = 0;
     int64_t size = 0;
 
-    if (kube_decoder_is_counting(decoder) || !replicated)
+    if (!list)
         return 0;
+    replicated = kube_decoder_alloc(decoder, (json_len(list) + 1) * sizeof(*replicated));
     while (json_next_item(&iter, &job)) {
-        int64_t replicas = json_i64_or(json_get(job, "replicas"), 1), pods;
+        struct kube_replicated *part = &replicated[count++];
 
-        if (__builtin_mul_overflow(replicas, pods_of_job(json_at(job, "template", "spec")),
-                                   &pods) ||
-            __builtin_add_overflow(size, pods, &size))
+        part->name = kube_decoder_str(decoder, json_str(json_get(job, "name")));
+        part->comes_later = json_len(json_get(job, "dependsOn")) > 0 || (in_order && count > 1);
+        if (__builtin_mul_overflow(json_i64_or(json_get(job, "replicas"), 1),
+                                   pods_of_job(json_at(job, "template", "spec")), &part->pods) ||
+            __builtin_add_overflow(size, part->pods, &size))
             return err_set(err, ERR_INVALID, "spec.replicatedJobs: more pods than can be counted");
     }
     group->size = size;
+    group->replicated = replicated;
+    group->replicated_count = count;
     return 0;
 }
 

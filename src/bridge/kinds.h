@@ -13,6 +13,12 @@ struct kube_job { /* batch/v1 Job */
     bool has_pod_resources, suspended;
 };
 
+struct kube_replicated { /* the Jobs of a JobSet that are made from one template */
+    const char *name;
+    int64_t pods;     /* of all of them */
+    bool comes_later; /* when others are ready or complete */
+};
+
 /* What says how many pods belong together: a PodGroup of either API, a LeaderWorkerSet, a JobSet.
  * Of a Workload only the annotations count. */
 struct kube_group {
@@ -23,6 +29,8 @@ struct kube_group {
     const char *workload;      /* the Workload that a PodGroup was made from; "" */
     bool leader_first;         /* of a LeaderWorkerSet: the others come when the first runs */
     bool is_scheduled;         /* the condition PodGroupScheduled is True */
+    const struct kube_replicated *replicated; /* of a JobSet; they add up to its size */
+    unsigned replicated_count;
 };
 
 /* Owners: of ReplicaSets and StatefulSets only the metadata is read. */

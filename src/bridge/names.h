@@ -33,8 +33,10 @@
 #define BRIDGE_JOBSET_NAME_LABEL    "jobset.sigs.k8s.io/jobset-name"
 #define BRIDGE_JOBSET_UID_LABEL     "jobset.sigs.k8s.io/jobset-uid"
 #define BRIDGE_JOBSET_RESTART_LABEL "jobset.sigs.k8s.io/restart-attempt"
+#define BRIDGE_JOBSET_PART_LABEL    "jobset.sigs.k8s.io/replicatedjob-name"
 #define BRIDGE_JOBSET_INDEX_LABEL   "jobset.sigs.k8s.io/job-global-index"
 #define BRIDGE_COMPLETION_LABEL     "batch.kubernetes.io/job-completion-index"
+#define BRIDGE_DEVICE_CLASS         "deviceclass.resource.kubernetes.io/" /* begins resources by DRA */
 
 /* ---- in Slurm ---- */
 #define BRIDGE_REASON "slurm-bridge:" /* begins every reason of a drain that is ours */

@@ -155,6 +155,33 @@ static int64_t count_succeeded(const struct unit *unit)
     return count;
 }
 
+static bool has_pod_of(const struct unit *unit, const struct kube_replicated *replicated)
+{
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        bool found;
+        struct str name =
+            kube_pairs_get(&unit->members[i].pod->object.labels, BRIDGE_JOBSET_PART_LABEL, &found);
+
+        if (found && str_is(name, replicated->name))
+            return true;
+    }
+    return false;
+}
+
+/* Jobs that wait for others (dependsOn) have no pods yet: they count when the first one comes. */
+static int64_t pods_of_jobset(const struct unit *unit)
+{
+    int64_t pods = 0;
+
+    for (unsigned i = 0; i < unit->group->replicated_count; i++) {
+        const struct kube_replicated *replicated = &unit->group->replicated[i];
+
+        if (!replicated->comes_later || has_pod_of(unit, replicated))
+            pods += replicated->pods;
+    }
+    return pods;
+}
+
 static int64_t pods_of_job(const struct kube_job *job)
 {
     int64_t left = job->completions - job->succeeded;
@@ -206,6 +233,8 @@ static void root_of_group(const struct bridge_world *world, struct arena *arena,
     if (unit->group->leader_first)
         unit->needed = 1;
     unit->is_open = unit->kind == GROUP_PODGROUP || unit->kind == GROUP_COSCHEDULING;
+    if (unit->kind == GROUP_JOBSET)
+        unit->needed = pods_of_jobset(unit);
     if (unit->is_open || unit->kind == GROUP_JOBSET)
         unit->needed -= count_succeeded(unit);
     if (unit->kind == GROUP_JOBSET)
