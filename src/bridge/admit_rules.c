@@ -17,7 +17,7 @@ enum {
     MAX_ARENA = 64 << 20, /* annotations and their values: a review is much smaller */
 };
 
-/* The device classes that Slurm can count, and we make claims for. */
+/* The device classes that Slurm can count. */
 static const char *const device_classes[] = { CPU_CLASS, "gpu.nvidia.com", "gpu.example.com" };
 
 static struct str shown(struct str name)
@@ -181,6 +181,22 @@ static bool says_gres_twice(const struct admit_request *request, const struct js
     return false;
 }
 
+/* Such a pod needs a claim, which its scheduler makes: without one the kubelet refuses it. */
+static bool needs_claim(const struct admit_request *request, const struct json *pod,
+                        struct buf *why)
+{
+    struct resource_walk walk = resource_walk(pod);
+    struct str name, class;
+
+    if (!next_device(&walk, &name, &class))
+        return false;
+    buf_printf(why,
+               "container \"" STR_FMT "\" uses DRA device class \"" STR_FMT
+               "\", and the bridge does not make resource claims yet",
+               STR_ARG(shown(json_str(json_get(walk.container, "name")))), STR_ARG(shown(class)));
+    return true;
+}
+
 static bool is_running(const struct json *pod)
 {
     return str_is(json_str(json_at(pod, "status", "phase")), "Running");
@@ -266,6 +282,9 @@ static const struct rule {
     { BOTH, true, says_gres_twice, "the annotation `gres` beside another device class",
       "annotation \"" GRES_ANNOTATION "\" conflicts with DRA resource \"<resource>\": "
       "explicit DRA requests are authoritative" },
+    { BOTH, true, needs_claim, "any other use of a device class",
+      "container \"<c>\" uses DRA device class \"<class>\", and the bridge does not make resource "
+      "claims yet" },
     { ADMIT_UPDATE, false, moves_job, "another job label on a pod that runs",
       "can't update a running pod's external jobid label" },
     { ADMIT_UPDATE, false, moves_node, "another node annotation on a pod that runs",

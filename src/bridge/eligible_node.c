@@ -9,22 +9,13 @@
 
 #include <string.h>
 
-#define DEVICE_CLASS_PREFIX "deviceclass.resource.kubernetes.io/"
-
 /* ---- taints ---- */
 
-/* They come and go with the state of the node, which Slurm is told of by a drain. */
+/* The state of the node that they show is shown to Slurm by a drain. */
 static const char *const passing_taints[] = {
     "node.kubernetes.io/not-ready",
     "node.kubernetes.io/unreachable",
     "node.kubernetes.io/unschedulable",
-    "node.kubernetes.io/memory-pressure",
-    "node.kubernetes.io/disk-pressure",
-    "node.kubernetes.io/pid-pressure",
-    "node.kubernetes.io/network-unavailable",
-    "node.kubernetes.io/out-of-service",
-    "node.cloudprovider.kubernetes.io/uninitialized",
-    "node.cloudprovider.kubernetes.io/shutdown",
 };
 
 bool eligible_taint_passes(const char *key)
@@ -145,7 +136,6 @@ static unsigned find_extended(const struct kube_amounts *amounts, const char *na
     return i;
 }
 
-/* Devices of a class are Slurm's to count where the node itself does not. */
 static unsigned short_of_extended(const struct eligible_shape *shape,
                                   const struct eligible_place *place, const int64_t *taken)
 {
@@ -153,12 +143,9 @@ static unsigned short_of_extended(const struct eligible_shape *shape,
 
     for (unsigned i = 0; i < needs->count; i++) {
         unsigned at = find_extended(has, needs->at[i].name);
-        bool is_told = at < has->count;
 
-        if (needs->at[i].amount <= 0 ||
-            (!is_told && str_starts(str_of(needs->at[i].name), STR(DEVICE_CLASS_PREFIX))))
-            continue;
-        if (!is_told || needs->at[i].amount > has->at[at].amount - taken[at])
+        if (needs->at[i].amount > 0 &&
+            (at == has->count || needs->at[i].amount > has->at[at].amount - taken[at]))
             return ELIGIBLE_EXTENDED + i;
     }
     return ELIGIBLE_FITS;

@@ -7,6 +7,7 @@
 #include "bridge/eligible_private.h"
 
 #include "base/mem.h"
+#include "bridge/names.h"
 #include "codec/hostlist.h"
 
 #include <assert.h>
@@ -221,6 +222,25 @@ static void setup_rare(struct eligible *eligible, struct eligible_shape *shape,
     eligible_volumes_setup(eligible, shape, pod);
 }
 
+/* The kubelet refuses a pod whose scheduler made no claim for it. */
+static void refuse_device_classes(struct eligible_shape *shape)
+{
+    const struct kube_amounts *extended = &shape->requests.extended;
+    size_t prefix = strlen(BRIDGE_DEVICE_CLASS);
+
+    for (unsigned i = 0; i < extended->count; i++) {
+        const char *name = extended->at[i].name;
+
+        if (extended->at[i].amount <= 0 || strncmp(name, BRIDGE_DEVICE_CLASS, prefix) != 0)
+            continue;
+        shape->trouble = arena_printf(&shape->arena,
+                                      "the pod uses DRA device class \"%s\", and the bridge does "
+                                      "not make resource claims yet",
+                                      name + prefix);
+        shape->trouble_passes = false;
+    }
+}
+
 /* The rules come with a reference, which the shape keeps. */
 static struct eligible_shape *new_shape(struct eligible *eligible, const struct kube_pod *pod,
                                         struct eligible_rules *rules)
@@ -241,6 +261,7 @@ static struct eligible_shape *new_shape(struct eligible *eligible, const struct 
     shape->rules = rules;
     if (rules && rules->trouble)
         shape->trouble = rules->trouble;
+    refuse_device_classes(shape);
     eligible_pods_setup(eligible, shape, pod);
     return shape;
 }

@@ -102,12 +102,31 @@ static void topology_spread_is_honoured_and_so_not_refused(void **state)
 #define WITH(annotation, spec)                                                                     \
     "{'metadata':{'annotations':{'" WISH annotation "':'1'}},'spec':{" spec "}}"
 
+#define NO_CLAIM(class)                                                                            \
+    "container \"main\" uses DRA device class \"" class "\", and the bridge does not make "        \
+                                                        "resource claims yet"
+
+static void a_pod_that_needs_a_claim_of_its_scheduler_is_refused(void **state)
+{
+    static const struct row rows[] = {
+        { NULL, POD(CONTAINERS("containers", "requests", CLASS "dra.cpu")), NULL,
+          NO_CLAIM("dra.cpu") },
+        { NULL, POD(CONTAINERS("initContainers", "limits", CLASS "gpu.nvidia.com")), NULL,
+          NO_CLAIM("gpu.nvidia.com") },
+        { NULL, POD(CONTAINERS("containers", "limits", CLASS "gpu.example.com")), NULL,
+          NO_CLAIM("gpu.example.com") },
+        { "UPDATE", POD(CONTAINERS("containers", "requests", CLASS "dra.cpu")),
+          POD(CONTAINERS("containers", "requests", CLASS "dra.cpu")), NULL },
+    };
+
+    check_all(rows, COUNT(rows));
+}
+
 static void native_cpus_and_cores_of_dra_do_not_go_together(void **state)
 {
     static const char said[] =
         "can't specify both native \"cpu\" and CPU DRA resource \"" CLASS "dra.cpu\"";
     static const struct row rows[] = {
-        { NULL, POD(CONTAINERS("containers", "requests", CLASS "dra.cpu")), NULL, NULL },
         { NULL, POD(CONTAINERS("containers", "requests", "cpu")), NULL, NULL },
         { NULL,
           POD(CONTAINERS("containers", "requests", "cpu") "," CONTAINERS("initContainers", "limits",
@@ -128,11 +147,11 @@ static void native_cpus_and_cores_of_dra_do_not_go_together(void **state)
         { NULL,
           POD(CONTAINERS("containers", "requests",
                          CLASS "dra.cpu") ",'resources':{'limits':{'memory':'1'}}"),
-          NULL, NULL },
+          NULL, NO_CLAIM("dra.cpu") },
         { "UPDATE",
           POD(CONTAINERS("containers", "requests",
                          CLASS "dra.cpu") ",'resources':{'limits':{'cpu':'1'}}"),
-          EMPTY, NULL },
+          EMPTY, NO_CLAIM("dra.cpu") },
     };
 
     check_all(rows, COUNT(rows));
@@ -142,8 +161,6 @@ static void device_classes_that_slurm_cannot_count_are_refused(void **state)
 {
     static const char said[] = "container \"main\" uses unsupported DRA device class \"odd\"";
     static const struct row rows[] = {
-        { NULL, POD(CONTAINERS("containers", "limits", CLASS "gpu.nvidia.com")), NULL, NULL },
-        { NULL, POD(CONTAINERS("containers", "limits", CLASS "gpu.example.com")), NULL, NULL },
         { NULL, POD(CONTAINERS("containers", "limits", "nvidia.com/gpu")), NULL, NULL },
         { NULL, POD(CONTAINERS("containers", "limits", CLASS "odd")), NULL, said },
         { NULL, POD(CONTAINERS("containers", "requests", CLASS "odd")), NULL, said },
@@ -177,13 +194,14 @@ static void what_devices_say_annotations_may_not_say_again(void **state)
         { NULL, WITH("cpu-per-task", CONTAINERS("initContainers", "limits", CLASS "dra.cpu")), NULL,
           cpu },
         { NULL, WITH("cpu-per-task", CONTAINERS("containers", "limits", CLASS "gpu.nvidia.com")),
-          NULL, NULL },
+          NULL, NO_CLAIM("gpu.nvidia.com") },
         { NULL, WITH("cpu-per-task", CONTAINERS("containers", "limits", "cpu")), NULL, NULL },
         { NULL, WITH("gres", CONTAINERS("containers", "limits", CLASS "gpu.nvidia.com")), NULL,
           gres },
         { NULL, WITH("gres", CONTAINERS("initContainers", "requests", CLASS "gpu.nvidia.com")),
           NULL, gres },
-        { NULL, WITH("gres", CONTAINERS("containers", "limits", CLASS "dra.cpu")), NULL, NULL },
+        { NULL, WITH("gres", CONTAINERS("containers", "limits", CLASS "dra.cpu")), NULL,
+          NO_CLAIM("dra.cpu") },
         { "UPDATE", WITH("gres", CONTAINERS("containers", "limits", CLASS "gpu.nvidia.com")),
           POD(CONTAINERS("containers", "limits", CLASS "gpu.nvidia.com")), gres },
         { "UPDATE", WITH("gres", CONTAINERS("containers", "limits", CLASS "gpu.nvidia.com")),
@@ -385,7 +403,7 @@ static void the_reference_has_every_rule(void **state)
     admit_rules_reference(&out);
     for (const char *at = buf_text(&out); *at; at++)
         lines += *at == '\n';
-    assert_int_equal(lines, 2 + 11);
+    assert_int_equal(lines, 2 + 12);
     assert_non_null(strstr(buf_text(&out), "| update | a resize | `can't resize"));
     assert_non_null(strstr(buf_text(&out), "| create, update | "));
 }
@@ -398,6 +416,7 @@ int main(void)
         TEST(a_new_pod_may_not_name_a_job_or_a_node_of_ours),
         TEST(a_new_pod_may_not_bring_claims),
         TEST(topology_spread_is_honoured_and_so_not_refused),
+        TEST(a_pod_that_needs_a_claim_of_its_scheduler_is_refused),
         TEST(native_cpus_and_cores_of_dra_do_not_go_together),
         TEST(device_classes_that_slurm_cannot_count_are_refused),
         TEST(what_devices_say_annotations_may_not_say_again),

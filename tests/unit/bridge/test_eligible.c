@@ -45,6 +45,18 @@ static void taints_that_are_not_tolerated_exclude(void **state)
           "[{node: n1, taints: [{key: slinky.slurm.net/managed-node, value: theirs, effect: "
           "NoExecute}]}]",
           "{pod: p}", "n1", NULL },
+        { "a node under pressure",
+          "[{node: n1, taints: [{key: node.kubernetes.io/disk-pressure, effect: NoSchedule}]}, "
+          "{node: n2, taints: [{key: node.kubernetes.io/memory-pressure, effect: NoSchedule}]}, "
+          "{node: n3, taints: [{key: node.kubernetes.io/pid-pressure, effect: NoSchedule}]}, "
+          "{node: n4, taints: [{key: node.kubernetes.io/network-unavailable, effect: "
+          "NoSchedule}]}]",
+          "{pod: p}", "n[1-4]", "4 node(s) had untolerated taint(s)" },
+        { "pressure is tolerated as any taint",
+          "[{node: n1, taints: [{key: node.kubernetes.io/memory-pressure, effect: NoSchedule}]}]",
+          "{pod: p, spec: {tolerations: [{key: node.kubernetes.io/memory-pressure, operator: "
+          "Exists}]}}",
+          "", "" },
         { "how the node is, is Slurm's to know",
           "[{node: n1, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}, {key: "
           "node.kubernetes.io/not-ready, effect: NoExecute}]}]",
@@ -129,8 +141,10 @@ static void resources_above_what_a_node_has_exclude(void **state)
           "{pod: p, needs: {x.io/gpu: 1}}", "n2", "1 Insufficient x.io/gpu" },
         { "more devices", "[{node: n1, has: {x.io/gpu: 2}}]", "{pod: p, needs: {x.io/gpu: 3}}",
           "n1", NULL },
-        { "devices of a class that the node does not count", "[{node: n1}]",
-          "{pod: p, needs: {deviceclass.resource.kubernetes.io/gpu.nvidia.com: 3}}", "", "" },
+        { "devices of a class, for which nobody makes a claim", "[{node: n1}]",
+          "{pod: p, needs: {deviceclass.resource.kubernetes.io/gpu.nvidia.com: 3}}", "n1",
+          "the pod uses DRA device class \"gpu.nvidia.com\", and the bridge does not make resource "
+          "claims yet" },
         { "less what others take",
           "[{node: n1, has: {cpu: 4}}, {pod: a, by: x, at: n1, needs: {cpu: 100m}}]",
           "{pod: p, needs: {cpu: 4}}", "n1", "1 Insufficient cpu" },

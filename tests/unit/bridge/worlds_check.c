@@ -45,6 +45,7 @@ static const struct key pod_keys[] = {
     { .name = "scheduler", TEXT },
     { .name = "cpu", TEXT },
     { .name = "memory", TEXT },
+    { .name = "requests", ANY },
     { .name = "node", TEXT },
     { .name = "podgroup", TEXT },
     { .name = "selector", ANY },
@@ -75,6 +76,7 @@ static const struct key node_keys[] = {
     { .name = "ready", FLAG },
     { .name = "since", NUMBER },
     { .name = "cordoned", FLAG },
+    { .name = "taints", LIST },
     { 0 },
 };
 

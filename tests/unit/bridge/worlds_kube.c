@@ -171,12 +171,17 @@ static void put_pod_spec(struct small_world *small, struct json_build *build, st
 {
     struct json_mut *container = json_new_object(build);
     struct json_mut *requests = json_object_at(build, container, "resources", "requests");
+    struct json_iter more = json_iter(json_get(row, "requests"));
+    const struct json *amount;
+    struct str name;
 
     json_put_text(build, spec, "schedulerName", member(small, row, "scheduler", SCHEDULER));
     json_put_text(build, container, "name", "main");
     json_put_text(build, requests, "cpu", member(small, row, "cpu", "1"));
     if (json_get(row, "memory"))
         json_put_text(build, requests, "memory", member(small, row, "memory", ""));
+    while (json_next_member(&more, &name, &amount))
+        json_put_at(build, requests, json_copy(build, amount), name.at);
     json_push(json_put_array(build, spec, "containers"), container);
     if (json_get(row, "node"))
         json_put_text(build, spec, "nodeName", member(small, row, "node", ""));
@@ -260,6 +265,9 @@ static void add_node(struct small_world *small, const struct json *row)
                       BRIDGE_EXTERNAL_LABEL, "");
     json_put_bool(build, json_object_at(build, root, "spec"), "unschedulable",
                   json_bool_or(json_get(row, "cordoned"), false));
+    if (json_get(row, "taints"))
+        json_put(build, json_object_at(build, root, "spec"), "taints",
+                 json_copy(build, json_get(row, "taints")));
     json_put_text(build, allocatable, "cpu", member(small, row, "cpu", "4"));
     json_put_text(build, allocatable, "memory", member(small, row, "memory", "8Gi"));
     json_put_text(build, ready, "type", "Ready");
