@@ -453,16 +453,8 @@ static void send_cancels(void *context)
 /* Before the cancel: the next ask, whoever plans it, must not get this node again. */
 static void remember_misfit(struct actor *actor, const struct deed *deed)
 {
-    struct unit_memory *unit;
-
-    if (!deed->misfit)
-        return;
-    unit = memory_need(actor->options.memory, deed_unit(deed));
-    for (unsigned i = 0; i < unit->misfit_count; i++)
-        if (strcmp(unit->misfits[i], deed->misfit) == 0)
-            return; /* the cancel is tried again */
-    if (unit->misfit_count < MEMORY_MAX_MISFITS)
-        snprintf(unit->misfits[unit->misfit_count++], sizeof(unit->misfits[0]), "%s", deed->misfit);
+    if (deed->misfit)
+        memory_add_misfit(memory_need(actor->options.memory, deed_unit(deed)), deed->misfit);
 }
 
 /* Whatever becomes of the cancel, and even if it comes only when the job runs. */

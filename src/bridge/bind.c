@@ -20,7 +20,8 @@ enum {
     LOOK_IF_READY_US = 10000,
     LOOK_IF_FREE_US = 500000, /* nor that pods of others have left one */
     LOOK_IF_COVERED_US = 500000,
-    MAX_LOOKS = 32, /* the others at the next look */
+    MAX_LOOKS = 32,   /* the others at the next look */
+    MANY_MISFITS = 3, /* after so many people should look */
     FORGETFUL_US = 600 * 1000000,
     MAX_BINDS = PLAN_MAX_ACTIONS / 2, /* by one plan: each has an event, too */
 };
@@ -51,28 +52,20 @@ static bool look_at_those_there(const struct bridge_world *world, const struct u
     return true;
 }
 
-static bool was_given_back(const struct unit *unit, const char *slurm_name)
-{
-    for (unsigned i = 0; unit->memory && i < unit->memory->misfit_count; i++)
-        if (str_is(str_of(unit->memory->misfits[i]), slurm_name))
-            return true;
-    return false;
-}
-
+/* The job ends, and the next one leaves out the nodes that did not do and still will not. A unit
+ * whose jobs keep ending is asked for ever more slowly (gate.c). */
 static int give_back(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                     const char *slurm_name, const char *why, bool is_among_own)
+                     const char *slurm_name, const char *why)
 {
-    bool are_many = unit->memory && unit->memory->misfit_count == MEMORY_MAX_MISFITS;
-    bool again = is_among_own && was_given_back(unit, slurm_name); /* our own choice was no good */
-    const char *words = arena_printf(plan->arena, "job %s was given a node that will not do: %s",
-                                     unit->job->object.key, why);
+    unsigned before = unit->memory ? unit->memory->misfit_count : 0;
 
-    if (are_many || again) { /* people must look: it keeps its job, and says why */
-        tell_trouble(world, unit, plan, "NodeMisfit", "%s", words);
-        plan_look_again(plan, LOOK_FOR_FIT_US);
-        return 0;
-    }
-    tell_waiting(world, unit, plan, "NodeMisfit", "%s", words);
+    if (before < MANY_MISFITS)
+        tell_waiting(world, unit, plan, "NodeMisfit",
+                     "job %s was given a node that will not do: %s", unit->job->object.key, why);
+    else
+        tell_trouble(world, unit, plan, "NodeMisfit",
+                     "job %s was given a node that will not do, as %u were before it: %s",
+                     unit->job->object.key, before, why);
     plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "SlurmNodeMisfit",
                "job %s is given back: %s", unit->job->object.key, why);
     plan_slurm_give_back(plan, unit->job, slurm_name, why);
@@ -249,7 +242,7 @@ static int give_forgotten_back(const struct bridge_world *world, const struct un
 {
     if (unit->in[POD_ENDING] == 0)
         return give_back(world, unit, plan, slurm_name,
-                         "a pod whose job Slurm has forgotten runs there", false);
+                         "a pod whose job Slurm has forgotten runs there");
     plan_wait(plan, "a pod whose job Slurm has forgotten runs on %s", slurm_name);
     plan_look_again(plan, LOOK_IF_FREE_US);
     return 0;
@@ -285,7 +278,7 @@ static int place_rest_later(const struct bridge_world *world, const struct unit 
         look_at_those_there(world, unit, plan, deals->misfit))
         return 0;
     if (deals->misfit && !is_placed)
-        return give_back(world, unit, plan, deals->misfit, deals->why, deals->is_among_own);
+        return give_back(world, unit, plan, deals->misfit, deals->why);
     if (deals->will_be_freed) {
         tell_waiting(world, unit, plan, "PlaceNotFree",
                      "job %s runs; its place is free when the pods there are gone",

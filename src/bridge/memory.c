@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ASK_STATES = ASK_REFUSED + 1, MAX_UNITS = 1 << 22 };
 
@@ -33,9 +34,20 @@ const char *ask_state_name(enum ask_state state)
     return (unsigned)state < ASK_STATES ? state_names[state] : "no state";
 }
 
+static void free_entry(void *value)
+{
+    struct entry *entry = value;
+
+    for (unsigned i = 0; i < entry->unit.misfit_count; i++)
+        mem_free(entry->unit.misfits[i]);
+    mem_free(entry);
+}
+
 struct memory *memory_new(void)
 {
-    struct map_options options = { .max = MAX_UNITS, .borrow_keys = true, .free_value = mem_free };
+    struct map_options options = { .max = MAX_UNITS,
+                                   .borrow_keys = true,
+                                   .free_value = free_entry };
     struct memory *memory = mem_alloc(sizeof(*memory));
 
     map_init(&memory->units, &options);
@@ -109,6 +121,20 @@ void memory_move(struct memory *memory, struct unit_memory *unit, enum ask_state
     memory->in[unit->ask.state]--;
     unit->ask.state = state;
     memory->in[state]++;
+}
+
+void memory_add_misfit(struct unit_memory *unit, const char *slurm_name)
+{
+    for (unsigned i = 0; i < unit->misfit_count; i++)
+        if (strcmp(unit->misfits[i], slurm_name) == 0)
+            return;
+    if (unit->misfit_count == MEMORY_MAX_MISFITS) {
+        mem_free(unit->misfits[0]);
+        memmove(&unit->misfits[0], &unit->misfits[1],
+                (MEMORY_MAX_MISFITS - 1) * sizeof(unit->misfits[0]));
+        unit->misfit_count--;
+    }
+    unit->misfits[unit->misfit_count++] = mem_strdup(slurm_name);
 }
 
 void memory_give_up(struct unit_memory *unit, unsigned attempt)

@@ -48,7 +48,7 @@ struct said_memory {
 };
 
 enum {
-    MEMORY_MAX_MISFITS = 3,  /* nodes given back before the unit waits for people */
+    MEMORY_MAX_MISFITS = 32, /* the last nodes given back count */
     MEMORY_MAX_GIVEN_UP = 8, /* the last of them count */
 };
 
@@ -56,9 +56,9 @@ struct unit_memory {
     struct str key; /* "namespace/uid" */
     struct ask_memory ask;
     struct said_memory said;
-    bool queues;                           /* an immediate try was refused: submit from now on */
-    bool prefers_nothing;                  /* a preference was refused: the next ask has none */
-    char misfits[MEMORY_MAX_MISFITS][254]; /* Slurm nodes that did not fit */
+    bool queues;                       /* an immediate try was refused: submit from now on */
+    bool prefers_nothing;              /* a preference was refused: the next ask has none */
+    char *misfits[MEMORY_MAX_MISFITS]; /* Slurm nodes that did not fit, the last one last */
     unsigned misfit_count;
     /* Attempts whose jobs we wanted cancelled: a cancel without an answer may come late, so nothing
      * is bound by them any more. */
@@ -87,6 +87,8 @@ size_t memory_in(const struct memory *memory, enum ask_state state);
 /* The only way to move an ask: keeps the counts. */
 void memory_move(struct memory *memory, struct unit_memory *unit, enum ask_state state);
 
+/* A node that did not fit; one that is known already changes nothing. */
+void memory_add_misfit(struct unit_memory *unit, const char *slurm_name);
 void memory_give_up(struct unit_memory *unit, unsigned attempt);
 unsigned memory_attempt(
     const struct unit_memory *unit); /* the last, of asks and of those given up */

@@ -279,9 +279,9 @@ static void add_ask(struct small_world *small, const struct json *row)
     }
     if (json_get(row, "given_up"))
         memory_give_up(memory, (unsigned)json_i64_or(json_get(row, "given_up"), 0));
-    while (json_next_item(&misfits, &name) && memory->misfit_count < MEMORY_MAX_MISFITS)
-        (void)snprintf(memory->misfits[memory->misfit_count++], sizeof(memory->misfits[0]), STR_FMT,
-                       STR_ARG(json_str(name)));
+    while (json_next_item(&misfits, &name))
+        memory_add_misfit(memory,
+                          arena_strndup(&small->arena, json_str(name).at, json_str(name).len));
 }
 
 void small_world_add_asks(struct small_world *small, const struct json *given)
