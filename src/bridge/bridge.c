@@ -74,7 +74,7 @@ struct bridge {
     struct feeds feeds;
     struct bridge_world world;
     struct controller units, nodes;
-    struct controller_watch unit_watches[MAX_WATCHES], node_watches[1];
+    struct controller_watch unit_watches[MAX_WATCHES], node_watches[2];
     struct loop_timer follow; /* eligible nodes have changed */
 };
 
@@ -186,6 +186,8 @@ static int plan_node(struct controller *controller, struct str key, struct plan 
     refresh_facts(bridge);
     if (!world_node_by_slurm_name(world, key) && !world_slurm_node(world, key))
         node_refusals_forget(world->node_refusals, key);
+    node_sizes_record(world->node_sizes, key, node_size_differs(world, key, plan->arena),
+                      world->facts.now_us);
     return nodes_plan(world, key, plan, err);
 }
 
@@ -327,6 +329,27 @@ static void on_node(struct controller *controller, const struct kube_object *old
         engine_enqueue(controller, str_of(before));
     if (now[0])
         engine_enqueue(controller, str_of(now));
+}
+
+static void enqueue_node_of(struct controller *controller, const struct kube_object *object)
+{
+    const struct bridge *bridge = controller->context;
+    const struct kube_pod *pod = object ? kube_pod_of(object) : NULL;
+    const struct kube_object *node;
+
+    if (!pod || !pod->node_name[0] || !eligible_is_of_node(pod))
+        return;
+    node = kube_cache_get(bridge->world.nodes, "", pod->node_name);
+    if (node && world_slurm_name(kube_node_of(node))[0])
+        engine_enqueue(controller, str_of(world_slurm_name(kube_node_of(node))));
+}
+
+/* Pods of DaemonSets take from what their node can give to Slurm. */
+static void on_other_pod(struct controller *controller, const struct kube_object *old,
+                         const struct kube_object *next)
+{
+    enqueue_node_of(controller, old);
+    enqueue_node_of(controller, next);
 }
 
 static void wake_unit(void *context, struct str key)
@@ -558,6 +581,7 @@ static void add_controllers(struct bridge *bridge)
     eligible_listen(world->eligible, on_eligible, bridge);
     watches_listen(bridge->watches, on_words, bridge);
     bridge->node_watches[0] = (struct controller_watch){ world->nodes, on_node };
+    bridge->node_watches[1] = (struct controller_watch){ world->other_pods, on_other_pod };
     bridge->units = (struct controller){
         .name = "pod-controller",
         .watches = bridge->unit_watches,
@@ -567,7 +591,7 @@ static void add_controllers(struct bridge *bridge)
     };
     bridge->nodes = (struct controller){ .name = "node-controller",
                                          .watches = bridge->node_watches,
-                                         .watch_count = 1,
+                                         .watch_count = 2,
                                          .plan = plan_node,
                                          .context = bridge };
     engine_add_service(bridge->engine, &action_slurm, bridge->actor);
@@ -672,6 +696,7 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
     bridge->world.config = options->config;
     bridge->world.memory = memory_new();
     bridge->world.node_refusals = node_refusals_new();
+    bridge->world.node_sizes = node_sizes_new();
     bridge->world.facts.sight = SLURM_SIGHT_UNKNOWN;
     bridge->world.facts.sight_why = "";
     bridge->world.facts.suspicion = "";
@@ -717,6 +742,7 @@ void bridge_free(struct bridge *bridge)
     kube_recorder_free(bridge->recorder);
     memory_free(bridge->world.memory);
     node_refusals_free(bridge->world.node_refusals);
+    node_sizes_free(bridge->world.node_sizes);
     metrics_free(bridge->metrics);
     watches_free(bridge->watches);
     slurm_client_free(bridge->slurm);

@@ -89,6 +89,14 @@ static const struct key keys[] = {
       "by time alone" },
     { "asksPerSecond", FORM_COUNT, AT(ask_per_second), "0",
       "the most jobs asked for in a second; 0: no limit" },
+    { "nodeMemoryMarginMiB", FORM_COUNT, AT(memory_margin), "100",
+      "memory of a node that Slurm is not told of, beside what DaemonSets request; a change of no "
+      "more than this is not followed" },
+    { "nodeResizeSeconds", FORM_COUNT, AT(resize_after_s), "60",
+      "how long the size of a node must have been another one before Slurm's node is made anew" },
+    { "drainToResize", FORM_BOOL, AT(drains_to_resize), "false",
+      "whether a busy node is drained for more CPUs, memory or devices; else they come when it is "
+      "idle" },
     { "nodeFeatures", FORM_LABELS, AT(node_features), "[]",
       "labels of nodes that become Slurm features: the value, or the last part of the key where "
       "that is empty or `true`" },

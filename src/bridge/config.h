@@ -40,6 +40,9 @@ struct bridge_config {
     int64_t fence_after_s;  /* fenceAfterSeconds: a node NotReady for so long, and drained in Slurm,
                                counts as fenced; 0: never by time alone */
     int64_t ask_per_second; /* asksPerSecond: the most submissions a second; 0: no limit */
+    int64_t memory_margin;  /* nodeMemoryMarginMiB: of a node, that Slurm is not told of */
+    int64_t resize_after_s; /* nodeResizeSeconds: a size that differs for so long is followed */
+    bool drains_to_resize;  /* drainToResize: also of a node that has grown and is busy */
     const struct str *node_features; /* nodeFeatures: labels of nodes that become features */
     unsigned node_feature_count;
     bool pod_deadline; /* podDeadlineAsTimeLimit: the pods' own activeDeadlineSeconds count */

@@ -276,3 +276,24 @@ void eligible_listen(struct eligible *eligible, void (*changed)(void *context), 
     eligible->changed = changed;
     eligible->context = context;
 }
+
+bool eligible_is_of_node(const struct kube_pod *pod)
+{
+    const char *kind = pod->object.owner.kind;
+
+    return strcmp(kind, "DaemonSet") == 0 || strcmp(kind, "Node") == 0;
+}
+
+struct kube_requests eligible_node_overhead(const struct eligible *eligible,
+                                            const struct kube_node *node, int64_t *ret_extended)
+{
+    struct eligible_walk walk = eligible_pods_on(eligible, node->object.name);
+    struct kube_requests overhead = { 0 };
+    const struct kube_pod *pod;
+
+    memset(ret_extended, 0, KUBE_MAX_RESOURCES * sizeof(*ret_extended));
+    while ((pod = eligible_next_pod(&walk)) != NULL)
+        if (eligible_is_of_node(pod) && !eligible_is_ours(eligible, pod))
+            eligible_add_up(&node->extended, &pod->requests, &overhead, ret_extended);
+    return overhead;
+}

@@ -60,6 +60,15 @@ uint64_t eligible_generation(const struct eligible *eligible); /* changes whenev
 /* Called when something changed that the set of a waiting pod may depend on. One listener. */
 void eligible_listen(struct eligible *eligible, void (*changed)(void *context), void *context);
 
+/* ---- what belongs to a node ---- */
+
+/* A pod of a DaemonSet, or a static pod: it belongs to its node. */
+bool eligible_is_of_node(const struct kube_pod *pod);
+/* What such pods of other schedulers request on the node; of the extended resources only those that
+ * the node has, in its order, into ret_extended (room for KUBE_MAX_RESOURCES). */
+struct kube_requests eligible_node_overhead(const struct eligible *eligible,
+                                            const struct kube_node *node, int64_t *ret_extended);
+
 /* ---- turns ---- */
 
 /* Where a pod may go can depend on where others go that wait as well: on those that want the same

@@ -1,4 +1,4 @@
-/* node_shape.c - the desired shape: what pods may use of a node (capacity less what is reserved),
+/* node_shape.c - the desired shape: what DaemonSets leave to pods of what a node can give,
  * the partitions that its annotation names and some of its labels as features, devices as gres.
  *
  * Holds: what is compared is computed as what is created, in whole units rounded down, so that a
@@ -102,16 +102,40 @@ static const char *address_of(const struct kube_node *node)
     return inet_pton(AF_INET, node->internal_ip, &address) == 1 ? node->internal_ip : NO_ADDRESS;
 }
 
-static int64_t gpus_of(const struct kube_node *node)
+static bool is_gpu(const char *resource)
 {
-    int64_t count = 0;
-
     for (size_t i = 0; i < sizeof(gpu_resources) / sizeof(gpu_resources[0]); i++)
-        count += kube_amount_of(&node->extended, gpu_resources[i]);
-    return count;
+        if (strcmp(resource, gpu_resources[i]) == 0)
+            return true;
+    return false;
 }
 
-bool node_shape_of(const struct bridge_config *config, const struct kube_node *node,
+static int64_t at_least_one(int64_t amount)
+{
+    return amount > 1 ? amount : 1;
+}
+
+/* Of what the kubelet gives to pods Slurm gets what DaemonSets and static pods leave. Memory has a
+ * margin, so that the next small DaemonSet changes nothing; CPUs are whole ones anyway. */
+static void measure(const struct bridge_world *world, const struct kube_node *node,
+                    struct node_shape *shape)
+{
+    int64_t devices[KUBE_MAX_RESOURCES] = { 0 };
+    struct kube_requests overhead = { 0 };
+
+    if (world->eligible)
+        overhead = eligible_node_overhead(world->eligible, node, devices);
+    shape->margin = world->config->memory_margin;
+    shape->all_cpus = node->cpu_milli / MILLI;
+    shape->all_memory = node->memory / MIB;
+    shape->cpus = at_least_one((node->cpu_milli - overhead.cpu_milli) / MILLI);
+    shape->memory = at_least_one((node->memory - overhead.memory) / MIB - shape->margin);
+    for (unsigned i = 0; i < node->extended.count; i++)
+        if (is_gpu(node->extended.at[i].name) && node->extended.at[i].amount > devices[i])
+            shape->gpus += node->extended.at[i].amount - devices[i];
+}
+
+bool node_shape_of(const struct bridge_world *world, const struct kube_node *node,
                    struct arena *arena, struct node_shape *ret_shape)
 {
     const struct kube_pairs *notes = &node->object.annotations;
@@ -120,15 +144,13 @@ bool node_shape_of(const struct bridge_config *config, const struct kube_node *n
     struct str topology = str_trim(kube_pairs_get(notes, BRIDGE_TOPOLOGY_ANNOTATION, NULL));
 
     *ret_shape = (struct node_shape){
-        .cpus = node->cpu_milli / MILLI,
-        .memory = node->memory / MIB,
-        .gpus = gpus_of(node),
         .partitions = partitions,
-        .features = with_labels(config, node, arena, partitions),
+        .features = with_labels(world->config, node, arena, partitions),
         .topology = arena_strndup(arena, topology.at, topology.len),
         .address = address_of(node),
     };
-    return ret_shape->cpus > 0 && ret_shape->memory > 0;
+    measure(world, node, ret_shape);
+    return ret_shape->all_cpus > 0 && ret_shape->all_memory > 0;
 }
 
 void node_shape_ask(const struct node_shape *shape, const char *name, struct arena *arena,
@@ -180,10 +202,49 @@ static int64_t gpus_in(const char *gres)
     return count;
 }
 
-bool node_shape_has_size_of(const struct node_shape *shape, const struct slurm_node *slurm)
+enum node_size node_shape_size(const struct node_shape *shape, const struct slurm_node *slurm)
 {
-    return slurm->cpus == shape->cpus && slurm->real_memory == shape->memory &&
-           gpus_in(slurm->gres) == shape->gpus;
+    int64_t gpus = gpus_in(slurm->gres);
+    int64_t more_memory = shape->memory - slurm->real_memory;
+
+    if (slurm->cpus > shape->all_cpus || slurm->real_memory > shape->all_memory ||
+        gpus > shape->gpus)
+        return NODE_SIZE_TOO_MUCH;
+    if (gpus < shape->gpus)
+        return NODE_SIZE_GROWN;
+    if (slurm->cpus != shape->cpus || more_memory > shape->margin || more_memory < -shape->margin)
+        return NODE_SIZE_DIFFERS;
+    return NODE_SIZE_RIGHT;
+}
+
+static bool is_plain_gpu(struct str item)
+{
+    struct str name = item, count;
+    uint64_t number;
+
+    if (str_cut(item, '(', &name, &count))
+        item = name;
+    return str_is(item, "gpu") || (str_cut(item, ':', &name, &count) && str_is(name, "gpu") &&
+                                   str_to_u64(count, 0, INT32_MAX, &number, NULL) == 0);
+}
+
+/* "gpu:2(S:0,1)" has a comma that ends no item. */
+bool node_has_foreign_gres(const struct slurm_node *slurm)
+{
+    struct str rest = str_of(slurm->gres), item;
+    bool is_inside = false;
+
+    while (next_word(&rest, &item)) {
+        bool was_inside = is_inside;
+
+        if (memchr(item.at, '(', item.len))
+            is_inside = true;
+        if (memchr(item.at, ')', item.len))
+            is_inside = false;
+        if (!was_inside && !is_plain_gpu(item))
+            return true;
+    }
+    return false;
 }
 
 bool node_shape_has_features_of(const struct node_shape *shape, const struct slurm_node *slurm)

@@ -6,20 +6,32 @@
 #include "slurm/calls.h"
 
 struct node_shape {
-    int64_t cpus, memory, gpus; /* whole CPUs and MiB that pods may use */
-    const char *partitions;     /* that its annotation names, separated by ','; "" names none */
-    const char *features;       /* these, and what its labels say; "" names none */
-    const char *topology;       /* "" for none */
+    int64_t cpus, memory, gpus;   /* whole CPUs, MiB and devices that pods of Slurm may use */
+    int64_t all_cpus, all_memory; /* with what DaemonSets request, and the margin */
+    int64_t margin;               /* MiB by which the memory in Slurm may differ */
+    const char *partitions;       /* that its annotation names, separated by ','; "" names none */
+    const char *features;         /* these, and what its labels say; "" names none */
+    const char *topology;         /* "" for none */
     const char *address;
 };
 
 /* False when the kubelet has not yet said what it can give: nothing may be concluded from the size
  * then; the rest is filled in all the same. */
-bool node_shape_of(const struct bridge_config *config, const struct kube_node *node,
+bool node_shape_of(const struct bridge_world *world, const struct kube_node *node,
                    struct arena *arena, struct node_shape *ret_shape);
 
-/* What can only be changed by making the node anew: CPUs, memory, gres. */
-bool node_shape_has_size_of(const struct node_shape *shape, const struct slurm_node *slurm);
+/* CPUs, memory and gres of the record, beside what the node can give. Slurm changes none of these:
+ * the node must be made anew. */
+enum node_size {
+    NODE_SIZE_RIGHT,
+    NODE_SIZE_GROWN,    /* it has more devices */
+    NODE_SIZE_DIFFERS,  /* any other difference, but */
+    NODE_SIZE_TOO_MUCH, /* Slurm was promised what the node does not have at all */
+};
+enum node_size node_shape_size(const struct node_shape *shape, const struct slurm_node *slurm);
+/* Gres that we did not write: those with a type, and others than GPUs. With the record they would
+ * be lost. */
+bool node_has_foreign_gres(const struct slurm_node *slurm);
 /* A shape that names no features takes whatever there are. */
 bool node_shape_has_features_of(const struct node_shape *shape, const struct slurm_node *slurm);
 /* Whether the features differ in a word that is a partition of Slurm's. */

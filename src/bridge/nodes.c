@@ -88,7 +88,7 @@ static void look_at_kube(struct look *look)
     look->is_labelled = has_label(look->kube) && look->kube->object.deleted_us == 0;
     if (!look->is_labelled)
         return;
-    look->has_shape = node_shape_of(look->world->config, look->kube, look->arena, &look->shape);
+    look->has_shape = node_shape_of(look->world, look->kube, look->arena, &look->shape);
     look->missing = node_shape_missing(&look->shape, look->world, look->arena);
 }
 
@@ -129,15 +129,48 @@ static bool has_others_size(const struct look *look)
     return look->owner == NODE_UNMARKED || node_is_inherited(look->slurm);
 }
 
+static bool has_right_size(const struct look *look)
+{
+    return node_shape_size(&look->shape, look->slurm) == NODE_SIZE_RIGHT;
+}
+
+/* How long the difference must still last; 0 or less: it has lasted. */
+static int64_t resize_left_us(const struct look *look)
+{
+    return node_sizes_since(look->world->node_sizes, str_of(look->name)) +
+           look->world->config->resize_after_s * SECOND_US - look->world->facts.now_us;
+}
+
+/* A busy node is drained only when Slurm was promised what is not there, or where that is
+ * configured. One that a bridge before ours made, and measured by other rules, is taken over as it
+ * is until it is idle. */
+static bool wants_resize(const struct look *look)
+{
+    bool may_drain = !has_others_size(look);
+
+    switch (node_shape_size(&look->shape, look->slurm)) {
+    case NODE_SIZE_RIGHT:
+        return false;
+    case NODE_SIZE_GROWN: /* devices do not come by mistake */
+        break;
+    case NODE_SIZE_DIFFERS:
+        if (resize_left_us(look) > 0)
+            return false;
+        break;
+    case NODE_SIZE_TOO_MUCH:
+        return resize_left_us(look) <= 0 && (!node_is_busy(look->slurm) || may_drain);
+    }
+    return !node_is_busy(look->slurm) || (may_drain && look->world->config->drains_to_resize);
+}
+
 /* Slurm takes a node into the partitions of new features only when nodes are made or removed. An
- * idle one can as well be that node; a busy one is not drained for it. Nor is one that a bridge
- * before ours made, and measured by other rules: it is taken over as it is until it is idle. */
+ * idle one can as well be that node; a busy one is not drained for it. */
 static bool wants_recreation(const struct look *look)
 {
-    if (!look->slurm || !look->has_shape)
+    if (!look->slurm || !look->has_shape || node_has_foreign_gres(look->slurm))
         return false;
-    if (!node_shape_has_size_of(&look->shape, look->slurm))
-        return !node_is_busy(look->slurm) || !has_others_size(look);
+    if (!has_right_size(look))
+        return wants_resize(look);
     return !look->missing && !node_is_busy(look->slurm) && !is_out_by_others(look->slurm) &&
            node_shape_moves(&look->shape, look->slurm, look->world, look->arena);
 }
@@ -189,6 +222,13 @@ static struct look look_at(const struct bridge_world *world, struct str slurm_na
     return look;
 }
 
+bool node_size_differs(const struct bridge_world *world, struct str slurm_name, struct arena *arena)
+{
+    struct look look = look_at(world, slurm_name, arena);
+
+    return look.slurm && look.has_shape && !has_right_size(&look);
+}
+
 enum node_intent node_intent(const struct bridge_world *world, struct str slurm_name,
                              struct arena *arena, const char **ret_why)
 {
@@ -211,8 +251,7 @@ static void plan_mark(const struct look *look, struct plan *plan)
 {
     const char *node = look->kube->object.name;
 
-    bool inherited = look->owner == NODE_UNMARKED && look->has_shape &&
-                     !node_shape_has_size_of(&look->shape, look->slurm);
+    bool inherited = look->owner == NODE_UNMARKED && look->has_shape && !has_right_size(look);
 
     if (look->owner != NODE_OURS || !str_is(str_of(look->marked_node), node))
         node_plan_mark(plan, look->name, look->world->cluster, node, inherited);
@@ -284,6 +323,24 @@ static void tell_outside(const struct look *look, struct plan *plan)
                   outside);
 }
 
+/* Only time and the end of its work bring a node to its size. */
+static void wait_for_size(const struct look *look, struct plan *plan)
+{
+    int64_t left_us;
+
+    if (!look->has_shape || has_right_size(look))
+        return;
+    left_us = resize_left_us(look);
+    if (node_has_foreign_gres(look->slurm))
+        plan_wait(plan, "it keeps its size: its gres %s is not of this bridge, and would be lost",
+                  look->slurm->gres);
+    else if (left_us > 0) {
+        plan_wait(plan, "it has another size, which must last");
+        plan_look_again(plan, left_us);
+    } else
+        plan_wait(plan, "it has another size, and gets it in Slurm when it is idle");
+}
+
 static void plan_serve(const struct look *look, struct plan *plan)
 {
     if (!look->slurm) {
@@ -294,6 +351,7 @@ static void plan_serve(const struct look *look, struct plan *plan)
     plan_equal(look, plan);
     if (!node_plan_undrain(plan, look->slurm))
         plan_look_again(plan, LOOK_FOR_ANSWER_US);
+    wait_for_size(look, plan);
     tell_outside(look, plan);
 }
 
@@ -308,6 +366,7 @@ static void plan_cordon(const struct look *look, struct plan *plan)
     plan_equal(look, plan);
     if (!node_plan_drain(plan, look->slurm, reason_of_cordon(look)))
         plan_look_again(plan, LOOK_FOR_ANSWER_US);
+    wait_for_size(look, plan);
 }
 
 /* A cordon shows on a node of slurmd's too. Whether it is ready is slurmd's own business. */

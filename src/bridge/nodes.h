@@ -8,8 +8,8 @@
  *             never created, resized or deleted
  *   SERVE     an external node of ours in service: created, marked, kept equal, tainted
  *   CORDON    the same, taking no new work: cordoned or not ready in Kubernetes
- *   RECREATE  its size or gres is another now, or it is idle and its partitions are: drained, and
- *             when idle deleted; SERVE makes it anew
+ *   RECREATE  Slurm was promised more than the node has, or it is idle and its size, gres or
+ *             partitions are others now: drained, and when idle deleted; SERVE makes it anew
  *   RETIRE    its label or its Kubernetes node is gone: drained, and when idle deleted
  */
 #ifndef SLINC_BRIDGE_NODES_H
@@ -27,6 +27,10 @@ enum node_intent {
 };
 
 const char *node_intent_name(enum node_intent intent);
+
+/* Whether both systems have the node, ours by its label, and with different sizes. */
+bool node_size_differs(const struct bridge_world *world, struct str slurm_name,
+                       struct arena *arena);
 
 /* why: one sentence for /debug/state and events; static or in the arena. */
 enum node_intent node_intent(const struct bridge_world *world, struct str slurm_name,

@@ -84,6 +84,7 @@ static void fill_world(struct watches *watches)
     struct bridge_world *world = watches->world;
     struct watched *at = watches->kinds;
 
+    world->other_pods = at[OTHER_PODS].cache;
     world->pods = at[PODS].cache;
     world->nodes = at[NODES].cache;
     world->namespaces = at[NAMESPACES].cache;

@@ -10,6 +10,7 @@
 #include "bridge/kinds.h"
 #include "bridge/memory.h"
 #include "bridge/node_refusals.h"
+#include "bridge/node_sizes.h"
 #include "bridge/room.h"
 #include "bridge/strangers.h"
 #include "engine/plan.h"
@@ -72,9 +73,11 @@ struct bridge_world {
     int pods_by_unit;        /* index: "namespace/uid", and of members of a group its key, too */
     int pods_by_node;        /* index: the Kubernetes node that they are bound to */
     int nodes_by_slurm_name; /* index: the name in Slurm */
+    struct kube_cache *other_pods; /* of other schedulers */
     const struct slurm_cache *slurm_jobs, *slurm_nodes, *slurm_partitions;
     struct memory *memory;               /* plans only read it */
     struct node_refusals *node_refusals; /* nor do they write this; NULL: there are none */
+    struct node_sizes *node_sizes;       /* the same; NULL: all have lasted */
     struct room *room;
     struct strangers *strangers;
     struct eligible *eligible; /* NULL: every node will do */

@@ -54,7 +54,7 @@ class Bridge(Replica):
         self.log, self.config, self.token = folder / f"{name}.log", folder / f"{name}.yaml", folder / f"{name}.token"
         key = folder / "jwt.key"
         key.write_bytes(slurm.key)
-        base = {"slurmRestApi": f"http://{slurm.host}:{slurm.port}", "sharedNodes": True, "jwtKeyFile": str(key)}
+        base = {"slurmRestApi": f"http://{slurm.host}:{slurm.port}", "sharedNodes": True, "jwtKeyFile": str(key), "nodeResizeSeconds": 1}
         self.config.write_text(json.dumps(base | config))
 
     def start(self, *flags: str) -> Bridge:

@@ -319,7 +319,7 @@ static void configure(struct bridge_scene *scene, bool shares, bool queues)
 
     (void)snprintf(text, sizeof(text),
                    "schedulerName: " SCENE_SCHEDULER "\npartition: " SCENE_PARTITION
-                   "\nsharedNodes: %s\nsubmitOnly: %s\n",
+                   "\nsharedNodes: %s\nsubmitOnly: %s\nnodeResizeSeconds: 2\n",
                    shares ? "true" : "false", queues ? "true" : "false");
     if (bridge_config_parse(str_of(text), &scene->config, &err) < 0)
         world_break(scene->world, "config: %s", err.text);

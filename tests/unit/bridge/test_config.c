@@ -40,6 +40,9 @@ static void an_empty_file_gives_the_defaults_of_the_chart(void **state)
         assert_false(config.submit_only);
         assert_int_equal(config.fence_after_s, 0);
         assert_int_equal(config.ask_per_second, 0);
+        assert_int_equal(config.memory_margin, 100);
+        assert_int_equal(config.resize_after_s, 60);
+        assert_false(config.drains_to_resize);
         assert_int_equal(config.node_feature_count, 0);
         assert_false(config.pod_deadline);
         assert_int_equal(config.priority_count, 0);
@@ -67,6 +70,7 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         "schedulerName: s\nslurmRestApi: https://h:1/p\nmanagedNamespaces: [a, b-1]\n"
         "managedNamespaceSelector: {matchLabels: {team: x}}\nmcsLabel: m\npartition: p\n"
         "sharedNodes: true\nsubmitOnly: yes\nfenceAfterSeconds: 300\nasksPerSecond: 0x10\n"
+        "nodeMemoryMarginMiB: 7\nnodeResizeSeconds: 9\ndrainToResize: true\n"
         "nodeFeatures: [a/b, c]\npodDeadlineAsTimeLimit: true\ngracePeriodInTimeLimit: "
         "true\npriorityClasses: {high: '9', low: "
         "3}\n"
@@ -75,6 +79,7 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         "SCHEDULERNAME: s\nslurmrestapi: https://h:1/p\nmanagednamespaces: [a, b-1]\n"
         "ManagedNamespaceSelector: {matchLabels: {team: x}}\nMcsLabel: m\nPartition: p\n"
         "sharednodes: true\nSubmitOnly: true\nfenceafterseconds: 300\nAsksPerSecond: 16\n"
+        "NodeMemoryMarginMib: 7\nnoderesizeseconds: 9\nDrainToResize: true\n"
         "NODEFEATURES: [a/b, c]\npodDeadlineAsTimelimit: true\nGracePeriodInTimelimit: "
         "true\nPriorityclasses: {high: '9', low: "
         "3}\n"
@@ -99,6 +104,9 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         assert_true(config.submit_only);
         assert_int_equal(config.fence_after_s, 300);
         assert_int_equal(config.ask_per_second, 16);
+        assert_int_equal(config.memory_margin, 7);
+        assert_int_equal(config.resize_after_s, 9);
+        assert_true(config.drains_to_resize);
         assert_int_equal(config.node_feature_count, 2);
         assert_true(str_is(config.node_features[0], "a/b"));
         assert_true(str_is(config.node_features[1], "c"));
@@ -405,15 +413,27 @@ static void a_file_is_loaded_and_named_in_messages(void **state)
 
 static void the_reference_has_a_row_for_every_key(void **state)
 {
-    static const char *const keys[] = { "schedulerName",     "slurmRestApi",
-                                        "managedNamespaces", "managedNamespaceSelector",
-                                        "mcsLabel",          "partition",
-                                        "sharedNodes",       "submitOnly",
-                                        "fenceAfterSeconds", "asksPerSecond",
-                                        "jwtKeyFile",        "jwtUser",
-                                        "nodeFeatures",      "podDeadlineAsTimeLimit",
-                                        "priorityClasses",   "users",
-                                        "trustAnnotations",  "gracePeriodInTimeLimit" };
+    static const char *const keys[] = { "schedulerName",
+                                        "slurmRestApi",
+                                        "managedNamespaces",
+                                        "managedNamespaceSelector",
+                                        "mcsLabel",
+                                        "partition",
+                                        "sharedNodes",
+                                        "submitOnly",
+                                        "fenceAfterSeconds",
+                                        "asksPerSecond",
+                                        "jwtKeyFile",
+                                        "jwtUser",
+                                        "nodeFeatures",
+                                        "podDeadlineAsTimeLimit",
+                                        "priorityClasses",
+                                        "users",
+                                        "trustAnnotations",
+                                        "gracePeriodInTimeLimit",
+                                        "nodeMemoryMarginMiB",
+                                        "nodeResizeSeconds",
+                                        "drainToResize" };
     auto_buf struct buf out = { .max = 100000 };
     size_t rows = 0;
 

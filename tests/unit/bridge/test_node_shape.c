@@ -57,11 +57,12 @@ static void labels_become_features_beside_the_partitions(void **state)
         const struct kube_object *node = node_of(cases[i].metadata);
         auto_arena struct arena arena;
         struct bridge_config config;
+        struct bridge_world world = { .config = &config };
         struct node_shape shape;
 
         arena_init(&arena, MAX_TEXT);
         assert_int_equal(bridge_config_parse(str_of(cases[i].config), &config, NULL), 0);
-        assert_false(node_shape_of(&config, kube_node_of(node), &arena, &shape));
+        assert_false(node_shape_of(&world, kube_node_of(node), &arena, &shape));
         if (strcmp(shape.features, cases[i].want) != 0)
             fail_msg("%s: %s, not %s", cases[i].what, shape.features, cases[i].want);
         bridge_config_done(&config);
