@@ -201,6 +201,18 @@ static void uncordon_node_1(struct bridge_scene *scene)
                              "{\"spec\":{\"unschedulable\":null}}");
 }
 
+static void shrink_node_1(struct bridge_scene *scene)
+{
+    (void)bridge_people_call(scene, "PATCH", "/api/v1/nodes/node-1/status",
+                             "{\"status\":{\"allocatable\":{\"cpu\":\"2\"}}}");
+}
+
+static void grow_node_1(struct bridge_scene *scene)
+{
+    (void)bridge_people_call(scene, "PATCH", "/api/v1/nodes/node-1/status",
+                             "{\"status\":{\"allocatable\":{\"cpu\":\"8\"}}}");
+}
+
 static void set_cordons(struct bridge_scene *scene, const char *value)
 {
     for (unsigned i = 1; i <= scene->node_count; i++) {
@@ -366,6 +378,8 @@ static const struct bridge_story stories[] = {
         { 10, continue_slurmctld },
         { 14, uncordon_all } } },
     { "a gang is made again", { { 8, make_gang }, { 20, delete_gang }, { 26, make_gang } } },
+    { "a node gets smaller, and larger again",
+      { { 8, make_p1 }, { 12, shrink_node_1 }, { 22, finish_p1 }, { 36, grow_node_1 } } },
 };
 
 enum { STORIES = sizeof(stories) / sizeof(stories[0]) };
