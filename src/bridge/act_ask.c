@@ -279,7 +279,7 @@ size_t actor_queued(const struct actor *actor)
 static const struct slurm_object *foretell(const struct work *work,
                                            const struct slurm_submit_outcome *outcome)
 {
-    static const char *const told[] = { "name",  "partition",      "admin_comment",
+    static const char *const told[] = { "name",  "partition",      "admin_comment", "flags",
                                         "extra", "excluded_nodes", "required_nodes" };
     int64_t wall_s = clock_wall_us(loop_clock(work->actor->loop)) / SECOND_US;
     auto_json_build struct json_build *build = json_build_new();

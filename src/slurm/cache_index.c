@@ -107,7 +107,9 @@ static bool same_unit(const struct slurm_object *old, const struct slurm_object 
 {
     const struct slurm_job *a = slurm_job_of(old), *b = slurm_job_of(next);
 
-    return strcmp(a->admin_comment, b->admin_comment) == 0 && strcmp(a->extra, b->extra) == 0;
+    return strcmp(a->admin_comment, b->admin_comment) == 0 && strcmp(a->extra, b->extra) == 0 &&
+           slurm_words_has(&a->flags, SLURM_JOB_EXTERNAL) ==
+               slurm_words_has(&b->flags, SLURM_JOB_EXTERNAL);
 }
 
 static void link_nodes(const struct linking *linking, const struct slurm_object *object)

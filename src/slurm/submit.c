@@ -1,7 +1,7 @@
 /* submit.c - asks for jobs that carry their key, judges the answers, finds the jobs again.
  *
- * Holds: REFUSED only on proof (the table in error.c); a job is taken for ours only when it says
- * so itself, and never against a comment that names another cluster. */
+ * Holds: REFUSED only on proof (the table in error.c); a job is ours only when it is an external
+ * job and names our cluster, and never against a comment that names another cluster. */
 #include "slurm/submit.h"
 
 #include "base/mem.h"
@@ -257,9 +257,10 @@ static bool read_mark(const struct slurm_job *job, struct json_doc **ret_doc, st
 bool slurm_submit_key(const struct slurm_job *job, struct str cluster, struct buf *ret_key)
 {
     auto_json_doc struct json_doc *doc = NULL;
-    struct str key, named = cluster;
+    struct str key, named = STR("");
 
-    if (!read_mark(job, &doc, &key, &named) || !str_eq(named, cluster))
+    if (!slurm_words_has(&job->flags, SLURM_JOB_EXTERNAL) || !read_mark(job, &doc, &key, &named) ||
+        cluster.len == 0 || !str_eq(named, cluster))
         return false;
     buf_add_str(ret_key, key);
     return true;

@@ -81,8 +81,8 @@ void slurm_submit_judge(const struct slurm_answer *answer, int64_t fence_us,
 
 /* ---- finding them again ---- */
 
-/* Whether the job says that it is this cluster's, and its key. A comment that names a cluster is
- * believed; without one `extra` counts, whose cluster may be left out. */
+/* Whether the job is this cluster's, and its key: it has the flag EXTERNAL_JOB and names the cluster.
+ * The comment decides when it names a cluster, otherwise `extra` does. */
 bool slurm_submit_key(const struct slurm_job *job, struct str cluster, struct buf *ret_key);
 bool slurm_submit_any_key(const struct slurm_job *job, struct buf *ret_key); /* of any cluster */
 bool slurm_submit_is_for(const struct slurm_job *job, struct str cluster, struct str key);

@@ -260,7 +260,8 @@ static inline const char *rig_job_text(int id, const char *sluid, const char *st
 
     snprintf(text, sizeof(text),
              "{\"job_id\":%d,\"step_id\":{\"sluid\":\"%s\"},\"job_state\":[\"%s\"],\"partition\":"
-             "\"p\",\"extra\":\"%s\",\"admin_comment\":\"{\\\"cluster\\\":\\\"c\\\",\\\"unit\\\":"
+             "\"p\",\"flags\":[\"EXTERNAL_JOB\"],\"extra\":\"%s\",\"admin_comment\":\"{"
+             "\\\"cluster\\\":\\\"c\\\",\\\"unit\\\":"
              "\\\"%s\\\"}\"}",
              id, sluid, state, key, key);
     return text;

@@ -69,11 +69,13 @@ static void an_immediate_job_is_read_for_its_nodes(void **state)
     rig->job.cpus_per_task = 1;
     rig_answers(rig, "POST", "/job/allocate", 200, DONE_BODY);
     fake_answer(rig->fake, "GET", V45 "/job/7",
-                (struct fake_answer){ .status = 200,
-                                      .delay_us = SECOND_US,
-                                      .body = "{\"jobs\":[{\"job_id\":7,\"job_state\":[\"RUNNING\"]"
-                                              ",\"nodes\":\"n1\",\"cpus\":1,\"partition\":\"p\","
-                                              "\"extra\":\"ns/uid.1\"}],\"errors\":[]}" });
+                (struct fake_answer){
+                    .status = 200,
+                    .delay_us = SECOND_US,
+                    .body =
+                        "{\"jobs\":[{\"job_id\":7,\"job_state\":[\"RUNNING\"]"
+                        ",\"nodes\":\"n1\",\"cpus\":1,\"partition\":\"p\","
+                        "\"flags\":[\"EXTERNAL_JOB\"],\"extra\":\"ns/uid.1 c\"}],\"errors\":[]}" });
     rig_run(rig, MS_US);
     assert_true(room_fits(rig->room, &rig->job));
     ask_and_run(rig, true);

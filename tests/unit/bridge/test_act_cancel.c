@@ -148,7 +148,8 @@ static void a_job_of_another_cluster_is_never_cancelled(void **state)
     const struct end *end;
 
     rig_see(rig, rig->jobs,
-            "{\"job_id\":7,\"job_state\":[\"RUNNING\"],\"extra\":\"ns/uid.1\",\"admin_comment\":"
+            "{\"job_id\":7,\"flags\":[\"EXTERNAL_JOB\"],\"job_state\":[\"RUNNING\"],\"extra\":\"ns/"
+            "uid.1\",\"admin_comment\":"
             "\"{\\\"cluster\\\":\\\"other\\\",\\\"unit\\\":\\\"ns/uid.1\\\"}\"}");
     end = cancel(rig, "7", NULL);
     rig_run(rig, MS_US);

@@ -143,7 +143,9 @@ static void put_job_marks(struct small_world *small, struct json_build *build,
         build, root, "admin_comment",
         arena_printf(&small->arena, "{\"pods\":[%s],\"v\":1,\"cluster\":\"%s\",\"unit\":\"%s\"%s}",
                      buf_text(&names), member(small, row, "cluster", CLUSTER), key, note));
-    json_put_text(build, root, "extra", key);
+    json_put_text(
+        build, root, "extra",
+        arena_printf(&small->arena, "%s %s", key, member(small, row, "cluster", CLUSTER)));
 }
 
 /* Members that are no shorthand of ours are Slurm's own. */

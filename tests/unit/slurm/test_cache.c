@@ -372,26 +372,33 @@ static const char *found(struct bench *bench, enum slurm_index index, const char
     return text;
 }
 
+#define EXTERNAL ",\"flags\":[\"EXTERNAL_JOB\"]"
+
 static void jobs_are_found_by_key_and_by_node(void **state)
 {
     struct bench *bench = *state;
 
     list_jobs(bench, "", 1);
-    put(bench, job(1, "a", ",\"extra\":\"u1\",\"nodes\":\"n[1-2],n1\",\"job_state\":[\"RUNNING\"]"),
+    put(bench,
+        job(1, "a",
+            EXTERNAL ",\"extra\":\"u1 c1\",\"nodes\":\"n[1-2],n1\",\"job_state\":[\"RUNNING\"]"),
         10);
     put(bench,
         job(2, "b",
-            ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c1\\\",\\\"unit\\\":\\\"u1\\\"}\""
-            ",\"nodes\":\"n2\",\"job_state\":[\"RUNNING\"]"),
+            EXTERNAL ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c1\\\",\\\"unit\\\":\\\"u1\\\"}\""
+                     ",\"nodes\":\"n2\",\"job_state\":[\"RUNNING\"]"),
         10);
     put(bench,
-        job(3, "c", ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c2\\\",\\\"unit\\\":\\\"u1\\\"}\""),
+        job(3, "c",
+            EXTERNAL ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c2\\\",\\\"unit\\\":\\\"u1\\\"}\""),
         10);
     assert_string_equal(found(bench, SLURM_JOBS_BY_KEY, "u1"), "1 2 ");
     assert_string_equal(found(bench, SLURM_JOBS_BY_NODE, "n1"), "1 ");
     assert_string_equal(found(bench, SLURM_JOBS_BY_NODE, "n2"), "1 2 ");
     assert_string_equal(found(bench, SLURM_NODES_BY_PARTITION, "n2"), "");
-    put(bench, job(1, "a", ",\"extra\":\"u1\",\"nodes\":\"n[1-2]\",\"job_state\":[\"COMPLETED\"]"),
+    put(bench,
+        job(1, "a",
+            EXTERNAL ",\"extra\":\"u1 c1\",\"nodes\":\"n[1-2]\",\"job_state\":[\"COMPLETED\"]"),
         20);
     assert_string_equal(found(bench, SLURM_JOBS_BY_NODE, "n1"), "");
     assert_string_equal(found(bench, SLURM_JOBS_BY_NODE, "n2"), "2 ");

@@ -276,29 +276,44 @@ static struct slurm_list jobs_of(const char *items)
     "\"admin_comment\":\"{\\\"pods\\\":[],\\\"v\\\":1,\\\"cluster\\\":\\\"" cluster                \
     "\\\",\\\"unit\\\":\\\"" unit "\\\"}\""
 
-static void a_job_is_ours_when_it_says_so_itself(void **state)
+#define EXTERNAL ",\"flags\":[\"EXTERNAL_JOB\"]"
+
+static void a_job_is_ours_only_when_it_is_external_and_names_our_cluster(void **state)
 {
     static const struct {
         const char *job;
         bool ours;
     } rows[] = {
-        { "{\"job_id\":1," COMMENT("c0ffee", "k") "}", true },
-        { "{\"job_id\":1,\"extra\":\"k\"," COMMENT("c0ffee", "k") "}", true },
-        { "{\"job_id\":1,\"extra\":\"k\",\"admin_comment\":\"rewritten\"}", true },
-        { "{\"job_id\":1,\"extra\":\"k\",\"admin_comment\":\"{broken\"}", true },
-        { "{\"job_id\":1,\"extra\":\"k\",\"admin_comment\":\"{\\\"pods\\\":[\\\"a/b\\\"]}\"}",
+        { "{\"job_id\":1" EXTERNAL "," COMMENT("c0ffee", "k") "}", true },
+        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k\"," COMMENT("c0ffee", "k") "}", true },
+        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k c0ffee\"}", true },
+        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k c0ffee\",\"admin_comment\":\"rewritten\"}",
           true },
-        { "{\"job_id\":1,\"extra\":\"k\"}", true },
-        { "{\"job_id\":1,\"extra\":\"k\"," COMMENT("other", "k") "}", false },
-        { "{\"job_id\":1,\"extra\":\"k\"," COMMENT("c0ffee", "else") "}", false },
-        { "{\"job_id\":1,\"extra\":\"kk\"}", false },
-        { "{\"job_id\":1,\"extra\":\"k c0ffee\"}", true },
-        { "{\"job_id\":1,\"extra\":\"k c0ffee\",\"admin_comment\":\"rewritten\"}", true },
-        { "{\"job_id\":1,\"extra\":\"k other\",\"admin_comment\":\"rewritten\"}", false },
-        { "{\"job_id\":1,\"extra\":\"k \"}", false },
-        { "{\"job_id\":1,\"extra\":\"k other\"," COMMENT("c0ffee", "k") "}", true },
-        { "{\"job_id\":1,\"admin_comment\":\"{\\\"pods\\\":[\\\"a/b\\\"]}\"}", false },
-        { "{\"job_id\":1}", false },
+        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k c0ffee\",\"admin_comment\":\"{broken\"}", true },
+        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k other\"," COMMENT("c0ffee", "k") "}", true },
+        /* A text of the right form that names no cluster, or another one. */
+        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k\"}", false },
+        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k \"}", false },
+        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k\",\"admin_comment\":\"rewritten\"}", false },
+        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k\"," COMMENT("", "k") "}", false },
+        { "{\"job_id\":1" EXTERNAL
+          ",\"extra\":\"k\",\"admin_comment\":\"{\\\"pods\\\":[\\\"a/b\\\"]}\"}",
+          false },
+        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k c0ffe\"}", false },
+        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k c0ffee \"}", false },
+        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k  c0ffee\"}", false },
+        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k other\",\"admin_comment\":\"rewritten\"}",
+          false },
+        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k c0ffee\"," COMMENT("other", "k") "}", false },
+        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k c0ffee\"," COMMENT("c0ffee", "else") "}",
+          false },
+        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"kk c0ffee\"}", false },
+        { "{\"job_id\":1" EXTERNAL ",\"admin_comment\":\"{\\\"pods\\\":[\\\"a/b\\\"]}\"}", false },
+        { "{\"job_id\":1" EXTERNAL "}", false },
+        /* A job that runs something by itself, whatever its texts say. */
+        { "{\"job_id\":1,\"extra\":\"k c0ffee\"}", false },
+        { "{\"job_id\":1,\"extra\":\"k c0ffee\"," COMMENT("c0ffee", "k") "}", false },
+        { "{\"job_id\":1,\"flags\":[\"EXTERNAL\"],\"extra\":\"k c0ffee\"}", false },
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -327,11 +342,12 @@ static void the_recorded_job_is_found_by_its_key(void **state)
 
 static void ended_jobs_are_not_found_and_all_others_are_counted(void **state)
 {
-    struct slurm_list list = jobs_of("{\"job_id\":1,\"extra\":\"k\",\"job_state\":[\"FAILED\"]},"
-                                     "{\"job_id\":2,\"extra\":\"k\",\"job_state\":[\"PENDING\"]},"
-                                     "{\"job_id\":3,\"extra\":\"k\",\"job_state\":[\"RUNNING\"]},"
-                                     "{\"job_id\":4,\"extra\":\"k\",\"job_state\":[\"NEW_IN_27\"]},"
-                                     "{\"job_id\":5,\"extra\":\"l\",\"job_state\":[\"RUNNING\"]}");
+    struct slurm_list list =
+        jobs_of("{\"job_id\":1,\"extra\":\"k c0ffee\"" EXTERNAL ",\"job_state\":[\"FAILED\"]},"
+                "{\"job_id\":2,\"extra\":\"k c0ffee\"" EXTERNAL ",\"job_state\":[\"PENDING\"]},"
+                "{\"job_id\":3,\"extra\":\"k c0ffee\"" EXTERNAL ",\"job_state\":[\"RUNNING\"]},"
+                "{\"job_id\":4,\"extra\":\"k c0ffee\"" EXTERNAL ",\"job_state\":[\"NEW_IN_27\"]},"
+                "{\"job_id\":5,\"extra\":\"l c0ffee\"" EXTERNAL ",\"job_state\":[\"RUNNING\"]}");
     const struct slurm_job *found[2];
 
     assert_int_equal(slurm_submit_find(&list, CLUSTER, STR("k"), found, 2), 3);
@@ -541,7 +557,7 @@ int main(void)
         TEST(with_a_token_of_others_the_fence_is_a_minute),
         TEST(an_ask_at_once_goes_to_allocate),
         TEST(only_proof_is_a_refusal_and_only_an_id_is_a_job),
-        cmocka_unit_test(a_job_is_ours_when_it_says_so_itself),
+        cmocka_unit_test(a_job_is_ours_only_when_it_is_external_and_names_our_cluster),
         cmocka_unit_test(the_recorded_job_is_found_by_its_key),
         cmocka_unit_test(a_job_that_only_names_pods_gets_a_key_after_them),
         cmocka_unit_test(the_pods_of_a_job_of_ours_may_become_others),
