@@ -321,7 +321,7 @@ const char *unit_nodes(const struct bridge_world *world, const struct unit *unit
     for (unsigned i = 0; i < unit->member_count; i++) {
         const struct kube_pod *pod = unit->members[i].pod;
         const struct kube_object *node = kube_cache_get(world->nodes, "", pod->node_name);
-        struct str name = node ? str_of(world_slurm_name(kube_node_of(node))) : STR("");
+        struct str name = node ? str_of(world_record_name(world, kube_node_of(node))) : STR("");
 
         if (unit->members[i].stage == POD_BOUND && world_slurm_node(world, name))
             names[count++] = name;

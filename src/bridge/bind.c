@@ -232,7 +232,7 @@ static const char *uncovered_on(const struct bridge_world *world, const struct d
 {
     for (unsigned i = 0; may_be_forgetful(world) && i < deals->count; i++)
         if (world_has_uncovered(world, deals->at[i].node->object.name))
-            return world_slurm_name(deals->at[i].node);
+            return world_record_name(world, deals->at[i].node);
     return NULL;
 }
 

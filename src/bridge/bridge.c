@@ -554,7 +554,8 @@ static void start_slurm(struct bridge *bridge)
     world->slurm_nodes = nodes;
     world->slurm_partitions = slurm_poller_cache(bridge->poller, SLURM_FEED_PARTITIONS);
     world->room = room_new(jobs, nodes);
-    world->strangers = strangers_new(nodes, world->nodes, world->nodes_by_slurm_name);
+    world->strangers =
+        strangers_new(nodes, world->nodes, world->nodes_by_slurm_name, world->cluster);
     bridge->actor =
         actor_new(&(struct actor_options){ .slurm = bridge->slurm,
                                            .poller = bridge->poller,

@@ -30,7 +30,7 @@ static const char *slurm_name_of(const struct bridge_world *world, const struct 
 {
     const struct kube_object *node = kube_cache_get(world->nodes, "", unit->pod->node_name);
 
-    return node ? world_slurm_name(kube_node_of(node)) : "";
+    return node ? world_record_name(world, kube_node_of(node)) : "";
 }
 
 /* First the words, then the deed, each to the pod as it was seen: what a watch that is behind shows
@@ -116,7 +116,7 @@ static bool is_on(const struct bridge_world *world, const struct member *member,
                   const struct host_set *allocated)
 {
     const struct kube_object *node = kube_cache_get(world->nodes, "", member->pod->node_name);
-    const char *name = node ? world_slurm_name(kube_node_of(node)) : "";
+    const char *name = node ? world_record_name(world, kube_node_of(node)) : "";
 
     return name[0] && host_set_has(allocated, name);
 }

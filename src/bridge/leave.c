@@ -46,8 +46,9 @@ static size_t count_nodes(const struct bridge_world *world)
         auto_arena struct arena arena;
 
         arena_init(&arena, 1u << 20);
-        count += node_owner(slurm_node_of(object), world->cluster, &arena, &kube_name, &cluster) ==
-                 NODE_OURS;
+        count += node_is_external(slurm_node_of(object)) &&
+                 node_owner(slurm_node_of(object), world->cluster, &arena, &kube_name, &cluster) ==
+                     NODE_OURS;
     }
     while ((node = kube_cache_next(&kube_walk)) != NULL)
         count += kube_node_has_taint(kube_node_of(node), BRIDGE_TAINT);

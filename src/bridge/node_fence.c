@@ -29,7 +29,8 @@ static bool is_long_not_ready(const struct bridge_world *world, const struct kub
 
 static bool is_known_out(const struct bridge_world *world, const struct kube_node *node)
 {
-    const struct slurm_node *slurm = world_slurm_node(world, str_of(world_slurm_name(node)));
+    const struct slurm_node *slurm =
+        world_slurm_node(world, str_of(world_record_name(world, node)));
 
     return world->facts.slurm_synced && !world->facts.is_suspicious && slurm && node_is_out(slurm);
 }

@@ -7,7 +7,9 @@
 #include "bridge/act.h"
 #include "bridge/names.h"
 
-enum { MAX_MARK = 1024 };
+#include <string.h>
+
+enum { MAX_MARK = 1024, MAX_MARK_MEMORY = 1 << 16 };
 
 static bool has(const struct slurm_node *slurm, enum slurm_node_state word)
 {
@@ -63,6 +65,29 @@ enum node_owner node_owner(const struct slurm_node *slurm, struct str cluster, s
     if (!**ret_cluster)
         return NODE_UNMARKED;
     return str_is(cluster, *ret_cluster) ? NODE_OURS : NODE_OTHERS;
+}
+
+bool node_is_of_another_cluster(const struct slurm_node *slurm, struct str cluster)
+{
+    const char *kube_name, *marked;
+    auto_arena struct arena arena;
+
+    arena_init(&arena, MAX_MARK_MEMORY);
+    return node_is_external(slurm) &&
+           node_owner(slurm, cluster, &arena, &kube_name, &marked) == NODE_OTHERS;
+}
+
+bool node_is_made_for(const struct slurm_node *slurm, struct str cluster, const char *kube_name)
+{
+    const char *marked_node, *marked_cluster;
+    auto_arena struct arena arena;
+
+    arena_init(&arena, MAX_MARK_MEMORY);
+    if (strcmp(slurm->name, kube_name) != 0 && !strstr(slurm->extra, kube_name))
+        return false; /* the usual case costs no parsing */
+    return node_is_external(slurm) &&
+           node_owner(slurm, cluster, &arena, &marked_node, &marked_cluster) == NODE_OURS &&
+           strcmp(marked_node, kube_name) == 0;
 }
 
 bool node_is_inherited(const struct slurm_node *slurm)

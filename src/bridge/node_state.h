@@ -15,6 +15,10 @@ enum node_owner {
  * is another. ret_node and ret_cluster are what it says, "" without one; in the arena. */
 enum node_owner node_owner(const struct slurm_node *slurm, struct str cluster, struct arena *arena,
                            const char **ret_node, const char **ret_cluster);
+/* An external node that the bridge of another cluster has marked: nothing of ours runs there. */
+bool node_is_of_another_cluster(const struct slurm_node *slurm, struct str cluster);
+/* An external node of ours that was made for this Kubernetes node, whatever its name in Slurm. */
+bool node_is_made_for(const struct slurm_node *slurm, struct str cluster, const char *kube_name);
 void node_plan_mark(struct plan *plan, const char *name, struct str cluster, const char *kube_name,
                     bool inherited);
 /* Made by a bridge before ours, and still of the size that it gave it: the mark says so. */

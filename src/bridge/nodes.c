@@ -39,7 +39,9 @@ const char *node_intent_name(enum node_intent intent)
 struct look {
     const struct bridge_world *world;
     struct arena *arena;
-    const char *name; /* in Slurm */
+    const char *name;  /* in Slurm */
+    const char *asked; /* the name that its Kubernetes node asks for, where that is another; NULL */
+    const char *former; /* the record that Slurm still has for the node that asks for this name */
     const struct kube_node *kube;
     const struct slurm_node *slurm;
     enum node_owner owner;
@@ -67,7 +69,12 @@ static void find_trouble(struct look *look)
 
     if (!look->is_labelled)
         return;
-    if (look->is_external && look->owner == NODE_OTHERS) {
+    if (look->asked && node_is_busy(look->slurm)) {
+        look->trouble = "SlurmNameChanged";
+        look->says =
+            arena_printf(look->arena, "Slurm node %s has work; it becomes \"%s\" when it is idle",
+                         look->name, look->asked);
+    } else if (look->is_external && look->owner == NODE_OTHERS) {
         look->trouble = "SlurmNodeTaken";
         look->says = arena_printf(look->arena, "Slurm node %s belongs to Kubernetes cluster %s",
                                   look->name, look->marked_cluster);
@@ -79,6 +86,24 @@ static void find_trouble(struct look *look)
         look->says = arena_printf(
             look->arena, "could not validate partition \"%s\": partition not found", look->missing);
     }
+}
+
+/* A node that asks for another name than its record has, and has work under that one, gets the new
+ * record when the old one is gone: two would promise Slurm the node twice. */
+static void look_for_kube(struct look *look)
+{
+    const struct bridge_world *world = look->world;
+    struct str name = str_of(look->name);
+    const struct kube_node *asking = world_node_asking_for(world, name);
+
+    look->kube = world_node_by_slurm_name(world, name);
+    if (!look->kube && asking && look->slurm &&
+        node_is_of_another_cluster(look->slurm, world->cluster))
+        look->kube = asking; /* which says so */
+    else if (!look->kube && asking)
+        look->former = world_record_name(world, asking);
+    if (look->kube && !str_is(name, world_slurm_name(look->kube)))
+        look->asked = world_slurm_name(look->kube);
 }
 
 static void look_at_kube(struct look *look)
@@ -189,6 +214,8 @@ static enum node_intent judge(struct look *look)
         return because(look, NODE_RETIRE, "its Kubernetes node is gone");
     if (!look->is_labelled)
         return because(look, NODE_RETIRE, "its Kubernetes node lost the label or is being deleted");
+    if (look->asked)
+        return because(look, NODE_RETIRE, "its Kubernetes node asks for another name");
     if (look->trouble && !look->slurm && !look->missing)
         return because(look, NODE_LEAVE, look->says);
     if (wants_recreation(look))
@@ -207,12 +234,12 @@ static struct look look_at(const struct bridge_world *world, struct str slurm_na
         .world = world,
         .arena = arena,
         .name = arena_strndup(arena, slurm_name.at, slurm_name.len),
-        .kube = world_node_by_slurm_name(world, slurm_name),
         .slurm = world_slurm_node(world, slurm_name),
         .marked_node = "",
         .marked_cluster = "",
     };
 
+    look_for_kube(&look);
     look_at_kube(&look);
     if (world->facts.is_leaving)
         look.is_labelled = false; /* whatever people want: there is nobody to see to it */
@@ -517,6 +544,11 @@ static int plan_in_slurm(const struct look *look, struct plan *plan, struct err 
     case NODE_LEAVE:
         if (look->trouble)
             plan_wait(plan, "%s", look->says);
+        if (look->former) {
+            plan_wait(plan, "the Kubernetes node that asks for this name has work as %s",
+                      look->former);
+            plan_look_again(plan, LOOK_FOR_IDLE_US);
+        }
         return 0;
     case NODE_SHARE:
         plan_share(look, plan);

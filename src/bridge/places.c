@@ -460,7 +460,7 @@ bool places_given_by(const struct bridge_world *world, const struct slurm_job *j
     if (member->recorded_id && member->recorded_id != job->id)
         return false;
     return !job->required_nodes[0] || !node ||
-           host_set_has(required, world_slurm_name(kube_node_of(node)));
+           host_set_has(required, world_record_name(world, kube_node_of(node)));
 }
 
 /* Bound, by another job than the one that its group has now, on a node that is not of that job. */
@@ -474,7 +474,8 @@ static bool is_stranded(const struct unit *unit, const struct kube_pod *pod, str
         if (unit->members[i].pod == pod && unit->members[i].recorded_id &&
             places_given_by(world, unit->job, &required, &unit->members[i]))
             return false;
-    return node && !hosts_have(arena, unit->job->nodes, world_slurm_name(kube_node_of(node)));
+    return node &&
+           !hosts_have(arena, unit->job->nodes, world_record_name(world, kube_node_of(node)));
 }
 
 bool places_lack_for(const struct bridge_world *world, const struct kube_pod *pod,

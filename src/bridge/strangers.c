@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "bridge/node_state.h"
 #include "bridge/world.h"
 #include "codec/hostlist.h"
 
@@ -16,6 +17,7 @@ struct strangers {
     const struct slurm_cache *slurm_nodes;
     const struct kube_cache *nodes;
     int by_slurm_name;
+    struct str cluster;
     struct map lists; /* texts by partitions */
 };
 
@@ -27,7 +29,8 @@ static void on_slurm_node(void *context, const struct slurm_object *old,
     struct strangers *strangers = context;
 
     if (!old || !next ||
-        strcmp(slurm_node_of(old)->partitions, slurm_node_of(next)->partitions) != 0)
+        strcmp(slurm_node_of(old)->partitions, slurm_node_of(next)->partitions) != 0 ||
+        strcmp(slurm_node_of(old)->extra, slurm_node_of(next)->extra) != 0)
         map_clear(&strangers->lists);
 }
 
@@ -41,7 +44,7 @@ static void on_node(void *context, const struct kube_object *old, const struct k
 }
 
 struct strangers *strangers_new(struct slurm_cache *slurm_nodes, struct kube_cache *nodes,
-                                int by_slurm_name)
+                                int by_slurm_name, struct str cluster)
 {
     struct map_options options = { .max = MAX_LISTS, .free_value = mem_free };
     struct strangers *strangers = mem_alloc(sizeof(*strangers));
@@ -49,6 +52,7 @@ struct strangers *strangers_new(struct slurm_cache *slurm_nodes, struct kube_cac
     strangers->slurm_nodes = slurm_nodes;
     strangers->nodes = nodes;
     strangers->by_slurm_name = by_slurm_name;
+    strangers->cluster = cluster;
     map_init(&strangers->lists, &options);
     slurm_cache_listen(slurm_nodes, on_slurm_node, strangers);
     kube_cache_listen(nodes, on_node, strangers);
@@ -86,7 +90,9 @@ static bool is_stranger(const struct strangers *strangers, const struct slurm_ob
     struct str name = str_of(node->key);
     struct kube_index_walk walk = kube_cache_by(strangers->nodes, strangers->by_slurm_name, name);
 
-    return !kube_index_next(&walk) && hostlist_check_name(name, NULL) == 0;
+    return (!kube_index_next(&walk) ||
+            node_is_of_another_cluster(slurm_node_of(node), strangers->cluster)) &&
+           hostlist_check_name(name, NULL) == 0;
 }
 
 static char *find(const struct strangers *strangers, const char *partitions)

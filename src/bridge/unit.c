@@ -96,7 +96,7 @@ static unsigned count_pods(const struct bridge_world *world, struct str key)
     return count;
 }
 
-/* Of a group those that are planned with it. */
+/* Of a group those that are planned with it: pods of other schedulers are none of it. */
 static void gather_members(const struct bridge_world *world, struct arena *arena, struct unit *unit)
 {
     struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_unit, unit->key);
@@ -108,7 +108,7 @@ static void gather_members(const struct bridge_world *world, struct arena *arena
     while (count < most && (object = kube_index_next(&walk)) != NULL) {
         const struct kube_pod *pod = kube_pod_of(object);
 
-        if (unit->kind == GROUP_NONE || !world_is_alone(world, pod))
+        if (unit->kind == GROUP_NONE || (world_is_ours(world, pod) && !world_is_alone(world, pod)))
             members[count++] =
                 (struct member){ pod, pod_stage(world, pod), recorded_id(pod), group_rank_of(pod) };
     }

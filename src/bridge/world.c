@@ -1,17 +1,19 @@
 /* world.c - finding things in the world by the names that others know them by.
  *
- * Holds: a node's name in Slurm is found by an index, never by a walk; when several Kubernetes
- * nodes claim one name, the oldest has it, whatever order they were seen in. */
+ * Holds: a node's name in Slurm is found by an index, and by a walk only while Slurm has no record
+ * of ours under the name that the node asks for; when several Kubernetes nodes ask for one name,
+ * the oldest has it, whatever order they were seen in. */
 #include "bridge/world.h"
 
 #include "bridge/group.h"
 #include "bridge/names.h"
+#include "bridge/node_state.h"
 #include "codec/hostlist.h"
 #include "slurm/submit.h"
 
 #include <string.h>
 
-enum { MAX_UNIT_KEY = 2 * KUBE_MAX_NAME, MAX_ATTEMPT = 1000000000 };
+enum { MAX_UNIT_KEY = 2 * KUBE_MAX_NAME, MAX_ATTEMPT = 1000000000, MAX_MARK_MEMORY = 1 << 16 };
 
 /* ---- names ---- */
 
@@ -31,7 +33,7 @@ static bool has_it_before(const struct kube_object *node, const struct kube_obje
     return strcmp(node->name, other->name) < 0;
 }
 
-const struct kube_node *world_node_by_slurm_name(const struct bridge_world *world, struct str name)
+const struct kube_node *world_node_asking_for(const struct bridge_world *world, struct str name)
 {
     struct kube_index_walk walk = kube_cache_by(world->nodes, world->nodes_by_slurm_name, name);
     const struct kube_object *first = NULL, *node;
@@ -40,6 +42,51 @@ const struct kube_node *world_node_by_slurm_name(const struct bridge_world *worl
         if (!first || has_it_before(node, first))
             first = node;
     return first ? kube_node_of(first) : NULL;
+}
+
+/* A record of ours that was made for this node, but not under this name. */
+static const struct slurm_node *former_record(const struct bridge_world *world,
+                                              const struct kube_node *node, const char *name)
+{
+    struct slurm_cache_walk walk = slurm_cache_walk(world->slurm_nodes);
+    const struct slurm_object *object;
+
+    while ((object = slurm_cache_next(&walk)) != NULL)
+        if (strcmp(object->key, name) != 0 &&
+            node_is_made_for(slurm_node_of(object), world->cluster, node->object.name))
+            return slurm_node_of(object);
+    return NULL;
+}
+
+const char *world_record_name(const struct bridge_world *world, const struct kube_node *node)
+{
+    const char *asked = world_slurm_name(node);
+    const struct slurm_node *record = world_slurm_node(world, str_of(asked)), *former;
+
+    if (record &&
+        (!node_is_external(record) || node_is_made_for(record, world->cluster, node->object.name)))
+        return asked;
+    former = former_record(world, node, asked);
+    if (former)
+        return former->name;
+    return record && node_is_of_another_cluster(record, world->cluster) ? "" : asked;
+}
+
+const struct kube_node *world_node_by_slurm_name(const struct bridge_world *world, struct str name)
+{
+    const struct kube_node *node = world_node_asking_for(world, name);
+    const struct slurm_node *record = world_slurm_node(world, name);
+    const char *marked, *cluster;
+    auto_arena struct arena arena;
+
+    arena_init(&arena, MAX_MARK_MEMORY);
+    if (node && str_is(name, world_record_name(world, node)))
+        return node;
+    if (!record || !node_is_external(record) ||
+        node_owner(record, world->cluster, &arena, &marked, &cluster) != NODE_OURS)
+        return NULL;
+    node = kube_node_of(kube_cache_get(world->nodes, "", marked));
+    return node && str_is(name, world_record_name(world, node)) ? node : NULL;
 }
 
 const struct slurm_node *world_slurm_node(const struct bridge_world *world, struct str name)

@@ -88,7 +88,16 @@ struct bridge_world {
 void world_add_indexes(struct bridge_world *world);
 
 /* ---- names ---- */
-const char *world_slurm_name(const struct kube_node *node); /* "" when it has none */
+/* The name that a Kubernetes node asks for, by its label or by its own name; "" for none. */
+const char *world_slurm_name(const struct kube_node *node);
+/* The name of its record in Slurm. While Slurm has a record of ours that was made for the node
+ * under another name, that one, so that what runs there is found; "" when the name that it asks for
+ * is another cluster's. */
+const char *world_record_name(const struct bridge_world *world, const struct kube_node *node);
+/* The oldest Kubernetes node that asks for this name; NULL. */
+const struct kube_node *world_node_asking_for(const struct bridge_world *world, struct str name);
+/* The Kubernetes node that Slurm's record of this name stands for, or will when it is made; NULL.
+ */
 const struct kube_node *world_node_by_slurm_name(const struct bridge_world *world, struct str name);
 const struct slurm_node *world_slurm_node(const struct bridge_world *world, struct str name);
 

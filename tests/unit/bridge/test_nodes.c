@@ -553,11 +553,43 @@ static void a_renamed_nodes_old_record_is_retired(void **state)
     bench_down(&bench);
 }
 
+#define RENAMED                                                                                    \
+    NODE(",'labels':{'" BRIDGE_EXTERNAL_LABEL "':'','" BRIDGE_SLURM_NAME_LABEL "':'n2'}", TAINTED, \
+         READY)
+
+/* While it has work under its old name, and says so; two records would promise it twice. */
+static void a_renamed_node_gets_its_new_record_when_the_old_one_is_gone(void **state)
+{
+    static const char *const drained[] = { "patch node n1 status",
+                                           "event Warning SlurmNameChanged n1",
+                                           "update slurm node n1", NULL };
+    static const char *const made[] = { "create slurm node n2", "update slurm node n2", NULL };
+    const char *record = RECORD(BUSY, "", OURS);
+    struct bench bench;
+    struct plan plan;
+
+    bench_up(&bench);
+    rig_fill(&bench, RENAMED, record, KNOWN);
+    plan_init(&plan, &bench.arena);
+    assert_int_equal(nodes_plan(&bench.world, STR("n2"), &plan, NULL), 0);
+    assert_true(list_is_empty(&plan.actions));
+    plan_init(&plan, &bench.arena);
+    assert_int_equal(nodes_plan(&bench.world, STR("n1"), &plan, NULL), 0);
+    rig_expect_actions(&plan, drained);
+    rig_expect_part(&plan, "Slurm node n1 has work");
+    slurm_cache_seen_gone(bench.slurm_nodes, "n1", NOW_US + 1);
+    plan_init(&plan, &bench.arena);
+    assert_int_equal(nodes_plan(&bench.world, STR("n2"), &plan, NULL), 0);
+    rig_expect_actions(&plan, made);
+    bench_down(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plan_says_what_to_do_in_each_situation),
         cmocka_unit_test(a_renamed_nodes_old_record_is_retired),
+        cmocka_unit_test(a_renamed_node_gets_its_new_record_when_the_old_one_is_gone),
     };
 
     return cmocka_run_group_tests_name("nodes", tests, NULL, NULL);

@@ -32,8 +32,8 @@ static int up(void **state)
     bench->world.nodes = kube_cache_new(&kube_node_kind, &bench->clock);
     bench->world.pods = kube_cache_new(&kube_pod_kind, &bench->clock);
     world_add_indexes(&bench->world);
-    bench->strangers =
-        strangers_new(bench->slurm_nodes, bench->world.nodes, bench->world.nodes_by_slurm_name);
+    bench->strangers = strangers_new(bench->slurm_nodes, bench->world.nodes,
+                                     bench->world.nodes_by_slurm_name, STR("c1"));
     merge = slurm_merge_new(bench->slurm_nodes, ++bench->stamp);
     assert_true(slurm_merge_commit(merge, NULL, NULL));
     slurm_merge_free(merge);
