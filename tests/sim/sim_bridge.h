@@ -30,6 +30,7 @@ enum {
 #define SCENE_PARTITION  "bridged"
 #define SCENE_SCHEDULER  "slurm-bridge-scheduler"
 #define SCENE_STRANGER   "default-scheduler"
+#define SCENE_TWIN       "twin" /* a node of two clusters */
 #define SCENE_DISK_LABEL "example.com/disk" /* of nodes: "fast" on every other */
 
 struct bridge_scene;
@@ -144,6 +145,7 @@ struct bridge_scene {
     bool people_act;  /* what changes in Slurm now is people's doing */
     bool is_removed;  /* in the end: what promises say of jobs and nodes is not asked then */
     bool leaves;      /* whoever starts now gives back all */
+    bool has_twin;    /* there is a node with the name of another cluster's */
     const struct bridge_replica *leader; /* NULL: nobody */
     int64_t leading_us;                  /* since when the last one that there was led */
     unsigned node_count, max_in_flight, page;
@@ -186,6 +188,8 @@ void bridge_people_end(struct bridge_scene *scene); /* with a last burst, then r
 int bridge_people_call(struct bridge_scene *scene, const char *method, const char *path,
                        const char *format, ...) __attribute__((format(printf, 4, 5)));
 void bridge_people_make_node(struct bridge_scene *scene, unsigned number, unsigned cpus);
+void bridge_people_make_node_named(struct bridge_scene *scene, const char *name, unsigned number,
+                                   unsigned cpus);
 void bridge_people_delete_node(struct bridge_scene *scene, unsigned number);
 void bridge_people_make_pod(struct bridge_scene *scene, const char *name, unsigned cpus);
 void bridge_people_delete_pod(struct bridge_scene *scene, const char *ns, const char *name,
@@ -213,6 +217,13 @@ void bridge_slurm_prepare(struct bridge_scene *scene);
 void bridge_slurm_start(struct bridge_scene *scene);
 void bridge_slurm_end(struct bridge_scene *scene); /* what people did there is undone */
 void bridge_slurm_daemons_up(struct bridge_scene *scene);
+
+/* ---- sim_bridge_foreign.c: objects of others that look like ours ---- */
+void bridge_foreign_prepare(struct bridge_scene *scene); /* nodes */
+void bridge_foreign_submit(struct bridge_scene *scene);  /* a job */
+void bridge_foreign_claims(struct bridge_scene *scene);
+bool bridge_slurm_node_is_foreign(const char *name);
+void bridge_promises_on_claim(struct bridge_scene *scene, const struct api_change *change);
 
 /* ---- sim_bridge_notes.c: what happened, for the promises ---- */
 void bridge_notes_init(struct bridge_scene *scene);

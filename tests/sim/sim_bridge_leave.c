@@ -58,6 +58,7 @@ static void make_claims(struct bridge_scene *scene)
 {
     make_claim(scene, "made", "made", "example.com/disks");
     make_claim(scene, "taken", "local", "kubernetes.io/no-provisioner");
+    bridge_foreign_claims(scene);
     (void)bridge_people_call(scene, "POST", "/api/v1/persistentvolumes",
                              "{\"metadata\":{\"name\":\"free\"},\"spec\":{\"storageClassName\":"
                              "\"local\"," SPACE "\"capacity\":{\"storage\":\"2Gi\"}}}");

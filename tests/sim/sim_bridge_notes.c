@@ -323,7 +323,8 @@ void bridge_note_change(struct bridge_scene *scene, const struct api_change *cha
 /* ---- jobs ---- */
 
 /* The unit that it was asked for, as its comment says when slurmctld takes it, or its extra,
- * "KEY CLUSTER", where a plugin of the site has rewritten the comment already. */
+ * "KEY CLUSTER", where a plugin of the site has rewritten the comment already. No unit: the job is
+ * not ours, because it is no external job or does not name our cluster. */
 static void read_unit(const struct bridge_scene *scene, const struct slurm_store_job *job,
                       char unit[SCENE_KEY])
 {
@@ -339,7 +340,7 @@ static void read_unit(const struct bridge_scene *scene, const struct slurm_store
     if (cluster.len == 0 && !str_cut(str_of(job->extra), ' ', &key, &cluster))
         return;
     end = key.len;
-    if (!str_is(cluster, scene->cluster))
+    if (!job->external || !str_is(cluster, scene->cluster))
         return;
     while (end > 0 && key.at[end - 1] != '.')
         end--;

@@ -31,16 +31,24 @@ int bridge_people_call(struct bridge_scene *scene, const char *method, const cha
     "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"lastTransitionTime\":"              \
     "\"2026-01-01T00:00:00Z\"}]}"
 
-void bridge_people_make_node(struct bridge_scene *scene, unsigned number, unsigned cpus)
+void bridge_people_make_node_named(struct bridge_scene *scene, const char *name, unsigned number,
+                                   unsigned cpus)
 {
     (void)bridge_people_call(
         scene, "POST", "/api/v1/nodes",
-        "{\"metadata\":{\"name\":\"node-%u\",\"labels\":{\"" BRIDGE_EXTERNAL_LABEL
-        "\":\"\",\"" STRANGER "\":\"x\",\"" SCENE_DISK_LABEL
-        "\":\"%s\"},\"annotations\":{\"" BRIDGE_PARTITIONS_ANNOTATION "\":\"" SCENE_PARTITION
-        "\"}},\"spec\":{\"taints\":[{\"key\":\"" STRANGER
+        "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"" BRIDGE_EXTERNAL_LABEL "\":\"\",\"" STRANGER
+        "\":\"x\",\"" SCENE_DISK_LABEL "\":\"%s\"},\"annotations\":{\"" BRIDGE_PARTITIONS_ANNOTATION
+        "\":\"" SCENE_PARTITION "\"}},\"spec\":{\"taints\":[{\"key\":\"" STRANGER
         "\",\"effect\":\"PreferNoSchedule\"}]},\"status\":" NODE_STATUS "}",
-        number, number % 2 ? "fast" : "slow", cpus, cpus, number);
+        name, number % 2 ? "fast" : "slow", cpus, cpus, number);
+}
+
+void bridge_people_make_node(struct bridge_scene *scene, unsigned number, unsigned cpus)
+{
+    char name[32];
+
+    (void)snprintf(name, sizeof(name), "node-%u", number);
+    bridge_people_make_node_named(scene, name, number, cpus);
 }
 
 static void call_node(struct bridge_scene *scene, const char *method, unsigned number,
@@ -106,7 +114,7 @@ static void set_size(struct bridge_scene *scene, unsigned number, unsigned cpus)
 /* ---- pods ---- */
 
 struct pod_kind {
-    const char *annotations, *owner, *finalizers;
+    const char *labels, *annotations, *owner, *finalizers;
     const char *spec, *ports;
     const char *scheduler;
     unsigned cpus;
@@ -138,11 +146,12 @@ static void make_pod(struct bridge_scene *scene, const char *name, const struct 
     (void)bridge_people_call(
         scene, "POST", PODS,
         "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"" STRANGER
-        "\":\"x\"},\"annotations\":{%s}%s%s},\"spec\":{\"schedulerName\":\"%s\","
+        "\":\"x\"%s},\"annotations\":{%s}%s%s},\"spec\":{\"schedulerName\":\"%s\","
         "\"terminationGracePeriodSeconds\":4%s,\"containers\":[{\"name\":\"c\",\"image\":\"i\"%s,"
         "\"resources\":{\"requests\":{\"cpu\":\"%u\",\"memory\":\"64Mi\"}}}]}}",
-        name, kind->annotations ? kind->annotations : "", kind->finalizers ? kind->finalizers : "",
-        owner, kind->scheduler ? kind->scheduler : SCENE_SCHEDULER, kind->spec ? kind->spec : "",
+        name, kind->labels ? kind->labels : "", kind->annotations ? kind->annotations : "",
+        kind->finalizers ? kind->finalizers : "", owner,
+        kind->scheduler ? kind->scheduler : SCENE_SCHEDULER, kind->spec ? kind->spec : "",
         kind->ports ? kind->ports : "", kind->cpus ? kind->cpus : 1);
 }
 
@@ -164,6 +173,12 @@ void bridge_people_delete_pod(struct bridge_scene *scene, const char *ns, const 
 }
 
 /* ---- deeds ---- */
+
+/* Of a pod of another scheduler: the group, the job and the node of a pod of ours. */
+#define FINALIZER_LIKE_OURS ",\"finalizers\":[\"" BRIDGE_FINALIZER "-2\"]"
+#define LOOKS_LIKE_OURS                                                                            \
+    .labels = ",\"" BRIDGE_JOB_LABEL "\":\"1\",\"" BRIDGE_COSCHEDULING_LABEL "\":\"g1\"",          \
+    .annotations = "\"" BRIDGE_NODE_ANNOTATION "\":\"node-1\"", .finalizers = FINALIZER_LIKE_OURS
 
 struct deed {
     struct bridge_scene *scene;
@@ -192,6 +207,11 @@ static void make_some_pod(struct deed *deed)
         { .annotations = "\"" PREFIX "partition\":\"nowhere\"" },
         { .cpus = SCENE_IMPOSSIBLE },
         { .scheduler = SCENE_STRANGER },
+        { .scheduler = SCENE_STRANGER, LOOKS_LIKE_OURS },
+        { .scheduler = SCENE_SCHEDULER "-2", LOOKS_LIKE_OURS },
+        { .labels = ",\"" BRIDGE_JOB_LABEL "-2\":\"1\"",
+          .annotations = "\"" BRIDGE_NODE_ANNOTATION "-2\":\"node-1\"",
+          .finalizers = FINALIZER_LIKE_OURS },
         { .finalizers = ",\"finalizers\":[\"" STRANGER "\"]" },
     };
 
@@ -228,7 +248,7 @@ static void drop_finalizer(struct deed *deed)
 
     while (json_next_item(&iter, &finalizer)) {
         is_ours |= str_is(json_str(finalizer), BRIDGE_FINALIZER);
-        is_theirs |= str_is(json_str(finalizer), STRANGER);
+        is_theirs |= !str_is(json_str(finalizer), BRIDGE_FINALIZER);
     }
     (void)snprintf(path, sizeof(path), PODS "/%s", deed->pod);
     if (is_theirs)

@@ -173,6 +173,16 @@ static void no_pod_is_bound_while_two_jobs_of_it_are_known(struct bridge_scene *
         world_break(scene->world, "pod %s is bound while %u jobs of it live", pod->name, known);
 }
 
+/* The node of this name in Slurm is another cluster's: what its job has there is not here. */
+static void no_pod_is_bound_to_a_node_of_another_cluster(struct bridge_scene *scene,
+                                                         const struct pod_note *pod,
+                                                         const char *node)
+{
+    if (bridge_slurm_node_is_foreign(node))
+        world_break(scene->world, "pod %s is bound to %s, which is another cluster's in Slurm",
+                    pod->name, node);
+}
+
 static void a_pod_is_bound_once(struct bridge_scene *scene, const struct pod_note *pod)
 {
     if (pod->bound_us)
@@ -199,6 +209,7 @@ static void on_bound(struct bridge_scene *scene, const struct api_change *change
     pod->bound_us = loop_now_us(scene->world->loop);
     if (!bridge_is_ours(change->user))
         return;
+    no_pod_is_bound_to_a_node_of_another_cluster(scene, pod, node);
     job = job_under(scene, pod, node);
     a_pod_is_bound_only_where_its_job_runs(scene, pod, node, job);
     a_node_holds_no_more_than_its_job_has_there(scene, pod, node, job);
@@ -413,6 +424,8 @@ void bridge_promises_on_change(void *context, const struct api_change *change)
     bool is_bound = is_pod(change) && next && node.len > 0;
 
     bridge_note_change(scene, change);
+    if (bridge_is_ours(change->user))
+        bridge_promises_on_claim(scene, change);
     if (scene->is_removed)
         return;
     if (bridge_is_ours(change->user))
@@ -425,11 +438,6 @@ void bridge_promises_on_change(void *context, const struct api_change *change)
 }
 
 /* ---- 5: in Slurm ---- */
-
-static bool is_of_others(const char *extra)
-{
-    return strstr(extra, "\"cluster\":\"other\"") != NULL;
-}
 
 /* Slurm has no "only if nobody else": a drain that came after the sender's last look at the nodes
  * is overwritten. */
@@ -462,12 +470,10 @@ static void nodes_of_others_stay_as_they_are(struct bridge_scene *scene,
 
     if (!was || change->event == SLURM_NODE_ADDED)
         return;
-    if (is_of_others(was->extra))
-        world_break(scene->world, "Slurm node %s of another cluster is touched", was->name);
-    if (!was->external &&
-        (change->event == SLURM_NODE_REMOVED || strcmp(was->extra, node->extra) != 0 ||
-         strcmp(was->features, node->features) != 0))
-        world_break(scene->world, "Slurm node %s, which has a slurmd, is changed", was->name);
+    if (bridge_slurm_node_is_foreign(was->name))
+        world_break(scene->world, "Slurm node %s of others is touched", was->name);
+    if (scene->is_removed)
+        return;
     if (change->event == SLURM_NODE_CHANGED && was_theirs && could_be_known(scene, was->out_us) &&
         (!is_out || strcmp(was->reason, node->reason) != 0))
         world_break(scene->world, "others' drain of Slurm node %s (%s) is changed", was->name,
@@ -503,7 +509,7 @@ static void a_job_is_for_pods_of_one_namespace(struct bridge_scene *scene,
 void bridge_promises_on_slurm(void *context, const struct slurm_store_change *change)
 {
     struct bridge_scene *scene = context;
-    bool by_us = strcmp(change->user, "slurm") == 0 && !scene->people_act && !scene->is_removed;
+    bool by_us = strcmp(change->user, "slurm") == 0 && !scene->people_act;
 
     if (change->node) {
         if (by_us && !scene->is_starting)
@@ -521,7 +527,7 @@ void bridge_promises_on_slurm(void *context, const struct slurm_store_change *ch
     const struct job_note *job = bridge_note_of_job(scene, change->job);
 
     jobs_of_others_are_left_alone(scene, job);
-    if (strcmp(change->job->state, "CANCELLED") == 0)
+    if (strcmp(change->job->state, "CANCELLED") == 0 && !scene->is_removed)
         a_job_is_cancelled_only_when_its_pods_are_over(scene, job);
 }
 

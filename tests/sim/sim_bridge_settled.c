@@ -432,6 +432,15 @@ static void the_first_in_line_has_no_room(struct bridge_scene *scene)
 
 /* ---- nodes ---- */
 
+static void a_node_of_another_cluster_says_so(struct bridge_scene *scene, const struct json *node)
+{
+    const struct json *condition = condition_of(node, BRIDGE_NODE_CONDITION);
+
+    if (!str_is(json_str(json_get(condition, "reason")), "SlurmNodeTaken"))
+        world_break(scene->world, "node %s does not say that Slurm's is another cluster's",
+                    json_str(json_at(node, "metadata", "name")).at);
+}
+
 static void a_labelled_node_is_in_slurm(void *context, const struct json *node)
 {
     struct bridge_scene *scene = context;
@@ -441,7 +450,9 @@ static void a_labelled_node_is_in_slurm(void *context, const struct json *node)
 
     if (!bridge_node_is_labelled(node))
         return;
-    if (!slurm_store_find_node(world->slurm, name, &there))
+    if (bridge_slurm_node_is_foreign(name))
+        a_node_of_another_cluster_says_so(scene, node);
+    else if (!slurm_store_find_node(world->slurm, name, &there))
         world_break(world, "Slurm has no node %s", name);
     else if (!there.external || !strstr(there.extra, scene->cluster))
         world_break(world, "Slurm node %s does not bear our mark: %s", name, there.extra);
@@ -458,8 +469,8 @@ static void a_slurm_node_of_ours_is_labelled(void *context, const struct slurm_s
     struct bridge_scene *scene = context;
     const struct json *node = api_store_find(scene->world->store, "nodes", "", there->name);
 
-    if (there->external && strstr(there->extra, scene->cluster) && there->jobs == 0 &&
-        !bridge_node_is_labelled(node))
+    if (!bridge_slurm_node_is_foreign(there->name) && there->jobs == 0 &&
+        strstr(there->extra, scene->cluster) && !bridge_node_is_labelled(node))
         world_break(scene->world, "Slurm still has node %s", there->name);
 }
 

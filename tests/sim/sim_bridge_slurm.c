@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-enum { SECOND = SCENE_SECOND, MAX_JOBS = 200, STRANGERS = 2, SLURMD_CPUS = 8 };
+enum { SECOND = SCENE_SECOND, MAX_JOBS = 200 };
 
 struct choice {
     int64_t ids[MAX_JOBS];
@@ -117,39 +117,9 @@ static void drain_node(struct bridge_scene *scene, int64_t id)
     (void)slurm_people_drain(scene->world->slurm, name, "root", "a fan is broken", NULL);
 }
 
-/* A job that we must never touch: a user's, one whose comment is JSON of somebody else's, and those
- * of the bridge of another cluster, whose groups and pods have the names of ours. The site may have
- * rewritten their comments. */
 static void submit_stranger(struct bridge_scene *scene, int64_t id)
 {
-    static const struct {
-        const char *comment, *extra;
-    } strangers[] = {
-        { NULL, NULL },
-        { "{\"note\":1}", NULL },
-        { "{\"pods\":[\"work/p1\",\"work/p2\"]}", NULL },
-        { "{\"pods\":[\"work/p1\"],\"v\":1,\"cluster\":\"other\",\"unit\":\"work/0.1\"}",
-          "work/0.1 other" },
-        { "{\"pods\":[\"work/g1-0\"],\"v\":1,\"cluster\":\"other\","
-          "\"unit\":\"work/podgroup/g1.1\"}",
-          "work/podgroup/g1.1 other" },
-        { "seen by the site", "work/podgroup/g1.1 other" },
-        { "seen by the site", "work/coscheduling/g1.2 other" },
-        { "{\"seen\":true}", "play/coscheduling/g2.1 other" },
-        { NULL, "work/0.1 other" },
-    };
-    struct rand *rand = &scene->world->rand;
-    size_t chosen = rand_below(rand, sizeof(strangers) / sizeof(strangers[0]));
-
-    (void)slurm_people_submit(
-        scene->world->slurm,
-        &(struct slurm_people_ask){ .user = strangers[chosen].extra ? "slurm" : "alice",
-                                    .partition = SCENE_PARTITION,
-                                    .cpus = 1,
-                                    .external = rand_chance(rand, 700),
-                                    .admin_comment = strangers[chosen].comment,
-                                    .extra = strangers[chosen].extra },
-        NULL);
+    bridge_foreign_submit(scene);
 }
 
 static void end_stranger(struct bridge_scene *scene, int64_t id)
@@ -272,21 +242,7 @@ void bridge_slurm_prepare(struct bridge_scene *scene)
         slurm,
         &(struct slurm_people_partition){ .name = SCENE_PARTITION, .feature = SCENE_PARTITION },
         NULL);
-    (void)slurm_people_add_nodes(
-        slurm,
-        &(struct slurm_people_node){
-            .names = "slurmd-1", .features = "own", .cores = SLURMD_CPUS, .memory = 4096 },
-        NULL);
-    if (rand_chance(&scene->world->rand, 400)) /* of another cluster's bridge */
-        (void)slurm_people_add_nodes(
-            slurm,
-            &(struct slurm_people_node){ .names = "other-1",
-                                         .features = "other",
-                                         .extra = "{\"v\":1,\"cluster\":\"other\"}",
-                                         .external = true,
-                                         .cores = SCENE_CPUS,
-                                         .memory = 4096 },
-            NULL);
+    bridge_foreign_prepare(scene);
     slurm_store_save(slurm); /* as if in slurm.conf */
     scene->people_act = false;
 }

@@ -34,6 +34,8 @@ void bridge_write_group(const struct bridge_scene *scene, const struct json *pod
     bool is_gang = gang_of(pod).len > 0;
 
     key[0] = '\0';
+    if (!str_is(json_str(json_at(pod, "spec", "schedulerName")), SCENE_SCHEDULER))
+        return;
     if (podgroup.len > 0 && scene->has_api[API_PODGROUPS])
         (void)snprintf(key, SCENE_KEY, "%s/podgroup/%s", ns, podgroup.at);
     else if (coscheduling.len > 0 && scene->has_api[API_COSCHEDULING])
