@@ -25,6 +25,7 @@ enum state {
     CLAIM_UNKNOWN, /* there is nothing to look it up in */
     CLAIM_MISSING,
     CLAIM_ENDING,
+    CLAIM_FOREIGN,  /* it has the name of the pod's own claim, and is not the pod's */
     CLAIM_LOST,     /* its volume is not there */
     CLAIM_WAITS,    /* for a volume, whatever the pod does */
     CLAIM_UNSERVED, /* nobody makes it a volume, and none of its class is free */
@@ -170,6 +171,9 @@ static bool next_claim(struct claim_walk *walk, struct claim *ret_claim)
     if (!name)
         return false;
     *ret_claim = look_up(walk->eligible, walk->pod->object.ns, name);
+    if (ret_claim->claim && walk->pod->rare->volume_claim_is_own[walk->at - 1] &&
+        strcmp(ret_claim->claim->object.owner.uid, walk->pod->object.uid) != 0)
+        ret_claim->state = CLAIM_FOREIGN;
     ret_claim->number = walk->count - 1;
     return true;
 }
@@ -288,6 +292,11 @@ static const char *trouble_of(struct arena *arena, const struct claim *claim)
         return arena_printf(arena, "persistentvolumeclaim \"%s\" not found", claim->name);
     case CLAIM_ENDING:
         return arena_printf(arena, "persistentvolumeclaim \"%s\" is being deleted", claim->name);
+    case CLAIM_FOREIGN:
+        return arena_printf(arena,
+                            "persistentvolumeclaim \"%s\" was not created for the pod (the pod is "
+                            "not its owner)",
+                            claim->name);
     case CLAIM_LOST:
         return arena_printf(arena,
                             "persistentvolumeclaim \"%s\" is bound to a persistent volume "

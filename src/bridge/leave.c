@@ -1,5 +1,6 @@
 /* leave.c - whether anything of a bridge that is being removed is left. */
 #include "bridge/names.h"
+#include "bridge/node_show.h"
 #include "bridge/node_state.h"
 #include "bridge/unit.h"
 #include "slurm/submit.h"
@@ -51,7 +52,7 @@ static size_t count_nodes(const struct bridge_world *world)
                      NODE_OURS;
     }
     while ((node = kube_cache_next(&kube_walk)) != NULL)
-        count += kube_node_has_taint(kube_node_of(node), BRIDGE_TAINT);
+        count += node_shows_taint(kube_node_of(node));
     return count;
 }
 

@@ -9,14 +9,6 @@ enum { SECOND_US = 1000000 };
 
 #define OUT_OF_SERVICE "node.kubernetes.io/out-of-service"
 
-static bool is_out_of_service(const struct kube_node *node)
-{
-    for (unsigned i = 0; i < node->taint_count; i++)
-        if (str_is(str_of(node->taints[i].key), OUT_OF_SERVICE))
-            return true;
-    return false;
-}
-
 /* By the node's own clock: so long that a difference of clocks does not matter is up to whoever
  * configures it. */
 static bool is_long_not_ready(const struct bridge_world *world, const struct kube_node *node)
@@ -43,7 +35,7 @@ bool node_is_fenced(const struct bridge_world *world, const char *kube_name)
         return false;
     if (!object)
         return true;
-    return is_out_of_service(kube_node_of(object)) ||
+    return kube_node_has_taint(kube_node_of(object), OUT_OF_SERVICE) ||
            (is_long_not_ready(world, kube_node_of(object)) &&
             is_known_out(world, kube_node_of(object)));
 }

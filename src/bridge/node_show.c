@@ -110,6 +110,11 @@ void node_show_taint(const struct bridge_world *world, const struct kube_node *n
         plan_taint(world, node, place, &ours, plan);
 }
 
+bool node_shows_taint(const struct kube_node *node)
+{
+    return place_of_ours(node) != NOWHERE;
+}
+
 void node_hide_taint(const struct bridge_world *world, const struct kube_node *node,
                      struct plan *plan)
 {

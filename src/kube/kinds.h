@@ -68,7 +68,8 @@ struct kube_rare {
     const char *pod_affinity, *pod_anti_affinity; /* lists of PodAffinityTerm */
     const char *spread;               /* the topologySpreadConstraints with DoNotSchedule */
     const struct kube_port *ports;    /* host ports, and all ports of pods on the host's network */
-    const char *const *volume_claims; /* names; those of generic ephemeral volumes too */
+    const char *const *volume_claims; /* names; those of generic ephemeral volumes too, */
+    const bool *volume_claim_is_own;  /* which are made for the pod and have it as owner */
     unsigned port_count, volume_claim_count;
     int64_t active_deadline; /* seconds; 0 = none */
 };

@@ -179,6 +179,7 @@ static int decode_volumes(struct kube_decoder *decoder, const struct spec *spec,
     struct json_iter iter = json_iter(value);
     const struct json *volume;
     const char **claims;
+    bool *own;
     unsigned count = 0;
 
     rare->volume_claims = NULL;
@@ -190,11 +191,14 @@ static int decode_volumes(struct kube_decoder *decoder, const struct spec *spec,
     if (count == 0)
         return 0;
     claims = kube_decoder_alloc(decoder, count * sizeof(*claims));
+    own = kube_decoder_alloc(decoder, count * sizeof(*own));
     rare->volume_claims = claims;
+    rare->volume_claim_is_own = own;
     iter = json_iter(value);
     while (json_next_item(&iter, &volume)) {
         if (!has_claim(volume))
             continue;
+        own[rare->volume_claim_count] = !json_exists(json_get(volume, "persistentVolumeClaim"));
         if (keep_claim(decoder, spec, volume, &claims[rare->volume_claim_count++], err) < 0)
             return -ERR_TOO_BIG;
     }
@@ -241,7 +245,7 @@ static void keep_rare(struct kube_decoder *decoder, const struct kube_rare *rare
 int kube_rare_decode(struct kube_decoder *decoder, const struct json *root, struct kube_pod *pod,
                      struct err *err)
 {
-    static const struct kube_rare none = { "", "", "", "", "", NULL, NULL, 0, 0, 0 };
+    static const struct kube_rare none = { "", "", "", "", "", NULL, NULL, NULL, 0, 0, 0 };
     const struct json *name = json_at(root, "metadata", "name");
     struct spec spec = { .of = kube_decoder_get(decoder, root, "spec"),
                          .pod_name = name ? json_str(name) : str_of(pod->object.name),

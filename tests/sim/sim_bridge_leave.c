@@ -90,7 +90,8 @@ static void count_node(void *context, const struct json *node)
     const struct json *taint;
 
     while (json_next_item(&iter, &taint))
-        left->tainted += str_is(json_str(json_get(taint, "key")), BRIDGE_TAINT);
+        left->tainted += str_is(json_str(json_get(taint, "key")), BRIDGE_TAINT) &&
+                         str_is(json_str(json_get(taint, "effect")), "NoExecute");
 }
 
 static void count_job(void *context, const struct slurm_store_job *job)

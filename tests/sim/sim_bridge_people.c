@@ -39,7 +39,8 @@ void bridge_people_make_node_named(struct bridge_scene *scene, const char *name,
         "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"" BRIDGE_EXTERNAL_LABEL "\":\"\",\"" STRANGER
         "\":\"x\",\"" SCENE_DISK_LABEL "\":\"%s\"},\"annotations\":{\"" BRIDGE_PARTITIONS_ANNOTATION
         "\":\"" SCENE_PARTITION "\"}},\"spec\":{\"taints\":[{\"key\":\"" STRANGER
-        "\",\"effect\":\"PreferNoSchedule\"}]},\"status\":" NODE_STATUS "}",
+        "\",\"effect\":\"PreferNoSchedule\"},{\"key\":\"" BRIDGE_TAINT
+        "\",\"value\":\"other\",\"effect\":\"PreferNoSchedule\"}]},\"status\":" NODE_STATUS "}",
         name, number % 2 ? "fast" : "slow", cpus, cpus, number);
 }
 

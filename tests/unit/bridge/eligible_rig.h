@@ -144,6 +144,7 @@ static inline void rig_metadata(struct rig *rig, struct json_build *build, struc
         json_put_str(build, metadata, "namespace", json_str_or(json_get(item, "ns"), STR("d")));
     rig_copy(build, metadata, "labels", json_get(item, "labels"));
     rig_copy(build, metadata, "annotations", json_get(item, "annotations"));
+    rig_copy(build, metadata, "ownerReferences", json_get(item, "owners"));
     if (json_bool_or(json_get(item, "ending"), false))
         json_put_text(build, metadata, "deletionTimestamp", "2026-01-01T00:00:00Z");
 }

@@ -14,6 +14,9 @@
 #define BOUND(name, volume)                                                                        \
     "{claim: " name ", annotations: {pv.kubernetes.io/bind-completed: 'yes'}, is: {spec: "         \
     "{volumeName: " volume "}}}"
+#define OWNED_BY(pod)                                                                              \
+    "{claim: p-v, annotations: {pv.kubernetes.io/bind-completed: 'yes'}, is: {spec: {volumeName: " \
+    "v1}}, owners: [{apiVersion: v1, kind: Pod, name: " pod ", uid: " pod ", controller: true}]}"
 #define UNBOUND(name, class) "{claim: " name ", is: {spec: {storageClassName: " class "}}}"
 #define ZONE(zone)                                                                                 \
     "nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, " \
@@ -67,9 +70,17 @@ static void volumes_decide_where_pods_can_run(void **state)
           USES("c"), none,
           "persistentvolumeclaim \"c\" waits for a persistent volume: its storage class has no "
           "provisioner" },
-        { "the claim of an ephemeral volume is named after the pod",
-          "[" NODES ", " BOUND("p-v", "v1") ", {volume: v1, is: {spec: {" ZONE("b") "}}}]",
+        { "the claim of an ephemeral volume is named after the pod, and its own",
+          "[" NODES ", " OWNED_BY("p") ", {volume: v1, is: {spec: {" ZONE("b") "}}}]",
           "{pod: p, spec: {volumes: [{name: v, ephemeral: {volumeClaimTemplate: {}}}]}}", "a1",
+          NULL },
+        { "a claim of another pod that has the name of an ephemeral volume's",
+          "[" NODES ", " OWNED_BY("q") ", {volume: v1, is: {spec: {" ZONE("b") "}}}]",
+          "{pod: p, spec: {volumes: [{name: v, ephemeral: {volumeClaimTemplate: {}}}]}}", none,
+          "persistentvolumeclaim \"p-v\" was not created for the pod (the pod is not its owner)" },
+        { "a claim of nobody that has the name of an ephemeral volume's",
+          "[" NODES ", " UNBOUND("p-v", "late") ", " LATE("late", "") "]",
+          "{pod: p, spec: {volumes: [{name: v, ephemeral: {volumeClaimTemplate: {}}}]}}", none,
           NULL },
         { "two volumes in two zones",
           "[" NODES ", " BOUND("c", "v1") ", {volume: v1, is: {spec: {" ZONE("a") "}}}, " BOUND(
