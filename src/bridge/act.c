@@ -130,32 +130,47 @@ enum kube_outcome act_outcome(enum slurm_class class)
 
 /* ---- only if the object is gone ---- */
 
-/* Members that have a job of their own do not count. A pod that cannot be read might. */
-static bool is_placed_in(const struct json *item, const char *unit)
+/* Members that have a job of their own do not count. A pod that cannot be read might, and one that
+ * bears the id of the job runs by it, whatever its group is now. */
+static bool is_placed_in(const struct json *item, const struct act_unless *unless, int64_t job_id)
 {
     const struct kube_object *object;
     auto_buf struct buf key = { .max = SLURM_MAX_KEY };
-    bool alone, placed;
+    bool alone, placed, found, bears_id;
+    char id[ID_TEXT];
 
     if (kube_object_decode(&kube_pod_kind, item, &object, NULL) < 0)
         return true;
+    snprintf(id, sizeof(id), "%" PRId64, job_id);
+    bears_id = str_is(kube_pairs_get(&object->labels, BRIDGE_JOB_LABEL, &found), id);
     group_key(kube_pod_of(object), &key);
     (void)kube_pairs_get(&object->annotations, BRIDGE_ALONE_ANNOTATION, &alone);
-    placed = kube_pod_of(object)->node_name[0] && !alone && str_is(buf_str(&key), unit);
+    placed = str_is(buf_str(&key), unless->unit) && !alone && (unless->job_id == 0 || !found);
+    placed = kube_pod_of(object)->node_name[0] &&
+             (placed || (bears_id && !kube_pod_is_finished(kube_pod_of(object))));
     kube_object_unref(object);
     return placed;
 }
 
-static bool list_has(const struct json *list, const struct act_unless *unless)
+static bool list_has(const struct json *list, const struct work *work)
 {
     struct json_iter iter = json_iter(json_get(list, "items"));
+    const struct act_unless *unless = work->unless;
     const struct json *item;
 
     while (json_next_item(&iter, &item))
-        if (unless->unit ? is_placed_in(item, unless->unit)
+        if (unless->unit ? is_placed_in(item, unless, work->deed->job_id)
                          : str_is(json_str(json_at(item, "metadata", "uid")), unless->uid))
             return true;
     return false;
+}
+
+static void ask_unless(struct work *work);
+
+static void does_not_object(struct work *work)
+{
+    work->unless = work->unless->also;
+    ask_unless(work);
 }
 
 static void on_unless_list(void *context, const struct kube_answer *answer)
@@ -165,46 +180,53 @@ static void on_unless_list(void *context, const struct kube_answer *answer)
     work->look = NULL;
     if (answer->outcome != KUBE_DONE) /* unknown is not gone */
         work_end(work, answer->outcome, answer->message);
-    else if (!json_is_array(json_get(answer->object, "items")) ||
-             list_has(answer->object, &work->deed->unless))
+    else if (!json_is_array(json_get(answer->object, "items")) || list_has(answer->object, work))
         work_end(work, KUBE_CONFLICT, "the object is still there");
     else
-        work->next(work);
+        does_not_object(work);
 }
 
 static void on_unless(void *context, const struct kube_answer *answer)
 {
     struct work *work = context;
-    const struct act_unless *unless = &work->deed->unless;
+    const struct act_unless *unless = work->unless;
     struct str uid = json_str(json_at(answer->object, "metadata", "uid"));
 
     work->look = NULL;
     if (answer->outcome == KUBE_GONE ||
         (answer->outcome == KUBE_DONE && uid.len > 0 && unless->uid && unless->uid[0] &&
          !str_is(uid, unless->uid)))
-        work->next(work);
+        does_not_object(work);
     else if (answer->outcome == KUBE_DONE)
         work_end(work, KUBE_CONFLICT, "the object is still there");
     else /* unknown is not gone */
         work_end(work, answer->outcome, answer->message);
 }
 
-void work_unless(struct work *work, void (*next)(struct work *work))
+static void ask_unless(struct work *work)
 {
-    const struct act_unless *unless = &work->deed->unless;
-    struct kube_request request = {
+    const struct act_unless *unless = work->unless;
+    struct kube_request request;
+
+    if (!unless) {
+        work->next(work);
+        return;
+    }
+    request = (struct kube_request){
         .verb = unless->name ? KUBE_GET : KUBE_LIST,
         .resource = unless->resource,
         .ns = unless->ns,
         .name = unless->name,
     };
+    work->look = kube_send(work->actor->options.kube, &request,
+                           unless->name ? on_unless : on_unless_list, work);
+}
 
+void work_unless(struct work *work, void (*next)(struct work *work))
+{
     work->next = next;
-    if (work->deed->has_unless)
-        work->look = kube_send(work->actor->options.kube, &request,
-                               unless->name ? on_unless : on_unless_list, work);
-    else
-        next(work);
+    work->unless = work->deed->has_unless ? &work->deed->unless : NULL;
+    ask_unless(work);
 }
 
 /* ---- batches ---- */
@@ -286,17 +308,16 @@ static void wrote_job(struct actor *actor, int64_t id, bool read)
 
 struct str deed_unit(const struct deed *deed)
 {
-    struct str key = deed->key;
-    size_t end = key.len;
+    struct slurm_key key;
 
-    while (end > 0 && key.at[end - 1] != '.')
-        end--;
-    return end > 0 ? str_sub(key, 0, end - 1) : key;
+    return slurm_key_read(deed->key, &key) ? key.unit : deed->key;
 }
 
-static struct str deed_attempt(const struct deed *deed)
+static unsigned deed_attempt(const struct deed *deed)
 {
-    return str_sub(deed->key, deed_unit(deed).len + 1, deed->key.len);
+    struct slurm_key key;
+
+    return slurm_key_read(deed->key, &key) ? key.attempt : 0;
 }
 
 static bool has_another(const struct actor *actor, const struct deed *deed)
@@ -321,7 +342,7 @@ static void cancel_ended(struct work *work, const struct slurm_error *error, boo
     metrics_add(actor->options.metrics, &actor_metrics[ACTOR_CANCELS], 1,
                 slurm_class_name(error->class), NULL);
     log_info("cancelled a job", LOG_STR("unit", deed_unit(work->deed)),
-             LOG_STR("attempt", deed_attempt(work->deed)), LOG_I64("job", work->deed->job_id),
+             LOG_U64("attempt", deed_attempt(work->deed)), LOG_I64("job", work->deed->job_id),
              LOG_TEXT("sluid", work->deed->sluid), LOG_TEXT("why", work->deed->why),
              LOG_TEXT("result", slurm_class_name(error->class)));
     if (!error->unsent)

@@ -33,18 +33,22 @@ extern const struct action_type action_event;        /* its service is a struct 
 
 /* Only if this object is gone, or is another than the one with this uid: read directly before. An
  * empty uid is of no object that is there: then only gone counts. Name NULL: only if no object of
- * the namespace has this uid; or, with a unit, if no pod of that group has a node by its job. */
+ * the namespace has this uid; or, with a unit, if no pod of that group has a node by its job, and
+ * no pod with a node bears the id of the job that is to be cancelled. */
 struct act_unless {
     const struct kube_resource *resource;
     const char *ns, *name, *uid;
     const char *unit; /* the key of a group; NULL */
+    int64_t job_id;   /* with a unit: only pods that bear this job's id count; 0: all */
+    const struct act_unless *also; /* asked when this one does not object; NULL */
 };
 
 /* ---- for plans; each copies what it is given into the plan's arena ---- */
 
 struct act_ask {
     struct str key;   /* "namespace/uid" */
-    unsigned attempt; /* the job's key is "<key>.<attempt>" */
+    const char *uid;  /* in the job's key; "" for none */
+    unsigned attempt; /* the job's key is "<key>.<attempt>", or "<key>@<uid>.<attempt>" */
     const struct job_ask *job;
     const struct str *pods; /* "namespace/name" */
     unsigned pod_count;

@@ -61,9 +61,10 @@ static int64_t fence_us(const struct actor *actor)
 /* "<key>.<attempt>" */
 static void full_key(const struct deed *deed, struct buf *out)
 {
+    const struct slurm_key key = { deed->key, deed->uid, deed->attempt };
+
     buf_init(out, SLURM_MAX_KEY);
-    buf_add_str(out, deed->key);
-    buf_printf(out, ".%u", deed->attempt);
+    slurm_key_write(&key, out);
 }
 
 /* ---- partitions whose immediate asks were refused ---- */

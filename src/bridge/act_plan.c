@@ -64,8 +64,26 @@ static struct deed *new_deed(struct plan *plan, enum deed_kind kind)
     struct deed *deed = arena_alloc(plan->arena, sizeof(*deed));
 
     deed->kind = kind;
-    deed->key = deed->fields = STR("");
+    deed->key = deed->uid = deed->fields = STR("");
     return deed;
+}
+
+static struct act_unless copy_unless(struct plan *plan, const struct act_unless *unless)
+{
+    struct act_unless copy = { .resource = unless->resource,
+                               .ns = keep(plan, unless->ns),
+                               .name = keep(plan, unless->name),
+                               .uid = keep(plan, unless->uid),
+                               .unit = keep(plan, unless->unit),
+                               .job_id = unless->job_id };
+
+    if (unless->also) {
+        struct act_unless *also = arena_alloc(plan->arena, sizeof(*also));
+
+        *also = copy_unless(plan, unless->also);
+        copy.also = also;
+    }
+    return copy;
 }
 
 static void keep_unless(struct plan *plan, struct deed *deed, const struct act_unless *unless)
@@ -73,9 +91,7 @@ static void keep_unless(struct plan *plan, struct deed *deed, const struct act_u
     if (!unless)
         return;
     deed->has_unless = true;
-    deed->unless =
-        (struct act_unless){ unless->resource, keep(plan, unless->ns), keep(plan, unless->name),
-                             keep(plan, unless->uid), keep(plan, unless->unit) };
+    deed->unless = copy_unless(plan, unless);
 }
 
 static void keep_fields(struct plan *plan, struct deed *deed, const struct json_mut *fields)
@@ -100,6 +116,7 @@ struct action *plan_slurm_ask(struct plan *plan, const struct act_ask *ask)
     for (unsigned i = 0; i < ask->pod_count; i++)
         pods[i] = keep_str(plan, ask->pods[i]);
     deed->key = keep_str(plan, ask->key);
+    deed->uid = ask->uid ? keep_str(plan, str_of(ask->uid)) : STR("");
     deed->attempt = ask->attempt;
     deed->job = *ask->job;
     job_ask_keep(&deed->job, plan->arena);
@@ -248,6 +265,8 @@ static void put_ask(struct json_build *build, struct json_mut *into, const struc
     struct json_mut *pods;
 
     json_put_str(build, into, "key", deed->key);
+    if (deed->uid.len > 0)
+        json_put_str(build, into, "uid", deed->uid);
     json_put_u64(build, into, "attempt", deed->attempt);
     json_put_bool(build, into, "atOnce", deed->at_once);
     pods = json_put_array(build, into, "pods");
@@ -304,6 +323,8 @@ static void put_unless(struct json_build *build, struct json_mut *into,
     json_put_str(build, object, "path", buf_str(&path));
     put_given(build, object, "uid", unless->uid);
     put_given(build, object, "unit", unless->unit);
+    if (unless->also)
+        put_unless(build, object, unless->also);
 }
 
 void deed_write(const struct action *action, struct buf *out)

@@ -23,6 +23,7 @@ struct deed {
     enum deed_kind kind;
 
     struct str key; /* ASK: of the unit. Of a job: as it was planned on, with its attempt */
+    struct str uid; /* ASK: in the job's key; "" */
     unsigned attempt;
     struct job_ask job;
     const struct str *pods;
@@ -63,6 +64,7 @@ struct work {
     act_finish finish;
     void *context;
     void (*next)(struct work *work); /* what follows when `unless` has been seen to */
+    const struct act_unless *unless; /* the one that is being asked */
     struct loop_timer timer;
     struct slurm_call *call;
     struct kube_call *look;

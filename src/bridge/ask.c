@@ -136,6 +136,7 @@ static void send(const struct unit *unit, struct plan *plan, const struct job_as
     unsigned count = pods_in(unit, !bound, bound, plan->arena, &pods);
 
     plan_slurm_ask(plan, &(struct act_ask){ .key = unit->key,
+                                            .uid = unit->uid,
                                             .attempt = unit->attempt + 1,
                                             .job = job,
                                             .pods = names_of(pods, count, plan->arena),

@@ -243,7 +243,17 @@ static void look_at_binding(struct bridge *bridge, const struct kube_object *old
     bridge->world.facts.bind_takes_metadata = false;
 }
 
-/* A pod of the same name may be another pod, and so another unit. */
+static bool has_another_group(const struct kube_object *old, const struct kube_object *next)
+{
+    auto_buf struct buf before = { .max = SLURM_MAX_KEY }, now = { .max = SLURM_MAX_KEY };
+
+    group_key(kube_pod_of(old), &before);
+    group_key(kube_pod_of(next), &now);
+    return !str_eq(buf_str(&before), buf_str(&now));
+}
+
+/* A pod of the same name may be another pod, and so another unit. So may be one that was given to
+ * another group: what was asked for with the group before is looked at, too. */
 static void on_pod(struct controller *controller, const struct kube_object *old,
                    const struct kube_object *next)
 {
@@ -252,9 +262,8 @@ static void on_pod(struct controller *controller, const struct kube_object *old,
     steps_pod_changed(&bridge->steps, old ? kube_pod_of(old) : NULL,
                       next ? kube_pod_of(next) : NULL);
     look_at_binding(bridge, old, next);
-    if (old && next && str_is(str_of(old->uid), next->uid))
-        old = NULL;
-    enqueue_pod(controller, old);
+    if (!old || !next || !str_is(str_of(old->uid), next->uid) || has_another_group(old, next))
+        enqueue_pod(controller, old);
     enqueue_pod(controller, next);
 }
 

@@ -172,9 +172,29 @@ static int place_live(const struct bridge_world *world, const struct unit *unit,
     }
     if (cancel_duplicates(world, unit, plan) || cancel_given_up(unit, plan))
         return 0;
+    if (unit_has_old_key(world, unit))
+        return plan_adopt(world, unit, unit->job, plan, err);
     plan_show_group(world, unit, plan);
     return unit->stage == POD_BOUND ? plan_cover(world, unit, plan, is_prepared, err)
                                     : place_waiting(world, unit, plan, is_prepared, err);
+}
+
+/* An object was deleted and made again under its name: what was asked for by the first one stays
+ * with the pods that are bound by it, and ends with them. */
+static int place_former(const struct bridge_world *world, const struct unit *unit,
+                        const struct slurm_job *job, struct plan *plan, struct err *err)
+{
+    struct unit former;
+
+    unit_gather_former(world, unit, job, plan->arena, &former);
+    if (former.stage == POD_OVER || world->facts.is_leaving)
+        return plan_release(world, &former, plan, err);
+    plan_let_go(world, &former, plan);
+    if (former.in[POD_ENDING] > 0)
+        plan_look_again(plan, FENCE_LOOK_US);
+    if (former.stage == POD_BOUND && gate_slurm_is_clear(world) && !former.is_behind)
+        return plan_cover(world, &former, plan, true, err);
+    return 0;
 }
 
 static int place_unit(const struct bridge_world *world, struct str key, struct plan *plan,
@@ -182,10 +202,15 @@ static int place_unit(const struct bridge_world *world, struct str key, struct p
 {
     struct unit unit;
     bool is_prepared;
+    int result = 0;
 
     unit_gather(world, key, plan->arena, &unit);
+    for (unsigned i = 0; i < unit.former_count && result == 0; i++)
+        result = place_former(world, &unit, unit.former[i], plan, err);
+    if (result < 0)
+        return result;
     if (unit.inherited && !world->facts.is_leaving && world_is_ours(world, unit.pod))
-        return plan_adopt(world, &unit, plan, err);
+        return plan_adopt(world, &unit, unit.inherited, plan, err);
     /* Of a bridge that is being removed the nodes leave Slurm: nobody is given what a pod uses. */
     if (unit.stage == POD_OVER || world->facts.is_leaving)
         return plan_release(world, &unit, plan, err);

@@ -494,7 +494,7 @@ bool places_lack_for(const struct bridge_world *world, const struct kube_pod *po
         !unit.job->nodes[0] || !unit.root)
         return false;
     if (pod_stage(world, pod) == POD_BOUND)
-        return is_stranded(&unit, pod, arena, world);
+        return !unit_is_of_former(&unit, pod) && is_stranded(&unit, pod, arena, world);
     if (unit_describe(world, &unit, arena, &ask, &err) < 0 ||
         places_deal(world, &unit, &ask, arena, &deals, &err) < 0)
         return false;

@@ -9,6 +9,7 @@
 #include "bridge/act.h"
 #include "bridge/gate.h"
 #include "bridge/names.h"
+#include "slurm/submit.h"
 
 enum { LOOK_FOR_SLURM_US = 1000000 }; /* nothing tells a unit that a suspicion is over */
 
@@ -71,12 +72,35 @@ static bool pods_of_job(const struct slurm_job *job, struct arena *arena, struct
     return true;
 }
 
+/* Only if the API server says that the object is gone, or another, and that nobody runs by the job.
+ */
+static void end_former(const struct unit *unit, struct plan *plan, const struct slurm_job *job)
+{
+    struct slurm_key key;
+    auto_buf struct buf text;
+    struct str ns, rest;
+    struct act_unless pods, object = { .resource = unit->successor->kind->resource,
+                                       .ns = unit->successor->ns,
+                                       .also = &pods };
+
+    buf_init(&text, SLURM_MAX_KEY);
+    if (!slurm_submit_any_key(job, &text) || !slurm_key_read(buf_str(&text), &key) ||
+        !str_cut(unit->key, '/', &ns, &rest))
+        return;
+    object.uid = arena_strndup(plan->arena, key.uid.at, key.uid.len);
+    pods_of_group(plan->arena, unit->key, ns, &pods);
+    pods.job_id = job->id;
+    plan_slurm_cancel(plan, job, &object, "the object of its group was deleted");
+}
+
 static void end_job(const struct unit *unit, struct plan *plan, const struct slurm_job *job)
 {
     struct act_unless unless;
 
     if (unit->pod)
         plan_slurm_cancel(plan, job, NULL, "its pod is over");
+    else if (unit->successor)
+        end_former(unit, plan, job);
     else if (pods_of_job(job, plan->arena, unit->key, &unless))
         plan_slurm_cancel(plan, job, &unless, "its pod is gone");
     else

@@ -96,6 +96,25 @@ static unsigned count_pods(const struct bridge_world *world, struct str key)
     return count;
 }
 
+bool unit_is_of_former(const struct unit *unit, const struct kube_pod *pod)
+{
+    int64_t id = pod->node_name[0] && unit->former_count > 0 ? recorded_id(pod) : 0;
+
+    for (unsigned i = 0; i < unit->former_count; i++)
+        if (unit->former[i]->id == id)
+            return true;
+    return false;
+}
+
+static bool is_member(const struct bridge_world *world, const struct unit *unit,
+                      const struct kube_pod *pod)
+{
+    if (unit->kind == GROUP_NONE)
+        return true;
+    return world_is_ours(world, pod) && !world_is_alone(world, pod) &&
+           unit_is_of_former(unit, pod) == (unit->successor != NULL);
+}
+
 /* Of a group those that are planned with it: pods of other schedulers are none of it. */
 static void gather_members(const struct bridge_world *world, struct arena *arena, struct unit *unit)
 {
@@ -108,7 +127,7 @@ static void gather_members(const struct bridge_world *world, struct arena *arena
     while (count < most && (object = kube_index_next(&walk)) != NULL) {
         const struct kube_pod *pod = kube_pod_of(object);
 
-        if (unit->kind == GROUP_NONE || (world_is_ours(world, pod) && !world_is_alone(world, pod)))
+        if (is_member(world, unit, pod))
             members[count++] =
                 (struct member){ pod, pod_stage(world, pod), recorded_id(pod), group_rank_of(pod) };
     }
@@ -192,11 +211,24 @@ static bool is_named(const struct unit *unit, int64_t id)
     return false;
 }
 
-static void take_ended(struct unit *unit, const struct slurm_job *job)
+/* Whether its key has the uid of another object. Keys of before had none: such jobs are whoever's
+ * has the name. */
+static bool is_of_another(const struct bridge_world *world, const struct unit *unit,
+                          const struct slurm_job *job)
+{
+    auto_buf struct buf text = { .max = SLURM_MAX_KEY };
+    struct slurm_key key;
+
+    return unit->uid[0] && world_read_job(world, job, &text, &key) && key.uid.len > 0 &&
+           !str_is(key.uid, unit->uid);
+}
+
+static void take_ended(const struct bridge_world *world, struct unit *unit,
+                       const struct slurm_job *job)
 {
     if (is_named(unit, job->id) && unit->named_count < UNIT_MAX_JOBS)
         unit->ended[unit->named_count++] = job;
-    if (is_refused_try(job) || is_older(job, unit))
+    if (is_refused_try(job) || is_older(job, unit) || is_of_another(world, unit, job))
         return;
     unit->ended_count++;
     if (job->end_time > unit->ended_at)
@@ -228,7 +260,9 @@ static void take_job(const struct bridge_world *world, struct unit *unit,
     if (attempt > unit->attempt)
         unit->attempt = attempt;
     if (job_phase(job) == JOB_ENDED)
-        take_ended(unit, job);
+        take_ended(world, unit, job);
+    else if (is_of_another(world, unit, job))
+        return;
     else if (unit->job_count < UNIT_MAX_JOBS)
         unit->jobs[unit->job_count++] = job;
     unit->is_behind |= slurm_cache_is_behind(world->slurm_jobs, job->object.key);
@@ -294,7 +328,7 @@ static void gather_inherited(const struct bridge_world *world, struct arena *are
         if (!object || !is_inherited(slurm_job_of(object), member->pod))
             continue;
         if (job_phase(slurm_job_of(object)) == JOB_ENDED)
-            take_ended(unit, slurm_job_of(object));
+            take_ended(world, unit, slurm_job_of(object));
         else
             unit->inherited = slurm_job_of(object);
     }
@@ -327,26 +361,83 @@ static enum group_kind kind_of(const struct bridge_world *world, struct str key)
     return group_key_is_of_group(key) && pod ? group_of(kube_pod_of(pod)).kind : GROUP_NONE;
 }
 
+static const struct kube_object *object_of(const struct bridge_world *world, struct str key)
+{
+    struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_unit, key);
+    const struct kube_object *pod = kube_index_next(&walk);
+
+    return group_key_is_of_group(key) && pod ? world_group_object(world, kube_pod_of(pod)) : NULL;
+}
+
+static void gather_former(const struct bridge_world *world, struct unit *unit)
+{
+    struct slurm_index_walk walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_KEY, unit->key);
+    const struct slurm_object *object;
+
+    while ((object = slurm_index_next(&walk)) != NULL && unit->former_count < UNIT_MAX_JOBS)
+        if (job_phase(slurm_job_of(object)) != JOB_ENDED &&
+            is_of_another(world, unit, slurm_job_of(object)))
+            unit->former[unit->former_count++] = slurm_job_of(object);
+}
+
+/* Of its members on. */
+static void gather_rest(const struct bridge_world *world, struct arena *arena, struct unit *unit)
+{
+    gather_members(world, arena, unit);
+    count_members(unit);
+    choose_pod(unit);
+    if (unit->pod && !unit->successor) {
+        unit->is_elsewhere = !world_is_in_unit(world, unit->pod, unit->key);
+        unit_find_root(world, arena, unit);
+    }
+}
+
+void unit_gather_former(const struct bridge_world *world, const struct unit *unit,
+                        const struct slurm_job *former, struct arena *arena, struct unit *ret_unit)
+{
+    *ret_unit = (struct unit){ .key = unit->key,
+                               .kind = unit->kind,
+                               .uid = "",
+                               .former = { former },
+                               .former_count = 1,
+                               .successor = object_of(world, unit->key),
+                               .memory = unit->memory,
+                               .jobs = { former },
+                               .job_count = 1,
+                               .job = former,
+                               .needed = 1,
+                               .attempt = unit->attempt };
+    ret_unit->is_behind = slurm_cache_is_behind(world->slurm_jobs, former->object.key);
+    gather_rest(world, arena, ret_unit);
+}
+
 void unit_gather(const struct bridge_world *world, struct str key, struct arena *arena,
                  struct unit *ret_unit)
 {
     struct unit *unit = ret_unit;
+    const struct kube_object *object = object_of(world, key);
 
     *unit = (struct unit){ .key = key,
                            .kind = kind_of(world, key),
+                           .uid = object ? object->uid : "",
                            .memory = memory_get(world->memory, key) };
-    gather_members(world, arena, unit);
-    count_members(unit);
-    choose_pod(unit);
-    if (unit->pod) {
-        unit->is_elsewhere = !world_is_in_unit(world, unit->pod, key);
-        unit_find_root(world, arena, unit);
-    }
+    gather_former(world, unit);
+    gather_rest(world, arena, unit);
     gather_jobs(world, unit);
     if (unit->pod)
         gather_inherited(world, arena, unit);
     if (unit->memory && memory_attempt(unit->memory) > unit->attempt)
         unit->attempt = memory_attempt(unit->memory);
+}
+
+bool unit_has_old_key(const struct bridge_world *world, const struct unit *unit)
+{
+    auto_buf struct buf text = { .max = SLURM_MAX_KEY };
+    struct slurm_key key;
+
+    return unit->uid[0] && unit->job &&
+           (job_phase(unit->job) == JOB_WAITS || job_phase(unit->job) == JOB_RUNS) &&
+           world_read_job(world, unit->job, &text, &key) && key.uid.len == 0;
 }
 
 enum ask_state unit_ask_state(const struct unit *unit)

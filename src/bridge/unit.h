@@ -49,7 +49,11 @@ struct member {
 struct unit {
     struct str key;
     enum group_kind kind;
-    const struct member *members; /* by rank; none when there is no pod any more */
+    const char *uid; /* in the keys of its jobs: of the object that its group is named by; "" */
+    const struct slurm_job *former[UNIT_MAX_JOBS]; /* live ones of an object that had that name */
+    unsigned former_count;                         /* before, and was deleted */
+    const struct kube_object *successor; /* such a unit itself: the object that has the name now */
+    const struct member *members;        /* by rank; none when there is no pod any more */
     unsigned member_count;
     unsigned in[POD_STAGES];    /* how many members are in each stage */
     enum pod_stage stage;       /* POD_BOUND when one is, else POD_WAITS when one does, ... */
@@ -84,6 +88,16 @@ struct unit {
 
 void unit_gather(const struct bridge_world *world, struct str key, struct arena *arena,
                  struct unit *ret_unit);
+
+/* The unit that a former job was asked for: the pods that are bound by it, and nothing else. */
+void unit_gather_former(const struct bridge_world *world, const struct unit *unit,
+                        const struct slurm_job *former, struct arena *arena, struct unit *ret_unit);
+
+/* Whether the pod is bound by a job of the object that had the group's name before. */
+bool unit_is_of_former(const struct unit *unit, const struct kube_pod *pod);
+
+/* Whether its job is from a time when keys of groups had no uid. */
+bool unit_has_old_key(const struct bridge_world *world, const struct unit *unit);
 
 /* The same unit with one member at hand: what is told and done is told and done to that pod. */
 struct unit unit_focus(const struct unit *unit, unsigned member);

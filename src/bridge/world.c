@@ -9,11 +9,10 @@
 #include "bridge/names.h"
 #include "bridge/node_state.h"
 #include "codec/hostlist.h"
-#include "slurm/submit.h"
 
 #include <string.h>
 
-enum { MAX_UNIT_KEY = 2 * KUBE_MAX_NAME, MAX_ATTEMPT = 1000000000, MAX_MARK_MEMORY = 1 << 16 };
+enum { MAX_UNIT_KEY = 2 * KUBE_MAX_NAME, MAX_MARK_MEMORY = 1 << 16 };
 
 /* ---- names ---- */
 
@@ -114,16 +113,16 @@ void world_own_key(const struct kube_pod *pod, struct buf *out)
     buf_printf(out, "%s/%s", pod->object.ns, pod->object.uid);
 }
 
+static const enum optional_kind apis[GROUP_KINDS] = {
+    [GROUP_PODGROUP] = OPTIONAL_PODGROUPS,
+    [GROUP_COSCHEDULING] = OPTIONAL_COSCHEDULING,
+    [GROUP_LWS] = OPTIONAL_LWS,
+    [GROUP_JOBSET] = OPTIONAL_JOBSETS,
+};
+
 /* Of Jobs there is an API everywhere. */
 static bool has_api(const struct bridge_world *world, enum group_kind kind)
 {
-    static const enum optional_kind apis[GROUP_KINDS] = {
-        [GROUP_PODGROUP] = OPTIONAL_PODGROUPS,
-        [GROUP_COSCHEDULING] = OPTIONAL_COSCHEDULING,
-        [GROUP_LWS] = OPTIONAL_LWS,
-        [GROUP_JOBSET] = OPTIONAL_JOBSETS,
-    };
-
     return kind == GROUP_JOB || world->optional[apis[kind]].state != OPTIONAL_ABSENT;
 }
 
@@ -132,6 +131,21 @@ bool world_has_group(const struct bridge_world *world, const struct kube_pod *po
     enum group_kind kind = group_of(pod).kind;
 
     return kind != GROUP_NONE && has_api(world, kind);
+}
+
+const struct kube_object *world_group_object(const struct bridge_world *world,
+                                             const struct kube_pod *pod)
+{
+    struct group group = group_of(pod);
+    char name[KUBE_MAX_NAME + 1];
+
+    if ((group.kind != GROUP_PODGROUP && group.kind != GROUP_COSCHEDULING &&
+         group.kind != GROUP_LWS) ||
+        group.name.len >= sizeof(name))
+        return NULL;
+    memcpy(name, group.name.at, group.name.len);
+    name[group.name.len] = '\0';
+    return kube_cache_get(world->optional[apis[group.kind]].cache, pod->object.ns, name);
 }
 
 /* That it is alone stands on the pod once it is bound, and is seen by its job before. */
@@ -168,24 +182,23 @@ bool world_is_in_unit(const struct bridge_world *world, const struct kube_pod *p
     return str_eq(buf_str(&own), key);
 }
 
-/* Splits "<key>.<attempt>" at the last dot: namespaces hold none, but keys of others may. */
+bool world_read_job(const struct bridge_world *world, const struct slurm_job *job,
+                    struct buf *ret_text, struct slurm_key *ret_key)
+{
+    return slurm_submit_key(job, world->cluster, ret_text) && !ret_text->overflowed &&
+           slurm_key_read(buf_str(ret_text), ret_key);
+}
+
 bool world_job_key(const struct bridge_world *world, const struct slurm_job *job,
                    struct buf *ret_key, unsigned *ret_attempt)
 {
-    auto_buf struct buf text;
-    uint64_t attempt;
-    const char *dot;
+    auto_buf struct buf text = { .max = SLURM_MAX_KEY };
+    struct slurm_key key;
 
-    buf_init(&text, SLURM_MAX_KEY);
-    if (!slurm_submit_key(job, world->cluster, &text) || text.overflowed)
+    if (!world_read_job(world, job, &text, &key))
         return false;
-    dot = strrchr(buf_text(&text), '.');
-    if (!dot || dot == text.data)
-        return false;
-    if (str_to_u64(str_of(dot + 1), 1, MAX_ATTEMPT, &attempt, NULL) < 0)
-        return false;
-    buf_add(ret_key, text.data, (size_t)(dot - text.data));
-    *ret_attempt = (unsigned)attempt;
+    buf_add_str(ret_key, key.unit);
+    *ret_attempt = key.attempt;
     return true;
 }
 

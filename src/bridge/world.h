@@ -16,6 +16,7 @@
 #include "engine/plan.h"
 #include "slurm/cache.h"
 #include "slurm/sight.h"
+#include "slurm/submit.h"
 
 struct bridge_facts {
     int64_t now_us;  /* loop time, as are all below but wall_us and leading_wall_us */
@@ -114,9 +115,16 @@ bool world_is_alone(const struct bridge_world *world, const struct kube_pod *pod
 /* Whether it names a group, of an API that the server has. */
 bool world_has_group(const struct bridge_world *world, const struct kube_pod *pod);
 void world_own_key(const struct kube_pod *pod, struct buf *out); /* "namespace/uid" */
-/* The key of a job of this cluster, without its attempt, and the attempt; false for others'. */
+/* The unit of a job of this cluster, and the attempt; false for others' jobs. */
 bool world_job_key(const struct bridge_world *world, const struct slurm_job *job,
                    struct buf *ret_key, unsigned *ret_attempt);
+/* The same with the uid in its key; the texts are in ret_text. */
+bool world_read_job(const struct bridge_world *world, const struct slurm_job *job,
+                    struct buf *ret_text, struct slurm_key *ret_key);
+/* The object that speaks for the pod's group, when the group is known by the name of that object;
+ * NULL: there is none, it is not seen yet, or the group's key has its uid. */
+const struct kube_object *world_group_object(const struct bridge_world *world,
+                                             const struct kube_pod *pod);
 
 /* Whether a pod that is bound to this node has no running job: Slurm takes what it uses for free.
  */

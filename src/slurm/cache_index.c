@@ -84,23 +84,16 @@ static void unlink_all(struct map *buckets, struct slurm_link **chain)
 
 /* ---- the indexes ---- */
 
-/* "a.7" is the seventh attempt of a; all attempts of a unit are found together. */
-static struct str without_attempt(struct str key)
-{
-    size_t end = key.len;
-
-    while (end > 0 && key.at[end - 1] >= '0' && key.at[end - 1] <= '9')
-        end--;
-    return end > 0 && end < key.len && key.at[end - 1] == '.' ? str_sub(key, 0, end - 1) : key;
-}
-
+/* All jobs of a unit are found together, whatever their attempt. */
 static void link_unit(const struct linking *linking, const struct slurm_object *object)
 {
-    auto_buf struct buf key;
+    auto_buf struct buf text;
+    struct slurm_key key;
 
-    buf_init(&key, SLURM_MAX_KEY);
-    if (slurm_submit_key(slurm_job_of(object), str_of(linking->cache->cluster), &key))
-        link_key(linking, without_attempt(buf_str(&key)));
+    buf_init(&text, SLURM_MAX_KEY);
+    if (slurm_submit_key(slurm_job_of(object), str_of(linking->cache->cluster), &text) &&
+        slurm_key_read(buf_str(&text), &key))
+        link_key(linking, key.unit);
 }
 
 static bool same_unit(const struct slurm_object *old, const struct slurm_object *next)

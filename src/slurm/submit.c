@@ -13,6 +13,7 @@ enum {
     DEADLINE_MARGIN_S = 2,
     FENCE_MARGIN_S = 3,   /* past the deadline, when the token dies with it */
     FENCE_FOREIGN_S = 60, /* with a token that lives on */
+    MAX_ATTEMPT = 1000000000,
 };
 
 static int64_t deadline_s(int64_t message_timeout_s)
@@ -231,6 +232,36 @@ void slurm_submit_judge(const struct slurm_answer *answer, int64_t fence_us,
         outcome.settles_us = answer->sent_us + fence_us;
     }
     *ret_outcome = outcome;
+}
+
+/* ---- keys ---- */
+
+/* At the last dot: units may have dots in their names. */
+bool slurm_key_read(struct str text, struct slurm_key *ret_key)
+{
+    size_t end = text.len;
+    uint64_t attempt;
+    struct slurm_key key = { .uid = STR("") };
+
+    while (end > 0 && text.at[end - 1] != '.')
+        end--;
+    if (end < 2 || str_to_u64(str_sub(text, end, text.len), 1, MAX_ATTEMPT, &attempt, NULL) < 0)
+        return false;
+    key.unit = str_sub(text, 0, end - 1);
+    key.attempt = (unsigned)attempt;
+    str_cut(key.unit, '@', &key.unit, &key.uid);
+    *ret_key = key;
+    return key.unit.len > 0;
+}
+
+void slurm_key_write(const struct slurm_key *key, struct buf *out)
+{
+    buf_add_str(out, key->unit);
+    if (key->uid.len > 0) {
+        buf_add_char(out, '@');
+        buf_add_str(out, key->uid);
+    }
+    buf_printf(out, ".%u", key->attempt);
 }
 
 /* ---- finding ---- */

@@ -79,10 +79,22 @@ struct slurm_submit_outcome {
 void slurm_submit_judge(const struct slurm_answer *answer, int64_t fence_us,
                         struct slurm_submit_outcome *ret_outcome);
 
+/* ---- keys ---- */
+
+/* "<unit>.<attempt>", or "<unit>@<uid>.<attempt>" for a unit that is known by a name which another
+ * object may have had before: the uid says which of them asked. */
+struct slurm_key {
+    struct str unit, uid; /* uid: may be empty */
+    unsigned attempt;
+};
+
+bool slurm_key_read(struct str text, struct slurm_key *ret_key); /* borrows from the text */
+void slurm_key_write(const struct slurm_key *key, struct buf *out);
+
 /* ---- finding them again ---- */
 
-/* Whether the job is this cluster's, and its key: it has the flag EXTERNAL_JOB and names the cluster.
- * The comment decides when it names a cluster, otherwise `extra` does. */
+/* Whether the job is this cluster's, and its key: it has the flag EXTERNAL_JOB and names the
+ * cluster. The comment decides when it names a cluster, otherwise `extra` does. */
 bool slurm_submit_key(const struct slurm_job *job, struct str cluster, struct buf *ret_key);
 bool slurm_submit_any_key(const struct slurm_job *job, struct buf *ret_key); /* of any cluster */
 bool slurm_submit_is_for(const struct slurm_job *job, struct str cluster, struct str key);

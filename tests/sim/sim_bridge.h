@@ -30,7 +30,7 @@ enum {
 #define SCENE_PARTITION  "bridged"
 #define SCENE_SCHEDULER  "slurm-bridge-scheduler"
 #define SCENE_STRANGER   "default-scheduler"
-#define SCENE_TWIN       "twin" /* a node of two clusters */
+#define SCENE_TWIN       "twin"             /* a node of two clusters */
 #define SCENE_DISK_LABEL "example.com/disk" /* of nodes: "fast" on every other */
 
 struct bridge_scene;
@@ -76,6 +76,7 @@ struct unit_note {
 /* A job, by sluid. */
 struct job_note {
     char sluid[16], unit[SCENE_KEY]; /* unit: "" for a stranger's */
+    char uid[48];                    /* of the object that the unit is named by; "" */
     char nodes[64];                  /* that it runs on, or ran on last */
     int64_t id, taken_us;
     int64_t ran_until_us;               /* INT64_MAX while it runs; 0: never did */
@@ -204,6 +205,7 @@ void bridge_groups_disturb(struct bridge_scene *scene);
 void bridge_groups_make_as(struct bridge_scene *scene, const char *what);
 void bridge_groups_delete_member(struct bridge_scene *scene, unsigned member);
 void bridge_groups_restart(struct bridge_scene *scene);
+void bridge_groups_make_object_again(struct bridge_scene *scene);
 void bridge_groups_delete(struct bridge_scene *scene);
 void bridge_groups_end(struct bridge_scene *scene); /* some of them */
 void bridge_groups_delete_all(struct bridge_scene *scene);
@@ -231,6 +233,7 @@ void bridge_notes_done(struct bridge_scene *scene);
 struct pod_note *bridge_note_of_pod(struct bridge_scene *scene, const struct json *pod);
 struct unit_note *bridge_note_of_unit(struct bridge_scene *scene, const char *key);
 struct node_note *bridge_note_of_node(struct bridge_scene *scene, const char *name);
+const struct job_note *bridge_note_of_sluid(const struct bridge_scene *scene, const char *sluid);
 struct job_note *bridge_note_of_job(struct bridge_scene *scene, const struct slurm_store_job *job);
 void bridge_note_change(struct bridge_scene *scene, const struct api_change *change);
 void bridge_note_job(struct bridge_scene *scene, const struct slurm_store_change *change);
@@ -255,6 +258,9 @@ void bridge_write_group(const struct bridge_scene *scene, const struct json *pod
 /* How many of its group's pods must wait before Slurm is asked; 0: the object that says so is not
  * there. */
 int64_t bridge_group_needs(const struct bridge_scene *scene, const struct json *pod);
+/* The UID of the object that its group is named by: in the keys of jobs. "": its key has it, or
+ * the object is not there. */
+struct str bridge_group_uid(const struct bridge_scene *scene, const struct json *pod);
 /* How many nodes its group may have, by the annotation max-nodes; 0: it does not say. */
 int64_t bridge_group_most_nodes(const struct bridge_scene *scene, const struct json *pod);
 /* Whether the group is complete now, into its note. */

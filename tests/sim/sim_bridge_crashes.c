@@ -334,6 +334,29 @@ static void finish_gang(struct bridge_scene *scene)
     bridge_kubelet_finish(scene, "g1-1", true);
 }
 
+static void make_coscheduled(struct bridge_scene *scene)
+{
+    bridge_groups_make_as(scene, "coscheduling");
+}
+
+/* A group without an object. */
+static void give_pods_to_another_group(struct bridge_scene *scene)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        char path[80];
+
+        (void)snprintf(path, sizeof(path), "/api/v1/namespaces/" SCENE_NS "/pods/g1-%u", i);
+        (void)bridge_people_call(scene, "PATCH", path,
+                                 "{\"metadata\":{\"labels\":{\"" BRIDGE_COSCHEDULING_LABEL
+                                 "\":\"g9\"}}}");
+    }
+}
+
+static void make_object_again(struct bridge_scene *scene)
+{
+    bridge_groups_make_object_again(scene);
+}
+
 static const struct bridge_story stories[] = {
     { "a pod is placed", { { 8, make_p1 } } },
     { "a pod finishes", { { 8, make_p1 }, { 20, finish_p1 } } },
@@ -380,6 +403,12 @@ static const struct bridge_story stories[] = {
     { "a gang is made again", { { 8, make_gang }, { 20, delete_gang }, { 26, make_gang } } },
     { "a node gets smaller, and larger again",
       { { 8, make_p1 }, { 12, shrink_node_1 }, { 22, finish_p1 }, { 36, grow_node_1 } } },
+    { "the pods of a gang are given to another group",
+      { { 8, make_coscheduled }, { 45, give_pods_to_another_group }, { 50, finish_gang } } },
+    { "the object of a gang is made again",
+      { { 8, make_gang }, { 20, make_object_again }, { 25, delete_worker } } },
+    { "the object of a gang that waits is made again",
+      { { 8, cordon_all }, { 9, make_gang }, { 20, make_object_again }, { 25, uncordon_all } } },
 };
 
 enum { STORIES = sizeof(stories) / sizeof(stories[0]) };

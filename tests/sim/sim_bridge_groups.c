@@ -580,6 +580,12 @@ void bridge_groups_restart(struct bridge_scene *scene)
     begin_again(&scene->groups[0]);
 }
 
+void bridge_groups_make_object_again(struct bridge_scene *scene)
+{
+    delete_object(scene, &scene->groups[0]);
+    make_object(scene, &scene->groups[0]);
+}
+
 void bridge_groups_delete(struct bridge_scene *scene)
 {
     struct scene_group *group = &scene->groups[rand_below(&scene->world->rand, SCENE_GROUPS)];

@@ -303,6 +303,26 @@ void bridge_note_cancel(struct bridge_scene *scene, struct str body)
         }
 }
 
+/* People gave it to another group. If it is bound, it is the other group's when it bears the id of
+ * a job of that group. */
+static void note_group(struct bridge_scene *scene, struct pod_note *note, const struct json *pod)
+{
+    struct str id = json_str(json_at(pod, "metadata", "labels", BRIDGE_JOB_LABEL));
+
+    bridge_write_group(scene, pod, note->group);
+    map_each (item, &scene->jobs) {
+        const struct job_note *job = item->value;
+        char text[32];
+
+        (void)snprintf(text, sizeof(text), "%" PRId64, job->id);
+        if (job->is_live && note->unit[0] && strcmp(note->unit, note->key) != 0 &&
+            str_is(id, text) && strcmp(job->unit, note->group) == 0) {
+            COPY(note->unit, note->group);
+            COPY(note->job, job->sluid);
+        }
+    }
+}
+
 void bridge_note_change(struct bridge_scene *scene, const struct api_change *change)
 {
     const struct json *object = change->next ? change->next : change->old;
@@ -310,8 +330,11 @@ void bridge_note_change(struct bridge_scene *scene, const struct api_change *cha
     if (strcmp(change->kind->plural, "nodes") == 0) {
         note_node(scene, change);
     } else if (strcmp(change->kind->plural, "pods") == 0) {
-        const struct pod_note *pod = bridge_note_of_pod(scene, object);
+        struct pod_note *pod = bridge_note_of_pod(scene, object);
 
+        if (change->old && !json_equal(json_at(change->old, "metadata", "labels"),
+                                       json_at(object, "metadata", "labels")))
+            note_group(scene, pod, object);
         if (pod->group[0])
             bridge_note_size(scene, pod->group);
     } else if (strcmp(change->kind->plural, "leases") != 0 &&
@@ -326,11 +349,11 @@ void bridge_note_change(struct bridge_scene *scene, const struct api_change *cha
  * "KEY CLUSTER", where a plugin of the site has rewritten the comment already. No unit: the job is
  * not ours, because it is no external job or does not name our cluster. */
 static void read_unit(const struct bridge_scene *scene, const struct slurm_store_job *job,
-                      char unit[SCENE_KEY])
+                      struct job_note *note)
 {
     auto_json_doc struct json_doc *doc = NULL;
     const struct json *root;
-    struct str key, cluster;
+    struct str key, cluster, uid;
     size_t end;
 
     (void)json_parse(str_of(job->admin_comment), 1 << 16, &doc, NULL);
@@ -344,8 +367,17 @@ static void read_unit(const struct bridge_scene *scene, const struct slurm_store
         return;
     while (end > 0 && key.at[end - 1] != '.')
         end--;
-    if (end > 0)
-        (void)snprintf(unit, SCENE_KEY, "%.*s", (int)end - 1, key.at);
+    if (end == 0)
+        return;
+    key = str_sub(key, 0, end - 1);
+    if (str_cut(key, '@', &key, &uid))
+        (void)snprintf(note->uid, sizeof(note->uid), STR_FMT, STR_ARG(uid));
+    (void)snprintf(note->unit, sizeof(note->unit), STR_FMT, STR_ARG(key));
+}
+
+const struct job_note *bridge_note_of_sluid(const struct bridge_scene *scene, const char *sluid)
+{
+    return map_get(&scene->jobs, str_of(sluid));
 }
 
 struct job_note *bridge_note_of_job(struct bridge_scene *scene, const struct slurm_store_job *job)
@@ -358,14 +390,37 @@ struct job_note *bridge_note_of_job(struct bridge_scene *scene, const struct slu
     COPY(note->sluid, job->sluid);
     note->id = job->id;
     note->taken_us = loop_now_us(scene->world->loop);
-    read_unit(scene, job, note->unit);
+    read_unit(scene, job, note);
     return note;
+}
+
+/* Jobs of one object: the jobs of one that had its name before are others'. */
+static unsigned count_same(const struct bridge_scene *scene, const struct unit_note *unit)
+{
+    unsigned most = 0;
+
+    map_each (item, &scene->jobs) {
+        const struct job_note *job = item->value;
+        unsigned same = 0;
+
+        if (!job->is_live || strcmp(job->unit, unit->key) != 0)
+            continue;
+        map_each (other, &scene->jobs) {
+            const struct job_note *second = other->value;
+
+            same += second->is_live && strcmp(second->unit, job->unit) == 0 &&
+                    strcmp(second->uid, job->uid) == 0;
+        }
+        most = same > most ? same : most;
+    }
+    return most;
 }
 
 static void count_live(struct bridge_scene *scene, struct job_note *note, bool is_live)
 {
     struct unit_note *unit;
     int64_t now_us = loop_now_us(scene->world->loop);
+    unsigned same;
 
     if (note->is_live == is_live)
         return;
@@ -374,12 +429,13 @@ static void count_live(struct bridge_scene *scene, struct job_note *note, bool i
         return;
     unit = bridge_note_of_unit(scene, note->unit);
     unit->live += is_live ? 1 : UINT32_MAX;
-    if (unit->live > 1 && !unit->doubled_us) {
+    same = unit->live > 1 ? count_same(scene, unit) : unit->live;
+    if (same > 1 && !unit->doubled_us) {
         unit->doubled_us = now_us;
         scene->doubled++;
         scene->doubles++;
         trace_line(&scene->world->trace, "two jobs of %s", unit->key);
-    } else if (unit->live <= 1 && unit->doubled_us) {
+    } else if (same <= 1 && unit->doubled_us) {
         if (now_us - unit->doubled_us > scene->longest_double_us)
             scene->longest_double_us = now_us - unit->doubled_us;
         unit->doubled_us = 0;

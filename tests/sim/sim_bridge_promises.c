@@ -159,15 +159,16 @@ static void a_member_has_no_two_jobs(struct bridge_scene *scene, const struct po
 }
 
 static void no_pod_is_bound_while_two_jobs_of_it_are_known(struct bridge_scene *scene,
-                                                           const struct pod_note *pod)
+                                                           const struct pod_note *pod,
+                                                           const struct job_note *by)
 {
     unsigned known = 0;
 
     map_each (item, &scene->jobs) {
         const struct job_note *job = item->value;
 
-        known +=
-            job->is_live && job->taken_us < pod->listed_us && strcmp(job->unit, pod->unit) == 0;
+        known += job->is_live && job->taken_us < pod->listed_us &&
+                 strcmp(job->unit, pod->unit) == 0 && by && strcmp(job->uid, by->uid) == 0;
     }
     if (known > 1)
         world_break(scene->world, "pod %s is bound while %u jobs of it live", pod->name, known);
@@ -214,7 +215,7 @@ static void on_bound(struct bridge_scene *scene, const struct api_change *change
     a_pod_is_bound_only_where_its_job_runs(scene, pod, node, job);
     a_node_holds_no_more_than_its_job_has_there(scene, pod, node, job);
     a_port_of_a_node_is_given_once(scene, pod, change->next);
-    no_pod_is_bound_while_two_jobs_of_it_are_known(scene, pod);
+    no_pod_is_bound_while_two_jobs_of_it_are_known(scene, pod, job);
     a_member_has_no_two_jobs(scene, pod);
 }
 

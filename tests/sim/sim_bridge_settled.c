@@ -20,6 +20,7 @@ struct jobs {
 struct look {
     struct bridge_scene *scene;
     const struct pod_note *pod;
+    struct str uid;         /* of the object that asked for the group's jobs that count */
     struct jobs own, group; /* of the pod itself, of its group */
 };
 
@@ -43,7 +44,8 @@ static void take_job(void *context, const struct slurm_store_job *job)
         return;
     if (strcmp(unit, look->pod->key) == 0)
         take(&look->own, job);
-    else if (strcmp(unit, look->pod->group) == 0)
+    else if (strcmp(unit, look->pod->group) == 0 &&
+             str_is(look->uid, bridge_note_of_job(look->scene, job)->uid))
         take(&look->group, job);
 }
 
@@ -279,6 +281,16 @@ static bool has_our_finalizer(const struct json *pod)
     return false;
 }
 
+/* Of the object whose job the pod is bound by while that job lives, else of the one that is there.
+ */
+static struct str uid_that_counts(const struct bridge_scene *scene, const struct pod_note *note,
+                                  const struct json *pod)
+{
+    const struct job_note *job = bridge_note_of_sluid(scene, note->job);
+
+    return job && job->is_live ? str_of(job->uid) : bridge_group_uid(scene, pod);
+}
+
 static void check_pod(void *context, const struct json *pod)
 {
     struct bridge_scene *scene = context;
@@ -286,6 +298,7 @@ static void check_pod(void *context, const struct json *pod)
     const char *node = json_str(json_at(pod, "spec", "nodeName")).at;
     struct world *world = scene->world;
 
+    look.uid = uid_that_counts(scene, look.pod, pod);
     slurm_store_visit_jobs(world->slurm, take_job, &look);
     if (!str_is(json_str(json_at(pod, "spec", "schedulerName")), SCENE_SCHEDULER)) {
         if (look.own.count > 0 || has_our_finalizer(pod))
@@ -307,7 +320,7 @@ static void check_pod(void *context, const struct json *pod)
 
 struct search {
     struct bridge_scene *scene;
-    const char *unit;
+    const char *unit, *uid;
     bool found;
 };
 
@@ -317,14 +330,17 @@ static void look_for_unit(void *context, const struct json *pod)
     const struct pod_note *note = bridge_note_of_pod(search->scene, pod);
     bool is_live = bridge_pod_is_live(pod) || bridge_pod_may_run(pod);
 
-    search->found |=
-        strcmp(note->key, search->unit) == 0 || (is_live && strcmp(note->group, search->unit) == 0);
+    search->found |= strcmp(note->key, search->unit) == 0 ||
+                     (is_live && strcmp(note->group, search->unit) == 0 &&
+                      str_is(uid_that_counts(search->scene, note, pod), search->uid));
 }
 
 static void a_job_has_its_pods(void *context, const struct slurm_store_job *job)
 {
     struct bridge_scene *scene = context;
-    struct search search = { .scene = scene, .unit = bridge_note_of_job(scene, job)->unit };
+    struct search search = { .scene = scene,
+                             .unit = bridge_note_of_job(scene, job)->unit,
+                             .uid = bridge_note_of_job(scene, job)->uid };
 
     if (job->has_ended || !search.unit[0])
         return;

@@ -177,6 +177,14 @@ static const struct json *root_of(const struct bridge_scene *scene, const struct
     return NULL;
 }
 
+struct str bridge_group_uid(const struct bridge_scene *scene, const struct json *pod)
+{
+    if (pod_group_of(pod).len == 0 && label_of(pod, BRIDGE_COSCHEDULING_LABEL).len == 0 &&
+        label_of(pod, BRIDGE_LWS_NAME_LABEL).len == 0)
+        return STR("");
+    return json_str(json_at(root_of(scene, pod), "metadata", "uid"));
+}
+
 int64_t bridge_group_most_nodes(const struct bridge_scene *scene, const struct json *pod)
 {
     struct str said = json_str(json_at(root_of(scene, pod), "metadata", "annotations",

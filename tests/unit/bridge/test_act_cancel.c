@@ -3,6 +3,9 @@
 #include "act_ask_rig.h"
 #include "engine/executor.h"
 
+#include "bridge/kinds.h"
+#include "bridge/names.h"
+
 #define CANCELLED_BODY "{\"status\":[],\"errors\":[]}"
 
 static struct end *cancel(struct rig *rig, const char *id, const struct act_unless *unless)
@@ -169,7 +172,9 @@ static void a_job_is_spared_unless_its_pod_is_gone(void **state)
         { 404, "", NULL, KUBE_UNAVAILABLE },     { 500, "InternalError", NULL, KUBE_UNAVAILABLE },
         { 403, "Forbidden", NULL, KUBE_DENIED },
     };
-    const struct act_unless unless = { &kube_pods, "ns", "pod", "uid", NULL };
+    const struct act_unless unless = {
+        .resource = &kube_pods, .ns = "ns", .name = "pod", .uid = "uid"
+    };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const char *path = "/api/v1/namespaces/ns/pods/pod";
@@ -192,6 +197,55 @@ static void a_job_is_spared_unless_its_pod_is_gone(void **state)
         rig_run(rig, 40 * SECOND_US);
         assert_true(end->is_over);
         if (end->outcome != cases[i].outcome)
+            fail_msg("case %zu: %s", i, kube_outcome_name(end->outcome));
+        assert_int_equal(rig_sent(rig, "DELETE", "/"), cases[i].outcome == KUBE_DONE);
+    }
+}
+
+#define POD(key, id, phase)                                                                        \
+    "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\",\"resourceVersion\":\"5\","  \
+    "\"labels\":{"                                                                                 \
+    "\"" BRIDGE_COSCHEDULING_LABEL "\":\"" key "\",\"" BRIDGE_JOB_LABEL "\":\"" id                 \
+    "\"}},\"spec\":{\"nodeName\":\"n1\"},\"status\":{\"phase\":\"" phase "\"}}"
+
+/* Of an object that had the name of the group's before: pods of the one that has it now do not
+ * count, and a pod that runs by the job does, whatever its group is now. */
+static void the_job_of_a_former_group_is_cancelled_when_both_lists_say_so(void **state)
+{
+    static const struct {
+        const char *groups, *pods;
+        enum kube_outcome outcome;
+    } cases[] = {
+        { "{\"metadata\":{\"uid\":\"new\"}}", POD("g", "8", "Running"), KUBE_DONE },
+        { "", "", KUBE_DONE },
+        { "{\"metadata\":{\"uid\":\"old\"}}", "", KUBE_CONFLICT },
+        { "", POD("g", "7", "Running"), KUBE_CONFLICT },
+        { "", POD("other", "7", "Running"), KUBE_CONFLICT },
+        { "", POD("other", "7", "Succeeded"), KUBE_DONE },
+    };
+    const struct act_unless pods = {
+        .resource = &kube_pods, .ns = "ns", .unit = "ns/coscheduling/g", .job_id = 7
+    };
+    const struct act_unless unless = {
+        .resource = bridge_coscheduling_kind.resource, .ns = "ns", .uid = "old", .also = &pods
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct rig *rig = rig_fresh(state);
+        const struct end *end;
+        char groups[1000], list[1000];
+
+        job_runs(rig, 7, "ns/coscheduling/g@old.1", "CANCELLED");
+        rig_answers(rig, "DELETE", "/jobs/", 200, CANCELLED_BODY);
+        snprintf(groups, sizeof(groups), "{\"items\":[%s]}", cases[i].groups);
+        snprintf(list, sizeof(list), "{\"items\":[%s]}", cases[i].pods);
+        fake_answer(rig->api, "GET", "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/ns/podgroups",
+                    (struct fake_answer){ .status = 200, .body = groups });
+        fake_answer(rig->api, "GET", "/api/v1/namespaces/ns/pods",
+                    (struct fake_answer){ .status = 200, .body = list });
+        end = cancel(rig, "7", &unless);
+        rig_run(rig, 40 * SECOND_US);
+        if (!end->is_over || end->outcome != cases[i].outcome)
             fail_msg("case %zu: %s", i, kube_outcome_name(end->outcome));
         assert_int_equal(rig_sent(rig, "DELETE", "/"), cases[i].outcome == KUBE_DONE);
     }
@@ -379,7 +433,9 @@ static void an_update_is_sent_for_the_job_planned_on_only(void **state)
 static void an_actor_may_go_with_everything_under_way(void **state)
 {
     struct rig *rig = *state;
-    const struct act_unless unless = { &kube_pods, "ns", "pod", "uid", NULL };
+    const struct act_unless unless = {
+        .resource = &kube_pods, .ns = "ns", .name = "pod", .uid = "uid"
+    };
     struct json_mut *fields = json_new_object(rig->build);
 
     rig_job(rig, 7, "s", "RUNNING", "ns/x.1");
@@ -411,6 +467,7 @@ int main(void)
         TEST(a_job_is_only_cancelled_as_it_was_planned_on),
         TEST(a_job_of_another_cluster_is_never_cancelled),
         TEST(a_job_is_spared_unless_its_pod_is_gone),
+        TEST(the_job_of_a_former_group_is_cancelled_when_both_lists_say_so),
         TEST(a_duplicate_is_counted),
         TEST(a_node_that_was_given_back_is_remembered_once),
         TEST(a_cancel_is_sent_while_a_thousand_asks_wait),

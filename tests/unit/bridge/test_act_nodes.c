@@ -392,7 +392,7 @@ static void an_unknown_node_in_a_list_makes_all_be_planned_again(void **state)
 static void deletions_go_as_one_list_unless_the_node_is_back(void **state)
 {
     struct rig *rig = *state;
-    const struct act_unless unless = { &kube_nodes, NULL, "n3", "u", NULL };
+    const struct act_unless unless = { .resource = &kube_nodes, .name = "n3", .uid = "u" };
     const struct end *ends[3];
 
     rig_answers(rig, "DELETE", "/node/n1%2Cn2", 200, FINE);

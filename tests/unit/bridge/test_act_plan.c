@@ -107,7 +107,7 @@ static void a_cancel_names_the_job_in_every_way(void **state)
         decode(&slurm_job_kind, "{\"job_id\":7,\"step_id\":{\"sluid\":\"s7\"},\"extra\":\"x\","
                                 "\"admin_comment\":\"{\\\"cluster\\\":\\\"c\\\",\\\"unit\\\":"
                                 "\\\"ns/uid.2\\\"}\"}");
-    struct act_unless unless = { &kube_pods, "ns", "pod", "uid", NULL };
+    struct act_unless unless = { .resource = &kube_pods, .ns = "ns", .name = "pod", .uid = "uid" };
 
     plan_slurm_cancel(&bench->plan, slurm_job_of(job), &unless, "the pod is gone");
     slurm_object_unref(job);
@@ -173,8 +173,9 @@ static void a_deletion_shows_what_must_be_gone(void **state)
 {
     struct bench *bench = *state;
 
-    plan_slurm_delete_node(&bench->plan, "n1",
-                           &(struct act_unless){ &kube_nodes, NULL, "n1", "u", NULL });
+    plan_slurm_delete_node(
+        &bench->plan, "n1",
+        &(struct act_unless){ .resource = &kube_nodes, .name = "n1", .uid = "u" });
     shows(bench, "delete slurm node n1", "slurm-node",
           "{\"node\":\"n1\",\"unless\":{\"path\":\"/api/v1/nodes/n1\",\"uid\":\"u\"}}");
 }

@@ -54,18 +54,27 @@ static int down(void **state)
     return 0;
 }
 
-static void slurm_has(struct bench *bench, const char *name, const char *partitions)
+static void slurm_has_marked(struct bench *bench, const char *name, const char *partitions,
+                             const char *extra)
 {
     auto_json_doc struct json_doc *doc = NULL;
     const struct slurm_object *object;
     auto_buf struct buf text = { .max = 500 };
 
-    buf_printf(&text, "{\"name\":\"%s\",\"partitions\":\"%s\"}", name, partitions);
+    buf_printf(&text,
+               "{\"name\":\"%s\",\"partitions\":\"%s\",\"state\":[\"IDLE\",\"EXTERNAL\"],"
+               "\"extra\":\"%s\"}",
+               name, partitions, extra);
     assert_int_equal(json_parse(buf_str(&text), 1000, &doc, NULL), 0);
     assert_int_equal(slurm_object_decode(&slurm_node_kind, json_root(doc), &object, NULL), 0);
     assert_true(slurm_cache_seen(bench->slurm_nodes, object, ++bench->stamp));
     slurm_object_unref(object);
     loop_run(bench->loop);
+}
+
+static void slurm_has(struct bench *bench, const char *name, const char *partitions)
+{
+    slurm_has_marked(bench, name, partitions, "");
 }
 
 static void slurm_lost(struct bench *bench, const char *name)
@@ -92,6 +101,19 @@ static void kubernetes_has(struct bench *bench, const char *name, const char *sl
 
 #define assert_strangers(bench, partitions, list)                                                  \
     assert_string_equal(strangers_in((bench)->strangers, partitions), list)
+
+#define MARK(cluster) "{\\\"v\\\":1,\\\"cluster\\\":\\\"" cluster "\\\"}"
+
+static void a_node_of_another_cluster_is_one_whatever_its_name(void **state)
+{
+    struct bench *bench = *state;
+
+    kubernetes_has(bench, "k1", "n1");
+    slurm_has_marked(bench, "n1", "a", MARK("c1"));
+    assert_strangers(bench, "a", "");
+    slurm_has_marked(bench, "n1", "a", MARK("c2"));
+    assert_strangers(bench, "a", "n1");
+}
 
 static void those_of_the_partitions_are_listed(void **state)
 {
@@ -157,6 +179,8 @@ static void many_lists_are_not_kept_for_ever(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_node_of_another_cluster_is_one_whatever_its_name, up,
+                                        down),
         cmocka_unit_test_setup_teardown(those_of_the_partitions_are_listed, up, down),
         cmocka_unit_test_setup_teardown(a_list_follows_slurm, up, down),
         cmocka_unit_test_setup_teardown(a_list_follows_kubernetes, up, down),

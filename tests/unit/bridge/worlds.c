@@ -141,7 +141,8 @@ static void make_caches(struct small_world *small)
     world->slurm_partitions = small->partitions;
     world->memory = memory_new();
     world->room = room_new(small->jobs, small->nodes);
-    world->strangers = strangers_new(small->nodes, world->nodes, world->nodes_by_slurm_name, STR(CLUSTER));
+    world->strangers =
+        strangers_new(small->nodes, world->nodes, world->nodes_by_slurm_name, STR(CLUSTER));
 }
 
 /* ---- all of it ---- */

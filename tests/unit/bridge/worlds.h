@@ -15,9 +15,9 @@
  *            conditions: [{type: SlurmPending, status: "True", reason: Priority, message: text}]}
  *       owners: [{kind: Job, name: j, annotations: {...}, deadline: 60}]
  *       jobs: [{id: 7, pod: a, attempt: 1, state: RUNNING, nodes: s1, reason: None,
- *               cluster: other, foreign: true, submitted: 80, ended: 90, ...}]
+ *               cluster: other, foreign: true, submitted: 80, ended: 90, uid: x, ...}]
  *       slurm_nodes: [{name: s1, cpus: 4, memory: 4096, state: IDLE+EXTERNAL,
- *                      partitions: slurm-bridge}]
+ *                      partitions: slurm-bridge, extra: mark}]
  *       asks: [{pod: a, state: unresolved, attempt: 1, settles: 99, text: "...", queues: true,
  *               misfits: [s1]}]
  *     plan: a                      # the pod whose unit is planned; by default the only one
@@ -45,7 +45,8 @@
  *
  * where a kind is podgroup, coscheduling, lws, jobset or workload. A job's or ask's
  * `pod: podgroup/g` and `plan: podgroup/g` name a group's unit; `pods: 3` is how many a job was
- * asked for. `lent: true` on a node makes Kubernetes' rules count there.
+ * asked for; `uid` is the one in its key: that of the group's object, unless it says otherwise.
+ * `lent: true` on a node makes Kubernetes' rules count there.
  *
  * Of volumes: `claims: [c]` on a pod, and these, as they stand in Kubernetes; all were seen at
  * second 0:

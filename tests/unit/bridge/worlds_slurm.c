@@ -127,12 +127,26 @@ static void put_words(struct json_build *build, struct json_mut *root, const cha
         json_push_str(build, list, word);
 }
 
+/* Of the object that its group is named by, as in the keys of its jobs. */
+static const char *uid_of_unit(struct small_world *small, const char *unit)
+{
+    const struct bridge_world *world = &small->world;
+    struct kube_index_walk walk =
+        kube_cache_by(world->pods, world->pods_by_unit, str_of(small_world_key(small, unit)));
+    const struct kube_object *pod = kube_index_next(&walk);
+    const struct kube_object *object =
+        pod && strchr(unit, '/') ? world_group_object(world, kube_pod_of(pod)) : NULL;
+
+    return object ? object->uid : "";
+}
+
 static void put_job_marks(struct small_world *small, struct json_build *build,
                           struct json_mut *root, const struct json *row)
 {
     const char *pod = member(small, row, "pod", "a");
-    const char *key = arena_printf(&small->arena, "%s.%s", small_world_key(small, pod),
-                                   member(small, row, "attempt", "1"));
+    const char *uid = member(small, row, "uid", uid_of_unit(small, pod));
+    const char *key = arena_printf(&small->arena, "%s%s%s.%s", small_world_key(small, pod),
+                                   uid[0] ? "@" : "", uid, member(small, row, "attempt", "1"));
     const char *note = json_get(row, "noted") ? note_of(small, pod, row) : "";
     auto_buf struct buf names = { .max = SLURM_MAX_COMMENT };
 
@@ -178,7 +192,7 @@ static void add_job(struct small_world *small, const struct json *row)
 {
     static const char *const shorthands[] = { "id",      "pod",       "attempt", "state", "cluster",
                                               "reason",  "read",      "pods",    "noted", "changed",
-                                              "foreign", "submitted", "ended",   NULL };
+                                              "foreign", "submitted", "ended",   "uid",   NULL };
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *root = json_new_object(build);
 

@@ -381,16 +381,16 @@ static void jobs_are_found_by_key_and_by_node(void **state)
     list_jobs(bench, "", 1);
     put(bench,
         job(1, "a",
-            EXTERNAL ",\"extra\":\"u1 c1\",\"nodes\":\"n[1-2],n1\",\"job_state\":[\"RUNNING\"]"),
+            EXTERNAL ",\"extra\":\"u1.1 c1\",\"nodes\":\"n[1-2],n1\",\"job_state\":[\"RUNNING\"]"),
         10);
     put(bench,
         job(2, "b",
-            EXTERNAL ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c1\\\",\\\"unit\\\":\\\"u1\\\"}\""
+            EXTERNAL ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c1\\\",\\\"unit\\\":\\\"u1.2\\\"}\""
                      ",\"nodes\":\"n2\",\"job_state\":[\"RUNNING\"]"),
         10);
     put(bench,
         job(3, "c",
-            EXTERNAL ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c2\\\",\\\"unit\\\":\\\"u1\\\"}\""),
+            EXTERNAL ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c2\\\",\\\"unit\\\":\\\"u1.2\\\"}\""),
         10);
     assert_string_equal(found(bench, SLURM_JOBS_BY_KEY, "u1"), "1 2 ");
     assert_string_equal(found(bench, SLURM_JOBS_BY_NODE, "n1"), "1 ");
@@ -398,7 +398,7 @@ static void jobs_are_found_by_key_and_by_node(void **state)
     assert_string_equal(found(bench, SLURM_NODES_BY_PARTITION, "n2"), "");
     put(bench,
         job(1, "a",
-            EXTERNAL ",\"extra\":\"u1 c1\",\"nodes\":\"n[1-2]\",\"job_state\":[\"COMPLETED\"]"),
+            EXTERNAL ",\"extra\":\"u1.1 c1\",\"nodes\":\"n[1-2]\",\"job_state\":[\"COMPLETED\"]"),
         20);
     assert_string_equal(found(bench, SLURM_JOBS_BY_NODE, "n1"), "");
     assert_string_equal(found(bench, SLURM_JOBS_BY_NODE, "n2"), "2 ");

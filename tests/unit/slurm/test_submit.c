@@ -325,6 +325,40 @@ static void a_job_is_ours_only_when_it_is_external_and_names_our_cluster(void **
     }
 }
 
+static void a_key_is_a_unit_and_an_attempt_and_may_have_a_uid(void **state)
+{
+    static const struct {
+        const char *text, *unit, *uid; /* unit NULL: it is none */
+        unsigned attempt;
+    } rows[] = {
+        { "ns/u-1.1", "ns/u-1", "", 1 },
+        { "ns/u.2.30", "ns/u.2", "", 30 },
+        { "ns/podgroup/g@1-2.3", "ns/podgroup/g", "1-2", 3 },
+        { "ns/lws/a.b@1-2.3", "ns/lws/a.b", "1-2", 3 },
+        { "ns/u-1", NULL, "", 0 },
+        { "ns/u-1.", NULL, "", 0 },
+        { "ns/u-1.0", NULL, "", 0 },
+        { "ns/u-1.x", NULL, "", 0 },
+        { "ns/u-1.99999999999", NULL, "", 0 },
+        { "@1.1", NULL, "", 0 },
+        { ".1", NULL, "", 0 },
+        { "", NULL, "", 0 },
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct slurm_key key;
+        auto_buf struct buf text = { .max = SLURM_MAX_KEY };
+
+        assert_int_equal(slurm_key_read(str_of(rows[i].text), &key), rows[i].unit != NULL);
+        if (!rows[i].unit)
+            continue;
+        assert_true(str_is(key.unit, rows[i].unit) && str_is(key.uid, rows[i].uid));
+        assert_int_equal(key.attempt, rows[i].attempt);
+        slurm_key_write(&key, &text);
+        assert_string_equal(buf_text(&text), rows[i].text);
+    }
+}
+
 static void the_recorded_job_is_found_by_its_key(void **state)
 {
     struct recording recording = recording_of("job_get");
@@ -558,6 +592,7 @@ int main(void)
         TEST(an_ask_at_once_goes_to_allocate),
         TEST(only_proof_is_a_refusal_and_only_an_id_is_a_job),
         cmocka_unit_test(a_job_is_ours_only_when_it_is_external_and_names_our_cluster),
+        cmocka_unit_test(a_key_is_a_unit_and_an_attempt_and_may_have_a_uid),
         cmocka_unit_test(the_recorded_job_is_found_by_its_key),
         cmocka_unit_test(a_job_that_only_names_pods_gets_a_key_after_them),
         cmocka_unit_test(the_pods_of_a_job_of_ours_may_become_others),
