@@ -15,7 +15,8 @@ enum {
     STORM_MIN_S = 10, /* people, faults and crashes; the seed decides how long */
     STORM_MAX_S = 50,
     SETTLE_S = 180, /* then all is right: after a lease, fences, pauses of 15 s, backfill cycles */
-    SILENT_S = 70,  /* or earlier, when nothing was written for so long: a fence is 60 s at most */
+    SILENT_S = 80,  /* or earlier, when nothing was written for so long: a lease that runs out and a
+                       fence */
     QUIET_S = 15,   /* and stays so, without a write */
     EMPTY_S = 40,   /* until nothing is left of what was deleted */
     LOOK_S = 5,
