@@ -57,18 +57,25 @@ static const struct slurm_node *former_record(const struct bridge_world *world,
     return NULL;
 }
 
+/* Slurm is searched only when it has no record of that name, or one that was made for another node
+ * or by another cluster. */
 const char *world_record_name(const struct bridge_world *world, const struct kube_node *node)
 {
-    const char *asked = world_slurm_name(node);
+    const char *asked = world_slurm_name(node), *marked, *cluster;
     const struct slurm_node *record = world_slurm_node(world, str_of(asked)), *former;
+    enum node_owner owner = NODE_UNMARKED;
+    auto_arena struct arena arena;
 
+    arena_init(&arena, MAX_MARK_MEMORY);
+    if (record && node_is_external(record))
+        owner = node_owner(record, world->cluster, &arena, &marked, &cluster);
     if (record &&
-        (!node_is_external(record) || node_is_made_for(record, world->cluster, node->object.name)))
+        (owner == NODE_UNMARKED || (owner == NODE_OURS && strcmp(marked, node->object.name) == 0)))
         return asked;
     former = former_record(world, node, asked);
     if (former)
         return former->name;
-    return record && node_is_of_another_cluster(record, world->cluster) ? "" : asked;
+    return owner == NODE_OTHERS ? "" : asked;
 }
 
 const struct kube_node *world_node_by_slurm_name(const struct bridge_world *world, struct str name)
