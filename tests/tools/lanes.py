@@ -313,7 +313,8 @@ def main(suite: Suite, argv: list[str]) -> int:
     if not names or any(name not in suite.parts for name in names):
         print(f"usage: tests/run PART... [-- WORDS FOR PYTEST]\nparts: {' '.join(suite.parts)}", file=sys.stderr)
         return 2
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore SIGINT, and what is ignored the tests' programs would inherit
+        signal.signal(number, signal.default_int_handler)
     run, before = Run(suite), machine_cpu_s()
     try:
         run.build(sorted({build for name in names for build in suite.parts[name].builds}))
