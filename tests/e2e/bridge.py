@@ -395,9 +395,9 @@ def key_of(job: dict) -> tuple[str, str]:
 
 
 def unit_of(job: dict, cluster_uid: str) -> str | None:
-    """The key without its attempt; None when the job is not this cluster's."""
+    """The key without its attempt and the UID of its group; None when the job is not this cluster's."""
     cluster, unit = key_of(job)
-    return unit.rsplit(".", 1)[0] if cluster == cluster_uid and unit else None
+    return unit.rsplit(".", 1)[0].split("@", 1)[0] if cluster == cluster_uid and unit else None
 
 
 def uid_of(job: dict, cluster_uid: str) -> str | None:
