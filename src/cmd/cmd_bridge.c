@@ -21,12 +21,9 @@
 #include "engine/engine_metrics.h"
 #include "engine/run.h"
 #include "io/http_client.h"
-#include "io/loop_real.h"
-#include "kube/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum {
     TOKEN_LIFE_S = 300,
@@ -88,7 +85,7 @@ static const struct flag flags[] = {
 
 struct ends {
     struct bridge_config config;
-    struct kube_config *kube;
+    struct process_api kube;
     struct bridge_links links;
 };
 
@@ -125,96 +122,42 @@ static int open_slurm(struct ends *ends, struct err *err)
     return result < 0 ? err_wrap(err, "slurmRestApi %s", url) : 0;
 }
 
-static int open_kube(struct ends *ends, const struct bridge_flags *values, struct err *err)
+static int ends_open(struct ends *ends, const struct bridge_flags *values, struct err *err)
 {
     const struct kube_config_options options = { .path = values->kubeconfig,
                                                  .context = values->context };
     int result;
 
-    if ((result = kube_config_load(&options, &ends->kube, err)) < 0 ||
-        (result = kube_config_transport(ends->links.loop, ends->kube, &ends->links.api, err)) < 0)
-        return result;
-    return values->places
-               ? kube_config_transport(ends->links.loop, ends->kube, &ends->links.lease_api, err)
-               : 0;
-}
-
-static int ends_open(struct ends *ends, const struct bridge_flags *values, struct err *err)
-{
-    int result;
-
     if (bridge_config_load(values->config, &ends->config, err) < 0)
         return err_wrap(err, "--config %s", values->config);
-    if ((result = loop_new_real(&ends->links.loop, err)) < 0)
+    if ((result = process_api_open(&ends->kube, &options, err)) < 0)
         return result;
-    if (values->places &&
-        ((result = open_token(ends, err)) < 0 || (result = open_slurm(ends, err)) < 0))
+    ends->links = (struct bridge_links){ .loop = ends->kube.loop,
+                                         .api = ends->kube.api,
+                                         .lease_api = ends->kube.lease_api };
+    if (!values->places)
+        return 0;
+    if ((result = open_token(ends, err)) < 0)
         return result;
-    return open_kube(ends, values, err);
+    return open_slurm(ends, err);
 }
 
 static void ends_close(struct ends *ends)
 {
     http_transport_free(ends->links.slurm);
-    http_transport_free(ends->links.lease_api);
-    http_transport_free(ends->links.api);
-    kube_config_free(ends->kube);
     slurm_token_free(ends->links.token);
-    loop_free(ends->links.loop);
+    process_api_close(&ends->kube);
     bridge_config_done(&ends->config);
 }
 
-/* ---- what it answers ---- */
-
-struct doors {
-    struct http_route routes[HEALTH_ROUTES];
-    struct http_server *metrics, *health;
-};
-
-/* ":8080", "127.0.0.1:8080", "0" or "" for none. */
-static int open_door(struct loop *loop, const char *bind, const struct http_route *routes,
-                     size_t count, struct http_server **ret_server, struct err *err)
+static int listen_for_health(struct process_listeners *listeners, struct loop *loop,
+                             struct health *health, const struct bridge_flags *values,
+                             struct err *err)
 {
-    const char *colon = strrchr(bind, ':');
-    char address[128] = "";
-    uint64_t port;
-
-    if (!bind[0] || str_is(str_of(bind), "0"))
-        return 0;
-    if (!colon || (size_t)(colon - bind) >= sizeof(address))
-        return err_set(err, ERR_INVALID, "'%s' is no address: wants [HOST]:PORT", bind);
-    memcpy(address, bind, (size_t)(colon - bind));
-    if (str_to_u64(str_of(colon + 1), 1, UINT16_MAX, &port, err) < 0)
-        return err_wrap(err, "the port of '%s'", bind);
-    return http_server_new(loop,
-                           &(struct http_server_options){ .address = address[0] ? address : NULL,
-                                                          .port = (uint16_t)port,
-                                                          .routes = routes,
-                                                          .route_count = count },
-                           ret_server, err);
-}
-
-static int doors_open(struct doors *doors, struct loop *loop, struct health *health,
-                      const struct bridge_flags *values, struct err *err)
-{
-    int result;
-
-    health_routes(health, doors->routes);
-    result = open_door(loop, values->metrics_address, doors->routes, HEALTH_ROUTES, &doors->metrics,
-                       err);
-    if (result < 0)
-        return err_wrap(err, "--metrics-bind-address");
-    if (str_is(str_of(values->health_address), values->metrics_address))
-        return 0;
-    result =
-        open_door(loop, values->health_address, doors->routes, HEALTH_ROUTES, &doors->health, err);
-    return result < 0 ? err_wrap(err, "--health-probe-bind-address") : 0;
-}
-
-static void doors_close(struct doors *doors)
-{
-    http_server_free(doors->health);
-    http_server_free(doors->metrics);
+    return process_listen(
+        listeners, loop, health,
+        (struct process_address){ "--metrics-bind-address", values->metrics_address },
+        (struct process_address){ "--health-probe-bind-address", values->health_address }, err);
 }
 
 /* ---- the webhook ---- */
@@ -294,18 +237,6 @@ static void look_if_left(void *context)
 
 /* ---- running ---- */
 
-/* Replicas must differ: the host's name (in Kubernetes: the pod's) and some chance. */
-static void choose_identity(char identity[160], uint64_t *ret_seed)
-{
-    struct rand rand;
-    char host[100] = "unknown";
-
-    rand_init_real(&rand);
-    (void)gethostname(host, sizeof(host) - 1);
-    *ret_seed = rand_u64(&rand);
-    (void)snprintf(identity, 160, "%s_%016llx", host, (unsigned long long)rand_u64(&rand));
-}
-
 static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
                                 const struct bridge_flags *values)
 {
@@ -324,13 +255,13 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
                                .bridge = bridge,
                                .run = run,
                                .until_us = loop_now_us(loop) + values->uninstall_s * SECOND_US };
-    struct doors doors = { .metrics = NULL };
+    struct process_listeners listeners = { .metrics = NULL };
     struct webhook webhook = { .admit = NULL };
     struct err err = { .class = 0 };
     enum run_exit code;
 
     bridge_add_health(bridge, health);
-    if (doors_open(&doors, loop, health, values, &err) < 0 ||
+    if (listen_for_health(&listeners, loop, health, values, &err) < 0 ||
         (wants_webhook(values) && webhook_open(&webhook, ends, values, bridge_admit_caches(bridge),
                                                bridge_metrics(bridge), health, &err) < 0))
         run_fail(run, &err);
@@ -342,7 +273,7 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
     loop_timer_stop(&leaving.timer);
     checks_free(checks);
     webhook_close(&webhook);
-    doors_close(&doors);
+    process_listen_end(&listeners);
     run_free(run);
     health_free(health);
     return code;
@@ -356,23 +287,23 @@ static enum run_exit run_webhook(const struct ends *ends, const struct bridge_fl
     struct health *health = health_new(loop, metrics, NULL);
     struct run *run = run_new(loop, &(struct run_options){ .health = health, .metrics = metrics });
     struct kube_client *client = kube_client_new(loop, ends->links.api);
-    struct doors doors = { .metrics = NULL };
+    struct process_listeners listeners = { .metrics = NULL };
     struct webhook webhook = { .admit = NULL };
     struct err err = { .class = 0 };
     struct admit_watch *watch;
-    char identity[160];
+    char identity[PROCESS_IDENTITY];
     enum run_exit code;
     uint64_t seed;
 
-    choose_identity(identity, &seed);
+    process_identity(identity, &seed);
     watch = admit_watch_new(client, seed);
     admit_watch_add_health(watch, health);
-    if (doors_open(&doors, loop, health, values, &err) < 0 ||
+    if (listen_for_health(&listeners, loop, health, values, &err) < 0 ||
         webhook_open(&webhook, ends, values, admit_watch_caches(watch), metrics, health, &err) < 0)
         run_fail(run, &err);
     code = run_loop(run);
     webhook_close(&webhook);
-    doors_close(&doors);
+    process_listen_end(&listeners);
     admit_watch_free(watch);
     kube_client_free(client);
     run_free(run);
@@ -387,7 +318,7 @@ static enum run_exit run_with(struct ends *ends, const struct bridge_flags *valu
                                       .lease_ns = values->lease_ns,
                                       .uninstall = values->uninstall,
                                       .observe_only = values->observe_only };
-    char identity[160];
+    char identity[PROCESS_IDENTITY];
     struct bridge *bridge;
     enum run_exit code;
 
@@ -395,32 +326,14 @@ static enum run_exit run_with(struct ends *ends, const struct bridge_flags *valu
         log_warn("config", LOG_TEXT("warning", line));
     if (!values->places)
         return run_webhook(ends, values);
-    choose_identity(identity, &options.seed);
+    process_identity(identity, &options.seed);
     options.identity = identity;
     if (!options.lease_ns)
-        options.lease_ns = ends->kube->ns;
+        options.lease_ns = ends->kube.config->ns;
     bridge = bridge_new(&ends->links, &options);
     code = run_bridge(ends, bridge, values);
     bridge_free(bridge);
     return code;
-}
-
-static int setup_log(const struct bridge_flags *values, struct err *err)
-{
-    struct log_options options = { .level = LOG_LEVEL_INFO };
-    struct str encoder = str_of(values->log_encoder);
-    int result = log_level_parse(str_of(values->log_level), &options.level, err);
-
-    if (result < 0)
-        return err_wrap(err, "--zap-log-level");
-    if (str_is(encoder, "json"))
-        options.format = LOG_FORMAT_JSON;
-    else if (str_is(encoder, "console"))
-        options.format = LOG_FORMAT_TEXT;
-    else if (encoder.len > 0)
-        return err_set(err, ERR_INVALID, "--zap-encoder: wants json or console");
-    log_setup(&options);
-    return 0;
 }
 
 /* Pods and nodes are placed by one plan under one lease: scheduler and controllers are one role. */
@@ -503,13 +416,14 @@ static void print_help(void)
 int cmd_bridge(int argc, char **argv)
 {
     struct bridge_flags values = { .config = NULL };
-    struct ends ends = { .kube = NULL };
+    struct ends ends = { .kube = { .loop = NULL } };
     struct err err = { .class = 0 };
     enum run_exit code = RUN_FAILED;
     bool help;
 
     if (flags_parse(flags, argc, argv, &values, &help, &err) < 0 ||
-        (!help && (check_flags(&values, &err) < 0 || setup_log(&values, &err) < 0))) {
+        (!help && (check_flags(&values, &err) < 0 ||
+                   process_log(values.log_level, values.log_encoder, &err) < 0))) {
         (void)fprintf(stderr, "slinc bridge: %s\n", err.text);
         return RUN_USAGE;
     }

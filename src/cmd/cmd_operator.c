@@ -92,7 +92,9 @@ static enum run_exit run_operator(struct slurm_operator *program, struct loop *l
     enum run_exit code;
 
     operator_add_health(program, health);
-    if (process_listen(&listeners, loop, health, values->metrics_address, values->health_address,
+    if (process_listen(&listeners, loop, health,
+                       (struct process_address){ "--metrics-addr", values->metrics_address },
+                       (struct process_address){ "--health-addr", values->health_address },
                        &err) < 0)
         run_fail(run, &err);
     operator_start(program);

@@ -58,41 +58,42 @@ void process_api_close(struct process_api *api)
     loop_free(api->loop);
 }
 
-static int listen_at(struct loop *loop, const char *bind, const struct http_route *routes,
+static int listen_at(struct loop *loop, struct process_address at, const struct http_route *routes,
                      struct http_server **ret_server, struct err *err)
 {
-    const char *colon = strrchr(bind, ':');
-    char address[128] = "";
+    const char *colon = strrchr(at.address, ':');
+    char host[128] = "";
     uint64_t port;
+    int result;
 
-    if (!bind[0] || str_is(str_of(bind), "0"))
+    if (!at.address[0] || str_is(str_of(at.address), "0"))
         return 0;
-    if (!colon || (size_t)(colon - bind) >= sizeof(address))
-        return err_set(err, ERR_INVALID, "'%s' is no address: wants [HOST]:PORT", bind);
-    memcpy(address, bind, (size_t)(colon - bind));
+    if (!colon || (size_t)(colon - at.address) >= sizeof(host))
+        return err_set(err, ERR_INVALID, "%s: '%s' is no address: wants [HOST]:PORT", at.flag,
+                       at.address);
+    memcpy(host, at.address, (size_t)(colon - at.address));
     if (str_to_u64(str_of(colon + 1), 1, UINT16_MAX, &port, err) < 0)
-        return err_wrap(err, "the port of '%s'", bind);
-    return http_server_new(loop,
-                           &(struct http_server_options){ .address = address[0] ? address : NULL,
-                                                          .port = (uint16_t)port,
-                                                          .routes = routes,
-                                                          .route_count = HEALTH_ROUTES },
-                           ret_server, err);
+        return err_wrap(err, "%s: the port of '%s'", at.flag, at.address);
+    result = http_server_new(loop,
+                             &(struct http_server_options){ .address = host[0] ? host : NULL,
+                                                            .port = (uint16_t)port,
+                                                            .routes = routes,
+                                                            .route_count = HEALTH_ROUTES },
+                             ret_server, err);
+    return result < 0 ? err_wrap(err, "%s", at.flag) : 0;
 }
 
 int process_listen(struct process_listeners *listeners, struct loop *loop, struct health *health,
-                   const char *metrics_address, const char *health_address, struct err *err)
+                   struct process_address metrics_at, struct process_address health_at,
+                   struct err *err)
 {
     int result;
 
     health_routes(health, listeners->routes);
-    result = listen_at(loop, metrics_address, listeners->routes, &listeners->metrics, err);
-    if (result < 0)
-        return err_wrap(err, "metrics");
-    if (strcmp(metrics_address, health_address) == 0)
-        return 0;
-    result = listen_at(loop, health_address, listeners->routes, &listeners->health, err);
-    return result < 0 ? err_wrap(err, "health") : 0;
+    result = listen_at(loop, metrics_at, listeners->routes, &listeners->metrics, err);
+    if (result < 0 || strcmp(metrics_at.address, health_at.address) == 0)
+        return result;
+    return listen_at(loop, health_at, listeners->routes, &listeners->health, err);
 }
 
 void process_listen_end(struct process_listeners *listeners)

@@ -26,15 +26,20 @@ int process_api_open(struct process_api *api, const struct kube_config_options *
                      struct err *err);
 void process_api_close(struct process_api *api); /* also one that failed to open */
 
-/* Serves health, metrics and state at both addresses, which may be the same. An address is
- * ":8080" or "127.0.0.1:8080"; "0" or "" for none. */
+/* An address is ":8080" or "127.0.0.1:8080"; "0" or "" for none. Errors name the flag. */
+struct process_address {
+    const char *flag, *address;
+};
+
 struct process_listeners {
     struct http_route routes[HEALTH_ROUTES];
     struct http_server *metrics, *health;
 };
 
+/* Serves health, metrics and state at both addresses, which may be the same. */
 int process_listen(struct process_listeners *listeners, struct loop *loop, struct health *health,
-                   const char *metrics_address, const char *health_address, struct err *err);
+                   struct process_address metrics_at, struct process_address health_at,
+                   struct err *err);
 void process_listen_end(struct process_listeners *listeners);
 
 /* Says why the process cannot start: a sentence at a terminal, else a line of the log. */
