@@ -620,7 +620,7 @@ static void begin(struct bridge *bridge)
     add_controllers(bridge);
     bridge->feeds.poller = bridge->poller;
     slurm_poller_start(bridge->poller);
-    watches_start(bridge->watches, bridge->links.loop);
+    watches_start(bridge->watches);
     if (!bridge->options.observe_only)
         kube_lease_start(bridge->lease, on_lease, bridge);
     engine_start(bridge->engine);

@@ -32,7 +32,7 @@ static void take_job(const struct bridge_world *world, struct arena *arena, stru
 
     unit->root = job;
     unit->owner = kube_job_of(job);
-    if (!kube_owner_is(&job->owner, &bridge_jobset_kind) || jobsets->state == OPTIONAL_ABSENT)
+    if (!kube_owner_is(&job->owner, &bridge_jobset_kind) || jobsets->state == WATCH_ABSENT)
         return;
     unit->root = find(jobsets->cache, job->ns, above, job->owner.uid, arena);
     if (!unit->root)
@@ -117,9 +117,9 @@ static void take_words(const struct bridge_world *world, struct arena *arena, st
     const struct kube_object *job = owning_job(world, arena, unit->pod), *workload = NULL;
     struct str name = str_of(unit->group->workload);
 
-    if (name.len > 0 && workloads->state == OPTIONAL_UNKNOWN)
+    if (name.len > 0 && workloads->state == WATCH_UNKNOWN)
         want(arena, unit, "Workload", name);
-    if (name.len > 0 && workloads->state == OPTIONAL_PRESENT)
+    if (name.len > 0 && workloads->state == WATCH_PRESENT)
         workload = find(workloads->cache, unit->pod->object.ns, name, NULL, arena);
     if (job)
         unit->words[unit->word_count++] = &job->annotations;

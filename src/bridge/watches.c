@@ -5,20 +5,17 @@
  */
 #include "bridge/watches.h"
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "bridge/admit.h"
 #include "bridge/kinds_volume.h"
 #include "bridge/names.h"
-#include "kube/discovery.h"
+#include "engine/watch_set.h"
 
 #include <stdio.h>
 
 enum {
     ALWAYS = 11, /* kinds that every server has */
     KINDS = ALWAYS + OPTIONAL_KINDS,
-    LOOK_FOR_KINDS_US = 60000000, /* definitions get installed while we run */
-    RETRY_US = 1000000,
     MAX_SELECTOR = 300,
 };
 
@@ -36,21 +33,10 @@ enum {
     CSI_NODES
 };
 
-struct watched {
-    struct watches *watches;
-    struct kube_cache *cache;
-    struct kube_informer *informer;
-    bool is_started, is_absent;
-    enum optional_kind kind; /* of optional ones */
-};
-
 struct watches {
-    struct kube_client *client;
     struct bridge_world *world;
-    struct loop *loop;
-    struct kube_discovery *discovery;
-    struct loop_timer again;
-    struct watched kinds[KINDS];
+    struct kube_cache *caches[KINDS];
+    struct watch_set *set; /* NULL once stopped */
     watches_words words;
     void *words_context;
 };
@@ -79,33 +65,28 @@ static const struct {
 
 /* ---- making ---- */
 
-static void fill_world(struct watches *watches)
+static void fill_world(struct bridge_world *world, struct kube_cache *const caches[KINDS],
+                       const struct clock *clock)
 {
-    struct bridge_world *world = watches->world;
-    struct watched *at = watches->kinds;
-
-    world->other_pods = at[OTHER_PODS].cache;
-    world->pods = at[PODS].cache;
-    world->nodes = at[NODES].cache;
-    world->namespaces = at[NAMESPACES].cache;
-    world->jobs = at[JOBS].cache;
-    world->replicasets = at[REPLICASETS].cache;
-    world->statefulsets = at[STATEFULSETS].cache;
-    for (unsigned i = 0; i < OPTIONAL_KINDS; i++) {
-        at[ALWAYS + i].kind = (enum optional_kind)i;
-        world->optional[i] = (struct optional){ .cache = at[ALWAYS + i].cache };
-    }
-    world->eligible = eligible_new(
-        &(struct eligible_caches){ .pods = at[PODS].cache,
-                                   .other_pods = at[OTHER_PODS].cache,
-                                   .nodes = at[NODES].cache,
-                                   .namespaces = at[NAMESPACES].cache,
-                                   .claims = at[CLAIMS].cache,
-                                   .volumes = at[VOLUMES].cache,
-                                   .classes = at[CLASSES].cache,
-                                   .csi_nodes = at[CSI_NODES].cache,
-                                   .clock = loop_clock(kube_client_loop(watches->client)) },
-        world->config->scheduler_name);
+    world->other_pods = caches[OTHER_PODS];
+    world->pods = caches[PODS];
+    world->nodes = caches[NODES];
+    world->namespaces = caches[NAMESPACES];
+    world->jobs = caches[JOBS];
+    world->replicasets = caches[REPLICASETS];
+    world->statefulsets = caches[STATEFULSETS];
+    for (unsigned i = 0; i < OPTIONAL_KINDS; i++)
+        world->optional[i] = (struct optional){ .cache = caches[ALWAYS + i] };
+    world->eligible = eligible_new(&(struct eligible_caches){ .pods = caches[PODS],
+                                                              .other_pods = caches[OTHER_PODS],
+                                                              .nodes = caches[NODES],
+                                                              .namespaces = caches[NAMESPACES],
+                                                              .claims = caches[CLAIMS],
+                                                              .volumes = caches[VOLUMES],
+                                                              .classes = caches[CLASSES],
+                                                              .csi_nodes = caches[CSI_NODES],
+                                                              .clock = clock },
+                                   world->config->scheduler_name);
     world_add_indexes(world);
 }
 
@@ -114,36 +95,33 @@ struct watches *watches_new(struct kube_client *client, struct rand *rand,
 {
     struct watches *watches = mem_alloc(sizeof(*watches));
     const struct clock *clock = loop_clock(kube_client_loop(client));
-    char selector[MAX_SELECTOR];
+    struct watch_row watched[KINDS];
+    char selectors[KINDS][MAX_SELECTOR];
 
-    watches->client = client;
     watches->world = world;
-    watches->discovery = kube_discovery_new(client);
     for (unsigned i = 0; i < KINDS; i++) {
-        struct watched *watched = &watches->kinds[i];
-
-        (void)snprintf(selector, sizeof(selector), "%s%s", rows[i].selector ? rows[i].selector : "",
+        watches->caches[i] = kube_cache_new(rows[i].kind, clock);
+        watched[i] = (struct watch_row){ .cache = watches->caches[i], .is_optional = i >= ALWAYS };
+        if (!rows[i].selector)
+            continue;
+        (void)snprintf(selectors[i], MAX_SELECTOR, "%s%s", rows[i].selector,
                        world->config->scheduler_name);
-        watched->watches = watches;
-        watched->cache = kube_cache_new(rows[i].kind, clock);
-        watched->informer = kube_informer_new(
-            client, watched->cache, rand,
-            &(struct kube_informer_options){ .field_selector = rows[i].selector ? selector : NULL,
-                                             .page = page });
+        watched[i].field_selector = selectors[i];
     }
-    fill_world(watches);
+    watches->set = watch_set_new(client, rand, watched, KINDS, NULL, 0, page);
+    fill_world(world, watches->caches, clock);
     return watches;
+}
+
+void watches_start(struct watches *watches)
+{
+    watch_set_start(watches->set);
 }
 
 void watches_stop(struct watches *watches)
 {
-    loop_timer_stop(&watches->again);
-    kube_discovery_free(watches->discovery);
-    watches->discovery = NULL;
-    for (unsigned i = 0; i < KINDS; i++) {
-        kube_informer_free(watches->kinds[i].informer);
-        watches->kinds[i].informer = NULL;
-    }
+    watch_set_free(watches->set);
+    watches->set = NULL;
 }
 
 void watches_free(struct watches *watches)
@@ -151,63 +129,8 @@ void watches_free(struct watches *watches)
     eligible_free(watches->world->eligible);
     watches->world->eligible = NULL;
     for (unsigned i = 0; i < KINDS; i++)
-        kube_cache_free(watches->kinds[i].cache);
+        kube_cache_free(watches->caches[i]);
     mem_free(watches);
-}
-
-/* ---- kinds that not every server has ---- */
-
-static void start(struct watched *watched)
-{
-    watched->is_started = true;
-    kube_informer_start(watched->informer);
-}
-
-static void look_for_kinds(void *context);
-
-static void look_again(struct watches *watches, int64_t pause_us)
-{
-    if (!loop_timer_is_armed(&watches->again))
-        loop_timer_start(watches->loop, &watches->again, pause_us, look_for_kinds, watches);
-}
-
-static void on_discovered(void *context, enum kube_presence presence, const char *message)
-{
-    struct watched *watched = context;
-    const struct kube_resource *kind = kube_cache_kind(watched->cache)->resource;
-
-    switch (presence) {
-    case KUBE_PRESENT:
-        log_info("this cluster has it", LOG_TEXT("kind", kind->kind),
-                 LOG_TEXT("group", kind->group));
-        start(watched);
-        break;
-    case KUBE_ABSENT:
-        watched->is_absent = true;
-        look_again(watched->watches, LOOK_FOR_KINDS_US);
-        break;
-    case KUBE_CANNOT_ASK:
-        log_warn("cannot ask the API server for a kind", LOG_TEXT("kind", kind->kind),
-                 LOG_TEXT("error", message));
-        look_again(watched->watches, RETRY_US);
-        break;
-    }
-}
-
-static void look_for_kinds(void *context)
-{
-    struct watches *watches = context;
-
-    for (unsigned i = ALWAYS; i < KINDS; i++) {
-        const struct kube_resource *kind = rows[i].kind->resource;
-        char group_version[MAX_SELECTOR];
-
-        if (watches->kinds[i].is_started)
-            continue;
-        (void)snprintf(group_version, sizeof(group_version), "%s/%s", kind->group, kind->version);
-        kube_discover(watches->discovery, group_version, kind->plural, on_discovered,
-                      &watches->kinds[i]);
-    }
 }
 
 bool watches_refresh(struct watches *watches)
@@ -215,26 +138,13 @@ bool watches_refresh(struct watches *watches)
     bool has_changed = false;
 
     for (unsigned i = 0; i < OPTIONAL_KINDS; i++) {
-        const struct watched *watched = &watches->kinds[ALWAYS + i];
         struct optional *optional = &watches->world->optional[i];
-        struct optional now = *optional;
+        enum watch_state state = watch_set_state(watches->set, optional->cache);
 
-        if (watched->is_started)
-            now.state = kube_cache_is_synced(watched->cache) ? OPTIONAL_PRESENT : OPTIONAL_UNKNOWN;
-        else
-            now.state = watched->is_absent ? OPTIONAL_ABSENT : OPTIONAL_UNKNOWN;
-        has_changed |= now.state != optional->state;
-        *optional = now;
+        has_changed |= state != optional->state;
+        optional->state = state;
     }
     return has_changed;
-}
-
-void watches_start(struct watches *watches, struct loop *loop)
-{
-    watches->loop = loop;
-    for (unsigned i = 0; i < ALWAYS; i++)
-        start(&watches->kinds[i]);
-    look_for_kinds(watches);
 }
 
 /* ---- owners ---- */
@@ -278,7 +188,7 @@ void watches_listen(struct watches *watches, watches_words words, void *context)
     watches->words_context = context;
     for (unsigned i = 0; i < KINDS; i++)
         if (i == JOBS || i == REPLICASETS || i == STATEFULSETS || i >= ALWAYS)
-            kube_cache_listen(watches->kinds[i].cache, on_owner, watches);
+            kube_cache_listen(watches->caches[i], on_owner, watches);
 }
 
 /* ---- for others ---- */
@@ -298,18 +208,16 @@ unsigned watches_rows(const struct watches *watches, struct controller_watch *re
 
     for (unsigned i = 0; i < ALWAYS && count < max; i++)
         if (i != PODS && i != NODES)
-            ret_rows[count++] = (struct controller_watch){ watches->kinds[i].cache, no_keys };
+            ret_rows[count++] = (struct controller_watch){ watches->caches[i], no_keys };
     return count;
 }
 
 struct kube_cache *watches_namespaces(const struct watches *watches)
 {
-    return watches->kinds[NAMESPACES].cache;
+    return watches->caches[NAMESPACES];
 }
 
-/* An optional kind that is not there says nothing about our health. */
 void watches_add_health(const struct watches *watches, struct health *health)
 {
-    for (unsigned i = 0; i < ALWAYS; i++)
-        health_watch(health, watches->kinds[i].cache, watches->kinds[i].informer, 0);
+    watch_set_add_health(watches->set, health);
 }

@@ -14,7 +14,7 @@ struct watches;
 /* Makes the caches of the world. All are borrowed and outlive it. */
 struct watches *watches_new(struct kube_client *client, struct rand *rand,
                             struct bridge_world *world, unsigned page);
-void watches_start(struct watches *watches, struct loop *loop);
+void watches_start(struct watches *watches);
 void watches_stop(struct watches *watches); /* no cache changes any more */
 void watches_free(struct watches *watches); /* the caches, too */
 

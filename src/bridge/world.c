@@ -130,7 +130,7 @@ static const enum optional_kind apis[GROUP_KINDS] = {
 /* Of Jobs there is an API everywhere. */
 static bool has_api(const struct bridge_world *world, enum group_kind kind)
 {
-    return kind == GROUP_JOB || world->optional[apis[kind]].state != OPTIONAL_ABSENT;
+    return kind == GROUP_JOB || world->optional[apis[kind]].state != WATCH_ABSENT;
 }
 
 bool world_has_group(const struct bridge_world *world, const struct kube_pod *pod)

@@ -14,6 +14,7 @@
 #include "bridge/room.h"
 #include "bridge/strangers.h"
 #include "engine/plan.h"
+#include "engine/watch_set.h"
 #include "slurm/cache.h"
 #include "slurm/sight.h"
 #include "slurm/submit.h"
@@ -58,11 +59,7 @@ enum optional_kind {
 
 struct optional {
     struct kube_cache *cache;
-    enum {
-        OPTIONAL_UNKNOWN, /* not asked, or not read yet */
-        OPTIONAL_ABSENT,  /* the server does not have it: as if it did not exist */
-        OPTIONAL_PRESENT, /* and read */
-    } state;
+    enum watch_state state;
 };
 
 struct bridge_world {

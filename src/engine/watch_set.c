@@ -86,15 +86,10 @@ static void start(struct watched *watched)
 
 static void look_for_kinds(void *context);
 
-static void look_again(struct watch_set *set, int64_t pause_us)
-{
-    if (!loop_timer_is_armed(&set->again))
-        loop_timer_start(set->loop, &set->again, pause_us, look_for_kinds, set);
-}
-
 static void on_discovered(void *context, enum kube_presence presence, const char *message)
 {
     struct watched *watched = context;
+    struct watch_set *set = watched->set;
     const struct kube_resource *kind = resource_of(watched);
 
     switch (presence) {
@@ -105,12 +100,13 @@ static void on_discovered(void *context, enum kube_presence presence, const char
         break;
     case KUBE_ABSENT:
         watched->is_absent = true;
-        look_again(watched->set, LOOK_FOR_KINDS_US);
+        if (!loop_timer_is_armed(&set->again))
+            loop_timer_start(set->loop, &set->again, LOOK_FOR_KINDS_US, look_for_kinds, set);
         break;
     case KUBE_CANNOT_ASK:
         log_warn("cannot ask the API server for a kind", LOG_TEXT("kind", kind->kind),
                  LOG_TEXT("error", message));
-        look_again(watched->set, RETRY_US);
+        loop_timer_start(set->loop, &set->again, RETRY_US, look_for_kinds, set);
         break;
     }
 }

@@ -121,7 +121,7 @@ static void make_caches(struct small_world *small)
     for (size_t i = 0; i < OPTIONAL_KINDS; i++)
         world->optional[i] =
             (struct optional){ .cache = kube_cache_new(optional_kinds[i], &small->clock),
-                               .state = OPTIONAL_PRESENT };
+                               .state = WATCH_PRESENT };
     small->claims = kube_cache_new(&bridge_claim_kind, &small->clock);
     small->volumes = kube_cache_new(&bridge_volume_kind, &small->clock);
     small->classes = kube_cache_new(&bridge_storage_class_kind, &small->clock);

@@ -388,12 +388,12 @@ static void take_away_kinds(struct small_world *small, const struct json *given)
 
     while (json_next_item(&iter, &name)) {
         assert_true(str_is(json_str(name), "coscheduling"));
-        small->world.optional[OPTIONAL_COSCHEDULING].state = OPTIONAL_ABSENT;
+        small->world.optional[OPTIONAL_COSCHEDULING].state = WATCH_ABSENT;
     }
     iter = json_iter(json_get(given, "unknown"));
     while (json_next_item(&iter, &name)) {
         assert_true(str_is(json_str(name), "workload"));
-        small->world.optional[OPTIONAL_WORKLOADS].state = OPTIONAL_UNKNOWN;
+        small->world.optional[OPTIONAL_WORKLOADS].state = WATCH_UNKNOWN;
     }
 }
 
