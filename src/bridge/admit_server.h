@@ -1,12 +1,9 @@
-/* admit_server.h - the webhook on the wire: two paths over TLS, with certificate files that change
- * while it serves, and what it counts.
+/* admit_server.h - the bridge's webhook: two paths of engine/webhook.h, and what it counts.
  *
  *     /mutate--v1-pod, /validate--v1-pod   POST of an AdmissionReview (admit.h)
  *     /healthz                             200
  *
- * An answer that another look might better (a namespace or a Job that was made a moment ago and was
- * not seen yet) is held back for a second at most. Without a certificate nothing is served; the
- * folder is looked at again until there is one. */
+ * An answer is held while the namespace or the Job of a pod is not in the caches yet. */
 #ifndef SLINC_BRIDGE_ADMIT_SERVER_H
 #define SLINC_BRIDGE_ADMIT_SERVER_H
 
@@ -14,8 +11,6 @@
 #include "engine/health.h"
 #include "engine/metrics.h"
 #include "io/loop.h"
-
-enum { ADMIT_HELD_MAX = 256 }; /* answers held back at once; more are given as they are */
 
 struct admit_server_options {
     const struct admit *admit; /* borrowed, as the metrics are */
