@@ -1,4 +1,4 @@
-/*program.c - the program: what is watched, which changes concern which custom resource, and what
+/* operator.c - the program: what is watched, which changes concern which custom resource, and what
  * people are told.
  *
  * Every row of operator_plans is a controller of the engine. It is planned again when its custom

@@ -1,4 +1,4 @@
-/*program.h - the whole operator around its plans: caches, informers, lease, engine, Events.
+/* operator.h - the whole operator around its plans: caches, informers, lease, engine, Events.
  *
  * It gets a loop and transports and knows nothing else of the world, so the same program runs
  * against a cluster (src/cmd/cmd_operator.c) and in the simulator (tests/sim). */
