@@ -34,8 +34,8 @@ enum {
     SIGHT_US = 60 * SECOND_US, /* between questions about slurmctld's configuration */
     YOUNG_US = 60 * SECOND_US,
     EXPECT_US = 2 * SECOND_US,
-    LARGE_GROUP = 128,     /* pods; smaller ones are planned at every change */
-    PAUSE_PER_POD_US = 50, /* several times what a plan takes */
+    LARGE_GROUP = 128,      /* pods; smaller ones are planned at every change */
+    PAUSE_PER_POD_US = 50,  /* several times what a plan takes */
     TROUBLE_US = SECOND_US, /* between looks at whether Slurm can be used */
     MAX_SKEW_US = 2 * SECOND_US,
     FOLLOW_US = SECOND_US, /* between looks of all that wait at nodes that changed */
