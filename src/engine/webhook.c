@@ -285,6 +285,7 @@ static void make_routes(struct webhook_server *server)
                                                  .context = &server->hooks[i] };
     }
     server->routes[count] = (struct http_route){ .path = "/healthz", .handle = handle_live };
+    server->options.paths = NULL; /* the caller's table ends with its call */
 }
 
 static int name_files(struct webhook_server *server, struct err *err)

@@ -41,7 +41,7 @@ struct webhook_options {
     struct metrics *metrics;             /* borrowed */
     const struct metric_family *results; /* counter by path and result; NULL: none */
     const struct metric_family *held;    /* counter of held answers by path; NULL: none */
-    const char *address;                 /* NULL: all */
+    const char *address;                 /* NULL: all; borrowed */
     uint16_t port;                       /* 0: any; see webhook_server_port */
     const char *folder;                  /* of tls.crt and tls.key; borrowed */
     int64_t reload_us;                   /* between reads of the files; 0 = 10 s */
