@@ -390,7 +390,8 @@ static void jobs_are_found_by_key_and_by_node(void **state)
         10);
     put(bench,
         job(3, "c",
-            EXTERNAL ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c2\\\",\\\"unit\\\":\\\"u1.2\\\"}\""),
+            EXTERNAL
+            ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c2\\\",\\\"unit\\\":\\\"u1.2\\\"}\""),
         10);
     assert_string_equal(found(bench, SLURM_JOBS_BY_KEY, "u1"), "1 2 ");
     assert_string_equal(found(bench, SLURM_JOBS_BY_NODE, "n1"), "1 ");

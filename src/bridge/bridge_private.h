@@ -1,0 +1,71 @@
+/* bridge_private.h - what bridge.c and bridge_wake.c share. Private to them. */
+#ifndef SLINC_BRIDGE_BRIDGE_PRIVATE_H
+#define SLINC_BRIDGE_BRIDGE_PRIVATE_H
+
+#include "bridge/act.h"
+#include "bridge/bridge.h"
+#include "bridge/feeds.h"
+#include "bridge/slurm_trouble.h"
+#include "bridge/steps.h"
+#include "bridge/watches.h"
+#include "bridge/world.h"
+
+enum { BRIDGE_MAX_WHY = 256, BRIDGE_MAX_WATCHES = 16 };
+
+struct bridge {
+    struct bridge_options options;
+    struct bridge_links links;
+    struct rand rand;
+    struct kube_client *kube, *lease_kube;
+    struct watches *watches;
+    struct kube_lease *lease;
+    struct metrics *metrics;
+    struct engine *engine;
+    struct kube_recorder *recorder;
+    struct kube_call *identify; /* the first question: which cluster is this? */
+    struct loop_timer retry;
+    char cluster[64];
+
+    struct slurm_client *slurm;
+    struct slurm_poller *poller;
+    struct slurm_sight_check sight;
+    bool is_checking, has_site, was_restarted;
+    int64_t listed_us; /* when the jobs were last listed as the suspicion began */
+    struct slurm_site site;
+    char sight_why[BRIDGE_MAX_WHY];
+    struct loop_timer look_at_site;
+    struct slurm_trouble trouble;
+    bool is_unread; /* the trouble is that Slurm cannot be read */
+    struct loop_timer look_for_trouble;
+
+    struct actor *actor;
+    struct steps steps;
+    struct feeds feeds;
+    struct bridge_world world;
+    struct controller units, nodes;
+    struct controller_watch unit_watches[BRIDGE_MAX_WATCHES], node_watches[2];
+    struct loop_timer follow; /* eligible nodes have changed */
+};
+
+/* ---- bridge_wake.c: changes become keys ---- */
+
+bool bridge_may_act(void *context);
+void bridge_on_pod(struct controller *controller, const struct kube_object *old,
+                   const struct kube_object *next);
+void bridge_on_group(void *context, const struct kube_object *old, const struct kube_object *next);
+void bridge_look_at_all(struct bridge *bridge);
+void bridge_look_at_all_that_wait(void *context);
+void bridge_on_words(void *context, const struct kube_object *owner);
+void bridge_on_eligible(void *context);
+void bridge_on_node(struct controller *controller, const struct kube_object *old,
+                    const struct kube_object *next);
+void bridge_on_other_pod(struct controller *controller, const struct kube_object *old,
+                         const struct kube_object *next);
+void bridge_wake_unit(void *context, struct str key);
+void bridge_wake_node(void *context, struct str name);
+void bridge_on_slurm_job(void *context, const struct slurm_object *before,
+                         const struct slurm_object *after);
+void bridge_on_slurm_node(void *context, const struct slurm_object *old,
+                          const struct slurm_object *next);
+
+#endif

@@ -1,0 +1,260 @@
+/* bridge_wake.c - which units and nodes are planned again when something changes in Kubernetes or
+ * Slurm. */
+#include "bridge/bridge_private.h"
+
+#include "base/log.h"
+#include "bridge/group.h"
+#include "bridge/names.h"
+#include "bridge/node_state.h"
+#include "bridge/nodes.h"
+#include "bridge/place.h"
+#include "bridge/unit.h"
+#include "slurm/submit.h"
+
+#include <stdio.h>
+
+enum {
+    SECOND_US = 1000000,
+    LARGE_GROUP = 128,     /* pods; smaller ones are planned at every change */
+    PAUSE_PER_POD_US = 50, /* several times what a plan takes */
+    FOLLOW_US = SECOND_US, /* between looks of all that wait at nodes that changed */
+};
+
+bool bridge_may_act(void *context)
+{
+    const struct bridge *bridge = context;
+
+    return bridge->options.observe_only || kube_lease_is_held(bridge->lease);
+}
+
+/* A plan looks at all pods of a unit, so that of a large group several changes are looked at by one
+ * plan: else as many plans as pods would follow when all of them start or end. */
+static int64_t pause_before(const struct bridge *bridge, struct str key)
+{
+    size_t pods = kube_cache_count_by(bridge->world.pods, bridge->world.pods_by_unit, key);
+
+    return pods > LARGE_GROUP ? (int64_t)pods * PAUSE_PER_POD_US : 0;
+}
+
+static void enqueue_pod(struct controller *controller, const struct kube_object *pod)
+{
+    struct bridge *bridge = controller->context;
+    auto_buf struct buf key;
+
+    buf_init(&key, SLURM_MAX_KEY);
+    if (!pod || !world_is_ours(&bridge->world, kube_pod_of(pod)))
+        return;
+    world_unit_key(&bridge->world, kube_pod_of(pod), &key);
+    engine_enqueue_after(controller, buf_str(&key), pause_before(bridge, buf_str(&key)));
+}
+
+/* Servers before 1.35 drop what a Binding says of labels: the pod is seen with a node and without
+ * the job that it was bound by. From then on labels go first. */
+static void look_at_binding(struct bridge *bridge, const struct kube_object *old,
+                            const struct kube_object *next)
+{
+    bool found;
+
+    if (!bridge->world.facts.bind_takes_metadata || !old || !next || !bridge_may_act(bridge) ||
+        !kube_pod_of(old)->node_name[0] || old->version_number == next->version_number ||
+        !kube_object_has_finalizer(next, BRIDGE_FINALIZER))
+        return;
+    (void)kube_pairs_get(&old->labels, BRIDGE_JOB_LABEL, &found);
+    if (!found)
+        return;
+    (void)kube_pairs_get(&next->labels, BRIDGE_JOB_LABEL, &found);
+    if (found)
+        return;
+    log_info("the API server does not take labels from a Binding: they go first",
+             LOG_TEXT("pod", next->name));
+    bridge->world.facts.bind_takes_metadata = false;
+}
+
+static bool has_another_group(const struct kube_object *old, const struct kube_object *next)
+{
+    auto_buf struct buf before = { .max = SLURM_MAX_KEY }, now = { .max = SLURM_MAX_KEY };
+
+    group_key(kube_pod_of(old), &before);
+    group_key(kube_pod_of(next), &now);
+    return !str_eq(buf_str(&before), buf_str(&now));
+}
+
+/* A pod of the same name may be another pod, and so another unit. So may be one that was given to
+ * another group: what was asked for with the group before is looked at, too. */
+void bridge_on_pod(struct controller *controller, const struct kube_object *old,
+                   const struct kube_object *next)
+{
+    struct bridge *bridge = controller->context;
+
+    steps_pod_changed(&bridge->steps, old ? kube_pod_of(old) : NULL,
+                      next ? kube_pod_of(next) : NULL);
+    look_at_binding(bridge, old, next);
+    if (!old || !next || !str_is(str_of(old->uid), next->uid) || has_another_group(old, next))
+        enqueue_pod(controller, old);
+    enqueue_pod(controller, next);
+}
+
+/* What a PodGroup says counts for all of its pods. The key is the same for both APIs' objects but
+ * for one word; to plan a unit that is not there costs nothing. */
+void bridge_on_group(void *context, const struct kube_object *old, const struct kube_object *next)
+{
+    struct bridge *bridge = context;
+    const struct kube_object *object = next ? next : old;
+    static const char *const words[] = { "podgroup", "coscheduling" };
+
+    for (size_t i = 0; bridge->poller && i < sizeof(words) / sizeof(words[0]); i++) {
+        auto_buf struct buf key;
+
+        buf_init(&key, SLURM_MAX_KEY);
+        buf_printf(&key, "%s/%s/%s", object->ns, words[i], object->name);
+        engine_enqueue(&bridge->units, buf_str(&key));
+    }
+}
+
+/* Each by the unit that it is in now. */
+void bridge_look_at_all(struct bridge *bridge)
+{
+    struct kube_cache_walk walk = kube_cache_walk(bridge->world.pods);
+    const struct kube_object *pod;
+
+    while ((pod = kube_cache_next(&walk)) != NULL)
+        enqueue_pod(&bridge->units, pod);
+}
+
+/* Jobs that wait follow what is true of the nodes now. */
+void bridge_look_at_all_that_wait(void *context)
+{
+    struct bridge *bridge = context;
+    struct kube_cache_walk walk = kube_cache_walk(bridge->world.pods);
+    const struct kube_object *pod;
+
+    while ((pod = kube_cache_next(&walk)) != NULL)
+        if (pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS)
+            enqueue_pod(&bridge->units, pod);
+}
+
+/* Whose pods these words count for is found by the plans: any in its namespace may be. */
+void bridge_on_words(void *context, const struct kube_object *owner)
+{
+    struct bridge *bridge = context;
+    struct kube_cache_walk walk = kube_cache_walk(bridge->world.pods);
+    const struct kube_object *pod;
+
+    while ((pod = kube_cache_next(&walk)) != NULL)
+        if (strcmp(pod->ns, owner->ns) == 0 &&
+            pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS)
+            enqueue_pod(&bridge->units, pod);
+}
+
+void bridge_on_eligible(void *context)
+{
+    struct bridge *bridge = context;
+
+    if (bridge->poller && !loop_timer_is_armed(&bridge->follow))
+        loop_timer_start(bridge->links.loop, &bridge->follow, FOLLOW_US,
+                         bridge_look_at_all_that_wait, bridge);
+}
+
+void bridge_on_node(struct controller *controller, const struct kube_object *old,
+                    const struct kube_object *next)
+{
+    const char *before = old ? world_slurm_name(kube_node_of(old)) : "";
+    const char *now = next ? world_slurm_name(kube_node_of(next)) : "";
+
+    if (before[0] && !str_is(str_of(before), now))
+        engine_enqueue(controller, str_of(before));
+    if (now[0])
+        engine_enqueue(controller, str_of(now));
+}
+
+static void enqueue_node_of(struct controller *controller, const struct kube_object *object)
+{
+    const struct bridge *bridge = controller->context;
+    const struct kube_pod *pod = object ? kube_pod_of(object) : NULL;
+    const struct kube_object *node;
+
+    if (!pod || !pod->node_name[0] || !eligible_is_of_node(pod))
+        return;
+    node = kube_cache_get(bridge->world.nodes, "", pod->node_name);
+    if (node && world_slurm_name(kube_node_of(node))[0])
+        engine_enqueue(controller, str_of(world_slurm_name(kube_node_of(node))));
+}
+
+/* Pods of DaemonSets take from what their node can give to Slurm. */
+void bridge_on_other_pod(struct controller *controller, const struct kube_object *old,
+                         const struct kube_object *next)
+{
+    enqueue_node_of(controller, old);
+    enqueue_node_of(controller, next);
+}
+
+void bridge_wake_unit(void *context, struct str key)
+{
+    struct bridge *bridge = context;
+
+    engine_enqueue(&bridge->units, key);
+}
+
+void bridge_wake_node(void *context, struct str name)
+{
+    struct bridge *bridge = context;
+
+    engine_enqueue(&bridge->nodes, name);
+}
+
+/* Jobs of ours are followed closely until they have ended; others need not be. */
+static void follow_job(struct bridge *bridge, const struct slurm_job *job)
+{
+    if (job_phase(job) == JOB_ENDED)
+        slurm_poller_untrack(bridge->poller, job->id);
+    else
+        slurm_poller_track(bridge->poller, job->id);
+}
+
+static void take_job_change(struct bridge *bridge, const struct slurm_job *old,
+                            const struct slurm_job *next)
+{
+    const struct slurm_job *job = next ? next : old;
+    auto_buf struct buf key;
+    unsigned attempt;
+
+    buf_init(&key, SLURM_MAX_KEY);
+    if (!job || !world_job_key(&bridge->world, job, &key, &attempt))
+        return;
+    steps_count_job(&bridge->steps, old, next);
+    if (next) {
+        follow_job(bridge, next);
+        steps_job_changed(&bridge->steps, buf_str(&key), next);
+    } else {
+        slurm_poller_untrack(bridge->poller, job->id);
+    }
+    engine_enqueue(&bridge->units, buf_str(&key));
+}
+
+/* An id that has gone to another job is two changes. Before a job is read whole its sluid is not
+ * known. */
+static bool is_same_job(const struct slurm_job *old, const struct slurm_job *next)
+{
+    return strcmp(old->extra, next->extra) == 0 &&
+           (!old->sluid[0] || !next->sluid[0] || strcmp(old->sluid, next->sluid) == 0);
+}
+
+void bridge_on_slurm_job(void *context, const struct slurm_object *before,
+                         const struct slurm_object *after)
+{
+    struct bridge *bridge = context;
+    const struct slurm_job *old = before ? slurm_job_of(before) : NULL;
+    const struct slurm_job *next = after ? slurm_job_of(after) : NULL;
+
+    if (old && next && !is_same_job(old, next)) {
+        take_job_change(bridge, old, NULL);
+        old = NULL;
+    }
+    take_job_change(bridge, old, next);
+}
+
+void bridge_on_slurm_node(void *context, const struct slurm_object *old,
+                          const struct slurm_object *next)
+{
+    bridge_wake_node(context, str_of((next ? next : old)->key));
+}
