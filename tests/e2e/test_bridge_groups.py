@@ -126,7 +126,8 @@ def test_a_gang_that_is_not_complete_takes_nothing_and_says_what_is_missing(site
         place.api.post(path.format(f"namespaces/{place.namespace}"), body)
     both = [eventually("all are placed", lambda: place.team_placed("same", 2)) for place in (site, other)]
     assert [len(job_ids(pods)) for pods in both] == [1, 1] and job_ids(both[0]) != job_ids(both[1])
-    other.empty()
+    other.see_pods_off()
+    eventually("the job of the other namespace is gone", lambda: not [job for job in site.live_jobs() if str(job["job_id"]) in job_ids(both[1])])
     assert site.job(both[0][0])["job_state"] == ["RUNNING"]
 
 
