@@ -6,6 +6,7 @@
 #include "cmd/flags.h"
 #include "cmd/process.h"
 #include "engine/run.h"
+#include "io/http_client.h"
 #include "operator/host_keys.h"
 #include "operator/names.h"
 #include "operator/operator.h"
@@ -105,10 +106,22 @@ static enum run_exit run_operator(struct slurm_operator *program, struct loop *l
     return code;
 }
 
+static struct http_transport *connect_slurm(void *context, const char *url, struct err *err)
+{
+    struct http_client_options options = { .base_url = url, .max_connections = 4 };
+    struct http_transport *transport;
+
+    return http_client_new(context, &options, &transport, err) < 0 ? NULL : transport;
+}
+
 static enum run_exit run_with(const struct process_api *api, const struct namespaces *namespaces,
                               const struct operator_flags *values)
 {
-    const struct operator_links links = { api->loop, api->api, api->lease_api };
+    const struct operator_links links = { .loop = api->loop,
+                                          .api = api->api,
+                                          .lease_api = api->lease_api,
+                                          .connect_slurm = connect_slurm,
+                                          .connect_context = api->loop };
     struct operator_options options = { .lease_ns = values->lease_ns,
                                         .host_keys_program = "/proc/self/exe",
                                         .namespaces = namespaces->at,

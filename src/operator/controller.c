@@ -7,10 +7,12 @@
  *         before the Service asks for it. */
 #include "operator/controller.h"
 
+#include "codec/timestamp.h"
 #include "engine/child.h"
 #include "kube/kinds.h"
 #include "operator/build.h"
 #include "operator/names.h"
+#include "operator/reconfigure.h"
 
 #include <stdio.h>
 
@@ -43,16 +45,6 @@ static enum controller_shape shape_of(const struct sync *sync)
 
 /* ---- who is active ---- */
 
-static bool is_pod_of(const struct sync *sync, const struct kube_object *pod)
-{
-    bool has_name = false, has_instance = false;
-    struct str name = kube_pairs_get(&pod->labels, LABEL_NAME, &has_name);
-    struct str instance = kube_pairs_get(&pod->labels, LABEL_INSTANCE, &has_instance);
-
-    return has_name && has_instance && strcmp(pod->ns, sync->object->ns) == 0 &&
-           str_is(name, component_slurmctld.app) && str_is(instance, sync->object->name);
-}
-
 static bool is_active(const struct kube_object *pod)
 {
     bool found = false;
@@ -67,7 +59,7 @@ static const struct kube_object *active_pod(const struct sync *sync)
     const struct kube_object *pod;
 
     while ((pod = kube_cache_next(&walk)))
-        if (is_pod_of(sync, pod) && is_active(pod) && pod->deleted_us == 0)
+        if (is_slurmctld_pod(sync, pod) && is_active(pod) && pod->deleted_us == 0)
             return pod;
     return NULL;
 }
@@ -85,18 +77,51 @@ static bool service_selects_active(const struct sync *sync)
            (pod && kube_pod_of(pod)->ready);
 }
 
-/* Somebody must have the label, whether Slurm can be asked or not: else ordinal 0. */
+static void plan_label(struct sync *sync, const struct kube_object *pod, const char *value)
+{
+    (void)plan_merge_patch(
+        sync->plan, sync->world->pods, &kube_pods, pod->ns, pod->name, NULL, pod->version,
+        json_format(sync->build, "{'metadata':{'labels':{'" LABEL_ACTIVE "':%s}}}", value));
+}
+
+/* The pod of the slurmctld that is in control, by what Slurm says; NULL: it does not say. */
+static const struct kube_object *responding_pod(const struct sync *sync)
+{
+    const struct slurm_facts *facts = operator_world_slurm(sync->world, sync->object);
+    const struct kube_object *pod;
+    char suffix[32];
+
+    if (!facts || !facts->is_reachable || facts->active < 0)
+        return NULL;
+    (void)snprintf(suffix, sizeof(suffix), "-controller-%d", facts->active);
+    pod = sync_child(sync, sync->world->pods, suffix);
+    return pod && pod->deleted_us == 0 ? pod : NULL;
+}
+
+static void plan_others_inactive(struct sync *sync, const struct kube_object *active)
+{
+    struct kube_cache_walk walk = kube_cache_walk(sync->world->pods);
+    const struct kube_object *pod;
+
+    while ((pod = kube_cache_next(&walk)))
+        if (pod != active && is_slurmctld_pod(sync, pod) && is_active(pod))
+            plan_label(sync, pod, NULL);
+}
+
+/* The label follows the slurmctld that responds: first it gets it, then the others lose it. While
+ * Slurm cannot be asked the label stays where it is. Somebody must have it: else ordinal 0. */
 static int plan_active(struct sync *sync, struct err *err)
 {
-    auto_json_build struct json_build *build = json_build_new();
+    const struct kube_object *responding = responding_pod(sync);
     const struct kube_object *first = sync_child(sync, sync->world->pods, "-controller-0");
 
     (void)err;
-    if (!first || first->deleted_us != 0 || active_pod(sync))
-        return 0;
-    (void)plan_merge_patch(
-        sync->plan, sync->world->pods, &kube_pods, first->ns, first->name, NULL, first->version,
-        json_format(build, "{'metadata':{'labels':{'" LABEL_ACTIVE "':'true'}}}"));
+    if (responding && is_active(responding))
+        plan_others_inactive(sync, responding);
+    else if (responding)
+        plan_label(sync, responding, "true");
+    else if (first && first->deleted_us == 0 && !active_pod(sync))
+        plan_label(sync, first, "true");
     return 0;
 }
 
@@ -185,6 +210,47 @@ static int plan_statefulset(struct sync *sync, struct err *err)
     return plan_child(sync->plan, sync->world->statefulsets, sync->object, statefulset, err);
 }
 
+static int plan_files(struct sync *sync, struct err *err)
+{
+    return is_external(sync) ? 0 : plan_reconfigure(sync, active_pod(sync), err);
+}
+
+/* ---- status ---- */
+
+/* The condition that stands there goes on to count from its own beginning. */
+static const char *unreachable_text(const struct sync *sync, const struct slurm_facts *facts)
+{
+    const struct json *live = kube_condition_entry(
+        json_at(operator_tree(sync->object), "status", "conditions"), "SlurmReachable");
+    struct str reason = json_str(json_get(live, "reason"));
+    auto_buf struct buf since = { .max = 64 };
+
+    if (str_is(reason, "NotReachable"))
+        return json_str(json_get(live, "message")).at;
+    (void)timestamp_print(facts->since_us, &since, NULL);
+    return arena_printf(sync->plan->arena, "not reachable since %s: %s", buf_text(&since),
+                        facts->reason);
+}
+
+/* Without a type while nothing is known. */
+static struct kube_condition_want want_reachable(const struct sync *sync)
+{
+    const struct slurm_facts *facts = operator_world_slurm(sync->world, sync->object);
+
+    if (!facts)
+        return (struct kube_condition_want){ .type = NULL };
+    if (!facts->has_restapi)
+        return (struct kube_condition_want){ "SlurmReachable", KUBE_FALSE, "NoRestApi",
+                                             "no RestApi refers to this Controller" };
+    if (!facts->is_known)
+        return (struct kube_condition_want){ .type = NULL };
+    if (facts->is_reachable)
+        return (struct kube_condition_want){ "SlurmReachable", KUBE_TRUE, "Responding",
+                                             "slurmctld responds" };
+    return (struct kube_condition_want){ "SlurmReachable", KUBE_FALSE, "NotReachable",
+                                         unreachable_text(sync, facts) };
+}
+
 static void plan_status(struct sync *sync)
 {
     const struct kube_object *live = sync_child(sync, sync->world->statefulsets, "-controller");
@@ -194,6 +260,7 @@ static void plan_status(struct sync *sync)
         .name = live ? live->name : "slurmctld",
         .tree = live ? operator_tree(live) : NULL,
         .wanted = replicas(sync),
+        .also = want_reachable(sync),
     };
 
     sync_status(sync, &workload, NULL);
@@ -208,6 +275,7 @@ void controller_plan(const struct operator_world *world, const struct kube_objec
         { "Config", plan_config },
         { "StatefulSet", plan_statefulset },
         { "Active", plan_active },
+        { "Reconfigure", plan_files },
     };
     auto_json_build struct json_build *build = json_build_new();
     struct sync sync = { .world = world,

@@ -107,14 +107,12 @@ static int compare_names(const void *a, const void *b)
 static void push_user_files(struct json_build *build, const struct controller_input *input,
                             struct json_mut *sources)
 {
-    static const char *const lists[] = { "configFileRefs", "prologScriptRefs", "epilogScriptRefs",
-                                         "prologSlurmctldScriptRefs", "epilogSlurmctldScriptRefs" };
     const char *names[MAX_REFS];
     const struct json *ref;
     size_t count = 0;
 
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-        struct json_iter refs = json_iter(json_get(spec_of(input), lists[i]));
+    for (size_t i = 0; i < config_ref_list_count; i++) {
+        struct json_iter refs = json_iter(json_get(spec_of(input), config_ref_lists[i]));
 
         while (count < MAX_REFS && json_next_item(&refs, &ref))
             names[count++] = json_str(json_get(ref, "name")).at;

@@ -7,6 +7,10 @@
 
 enum { MAX_DATA = 4 << 20, MAX_KEYS = 4096 };
 
+const char *const config_ref_lists[] = { "configFileRefs", "prologScriptRefs", "epilogScriptRefs",
+                                         "prologSlurmctldScriptRefs", "epilogSlurmctldScriptRefs" };
+const size_t config_ref_list_count = sizeof(config_ref_lists) / sizeof(config_ref_lists[0]);
+
 static int compare_members(const void *a, const void *b)
 {
     return str_cmp(((const struct json_member *)a)->key, ((const struct json_member *)b)->key);

@@ -14,6 +14,10 @@ int hash_map(const struct json *data, bool is_base64, char ret_hash[DIGEST_HEX],
 int hash_secret_ref(const struct operator_world *world, const struct kube_object *object,
                     const char *ref, char ret_hash[DIGEST_HEX], struct err *err);
 
+/* The members of a Controller's spec that list ConfigMaps with files for /etc/slurm. */
+extern const char *const config_ref_lists[];
+extern const size_t config_ref_list_count;
+
 /* The name of the member with the reference to the JWT key: jwtKeyRef, or the older
  * jwtHs256KeyRef where only that is given. */
 const char *jwt_key_ref(const struct kube_object *object);

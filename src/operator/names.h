@@ -21,6 +21,11 @@
 #define ANNOTATION_SSHD_CONF_HASH    "slinky.slurm.net/sshd-conf-hash"
 #define ANNOTATION_SSSD_CONF_HASH    "slinky.slurm.net/sssd-conf-hash"
 
+/* Ours, on pods of slurmctld: see reconfigure.h. */
+#define ANNOTATION_CONFIG_VERSION      "slinc.slurm.net/config-version"
+#define ANNOTATION_CONFIG_SINCE        "slinc.slurm.net/config-since"
+#define ANNOTATION_CONFIG_RECONFIGURED "slinc.slurm.net/config-reconfigured"
+
 enum {
     SLURMCTLD_PORT = 6817,
     SLURMD_PORT = 6818,

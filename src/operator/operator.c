@@ -36,6 +36,7 @@ struct slurm_operator {
     struct kube_lease *lease;
     struct engine *engine;
     struct host_keys *host_keys;
+    struct slurm_clusters *slurm; /* NULL: it does not speak to Slurm */
     struct kind_controller kinds[MAX_PLANS];
 };
 
@@ -276,6 +277,31 @@ static struct watch_set *watch_all(struct slurm_operator *program,
                          options->namespaces, options->namespace_count, options->page);
 }
 
+static void on_slurm(void *context, struct str key)
+{
+    struct slurm_operator *program = context;
+
+    for (unsigned i = 0; i < operator_plan_count; i++)
+        if (strcmp(program->kinds[i].row->kind, "Controller") == 0)
+            engine_enqueue(&program->kinds[i].controller, key);
+}
+
+static void add_slurm(struct slurm_operator *program, const struct operator_links *links,
+                      uint64_t seed)
+{
+    if (!links->connect_slurm)
+        return;
+    program->slurm = slurm_clusters_new(
+        &(struct slurm_clusters_options){ .loop = links->loop,
+                                          .world = &program->world,
+                                          .connect = links->connect_slurm,
+                                          .connect_context = links->connect_context,
+                                          .changed = on_slurm,
+                                          .changed_context = program,
+                                          .seed = seed });
+    engine_add_service(program->engine, &action_slurmctld, program->slurm);
+}
+
 struct slurm_operator *operator_new(const struct operator_links *links,
                                     const struct operator_options *options)
 {
@@ -304,6 +330,7 @@ struct slurm_operator *operator_new(const struct operator_links *links,
     engine_add_service(program->engine, &action_host_keys, program->host_keys);
     for (unsigned i = 0; i < operator_plan_count; i++)
         add_kind(program, i, options->identity);
+    add_slurm(program, links, options->seed);
     return program;
 }
 
@@ -312,8 +339,11 @@ static void on_lease(void *context, bool held)
     struct slurm_operator *program = context;
 
     log_info(held ? "leading" : "no longer leading");
-    if (held)
-        engine_wake(program->engine);
+    if (!held)
+        return;
+    engine_wake(program->engine);
+    if (program->slurm)
+        slurm_clusters_start(program->slurm);
 }
 
 void operator_start(struct slurm_operator *program)
@@ -331,6 +361,7 @@ void operator_free(struct slurm_operator *program)
     watch_set_free(program->watches);
     engine_free(program->engine);
     host_keys_free(program->host_keys);
+    slurm_clusters_free(program->slurm);
     kube_lease_free(program->lease);
     for (unsigned i = 0; i < operator_plan_count; i++)
         kube_recorder_free(program->kinds[i].recorder);

@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "engine/health.h"
 #include "kube/lease.h"
+#include "operator/slurm_clusters.h"
 
 struct operator_options {
     const char *identity; /* of this process among the replicas */
@@ -25,6 +26,8 @@ struct operator_options {
 struct operator_links {
     struct loop *loop;
     struct http_transport *api, *lease_api;
+    slurm_connect connect_slurm; /* NULL: it does not speak to Slurm */
+    void *connect_context;
 };
 
 struct slurm_operator;

@@ -2,7 +2,6 @@
 #include "operator/sync.h"
 
 #include "codec/patch.h"
-#include "kube/condition_list.h"
 
 #include <stdio.h>
 
@@ -71,7 +70,7 @@ static bool is_rolled_out(const struct sync_workload *workload)
                      json_i64_or(json_get(status, "replicas"), 0) == workload->wanted;
 }
 
-enum { READY, PROGRESSING, DEGRADED, CONDITION_COUNT };
+enum { READY, PROGRESSING, DEGRADED, ALSO, CONDITION_COUNT };
 
 /* What runs no pods is ready when no step failed. */
 static void want_without_pods(const struct sync *sync, const char *note,
@@ -117,6 +116,7 @@ static void want_conditions(const struct sync *sync, const struct sync_workload 
         (struct kube_condition_want){ "Degraded", failure ? KUBE_TRUE : KUBE_FALSE,
                                       failure ? "SyncFailed" : "AsExpected",
                                       failure ? failure : "all objects are as they should be" };
+    wanted[ALSO] = workload->also;
 }
 
 void sync_status(struct sync *sync, const struct sync_workload *workload,
@@ -133,7 +133,8 @@ void sync_status(struct sync *sync, const struct sync_workload *workload,
     struct str key;
 
     want_conditions(sync, workload, wanted);
-    conditions = kube_condition_list(build, json_get(status, "conditions"), wanted, CONDITION_COUNT,
+    conditions = kube_condition_list(build, json_get(status, "conditions"), wanted,
+                                     workload->also.type ? CONDITION_COUNT : ALSO,
                                      object->generation, sync->world->wall_us);
     if (conditions)
         json_put_at(build, patch, conditions, "status", "conditions");

@@ -7,6 +7,7 @@
 #define SLINC_OPERATOR_SYNC_H
 
 #include "engine/plan.h"
+#include "kube/condition_list.h"
 #include "operator/world.h"
 
 struct sync {
@@ -26,8 +27,9 @@ struct sync_step {
 struct sync_workload {
     const char *note; /* for a custom resource that runs no pods: what there is to say instead */
     const char *kind, *name;
-    const struct json *tree; /* of the Deployment or StatefulSet; absent: not made yet */
-    int64_t wanted;          /* replicas */
+    const struct json *tree;         /* of the Deployment or StatefulSet; absent: not made yet */
+    int64_t wanted;                  /* replicas */
+    struct kube_condition_want also; /* one more condition; without a type: none */
 };
 
 /* The child "<name of the custom resource><suffix>" that exists; NULL: none. */

@@ -1,11 +1,12 @@
 /* world.c - the caches of the operator as one table. */
 #include "operator/world.h"
 
+#include "base/mem.h"
 #include "kube/kinds.h"
 
 #include <stdio.h>
 
-enum { MAX_KEY = 2 * KUBE_MAX_NAME };
+enum { MAX_KEY = 2 * KUBE_MAX_NAME, MAX_CLUSTERS = 1 << 20 };
 
 static const struct world_row {
     const struct kube_kind *kind;
@@ -47,6 +48,7 @@ void operator_world_init(struct operator_world *world, const struct clock *clock
     *world = (struct operator_world){ .dns_domain = "cluster.local" };
     for (unsigned i = 0; i < ROW_COUNT; i++)
         *cache_at(world, rows[i].offset) = kube_cache_new(rows[i].kind, clock);
+    map_init(&world->slurm, &(struct map_options){ .max = MAX_CLUSTERS, .free_value = mem_free });
     /* It is the first index of each of these caches, so its number is the same. */
     world->by_controller = kube_cache_add_index(world->restapis, by_controller_ref);
     (void)kube_cache_add_index(world->loginsets, by_controller_ref);
@@ -57,6 +59,7 @@ void operator_world_done(struct operator_world *world)
 {
     for (unsigned i = 0; i < ROW_COUNT; i++)
         kube_cache_free(*cache_at(world, rows[i].offset));
+    map_done(&world->slurm);
 }
 
 struct kube_cache *operator_world_cache(const struct operator_world *world, const char *kind)
@@ -73,4 +76,25 @@ const struct kube_object *operator_world_ref(struct kube_cache *cache,
     struct str name = json_str(json_at(operator_spec(object), ref, "name"));
 
     return name.len > 0 ? kube_cache_get(cache, object->ns, name.at) : NULL;
+}
+
+const struct slurm_facts *operator_world_slurm(const struct operator_world *world,
+                                               const struct kube_object *controller)
+{
+    char key[MAX_KEY];
+
+    (void)snprintf(key, sizeof(key), "%s/%s", controller->ns, controller->name);
+    return map_get(&world->slurm, str_of(key));
+}
+
+struct slurm_facts *operator_world_slurm_put(struct operator_world *world, struct str key)
+{
+    struct slurm_facts *facts = map_get(&world->slurm, key);
+
+    if (!facts) {
+        facts = mem_alloc(sizeof(*facts));
+        facts->active = -1;
+        (void)map_put(&world->slurm, key, facts, NULL); /* the API server has fewer objects */
+    }
+    return facts;
 }

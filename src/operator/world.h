@@ -5,8 +5,10 @@
 #ifndef SLINC_OPERATOR_WORLD_H
 #define SLINC_OPERATOR_WORLD_H
 
+#include "base/map.h"
 #include "engine/plan.h"
 #include "operator/kinds.h"
+#include "operator/slurm_facts.h"
 
 struct operator_world {
     /* custom resources */
@@ -15,6 +17,7 @@ struct operator_world {
     struct kube_cache *configmaps, *secrets, *services, *deployments, *statefulsets, *pods, *claims;
     /* The index by "namespace/name" of spec.controllerRef, of restapis, loginsets and nodesets. */
     int by_controller;
+    struct map slurm;       /* struct slurm_facts by "namespace/name" of the Controller */
     int64_t wall_us;        /* now, by the wall clock */
     const char *dns_domain; /* of Services: "cluster.local" */
 };
@@ -29,5 +32,11 @@ struct kube_cache *operator_world_cache(const struct operator_world *world, cons
 /* The object that spec.<ref>.name names, in the object's namespace; NULL when there is none. */
 const struct kube_object *operator_world_ref(struct kube_cache *cache,
                                              const struct kube_object *object, const char *ref);
+
+/* What Slurm last said of this Controller; NULL: this process does not speak to Slurm. */
+const struct slurm_facts *operator_world_slurm(const struct operator_world *world,
+                                               const struct kube_object *controller);
+/* The same to write to: made when it is not there. */
+struct slurm_facts *operator_world_slurm_put(struct operator_world *world, struct str key);
 
 #endif

@@ -76,6 +76,39 @@ int desk_add(struct desk *desk, const struct json *object, struct err *err)
     return 0;
 }
 
+static void read_facts(const struct desk *desk, const struct json *value,
+                       struct slurm_facts *ret_facts)
+{
+    struct str unreachable = json_str(json_get(value, "unreachable"));
+    const struct json *hash = json_get(value, "conf_hash");
+
+    ret_facts->has_restapi = json_bool_or(json_get(value, "restapi"), true);
+    ret_facts->is_known = ret_facts->has_restapi;
+    ret_facts->is_reachable = ret_facts->has_restapi && unreachable.len == 0;
+    ret_facts->since_us = desk->world.wall_us;
+    (void)snprintf(ret_facts->reason, sizeof(ret_facts->reason), STR_FMT, STR_ARG(unreachable));
+    ret_facts->active = (int)json_i64_or(json_get(value, "active"), 0);
+    ret_facts->has_conf_hash = json_exists(hash);
+    ret_facts->conf_hash = (uint32_t)json_i64_or(hash, 0);
+    (void)snprintf(ret_facts->reconfigured, sizeof(ret_facts->reconfigured), STR_FMT,
+                   STR_ARG(json_str(json_get(value, "reconfigured"))));
+    ret_facts->reconfigured_us =
+        desk->world.wall_us - json_i64_or(json_get(value, "seconds_ago"), 0) * 1000000;
+}
+
+void desk_slurm(struct desk *desk, const struct json *facts)
+{
+    struct json_iter iter = json_iter(facts);
+    const struct json *value;
+    struct str name;
+
+    while (json_next_member(&iter, &name, &value)) {
+        const char *key = arena_printf(&desk->arena, "%s/" STR_FMT, ns, STR_ARG(name));
+
+        read_facts(desk, value, operator_world_slurm_put(&desk->world, str_of(key)));
+    }
+}
+
 int desk_plan(struct desk *desk, struct str kind, struct str name, struct err *err)
 {
     const char *key = arena_printf(&desk->arena, "%s/" STR_FMT, ns, STR_ARG(name));

@@ -21,6 +21,13 @@ void desk_done(struct desk *desk);
 /* -ERR_INVALID for a kind that the operator does not know, or an object that does not decode. */
 int desk_add(struct desk *desk, const struct json *object, struct err *err);
 
+/* What Slurm last said, by the name of the Controller:
+ *
+ *     slurm: {slurm: {active: 1, conf_hash: 7, reconfigured: <version>, seconds_ago: 3}}
+ *     slurm: {slurm: {unreachable: 'connection refused'}}
+ *     slurm: {slurm: {restapi: false}} */
+void desk_slurm(struct desk *desk, const struct json *facts);
+
 /* Plans the custom resource of this kind and name, in the namespace "site". */
 int desk_plan(struct desk *desk, struct str kind, struct str name, struct err *err);
 

@@ -2,11 +2,14 @@
  *
  *     name: a RestApi gets its Service          the sentence that it proves
  *     given: [objects]                          see desk.h
+ *     slurm: {slurm: {active: 1}}               what Slurm said last; see desk.h
  *     plan: RestApi slurm                       what is planned
  *     expect:                                   all that is written, in this order
  *     - do: create service site/slurm-restapi
  *       has: {spec: {type: ClusterIP}}          covered by what is written
  *       lacks: [spec.externalIPs]               paths that are not written
+ *     waits: ...                                why nothing more is done; not checked without it
+ *     look_again: 2000                          milliseconds; not checked without it
  *     fails: 'Deployment: ...'                  the steps that fail; none without it
  *
  *     test_operator_worlds FOLDER [NAME]        all, or the world of this name */
@@ -48,7 +51,8 @@ static int check_keys(const struct json *object, const char *const *known, struc
 
 static int check_world(const struct json *root, struct err *err)
 {
-    static const char *const of_world[] = { "name", "given", "plan", "expect", "fails", NULL };
+    static const char *const of_world[] = { "name",  "given", "slurm",      "plan", "expect",
+                                            "fails", "waits", "look_again", NULL };
     static const char *const of_action[] = { "do", "has", "lacks", NULL };
     struct json_iter iter = json_iter(json_get(root, "expect"));
     const struct json *action;
@@ -106,6 +110,10 @@ static void check_plan(const struct json *root, const struct plan *plan)
     const struct json *row;
 
     assert_string_equal(plan->failure ? plan->failure : "", json_str(json_get(root, "fails")).at);
+    if (json_exists(json_get(root, "waits")))
+        assert_string_equal(plan->waits ? plan->waits : "", json_str(json_get(root, "waits")).at);
+    if (json_exists(json_get(root, "look_again")))
+        assert_int_equal(plan->look_again_us / 1000, json_i64_or(json_get(root, "look_again"), 0));
     list_each (const struct action, action, &plan->actions, link) {
         if (!json_next_item(&rows, &row))
             fail_msg("'%s' is not expected: " STR_FMT, action->what, STR_ARG(action->request.body));
@@ -128,6 +136,7 @@ static void the_plan_is_as_expected(void **state)
     while (json_next_item(&given, &object))
         if (desk_add(&desk, object, &err) < 0)
             fail_msg("%s", err.text);
+    desk_slurm(&desk, json_get(root, "slurm"));
     assert_true(str_cut(json_str(json_get(root, "plan")), ' ', &kind, &name));
     if (desk_plan(&desk, kind, name, &err) < 0)
         fail_msg("%s", err.text);
