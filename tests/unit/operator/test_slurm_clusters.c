@@ -1,0 +1,396 @@
+/* test_slurm_clusters.c - clients of slurmrestd follow Controllers, RestApis and keys; what Slurm
+ * answers becomes facts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "codec/json_format.h"
+#include "desk.h"
+#include "fake_transport.h"
+#include "operator/slurm_clusters.h"
+
+#include <stdio.h>
+
+enum { SECOND = 1000000 };
+
+struct rig {
+    struct desk desk;
+    struct loop *loop;
+    struct slurm_clusters *clusters;
+    struct fake_transport *fake; /* to the slurmrestd that was connected last */
+    char url[256];               /* of it */
+    unsigned connects, changes;
+    int responding; /* ordinal of the first slurmctld that responds; -1: none */
+    bool is_down;
+    uint32_t conf_hash;
+    unsigned pings, reconfigures;
+    char body[512];
+};
+
+/* ---- slurmrestd ---- */
+
+static struct fake_answer answer(void *context, const struct fake_sent *sent)
+{
+    struct rig *rig = context;
+
+    if (rig->is_down)
+        return (struct fake_answer){ .class = ERR_UNAVAILABLE };
+    if (strstr(sent->path, "/ping")) {
+        rig->pings++;
+        (void)snprintf(rig->body, sizeof(rig->body),
+                       "{\"pings\":[{\"hostname\":\"a\",\"responding\":%s},"
+                       "{\"hostname\":\"b\",\"responding\":%s}],\"errors\":[],\"warnings\":[]}",
+                       rig->responding == 0 ? "true" : "false",
+                       rig->responding >= 0 ? "true" : "false");
+    } else if (strstr(sent->path, "/conf")) {
+        (void)snprintf(rig->body, sizeof(rig->body),
+                       "{\"slurm_conf\":{},\"slurm_conf_meta\":{\"HashValue\":%u},\"errors\":[],"
+                       "\"warnings\":[]}",
+                       rig->conf_hash);
+    } else {
+        rig->reconfigures += strstr(sent->path, "/reconfigure") != NULL;
+        (void)snprintf(rig->body, sizeof(rig->body), "{\"errors\":[],\"warnings\":[]}");
+    }
+    return (struct fake_answer){ .status = 200, .body = rig->body };
+}
+
+static struct http_transport *connect(void *context, const char *url, struct err *err)
+{
+    struct rig *rig = context;
+
+    (void)err;
+    rig->connects++;
+    (void)snprintf(rig->url, sizeof(rig->url), "%s", url);
+    rig->fake = fake_transport_new(rig->loop);
+    fake_serve(rig->fake, answer, rig);
+    return fake_http(rig->fake);
+}
+
+static void changed(void *context, struct str key)
+{
+    struct rig *rig = context;
+
+    assert_true(str_is(key, "site/slurm"));
+    rig->changes++;
+}
+
+/* ---- the world ---- */
+
+#define ADD(rig, ...)                                                                              \
+    do {                                                                                           \
+        struct json_build *build_ = json_build_new();                                              \
+        struct json_doc *doc_ = json_freeze(json_format(build_, __VA_ARGS__));                     \
+        assert_int_equal(desk_add(&(rig)->desk, json_root(doc_), NULL), 0);                        \
+        json_doc_free(doc_);                                                                       \
+        json_build_free(build_);                                                                   \
+    } while (0)
+
+static void add_service(struct rig *rig, const char *name, const char *ip, int port,
+                        const char *version)
+{
+    ADD(rig,
+        "{'kind':'Service','metadata':{'name':%s,'resourceVersion':%s},"
+        "'spec':{'clusterIP':%s,'ports':[{'port':%d}]}}",
+        name, version, ip, port);
+}
+
+static void add_key(struct rig *rig, const char *value, const char *version)
+{
+    ADD(rig, "{'kind':'Secret','metadata':{'name':'keys','resourceVersion':%s},'data':{'jwt':%s}}",
+        version, value);
+}
+
+static void add_controller(struct rig *rig, int has_backups)
+{
+    ADD(rig,
+        "{'kind':'Controller','metadata':{'name':'slurm'},"
+        "'spec':{'jwtKeyRef':{'name':'keys','key':'jwt'},'ha':{'enabled':%b}}}",
+        has_backups);
+}
+
+static void add_restapi(struct rig *rig, const char *name, const char *created)
+{
+    ADD(rig,
+        "{'kind':'RestApi','metadata':{'name':%s,'creationTimestamp':%s},"
+        "'spec':{'controllerRef':{'name':'slurm'}}}",
+        name, created);
+}
+
+static void add_all(struct rig *rig, int has_backups)
+{
+    add_controller(rig, has_backups);
+    add_restapi(rig, "api", "2025-01-01T00:00:00Z");
+    add_service(rig, "api-restapi", "10.0.0.7", 7820, "1");
+    add_key(rig, "a2V5a2V5a2V5a2V5a2V5a2V5a2V5a2V5a2V5", "1");
+}
+
+static int setup(void **state)
+{
+    struct rig *rig = test_calloc(1, sizeof(*rig));
+
+    desk_init(&rig->desk);
+    rig->loop = loop_new_virtual(&rig->desk.clock);
+    rig->clusters = slurm_clusters_new(&(struct slurm_clusters_options){ .loop = rig->loop,
+                                                                         .world = &rig->desk.world,
+                                                                         .connect = connect,
+                                                                         .connect_context = rig,
+                                                                         .changed = changed,
+                                                                         .changed_context = rig,
+                                                                         .seed = 1 });
+    slurm_clusters_start(rig->clusters);
+    *state = rig;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct rig *rig = *state;
+
+    slurm_clusters_free(rig->clusters);
+    loop_free(rig->loop);
+    desk_done(&rig->desk);
+    test_free(rig);
+    return 0;
+}
+
+static void stop(void *context)
+{
+    loop_stop(context);
+}
+
+static void run(struct rig *rig, int64_t us)
+{
+    struct loop_timer end = { 0 };
+
+    loop_timer_start(rig->loop, &end, us, stop, rig->loop);
+    loop_run(rig->loop);
+}
+
+static const struct slurm_facts *facts(const struct rig *rig)
+{
+    return map_get(&rig->desk.world.slurm, STR("site/slurm"));
+}
+
+/* ---- tests ---- */
+
+static void without_a_restapi_nobody_is_asked(void **state)
+{
+    struct rig *rig = *state;
+
+    add_controller(rig, 0);
+    run(rig, 30 * SECOND);
+    assert_non_null(facts(rig));
+    assert_false(facts(rig)->has_restapi);
+    assert_int_equal(rig->connects, 0);
+    assert_int_equal(rig->changes, 1);
+}
+
+static void the_first_that_responds_is_active(void **state)
+{
+    struct rig *rig = *state;
+
+    add_all(rig, 1);
+    rig->conf_hash = 99;
+    run(rig, SECOND);
+    assert_string_equal(rig->url, "http://10.0.0.7:7820");
+    assert_true(facts(rig)->is_reachable);
+    assert_int_equal(facts(rig)->active, 0);
+    assert_int_equal(facts(rig)->conf_hash, 99);
+    rig->responding = 1;
+    run(rig, 3 * SECOND);
+    assert_int_equal(facts(rig)->active, 1);
+}
+
+static unsigned pings_in_a_minute(struct rig *rig, int has_backups)
+{
+    add_all(rig, has_backups);
+    run(rig, 5 * SECOND);
+    rig->pings = 0;
+    run(rig, 60 * SECOND);
+    return rig->pings;
+}
+
+static void slurm_is_asked_every_10_s(void **state)
+{
+    struct rig *rig = *state;
+    unsigned changes;
+
+    assert_int_equal(pings_in_a_minute(rig, 0), 6);
+    changes = rig->changes;
+    run(rig, 60 * SECOND);
+    assert_int_equal(rig->changes, changes); /* the same answer is no news */
+}
+
+static void with_backups_slurm_is_asked_every_2_s(void **state)
+{
+    assert_int_equal(pings_in_a_minute(*state, 1), 30);
+}
+
+static void the_first_failure_is_the_one_that_is_told(void **state)
+{
+    struct rig *rig = *state;
+    int64_t since_us;
+    unsigned changes;
+
+    add_all(rig, 0);
+    run(rig, SECOND);
+    rig->responding = -1;
+    run(rig, 15 * SECOND);
+    assert_false(facts(rig)->is_reachable);
+    assert_string_equal(facts(rig)->reason, "no slurmctld responds");
+    since_us = facts(rig)->since_us;
+    changes = rig->changes;
+    rig->is_down = true;
+    run(rig, 60 * SECOND);
+    assert_string_equal(facts(rig)->reason, "no slurmctld responds");
+    assert_true(facts(rig)->since_us == since_us);
+    assert_int_equal(rig->changes, changes);
+    rig->is_down = false;
+    rig->responding = 0;
+    run(rig, 60 * SECOND);
+    assert_true(facts(rig)->is_reachable);
+}
+
+static void the_oldest_restapi_counts(void **state)
+{
+    struct rig *rig = *state;
+
+    add_all(rig, 0);
+    run(rig, SECOND);
+    add_restapi(rig, "older", "2024-01-01T00:00:00Z");
+    run(rig, 2 * SECOND);
+    assert_false(facts(rig)->is_reachable); /* its Service is not there yet */
+    assert_string_equal(facts(rig)->reason, "Service older-restapi does not exist");
+    add_service(rig, "older-restapi", "None", 6820, "2");
+    run(rig, 2 * SECOND);
+    assert_string_equal(rig->url, "http://older-restapi.site:6820");
+    assert_true(facts(rig)->is_reachable);
+}
+
+static void another_key_makes_another_client(void **state)
+{
+    struct rig *rig = *state;
+
+    add_all(rig, 0);
+    run(rig, 20 * SECOND);
+    assert_int_equal(rig->connects, 1);
+    add_key(rig, "b3RoZXJvdGhlcm90aGVyb3RoZXJvdGhlcm90aGVyb3RoZXI=", "2");
+    run(rig, 2 * SECOND);
+    assert_int_equal(rig->connects, 2);
+    assert_non_null(fake_sent_header(fake_last_sent(rig->fake), "X-SLURM-USER-TOKEN"));
+}
+
+static void the_client_ends_with_its_controller(void **state)
+{
+    struct rig *rig = *state;
+
+    add_all(rig, 0);
+    run(rig, SECOND);
+    kube_cache_seen_gone(rig->desk.world.controllers, "site", "slurm", 99);
+    run(rig, 2 * SECOND);
+    assert_null(facts(rig));
+    rig->pings = 0;
+    run(rig, 60 * SECOND);
+    assert_int_equal(rig->pings, 0);
+}
+
+/* ---- actions ---- */
+
+struct finished {
+    unsigned count;
+    enum kube_outcome outcome;
+};
+
+static void finish(void *context, const struct kube_answer *answer)
+{
+    struct finished *finished = context;
+
+    finished->count++;
+    finished->outcome = answer->outcome;
+}
+
+static void begin(struct rig *rig, struct finished *finished)
+{
+    const struct kube_object *controller =
+        kube_cache_get(rig->desk.world.controllers, "site", "slurm");
+    const struct action *action;
+
+    plan_slurm_reconfigure(&rig->desk.plan, controller, "v1");
+    action = list_item(list_first(&rig->desk.plan.actions), const struct action, link);
+    assert_string_equal(action->what, "reconfigure site/slurm");
+    (void)action_slurmctld.start(rig->clusters, action, finish, finished);
+}
+
+static void a_reconfigure_becomes_a_fact_and_slurmctld_is_asked_at_once(void **state)
+{
+    struct rig *rig = *state;
+    struct finished finished = { .count = 0 };
+
+    add_all(rig, 0);
+    run(rig, SECOND);
+    rig->conf_hash = 7;
+    begin(rig, &finished);
+    run(rig, SECOND / 2);
+    assert_int_equal(finished.count, 1);
+    assert_int_equal(finished.outcome, KUBE_DONE);
+    assert_int_equal(rig->reconfigures, 1);
+    assert_string_equal(facts(rig)->reconfigured, "v1");
+    assert_int_equal(facts(rig)->conf_hash, 7);
+}
+
+static void a_call_whose_client_ends_is_finished(void **state)
+{
+    struct rig *rig = *state;
+    struct finished finished = { .count = 0 };
+
+    add_all(rig, 0);
+    run(rig, SECOND);
+    fake_answer(rig->fake, "GET", "/slurm/v0.0.45/reconfigure/",
+                (struct fake_answer){ .status = 0 });
+    begin(rig, &finished);
+    run(rig, SECOND / 2);
+    assert_int_equal(finished.count, 0);
+    add_service(rig, "api-restapi", "10.0.0.8", 7820, "2");
+    run(rig, 2 * SECOND);
+    assert_int_equal(finished.count, 1);
+    assert_int_equal(finished.outcome, KUBE_UNAVAILABLE);
+    assert_string_equal(facts(rig)->reconfigured, "");
+}
+
+static void a_call_without_a_client_is_finished(void **state)
+{
+    struct rig *rig = *state;
+    struct finished finished = { .count = 0 };
+
+    add_controller(rig, 0);
+    run(rig, SECOND);
+    begin(rig, &finished);
+    assert_int_equal(finished.count, 0);
+    run(rig, SECOND);
+    assert_int_equal(finished.count, 1);
+    assert_int_equal(finished.outcome, KUBE_UNAVAILABLE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(without_a_restapi_nobody_is_asked),
+        TEST(the_first_that_responds_is_active),
+        TEST(slurm_is_asked_every_10_s),
+        TEST(with_backups_slurm_is_asked_every_2_s),
+        TEST(the_first_failure_is_the_one_that_is_told),
+        TEST(the_oldest_restapi_counts),
+        TEST(another_key_makes_another_client),
+        TEST(the_client_ends_with_its_controller),
+        TEST(a_reconfigure_becomes_a_fact_and_slurmctld_is_asked_at_once),
+        TEST(a_call_whose_client_ends_is_finished),
+        TEST(a_call_without_a_client_is_finished),
+    };
+
+    return cmocka_run_group_tests_name("slurm_clusters", tests, NULL, NULL);
+}
