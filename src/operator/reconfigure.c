@@ -22,7 +22,7 @@ enum { MAX_HASHES = 64 << 10, PART = 16, CRC_POLYNOMIAL = 0x1021 };
 static const char not_known[] = "unknown";
 
 /* After the change of the files. */
-static const int64_t calls_us[] = { 2000000, 5000000, 15000000, 30000000, 60000000 };
+static const int64_t calls_us[] = { 1000000, 3000000, 10000000, 30000000, 60000000 };
 enum { CALL_COUNT = sizeof(calls_us) / sizeof(calls_us[0]) };
 
 struct files { /* as the API server has them */

@@ -7,9 +7,10 @@
  *     config-since         when that was written
  *     config-reconfigured  the version that slurmctld runs with
  *
- * Between the first and the last slurmctld is told to reconfigure, by REST: 2, 5, 15, 30 and 60 s
- * after the files changed, because nobody says when kubelet has synced them. It ends early when
- * slurmctld shows the hash of the new slurm.conf (from Slurm 26.05 on). */
+ * Between the first and the last slurmctld is told to reconfigure, by REST: 1, 3, 10, 30 and 60 s
+ * after the files changed, because nobody says when kubelet has synced them (usually within half a
+ * second). It ends early when slurmctld shows the hash of the new slurm.conf (from Slurm 26.05 on).
+ * Other files cannot be shown. */
 #ifndef SLINC_OPERATOR_RECONFIGURE_H
 #define SLINC_OPERATOR_RECONFIGURE_H
 
