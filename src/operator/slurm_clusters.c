@@ -356,9 +356,15 @@ static void look_at(struct slurm_clusters *clusters, const struct kube_object *c
     }
 }
 
-static void on_look(void *context)
+/* What is not listed yet is not missing. */
+static bool is_synced(const struct operator_world *world)
 {
-    struct slurm_clusters *clusters = context;
+    return kube_cache_is_synced(world->controllers) && kube_cache_is_synced(world->restapis) &&
+           kube_cache_is_synced(world->services) && kube_cache_is_synced(world->secrets);
+}
+
+static void look_at_all(struct slurm_clusters *clusters)
+{
     struct kube_cache_walk walk = kube_cache_walk(clusters->options.world->controllers);
     const struct kube_object *controller;
 
@@ -375,6 +381,14 @@ static void on_look(void *context)
         (void)map_remove(&clusters->options.world->slurm, str_of(cluster->key));
         (void)map_remove(&clusters->all, item->key);
     }
+}
+
+static void on_look(void *context)
+{
+    struct slurm_clusters *clusters = context;
+
+    if (is_synced(clusters->options.world))
+        look_at_all(clusters);
     loop_timer_start(clusters->options.loop, &clusters->timer, look_us, on_look, clusters);
 }
 

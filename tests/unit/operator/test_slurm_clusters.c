@@ -127,6 +127,12 @@ static void add_all(struct rig *rig, int has_backups)
     add_key(rig, "a2V5a2V5a2V5a2V5a2V5a2V5a2V5a2V5a2V5", "1");
 }
 
+static void end_list(struct kube_cache *cache)
+{
+    kube_cache_relist_begin(cache);
+    kube_cache_relist_end(cache, 1);
+}
+
 static int setup(void **state)
 {
     struct rig *rig = test_calloc(1, sizeof(*rig));
@@ -141,6 +147,11 @@ static int setup(void **state)
                                                                          .changed_context = rig,
                                                                          .seed = 1 });
     slurm_clusters_start(rig->clusters);
+    end_list(rig->desk.world.controllers);
+    end_list(rig->desk.world.services);
+    end_list(rig->desk.world.secrets);
+    if (!*state) /* else the test does it */
+        end_list(rig->desk.world.restapis);
     *state = rig;
     return 0;
 }
@@ -186,6 +197,18 @@ static void without_a_restapi_nobody_is_asked(void **state)
     assert_false(facts(rig)->has_restapi);
     assert_int_equal(rig->connects, 0);
     assert_int_equal(rig->changes, 1);
+}
+
+static void before_all_is_listed_nothing_is_said(void **state)
+{
+    struct rig *rig = *state;
+
+    add_controller(rig, 0);
+    run(rig, 5 * SECOND);
+    assert_null(facts(rig));
+    end_list(rig->desk.world.restapis);
+    run(rig, 2 * SECOND);
+    assert_non_null(facts(rig));
 }
 
 static void the_first_that_responds_is_active(void **state)
@@ -380,6 +403,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(without_a_restapi_nobody_is_asked),
+        cmocka_unit_test_prestate_setup_teardown(before_all_is_listed_nothing_is_said, setup,
+                                                 teardown, (void *)"not listed"),
         TEST(the_first_that_responds_is_active),
         TEST(slurm_is_asked_every_10_s),
         TEST(with_backups_slurm_is_asked_every_2_s),
