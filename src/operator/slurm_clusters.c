@@ -23,7 +23,8 @@ enum {
     TOKEN_S = 900,
 };
 
-static const int64_t look_us = 1000000, ask_us = 10000000, ask_ha_us = 2000000, answer_us = 5000000;
+static const int64_t look_us = 1000000, ask_us = 10000000, ask_often_us = 2000000,
+                     answer_us = 5000000;
 
 /* What a client is made of. */
 struct address {
@@ -316,9 +317,11 @@ static struct cluster *cluster_of(struct slurm_clusters *clusters, const char *k
     return cluster;
 }
 
-static bool has_backups(const struct kube_object *controller)
+/* A fail-over, or Slurm's return, is to be seen soon. */
+static bool is_asked_often(const struct cluster *cluster, const struct kube_object *controller)
 {
-    return json_bool_or(json_at(operator_spec(controller), "ha", "enabled"), false);
+    return !cluster->facts->is_reachable ||
+           json_bool_or(json_at(operator_spec(controller), "ha", "enabled"), false);
 }
 
 static void ask_when_due(struct cluster *cluster, const struct kube_object *controller)
@@ -327,7 +330,7 @@ static void ask_when_due(struct cluster *cluster, const struct kube_object *cont
 
     if (cluster->call || now < cluster->ask_from_us)
         return;
-    cluster->ask_from_us = now + (has_backups(controller) ? ask_ha_us : ask_us);
+    cluster->ask_from_us = now + (is_asked_often(cluster, controller) ? ask_often_us : ask_us);
     ask(cluster, SLURM_PING, on_ping);
 }
 
