@@ -217,19 +217,20 @@ static int plan_files(struct sync *sync, struct err *err)
 
 /* ---- status ---- */
 
-/* The condition that stands there goes on to count from its own beginning. */
+/* The time of a condition that says so already stays. */
 static const char *unreachable_text(const struct sync *sync, const struct slurm_facts *facts)
 {
+    static const char words[] = "not reachable since ";
     const struct json *live = kube_condition_entry(
         json_at(operator_tree(sync->object), "status", "conditions"), "SlurmReachable");
-    struct str reason = json_str(json_get(live, "reason"));
-    auto_buf struct buf since = { .max = 64 };
+    struct str before = json_str(json_get(live, "message"));
+    auto_buf struct buf text = { .max = 64 };
 
-    if (str_is(reason, "NotReachable"))
-        return json_str(json_get(live, "message")).at;
-    (void)timestamp_print(facts->since_us, &since, NULL);
-    return arena_printf(sync->plan->arena, "not reachable since %s: %s", buf_text(&since),
-                        facts->reason);
+    buf_add_text(&text, words);
+    (void)timestamp_print(facts->since_us, &text, NULL);
+    if (str_starts(before, str_of(words)) && before.len > text.len)
+        return arena_printf(sync->plan->arena, "%.*s: %s", (int)text.len, before.at, facts->reason);
+    return arena_printf(sync->plan->arena, "%s: %s", buf_text(&text), facts->reason);
 }
 
 /* Without a type while nothing is known. */

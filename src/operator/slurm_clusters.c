@@ -24,7 +24,7 @@ enum {
 };
 
 static const int64_t look_us = 1000000, ask_us = 10000000, ask_often_us = 2000000,
-                     answer_us = 5000000;
+                     answer_us = 30000000; /* a name that DNS does not have costs 10 s */
 
 /* What a client is made of. */
 struct address {
@@ -81,7 +81,7 @@ static void tell_changed(const struct cluster *cluster)
 
 /* ---- facts ---- */
 
-/* Time and reason are those of the first failure in a row: else every one would be a write. */
+/* Time and reason are those of the first failure of a client: else every one would be a write. */
 static void take_failure(struct cluster *cluster, const char *reason)
 {
     struct slurm_facts *facts = cluster->facts;
@@ -272,6 +272,8 @@ static int make_client(struct cluster *cluster, const struct address *address, s
     cluster->client = slurm_client_new(options->loop, cluster->transport, cluster->token,
                                        &(struct slurm_client_options){ .seed = options->seed });
     cluster->address = *address;
+    if (!cluster->facts->is_reachable)
+        cluster->facts->is_known = false; /* what failed before is mended */
     cluster->ask_from_us = now_us(cluster->clusters);
     return 0;
 }

@@ -287,8 +287,12 @@ static void the_oldest_restapi_counts(void **state)
     run(rig, 2 * SECOND);
     assert_false(facts(rig)->is_reachable); /* its Service is not there yet */
     assert_string_equal(facts(rig)->reason, "Service older-restapi does not exist");
+    rig->responding = -1;
     add_service(rig, "older-restapi", "None", 6820, "2");
     run(rig, 2 * SECOND);
+    assert_string_equal(facts(rig)->reason, "no slurmctld responds"); /* no longer the Service */
+    rig->responding = 0;
+    run(rig, 3 * SECOND);
     assert_string_equal(rig->url, "http://older-restapi.site:6820");
     assert_true(facts(rig)->is_reachable);
 }
