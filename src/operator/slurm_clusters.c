@@ -269,8 +269,9 @@ static int make_client(struct cluster *cluster, const struct address *address, s
         end_client(cluster);
         return -ERR_UNAVAILABLE;
     }
-    cluster->client = slurm_client_new(options->loop, cluster->transport, cluster->token,
-                                       &(struct slurm_client_options){ .seed = options->seed });
+    cluster->client = slurm_client_new(
+        options->loop, cluster->transport, cluster->token,
+        &(struct slurm_client_options){ .try_timeout_us = answer_us, .seed = options->seed });
     cluster->address = *address;
     if (!cluster->facts->is_reachable)
         cluster->facts->is_known = false; /* what failed before is mended */
