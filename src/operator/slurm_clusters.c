@@ -6,10 +6,8 @@
 
 #include "base/list.h"
 #include "base/mem.h"
-#include "codec/base64.h"
-#include "operator/build.h"
-#include "operator/hashes.h"
-#include "operator/names.h"
+#include "codec/digest.h"
+#include "operator/slurm_address.h"
 #include "slurm/calls.h"
 
 #include <stdio.h>
@@ -17,7 +15,6 @@
 enum {
     MAX_CLUSTERS = 1 << 20,
     MAX_KEY = 2 * KUBE_MAX_NAME,
-    MAX_URL = 2 * KUBE_MAX_NAME + 64,
     MAX_SECRET = 64 << 10,
     MIN_CONF_VERSION = 45,
     TOKEN_S = 900,
@@ -28,7 +25,7 @@ static const int64_t look_us = 1000000, ask_us = 10000000, ask_often_us = 200000
 
 /* What a client is made of. */
 struct address {
-    char url[MAX_URL];
+    char url[SLURM_MAX_URL];
     char key_hash[DIGEST_HEX]; /* of the JWT key */
 };
 
@@ -197,63 +194,6 @@ static void free_cluster(void *value)
     mem_free(cluster);
 }
 
-static bool is_older(const struct kube_object *a, const struct kube_object *b)
-{
-    return a->created_us != b->created_us ? a->created_us < b->created_us
-                                          : strcmp(a->name, b->name) < 0;
-}
-
-static const struct kube_object *oldest_restapi(const struct operator_world *world, const char *key)
-{
-    struct kube_index_walk walk = kube_cache_by(world->restapis, world->by_controller, str_of(key));
-    const struct kube_object *oldest = NULL, *found;
-
-    while ((found = kube_index_next(&walk)))
-        if (found->deleted_us == 0 && (!oldest || is_older(found, oldest)))
-            oldest = found;
-    return oldest;
-}
-
-/* The address of the Service needs no DNS; a headless one has none, and is found by name. */
-static int write_url(const struct operator_world *world, const struct kube_object *restapi,
-                     char url[MAX_URL], struct err *err)
-{
-    char name[KUBE_MAX_NAME + 64], host[2 * KUBE_MAX_NAME];
-    const struct kube_object *service;
-    struct str ip;
-    int64_t port;
-
-    (void)snprintf(name, sizeof(name), "%s%s", restapi->name, component_slurmrestd.suffix);
-    service = kube_cache_get(world->services, restapi->ns, name);
-    if (!service)
-        return err_set(err, ERR_NOT_FOUND, "Service %s does not exist", name);
-    ip = json_str(json_get(operator_spec(service), "clusterIP"));
-    port = json_i64_or(json_get(json_item(json_get(operator_spec(service), "ports"), 0), "port"),
-                       SLURMRESTD_PORT);
-    if (ip.len == 0 || str_is(ip, "None"))
-        (void)snprintf(host, sizeof(host), "%s.%s", name, restapi->ns);
-    else
-        (void)snprintf(host, sizeof(host), strchr(ip.at, ':') ? "[%s]" : "%s", ip.at);
-    (void)snprintf(url, MAX_URL, "http://%s:%lld", host, (long long)port);
-    return 0;
-}
-
-static int read_key(const struct operator_world *world, const struct kube_object *controller,
-                    struct buf *ret_key, struct err *err)
-{
-    const char *ref = jwt_key_ref(controller);
-    const struct kube_object *secret = operator_world_ref(world->secrets, controller, ref);
-    const struct json *key = json_at(operator_spec(controller), ref, "key");
-    const struct json *value =
-        secret ? json_get_str(json_get(operator_tree(secret), "data"), json_str(key)) : NULL;
-
-    if (!value)
-        return err_set(err, ERR_NOT_FOUND, "spec.%s: Secret %s with the key %s does not exist", ref,
-                       json_str(json_at(operator_spec(controller), ref, "name")).at,
-                       json_str(key).at);
-    return base64_decode(json_str(value), 0, ret_key, err);
-}
-
 static int make_client(struct cluster *cluster, const struct address *address, struct str key,
                        struct err *err)
 {
@@ -289,8 +229,8 @@ static int update_client(struct cluster *cluster, const struct kube_object *cont
     int result;
 
     buf_init(&key, MAX_SECRET);
-    if ((result = write_url(world, restapi, address.url, err)) == 0 &&
-        (result = read_key(world, controller, &key, err)) == 0) {
+    if ((result = slurm_url(world, restapi, address.url, err)) == 0 &&
+        (result = slurm_jwt_key(world, controller, &key, err)) == 0) {
         digest_sha256(buf_str(&key), address.key_hash);
         if (!cluster->client || strcmp(cluster->address.url, address.url) != 0 ||
             strcmp(cluster->address.key_hash, address.key_hash) != 0) {
@@ -347,7 +287,7 @@ static void look_at(struct slurm_clusters *clusters, const struct kube_object *c
     (void)snprintf(key, sizeof(key), "%s/%s", controller->ns, controller->name);
     cluster = cluster_of(clusters, key);
     cluster->is_seen = true;
-    restapi = oldest_restapi(clusters->options.world, key);
+    restapi = slurm_restapi(clusters->options.world, key);
     if (cluster->facts->has_restapi != (restapi != NULL)) {
         *cluster->facts = (struct slurm_facts){ .has_restapi = restapi != NULL, .active = -1 };
         tell_changed(cluster);
