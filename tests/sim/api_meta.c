@@ -473,7 +473,13 @@ static void count_generation(struct api_call *call, const struct json *old, stru
 {
     struct json_doc *frozen = json_freeze(next);
 
-    if ((call->kind->traits & API_HAS_GENERATION) && differs_in_content(old, json_root(frozen)))
+    bool counts_annotations = call->kind->traits & API_COUNTS_ANNOTATIONS;
+
+    if ((call->kind->traits & API_HAS_GENERATION) &&
+        (differs_in_content(old, json_root(frozen)) ||
+         (counts_annotations &&
+          !json_equal(json_at(old, "metadata", "annotations"),
+                      json_at(json_root(frozen), "metadata", "annotations")))))
         json_put_i64(call->build, api_metadata(call, next), "generation",
                      json_i64_or(json_at(old, "metadata", "generation"), 0) + 1);
     json_doc_free(frozen);

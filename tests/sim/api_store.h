@@ -19,15 +19,16 @@
 /* What kinds differ in. */
 enum api_trait {
     API_NAMESPACED = 1,
-    API_HAS_STATUS = 2,       /* has a status subresource */
-    API_HAS_GENERATION = 4,   /* counts changes of what is neither metadata nor status */
-    API_UPSERTS = 8,          /* PUT creates what is not there */
-    API_NEEDS_VERSION = 16,   /* PUT must name a resourceVersion */
-    API_RETURNS_DELETED = 32, /* DELETE answers with the object, not with a Status */
-    API_GRACEFUL = 64,        /* DELETE waits for whoever runs it: pods */
-    API_CUSTOM = 128,         /* a custom resource: kept as it came, kind in lists */
-    API_NOT_STORED = 256,     /* reviews: answered, then forgotten */
-    API_LABEL_NAME = 512,     /* names without dots */
+    API_HAS_STATUS = 2,            /* has a status subresource */
+    API_HAS_GENERATION = 4,        /* counts changes of what is neither metadata nor status */
+    API_UPSERTS = 8,               /* PUT creates what is not there */
+    API_NEEDS_VERSION = 16,        /* PUT must name a resourceVersion */
+    API_RETURNS_DELETED = 32,      /* DELETE answers with the object, not with a Status */
+    API_GRACEFUL = 64,             /* DELETE waits for whoever runs it: pods */
+    API_CUSTOM = 128,              /* a custom resource: kept as it came, kind in lists */
+    API_NOT_STORED = 256,          /* reviews: answered, then forgotten */
+    API_LABEL_NAME = 512,          /* names without dots */
+    API_COUNTS_ANNOTATIONS = 1024, /* generation: other annotations count too (Deployments) */
 };
 
 struct api_kind {

@@ -14,7 +14,8 @@
 #include <time.h>
 
 static const struct scenario *const scenarios[] = { &scenario_configcopy, &scenario_bridge,
-                                                    &scenario_crashes, &scenario_leaving };
+                                                    &scenario_crashes, &scenario_leaving,
+                                                    &scenario_operator };
 
 struct options {
     const struct scenario *scenario;

@@ -59,6 +59,7 @@ extern const struct scenario scenario_configcopy;
 extern const struct scenario scenario_bridge;
 extern const struct scenario scenario_crashes; /* its seeds are cases */
 extern const struct scenario scenario_leaving;
+extern const struct scenario scenario_operator;
 
 struct world_result {
     uint64_t steps, writes, lines, digest;

@@ -1,0 +1,60 @@
+/* sim_operator.h - the scene of the operator scenario: shared by its people, the controllers of its
+ * workloads and its promises.
+ */
+#ifndef SLINC_SIM_OPERATOR_H
+#define SLINC_SIM_OPERATOR_H
+
+#include "operator/operator.h"
+#include "process.h"
+
+enum {
+    OPERATOR_REPLICAS = 2,
+    OPERATOR_NAMESPACES = 2,
+    OPERATOR_RESOURCES = 6, /* kinds of custom resources */
+};
+
+/* A custom resource as the people of the scenario make it. */
+struct operator_resource {
+    const char *plural, *kind;
+    const char *names[2]; /* that people use; the same in every namespace */
+};
+extern const struct operator_resource operator_resources[OPERATOR_RESOURCES];
+extern const char *const operator_namespaces[OPERATOR_NAMESPACES];
+
+struct operator_replica {
+    struct operator_scene *scene;
+    struct process process;
+    struct http_transport *api, *lease_api;
+    struct slurm_operator *program; /* NULL while dead */
+};
+
+struct operator_scene {
+    struct world *world;
+    struct operator_replica replicas[OPERATOR_REPLICAS];
+    const struct operator_weather *weather;
+    struct loop_timer people, workloads, partition, course;
+    bool is_calm, is_over;
+    unsigned page;         /* objects per page of a list */
+    uint64_t changes;      /* by people and by other controllers */
+    uint64_t sent;         /* writes that our processes sent, leases and Events aside */
+    uint64_t settled_sent; /* of these, until all had to be right */
+};
+
+/* ---- sim_operator_people.c ---- */
+void operator_people_prepare(struct operator_scene *scene);
+void operator_people_start(struct operator_scene *scene);
+void operator_people_end(struct operator_scene *scene); /* with a last burst */
+
+/* ---- sim_operator_workloads.c ---- */
+/* The controllers of Deployments and StatefulSets, and the defaults that the server fills in. */
+void operator_workloads_start(struct operator_scene *scene);
+
+/* ---- sim_operator_promises.c ---- */
+void operator_promises_on_change(void *context, const struct api_change *change);
+void operator_promises_on_send(struct operator_scene *scene, const char *user, const char *method,
+                               const char *path);
+void operator_promises_after_step(struct operator_scene *scene);
+void operator_promises_when_settled(struct operator_scene *scene);
+void operator_promises_at_the_end(struct operator_scene *scene);
+
+#endif
