@@ -108,9 +108,12 @@ static bool metadata_is_covered(const struct json *live, const struct json *want
 {
     static const char *const maps[] = { "labels", "annotations" };
 
-    for (size_t i = 0; i < 2; i++)
-        if (!json_covers(json_at(live, "metadata", maps[i]), json_at(wanted, "metadata", maps[i])))
+    for (size_t i = 0; i < 2; i++) {
+        const struct json *pairs = json_at(wanted, "metadata", maps[i]);
+
+        if (json_is_object(pairs) && !json_covers(json_at(live, "metadata", maps[i]), pairs))
             return false;
+    }
     return true;
 }
 
@@ -180,13 +183,30 @@ static void put_owner(struct json_build *build, struct json_mut *patch, const st
     json_put_at(build, patch, list, "metadata", "ownerReferences");
 }
 
-static void create(struct plan *plan, struct kube_cache *cache, const struct kube_object *owner,
-                   const struct json *wanted, const char *stamp)
+/* A null says that a key must be absent; the server would store an empty value. */
+static void drop_absent_keys(const struct child_row *row, const struct json *wanted,
+                             struct json_mut *object)
+{
+    const struct json *value;
+    struct str key;
+
+    for (const struct owned_field *field = row->fields; field->path[0]; field++) {
+        struct json_iter iter = json_iter(json_get(wanted, field->path[0]));
+
+        while (field->how == OWN_KEYS && json_next_member(&iter, &key, &value))
+            if (json_is_null(value))
+                (void)json_remove(json_mut_get(object, str_of(field->path[0])), key);
+    }
+}
+
+static void create(struct plan *plan, struct kube_cache *cache, const struct child_row *row,
+                   const struct kube_object *owner, const struct json *wanted, const char *stamp)
 {
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *object = json_copy(build, wanted);
     struct json_mut *owners = json_new_array(build);
 
+    drop_absent_keys(row, wanted, object);
     json_push(owners, kube_owner_reference(build, owner));
     json_put_at(build, object, owners, "metadata", "ownerReferences");
     json_put_at(build, object, json_new_str(build, str_of(stamp)), "metadata", "labels",
@@ -241,7 +261,7 @@ int plan_child(struct plan *plan, struct kube_cache *cache, const struct kube_ob
                        kube_cache_kind(cache)->resource->kind);
     stamp_of(row, json_root(doc), stamp);
     if (!live)
-        create(plan, cache, owner, json_root(doc), stamp);
+        create(plan, cache, row, owner, json_root(doc), stamp);
     else if (live->owner.uid[0] && !kube_is_controlled_by(live, owner))
         return err_set(err, ERR_CONFLICT, "%s %s exists and is controlled by %s %s",
                        live->kind->resource->kind, name, live->owner.kind, live->owner.name);

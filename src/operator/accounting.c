@@ -65,7 +65,8 @@ static int plan_statefulset(struct sync *sync, struct err *err)
 
 static void plan_status(struct sync *sync)
 {
-    const struct kube_object *live = live_statefulset(sync);
+    const struct kube_object *live =
+        sync_own_child(sync, sync->world->statefulsets, component_slurmdbd.suffix);
     struct sync_workload workload = {
         .note = is_external(sync) ? "slurmdbd runs elsewhere" : NULL,
         .kind = "StatefulSet",

@@ -254,7 +254,7 @@ static struct kube_condition_want want_reachable(const struct sync *sync)
 
 static void plan_status(struct sync *sync)
 {
-    const struct kube_object *live = sync_child(sync, sync->world->statefulsets, "-controller");
+    const struct kube_object *live = sync_own_child(sync, sync->world->statefulsets, "-controller");
     struct sync_workload workload = {
         .note = is_external(sync) ? "slurmctld runs elsewhere" : NULL,
         .kind = "StatefulSet",

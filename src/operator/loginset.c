@@ -21,10 +21,21 @@ static const struct kube_object *live_deployment(const struct sync *sync)
     return sync_child(sync, sync->world->deployments, "");
 }
 
+/* Keys that another object controls are not ours to use: those of a LoginSet of the same name that
+ * was deleted go with it. Keys that nobody controls were brought by people. */
+static bool are_of_others(const struct sync *sync, const struct kube_object *keys)
+{
+    return keys && keys->owner.uid[0] && !kube_is_controlled_by(keys, sync->object);
+}
+
 static int plan_keys(struct sync *sync, struct err *err)
 {
-    (void)err;
-    if (!host_keys_of(sync))
+    const struct kube_object *keys = host_keys_of(sync);
+
+    if (are_of_others(sync, keys))
+        return err_set(err, ERR_CONFLICT, "Secret %s exists and is controlled by %s %s", keys->name,
+                       keys->owner.kind, keys->owner.name);
+    if (!keys)
         plan_host_keys(
             sync->plan, sync->object->ns,
             arena_printf(sync->plan->arena, "%s%s", sync->object->name, host_keys_suffix),
@@ -62,8 +73,8 @@ static int plan_deployment(struct sync *sync, struct err *err)
     if (!input.controller)
         return err_set(err, ERR_NOT_FOUND, "Controller %s does not exist",
                        json_str(json_at(sync->spec, "controllerRef", "name")).at);
-    if (!input.host_keys) {
-        plan_wait(sync->plan, "host keys are being made");
+    if (!input.host_keys || are_of_others(sync, input.host_keys)) {
+        plan_wait(sync->plan, "there are no host keys yet");
         return 0;
     }
     result = loginset_deployment(sync->build, &input, &deployment, err);
@@ -74,7 +85,7 @@ static int plan_deployment(struct sync *sync, struct err *err)
 
 static void plan_status(struct sync *sync)
 {
-    const struct kube_object *live = live_deployment(sync);
+    const struct kube_object *live = sync_own_child(sync, sync->world->deployments, "");
     const struct json *tree = live ? operator_tree(live) : NULL;
     const struct sync_workload workload = {
         .kind = "Deployment",

@@ -41,7 +41,8 @@ static int plan_deployment(struct sync *sync, struct err *err)
 
 static void plan_status(struct sync *sync)
 {
-    const struct kube_object *deployment = live_deployment(sync);
+    const struct kube_object *deployment =
+        sync_own_child(sync, sync->world->deployments, component_slurmrestd.suffix);
     struct sync_workload workload = {
         .kind = "Deployment",
         .name = deployment ? deployment->name : "slurmrestd",

@@ -2,6 +2,7 @@
 #include "operator/sync.h"
 
 #include "codec/patch.h"
+#include "kube/owners.h"
 
 #include <stdio.h>
 
@@ -12,6 +13,14 @@ const struct kube_object *sync_child(const struct sync *sync, const struct kube_
 
     (void)snprintf(name, sizeof(name), "%s%s", sync->object->name, suffix);
     return kube_cache_get(cache, sync->object->ns, name);
+}
+
+const struct kube_object *sync_own_child(const struct sync *sync, const struct kube_cache *cache,
+                                         const char *suffix)
+{
+    const struct kube_object *child = sync_child(sync, cache, suffix);
+
+    return child && kube_is_controlled_by(child, sync->object) ? child : NULL;
 }
 
 static int check_spec(const struct sync *sync, struct err *err)

@@ -36,6 +36,10 @@ struct sync_workload {
 const struct kube_object *sync_child(const struct sync *sync, const struct kube_cache *cache,
                                      const char *suffix);
 
+/* The same if the custom resource controls it: what another object controls says nothing of it. */
+const struct kube_object *sync_own_child(const struct sync *sync, const struct kube_cache *cache,
+                                         const char *suffix);
+
 /* Runs the steps; an object without a spec has one failure instead. */
 void sync_run(struct sync *sync, const struct sync_step *steps, size_t count);
 

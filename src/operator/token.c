@@ -144,6 +144,13 @@ static bool plan_adoption(struct sync *sync, const char *name)
     return true;
 }
 
+static bool is_immutable(const struct sync *sync, const char *name)
+{
+    const struct kube_object *secret = kube_cache_get(sync->world->secrets, sync->object->ns, name);
+
+    return secret && json_bool_or(json_get(operator_tree(secret), "immutable"), false);
+}
+
 /* The token as the Secret holds it: the stored one while it is good, else a new one. */
 static int choose_token(const struct sync *sync, const struct signing *signing, struct buf *out,
                         struct jwt_claims *ret_claims, struct err *err)
@@ -157,6 +164,12 @@ static int choose_token(const struct sync *sync, const struct signing *signing, 
         buf_add_str(out, stored);
         return 0;
     }
+    *ret_claims = (struct jwt_claims){ .iat = 0 };
+    if (is_immutable(sync, secret_name(sync)))
+        return err_set(err, ERR_CONFLICT,
+                       "Secret %s is immutable and holds no valid token; a new one is signed when "
+                       "it is deleted",
+                       secret_name(sync));
     *ret_claims =
         (struct jwt_claims){ .iat = signing->now_s, .exp = signing->now_s + signing->lifetime_s };
     if (strlen(signing->user) >= sizeof(ret_claims->sun))
@@ -185,7 +198,9 @@ static int plan_secret(struct sync *sync, struct jwt_claims *ret_claims, struct 
             sync->build, "{'metadata':{'name':%s,'labels':%j},'immutable':%b,'data':{%s:%s}}", name,
             json_get(metadata, "labels"), !is_renewed(sync), secret_key(sync), buf_text(&value));
         result = plan_child(sync->plan, sync->world->secrets, sync->object, secret, err);
-        if (is_renewed(sync))
+        if (result < 0) /* it was signed for nothing */
+            *ret_claims = (struct jwt_claims){ .iat = 0 };
+        else if (is_renewed(sync))
             plan_look_again(sync->plan,
                             (ret_claims->exp - signing.lifetime_s / 5 - signing.now_s) * SECOND_US);
     }

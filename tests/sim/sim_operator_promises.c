@@ -188,6 +188,7 @@ static const struct wanted_child {
     const char *kind, *plural, *suffix;
     bool runs_pods, is_external_too;
 } wanted_children[] = {
+    { "Controller", "services", "-controller-internal", false, false },
     { "Controller", "services", "-controller", false, false },
     { "Controller", "configmaps", "-config", false, true },
     { "Controller", "statefulsets", "-controller", true, false },
@@ -239,6 +240,33 @@ static const struct json *find_child(const struct settled *settled,
     return find(settled, wanted->plural, name);
 }
 
+static int64_t wanted_pods(const struct settled *settled)
+{
+    const struct json *ha = json_get(settled->spec, "ha");
+
+    if (json_bool_or(json_get(ha, "enabled"), false))
+        return 1 + json_i64_or(json_get(ha, "backups"), 1);
+    return json_i64_or(json_get(settled->spec, "replicas"), 1);
+}
+
+/* A StatefulSet of an older operator, which needs no internal Service. */
+static bool is_of_older_shape(const struct settled *settled)
+{
+    char name[300];
+
+    (void)snprintf(name, sizeof(name), "%s-controller", name_of(settled->object).at);
+    return wanted_pods(settled) == 1 &&
+           str_is(json_str(json_at(find(settled, "statefulsets", name), "spec", "serviceName")),
+                  name);
+}
+
+static bool is_wanted(const struct settled *settled, const struct wanted_child *child)
+{
+    return strcmp(child->kind, settled->resource->kind) == 0 &&
+           (child->is_external_too || !is_external(settled)) &&
+           (strcmp(child->suffix, "-controller-internal") != 0 || !is_of_older_shape(settled));
+}
+
 static const struct wanted_child *next_child(const struct settled *settled,
                                              const struct wanted_child *before)
 {
@@ -246,8 +274,7 @@ static const struct wanted_child *next_child(const struct settled *settled,
         wanted_children + sizeof(wanted_children) / sizeof(wanted_children[0]);
 
     for (before = before ? before + 1 : wanted_children; before < end; before++)
-        if (strcmp(before->kind, settled->resource->kind) == 0 &&
-            (before->is_external_too || !is_external(settled)))
+        if (is_wanted(settled, before))
             return before;
     return NULL;
 }
@@ -266,6 +293,9 @@ static const char *hindrance(const struct settled *settled)
             !find(settled, ref->plural, json_str(json_get(target, "name")).at))
             return ref->path[0];
     }
+    if (strcmp(settled->resource->kind, "Controller") == 0 && !is_external(settled) &&
+        !find(settled, "configmaps", "scripts"))
+        return "prologScriptRefs";
     for (const struct wanted_child *wanted = NULL; (wanted = next_child(settled, wanted));) {
         const struct json *child = find_child(settled, wanted);
 
@@ -284,15 +314,6 @@ static bool condition_is(const struct settled *settled, const char *type, bool i
         if (str_is(json_str(json_get(condition, "type")), type))
             return str_is(json_str(json_get(condition, "status")), is_true ? "True" : "False");
     return false;
-}
-
-static int64_t wanted_pods(const struct settled *settled)
-{
-    const struct json *ha = json_get(settled->spec, "ha");
-
-    if (json_bool_or(json_get(ha, "enabled"), false))
-        return 1 + json_i64_or(json_get(ha, "backups"), 1);
-    return json_i64_or(json_get(settled->spec, "replicas"), 1);
 }
 
 static bool has_ready_pods(const struct settled *settled, const struct json *workload)
@@ -324,6 +345,15 @@ static void check_children(const struct settled *settled, const char *hindered)
                     STR_ARG(name_of(settled->object)), is_ready ? "True" : "False");
 }
 
+/* A token that is not renewed may be of an earlier key, and cannot be mended. */
+static bool may_be_outdated(const struct settled *settled)
+{
+    const struct wanted_child *secret = next_child(settled, NULL);
+
+    return secret && strcmp(secret->kind, "Token") == 0 &&
+           json_bool_or(json_get(find_child(settled, secret), "immutable"), false);
+}
+
 static void check_resource(void *context, const struct json *object)
 {
     struct settled *settled = context;
@@ -332,6 +362,8 @@ static void check_resource(void *context, const struct json *object)
     settled->object = object;
     settled->spec = json_get(object, "spec");
     hindered = hindrance(settled);
+    if (!hindered && may_be_outdated(settled) && condition_is(settled, "Degraded", true))
+        hindered = "its token is outdated";
     check_children(settled, hindered);
     if (!condition_is(settled, "Degraded", hindered != NULL))
         world_break(settled->scene->world, "%s " STR_FMT "/" STR_FMT ": Degraded should be %s: %s",

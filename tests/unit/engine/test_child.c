@@ -140,6 +140,34 @@ static void a_missing_child_is_created_with_its_owner(void **state)
     tear_down(&desk);
 }
 
+static void a_key_that_must_be_absent_is_no_part_of_a_new_child(void **state)
+{
+    struct desk desk;
+
+    set_up(&desk, &configmap_kind, NULL);
+    assert_int_equal(want(&desk, "{'metadata':{'name':'c'},'data':{'k':'v','n':null}}", NULL), 0);
+    assert_written(&desk, "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c',"
+                          "'namespace':'a'," OWNED "},'data':{'k':'v'}}");
+    tear_down(&desk);
+}
+
+static void no_labels_wanted_is_no_difference(void **state)
+{
+    static const char wanted[] = "{'metadata':{'name':'c','labels':null},'data':{'k':'v'}}";
+    char stamp[64], live[1024];
+    struct desk desk;
+
+    stamp_for(&configmap_kind, wanted, stamp);
+    (void)snprintf(live, sizeof(live),
+                   "{'metadata':{" LIVE_META "," OWNED ",'labels':{'" CHILD_STAMP "':'%s'}},"
+                   "'data':{'k':'v'}}",
+                   stamp);
+    set_up(&desk, &configmap_kind, live);
+    assert_int_equal(want(&desk, wanted, NULL), 0);
+    assert_null(only_action(&desk));
+    tear_down(&desk);
+}
+
 static void a_child_that_is_as_we_left_it_costs_no_write(void **state)
 {
     static const char wanted[] =
@@ -310,6 +338,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_missing_child_is_created_with_its_owner),
+        cmocka_unit_test(a_key_that_must_be_absent_is_no_part_of_a_new_child),
+        cmocka_unit_test(no_labels_wanted_is_no_difference),
         cmocka_unit_test(a_child_that_is_as_we_left_it_costs_no_write),
         cmocka_unit_test(what_somebody_changed_in_our_fields_is_mended),
         cmocka_unit_test(a_field_that_we_no_longer_want_goes),
