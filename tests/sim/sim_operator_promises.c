@@ -11,7 +11,7 @@
 #include "operator/plans.h"
 #include "sim_operator.h"
 
-enum { WRITES_PER_CHANGE = 20, MAX_PLAN = 16 << 20 };
+enum { WRITES_PER_CHANGE = 6, MAX_PLAN = 16 << 20 };
 
 static bool is_our_process(const char *user)
 {
@@ -331,8 +331,11 @@ static void check_children(const struct settled *settled, const char *hindered)
     for (const struct wanted_child *wanted = NULL; (wanted = next_child(settled, wanted));) {
         const struct json *child = find_child(settled, wanted);
 
-        if (!hindered && !is_controlled_by(child, settled->object) &&
-            strcmp(wanted->suffix, "-ssh-host-keys") != 0)
+        /* What is immutable is not adopted, and host keys may be brought by people. */
+        bool is_left_alone = child && (json_bool_or(json_get(child, "immutable"), false) ||
+                                       strcmp(wanted->suffix, "-ssh-host-keys") == 0);
+
+        if (!hindered && !is_left_alone && !is_controlled_by(child, settled->object))
             world_break(settled->scene->world, "%s " STR_FMT "/" STR_FMT " has no %s %s",
                         settled->resource->kind, STR_ARG(ns_of(settled->object)),
                         STR_ARG(name_of(settled->object)), wanted->plural, wanted->suffix);
