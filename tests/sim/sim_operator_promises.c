@@ -11,7 +11,7 @@
 #include "operator/plans.h"
 #include "sim_operator.h"
 
-enum { WRITES_PER_CHANGE = 6, MAX_PLAN = 16 << 20 };
+enum { FIRST_WRITES = 100, WRITES_PER_CHANGE = 6, MAX_PLAN = 16 << 20 };
 
 static bool is_our_process(const char *user)
 {
@@ -158,7 +158,9 @@ void operator_promises_on_send(struct operator_scene *scene, const char *user, c
 
     if (strcmp(method, "GET") == 0 || strstr(path, "/leases") || strstr(path, "/events"))
         return;
-    scene->sent++;
+    if (++scene->sent > FIRST_WRITES + scene->changes * WRITES_PER_CHANGE)
+        world_break(world, "%llu writes for %llu changes", (unsigned long long)scene->sent,
+                    (unsigned long long)scene->changes);
     if (!believes_to_lead(scene, user))
         world_break(world, "%s sends %s %s and knows that it may not", user, method, path);
     if (!str_is(json_str(json_at(lease, "spec", "holderIdentity")), user))
@@ -465,8 +467,5 @@ void operator_promises_at_the_end(struct operator_scene *scene)
     if (scene->sent > scene->settled_sent)
         world_break(world, "%llu writes when all was right",
                     (unsigned long long)(scene->sent - scene->settled_sent));
-    if (scene->sent > scene->changes * WRITES_PER_CHANGE)
-        world_break(world, "%llu writes for %llu changes", (unsigned long long)scene->sent,
-                    (unsigned long long)scene->changes);
     operator_promises_when_settled(scene);
 }

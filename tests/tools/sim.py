@@ -36,8 +36,9 @@ def seed_runs(scenario: str, seeds: int) -> list[list[str]]:
 def all_runs(seeds: int, number: int, of: int, processes: int) -> list[list[str]]:
     """The longest first, so that no core is idle at the end."""
     return [*crash_runs(number, of, processes), *seed_runs("bridge", seeds), *seed_runs("leaving", max(seeds // 4, 1)),
-            *seed_runs("configcopy", seeds),
-            ["--scenario", "bridge", "--seeds", "0:20", "--twice"], ["--scenario", "configcopy", "--seeds", "0:40", "--twice"]]
+            *seed_runs("operator", max(seeds // 2, 1)), *seed_runs("configcopy", seeds),
+            ["--scenario", "bridge", "--seeds", "0:20", "--twice"], ["--scenario", "configcopy", "--seeds", "0:40", "--twice"],
+            ["--scenario", "operator", "--seeds", "0:8", "--twice"]]
 
 
 def problem_of(words: list[str], code: int, output: str) -> str | None:
