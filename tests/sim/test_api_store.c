@@ -294,6 +294,28 @@ static void two_groups_may_have_the_same_plural(void **state)
     assert_non_null(api_store_find(server->store, "groups.b.dev", "default", "g"));
 }
 
+static void an_annotation_of_a_deployment_counts_as_a_generation_and_a_label_does_not(void **state)
+{
+    static const struct api_kind deployments = { "apps", "v1", "deployments", "Deployment",
+                                                 API_NAMESPACED | API_HAS_GENERATION |
+                                                     API_COUNTS_ANNOTATIONS };
+    static const char path[] = "/apis/apps/v1/namespaces/default/deployments/d";
+    static const char merge[] = "application/merge-patch+json";
+    struct server *server = *state;
+    const struct json *found;
+
+    api_store_add_kind(server->store, &deployments);
+    assert_int_equal(call(server, "POST", "/apis/apps/v1/namespaces/default/deployments",
+                          "{\"metadata\":{\"name\":\"d\"}}"),
+                     201);
+    (void)call_as(server, "PATCH", path, "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}", merge);
+    found = api_store_find(server->store, "deployments", "default", "d");
+    assert_int_equal(json_i64_or(json_at(found, "metadata", "generation"), 0), 1);
+    (void)call_as(server, "PATCH", path, "{\"metadata\":{\"annotations\":{\"a\":\"b\"}}}", merge);
+    found = api_store_find(server->store, "deployments", "default", "d");
+    assert_int_equal(json_i64_or(json_at(found, "metadata", "generation"), 0), 2);
+}
+
 static void a_body_above_the_maximum_is_refused(void **state)
 {
     struct server *server = *state;
@@ -362,6 +384,7 @@ int main(void)
         TEST(dependents_go_only_when_a_step_is_made),
         TEST(what_a_group_has_is_told_and_no_other),
         TEST(two_groups_may_have_the_same_plural),
+        TEST(an_annotation_of_a_deployment_counts_as_a_generation_and_a_label_does_not),
         TEST(a_body_above_the_maximum_is_refused),
         TEST(directives_that_are_not_modelled_are_refused),
         TEST(lists_without_a_rule_are_replaced),
