@@ -183,7 +183,7 @@ static int choose_token(const struct sync *sync, const struct signing *signing, 
 
 static int plan_secret(struct sync *sync, struct jwt_claims *ret_claims, struct err *err)
 {
-    const struct json *metadata = json_get(operator_tree(sync->object), "metadata");
+    const struct json *labels = json_at(operator_tree(sync->object), "metadata", "labels");
     struct signing signing = { .user = "" };
     const char *name = secret_name(sync);
     struct json_mut *secret;
@@ -195,8 +195,9 @@ static int plan_secret(struct sync *sync, struct jwt_claims *ret_claims, struct 
     if ((result = read_signing(sync, &signing, err)) == 0 && !plan_adoption(sync, name) &&
         (result = choose_token(sync, &signing, &value, ret_claims, err)) == 0) {
         secret = json_format(
-            sync->build, "{'metadata':{'name':%s,'labels':%j},'immutable':%b,'data':{%s:%s}}", name,
-            json_get(metadata, "labels"), !is_renewed(sync), secret_key(sync), buf_text(&value));
+            sync->build, "{'metadata':{'name':%s,'labels':%m},'immutable':%b,'data':{%s:%s}}", name,
+            json_exists(labels) ? json_copy(sync->build, labels) : json_new_object(sync->build),
+            !is_renewed(sync), secret_key(sync), buf_text(&value));
         result = plan_child(sync->plan, sync->world->secrets, sync->object, secret, err);
         if (result < 0) /* it was signed for nothing */
             *ret_claims = (struct jwt_claims){ .iat = 0 };
