@@ -120,8 +120,9 @@ class Cluster:
     def accounting(self) -> Container:
         item = self.make("slurmdbd", "accounting")
         item.mount_memory("/run", "mode=2775,gid=401")
-        item.put("/etc/slurm/slurmdbd.conf", SLURMDBD_CONF, 0o600, 401)
-        self._keys(item)
+        item.put("/etc/slurm/slurmdbd.conf", SLURMDBD_CONF, 0o640, 0, 401)  # as of a volume with fsGroup
+        item.put("/etc/slurm/slurm.key", SLURM_KEY, 0o640, 0, 401)
+        item.put("/etc/slurm/jwt.key", JWT_KEY, 0o640, 0, 401)
         item.start()
         until("slurmdbd listens, as 401", lambda: port_open(6819), item)
         return item

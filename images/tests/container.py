@@ -75,13 +75,13 @@ class Container:
         target.mkdir(parents=True, exist_ok=True)
         subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", target], check=True)
 
-    def put(self, path: str, data: bytes | str, mode: int, owner: int = 0) -> None:
-        """A file of a mounted volume."""
+    def put(self, path: str, data: bytes | str, mode: int, owner: int = 0, group: int = -1) -> None:
+        """A file of a mounted volume; its group has the owner's number unless told."""
         target = self.root / path.lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data.encode() if isinstance(data, str) else data)
         target.chmod(mode)
-        os.chown(target, owner, owner)
+        os.chown(target, owner, owner if group < 0 else group)
 
     def start(self, args: list[str] | None = None, env: dict[str, str] | None = None,
               user: str = "") -> None:  # fmt: skip
