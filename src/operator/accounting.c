@@ -70,7 +70,7 @@ static void plan_status(struct sync *sync)
     struct sync_workload workload = {
         .note = is_external(sync) ? "slurmdbd runs elsewhere" : NULL,
         .kind = "StatefulSet",
-        .name = live ? live->name : "slurmdbd",
+        .name = arena_printf(sync->plan->arena, "%s-accounting", sync->object->name),
         .tree = live ? operator_tree(live) : NULL,
         .wanted = 1,
     };

@@ -258,7 +258,7 @@ static void plan_status(struct sync *sync)
     struct sync_workload workload = {
         .note = is_external(sync) ? "slurmctld runs elsewhere" : NULL,
         .kind = "StatefulSet",
-        .name = live ? live->name : "slurmctld",
+        .name = arena_printf(sync->plan->arena, "%s-controller", sync->object->name),
         .tree = live ? operator_tree(live) : NULL,
         .wanted = replicas(sync),
         .also = want_reachable(sync),

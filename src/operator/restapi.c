@@ -45,7 +45,7 @@ static void plan_status(struct sync *sync)
         sync_own_child(sync, sync->world->deployments, component_slurmrestd.suffix);
     struct sync_workload workload = {
         .kind = "Deployment",
-        .name = deployment ? deployment->name : "slurmrestd",
+        .name = arena_printf(sync->plan->arena, "%s-restapi", sync->object->name),
         .tree = deployment ? operator_tree(deployment) : NULL,
         .wanted = json_i64_or(json_get(sync->spec, "replicas"), 1),
     };

@@ -98,11 +98,15 @@ static void want_with_pods(const struct sync *sync, const struct sync_workload *
                            struct kube_condition_want wanted[CONDITION_COUNT])
 {
     int64_t ready = ready_replicas(workload);
-    bool has_all = ready >= workload->wanted;
+    bool exists = json_exists(workload->tree);
+    bool has_all = exists && ready >= workload->wanted;
     bool is_settled = has_all && is_rolled_out(workload);
-    const char *pods =
-        arena_printf(sync->plan->arena, "%lld of %lld pods of %s %s are ready", (long long)ready,
-                     (long long)workload->wanted, workload->kind, workload->name);
+    const char *pods = exists
+                           ? arena_printf(sync->plan->arena, "%lld of %lld pods of %s %s are ready",
+                                          (long long)ready, (long long)workload->wanted,
+                                          workload->kind, workload->name)
+                           : arena_printf(sync->plan->arena, "%s %s does not exist yet",
+                                          workload->kind, workload->name);
 
     wanted[READY] = (struct kube_condition_want){ "Ready", has_all ? KUBE_TRUE : KUBE_FALSE,
                                                   has_all ? "PodsReady" : "PodsNotReady", pods };
