@@ -10,22 +10,20 @@ import json
 import os
 import re
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pods import BUSYBOX
-from replica import BUILD, Replica
+from replica import Command
 from slincdev import components, nodes
 from slincdev.cluster import Cluster
-from slincdev.common import PATIENCE, Fail
+from slincdev.common import PATIENCE
 from slincdev.kube import ApiError
 from slincdev.parts import kubectl
 from slincdev.slurm import Slurm, SlurmError
 from waits import wait_for
 
-PROGRAM = BUILD / "src/cmd/slinc"
 SCHEDULER = "slurm-bridge-scheduler"
 JOB_LABEL, FINALIZER = "scheduler.slinky.slurm.net/slurm-jobid", "scheduler.slinky.slurm.net/finalizer"
 OWN_JOB = "scheduler.slinky.slurm.net/own-job"  # of a late member whom its group's job has no place for
@@ -35,76 +33,28 @@ TAINT = "slinky.slurm.net/managed-node"
 TEAM = "team"  # the label by which a test knows the pods of one workload, whatever its kind
 WISH = "slurmjob.slinky.slurm.net/"  # begins every annotation about the job
 STAYS = "slinc.dev/let-me-look"  # a finalizer: the pod can be seen on its way out
-SANITIZERS = re.compile(r"ERROR: (Address|Leak|UndefinedBehavior)Sanitizer|runtime error:")
 LIVE = {"PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "REQUEUED", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT"}
 SETTLE_S = 60  # a take-over with its fence, and a round of work
-HURRIED = 3  # its exit code when it could not hear what became of all that it asked for
-ENDS_S = 40 * PATIENCE  # it promises to end within 30 s
 
 
-class Bridge(Replica):
-    """One replica: started, looked at, ended in one way or another. Its log grows over restarts."""
+class Bridge(Command):
+    """One replica."""
 
     lease = SCHEDULER
 
     def __init__(self, cluster: Cluster, slurm: Slurm, folder: Path, name: str = "bridge", **config: object) -> None:
-        super().__init__()
-        self.cluster, self.folder, self.name = cluster, folder, name
-        self.process: subprocess.Popen | None = None
-        self.log, self.config, self.token = folder / f"{name}.log", folder / f"{name}.yaml", folder / f"{name}.token"
+        super().__init__(folder, name)
+        self.cluster, self.folder = cluster, folder
+        self.config, self.token = folder / f"{name}.yaml", folder / f"{name}.token"
         key = folder / "jwt.key"
         key.write_bytes(slurm.key)
         base = {"slurmRestApi": f"http://{slurm.host}:{slurm.port}", "sharedNodes": True, "jwtKeyFile": str(key), "nodeResizeSeconds": 1}
         self.config.write_text(json.dumps(base | config))
 
     def start(self, *flags: str) -> Bridge:
-        surroundings = os.environ | {"SLURM_JWT_FILE": str(self.token), "ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
-        with open(self.log, "a") as log:
-            self.process = subprocess.Popen(
-                [PROGRAM, "bridge", "--config", self.config, "--kubeconfig", self.cluster.admin_config, "--lease-namespace", "default",
-                 "--metrics-bind-address", f"127.0.0.1:{self.port}", "--health-probe-bind-address", f"127.0.0.1:{self.port}",
-                 "--zap-encoder", "console", *flags], env=surroundings, stdout=log, stderr=log)
-        return self
-
-    def said(self) -> str:
-        return self.log.read_text()
-
-    def wait_until_it_leads(self) -> Bridge:
-        wait_for(f"{self.name} leads", 40, lambda: self.leads() or self._check_alive(), hint=self.said)
-        return self
-
-    def _check_alive(self) -> bool:
-        if self.process.poll() is not None:
-            raise Fail(f"{self.name} has ended with {self.process.returncode}: {self.said()[-2000:]}")
-        return False
-
-    def stop(self, may_hurry: bool = False) -> None:
-        """As Kubernetes does it. It ends in time, finishes what it does, and leaves nothing behind in memory."""
-        if self.process is None:
-            return
-        process, self.process = self.process, None
-        process.terminate()
-        try:
-            code = process.wait(ENDS_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            code = f"no end within {ENDS_S} s"
-        found = SANITIZERS.search(self.said())
-        assert not found, self.said()[found.start():][:4000]
-        assert code in ((0, HURRIED) if may_hurry else (0,)), f"{self.name} ended with {code}: {self.said()[-2000:]}"
-
-    def kill(self) -> None:
-        process, self.process = self.process, None
-        process.kill()
-        process.wait()
-        assert not SANITIZERS.search(self.said()), self.said()[-4000:]
-
-    def end(self) -> None:
-        """After a test, whatever became of it."""
-        if self.process and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        return self.run("bridge", "--config", self.config, "--kubeconfig", self.cluster.admin_config, "--lease-namespace", "default",
+                        "--metrics-bind-address", f"127.0.0.1:{self.port}", "--health-probe-bind-address", f"127.0.0.1:{self.port}",
+                        "--zap-encoder", "console", *flags, SLURM_JWT_FILE=str(self.token))
 
 
 class Site:

@@ -7,13 +7,21 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
+import re
 import socket
+import subprocess
 from pathlib import Path
+from typing import Self
 
 from conftest import REPO
-from slincdev.common import PATIENCE
+from slincdev.common import PATIENCE, Fail
+from waits import wait_for
 
 BUILD = Path(os.environ.get("SLINC_BUILD", REPO / "build/asan"))
+PROGRAM = BUILD / "src/cmd/slinc"
+SANITIZERS = re.compile(r"ERROR: (Address|Leak|UndefinedBehavior)Sanitizer|runtime error:")
+HURRIED = 3  # its exit code when it could not hear what became of all that it asked for
+ENDS_S = 40 * PATIENCE  # it promises to end within 30 s
 
 
 def free_port() -> int:
@@ -38,3 +46,58 @@ class Replica:
         with contextlib.suppress(OSError, http.client.HTTPException):
             return f'leader_election_master_status{{name="{self.lease}"}} 1' in self.ask("/metrics")[1]
         return False
+
+
+class Command(Replica):
+    """A subcommand of slinc: started, looked at, ended in one way or another. Its log grows over restarts."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        super().__init__()
+        self.name, self.log = name, folder / f"{name}.log"
+        self.process: subprocess.Popen | None = None
+
+    def run(self, *words: object, **variables: str) -> Self:
+        surroundings = os.environ | {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"} | variables
+        with open(self.log, "a") as log:
+            self.process = subprocess.Popen([PROGRAM, *words], env=surroundings, stdout=log, stderr=log)
+        return self
+
+    def said(self) -> str:
+        return self.log.read_text()
+
+    def wait_until_it_leads(self) -> Self:
+        wait_for(f"{self.name} leads", 40, lambda: self.leads() or self._check_alive(), hint=self.said)
+        return self
+
+    def _check_alive(self) -> bool:
+        if self.process.poll() is not None:
+            raise Fail(f"{self.name} has ended with {self.process.returncode}: {self.said()[-2000:]}")
+        return False
+
+    def stop(self, may_hurry: bool = False) -> None:
+        """As Kubernetes does it. It ends in time, finishes what it does, and leaves nothing behind in memory."""
+        if self.process is None:
+            return
+        process, self.process = self.process, None
+        process.terminate()
+        try:
+            code = process.wait(ENDS_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            code = f"no end within {ENDS_S} s"
+        found = SANITIZERS.search(self.said())
+        assert not found, self.said()[found.start():][:4000]
+        assert code in ((0, HURRIED) if may_hurry else (0,)), f"{self.name} ended with {code}: {self.said()[-2000:]}"
+
+    def kill(self) -> None:
+        process, self.process = self.process, None
+        process.kill()
+        process.wait()
+        assert not SANITIZERS.search(self.said()), self.said()[-4000:]
+
+    def end(self) -> None:
+        """After a test, whatever became of it."""
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()

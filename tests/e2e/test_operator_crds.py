@@ -10,18 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from slincdev.build import bin_dir
+from definitions import RELEASE, Definitions, installed
 from slincdev.cluster import Cluster
-from slincdev.common import PATIENCE, REPO, Fail, run
+from slincdev.common import REPO, Fail
 from slincdev.crds import CHART, KINDS, from_yaml
 from slincdev.kube import ApiError
-from slincdev.parts import kubectl
-from waits import wait_for
 
-HOME, RELEASE = "operator-crds", "slurm-operator-crds"
-GROUP = "/apis/slinky.slurm.net/v1beta1"
-DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}.slinky.slurm.net"
-KIND = dict(zip(KINDS, ("Controller", "RestApi", "Accounting", "LoginSet", "NodeSet", "Token")))
+HOME = "operator-crds"
 KEY = {"name": "keys", "key": "key"}
 KEYS = {"slurmKeyRef": KEY, "jwtKeyRef": KEY}
 REF = {"controllerRef": {"name": "slurm"}}
@@ -29,55 +24,10 @@ LEAST = {"controllers": KEYS, "restapis": REF, "accountings": KEYS, "loginsets":
 READY = {"type": "Ready", "status": "False", "reason": "PodsNotReady", "message": "0 of 1 pods are ready", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 
 
-class Definitions:
-    """The chart in the cluster, and objects of its kinds in one namespace."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster, self.api = cluster, cluster.api()
-
-    def helm(self, *words: object) -> str:
-        return run([bin_dir() / "helm", f"--kubeconfig={self.cluster.admin_config}", "-n", HOME, *words], timeout=60 * PATIENCE)
-
-    def kubectl(self, *words: object) -> str:
-        return kubectl(self.cluster, "-n", HOME, *words)
-
-    def path(self, plural: str, name: str = "") -> str:
-        return f"{GROUP}/namespaces/{HOME}/{plural}/{name}".rstrip("/")
-
-    def is_installed(self, plural: str) -> bool:
-        return self.api.exists(DEFINITION.format(plural))
-
-    def install(self) -> None:
-        self.helm("install", RELEASE, CHART)
-        for plural in KINDS:
-            wait_for(f"{plural} are served", 30, lambda plural=plural: self.api.exists(f"{GROUP}/{plural}"))
-
-    def make(self, plural: str, name: str, spec: dict | None) -> dict:
-        one = {"apiVersion": "slinky.slurm.net/v1beta1", "kind": KIND[plural], "metadata": {"name": name}}
-        return self.api.post(self.path(plural), one if spec is None else one | {"spec": spec})
-
-    def server_side_apply(self, path: str, manager: str, part: dict) -> None:
-        one = {"apiVersion": "slinky.slurm.net/v1beta1", "kind": "Controller"} | part
-        self.api.call("PATCH", f"{path}?fieldManager={manager}&force=true", one, "application/apply-patch+yaml")
-
-    def refusal(self, plural: str, spec: dict) -> str:
-        with pytest.raises(ApiError) as caught:
-            self.make(plural, "refused", spec)
-        assert caught.value.status == 422
-        return str(caught.value)
-
-
 @pytest.fixture(scope="module")
 def definitions(cluster: Cluster) -> Iterator[Definitions]:
-    found = Definitions(cluster)
-    found.api.post("/api/v1/namespaces", {"metadata": {"name": HOME}})
-    found.install()
-    yield found
-    found.api.delete(f"/api/v1/namespaces/{HOME}")
-    for plural in filter(found.is_installed, KINDS):
-        found.api.delete(DEFINITION.format(plural))
-    wait_for("the definitions and the namespace are gone", 60,
-             lambda: not any(map(found.is_installed, KINDS)) and not found.api.exists(f"/api/v1/namespaces/{HOME}"))
+    with installed(cluster, HOME) as found:
+        yield found
 
 
 @pytest.fixture(autouse=True)
