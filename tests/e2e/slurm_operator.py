@@ -87,7 +87,7 @@ class Site(Definitions):
     def versions(self) -> dict[tuple[str, str], str]:
         return {key: one["metadata"]["resourceVersion"] for key, one in self.children().items()}
 
-    def reasons(self, name: str) -> set[str]:
-        """Of the events about one object."""
+    def events(self, name: str) -> dict[str, str]:
+        """About one object: reason and message."""
         found = self.api.get(f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events?fieldSelector=regarding.name%3D{name}")
-        return {event["reason"] for event in found["items"]}
+        return {event["reason"]: event.get("note", "") for event in found["items"]}

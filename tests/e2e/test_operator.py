@@ -190,6 +190,15 @@ def test_a_bad_object_is_degraded_and_disturbs_no_other(site, eventually):
     site.api.delete(site.path("tokens", "right"))
 
 
+def test_what_the_api_server_refuses_is_told_with_its_field(site, eventually):
+    site.make("restapis", "imageless", {"controllerRef": {"name": "slurm"}})
+    said = eventually("there is an event", lambda: site.events("imageless").get("CreateFailed"))
+    assert "spec.template.spec.containers[0].image: Required value" in said
+    found = site.conditions("restapis", "imageless")["Ready"]
+    assert (found["status"], found["message"]) == ("False", "Deployment imageless-restapi does not exist yet")
+    site.api.delete(site.path("restapis", "imageless"))
+
+
 @pytest.fixture
 def recorded_site(cluster, operator) -> Iterator[Site]:
     """An empty namespace, while no operator runs."""
