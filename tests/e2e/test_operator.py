@@ -12,7 +12,7 @@ from definitions import installed
 from slincdev.cluster import Cluster
 from slincdev.common import PATIENCE, run
 from slincdev.parts import ensure_images, import_images
-from slurm_operator import WORKLOADS, Operator, Site
+from slurm_operator import Operator, Site
 from waits import wait_for
 
 HOME = "operator-site"
@@ -37,6 +37,7 @@ def operator(cluster: Cluster, tmp_path_factory) -> Iterator[Operator]:
             one.stop()
         finally:
             one.end()
+            Site(cluster, HOME).end_pods()
 
 
 def make_database(site: Site) -> dict:
@@ -205,13 +206,11 @@ def recorded_site(cluster, operator) -> Iterator[Site]:
     operator.stop()
     found = Site(cluster, recorded.NAMESPACE)
     yield found
-    for path in WORKLOADS:
-        found.api.delete(path.format(recorded.NAMESPACE), {"propagationPolicy": "Background"})
-    found.api.delete(found.core("pods"), {"gracePeriodSeconds": 0})
+    operator.stop()
+    found.end_pods()
     found.api.delete(f"/api/v1/namespaces/{recorded.NAMESPACE}")
     wait_for("the namespace is gone", 60, lambda: not found.api.exists(f"/api/v1/namespaces/{recorded.NAMESPACE}"))
-    if operator.process is None:
-        operator.start().wait_until_it_leads()
+    operator.start().wait_until_it_leads()
 
 
 @pytest.mark.parametrize("version", ["slinky-1.2.1", "slinky-main"])
