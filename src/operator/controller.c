@@ -188,6 +188,7 @@ static bool must_be_recreated(const struct controller_input *input, const struct
     auto_json_doc struct json_doc *doc = json_freeze(wanted);
 
     return input->live && input->live->deleted_us == 0 &&
+           kube_is_controlled_by(input->live, input->conf.controller) &&
            !json_equal(json_get(operator_spec(input->live), "serviceName"),
                        json_at(json_root(doc), "spec", "serviceName"));
 }
