@@ -70,7 +70,8 @@ class Site(Definitions):
     def is_ready(self, plural: str, name: str) -> bool:
         """All conditions are good, and of the object as it is now."""
         found = self.conditions(plural, name)
-        return {kind: one["status"] for kind, one in found.items()} == {"Ready": "True", "Progressing": "False", "Degraded": "False"} and \
+        wanted = {"Ready": "True", "Progressing": "False", "Degraded": "False"} | ({"SlurmReachable": "True"} if plural == "controllers" else {})
+        return {kind: one["status"] for kind, one in found.items()} == wanted and \
             all(one["observedGeneration"] == self.api.get(self.path(plural, name))["metadata"]["generation"] for one in found.values())
 
     def wait_until_ready(self, plural: str, name: str, seconds: float = 60) -> None:

@@ -57,7 +57,8 @@ def test_a_killed_program_is_started_again(cluster, eventually):
     eventually("kube-scheduler is back", lambda: view("kube-scheduler")["running"] and view("kube-scheduler")["pid"] != before["pid"])
 
 
-def test_up_on_a_running_cluster_changes_nothing_but_what_is_asked(cluster):
+def test_up_on_a_running_cluster_changes_nothing_but_what_is_asked(cluster, eventually):
+    eventually("all programs run", lambda: all(p["running"] for p in cluster.programs()))
     programs = {p["name"]: p["pid"] for p in cluster.programs()}
     again = life.up(cluster.name, node_count=3, with_parts=["slurm"])
     assert again.pid == cluster.pid
