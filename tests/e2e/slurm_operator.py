@@ -33,7 +33,7 @@ class Operator(Command):
 
     def actions(self) -> int:
         """All that it has asked the API server to write."""
-        return sum(int(value) for value in re.findall(r"^slinc_actions_total\S* (\d+)$", self.ask("/metrics")[1], re.M))
+        return sum(int(value) for value in re.findall(r'^slinc_actions_total\{type="kube"\S* (\d+)$', self.ask("/metrics")[1], re.M))
 
 
 class Site(Definitions):
