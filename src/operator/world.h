@@ -1,7 +1,7 @@
 /* world.h - all that plans of the operator may look at.
  *
- * Caches are filled by watches.c; plans only read them. Facts of the moment (times, what Slurm
- * last said) are plain values, so that a test can write a world down. */
+ * The informers of operator.c fill the caches; plans only read them. Facts of the moment (times,
+ * what Slurm last said) are plain values, so that a test can write a world down. */
 #ifndef SLINC_OPERATOR_WORLD_H
 #define SLINC_OPERATOR_WORLD_H
 
