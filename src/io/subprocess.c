@@ -14,12 +14,14 @@
 
 extern char **environ;
 
+enum { LOOK_US = 5000 };
+
 struct subprocess {
     struct loop *loop;
     pid_t pid;
     int fd;
     struct loop_fd *watch;
-    struct loop_timer deadline;
+    struct loop_timer deadline, look;
     struct buf output;
     subprocess_done done;
     void *context;
@@ -28,20 +30,19 @@ struct subprocess {
 static void release(struct subprocess *process)
 {
     loop_timer_stop(&process->deadline);
+    loop_timer_stop(&process->look);
     loop_fd_free(process->watch);
     (void)close(process->fd);
     mem_free_secret(process->output.data, process->output.len);
     mem_free(process);
 }
 
-/* Its output has ended, or it was killed: it is gone in a moment. */
-static int wait_for(pid_t pid)
+/* Of a program that was killed: it is gone in a moment. */
+static void kill_and_reap(pid_t pid)
 {
-    int status = 0;
-
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+    (void)kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         continue;
-    return status;
 }
 
 static void finish(struct subprocess *process, int result, const struct err *err)
@@ -50,13 +51,19 @@ static void finish(struct subprocess *process, int result, const struct err *err
     release(process);
 }
 
-static void on_end(struct subprocess *process)
+/* Its output has ended, and it ends in a moment. One that does not is ended at the deadline. */
+static void look_for_end(void *context)
 {
-    int status = wait_for(process->pid);
+    struct subprocess *process = context;
     struct err err = { .class = 0 };
-    int result = 0;
+    int status = 0, result = 0;
+    pid_t ended = waitpid(process->pid, &status, WNOHANG);
 
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    if (ended == 0) {
+        loop_timer_start(process->loop, &process->look, LOOK_US, look_for_end, process);
+        return;
+    }
+    if (ended < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
         result = err_set(&err, ERR_SYSTEM, "the program ended with status %d", status);
     else
         result = buf_check(&process->output, "its output", &err);
@@ -70,10 +77,13 @@ static void on_ready(void *context, unsigned events)
     ssize_t length = read(process->fd, bytes, sizeof(bytes));
 
     (void)events;
-    if (length > 0)
+    if (length > 0) {
         buf_add(&process->output, bytes, (size_t)length);
-    else if (length == 0 || (errno != EAGAIN && errno != EINTR))
-        on_end(process);
+    } else if (length == 0 || (errno != EAGAIN && errno != EINTR)) {
+        loop_fd_free(process->watch);
+        process->watch = NULL;
+        look_for_end(process);
+    }
 }
 
 static void on_deadline(void *context)
@@ -81,8 +91,7 @@ static void on_deadline(void *context)
     struct subprocess *process = context;
     struct err err = { .class = 0 };
 
-    (void)kill(process->pid, SIGKILL);
-    (void)wait_for(process->pid);
+    kill_and_reap(process->pid);
     finish(process, err_set(&err, ERR_TIMEOUT, "the program did not end in time"), &err);
 }
 
@@ -131,7 +140,6 @@ struct subprocess *subprocess_start(struct loop *loop, const char *const *argv, 
 
 void subprocess_cancel(struct subprocess *process)
 {
-    (void)kill(process->pid, SIGKILL);
-    (void)wait_for(process->pid);
+    kill_and_reap(process->pid);
     release(process);
 }

@@ -66,6 +66,14 @@ static void a_program_that_hangs_is_ended(void **state)
     assert_int_equal(seen.result, -ERR_TIMEOUT);
 }
 
+static void a_program_that_closes_its_output_and_hangs_is_ended(void **state)
+{
+    struct seen seen = { .result = 0 };
+
+    run(&seen, "exec >&-; exec sleep 600", SECOND / 10);
+    assert_int_equal(seen.result, -ERR_TIMEOUT);
+}
+
 static void a_program_that_is_not_there_is_named(void **state)
 {
     const char *const argv[] = { "/no/such/program", NULL };
@@ -84,6 +92,7 @@ int main(void)
         cmocka_unit_test(the_output_of_a_program_is_handed_over),
         cmocka_unit_test(a_program_that_fails_gives_no_output),
         cmocka_unit_test(a_program_that_hangs_is_ended),
+        cmocka_unit_test(a_program_that_closes_its_output_and_hangs_is_ended),
         cmocka_unit_test(a_program_that_is_not_there_is_named),
     };
 
