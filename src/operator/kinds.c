@@ -16,6 +16,10 @@ static const struct kube_resource statefulsets = { "apps", "v1", "statefulsets",
                                                    true };
 static const struct kube_resource claims = { "", "v1", "persistentvolumeclaims",
                                              "PersistentVolumeClaim", true };
+static const struct kube_resource revisions = { "apps", "v1", "controllerrevisions",
+                                                "ControllerRevision", true };
+static const struct kube_resource budgets = { "policy", "v1", "poddisruptionbudgets",
+                                              "PodDisruptionBudget", true };
 static const struct kube_resource service_monitors = { "monitoring.coreos.com", "v1",
                                                        "servicemonitors", "ServiceMonitor", true };
 
@@ -31,6 +35,8 @@ const struct kube_kind operator_service_kind = { .resource = &kube_services };
 const struct kube_kind operator_deployment_kind = { .resource = &deployments };
 const struct kube_kind operator_statefulset_kind = { .resource = &statefulsets };
 const struct kube_kind operator_claim_kind = { .resource = &claims };
+const struct kube_kind operator_revision_kind = { .resource = &revisions };
+const struct kube_kind operator_budget_kind = { .resource = &budgets };
 const struct kube_kind operator_service_monitor_kind = { .resource = &service_monitors };
 
 const struct json *operator_tree(const struct kube_object *object)

@@ -10,7 +10,7 @@ extern const struct kube_kind operator_controller_kind, operator_restapi_kind,
 
 extern const struct kube_kind operator_configmap_kind, operator_secret_kind, operator_service_kind,
     operator_deployment_kind, operator_statefulset_kind, operator_claim_kind,
-    operator_service_monitor_kind;
+    operator_revision_kind, operator_budget_kind, operator_service_monitor_kind;
 
 /* The tree of an object of these kinds. */
 const struct json *operator_tree(const struct kube_object *object);

@@ -217,6 +217,7 @@ static int plan_key(struct controller *controller, struct str key, struct plan *
 
     (void)err; /* a step that fails is part of the plan */
     world->wall_us = clock_wall_us(loop_clock(kind->program->loop));
+    world->loop_us = loop_now_us(kind->program->loop);
     operator_plan_key(kind->row, world, key, plan);
     return 0;
 }
@@ -271,6 +272,9 @@ static struct watch_set *watch_all(struct slurm_operator *program,
         { .cache = world->statefulsets },
         { .cache = world->pods, .label_selector = LABEL_NAME " in (slurmctld,slurmd)" },
         { .cache = world->claims },
+        { .cache = world->revisions },
+        { .cache = world->budgets },
+        { .cache = world->nodes },
     };
 
     return watch_set_new(program->client, &program->rand, rows, sizeof(rows) / sizeof(rows[0]),

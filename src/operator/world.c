@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "kube/kinds.h"
+#include "kube/owners.h"
 
 #include <stdio.h>
 
@@ -25,6 +26,9 @@ static const struct world_row {
     { &operator_statefulset_kind, offsetof(struct operator_world, statefulsets) },
     { &kube_pod_kind, offsetof(struct operator_world, pods) },
     { &operator_claim_kind, offsetof(struct operator_world, claims) },
+    { &operator_revision_kind, offsetof(struct operator_world, revisions) },
+    { &operator_budget_kind, offsetof(struct operator_world, budgets) },
+    { &kube_node_kind, offsetof(struct operator_world, nodes) },
 };
 
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
@@ -43,6 +47,14 @@ static void by_controller_ref(const struct kube_object *object, kube_index_emit 
     emit(context, str_of(key));
 }
 
+static void by_node_name(const struct kube_object *object, kube_index_emit emit, void *context)
+{
+    const char *node = kube_pod_of(object)->node_name;
+
+    if (node[0] != '\0')
+        emit(context, str_of(node));
+}
+
 void operator_world_init(struct operator_world *world, const struct clock *clock)
 {
     *world = (struct operator_world){ .dns_domain = "cluster.local" };
@@ -53,6 +65,9 @@ void operator_world_init(struct operator_world *world, const struct clock *clock
     world->by_controller = kube_cache_add_index(world->restapis, by_controller_ref);
     (void)kube_cache_add_index(world->loginsets, by_controller_ref);
     (void)kube_cache_add_index(world->nodesets, by_controller_ref);
+    world->pods_by_owner = kube_cache_add_index(world->pods, kube_index_by_owner);
+    (void)kube_cache_add_index(world->revisions, kube_index_by_owner);
+    world->pods_by_node = kube_cache_add_index(world->pods, by_node_name);
 }
 
 void operator_world_done(struct operator_world *world)

@@ -15,10 +15,15 @@ struct operator_world {
     struct kube_cache *controllers, *restapis, *accountings, *loginsets, *nodesets, *tokens;
     /* children, and what custom resources refer to */
     struct kube_cache *configmaps, *secrets, *services, *deployments, *statefulsets, *pods, *claims;
+    struct kube_cache *revisions, *budgets; /* ControllerRevisions, PodDisruptionBudgets */
+    struct kube_cache *nodes;               /* of Kubernetes */
     /* The index by "namespace/name" of spec.controllerRef, of restapis, loginsets and nodesets. */
     int by_controller;
+    int pods_by_owner;      /* the index of pods and revisions by the UID of their controller */
+    int pods_by_node;       /* the index of pods by the name of their Node */
     struct map slurm;       /* struct slurm_facts by "namespace/name" of the Controller */
     int64_t wall_us;        /* now, by the wall clock */
+    int64_t loop_us;        /* now, by the loop: the clock of Slurm's caches */
     const char *dns_domain; /* of Services: "cluster.local" */
 };
 
