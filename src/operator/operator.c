@@ -12,6 +12,8 @@
 #include "operator/host_keys.h"
 #include "operator/names.h"
 #include "operator/plans.h"
+#include "operator/slurm_actions.h"
+#include "operator/slurm_clusters.h"
 
 #include <stdio.h>
 
@@ -290,6 +292,19 @@ static void on_slurm(void *context, struct str key)
             engine_enqueue(&program->kinds[i].controller, key);
 }
 
+static void on_slurm_nodes(void *context, struct str key)
+{
+    struct slurm_operator *program = context;
+    struct kube_index_walk walk =
+        kube_cache_by(program->world.nodesets, program->world.by_controller, key);
+    const struct kube_object *nodeset;
+
+    while ((nodeset = kube_index_next(&walk)))
+        for (unsigned i = 0; i < operator_plan_count; i++)
+            if (strcmp(program->kinds[i].row->kind, "NodeSet") == 0)
+                enqueue(&program->kinds[i].controller, nodeset->ns, nodeset->name);
+}
+
 static void add_slurm(struct slurm_operator *program, const struct operator_links *links,
                       uint64_t seed)
 {
@@ -301,9 +316,10 @@ static void add_slurm(struct slurm_operator *program, const struct operator_link
                                           .connect = links->connect_slurm,
                                           .connect_context = links->connect_context,
                                           .changed = on_slurm,
+                                          .nodes_changed = on_slurm_nodes,
                                           .changed_context = program,
                                           .seed = seed });
-    engine_add_service(program->engine, &action_slurmctld, program->slurm);
+    engine_add_service(program->engine, &action_slurm_cluster, program->slurm);
 }
 
 struct slurm_operator *operator_new(const struct operator_links *links,

@@ -12,7 +12,7 @@
 #include "operator/build.h"
 #include "operator/hashes.h"
 #include "operator/names.h"
-#include "operator/slurm_clusters.h"
+#include "operator/slurm_actions.h"
 
 #include <stdio.h>
 

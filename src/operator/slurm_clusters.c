@@ -1,63 +1,25 @@
-/* slurm_clusters.c - clients of slurmrestd, one per Controller, and the calls to them.
+/* slurm_clusters.c - clients of slurmrestd, one per Controller, and what they read.
  *
  * Once a second each Controller is compared with its client, and those whose time has come are
- * asked. Holds: a call that was taken on is finished once, also when its client ends before. */
-#include "operator/slurm_clusters.h"
-
-#include "base/list.h"
+ * asked. A Controller that NodeSets refer to has a poller too, which keeps Slurm's nodes and jobs
+ * in caches. */
 #include "base/mem.h"
-#include "codec/digest.h"
 #include "operator/slurm_address.h"
+#include "operator/slurm_clusters_private.h"
 #include "slurm/calls.h"
 
 #include <stdio.h>
 
 enum {
     MAX_CLUSTERS = 1 << 20,
-    MAX_KEY = 2 * KUBE_MAX_NAME,
     MAX_SECRET = 64 << 10,
     MIN_CONF_VERSION = 45,
     TOKEN_S = 900,
 };
 
 static const int64_t look_us = 1000000, ask_us = 10000000, ask_often_us = 2000000,
-                     answer_us = 30000000; /* a name that DNS does not have costs 10 s */
-
-/* What a client is made of. */
-struct address {
-    char url[SLURM_MAX_URL];
-    char key_hash[DIGEST_HEX]; /* of the JWT key */
-};
-
-struct cluster {
-    struct slurm_clusters *clusters;
-    char key[MAX_KEY]; /* "namespace/name" */
-    struct slurm_facts *facts;
-    struct address address;
-    struct http_transport *transport; /* all three or none */
-    struct slurm_token *token;
-    struct slurm_client *client;
-    struct slurm_call *call; /* the ping, or the question for the configuration after it */
-    struct list works;       /* struct work */
-    int64_t ask_from_us;     /* loop time of the next ping */
-    bool is_seen;            /* its Controller is there */
-};
-
-struct work { /* an action on its way */
-    struct list link;
-    struct cluster *cluster; /* NULL: there is none, and it ends by the timer */
-    struct slurm_call *call;
-    struct loop_timer soon;
-    const char *version;
-    void (*finish)(void *context, const struct kube_answer *answer);
-    void *context;
-};
-
-struct slurm_clusters {
-    struct slurm_clusters_options options;
-    struct map all; /* struct cluster by key */
-    struct loop_timer timer;
-};
+                     answer_us = 30000000, /* a name that DNS does not have costs 10 s */
+    poll_us = 1000000;
 
 static int64_t now_us(const struct slurm_clusters *clusters)
 {
@@ -156,27 +118,77 @@ static void on_ping(void *context, const struct slurm_answer *answer)
     }
 }
 
-/* ---- clients ---- */
-
-static void finish_work(struct work *work, enum kube_outcome outcome, const char *message)
+/* What a reconfigure changed is to be seen soon. */
+void slurm_cluster_reconfigured(struct cluster *cluster, const char *version)
 {
-    struct kube_answer answer = { .outcome = outcome, .reason = "", .message = message };
+    struct slurm_facts *facts = cluster->facts;
 
-    loop_timer_stop(&work->soon);
-    list_remove(&work->link);
-    work->finish(work->context, &answer);
-    mem_free(work);
+    (void)snprintf(facts->reconfigured, sizeof(facts->reconfigured), "%s", version);
+    facts->reconfigured_us = wall_us(cluster->clusters);
+    cluster->ask_from_us = now_us(cluster->clusters);
+    if (!cluster->call && slurm_client_version(cluster->client) >= MIN_CONF_VERSION)
+        ask(cluster, SLURM_CONF, on_conf);
+    tell_changed(cluster);
 }
+
+/* ---- caches of nodes and jobs ---- */
+
+static void on_node(void *context, const struct slurm_object *old, const struct slurm_object *next)
+{
+    const struct cluster *cluster = context;
+    const struct slurm_clusters_options *options = &cluster->clusters->options;
+
+    (void)old;
+    (void)next;
+    if (options->nodes_changed)
+        options->nodes_changed(options->changed_context, str_of(cluster->key));
+}
+
+static void start_poller(struct cluster *cluster)
+{
+    struct slurm_facts *facts = cluster->facts;
+    struct slurm_poller *poller = slurm_poller_new(
+        cluster->client, &(struct slurm_poller_options){ .cluster = STR(""), .slow_us = poll_us });
+
+    cluster->poller = poller;
+    facts->nodes = slurm_poller_cache(poller, SLURM_FEED_NODES);
+    facts->jobs = slurm_poller_cache(poller, SLURM_FEED_JOBS);
+    facts->partitions = slurm_poller_cache(poller, SLURM_FEED_PARTITIONS);
+    facts->reservations = slurm_poller_cache(poller, SLURM_FEED_RESERVATIONS);
+    slurm_cache_listen(facts->nodes, on_node, cluster);
+    slurm_poller_start(poller);
+}
+
+static void end_poller(struct cluster *cluster)
+{
+    slurm_poller_free(cluster->poller);
+    cluster->poller = NULL;
+    cluster->facts->nodes = cluster->facts->jobs = NULL;
+    cluster->facts->partitions = cluster->facts->reservations = NULL;
+}
+
+static void update_poller(struct cluster *cluster)
+{
+    const struct operator_world *world = cluster->clusters->options.world;
+    bool is_wanted =
+        kube_cache_count_by(world->nodesets, world->by_controller, str_of(cluster->key)) > 0;
+
+    if (is_wanted && !cluster->poller)
+        start_poller(cluster);
+    else if (!is_wanted && cluster->poller)
+        end_poller(cluster);
+    cluster->facts->is_suspicious = cluster->poller && slurm_poller_is_suspicious(cluster->poller);
+}
+
+/* ---- clients ---- */
 
 static void end_client(struct cluster *cluster)
 {
     if (cluster->call)
         slurm_call_cancel(cluster->call);
     cluster->call = NULL;
-    list_each (struct work, work, &cluster->works, link) {
-        slurm_call_cancel(work->call);
-        finish_work(work, KUBE_UNAVAILABLE, "the address or the key of slurmrestd changed");
-    }
+    slurm_actions_end(cluster, "the address or the key of slurmrestd changed");
+    end_poller(cluster);
     slurm_client_free(cluster->client);
     slurm_token_free(cluster->token);
     http_transport_free(cluster->transport);
@@ -254,7 +266,7 @@ static struct cluster *cluster_of(struct slurm_clusters *clusters, const char *k
     cluster->clusters = clusters;
     (void)snprintf(cluster->key, sizeof(cluster->key), "%s", key);
     cluster->facts = operator_world_slurm_put(clusters->options.world, str_of(key));
-    list_init(&cluster->works);
+    list_init(&cluster->actions);
     (void)map_put(&clusters->all, str_of(key), cluster, NULL);
     tell_changed(cluster);
     return cluster;
@@ -282,13 +294,14 @@ static void look_at(struct slurm_clusters *clusters, const struct kube_object *c
     struct cluster *cluster;
     const struct kube_object *restapi;
     struct err err = { .class = 0 };
-    char key[MAX_KEY];
+    char key[SLURM_MAX_CLUSTER_KEY];
 
     (void)snprintf(key, sizeof(key), "%s/%s", controller->ns, controller->name);
     cluster = cluster_of(clusters, key);
     cluster->is_seen = true;
     restapi = slurm_restapi(clusters->options.world, key);
     if (cluster->facts->has_restapi != (restapi != NULL)) {
+        end_client(cluster);
         *cluster->facts = (struct slurm_facts){ .has_restapi = restapi != NULL, .active = -1 };
         tell_changed(cluster);
     }
@@ -299,6 +312,7 @@ static void look_at(struct slurm_clusters *clusters, const struct kube_object *c
         take_failure(cluster, err.text);
     } else {
         ask_when_due(cluster, controller);
+        update_poller(cluster);
     }
 }
 
@@ -307,6 +321,16 @@ static bool is_synced(const struct operator_world *world)
 {
     return kube_cache_is_synced(world->controllers) && kube_cache_is_synced(world->restapis) &&
            kube_cache_is_synced(world->services) && kube_cache_is_synced(world->secrets);
+}
+
+/* The facts go last: a client that ends takes its caches out of them. */
+static void forget(struct slurm_clusters *clusters, const struct cluster *cluster)
+{
+    char key[SLURM_MAX_CLUSTER_KEY];
+
+    (void)snprintf(key, sizeof(key), "%s", cluster->key);
+    (void)map_remove(&clusters->all, str_of(key));
+    (void)map_remove(&clusters->options.world->slurm, str_of(key));
 }
 
 static void look_at_all(struct slurm_clusters *clusters)
@@ -324,8 +348,7 @@ static void look_at_all(struct slurm_clusters *clusters)
 
         if (cluster->is_seen)
             continue;
-        (void)map_remove(&clusters->options.world->slurm, str_of(cluster->key));
-        (void)map_remove(&clusters->all, item->key);
+        forget(clusters, cluster);
     }
 }
 
@@ -361,94 +384,4 @@ void slurm_clusters_free(struct slurm_clusters *clusters)
     loop_timer_stop(&clusters->timer);
     map_done(&clusters->all);
     mem_free(clusters);
-}
-
-/* ---- calls as actions ---- */
-
-struct reconfigure { /* detail of an action */
-    const char *key, *version;
-};
-
-static void on_reconfigured(void *context, const struct slurm_answer *answer)
-{
-    struct work *work = context;
-    struct cluster *cluster = work->cluster;
-    struct slurm_facts *facts = cluster->facts;
-
-    if (answer->error.class != SLURM_DONE) {
-        finish_work(work, KUBE_UNAVAILABLE, answer->error.text);
-        return;
-    }
-    (void)snprintf(facts->reconfigured, sizeof(facts->reconfigured), "%s", work->version);
-    facts->reconfigured_us = wall_us(cluster->clusters);
-    cluster->ask_from_us = now_us(cluster->clusters);
-    if (!cluster->call && slurm_client_version(cluster->client) >= MIN_CONF_VERSION)
-        ask(cluster, SLURM_CONF, on_conf);
-    finish_work(work, KUBE_DONE, "");
-    tell_changed(cluster);
-}
-
-static void on_no_client(void *context)
-{
-    finish_work(context, KUBE_UNAVAILABLE, "no slurmrestd is known");
-}
-
-static void *start(void *service, const struct action *action,
-                   void (*finish)(void *context, const struct kube_answer *answer), void *context)
-{
-    struct slurm_clusters *clusters = service;
-    const struct reconfigure *reconfigure = action->detail;
-    struct cluster *cluster = map_get(&clusters->all, str_of(reconfigure->key));
-    struct work *work = mem_alloc(sizeof(*work));
-
-    *work = (struct work){ .version = reconfigure->version, .finish = finish, .context = context };
-    list_init(&work->link);
-    if (!cluster || !cluster->client) {
-        loop_timer_start(clusters->options.loop, &work->soon, 0, on_no_client, work);
-        return work;
-    }
-    work->cluster = cluster;
-    list_push_back(&cluster->works, &work->link);
-    work->call = slurm_reconfigure(cluster->client, on_reconfigured, work);
-    return work;
-}
-
-static void cancel(void *service, void *handle)
-{
-    struct work *work = handle;
-
-    (void)service;
-    loop_timer_stop(&work->soon);
-    if (work->call)
-        slurm_call_cancel(work->call);
-    list_remove(&work->link);
-    mem_free(work);
-}
-
-static void write_detail(const struct action *action, struct buf *out)
-{
-    const struct reconfigure *reconfigure = action->detail;
-
-    buf_printf(out, "{\"version\":\"%s\"}", reconfigure->version);
-}
-
-/* Each Controller has its own calls and its own pause after one that failed: a slow Slurm holds up
- * no other. */
-const struct action_type action_slurmctld = {
-    .name = "slurm",
-    .max_in_flight = 256,
-    .start = start,
-    .cancel = cancel,
-    .write = write_detail,
-};
-
-void plan_slurm_reconfigure(struct plan *plan, const struct kube_object *controller,
-                            const char *version)
-{
-    struct reconfigure *reconfigure = arena_alloc(plan->arena, sizeof(*reconfigure));
-
-    reconfigure->key = arena_printf(plan->arena, "%s/%s", controller->ns, controller->name);
-    reconfigure->version = arena_strdup(plan->arena, version);
-    (void)plan_add(plan, &action_slurmctld,
-                   arena_printf(plan->arena, "reconfigure %s", reconfigure->key), reconfigure);
 }

@@ -5,7 +5,7 @@
  * the Controller. slurmctld is asked every 10 s who responds; with backups, and while none does,
  * every 2 s. Answers become facts of the world (slurm_facts.h); one that differs from the last
  * wakes the Controller's plan. Nothing here blocks, and nothing that Slurm answers is a failure of
- * a plan. */
+ * a plan. Calls to Slurm are actions (slurm_actions.h). */
 #ifndef SLINC_OPERATOR_SLURM_CLUSTERS_H
 #define SLINC_OPERATOR_SLURM_CLUSTERS_H
 
@@ -21,9 +21,10 @@ struct slurm_clusters_options {
     struct operator_world *world; /* its facts are written, its caches read */
     slurm_connect connect;
     void *connect_context;
-    void (*changed)(void *context, struct str key); /* facts of this Controller */
-    void *changed_context;
-    uint64_t seed; /* of the pauses of clients */
+    void (*changed)(void *context, struct str key);       /* facts of this Controller */
+    void (*nodes_changed)(void *context, struct str key); /* nodes of its Slurm; may be NULL */
+    void *changed_context;                                /* of both */
+    uint64_t seed;                                        /* of the pauses of clients */
 };
 
 struct slurm_clusters;
@@ -32,13 +33,5 @@ struct slurm_clusters;
 struct slurm_clusters *slurm_clusters_new(const struct slurm_clusters_options *options);
 void slurm_clusters_start(struct slurm_clusters *clusters); /* again: without effect */
 void slurm_clusters_free(struct slurm_clusters *clusters);  /* takes NULL */
-
-/* ---- calls as actions ---- */
-
-extern const struct action_type action_slurmctld; /* its service is a struct slurm_clusters */
-
-/* slurmctld reads its files again. version: of the files; it becomes a fact when that is done. */
-void plan_slurm_reconfigure(struct plan *plan, const struct kube_object *controller,
-                            const char *version);
 
 #endif

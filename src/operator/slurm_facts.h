@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct slurm_cache;
+
 enum { SLURM_FACTS_REASON = 240, CONFIG_VERSION = 34 };
 
 struct slurm_facts {
@@ -21,6 +23,10 @@ struct slurm_facts {
     /* The last reconfigure that slurmctld took: for which files (reconfigure.h), and when. */
     char reconfigured[CONFIG_VERSION];
     int64_t reconfigured_us; /* wall clock */
+    /* What Slurm has: all four or none. None while no NodeSet refers to the Controller, and without
+     * a client. Read them by slurm_view.h, which says how well something is known. */
+    struct slurm_cache *nodes, *jobs, *partitions, *reservations;
+    bool is_suspicious; /* slurmctld may have been restarted, and may have lost records */
 };
 
 #endif

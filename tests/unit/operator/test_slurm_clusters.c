@@ -10,6 +10,7 @@
 #include "codec/json_format.h"
 #include "desk.h"
 #include "fake_transport.h"
+#include "operator/slurm_actions.h"
 #include "operator/slurm_clusters.h"
 
 #include <stdio.h>
@@ -348,7 +349,7 @@ static void begin(struct rig *rig, struct finished *finished)
     plan_slurm_reconfigure(&rig->desk.plan, controller, "v1");
     action = list_item(list_first(&rig->desk.plan.actions), const struct action, link);
     assert_string_equal(action->what, "reconfigure site/slurm");
-    (void)action_slurmctld.start(rig->clusters, action, finish, finished);
+    (void)action_slurm_cluster.start(rig->clusters, action, finish, finished);
 }
 
 static void a_reconfigure_becomes_a_fact_and_slurmctld_is_asked_at_once(void **state)

@@ -1,0 +1,285 @@
+/* slurm_actions.c - carries out calls to Slurm clusters.
+ *
+ * Holds: an action that was started is finished once, also when its client ends before. */
+#include "operator/slurm_actions.h"
+
+#include "base/mem.h"
+#include "operator/slurm_clusters_private.h"
+#include "operator/slurm_view.h"
+#include "slurm/calls.h"
+
+enum { MAX_BODY = 1 << 20 };
+
+struct call_type;
+
+struct slurm_change { /* detail of an action */
+    const struct call_type *type;
+    const char *cluster; /* "namespace/name" of the Controller */
+    const char *name;    /* of the node or reservation; of the files: their version */
+    struct str body;
+};
+
+struct operation { /* an action on its way */
+    struct list link;
+    struct cluster *cluster; /* NULL: there is none, and it ends by the timer */
+    const struct slurm_change *change;
+    struct slurm_call *call;
+    struct loop_timer soon;
+    void (*finish)(void *context, const struct kube_answer *answer);
+    void *context;
+};
+
+struct call_type {
+    const char *what; /* as logs say it: "drain node" */
+    struct slurm_call *(*send)(struct slurm_client *client, const struct slurm_change *change,
+                               slurm_done done, void *context);
+    enum slurm_feed feed; /* which cache the call changes; SLURM_FEEDS: none */
+    /* What the answer means; NULL: by its class alone. */
+    enum kube_outcome (*judge)(struct operation *operation, const struct slurm_answer *answer);
+};
+
+/* ---- ends ---- */
+
+static void finish(struct operation *operation, enum kube_outcome outcome, const char *message)
+{
+    struct kube_answer answer = { .outcome = outcome, .reason = "", .message = message };
+
+    loop_timer_stop(&operation->soon);
+    list_remove(&operation->link);
+    operation->finish(operation->context, &answer);
+    mem_free(operation);
+}
+
+void slurm_actions_end(struct cluster *cluster, const char *reason)
+{
+    list_each (struct operation, operation, &cluster->actions, link) {
+        slurm_call_cancel(operation->call);
+        finish(operation, KUBE_UNAVAILABLE, reason);
+    }
+}
+
+/* What is refused for good and what got no answer are alike: the key comes back by back-off. */
+static enum kube_outcome outcome_of(const struct slurm_error *error)
+{
+    switch (error->class) {
+    case SLURM_DONE:
+    case SLURM_NOT_FOUND:
+    case SLURM_UNKNOWN_NODE:
+        return KUBE_DONE;
+    case SLURM_INVALID:
+    case SLURM_FORBIDDEN:
+        return KUBE_INVALID;
+    default:
+        return KUBE_UNAVAILABLE;
+    }
+}
+
+static void on_answer(void *context, const struct slurm_answer *answer)
+{
+    struct operation *operation = context;
+    const struct call_type *type = operation->change->type;
+    struct slurm_poller *poller = operation->cluster->poller;
+    enum kube_outcome outcome =
+        type->judge ? type->judge(operation, answer) : outcome_of(&answer->error);
+
+    if (poller && type->feed != SLURM_FEEDS)
+        slurm_poller_wrote(poller, type->feed, operation->change->name);
+    finish(operation, outcome,
+           outcome == KUBE_CONFLICT ? "Slurm shows another state" : answer->error.text);
+}
+
+/* ---- the calls ---- */
+
+static struct slurm_call *send_reconfigure(struct slurm_client *client,
+                                           const struct slurm_change *change, slurm_done done,
+                                           void *context)
+{
+    (void)change;
+    return slurm_reconfigure(client, done, context);
+}
+
+static enum kube_outcome judge_reconfigure(struct operation *operation,
+                                           const struct slurm_answer *answer)
+{
+    if (answer->error.class != SLURM_DONE)
+        return KUBE_UNAVAILABLE;
+    slurm_cluster_reconfigured(operation->cluster, operation->change->name);
+    return KUBE_DONE;
+}
+
+static struct slurm_call *send_node_update(struct slurm_client *client,
+                                           const struct slurm_change *change, slurm_done done,
+                                           void *context)
+{
+    return slurm_node_update(client, change->name, change->body, done, context);
+}
+
+static struct slurm_call *send_node_delete(struct slurm_client *client,
+                                           const struct slurm_change *change, slurm_done done,
+                                           void *context)
+{
+    return slurm_node_delete(client, change->name, done, context);
+}
+
+static struct slurm_call *send_node_read(struct slurm_client *client,
+                                         const struct slurm_change *change, slurm_done done,
+                                         void *context)
+{
+    return slurm_node_get(client, change->name, done, context);
+}
+
+static enum kube_outcome judge_drained(struct operation *operation,
+                                       const struct slurm_answer *answer)
+{
+    const struct slurm_poller *poller = operation->cluster->poller;
+    auto_slurm_list struct slurm_list list = { .count = 0 };
+
+    if (!poller || slurm_poller_is_suspicious(poller))
+        return KUBE_UNAVAILABLE;
+    if (answer->error.class == SLURM_NOT_FOUND)
+        return KUBE_DONE;
+    if (answer->error.class != SLURM_DONE ||
+        slurm_list_decode(&slurm_node_kind, answer->body, &list, NULL) < 0 || list.count != 1)
+        return KUBE_UNAVAILABLE;
+    return slurm_node_is_drained(slurm_node_of(list.at[0])) ? KUBE_DONE : KUBE_CONFLICT;
+}
+
+static struct slurm_call *send_reservation_put(struct slurm_client *client,
+                                               const struct slurm_change *change, slurm_done done,
+                                               void *context)
+{
+    return slurm_reservation_put(client, change->body, done, context);
+}
+
+static struct slurm_call *send_reservation_delete(struct slurm_client *client,
+                                                  const struct slurm_change *change,
+                                                  slurm_done done, void *context)
+{
+    return slurm_reservation_delete(client, change->name, done, context);
+}
+
+static const struct call_type
+    call_reconfigure = { "reconfigure", send_reconfigure, SLURM_FEEDS, judge_reconfigure },
+    call_node_update = { "update node", send_node_update, SLURM_FEED_NODES, NULL },
+    call_node_delete = { "delete node", send_node_delete, SLURM_FEED_NODES, NULL },
+    call_node_is_drained = { "confirm drained", send_node_read, SLURM_FEEDS, judge_drained },
+    call_reservation_put = { "put reservation", send_reservation_put, SLURM_FEED_RESERVATIONS,
+                             NULL },
+    call_reservation_delete = { "delete reservation", send_reservation_delete,
+                                SLURM_FEED_RESERVATIONS, NULL };
+
+/* ---- the type of action ---- */
+
+static void on_no_client(void *context)
+{
+    finish(context, KUBE_UNAVAILABLE, "no slurmrestd is known");
+}
+
+static void *start(void *service, const struct action *action,
+                   void (*done)(void *context, const struct kube_answer *answer), void *context)
+{
+    struct slurm_clusters *clusters = service;
+    const struct slurm_change *change = action->detail;
+    struct cluster *cluster = map_get(&clusters->all, str_of(change->cluster));
+    struct operation *operation = mem_alloc(sizeof(*operation));
+
+    *operation = (struct operation){ .change = change, .finish = done, .context = context };
+    list_init(&operation->link);
+    if (!cluster || !cluster->client) {
+        loop_timer_start(clusters->options.loop, &operation->soon, 0, on_no_client, operation);
+        return operation;
+    }
+    operation->cluster = cluster;
+    list_push_back(&cluster->actions, &operation->link);
+    operation->call = change->type->send(cluster->client, change, on_answer, operation);
+    return operation;
+}
+
+static void cancel(void *service, void *handle)
+{
+    struct operation *operation = handle;
+
+    (void)service;
+    loop_timer_stop(&operation->soon);
+    if (operation->call)
+        slurm_call_cancel(operation->call);
+    list_remove(&operation->link);
+    mem_free(operation);
+}
+
+static void write_detail(const struct action *action, struct buf *out)
+{
+    const struct slurm_change *change = action->detail;
+
+    if (change->body.len > 0)
+        buf_add_str(out, change->body);
+    else
+        buf_printf(out, "{\"name\":\"%s\"}", change->name);
+}
+
+const struct action_type action_slurm_cluster = {
+    .name = "slurm",
+    .max_in_flight = 256,
+    .start = start,
+    .cancel = cancel,
+    .write = write_detail,
+};
+
+static void plan_call(struct plan *plan, const struct call_type *type,
+                      const struct kube_object *controller, const char *name,
+                      const struct json_mut *body)
+{
+    struct slurm_change *change = arena_alloc(plan->arena, sizeof(*change));
+    auto_buf struct buf text = { .max = MAX_BODY };
+
+    *change = (struct slurm_change){
+        .type = type,
+        .cluster = arena_printf(plan->arena, "%s/%s", controller->ns, controller->name),
+        .name = arena_strdup(plan->arena, name),
+    };
+    if (body) {
+        json_mut_write(body, &text);
+        change->body = (struct str){ arena_strndup(plan->arena, text.data, text.len), text.len };
+    }
+    (void)plan_add(plan, &action_slurm_cluster,
+                   type == &call_reconfigure
+                       ? arena_printf(plan->arena, "%s %s", type->what, change->cluster)
+                       : arena_printf(plan->arena, "%s %s", type->what, name),
+                   change);
+}
+
+void plan_slurm_reconfigure(struct plan *plan, const struct kube_object *controller,
+                            const char *version)
+{
+    plan_call(plan, &call_reconfigure, controller, version, NULL);
+}
+
+void plan_slurm_node_update(struct plan *plan, const struct kube_object *controller,
+                            const char *node, const struct json_mut *fields)
+{
+    plan_call(plan, &call_node_update, controller, node, fields);
+}
+
+void plan_slurm_node_delete(struct plan *plan, const struct kube_object *controller,
+                            const char *node)
+{
+    plan_call(plan, &call_node_delete, controller, node, NULL);
+}
+
+void plan_slurm_node_is_drained(struct plan *plan, const struct kube_object *controller,
+                                const char *node)
+{
+    plan_call(plan, &call_node_is_drained, controller, node, NULL);
+}
+
+void plan_slurm_reservation_put(struct plan *plan, const struct kube_object *controller,
+                                const char *name, const struct json_mut *fields)
+{
+    plan_call(plan, &call_reservation_put, controller, name, fields);
+}
+
+void plan_slurm_reservation_delete(struct plan *plan, const struct kube_object *controller,
+                                   const char *name)
+{
+    plan_call(plan, &call_reservation_delete, controller, name, NULL);
+}

@@ -1,0 +1,27 @@
+/* slurm_view.h - what plans ask of the nodes of a Slurm cluster. */
+#ifndef SLINC_OPERATOR_SLURM_VIEW_H
+#define SLINC_OPERATOR_SLURM_VIEW_H
+
+#include "operator/world.h"
+#include "slurm/cache.h"
+
+/* Runs no job, and no job can start: DRAIN, not UNDRAIN, and none of ALLOCATED, MIXED, COMPLETING.
+ */
+bool slurm_node_is_drained(const struct slurm_node *node);
+bool slurm_node_is_draining(const struct slurm_node *node); /* DRAIN and not UNDRAIN */
+bool slurm_node_is_busy(const struct slurm_node *node);     /* ALLOCATED, MIXED or COMPLETING */
+
+enum slurm_knowledge {
+    SLURM_UNREAD,  /* nothing that counts is known: no Slurm, no list yet, an old list, a restart of
+                      slurmctld that is not settled, or a write of ours that is not seen yet */
+    SLURM_ABSENT,  /* Slurm has no such node */
+    SLURM_PRESENT, /* it has */
+};
+
+/* What is known of this node now. ret_node (may be NULL) is the last record, if there is one, also
+ * when it is old. */
+enum slurm_knowledge slurm_view_node(const struct operator_world *world,
+                                     const struct slurm_facts *facts, const char *name,
+                                     const struct slurm_node **ret_node);
+
+#endif
