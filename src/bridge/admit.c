@@ -11,14 +11,9 @@
 #include "codec/base64.h"
 
 enum {
-    MAX_UID = 256,
     MAX_WHY = 4096,
     MAX_PATCH = 256 << 10, /* a gang's annotation comes from an object of at most that size */
     RETRY_AFTER_S = 1,
-    FORBIDDEN = 403,
-    UNAVAILABLE = 503,
-    BAD_REQUEST = 400,
-    TOO_LARGE = 413,
 };
 
 const char *admit_verdict_name(enum admit_verdict verdict)
@@ -114,28 +109,21 @@ static struct str read_resource(const struct json *request)
 static int read_review(const struct json *review, struct admit_request *ret_request,
                        struct err *err)
 {
-    const struct json *request = json_get(review, "request");
-    struct str uid = json_str(json_get(request, "uid"));
+    struct admission_request read;
+    int result = admission_read(review, &read, err);
 
-    if (!str_is(json_str(json_get(review, "apiVersion")), "admission.k8s.io/v1") ||
-        !str_is(json_str(json_get(review, "kind")), "AdmissionReview"))
-        return err_set(err, ERR_INVALID, "this is no AdmissionReview of admission.k8s.io/v1");
-    if (uid.len == 0 || uid.len > MAX_UID)
-        return err_set(err, ERR_INVALID, "the review has no request with a uid");
+    if (result < 0)
+        return result;
     *ret_request = (struct admit_request){
-        .uid = uid,
-        .ns = json_str(json_get(request, "namespace")),
-        .resource = read_resource(request),
-        .subresource = json_str(json_get(request, "subResource")),
-        .user = json_str(json_at(request, "userInfo", "username")),
-        .op = read_op(json_str(json_get(request, "operation"))),
-        .pod = json_get(request, "object"),
-        .old = json_get(request, "oldObject"),
+        .review = read,
+        .ns = read.ns,
+        .resource = read_resource(json_get(review, "request")),
+        .subresource = read.subresource,
+        .user = read.user,
+        .op = read_op(read.operation),
+        .pod = read.object,
+        .old = read.old,
     };
-    if (ret_request->ns.len == 0)
-        ret_request->ns = json_str(json_at(ret_request->pod, "metadata", "namespace"));
-    if (!json_is_object(ret_request->old))
-        ret_request->old = NULL;
     return 0;
 }
 
@@ -194,77 +182,50 @@ static enum scope scope_of(const struct admit *admit, const struct admit_request
 
 /* ---- answering ---- */
 
-static struct json_mut *begin_answer(struct json_build *build, struct str uid, bool is_allowed,
-                                     struct json_mut **ret_response)
+static enum admit_verdict allow(const struct admit_request *request, struct buf *out)
 {
-    struct json_mut *root = json_new_object(build), *response;
-
-    json_put_text(build, root, "apiVersion", "admission.k8s.io/v1");
-    json_put_text(build, root, "kind", "AdmissionReview");
-    response = json_put_object(build, root, "response");
-    json_put_str(build, response, "uid", uid);
-    json_put_bool(build, response, "allowed", is_allowed);
-    *ret_response = response;
-    return root;
-}
-
-static enum admit_verdict allow(struct str uid, struct buf *out)
-{
-    auto_json_build struct json_build *build = json_build_new();
-    struct json_mut *response;
-
-    json_mut_write(begin_answer(build, uid, true, &response), out);
+    admission_write(&request->review, &(struct admission_answer){ .code = 0 }, out);
     return ADMIT_ALLOWED;
 }
 
-/* The details make clients of the API server try again by themselves. */
-static enum admit_verdict deny(struct str uid, enum admit_verdict verdict, struct str why,
-                               struct buf *out)
+static enum admit_verdict deny(const struct admit_request *request, enum admit_verdict verdict,
+                               struct str why, struct buf *out)
 {
-    static const struct {
-        int code;
-        const char *reason;
-    } words[ADMIT_VERDICTS] = {
-        [ADMIT_REFUSED] = { FORBIDDEN, "Forbidden" },
-        [ADMIT_NOT_KNOWN] = { UNAVAILABLE, "ServiceUnavailable" },
-        [ADMIT_UNREADABLE] = { BAD_REQUEST, "BadRequest" },
+    static const int codes[ADMIT_VERDICTS] = {
+        [ADMIT_REFUSED] = ADMISSION_FORBIDDEN,
+        [ADMIT_NOT_KNOWN] = ADMISSION_UNAVAILABLE,
+        [ADMIT_UNREADABLE] = ADMISSION_BAD_REQUEST,
     };
-    auto_json_build struct json_build *build = json_build_new();
-    struct json_mut *response, *root = begin_answer(build, uid, false, &response);
-    struct json_mut *status = json_put_object(build, response, "status");
 
-    json_put_text(build, status, "status", "Failure");
-    json_put_str(build, status, "message", why);
-    json_put_text(build, status, "reason", words[verdict].reason);
-    json_put_i64(build, status, "code", words[verdict].code);
-    if (verdict == ADMIT_NOT_KNOWN)
-        json_put_i64(build, json_put_object(build, status, "details"), "retryAfterSeconds",
-                     RETRY_AFTER_S);
-    json_mut_write(root, out);
+    admission_write(&request->review,
+                    &(struct admission_answer){
+                        .code = codes[verdict],
+                        .message = why,
+                        .retry_after_s = verdict == ADMIT_NOT_KNOWN ? RETRY_AFTER_S : 0,
+                    },
+                    out);
     return verdict;
 }
 
-static enum admit_verdict deny_unknown(struct str uid, const char *what, struct buf *out)
+static enum admit_verdict deny_unknown(const struct admit_request *request, const char *what,
+                                       struct buf *out)
 {
     auto_buf struct buf why = { .max = MAX_WHY };
 
     buf_printf(&why, "the bridge has not read %s yet: try again in a moment", what);
-    return deny(uid, ADMIT_NOT_KNOWN, buf_str(&why), out);
+    return deny(request, ADMIT_NOT_KNOWN, buf_str(&why), out);
 }
 
-static enum admit_verdict change(struct str uid, const struct json_mut *ops, struct buf *out)
+static enum admit_verdict change(const struct admit_request *request, const struct json_mut *ops,
+                                 struct buf *out)
 {
-    auto_json_build struct json_build *build = json_build_new();
     auto_buf struct buf patch = { .max = MAX_PATCH }, text = { .max = 2 * MAX_PATCH };
-    struct json_mut *response, *root = begin_answer(build, uid, true, &response);
 
     json_mut_write(ops, &patch);
     if (patch.overflowed)
-        return deny(uid, ADMIT_REFUSED, STR("what the pod would be given is too long"), out);
+        return deny(request, ADMIT_REFUSED, STR("what the pod would be given is too long"), out);
     base64_encode(buf_str(&patch), 0, &text);
-    json_put_text(build, response, "patchType", "JSONPatch");
-    json_put_str(build, response, "patch", buf_str(&text));
-    json_mut_write(root, out);
+    admission_write(&request->review, &(struct admission_answer){ .patch = buf_str(&text) }, out);
     return ADMIT_CHANGED;
 }
 
@@ -279,11 +240,11 @@ static void mutate(const struct admit *admit, const struct admit_request *reques
     admit_mutate(admit, request, build, &mutation);
     answer->is_early = mutation.is_early;
     if (mutation.not_known)
-        answer->verdict = deny_unknown(request->uid, mutation.not_known, out);
+        answer->verdict = deny_unknown(request, mutation.not_known, out);
     else if (json_mut_len(mutation.ops) == 0)
-        answer->verdict = allow(request->uid, out);
+        answer->verdict = allow(request, out);
     else
-        answer->verdict = change(request->uid, mutation.ops, out);
+        answer->verdict = change(request, mutation.ops, out);
 }
 
 static void validate(const struct admit_request *request, struct admit_answer *answer,
@@ -292,9 +253,9 @@ static void validate(const struct admit_request *request, struct admit_answer *a
     auto_buf struct buf why = { .max = MAX_WHY };
 
     if (admit_rules_allow(request, &why))
-        answer->verdict = allow(request->uid, out);
+        answer->verdict = allow(request, out);
     else
-        answer->verdict = deny(request->uid, ADMIT_REFUSED, buf_str(&why), out);
+        answer->verdict = deny(request, ADMIT_REFUSED, buf_str(&why), out);
 }
 
 /* Whether there is anything to say, whatever the pod is. Only new pods are changed; an update by
@@ -322,11 +283,11 @@ static void answer_pod(const struct admit *admit, enum admit_hook hook,
 
     switch (scope_of(admit, request)) {
     case SCOPE_OUT:
-        answer->verdict = allow(request->uid, out);
+        answer->verdict = allow(request, out);
         return;
     case SCOPE_NOT_KNOWN:
         buf_printf(&what, "the namespace \"" STR_FMT "\"", STR_ARG(str_sub(request->ns, 0, 64)));
-        answer->verdict = deny_unknown(request->uid, buf_text(&what), out);
+        answer->verdict = deny_unknown(request, buf_text(&what), out);
         answer->is_early = true;
         return;
     case SCOPE_IN:
@@ -349,13 +310,13 @@ struct admit_answer admit_review(const struct admit *admit, enum admit_hook hook
     if (json_parse(body, ADMIT_MAX_BODY, &doc, &err) < 0 ||
         read_review(json_root(doc), &request, &err) < 0) {
         buf_printf(out, "%s\n", err.text);
-        answer.status = err.class == ERR_TOO_BIG ? TOO_LARGE : BAD_REQUEST;
+        answer.status = err.class == ERR_TOO_BIG ? ADMISSION_TOO_LARGE : ADMISSION_BAD_REQUEST;
         return answer;
     }
     if (!is_our_business(admit, hook, &request))
-        answer.verdict = allow(request.uid, out);
+        answer.verdict = allow(&request, out);
     else if (admit_pod_check(request.pod, &err) < 0)
-        answer.verdict = deny(request.uid, ADMIT_UNREADABLE, str_of(err.text), out);
+        answer.verdict = deny(&request, ADMIT_UNREADABLE, str_of(err.text), out);
     else
         answer_pod(admit, hook, &request, &answer, out);
     return answer;

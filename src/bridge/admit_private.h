@@ -4,12 +4,14 @@
 
 #include "bridge/admit.h"
 #include "codec/selector.h"
+#include "engine/admission.h"
 
 enum admit_op { ADMIT_CREATE = 1, ADMIT_UPDATE = 2 }; /* bits: rules name both */
 
 /* Borrowed from the review's document. */
 struct admit_request {
-    struct str uid, ns, resource, subresource, user;
+    struct admission_request review; /* answers carry its uid */
+    struct str ns, resource, subresource, user;
     unsigned op;            /* enum admit_op; 0: another, of which we say nothing */
     const struct json *pod; /* the object; NULL when there is none */
     const struct json *old; /* of an update; NULL when it was not sent */

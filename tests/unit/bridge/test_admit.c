@@ -481,7 +481,7 @@ static void what_is_no_review_is_answered_in_text(void **state)
         { "null", "no AdmissionReview" },
         { "[]", "no AdmissionReview" },
         { "{'kind':'AdmissionReview'}", "no AdmissionReview" },
-        { "{'apiVersion':'admission.k8s.io/v1beta1','kind':'AdmissionReview','request':{'uid':'u'"
+        { "{'apiVersion':'admission.k8s.io/v2','kind':'AdmissionReview','request':{'uid':'u'"
           "}}",
           "no AdmissionReview" },
         { "{'apiVersion':'admission.k8s.io/v1','kind':'Pod','request':{'uid':'u'}}",
