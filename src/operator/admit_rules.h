@@ -1,0 +1,92 @@
+/* admit_rules.h - what is wrong with a custom resource: its state now, the state before, and what
+ * the cluster knows of the objects that it names; denials and warnings out. Pure functions.
+ *
+ * Nothing is wrong with an object that is being deleted. On an update only what changed is checked,
+ * so an object that was valid once can always be edited and cleaned up. Every text begins with the
+ * path of the field. */
+#ifndef SLINC_OPERATOR_ADMIT_RULES_H
+#define SLINC_OPERATOR_ADMIT_RULES_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "codec/json.h"
+#include "kube/resource.h"
+
+enum { ADMIT_MAX_FINDINGS = 32 };
+
+/* As bits: a rule may hold for several kinds. */
+enum admit_kind {
+    ADMIT_CONTROLLER = 1,
+    ADMIT_ACCOUNTING = 2,
+    ADMIT_RESTAPI = 4,
+    ADMIT_LOGINSET = 8,
+    ADMIT_NODESET = 16,
+    ADMIT_TOKEN = 32,
+};
+
+/* What is known of an object that a custom resource names. */
+enum admit_known {
+    ADMIT_EXISTS,
+    ADMIT_ABSENT,
+    ADMIT_NOT_READ_YET,  /* the review is to be repeated */
+    ADMIT_CANNOT_BE_READ /* which is no reason to refuse anything */
+};
+
+/* uid: of the review, so that each review sees the cluster as it is at its own time. */
+typedef enum admit_known (*admit_find)(void *context, struct str uid,
+                                       const struct kube_resource *resource, struct str ns,
+                                       struct str name, const struct json **ret_object);
+
+struct admit_findings {
+    struct str at[ADMIT_MAX_FINDINGS];
+    unsigned count;
+};
+
+struct admit_check {
+    enum admit_kind kind;
+    struct str uid; /* of the review */
+    struct str ns, name;
+    const struct json *object, *old; /* old: NULL when the object is created */
+    struct arena *arena;             /* of the texts */
+    admit_find find;
+    void *find_context;
+    /* what was found */
+    struct admit_findings mistyped; /* values of the wrong type: the object cannot be read */
+    struct admit_findings denials, warnings;
+    bool is_early; /* an object that it names was not read yet */
+};
+
+void admit_check(struct admit_check *check);
+
+/* The rules as rows of a Markdown table. */
+void admit_rules_describe(struct buf *out);
+
+/* ---- for the files of rules ---- */
+
+void admit_deny(struct admit_check *check, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void admit_warn(struct admit_check *check, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* spec.<member>, of the new and of the old object */
+const struct json *admit_spec(const struct admit_check *check, const char *member);
+const struct json *admit_old_spec(const struct admit_check *check, const char *member);
+
+/* ---- admit_types.c ---- */
+
+/* Reports each value below `value` whose type is not that of the Kubernetes type (a Container, a
+ * PodSpec), by its path, which begins with `path`. Fields that the type does not have pass. */
+void admit_check_type(struct admit_check *check, const char *path, const struct json *value,
+                      const char *type);
+
+/* ---- admit_nodeset.c ---- */
+
+void admit_max_unavailable(struct admit_check *check);
+void admit_schedule(struct admit_check *check);
+void admit_ssh(struct admit_check *check);
+void admit_hostname(struct admit_check *check);
+void admit_extra_conf(struct admit_check *check);
+void admit_padding(struct admit_check *check);
+void admit_claim_templates(struct admit_check *check);
+
+#endif
