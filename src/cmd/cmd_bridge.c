@@ -33,8 +33,9 @@ enum {
 };
 
 struct bridge_flags {
-    const char *config, *metrics_address, *health_address, *kubeconfig, *context, *lease_ns;
-    const char *log_level, *log_encoder, *webhook_folder, *bridge_user, *roles;
+    struct process_flags process;
+    const char *config, *metrics_address, *health_address, *lease_ns;
+    const char *webhook_folder, *bridge_user, *roles;
     bool observe_only, uninstall;
     bool places, admits; /* of the roles */
     int64_t uninstall_s, webhook_port;
@@ -49,8 +50,6 @@ static const struct flag flags[] = {
       "where /metrics and /debug/state are served" },
     { "health-probe-bind-address", FLAG_TEXT, AT(health_address), ":8081",
       "where /healthz and /readyz are served" },
-    { "kubeconfig", FLAG_TEXT, AT(kubeconfig), NULL, "instead of the pod's service account" },
-    { "context", FLAG_TEXT, AT(context), NULL, "of the kubeconfig" },
     { "lease-namespace", FLAG_TEXT, AT(lease_ns), NULL,
       "of the lease that only the leader holds; else the pod's own" },
     { "roles", FLAG_TEXT, AT(roles), "scheduler,controllers,webhook",
@@ -67,17 +66,9 @@ static const struct flag flags[] = {
       "of tls.crt and tls.key; they may change at any time" },
     { "bridge-user", FLAG_TEXT, AT(bridge_user), "",
       "whose updates of pods the webhook never refuses, besides its own user's" },
-    { "zap-log-level", FLAG_TEXT, AT(log_level), "info", "error, warn, info or debug" },
-    { "zap-encoder", FLAG_TEXT, AT(log_encoder), NULL,
-      "json or console; else console on a terminal" },
-    { "leader-elect", FLAG_IGNORED_BOOL, 0, NULL, "taken, and always true" },
-    { "metrics-secure", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },
-    { "enable-http2", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },
     { "node-workers", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
     { "pod-workers", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
-    { "zap-devel", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },
-    { "zap-stacktrace-level", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
-    { "zap-time-encoding", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
+    PROCESS_FLAGS(AT(process)),
     { NULL, FLAG_TEXT, 0, NULL, NULL },
 };
 
@@ -124,8 +115,8 @@ static int open_slurm(struct ends *ends, struct err *err)
 
 static int ends_open(struct ends *ends, const struct bridge_flags *values, struct err *err)
 {
-    const struct kube_config_options options = { .path = values->kubeconfig,
-                                                 .context = values->context };
+    const struct kube_config_options options = { .path = values->process.kubeconfig,
+                                                 .context = values->process.context };
     int result;
 
     if (bridge_config_load(values->config, &ends->config, err) < 0)
@@ -423,7 +414,7 @@ int cmd_bridge(int argc, char **argv)
 
     if (flags_parse(flags, argc, argv, &values, &help, &err) < 0 ||
         (!help && (check_flags(&values, &err) < 0 ||
-                   process_log(values.log_level, values.log_encoder, &err) < 0))) {
+                   process_log(values.process.log_level, values.process.log_encoder, &err) < 0))) {
         (void)fprintf(stderr, "slinc bridge: %s\n", err.text);
         return RUN_USAGE;
     }
@@ -434,7 +425,7 @@ int cmd_bridge(int argc, char **argv)
     if (ends_open(&ends, &values, &err) == 0)
         code = run_with(&ends, &values);
     else
-        process_cannot_start("bridge", values.log_encoder, &err);
+        process_cannot_start("bridge", values.process.log_encoder, &err);
     ends_close(&ends);
     return (int)code;
 }

@@ -5,8 +5,10 @@
 #include "cmd/cmd.h"
 #include "cmd/flags.h"
 #include "cmd/process.h"
+#include "engine/engine_metrics.h"
 #include "engine/run.h"
 #include "io/http_client.h"
+#include "operator/admit.h"
 #include "operator/host_keys.h"
 #include "operator/names.h"
 #include "operator/operator.h"
@@ -16,8 +18,10 @@
 enum { MAX_NAMESPACES = KUBE_INFORMER_MAX_NAMESPACES };
 
 struct operator_flags {
-    const char *health_address, *metrics_address, *kubeconfig, *context, *lease_ns, *namespaces;
-    const char *log_level, *log_encoder;
+    struct process_flags process;
+    const char *health_address, *metrics_address, *server_address, *cert_folder;
+    const char *lease_ns, *namespaces;
+    bool webhook_only;
 };
 
 #define AT(member) offsetof(struct operator_flags, member)
@@ -27,19 +31,18 @@ static const struct flag flags[] = {
       "where /healthz and /readyz are served" },
     { "metrics-addr", FLAG_TEXT, AT(metrics_address), ":8080",
       "where /metrics and /debug/state are served; 0: nowhere" },
-    { "kubeconfig", FLAG_TEXT, AT(kubeconfig), NULL, "instead of the pod's service account" },
-    { "context", FLAG_TEXT, AT(context), NULL, "of the kubeconfig" },
+    { "server-addr", FLAG_TEXT, AT(server_address), ":9443",
+      "where custom resources are validated, over TLS; 0: nowhere" },
+    { "webhook-cert-dir", FLAG_TEXT, AT(cert_folder), "/tmp/k8s-webhook-server/serving-certs",
+      "of tls.crt and tls.key; they may change at any time" },
+    { "webhook-only", FLAG_BOOL, AT(webhook_only), "false",
+      "validate custom resources and do nothing else, without a lease" },
     { "leader-elect-namespace", FLAG_TEXT, AT(lease_ns), NULL,
       "of the lease that only the leader holds; else the pod's own" },
     { "namespaces", FLAG_TEXT, AT(namespaces), "", "watched, with commas between; empty: all" },
-    { "zap-log-level", FLAG_TEXT, AT(log_level), "info", "error, warn, info or debug" },
-    { "zap-encoder", FLAG_TEXT, AT(log_encoder), NULL,
-      "json or console; else console on a terminal" },
-    { "leader-elect", FLAG_IGNORED_BOOL, 0, NULL, "taken, and always true" },
-    { "metrics-secure", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },
-    { "enable-http2", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },
     { "profile", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },
     { "profile-addr", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
+    { "propagated-node-conditions", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
     { "controller-workers", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
     { "restapi-workers", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
     { "accounting-workers", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
@@ -47,9 +50,7 @@ static const struct flag flags[] = {
     { "loginset-workers", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
     { "slurmclient-workers", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
     { "token-workers", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
-    { "zap-devel", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },
-    { "zap-stacktrace-level", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
-    { "zap-time-encoding", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
+    PROCESS_FLAGS(AT(process)),
     { NULL, FLAG_TEXT, 0, NULL, NULL },
 };
 
@@ -76,11 +77,57 @@ static int read_namespaces(const char *text, struct namespaces *ret, struct err 
     return 0;
 }
 
+/* ---- the webhook ---- */
+
+struct webhook {
+    struct operator_admit *admit; /* NULL: nothing is validated here */
+    struct kube_client *client;
+    char host[PROCESS_MAX_HOST];
+};
+
+static int webhook_open(struct webhook *webhook, const struct process_api *api,
+                        const struct operator_flags *values, struct metrics *metrics,
+                        struct health *health, struct err *err)
+{
+    struct operator_admit_options options = { .metrics = metrics,
+                                              .folder = values->cert_folder,
+                                              .is_needed = values->webhook_only };
+    int result =
+        process_address_read((struct process_address){ "--server-addr", values->server_address },
+                             webhook->host, &options.port, err);
+
+    if (result < 0 || options.port == 0)
+        return result;
+    webhook->client = kube_client_new(api->loop, api->api);
+    options.client = webhook->client;
+    options.address = webhook->host[0] ? webhook->host : NULL;
+    if ((result = operator_admit_new(&options, &webhook->admit, err)) < 0)
+        return result;
+    operator_admit_add_health(webhook->admit, health);
+    return 0;
+}
+
+static void webhook_close(struct webhook *webhook)
+{
+    operator_admit_free(webhook->admit);
+    kube_client_free(webhook->client);
+}
+
 /* ---- running ---- */
 
-static enum run_exit run_operator(struct slurm_operator *program, struct loop *loop,
+static int listen_for_health(struct process_listeners *listeners, struct loop *loop,
+                             struct health *health, const struct operator_flags *values,
+                             struct err *err)
+{
+    return process_listen(listeners, loop, health,
+                          (struct process_address){ "--metrics-addr", values->metrics_address },
+                          (struct process_address){ "--health-addr", values->health_address }, err);
+}
+
+static enum run_exit run_operator(struct slurm_operator *program, const struct process_api *api,
                                   const struct operator_flags *values)
 {
+    struct loop *loop = api->loop;
     struct metrics *metrics = operator_metrics(program);
     struct health *health = health_new(loop, metrics, operator_engine(program));
     struct run *run = run_new(loop, &(struct run_options){ .engine = operator_engine(program),
@@ -89,20 +136,44 @@ static enum run_exit run_operator(struct slurm_operator *program, struct loop *l
                                                            .health = health,
                                                            .metrics = metrics });
     struct process_listeners listeners = { .metrics = NULL };
+    struct webhook webhook = { .admit = NULL };
     struct err err = { .class = 0 };
     enum run_exit code;
 
     operator_add_health(program, health);
-    if (process_listen(&listeners, loop, health,
-                       (struct process_address){ "--metrics-addr", values->metrics_address },
-                       (struct process_address){ "--health-addr", values->health_address },
-                       &err) < 0)
+    if (listen_for_health(&listeners, loop, health, values, &err) < 0 ||
+        webhook_open(&webhook, api, values, metrics, health, &err) < 0)
         run_fail(run, &err);
     operator_start(program);
     code = run_loop(run);
+    webhook_close(&webhook);
     process_listen_end(&listeners);
     run_free(run);
     health_free(health);
+    return code;
+}
+
+/* The webhook alone: every replica answers, none leads. */
+static enum run_exit run_webhook(const struct process_api *api, const struct operator_flags *values)
+{
+    struct metrics *metrics = metrics_new();
+    struct health *health = health_new(api->loop, metrics, NULL);
+    struct run *run =
+        run_new(api->loop, &(struct run_options){ .health = health, .metrics = metrics });
+    struct process_listeners listeners = { .metrics = NULL };
+    struct webhook webhook = { .admit = NULL };
+    struct err err = { .class = 0 };
+    enum run_exit code;
+
+    if (listen_for_health(&listeners, api->loop, health, values, &err) < 0 ||
+        webhook_open(&webhook, api, values, metrics, health, &err) < 0)
+        run_fail(run, &err);
+    code = run_loop(run);
+    webhook_close(&webhook);
+    process_listen_end(&listeners);
+    run_free(run);
+    health_free(health);
+    metrics_free(metrics);
     return code;
 }
 
@@ -130,14 +201,28 @@ static enum run_exit run_with(const struct process_api *api, const struct namesp
     struct slurm_operator *program;
     enum run_exit code;
 
+    if (values->webhook_only)
+        return run_webhook(api, values);
     process_identity(identity, &options.seed);
     options.identity = identity;
     if (!options.lease_ns || !options.lease_ns[0])
         options.lease_ns = api->config->ns;
     program = operator_new(&links, &options);
-    code = run_operator(program, api->loop, values);
+    code = run_operator(program, api, values);
     operator_free(program);
     return code;
+}
+
+static int check_flags(const struct operator_flags *values, struct err *err)
+{
+    char host[PROCESS_MAX_HOST];
+    uint16_t port;
+    int result = process_address_read(
+        (struct process_address){ "--server-addr", values->server_address }, host, &port, err);
+
+    if (result == 0 && port == 0 && values->webhook_only)
+        result = err_set(err, ERR_INVALID, "--webhook-only needs a --server-addr that is not 0");
+    return result;
 }
 
 static void print_help(void)
@@ -148,6 +233,12 @@ static void print_help(void)
     buf_add_text(&out,
                  "slinc operator: Slurm clusters as custom resources of Kubernetes\n\nflags:\n");
     flags_help(flags, &out);
+    buf_add_text(&out, "\nwhat the webhook refuses:\n\n");
+    admit_rules_describe(&out);
+    buf_add_text(&out, "\nmetrics, the webhook:\n\n");
+    metrics_write_reference(operator_admit_metrics, operator_admit_metric_count, &out);
+    buf_add_text(&out, "\nmetrics, the process and its work:\n\n");
+    metrics_write_reference(engine_metrics, ENGINE_METRIC_COUNT, &out);
     (void)fputs(buf_text(&out), stdout);
 }
 
@@ -180,17 +271,18 @@ int cmd_operator(int argc, char **argv)
     arena_init(&namespaces.arena, 1 << 20);
     if (flags_parse(flags, argc, argv, &values, &help, &err) < 0 ||
         (!help && (read_namespaces(values.namespaces, &namespaces, &err) < 0 ||
-                   process_log(values.log_level, values.log_encoder, &err) < 0))) {
+                   check_flags(&values, &err) < 0 ||
+                   process_log(values.process.log_level, values.process.log_encoder, &err) < 0))) {
         (void)fprintf(stderr, "slinc operator: %s\n", err.text);
         code = RUN_USAGE;
     } else if (help) {
         print_help();
         code = RUN_OK;
     } else if (process_api_open(&api,
-                                &(struct kube_config_options){ .path = values.kubeconfig,
-                                                               .context = values.context },
+                                &(struct kube_config_options){ .path = values.process.kubeconfig,
+                                                               .context = values.process.context },
                                 &err) < 0) {
-        process_cannot_start("operator", values.log_encoder, &err);
+        process_cannot_start("operator", values.process.log_encoder, &err);
     } else {
         code = run_with(&api, &namespaces, &values);
     }

@@ -58,25 +58,38 @@ void process_api_close(struct process_api *api)
     loop_free(api->loop);
 }
 
+int process_address_read(struct process_address at, char ret_host[PROCESS_MAX_HOST],
+                         uint16_t *ret_port, struct err *err)
+{
+    const char *colon = strrchr(at.address, ':');
+    uint64_t port = 0;
+
+    ret_host[0] = '\0';
+    if (at.address[0] && !str_is(str_of(at.address), "0")) {
+        if (!colon || colon - at.address >= PROCESS_MAX_HOST)
+            return err_set(err, ERR_INVALID, "%s: '%s' is no address: wants [HOST]:PORT", at.flag,
+                           at.address);
+        if (str_to_u64(str_of(colon + 1), 1, UINT16_MAX, &port, err) < 0)
+            return err_wrap(err, "%s: the port of '%s'", at.flag, at.address);
+        memcpy(ret_host, at.address, (size_t)(colon - at.address));
+        ret_host[colon - at.address] = '\0';
+    }
+    *ret_port = (uint16_t)port;
+    return 0;
+}
+
 static int listen_at(struct loop *loop, struct process_address at, const struct http_route *routes,
                      struct http_server **ret_server, struct err *err)
 {
-    const char *colon = strrchr(at.address, ':');
-    char host[128] = "";
-    uint64_t port;
-    int result;
+    char host[PROCESS_MAX_HOST];
+    uint16_t port;
+    int result = process_address_read(at, host, &port, err);
 
-    if (!at.address[0] || str_is(str_of(at.address), "0"))
-        return 0;
-    if (!colon || (size_t)(colon - at.address) >= sizeof(host))
-        return err_set(err, ERR_INVALID, "%s: '%s' is no address: wants [HOST]:PORT", at.flag,
-                       at.address);
-    memcpy(host, at.address, (size_t)(colon - at.address));
-    if (str_to_u64(str_of(colon + 1), 1, UINT16_MAX, &port, err) < 0)
-        return err_wrap(err, "%s: the port of '%s'", at.flag, at.address);
+    if (result < 0 || port == 0)
+        return result;
     result = http_server_new(loop,
                              &(struct http_server_options){ .address = host[0] ? host : NULL,
-                                                            .port = (uint16_t)port,
+                                                            .port = port,
                                                             .routes = routes,
                                                             .route_count = HEALTH_ROUTES },
                              ret_server, err);

@@ -3,10 +3,34 @@
 #ifndef SLINC_CMD_PROCESS_H
 #define SLINC_CMD_PROCESS_H
 
+#include "cmd/flags.h"
 #include "engine/health.h"
 #include "kube/config.h"
 
-enum { PROCESS_IDENTITY = 160 };
+enum { PROCESS_IDENTITY = 160, PROCESS_MAX_HOST = 128 };
+
+/* Flags that all such commands have. */
+struct process_flags {
+    const char *kubeconfig, *context, *log_level, *log_encoder;
+};
+
+#define PROCESS_FLAG_AT(at, member) ((at) + offsetof(struct process_flags, member))
+
+/* Their rows in a table of flags; at: the offset of a struct process_flags. */
+#define PROCESS_FLAGS(at)                                                                          \
+    { "kubeconfig", FLAG_TEXT, PROCESS_FLAG_AT(at, kubeconfig), NULL,                              \
+      "instead of the pod's service account" },                                                    \
+        { "context", FLAG_TEXT, PROCESS_FLAG_AT(at, context), NULL, "of the kubeconfig" },         \
+        { "zap-log-level", FLAG_TEXT, PROCESS_FLAG_AT(at, log_level), "info",                      \
+          "error, warn, info or debug" },                                                          \
+        { "zap-encoder", FLAG_TEXT, PROCESS_FLAG_AT(at, log_encoder), NULL,                        \
+          "json or console; else console on a terminal" },                                         \
+        { "leader-elect", FLAG_IGNORED_BOOL, 0, NULL, "taken, and always true" },                  \
+        { "metrics-secure", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },             \
+        { "enable-http2", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },               \
+        { "zap-devel", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },                  \
+        { "zap-stacktrace-level", FLAG_IGNORED, 0, NULL, "taken, and without effect" },            \
+        { "zap-time-encoding", FLAG_IGNORED, 0, NULL, "taken, and without effect" }
 
 /* level: --zap-log-level; encoder: --zap-encoder, "" or NULL: console on a terminal, else json. */
 int process_log(const char *level, const char *encoder, struct err *err);
@@ -30,6 +54,10 @@ void process_api_close(struct process_api *api); /* also one that failed to open
 struct process_address {
     const char *flag, *address;
 };
+
+/* *ret_port is 0 when the address says none; ret_host is "" when it names no host. */
+int process_address_read(struct process_address at, char ret_host[PROCESS_MAX_HOST],
+                         uint16_t *ret_port, struct err *err);
 
 struct process_listeners {
     struct http_route routes[HEALTH_ROUTES];
