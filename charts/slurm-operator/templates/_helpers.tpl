@@ -1,0 +1,202 @@
+{{/* _helpers.tpl - names, labels and the parts that more than one object has. */}}
+
+{{/* cut so that the longest of our names has 63 bytes */}}
+{{- define "slurm-operator.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 48 | trimSuffix "-" -}}
+{{- end }}
+
+{{- define "slurm-operator.fullname" -}}
+{{- $name := include "slurm-operator.name" . }}
+{{- $made := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) }}
+{{- default $made .Values.fullnameOverride | trunc 48 | trimSuffix "-" -}}
+{{- end }}
+
+{{- define "slurm-operator.namespace" -}}
+{{- default .Release.Namespace .Values.namespaceOverride -}}
+{{- end }}
+
+{{- define "slurm-operator.webhook.name" -}}
+{{- printf "%s-webhook" (include "slurm-operator.name" .) -}}
+{{- end }}
+
+{{- define "slurm-operator.account" -}}
+{{- default (include "slurm-operator.fullname" .) .Values.operator.serviceAccount.name -}}
+{{- end }}
+
+{{- define "slurm-operator.webhook.account" -}}
+{{- default (printf "%s-webhook" (include "slurm-operator.fullname" .)) .Values.webhook.serviceAccount.name -}}
+{{- end }}
+
+{{/* labels of one component: (dict "root" $ "name" NAME "component" COMPONENT) */}}
+{{- define "slurm-operator.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/part-of: slurm-operator
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+app.kubernetes.io/component: {{ .component }}
+{{ include "slurm-operator.selector" . }}
+{{- end }}
+
+{{- define "slurm-operator.selector" -}}
+app.kubernetes.io/name: {{ .name }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+{{- end }}
+
+{{- define "slurm-operator.operator.labels" -}}
+{{- include "slurm-operator.labels" (dict "root" . "name" (include "slurm-operator.name" .) "component" "operator") -}}
+{{- end }}
+
+{{- define "slurm-operator.operator.selector" -}}
+{{- include "slurm-operator.selector" (dict "root" . "name" (include "slurm-operator.name" .)) -}}
+{{- end }}
+
+{{- define "slurm-operator.webhook.labels" -}}
+{{- include "slurm-operator.labels" (dict "root" . "name" (include "slurm-operator.webhook.name" .) "component" "webhook") -}}
+{{- end }}
+
+{{/* the pods that serve the webhook */}}
+{{- define "slurm-operator.webhook.selector" -}}
+{{- if .Values.webhook.separate -}}
+{{- include "slurm-operator.selector" (dict "root" . "name" (include "slurm-operator.webhook.name" .)) -}}
+{{- else -}}
+{{- include "slurm-operator.operator.selector" . -}}
+{{- end -}}
+{{- end }}
+
+{{/* whether there is a webhook at all, and whether the operator serves it */}}
+{{- define "slurm-operator.admits" -}}
+{{- if and .Values.webhook.enabled (or .Values.webhook.separate .Values.operator.enabled) -}}
+true
+{{- end -}}
+{{- end }}
+
+{{/* Names of namespaces, from a list with commas, as YAML. */}}
+{{- define "slurm-operator.split" -}}
+{{- $names := list }}
+{{- range splitList "," . }}
+{{- if trim . }}{{ $names = append $names (trim .) }}{{ end }}
+{{- end }}
+{{- toYaml (uniq $names) -}}
+{{- end }}
+
+{{/* Whether an image, a mapping or a string, is one of the Slinky operator. Its values then count as not given. */}}
+{{- define "slurm-operator.isForeign" -}}
+{{- $image := kindIs "string" . | ternary . (default "" (get (kindIs "map" . | ternary . dict) "repository")) -}}
+{{- if regexMatch "(^|/)slurm-operator(-webhook)?(:[^/]*)?(@.*)?$" $image -}}
+true
+{{- end -}}
+{{- end }}
+
+{{/* (dict "root" $ "image" IMAGE) */}}
+{{- define "slurm-operator.image" -}}
+{{- $image := include "slurm-operator.isForeign" .image | eq "true" | ternary dict .image }}
+{{- if kindIs "string" $image }}
+{{- $image -}}
+{{- else }}
+{{- $repository := default "slinc" $image.repository }}
+{{- if $image.digest }}
+{{- printf "%s@%s" $repository $image.digest -}}
+{{- else }}
+{{- printf "%s:%s" $repository (default .root.Chart.AppVersion $image.tag | toString) -}}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* one bound: the API server refuses two */}}
+{{- define "slurm-operator.bound" -}}
+{{- if not (kindIs "invalid" .maxUnavailable) -}}
+maxUnavailable: {{ .maxUnavailable }}
+{{- else -}}
+minAvailable: {{ .minAvailable }}
+{{- end -}}
+{{- end }}
+
+{{/* where a pod may run, and as whom: (dict "root" $ "values" COMPONENT-VALUES) */}}
+{{- define "slurm-operator.pod" -}}
+enableServiceLinks: false
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- range $key := list "nodeSelector" "affinity" "tolerations" "topologySpreadConstraints" }}
+{{- with get $.values $key }}
+{{ $key }}:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+securityContext:
+  {{- $restricted := dict "runAsNonRoot" true "runAsUser" 65532 "runAsGroup" 65532 "fsGroup" 65532 "seccompProfile" (dict "type" "RuntimeDefault") }}
+  {{- toYaml (mergeOverwrite $restricted (deepCopy (default dict .values.podSecurityContext))) | nindent 2 }}
+{{- end }}
+
+{{/* what every container of ours has: COMPONENT-VALUES */}}
+{{- define "slurm-operator.container" -}}
+livenessProbe:
+  httpGet:
+    path: /healthz
+    port: health
+  initialDelaySeconds: 15
+readinessProbe:
+  httpGet:
+    path: /readyz
+    port: health
+  periodSeconds: 2
+{{- with .resources }}
+resources:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  {{- $restricted := dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL")) }}
+  {{- toYaml (mergeOverwrite $restricted (deepCopy (default dict .securityContext))) | nindent 2 }}
+{{- end }}
+
+{{/* A pod that ends answers until no endpoint names it any more. */}}
+{{- define "slurm-operator.goodbye" -}}
+{{- if semverCompare ">=1.30-0" .Capabilities.KubeVersion.Version -}}
+lifecycle:
+  preStop:
+    sleep:
+      seconds: 3
+{{- end }}
+{{- end }}
+
+{{/* where metrics are served: COMPONENT-VALUES */}}
+{{- define "slurm-operator.metricsAddress" -}}
+{{- if eq (int .metricsPort) 0 -}}
+0
+{{- else if .metricsSecure -}}
+127.0.0.1:{{ int .metricsPort }}
+{{- else -}}
+:{{ int .metricsPort }}
+{{- end -}}
+{{- end }}
+
+{{- define "slurm-operator.certificateSecret" -}}
+{{- default .Values.certManager.secretName .Values.webhook.existingSecret -}}
+{{- end }}
+
+{{- define "slurm-operator.certificateVolume" -}}
+- name: certificates
+  secret:
+    defaultMode: 0440
+    secretName: {{ include "slurm-operator.certificateSecret" . }}
+{{- end }}
+
+{{- define "slurm-operator.certificateMount" -}}
+- name: certificates
+  mountPath: /tmp/k8s-webhook-server/serving-certs
+  readOnly: true
+{{- end }}
+
+{{/* a time such as 43800h0m0s in seconds */}}
+{{- define "slurm-operator.seconds" -}}
+{{- $time := . }}
+{{- $sum := 0 }}
+{{- range $unit, $seconds := dict "h" 3600 "m" 60 "s" 1 }}
+{{- $sum = regexFind (print "[0-9]+" $unit) $time | trimSuffix $unit | int64 | mul $seconds | add $sum }}
+{{- end }}
+{{- $sum -}}
+{{- end }}
