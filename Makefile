@@ -21,7 +21,7 @@ build: ## build everything (build/plain)
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo; echo "  options: NAME=dev NODES=0 WITH=slurm (up, down, status), KEEP=1 (demo), QUICK=1 (bench), SECONDS=30 (fuzz)"
+	@echo; echo "  options: NAME=dev NODES=0 REAL=1 WITH=slurm (up, down, status), KEEP=1 (demo), QUICK=1 (bench), SECONDS=30 (fuzz)"
 	@echo "           MINUTES=60 SEEDS=10000 SLICE=1/1 (soak)"
 
 setup: ## install the Debian packages that are missing
@@ -57,7 +57,7 @@ demo: ## a real cluster, a real Slurm, and what they do together
 
 up: ## start the development cluster
 	$(SETUP_CLUSTER)
-	@dev/cluster up --name $(NAME) --nodes $(NODES) --with "$(WITH)" $(if $(SLOT),--slot $(SLOT))
+	@dev/cluster up --name $(NAME) --nodes $(NODES) $(if $(REAL),--real $(REAL)) --with "$(WITH)" $(if $(SLOT),--slot $(SLOT))
 
 down: ## end it, without a trace
 	@dev/cluster down --name $(NAME)

@@ -13,6 +13,9 @@ from .kube import ApiError
 from .slurm import Slurm
 
 
+PROGRAM_HELP = "as status names it: kubelet, node-1/kubelet, ..."
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dev/cluster", description="A real Kubernetes and Slurm on this machine.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -23,7 +26,8 @@ def _parser() -> argparse.ArgumentParser:
         return sub
 
     up = command("up", "start a cluster, or bring a running one to what is asked")
-    up.add_argument("--nodes", type=int, default=0, metavar="N", help="kwok nodes beside the real one")
+    up.add_argument("--nodes", type=int, default=0, metavar="N", help="kwok nodes beside the real ones")
+    up.add_argument("--real", type=int, default=0, metavar="N", help="real nodes: 1 or 2 (default: those there are, at first 1)")
     up.add_argument("--with", dest="parts", default="", metavar="A,B", help="optional parts")
     up.add_argument("--slot", type=int, help="use network 10.(128+SLOT).0.0/16 (default: the first free one)")
     command("down", "end a cluster and remove all it left")
@@ -33,9 +37,9 @@ def _parser() -> argparse.ArgumentParser:
     command("exec", "run a command in the cluster's namespaces: dev/cluster exec [--name N] WORDS...")
     command("slurm-token", "print a token for slurmrestd").add_argument("--user", default="slurm")
     for name, help in (("stop", "stop one program"), ("start", "start it again"), ("kill", "kill -9 it (it is restarted)")):
-        command(name, help).add_argument("program")
+        command(name, help).add_argument("program", help=PROGRAM_HELP)
     logs = command("logs", "show the end of a program's log")
-    logs.add_argument("program")
+    logs.add_argument("program", help=PROGRAM_HELP)
     return parser
 
 
@@ -53,10 +57,15 @@ def _status(name: str) -> None:
 
 
 def _status_of(cluster: clusters.Cluster) -> None:
-    for program in cluster.programs():
-        state = f"up {program['seconds']:.0f} s" if program["running"] else "stopped"
-        again = f", restarted {program['restarts']} times" if program["restarts"] else ""
-        print(f"    {program['name']:<26} {state}{again}")
+    for node in cluster.nodes():
+        if not node.is_alive():
+            print(f"    {node.name} is dead ('make up REAL=2' starts it again)")
+            continue
+        for program in node.programs():
+            state = f"up {program['seconds']:.0f} s" if program["running"] else "stopped"
+            again = f", restarted {program['restarts']} times" if program["restarts"] else ""
+            name = f"{node.name}/{program['name']}" if node.index else program["name"]
+            print(f"    {name:<26} {state}{again}")
     try:
         nodes = cluster.api().get("/api/v1/nodes?resourceVersion=0")["items"]
         pods = cluster.api().get("/api/v1/pods?resourceVersion=0")["items"]
@@ -66,6 +75,15 @@ def _status_of(cluster: clusters.Cluster) -> None:
     except (OSError, ApiError) as error:
         print(f"    the API server does not answer: {error}")
     print(f"    export KUBECONFIG={cluster.admin_config}\n    logs: {cluster.folder}/logs")
+
+
+def _tell(cluster: clusters.Cluster, program: str, request: dict) -> None:
+    """The process 1 of the node whose program it is."""
+    place, _, name = program.rpartition("/")
+    nodes = {node.name if node.index else "": node for node in cluster.nodes()}
+    if place not in nodes:
+        raise Fail(f"no program is called '{program}'")
+    supervisor.ask(nodes[place].folder, request | {"name": name})
 
 
 def _hand_over(argv: list[str]) -> None:
@@ -89,7 +107,7 @@ def command(arguments: list[str]) -> None:
     if asked.command == "up":
         if asked.nodes < 0 or asked.nodes > 20000:
             raise Fail(f"NODES={asked.nodes} is not between 0 and 20000")
-        life.up(asked.name, asked.nodes, [p for p in asked.parts.split(",") if p], asked.slot)
+        life.up(asked.name, asked.nodes, [p for p in asked.parts.split(",") if p], asked.slot, asked.real)
         return
     if asked.command == "down":
         life.down(asked.name)
@@ -107,12 +125,13 @@ def command(arguments: list[str]) -> None:
     elif asked.command == "slurm-token":
         print(Slurm(cluster).token(asked.user))
     elif asked.command in ("start", "stop"):
-        supervisor.ask(cluster.folder, {"do": asked.command, "name": asked.program})
+        _tell(cluster, asked.program, {"do": asked.command})
     elif asked.command == "kill":
-        supervisor.ask(cluster.folder, {"do": "signal", "name": asked.program, "signal": int(signal.SIGKILL)})
+        _tell(cluster, asked.program, {"do": "signal", "signal": int(signal.SIGKILL)})
     elif asked.command == "logs":
         path = cluster.folder / "logs" / f"{asked.program}.log"
         if not path.exists():
-            known = ", ".join(sorted(p.stem for p in path.parent.glob("*.log")))
+            logs = cluster.folder / "logs"
+            known = ", ".join(sorted(str(p.relative_to(logs)).removesuffix(".log") for pattern in ("*.log", "node-*/*.log") for p in logs.glob(pattern)))
             raise Fail(f"no log of '{asked.program}'; there are: {known}")
         _hand_over(["tail", "-n", "100", str(path)])

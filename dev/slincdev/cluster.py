@@ -1,4 +1,4 @@
-"""A cluster by name: its folder, its addresses, and whether it is alive."""
+"""A cluster by name: its folder, its addresses, its real nodes, and whether it is alive."""
 
 from __future__ import annotations
 
@@ -17,16 +17,41 @@ from .common import PATIENCE, Fail, run, state_root
 from .kube import Api
 
 FIRST_NET, SLOTS = 128, 64  # cluster networks are 10.128.0.0/16 to 10.191.0.0/16
+MAX_REAL = 2
+
+
+class Namespaces:
+    """A process 1, the namespaces it owns, and the programs it keeps running in them."""
+
+    folder: Path
+    pid: int  # seen from the host
+    birth: str
+
+    def is_alive(self) -> bool:
+        return self.pid > 0 and supervisor.process_birth(self.pid) == self.birth
+
+    def inside(self, argv: list[object], **options) -> str:
+        """Runs a command in the namespaces."""
+        return run(["nsenter", "-t", str(self.pid), "-m", "-n", "-p", "-u", "-i", "--", *map(str, argv)], **options)
+
+    def programs(self) -> list[dict]:
+        return supervisor.ask(self.folder, {"do": "list"})["programs"]
+
+    def start(self, name: str, argv: list[object]) -> None:
+        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "GOGC": "100"}
+        supervisor.ask(self.folder, {"do": "start", "name": name, "argv": [str(a) for a in argv], "environment": environment})
 
 
 @dataclass
-class Cluster:
+class Cluster(Namespaces):
     """What is remembered in <folder>/cluster.json."""
 
     name: str
     slot: int
-    pid: int = 0  # process 1, seen from the host
+    pid: int = 0
     birth: str = ""
+    second_pid: int = 0  # process 1 of the second real node; 0: there is none
+    second_birth: str = ""
     parts: list[str] = field(default_factory=list)
     tokens: dict[str, str] = field(default_factory=dict)
 
@@ -74,8 +99,14 @@ class Cluster:
     def admin_config(self) -> Path:
         return self.folder / "admin.kubeconfig"
 
-    def is_alive(self) -> bool:
-        return self.pid > 0 and supervisor.process_birth(self.pid) == self.birth
+    @property
+    def shared(self) -> Path:
+        """A folder that pods on every real node reach as a hostPath: the volume that many may write."""
+        return self.folder / "shared"
+
+    def nodes(self) -> list[Node]:
+        """The real ones."""
+        return [Node(self, index) for index in range(2 if self.second_pid else 1)]
 
     def api(self) -> Api:
         return Api.of(self.admin_config)
@@ -91,16 +122,46 @@ class Cluster:
             json.dump(asdict(self), file, indent=1)
         scratch.replace(self.folder / "cluster.json")
 
-    def inside(self, argv: list[object], **options) -> str:
-        """Runs a command in the cluster's namespaces."""
-        return run(["nsenter", "-t", str(self.pid), "-m", "-n", "-p", "-u", "-i", "--", *map(str, argv)], **options)
 
-    def programs(self) -> list[dict]:
-        return supervisor.ask(self.folder, {"do": "list"})["programs"]
+@dataclass
+class Node(Namespaces):
+    """A kubelet and a containerd. The first node lives in the cluster's namespaces; the second one's are inside the cluster's
+    process namespace, so it ends with the cluster, and its link leads to the first node."""
 
-    def start(self, name: str, argv: list[object]) -> None:
-        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "GOGC": "100"}
-        supervisor.ask(self.folder, {"do": "start", "name": name, "argv": [str(a) for a in argv], "environment": environment})
+    cluster: Cluster
+    index: int
+
+    @property
+    def name(self) -> str:
+        return f"node-{self.index}"
+
+    @property
+    def folder(self) -> Path:
+        return self.cluster.folder / self.name if self.index else self.cluster.folder
+
+    @property
+    def pid(self) -> int:
+        return self.cluster.second_pid if self.index else self.cluster.pid
+
+    @property
+    def birth(self) -> str:
+        return self.cluster.second_birth if self.index else self.cluster.birth
+
+    @property
+    def ip(self) -> str:
+        return f"{self.cluster.network}.0.6" if self.index else self.cluster.node_ip
+
+    @property
+    def gateway(self) -> str:
+        return f"{self.cluster.network}.0.5" if self.index else self.cluster.host_ip
+
+    @property
+    def pod_range(self) -> str:
+        return f"{self.cluster.network}.32.0/19" if self.index else self.cluster.pod_range
+
+    @property
+    def cgroup(self) -> str:
+        return f"{self.cluster.cgroup}/{self.name}" if self.index else self.cluster.cgroup
 
 
 def check_name(name: str) -> str:
@@ -159,14 +220,14 @@ def free_slot(wanted: int | None = None) -> int:
     raise Fail(f"all {SLOTS} cluster networks (10.{FIRST_NET}.0.0/16 and up) are in use on this machine")
 
 
-def end_process_one(cluster: Cluster) -> None:
-    """Ends the cluster's process 1, gently first; the kernel ends the rest."""
+def end_process_one(place: Namespaces, what: str) -> None:
+    """Ends a process 1, gently first; the kernel ends the rest."""
     for number, seconds in ((signal.SIGTERM, 25), (signal.SIGKILL, 10)):
-        if not cluster.is_alive():
+        if not place.is_alive():
             return
-        os.kill(cluster.pid, number)
+        os.kill(place.pid, number)
         end = time.monotonic() + seconds * PATIENCE
-        while cluster.is_alive() and time.monotonic() < end:
+        while place.is_alive() and time.monotonic() < end:
             time.sleep(0.05)
-    if cluster.is_alive():
-        raise Fail(f"process {cluster.pid} of cluster '{cluster.name}' does not end")
+    if place.is_alive():
+        raise Fail(f"process {place.pid} of {what} does not end")

@@ -130,6 +130,20 @@ def wait_for(what: str, seconds: float, check: Callable[[], object], every: floa
         time.sleep(every)
 
 
+def retry_briefly(act: Callable[[], None]) -> None:
+    """The kernel takes a moment to let go of control groups and files of processes that just died."""
+    end = time.monotonic() + 10 * PATIENCE
+    while True:
+        try:
+            return act()
+        except FileNotFoundError:
+            return None
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+
+
 def _try_lock(path: Path) -> object | None:
     """The locked file, or None. A lock whose file was removed meanwhile holds nobody else off, so it is not taken."""
     path.parent.mkdir(parents=True, exist_ok=True)

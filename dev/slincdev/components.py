@@ -7,11 +7,11 @@ import shutil
 from pathlib import Path
 
 from .build import bin_dir, module_dir
-from .cluster import Cluster
+from .cluster import MAX_REAL, Cluster, Node
 from .common import REPO, Fail, versions, wait_for
 from .kube import ApiError, kubeconfig
 
-NODE = "node-0"
+NODE = "node-0"  # the first real node
 GATES = "DRAExtendedResource=true,GenericWorkload=true,GangScheduling=true"
 PAUSE = "localhost/slinc/pause:1"
 BRIDGE_HOME = "slinky"  # the namespace of our chart: what its accounts ask for is written down
@@ -22,7 +22,7 @@ USERS = {
     "system:kube-controller-manager": "",
     "system:kube-scheduler": "",
     "system:kube-proxy": "",
-    f"system:node:{NODE}": "system:nodes",
+    **{f"system:node:node-{index}": "system:nodes" for index in range(MAX_REAL)},
     "kwok": "system:masters",
 }
 
@@ -120,14 +120,14 @@ def _cni_plugins() -> Path:
     raise Fail("no CNI plugins found: install the package containernetworking-plugins (dev/setup does)")
 
 
-def start_containerd(cluster: Cluster) -> None:
-    folder = cluster.folder
+def start_containerd(node: Node) -> None:
+    folder = node.folder
     (folder / "net.d").mkdir(exist_ok=True)
     # Point to point, not a bridge: every packet is routed, so Services work between pods of one node without br_netfilter.
     (folder / "net.d/10-slinc.conflist").write_text(json.dumps({
         "cniVersion": "1.0.0", "name": "slinc", "plugins": [{
             "type": "ptp", "ipMasq": False,
-            "ipam": {"type": "host-local", "dataDir": "/var/lib/cni", "ranges": [[{"subnet": cluster.pod_range}]],
+            "ipam": {"type": "host-local", "dataDir": "/var/lib/cni", "ranges": [[{"subnet": node.pod_range}]],
                      "routes": [{"dst": "0.0.0.0/0"}]}}]}))
     (folder / "containerd.toml").write_text(f"""\
 version = 3
@@ -149,98 +149,98 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
 """)
     # containerd looks its shim up in PATH
     path = f"PATH={bin_dir()}:/usr/sbin:/usr/bin:/sbin:/bin"
-    cluster.start("containerd", ["/usr/bin/env", path, bin_dir() / "containerd", "--config", folder / "containerd.toml", "--log-level", "warn"])
+    node.start("containerd", ["/usr/bin/env", path, bin_dir() / "containerd", "--config", folder / "containerd.toml", "--log-level", "warn"])
 
 
-def wait_containerd(cluster: Cluster) -> None:
+def wait_containerd(node: Node) -> None:
     def ready() -> bool:
         try:
-            ctr(cluster, "version")
+            ctr(node, "version")
             return True
         except Fail:
             return False
-    wait_for("containerd answers", 30, ready, hint=lambda: f"see {cluster.folder}/logs/containerd.log")
+    wait_for("containerd answers", 30, ready, hint=lambda: f"see {node.folder}/logs/containerd.log")
 
 
-def ctr(cluster: Cluster, *argv: object) -> str:
-    return cluster.inside([bin_dir() / "ctr", "-a", cluster.folder / "containerd.sock", "-n", "k8s.io", *argv])
+def ctr(node: Node, *argv: object) -> str:
+    return node.inside([bin_dir() / "ctr", "-a", node.folder / "containerd.sock", "-n", "k8s.io", *argv])
 
 
-def import_image(cluster: Cluster, archive: Path) -> None:
-    ctr(cluster, "images", "import", "--local", archive)
+def import_image(node: Node, archive: Path) -> None:
+    ctr(node, "images", "import", "--local", archive)
 
 
 def _has_cgroup2() -> bool:
     return Path("/sys/fs/cgroup/cgroup.controllers").exists()
 
 
-def make_cgroups(cluster: Cluster) -> None:
-    """Pods live below a control group of this cluster, so that `down` knows what to remove."""
+def make_cgroups(node: Node) -> None:
+    """Pods live below a control group of their node, which is below that of the cluster, so that `down` knows what to remove."""
     top = Path("/sys/fs/cgroup")
     if _has_cgroup2():
-        (top / cluster.cgroup).mkdir(exist_ok=True)
+        (top / node.cgroup).mkdir(exist_ok=True)
         wanted = " ".join(f"+{name}" for name in (top / "cgroup.controllers").read_text().split())
-        for folder in (top, top / cluster.cgroup):
+        for folder in dict.fromkeys((top, top / node.cluster.cgroup, top / node.cgroup)):
             (folder / "cgroup.subtree_control").write_text(wanted)
         return
     for hierarchy in top.iterdir():
         if hierarchy.is_dir() and not hierarchy.is_symlink():
-            (hierarchy / cluster.cgroup).mkdir(exist_ok=True)
+            (hierarchy / node.cgroup).mkdir(exist_ok=True)
             if hierarchy.name == "cpuset":  # a new cpuset is empty until it is filled
                 for setting in ("cpuset.cpus", "cpuset.mems"):
-                    (hierarchy / cluster.cgroup / setting).write_text((hierarchy / setting).read_text())
+                    (hierarchy / node.cgroup / setting).write_text((hierarchy / setting).read_text())
 
 
-def remove_cgroups(cluster: Cluster) -> None:
+def remove_cgroups(node: Node) -> None:
     top = Path("/sys/fs/cgroup")
     for hierarchy in [top] if _has_cgroup2() else [path for path in top.iterdir() if path.is_dir() and not path.is_symlink()]:
-        group = hierarchy / cluster.cgroup
+        group = hierarchy / node.cgroup
         if group.exists():
             for folder in sorted((path for path in group.rglob("*") if path.is_dir()), key=lambda p: -len(p.parts)):
                 folder.rmdir()
             group.rmdir()
 
 
-def start_kubelet(cluster: Cluster) -> None:
-    folder = cluster.folder
+def start_kubelet(node: Node) -> None:
+    folder, cluster = node.folder, node.cluster
     (folder / "resolv.conf").write_text("")
     config = folder / "kubelet.json"
     config.write_text(json.dumps({
         "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-        "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{cluster.cgroup}", "failCgroupV1": False, "failSwapOn": False,
+        "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{node.cgroup}", "failCgroupV1": False, "failSwapOn": False,
         "containerRuntimeEndpoint": f"unix://{folder}/containerd.sock", "enforceNodeAllocatable": [],
         "localStorageCapacityIsolation": False, "evictionHard": {"memory.available": "100Mi"},
-        "imageGCHighThresholdPercent": 100, "address": cluster.node_ip, "resolvConf": str(folder / "resolv.conf"),
+        "imageGCHighThresholdPercent": 100, "address": node.ip, "resolvConf": str(folder / "resolv.conf"),
         "clusterDNS": [cluster.dns_ip], "clusterDomain": "cluster.local", "maxPods": 250, "serializeImagePulls": False,
         "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True},
-                           "x509": {"clientCAFile": f"{folder}/pki/ca.crt"}},
+                           "x509": {"clientCAFile": f"{cluster.folder}/pki/ca.crt"}},
         "authorization": {"mode": "Webhook"}, "registerNode": True, "shutdownGracePeriod": "0s",
         "nodeStatusUpdateFrequency": "5s", "syncFrequency": "3s",  # so soon a pod sees its changed Secret
         "crashLoopBackOff": {"maxContainerRestartPeriod": "1s"},  # fault tests kill containers more than once
         "featureGates": {"DRAExtendedResource": True}}))
-    cluster.start("kubelet", [bin_dir() / "kubelet", f"--config={config}", f"--kubeconfig={folder}/node-{NODE}.kubeconfig",
-                              f"--hostname-override={NODE}", f"--node-ip={cluster.node_ip}", "--v=1"])
+    node.start("kubelet", [bin_dir() / "kubelet", f"--config={config}", f"--kubeconfig={cluster.folder}/node-{node.name}.kubeconfig",
+                           f"--hostname-override={node.name}", f"--node-ip={node.ip}", "--v=1"])
 
 
-def start_proxy(cluster: Cluster) -> None:
-    config = cluster.folder / "kube-proxy.json"
+def start_proxy(node: Node) -> None:
+    config = node.folder / "kube-proxy.json"
     config.write_text(json.dumps({
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "nftables",
-        "clientConnection": {"kubeconfig": f"{cluster.folder}/kube-proxy.kubeconfig"}, "hostnameOverride": NODE,
-        "clusterCIDR": cluster.pod_range, "conntrack": {"maxPerCore": 0, "min": 0},
+        "clientConnection": {"kubeconfig": f"{node.cluster.folder}/kube-proxy.kubeconfig"}, "hostnameOverride": node.name,
+        "clusterCIDR": node.pod_range, "conntrack": {"maxPerCore": 0, "min": 0},
         "nftables": {"minSyncPeriod": "200ms"}}))
-    cluster.start("kube-proxy", [bin_dir() / "kube-proxy", f"--config={config}"])
+    node.start("kube-proxy", [bin_dir() / "kube-proxy", f"--config={config}"])
 
 
-def wait_node(cluster: Cluster) -> None:
+def wait_node(node: Node) -> None:
     def ready() -> bool:
         try:
-            node = cluster.api().get(f"/api/v1/nodes/{NODE}")
+            found = node.cluster.api().get(f"/api/v1/nodes/{node.name}")
         except (ApiError, OSError):
             return False
-        conditions = {c["type"]: c["status"] for c in node.get("status", {}).get("conditions", [])}
+        conditions = {c["type"]: c["status"] for c in found.get("status", {}).get("conditions", [])}
         return conditions.get("Ready") == "True"
-    wait_for(f"node {NODE} is Ready", 60, ready, hint=lambda: f"see {cluster.folder}/logs/kubelet.log")
+    wait_for(f"node {node.name} is Ready", 60, ready, hint=lambda: f"see {node.folder}/logs/kubelet.log")
 
 
 def start_kwok(cluster: Cluster, heartbeats: bool) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from . import components, pki
 from .build import bin_dir, module_dir
-from .cluster import Cluster
+from .cluster import Cluster, Node
 from .common import DEV, REPO, Fail, cache_dir, run, step, versions, wait_for
 from .kube import ApiError, b64
 
@@ -119,11 +119,16 @@ def ensure_images(names: list[str]) -> None:
 
 
 def import_images(cluster: Cluster, names: list[str]) -> None:
-    present = components.ctr(cluster, "images", "ls", "-q").split()
+    """Into every real node."""
+    for node in cluster.nodes():
+        import_to_node(node, names)
+
+
+def import_to_node(node: Node, names: list[str]) -> None:
+    present = components.ctr(node, "images", "ls", "-q").split()
     for name in names:
-        archive = image_archive(name)
         if not any(f"/{name}:" in reference for reference in present):
-            components.import_image(cluster, archive)
+            components.import_image(node, image_archive(name))
 
 
 # --- Installing -----------------------------------------------------------------------------------------------------

@@ -47,7 +47,8 @@ class Release:
 
     def prepare(self) -> None:
         """What the chart needs to be there: our image, its namespace, Slurm's key."""
-        components.import_image(self.cluster, parts.image_archive("slinc"))
+        for node in self.cluster.nodes():
+            components.import_image(node, parts.image_archive("slinc"))
         for path, body in (("/api/v1/namespaces", {"metadata": {"name": HOME}}),
                            (f"/api/v1/namespaces/{HOME}/secrets",
                             {"metadata": {"name": "slurm-jwt-key"}, "data": {"jwt.key": b64(self.slurm.key)}})):

@@ -2,7 +2,8 @@
 
 A cluster lives in network, mount, process, IPC and host-name namespaces of its own. When process 1 ends, the kernel ends
 every process in them and drops every mount and interface, so nothing can be left behind, whatever crashed.
-Commands come as JSON lines over <cluster folder>/control.sock: start, stop, signal, list."""
+A second real node has a process 1 of its own, inside the process namespace of the cluster's.
+Commands come as JSON lines over <folder>/control.sock: start, stop, signal, list."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -37,10 +39,13 @@ def process_birth(pid: int) -> str | None:
         return None
 
 
-def launch(folder: Path, hostname: str, keep: list[Path]) -> tuple[int, str]:
-    """Starts process 1 in new namespaces, detached from the caller; returns its pid on the host and its birth."""
+def launch(folder: Path, hostname: str, keep: list[Path], within: int = 0) -> tuple[int, str]:
+    """Starts process 1 in new namespaces, detached from the caller; returns its pid on the host and its birth.
+
+    within: a process whose process namespace holds the new one, and so ends it when it ends itself."""
     read_end, write_end = os.pipe()
-    words = [sys.executable, "-m", __name__, str(folder), hostname, str(write_end), *map(str, keep)]
+    words = ["nsenter", "-t", str(within), "-p", "--"] if within else []
+    words += [sys.executable, "-m", __name__, str(folder), hostname, str(write_end), *map(str, keep)]
     # A program of its own, not a fork of the caller: it must hold none of the caller's locks and pipes.
     starter = subprocess.Popen(words, stdin=subprocess.DEVNULL, pass_fds=[write_end], start_new_session=True,
                                env=dict(os.environ) | {"PYTHONPATH": str(DEV)}, cwd="/")
@@ -49,10 +54,17 @@ def launch(folder: Path, hostname: str, keep: list[Path]) -> tuple[int, str]:
         lines = report.read().splitlines()
     starter.wait()
     problems = [line[6:] for line in lines if line.startswith("error ")]
-    pids = [int(line[4:]) for line in lines if line.startswith("pid ")]
-    if problems or not pids or "ready" not in lines:
-        raise Fail(f"starting the cluster's namespaces: {problems[0] if problems else 'process 1 died'}")
-    return pids[0], process_birth(pids[0]) or ""
+    if problems or "ready" not in lines:
+        raise Fail(f"starting the namespaces of {hostname}: {problems[0] if problems else 'process 1 died'}")
+    pid = _pid_of(folder)
+    return pid, process_birth(pid) or ""
+
+
+def _pid_of(folder: Path) -> int:
+    """Of the process 1 that listens there. The kernel gives it as the asking process sees it, whatever the namespace."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(folder / "control.sock"))
+        return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
 
 
 def _start_in_namespaces(folder: Path, hostname: str, report: int, keep: list[Path]) -> None:
@@ -61,10 +73,8 @@ def _start_in_namespaces(folder: Path, hostname: str, report: int, keep: list[Pa
         if ctypes.CDLL(None, use_errno=True).unshare(
                 CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID | CLONE_NEWNET) != 0:
             raise OSError("unshare: " + os.strerror(ctypes.get_errno()))
-        child = os.fork()
-        if child == 0:
+        if os.fork() == 0:
             _become_process_one(folder, hostname, keep, report)
-        os.write(report, f"pid {child}\n".encode())
     except OSError as error:
         os.write(report, f"error {error}\n".encode())
 

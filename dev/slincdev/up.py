@@ -10,12 +10,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import build, cluster as clusters, components, nodes, parts, pki, supervisor
+from . import build, cluster as clusters, components, nodes, parts, pki, real_nodes, supervisor
 from .cluster import Cluster
-from .common import PATIENCE, Fail, cache_dir, locked, need_disk, need_root, run, say, state_root, step
+from .common import Fail, cache_dir, locked, need_disk, need_root, retry_briefly, run, say, state_root, step
 
 
-def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot: int | None = None) -> Cluster:
+def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot: int | None = None, real: int = 0) -> Cluster:
     """Starts the cluster, or brings a running one to what is asked; safe to call again at any time."""
     begun = time.monotonic()
     clusters.check_name(name)
@@ -37,6 +37,8 @@ def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot
         if node_count:
             with step(f"{node_count} kwok nodes"):
                 nodes.ensure_nodes(cluster, node_count)
+        if real:
+            real_nodes.ensure(cluster, real)
         for part in wanted:
             parts.install(cluster, part)
     say(f"up in {time.monotonic() - begun:.1f} s.  export KUBECONFIG={cluster.admin_config}")
@@ -60,6 +62,8 @@ def _create(name: str, slot: int | None, node_count: int) -> Cluster:
     with locked(state_root() / ".lock", "the list of clusters"):
         cluster = Cluster(name, clusters.free_slot(slot))
         (cluster.folder / "logs").mkdir(parents=True, exist_ok=True)
+        cluster.shared.mkdir(exist_ok=True)
+        cluster.shared.chmod(0o1777)
         cluster.save()
     try:
         with step("keys and namespaces"):
@@ -67,12 +71,13 @@ def _create(name: str, slot: int | None, node_count: int) -> Cluster:
                 cluster.node_ip, "127.0.0.1", f"{cluster.network}.128.1", "localhost", "kubernetes", "kubernetes.default",
                 "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"])
             components.write_credentials(cluster)
-            components.make_cgroups(cluster)
+            components.make_cgroups(cluster.nodes()[0])
             cluster.pid, cluster.birth = supervisor.launch(cluster.folder, components.NODE, [cache_dir()])
             cluster.save()
             _connect(cluster)
         _start_control_plane(cluster, node_count)
-        _start_node(cluster)
+        real_nodes.start(cluster.nodes()[0], list(parts.CORE_IMAGES))
+        parts.install(cluster, "dns")
     except BaseException:
         say(f"  could not start; logs are kept in {_keep_logs(cluster)}")
         _clear(cluster)
@@ -95,22 +100,11 @@ def _connect(cluster: Cluster) -> None:
 def _start_control_plane(cluster: Cluster, node_count: int) -> None:
     with step("etcd and API server"):
         components.start_etcd(cluster)
-        components.start_containerd(cluster)
+        components.start_containerd(cluster.nodes()[0])
         components.start_apiserver(cluster)
         components.wait_apiserver(cluster)
     components.start_controllers(cluster, watch_nodes=node_count <= nodes.HEARTBEATS_UP_TO)
     components.start_scheduler(cluster)
-
-
-def _start_node(cluster: Cluster) -> None:
-    with step("containerd and images"):
-        components.wait_containerd(cluster)
-        parts.import_images(cluster, list(parts.CORE_IMAGES))
-    with step("kubelet, node Ready"):
-        components.start_kubelet(cluster)
-        components.wait_node(cluster)
-        components.start_proxy(cluster)  # it ends itself when its node comes late
-    parts.install(cluster, "dns")
 
 
 def _keep_logs(cluster: Cluster) -> Path:
@@ -139,24 +133,10 @@ def down(name: str) -> None:
 
 
 def _clear(cluster: Cluster) -> None:
-    clusters.end_process_one(cluster)
+    clusters.end_process_one(cluster, f"cluster '{cluster.name}'")
     subprocess.run(["ip", "link", "del", cluster.interface], capture_output=True)
-    _retry_briefly(lambda: components.remove_cgroups(cluster))
-    _retry_briefly(lambda: shutil.rmtree(cluster.folder))
-
-
-def _retry_briefly(act) -> None:
-    """The kernel takes a moment to let go of control groups and files of processes that just died."""
-    end = time.monotonic() + 10 * PATIENCE
-    while True:
-        try:
-            return act()
-        except FileNotFoundError:
-            return None
-        except OSError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.1)
+    retry_briefly(lambda: components.remove_cgroups(cluster.nodes()[0]))
+    retry_briefly(lambda: shutil.rmtree(cluster.folder))
 
 
 def _remove_empty_root() -> None:

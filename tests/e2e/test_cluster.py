@@ -6,8 +6,10 @@ import signal
 
 from pods import BUSYBOX, ask, is_ready, pod, running
 from slincdev import supervisor, up as life
+from slincdev.common import run
 from slincdev.components import NODE
 from slincdev.parts import facts, kubectl
+from slincdev.real_nodes import second_node
 
 DEBIAN = "localhost/slinc/slurmctld"
 
@@ -46,6 +48,40 @@ def test_pods_have_dns_services_and_logs(cluster, eventually):
             eventually("it is in the log", lambda: kubectl(cluster, "logs", "web") == "I was here\n")
     finally:
         api.delete("/api/v1/namespaces/default/services/web")
+
+
+def test_a_second_real_node_shares_services_pods_and_a_folder_with_the_first(cluster, eventually):
+    """It comes while the cluster runs, and goes again without a trace."""
+    api, folder = cluster.api(), f"{cluster.shared}/pair"
+    volume = {"name": "shared", "hostPath": {"path": folder, "type": "DirectoryOrCreate"}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"pair": "x"}}}]}}
+
+    def member(name: str) -> dict:
+        script = f"hostname > /shared/{name}; exec httpd -f -p 8080 -h /shared"
+        return pod(name, BUSYBOX, "sh", "-c", script, labels={"pair": "x", "app": name}, affinity=apart, volumes=[volume],
+                   container={"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]})
+
+    def address(name: str) -> str:
+        return api.get(f"/api/v1/namespaces/default/pods/{name}")["status"]["podIP"]
+
+    for name in ("left", "right"):
+        api.post("/api/v1/namespaces/default/services",
+                 {"metadata": {"name": name}, "spec": {"selector": {"app": name}, "ports": [{"port": 80, "targetPort": 8080}]}})
+    try:
+        with second_node(cluster, []) as second, running(cluster, eventually, member("left"), member("right")):
+            assert {api.get(f"/api/v1/namespaces/default/pods/{name}")["spec"]["nodeName"] for name in ("left", "right")} == {NODE, second.name}
+            for asking, asked in (("left", "right"), ("right", "left")):
+                for host in (asked, f"{address(asked)}:8080"):
+                    eventually(f"{asking} reaches {host} and sees its file there",
+                               lambda: ask(cluster, asking, "wget", "-qO-", f"http://{host}/{asking}") == f"{asking}\n")
+                assert kubectl(cluster, "logs", asked) == ""
+                assert run(["curl", "-sS", "--max-time", "5", f"http://{address(asked)}:8080/{asked}"]) == f"{asked}\n", "from the machine"
+    finally:
+        for name in ("left", "right"):
+            api.delete(f"/api/v1/namespaces/default/services/{name}")
+    assert not second.is_alive() and not second.folder.exists() and not api.exists(f"/api/v1/nodes/{second.name}")
+    assert cluster.nodes()[0].inside(["ip", "route", "show", second.pod_range]) == ""
 
 
 def test_a_killed_program_is_started_again(cluster, eventually):
