@@ -472,7 +472,7 @@ void bridge_scene_free(void *context)
     struct loop_timer *const timers[] = { &scene->people,       &scene->kubelet,
                                           &scene->operators,    &scene->daemons,
                                           &scene->daemons_back, &scene->partition,
-                                          &scene->course,       &scene->story_timer,
+                                          &scene->course,       &scene->crash.timer,
                                           &scene->blow_timer,   &scene->controllers };
 
     if (scene->world->broken.class)

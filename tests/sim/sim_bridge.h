@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "bridge/bridge.h"
 #include "bridge/names.h"
+#include "crash_cases.h"
 #include "process.h"
 
 enum {
@@ -116,8 +117,6 @@ struct bridge_weather {
     bool has_all_apis;                    /* of groups; else the seed leaves some out */
 };
 
-struct bridge_story;
-
 struct group_shape;
 
 /* A workload of several pods; sim_bridge_groups.c. */
@@ -166,11 +165,8 @@ struct bridge_scene {
     } node_writes[SCENE_NODE_WRITES]; /* the last ones, and what their senders knew of nodes */
     unsigned node_write_count;
 
-    const struct bridge_story *story; /* NULL: chance rules */
-    unsigned story_step;
-    uint64_t blow_at; /* the write that goes wrong; 0: none */
-    unsigned blow;    /* and how; enum blow */
-    struct loop_timer story_timer, blow_timer;
+    struct crash_case crash; /* without a suite: chance rules */
+    struct loop_timer blow_timer;
 };
 
 /* ---- sim_bridge.c: processes, weathers, course ---- */

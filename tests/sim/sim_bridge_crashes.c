@@ -1,66 +1,14 @@
-/* sim_bridge_crashes.c - small fixed stories, and one blow at every write that the bridge makes in
- * them.
- *
- * A story is told once without a blow, and its writes are counted. Then it is told again for each
- * of them and for each way in which it can go wrong: the process dies before or after it takes
- * effect and the other replica takes over; it, or its answer, is lost; it takes effect late; and of
- * Slurm's: 504 with and without effect, it takes effect when its sender has long been replaced,
- * slurmctld stopped or killed at that moment. After each, all
- * promises and the settled state are looked at. The number of a case says which it is:
- *
- *     site * 10000000 + story * 100000 + write * 100 + blow */
+/* sim_bridge_crashes.c - the bridge: small fixed stories, and one blow at every write that it makes
+ * in them (crash_cases.h). Of writes to Slurm there are more: 504 with and without effect, it takes
+ * effect when its sender has long been replaced, slurmctld stopped or killed at that moment. */
 #include "sim_bridge.h"
 
 enum {
     SECOND = SCENE_SECOND,
-    CASE_SITE = 10000000,
-    CASE_STORY = 100000,
-    CASE_WRITE = 100,
-    STORY_SEED = 4711,
-    AFTER_S = 20, /* from the last event to the calm */
-    MAX_WRITES = 200,
     STOPPED_S = 15, /* that slurmctld is stopped, or down */
 };
 
 /* ---- blows ---- */
-
-enum blow {
-    BLOW_NONE,
-    BLOW_DIES_BEFORE,
-    BLOW_DIES_AFTER,
-    BLOW_LOST_BEFORE,
-    BLOW_LOST_BETWEEN,
-    BLOW_LOST_AFTER,
-    BLOW_LATE,
-    BLOW_504, /* from here on: of Slurm's writes only */
-    BLOW_504_DONE,
-    BLOW_DIES_LONG_BEFORE,
-    BLOW_DIES_AGES_BEFORE,
-    BLOW_STOPPED,
-    BLOW_KILLED,       /* kill -9 as it leaves */
-    BLOW_KILLED_AFTER, /* and when its answer has come */
-    BLOWS,
-};
-
-static const struct {
-    const char *name;
-    enum sim_fate fate;
-} blows[BLOWS] = {
-    [BLOW_NONE] = { "none", FATE_DRAWN },
-    [BLOW_DIES_BEFORE] = { "dies before", FATE_DIES_BEFORE },
-    [BLOW_DIES_AFTER] = { "dies after", FATE_DIES_AFTER },
-    [BLOW_LOST_BEFORE] = { "lost before", FATE_LOST_BEFORE },
-    [BLOW_LOST_BETWEEN] = { "lost between", FATE_LOST_BETWEEN },
-    [BLOW_LOST_AFTER] = { "lost after", FATE_LOST_AFTER },
-    [BLOW_LATE] = { "late", FATE_LATE },
-    [BLOW_504] = { "504", FATE_TIMEOUT },
-    [BLOW_504_DONE] = { "504, and done", FATE_TIMEOUT_DONE },
-    [BLOW_DIES_LONG_BEFORE] = { "dies long before", FATE_DIES_LONG_BEFORE },
-    [BLOW_DIES_AGES_BEFORE] = { "dies ages before", FATE_DIES_AGES_BEFORE },
-    [BLOW_STOPPED] = { "slurmctld is stopped", FATE_DRAWN },
-    [BLOW_KILLED] = { "slurmctld is killed", FATE_DRAWN },
-    [BLOW_KILLED_AFTER] = { "slurmctld is killed after it", FATE_DRAWN },
-};
 
 static void on_back(void *context)
 {
@@ -77,26 +25,21 @@ static void kill_slurmctld(void *context)
 }
 
 /* From the hook: the write is about to leave. */
-static void strike(struct bridge_scene *scene)
+static void strike(void *context, enum blow blow)
 {
+    struct bridge_scene *scene = context;
     struct world *world = scene->world;
 
-    trace_line(&world->trace, "blow: %s", blows[scene->blow].name);
-    if (blows[scene->blow].fate != FATE_DRAWN)
-        sim_net_choose(world->net, blows[scene->blow].fate);
-    if (scene->blow == BLOW_STOPPED) {
+    if (blow == BLOW_STOPPED) {
         slurm_store_stop(world->slurm);
         loop_timer_start(world->loop, &scene->daemons_back, (int64_t)STOPPED_S * SECOND, on_back,
                          scene);
-    } else if (scene->blow == BLOW_KILLED) {
+    } else if (blow == BLOW_KILLED) {
         kill_slurmctld(scene);
-    } else if (scene->blow == BLOW_KILLED_AFTER) {
+    } else if (blow == BLOW_KILLED_AFTER) {
         loop_timer_start(world->loop, &scene->blow_timer, SECOND / 20, kill_slurmctld, scene);
     }
 }
-
-/* Of the writes of the story that was told last without a blow. */
-static bool is_to_slurm[MAX_WRITES];
 
 static void on_sent(void *context, const char *user, const char *method, const char *path,
                     struct str body)
@@ -105,11 +48,8 @@ static void on_sent(void *context, const char *user, const char *method, const c
     uint64_t before = scene->sent;
 
     bridge_promises_on_send(scene, user, method, path, body);
-    if (scene->sent > before && scene->sent < MAX_WRITES && scene->blow_at == 0)
-        is_to_slurm[scene->sent] = strncmp(path, "/slurm/", 7) == 0;
-    if (scene->sent > before && scene->sent == scene->blow_at &&
-        (scene->blow < BLOW_504 || strncmp(path, "/slurm/", 7) == 0))
-        strike(scene);
+    if (scene->sent > before)
+        crash_case_on_write(&scene->crash, scene->sent, path);
 }
 
 /* ---- stories ---- */
@@ -415,70 +355,83 @@ enum { STORIES = sizeof(stories) / sizeof(stories[0]) };
 
 /* ---- where they are told ---- */
 
-#define ALL_BUT(blow) (((1u << BLOWS) - 1) & ~(1u << (blow)))
-
 /* Where a token is not signed by the bridge, what a dead one sent takes effect for as long as its
  * successor waits for it; own ones have expired long before. */
 static const struct {
     struct bridge_weather weather;
     unsigned blows; /* a bit each: what can be another story there */
 } sites[] = {
-    { { .name = "fair", .has_all_apis = true }, ALL_BUT(BLOW_DIES_AGES_BEFORE) },
+    { { .name = "fair", .has_all_apis = true },
+      BLOWS_UP_TO(BLOW_KILLED_AFTER) & ~BLOW_BIT(BLOW_DIES_AGES_BEFORE) },
     { { .name = "a token of others", .has_all_apis = true, .foreign_token = true },
-      1u << BLOW_DIES_BEFORE | 1u << BLOW_DIES_AFTER | 1u << BLOW_LOST_AFTER |
-          1u << BLOW_DIES_LONG_BEFORE | 1u << BLOW_DIES_AGES_BEFORE | 1u << BLOW_STOPPED },
+      BLOW_BIT(BLOW_DIES_BEFORE) | BLOW_BIT(BLOW_DIES_AFTER) | BLOW_BIT(BLOW_LOST_AFTER) |
+          BLOW_BIT(BLOW_DIES_LONG_BEFORE) | BLOW_BIT(BLOW_DIES_AGES_BEFORE) |
+          BLOW_BIT(BLOW_STOPPED) },
     { { .name = "a site plugin rewrites comments",
         .has_all_apis = true,
         .plugin = true,
         .plugin_is_quick = true },
-      1u << BLOW_DIES_AFTER | 1u << BLOW_LOST_AFTER | 1u << BLOW_KILLED_AFTER },
+      BLOW_BIT(BLOW_DIES_AFTER) | BLOW_BIT(BLOW_LOST_AFTER) | BLOW_BIT(BLOW_KILLED_AFTER) },
 };
 
 enum { SITES = sizeof(sites) / sizeof(sites[0]) };
 
-static void on_calm(void *context)
+static const char *site_name(uint64_t site)
 {
-    bridge_scene_calm(context);
+    return sites[site].weather.name;
 }
 
-static void on_step(void *context)
+static const char *story_name(uint64_t story)
 {
-    struct bridge_scene *scene = context;
-    struct world *world = scene->world;
-    const struct story_step *step = &scene->story->steps[scene->story_step];
-    int64_t now_us = loop_now_us(world->loop);
-
-    if (scene->story_step == STORY_STEPS || !step->act) {
-        loop_timer_start(world->loop, &scene->story_timer, (int64_t)AFTER_S * SECOND, on_calm,
-                         scene);
-        return;
-    }
-    if (now_us < (int64_t)step->at_s * SECOND) {
-        loop_timer_start(world->loop, &scene->story_timer, (int64_t)step->at_s * SECOND - now_us,
-                         on_step, scene);
-        return;
-    }
-    step->act(scene);
-    scene->story_step++;
-    loop_timer_start(world->loop, &scene->story_timer, 0, on_step, scene);
+    return stories[story].name;
 }
+
+static unsigned blows_at(uint64_t site)
+{
+    return sites[site].blows;
+}
+
+static int step_at_s(uint64_t story, unsigned step)
+{
+    return step < STORY_STEPS && stories[story].steps[step].act
+               ? (int)stories[story].steps[step].at_s
+               : -1;
+}
+
+static void act(void *scene, uint64_t story, unsigned step)
+{
+    stories[story].steps[step].act(scene);
+}
+
+static void end_story(void *scene)
+{
+    bridge_scene_calm(scene);
+}
+
+static const struct crash_suite suite = {
+    .sites = SITES,
+    .stories = STORIES,
+    .site_name = site_name,
+    .story_name = story_name,
+    .blows = blows_at,
+    .step_at_s = step_at_s,
+    .act = act,
+    .end = end_story,
+    .strike = strike,
+};
 
 /* ---- as a scenario: the seed is the number of the case ---- */
 
 static void *start(struct world *world)
 {
-    uint64_t number = world->seed, story = number % CASE_SITE / CASE_STORY;
+    struct crash_case one;
     struct bridge_scene *scene;
 
-    rand_init(&world->rand, STORY_SEED + story);
-    scene = bridge_scene_new(world, &sites[number / CASE_SITE % SITES].weather);
-    scene->story = &stories[story % STORIES];
-    scene->blow_at = number % CASE_STORY / CASE_WRITE;
-    scene->blow = (unsigned)(number % CASE_WRITE % BLOWS);
-    trace_line(&world->trace, "story: %s; write %llu: %s", scene->story->name,
-               (unsigned long long)scene->blow_at, blows[scene->blow].name);
+    crash_case_init(&one, &suite, world);
+    scene = bridge_scene_new(world, &sites[one.site].weather);
+    scene->crash = one;
     bridge_groups_start(scene);
-    loop_timer_start(world->loop, &scene->story_timer, 0, on_step, scene);
+    crash_case_start(&scene->crash, scene);
     return scene;
 }
 
@@ -492,20 +445,21 @@ static bool is_over(const void *scene)
     return ((const struct bridge_scene *)scene)->is_over;
 }
 
-static uint64_t sent_in_the_end;
-
 /* Only slurmctld's own amnesia may bring a job back that had ended. */
 static void no_unit_ever_has_two_jobs(struct bridge_scene *scene)
 {
-    if (scene->doubles > 0 && scene->blow != BLOW_KILLED && scene->blow != BLOW_KILLED_AFTER)
+    if (scene->doubles > 0 && scene->crash.blow != BLOW_KILLED &&
+        scene->crash.blow != BLOW_KILLED_AFTER)
         world_break(scene->world, "%llu times a unit had two jobs",
                     (unsigned long long)scene->doubles);
 }
 
 static void finish(void *context)
 {
-    no_unit_ever_has_two_jobs(context);
-    sent_in_the_end = ((struct bridge_scene *)context)->settled_sent;
+    struct bridge_scene *scene = context;
+
+    no_unit_ever_has_two_jobs(scene);
+    crash_case_finish(&scene->crash, scene->settled_sent);
 }
 
 static const struct sim_hooks hooks = { .sent = on_sent,
@@ -521,57 +475,5 @@ const struct scenario scenario_crashes = {
     .finish = finish,
     .free = bridge_scene_free,
     .hooks = &hooks,
+    .cases = &suite,
 };
-
-/* ---- the cases of a slice ---- */
-
-static bool is_in(struct crash_slice *slice)
-{
-    return slice->cases++ % slice->of == slice->number - 1;
-}
-
-static uint64_t run_case(uint64_t number, struct world_result *sum)
-{
-    struct world_result result = { .steps = 0 };
-    bool failed = world_run(&scenario_crashes, number, NULL, &result, NULL) < 0;
-
-    sum->steps += result.steps;
-    sum->writes += result.writes;
-    sum->virtual_us += result.virtual_us;
-    return failed;
-}
-
-/* The story without a blow shows the writes, so it runs in every slice; it is a case of one. */
-static uint64_t run_story(uint64_t site, uint64_t story, struct crash_slice *slice,
-                          struct world_result *sum, uint64_t *failed)
-{
-    uint64_t base = site * CASE_SITE + story * CASE_STORY, runs = is_in(slice), writes;
-
-    *failed += run_case(base, sum);
-    writes = sent_in_the_end;
-    for (uint64_t write = 1; write <= writes; write++) {
-        unsigned end = write < MAX_WRITES && is_to_slurm[write] ? BLOWS : BLOW_504;
-
-        for (unsigned blow = 1; blow < end; blow++) {
-            if (!(sites[site].blows & 1u << blow) || !is_in(slice))
-                continue;
-            *failed += run_case(base + write * CASE_WRITE + blow, sum);
-            runs++;
-        }
-    }
-    (void)printf("crashes: %s; %s: %llu writes\n", sites[site].weather.name, stories[story].name,
-                 (unsigned long long)writes);
-    return runs;
-}
-
-uint64_t crashes_run_slice(struct crash_slice *slice, struct world_result *ret_sum,
-                           uint64_t *ret_failed)
-{
-    uint64_t runs = 0;
-
-    slice->cases = 0;
-    for (uint64_t site = 0; site < SITES; site++)
-        for (uint64_t story = 0; story < STORIES; story++)
-            runs += run_story(site, story, slice, ret_sum, ret_failed);
-    return runs;
-}

@@ -356,7 +356,7 @@ static void delete_member(struct bridge_scene *scene, const struct scene_group *
 
     member_name(group, member, name);
     bridge_people_delete_pod(scene, group->ns, name,
-                             !scene->story && rand_chance(&scene->world->rand, 200) ? 0 : -1);
+                             !scene->crash.suite && rand_chance(&scene->world->rand, 200) ? 0 : -1);
 }
 
 /* ---- controllers ---- */
@@ -615,7 +615,7 @@ void bridge_groups_end(struct bridge_scene *scene)
 
 void bridge_groups_start(struct bridge_scene *scene)
 {
-    for (unsigned i = 0; i < FIRST_GROUPS && !scene->story; i++)
+    for (unsigned i = 0; i < FIRST_GROUPS && !scene->crash.suite; i++)
         bridge_groups_make(scene);
     loop_timer_start(scene->world->loop, &scene->controllers, TICK_US, on_tick, scene);
 }

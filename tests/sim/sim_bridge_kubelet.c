@@ -101,9 +101,11 @@ static void run_pod(struct bridge_scene *scene, const struct json *pod, const st
         set_ended(scene, name, "Failed");
     else if (str_is(phase, "Pending") && rand_chance(rand, 500))
         set_running(scene, name);
-    else if (str_is(phase, "Running") && !scene->is_calm && !scene->story && rand_chance(rand, 15))
+    else if (str_is(phase, "Running") && !scene->is_calm && !scene->crash.suite &&
+             rand_chance(rand, 15))
         patch_status(scene, name, "{\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\"}}");
-    else if (str_is(phase, "Running") && !scene->is_calm && !scene->story && rand_chance(rand, 40))
+    else if (str_is(phase, "Running") && !scene->is_calm && !scene->crash.suite &&
+             rand_chance(rand, 40))
         set_ended(scene, name, rand_chance(rand, 700) ? "Succeeded" : "Failed");
 }
 

@@ -4,16 +4,9 @@
 #define SLINC_SIM_CONFIGCOPY_H
 
 #include "app.h"
-#include "process.h"
+#include "course.h"
 
-enum {
-    REPLICAS = 2,
-    TARGETS = 5,
-    SOURCES = 3,
-    STORM_MAX_S = 60, /* people, faults and crashes; the seed decides how long */
-    SETTLE_S = 120,   /* then all copies must be right, */
-    QUIET_S = 30,     /* and stay so without a write */
-};
+enum { REPLICAS = COURSE_REPLICAS, TARGETS = 5, SOURCES = 3 };
 
 struct replica {
     struct scene *scene;
@@ -25,9 +18,8 @@ struct replica {
 struct scene {
     struct world *world;
     struct replica replicas[REPLICAS];
-    const struct weather *weather;
-    struct loop_timer people, partition, course;
-    bool is_calm, is_over;
+    struct course course;
+    struct loop_timer people;
     unsigned in_flight, page; /* of replicas: calls at once, objects per page of a list */
     uint64_t changes;         /* by people */
     uint64_t sent;            /* writes that our processes sent, leases aside */

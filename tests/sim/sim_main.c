@@ -8,14 +8,16 @@
  *     sim --scenario bridge --calls FILE              the calls to the API server, each once */
 #include "base/map.h"
 #include "calls.h"
+#include "crash_cases.h"
 
 #include <getopt.h>
 #include <stdlib.h>
 #include <time.h>
 
-static const struct scenario *const scenarios[] = { &scenario_configcopy, &scenario_bridge,
-                                                    &scenario_crashes, &scenario_leaving,
-                                                    &scenario_operator };
+static const struct scenario *const scenarios[] = {
+    &scenario_configcopy, &scenario_bridge,   &scenario_crashes,
+    &scenario_leaving,    &scenario_operator, &scenario_operator_crashes
+};
 
 struct options {
     const struct scenario *scenario;
@@ -27,7 +29,7 @@ struct options {
 
 static const char usage[] = "usage: sim [--scenario NAME] [--seeds FROM:TO | --seed N] [--trace] "
                             "[--twice] [--calls FILE]\n"
-                            "       sim --scenario crashes [--slice NUMBER/OF]\n";
+                            "       sim --scenario crashes|operator-crashes [--slice NUMBER/OF]\n";
 
 static void refuse(const char *what)
 {
@@ -113,8 +115,8 @@ static struct options read_options(int argc, char **argv)
             refuse("options");
         }
     }
-    if (options.slice.of > 1 && (options.scenario != &scenario_crashes || options.chosen))
-        refuse("--slice without the cases of crashes");
+    if (options.slice.of > 1 && (!options.scenario->cases || options.chosen))
+        refuse("--slice of a scenario that has no cases");
     return options;
 }
 
@@ -176,7 +178,7 @@ static void print_sum(const struct options *options, bool are_cases, uint64_t ru
 int main(int argc, char **argv)
 {
     struct options options = read_options(argc, argv);
-    bool are_cases = options.scenario == &scenario_crashes && !options.chosen;
+    bool are_cases = options.scenario->cases && !options.chosen;
     struct world_result sum = { .steps = 0 };
     uint64_t failed = 0, runs;
     double begun = now();
@@ -185,7 +187,7 @@ int main(int argc, char **argv)
     map_set_secret(1, 2);
     if (options.calls)
         options.scenario = calls_of(options.scenario);
-    runs = are_cases ? crashes_run_slice(&options.slice, &sum, &failed)
+    runs = are_cases ? crash_cases_run_slice(options.scenario, &options.slice, &sum, &failed)
                      : run_seeds(&options, &sum, &failed);
     print_sum(&options, are_cases, runs, failed, &sum, now() - begun);
     if (options.calls && calls_write(options.calls, &err) < 0) {

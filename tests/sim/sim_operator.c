@@ -8,46 +8,8 @@
 
 #include "base/mem.h"
 #include "operator/names.h"
-#include "weather.h"
-
-enum {
-    SECOND = 1000000,
-    STORM_MAX_S = 60, /* people, faults and crashes; the seed decides how long */
-    SETTLE_S = 120,   /* then all children must be right, */
-    QUIET_S = 60,     /* and stay so without a write */
-};
-
-/* How bad the world is; the seed chooses a row. */
-struct operator_weather {
-    const char *name;
-    const struct sim_faults *faults; /* NULL: none */
-    bool crashes, rollouts, partitions;
-};
-
-static const struct operator_weather weathers[] = {
-    { .name = "fair" },
-    { .name = "processes die", .crashes = true },
-    { .name = "rollouts", .rollouts = true },
-    { .name = "partitions", .faults = &weather_slow, .partitions = true },
-    { .name = "watches fail", .faults = &weather_watches_fail },
-    { .name = "answers fail", .faults = &weather_answers_fail },
-    { .name = "a bad day", .faults = &weather_bad_day, .crashes = true, .partitions = true },
-    { .name = "everything at once",
-      .faults = &weather_all_at_once,
-      .crashes = true,
-      .rollouts = true,
-      .partitions = true },
-};
-
-enum { WEATHERS = sizeof(weathers) / sizeof(weathers[0]) };
 
 /* ---- processes ---- */
-
-static void plan_next_crash(struct operator_scene *scene)
-{
-    if (scene->weather->crashes && !scene->is_calm)
-        process_plan_crash(scene->world, 30, false);
-}
 
 static void kill_replica(void *owner)
 {
@@ -75,8 +37,7 @@ static void start_replica(void *owner)
                                                                 .page = replica->scene->page,
                                                                 .seed = rand_u64(&world->rand) });
     operator_start(replica->program);
-    if (replica->scene->weather->rollouts && !replica->scene->is_calm)
-        process_stop_later(&replica->process);
+    course_on_start(&replica->scene->course, &replica->process);
 }
 
 static struct engine *engine_of(const void *owner)
@@ -94,17 +55,9 @@ static struct kube_lease *lease_of(const void *owner)
 static const struct process_type replica_type = { start_replica, kill_replica, engine_of,
                                                   lease_of };
 
-static void on_crash(void *context, const char *user)
+void operator_on_crash(void *context, const char *user)
 {
-    struct operator_scene *scene = ((struct world *)context)->scene;
-
-    for (unsigned i = 0; i < OPERATOR_REPLICAS; i++) {
-        struct operator_replica *replica = &scene->replicas[i];
-
-        if (replica->program && strcmp(replica->process.user, user) == 0)
-            process_restart(&replica->process);
-    }
-    plan_next_crash(scene);
+    course_on_crash(&((struct operator_scene *)((struct world *)context)->scene)->course, user);
 }
 
 static void on_sent(void *context, const char *user, const char *method, const char *path,
@@ -113,64 +66,24 @@ static void on_sent(void *context, const char *user, const char *method, const c
     operator_promises_on_send(((struct world *)context)->scene, user, method, path);
 }
 
-/* ---- partitions ---- */
+/* ---- the course of things ---- */
 
-static void on_partition(void *context);
-
-static void on_healed(void *context)
+static void on_calm(void *scene)
 {
-    struct operator_scene *scene = context;
-    struct world *world = scene->world;
-
-    sim_net_cut(world->net, NULL, NULL);
-    loop_timer_start(world->loop, &scene->partition, rand_range(&world->rand, SECOND, 20 * SECOND),
-                     on_partition, scene);
+    operator_people_end(scene);
 }
 
-/* One replica loses the API server, or only the way on which it renews its lease. */
-static void on_partition(void *context)
-{
-    struct operator_scene *scene = context;
-    struct world *world = scene->world;
-    const struct operator_replica *replica =
-        &scene->replicas[rand_below(&world->rand, OPERATOR_REPLICAS)];
-
-    sim_net_cut(world->net, replica->process.user,
-                rand_chance(&world->rand, 600) ? "/leases" : NULL);
-    loop_timer_start(world->loop, &scene->partition, rand_range(&world->rand, SECOND, 40 * SECOND),
-                     on_healed, scene);
-}
-
-/* ---- the course of things: storm, calm, settled, over ---- */
-
-static void on_over(void *context)
-{
-    ((struct operator_scene *)context)->is_over = true;
-}
-
-static void on_settled(void *context)
+void operator_on_settled(void *context)
 {
     struct operator_scene *scene = context;
 
     scene->settled_sent = scene->sent;
     operator_promises_when_settled(scene);
-    loop_timer_start(scene->world->loop, &scene->course, (int64_t)QUIET_S * SECOND, on_over, scene);
 }
 
-static void on_calm(void *context)
-{
-    struct operator_scene *scene = context;
-    struct world *world = scene->world;
-
-    trace_line(&world->trace, "calm");
-    scene->is_calm = true;
-    operator_people_end(scene);
-    loop_timer_stop(&scene->partition);
-    sim_net_cut(world->net, NULL, NULL);
-    sim_net_set_faults(world->net, NULL);
-    sim_net_crash_at(world->net, 0, FATE_DIES_BEFORE);
-    loop_timer_start(world->loop, &scene->course, (int64_t)SETTLE_S * SECOND, on_settled, scene);
-}
+static const struct course_type course_type = { .calm = on_calm,
+                                                .settled = operator_on_settled,
+                                                .quiet_us = OPERATOR_QUIET_US };
 
 static void start_replicas(struct operator_scene *scene)
 {
@@ -182,6 +95,7 @@ static void start_replicas(struct operator_scene *scene)
 
         replica->scene = scene;
         process_init(&replica->process, &replica_type, replica, world, i);
+        scene->course.processes[i] = &replica->process;
     }
 }
 
@@ -205,36 +119,48 @@ static void add_kinds(struct world *world)
         api_store_add_kind(world->store, &kinds[i]);
 }
 
-static void *start(struct world *world)
+struct operator_scene *operator_scene_new(struct world *world, const struct course_type *type)
 {
     struct operator_scene *scene = mem_alloc(sizeof(*scene));
-    int64_t storm_us = rand_range(&world->rand, 5 * SECOND, (int64_t)STORM_MAX_S * SECOND);
 
     scene->world = world;
-    scene->weather = &weathers[world->seed % WEATHERS];
-    trace_line(&world->trace, "weather: %s", scene->weather->name);
+    course_init(&scene->course, type, scene, world);
     api_store_listen(world->store, operator_promises_on_change, scene);
     add_kinds(world);
     operator_people_prepare(scene);
-    sim_net_set_faults(world->net, scene->weather->faults);
     start_replicas(scene);
-    operator_people_start(scene);
     operator_workloads_start(scene);
-    plan_next_crash(scene);
-    if (scene->weather->partitions)
-        loop_timer_start(world->loop, &scene->partition, SECOND, on_partition, scene);
-    loop_timer_start(world->loop, &scene->course, storm_us, on_calm, scene);
     return scene;
 }
 
-static void check(void *scene)
+void operator_scene_free(void *context)
+{
+    struct operator_scene *scene = context;
+
+    course_done(&scene->course);
+    crash_case_done(&scene->crash);
+    loop_timer_stop(&scene->people);
+    loop_timer_stop(&scene->workloads);
+    mem_free(scene);
+}
+
+bool operator_scene_is_over(const void *scene)
+{
+    return ((const struct operator_scene *)scene)->course.is_over;
+}
+
+void operator_scene_check(void *scene)
 {
     operator_promises_after_step(scene);
 }
 
-static bool is_over(const void *scene)
+static void *start(struct world *world)
 {
-    return ((const struct operator_scene *)scene)->is_over;
+    struct operator_scene *scene = operator_scene_new(world, &course_type);
+
+    operator_people_start(scene);
+    course_start_storm(&scene->course);
+    return scene;
 }
 
 static void finish(void *scene)
@@ -242,28 +168,15 @@ static void finish(void *scene)
     operator_promises_at_the_end(scene);
 }
 
-static void free_scene(void *context)
-{
-    struct operator_scene *scene = context;
-
-    for (unsigned i = 0; i < OPERATOR_REPLICAS; i++)
-        process_done(&scene->replicas[i].process);
-    loop_timer_stop(&scene->people);
-    loop_timer_stop(&scene->workloads);
-    loop_timer_stop(&scene->partition);
-    loop_timer_stop(&scene->course);
-    mem_free(scene);
-}
-
-static const struct sim_hooks hooks = { .sent = on_sent, .crash = on_crash };
+static const struct sim_hooks hooks = { .sent = on_sent, .crash = operator_on_crash };
 
 const struct scenario scenario_operator = {
     .name = "operator",
     .what = "the operator: two replicas, people, workloads, faults, crashes",
     .start = start,
-    .check = check,
-    .is_over = is_over,
+    .check = operator_scene_check,
+    .is_over = operator_scene_is_over,
     .finish = finish,
-    .free = free_scene,
+    .free = operator_scene_free,
     .hooks = &hooks,
 };

@@ -4,13 +4,15 @@
 #ifndef SLINC_SIM_OPERATOR_H
 #define SLINC_SIM_OPERATOR_H
 
+#include "course.h"
+#include "crash_cases.h"
 #include "operator/operator.h"
-#include "process.h"
 
 enum {
-    OPERATOR_REPLICAS = 2,
+    OPERATOR_REPLICAS = COURSE_REPLICAS,
     OPERATOR_NAMESPACES = 2,
-    OPERATOR_RESOURCES = 6, /* kinds of custom resources */
+    OPERATOR_RESOURCES = 6,       /* kinds of custom resources */
+    OPERATOR_QUIET_US = 60000000, /* when all is right nothing is written for so long */
 };
 
 /* A custom resource as the people of the scenario make it. */
@@ -31,19 +33,53 @@ struct operator_replica {
 struct operator_scene {
     struct world *world;
     struct operator_replica replicas[OPERATOR_REPLICAS];
-    const struct operator_weather *weather;
-    struct loop_timer people, workloads, partition, course;
-    bool is_calm, is_over;
+    struct course course;
+    struct crash_case crash; /* without a suite: chance rules */
+    struct loop_timer people, workloads;
     unsigned page;         /* objects per page of a list */
     uint64_t changes;      /* by people and by other controllers */
     uint64_t sent;         /* writes that our processes sent, leases and Events aside */
     uint64_t settled_sent; /* of these, until all had to be right */
 };
 
+/* ---- sim_operator.c ---- */
+struct operator_scene *operator_scene_new(struct world *world, const struct course_type *type);
+void operator_scene_free(void *scene);
+void operator_scene_check(void *scene);
+bool operator_scene_is_over(const void *scene);
+void operator_on_settled(void *scene);
+void operator_on_crash(void *context, const char *user);
+
 /* ---- sim_operator_people.c ---- */
 void operator_people_prepare(struct operator_scene *scene);
 void operator_people_start(struct operator_scene *scene);
 void operator_people_end(struct operator_scene *scene); /* with a last burst */
+
+enum operator_deed {
+    DEED_MAKE,
+    DEED_EDIT,
+    DEED_ANNOTATE,
+    DEED_DELETE,
+    DEED_REMAKE,
+    DEED_MAKE_SECRET,
+    DEED_EDIT_SECRET,
+    DEED_DELETE_SECRET,
+    DEED_MAKE_FILES,
+    DEED_EDIT_FILES,
+    DEED_DELETE_FILES,
+    DEED_EDIT_CHILD,
+    DEED_DELETE_CHILD,
+    DEED_ADD_FOREIGN,
+    DEED_DISOWN_CHILD,
+    DEED_MAKE_OWN,
+    DEED_REPLACE_CHILD,
+    DEED_FORGET_HISTORY,
+    OPERATOR_DEEDS,
+};
+
+/* One deed in the first namespace. What value and yes mean is the deed's. */
+void operator_people_do(struct operator_scene *scene, enum operator_deed what, const char *plural,
+                        const char *name, unsigned value, bool yes);
 
 /* ---- sim_operator_workloads.c ---- */
 /* The controllers of Deployments and StatefulSets, and the defaults that the server fills in. */

@@ -326,21 +326,36 @@ static void forget_history(struct deed *deed)
 static const struct {
     void (*act)(struct deed *deed);
     unsigned weight;
-} deeds[] = {
-    { make_resource, 30 },  { edit_resource, 20 }, { annotate_resource, 8 }, { delete_resource, 5 },
-    { remake_resource, 4 }, { make_secret, 14 },   { edit_secret, 6 },       { delete_secret, 3 },
-    { make_files, 6 },      { edit_files, 6 },     { delete_files, 2 },      { edit_child, 12 },
-    { delete_child, 8 },    { add_foreign, 12 },   { disown_child, 4 },      { make_own, 4 },
-    { replace_child, 4 },   { forget_history, 3 },
+} deeds[OPERATOR_DEEDS] = {
+    [DEED_MAKE] = { make_resource, 30 },         [DEED_EDIT] = { edit_resource, 20 },
+    [DEED_ANNOTATE] = { annotate_resource, 8 },  [DEED_DELETE] = { delete_resource, 5 },
+    [DEED_REMAKE] = { remake_resource, 4 },      [DEED_MAKE_SECRET] = { make_secret, 14 },
+    [DEED_EDIT_SECRET] = { edit_secret, 6 },     [DEED_DELETE_SECRET] = { delete_secret, 3 },
+    [DEED_MAKE_FILES] = { make_files, 6 },       [DEED_EDIT_FILES] = { edit_files, 6 },
+    [DEED_DELETE_FILES] = { delete_files, 2 },   [DEED_EDIT_CHILD] = { edit_child, 12 },
+    [DEED_DELETE_CHILD] = { delete_child, 8 },   [DEED_ADD_FOREIGN] = { add_foreign, 12 },
+    [DEED_DISOWN_CHILD] = { disown_child, 4 },   [DEED_MAKE_OWN] = { make_own, 4 },
+    [DEED_REPLACE_CHILD] = { replace_child, 4 }, [DEED_FORGET_HISTORY] = { forget_history, 3 },
 };
 
-enum { DEEDS = sizeof(deeds) / sizeof(deeds[0]) };
+void operator_people_do(struct operator_scene *scene, enum operator_deed what, const char *plural,
+                        const char *name, unsigned value, bool yes)
+{
+    struct deed deed = {
+        .scene = scene, .ns = operator_namespaces[0], .name = name, .value = value, .yes = yes
+    };
+
+    for (unsigned i = 0; i < OPERATOR_RESOURCES; i++)
+        if (plural && strcmp(operator_resources[i].plural, plural) == 0)
+            deed.resource = &operator_resources[i];
+    deeds[what].act(&deed);
+}
 
 static void act(struct operator_scene *scene)
 {
     struct rand *rand = &scene->world->rand;
     struct deed deed = { .scene = scene };
-    size_t chosen = world_choose(scene->world, &deeds[0].weight, sizeof(deeds[0]), DEEDS);
+    size_t chosen = world_choose(scene->world, &deeds[0].weight, sizeof(deeds[0]), OPERATOR_DEEDS);
 
     deed.ns = operator_namespaces[rand_below(rand, OPERATOR_NAMESPACES)];
     deed.resource = &operator_resources[rand_below(rand, OPERATOR_RESOURCES)];
@@ -399,11 +414,11 @@ void operator_people_prepare(struct operator_scene *scene)
         (void)world_call(scene->world, "people", "POST", path,
                          "{\"metadata\":{\"name\":\"other-owner\"}}");
     }
-    for (unsigned i = 0; i < 60; i++)
-        act(scene);
 }
 
 void operator_people_start(struct operator_scene *scene)
 {
+    for (unsigned i = 0; i < 60; i++)
+        act(scene);
     loop_timer_start(scene->world->loop, &scene->people, 1000000, on_people, scene);
 }

@@ -45,6 +45,8 @@ void world_forget_history(struct world *world);
  * it is to the next. */
 size_t world_choose(struct world *world, const unsigned *weight, size_t stride, size_t count);
 
+struct crash_suite;
+
 struct scenario {
     const char *name, *what;
     void *(*start)(struct world *world);
@@ -52,14 +54,16 @@ struct scenario {
     bool (*is_over)(const void *scene);
     void (*finish)(void *scene); /* last checks; NULL: none */
     void (*free)(void *scene);
-    const struct sim_hooks *hooks; /* called with the world as context */
+    const struct sim_hooks *hooks;   /* called with the world as context */
+    const struct crash_suite *cases; /* crash_cases.h: its seeds are numbers of cases; NULL: not */
 };
 
 extern const struct scenario scenario_configcopy;
 extern const struct scenario scenario_bridge;
-extern const struct scenario scenario_crashes; /* its seeds are cases */
+extern const struct scenario scenario_crashes;
 extern const struct scenario scenario_leaving;
 extern const struct scenario scenario_operator;
+extern const struct scenario scenario_operator_crashes;
 
 struct world_result {
     uint64_t steps, writes, lines, digest;
@@ -69,15 +73,5 @@ struct world_result {
 /* 0, or -class with the promise in err; the tail of the trace is printed then. */
 int world_run(const struct scenario *scenario, uint64_t seed, FILE *trace,
               struct world_result *ret_result, struct err *err);
-
-/* Which cases of scenario_crashes a run takes: number 1 of 4 takes the first, the fifth, ... */
-struct crash_slice {
-    uint64_t number, of;
-    uint64_t cases; /* that all slices together have; counted by the run */
-};
-
-/* The cases of the slice. Gives how many there were; both results are added to. */
-uint64_t crashes_run_slice(struct crash_slice *slice, struct world_result *ret_sum,
-                           uint64_t *ret_failed);
 
 #endif

@@ -23,9 +23,9 @@ def slice_of_commit(repo: Path) -> tuple[int, int]:
     return (int(counted.stdout) if counted.returncode == 0 else 0) % SLICES + 1, SLICES
 
 
-def crash_runs(number: int, of: int, processes: int) -> list[list[str]]:
+def crash_runs(scenario: str, number: int, of: int, processes: int) -> list[list[str]]:
     """One slice, split again into one per process."""
-    return [["--scenario", "crashes", "--slice", f"{number + of * i}/{of * processes}"] for i in range(processes)]
+    return [["--scenario", scenario, "--slice", f"{number + of * i}/{of * processes}"] for i in range(processes)]
 
 
 def seed_runs(scenario: str, seeds: int) -> list[list[str]]:
@@ -35,7 +35,7 @@ def seed_runs(scenario: str, seeds: int) -> list[list[str]]:
 
 def all_runs(seeds: int, number: int, of: int, processes: int) -> list[list[str]]:
     """The longest first, so that no core is idle at the end."""
-    return [*crash_runs(number, of, processes), *seed_runs("bridge", seeds), *seed_runs("leaving", max(seeds // 4, 1)),
+    return [*crash_runs("crashes", number, of, processes), *crash_runs("operator-crashes", number, of, processes), *seed_runs("bridge", seeds), *seed_runs("leaving", max(seeds // 4, 1)),
             *seed_runs("operator", max(seeds // 2, 1)), *seed_runs("configcopy", seeds),
             ["--scenario", "bridge", "--seeds", "0:20", "--twice"], ["--scenario", "configcopy", "--seeds", "0:40", "--twice"],
             ["--scenario", "operator", "--seeds", "0:8", "--twice"]]
@@ -45,7 +45,7 @@ def problem_of(words: list[str], code: int, output: str) -> str | None:
     """What is wrong with a run: a promise that does not hold, or a slice that left cases out."""
     if code != 0:
         return f"sim {' '.join(words)} ended with {code}\n{output[-6000:]}"
-    counted = re.search(r"^crashes: (\d+) of (\d+) cases", output, re.M)
+    counted = re.search(r"^[a-z-]+: (\d+) of (\d+) cases", output, re.M)
     if "--slice" in words:
         of = int(words[-1].split("/")[1])
         if not counted or abs(int(counted[1]) - int(counted[2]) / of) > 1:

@@ -204,7 +204,7 @@ def test_shards_share_all_modules_by_recorded_durations(tmp_path):
 def test_the_slices_of_the_commits_run_every_crash_case_once(processes):
     taken = []
     for number in range(1, sim.SLICES + 1):
-        for words in sim.crash_runs(number, sim.SLICES, processes):
+        for words in sim.crash_runs("crashes", number, sim.SLICES, processes):
             start, of = map(int, words[-1].split("/"))
             taken += range(start - 1, 1000, of)
     assert sorted(taken) == list(range(1000))
