@@ -1,7 +1,7 @@
 /* ask.c - asks Slurm for a job, or says why not yet.
  *
- * Holds: a group is asked for as one, and not before it is complete; units that decide each other's
- * places are asked for one after the other; what cannot be translated and
+ * Holds: a group is asked for as one, and not before it is complete; pods that exclude each
+ * other are submitted one at a time per owner; what cannot be translated and
  * what Slurm refused is told to the pods' owner in words, once, and tried again only when something
  * that matters has changed. */
 #include "bridge/ask.h"
@@ -11,9 +11,9 @@
 #include "bridge/exclude.h"
 #include "bridge/gate.h"
 #include "bridge/hosts.h"
+#include "bridge/submit_queue.h"
 #include "bridge/tell.h"
 #include "bridge/translate.h"
-#include "bridge/turn.h"
 #include "codec/hostlist.h"
 
 #include <inttypes.h>
@@ -179,7 +179,7 @@ static int ask_or_wait(const struct bridge_world *world, const struct unit *unit
 
     switch (view.gate) {
     case GATE_OPEN:
-        if (bound || turn_has_come(world, unit, plan))
+        if (bound || submit_queue_is_free(world, unit, plan))
             ask_in_its_way(world, unit, plan, job, bound);
         return 0;
     case GATE_LATER:

@@ -17,7 +17,7 @@ int unit_describe_waiting(const struct bridge_world *world, const struct unit *u
 unsigned unit_names_waiting(const struct unit *unit, struct arena *arena,
                             const struct str **ret_names);
 
-/* Whether Slurm would be asked for it now, if it were its turn. */
+/* Whether it would be submitted now, if no other pod of its owner were first. */
 bool unit_can_be_asked_for(const struct bridge_world *world, const struct unit *unit,
                            struct arena *arena);
 

@@ -183,7 +183,6 @@ static void listen(struct eligible *eligible)
     if (caches->pods) {
         eligible->pods_by_node = kube_cache_add_index(caches->pods, emit_node);
         kube_cache_listen(caches->pods, pod_changed, eligible);
-        kube_cache_listen(caches->pods, eligible_turns_pod_changed, eligible);
     }
     if (caches->other_pods) {
         eligible->others_by_node = kube_cache_add_index(caches->other_pods, emit_node);
@@ -208,7 +207,6 @@ struct eligible *eligible_new(const struct eligible_caches *caches, const char *
     eligible_shapes_init(eligible);
     eligible_local_init(eligible);
     eligible_trials_init(eligible);
-    eligible_turns_init(eligible);
     listen(eligible);
     return eligible;
 }
@@ -218,7 +216,6 @@ void eligible_free(struct eligible *eligible)
     if (!eligible)
         return;
     eligible_shapes_done(eligible); /* they hold rules and repellers */
-    eligible_turns_done(eligible);  /* as do pods that wait */
     eligible_pods_done(eligible);   /* which hold columns */
     eligible_local_done(eligible);  /* as do volumes */
     eligible_trials_done(eligible);

@@ -69,26 +69,6 @@ bool eligible_is_of_node(const struct kube_pod *pod);
 struct kube_requests eligible_node_overhead(const struct eligible *eligible,
                                             const struct kube_node *node, int64_t *ret_extended);
 
-/* ---- turns ---- */
-
-/* Where a pod may go can depend on where others go that wait as well: on those that want the same
- * host port, that it must not be with or that must not be with it, and that count where it has to
- * be spread out. A walk over these, those that go before it first, once for each port and rule that
- * they share. Pods without such rules have none, and are none. Borrowed until a cache changes. */
-struct eligible_rivals {
-    const struct eligible_waiter *of; /* NULL: it has none */
-    unsigned line, at, own;
-};
-struct eligible_rivals eligible_rivals(const struct eligible *eligible, const struct kube_pod *pod);
-const struct kube_pod *eligible_next_rival(struct eligible_rivals *walk); /* NULL at the end */
-/* How many in line there are between the pod and the rival that was given last, with the latter. */
-unsigned eligible_rival_distance(const struct eligible_rivals *walk);
-/* By priority, then age, then name. */
-bool eligible_goes_before(const struct kube_pod *pod, const struct kube_pod *other);
-/* Both have the same rivals, but for themselves. */
-bool eligible_are_alike(const struct eligible *eligible, const struct kube_pod *a,
-                        const struct kube_pod *b);
-
 /* ---- together ---- */
 
 /* Whether it has rules about where other pods are. */

@@ -86,7 +86,7 @@ static bool matches_labels(const struct eligible_shape *shape, const struct kube
 
 /* ---- ports ---- */
 
-bool eligible_ports_clash(const struct eligible_port *a, const struct eligible_port *b)
+static bool ports_clash(const struct eligible_port *a, const struct eligible_port *b)
 {
     return a->port == b->port && strcmp(a->protocol, b->protocol) == 0 &&
            (!a->ip[0] || !b->ip[0] || strcmp(a->ip, b->ip) == 0);
@@ -96,7 +96,7 @@ static bool has_free_ports(const struct eligible_shape *shape, const struct elig
 {
     for (unsigned i = 0; i < shape->port_count; i++)
         for (unsigned j = 0; j < place->port_count; j++)
-            if (eligible_ports_clash(&shape->ports[i], &place->ports[j]))
+            if (ports_clash(&shape->ports[i], &place->ports[j]))
                 return false;
     return true;
 }

@@ -104,12 +104,11 @@ struct eligible_spread {
     unsigned same_count;
 };
 
-/* What pods of one namespace say of other pods, compiled; shared by shapes and pods that wait. */
+/* What pods of one namespace say of other pods, compiled; shared by shapes. */
 struct eligible_rules {
     struct str key;
     uint64_t number;
     unsigned refs;
-    struct eligible_line *line; /* of the pods that wait and have to do with them; NULL for none */
     struct arena arena;
     struct eligible_term *attract, *avoid;
     struct eligible_spread *spread;
@@ -143,32 +142,6 @@ struct eligible_repeller {
 struct eligible_repelled {
     struct eligible_repeller *by;
     unsigned term;
-};
-
-/* ---- turns ---- */
-
-struct eligible_spot { /* of a pod in a line */
-    struct eligible_waiter *who;
-    struct eligible_line *line;
-    bool bears, seen, avoided; /* the rules of the line are its own; see it; want it away */
-};
-
-/* Pods that wait and that want the same host port, or have to do with the same rules. */
-struct eligible_line {
-    struct list link;             /* of those of rules */
-    char *key;                    /* of those of ports */
-    struct eligible_rules *rules; /* NULL: of a port */
-    struct eligible_spot *spots;  /* in the order of turns */
-    unsigned count, room;
-    unsigned bearers; /* whose rules these are: without any the line goes */
-};
-
-struct eligible_waiter {
-    char *key;                  /* "namespace/name" */
-    const struct kube_pod *pod; /* the one in the cache */
-    struct eligible_rules *rules;
-    struct eligible_spot *spots;
-    unsigned count, room;
 };
 
 /* ---- together ---- */
@@ -267,8 +240,6 @@ struct eligible {
     struct map rules, repellers;
     struct list tallies;
     uint64_t last_number;
-    struct map waiters, port_lines;
-    struct list rule_lines;
     struct eligible_seat *seats; /* of pods that will be bound together; within one plan */
     unsigned seat_count, seat_room;
 
@@ -326,7 +297,6 @@ struct eligible_port eligible_port_of(const struct kube_port *port);
 bool eligible_taint_passes(const char *key); /* it says how the node is, and excludes nothing */
 struct eligible_verdict eligible_judge(struct eligible *eligible,
                                        const struct eligible_shape *shape, size_t place);
-bool eligible_ports_clash(const struct eligible_port *a, const struct eligible_port *b);
 /* With all that is on the node now, ours too; the code and ELIGIBLE_FITS as above. */
 unsigned eligible_judge_now(struct eligible *eligible, const struct eligible_shape *shape,
                             const struct kube_pod *pod, size_t place);
@@ -374,12 +344,6 @@ void eligible_domains_judge(const struct eligible *eligible, struct eligible_sha
 
 /* ---- eligible_seats.c ---- */
 void eligible_seats_done(struct eligible *eligible);
-
-/* ---- eligible_turns.c ---- */
-void eligible_turns_init(struct eligible *eligible);
-void eligible_turns_done(struct eligible *eligible);
-void eligible_turns_pod_changed(void *context, const struct kube_object *old,
-                                const struct kube_object *next);
 
 /* ---- eligible_volumes.c ---- */
 void eligible_volumes_key(struct eligible *eligible, const struct kube_pod *pod, struct buf *key);

@@ -8,6 +8,7 @@
 #include "bridge/group.h"
 #include "bridge/names.h"
 #include "bridge/node_state.h"
+#include "bridge/submit_queue.h"
 #include "codec/hostlist.h"
 
 #include <string.h>
@@ -245,6 +246,7 @@ void world_add_indexes(struct bridge_world *world)
 {
     world->pods_by_node = kube_cache_add_index(world->pods, emit_node);
     world->pods_by_unit = kube_cache_add_index(world->pods, emit_unit);
+    world->waiters_by_owner = kube_cache_add_index(world->pods, submit_queue_emit);
     world->nodes_by_slurm_name = kube_cache_add_index(world->nodes, emit_slurm_name);
 }
 

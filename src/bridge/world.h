@@ -70,6 +70,7 @@ struct bridge_world {
     struct optional optional[OPTIONAL_KINDS];
     int pods_by_unit;        /* index: "namespace/uid", and of members of a group its key, too */
     int pods_by_node;        /* index: the Kubernetes node that they are bound to */
+    int waiters_by_owner;    /* index: the queue of pods that exclude each other (submit_queue.h) */
     int nodes_by_slurm_name; /* index: the name in Slurm */
     struct kube_cache *other_pods; /* of other schedulers */
     const struct slurm_cache *slurm_jobs, *slurm_nodes, *slurm_partitions;
