@@ -120,6 +120,19 @@ static void emit_node(const struct kube_object *object, kube_index_emit emit, vo
         emit(context, str_of(pod->node_name));
 }
 
+static void emit_claims(const struct kube_object *object, kube_index_emit emit, void *context)
+{
+    const struct kube_pod *pod = kube_pod_of(object);
+    auto_buf struct buf key = { .max = 2 * KUBE_MAX_NAME };
+
+    for (unsigned i = 0; eligible_is_placed(pod) && pod->rare && i < pod->rare->volume_claim_count;
+         i++) {
+        buf_clear(&key);
+        buf_printf(&key, "%s/%s", object->ns, pod->rare->volume_claims[i]);
+        emit(context, buf_str(&key));
+    }
+}
+
 struct eligible_walk eligible_pods_on(const struct eligible *eligible, const char *node)
 {
     struct eligible_walk walk = { .eligible = eligible, .node = str_of(node) };
@@ -182,10 +195,12 @@ static void listen(struct eligible *eligible)
 
     if (caches->pods) {
         eligible->pods_by_node = kube_cache_add_index(caches->pods, emit_node);
+        eligible->pods_by_claim = kube_cache_add_index(caches->pods, emit_claims);
         kube_cache_listen(caches->pods, pod_changed, eligible);
     }
     if (caches->other_pods) {
         eligible->others_by_node = kube_cache_add_index(caches->other_pods, emit_node);
+        eligible->others_by_claim = kube_cache_add_index(caches->other_pods, emit_claims);
         kube_cache_listen(caches->other_pods, other_pod_changed, eligible);
     }
     if (caches->nodes)
@@ -205,8 +220,7 @@ struct eligible *eligible_new(const struct eligible_caches *caches, const char *
     eligible_places_init(eligible);
     eligible_pods_init(eligible);
     eligible_shapes_init(eligible);
-    eligible_local_init(eligible);
-    eligible_trials_init(eligible);
+    eligible_static_init(eligible);
     listen(eligible);
     return eligible;
 }
@@ -217,8 +231,7 @@ void eligible_free(struct eligible *eligible)
         return;
     eligible_shapes_done(eligible); /* they hold rules and repellers */
     eligible_pods_done(eligible);   /* which hold columns */
-    eligible_local_done(eligible);  /* as do volumes */
-    eligible_trials_done(eligible);
+    eligible_static_done(eligible); /* as do volumes */
     eligible_places_done(eligible);
     mem_free(eligible->scheduler_name);
     mem_free(eligible);
@@ -229,7 +242,7 @@ const struct eligible_set *eligible_nodes(struct eligible *eligible, const struc
     struct eligible_shape *shape = eligible_shape_get(eligible, pod);
 
     eligible_shape_write(eligible, shape);
-    return eligible_local_tell(eligible, shape, pod);
+    return &shape->set;
 }
 
 const char *eligible_misfit(struct eligible *eligible, const struct kube_pod *pod,
@@ -248,7 +261,7 @@ const char *eligible_misfit(struct eligible *eligible, const struct kube_pod *po
     code = shape->verdict[place].code;
     if (code == ELIGIBLE_TROUBLE && shape->trouble_passes)
         return NULL;
-    if (code == ELIGIBLE_FITS || code == ELIGIBLE_VOLUME_REFUSED)
+    if (code == ELIGIBLE_FITS)
         code = eligible_judge_now(eligible, shape, pod, (size_t)place);
     if (code == ELIGIBLE_FITS)
         return NULL;

@@ -24,9 +24,8 @@ struct eligible_caches {
     struct kube_cache *pods;       /* of our scheduler */
     struct kube_cache *other_pods; /* of other schedulers; the same kind */
     struct kube_cache *nodes;
-    struct kube_cache *namespaces;                             /* for the labels only */
-    struct kube_cache *claims, *volumes, *classes, *csi_nodes; /* kinds_volume.h */
-    const struct clock *clock; /* for how long a volume is being made; NULL: time stands still */
+    struct kube_cache *namespaces;                 /* for the labels only */
+    struct kube_cache *claims, *volumes, *classes; /* kinds_volume.h */
 };
 
 struct eligible_set {
@@ -46,8 +45,7 @@ const struct eligible_set *eligible_nodes(struct eligible *eligible, const struc
 
 /* Whether this pod may be bound to this node now, given what is on it (predicted binds included:
  * they are in the caches). NULL, or the reason for people, in the arena. A pod whose volumes are
- * still being bound, or cannot be made there, is no misfit: eligible_open_claims tells that it is
- * not ready. */
+ * still being bound is no misfit: eligible_open_claims tells that it is not ready. */
 const char *eligible_misfit(struct eligible *eligible, const struct kube_pod *pod,
                             const struct kube_node *node, struct arena *arena);
 
@@ -93,8 +91,6 @@ enum eligible_step {
     ELIGIBLE_SELECT_NODE, /* the claim is told of the node: its volume is made there */
     ELIGIBLE_TAKE_VOLUME, /* the volume is told of the claim */
     ELIGIBLE_NO_VOLUME,   /* there is none left for it */
-    ELIGIBLE_REFUSED,     /* not long ago its volume could not be made on this node */
-    ELIGIBLE_OVERDUE,     /* it was told of a node long ago, and its volume is not there */
 };
 
 struct eligible_open { /* a claim that is not bound */

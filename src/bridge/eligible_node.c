@@ -175,8 +175,6 @@ static unsigned judge_volumes(struct eligible *eligible, const struct eligible_s
     const struct kube_node *node = eligible->places[slot].node;
     struct nodeselector_node subject = subject_of(node);
 
-    if (shape->driver_count > 0 && eligible_attach_over_limit(eligible, shape, slot))
-        return ELIGIBLE_VOLUME_LIMIT;
     for (unsigned i = 0; i < shape->volume_count; i++)
         if (!nodeselector_matches(shape->volumes[i], &subject))
             return ELIGIBLE_VOLUME_NODE;
@@ -186,11 +184,8 @@ static unsigned judge_volumes(struct eligible *eligible, const struct eligible_s
     for (unsigned i = 0; i < shape->class_count; i++)
         if (!nodeselector_matches(shape->classes[i], &subject))
             return ELIGIBLE_VOLUME_CLASS;
-    if (shape->wish_count > 0 && !eligible_local_pick(eligible, shape, node, NULL, 0))
+    if (shape->claim_count > 0 && !eligible_static_pick(eligible, shape, node, NULL, 0))
         return ELIGIBLE_VOLUME_CLASS;
-    for (unsigned i = 0; i < shape->refused_count; i++)
-        if (strcmp(shape->refused[i], node->object.name) == 0)
-            return ELIGIBLE_VOLUME_REFUSED;
     return ELIGIBLE_FITS;
 }
 
@@ -248,14 +243,9 @@ unsigned eligible_judge_now(struct eligible *eligible, const struct eligible_sha
     int64_t extended[KUBE_MAX_RESOURCES] = { 0 };
     struct kube_requests taken = { 0 };
     const struct kube_pod *other;
-    unsigned code;
 
     while ((other = eligible_next_pod(&walk)) != NULL)
         if (takes(other, pod))
             eligible_add_up(&place->node->extended, &other->requests, &taken, extended);
-    code = short_of(shape, place, &taken, extended);
-    if (code == ELIGIBLE_FITS && pod->rare && pod->rare->volume_claim_count > 0 &&
-        eligible_attach_over_limit_now(eligible, pod, slot))
-        code = ELIGIBLE_VOLUME_LIMIT;
-    return code;
+    return short_of(shape, place, &taken, extended);
 }

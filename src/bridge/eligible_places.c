@@ -155,16 +155,12 @@ static void recount(struct eligible *eligible, struct eligible_place *place)
     place->others_extended =
         mem_alloc_array(place->node->extended.count + 1, sizeof(*place->others_extended));
     place->of_others = (struct kube_requests){ 0 };
-    place->claiming = 0;
     while ((pod = eligible_next_pod(&walk)) != NULL) {
-        place->claiming += pod->rare && pod->rare->volume_claim_count > 0;
         if (!eligible_is_ours(eligible, pod))
             eligible_add_up(&place->node->extended, &pod->requests, &place->of_others,
                             place->others_extended);
     }
     recount_ports(eligible, place);
-    place->attached_known = false;
-    eligible->attached_stale = true;
 }
 
 static int64_t pods_on(const struct eligible *eligible, const char *node)
@@ -261,9 +257,8 @@ static void add_place(struct eligible *eligible, const struct kube_node *node)
     eligible->places[slot].born = eligible->sequence;
 }
 
-static void clear_place(struct eligible *eligible, struct eligible_place *place)
+static void clear_place(struct eligible_place *place)
 {
-    eligible_attach_forget(eligible, place);
     mem_free(place->ports);
     mem_free(place->others_extended);
     memset(place, 0, sizeof(*place));
@@ -274,7 +269,7 @@ static void drop_place(struct eligible *eligible, int slot)
     struct eligible_place *place = &eligible->places[slot];
 
     map_remove(&eligible->by_name, str_of(place->node->object.name));
-    clear_place(eligible, place);
+    clear_place(place);
     columns_set(eligible, (size_t)slot);
     eligible_pods_recount(eligible, slot);
     eligible->free_slots[eligible->free_count++] = (size_t)slot;
@@ -350,18 +345,16 @@ void eligible_places_init(struct eligible *eligible)
 
     map_init(&eligible->by_name, &names);
     map_init(&eligible->columns, &columns);
-    map_init(&eligible->attached, &names);
     grow(eligible);
 }
 
 void eligible_places_done(struct eligible *eligible)
 {
     for (size_t i = 0; i < eligible->place_count; i++)
-        clear_place(eligible, &eligible->places[i]);
+        clear_place(&eligible->places[i]);
     assert(eligible->columns.count == 0);
     map_done(&eligible->by_name);
     map_done(&eligible->columns);
-    map_done(&eligible->attached);
     mem_free(eligible->places);
     mem_free(eligible->free_slots);
 }

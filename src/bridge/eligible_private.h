@@ -37,10 +37,8 @@ enum eligible_code {
     ELIGIBLE_CPU,
     ELIGIBLE_MEMORY_SHORT,
     ELIGIBLE_EPHEMERAL,
-    ELIGIBLE_VOLUME_LIMIT,
     ELIGIBLE_VOLUME_NODE,
     ELIGIBLE_VOLUME_CLASS,
-    ELIGIBLE_VOLUME_REFUSED, /* the last of the rules about volumes */
     ELIGIBLE_SPREAD,
     ELIGIBLE_SPREAD_LABEL,
     ELIGIBLE_ATTRACTED,
@@ -71,10 +69,6 @@ struct eligible_place {
     int64_t *others_extended; /* the same of each extended resource of the node, in its order */
     struct eligible_port *ports;
     unsigned port_count;
-    unsigned claiming; /* pods on it with claims */
-    char **attached;   /* driver and handle of the volumes that they use, each once */
-    unsigned attached_count;
-    bool attached_known;
 };
 
 /* The value of one label at every place, as a number. */
@@ -153,35 +147,20 @@ struct eligible_seat {
 
 /* ---- shapes ---- */
 
-struct eligible_driver { /* that attaches volumes of the pod */
+struct eligible_free_volume { /* that names no host */
     const char *name;
-    unsigned fresh; /* volumes that are in use nowhere yet */
+    int64_t size;
+    const struct nodeselector *where; /* NULL: everywhere */
 };
 
-struct eligible_wanted { /* by a claim, of any volume */
-    const char *mode, *attributes;
+struct eligible_claim { /* that takes a free volume */
+    unsigned number;    /* of the pod's claims, each counted once */
+    const char *class, *mode, *attributes;
     int64_t size;
     unsigned access;
-};
-
-struct eligible_spare { /* a free volume that is not pinned to hosts */
-    const char *name;
-    int64_t size;
-};
-
-struct eligible_group { /* spares for the same nodes, the smallest first; a few of them will do */
-    const struct nodeselector *where; /* NULL: everywhere */
-    struct eligible_spare *spares;
-    unsigned count;
-};
-
-struct eligible_wish { /* a claim that takes a free volume */
-    unsigned claim;    /* of the pod's, each counted once */
-    const char *class;
-    struct eligible_wanted wanted;
     const struct selector *labels;
-    struct eligible_group *groups;
-    unsigned group_count;
+    struct eligible_free_volume *free; /* the smallest first */
+    unsigned free_count;
 };
 
 struct eligible_shape {
@@ -198,13 +177,10 @@ struct eligible_shape {
     struct eligible_port *ports;
     const struct nodeselector **volumes; /* each must match */
     const struct nodeselector **classes;
-    const char **selected; /* the node must be each of these */
-    const char **refused;  /* and none of these */
-    struct eligible_driver *drivers;
-    struct eligible_wish *wishes; /* the smallest first */
-    const char **picks;           /* names of volumes, by wish: the last that were chosen */
-    unsigned toleration_count, port_count, volume_count, class_count, selected_count, refused_count,
-        driver_count, wish_count;
+    const char **selected;         /* the node must be each of these */
+    struct eligible_claim *claims; /* the smallest first */
+    const char **picks;            /* names of volumes, by claim: the last that were chosen */
+    unsigned toleration_count, port_count, volume_count, class_count, selected_count, claim_count;
 
     struct eligible_rules *rules; /* NULL for none */
     bool attracts_itself;
@@ -249,16 +225,11 @@ struct eligible {
     bool forgot_rules; /* a shape that counted pods is no longer kept */
     struct buf key;
 
-    struct map attached; /* driver and handle: how many places use it */
-    bool attached_stale;
-    uint64_t volumes_changed;
-    struct map trials; /* struct eligible_trial, by the UID of a claim */
-
-    int volumes_by_shelf, volumes_by_claim; /* indexes: see eligible_local.c */
-    struct eligible_column *hosts;          /* the label by which volumes are pinned */
-    uint64_t unpinned_changed;              /* how often a free volume did that is not */
-    struct buf shelf, told_why;
-    struct eligible_set told;
+    int pods_by_claim, others_by_claim;     /* indexes of placed pods: "namespace/claim" */
+    int volumes_by_class, volumes_by_claim; /* indexes: see eligible_static.c */
+    struct eligible_column *hosts;          /* the label by which volumes name their host */
+    uint64_t hostless_changed;              /* how often a free volume changed that names none */
+    struct buf volume_key;
 };
 
 /* ---- eligible.c ---- */
@@ -350,72 +321,25 @@ void eligible_volumes_key(struct eligible *eligible, const struct kube_pod *pod,
 void eligible_volumes_setup(struct eligible *eligible, struct eligible_shape *shape,
                             const struct kube_pod *pod);
 void eligible_volumes_listen(struct eligible *eligible);
-/* "driver\nhandle" of the volume behind a claim; "" where nobody counts how many there are. */
-void eligible_volume_text(struct eligible *eligible, const char *ns, const char *name,
-                          struct buf *out);
 
-const char *eligible_claim_name(const struct kube_pod *pod, unsigned number); /* each counts once */
-
-/* ---- eligible_trials.c ---- */
-#define ELIGIBLE_SELECTED_NODE "volume.kubernetes.io/selected-node"
-
-struct eligible_trial; /* the nodes that were tried for a claim; NULL takes the place of none */
-
-void eligible_trials_init(struct eligible *eligible);
-void eligible_trials_done(struct eligible *eligible);
-void eligible_trials_changed(struct eligible *eligible, const struct kube_claim *old,
-                             const struct kube_claim *next);
-const struct eligible_trial *eligible_trial_of(const struct eligible *eligible,
-                                               const struct kube_claim *claim);
-/* Of a claim that names a node: for too long. */
-bool eligible_trial_is_overdue(const struct eligible *eligible, const struct eligible_trial *trial);
-/* Whether its volume could not be made on this node, not long ago. */
-bool eligible_trial_refused(const struct eligible *eligible, const struct eligible_trial *trial,
-                            const char *node);
-/* A walk over all such nodes; valid while time stands still. */
-struct eligible_refusals {
-    const struct eligible *eligible;
-    const struct list *head, *at;
-};
-struct eligible_refusals eligible_refusals(const struct eligible *eligible,
-                                           const struct eligible_trial *trial);
-const char *eligible_next_refusal(struct eligible_refusals *walk); /* NULL at the end */
-unsigned eligible_most_refusals(const struct eligible_trial *trial);
-
-/* ---- eligible_local.c ---- */
-void eligible_local_init(struct eligible *eligible);
-void eligible_local_done(struct eligible *eligible);
-/* There are volumes to be watched in all of these but tell. */
-bool eligible_local_has_free(struct eligible *eligible, const char *class);
+/* ---- eligible_static.c ---- */
+void eligible_static_init(struct eligible *eligible);
+void eligible_static_done(struct eligible *eligible);
+/* There are volumes to be watched in all of these. */
+bool eligible_static_has_free(struct eligible *eligible, const char *class);
 /* The volume that names this claim, if it can be used; NULL. */
-const struct kube_volume *eligible_local_reserved(struct eligible *eligible,
-                                                  const struct kube_claim *claim);
-void eligible_local_key(const struct eligible *eligible, const struct kube_claim *claim,
-                        const char *class, struct buf *key);
-void eligible_local_wish(struct eligible_shape *shape, const struct kube_claim *claim,
-                         const char *class, unsigned number);
-void eligible_local_setup(struct eligible *eligible, struct eligible_shape *shape);
-/* Chooses a volume for each wish into shape->picks: none that is taken. False: one gets none. */
-bool eligible_local_pick(struct eligible *eligible, const struct eligible_shape *shape,
-                         const struct kube_node *node, const struct eligible_open *taken,
-                         unsigned taken_count);
-/* The set of the shape; when volumes are lacking, in words about the claims of this pod. */
-const struct eligible_set *eligible_local_tell(struct eligible *eligible,
-                                               const struct eligible_shape *shape,
-                                               const struct kube_pod *pod);
-void eligible_local_changed(struct eligible *eligible, const struct kube_volume *old,
-                            const struct kube_volume *next);
-
-/* ---- eligible_attach.c ---- */
-size_t eligible_driver_length(const char *volume_text);
-void eligible_attach_refresh(struct eligible *eligible); /* eligible->attached, up to date */
-bool eligible_attach_over_limit(struct eligible *eligible, const struct eligible_shape *shape,
-                                size_t place);
-/* The same for this very pod: volumes that are at the place already cost nothing. */
-bool eligible_attach_over_limit_now(struct eligible *eligible, const struct kube_pod *pod,
-                                    size_t place);
-void eligible_attach_changed(struct eligible *eligible); /* claims or volumes */
-void eligible_attach_forget(struct eligible *eligible, struct eligible_place *place);
+const struct kube_volume *eligible_static_reserved(struct eligible *eligible,
+                                                   const struct kube_claim *claim);
+void eligible_static_key(const struct eligible *eligible, const struct kube_claim *claim,
+                         const char *class, struct buf *key);
+void eligible_static_add(struct eligible *eligible, struct eligible_shape *shape,
+                         const struct kube_claim *claim, const char *class, unsigned number);
+/* Chooses a volume for each claim into shape->picks: none that is taken. False: one gets none. */
+bool eligible_static_pick(struct eligible *eligible, const struct eligible_shape *shape,
+                          const struct kube_node *node, const struct eligible_open *taken,
+                          unsigned taken_count);
+void eligible_static_changed(struct eligible *eligible, const struct kube_volume *old,
+                             const struct kube_volume *next);
 
 /* ---- eligible_shape.c ---- */
 /* The shape of the pod, up to date. */

@@ -32,10 +32,8 @@ static const char *const words[] = {
     [ELIGIBLE_CPU] = "Insufficient cpu",
     [ELIGIBLE_MEMORY_SHORT] = "Insufficient memory",
     [ELIGIBLE_EPHEMERAL] = "Insufficient ephemeral-storage",
-    [ELIGIBLE_VOLUME_LIMIT] = "node(s) exceed max volume count",
     [ELIGIBLE_VOLUME_NODE] = "node(s) didn't match PersistentVolume's node affinity",
     [ELIGIBLE_VOLUME_CLASS] = "node(s) didn't find available persistent volumes to bind",
-    [ELIGIBLE_VOLUME_REFUSED] = "node(s) where a volume of the pod could not be made",
     [ELIGIBLE_SPREAD] = "node(s) didn't match pod topology spread constraints",
     [ELIGIBLE_SPREAD_LABEL] =
         "node(s) didn't match pod topology spread constraints (missing required label)",
@@ -373,8 +371,7 @@ static void judge_place(struct eligible *eligible, struct eligible_shape *shape,
 
 static bool must_judge_all(const struct eligible *eligible, const struct eligible_shape *shape)
 {
-    return shape->seen == 0 || eligible->sequence - shape->seen >= ELIGIBLE_LOG ||
-           (shape->driver_count > 0 && eligible->volumes_changed > shape->seen);
+    return shape->seen == 0 || eligible->sequence - shape->seen >= ELIGIBLE_LOG;
 }
 
 /* Gives whether any place was touched since. */

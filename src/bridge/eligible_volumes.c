@@ -8,12 +8,11 @@
  * Holds   nothing of a claim is kept: a shape has what decided when it was made. */
 #include "bridge/eligible_private.h"
 
-#include "base/mem.h"
-
 #include <string.h>
 
-enum { MAX_RULE_TEXT = 4 << 20, MAX_VOLUME_TEXT = 4096 };
+enum { MAX_RULE_TEXT = 4 << 20, MAX_CLAIM_KEY = 2 * KUBE_MAX_NAME };
 
+#define SELECTED_NODE  "volume.kubernetes.io/selected-node"
 #define BIND_COMPLETED "pv.kubernetes.io/bind-completed"
 #define OLD_CLASS      "volume.beta.kubernetes.io/storage-class"
 #define NO_PROVISIONER "kubernetes.io/no-provisioner"
@@ -32,7 +31,6 @@ enum state {
     CLAIM_CHOOSES,  /* one of those that are free, on first use */
     CLAIM_RESERVED, /* a volume is for it, and will be bound to it */
     CLAIM_DELAYED,  /* its volume is made on first use */
-    CLAIM_OVERDUE,  /* and that was long ago */
     CLAIM_IN_USE,   /* by the one pod that may use it */
     CLAIM_BOUND,
 };
@@ -43,9 +41,8 @@ struct claim {
     const struct kube_claim *claim;
     const struct kube_volume *volume;
     const struct kube_storage_class *class;
-    const struct eligible_trial *trial; /* where its volume is made on first use */
-    unsigned number;                    /* of the pod's claims, each counted once */
-    struct str selected;                /* node; "" for none */
+    unsigned number;     /* of the pod's claims, each counted once */
+    struct str selected; /* node; "" for none */
 };
 
 static const struct kube_object *find(const struct kube_cache *cache, const char *ns,
@@ -70,22 +67,13 @@ static void look_for_free(struct eligible *eligible, struct claim *claim)
         claim->state = CLAIM_UNKNOWN;
         return;
     }
-    claim->volume = eligible_local_reserved(eligible, claim->claim);
+    claim->volume = eligible_static_reserved(eligible, claim->claim);
     if (claim->volume)
         claim->state = CLAIM_RESERVED;
-    else if (eligible_local_has_free(eligible, claim->class->object.name))
+    else if (eligible_static_has_free(eligible, claim->class->object.name))
         claim->state = CLAIM_CHOOSES;
     else
         claim->state = CLAIM_UNSERVED;
-}
-
-/* Nothing is gained by a node for a pod whose volume is not made: it is made without the pod. */
-static void look_at_delayed(const struct eligible *eligible, struct claim *claim)
-{
-    claim->trial = eligible_trial_of(eligible, claim->claim);
-    claim->state = claim->selected.len > 0 && eligible_trial_is_overdue(eligible, claim->trial)
-                       ? CLAIM_OVERDUE
-                       : CLAIM_DELAYED;
 }
 
 static void look_at_unbound(struct eligible *eligible, struct claim *claim)
@@ -96,7 +84,7 @@ static void look_at_unbound(struct eligible *eligible, struct claim *claim)
         find(eligible->caches.classes, "", old.len > 0 ? old.at : claim->claim->class);
 
     claim->class = class ? kube_storage_class_of(class) : NULL;
-    claim->selected = kube_pairs_get(&object->annotations, ELIGIBLE_SELECTED_NODE, NULL);
+    claim->selected = kube_pairs_get(&object->annotations, SELECTED_NODE, NULL);
     if (!eligible->caches.classes)
         claim->state = CLAIM_UNKNOWN;
     else if (!claim->class || strcmp(claim->class->binding_mode, ON_FIRST_USE) != 0)
@@ -104,7 +92,7 @@ static void look_at_unbound(struct eligible *eligible, struct claim *claim)
     else if (strcmp(claim->class->provisioner, NO_PROVISIONER) == 0)
         look_for_free(eligible, claim);
     else
-        look_at_delayed(eligible, claim);
+        claim->state = CLAIM_DELAYED;
 }
 
 static bool is_bound(const struct kube_claim *claim)
@@ -178,44 +166,12 @@ static bool next_claim(struct claim_walk *walk, struct claim *ret_claim)
     return true;
 }
 
-const char *eligible_claim_name(const struct kube_pod *pod, unsigned number)
-{
-    struct claim_walk walk = { .pod = pod };
-    const char *name;
-
-    while ((name = next_name(&walk)) != NULL && walk.count <= number)
-        continue;
-    return name;
-}
-
-/* ---- volumes that nodes count ---- */
+/* ---- shapes ---- */
 
 static bool has_volume(const struct claim *claim)
 {
     return claim->state == CLAIM_BOUND || claim->state == CLAIM_RESERVED;
 }
-
-/* "driver\nhandle"; "" for volumes of which nobody counts how many there are. */
-static void volume_text(const struct claim *claim, struct buf *out)
-{
-    buf_clear(out);
-    if (has_volume(claim) && claim->volume->driver[0])
-        buf_printf(out, "%s\n%s", claim->volume->driver, claim->volume->handle);
-    else if (claim->state == CLAIM_DELAYED)
-        buf_printf(out, "%s\n%s/%s", claim->class->provisioner, claim->claim->object.ns,
-                   claim->name);
-}
-
-/* The same, for a claim by its name. */
-void eligible_volume_text(struct eligible *eligible, const char *ns, const char *name,
-                          struct buf *out)
-{
-    struct claim claim = look_up(eligible, ns, name);
-
-    volume_text(&claim, out);
-}
-
-/* ---- shapes ---- */
 
 static void add_field(struct buf *key, char kind, struct str text)
 {
@@ -224,64 +180,52 @@ static void add_field(struct buf *key, char kind, struct str text)
     buf_add_char(key, '\n');
 }
 
-/* In use nowhere: it counts at every node. Else some node may have it already, and only that node
- * could tell; whoever is about to be bound is asked again. */
-static bool is_fresh(const struct eligible *eligible, const struct buf *text)
+static bool is_used_in(const struct kube_cache *cache, int index, struct str key)
 {
-    return text->len > 0 && !map_has(&eligible->attached, buf_str(text));
+    struct kube_index_walk walk;
+
+    if (!cache)
+        return false;
+    walk = kube_cache_by(cache, index, key);
+    return kube_index_next(&walk) != NULL;
 }
 
-/* What one pod may use no other pod gets, on whatever node. Only drivers of CSI know this mode. */
-static void check_use(const struct eligible *eligible, struct claim *claim, struct buf *text)
+/* What one pod may use no other pod gets, on whatever node. */
+static void check_use(const struct eligible *eligible, struct claim *claim)
 {
-    volume_text(claim, text);
-    if (claim->state == CLAIM_BOUND && (claim->claim->access & KUBE_ACCESS_ONE_POD) &&
-        text->len > 0 && !is_fresh(eligible, text))
+    const struct eligible_caches *caches = &eligible->caches;
+    auto_buf struct buf key = { .max = MAX_CLAIM_KEY };
+
+    if (claim->state != CLAIM_BOUND || !(claim->claim->access & KUBE_ACCESS_ONE_POD))
+        return;
+    buf_printf(&key, "%s/%s", claim->claim->object.ns, claim->name);
+    if (is_used_in(caches->pods, eligible->pods_by_claim, buf_str(&key)) ||
+        is_used_in(caches->other_pods, eligible->others_by_claim, buf_str(&key)))
         claim->state = CLAIM_IN_USE;
 }
 
-static void key_refusals(const struct eligible *eligible, const struct eligible_trial *trial,
-                         struct buf *key)
-{
-    struct eligible_refusals walk = eligible_refusals(eligible, trial);
-    const char *node;
-
-    while ((node = eligible_next_refusal(&walk)) != NULL)
-        add_field(key, 'r', str_of(node));
-}
-
-static void key_claim(struct eligible *eligible, const struct claim *claim, struct buf *text,
-                      struct buf *key)
+static void key_claim(struct eligible *eligible, const struct claim *claim, struct buf *key)
 {
     add_field(key, (char)('0' + claim->state), STR(""));
     if (has_volume(claim))
         add_field(key, 'a', str_of(claim->volume->affinity));
     else if (claim->state == CLAIM_CHOOSES)
-        eligible_local_key(eligible, claim->claim, claim->class->object.name, key);
+        eligible_static_key(eligible, claim->claim, claim->class->object.name, key);
     else if (claim->state == CLAIM_DELAYED)
         add_field(key, 't', str_of(claim->class->topology));
     else if (claim->state != CLAIM_UNKNOWN && claim->state != CLAIM_WAITS)
         add_field(key, 'n', str_of(claim->name)); /* it is named in the words */
     add_field(key, 's', claim->selected);
-    key_refusals(eligible, claim->trial, key);
-    volume_text(claim, text);
-    if (is_fresh(eligible, text))
-        add_field(key, 'd', (struct str){ text->data, eligible_driver_length(text->data) });
 }
 
 void eligible_volumes_key(struct eligible *eligible, const struct kube_pod *pod, struct buf *key)
 {
     struct claim_walk walk = { .eligible = eligible, .pod = pod };
     struct claim claim;
-    auto_buf struct buf text;
 
-    buf_init(&text, MAX_VOLUME_TEXT);
-    if (!pod->rare || pod->rare->volume_claim_count == 0)
-        return;
-    eligible_attach_refresh(eligible);
     while (next_claim(&walk, &claim)) {
-        check_use(eligible, &claim, &text);
-        key_claim(eligible, &claim, &text, key);
+        check_use(eligible, &claim);
+        key_claim(eligible, &claim, key);
     }
 }
 
@@ -309,11 +253,6 @@ static const char *trouble_of(struct arena *arena, const struct claim *claim)
                             "persistentvolumeclaim \"%s\" waits for a persistent volume: its "
                             "storage class has no provisioner",
                             claim->name);
-    case CLAIM_OVERDUE:
-        return arena_printf(arena,
-                            "persistentvolumeclaim \"%s\" still waits for its volume to be made on "
-                            "node " STR_FMT,
-                            claim->name, STR_ARG(claim->selected));
     case CLAIM_IN_USE:
         return arena_printf(arena,
                             "persistentvolumeclaim \"%s\" is in use by another pod, and its access "
@@ -346,48 +285,16 @@ static void add_selector(struct eligible_shape *shape, const char *text,
     ++*count;
 }
 
-static void add_driver(struct eligible_shape *shape, const char *volume)
-{
-    size_t length = eligible_driver_length(volume);
-    unsigned i = 0;
-
-    while (i < shape->driver_count && (strlen(shape->drivers[i].name) != length ||
-                                       memcmp(shape->drivers[i].name, volume, length) != 0))
-        i++;
-    if (i == shape->driver_count)
-        shape->drivers[shape->driver_count++].name = arena_strndup(&shape->arena, volume, length);
-    shape->drivers[i].fresh++;
-}
-
-/* The volume may only not have been seen yet. One that is overdue is seen to before the bind. */
+/* The volume may only not have been seen yet. */
 static bool passes(const struct claim *claim)
 {
-    return claim->state == CLAIM_LOST || claim->state == CLAIM_WAITS ||
-           claim->state == CLAIM_OVERDUE;
-}
-
-static void add_refused(const struct eligible *eligible, struct eligible_shape *shape,
-                        const struct eligible_trial *trial)
-{
-    unsigned max = shape->refused_count + eligible_most_refusals(trial);
-    const char **all = arena_alloc_array(&shape->arena, max + 1, sizeof(*all));
-    struct eligible_refusals walk = eligible_refusals(eligible, trial);
-    const char *node;
-
-    for (unsigned i = 0; i < shape->refused_count; i++)
-        all[i] = shape->refused[i];
-    shape->refused = all;
-    while ((node = eligible_next_refusal(&walk)) != NULL)
-        shape->refused[shape->refused_count++] = arena_strdup(&shape->arena, node);
+    return claim->state == CLAIM_LOST || claim->state == CLAIM_WAITS;
 }
 
 static void setup_claim(struct eligible *eligible, struct eligible_shape *shape,
                         struct claim *claim)
 {
-    auto_buf struct buf text;
-
-    buf_init(&text, MAX_VOLUME_TEXT);
-    check_use(eligible, claim, &text);
+    check_use(eligible, claim);
     if (!shape->trouble || shape->trouble_passes) {
         const char *trouble = trouble_of(&shape->arena, claim);
 
@@ -395,7 +302,8 @@ static void setup_claim(struct eligible *eligible, struct eligible_shape *shape,
         shape->trouble = trouble ? trouble : shape->trouble;
     }
     if (claim->state == CLAIM_CHOOSES)
-        eligible_local_wish(shape, claim->claim, claim->class->object.name, claim->number);
+        eligible_static_add(eligible, shape, claim->claim, claim->class->object.name,
+                            claim->number);
     if (has_volume(claim))
         add_selector(shape, claim->volume->affinity, shape->volumes, &shape->volume_count);
     if (claim->state == CLAIM_DELAYED)
@@ -403,11 +311,6 @@ static void setup_claim(struct eligible *eligible, struct eligible_shape *shape,
     if (claim->state == CLAIM_DELAYED && claim->selected.len > 0)
         shape->selected[shape->selected_count++] =
             arena_strndup(&shape->arena, claim->selected.at, claim->selected.len);
-    if (eligible_most_refusals(claim->trial) > 0)
-        add_refused(eligible, shape, claim->trial);
-    volume_text(claim, &text);
-    if (is_fresh(eligible, &text))
-        add_driver(shape, text.data);
 }
 
 void eligible_volumes_setup(struct eligible *eligible, struct eligible_shape *shape,
@@ -422,11 +325,10 @@ void eligible_volumes_setup(struct eligible *eligible, struct eligible_shape *sh
     shape->volumes = arena_alloc_array(&shape->arena, count, sizeof(*shape->volumes));
     shape->classes = arena_alloc_array(&shape->arena, count, sizeof(*shape->classes));
     shape->selected = arena_alloc_array(&shape->arena, count, sizeof(*shape->selected));
-    shape->drivers = arena_alloc_array(&shape->arena, count, sizeof(*shape->drivers));
-    shape->wishes = arena_alloc_array(&shape->arena, count, sizeof(*shape->wishes));
+    shape->claims = arena_alloc_array(&shape->arena, count, sizeof(*shape->claims));
+    shape->picks = arena_alloc_array(&shape->arena, count, sizeof(*shape->picks));
     while (next_claim(&walk, &claim))
         setup_claim(eligible, shape, &claim);
-    eligible_local_setup(eligible, shape);
 }
 
 /* ---- before a bind ---- */
@@ -446,8 +348,7 @@ static bool is_listed(const struct eligible_open *list, unsigned count, const st
     return false;
 }
 
-static struct eligible_open open_claim(const struct eligible *eligible, const struct claim *claim,
-                                       const char *node)
+static struct eligible_open open_claim(const struct claim *claim, const char *node)
 {
     struct eligible_open open = { .name = claim->name };
 
@@ -456,21 +357,28 @@ static struct eligible_open open_claim(const struct eligible *eligible, const st
     if (claim->state == CLAIM_RESERVED)
         open.volume = &claim->volume->object;
     if (claim->state == CLAIM_DELAYED && !str_is(claim->selected, node))
-        open.step = eligible_trial_refused(eligible, claim->trial, node) ? ELIGIBLE_REFUSED
-                                                                         : ELIGIBLE_SELECT_NODE;
-    if (claim->state == CLAIM_OVERDUE)
-        open.step = ELIGIBLE_OVERDUE;
+        open.step = ELIGIBLE_SELECT_NODE;
     if (claim->state == CLAIM_CHOOSES)
         open.step = ELIGIBLE_NO_VOLUME; /* until one is picked */
     return open;
+}
+
+static const char *claim_name(const struct kube_pod *pod, unsigned number)
+{
+    struct claim_walk walk = { .pod = pod };
+    const char *name;
+
+    while ((name = next_name(&walk)) != NULL && walk.count <= number)
+        continue;
+    return name;
 }
 
 /* The volumes that were picked for a pod go to its claims. */
 static void take_picks(const struct eligible *eligible, const struct eligible_shape *shape,
                        const struct kube_pod *pod, struct eligible_open *list, unsigned count)
 {
-    for (unsigned i = 0; i < shape->wish_count; i++) {
-        const char *claim = eligible_claim_name(pod, shape->wishes[i].claim);
+    for (unsigned i = 0; i < shape->claim_count; i++) {
+        const char *claim = claim_name(pod, shape->claims[i].number);
 
         for (unsigned k = 0; claim && k < count; k++)
             if (list[k].claim && strcmp(list[k].name, claim) == 0) {
@@ -495,12 +403,12 @@ unsigned eligible_open_claims(struct eligible *eligible, const struct kube_pod *
         if (is_ready(&claim) || is_listed(list, count, &claim))
             continue;
         chooses |= claim.state == CLAIM_CHOOSES;
-        list[count++] = open_claim(eligible, &claim, node);
+        list[count++] = open_claim(&claim, node);
     }
     if (!chooses || !object)
         return count;
     shape = eligible_shape_get(eligible, pod);
-    if (eligible_local_pick(eligible, shape, kube_node_of(object), list, first))
+    if (eligible_static_pick(eligible, shape, kube_node_of(object), list, first))
         take_picks(eligible, shape, pod, list + first, count - first);
     return count;
 }
@@ -526,60 +434,38 @@ static bool same_claim(const struct kube_claim *a, const struct kube_claim *b)
     return strcmp(a->object.uid, b->object.uid) == 0 && strcmp(a->volume, b->volume) == 0 &&
            strcmp(a->class, b->class) == 0 && a->size == b->size &&
            (a->object.deleted_us == 0) == (b->object.deleted_us == 0) &&
-           same_note(&a->object, &b->object, ELIGIBLE_SELECTED_NODE) &&
+           same_note(&a->object, &b->object, SELECTED_NODE) &&
            same_note(&a->object, &b->object, BIND_COMPLETED);
 }
 
 static void claim_changed(void *context, const struct kube_object *old,
                           const struct kube_object *next)
 {
-    if (old && next && same_claim(kube_claim_of(old), kube_claim_of(next)))
-        return;
-    eligible_trials_changed(context, old ? kube_claim_of(old) : NULL,
-                            next ? kube_claim_of(next) : NULL);
-    eligible_attach_changed(context);
+    if (!old || !next || !same_claim(kube_claim_of(old), kube_claim_of(next)))
+        eligible_touch(context, ELIGIBLE_NO_PLACE);
 }
 
 static void volume_changed(void *context, const struct kube_object *old,
                            const struct kube_object *next)
 {
-    eligible_local_changed(context, old ? kube_volume_of(old) : NULL,
-                           next ? kube_volume_of(next) : NULL);
-    if (old && next && strcmp(kube_volume_of(old)->affinity, kube_volume_of(next)->affinity) == 0 &&
-        strcmp(kube_volume_of(old)->driver, kube_volume_of(next)->driver) == 0 &&
-        strcmp(kube_volume_of(old)->handle, kube_volume_of(next)->handle) == 0)
-        return;
-    eligible_attach_changed(context);
+    eligible_static_changed(context, old ? kube_volume_of(old) : NULL,
+                            next ? kube_volume_of(next) : NULL);
 }
 
 static void class_changed(void *context, const struct kube_object *old,
                           const struct kube_object *next)
 {
-    eligible_attach_changed(context);
-}
-
-static void csi_node_changed(void *context, const struct kube_object *old,
-                             const struct kube_object *next)
-{
-    int place = eligible_place_of(context, next ? next->name : old->name);
-
-    if (place != ELIGIBLE_NO_PLACE)
-        eligible_touch(context, place);
+    eligible_touch(context, ELIGIBLE_NO_PLACE);
 }
 
 void eligible_volumes_listen(struct eligible *eligible)
 {
-    const struct {
-        struct kube_cache *cache;
-        kube_change change;
-    } kinds[] = {
-        { eligible->caches.claims, claim_changed },
-        { eligible->caches.volumes, volume_changed },
-        { eligible->caches.classes, class_changed },
-        { eligible->caches.csi_nodes, csi_node_changed },
-    };
+    const struct eligible_caches *caches = &eligible->caches;
 
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (kinds[i].cache)
-            kube_cache_listen(kinds[i].cache, kinds[i].change, eligible);
+    if (caches->claims)
+        kube_cache_listen(caches->claims, claim_changed, eligible);
+    if (caches->volumes)
+        kube_cache_listen(caches->volumes, volume_changed, eligible);
+    if (caches->classes)
+        kube_cache_listen(caches->classes, class_changed, eligible);
 }

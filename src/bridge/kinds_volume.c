@@ -1,4 +1,4 @@
-/* kinds_volume.c - claims, volumes, storage classes and the drivers of nodes by tables.
+/* kinds_volume.c - claims, volumes and storage classes by tables.
  *
  * Holds: a part that is absent is left as it is, so that a patch can be laid over an object. Both
  * sorts of topology rule become a NodeSelector, so that one piece of code reads them. */
@@ -15,9 +15,6 @@ static const struct kube_resource volumes = { "", "v1", "persistentvolumes", "Pe
                                               false };
 static const struct kube_resource classes = { "storage.k8s.io", "v1", "storageclasses",
                                               "StorageClass", false };
-static const struct kube_resource csi_nodes = { "storage.k8s.io", "v1", "csinodes", "CSINode",
-                                                false };
-
 static const struct kube_field claim_fields[] = {
     { { "spec", "volumeName" }, KUBE_STR, offsetof(struct kube_claim, volume) },
     { { "spec", "storageClassName" }, KUBE_STR, offsetof(struct kube_claim, class) },
@@ -26,15 +23,10 @@ static const struct kube_field claim_fields[] = {
     { { "spec", "resources", "requests", "storage" },
       KUBE_QUANTITY,
       offsetof(struct kube_claim, size) },
-    { { "spec", "resources", "requests", "storage" },
-      KUBE_STR,
-      offsetof(struct kube_claim, size_text) },
     { { NULL }, KUBE_STR, 0 },
 };
 
 static const struct kube_field volume_fields[] = {
-    { { "spec", "csi", "driver" }, KUBE_STR, offsetof(struct kube_volume, driver) },
-    { { "spec", "csi", "volumeHandle" }, KUBE_STR, offsetof(struct kube_volume, handle) },
     { { "spec", "storageClassName" }, KUBE_STR, offsetof(struct kube_volume, class) },
     { { "spec", "volumeMode" }, KUBE_STR, offsetof(struct kube_volume, mode) },
     { { "spec", "volumeAttributesClassName" }, KUBE_STR, offsetof(struct kube_volume, attributes) },
@@ -51,8 +43,6 @@ static const struct kube_field class_fields[] = {
     { { "volumeBindingMode" }, KUBE_STR, offsetof(struct kube_storage_class, binding_mode) },
     { { NULL }, KUBE_STR, 0 },
 };
-
-static const struct kube_field no_fields[] = { { { NULL }, KUBE_STR, 0 } };
 
 /* A bit for each mode; one for all that are not known, so that these suit each other. */
 static unsigned access_of(const struct json *list)
@@ -185,30 +175,6 @@ static int decode_class(struct kube_decoder *decoder, const struct json *root, v
     return kube_decoder_text(decoder, &text, TOPOLOGY, &class->topology, err);
 }
 
-static int decode_csi_node(struct kube_decoder *decoder, const struct json *root, void *object,
-                           struct err *err)
-{
-    const struct json *list = json_at(root, "spec", "drivers"), *item;
-    struct kube_csi_node *node = object;
-    struct json_iter iter = json_iter(list);
-    struct kube_driver *drivers;
-    unsigned count = 0;
-
-    if (!list)
-        return 0;
-    if (json_len(list) > KUBE_MAX_DRIVERS)
-        return err_set(err, ERR_TOO_BIG, "spec.drivers: %zu items, more than %d", json_len(list),
-                       KUBE_MAX_DRIVERS);
-    drivers = kube_decoder_alloc(decoder, json_len(list) * sizeof(*drivers));
-    while (json_next_item(&iter, &item)) {
-        drivers[count].name = kube_decoder_str(decoder, json_str(json_get(item, "name")));
-        drivers[count++].limit = json_i64_or(json_at(item, "allocatable", "count"), -1);
-    }
-    node->drivers = drivers;
-    node->driver_count = count;
-    return 0;
-}
-
 const struct kube_kind bridge_claim_kind = {
     .resource = &claims,
     .size = sizeof(struct kube_claim),
@@ -228,11 +194,4 @@ const struct kube_kind bridge_storage_class_kind = {
     .size = sizeof(struct kube_storage_class),
     .fields = class_fields,
     .decode_more = decode_class,
-};
-
-const struct kube_kind bridge_csi_node_kind = {
-    .resource = &csi_nodes,
-    .size = sizeof(struct kube_csi_node),
-    .fields = no_fields,
-    .decode_more = decode_csi_node,
 };

@@ -6,7 +6,6 @@
 #include "kube/object.h"
 
 enum {
-    KUBE_MAX_DRIVERS = 256,       /* of one node */
     KUBE_MAX_HOSTS = 64,          /* that a volume is known to be pinned to */
     KUBE_ACCESS_ONE_POD = 1 << 3, /* the bit of ReadWriteOncePod */
 };
@@ -17,18 +16,16 @@ struct kube_claim { /* v1 PersistentVolumeClaim; its node of choice is an annota
     const char *class;             /* "" when it names none */
     const char *mode, *attributes; /* as those of a volume, below */
     const char *selector;          /* JSON of a LabelSelector; "" where any volume will do */
-    const char *size_text;
-    int64_t size;    /* bytes that it asks for */
-    unsigned access; /* a bit for each mode */
+    int64_t size;                  /* bytes that it asks for */
+    unsigned access;               /* a bit for each mode */
 };
 
 struct kube_volume { /* v1 PersistentVolume */
     struct kube_object object;
-    const char *driver, *handle; /* of CSI; "" for others */
-    const char *affinity;        /* JSON of a NodeSelector; "" where any node will do */
-    const char *const *hosts;    /* all that it says: the label kubernetes.io/hostname is one of */
-    unsigned host_count;         /* these; 0: it says something else */
-    const char *class;           /* "" when it names none; an annotation may say otherwise */
+    const char *affinity;     /* JSON of a NodeSelector; "" where any node will do */
+    const char *const *hosts; /* all that it says: the label kubernetes.io/hostname is one of */
+    unsigned host_count;      /* these; 0: it says something else */
+    const char *class;        /* "" when it names none; an annotation may say otherwise */
     const char *phase;
     const char *mode;                        /* volumeMode; "" is Filesystem */
     const char *attributes;                  /* name of a VolumeAttributesClass; "" for none */
@@ -43,19 +40,7 @@ struct kube_storage_class { /* storage.k8s.io/v1 StorageClass */
     const char *topology; /* allowedTopologies, as JSON of a NodeSelector; "" where any will do */
 };
 
-struct kube_driver {
-    const char *name;
-    int64_t limit; /* volumes that the node takes at once; -1 when it does not say */
-};
-
-struct kube_csi_node { /* storage.k8s.io/v1 CSINode; named as its node */
-    struct kube_object object;
-    const struct kube_driver *drivers;
-    unsigned driver_count;
-};
-
-extern const struct kube_kind bridge_claim_kind, bridge_volume_kind, bridge_storage_class_kind,
-    bridge_csi_node_kind;
+extern const struct kube_kind bridge_claim_kind, bridge_volume_kind, bridge_storage_class_kind;
 
 static inline const struct kube_claim *kube_claim_of(const struct kube_object *object)
 {
@@ -71,11 +56,6 @@ static inline const struct kube_storage_class *kube_storage_class_of(
     const struct kube_object *object)
 {
     return (const struct kube_storage_class *)(const void *)object;
-}
-
-static inline const struct kube_csi_node *kube_csi_node_of(const struct kube_object *object)
-{
-    return (const struct kube_csi_node *)(const void *)object;
 }
 
 #endif

@@ -3,8 +3,8 @@
  * A claim that waits for its first consumer is given the annotation by which its provisioner learns
  * the node. Where nobody makes volumes, one that is free on the node is told which claim it is for,
  * as Kubernetes' scheduler does it; the volume controller then binds the two. The pod is bound when
- * its claims are. Where a volume cannot be made, or takes too long, nobody holds a node for it: the
- * job is given back, and the next one is asked for without the nodes that did not do.
+ * its claims are. When that takes longer than Kubernetes' own scheduler waits, the job is given
+ * back.
  *
  * Holds: a claim is written only while it names another node, or none; a volume only while it is
  * free, in the version that was seen to be, and what is written shows at once to all who look for a
@@ -14,7 +14,10 @@
 #include "bridge/act.h"
 #include "bridge/tell.h"
 
-enum { LOOK_FOR_VOLUME_US = 1000000 };
+enum {
+    LOOK_FOR_VOLUME_US = 1000000,
+    TIME_OUT_S = 600, /* as bindTimeoutSeconds of Kubernetes' own scheduler */
+};
 
 #define SELECTED_NODE "volume.kubernetes.io/selected-node"
 #define BOUND_BY_US   "pv.kubernetes.io/bound-by-controller"
@@ -60,8 +63,6 @@ static void take_step(const struct bridge_world *world, struct plan *plan,
     switch (open->step) {
     case ELIGIBLE_WAIT:
     case ELIGIBLE_NO_VOLUME:
-    case ELIGIBLE_REFUSED:
-    case ELIGIBLE_OVERDUE:
         break;
     case ELIGIBLE_SELECT_NODE:
         select_node(plan, open->claim, node);
@@ -97,40 +98,10 @@ static const char *words_about(struct arena *arena, const struct eligible_open *
     if (open->step == ELIGIBLE_NO_VOLUME)
         return arena_printf(arena, "persistentvolumeclaim \"%s\" finds no free volume on its node",
                             open->name);
-    if (open->step == ELIGIBLE_REFUSED)
-        return arena_printf(arena,
-                            "the volume of persistentvolumeclaim \"%s\" could not be made on its "
-                            "node",
-                            open->name);
-    if (open->step == ELIGIBLE_OVERDUE)
-        return arena_printf(arena,
-                            "the volume of persistentvolumeclaim \"%s\" takes too long to be made",
-                            open->name);
     return arena_printf(arena,
                         "its volumes are being made on its node: persistentvolumeclaim \"%s\" "
                         "waits",
                         open->name);
-}
-
-/* ---- what cannot be made ---- */
-
-static const struct eligible_open *hopeless(const struct eligible_open *open, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        if (open[i].step == ELIGIBLE_REFUSED || open[i].step == ELIGIBLE_OVERDUE)
-            return &open[i];
-    return NULL;
-}
-
-/* Nothing is remembered of the unit: its claims tell which nodes the next job must not have. */
-static void give_back(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                      const char *why)
-{
-    tell_waiting(world, unit, plan, "NodeMisfit", "job %s was given a node that will not do: %s",
-                 unit->job->object.key, why);
-    plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "SlurmNodeMisfit",
-               "job %s is given back: %s", unit->job->object.key, why);
-    plan_slurm_cancel(plan, unit->job, NULL, why);
 }
 
 /* ---- the plan ---- */
@@ -160,23 +131,33 @@ static struct open_claims find_open(const struct bridge_world *world, const stru
     return open;
 }
 
+/* Since the job started. The claims keep the node that they were told of. */
+static bool is_overdue(const struct bridge_world *world, const struct slurm_job *job)
+{
+    return job->start_time > 0 && world->facts.wall_us / 1000000 - job->start_time >= TIME_OUT_S;
+}
+
 bool plan_volumes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                   const struct deals *deals)
 {
     const struct open_claims open = find_open(world, unit, plan->arena, deals);
-    const struct eligible_open *worst = hopeless(open.at, open.count);
     bool is_placed = unit->in[POD_BOUND] > 0 || unit->in[POD_ENDING] > 0;
+    const char *key = unit->job->object.key, *why;
 
     if (open.count == 0)
         return false;
-    if (worst && !is_placed) {
-        give_back(world, unit, plan, words_about(plan->arena, worst));
+    why = words_about(plan->arena, &open.at[0]);
+    if (!is_placed && is_overdue(world, unit->job)) {
+        tell_waiting(world, unit, plan, "NodeMisfit", "job %s is given back after %d s: %s", key,
+                     TIME_OUT_S, why);
+        plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "SlurmNodeMisfit",
+                   "job %s is given back after %d s: %s", key, TIME_OUT_S, why);
+        plan_slurm_cancel(plan, unit->job, NULL, why);
         return true;
     }
     for (unsigned i = 0; i < open.count; i++)
         take_step(world, plan, &open.at[i], open.nodes[i]);
-    tell_waiting(world, unit, plan, "VolumesNotBound", "job %s runs; %s", unit->job->object.key,
-                 words_about(plan->arena, worst ? worst : &open.at[0]));
+    tell_waiting(world, unit, plan, "VolumesNotBound", "job %s runs; %s", key, why);
     plan_look_again(plan, LOOK_FOR_VOLUME_US);
     return true;
 }

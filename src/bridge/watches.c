@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 enum {
-    ALWAYS = 11, /* kinds that every server has */
+    ALWAYS = 10, /* kinds that every server has */
     KINDS = ALWAYS + OPTIONAL_KINDS,
     MAX_SELECTOR = 300,
 };
@@ -29,8 +29,7 @@ enum {
     NAMESPACES,
     CLAIMS,
     VOLUMES,
-    CLASSES,
-    CSI_NODES
+    CLASSES
 };
 
 struct watches {
@@ -55,7 +54,6 @@ static const struct {
     [CLAIMS] = { &bridge_claim_kind, NULL },
     [VOLUMES] = { &bridge_volume_kind, NULL },
     [CLASSES] = { &bridge_storage_class_kind, NULL },
-    [CSI_NODES] = { &bridge_csi_node_kind, NULL },
     [ALWAYS + OPTIONAL_PODGROUPS] = { &bridge_podgroup_kind, NULL },
     [ALWAYS + OPTIONAL_WORKLOADS] = { &bridge_workload_kind, NULL },
     [ALWAYS + OPTIONAL_COSCHEDULING] = { &bridge_coscheduling_kind, NULL },
@@ -65,8 +63,7 @@ static const struct {
 
 /* ---- making ---- */
 
-static void fill_world(struct bridge_world *world, struct kube_cache *const caches[KINDS],
-                       const struct clock *clock)
+static void fill_world(struct bridge_world *world, struct kube_cache *const caches[KINDS])
 {
     world->other_pods = caches[OTHER_PODS];
     world->pods = caches[PODS];
@@ -83,9 +80,7 @@ static void fill_world(struct bridge_world *world, struct kube_cache *const cach
                                                               .namespaces = caches[NAMESPACES],
                                                               .claims = caches[CLAIMS],
                                                               .volumes = caches[VOLUMES],
-                                                              .classes = caches[CLASSES],
-                                                              .csi_nodes = caches[CSI_NODES],
-                                                              .clock = clock },
+                                                              .classes = caches[CLASSES] },
                                    world->config->scheduler_name);
     world_add_indexes(world);
 }
@@ -109,7 +104,7 @@ struct watches *watches_new(struct kube_client *client, struct rand *rand,
         watched[i].field_selector = selectors[i];
     }
     watches->set = watch_set_new(client, rand, watched, KINDS, NULL, 0, page);
-    fill_world(world, watches->caches, clock);
+    fill_world(world, watches->caches);
     return watches;
 }
 

@@ -15,7 +15,7 @@
   resources: [persistentvolumeclaims, persistentvolumes]
   verbs: [list, watch]
 - apiGroups: [storage.k8s.io]
-  resources: [storageclasses, csinodes]
+  resources: [storageclasses]
   verbs: [list, watch]
 - apiGroups: [apps]
   resources: [replicasets, statefulsets]

@@ -32,7 +32,6 @@ enum rig_cache {
     RIG_CLAIMS,
     RIG_VOLUMES,
     RIG_CLASSES,
-    RIG_CSI_NODES,
     RIG_CACHES
 };
 
@@ -48,7 +47,6 @@ static const struct {
     [RIG_CLAIMS] = { "claim", &bridge_claim_kind, true },
     [RIG_VOLUMES] = { "volume", &bridge_volume_kind, false },
     [RIG_CLASSES] = { "class", &bridge_storage_class_kind, false },
-    [RIG_CSI_NODES] = { "csi", &bridge_csi_node_kind, false },
 };
 
 struct rig {
@@ -77,9 +75,7 @@ static inline struct rig *rig_new_but(unsigned missing)
                                                             .namespaces = seen[RIG_NAMESPACES],
                                                             .claims = seen[RIG_CLAIMS],
                                                             .volumes = seen[RIG_VOLUMES],
-                                                            .classes = seen[RIG_CLASSES],
-                                                            .csi_nodes = seen[RIG_CSI_NODES],
-                                                            .clock = &rig->clock },
+                                                            .classes = seen[RIG_CLASSES] },
                                  "ours");
     return rig;
 }

@@ -188,14 +188,8 @@ static void change_storage(struct rig *rig, struct rand *rand)
             "resources: {requests: {storage: %s}}}}}]",
             claim, claim, ONE_OF(rand, "1", "2"));
         return;
-    case 6:
-    case 7:
-    case 8:
-        put_free_volume(rig, rand);
-        return;
     default:
-        put(rig, "[{csi: n%u, is: {spec: {drivers: [{name: csi.io, allocatable: {count: %u}}]}}}]",
-            (unsigned)rand_below(rand, NODES), (unsigned)rand_below(rand, 3));
+        put_free_volume(rig, rand);
         return;
     }
 }

@@ -97,33 +97,9 @@ static void volumes_decide_where_pods_can_run(void **state)
 
 #define CSI(name, handle)                                                                          \
     "{volume: " name ", is: {spec: {csi: {driver: csi.io, volumeHandle: " handle "}}}}"
-#define LIMIT(node, count)                                                                         \
-    "{csi: " node ", is: {spec: {drivers: [{name: csi.io, allocatable: {count: " count "}}]}}}"
 #define HOLDS(name, node, claim)                                                                   \
     "{pod: " name ", at: " node ", spec: {volumes: [{persistentVolumeClaim: {claimName: " claim    \
     "}}]}}"
-
-static void a_node_attaches_so_many_volumes(void **state)
-{
-    struct rig *rig = rig_new();
-
-    rig_put(rig, "[" NODES ", " LIMIT("a1", "1") ", " BOUND("c", "v1") ", " CSI(
-                     "v1", "h1") ", " BOUND("d", "v2") ", " CSI("v2", "h2") "]");
-    rig_expect(rig, "free", USES("c"), "", "");
-    rig_put(rig, "[" HOLDS("x", "a1", "d") "]");
-    rig_expect(rig, "full", USES("c"), "a1", "1 node(s) exceed max volume count");
-    assert_string_equal(rig_misfit(rig, USES("c"), "a1"), "node(s) exceed max volume count");
-    /* the one that is there already costs nothing */
-    rig_expect(rig, "shared", USES("d"), "", "");
-    assert_null(rig_misfit(rig, USES("d"), "a1"));
-    rig_put(rig, "[" LIMIT("a1", "2") "]");
-    rig_expect(rig, "more room", USES("c"), "", "");
-    rig_put(rig, "[" LIMIT("a1", "1") "]");
-    rig_expect(rig, "less", USES("c"), "a1", NULL);
-    rig_drop(rig, RIG_PODS, "d", "x");
-    rig_expect(rig, "gone", USES("c"), "", "");
-    rig_free(rig);
-}
 
 #define FOR_ONE_POD(name, volume)                                                                  \
     "{claim: " name ", annotations: {pv.kubernetes.io/bind-completed: 'yes'}, is: {spec: "         \
@@ -148,41 +124,16 @@ static void a_volume_for_one_pod_is_given_to_no_other(void **state)
     rig_free(rig);
 }
 
-static void volumes_may_be_seen_after_the_pods_that_use_them(void **state)
-{
-    struct rig *rig = rig_new();
-
-    rig_put(rig, "[" HOLDS("x", "a1", "d") ", " NODES ", " LIMIT("a1", "1") ", " BOUND(
-                     "c", "v1") ", " CSI("v1", "h1") "]");
-    rig_expect(rig, "not known yet", USES("c"), "", "");
-    rig_put(rig, "[" BOUND("d", "v2") ", " CSI("v2", "h2") "]");
-    rig_expect(rig, "known", USES("c"), "a1", "1 node(s) exceed max volume count");
-    rig_free(rig);
-}
-
-static void a_volume_in_use_elsewhere_is_counted_at_bind(void **state)
-{
-    struct rig *rig = rig_new();
-
-    rig_put(rig,
-            "[" NODES ", " LIMIT("a1", "1") ", " BOUND("c", "v1") ", " CSI("v1", "h1") ", " BOUND(
-                "d", "v2") ", " CSI("v2", "h2") ", " HOLDS("x", "a1", "d") ", " HOLDS("w", "b1",
-                                                                                      "c") "]");
-    rig_expect(rig, "some node may have it", USES("c"), "", "");
-    assert_string_equal(rig_misfit(rig, USES("c"), "a1"), "node(s) exceed max volume count");
-    rig_free(rig);
-}
-
 enum { MAX_OPEN = 4 };
 
-/* The claims that are not bound, each with a sign: '>' it is told of the node, '.' it waits, 'x'
- * its volume could not be made there, 'o' or not in time. */
+/* The claims that are not bound, each with a sign: '>' it is told of the node, '.' it waits.
+ */
 static void expect_open(struct rig *rig, const char *text, const char *node, const char *expected)
 {
-    static const char signs[] = {
-        [ELIGIBLE_WAIT] = '.',      [ELIGIBLE_SELECT_NODE] = '>', [ELIGIBLE_TAKE_VOLUME] = '=',
-        [ELIGIBLE_NO_VOLUME] = '-', [ELIGIBLE_REFUSED] = 'x',     [ELIGIBLE_OVERDUE] = 'o'
-    };
+    static const char signs[] = { [ELIGIBLE_WAIT] = '.',
+                                  [ELIGIBLE_SELECT_NODE] = '>',
+                                  [ELIGIBLE_TAKE_VOLUME] = '=',
+                                  [ELIGIBLE_NO_VOLUME] = '-' };
     const struct kube_pod *pod = rig_waiting(rig, text);
     struct eligible_open open[MAX_OPEN];
     unsigned count = eligible_open_claims(rig->eligible, pod, node, open, 0, MAX_OPEN);
@@ -224,107 +175,6 @@ static void claims_are_told_of_the_node_before_the_bind(void **state)
     rig_free(rig);
 }
 
-#define TOLD(name, node)                                                                           \
-    "{claim: " name ", annotations: {volume.kubernetes.io/selected-node: " node "}, is: {spec: "   \
-    "{storageClassName: late}}}"
-
-enum { TRIAL_S = 600 };
-
-static void pass(struct rig *rig, int64_t seconds)
-{
-    clock_advance_us(&rig->clock, seconds * 1000000);
-}
-
-static void a_node_where_a_volume_could_not_be_made_is_left_out_for_a_while(void **state)
-{
-    struct rig *rig = rig_new();
-
-    rig_put(rig, "[" NODES ", " LATE("late", "") ", " UNBOUND("c", "late") "]");
-    rig_put(rig, "[" TOLD("c", "a1") "]");
-    rig_expect(rig, "being made", USES("c"), "b1", NULL);
-    rig_put(rig, "[" UNBOUND("c", "late") "]");
-    rig_expect(rig, "given up", USES("c"), "a1",
-               "1 node(s) where a volume of the pod could not be made");
-    expect_open(rig, USES("c"), "a1", "cx");
-    expect_open(rig, USES("c"), "b1", "c>");
-    assert_null(rig_misfit(rig, USES("c"), "a1")); /* that is for who sees to volumes */
-    rig_put(rig, "[" UNBOUND("e", "late") "]");
-    rig_expect(rig, "another claim", USES("e"), "", "");
-    pass(rig, 1);
-    rig_put(rig, "[" TOLD("c", "b1") ", " UNBOUND("c", "late") "]");
-    rig_expect(rig, "nowhere", USES("c"), "a1,b1",
-               "2 node(s) where a volume of the pod could not be made");
-    pass(rig, TRIAL_S - 1);
-    rig_expect(rig, "the first again", USES("c"), "b1", NULL);
-    expect_open(rig, USES("c"), "a1", "c>");
-    pass(rig, 1);
-    rig_expect(rig, "both again", USES("c"), "", "");
-    rig_free(rig);
-}
-
-static void what_was_tried_is_forgotten_with_the_claim(void **state)
-{
-    static const char *const ends[] = {
-        "[{claim: c, is: {spec: {volumeName: v1}}}, " UNBOUND("c", "late") "]", /* it had one */
-        NULL,                                                                   /* deleted */
-    };
-
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-        struct rig *rig = rig_new();
-
-        rig_put(rig,
-                "[" NODES ", " LATE("late", "") ", " TOLD("c", "a1") ", " UNBOUND("c", "late") "]");
-        rig_expect(rig, "given up", USES("c"), "a1", NULL);
-        if (ends[i])
-            rig_put(rig, ends[i]);
-        else
-            rig_drop(rig, RIG_CLAIMS, "d", "c");
-        rig_put(rig, "[" UNBOUND("c", "late") "]");
-        rig_expect(rig, "as new", USES("c"), "", "");
-        rig_free(rig);
-    }
-}
-
-static void a_volume_that_is_not_made_in_time_is_not_waited_for_with_a_node(void **state)
-{
-    struct rig *rig = rig_new();
-
-    rig_put(rig, "[" NODES ", " LATE("late", "") ", " TOLD("c", "a1") "]");
-    pass(rig, TRIAL_S - 1);
-    rig_put(rig, "[{claim: c, annotations: {volume.kubernetes.io/selected-node: a1, x: y}, is: "
-                 "{spec: {storageClassName: late}}}]"); /* what others write does not count */
-    rig_expect(rig, "in time", USES("c"), "b1", NULL);
-    expect_open(rig, USES("c"), "a1", "c.");
-    pass(rig, 1);
-    rig_expect(rig, "late", USES("c"), "a1,b1",
-               "persistentvolumeclaim \"c\" still waits for its volume to be made on node a1");
-    expect_open(rig, USES("c"), "a1", "co");
-    expect_open(rig, USES("c"), "b1", "co");
-    assert_null(rig_misfit(rig, USES("c"), "a1"));
-    rig_put(rig, "[" TOLD("c", "b1") "]");
-    rig_expect(rig, "elsewhere", USES("c"), "a1", NULL);
-    rig_put(rig, "[" BOUND("c", "v1") ", {volume: v1, is: {spec: {}}}]");
-    rig_expect(rig, "made", USES("c"), "", "");
-    rig_free(rig);
-}
-
-static void only_so_many_nodes_are_remembered_for_a_claim(void **state)
-{
-    enum { NODES_TRIED = 300 }; /* 256 are remembered */
-    struct rig *rig = rig_new();
-    char text[256];
-
-    rig_put(rig, "[" LATE("late", "") ", {node: n0}, {node: n299}]");
-    for (int i = 0; i < NODES_TRIED; i++) {
-        (void)snprintf(text, sizeof(text), "[" TOLD("c", "n%d") ", " UNBOUND("c", "late") "]", i);
-        rig_put(rig, text);
-    }
-    rig_expect(rig, "the last of them count", USES("c"), "n299", NULL);
-    expect_open(rig, USES("c"), "n43", "c>");
-    expect_open(rig, USES("c"), "n44", "cx");
-    rig_free(rig);
-}
-
 static void a_set_follows_claims_and_volumes(void **state)
 {
     struct rig *rig = rig_new();
@@ -355,12 +205,11 @@ static void a_patch_leaves_what_it_does_not_name(void **state)
         const char *ns, *name;
     } objects[] = { { RIG_CLAIMS, "d", "c" },
                     { RIG_VOLUMES, "", "v1" },
-                    { RIG_CLASSES, "", "late" },
-                    { RIG_CSI_NODES, "", "a1" } };
+                    { RIG_CLASSES, "", "late" } };
 
     rig_put(rig, "[" BOUND("c", "v1") ", {volume: v1, is: {spec: {" ZONE("a") "}}}, " LATE(
                      "late", ", allowedTopologies: [{matchLabelExpressions: [{key: zone, "
-                             "values: [b]}]}]") ", " LIMIT("a1", "7") "]");
+                             "values: [b]}]}]") "]");
     for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
         const struct kube_object *object =
             kube_cache_get(rig->caches[objects[i].cache], objects[i].ns, objects[i].name);
@@ -373,8 +222,6 @@ static void a_patch_leaves_what_it_does_not_name(void **state)
             assert_non_null(strstr(kube_volume_of(next)->affinity, "zone"));
         if (objects[i].cache == RIG_CLASSES)
             assert_non_null(strstr(kube_storage_class_of(next)->topology, "zone"));
-        if (objects[i].cache == RIG_CSI_NODES)
-            assert_int_equal(kube_csi_node_of(next)->drivers[0].limit, 7);
         kube_object_unref(next);
     }
     rig_free(rig);
@@ -384,15 +231,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(volumes_decide_where_pods_can_run),
-        cmocka_unit_test(a_node_attaches_so_many_volumes),
         cmocka_unit_test(a_volume_for_one_pod_is_given_to_no_other),
-        cmocka_unit_test(volumes_may_be_seen_after_the_pods_that_use_them),
-        cmocka_unit_test(a_volume_in_use_elsewhere_is_counted_at_bind),
         cmocka_unit_test(claims_are_told_of_the_node_before_the_bind),
-        cmocka_unit_test(a_node_where_a_volume_could_not_be_made_is_left_out_for_a_while),
-        cmocka_unit_test(what_was_tried_is_forgotten_with_the_claim),
-        cmocka_unit_test(a_volume_that_is_not_made_in_time_is_not_waited_for_with_a_node),
-        cmocka_unit_test(only_so_many_nodes_are_remembered_for_a_claim),
         cmocka_unit_test(a_set_follows_claims_and_volumes),
         cmocka_unit_test(a_patch_leaves_what_it_does_not_name),
     };

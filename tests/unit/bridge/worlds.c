@@ -129,8 +129,7 @@ static void make_caches(struct small_world *small)
                                                               .nodes = world->nodes,
                                                               .claims = small->claims,
                                                               .volumes = small->volumes,
-                                                              .classes = small->classes,
-                                                              .clock = &small->clock },
+                                                              .classes = small->classes },
                                    SCHEDULER);
     world_add_indexes(world);
     small->jobs = slurm_cache_new(&slurm_job_kind, small->loop, STR(CLUSTER));

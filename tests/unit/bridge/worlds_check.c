@@ -92,8 +92,11 @@ static const struct key group_keys[] = {
 };
 
 static const struct key claim_keys[] = {
-    { .name = "name", TEXT },  { .name = "annotations", ANY }, { .name = "spec", ANY },
-    { .name = "status", ANY }, { .name = "tried", TEXT },      { 0 },
+    { .name = "name", TEXT },
+    { .name = "annotations", ANY },
+    { .name = "spec", ANY },
+    { .name = "status", ANY },
+    { 0 },
 };
 
 static const struct key volume_keys[] = {

@@ -349,23 +349,8 @@ static void add_storage(struct small_world *small, struct kube_cache *cache, con
     put_kube(cache, root);
 }
 
-/* As it was before somebody took the node away that it had been told of. */
-static void add_tried(struct small_world *small, const struct json *row)
-{
-    auto_json_build struct json_build *build = json_build_new();
-    struct json_mut *root = named(small, build, row, "default");
-    struct json_mut *metadata = json_mut_get(root, STR("metadata"));
-
-    json_put_text(build, metadata, "resourceVersion", "4");
-    json_put_text(build, json_put_object(build, metadata, "annotations"),
-                  "volume.kubernetes.io/selected-node", member(small, row, "tried", ""));
-    put_kube(small->claims, root);
-}
-
 static void add_claim(struct small_world *small, const struct json *row)
 {
-    if (json_get(row, "tried"))
-        add_tried(small, row);
     add_storage(small, small->claims, "default", row);
 }
 
