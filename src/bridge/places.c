@@ -1,7 +1,8 @@
 /* places.c - which node of a running job each pod of its unit gets.
  *
- * Holds: as long as pods and job do not change the answer is the same; whoever may use few nodes
- * gets one of them, if others can move for him. What a node is good for is in places_fit.c. */
+ * Holds: as long as pods and job do not change the answer is the same; when pods that may use
+ * different nodes do not all get one by rank, those that may use the fewest nodes choose first.
+ * Whether a node suits a pod is in places_fit.c. */
 #include "bridge/places_private.h"
 
 #include "bridge/ask.h"
@@ -155,7 +156,7 @@ static bool was_refused(struct table *table, const struct place *place, unsigned
 
 static void remember_refusal(struct table *table, struct place *place, unsigned member)
 {
-    if (table->is_quiet || class_of(table, member) == 0)
+    if (class_of(table, member) == 0)
         return;
     place->refused = class_of(table, member);
     place->why = table->objection ? arena_strdup(table->arena, table->objection) : NULL;
@@ -177,98 +178,12 @@ static struct place *find_free(struct table *table, unsigned member, unsigned li
     return NULL;
 }
 
-/* ---- moving others ---- */
-
-static struct place *find_place(struct table *table, unsigned member, unsigned limit);
-
-/* Whether whoever has this deal finds another place, so that the member can have this one. */
-static bool is_given_up(struct table *table, unsigned deal, unsigned member, unsigned limit,
-                        unsigned search)
-{
-    unsigned owner = table->deals.at[deal].member;
-    const struct kube_pod *pod = table_pod(table, member), *other = table_pod(table, owner);
-    struct place *place = table->seats[deal], *elsewhere = NULL;
-
-    stand_up(table, place, other);
-    open_all(table);
-    if (table_suits(table, place, member, limit)) {
-        place->asked_by = search;
-        sit_down(table, place, pod); /* so that nobody moves to where it is wanted */
-        elsewhere = find_place(table, owner, limit);
-        stand_up(table, place, pod);
-        open_all(table);
-    }
-    if (elsewhere) {
-        table->seats[deal] = elsewhere;
-        table->deals.at[deal].node = elsewhere->node;
-    }
-    sit_down(table, table->seats[deal], other);
-    return elsewhere != NULL;
-}
-
-/* A free place; else that of another, who finds one in the same way. Those who could not move once
- * are not asked again before somebody has. */
-static struct place *find_place(struct table *table, unsigned member, unsigned limit)
-{
-    struct place *found = find_free(table, member, limit);
-    unsigned search = ++table->searches;
-
-    for (unsigned i = 0; !found && i < table->deals.count; i++) {
-        struct place *place = table->seats[i];
-
-        if ((!place->asked_by || place->asked_by == search) &&
-            is_given_up(table, i, member, limit, search))
-            found = place;
-    }
-    return found;
-}
-
-/* Whether members that wait may use different nodes. */
-static bool is_mixed(const struct table *table)
-{
-    const struct unit *unit = table->unit;
-    const char *first = NULL;
-
-    for (unsigned i = 0; i < unit->member_count; i++) {
-        const char *excluded;
-
-        if (unit->members[i].stage != POD_WAITS)
-            continue;
-        excluded = eligible_nodes(table->world->eligible, unit->members[i].pod)->excluded;
-        if (!first)
-            first = arena_strdup(table->arena, excluded);
-        else if (strcmp(first, excluded) != 0)
-            return true;
-    }
-    return false;
-}
-
-/* Where pods mind each other, a move would change what is open to the rest. */
-static bool may_move(struct table *table)
-{
-    if (table->is_tied || !table->world->eligible || table->deals.count == 0)
-        return false;
-    if (table->mix == MIX_UNKNOWN) {
-        bool is_small = table->count <= PLACES_MAX_PAIRS / (table->unit->member_count + 1);
-
-        table->mix = is_small && is_mixed(table) ? MIX_DIFFERS : MIX_ALIKE;
-        if (table->mix == MIX_DIFFERS)
-            table->fits = arena_alloc_array(table->arena, table->unit->member_count, table->count);
-    }
-    return table->mix == MIX_DIFFERS;
-}
-
 /* What stood against one that has a place in the end does not matter. */
 static struct place *place_for(struct table *table, unsigned member, unsigned limit)
 {
     struct deals *deals = &table->deals, before = *deals;
     struct place *place = find_free(table, member, limit);
 
-    if (!place && may_move(table)) {
-        table->is_quiet = true;
-        place = find_place(table, member, limit);
-        table->is_quiet = false;
-    }
     if (place) {
         deals->misfit = before.misfit;
         deals->why = before.why;
@@ -279,19 +194,11 @@ static struct place *place_for(struct table *table, unsigned member, unsigned li
 
 /* ---- all of them ---- */
 
-/* Somebody has moved, or there is more room: who could not move before may be able to now. */
-static void ask_all_again(struct table *table)
-{
-    for (unsigned i = 0; table->searches > 0 && i < table->count; i++)
-        table->places[i].asked_by = 0;
-}
-
 static void deal_to(struct table *table, unsigned member, struct place *place)
 {
     const struct kube_pod *pod = table->unit->members[member].pod;
 
     sit_down(table, place, pod);
-    ask_all_again(table);
     table->has_place[member] = true;
     table->seats[table->deals.count] = place;
     table->deals.at[table->deals.count++] = (struct deal){ member, place->node };
@@ -307,13 +214,11 @@ static unsigned deal_round(struct table *table, unsigned limit)
 
     open_all(table);
     table->placeless = 0;
-    ask_all_again(table);
-    for (unsigned i = 0; i < table->unit->member_count; i++) {
-        const struct member *member = &table->unit->members[i];
+    for (unsigned k = 0; k < table->unit->in[POD_WAITS]; k++) {
+        unsigned i = table->order[k];
         struct place *place;
 
-        if (member->stage != POD_WAITS || table->has_place[i] ||
-            (table->placeless && table->placeless == class_of(table, i)))
+        if (table->has_place[i] || (table->placeless && table->placeless == class_of(table, i)))
             continue;
         place = place_for(table, i, limit);
         if (place)
@@ -371,21 +276,85 @@ static void blame_an_empty_place(struct table *table)
             (void)table_will_do(table, &table->places[i], pod);
 }
 
-void table_deal(struct table *table)
+static void deal_to_all(struct table *table)
 {
     unsigned limit = table->per_node;
+
+    (void)deal_rounds(table, limit);
+    while (table->has_whole_nodes && table->job && all_nodes_will_do(table) &&
+           table->deals.count < table->unit->in[POD_WAITS] && limit < MAX_PER_NODE)
+        if (deal_rounds(table, ++limit) == 0)
+            break;
+}
+
+/* ---- the most constrained first ---- */
+
+struct ranked {
+    unsigned member, fit; /* how many nodes it may use */
+};
+
+static int by_fit(const void *a, const void *b)
+{
+    const struct ranked *one = a, *other = b;
+
+    if (one->fit != other->fit)
+        return one->fit < other->fit ? -1 : 1;
+    return (one->member > other->member) - (one->member < other->member);
+}
+
+/* False: all may use as many. */
+static bool order_by_fit(const struct table *table)
+{
+    unsigned count = table->unit->in[POD_WAITS];
+    struct ranked *ranked = arena_alloc_array(table->arena, count + 1, sizeof(*ranked));
+
+    for (unsigned i = 0; i < count; i++)
+        ranked[i] = (struct ranked){
+            table->order[i],
+            eligible_nodes(table->world->eligible, table_pod(table, table->order[i]))->fit
+        };
+    qsort(ranked, count, sizeof(*ranked), by_fit);
+    for (unsigned i = 0; i < count; i++)
+        table->order[i] = ranked[i].member;
+    return count > 0 && ranked[0].fit != ranked[count - 1].fit;
+}
+
+static void take_back_all(struct table *table)
+{
     struct deals *deals = &table->deals;
+
+    for (unsigned i = 0; i < deals->count; i++)
+        stand_up(table, table->seats[i], table_pod(table, deals->at[i].member));
+    memset(table->has_place, 0, table->unit->member_count * sizeof(*table->has_place));
+    *deals = (struct deals){ .at = deals->at };
+}
+
+/* By rank; if that leaves some without a node, once more with those first that may use the fewest
+ * nodes. Pods that mind each other are judged by where the others are: their order is their rank.
+ */
+void table_deal(struct table *table)
+{
+    struct deals *deals = &table->deals;
+    unsigned waiting = 0;
 
     table->next_open =
         arena_alloc_array(table->arena, (size_t)table->count + 1, sizeof(*table->next_open));
-    (void)deal_rounds(table, limit);
-    while (table->has_whole_nodes && table->job && all_nodes_will_do(table) &&
-           deals->count < table->unit->in[POD_WAITS] && limit < MAX_PER_NODE)
-        if (deal_rounds(table, ++limit) == 0)
-            break;
+    table->order = arena_alloc_array(table->arena, table->unit->member_count + 1, sizeof(unsigned));
+    for (unsigned i = 0; i < table->unit->member_count; i++)
+        if (table->unit->members[i].stage == POD_WAITS)
+            table->order[waiting++] = i;
+    deal_to_all(table);
+    if (deals->count < waiting && deals->count > 0 && !table->is_tied && table->world->eligible &&
+        order_by_fit(table)) {
+        bool will_be_freed = deals->will_be_freed;
+
+        take_back_all(table);
+        deals->will_be_freed = will_be_freed;
+        deal_to_all(table);
+    }
     if (table->job)
         blame_an_empty_place(table);
-    deals->left = table->unit->in[POD_WAITS] - deals->count;
+    deals->left = waiting - deals->count;
     if (table->is_tied)
         eligible_leave_seats(table->world->eligible);
 }

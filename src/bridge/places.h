@@ -25,10 +25,9 @@ struct deals {
     bool is_among_own;  /* because of members that were dealt theirs before */
 };
 
-/* A member that was dealt a place counts as placed for those after it: by rank, the first node that
- * will do. Where they may use different nodes, one moves for another that would get none. Where
- * they mind each other nobody moves, so that a deal can be missed when the place of one decides how
- * many others fit (affinity: the first starts in a domain that is too small).
+/* By rank, the first node that will do. A member that was dealt a place counts as placed for those
+ * after it. Where that leaves some without a node, those that may use the fewest nodes choose
+ * first. Nobody moves for another.
  *
  * ask: what the unit asks Slurm for; its tasks_per_node pods go on each node, and more as far as
  * they fit when the job has whole nodes and every one of them will do. -ERR_INVALID: the job's list

@@ -93,9 +93,7 @@ static bool start_anew(struct table *table)
     memmove(&table->places[1], &table->places[0], start * sizeof(first));
     table->places[0] = first;
     for (unsigned i = 0; i < table->count; i++)
-        table->places[i].held = table->places[i].asked_by = 0;
-    if (table->fits) /* places have moved */
-        memset(table->fits, FIT_UNKNOWN, (size_t)table->unit->member_count * table->count);
+        table->places[i].held = 0;
     memset(table->has_place, 0, table->unit->member_count * sizeof(*table->has_place));
     table->deals = (struct deals){ .at = table->deals.at };
     return true;

@@ -10,10 +10,7 @@
 
 #include <string.h>
 
-enum {
-    MILLI = 1000,
-    MAX_TRIES = 1 << 24, /* to move somebody; each is a few comparisons */
-};
+enum { MILLI = 1000 };
 
 bool places_are_known(const struct slurm_job *job)
 {
@@ -137,7 +134,7 @@ void table_note_misfit(struct table *table, const struct place *place, const cha
 {
     struct deals *deals = &table->deals;
 
-    if (table->is_quiet || (deals->misfit && (is_among_own || !deals->is_among_own)))
+    if (deals->misfit && (is_among_own || !deals->is_among_own))
         return;
     deals->misfit = place->slurm_name;
     deals->why = arena_strdup(table->arena, why);
@@ -163,8 +160,8 @@ bool table_will_do(struct table *table, const struct place *place, const struct 
     }
     arena_reset(table->aside);
     why = node_misfit(table->world, table->aside, pod, place->node, place->slurm_name);
-    if (!why || table->is_quiet)
-        return !why;
+    if (!why)
+        return true;
     if (is_kept_away(table, place, pod))
         table_note_misfit(table, place,
                           arena_printf(table->aside, "%s, by the pods of its own group", why),
@@ -195,31 +192,12 @@ static bool would_do(struct table *table, const struct place *place, const struc
     return objection == ELIGIBLE_NO_OBJECTION;
 }
 
-/* The same, of which the answer does not change while pods that do not mind each other are dealt.
- */
-static bool fits(struct table *table, const struct place *place, unsigned member)
-{
-    uint8_t *fit = &table->fits[(size_t)member * table->count + (size_t)(place - table->places)];
-    const struct kube_pod *pod = table_pod(table, member);
-
-    if (*fit == FIT_UNKNOWN)
-        *fit = (table->job ? table_will_do(table, place, pod)
-                           : eligible_objection(table->world->eligible, pod, place->node) ==
-                                 ELIGIBLE_NO_OBJECTION)
-                   ? FIT_GOOD
-                   : FIT_BAD;
-    return *fit == FIT_GOOD && (table->job || place->held > 0 || table->nodes_left > 0);
-}
-
 bool table_suits(struct table *table, const struct place *place, unsigned member, unsigned limit)
 {
     const struct kube_pod *pod = table_pod(table, member);
-    bool is_good;
 
-    if (table->is_quiet)
-        is_good = ++table->tries <= MAX_TRIES && fits(table, place, member);
-    else
-        is_good = table->job ? table_will_do(table, place, pod) : would_do(table, place, pod);
-    return is_good && (!table->job || ((limit <= table->per_node || has_room(place, pod)) &&
-                                       has_cpus(table, place, pod)));
+    if (!table->job)
+        return would_do(table, place, pod);
+    return table_will_do(table, place, pod) && (limit <= table->per_node || has_room(place, pod)) &&
+           has_cpus(table, place, pod);
 }

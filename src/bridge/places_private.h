@@ -4,7 +4,7 @@
 
 #include "bridge/places.h"
 
-enum { PLACES_MAX_PAIRS = 1 << 17 }; /* members times nodes, of a draft or where some may move */
+enum { PLACES_MAX_PAIRS = 1 << 17 }; /* members times nodes, of a draft */
 
 struct place {
     const char *slurm_name;
@@ -12,12 +12,9 @@ struct place {
     unsigned held;                /* members that are there, and those that are dealt it now */
     int64_t cpu_milli, memory;    /* what these use */
     bool is_busy, was_tried;      /* of a draft */
-    unsigned asked_by;            /* the search that asked those there to move; 0: none has */
     uint64_t refused;             /* the class of pods that it will not do for; 0: none is known */
     const char *why;              /* it will not; NULL: it has no room for them */
 };
-
-enum fit { FIT_UNKNOWN, FIT_GOOD, FIT_BAD };
 
 struct table {
     const struct bridge_world *world;
@@ -30,8 +27,6 @@ struct table {
     bool has_whole_nodes; /* so it was asked for */
     bool has_all_cpus;    /* so it was given */
     bool is_tied;         /* members mind where the others are: those that are dealt have a seat */
-    enum { MIX_UNKNOWN, MIX_ALIKE, MIX_DIFFERS } mix; /* of the nodes that members may use */
-    uint8_t *fits;                                    /* enum fit, by member and place */
     unsigned per_node;
     unsigned nodes_left;   /* of a draft: that may still be used */
     bool *has_place;       /* by member */
@@ -39,8 +34,7 @@ struct table {
     const char *objection; /* to the place that was tried last, in aside; NULL: it has no room */
     uint64_t placeless;    /* the class of a member that found no place in this round; 0 */
     struct place **seats;  /* by deal */
-    unsigned searches, tries;
-    bool is_quiet; /* others are asked to move: what stands against that is nobody's trouble */
+    unsigned *order;       /* members that wait, in the order in which they choose */
     struct deals deals;
 };
 
@@ -57,7 +51,7 @@ static inline const struct kube_pod *table_pod(const struct table *table, unsign
 }
 
 /* Whether a member may have a place there, on a node that then holds no more than limit. What
- * stands against it is noted, unless the table is quiet. */
+ * stands against it is noted. */
 bool table_suits(struct table *table, const struct place *place, unsigned member, unsigned limit);
 /* Whether a pod may go to this node of the job, with those that were dealt theirs. */
 bool table_will_do(struct table *table, const struct place *place, const struct kube_pod *pod);

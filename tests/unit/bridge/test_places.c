@@ -1,5 +1,5 @@
-/* test_places.c - as many pods of a gang are dealt a node as there could be, whichever nodes each
- * of them may use: random gangs beside a search through all deals. */
+/* test_places.c - which pods of a gang are dealt a node when they may use different ones: random
+ * gangs beside a search through all deals. */
 #include "base/rand.h"
 #include "bridge/ask.h"
 #include "bridge/places.h"
@@ -28,6 +28,22 @@ static struct gang random_gang(struct rand *rand)
     for (unsigned pod = 0; pod < gang.pods; pod++)
         for (unsigned node = 0; node < gang.nodes; node++)
             gang.may_use[pod][node] = rand_below(rand, 3) == 0;
+    return gang;
+}
+
+/* Of two pods one may use all nodes that the other may use: as a leader that needs a GPU, and
+ * workers that do not. */
+static struct gang nested_gang(struct rand *rand)
+{
+    struct gang gang = random_gang(rand);
+    unsigned shift = (unsigned)rand_below(rand, gang.nodes);
+
+    for (unsigned pod = 0; pod < gang.pods; pod++) {
+        unsigned fit = (unsigned)rand_below(rand, gang.nodes + 1);
+
+        for (unsigned node = 0; node < gang.nodes; node++)
+            gang.may_use[pod][(node + shift) % gang.nodes] = node < fit;
+    }
     return gang;
 }
 
@@ -102,6 +118,7 @@ static unsigned most_from(const struct gang *gang, unsigned pod, unsigned *held)
 
 static void check_deals(const struct gang *gang, const struct unit *unit, const struct deals *deals)
 {
+    bool has_node[MOST_PODS] = { false };
     unsigned held[MOST_NODES] = { 0 };
 
     for (unsigned i = 0; i < deals->count; i++) {
@@ -110,46 +127,71 @@ static void check_deals(const struct gang *gang, const struct unit *unit, const 
 
         assert_true(gang->may_use[pod][node]);
         assert_true(++held[node] <= gang->per_node);
-        for (unsigned k = 0; k < i; k++)
-            assert_int_not_equal(deals->at[i].member, deals->at[k].member);
+        assert_false(has_node[pod]);
+        has_node[pod] = true;
     }
-    assert_int_equal(deals->count, most_from(gang, 0, (unsigned[MOST_NODES]){ 0 }));
     assert_int_equal(deals->left, gang->pods - deals->count);
+    for (unsigned pod = 0; pod < gang->pods; pod++)
+        for (unsigned node = 0; node < gang->nodes; node++)
+            assert_true(has_node[pod] || !gang->may_use[pod][node] || held[node] == gang->per_node);
 }
 
-static void a_deal_is_found_where_there_is_one(void **state)
+/* How many pods get a node, of the running job and of all nodes alike. */
+static unsigned deal_to(const struct gang *gang)
+{
+    struct err err = { .class = 0 };
+    struct small_world small;
+    struct job_ask ask;
+    struct deals deals;
+    struct draft draft;
+    struct unit unit;
+
+    read_world(gang, &small);
+    unit_gather(&small.world, str_of(small_world_key(&small, "podgroup/g")), &small.arena, &unit);
+    assert_int_equal(unit_describe(&small.world, &unit, &small.arena, &ask, &err), 0);
+    ask.exclusive = false;
+    ask.tasks_per_node = gang->per_node;
+    assert_int_equal(places_deal(&small.world, &unit, &ask, &small.arena, &deals, &err), 0);
+    check_deals(gang, &unit, &deals);
+    ask.min_nodes = 1;
+    ask.max_nodes = gang->nodes;
+    assert_true(places_draft(&small.world, &unit, &ask, &small.arena, &draft));
+    if (deals.left == 0)
+        assert_true(draft.is_enough);
+    small_world_done(&small);
+    return deals.count;
+}
+
+static void no_pod_is_left_while_a_node_is_free_that_it_may_use(void **state)
 {
     struct rand rand;
 
     rand_init(&rand, 7);
     for (unsigned i = 0; i < GANGS; i++) {
         struct gang gang = random_gang(&rand);
-        struct err err = { .class = 0 };
-        struct small_world small;
-        struct job_ask ask;
-        struct deals deals;
-        struct draft draft;
-        struct unit unit;
 
-        read_world(&gang, &small);
-        unit_gather(&small.world, str_of(small_world_key(&small, "podgroup/g")), &small.arena,
-                    &unit);
-        assert_int_equal(unit_describe(&small.world, &unit, &small.arena, &ask, &err), 0);
-        ask.exclusive = false;
-        ask.tasks_per_node = gang.per_node;
-        assert_int_equal(places_deal(&small.world, &unit, &ask, &small.arena, &deals, &err), 0);
-        check_deals(&gang, &unit, &deals);
-        ask.min_nodes = 1;
-        ask.max_nodes = gang.nodes;
-        assert_true(places_draft(&small.world, &unit, &ask, &small.arena, &draft));
-        assert_int_equal(draft.is_enough, deals.left == 0);
-        small_world_done(&small);
+        (void)deal_to(&gang);
+    }
+}
+
+static void pods_that_may_use_few_nodes_choose_before_those_that_may_use_more(void **state)
+{
+    struct rand rand;
+
+    rand_init(&rand, 8);
+    for (unsigned i = 0; i < GANGS; i++) {
+        struct gang gang = nested_gang(&rand);
+
+        assert_int_equal(deal_to(&gang), most_from(&gang, 0, (unsigned[MOST_NODES]){ 0 }));
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_deal_is_found_where_there_is_one) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_pod_is_left_while_a_node_is_free_that_it_may_use),
+        cmocka_unit_test(pods_that_may_use_few_nodes_choose_before_those_that_may_use_more),
+    };
 
     return cmocka_run_group_tests_name("places", tests, NULL, NULL);
 }
