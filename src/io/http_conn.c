@@ -261,6 +261,11 @@ void http_server_answered(struct conn *conn)
         conn_limit(conn, CONN_IDLE, server->idle_us);
 }
 
+void http_server_streams(struct conn *conn)
+{
+    conn_limit(conn, CONN_ANSWERING, (int64_t)HTTP_STREAM_MAX_S * US_PER_SECOND);
+}
+
 const char *http_view_header(const struct http_view *view, const char *name)
 {
     return evhttp_find_header(evhttp_request_get_input_headers(view->request), name);

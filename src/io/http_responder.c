@@ -7,6 +7,7 @@
 #include "io/http_text.h"
 
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/http.h>
 
 struct http_responder {
@@ -94,4 +95,48 @@ void http_respond_text(struct http_responder *responder, int status, const char 
 void http_respond_json(struct http_responder *responder, int status, struct str json)
 {
     http_respond(responder, status, "application/json", json);
+}
+
+/* --- an answer that goes on --- */
+
+void http_stream_begin(struct http_responder *responder, const char *content_type)
+{
+    struct evhttp_request *request = responder->request;
+
+    if (!request)
+        return;
+    http_respond_header(responder, "Content-Type", content_type);
+    http_respond_header(responder, "X-Content-Type-Options", "nosniff");
+    http_respond_header(responder, "Cache-Control", "no-store");
+    http_respond_header(responder, "Connection", "close");
+    http_server_streams(responder->conn);
+    evhttp_send_reply_start(request, 200, NULL);
+}
+
+bool http_stream_send(struct http_responder *responder, struct str piece, size_t max_behind)
+{
+    struct evbuffer *text;
+
+    if (!responder->request ||
+        evbuffer_get_length(bufferevent_get_output(responder->conn->bufferevent)) > max_behind)
+        return false;
+    text = evbuffer_new();
+    if (!text)
+        return false;
+    evbuffer_add(text, piece.at, piece.len);
+    evhttp_send_reply_chunk(responder->request, text);
+    evbuffer_free(text);
+    return true;
+}
+
+void http_stream_end(struct http_responder *responder)
+{
+    if (responder->request) {
+        struct conn *conn = responder->conn;
+
+        conn->responder = NULL;
+        evhttp_request_set_on_complete_cb(responder->request, on_sent, conn);
+        evhttp_send_reply_end(responder->request);
+    }
+    mem_free(responder);
 }

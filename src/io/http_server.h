@@ -88,6 +88,18 @@ void http_respond_json(struct http_responder *responder, int status, struct str 
 /* Before answering: a header more; one that is not fit to be sent is left out. */
 void http_respond_header(struct http_responder *responder, const char *name, const char *value);
 
+/* --- an answer that goes on, as server-sent events do --- */
+
+enum { HTTP_STREAM_MAX_S = 3600 }; /* then the server closes it, and the peer asks again */
+
+/* Begins an answer of status 200. The responder stays until http_stream_end, which must follow,
+ * also when the peer is gone. */
+void http_stream_begin(struct http_responder *responder, const char *content_type);
+/* Sends a piece. False: the peer is gone, or more than max_behind bytes wait for it already, and
+ * nothing is sent. */
+bool http_stream_send(struct http_responder *responder, struct str piece, size_t max_behind);
+void http_stream_end(struct http_responder *responder);
+
 /* The connection is gone: whatever is answered goes nowhere. `gone` is told once; the responder is
  * still to be ended, there or later. A peer that hangs up while it waits is noticed when the answer
  * is written, or at the request's deadline. */

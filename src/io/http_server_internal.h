@@ -63,6 +63,7 @@ struct http_server {
 int http_server_listen(struct http_server *server, const char *address, uint16_t port,
                        struct err *err);
 void http_server_answered(struct conn *conn); /* the last byte of the answer is out */
+void http_server_streams(struct conn *conn);  /* its answer goes on for a while */
 void http_server_close_idle(struct http_server *server);
 void http_server_close_all(struct http_server *server);
 

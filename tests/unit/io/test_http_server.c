@@ -590,6 +590,76 @@ static void a_port_in_use_is_an_error(void **state)
     end(&world);
 }
 
+/* --- answers that go on --- */
+
+static struct http_responder *begin_stream(struct world *world, int *ret_fd)
+{
+    begin(world);
+    *ret_fd = raw_connect(world);
+    raw_say(*ret_fd, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
+    loop_run(world->loop);
+    assert_non_null(world->kept);
+    http_stream_begin(world->kept, "text/event-stream");
+    return world->kept;
+}
+
+static void a_stream_goes_on_past_the_deadline_of_a_request(void **state)
+{
+    struct world world = { .options.request_us = 50 * MS_US };
+    char text[4096];
+    int fd;
+    struct http_responder *responder = begin_stream(&world, &fd);
+
+    assert_true(http_stream_send(responder, STR("one"), 1024));
+    raw_read_until(&world, fd, "one");
+    run_for(world.loop, 200 * MS_US);
+    assert_true(http_stream_send(responder, STR("two"), 1024));
+    http_stream_end(responder);
+    raw_read_to_end(&world, fd, text, sizeof(text));
+    assert_non_null(strstr(text, "two"));
+    assert_int_equal(world.gone, 0);
+    close(fd);
+    end(&world);
+}
+
+static void a_reader_that_falls_behind_is_sent_no_more(void **state)
+{
+    static char piece[1 << 16];
+    struct world world = { .loop = NULL };
+    unsigned sent = 0;
+    int fd;
+    struct http_responder *responder = begin_stream(&world, &fd);
+
+    memset(piece, 'x', sizeof(piece));
+    while (sent < 1000 &&
+           http_stream_send(responder, (struct str){ piece, sizeof(piece) }, 1 << 20)) {
+        run_for(world.loop, MS_US);
+        sent++;
+    }
+    assert_in_range(sent, 16, 999);
+    http_stream_end(responder);
+    close(fd);
+    end(&world);
+}
+
+static void a_stream_to_one_who_has_left_ends(void **state)
+{
+    struct world world = { .loop = NULL };
+    unsigned tries = 0;
+    int fd;
+    struct http_responder *responder = begin_stream(&world, &fd);
+
+    close(fd);
+    while (world.gone == 0 && tries++ < 1000) {
+        (void)http_stream_send(responder, STR("hello"), 1024);
+        run_for(world.loop, MS_US);
+    }
+    assert_int_equal(world.gone, 1);
+    assert_false(http_stream_send(responder, STR("hello"), 1024));
+    http_stream_end(responder);
+    end(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -613,6 +683,9 @@ int main(void)
         cmocka_unit_test(a_stop_lets_requests_finish_and_closes_the_rest),
         cmocka_unit_test(a_stop_waits_no_longer_than_it_was_told),
         cmocka_unit_test(a_port_in_use_is_an_error),
+        cmocka_unit_test(a_stream_goes_on_past_the_deadline_of_a_request),
+        cmocka_unit_test(a_reader_that_falls_behind_is_sent_no_more),
+        cmocka_unit_test(a_stream_to_one_who_has_left_ends),
     };
 
     return cmocka_run_group_tests_name("io/http_server", tests, NULL, NULL);
