@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, REPO, helm, leaves, render, with_notes
+from conftest import BUILD, REPO, helm, leaves, render, sets, spell, with_notes
 
 CHART = REPO / "charts/slurm-bridge"
 OWN = "admission.separate=true"
@@ -55,10 +55,6 @@ def value_of(key: str) -> str:
     return key.removesuffix(".nodeAffinity")
 
 
-def sets(words: list[str]) -> list[str]:
-    return [part for word in words for part in ("--set", word)]
-
-
 def test_every_value_is_in_the_tables_below() -> None:
     known = {value_of(key) for key in (*MATTERS, *IDLE)} | SILENT
     assert leaves(CHART / "values.yaml") == known
@@ -102,14 +98,6 @@ def test_the_documentation_names_every_value() -> None:
     spelled = {one for name in named for one in spell(name)}
     missing = [key for key in leaves(CHART / "values.yaml") if not any(key == one or key.startswith(f"{one}.") for one in spelled)]
     assert missing == []
-
-
-def spell(name: str) -> list[str]:
-    """`a.{b,c}.d` is a.b.d and a.c.d."""
-    found = re.search(r"\{([^}]*)\}", name)
-    if not found:
-        return [name]
-    return [whole for word in found[1].split(",") for whole in spell(name[:found.start()] + word + name[found.end():])]
 
 
 def test_chart_program_and_image_have_one_version() -> None:

@@ -6,21 +6,18 @@ third of SEEDS, and was no larger at 150. tests/e2e/test_bridge_chart.py looks a
 
 from __future__ import annotations
 
-import http.server
-import json
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, REPO, render
+from conftest import BUILD, REPO, EmptyServer, render
 from slincdev.rights import GIVEN_TO_ALL, Right, right_for, rights_given
 
 CHART = REPO / "charts/slurm-bridge"
 SEEDS = 42
-HOME = "slinc"  # the simulated bridge's own namespace
+HOME = EmptyServer.home  # the simulated bridge's own namespace
 JOBSETS = Right("list", "jobset.x-k8s.io", "jobsets", "cluster", "")
 ACCOUNTS = {"scheduler": "slurm-bridge-scheduler", "uninstall": "slurm-bridge-uninstall", "admission": "slurm-bridge-admission"}
 
@@ -57,61 +54,10 @@ def test_the_bridge_has_the_rights_that_it_uses(account: str, given: dict[str, s
     assert sorted(given[ACCOUNTS[account]] - used[account]) == [], "rights without a call"
 
 
-class EmptyServer(http.server.ThreadingHTTPServer):
-    """An API server that has every kind and no objects, and notes what it is asked."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answer)
-        self.used: set[Right] = set()
-        self.over = threading.Event()
-
-
-class Answer(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: EmptyServer
-
-    def answer(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        path, _, query = self.path.partition("?")
-        is_watch = "watch=true" in query.split("&")
-        right = right_for("WATCH" if is_watch else self.command, path, HOME)
-        if right:
-            self.server.used.add(right)
-        body = {"metadata": {"resourceVersion": "1"}, "items": [], "resources": [{"name": "jobsets"}], "status": {"userInfo": {"username": "us"}}}
-        text = json.dumps(body).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header(*(("Transfer-Encoding", "chunked") if is_watch else ("Content-Length", str(len(text)))))
-        self.end_headers()
-        if is_watch:
-            self.server.over.wait()  # nothing happens
-            self.close_connection = True
-        else:
-            self.wfile.write(text)
-
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer
-
-    def log_message(self, *words: object) -> None:
-        pass
-
-
-@pytest.fixture
-def server() -> Iterator[EmptyServer]:
-    with EmptyServer() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.over.set()
-        server.shutdown()
-
-
 @pytest.fixture
 def webhook(server: EmptyServer, tmp_path: Path) -> Iterator[subprocess.Popen]:
     """Alone, and without a certificate: it looks around all the same."""
-    known, config = tmp_path / "kubeconfig", tmp_path / "config.yaml"
-    known.write_text(json.dumps({"clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}], "users": [{"name": "u", "user": {}}],
-                                 "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}], "current-context": "x"}))
+    known, config = server.kubeconfig(tmp_path), tmp_path / "config.yaml"
     config.write_text("schedulerName: slurm-bridge-scheduler\n")
     process = subprocess.Popen([BUILD / "src/cmd/slinc", "bridge", "--roles=webhook", "--config", config, "--kubeconfig", known, "--metrics-bind-address=0",
                                 "--health-probe-bind-address=0", "--webhook-cert-dir", tmp_path / "none"], stderr=subprocess.DEVNULL)
