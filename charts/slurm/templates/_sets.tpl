@@ -1,0 +1,40 @@
+{{/* _sets.tpl - the LoginSets and NodeSets that are on, each laid over its defaults. */}}
+
+{{/* Lays one map over another, which it changes: (dict "into" MAP "over" MAP). Lists are replaced as a whole. */}}
+{{- define "slurm.overwrite" -}}
+{{- $into := .into }}
+{{- range $key, $value := .over }}
+{{- if and (kindIs "map" $value) (kindIs "map" (get $into $key)) }}
+{{- include "slurm.overwrite" (dict "into" (get $into $key) "over" $value) }}
+{{- else }}
+{{- $_ := set $into $key $value }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* (dict "root" $ "kind" "nodeset"|"loginset"): a map from key to values */}}
+{{- define "slurm.sets" -}}
+{{- $sets := dict }}
+{{- range $key, $values := default dict (get .root.Values (printf "%ss" .kind)) }}
+{{- $set := deepCopy (get $.root.Values (printf "%sDefaults" $.kind)) }}
+{{- include "slurm.overwrite" (dict "into" $set "over" (deepCopy (default dict $values))) }}
+{{- if $set.enabled }}
+{{- if eq $.kind "nodeset" }}
+{{- include "slurm.dcgm.mount" (dict "root" $.root "set" $set) }}
+{{- end }}
+{{- $_ := set $sets $key $set }}
+{{- end }}
+{{- end }}
+{{- toYaml $sets }}
+{{- end }}
+
+{{/* whether some pod reads sssd.conf */}}
+{{- define "slurm.needsSssd" -}}
+{{- if include "slurm.sets" (dict "root" . "kind" "loginset") | fromYaml -}}
+true
+{{- else -}}
+{{- range include "slurm.sets" (dict "root" . "kind" "nodeset") | fromYaml }}
+{{- if .ssh.enabled }}true{{ end }}
+{{- end -}}
+{{- end -}}
+{{- end }}
