@@ -36,6 +36,7 @@ enum {
     EXPECT_US = 2 * SECOND_US,
     TROUBLE_US = SECOND_US, /* between looks at whether Slurm can be used */
     MAX_SKEW_US = 2 * SECOND_US,
+    MAX_UNIT_MEMORY = 64 << 20, /* of one unit in /debug/state */
 };
 
 static const char became_leader[] = "this bridge has just become the leader";
@@ -572,8 +573,45 @@ bool bridge_has_left(const struct bridge *bridge, struct buf *ret_what_is_left)
     return true;
 }
 
+struct units_page {
+    const struct bridge_world *world;
+    struct arena arena;
+    struct buf *out;
+    const char *comma;
+};
+
+static void write_unit(void *context, const struct unit_memory *memory)
+{
+    struct units_page *page = context;
+    struct unit unit;
+
+    arena_reset(&page->arena);
+    unit_gather(page->world, memory->key, &page->arena, &unit);
+    buf_printf(page->out, "%s{\"unit\":", page->comma);
+    json_escape(page->out, unit.key);
+    buf_printf(page->out, ",\"phase\":\"%s\",\"pods\":%u,\"job\":%" PRId64 ",\"attempt\":%u}",
+               unit_phase_name(unit_phase(page->world, &unit)), unit.member_count,
+               unit.job ? unit.job->id : 0, unit.attempt);
+    page->comma = ",";
+}
+
+/* The units that this process has planned while they waited. */
+static void write_units(void *context, struct buf *out)
+{
+    const struct bridge *bridge = context;
+    struct units_page page = { .world = &bridge->world, .out = out, .comma = "" };
+
+    arena_init(&page.arena, MAX_UNIT_MEMORY);
+    buf_add_char(out, '[');
+    if (bridge->poller)
+        memory_each(bridge->world.memory, write_unit, &page);
+    buf_add_char(out, ']');
+    arena_done(&page.arena);
+}
+
 void bridge_add_health(struct bridge *bridge, struct health *health)
 {
+    health_show(health, "units", write_units, bridge);
     watches_add_health(bridge->watches, health);
     feeds_add_health(&bridge->feeds, health);
 }

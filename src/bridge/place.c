@@ -144,16 +144,12 @@ static int place_waiting(const struct bridge_world *world, const struct unit *un
     return err_set(err, ERR_BUG, "a job in no phase");
 }
 
-/* Whether it is planned here at all: a member of a group is, once it has or wants a job of its own.
- */
-static bool is_planned_here(const struct bridge_world *world, const struct unit *unit,
-                            struct plan *plan)
+/* A member of a group for which the group's running job has no place. */
+static bool wants_own_job(const struct bridge_world *world, const struct unit *unit,
+                          struct plan *plan)
 {
-    if (!unit->is_elsewhere)
-        return true;
-    if (unit->stage != POD_WAITS && unit->stage != POD_BOUND)
-        return false;
-    if (!gate_slurm_is_clear(world) || !places_lack_for(world, unit->pod, plan->arena))
+    if ((unit->stage != POD_WAITS && unit->stage != POD_BOUND) || !gate_slurm_is_clear(world) ||
+        !places_lack_for(world, unit->pod, plan->arena))
         return false;
     plan_wait(plan, "the job of its group has no place for it: it gets one of its own");
     return true;
@@ -201,6 +197,7 @@ static int place_unit(const struct bridge_world *world, struct str key, struct p
                       struct err *err)
 {
     struct unit unit;
+    enum unit_phase phase;
     bool is_prepared;
     int result = 0;
 
@@ -212,18 +209,19 @@ static int place_unit(const struct bridge_world *world, struct str key, struct p
     if (unit.inherited && !world->facts.is_leaving && world_is_ours(world, unit.pod))
         return plan_adopt(world, &unit, unit.inherited, plan, err);
     /* Of a bridge that is being removed the nodes leave Slurm: nobody is given what a pod uses. */
-    if (unit.stage == POD_OVER || world->facts.is_leaving)
+    phase = unit_phase(world, &unit);
+    if (phase == UNIT_GONE || phase == UNIT_OVER || world->facts.is_leaving)
         return plan_release(world, &unit, plan, err);
-    if (!world_is_ours(world, unit.pod) || !is_planned_here(world, &unit, plan))
+    if (phase == UNIT_FOREIGN || (phase == UNIT_IN_GROUP && !wants_own_job(world, &unit, plan)))
         return 0;
     plan_let_go(world, &unit, plan);
     if (unit.in[POD_ENDING] > 0)
         plan_look_again(plan, FENCE_LOOK_US); /* a node is fenced by time alone, too */
-    if (unit.stage == POD_ENDING) {
+    if (phase == UNIT_ENDING) {
         plan_wait(plan, "its containers may still run");
         return 0;
     }
-    if (unit.stage == POD_GATED)
+    if (phase == UNIT_GATED)
         return plan_hold(world, &unit, plan, err);
     is_prepared = !plan_prepare(world, &unit, plan);
     if (gate_slurm_is_clear(world))

@@ -13,26 +13,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-const char *pod_stage_name(enum pod_stage stage)
-{
-    static const char *const names[] = {
-        [POD_GATED] = "gated",   [POD_WAITS] = "waits", [POD_BOUND] = "bound",
-        [POD_ENDING] = "ending", [POD_OVER] = "over",
-    };
-
-    return names[stage];
-}
-
-const char *job_phase_name(enum job_phase phase)
-{
-    static const char *const names[] = {
-        [JOB_WAITS] = "waits", [JOB_RUNS] = "runs",   [JOB_SUSPENDED] = "suspended",
-        [JOB_ENDS] = "ends",   [JOB_ENDED] = "ended",
-    };
-
-    return names[phase];
-}
-
 /* A phase alone is no proof: a pod may be called Failed while a container still runs. */
 static bool runs_nothing(const struct bridge_world *world, const struct kube_pod *pod)
 {

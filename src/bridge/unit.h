@@ -18,7 +18,6 @@ enum pod_stage {
     POD_STAGES, /* how many there are */
 };
 
-const char *pod_stage_name(enum pod_stage stage);
 enum pod_stage pod_stage(const struct bridge_world *world, const struct kube_pod *pod);
 
 /* Where a job is. */
@@ -30,8 +29,26 @@ enum job_phase {
     JOB_ENDED, /* holds nothing any more */
 };
 
-const char *job_phase_name(enum job_phase phase);
 enum job_phase job_phase(const struct slurm_job *job);
+
+/* Where a unit is: one value for all that its pods, its job and its last submit say. */
+enum unit_phase {
+    UNIT_GONE,          /* it has no pod any more: its jobs end */
+    UNIT_FOREIGN,       /* another scheduler places it */
+    UNIT_OVER,          /* nothing of its pods runs: its jobs end, and its finalizers go */
+    UNIT_IN_GROUP,      /* a pod that is planned with its group */
+    UNIT_GATED,         /* its scheduling gates are closed */
+    UNIT_ENDING,        /* its pods are being deleted, and their containers may still run */
+    UNIT_NOT_SUBMITTED, /* it wants a job, and none is on its way */
+    UNIT_SUBMITTING,    /* the submit has no answer yet */
+    UNIT_UNRESOLVED,    /* the submit had no clear answer: the next job list tells */
+    UNIT_REFUSED,       /* Slurm refused the job */
+    UNIT_PENDING,       /* its job waits in Slurm, or is suspended, or ends */
+    UNIT_ALLOCATED,     /* its job runs, and no pod is bound yet */
+    UNIT_BOUND,         /* pods are bound, and their job runs */
+    UNIT_REBOOKING,     /* pods are bound, and no job of theirs runs */
+    UNIT_PHASES,        /* how many there are */
+};
 
 enum {
     UNIT_MAX_JOBS = 16, /* live ones of one unit; one is right, two may happen */
@@ -109,6 +126,9 @@ struct unit unit_in(const struct unit *unit, enum pod_stage stage);
 const struct slurm_job *unit_ended(const struct unit *unit, const struct member *member);
 
 enum ask_state unit_ask_state(const struct unit *unit);
+
+enum unit_phase unit_phase(const struct bridge_world *world, const struct unit *unit);
+const char *unit_phase_name(enum unit_phase phase); /* "pending" ... */
 
 /* A member has no place in the running job of its group: it is planned by its own key (place.c). */
 void plan_enqueue_member(struct plan *plan, const struct member *member);

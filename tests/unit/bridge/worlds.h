@@ -26,9 +26,7 @@
  *       - {do: ask slurm default/a, has: ['"attempt":2'], lacks: ['"gres"'],
  *          after: cancel job 7}     # when that was done; `beside`: at the same time
  *     waits: a text of why nothing more is done
- *     state: bound                 # of a unit that nothing is done for and that does not wait:
- *                                  # gated, waits, bound, ending, over, of another scheduler,
- *                                  # planned with its group
+ *     state: bound                 # the phase of the unit, in the words of unit_phase_name
  *     again: true                  # whether it looks again by itself
  *     enqueues: [default/uid-b]    # the other keys that are planned next, by rank
  *

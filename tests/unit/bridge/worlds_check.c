@@ -229,10 +229,21 @@ static const struct key action_keys[] = {
     { .name = "after", TEXT }, { .name = "beside", TEXT }, { 0 },
 };
 
-static const char *const unit_states[] = {
-    "gated", "waits", "bound", "ending", "over", "of another scheduler", "planned with its group",
-    NULL
-};
+static const char *const unit_states[] = { "gone",
+                                           "of another scheduler",
+                                           "over",
+                                           "planned with its group",
+                                           "gated",
+                                           "ending",
+                                           "not submitted",
+                                           "submitting",
+                                           "unresolved",
+                                           "refused",
+                                           "pending",
+                                           "allocated",
+                                           "bound",
+                                           "rebooking",
+                                           NULL };
 
 static const struct key world_keys[] = {
     { .name = "name", TEXT },
