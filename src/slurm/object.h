@@ -41,12 +41,13 @@ struct slurm_job {
     const char *admin_comment, *comment, *extra;
     const char *nodes; /* hostlist; "" while pending */
     const char *required_nodes, *excluded_nodes, *scheduled_nodes;
-    const char *tres_alloc, *tres_per_node, *licenses;
+    const char *tres_alloc, *tres_request, *tres_per_job, *tres_per_node, *licenses;
+    const char *array_tasks;       /* of those that wait: "1-9:2"; Slurm may end it with "..." */
     const char *features, *prefer; /* that its nodes must have; that they had better have */
     struct slurm_words state, flags;
     struct slurm_number priority, time_limit; /* time_limit in minutes */
     struct slurm_number exit_code, exit_signal;
-    struct slurm_number array_job_id, array_task_id, memory_per_node;
+    struct slurm_number array_job_id, array_task_id, array_max_tasks, memory_per_node;
     int64_t user_id, group_id, node_count, cpus, restarts;
     int64_t submit_time, eligible_time, start_time, end_time;
     bool hold;

@@ -33,6 +33,8 @@ struct slurm_poller_options {
     int64_t fast_us;    /* between polls while something is expected; 0 = 150 ms */
     int64_t slow_us;    /* and else; 0 = 2 s */
     int64_t conf_us;    /* between looks at slurmctld's boot time; 0 = 30 s */
+    int64_t list_us;    /* between whole lists of jobs, for those who need reasons and expected
+                           starts, which no state tells; 0: only when one is needed */
     bool tracked_only;  /* poll the tracked jobs often, all others every five seconds at most */
     bool nodes_only;    /* of a job that starts read its nodes alone, which is cheap; what else
                            changed about it (times, tres_alloc) is as it was while it waited */

@@ -483,6 +483,9 @@ void slurm_jobs_poll(struct feed *feed)
     int64_t now_us = loop_now_us(poller->loop), list_us = list_time(poller);
 
     begin_reads(&poller->jobs);
+    if (poller->options.list_us > 0 && slurm_cache_is_synced(feed->cache) &&
+        now_us - slurm_cache_listed_us(feed->cache) >= poller->options.list_us)
+        poller->jobs.wants_list = true;
     if (poller->jobs.wants_list && now_us >= list_us)
         slurm_feed_list(feed);
     else if (poller->jobs.wants_list && poller->suspicious)

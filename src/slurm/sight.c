@@ -6,6 +6,7 @@
 #include "slurm/calls.h"
 #include "slurm/value.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -66,6 +67,9 @@ int slurm_site_decode(const struct json *body, struct slurm_site *ret_site, stru
               json_get(conf, "SchedulerParameters"));
     copy_list(site.select_parameters, sizeof(site.select_parameters),
               json_get(conf, "SelectTypeParameters"));
+    copy_list(site.private_data, sizeof(site.private_data), json_get(conf, "PrivateData"));
+    for (char *at = site.private_data; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
     site.boot_time = int_at(meta, "BOOT_TIME");
     site.next_job_id = int_at(meta, "NEXT_JOB_ID");
     site.time = int_at(meta, "LastUpdate");

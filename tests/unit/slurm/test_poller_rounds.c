@@ -267,6 +267,22 @@ static void the_boot_time_is_asked_for_again_after_a_strange_answer(void **state
 
 /* ---- before v0.0.44 there is no sluid ---- */
 
+static void whoever_needs_reasons_gets_a_whole_list_by_its_period(void **state)
+{
+    struct ctld *ctld = ((struct gate *)*state)->ctld;
+
+    ctld_submit(ctld, "PENDING");
+    ctld_begin(ctld);
+    ctld_run(ctld, 60000);
+    assert_int_equal(ctld_sent(ctld, "/jobs/?"), 0);
+
+    ctld_poller(ctld, &(struct slurm_poller_options){ .list_us = 20 * SECOND_US });
+    map_clear(&ctld->mirror);
+    ctld_begin(ctld);
+    ctld_run(ctld, 65000);
+    assert_int_equal(ctld_sent(ctld, "/jobs/?"), 3);
+}
+
 static void says_of_job_1(struct gate *gate, const char *text)
 {
     gate->one = text;
@@ -315,6 +331,7 @@ int main(void)
         TEST(a_list_with_more_than_may_be_is_not_believed),
         TEST(times_of_the_old_slurmctld_are_not_told_to_the_new_one),
         TEST(a_restart_during_a_long_rest_is_noticed_at_its_end),
+        TEST(whoever_needs_reasons_gets_a_whole_list_by_its_period),
         TEST(the_boot_time_is_asked_for_again_after_a_strange_answer),
         TEST(without_a_sluid_the_time_of_submission_tells_jobs_apart),
     };

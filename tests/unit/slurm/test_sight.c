@@ -27,6 +27,7 @@ static void the_configuration_tells_timeouts_user_and_restarts(void **state)
     assert_int_equal(site.time, 1794723070); /* when it was recorded */
     assert_false(site.hides_jobs);
     assert_true(site_of("conf_private").hides_jobs);
+    assert_string_equal(site_of("conf_private").private_data, "jobs,nodes");
 }
 
 static void half_a_configuration_is_none(void **state)
