@@ -248,7 +248,7 @@ void metrics_on_scrape(struct metrics *metrics, void (*refresh)(void *context), 
 
 /* ---- the text ---- */
 
-static const char *type_name(enum metric_type type)
+const char *metric_type_name(enum metric_type type)
 {
     static const char *const names[] = {
         [METRIC_COUNTER] = "counter",
@@ -354,14 +354,35 @@ static struct map_item **sorted(const struct map *map)
     return items;
 }
 
+void metrics_write_head(const struct metric_family *family, struct buf *out)
+{
+    buf_printf(out, "# HELP %s ", family->name);
+    write_escaped(out, str_of(family->help), false);
+    buf_printf(out, "\n# TYPE %s %s\n", family->name, metric_type_name(family->type));
+}
+
+void metrics_write_sample(const struct metric_family *family, const char *const *values,
+                          double value, struct buf *out)
+{
+    buf_add_text(out, family->name);
+    for (unsigned i = 0; i < METRICS_MAX_LABELS && family->labels[i]; i++) {
+        buf_add_char(out, i == 0 ? '{' : ',');
+        buf_add_text(out, family->labels[i]);
+        buf_add_text(out, "=\"");
+        write_escaped(out, (struct str){ values[i], fit_value(values[i]) }, true);
+        buf_add_char(out, '"');
+    }
+    buf_add_text(out, family->labels[0] ? "} " : " ");
+    write_number(out, value);
+    buf_add_char(out, '\n');
+}
+
 static void write_family(struct buf *out, const struct known_family *known)
 {
     const struct metric_family *family = known->family;
     auto_free struct map_item **series = sorted(&known->series);
 
-    buf_printf(out, "# HELP %s ", family->name);
-    write_escaped(out, str_of(family->help), false);
-    buf_printf(out, "\n# TYPE %s %s\n", family->name, type_name(family->type));
+    metrics_write_head(family, out);
     for (size_t i = 0; i < known->series.count; i++) {
         const struct series *one = series[i]->value;
 
@@ -389,7 +410,7 @@ void metrics_write_reference(const struct metric_family *families, size_t count,
     for (size_t i = 0; i < count; i++) {
         const struct metric_family *family = &families[i];
 
-        buf_printf(out, "| `%s` | %s | ", family->name, type_name(family->type));
+        buf_printf(out, "| `%s` | %s | ", family->name, metric_type_name(family->type));
         for (unsigned k = 0; k < METRICS_MAX_LABELS && family->labels[k]; k++)
             buf_printf(out, "%s`%s`", k > 0 ? ", " : "", family->labels[k]);
         buf_printf(out, " | %s |\n", family->help);

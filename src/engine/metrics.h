@@ -42,6 +42,13 @@ void metrics_on_scrape(struct metrics *metrics, void (*refresh)(void *context), 
 /* Families by name and series by label values, each in byte order. */
 void metrics_write(struct metrics *metrics, struct buf *out); /* Prometheus text format 0.0.4 */
 
+/* The same text for families whose samples somebody else keeps: the head once, then its samples. Of
+ * no histograms. values: as many as the family has labels. */
+void metrics_write_head(const struct metric_family *family, struct buf *out);
+void metrics_write_sample(const struct metric_family *family, const char *const *values,
+                          double value, struct buf *out);
+const char *metric_type_name(enum metric_type type);
+
 /* The table for the reference documentation (Markdown): name, type, labels, meaning. */
 void metrics_write_reference(const struct metric_family *families, size_t count, struct buf *out);
 
