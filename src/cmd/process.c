@@ -78,8 +78,9 @@ int process_address_read(struct process_address at, char ret_host[PROCESS_MAX_HO
     return 0;
 }
 
-static int listen_at(struct loop *loop, struct process_address at, const struct http_route *routes,
-                     struct http_server **ret_server, struct err *err)
+static int listen_at(struct loop *loop, struct process_address at,
+                     const struct process_listeners *listeners, struct http_server **ret_server,
+                     struct err *err)
 {
     char host[PROCESS_MAX_HOST];
     uint16_t port;
@@ -87,12 +88,13 @@ static int listen_at(struct loop *loop, struct process_address at, const struct 
 
     if (result < 0 || port == 0)
         return result;
-    result = http_server_new(loop,
-                             &(struct http_server_options){ .address = host[0] ? host : NULL,
-                                                            .port = port,
-                                                            .routes = routes,
-                                                            .route_count = HEALTH_ROUTES },
-                             ret_server, err);
+    result = http_server_new(
+        loop,
+        &(struct http_server_options){ .address = host[0] ? host : NULL,
+                                       .port = port,
+                                       .routes = listeners->routes,
+                                       .route_count = listeners->own_count + HEALTH_ROUTES },
+        ret_server, err);
     return result < 0 ? err_wrap(err, "%s", at.flag) : 0;
 }
 
@@ -102,11 +104,11 @@ int process_listen(struct process_listeners *listeners, struct loop *loop, struc
 {
     int result;
 
-    health_routes(health, listeners->routes);
-    result = listen_at(loop, metrics_at, listeners->routes, &listeners->metrics, err);
+    health_routes(health, listeners->routes + listeners->own_count);
+    result = listen_at(loop, metrics_at, listeners, &listeners->metrics, err);
     if (result < 0 || strcmp(metrics_at.address, health_at.address) == 0)
         return result;
-    return listen_at(loop, health_at, listeners->routes, &listeners->health, err);
+    return listen_at(loop, health_at, listeners, &listeners->health, err);
 }
 
 void process_listen_end(struct process_listeners *listeners)

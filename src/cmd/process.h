@@ -59,8 +59,12 @@ struct process_address {
 int process_address_read(struct process_address at, char ret_host[PROCESS_MAX_HOST],
                          uint16_t *ret_port, struct err *err);
 
+enum { PROCESS_OWN_ROUTES = 16 };
+
 struct process_listeners {
-    struct http_route routes[HEALTH_ROUTES];
+    /* First those that the subcommand has put in, then health's. */
+    struct http_route routes[PROCESS_OWN_ROUTES + HEALTH_ROUTES];
+    size_t own_count;
     struct http_server *metrics, *health;
 };
 

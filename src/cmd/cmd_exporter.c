@@ -1,0 +1,217 @@
+/* cmd_exporter.c - `slinc exporter`: Slurm's figures for Prometheus and for autoscalers.
+ *
+ * A list of things made in the order in which they need each other, and freed in the opposite one.
+ * SIGTERM stops it cleanly. */
+#include "cmd/cmd.h"
+#include "cmd/flags.h"
+#include "cmd/process.h"
+#include "codec/duration.h"
+#include "engine/engine_metrics.h"
+#include "engine/run.h"
+#include "exporter/exporter.h"
+#include "exporter/families.h"
+#include "exporter/legacy.h"
+#include "io/http_client.h"
+#include "io/loop_real.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TOKEN_LIFE_S = 300, SLURM_CONNECTIONS = 8, SECOND_US = 1000000, NANOS_PER_US = 1000 };
+
+struct exporter_flags {
+    const char *server, *cache_freq, *metrics_address, *health_address, *legacy_path, *user_labels;
+    const char *key_file, *key_user, *log_level, *log_encoder;
+    int64_t job_list_s, stale_s, max_names;
+    int64_t poll_us;         /* of cache_freq */
+    enum source_users users; /* of user_labels */
+};
+
+#define AT(member) offsetof(struct exporter_flags, member)
+
+static const struct flag flags[] = {
+    { "server", FLAG_TEXT, AT(server), "http://localhost:6820",
+      "slurmrestd: a URL, or unix:// and the path of its socket" },
+    { "cache-freq", FLAG_TEXT, AT(cache_freq), "5s",
+      "between polls of Slurm, at least 1s; a slow slurmrestd is asked less often" },
+    { "job-list-seconds", FLAG_NUMBER, AT(job_list_s), "30",
+      "between whole job lists, which tell why jobs wait" },
+    { "stale-seconds", FLAG_NUMBER, AT(stale_s), "60", "what was read longer ago is not shown" },
+    { "max-names", FLAG_NUMBER, AT(max_names), "200",
+      "accounts, users and QOS that are shown by name; the rest is \"other\"" },
+    { "user-labels", FLAG_TEXT, AT(user_labels), "auto",
+      "name: users are shown; off: not; auto: unless PrivateData hides users" },
+    { "legacy-path", FLAG_TEXT, AT(legacy_path), "",
+      "where Slinky's old series are served besides /metrics/slinky" },
+    { "jwt-key-file", FLAG_TEXT, AT(key_file), "", "signs tokens with Slurm's jwt.key" },
+    { "jwt-user", FLAG_TEXT, AT(key_user), "slurm", "whose tokens it signs" },
+    { "metrics-bind-address", FLAG_TEXT, AT(metrics_address), ":8080",
+      "where /metrics, /metrics/nodes and /metrics/slinky are served" },
+    { "health-probe-bind-address", FLAG_TEXT, AT(health_address), ":8081",
+      "where /healthz and /readyz are served" },
+    { "zap-log-level", FLAG_TEXT, AT(log_level), "info", "error, warn, info or debug" },
+    { "zap-encoder", FLAG_TEXT, AT(log_encoder), NULL,
+      "json or console; else console on a terminal" },
+    { "zap-devel", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },
+    { "zap-stacktrace-level", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
+    { "zap-time-encoding", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
+    { NULL, FLAG_TEXT, 0, NULL, NULL },
+};
+
+static int check_flags(struct exporter_flags *values, struct err *err)
+{
+    struct str users = str_of(values->user_labels);
+
+    if (duration_parse(str_of(values->cache_freq), &values->poll_us, err) < 0)
+        return err_wrap(err, "--cache-freq");
+    values->poll_us /= NANOS_PER_US;
+    if (values->poll_us < SECOND_US)
+        return err_set(err, ERR_INVALID, "--cache-freq: wants at least 1s");
+    if (str_is(users, "name"))
+        values->users = SOURCE_USERS_SHOWN;
+    else if (str_is(users, "off"))
+        values->users = SOURCE_USERS_HIDDEN;
+    else if (!str_is(users, "auto"))
+        return err_set(err, ERR_INVALID, "--user-labels: wants name, off or auto");
+    if (values->max_names < 1 || values->max_names > 10000)
+        return err_set(err, ERR_INVALID, "--max-names: wants 1 to 10000");
+    return 0;
+}
+
+/* ---- the way to Slurm ---- */
+
+struct links {
+    struct loop *loop;
+    struct slurm_token *token;
+    struct http_transport *slurm;
+};
+
+/* The pages must be served before there is a token: a file is awaited. */
+static int open_token(struct links *links, const struct exporter_flags *values, struct err *err)
+{
+    const char *path = getenv("SLURM_JWT_FILE"), *text = getenv("SLURM_JWT");
+
+    if (values->key_file[0])
+        return slurm_token_new_key_file(loop_clock(links->loop), values->key_file, values->key_user,
+                                        TOKEN_LIFE_S, &links->token, err);
+    if (path && path[0]) {
+        links->token = slurm_token_new_awaited(links->loop, path);
+        return 0;
+    }
+    if (text && text[0])
+        return slurm_token_new_static(str_of(text), &links->token, err);
+    return err_set(err, ERR_INVALID,
+                   "there is no token for Slurm: set SLURM_JWT_FILE to a file that holds one, "
+                   "SLURM_JWT to the token, or --jwt-key-file");
+}
+
+static int links_open(struct links *links, const struct exporter_flags *values, struct err *err)
+{
+    bool is_unix = str_starts(str_of(values->server), STR("unix://"));
+    const struct http_client_options options = {
+        .base_url = is_unix ? "http://slurmrestd" : values->server,
+        .unix_socket = is_unix ? values->server + sizeof("unix://") - 1 : NULL,
+        .http1_only = true,
+        .max_connections = SLURM_CONNECTIONS,
+    };
+    int result;
+
+    if ((result = loop_new_real(&links->loop, err)) < 0 ||
+        (result = open_token(links, values, err)) < 0)
+        return result;
+    result = http_client_new(links->loop, &options, &links->slurm, err);
+    return result < 0 ? err_wrap(err, "--server %s", values->server) : 0;
+}
+
+static void links_close(struct links *links)
+{
+    http_transport_free(links->slurm);
+    slurm_token_free(links->token);
+    loop_free(links->loop);
+}
+
+/* ---- running ---- */
+
+static enum run_exit run_exporter(const struct links *links, const struct exporter_flags *values)
+{
+    const struct exporter_options options = {
+        .source = { .poll_us = values->poll_us,
+                    .list_us = values->job_list_s * SECOND_US,
+                    .stale_us = values->stale_s * SECOND_US,
+                    .users = values->users },
+        .max_names = (size_t)values->max_names,
+        .legacy_path = values->legacy_path,
+    };
+    struct metrics *metrics = metrics_new();
+    struct health *health = health_new(links->loop, metrics, NULL);
+    struct run *run =
+        run_new(links->loop, &(struct run_options){ .health = health, .metrics = metrics });
+    struct exporter *exporter =
+        exporter_new(links->loop, links->slurm, links->token, metrics, &options);
+    struct process_listeners listeners = { .metrics = NULL };
+    struct err err = { .class = 0 };
+    enum run_exit code;
+
+    listeners.own_count = exporter_routes(exporter, listeners.routes);
+    if (process_listen(
+            &listeners, links->loop, health,
+            (struct process_address){ "--metrics-bind-address", values->metrics_address },
+            (struct process_address){ "--health-probe-bind-address", values->health_address },
+            &err) < 0)
+        run_fail(run, &err);
+    exporter_start(exporter);
+    code = run_loop(run);
+    process_listen_end(&listeners);
+    exporter_free(exporter);
+    run_free(run);
+    health_free(health);
+    metrics_free(metrics);
+    return code;
+}
+
+static void print_help(void)
+{
+    auto_buf struct buf out;
+
+    buf_init(&out, 1 << 20);
+    buf_add_text(&out, "slinc exporter: shows Slurm's figures to Prometheus and autoscalers\n\n"
+                       "flags:\n");
+    flags_help(flags, &out);
+    buf_add_text(&out, "\nmetrics of Slurm:\n\n");
+    families_reference(&out);
+    buf_add_text(&out, "\nwhy jobs wait:\n\n");
+    reason_reference(&out);
+    buf_add_text(&out, "\nmetrics of the scheduler under their old names, on /metrics/slinky:\n\n");
+    legacy_reference(&out);
+    buf_add_text(&out, "\nmetrics of the process:\n\n");
+    metrics_write_reference(engine_metrics, ENGINE_METRIC_COUNT, &out);
+    buf_add_text(&out, "\nSLURM_JWT_FILE names the file with the token for Slurm; SLURM_JWT holds "
+                       "it itself.\n");
+    (void)fputs(buf_text(&out), stdout);
+}
+
+int cmd_exporter(int argc, char **argv)
+{
+    struct exporter_flags values = { .server = NULL };
+    struct links links = { .loop = NULL };
+    struct err err = { .class = 0 };
+    enum run_exit code = RUN_FAILED;
+    bool help;
+
+    if (flags_parse(flags, argc, argv, &values, &help, &err) < 0 ||
+        (!help && (check_flags(&values, &err) < 0 ||
+                   process_log(values.log_level, values.log_encoder, &err) < 0))) {
+        (void)fprintf(stderr, "slinc exporter: %s\n", err.text);
+        return RUN_USAGE;
+    }
+    if (help) {
+        print_help();
+        return RUN_OK;
+    }
+    if (links_open(&links, &values, &err) == 0)
+        code = run_exporter(&links, &values);
+    else
+        process_cannot_start("exporter", values.log_encoder, &err);
+    links_close(&links);
+    return (int)code;
+}

@@ -1,0 +1,16 @@
+/* legacy_private.h - what the files of the old series share. */
+#ifndef SLINC_EXPORTER_LEGACY_PRIVATE_H
+#define SLINC_EXPORTER_LEGACY_PRIVATE_H
+
+#include "codec/json.h"
+#include "engine/metrics.h"
+
+struct legacy_family { /* its name is put together */
+    char name[96];
+    struct metric_family row;
+};
+
+void legacy_head(struct legacy_family *family, struct buf *out);
+void legacy_write_diag(const struct json *statistics, struct buf *out);
+
+#endif
