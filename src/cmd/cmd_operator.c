@@ -216,7 +216,7 @@ static enum run_exit run_with(const struct process_api *api, const struct namesp
 static int check_flags(const struct operator_flags *values, struct err *err)
 {
     char host[PROCESS_MAX_HOST];
-    uint16_t port;
+    uint16_t port = 0;
     int result = process_address_read(
         (struct process_address){ "--server-addr", values->server_address }, host, &port, err);
 

@@ -83,7 +83,7 @@ static int listen_at(struct loop *loop, struct process_address at,
                      struct err *err)
 {
     char host[PROCESS_MAX_HOST];
-    uint16_t port;
+    uint16_t port = 0;
     int result = process_address_read(at, host, &port, err);
 
     if (result < 0 || port == 0)
