@@ -32,6 +32,14 @@
 int plan_child(struct plan *plan, struct kube_cache *cache, const struct kube_object *owner,
                const struct json_mut *wanted, struct err *err);
 
+/* The same for an object that several owners share: each is an owner, none is the controller, and
+ * the garbage collector deletes it with the last of them. owners: all of one kind and namespace, at
+ * least one, sorted by name. References to other objects of that kind go, those to other kinds
+ * stay. */
+int plan_shared_child(struct plan *plan, struct kube_cache *cache,
+                      const struct kube_object *const *owners, size_t owner_count,
+                      const struct json_mut *wanted, struct err *err);
+
 /* Deletes the child of this name when the owner controls it. */
 void plan_child_absent(struct plan *plan, struct kube_cache *cache, const struct kube_object *owner,
                        const char *name);

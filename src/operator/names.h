@@ -12,6 +12,15 @@
 #define LABEL_CLUSTER   "slinky.slurm.net/cluster"
 #define LABEL_ACTIVE    "controller.slinky.slurm.net/active"
 
+/* of workers */
+#define LABEL_POD_NAME     "nodeset.slinky.slurm.net/pod-name"
+#define LABEL_POD_INDEX    "nodeset.slinky.slurm.net/pod-index"
+#define LABEL_POD_HOSTNAME "nodeset.slinky.slurm.net/pod-hostname"
+#define LABEL_SCALING_MODE "nodeset.slinky.slurm.net/scaling-mode"
+#define LABEL_POD_PROTECT  "nodeset.slinky.slurm.net/pod-protect"
+#define LABEL_REVISION     "controller.kubernetes.io/hash"
+#define TAINT_WORKER       "nodeset.slinky.slurm.net/worker"
+
 #define ANNOTATION_DEFAULT_CONTAINER "kubectl.kubernetes.io/default-container"
 #define ANNOTATION_SLURM_KEY_HASH    "slinky.slurm.net/slurm-key-hash"
 #define ANNOTATION_JWT_KEY_HASH      "slinky.slurm.net/jwt-key-hash"
@@ -20,6 +29,9 @@
 #define ANNOTATION_HOST_KEYS_HASH    "slinky.slurm.net/ssh-host-keys-hash"
 #define ANNOTATION_SSHD_CONF_HASH    "slinky.slurm.net/sshd-conf-hash"
 #define ANNOTATION_SSSD_CONF_HASH    "slinky.slurm.net/sssd-conf-hash"
+
+#define ANNOTATION_TOPOLOGY          "topology.slinky.slurm.net/spec"
+#define ANNOTATION_HOSTNAME_OVERRIDE "nodeset.slinky.slurm.net/hostname-override" /* on Nodes */
 
 /* Ours, on pods of slurmctld: see reconfigure.h. */
 #define ANNOTATION_CONFIG_VERSION      "slinc.slurm.net/config-version"
