@@ -161,30 +161,9 @@ const struct kube_pod *eligible_next_pod(struct eligible_walk *walk)
 
 /* ---- labels as selectors see them ---- */
 
-static bool lookup(const void *data, struct str key, struct str *ret_value)
-{
-    const struct kube_pairs *pairs = data;
-    unsigned from = 0, to = pairs->count;
-
-    while (from < to) {
-        unsigned middle = from + (to - from) / 2;
-        int order = str_cmp(pairs->at[middle].key, key);
-
-        if (order == 0) {
-            *ret_value = pairs->at[middle].value;
-            return true;
-        }
-        if (order < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return false;
-}
-
 struct selector_subject eligible_labels(const struct kube_pairs *labels)
 {
-    return (struct selector_subject){ lookup, labels };
+    return kube_labels(labels);
 }
 
 /* ---- the view ---- */

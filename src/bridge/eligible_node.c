@@ -26,16 +26,6 @@ bool eligible_taint_passes(const char *key)
     return false;
 }
 
-static bool tolerates(const struct kube_toleration *toleration, const struct kube_taint *taint)
-{
-    if (toleration->other ||
-        (toleration->effect != KUBE_EFFECT_ANY && toleration->effect != taint->effect))
-        return false;
-    if (toleration->key[0] && strcmp(toleration->key, taint->key) != 0)
-        return false;
-    return toleration->exists || strcmp(toleration->value, taint->value) == 0;
-}
-
 static bool is_tolerated(const struct eligible *eligible, const struct eligible_shape *shape,
                          const struct kube_taint *taint)
 {
@@ -45,7 +35,7 @@ static bool is_tolerated(const struct eligible *eligible, const struct eligible_
         strcmp(taint->value, eligible->scheduler_name) == 0)
         return true;
     for (unsigned i = 0; i < shape->toleration_count; i++)
-        if (tolerates(&shape->tolerations[i], taint))
+        if (kube_tolerates(&shape->tolerations[i], taint))
             return true;
     return eligible_taint_passes(taint->key);
 }

@@ -117,6 +117,53 @@ static bool metadata_is_covered(const struct json *live, const struct json *want
     return true;
 }
 
+/* ---- owners ---- */
+
+struct owners {
+    const struct kube_object *const *at;
+    size_t count;
+    bool are_sharing; /* none of them is the controller */
+};
+
+/* Of owners who share, all of their kind are listed; those of other kinds were added by others, as
+ * was any owner beside the only one. */
+static bool is_others(const struct owners *owners, const struct json *reference)
+{
+    const struct kube_resource *resource = owners->at[0]->kind->resource;
+    struct str group = json_str(json_get(reference, "apiVersion")), version;
+
+    return !owners->are_sharing || !str_is(json_str(json_get(reference, "kind")), resource->kind) ||
+           (str_cut(group, '/', &group, &version) ? !str_is(group, resource->group)
+                                                  : resource->group[0] != '\0');
+}
+
+static struct json_mut *owner_list(struct json_build *build, const struct owners *owners,
+                                   const struct json *live)
+{
+    struct json_iter iter = json_iter(json_at(live, "metadata", "ownerReferences"));
+    struct json_mut *list = json_new_array(build);
+    const struct json *reference;
+
+    while (json_next_item(&iter, &reference))
+        if (is_others(owners, reference))
+            json_push(list, json_copy(build, reference));
+    for (size_t i = 0; i < owners->count; i++)
+        json_push(list, owners->are_sharing ? kube_shared_owner_reference(build, owners->at[i])
+                                            : kube_owner_reference(build, owners->at[i]));
+    return list;
+}
+
+static bool has_owners(const struct kube_object *live, const struct owners *owners,
+                       const struct json_mut *list)
+{
+    auto_json_doc struct json_doc *wanted = NULL;
+
+    if (!owners->are_sharing)
+        return kube_is_controlled_by(live, owners->at[0]);
+    wanted = json_freeze(list);
+    return json_equal(json_at(tree_of(live), "metadata", "ownerReferences"), json_root(wanted));
+}
+
 /* ---- the write ---- */
 
 /* The members of a map that are wanted otherwise than they are. */
@@ -171,18 +218,6 @@ static void put_metadata(struct json_build *build, struct json_mut *patch, const
                 CHILD_STAMP);
 }
 
-/* Owners that others added stay. */
-static void put_owner(struct json_build *build, struct json_mut *patch, const struct json *live,
-                      const struct kube_object *owner)
-{
-    const struct json *others = json_at(live, "metadata", "ownerReferences");
-    struct json_mut *list =
-        json_is_array(others) ? json_copy(build, others) : json_new_array(build);
-
-    json_push(list, kube_owner_reference(build, owner));
-    json_put_at(build, patch, list, "metadata", "ownerReferences");
-}
-
 /* A null says that a key must be absent; the server would store an empty value. */
 static void drop_absent_keys(const struct child_row *row, const struct json *wanted,
                              struct json_mut *object)
@@ -200,18 +235,16 @@ static void drop_absent_keys(const struct child_row *row, const struct json *wan
 }
 
 static void create(struct plan *plan, struct kube_cache *cache, const struct child_row *row,
-                   const struct kube_object *owner, const struct json *wanted, const char *stamp)
+                   const struct owners *owners, const struct json *wanted, const char *stamp)
 {
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *object = json_copy(build, wanted);
-    struct json_mut *owners = json_new_array(build);
 
     drop_absent_keys(row, wanted, object);
-    json_push(owners, kube_owner_reference(build, owner));
-    json_put_at(build, object, owners, "metadata", "ownerReferences");
+    json_put_at(build, object, owner_list(build, owners, NULL), "metadata", "ownerReferences");
     json_put_at(build, object, json_new_str(build, str_of(stamp)), "metadata", "labels",
                 CHILD_STAMP);
-    (void)plan_create(plan, cache, kube_cache_kind(cache)->resource, owner->ns, object);
+    (void)plan_create(plan, cache, kube_cache_kind(cache)->resource, owners->at[0]->ns, object);
 }
 
 static bool may_be_changed(struct plan *plan, const struct kube_object *live)
@@ -224,36 +257,37 @@ static bool may_be_changed(struct plan *plan, const struct kube_object *live)
 }
 
 static void change(struct plan *plan, struct kube_cache *cache, const struct child_row *row,
-                   const struct kube_object *owner, const struct kube_object *live,
+                   const struct owners *owners, const struct kube_object *live,
                    const struct json *wanted, const char *stamp)
 {
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *patch = json_new_object(build);
     const struct json *tree = tree_of(live);
+    struct json_mut *owner_references = owner_list(build, owners, tree);
     bool has_stamp = false;
     struct str last = kube_pairs_get(&live->labels, CHILD_STAMP, &has_stamp);
     bool is_same = has_stamp && str_is(last, stamp);
     bool is_covered = fields_are_covered(row, tree, wanted);
-    bool is_adopted = kube_is_controlled_by(live, owner);
+    bool is_adopted = has_owners(live, owners, owner_references);
 
     if (is_same && is_covered && is_adopted && metadata_is_covered(tree, wanted))
         return;
     put_metadata(build, patch, tree, wanted, stamp);
     if (!is_adopted)
-        put_owner(build, patch, tree, owner);
+        json_put_at(build, patch, owner_references, "metadata", "ownerReferences");
     if (!is_covered || (has_stamp && !is_same))
         put_fields(build, patch, row, tree, wanted);
     (void)plan_merge_patch(plan, cache, kube_cache_kind(cache)->resource, live->ns, live->name,
                            NULL, live->version, patch);
 }
 
-int plan_child(struct plan *plan, struct kube_cache *cache, const struct kube_object *owner,
-               const struct json_mut *wanted, struct err *err)
+static int plan_owned(struct plan *plan, struct kube_cache *cache, const struct owners *owners,
+                      const struct json_mut *wanted, struct err *err)
 {
     auto_json_doc struct json_doc *doc = json_freeze(wanted);
     const struct child_row *row = row_of(cache);
     const char *name = json_str(json_at(json_root(doc), "metadata", "name")).at;
-    const struct kube_object *live = kube_cache_get(cache, owner->ns, name);
+    const struct kube_object *live = kube_cache_get(cache, owners->at[0]->ns, name);
     char stamp[DIGEST_HEX];
 
     if (!row)
@@ -261,13 +295,31 @@ int plan_child(struct plan *plan, struct kube_cache *cache, const struct kube_ob
                        kube_cache_kind(cache)->resource->kind);
     stamp_of(row, json_root(doc), stamp);
     if (!live)
-        create(plan, cache, row, owner, json_root(doc), stamp);
-    else if (live->owner.uid[0] && !kube_is_controlled_by(live, owner))
+        create(plan, cache, row, owners, json_root(doc), stamp);
+    else if (live->owner.uid[0] &&
+             (owners->are_sharing || !kube_is_controlled_by(live, owners->at[0])))
         return err_set(err, ERR_CONFLICT, "%s %s exists and is controlled by %s %s",
                        live->kind->resource->kind, name, live->owner.kind, live->owner.name);
     else if (may_be_changed(plan, live))
-        change(plan, cache, row, owner, live, json_root(doc), stamp);
+        change(plan, cache, row, owners, live, json_root(doc), stamp);
     return 0;
+}
+
+int plan_child(struct plan *plan, struct kube_cache *cache, const struct kube_object *owner,
+               const struct json_mut *wanted, struct err *err)
+{
+    const struct owners owners = { &owner, 1, false };
+
+    return plan_owned(plan, cache, &owners, wanted, err);
+}
+
+int plan_shared_child(struct plan *plan, struct kube_cache *cache,
+                      const struct kube_object *const *owners, size_t owner_count,
+                      const struct json_mut *wanted, struct err *err)
+{
+    const struct owners all = { owners, owner_count, true };
+
+    return plan_owned(plan, cache, &all, wanted, err);
 }
 
 void plan_child_absent(struct plan *plan, struct kube_cache *cache, const struct kube_object *owner,

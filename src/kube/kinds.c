@@ -121,20 +121,41 @@ static const char *key_of(struct kube_decoder *decoder, const struct json *item)
     return kube_decoder_str(decoder, key);
 }
 
+struct kube_toleration kube_toleration_of(const struct json *item)
+{
+    struct str how = json_str(json_get(item, "operator"));
+    bool exists = str_is(how, "Exists");
+
+    return (struct kube_toleration){
+        .key = json_str(json_get(item, "key")).at,
+        .value = json_str(json_get(item, "value")).at,
+        .seconds = json_i64_or(json_get(item, "tolerationSeconds"), -1),
+        .effect = effect_of(item),
+        .exists = exists,
+        .other = !exists && how.len > 0 && !str_is(how, "Equal"),
+    };
+}
+
+bool kube_tolerates(const struct kube_toleration *toleration, const struct kube_taint *taint)
+{
+    if (toleration->other ||
+        (toleration->effect != KUBE_EFFECT_ANY && toleration->effect != taint->effect))
+        return false;
+    if (toleration->key[0] && strcmp(toleration->key, taint->key) != 0)
+        return false;
+    return toleration->exists || strcmp(toleration->value, taint->value) == 0;
+}
+
 static void fill_toleration(struct kube_decoder *decoder, const struct json *item,
                             struct kube_toleration *toleration)
 {
-    struct str operator;
+    const char *key = key_of(decoder, item), *value = text_of(decoder, item, "value");
 
-    toleration->key = key_of(decoder, item);
-    toleration->value = text_of(decoder, item, "value");
     if (kube_decoder_is_counting(decoder))
         return;
-    operator= json_str(json_get(item, "operator"));
-    toleration->seconds = json_i64_or(json_get(item, "tolerationSeconds"), -1);
-    toleration->effect = effect_of(item);
-    toleration->exists = str_is(operator, "Exists");
-    toleration->other = !toleration->exists && operator.len> 0 && !str_is(operator, "Equal");
+    *toleration = kube_toleration_of(item);
+    toleration->key = key;
+    toleration->value = value;
 }
 
 static int decode_tolerations(struct kube_decoder *decoder, const struct json *in,
@@ -407,6 +428,32 @@ static int decode_node(struct kube_decoder *decoder, const struct json *root, vo
     if (!node->internal_ip)
         node->internal_ip = "";
     return decode_parts(node_parts, decoder, root, object, err);
+}
+
+static bool find_label(const void *data, struct str key, struct str *ret_value)
+{
+    const struct kube_pairs *pairs = data;
+    unsigned from = 0, to = pairs->count;
+
+    while (from < to) {
+        unsigned middle = from + (to - from) / 2;
+        int order = str_cmp(pairs->at[middle].key, key);
+
+        if (order == 0) {
+            *ret_value = pairs->at[middle].value;
+            return true;
+        }
+        if (order < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return false;
+}
+
+struct selector_subject kube_labels(const struct kube_pairs *labels)
+{
+    return (struct selector_subject){ find_label, labels };
 }
 
 bool kube_node_has_taint(const struct kube_node *node, const char *key)

@@ -5,6 +5,7 @@
 #ifndef SLINC_KUBE_KINDS_H
 #define SLINC_KUBE_KINDS_H
 
+#include "codec/selector.h"
 #include "kube/object.h"
 
 enum {
@@ -128,6 +129,13 @@ bool kube_pod_is_terminated(const struct kube_pod *pod);
 /* NULL when there is none of this type. */
 const struct kube_condition *kube_condition_of(const struct kube_condition *at, unsigned count,
                                                const char *type);
+/* As JSON says it; the texts are borrowed. */
+struct kube_toleration kube_toleration_of(const struct json *item);
+bool kube_tolerates(const struct kube_toleration *toleration, const struct kube_taint *taint);
+
+/* Labels as selectors ask for them. */
+struct selector_subject kube_labels(const struct kube_pairs *labels);
+
 bool kube_node_has_taint(const struct kube_node *node, const char *key); /* with any effect */
 
 int64_t kube_amount_of(const struct kube_amounts *amounts, const char *name); /* 0 when absent */

@@ -19,6 +19,15 @@ struct json_mut *kube_owner_reference(struct json_build *build, const struct kub
     return reference;
 }
 
+struct json_mut *kube_shared_owner_reference(struct json_build *build,
+                                             const struct kube_object *owner)
+{
+    struct json_mut *reference = kube_owner_reference(build, owner);
+
+    (void)json_remove(reference, STR("controller"));
+    return reference;
+}
+
 bool kube_is_controlled_by(const struct kube_object *child, const struct kube_object *owner)
 {
     return owner->uid[0] && strcmp(child->owner.uid, owner->uid) == 0;

@@ -10,6 +10,10 @@
 /* A reference to the owner as the controller, with blockOwnerDeletion. */
 struct json_mut *kube_owner_reference(struct json_build *build, const struct kube_object *owner);
 
+/* The same for one owner among several: it does not control the object. */
+struct json_mut *kube_shared_owner_reference(struct json_build *build,
+                                             const struct kube_object *owner);
+
 /* Whether this very object (by UID) controls the child. */
 bool kube_is_controlled_by(const struct kube_object *child, const struct kube_object *owner);
 

@@ -16,7 +16,7 @@ struct component {
 };
 
 extern const struct component component_slurmctld, component_slurmdbd, component_slurmrestd,
-    component_login;
+    component_login, component_slurmd;
 
 /* "<name of the custom resource><suffix>"; suffix may be longer than the component's own. */
 struct json_mut *build_name(struct json_build *build, const struct kube_object *owner,
@@ -54,6 +54,13 @@ int build_template(struct json_build *build, const struct component *component,
 int build_service(struct json_build *build, const struct component *component,
                   const struct kube_object *owner, unsigned sources, const struct json_mut *more,
                   struct json_mut **ret_service, struct err *err);
+
+/* Where slurmctld is asked for its configuration: "host:port". */
+enum { BUILD_MAX_SERVER = 2 * KUBE_MAX_NAME };
+void build_conf_server(const struct kube_object *controller, char ret_text[BUILD_MAX_SERVER]);
+
+/* Whether a label names the release of a chart: it changes without anything else. */
+bool build_is_chart_label(struct str key);
 
 /* What must never restart a pod by itself: labels and annotations that come from the custom
  * resource or name a chart, hashes of what is reconfigured in place, and the text of our scripts.

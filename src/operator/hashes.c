@@ -57,6 +57,23 @@ int hash_secret_ref(const struct operator_world *world, const struct kube_object
     return result < 0 ? err_wrap(err, "Secret %s", secret->name) : 0;
 }
 
+int hash_sssd(const struct operator_world *world, const char *ns, const struct json *ref,
+              char ret_hash[DIGEST_HEX], struct err *err)
+{
+    struct str name = json_str(json_get(ref, "name")), key = json_str(json_get(ref, "key"));
+    const struct kube_object *secret =
+        name.len > 0 ? kube_cache_get(world->secrets, ns, name.at) : NULL;
+    auto_buf struct buf text;
+
+    buf_init(&text, MAX_DATA);
+    if (secret &&
+        base64_decode(json_str(json_get_str(json_get(operator_tree(secret), "data"), key)), 0,
+                      &text, err) < 0)
+        return err_wrap(err, "sssdConfRef %s", name.at);
+    digest_sha256(buf_str(&text), ret_hash);
+    return 0;
+}
+
 const char *jwt_key_ref(const struct kube_object *object)
 {
     const struct json *spec = operator_spec(object);

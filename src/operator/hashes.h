@@ -14,6 +14,11 @@ int hash_map(const struct json *data, bool is_base64, char ret_hash[DIGEST_HEX],
 int hash_secret_ref(const struct operator_world *world, const struct kube_object *object,
                     const char *ref, char ret_hash[DIGEST_HEX], struct err *err);
 
+/* Of the file that a reference to a key of a Secret names. The Secret may come later: the hash is
+ * that of nothing until then. */
+int hash_sssd(const struct operator_world *world, const char *ns, const struct json *ref,
+              char ret_hash[DIGEST_HEX], struct err *err);
+
 /* The members of a Controller's spec that list ConfigMaps with files for /etc/slurm. */
 extern const char *const config_ref_lists[];
 extern const size_t config_ref_list_count;

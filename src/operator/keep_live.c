@@ -8,9 +8,10 @@
 #include "operator/build.h"
 #include "operator/names.h"
 
-/* They name the release of a chart; or are put on pods as they change. */
+/* The first three name the release of a chart; the last is put on pods as they change. */
 static const char *const soft_labels[] = { "helm.sh/chart", "app.kubernetes.io/version",
                                            "app.kubernetes.io/managed-by", LABEL_ACTIVE };
+enum { CHART_LABELS = 3 };
 /* slurm.conf is brought in by a reconfigure. */
 static const char *const soft_annotations[] = { ANNOTATION_CONFIG_HASH };
 /* Their command is a script of ours; another text does the same work. */
@@ -22,6 +23,11 @@ static bool is_one_of(struct str key, const char *const *names, size_t count)
         if (str_is(key, names[i]))
             return true;
     return false;
+}
+
+bool build_is_chart_label(struct str key)
+{
+    return is_one_of(key, soft_labels, CHART_LABELS);
 }
 
 struct soft {

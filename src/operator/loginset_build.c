@@ -1,5 +1,4 @@
 /* loginset_build.c - the children of a LoginSet, as they should be. */
-#include "codec/base64.h"
 #include "engine/child.h"
 #include "operator/build.h"
 #include "operator/hashes.h"
@@ -63,21 +62,6 @@ int loginset_service(struct json_build *build, const struct kube_object *loginse
 }
 
 /* ---- the pod ---- */
-
-/* Where slurmctld is asked for its configuration. */
-static void conf_server(const struct kube_object *controller, char *ret_text, size_t size)
-{
-    const struct json *spec = operator_spec(controller);
-    const struct json *elsewhere = json_get(spec, "externalConfig");
-    int64_t port = json_i64_or(json_at(spec, "service", "port"), 0);
-
-    if (json_bool_or(json_get(spec, "external"), false))
-        (void)snprintf(ret_text, size, "%s:%lld", json_str(json_get(elsewhere, "host")).at,
-                       (long long)json_i64_or(json_get(elsewhere, "port"), SLURMCTLD_PORT));
-    else
-        (void)snprintf(ret_text, size, "%s-controller.%s:%lld", controller->name, controller->ns,
-                       (long long)(port > 0 ? port : SLURMCTLD_PORT));
-}
 
 /* A port of the user's with the name of ours says where sshd listens. */
 static int64_t ssh_port(const struct kube_object *loginset)
@@ -154,9 +138,9 @@ static struct json_mut *volumes(struct json_build *build, const struct loginset_
 static int build_login(struct json_build *build, const struct loginset_input *input,
                        struct json_mut **ret_container, struct err *err)
 {
-    char server[2 * KUBE_MAX_NAME], options[2 * KUBE_MAX_NAME + 32];
+    char server[BUILD_MAX_SERVER], options[BUILD_MAX_SERVER + 32];
 
-    conf_server(input->controller, server, sizeof(server));
+    build_conf_server(input->controller, server);
     (void)snprintf(options, sizeof(options), "--conf-server %s", server);
     return build_container(
         build, input->loginset, "login",
@@ -190,23 +174,6 @@ static int build_pod(struct json_build *build, const struct loginset_input *inpu
     return 0;
 }
 
-/* The sssd file may come after the LoginSet: its pods wait for it. */
-static int hash_sssd(const struct loginset_input *input, char ret_hash[DIGEST_HEX], struct err *err)
-{
-    const struct kube_object *secret =
-        operator_world_ref(input->world->secrets, input->loginset, "sssdConfRef");
-    struct str key = json_str(json_at(operator_spec(input->loginset), "sssdConfRef", "key"));
-    auto_buf struct buf text;
-
-    buf_init(&text, MAX_CONF);
-    if (secret &&
-        base64_decode(json_str(json_get_str(json_get(operator_tree(secret), "data"), key)), 0,
-                      &text, err) < 0)
-        return err_wrap(err, "spec.sssdConfRef");
-    digest_sha256(buf_str(&text), ret_hash);
-    return 0;
-}
-
 static int build_hashes(struct json_build *build, const struct loginset_input *input,
                         struct json_mut **ret_annotations, struct err *err)
 {
@@ -219,7 +186,9 @@ static int build_hashes(struct json_build *build, const struct loginset_input *i
     digest_sha256(buf_str(&config), sshd);
     if ((result = hash_map(json_get(operator_tree(input->host_keys), "data"), true, keys, err)) <
             0 ||
-        (result = hash_sssd(input, sssd, err)) < 0)
+        (result = hash_sssd(input->world, input->loginset->ns,
+                            json_get(operator_spec(input->loginset), "sssdConfRef"), sssd, err)) <
+            0)
         return result;
     *ret_annotations = json_format(build,
                                    "{'" ANNOTATION_HOST_KEYS_HASH "':%s,"

@@ -24,6 +24,7 @@ struct nodeset_revision {
     const struct kube_object *stored; /* the ControllerRevision that exists; NULL: create it */
     /* All stored ones that mean the same: a pod with any of these hashes is up to date. */
     const struct kube_object *equal[NODESET_MAX_REVISIONS];
+    struct str equal_hashes[NODESET_MAX_REVISIONS];
     size_t equal_count;
 };
 
@@ -47,13 +48,12 @@ struct json_mut *nodeset_revision_patch(struct json_build *build, const struct k
 /* Stored revisions of this NodeSet that may be deleted: neither current nor the hash of one of
  * these pods, and older than the last spec.revisionHistoryLimit of such. */
 size_t nodeset_revision_surplus(const struct kube_cache *revisions, int by_owner,
-                                struct arena *arena, const struct kube_object *nodeset,
+                                const struct kube_object *nodeset,
                                 const struct nodeset_revision *revision,
                                 const struct kube_object *const *pods, size_t pod_count,
                                 const struct kube_object *ret_surplus[NODESET_MAX_REVISIONS]);
 
-/* The bytes of the wanted revision, and the hash of bytes. */
-int nodeset_revision_data(const struct kube_object *nodeset, struct buf *out, struct err *err);
+/* The hash of data (nodeset_data.h). */
 void nodeset_revision_hash(struct str data, int64_t collision_count,
                            char ret_hash[REVISION_HASH_MAX]);
 

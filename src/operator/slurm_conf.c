@@ -4,10 +4,11 @@
 #include "codec/slurmconf.h"
 #include "operator/build.h"
 #include "operator/names.h"
+#include "operator/worker_identity.h"
 
 #include <stdlib.h>
 
-enum { MAX_NODESETS = 1024, MAX_SCRIPTS = 1024 };
+enum { MAX_SCRIPTS = 1024 };
 
 struct writer {
     const struct slurm_conf_input *in;
@@ -202,30 +203,10 @@ static void write_all_scripts(struct writer *writer)
 
 /* ---- NodeSets ---- */
 
-static int compare_objects(const void *a, const void *b)
-{
-    return strcmp((*(const struct kube_object *const *)a)->name,
-                  (*(const struct kube_object *const *)b)->name);
-}
-
-/* Slurm's name of a NodeSet: the hostname of its template without dashes around it, or its name. */
-static struct str nodeset_name(const struct kube_object *nodeset)
-{
-    struct str host = json_str(json_at(operator_spec(nodeset), "template", "spec", "hostname"));
-    struct str word = str_trim(host), rest;
-
-    (void)str_cut(word, ' ', &word, &rest);
-    while (word.len > 0 && word.at[0] == '-')
-        word = str_sub(word, 1, word.len);
-    while (word.len > 0 && word.at[word.len - 1] == '-')
-        word.len--;
-    return word.len > 0 ? word : str_of(nodeset->name);
-}
-
 static void write_nodeset(struct writer *writer, const struct kube_object *nodeset)
 {
     const struct json *partition = json_get(operator_spec(nodeset), "partition");
-    struct str name = nodeset_name(nodeset), config = json_str(json_get(partition, "config"));
+    struct str name = nodeset_slurm_name(nodeset), config = json_str(json_get(partition, "config"));
     const struct conf_pair pairs[] = { { .key = STR("NodeSet"), .value = name },
                                        { .key = STR("Feature"), .value = name } };
 
@@ -244,22 +225,15 @@ static void write_nodeset(struct writer *writer, const struct kube_object *nodes
 
 static void write_nodesets(struct writer *writer)
 {
-    const struct operator_world *world = writer->in->world;
-    const struct kube_object **found =
-        arena_alloc_array(writer->arena, MAX_NODESETS, sizeof(const struct kube_object *));
-    const char *key =
-        TEXT(writer, "%s/%s", writer->in->controller->ns, writer->in->controller->name);
-    struct kube_index_walk walk = kube_cache_by(world->nodesets, world->by_controller, str_of(key));
-    size_t count = 0;
+    size_t count;
+    const struct kube_object **nodesets =
+        nodesets_of(writer->in->world, writer->arena, writer->in->controller, &count);
 
-    while (count < MAX_NODESETS && (found[count] = kube_index_next(&walk)))
-        count++;
     if (count == 0)
         return;
-    qsort(found, count, sizeof(found[0]), compare_objects);
     slurm_conf_section(writer->out, "NODESET & PARTITION");
     for (size_t i = 0; i < count; i++)
-        write_nodeset(writer, found[i]);
+        write_nodeset(writer, nodesets[i]);
 }
 
 /* ---- the whole ---- */

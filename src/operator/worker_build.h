@@ -21,9 +21,9 @@ int worker_template(const struct worker_input *input, struct json_doc **ret_temp
 
 /* The pod of one worker, ready to create. It tolerates a cordon of its Node when `was_there`: a
  * worker that was on the Node before may come back (upstream #259). */
-struct json_mut *worker_pod(struct json_build *build, const struct kube_object *nodeset,
-                            const struct json_doc *template, const struct worker_identity *identity,
-                            bool was_there);
+struct json_mut *worker_pod(struct json_build *build, struct arena *arena,
+                            const struct kube_object *nodeset, const struct json_doc *template,
+                            const struct worker_identity *identity, bool was_there);
 
 /* The labels of charts do not make a new revision; they are put onto the pods that run. A merge
  * patch {metadata: {labels}}; NULL when the pod has them. */

@@ -18,7 +18,8 @@ struct worker_identity {
 bool nodeset_is_daemonset(const struct kube_object *nodeset);
 
 /* Slurm's name of a NodeSet: the first word of the template's hostname without dashes around it, or
- * the name of the NodeSet. Features, NodeSet lines and partitions carry it. */
+ * the name of the NodeSet where that is no name for Slurm. Features, NodeSet lines and partitions
+ * carry it. */
 struct str nodeset_slurm_name(const struct kube_object *nodeset);
 
 /* The NodeSets that refer to this Controller, sorted by name. */
@@ -28,10 +29,8 @@ const struct kube_object **nodesets_of(const struct operator_world *world, struc
 /* ---- a worker that is to be ----
  * -ERR_INVALID when the result is no name for a pod or no hostname. The texts are in the arena. */
 
-/* The ordinal with zeros in front, as wide as spec.ordinalPadding says. */
-const char *worker_ordinal_text(struct arena *arena, const struct kube_object *nodeset,
-                                int64_t ordinal);
-/* node: the Node that this ordinal is pinned to, or NULL. */
+/* Names carry the ordinal with zeros in front, as wide as spec.ordinalPadding says.
+ * node: the Node that this ordinal is pinned to, or NULL. */
 int worker_of_ordinal(struct arena *arena, const struct kube_object *nodeset, int64_t ordinal,
                       const struct kube_object *node, struct worker_identity *ret_identity,
                       struct err *err);

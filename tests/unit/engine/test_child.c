@@ -334,6 +334,101 @@ static void only_a_child_of_ours_is_deleted(void **state)
     tear_down(&desk);
 }
 
+/* ---- shared children ---- */
+
+static const struct kube_kind budget_kind = {
+    .resource = &(const struct kube_resource){ "policy", "v1", "poddisruptionbudgets",
+                                               "PodDisruptionBudget", true },
+};
+
+#define SHARER(name)                                                                               \
+    "{'apiVersion':'v1','kind':'ConfigMap','name':'" name "','uid':'u-" name "',"                  \
+    "'blockOwnerDeletion':true}"
+#define STRANGER "{'apiVersion':'apps/v1','kind':'Deployment','name':'d','uid':'u-d'}"
+
+/* By the owners a and b. */
+static int want_shared(struct desk *desk, const char *text, struct err *err)
+{
+    auto_json_doc struct json_doc *doc = parsed(text);
+    auto_json_build struct json_build *build = json_build_new();
+    const struct kube_object *owners[] = {
+        decoded(&configmap_kind, "{'metadata':{'name':'a','namespace':'a','uid':'u-a',"
+                                 "'resourceVersion':'1'}}"),
+        decoded(&configmap_kind, "{'metadata':{'name':'b','namespace':'a','uid':'u-b',"
+                                 "'resourceVersion':'1'}}"),
+    };
+    int result = plan_shared_child(&desk->plan, desk->cache, owners, 2,
+                                   json_copy(build, json_root(doc)), err);
+
+    kube_object_unref(owners[0]);
+    kube_object_unref(owners[1]);
+    return result;
+}
+
+static const char shared_wish[] = "{'metadata':{'name':'c'},'spec':{'minAvailable':5}}";
+
+static void a_shared_child_has_all_owners_and_no_controller(void **state)
+{
+    struct desk desk;
+
+    set_up(&desk, &budget_kind, NULL);
+    assert_int_equal(want_shared(&desk, shared_wish, NULL), 0);
+    assert_written(&desk, "{'apiVersion':'policy/v1','kind':'PodDisruptionBudget','metadata':{"
+                          "'name':'c','namespace':'a','ownerReferences':[" SHARER("a") "," SHARER(
+                              "b") "]},'spec':{'minAvailable':5}}");
+    tear_down(&desk);
+}
+
+static void a_shared_child_with_the_right_owners_gets_the_stamp_alone(void **state)
+{
+    struct desk desk;
+
+    set_up(&desk, &budget_kind,
+           "{'metadata':{" LIVE_META ",'ownerReferences':[" STRANGER
+           "," SHARER("a") "," SHARER("b") "]},'spec':{'minAvailable':5}}");
+    assert_int_equal(want_shared(&desk, shared_wish, NULL), 0);
+    assert_written(&desk, "{'metadata':{'resourceVersion':'7'}}");
+    tear_down(&desk);
+}
+
+static void an_owner_that_is_gone_is_removed_and_other_kinds_stay(void **state)
+{
+    struct desk desk;
+
+    set_up(&desk, &budget_kind,
+           "{'metadata':{" LIVE_META
+           ",'ownerReferences':[" SHARER("a") "," SHARER("gone") "," STRANGER
+                                                                 "]},'spec':{'minAvailable':5}}");
+    assert_int_equal(want_shared(&desk, shared_wish, NULL), 0);
+    assert_written(&desk, "{'metadata':{'resourceVersion':'7','ownerReferences':[" STRANGER
+                          "," SHARER("a") "," SHARER("b") "]}}");
+    tear_down(&desk);
+}
+
+static void drift_of_a_shared_child_is_mended(void **state)
+{
+    struct desk desk;
+
+    set_up(&desk, &budget_kind,
+           "{'metadata':{" LIVE_META
+           ",'ownerReferences':[" SHARER("a") "," SHARER("b") "]},'spec':{'maxUnavailable':0}}");
+    assert_int_equal(want_shared(&desk, shared_wish, NULL), 0);
+    assert_written(&desk, "{'metadata':{'resourceVersion':'7'},"
+                          "'spec':{'maxUnavailable':null,'minAvailable':5}}");
+    tear_down(&desk);
+}
+
+static void a_shared_child_with_a_controller_is_not_touched(void **state)
+{
+    struct err err = { 0 };
+    struct desk desk;
+
+    set_up(&desk, &budget_kind, "{'metadata':{" LIVE_META "," OWNED "},'spec':{}}");
+    assert_int_equal(want_shared(&desk, shared_wish, &err), -ERR_CONFLICT);
+    assert_null(only_action(&desk));
+    tear_down(&desk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +445,11 @@ int main(void)
         cmocka_unit_test(what_the_server_gave_a_service_stays),
         cmocka_unit_test(a_child_that_goes_or_cannot_change_is_left_alone),
         cmocka_unit_test(only_a_child_of_ours_is_deleted),
+        cmocka_unit_test(a_shared_child_has_all_owners_and_no_controller),
+        cmocka_unit_test(a_shared_child_with_the_right_owners_gets_the_stamp_alone),
+        cmocka_unit_test(an_owner_that_is_gone_is_removed_and_other_kinds_stay),
+        cmocka_unit_test(drift_of_a_shared_child_is_mended),
+        cmocka_unit_test(a_shared_child_with_a_controller_is_not_touched),
     };
 
     return cmocka_run_group_tests_name("child", tests, NULL, NULL);
