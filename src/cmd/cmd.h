@@ -8,6 +8,7 @@
 int cmd_bridge(int argc, char **argv);
 int cmd_operator(int argc, char **argv);
 int cmd_exporter(int argc, char **argv);
+int cmd_keys(int argc, char **argv);
 int cmd_host_keys(int argc, char **argv);
 
 #endif

@@ -19,6 +19,7 @@ static const struct command {
     { "bridge", "lets Slurm place the pods of Kubernetes", cmd_bridge },
     { "operator", "runs Slurm clusters as custom resources of Kubernetes", cmd_operator },
     { "exporter", "shows Slurm's figures to Prometheus and autoscalers", cmd_exporter },
+    { "keys", "makes and keeps the keys of a Slurm cluster, for the chart slurm", cmd_keys },
     { "host-keys", "prints a new set of SSH host keys as JSON", cmd_host_keys },
     { "version", "prints the version, as --version does", cmd_version },
 };

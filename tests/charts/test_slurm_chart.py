@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import REPO, helm, leaves, with_notes
+from conftest import BUILD, REPO, helm, leaves, with_notes
 from slincdev import crds
 from slincdev.common import versions
 from test_slurm_operator_crds import stored
@@ -319,3 +320,16 @@ def test_the_chart_names_the_images_that_are_built() -> None:
     assert f"version: {program}" in chart and f'appVersion: "{versions()["SLURM_VERSION"]}"' in chart
     assert f"localhost/slinc/slurmctld:{versions()['SLURM_VERSION']}-debian" in template()
     assert f"localhost/slinc/slinc:{program}" in template()
+
+
+def test_the_program_knows_every_flag_that_the_chart_gives_it() -> None:
+    shown = subprocess.run([BUILD / "src/cmd/slinc", "keys", "--help"], text=True, capture_output=True, check=True).stdout
+    given = set(re.findall(r"^ +- '?(--[a-z-]+)", template(*sets("slurmKey.annotations.a=b", "jwtKey.create=false")), re.M))
+    assert {"--slurm-secret", "--slurm-annotations", "--protect", "--delete", "--labels"} <= given
+    assert given - set(re.findall(r"^  (--[a-z-]+)", shown, re.M)) == set()
+
+
+def test_a_package_holds_no_tests(tmp_path: Path) -> None:
+    assert helm("package", CHART, "--destination", tmp_path).returncode == 0
+    listed = subprocess.run(["tar", "-tzf", next(tmp_path.iterdir())], text=True, capture_output=True, check=True).stdout
+    assert "slurm/values.schema.json" in listed and "/tests/" not in listed
