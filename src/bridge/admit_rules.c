@@ -2,7 +2,7 @@
 #include "bridge/admit_rules.h"
 
 #include "bridge/admit_private.h"
-#include "bridge/job_ask.h"
+#include "bridge/job_desc.h"
 #include "bridge/names.h"
 
 #define DEVICE_CLASS    "deviceclass.resource.kubernetes.io/" /* begins resources that are devices */
@@ -240,13 +240,13 @@ static bool cannot_be_read(const struct admit_request *request, const struct jso
 {
     auto_arena struct arena arena;
     struct kube_pairs annotations;
-    struct job_ask ask;
+    struct job_desc desc;
     struct err err = { .class = 0 };
 
     arena_init(&arena, MAX_ARENA);
     annotations = our_annotations(pod, &arena);
-    job_ask_init(&ask);
-    if (job_ask_annotate(&ask, &arena, &annotations, &err) == 0)
+    job_desc_init(&desc);
+    if (job_desc_annotate(&desc, &arena, &annotations, &err) == 0)
         return false;
     buf_add_text(why, err.text);
     return true;

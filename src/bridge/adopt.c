@@ -7,8 +7,8 @@
  * Holds: nothing else is done for the unit before its job carries the key. */
 #include "bridge/adopt.h"
 
-#include "bridge/act.h"
-#include "bridge/gate.h"
+#include "bridge/slurm_action.h"
+#include "bridge/submit_guard.h"
 #include "slurm/submit.h"
 
 enum { LOOK_AGAIN_US = 1000000 };
@@ -28,7 +28,7 @@ int plan_adopt(const struct bridge_world *world, const struct unit *unit,
     slurm_key_write(&parts, &key);
     plan_wait(plan, "job %s of a bridge before this one is being taken over", job->object.key);
     plan_look_again(plan, LOOK_AGAIN_US);
-    if (!gate_slurm_is_clear(world))
+    if (!slurm_is_clear(world))
         return 0;
     if (slurm_submit_adopt(job, world->cluster, buf_str(&key), &comment) < 0)
         return err_set(err, ERR_INVALID, "the comment of job %s cannot be written",

@@ -5,11 +5,11 @@
  * Slurm, and not taken again. */
 #include "bridge/bind.h"
 
-#include "bridge/act.h"
-#include "bridge/ask.h"
-#include "bridge/gate.h"
 #include "bridge/names.h"
 #include "bridge/places.h"
+#include "bridge/slurm_action.h"
+#include "bridge/submit.h"
+#include "bridge/submit_guard.h"
 #include "bridge/tell.h"
 #include "bridge/volumes.h"
 
@@ -53,11 +53,11 @@ static bool look_at_those_there(const struct bridge_world *world, const struct u
 }
 
 /* The job ends, and the next one leaves out the nodes that did not do and still will not. A unit
- * whose jobs keep ending is asked for ever more slowly (gate.c). */
+ * whose jobs keep ending is asked for ever more slowly (submit_guard.c). */
 static int give_back(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                      const char *slurm_name, const char *why)
 {
-    unsigned before = unit->memory ? unit->memory->misfit_count : 0;
+    unsigned before = unit->state ? unit->state->misfit_count : 0;
 
     if (before < MANY_MISFITS)
         tell_waiting(world, unit, plan, "NodeMisfit",
@@ -209,15 +209,15 @@ static void bind_all(const struct bridge_world *world, const struct unit *unit, 
 static int deal(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                 struct deals *ret_deals, struct err *err)
 {
-    struct job_ask ask;
+    struct job_desc desc;
     struct err why = { .class = 0 };
 
     if (unit->kind == GROUP_NONE || !unit->root ||
-        unit_describe(world, unit, plan->arena, &ask, &why) < 0) {
-        job_ask_init(&ask);
-        ask.exclusive = false; /* nobody says that its nodes are its own */
+        unit_describe(world, unit, plan->arena, &desc, &why) < 0) {
+        job_desc_init(&desc);
+        desc.exclusive = false; /* nobody says that its nodes are its own */
     }
-    return places_deal(world, unit, &ask, plan->arena, ret_deals, err);
+    return places_deal(world, unit, &desc, plan->arena, ret_deals, err);
 }
 
 static int read_places(const struct unit *unit, struct plan *plan)
@@ -319,7 +319,7 @@ static int place_waiting(const struct bridge_world *world, const struct unit *un
     enqueue_left_over(unit, plan, &deals);
     if (deals.count == 0 || !is_enough(unit, &deals))
         return place_rest_later(world, unit, plan, &deals);
-    if (gate_cover_comes_first(world)) {
+    if (rebooking_comes_first(world)) {
         plan_wait(plan, "pods that may have lost their jobs come first");
         plan_look_again(plan, LOOK_IF_COVERED_US);
         return 0;

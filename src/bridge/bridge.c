@@ -10,7 +10,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "bridge/act.h"
 #include "bridge/admit.h"
 #include "bridge/feeds.h"
 #include "bridge/group.h"
@@ -18,6 +17,7 @@
 #include "bridge/node_state.h"
 #include "bridge/nodes.h"
 #include "bridge/place.h"
+#include "bridge/slurm_action.h"
 #include "bridge/slurm_trouble.h"
 #include "bridge/steps.h"
 #include "bridge/unit.h"
@@ -75,17 +75,17 @@ static void refresh_facts(struct bridge *bridge)
     facts->slurm_synced = slurm_poller_is_synced(bridge->poller);
     facts->is_suspicious = slurm_poller_is_suspicious(bridge->poller);
     facts->suspicion = slurm_poller_why(bridge->poller);
-    facts->pause_us = actor_pause_us(bridge->actor, &facts->pause_why);
-    facts->denied_us = actor_denied_us(bridge->actor);
+    facts->pause_us = slurm_executor_pause_us(bridge->executor, &facts->pause_why);
+    facts->denied_us = slurm_executor_denied_us(bridge->executor);
     if (facts->denied_us && bridge->trouble.why[0])
         facts->pause_why = bridge->trouble.why; /* the same words on all pods */
     facts->trouble = bridge->is_unread ? bridge->trouble.why : "";
     facts->trouble_us = bridge->trouble.since_us;
-    facts->fence_us =
+    facts->takeover_delay_us =
         slurm_submit_fence_us(bridge->slurm, bridge->has_site ? bridge->site.message_timeout_s : 0);
     facts->crowd = bridge->steps.waiting;
-    facts->unasked = steps_unasked(&bridge->steps);
-    facts->queued = actor_queued(bridge->actor);
+    facts->unsubmitted = steps_unsubmitted(&bridge->steps);
+    facts->queued = slurm_executor_queued(bridge->executor);
     facts->uncovered = bridge->steps.uncovered;
     if (watches_refresh(bridge->watches))
         bridge_look_at_all(bridge);
@@ -97,15 +97,15 @@ static void refresh_facts(struct bridge *bridge)
 /* What is over and left nothing behind need not be remembered. */
 static void forget_if_over(struct bridge *bridge, struct str key)
 {
-    const struct unit_memory *memory = memory_get(bridge->world.memory, key);
+    const struct unit_state *state = unit_states_get(bridge->world.unit_states, key);
     struct kube_index_walk pods =
         kube_cache_by(bridge->world.pods, bridge->world.pods_by_unit, key);
     struct slurm_index_walk jobs = slurm_cache_by(bridge->world.slurm_jobs, SLURM_JOBS_BY_KEY, key);
 
-    if (!memory || memory->ask.state == ASK_SENT || memory->ask.state == ASK_UNRESOLVED ||
+    if (!state || state->submit.state == SUBMIT_SENT || state->submit.state == SUBMIT_UNRESOLVED ||
         kube_index_next(&pods) || slurm_index_next(&jobs))
         return;
-    memory_forget(bridge->world.memory, key);
+    unit_states_forget(bridge->world.unit_states, key);
 }
 
 /* A young pod without a place: its job starts any moment. An old one is not worth the questions. */
@@ -158,8 +158,8 @@ static void begin_to_lead(struct bridge *bridge)
 
     facts->leading_us = loop_now_us(bridge->links.loop);
     facts->leading_wall_us = clock_wall_us(loop_clock(bridge->links.loop));
-    facts->no_fence = kube_lease_was_released(bridge->lease);
-    memory_forget_said(bridge->world.memory);
+    facts->no_takeover_delay = kube_lease_was_released(bridge->lease);
+    unit_states_forget_applied(bridge->world.unit_states);
     if (bridge->poller)
         slurm_poller_suspect(bridge->poller, became_leader);
     engine_wake(bridge->engine);
@@ -207,13 +207,13 @@ static void look_for_trouble(void *context)
 
     bridge->is_unread = error[0] != '\0';
     if (was_unread && !bridge->is_unread)
-        actor_forget_denial(bridge->actor);
-    (void)actor_pause_us(bridge->actor, &denied);
+        slurm_executor_forget_denial(bridge->executor);
+    (void)slurm_executor_pause_us(bridge->executor, &denied);
     if (bridge->is_unread)
         (void)snprintf(why, sizeof(why), "Slurm cannot be used: %s", error);
-    else if (actor_denied_us(bridge->actor) && denied[0])
+    else if (slurm_executor_denied_us(bridge->executor) && denied[0])
         write_denial(bridge, denied, why, sizeof(why));
-    else if (actor_denied_us(bridge->actor)) /* a submit tries whether it still is */
+    else if (slurm_executor_denied_us(bridge->executor)) /* a submit tries whether it still is */
         (void)snprintf(why, sizeof(why), "%s", bridge->trouble.why);
     if (slurm_trouble_update(&bridge->trouble, why, loop_now_us(bridge->links.loop)))
         bridge_look_at_all_that_wait(bridge);
@@ -241,7 +241,7 @@ static void on_site(void *context, enum slurm_sight sight, const char *why,
         bridge->site = *site;
         bridge->has_site = true;
         facts->jobs_are_interactive_ok = site->inactive_limit_s == 0;
-        actor_set_message_timeout(bridge->actor, site->message_timeout_s);
+        slurm_executor_set_message_timeout(bridge->executor, site->message_timeout_s);
     }
     if (is_news && sight == SLURM_SEES_PART)
         log_error("Slurm is not asked for jobs: its token must see all of them",
@@ -283,20 +283,20 @@ static void start_slurm(struct bridge *bridge)
     world->room = room_new(jobs, nodes);
     world->strangers =
         strangers_new(nodes, world->nodes, world->nodes_by_slurm_name, world->cluster);
-    bridge->actor =
-        actor_new(&(struct actor_options){ .slurm = bridge->slurm,
-                                           .poller = bridge->poller,
-                                           .kube = bridge->kube,
-                                           .memory = world->memory,
-                                           .node_refusals = world->node_refusals,
-                                           .room = world->room,
-                                           .metrics = bridge->metrics,
-                                           .cluster = cluster,
-                                           .ask_per_second = bridge->options.config->ask_per_second,
-                                           .may_act = bridge_may_act,
-                                           .wake_unit = bridge_wake_unit,
-                                           .wake_node = bridge_wake_node,
-                                           .context = bridge });
+    bridge->executor = slurm_executor_new(&(struct slurm_executor_options){
+        .slurm = bridge->slurm,
+        .poller = bridge->poller,
+        .kube = bridge->kube,
+        .unit_states = world->unit_states,
+        .node_refusals = world->node_refusals,
+        .room = world->room,
+        .metrics = bridge->metrics,
+        .cluster = cluster,
+        .submits_per_second = bridge->options.config->submits_per_second,
+        .may_act = bridge_may_act,
+        .wake_unit = bridge_wake_unit,
+        .wake_node = bridge_wake_node,
+        .context = bridge });
 }
 
 static void add_controllers(struct bridge *bridge)
@@ -322,9 +322,9 @@ static void add_controllers(struct bridge *bridge)
                                          .watch_count = 2,
                                          .plan = plan_node,
                                          .context = bridge };
-    engine_add_service(bridge->engine, &action_slurm, bridge->actor);
-    engine_add_service(bridge->engine, &action_slurm_cancel, bridge->actor);
-    engine_add_service(bridge->engine, &action_slurm_node, bridge->actor);
+    engine_add_service(bridge->engine, &action_slurm, bridge->executor);
+    engine_add_service(bridge->engine, &action_slurm_cancel, bridge->executor);
+    engine_add_service(bridge->engine, &action_slurm_node, bridge->executor);
     engine_add_service(bridge->engine, &action_event, bridge->recorder);
     engine_add(bridge->engine, &bridge->units);
     engine_add(bridge->engine, &bridge->nodes);
@@ -422,7 +422,7 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
     bridge->slurm = slurm_client_new(links->loop, links->slurm, links->token,
                                      &(struct slurm_client_options){ .seed = options->seed | 1 });
     bridge->world.config = options->config;
-    bridge->world.memory = memory_new();
+    bridge->world.unit_states = unit_states_new();
     bridge->world.node_refusals = node_refusals_new();
     bridge->world.node_sizes = node_sizes_new();
     bridge->world.facts.sight = SLURM_SIGHT_UNKNOWN;
@@ -462,13 +462,13 @@ void bridge_free(struct bridge *bridge)
     loop_timer_stop(&bridge->follow);
     watches_stop(bridge->watches);
     engine_free(bridge->engine);
-    actor_free(bridge->actor);
+    slurm_executor_free(bridge->executor);
     room_free(bridge->world.room);
     strangers_free(bridge->world.strangers);
     slurm_poller_free(bridge->poller);
     kube_lease_free(bridge->lease);
     kube_recorder_free(bridge->recorder);
-    memory_free(bridge->world.memory);
+    unit_states_free(bridge->world.unit_states);
     node_refusals_free(bridge->world.node_refusals);
     node_sizes_free(bridge->world.node_sizes);
     metrics_free(bridge->metrics);
@@ -489,10 +489,11 @@ bool bridge_is_leader(const struct bridge *bridge)
 bool bridge_may_release(void *context)
 {
     const struct bridge *bridge = context;
-    const struct memory *memory = bridge->world.memory;
+    const struct unit_states *state = bridge->world.unit_states;
 
-    return memory_in(memory, ASK_SENT) == 0 && memory_in(memory, ASK_UNRESOLVED) == 0 &&
-           (!bridge->actor || !actor_has_unanswered_cancels(bridge->actor));
+    return unit_states_in(state, SUBMIT_SENT) == 0 &&
+           unit_states_in(state, SUBMIT_UNRESOLVED) == 0 &&
+           (!bridge->executor || !slurm_executor_has_unanswered_cancels(bridge->executor));
 }
 
 struct engine *bridge_engine(const struct bridge *bridge)
@@ -580,13 +581,13 @@ struct units_page {
     const char *comma;
 };
 
-static void write_unit(void *context, const struct unit_memory *memory)
+static void write_unit(void *context, const struct unit_state *state)
 {
     struct units_page *page = context;
     struct unit unit;
 
     arena_reset(&page->arena);
-    unit_gather(page->world, memory->key, &page->arena, &unit);
+    unit_gather(page->world, state->key, &page->arena, &unit);
     buf_printf(page->out, "%s{\"unit\":", page->comma);
     json_escape(page->out, unit.key);
     buf_printf(page->out, ",\"phase\":\"%s\",\"pods\":%u,\"job\":%" PRId64 ",\"attempt\":%u}",
@@ -604,7 +605,7 @@ static void write_units(void *context, struct buf *out)
     arena_init(&page.arena, MAX_UNIT_MEMORY);
     buf_add_char(out, '[');
     if (bridge->poller)
-        memory_each(bridge->world.memory, write_unit, &page);
+        unit_states_each(bridge->world.unit_states, write_unit, &page);
     buf_add_char(out, ']');
     arena_done(&page.arena);
 }

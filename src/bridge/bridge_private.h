@@ -2,9 +2,9 @@
 #ifndef SLINC_BRIDGE_BRIDGE_PRIVATE_H
 #define SLINC_BRIDGE_BRIDGE_PRIVATE_H
 
-#include "bridge/act.h"
 #include "bridge/bridge.h"
 #include "bridge/feeds.h"
+#include "bridge/slurm_action.h"
 #include "bridge/slurm_trouble.h"
 #include "bridge/steps.h"
 #include "bridge/watches.h"
@@ -38,7 +38,7 @@ struct bridge {
     bool is_unread; /* the trouble is that Slurm cannot be read */
     struct loop_timer look_for_trouble;
 
-    struct actor *actor;
+    struct slurm_executor *executor;
     struct steps steps;
     struct feeds feeds;
     struct bridge_world world;

@@ -87,7 +87,7 @@ static const struct key keys[] = {
     { "fenceAfterSeconds", FORM_COUNT, AT(fence_after_s), "0",
       "a node that is NotReady for so long, and drained in Slurm, runs nothing any more; 0: never "
       "by time alone" },
-    { "asksPerSecond", FORM_COUNT, AT(ask_per_second), "0",
+    { "asksPerSecond", FORM_COUNT, AT(submits_per_second), "0",
       "the most jobs asked for in a second; 0: no limit" },
     { "nodeMemoryMarginMiB", FORM_COUNT, AT(memory_margin), "100",
       "memory of a node that Slurm is not told of, beside what DaemonSets request; a change of no "

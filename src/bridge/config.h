@@ -35,14 +35,14 @@ struct bridge_config {
     const struct str *managed_namespaces;
     unsigned managed_namespace_count;
     const struct json *managed_namespace_selector; /* NULL: the list counts */
-    bool shared;            /* sharedNodes: pods that say nothing about `exclusive` share nodes */
-    bool submit_only;       /* submitOnly: never ask for an immediate allocation */
-    int64_t fence_after_s;  /* fenceAfterSeconds: a node NotReady for so long, and drained in Slurm,
-                               counts as fenced; 0: never by time alone */
-    int64_t ask_per_second; /* asksPerSecond: the most submissions a second; 0: no limit */
-    int64_t memory_margin;  /* nodeMemoryMarginMiB: of a node, that Slurm is not told of */
-    int64_t resize_after_s; /* nodeResizeSeconds: a size that differs for so long is followed */
-    bool drains_to_resize;  /* drainToResize: also of a node that has grown and is busy */
+    bool shared;           /* sharedNodes: pods that say nothing about `exclusive` share nodes */
+    bool submit_only;      /* submitOnly: never ask for an immediate allocation */
+    int64_t fence_after_s; /* fenceAfterSeconds: a node NotReady for so long, and drained in Slurm,
+                              counts as fenced; 0: never by time alone */
+    int64_t submits_per_second; /* asksPerSecond: the most submissions a second; 0: no limit */
+    int64_t memory_margin;      /* nodeMemoryMarginMiB: of a node, that Slurm is not told of */
+    int64_t resize_after_s;     /* nodeResizeSeconds: a size that differs for so long is followed */
+    bool drains_to_resize;      /* drainToResize: also of a node that has grown and is busy */
     const struct str *node_features; /* nodeFeatures: labels of nodes that become features */
     unsigned node_feature_count;
     bool pod_deadline; /* podDeadlineAsTimeLimit: the pods' own activeDeadlineSeconds count */

@@ -9,13 +9,13 @@
  * is merely not there is never one. */
 #include "bridge/cover.h"
 
-#include "bridge/act.h"
-#include "bridge/ask.h"
 #include "bridge/bind.h"
 #include "bridge/ends.h"
 #include "bridge/hosts.h"
 #include "bridge/names.h"
 #include "bridge/places.h"
+#include "bridge/slurm_action.h"
+#include "bridge/submit.h"
 #include "bridge/tell.h"
 #include "slurm/submit.h"
 
@@ -33,8 +33,8 @@ static const char *slurm_name_of(const struct bridge_world *world, const struct 
     return node ? world_record_name(world, kube_node_of(node)) : "";
 }
 
-/* First the words, then the deed, each to the pod as it was seen: what a watch that is behind shows
- * as running may have finished long ago, and its job with it. */
+/* First the words, then the action, each to the pod as it was seen: what a watch that is behind
+ * shows as running may have finished long ago, and its job with it. */
 static int end_pod(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                    const struct slurm_job *job)
 {
@@ -225,14 +225,14 @@ static bool may_be_a_late_cancel(const struct bridge_world *world, const struct 
                                  const struct slurm_job *job, unsigned attempt)
 {
     const struct bridge_facts *facts = &world->facts;
-    const struct unit_memory *memory = unit->memory;
+    const struct unit_state *state = unit->state;
     bool is_asked_by_us =
-        memory && memory->ask.attempt == attempt && memory->ask.sent_us >= facts->leading_us;
+        state && state->submit.attempt == attempt && state->submit.sent_us >= facts->leading_us;
     int64_t after_us = job->end_time * SECOND_US - facts->leading_wall_us;
 
-    return !facts->no_fence && !is_asked_by_us &&
+    return !facts->no_takeover_delay && !is_asked_by_us &&
            slurm_words_has(&job->state, SLURM_JOB_CANCELLED) && after_us >= -CLOCKS_US &&
-           after_us <= facts->fence_us + CLOCKS_US;
+           after_us <= facts->takeover_delay_us + CLOCKS_US;
 }
 
 /* Its end was our doing and not Slurm's: a Binding without an answer came after all, when the job
@@ -245,7 +245,7 @@ static bool was_given_up(const struct bridge_world *world, const struct unit *un
 
     buf_init(&key, SLURM_MAX_KEY);
     return world_job_key(world, job, &key, &attempt) &&
-           (memory_has_given_up(unit->memory, attempt) ||
+           (unit_state_has_given_up(unit->state, attempt) ||
             may_be_a_late_cancel(world, unit, job, attempt));
 }
 
@@ -325,5 +325,5 @@ int plan_cover(const struct bridge_world *world, const struct unit *unit, struct
         return cover_with(world, unit, plan, is_prepared, err);
     if (end_those_whose_job_ended(world, unit, plan))
         return 0;
-    return plan_ask_again(world, unit, plan, err);
+    return plan_resubmit(world, unit, plan, err);
 }

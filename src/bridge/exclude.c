@@ -7,9 +7,9 @@
  * ask refused. */
 #include "bridge/exclude.h"
 
-#include "bridge/ask.h"
 #include "bridge/hosts.h"
 #include "bridge/places.h"
+#include "bridge/submit.h"
 #include "codec/hostlist.h"
 
 #include <string.h>
@@ -108,10 +108,10 @@ static void count_misfit(struct exclusion *exclusion, struct arena *arena, const
 static void add_misfits(const struct bridge_world *world, const struct unit *unit,
                         struct names *names, struct exclusion *exclusion, const char *if_tied)
 {
-    unsigned given = unit->memory ? unit->memory->misfit_count : 0;
+    unsigned given = unit->state ? unit->state->misfit_count : 0;
 
     for (unsigned i = 0; i < given; i++) {
-        struct str name = str_of(unit->memory->misfits[i]);
+        struct str name = str_of(unit->state->misfits[i]);
         const char *why;
 
         if (!world_slurm_node(world, name) || !world_node_by_slurm_name(world, name) ||
@@ -207,11 +207,11 @@ static bool choose(const struct bridge_world *world, const struct unit *unit, st
                    struct exclusion *exclusion)
 {
     struct err err = { .class = 0 };
-    struct job_ask ask;
+    struct job_desc desc;
     struct draft draft;
 
-    if (!unit->root || unit_describe(world, unit, names->arena, &ask, &err) < 0 ||
-        !places_draft(world, unit, &ask, names->arena, &draft) ||
+    if (!unit->root || unit_describe(world, unit, names->arena, &desc, &err) < 0 ||
+        !places_draft(world, unit, &desc, names->arena, &draft) ||
         (!draft.is_enough && (!draft.why || exclusion->fit == 0)))
         return false;
     exclusion->fit = draft.count;
@@ -219,7 +219,7 @@ static bool choose(const struct bridge_world *world, const struct unit *unit, st
         add_all_but(world, &draft, names);
         return true;
     }
-    if (draft.count >= job_ask_least_nodes(&ask))
+    if (draft.count >= job_desc_least_nodes(&desc))
         exclusion->fit = 0; /* enough nodes, but not for all of its pods */
     exclusion->why = arena_printf(names->arena, "%s, by the pods of its own group", draft.why);
     return true;
@@ -230,17 +230,17 @@ static bool has_too_few(const struct bridge_world *world, const struct unit *uni
                         const struct exclusion *exclusion, struct arena *arena)
 {
     struct err err = { .class = 0 };
-    struct job_ask ask;
+    struct job_desc desc;
 
-    return unit->root && unit_describe(world, unit, arena, &ask, &err) == 0 &&
-           exclusion->fit < (uint64_t)job_ask_least_nodes(&ask);
+    return unit->root && unit_describe(world, unit, arena, &desc, &err) == 0 &&
+           exclusion->fit < (uint64_t)job_desc_least_nodes(&desc);
 }
 
 /* It gave wrong ones before; or there are none for a pod that wants to be with another of these. */
 static bool must_choose(const struct bridge_world *world, const struct unit *unit,
                         const struct exclusion *exclusion)
 {
-    bool was_wrong = unit->memory && unit->memory->misfit_count > 0;
+    bool was_wrong = unit->state && unit->state->misfit_count > 0;
 
     return (was_wrong || exclusion->fit == 0) && places_are_tied(world, unit);
 }

@@ -6,10 +6,10 @@
  * job as it was. The nodes that the job must not get are followed whatever becomes of the rest. */
 #include "bridge/follow.h"
 
-#include "bridge/act.h"
-#include "bridge/ask.h"
 #include "bridge/exclude.h"
 #include "bridge/hosts.h"
+#include "bridge/slurm_action.h"
+#include "bridge/submit.h"
 #include "bridge/tell.h"
 #include "slurm/submit.h"
 
@@ -20,7 +20,7 @@ enum { READ_US = 500000 }; /* by then the record has been read */
 struct following {
     struct json_build *build;
     struct json_mut *fields; /* of the update */
-    struct job_ask ask;      /* as the job is then */
+    struct job_desc desc;    /* as the job is then */
     struct job_marks marks;  /* what it was asked with */
     struct job_marks noted;  /* the same until the update was made */
     bool is_known;           /* that is: it is remembered, or noted in its comment */
@@ -40,7 +40,7 @@ static bool read_note(const struct slurm_job *job, struct job_marks *ret_marks)
 /* What its note leaves open may be an update that came late, unless we know that it was made. */
 static void recall(const struct unit *unit, struct following *follow)
 {
-    const struct said_memory *said = unit->memory ? &unit->memory->said : NULL;
+    const struct said_memory *said = unit->state ? &unit->state->said : NULL;
     struct job_marks noted;
     bool is_noted = read_note(unit->job, &noted);
 
@@ -72,7 +72,7 @@ static bool put_settled_note(const struct unit *unit, struct following *follow)
 {
     struct job_marks noted;
 
-    if (follow->differs || !follow->is_remembered || !unit->memory->said.settles ||
+    if (follow->differs || !follow->is_remembered || !unit->state->said.settles ||
         !read_note(unit->job, &noted) || !job_marks_are_open(&noted))
         return false;
     return put_comment(unit, NULL, 0, &follow->noted, follow);
@@ -143,9 +143,9 @@ static const struct str *other_members(const struct unit *unit, struct arena *ar
 /* A job that its annotation held is first let go: only then Slurm takes another priority. */
 static void release_first(const struct unit *unit, struct following *follow)
 {
-    if (follow->is_known && unit->job->hold && follow->ask.priority > 0 &&
+    if (follow->is_known && unit->job->hold && follow->desc.priority > 0 &&
         job_marks_may_hold(&follow->marks))
-        follow->ask.priority = -1;
+        follow->desc.priority = -1;
 }
 
 /* What a job gets that names none. */
@@ -155,7 +155,7 @@ static void put_usual_time(const struct bridge_world *world, const struct slurm_
     const struct slurm_object *object = slurm_cache_get(world->slurm_partitions, job->partition);
     const struct slurm_partition *partition = object ? slurm_partition_of(object) : NULL;
 
-    if (follow->ask.time_limit >= 0 || !json_mut_get(follow->fields, STR("time_limit")) ||
+    if (follow->desc.time_limit >= 0 || !json_mut_get(follow->fields, STR("time_limit")) ||
         !partition)
         return;
     if (partition->default_time.set)
@@ -175,7 +175,7 @@ static void put_changes(const struct bridge_world *world, const struct unit *uni
 
     release_first(unit, follow);
     follow->differs =
-        job_change(follow->build, follow->fields, &follow->ask, &from, &follow->noted);
+        job_change(follow->build, follow->fields, &follow->desc, &from, &follow->noted);
     follow->differs |= members != NULL;
     put_usual_time(world, unit->job, follow);
     if (follow->differs)
@@ -183,11 +183,11 @@ static void put_changes(const struct bridge_world *world, const struct unit *uni
 }
 
 static bool is_still_refused(const struct bridge_world *world, const struct unit *unit,
-                             const struct job_ask *ask)
+                             const struct job_desc *desc)
 {
-    const struct said_memory *said = unit->memory ? &unit->memory->said : NULL;
+    const struct said_memory *said = unit->state ? &unit->state->said : NULL;
 
-    return said && said->refused && said->refused == job_ask_hash(ask) &&
+    return said && said->refused && said->refused == job_desc_hash(desc) &&
            said->site == room_generation(world->room) && world->facts.now_us < said->again_us;
 }
 
@@ -207,7 +207,7 @@ static bool is_described(const struct bridge_world *world, const struct unit *un
 {
     struct err why = { .class = 0 };
 
-    if (unit_describe_waiting(world, unit, plan->arena, &follow->ask, &why) == 0)
+    if (unit_describe_waiting(world, unit, plan->arena, &follow->desc, &why) == 0)
         return true;
     tell(world, unit, plan, "Invalid", "nothing changes of", why.text);
     return false;
@@ -224,13 +224,14 @@ static bool is_held_by_people(const struct unit *unit, const struct following *f
  * people hold stays: a new one would not be held. */
 static bool is_replaced(const struct unit *unit, struct plan *plan, const struct following *follow)
 {
-    const char *field = follow->is_known ? job_marks_need_anew(&follow->marks, &follow->ask) : NULL;
+    const char *field =
+        follow->is_known ? job_marks_need_anew(&follow->marks, &follow->desc) : NULL;
 
     if (!field || is_held_by_people(unit, follow))
         return false;
     plan_event(plan, &unit->pod->object, KUBE_EVENT_NORMAL, "SlurmJobReplaced",
                "job %s is asked for anew: Slurm can not change what %s says of a job",
-               unit->job->object.key, job_ask_annotation(field));
+               unit->job->object.key, job_desc_annotation(field));
     plan_slurm_cancel(plan, unit->job, NULL, "it is asked for anew");
     plan_wait(plan, "job %s is asked for anew", unit->job->object.key);
     return true;
@@ -241,9 +242,9 @@ static bool is_refused(const struct bridge_world *world, const struct unit *unit
                        struct following *follow)
 {
     put_changes(world, unit, plan->arena, follow);
-    if (!follow->differs || !is_still_refused(world, unit, &follow->ask))
+    if (!follow->differs || !is_still_refused(world, unit, &follow->desc))
         return false;
-    tell(world, unit, plan, "Refused", "Slurm refused to change", unit->memory->ask.text);
+    tell(world, unit, plan, "Refused", "Slurm refused to change", unit->state->submit.text);
     follow->fields = json_new_object(follow->build);
     follow->differs = false;
     return true;
@@ -264,19 +265,19 @@ bool plan_follow(const struct bridge_world *world, const struct unit *unit, stru
     in_trouble = unit->root && !is_described(world, unit, plan, &follow);
     if (unit->root && !in_trouble) {
         if (!follow.is_remembered)
-            job_marks_fix(&follow.marks, &follow.ask);
+            job_marks_fix(&follow.marks, &follow.desc);
         if (is_fresh && is_replaced(unit, plan, &follow))
             return true;
         in_trouble = is_refused(world, unit, plan, &follow);
-        if (!in_trouble && follow.ask.partition[0])
-            partition = follow.ask.partition;
+        if (!in_trouble && follow.desc.partition[0])
+            partition = follow.desc.partition;
     }
     if (unit->root && !in_trouble)
         remembers = put_settled_note(unit, &follow) || follow.differs ||
-                    (unit->memory && !follow.is_remembered);
+                    (unit->state && !follow.is_remembered);
     exclusion = exclusion_of(world, unit, partition, plan->arena);
     if (unit->root && !in_trouble) /* else Slurm says that its constraints are bad */
-        in_trouble = !unit_has_nodes(world, unit, plan, &exclusion, &follow.ask);
+        in_trouble = !unit_has_nodes(world, unit, plan, &exclusion, &follow.desc);
     nodes_differ = put_excluded(unit, exclusion.nodes, plan->arena, &follow);
     nodes_differ |= put_preference(unit->job, &follow);
     if (!remembers && !nodes_differ)
@@ -284,7 +285,7 @@ bool plan_follow(const struct bridge_world *world, const struct unit *unit, stru
     if (!is_fresh)
         plan_look_again(plan, READ_US);
     else if (remembers)
-        plan_slurm_follow(plan, unit->job, follow.fields, &follow.ask, &follow.noted);
+        plan_slurm_follow(plan, unit->job, follow.fields, &follow.desc, &follow.noted);
     else
         plan_slurm_update_job(plan, unit->job, follow.fields);
     return in_trouble;

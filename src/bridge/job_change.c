@@ -32,7 +32,7 @@ static const struct row {
     enum shown shown;
     size_t said_at, shown_at;
 } rows[] = {
-#define AT(said, record) offsetof(struct job_ask, said), offsetof(struct slurm_job, record)
+#define AT(said, record) offsetof(struct job_desc, said), offsetof(struct slurm_job, record)
     { "account", KEEPS, SHOWN_TEXT_IF, AT(account, account) },
     { "begin_time", NEVER, SHOWN_NOT, 0, 0 },
     { "comment", EMPTY, SHOWN_TEXT, AT(comment, comment) },
@@ -71,17 +71,17 @@ _Static_assert(sizeof(rows) / sizeof(rows[0]) == JOB_CHANGE_FIELDS, "a mark for 
 
 /* ---- marks ---- */
 
-void job_marks_of(const struct job_ask *ask, struct job_marks *ret_marks)
+void job_marks_of(const struct job_desc *desc, struct job_marks *ret_marks)
 {
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-        ret_marks->at[i] = job_ask_mark(ask, rows[i].field);
+        ret_marks->at[i] = job_desc_mark(desc, rows[i].field);
 }
 
-void job_marks_fix(struct job_marks *marks, const struct job_ask *ask)
+void job_marks_fix(struct job_marks *marks, const struct job_desc *desc)
 {
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
         if (rows[i].unsaid == ANEW)
-            marks->at[i] = job_ask_mark(ask, rows[i].field);
+            marks->at[i] = job_desc_mark(desc, rows[i].field);
 }
 
 void job_marks_open(struct job_marks *marks, const struct job_marks *others)
@@ -91,11 +91,11 @@ void job_marks_open(struct job_marks *marks, const struct job_marks *others)
             marks->at[i] = JOB_MARK_OPEN;
 }
 
-void job_marks_close(struct job_marks *marks, const struct job_ask *ask)
+void job_marks_close(struct job_marks *marks, const struct job_desc *desc)
 {
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
         if (marks->at[i] == JOB_MARK_OPEN)
-            marks->at[i] = job_ask_mark(ask, rows[i].field);
+            marks->at[i] = job_desc_mark(desc, rows[i].field);
 }
 
 bool job_marks_are_open(const struct job_marks *marks)
@@ -117,11 +117,11 @@ static uint32_t mark_of_priority(const struct job_marks *marks)
 
 bool job_marks_hold(const struct job_marks *marks)
 {
-    struct job_ask held;
+    struct job_desc held;
 
-    job_ask_init(&held);
+    job_desc_init(&held);
     held.priority = 0;
-    return mark_of_priority(marks) == job_ask_mark(&held, "priority");
+    return mark_of_priority(marks) == job_desc_mark(&held, "priority");
 }
 
 bool job_marks_may_hold(const struct job_marks *marks)
@@ -129,10 +129,10 @@ bool job_marks_may_hold(const struct job_marks *marks)
     return job_marks_hold(marks) || mark_of_priority(marks) == JOB_MARK_OPEN;
 }
 
-const char *job_marks_need_anew(const struct job_marks *marks, const struct job_ask *ask)
+const char *job_marks_need_anew(const struct job_marks *marks, const struct job_desc *desc)
 {
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-        if (rows[i].unsaid == ANEW && marks->at[i] != job_ask_mark(ask, rows[i].field))
+        if (rows[i].unsaid == ANEW && marks->at[i] != job_desc_mark(desc, rows[i].field))
             return rows[i].field;
     return NULL;
 }
@@ -143,14 +143,14 @@ const char *job_marks_need_anew(const struct job_marks *marks, const struct job_
 static uint32_t version_of_marks(void)
 {
     uint32_t version = 0;
-    struct job_ask sample;
+    struct job_desc sample;
 
-    job_ask_init(&sample);
+    job_desc_init(&sample);
     sample.priority = 1;
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
         sample.name = rows[i].field;
-        version = version * 31 + job_ask_mark(&sample, "name");
-        version = version * 31 + job_ask_mark(&sample, rows[i].field);
+        version = version * 31 + job_desc_mark(&sample, "name");
+        version = version * 31 + job_desc_mark(&sample, rows[i].field);
     }
     return version;
 }
@@ -220,31 +220,31 @@ static const void *at(const void *object, size_t offset)
 }
 
 /* What is not said may be whatever Slurm, or a plugin of the site, made of it. */
-static bool is_shown_otherwise(const struct job_ask *ask, const struct slurm_job *job,
+static bool is_shown_otherwise(const struct job_desc *desc, const struct slurm_job *job,
                                const struct row *row)
 {
     const char *text;
     struct slurm_number number;
 
-    if (row->shown == SHOWN_NOT || job_ask_mark(ask, row->field) == 0)
+    if (row->shown == SHOWN_NOT || job_desc_mark(desc, row->field) == 0)
         return false;
     if (row->shown == SHOWN_NUMBER) {
         number = *(const struct slurm_number *)at(job, row->shown_at);
-        return !number.set || number.number != *(const int64_t *)at(ask, row->said_at);
+        return !number.set || number.number != *(const int64_t *)at(desc, row->said_at);
     }
     text = *(const char *const *)at(job, row->shown_at);
-    return strcmp(text, *(const char *const *)at(ask, row->said_at)) != 0 &&
+    return strcmp(text, *(const char *const *)at(desc, row->said_at)) != 0 &&
            (text[0] || row->shown == SHOWN_TEXT);
 }
 
 /* People may hold a job: its priority is 0 then, whatever was said. */
-static bool differs(const struct job_ask *ask, const struct job_change_from *from, size_t i)
+static bool differs(const struct job_desc *desc, const struct job_change_from *from, size_t i)
 {
     bool is_peoples = from->job && from->job->hold && strcmp(rows[i].field, "priority") == 0;
 
-    if (from->marks && from->marks->at[i] != job_ask_mark(ask, rows[i].field))
+    if (from->marks && from->marks->at[i] != job_desc_mark(desc, rows[i].field))
         return true;
-    return from->job && !is_peoples && is_shown_otherwise(ask, from->job, &rows[i]);
+    return from->job && !is_peoples && is_shown_otherwise(desc, from->job, &rows[i]);
 }
 
 /* ---- what is sent ---- */
@@ -269,10 +269,10 @@ static struct json_mut *take_back(struct json_build *build, enum unsaid unsaid)
     return limit;
 }
 
-static bool put(struct json_build *build, struct json_mut *fields, const struct job_ask *ask,
+static bool put(struct json_build *build, struct json_mut *fields, const struct job_desc *desc,
                 const struct row *row)
 {
-    struct json_mut *value = job_ask_field(build, ask, row->field);
+    struct json_mut *value = job_desc_field(build, desc, row->field);
 
     if (!value)
         value = take_back(build, row->unsaid);
@@ -287,38 +287,38 @@ static int64_t at_least_one(int64_t count)
 }
 
 /* Slurm reckons these from a new ask, but not from an update. */
-static void put_size(struct json_build *build, struct json_mut *fields, const struct job_ask *ask,
+static void put_size(struct json_build *build, struct json_mut *fields, const struct job_desc *desc,
                      struct job_marks *note)
 {
-    int64_t nodes = ask->min_nodes > 0 ? ask->min_nodes : ask->nodes;
-    int64_t cpus = at_least_one(ask->tasks_per_node) * at_least_one(ask->cpus_per_task);
+    int64_t nodes = desc->min_nodes > 0 ? desc->min_nodes : desc->nodes;
+    int64_t cpus = at_least_one(desc->tasks_per_node) * at_least_one(desc->cpus_per_task);
 
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-        if (rows[i].unsaid == SIZE && put(build, fields, ask, &rows[i]))
+        if (rows[i].unsaid == SIZE && put(build, fields, desc, &rows[i]))
             note->at[i] = JOB_MARK_OPEN;
     json_put_i64(build, fields, "minimum_cpus", nodes * cpus); /* fits: 31 and 32 bits */
     json_put_i64(build, fields, "minimum_cpus_per_node", cpus);
 }
 
-bool job_change(struct json_build *build, struct json_mut *fields, const struct job_ask *ask,
+bool job_change(struct json_build *build, struct json_mut *fields, const struct job_desc *desc,
                 const struct job_change_from *from, struct job_marks *ret_marks)
 {
     bool resized = from->resized, any = false;
 
-    job_marks_of(ask, ret_marks);
+    job_marks_of(desc, ret_marks);
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
         if (rows[i].unsaid == ANEW && from->marks)
             ret_marks->at[i] = from->marks->at[i];
-        if (rows[i].unsaid == ANEW || !differs(ask, from, i))
+        if (rows[i].unsaid == ANEW || !differs(desc, from, i))
             continue;
         if (rows[i].unsaid == SIZE) {
             resized = true;
-        } else if (put(build, fields, ask, &rows[i])) {
+        } else if (put(build, fields, desc, &rows[i])) {
             ret_marks->at[i] = JOB_MARK_OPEN;
             any = true;
         }
     }
     if (resized)
-        put_size(build, fields, ask, ret_marks);
+        put_size(build, fields, desc, ret_marks);
     return any || resized;
 }

@@ -1,4 +1,4 @@
-/* node_refusals.c - refused deeds by the name of their node.
+/* node_refusals.c - refused actions by the name of their node.
  *
  * Holds: one for each node, the last; more than MAX_NODES are not remembered. */
 #include "bridge/node_refusals.h"

@@ -1,4 +1,4 @@
-/* node_refusals.h - what Slurm refused to do about nodes: the last deed of each, and its words.
+/* node_refusals.h - what Slurm refused to do about nodes: the last action of each, and its words.
  *
  * Plans tell people of it for as long as they would ask for the same again. A crash loses it: what
  * is still wrong is refused once more. */
@@ -14,7 +14,8 @@ struct node_refusals;
 struct node_refusals *node_refusals_new(void);
 void node_refusals_free(struct node_refusals *refusals);
 
-/* node: its name in Slurm. deed: all that was asked for, as text; the same text is the same deed.
+/* node: its name in Slurm. action: all that was asked for, as text; the same text is the same
+ * action.
  */
 void node_refusals_add(struct node_refusals *refusals, struct str node, struct str deed,
                        const char *why);
@@ -22,7 +23,7 @@ void node_refusals_done(struct node_refusals *refusals, struct str node, struct 
 void node_refusals_forget(struct node_refusals *refusals, struct str node);
 
 bool node_refusals_have(const struct node_refusals *refusals, struct str node);
-/* Why, if this deed is the one that was refused; NULL. */
+/* Why, if this action is the one that was refused; NULL. */
 const char *node_refusals_why(const struct node_refusals *refusals, struct str node,
                               struct str deed);
 

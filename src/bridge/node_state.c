@@ -4,8 +4,8 @@
  * keeps it when the node is also down: so a node that others took out is never drained on top. */
 #include "bridge/node_state.h"
 
-#include "bridge/act.h"
 #include "bridge/names.h"
+#include "bridge/slurm_action.h"
 
 #include <string.h>
 

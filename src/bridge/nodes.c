@@ -8,11 +8,11 @@
  *          record is deleted only when it was read drained and idle. */
 #include "bridge/nodes.h"
 
-#include "bridge/act.h"
 #include "bridge/names.h"
 #include "bridge/node_shape.h"
 #include "bridge/node_show.h"
 #include "bridge/node_state.h"
+#include "bridge/slurm_action.h"
 #include "codec/slurmconf.h"
 
 enum {
@@ -409,13 +409,13 @@ static void plan_share(const struct look *look, struct plan *plan)
 
 /* Read directly before the deletion where our cache may be behind: it is only gone if the API
  * server says so. A label that is not there, or a deletion that began, was seen. */
-static const struct act_unless *unless_it_is_there(const struct look *look,
-                                                   struct act_unless *ret_unless)
+static const struct action_unless *unless_it_is_there(const struct look *look,
+                                                      struct action_unless *ret_unless)
 {
     if (look->kube || !*look->marked_node ||
         kube_cache_get(look->world->nodes, "", look->marked_node))
         return NULL;
-    *ret_unless = (struct act_unless){ .resource = &kube_nodes, .name = look->marked_node };
+    *ret_unless = (struct action_unless){ .resource = &kube_nodes, .name = look->marked_node };
     return ret_unless;
 }
 
@@ -423,7 +423,7 @@ static const struct act_unless *unless_it_is_there(const struct look *look,
  * unless somebody ended the drain, and then Slurm refuses. */
 static void plan_delete_idle(const struct look *look, struct plan *plan)
 {
-    struct act_unless unless;
+    struct action_unless unless;
 
     plan_look_again(plan, LOOK_FOR_IDLE_US);
     if (node_is_busy(look->slurm))

@@ -7,18 +7,18 @@
  *         more; nothing is cancelled or deleted while slurmctld is suspected of a restart. */
 #include "bridge/place.h"
 
-#include "bridge/act.h"
 #include "bridge/adopt.h"
-#include "bridge/ask.h"
 #include "bridge/bind.h"
 #include "bridge/cover.h"
 #include "bridge/follow.h"
-#include "bridge/gate.h"
 #include "bridge/names.h"
 #include "bridge/places.h"
 #include "bridge/prepare.h"
 #include "bridge/release.h"
 #include "bridge/show.h"
+#include "bridge/slurm_action.h"
+#include "bridge/submit.h"
+#include "bridge/submit_guard.h"
 #include "bridge/tell.h"
 
 #include <inttypes.h>
@@ -125,7 +125,7 @@ static int place_waiting(const struct bridge_world *world, const struct unit *un
                          struct plan *plan, bool is_prepared, struct err *err)
 {
     if (!unit->job)
-        return plan_ask(world, unit, plan, err);
+        return plan_submit(world, unit, plan, err);
     if (has_shrunk(world, unit, plan))
         return 0;
     switch (job_phase(unit->job)) {
@@ -148,7 +148,7 @@ static int place_waiting(const struct bridge_world *world, const struct unit *un
 static bool wants_own_job(const struct bridge_world *world, const struct unit *unit,
                           struct plan *plan)
 {
-    if ((unit->stage != POD_WAITS && unit->stage != POD_BOUND) || !gate_slurm_is_clear(world) ||
+    if ((unit->stage != POD_WAITS && unit->stage != POD_BOUND) || !slurm_is_clear(world) ||
         !places_lack_for(world, unit->pod, plan->arena))
         return false;
     plan_wait(plan, "the job of its group has no place for it: it gets one of its own");
@@ -188,7 +188,7 @@ static int place_former(const struct bridge_world *world, const struct unit *uni
     plan_let_go(world, &former, plan);
     if (former.in[POD_ENDING] > 0)
         plan_look_again(plan, FENCE_LOOK_US);
-    if (former.stage == POD_BOUND && gate_slurm_is_clear(world) && !former.is_behind)
+    if (former.stage == POD_BOUND && slurm_is_clear(world) && !former.is_behind)
         return plan_cover(world, &former, plan, true, err);
     return 0;
 }
@@ -224,10 +224,10 @@ static int place_unit(const struct bridge_world *world, struct str key, struct p
     if (phase == UNIT_GATED)
         return plan_hold(world, &unit, plan, err);
     is_prepared = !plan_prepare(world, &unit, plan);
-    if (gate_slurm_is_clear(world))
+    if (slurm_is_clear(world))
         return place_live(world, &unit, plan, is_prepared, err);
     if (unit.stage == POD_WAITS)
-        return plan_ask(world, &unit, plan, err); /* which says what is awaited */
+        return plan_submit(world, &unit, plan, err); /* which says what is awaited */
     plan_wait(plan, "Slurm's jobs are being read");
     plan_look_again(plan, LOOK_MIN_US); /* nothing tells a unit when they have been */
     return 0;

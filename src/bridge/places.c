@@ -5,8 +5,8 @@
  * Whether a node suits a pod is in places_fit.c. */
 #include "bridge/places_private.h"
 
-#include "bridge/ask.h"
 #include "bridge/exclude.h"
+#include "bridge/submit.h"
 #include "codec/hostlist.h"
 #include "slurm/submit.h"
 
@@ -374,7 +374,7 @@ bool places_are_tied(const struct bridge_world *world, const struct unit *unit)
 }
 
 struct table table_new(const struct bridge_world *world, const struct unit *unit,
-                       const struct job_ask *ask, struct arena *arena, struct arena *aside)
+                       const struct job_desc *desc, struct arena *arena, struct arena *aside)
 {
     arena_init(aside, MAX_ASIDE);
     return (struct table){
@@ -382,9 +382,9 @@ struct table table_new(const struct bridge_world *world, const struct unit *unit
         .unit = unit,
         .arena = arena,
         .aside = aside,
-        .has_whole_nodes = ask->exclusive,
+        .has_whole_nodes = desc->exclusive,
         .is_tied = places_are_tied(world, unit),
-        .per_node = ask->tasks_per_node > 1 ? (unsigned)ask->tasks_per_node : 1,
+        .per_node = desc->tasks_per_node > 1 ? (unsigned)desc->tasks_per_node : 1,
         .has_place = arena_alloc_array(arena, unit->member_count + 1, sizeof(bool)),
         .classes = arena_alloc_array(arena, unit->member_count + 1, sizeof(uint64_t)),
         .seats = arena_alloc_array(arena, unit->member_count + 1, sizeof(struct place *)),
@@ -393,11 +393,11 @@ struct table table_new(const struct bridge_world *world, const struct unit *unit
 }
 
 int places_deal(const struct bridge_world *world, const struct unit *unit,
-                const struct job_ask *ask, struct arena *arena, struct deals *ret_deals,
+                const struct job_desc *desc, struct arena *arena, struct deals *ret_deals,
                 struct err *err)
 {
     auto_arena struct arena aside;
-    struct table table = table_new(world, unit, ask, arena, &aside);
+    struct table table = table_new(world, unit, desc, arena, &aside);
     int result;
 
     table.job = unit->job;
@@ -453,7 +453,7 @@ bool places_lack_for(const struct bridge_world *world, const struct kube_pod *po
     struct err err = { .class = 0 };
     auto_buf struct buf key;
     struct unit unit;
-    struct job_ask ask;
+    struct job_desc desc;
     struct deals deals;
 
     buf_init(&key, SLURM_MAX_KEY);
@@ -464,8 +464,8 @@ bool places_lack_for(const struct bridge_world *world, const struct kube_pod *po
         return false;
     if (pod_stage(world, pod) == POD_BOUND)
         return !unit_is_of_former(&unit, pod) && is_stranded(&unit, pod, arena, world);
-    if (unit_describe(world, &unit, arena, &ask, &err) < 0 ||
-        places_deal(world, &unit, &ask, arena, &deals, &err) < 0)
+    if (unit_describe(world, &unit, arena, &desc, &err) < 0 ||
+        places_deal(world, &unit, &desc, arena, &deals, &err) < 0)
         return false;
     return !is_dealt(&unit, &deals, pod) && !deals.will_be_freed &&
            (unit.in[POD_BOUND] > 0 || deals.count >= (unsigned)unit.needed);

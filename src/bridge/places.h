@@ -6,7 +6,7 @@
 #define SLINC_BRIDGE_PLACES_H
 
 #include "bridge/hosts.h"
-#include "bridge/job_ask.h"
+#include "bridge/job_desc.h"
 #include "bridge/unit.h"
 
 struct deal {
@@ -33,7 +33,7 @@ struct deals {
  * they fit when the job has whole nodes and every one of them will do. -ERR_INVALID: the job's list
  * of nodes cannot be read. */
 int places_deal(const struct bridge_world *world, const struct unit *unit,
-                const struct job_ask *ask, struct arena *arena, struct deals *ret_deals,
+                const struct job_desc *desc, struct arena *arena, struct deals *ret_deals,
                 struct err *err);
 
 /* Nodes of Slurm on which the waiting pods of a unit could be dealt. */
@@ -50,7 +50,7 @@ bool places_are_tied(const struct bridge_world *world, const struct unit *unit);
 /* Chooses among all nodes, those first that are free. False: what Slurm is asked for leaves open
  * too much (features, reservations, switches), or there are too many to try. */
 bool places_draft(const struct bridge_world *world, const struct unit *unit,
-                  const struct job_ask *ask, struct arena *arena, struct draft *ret_draft);
+                  const struct job_desc *desc, struct arena *arena, struct draft *ret_draft);
 
 /* Whether a bound member has its place by this job, or nobody wrote down by which. Its label names
  * the job by an id, which after a crash of slurmctld another may have; a job that was asked for to

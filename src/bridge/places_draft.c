@@ -27,11 +27,11 @@ static bool will_do_for_some(const struct table *table, const struct kube_node *
 /* It was given before, and will still not do. */
 static bool is_misfit(const struct table *table, const struct kube_node *node)
 {
-    const struct unit_memory *memory = table->unit->memory;
+    const struct unit_state *state = table->unit->state;
     const char *name = world_slurm_name(node);
 
-    for (unsigned i = 0; memory && i < memory->misfit_count; i++)
-        if (strcmp(memory->misfits[i], name) == 0)
+    for (unsigned i = 0; state && i < state->misfit_count; i++)
+        if (strcmp(state->misfits[i], name) == 0)
             return !will_do_for_some(table, node);
     return false;
 }
@@ -59,7 +59,7 @@ static int by_use_and_name(const void *a, const void *b)
     return strcmp(one->slurm_name, other->slurm_name);
 }
 
-static void lay_draft(struct table *table, const struct job_ask *ask)
+static void lay_draft(struct table *table, const struct job_desc *desc)
 {
     struct kube_cache_walk walk = kube_cache_walk(table->world->nodes);
     const struct kube_object *object;
@@ -71,7 +71,7 @@ static void lay_draft(struct table *table, const struct job_ask *ask)
         const char *name = world_slurm_name(node);
         const struct slurm_node *slurm = world_slurm_node(table->world, str_of(name));
 
-        if (slurm && is_candidate(table->world, node, slurm, ask->partition) &&
+        if (slurm && is_candidate(table->world, node, slurm, desc->partition) &&
             !is_misfit(table, node))
             table->places[table->count++] =
                 (struct place){ .slurm_name = name, .node = node, .is_busy = node_is_busy(slurm) };
@@ -114,27 +114,27 @@ static void keep_best(struct table *table, struct draft *draft, unsigned *best)
 }
 
 static bool can_be_drafted(const struct bridge_world *world, const struct unit *unit,
-                           const struct job_ask *ask)
+                           const struct job_desc *desc)
 {
-    return world->eligible && ask->partition[0] && !ask->constraints[0] && !ask->reservation[0] &&
-           ask->switches < 0 && ask->segment_size < 0 &&
+    return world->eligible && desc->partition[0] && !desc->constraints[0] &&
+           !desc->reservation[0] && desc->switches < 0 && desc->segment_size < 0 &&
            kube_cache_count(world->nodes) <= PLACES_MAX_PAIRS / (unit->in[POD_WAITS] + 1);
 }
 
 bool places_draft(const struct bridge_world *world, const struct unit *unit,
-                  const struct job_ask *ask, struct arena *arena, struct draft *ret_draft)
+                  const struct job_desc *desc, struct arena *arena, struct draft *ret_draft)
 {
     auto_arena struct arena aside;
-    struct table table = table_new(world, unit, ask, arena, &aside);
+    struct table table = table_new(world, unit, desc, arena, &aside);
     struct draft draft = { .nodes = NULL };
-    int64_t least = job_ask_least_nodes(ask);
+    int64_t least = job_desc_least_nodes(desc);
     unsigned best = 0;
 
-    if (!can_be_drafted(world, unit, ask))
+    if (!can_be_drafted(world, unit, desc))
         return false;
-    lay_draft(&table, ask);
+    lay_draft(&table, desc);
     for (unsigned i = 0; i < DRAFT_STARTS && !draft.is_enough && start_anew(&table); i++) {
-        table.nodes_left = ask->max_nodes > 0 ? (unsigned)ask->max_nodes : unit->in[POD_WAITS];
+        table.nodes_left = desc->max_nodes > 0 ? (unsigned)desc->max_nodes : unit->in[POD_WAITS];
         table_deal(&table);
         for (unsigned k = 0; k < table.count; k++)
             table.places[k].was_tried |= table.places[k].held > 0;

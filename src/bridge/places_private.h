@@ -40,7 +40,7 @@ struct table {
 
 /* aside is initialized here, and the caller's to free. */
 struct table table_new(const struct bridge_world *world, const struct unit *unit,
-                       const struct job_ask *ask, struct arena *arena, struct arena *aside);
+                       const struct job_desc *desc, struct arena *arena, struct arena *aside);
 void table_deal(struct table *table); /* to all that it can */
 
 /* ---- places_fit.c ---- */

@@ -6,9 +6,9 @@
  * unit's key, so that it is found and ended without the pod too. */
 #include "bridge/release.h"
 
-#include "bridge/act.h"
-#include "bridge/gate.h"
 #include "bridge/names.h"
+#include "bridge/slurm_action.h"
+#include "bridge/submit_guard.h"
 #include "slurm/submit.h"
 
 enum { LOOK_FOR_SLURM_US = 1000000 }; /* nothing tells a unit that a suspicion is over */
@@ -40,17 +40,17 @@ static void let_go(const struct bridge_world *world, const struct kube_object *p
 
 /* A group's pods are known by what they say of themselves: all of the namespace are asked for. */
 static void pods_of_group(struct arena *arena, struct str key, struct str ns,
-                          struct act_unless *ret_unless)
+                          struct action_unless *ret_unless)
 {
-    *ret_unless = (struct act_unless){ .resource = &kube_pods,
-                                       .ns = arena_strndup(arena, ns.at, ns.len),
-                                       .unit = arena_strndup(arena, key.at, key.len) };
+    *ret_unless = (struct action_unless){ .resource = &kube_pods,
+                                          .ns = arena_strndup(arena, ns.at, ns.len),
+                                          .unit = arena_strndup(arena, key.at, key.len) };
 }
 
 /* The pod's name is in the job's comment. A site may have rewritten that: then the key alone tells,
  * and all pods of the namespace are asked for. */
 static bool pods_of_job(const struct slurm_job *job, struct arena *arena, struct str key,
-                        struct act_unless *ret_unless)
+                        struct action_unless *ret_unless)
 {
     auto_json_doc struct json_doc *doc = NULL;
     struct err err = { .class = 0 };
@@ -62,9 +62,9 @@ static bool pods_of_job(const struct slurm_job *job, struct arena *arena, struct
         pods_of_group(arena, key, ns, ret_unless);
         return true;
     }
-    *ret_unless = (struct act_unless){ .resource = &kube_pods,
-                                       .ns = arena_strndup(arena, ns.at, ns.len),
-                                       .uid = arena_strndup(arena, uid.at, uid.len) };
+    *ret_unless = (struct action_unless){ .resource = &kube_pods,
+                                          .ns = arena_strndup(arena, ns.at, ns.len),
+                                          .uid = arena_strndup(arena, uid.at, uid.len) };
     if (json_parse(str_of(job->admin_comment), 1u << 20, &doc, &err) == 0 &&
         str_cut(json_str(json_item(json_get(json_root(doc), "pods"), 0)), '/', &pod_ns, &name) &&
         str_eq(pod_ns, ns))
@@ -79,9 +79,9 @@ static void end_former(const struct unit *unit, struct plan *plan, const struct 
     struct slurm_key key;
     auto_buf struct buf text;
     struct str ns, rest;
-    struct act_unless pods, object = { .resource = unit->successor->kind->resource,
-                                       .ns = unit->successor->ns,
-                                       .also = &pods };
+    struct action_unless pods, object = { .resource = unit->successor->kind->resource,
+                                          .ns = unit->successor->ns,
+                                          .also = &pods };
 
     buf_init(&text, SLURM_MAX_KEY);
     if (!slurm_submit_any_key(job, &text) || !slurm_key_read(buf_str(&text), &key) ||
@@ -95,7 +95,7 @@ static void end_former(const struct unit *unit, struct plan *plan, const struct 
 
 static void end_job(const struct unit *unit, struct plan *plan, const struct slurm_job *job)
 {
-    struct act_unless unless;
+    struct action_unless unless;
 
     if (unit->pod)
         plan_slurm_cancel(plan, job, NULL, "its pod is over");
@@ -109,7 +109,7 @@ static void end_job(const struct unit *unit, struct plan *plan, const struct slu
 
 static void end_jobs(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
-    if (unit->job_count > 0 && !gate_slurm_is_clear(world)) {
+    if (unit->job_count > 0 && !slurm_is_clear(world)) {
         plan_wait(plan, "its job ends when Slurm's jobs have been read again");
         plan_look_again(plan, LOOK_FOR_SLURM_US);
         return;

@@ -442,12 +442,12 @@ static bool is_said(const char *text)
     return text && text[0];
 }
 
-static bool is_simple(const struct job_ask *ask)
+static bool is_simple(const struct job_desc *desc)
 {
-    return is_said(ask->partition) && !strchr(ask->partition, ',') && !is_said(ask->gres) &&
-           !is_said(ask->constraints) && !is_said(ask->licenses) && !is_said(ask->reservation) &&
-           !is_said(ask->required_nodes) && ask->nodes <= 1 && ask->min_nodes <= 1 &&
-           ask->max_nodes <= 1;
+    return is_said(desc->partition) && !strchr(desc->partition, ',') && !is_said(desc->gres) &&
+           !is_said(desc->constraints) && !is_said(desc->licenses) && !is_said(desc->reservation) &&
+           !is_said(desc->required_nodes) && desc->nodes <= 1 && desc->min_nodes <= 1 &&
+           desc->max_nodes <= 1;
 }
 
 static int64_t at_least(int64_t value, int64_t least)
@@ -455,19 +455,19 @@ static int64_t at_least(int64_t value, int64_t least)
     return value > least ? value : least;
 }
 
-static struct amount need_of(const struct job_ask *ask)
+static struct amount need_of(const struct job_desc *desc)
 {
-    int64_t tasks = at_least(ask->tasks_per_node, 1), each = at_least(ask->cpus_per_task, 1);
+    int64_t tasks = at_least(desc->tasks_per_node, 1), each = at_least(desc->cpus_per_task, 1);
     bool is_absurd = tasks > INT32_MAX || each > INT32_MAX;
 
     return (struct amount){ .cpus = is_absurd ? INT64_MAX / 2 : tasks * each,
-                            .memory = at_least(ask->memory, 0) };
+                            .memory = at_least(desc->memory, 0) };
 }
 
-static bool place_fits(const struct place *place, const struct job_ask *ask, struct amount need,
+static bool place_fits(const struct place *place, const struct job_desc *desc, struct amount need,
                        const struct hostlist *excluded)
 {
-    if (!place->is_usable || (ask->exclusive && place->taken.users > 0))
+    if (!place->is_usable || (desc->exclusive && place->taken.users > 0))
         return false;
     if (need.cpus > place->has.cpus - place->taken.cpus ||
         need.memory > place->has.memory - place->taken.memory)
@@ -476,10 +476,10 @@ static bool place_fits(const struct place *place, const struct job_ask *ask, str
 }
 
 /* Goes round once, from where something fitted last. */
-static struct place *scan(struct part *part, const struct job_ask *ask,
+static struct place *scan(struct part *part, const struct job_desc *desc,
                           const struct hostlist *excluded)
 {
-    struct amount need = need_of(ask);
+    struct amount need = need_of(desc);
     struct list *at = part->hint ? part->hint : part->links.next;
 
     for (size_t i = 0; i < part->size; i++, at = at->next) {
@@ -488,7 +488,7 @@ static struct place *scan(struct part *part, const struct job_ask *ask,
 
         struct place *place = list_item(at, struct link, in_part)->place;
 
-        if (place_fits(place, ask, need, excluded)) {
+        if (place_fits(place, desc, need, excluded)) {
             part->hint = at;
             return place;
         }
@@ -496,34 +496,34 @@ static struct place *scan(struct part *part, const struct job_ask *ask,
     return NULL;
 }
 
-static struct place *find(const struct room *room, const struct job_ask *ask)
+static struct place *find(const struct room *room, const struct job_desc *desc)
 {
     const struct hostlist *excluded = NULL;
     auto_arena struct arena arena;
     struct part *part;
 
     arena_init(&arena, HOSTLIST_MEMORY);
-    if (!is_simple(ask))
+    if (!is_simple(desc))
         return NULL;
-    part = map_get(&room->parts, str_of(ask->partition));
+    part = map_get(&room->parts, str_of(desc->partition));
     if (!part || part->is_closed)
         return NULL;
-    if (is_said(ask->excluded_nodes) && hostlist_parse(&arena, str_of(ask->excluded_nodes),
-                                                       HOSTLIST_MAX_NAMES, &excluded, NULL) < 0)
+    if (is_said(desc->excluded_nodes) && hostlist_parse(&arena, str_of(desc->excluded_nodes),
+                                                        HOSTLIST_MAX_NAMES, &excluded, NULL) < 0)
         return NULL;
-    return scan(part, ask, excluded);
+    return scan(part, desc, excluded);
 }
 
-bool room_fits(const struct room *room, const struct job_ask *ask)
+bool room_fits(const struct room *room, const struct job_desc *desc)
 {
-    return find(room, ask) != NULL;
+    return find(room, desc) != NULL;
 }
 
 /* ---- promises ---- */
 
-uint64_t room_promise(struct room *room, const struct job_ask *ask)
+uint64_t room_promise(struct room *room, const struct job_desc *desc)
 {
-    struct place *place = find(room, ask);
+    struct place *place = find(room, desc);
     struct promise *promise;
 
     if (!place)
@@ -531,8 +531,8 @@ uint64_t room_promise(struct room *room, const struct job_ask *ask)
     promise = mem_alloc(sizeof(*promise));
     promise->number = ++room->last_promise;
     promise->place = place;
-    promise->amount = need_of(ask);
-    if (ask->exclusive)
+    promise->amount = need_of(desc);
+    if (desc->exclusive)
         promise->amount = (struct amount){ .cpus = place->has.cpus, .memory = place->has.memory };
     take(place, promise->amount);
     list_push_back(&room->promises, &promise->link);

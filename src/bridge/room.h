@@ -5,7 +5,7 @@
 #ifndef SLINC_BRIDGE_ROOM_H
 #define SLINC_BRIDGE_ROOM_H
 
-#include "bridge/job_ask.h"
+#include "bridge/job_desc.h"
 #include "slurm/cache.h"
 
 struct room;
@@ -19,7 +19,7 @@ void room_free(struct room *room);
  * jobs hold and what asks on their way were promised. What the ask does not say counts as nothing.
  * Asks about gres, constraints, licenses, reservations or named nodes, about several nodes or
  * several partitions or none, are never said to fit. */
-bool room_fits(const struct room *room, const struct job_ask *ask);
+bool room_fits(const struct room *room, const struct job_desc *desc);
 /* Pending jobs that name this partition and may start, ours included: neither held nor waiting for
  * a time or another job, nor at a limit of their account or QOS. */
 size_t room_waiting(const struct room *room, const char *partition);
@@ -31,7 +31,7 @@ void room_open(struct room *room, const char *partition);
 /* An ask for an immediate allocation is on its way: its node is not promised twice. The promise
  * goes with room_withdraw when it came to nothing; else, with room_fulfil, as soon as the cache
  * shows what this job holds. 0 = no promise was made, and may be given to both. */
-uint64_t room_promise(struct room *room, const struct job_ask *ask);
+uint64_t room_promise(struct room *room, const struct job_desc *desc);
 void room_withdraw(struct room *room, uint64_t promise);
 void room_fulfil(struct room *room, uint64_t promise, int64_t job_id);
 

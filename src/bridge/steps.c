@@ -78,17 +78,17 @@ void steps_seen(struct steps *steps, struct str key)
     int64_t now_us = loop_now_us(steps->loop);
     const struct kube_object *pod;
     unsigned count = count_in(steps, key, POD_WAITS, &pod);
-    struct unit_memory *memory;
+    struct unit_state *state;
 
     if (count == 0)
         return;
-    memory = memory_need(steps->world->memory, key);
-    if (count > memory->members)
-        memory->grown_us = now_us;
-    memory->members = count;
-    if (memory->seen_us)
+    state = unit_states_need(steps->world->unit_states, key);
+    if (count > state->members)
+        state->grown_us = now_us;
+    state->members = count;
+    if (state->seen_us)
         return;
-    memory->seen_us = now_us;
+    state->seen_us = now_us;
     observe(steps, "created to seen", clock_wall_us(loop_clock(steps->loop)) - pod->created_us);
 }
 
@@ -101,21 +101,22 @@ static bool is_lost(const struct steps *steps, struct str key)
 
 /* One that cannot be covered, because Slurm refuses or its node is none of Slurm's, must not hold
  * up the others for ever. */
-static bool is_worth_waiting_for(const struct unit_memory *unit, int64_t now_us)
+static bool is_worth_waiting_for(const struct unit_state *unit, int64_t now_us)
 {
-    return unit->lost_us > 0 && unit->ask.state != ASK_REFUSED && now_us - unit->lost_us < LOST_US;
+    return unit->lost_us > 0 && unit->submit.state != SUBMIT_REFUSED &&
+           now_us - unit->lost_us < LOST_US;
 }
 
 void steps_planned(struct steps *steps, struct str key)
 {
     bool lost = is_lost(steps, key);
     int64_t now_us = loop_now_us(steps->loop);
-    struct unit_memory *unit;
+    struct unit_state *unit;
     bool counts;
 
-    if (!lost && !memory_get(steps->world->memory, key))
+    if (!lost && !unit_states_get(steps->world->unit_states, key))
         return;
-    unit = memory_need(steps->world->memory, key);
+    unit = unit_states_need(steps->world->unit_states, key);
     if (!lost)
         unit->lost_us = 0;
     else if (unit->lost_us == 0)
@@ -135,39 +136,40 @@ static bool waits(const struct steps *steps, const struct kube_pod *pod)
 static void observe_bound(struct steps *steps, const struct kube_pod *pod)
 {
     auto_buf struct buf key;
-    struct unit_memory *memory;
+    struct unit_state *state;
     int64_t now_us = loop_now_us(steps->loop);
     bool found;
 
     buf_init(&key, 1024);
     world_unit_key(steps->world, pod, &key);
-    if (!memory_get(steps->world->memory, buf_str(&key)))
+    if (!unit_states_get(steps->world->unit_states, buf_str(&key)))
         return;
-    memory = memory_need(steps->world->memory, buf_str(&key));
-    if (memory->bound_us && group_of(pod).kind == GROUP_NONE)
+    state = unit_states_need(steps->world->unit_states, buf_str(&key));
+    if (state->bound_us && group_of(pod).kind == GROUP_NONE)
         return;
-    memory->bound_us = now_us;
-    log_info("bound a pod", LOG_STR("unit", buf_str(&key)), LOG_U64("attempt", memory->ask.attempt),
-             LOG_TEXT("pod", pod->object.name), LOG_TEXT("node", pod->node_name),
+    state->bound_us = now_us;
+    log_info("bound a pod", LOG_STR("unit", buf_str(&key)),
+             LOG_U64("attempt", state->submit.attempt), LOG_TEXT("pod", pod->object.name),
+             LOG_TEXT("node", pod->node_name),
              LOG_STR("job", kube_pairs_get(&pod->object.labels, BRIDGE_JOB_LABEL, &found)));
-    if (memory->allocated_us)
-        observe(steps, "allocated to bound", now_us - memory->allocated_us);
-    if (memory->seen_us)
-        observe(steps, "seen to bound", now_us - memory->seen_us);
+    if (state->allocated_us)
+        observe(steps, "allocated to bound", now_us - state->allocated_us);
+    if (state->seen_us)
+        observe(steps, "seen to bound", now_us - state->seen_us);
     metrics_add(steps->metrics, &steps_metrics[METRIC_PODS], 1, "bound", NULL);
 }
 
 static void observe_over(struct steps *steps, const struct kube_pod *pod)
 {
-    const struct unit_memory *memory;
+    const struct unit_state *state;
     auto_buf struct buf key;
 
     metrics_add(steps->metrics, &steps_metrics[METRIC_PODS], 1, "over", NULL);
     buf_init(&key, 1024);
     world_unit_key(steps->world, pod, &key);
-    memory = memory_get(steps->world->memory, buf_str(&key));
-    if (memory && memory->bound_us)
-        observe(steps, "bound to ended", loop_now_us(steps->loop) - memory->bound_us);
+    state = unit_states_get(steps->world->unit_states, buf_str(&key));
+    if (state && state->bound_us)
+        observe(steps, "bound to ended", loop_now_us(steps->loop) - state->bound_us);
 }
 
 /* By the server's word: what we foretell takes no time. */
@@ -196,7 +198,7 @@ void steps_count_job(struct steps *steps, const struct slurm_job *old, const str
         steps->jobs -= places_of(old);
 }
 
-size_t steps_unasked(const struct steps *steps)
+size_t steps_unsubmitted(const struct steps *steps)
 {
     size_t unbound = steps->jobs > steps->bound ? steps->jobs - steps->bound : 0;
 
@@ -217,16 +219,16 @@ void steps_pod_changed(struct steps *steps, const struct kube_pod *old, const st
 
 void steps_job_changed(struct steps *steps, struct str key, const struct slurm_job *job)
 {
-    struct unit_memory *memory;
+    struct unit_state *state;
 
-    if (job_phase(job) != JOB_RUNS || !memory_get(steps->world->memory, key))
+    if (job_phase(job) != JOB_RUNS || !unit_states_get(steps->world->unit_states, key))
         return;
-    memory = memory_need(steps->world->memory, key);
-    if (memory->allocated_us)
+    state = unit_states_need(steps->world->unit_states, key);
+    if (state->allocated_us)
         return;
-    memory->allocated_us = loop_now_us(steps->loop);
-    if (memory->asked_us && memory->seen_us)
-        observe(steps, "seen to asked", memory->asked_us - memory->seen_us);
-    if (memory->asked_us)
-        observe(steps, "asked to allocated", memory->allocated_us - memory->asked_us);
+    state->allocated_us = loop_now_us(steps->loop);
+    if (state->submitted_us && state->seen_us)
+        observe(steps, "seen to asked", state->submitted_us - state->seen_us);
+    if (state->submitted_us)
+        observe(steps, "asked to allocated", state->allocated_us - state->submitted_us);
 }

@@ -28,7 +28,7 @@ void steps_job_changed(struct steps *steps, struct str key, const struct slurm_j
 void steps_count_job(struct steps *steps, const struct slurm_job *old,
                      const struct slurm_job *next);
 /* Pods that wait and for which Slurm has no job yet. */
-size_t steps_unasked(const struct steps *steps);
+size_t steps_unsubmitted(const struct steps *steps);
 
 extern const struct metric_family steps_metrics[];
 extern const size_t steps_metric_count;

@@ -15,7 +15,7 @@
  *         never two for each other. */
 #include "bridge/submit_queue.h"
 
-#include "bridge/ask.h"
+#include "bridge/submit.h"
 #include "bridge/tell.h"
 #include "slurm/submit.h"
 
@@ -93,19 +93,20 @@ struct look {
 
 static bool was_submitted_within(const struct look *look, struct str key, int64_t time_us)
 {
-    const struct unit_memory *memory = memory_get(look->world->memory, key);
+    const struct unit_state *state = unit_states_get(look->world->unit_states, key);
 
-    return memory && memory->ask.attempt > 0 &&
-           (memory->ask.state == ASK_SENT ||
-            look->world->facts.now_us - memory->ask.sent_us < time_us);
+    return state && state->submit.attempt > 0 &&
+           (state->submit.state == SUBMIT_SENT ||
+            look->world->facts.now_us - state->submit.sent_us < time_us);
 }
 
 static bool is_under_way(const struct look *look, const struct unit *other)
 {
-    enum ask_state state = unit_ask_state(other);
+    enum submit_state state = unit_submit_state(other);
     enum job_phase phase = other->job ? job_phase(other->job) : JOB_ENDED;
 
-    if (state != ASK_SENT && state != ASK_UNRESOLVED && (phase == JOB_ENDS || phase == JOB_ENDED))
+    if (state != SUBMIT_SENT && state != SUBMIT_UNRESOLVED &&
+        (phase == JOB_ENDS || phase == JOB_ENDED))
         return false;
     return was_submitted_within(look, other->key, phase == JOB_WAITS ? QUEUED_US : UNDER_WAY_US);
 }
@@ -133,7 +134,7 @@ static enum standing look_at(struct look *look, const struct kube_pod *pod)
         return PASSED_OVER;
     if (other.job && job_phase(other.job) == JOB_WAITS && pod->object.owner.uid[0])
         return LEADS_TO_QUEUE;
-    return unit_can_be_asked_for(look->world, &other, &aside) ? COMES_FIRST : PASSED_OVER;
+    return unit_can_be_submitted(look->world, &other, &aside) ? COMES_FIRST : PASSED_OVER;
 }
 
 /* ---- the queue ---- */

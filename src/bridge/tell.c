@@ -4,9 +4,9 @@
 #include "bridge/tell.h"
 
 #include "base/map.h"
-#include "bridge/act.h"
 #include "bridge/admit.h"
 #include "bridge/names.h"
+#include "bridge/slurm_action.h"
 #include "codec/timestamp.h"
 
 #include <inttypes.h>

@@ -40,7 +40,7 @@ static void take_text(const char **place, const char *text)
         *place = text;
 }
 
-static void take_user(struct job_ask *ask, const struct translate_from *from)
+static void take_user(struct job_desc *desc, const struct translate_from *from)
 {
     const struct kube_pod *pod = from->pods[0];
     const struct bridge_user *user =
@@ -48,18 +48,18 @@ static void take_user(struct job_ask *ask, const struct translate_from *from)
 
     if (!user)
         return;
-    take_text(&ask->user_id, user->user);
-    take_text(&ask->group_id, user->group);
-    take_text(&ask->account, user->account);
-    take_text(&ask->qos, user->qos);
+    take_text(&desc->user_id, user->user);
+    take_text(&desc->group_id, user->group);
+    take_text(&desc->account, user->account);
+    take_text(&desc->qos, user->qos);
 }
 
-static void take_config(struct job_ask *ask, const struct translate_from *from)
+static void take_config(struct job_desc *desc, const struct translate_from *from)
 {
-    ask->mcs_label = from->config->mcs_label;
-    ask->partition = from->config->partition;
-    ask->exclusive = !from->config->shared;
-    take_user(ask, from);
+    desc->mcs_label = from->config->mcs_label;
+    desc->partition = from->config->partition;
+    desc->exclusive = !from->config->shared;
+    take_user(desc, from);
 }
 
 static bool is_gang(const struct translate_from *from)
@@ -81,17 +81,17 @@ static const char *name_of(const struct translate_from *from)
 }
 
 /* Without a gang a Job's pods go one by one, each with a job of its own. */
-static void take_count(struct job_ask *ask, const struct translate_from *from)
+static void take_count(struct job_desc *desc, const struct translate_from *from)
 {
     bool is_of_job = from->job && !is_gang(from);
 
-    ask->nodes = from->pod_count;
+    desc->nodes = from->pod_count;
     if (is_of_job || is_gang(from))
-        ask->min_nodes = least_pods(from);
+        desc->min_nodes = least_pods(from);
     if (is_of_job)
         return;
-    ask->max_nodes = from->pod_count;
-    ask->tasks_per_node = 1;
+    desc->max_nodes = from->pod_count;
+    desc->tasks_per_node = 1;
 }
 
 /* ---- time ---- */
@@ -106,7 +106,7 @@ static int64_t longest_grace(const struct translate_from *from)
 }
 
 /* Of several limits the shortest counts. */
-static int take_deadline(struct job_ask *ask, const struct translate_from *from, int64_t seconds,
+static int take_deadline(struct job_desc *desc, const struct translate_from *from, int64_t seconds,
                          struct err *err)
 {
     int64_t grace = from->config->adds_grace ? longest_grace(from) : 0;
@@ -116,8 +116,8 @@ static int take_deadline(struct job_ask *ask, const struct translate_from *from,
         return err_set(err, ERR_INVALID,
                        "activeDeadlineSeconds of %" PRId64 " is more than Slurm's time limit holds",
                        seconds);
-    if (seconds > 0 && (ask->time_limit < 0 || minutes < ask->time_limit))
-        ask->time_limit = minutes;
+    if (seconds > 0 && (desc->time_limit < 0 || minutes < desc->time_limit))
+        desc->time_limit = minutes;
     return 0;
 }
 
@@ -136,26 +136,26 @@ static int64_t longest_pod(const struct translate_from *from)
     return seconds;
 }
 
-static int take_deadlines(struct job_ask *ask, const struct translate_from *from, struct err *err)
+static int take_deadlines(struct job_desc *desc, const struct translate_from *from, struct err *err)
 {
-    int rc = from->job ? take_deadline(ask, from, from->job->active_deadline, err) : 0;
+    int rc = from->job ? take_deadline(desc, from, from->job->active_deadline, err) : 0;
 
     if (rc == 0 && from->config->pod_deadline)
-        rc = take_deadline(ask, from, longest_pod(from), err);
+        rc = take_deadline(desc, from, longest_pod(from), err);
     return rc;
 }
 
 /* ---- priority ---- */
 
-static void take_priority(struct job_ask *ask, const struct translate_from *from)
+static void take_priority(struct job_desc *desc, const struct translate_from *from)
 {
     const struct bridge_priority *rule =
         bridge_config_priority(from->config, from->pods[0]->priority_class);
 
     if (!rule)
         return;
-    take_text(&ask->qos, rule->qos);
-    ask->priority = rule->priority;
+    take_text(&desc->qos, rule->qos);
+    desc->priority = rule->priority;
 }
 
 /* ---- CPUs and memory ---- */
@@ -200,18 +200,18 @@ static int64_t memory_wanted(const struct translate_from *from)
     return wanted_or(bytes, from->job ? from->job->memory : 0, from->group_memory, from);
 }
 
-static int take_amounts(struct job_ask *ask, const struct translate_from *from, struct err *err)
+static int take_amounts(struct job_desc *desc, const struct translate_from *from, struct err *err)
 {
     int64_t cpus = divide_up(cpu_wanted(from), 1000);
     int64_t memory = divide_up(memory_wanted(from), MIB);
 
-    if (cpus > JOB_ASK_MAX_CPUS)
+    if (cpus > JOB_DESC_MAX_CPUS)
         return err_set(err, ERR_INVALID, "asks for %" PRId64 " CPUs; Slurm knows at most %d", cpus,
-                       JOB_ASK_MAX_CPUS);
+                       JOB_DESC_MAX_CPUS);
     if (cpus > 0)
-        ask->cpus_per_task = cpus;
+        desc->cpus_per_task = cpus;
     if (memory > 0)
-        ask->memory = memory;
+        desc->memory = memory;
     return 0;
 }
 
@@ -304,8 +304,8 @@ static void write_gres(const struct gres_list *list, struct buf *out)
 }
 
 /* Only limits: Kubernetes has them equal to the requests for every device. */
-static int take_devices(struct job_ask *ask, const struct translate_from *from, struct arena *arena,
-                        struct err *err)
+static int take_devices(struct job_desc *desc, const struct translate_from *from,
+                        struct arena *arena, struct err *err)
 {
     struct gres_list list = { 0 };
     auto_buf struct buf text = { .max = MAX_GRES_TEXT };
@@ -323,78 +323,78 @@ static int take_devices(struct job_ask *ask, const struct translate_from *from, 
     if (buf_check(&text, "devices", NULL) < 0)
         return err_set(err, ERR_INVALID, "%u kinds of devices are too many for one job",
                        list.count);
-    ask->gres = arena_strdup(arena, buf_text(&text));
+    desc->gres = arena_strdup(arena, buf_text(&text));
     return 0;
 }
 
 /* ---- annotations ---- */
 
-static int lay_over(struct job_ask *ask, const struct translate_from *from, struct arena *arena,
+static int lay_over(struct job_desc *desc, const struct translate_from *from, struct arena *arena,
                     struct err *err)
 {
-    int rc = job_ask_annotate(ask, arena, &from->root->annotations, err);
+    int rc = job_desc_annotate(desc, arena, &from->root->annotations, err);
 
     for (unsigned i = 0; rc == 0 && i < from->more_count; i++)
-        rc = job_ask_annotate(ask, arena, from->more[i], err);
+        rc = job_desc_annotate(desc, arena, from->more[i], err);
     return rc;
 }
 
 /* Slurm takes our word for all of this. A person without rights of his own may hold a job, or have
  * it wait behind others. */
-static void take_rights_back(struct job_ask *ask, const struct job_ask *base)
+static void take_rights_back(struct job_desc *desc, const struct job_desc *base)
 {
-    ask->user_id = base->user_id;
-    ask->group_id = base->group_id;
-    ask->account = base->account;
-    ask->qos = base->qos;
-    if (ask->priority != 0)
-        ask->priority = base->priority;
-    ask->nice = larger(ask->nice, 0);
+    desc->user_id = base->user_id;
+    desc->group_id = base->group_id;
+    desc->account = base->account;
+    desc->qos = base->qos;
+    if (desc->priority != 0)
+        desc->priority = base->priority;
+    desc->nice = larger(desc->nice, 0);
 }
 
 /* ---- what they would rather have ---- */
 
 /* Slurm tries the preference in place of the constraints, not beside them. */
-static void take_preference(struct job_ask *ask, const struct translate_from *from,
+static void take_preference(struct job_desc *desc, const struct translate_from *from,
                             struct arena *arena)
 {
     struct prefer_from prefer = { from->config, from->slurm_nodes, from->pods, from->pod_count };
 
-    if (!ask->constraints[0])
-        ask->prefer = prefer_of(&prefer, arena);
+    if (!desc->constraints[0])
+        desc->prefer = prefer_of(&prefer, arena);
 }
 
 /* ---- pods that share nodes ---- */
 
 /* The pods are dealt out evenly, and every node must have room for an even share: then how many a
  * node holds is known without asking what Slurm gave there. */
-static void share_nodes(struct job_ask *ask, const struct job_ask *base, bool says_memory)
+static void share_nodes(struct job_desc *desc, const struct job_desc *base, bool says_memory)
 {
-    int64_t each = divide_up(base->nodes, ask->max_nodes);
-    int64_t nodes = larger(divide_up(base->nodes, each), ask->min_nodes);
+    int64_t each = divide_up(base->nodes, desc->max_nodes);
+    int64_t nodes = larger(divide_up(base->nodes, each), desc->min_nodes);
 
-    ask->tasks_per_node = each;
-    ask->tasks = nodes * each;
-    if (ask->min_nodes <= ask->max_nodes)
-        ask->min_nodes = ask->max_nodes = nodes;
+    desc->tasks_per_node = each;
+    desc->tasks = nodes * each;
+    if (desc->min_nodes <= desc->max_nodes)
+        desc->min_nodes = desc->max_nodes = nodes;
     if (!says_memory && base->memory >= 0)
-        ask->memory = base->memory * each; /* fits: the first has at most 43 bits */
-    if (!ask->gres) {
-        ask->gres = "";
-        ask->gres_per_task = base->gres;
+        desc->memory = base->memory * each; /* fits: the first has at most 43 bits */
+    if (!desc->gres) {
+        desc->gres = "";
+        desc->gres_per_task = base->gres;
     }
 }
 
-static void have_nodes_alone(struct job_ask *ask, const struct job_ask *base)
+static void have_nodes_alone(struct job_desc *desc, const struct job_desc *base)
 {
-    if (ask->min_nodes < 0)
-        ask->min_nodes = base->min_nodes;
-    if (ask->max_nodes < 0)
-        ask->max_nodes = base->max_nodes;
-    if (ask->memory < 0)
-        ask->memory = base->memory;
-    if (!ask->gres)
-        ask->gres = base->gres;
+    if (desc->min_nodes < 0)
+        desc->min_nodes = base->min_nodes;
+    if (desc->max_nodes < 0)
+        desc->max_nodes = base->max_nodes;
+    if (desc->memory < 0)
+        desc->memory = base->memory;
+    if (!desc->gres)
+        desc->gres = base->gres;
 }
 
 static unsigned pods_with(const struct translate_from *from, const struct kube_port *port)
@@ -413,7 +413,7 @@ static unsigned pods_with(const struct translate_from *from, const struct kube_p
 }
 
 /* A port of the node is taken once. Where the pods of a gang differ, the last is like most. */
-static int check_ports(const struct job_ask *ask, const struct translate_from *from,
+static int check_ports(const struct job_desc *desc, const struct translate_from *from,
                        struct err *err)
 {
     const struct kube_rare *rare = from->pods[from->pod_count - 1]->rare;
@@ -421,31 +421,31 @@ static int check_ports(const struct job_ask *ask, const struct translate_from *f
     for (unsigned i = 0; rare && i < rare->port_count; i++) {
         unsigned count = pods_with(from, &rare->ports[i]);
 
-        if (count > ask->max_nodes)
+        if (count > desc->max_nodes)
             return err_set(err, ERR_INVALID,
                            "%u pods take port %u of their nodes, and they may have at most %" PRId64
                            " nodes: see the annotation max-nodes",
-                           count, rare->ports[i].port, ask->max_nodes);
+                           count, rare->ports[i].port, desc->max_nodes);
     }
     return 0;
 }
 
 /* What annotations left open, from what was there before. */
-static int complete(struct job_ask *ask, const struct job_ask *base,
+static int complete(struct job_desc *desc, const struct job_desc *base,
                     const struct translate_from *from, struct err *err)
 {
-    bool shares = ask->max_nodes > 0 && ask->max_nodes < base->nodes;
+    bool shares = desc->max_nodes > 0 && desc->max_nodes < base->nodes;
 
     if (shares)
-        share_nodes(ask, base, ask->memory >= 0);
+        share_nodes(desc, base, desc->memory >= 0);
     else
-        have_nodes_alone(ask, base);
-    if (ask->max_nodes > 0 && ask->min_nodes > ask->max_nodes)
+        have_nodes_alone(desc, base);
+    if (desc->max_nodes > 0 && desc->min_nodes > desc->max_nodes)
         return err_set(err, ERR_INVALID,
                        "wants at least %" PRId64 " nodes, and at most %" PRId64
                        ": see the annotations min-nodes and max-nodes",
-                       ask->min_nodes, ask->max_nodes);
-    return shares ? check_ports(ask, from, err) : 0;
+                       desc->min_nodes, desc->max_nodes);
+    return shares ? check_ports(desc, from, err) : 0;
 }
 
 /* ---- the whole ---- */
@@ -473,46 +473,46 @@ static int check_claims(const struct translate_from *from, struct err *err)
     return 0;
 }
 
-static int take_all(struct job_ask *ask, const struct translate_from *from, struct arena *arena,
+static int take_all(struct job_desc *desc, const struct translate_from *from, struct arena *arena,
                     struct err *err)
 {
     int rc;
 
-    job_ask_init(ask);
-    ask->created = oldest(from);
-    ask->name = name_of(from);
-    take_config(ask, from);
-    take_count(ask, from);
-    take_priority(ask, from);
+    job_desc_init(desc);
+    desc->created = oldest(from);
+    desc->name = name_of(from);
+    take_config(desc, from);
+    take_count(desc, from);
+    take_priority(desc, from);
     rc = check_claims(from, err);
     if (rc == 0)
-        rc = take_deadlines(ask, from, err);
+        rc = take_deadlines(desc, from, err);
     if (rc == 0)
-        rc = take_amounts(ask, from, err);
+        rc = take_amounts(desc, from, err);
     if (rc == 0)
-        rc = take_devices(ask, from, arena, err);
+        rc = take_devices(desc, from, arena, err);
     return rc;
 }
 
-int translate(const struct translate_from *from, struct arena *arena, struct job_ask *ret_ask,
+int translate(const struct translate_from *from, struct arena *arena, struct job_desc *ret_ask,
               struct err *err)
 {
-    struct job_ask base, ask;
+    struct job_desc base, desc;
     int rc = take_all(&base, from, arena, err);
 
     if (rc < 0)
         return rc;
-    ask = base;
-    ask.min_nodes = ask.max_nodes = ask.memory = -1; /* to see whether an annotation says them */
-    ask.gres = NULL;
-    rc = lay_over(&ask, from, arena, err);
+    desc = base;
+    desc.min_nodes = desc.max_nodes = desc.memory = -1; /* to see whether an annotation says them */
+    desc.gres = NULL;
+    rc = lay_over(&desc, from, arena, err);
     if (rc == 0 && !from->config->trust_annotations)
-        take_rights_back(&ask, &base);
+        take_rights_back(&desc, &base);
     if (rc == 0)
-        rc = complete(&ask, &base, from, err);
+        rc = complete(&desc, &base, from, err);
     if (rc < 0)
         return rc;
-    take_preference(&ask, from, arena);
-    *ret_ask = ask;
+    take_preference(&desc, from, arena);
+    *ret_ask = desc;
     return 0;
 }

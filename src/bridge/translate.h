@@ -7,7 +7,7 @@
 #define SLINC_BRIDGE_TRANSLATE_H
 
 #include "bridge/config.h"
-#include "bridge/job_ask.h"
+#include "bridge/job_desc.h"
 #include "bridge/kinds.h"
 #include "slurm/cache.h"
 
@@ -31,7 +31,7 @@ struct translate_from {
 
 /* -ERR_INVALID: can never work as it stands; the text is for the pod's author. Texts of the ask
  * are borrowed from config, pods and root, or live in the arena. */
-int translate(const struct translate_from *from, struct arena *arena, struct job_ask *ret_ask,
+int translate(const struct translate_from *from, struct arena *arena, struct job_desc *ret_ask,
               struct err *err);
 
 #endif

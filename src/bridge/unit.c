@@ -327,7 +327,7 @@ static void gather_jobs(const struct bridge_world *world, struct unit *unit)
                                                   .recorded_id = unit->recorded_id };
 
         unit->job = unit->jobs[slurm_submit_choose(unit->jobs, unit->job_count, &claim)];
-        unit->is_given_up = memory_has_given_up(unit->memory, attempt_of(world, unit->job));
+        unit->is_given_up = unit_state_has_given_up(unit->state, attempt_of(world, unit->job));
     }
 }
 
@@ -381,7 +381,7 @@ void unit_gather_former(const struct bridge_world *world, const struct unit *uni
                                .former = { former },
                                .former_count = 1,
                                .successor = object_of(world, unit->key),
-                               .memory = unit->memory,
+                               .state = unit->state,
                                .jobs = { former },
                                .job_count = 1,
                                .job = former,
@@ -400,14 +400,14 @@ void unit_gather(const struct bridge_world *world, struct str key, struct arena 
     *unit = (struct unit){ .key = key,
                            .kind = kind_of(world, key),
                            .uid = object ? object->uid : "",
-                           .memory = memory_get(world->memory, key) };
+                           .state = unit_states_get(world->unit_states, key) };
     gather_former(world, unit);
     gather_rest(world, arena, unit);
     gather_jobs(world, unit);
     if (unit->pod)
         gather_inherited(world, arena, unit);
-    if (unit->memory && memory_attempt(unit->memory) > unit->attempt)
-        unit->attempt = memory_attempt(unit->memory);
+    if (unit->state && unit_state_attempt(unit->state) > unit->attempt)
+        unit->attempt = unit_state_attempt(unit->state);
 }
 
 bool unit_has_old_key(const struct bridge_world *world, const struct unit *unit)
@@ -420,9 +420,9 @@ bool unit_has_old_key(const struct bridge_world *world, const struct unit *unit)
            world_read_job(world, unit->job, &text, &key) && key.uid.len == 0;
 }
 
-enum ask_state unit_ask_state(const struct unit *unit)
+enum submit_state unit_submit_state(const struct unit *unit)
 {
-    return unit->memory ? unit->memory->ask.state : ASK_NONE;
+    return unit->state ? unit->state->submit.state : SUBMIT_NONE;
 }
 
 void plan_enqueue_member(struct plan *plan, const struct member *member)

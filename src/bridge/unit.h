@@ -96,11 +96,11 @@ struct unit {
     const struct slurm_job *inherited; /* of a bridge before ours, without our key; NULL */
     const struct slurm_job *ended[UNIT_MAX_JOBS]; /* that members are bound by, and that ended */
     unsigned named_count;
-    unsigned ended_count;             /* that had a place in the queue and lost it */
-    int64_t ended_at;                 /* when the last of them did; seconds since 1970 */
-    unsigned attempt;                 /* the highest so far; 0 = none */
-    int64_t recorded_id;              /* of the job that the pod's label names; 0 */
-    const struct unit_memory *memory; /* NULL: nothing is remembered */
+    unsigned ended_count;           /* that had a place in the queue and lost it */
+    int64_t ended_at;               /* when the last of them did; seconds since 1970 */
+    unsigned attempt;               /* the highest so far; 0 = none */
+    int64_t recorded_id;            /* of the job that the pod's label names; 0 */
+    const struct unit_state *state; /* NULL: nothing is remembered */
 };
 
 void unit_gather(const struct bridge_world *world, struct str key, struct arena *arena,
@@ -125,7 +125,7 @@ struct unit unit_in(const struct unit *unit, enum pod_stage stage);
 /* The ended job that a member was bound by; NULL. */
 const struct slurm_job *unit_ended(const struct unit *unit, const struct member *member);
 
-enum ask_state unit_ask_state(const struct unit *unit);
+enum submit_state unit_submit_state(const struct unit *unit);
 
 enum unit_phase unit_phase(const struct bridge_world *world, const struct unit *unit);
 const char *unit_phase_name(enum unit_phase phase); /* "pending" ... */

@@ -4,14 +4,14 @@
 static enum unit_phase phase_of_waiting(const struct unit *unit)
 {
     static const enum unit_phase phases[] = {
-        [ASK_NONE] = UNIT_NOT_SUBMITTED,
-        [ASK_SENT] = UNIT_SUBMITTING,
-        [ASK_UNRESOLVED] = UNIT_UNRESOLVED,
-        [ASK_REFUSED] = UNIT_REFUSED,
+        [SUBMIT_NONE] = UNIT_NOT_SUBMITTED,
+        [SUBMIT_SENT] = UNIT_SUBMITTING,
+        [SUBMIT_UNRESOLVED] = UNIT_UNRESOLVED,
+        [SUBMIT_REFUSED] = UNIT_REFUSED,
     };
 
     if (!unit->job)
-        return phases[unit_ask_state(unit)];
+        return phases[unit_submit_state(unit)];
     return job_phase(unit->job) == JOB_RUNS ? UNIT_ALLOCATED : UNIT_PENDING;
 }
 

@@ -11,7 +11,7 @@
  * free one. */
 #include "bridge/volumes.h"
 
-#include "bridge/act.h"
+#include "bridge/slurm_action.h"
 #include "bridge/tell.h"
 
 enum {

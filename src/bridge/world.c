@@ -159,7 +159,7 @@ const struct kube_object *world_group_object(const struct bridge_world *world,
 /* That it is alone stands on the pod once it is bound, and is seen by its job before. */
 bool world_is_alone(const struct bridge_world *world, const struct kube_pod *pod)
 {
-    const struct unit_memory *memory;
+    const struct unit_state *state;
     auto_buf struct buf key = { .max = MAX_UNIT_KEY };
     bool found;
 
@@ -169,8 +169,8 @@ bool world_is_alone(const struct bridge_world *world, const struct kube_pod *pod
     if (found)
         return true;
     world_own_key(pod, &key);
-    memory = memory_get(world->memory, buf_str(&key));
-    return (memory && memory->ask.attempt > 0) || world_has_job(world, buf_str(&key));
+    state = unit_states_get(world->unit_states, buf_str(&key));
+    return (state && state->submit.attempt > 0) || world_has_job(world, buf_str(&key));
 }
 
 void world_unit_key(const struct bridge_world *world, const struct kube_pod *pod, struct buf *out)

@@ -8,11 +8,11 @@
 #include "bridge/config.h"
 #include "bridge/eligible.h"
 #include "bridge/kinds.h"
-#include "bridge/memory.h"
 #include "bridge/node_refusals.h"
 #include "bridge/node_sizes.h"
 #include "bridge/room.h"
 #include "bridge/strangers.h"
+#include "bridge/unit_state.h"
 #include "engine/plan.h"
 #include "engine/watch_set.h"
 #include "slurm/cache.h"
@@ -25,9 +25,9 @@ struct bridge_facts {
     bool is_leaving; /* the bridge is being removed: it gives back all it holds, and asks for
                         nothing */
     int64_t leading_us, leading_wall_us; /* since when */
-    int64_t fence_us;   /* how long an ask of a leader before us may still take effect */
-    bool no_fence;      /* whoever led before us stopped cleanly, with nothing unresolved */
-    bool slurm_synced;  /* all Slurm caches were filled */
+    int64_t takeover_delay_us; /* how long an ask of a leader before us may still take effect */
+    bool no_takeover_delay;    /* whoever led before us stopped cleanly, with nothing unresolved */
+    bool slurm_synced;         /* all Slurm caches were filled */
     bool is_suspicious; /* slurmctld may have been restarted: relist before anything is done */
     const char *suspicion;
     enum slurm_sight sight; /* whether our token sees all jobs */
@@ -41,7 +41,7 @@ struct bridge_facts {
     bool jobs_are_interactive_ok; /* immediate allocations live as long as others (InactiveLimit) */
     int64_t restarted_us; /* when jobs were read again after slurmctld may have been restarted; 0 */
     size_t uncovered;     /* bound pods that lost their jobs not long ago */
-    size_t unasked;       /* of those that wait: for which Slurm has no job yet */
+    size_t unsubmitted;   /* of those that wait: for which Slurm has no job yet */
     size_t queued;        /* asks that were submitted in the last two seconds */
     size_t crowd;         /* pods of ours that wait for a place */
     bool bind_takes_metadata; /* labels on a Binding reach the pod (Kubernetes 1.35 and later) */
@@ -74,7 +74,7 @@ struct bridge_world {
     int nodes_by_slurm_name; /* index: the name in Slurm */
     struct kube_cache *other_pods; /* of other schedulers */
     const struct slurm_cache *slurm_jobs, *slurm_nodes, *slurm_partitions;
-    struct memory *memory;               /* plans only read it */
+    struct unit_states *unit_states;     /* plans only read it */
     struct node_refusals *node_refusals; /* nor do they write this; NULL: there are none */
     struct node_sizes *node_sizes;       /* the same; NULL: all have lasted */
     struct room *room;

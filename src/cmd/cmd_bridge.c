@@ -4,7 +4,6 @@
  * SIGTERM stops it cleanly. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "bridge/act.h"
 #include "bridge/admit_rules.h"
 #include "bridge/admit_self.h"
 #include "bridge/admit_server.h"
@@ -13,7 +12,8 @@
 #include "bridge/checks.h"
 #include "bridge/ends.h"
 #include "bridge/feeds.h"
-#include "bridge/job_ask.h"
+#include "bridge/job_desc.h"
+#include "bridge/slurm_action.h"
 #include "bridge/steps.h"
 #include "cmd/cmd.h"
 #include "cmd/flags.h"
@@ -372,7 +372,7 @@ static void metrics_reference(struct buf *out)
         size_t count;
     } tables[] = {
         { "pods on their way", steps_metrics, steps_metric_count },
-        { "what is asked of Slurm", actor_metrics, actor_metric_count },
+        { "what is asked of Slurm", slurm_executor_metrics, slurm_executor_metric_count },
         { "what is heard of Slurm", feeds_metrics, feeds_metric_count },
         { "the webhook", admit_metrics, admit_metric_count },
         { "the process and its work", engine_metrics, ENGINE_METRIC_COUNT },
@@ -394,7 +394,7 @@ static void print_help(void)
     buf_add_text(&out, "\nconfig file:\n\n");
     bridge_config_reference(&out);
     buf_add_text(&out, "\nannotations of pods, or of the object that owns or groups them:\n\n");
-    job_ask_reference(&out);
+    job_desc_reference(&out);
     buf_add_text(&out, "\nwhat Slurm does to a job, and what that means for its pod:\n\n");
     job_end_reference(&out);
     buf_add_text(&out, "\nwhat the webhook refuses:\n\n");

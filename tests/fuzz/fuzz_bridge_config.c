@@ -57,7 +57,7 @@ static void check(const struct bridge_config *config)
     must(config->scheduler_name[0] != '\0' && strlen(config->scheduler_name) <= 63);
     must(strstr(config->slurm_rest_api, "://") != NULL);
     must(config->warnings != NULL);
-    must(config->fence_after_s >= 0 && config->ask_per_second >= 0);
+    must(config->fence_after_s >= 0 && config->submits_per_second >= 0);
     for (unsigned i = 0; i < config->managed_namespace_count; i++)
         must(config->managed_namespaces[i].len > 0 && config->managed_namespaces[i].len <= 63);
     must(!config->managed_namespace_selector || json_is_object(config->managed_namespace_selector));

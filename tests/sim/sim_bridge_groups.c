@@ -460,7 +460,7 @@ static void on_tick(void *context)
                      rand_jitter(&scene->world->rand, TICK_US, 60), on_tick, scene);
 }
 
-/* ---- deeds ---- */
+/* ---- actions ---- */
 
 static void make_group(struct bridge_scene *scene, unsigned place, const struct group_shape *shape)
 {

@@ -173,7 +173,7 @@ void bridge_people_delete_pod(struct bridge_scene *scene, const char *ns, const 
         (void)bridge_people_call(scene, "DELETE", path, "{\"gracePeriodSeconds\":%d}", grace);
 }
 
-/* ---- deeds ---- */
+/* ---- actions ---- */
 
 /* Of a pod of another scheduler: the group, the job and the node of a pod of ours. */
 #define FINALIZER_LIKE_OURS ",\"finalizers\":[\"" BRIDGE_FINALIZER "-2\"]"
@@ -181,14 +181,14 @@ void bridge_people_delete_pod(struct bridge_scene *scene, const char *ns, const 
     .labels = ",\"" BRIDGE_JOB_LABEL "\":\"1\",\"" BRIDGE_COSCHEDULING_LABEL "\":\"g1\"",          \
     .annotations = "\"" BRIDGE_NODE_ANNOTATION "\":\"node-1\"", .finalizers = FINALIZER_LIKE_OURS
 
-struct deed {
+struct slurm_action {
     struct bridge_scene *scene;
     char pod[16];
     unsigned node;
     bool yes;
 };
 
-static void make_some_pod(struct deed *deed)
+static void make_some_pod(struct slurm_action *deed)
 {
     static const struct pod_kind kinds[] = {
         { .cpus = 1 },
@@ -220,17 +220,17 @@ static void make_some_pod(struct deed *deed)
              &kinds[rand_below(&deed->scene->world->rand, sizeof(kinds) / sizeof(kinds[0]))]);
 }
 
-static void delete_pod(struct deed *deed)
+static void delete_pod(struct slurm_action *deed)
 {
     bridge_people_delete_pod(deed->scene, SCENE_NS, deed->pod, deed->yes ? -1 : 1);
 }
 
-static void delete_pod_by_force(struct deed *deed)
+static void delete_pod_by_force(struct slurm_action *deed)
 {
     bridge_people_delete_pod(deed->scene, SCENE_NS, deed->pod, 0);
 }
 
-static void open_gate(struct deed *deed)
+static void open_gate(struct slurm_action *deed)
 {
     char path[100];
 
@@ -239,7 +239,7 @@ static void open_gate(struct deed *deed)
 }
 
 /* Whoever set it takes it away, sooner or later. */
-static void drop_finalizer(struct deed *deed)
+static void drop_finalizer(struct slurm_action *deed)
 {
     const struct json *pod = api_store_find(deed->scene->world->store, "pods", SCENE_NS, deed->pod);
     struct json_iter iter = json_iter(json_at(pod, "metadata", "finalizers"));
@@ -257,7 +257,7 @@ static void drop_finalizer(struct deed *deed)
                                  is_ours ? "\"" BRIDGE_FINALIZER "\"" : "");
 }
 
-static void make_owners(struct deed *deed)
+static void make_owners(struct slurm_action *deed)
 {
     (void)bridge_people_call(deed->scene, "POST", "/apis/batch/v1/namespaces/" SCENE_NS "/jobs",
                              "{\"metadata\":{\"name\":\"j\"},\"spec\":{}}");
@@ -266,7 +266,7 @@ static void make_owners(struct deed *deed)
                              "{\"metadata\":{\"name\":\"r\"},\"spec\":{}}");
 }
 
-static void delete_owner(struct deed *deed)
+static void delete_owner(struct slurm_action *deed)
 {
     (void)bridge_people_call(deed->scene, "DELETE",
                              deed->yes ? "/apis/batch/v1/namespaces/" SCENE_NS "/jobs/j"
@@ -274,68 +274,68 @@ static void delete_owner(struct deed *deed)
                              "%s", "");
 }
 
-static void make_group(struct deed *deed)
+static void make_group(struct slurm_action *deed)
 {
     bridge_groups_make(deed->scene);
 }
 
-static void disturb_group(struct deed *deed)
+static void disturb_group(struct slurm_action *deed)
 {
     bridge_groups_disturb(deed->scene);
 }
 
-static void delete_group(struct deed *deed)
+static void delete_group(struct slurm_action *deed)
 {
     bridge_groups_delete(deed->scene);
 }
 
-static void cordon(struct deed *deed)
+static void cordon(struct slurm_action *deed)
 {
     set_cordon(deed->scene, deed->node, deed->yes);
 }
 
-static void uncordon(struct deed *deed)
+static void uncordon(struct slurm_action *deed)
 {
     set_cordon(deed->scene, deed->node, false);
 }
 
-static void lose_node(struct deed *deed)
+static void lose_node(struct slurm_action *deed)
 {
     set_ready(deed->scene, deed->node, !deed->yes);
 }
 
-static void find_node(struct deed *deed)
+static void find_node(struct slurm_action *deed)
 {
     set_ready(deed->scene, deed->node, true);
 }
 
-static void delete_node(struct deed *deed)
+static void delete_node(struct slurm_action *deed)
 {
     bridge_people_delete_node(deed->scene, deed->node);
 }
 
-static void make_node(struct deed *deed)
+static void make_node(struct slurm_action *deed)
 {
     bridge_people_make_node(deed->scene, deed->node, deed->yes ? SCENE_CPUS : SCENE_CPUS / 2);
 }
 
-static void label_node(struct deed *deed)
+static void label_node(struct slurm_action *deed)
 {
     set_label(deed->scene, deed->node, deed->yes);
 }
 
-static void resize_node(struct deed *deed)
+static void resize_node(struct slurm_action *deed)
 {
     set_size(deed->scene, deed->node, deed->yes ? SCENE_CPUS : SCENE_CPUS / 2);
 }
 
-static void forget_history(struct deed *deed)
+static void forget_history(struct slurm_action *deed)
 {
     world_forget_history(deed->scene->world);
 }
 
 static const struct {
-    void (*act)(struct deed *deed);
+    void (*act)(struct slurm_action *deed);
     unsigned weight;
 } deeds[] = {
     { make_group, 20 }, { disturb_group, 20 },      { delete_group, 8 },   { make_some_pod, 40 },
@@ -350,7 +350,7 @@ enum { DEEDS = sizeof(deeds) / sizeof(deeds[0]) };
 static void act(struct bridge_scene *scene)
 {
     struct rand *rand = &scene->world->rand;
-    struct deed deed = { .scene = scene };
+    struct slurm_action deed = { .scene = scene };
     size_t chosen = world_choose(scene->world, &deeds[0].weight, sizeof(deeds[0]), DEEDS);
 
     (void)snprintf(deed.pod, sizeof(deed.pod), "p%u", 1 + (unsigned)rand_below(rand, SCENE_PODS));
@@ -384,7 +384,7 @@ static void repair(struct bridge_scene *scene)
         set_label(scene, i, i <= 2 || rand_chance(rand, 700));
     }
     for (unsigned i = 1; i <= SCENE_PODS; i++) {
-        struct deed deed = { .scene = scene };
+        struct slurm_action deed = { .scene = scene };
 
         (void)snprintf(deed.pod, sizeof(deed.pod), "p%u", i);
         drop_finalizer(&deed);
@@ -438,6 +438,6 @@ void bridge_people_prepare(struct bridge_scene *scene)
 
 void bridge_people_start(struct bridge_scene *scene)
 {
-    make_owners(&(struct deed){ .scene = scene });
+    make_owners(&(struct slurm_action){ .scene = scene });
     loop_timer_start(scene->world->loop, &scene->people, SECOND, on_people, scene);
 }

@@ -40,7 +40,7 @@ static void choose_node(struct bridge_scene *scene, char name[32])
                    1 + (unsigned)rand_below(&scene->world->rand, scene->node_count));
 }
 
-/* ---- deeds ---- */
+/* ---- actions ---- */
 
 static void cancel_job(struct bridge_scene *scene, int64_t id)
 {

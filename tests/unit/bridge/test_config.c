@@ -39,7 +39,7 @@ static void an_empty_file_gives_the_defaults_of_the_chart(void **state)
         assert_false(config.shared);
         assert_false(config.submit_only);
         assert_int_equal(config.fence_after_s, 0);
-        assert_int_equal(config.ask_per_second, 0);
+        assert_int_equal(config.submits_per_second, 0);
         assert_int_equal(config.memory_margin, 100);
         assert_int_equal(config.resize_after_s, 60);
         assert_false(config.drains_to_resize);
@@ -103,7 +103,7 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         assert_true(config.shared);
         assert_true(config.submit_only);
         assert_int_equal(config.fence_after_s, 300);
-        assert_int_equal(config.ask_per_second, 16);
+        assert_int_equal(config.submits_per_second, 16);
         assert_int_equal(config.memory_margin, 7);
         assert_int_equal(config.resize_after_s, 9);
         assert_true(config.drains_to_resize);

@@ -1,8 +1,8 @@
 /* test_feeds.c - what is heard of Slurm shows in /readyz, /debug/state and /metrics. */
 #include "bridge/feeds.h"
 
-#include "act_rig.h"
 #include "codec/json.h"
+#include "slurm_executor_rig.h"
 
 struct room_with_a_view {
     struct feeds feeds;

@@ -12,25 +12,25 @@
 
 #include <stdio.h>
 
-static struct job_ask plain(void)
+static struct job_desc plain(void)
 {
-    struct job_ask ask;
+    struct job_desc desc;
 
-    job_ask_init(&ask);
-    ask.name = "n";
-    ask.partition = "p";
-    return ask;
+    job_desc_init(&desc);
+    desc.name = "n";
+    desc.partition = "p";
+    return desc;
 }
 
 /* The update as JSON; "{}" when there is none. */
-static const char *change(const struct job_ask *ask, const struct job_change_from *from)
+static const char *change(const struct job_desc *desc, const struct job_change_from *from)
 {
     static char text[2000];
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *fields = json_new_object(build);
     auto_buf struct buf out = { .max = sizeof(text) };
     struct job_marks noted;
-    bool any = job_change(build, fields, ask, from, &noted);
+    bool any = job_change(build, fields, desc, from, &noted);
 
     json_mut_write(fields, &out);
     snprintf(text, sizeof(text), "%s", buf_text(&out));
@@ -38,7 +38,7 @@ static const char *change(const struct job_ask *ask, const struct job_change_fro
     return text;
 }
 
-static const char *change_of(const struct job_ask *old, const struct job_ask *next)
+static const char *change_of(const struct job_desc *old, const struct job_desc *next)
 {
     struct job_marks marks;
 
@@ -46,7 +46,7 @@ static const char *change_of(const struct job_ask *old, const struct job_ask *ne
     return change(next, &(struct job_change_from){ .marks = &marks });
 }
 
-#define SET(what) offsetof(struct job_ask, what)
+#define SET(what) offsetof(struct job_desc, what)
 
 /* Said where it was not, then said no more. */
 static const struct {
@@ -91,7 +91,7 @@ static const struct {
 static void each_field_is_said_and_taken_back(void **state)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct job_ask before = plain(), after = before;
+        struct job_desc before = plain(), after = before;
 
         if (cases[i].text)
             *(const char **)((char *)&after + cases[i].text_at) = cases[i].text;
@@ -103,7 +103,7 @@ static void each_field_is_said_and_taken_back(void **state)
     }
 }
 
-static const char *needs_anew(const struct job_ask *before, const struct job_ask *after)
+static const char *needs_anew(const struct job_desc *before, const struct job_desc *after)
 {
     struct job_marks marks;
 
@@ -113,7 +113,7 @@ static const char *needs_anew(const struct job_ask *before, const struct job_ask
 
 static void only_a_new_job_has_what_slurm_changes_of_none(void **state)
 {
-    struct job_ask before = plain(), after = before;
+    struct job_desc before = plain(), after = before;
 
     assert_null(needs_anew(&before, &after));
     after.time_limit = 5;
@@ -135,7 +135,7 @@ static void only_a_new_job_has_what_slurm_changes_of_none(void **state)
 
 static void a_size_is_said_as_a_whole_with_its_cpus(void **state)
 {
-    struct job_ask three = plain(), two;
+    struct job_desc three = plain(), two;
 
     three.nodes = 3;
     three.min_nodes = three.max_nodes = 1;
@@ -154,7 +154,7 @@ static void a_size_is_said_as_a_whole_with_its_cpus(void **state)
 
 static void the_cpus_of_a_size_are_those_of_its_fewest_nodes(void **state)
 {
-    struct job_ask four = plain(), three;
+    struct job_desc four = plain(), three;
 
     four.nodes = four.max_nodes = 4;
     four.min_nodes = 2;
@@ -187,24 +187,24 @@ static void of_what_is_said_the_record_tells_what_differs(void **state)
                "\"resv_name\":\"r\",\"features\":\"f\",\"time_limit\":60,\"priority\":9,"
                "\"dependency\":\"\"}");
     struct job_change_from from = { .job = slurm_job_of(object) };
-    struct job_ask ask = plain();
+    struct job_desc desc = plain();
 
-    assert_string_equal(change(&ask, &from), "{}");
-    ask.reservation = "r";
-    ask.constraints = "f";
-    ask.time_limit = 60;
-    ask.priority = 9;
-    ask.account = ask.qos = "not shown without accounting";
-    ask.dependency = "afterok:3"; /* shown in other words */
-    ask.nice = 5;
-    assert_string_equal(change(&ask, &from), "{}");
-    ask.time_limit = 30;
-    ask.priority = 8;
-    ask.comment = "c";
-    ask.partition = "q";
-    assert_string_equal(change(&ask, &from), "{\"comment\":\"c\",\"partition\":\"q\","
-                                             "\"priority\":{\"set\":true,\"number\":8},"
-                                             "\"time_limit\":{\"set\":true,\"number\":30}}");
+    assert_string_equal(change(&desc, &from), "{}");
+    desc.reservation = "r";
+    desc.constraints = "f";
+    desc.time_limit = 60;
+    desc.priority = 9;
+    desc.account = desc.qos = "not shown without accounting";
+    desc.dependency = "afterok:3"; /* shown in other words */
+    desc.nice = 5;
+    assert_string_equal(change(&desc, &from), "{}");
+    desc.time_limit = 30;
+    desc.priority = 8;
+    desc.comment = "c";
+    desc.partition = "q";
+    assert_string_equal(change(&desc, &from), "{\"comment\":\"c\",\"partition\":\"q\","
+                                              "\"priority\":{\"set\":true,\"number\":8},"
+                                              "\"time_limit\":{\"set\":true,\"number\":30}}");
     slurm_object_unref(object);
 }
 
@@ -212,26 +212,26 @@ static void what_people_hold_stays_held(void **state)
 {
     const struct slurm_object *object =
         record("{\"job_id\":7,\"name\":\"n\",\"partition\":\"p\",\"priority\":0,\"hold\":true}");
-    struct job_ask ask = plain();
+    struct job_desc desc = plain();
 
-    ask.priority = 9;
-    assert_string_equal(change(&ask, &(struct job_change_from){ .job = slurm_job_of(object) }),
+    desc.priority = 9;
+    assert_string_equal(change(&desc, &(struct job_change_from){ .job = slurm_job_of(object) }),
                         "{}");
     slurm_object_unref(object);
 }
 
 static void a_mark_tells_that_a_job_was_to_be_held(void **state)
 {
-    struct job_ask ask = plain();
+    struct job_desc desc = plain();
     struct job_marks marks;
 
-    job_marks_of(&ask, &marks);
+    job_marks_of(&desc, &marks);
     assert_false(job_marks_hold(&marks));
-    ask.priority = 1;
-    job_marks_of(&ask, &marks);
+    desc.priority = 1;
+    job_marks_of(&desc, &marks);
     assert_false(job_marks_hold(&marks));
-    ask.priority = 0;
-    job_marks_of(&ask, &marks);
+    desc.priority = 0;
+    job_marks_of(&desc, &marks);
     assert_true(job_marks_hold(&marks));
 }
 
@@ -260,12 +260,12 @@ enum { FIXED = 27 }; /* the first row of what only a new job has */
 
 static void a_note_says_what_the_marks_say(void **state)
 {
-    struct job_ask ask = plain();
+    struct job_desc desc = plain();
     struct job_marks marks;
 
-    ask.cpus_per_task = ask.tasks_per_node = ask.min_nodes = ask.max_nodes = 1;
-    ask.memory = 16;
-    job_marks_of(&ask, &marks);
+    desc.cpus_per_task = desc.tasks_per_node = desc.min_nodes = desc.max_nodes = 1;
+    desc.memory = 16;
+    job_marks_of(&desc, &marks);
     memset(&marks.at[FIXED], 0, sizeof(marks) - FIXED * sizeof(marks.at[0]));
     check_round_trip(&marks);
     assert_in_range(strlen(note_of(&marks)), 1, 150); /* of a plain pod */
@@ -309,7 +309,7 @@ static void a_note_that_was_not_written_so_is_not_read(void **state)
 /* A config says that, too: whoever leads next with another one leaves what waits. */
 static void what_only_a_new_job_has_is_not_noted(void **state)
 {
-    struct job_ask before = plain(), after = before;
+    struct job_desc before = plain(), after = before;
     struct job_marks marks;
 
     before.user_id = "alice";
@@ -322,11 +322,11 @@ static void what_only_a_new_job_has_is_not_noted(void **state)
 
 static void a_note_of_another_version_is_not_read(void **state)
 {
-    struct job_ask ask = plain();
+    struct job_desc desc = plain();
     struct job_marks marks;
     char text[1000];
 
-    job_marks_of(&ask, &marks);
+    job_marks_of(&desc, &marks);
     (void)snprintf(text, sizeof(text), "%s", note_of(&marks));
     assert_true(job_marks_read(str_of(text), &marks));
     text[0] = text[0] == '1' ? '2' : '1';
@@ -334,7 +334,7 @@ static void a_note_of_another_version_is_not_read(void **state)
 }
 
 /* The note of an update from one to the other. */
-static struct job_marks noted_from(const struct job_ask *old, const struct job_ask *next)
+static struct job_marks noted_from(const struct job_desc *old, const struct job_desc *next)
 {
     auto_json_build struct json_build *build = json_build_new();
     struct job_marks marks, noted;
@@ -347,7 +347,7 @@ static struct job_marks noted_from(const struct job_ask *old, const struct job_a
 
 static void what_an_update_changes_is_open_and_said_again_by_who_knows_no_better(void **state)
 {
-    struct job_ask before = plain(), after = before;
+    struct job_desc before = plain(), after = before;
     struct job_marks noted;
 
     before.licenses = "l";
@@ -366,7 +366,7 @@ static void what_an_update_changes_is_open_and_said_again_by_who_knows_no_better
 
 static void a_size_that_an_update_changes_is_open(void **state)
 {
-    struct job_ask three = plain(), two;
+    struct job_desc three = plain(), two;
     struct job_marks noted;
 
     three.nodes = three.max_nodes = 3;
@@ -380,7 +380,7 @@ static void a_size_that_an_update_changes_is_open(void **state)
 
 static void an_update_changes_nothing_of_what_only_a_new_job_has(void **state)
 {
-    struct job_ask before = plain(), after = before;
+    struct job_desc before = plain(), after = before;
     struct job_marks noted;
 
     after.user_id = "alice";

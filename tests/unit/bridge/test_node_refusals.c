@@ -1,4 +1,4 @@
-/* test_node_refusals.c - the last refused deed of each node. */
+/* test_node_refusals.c - the last refused action of each node. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -31,7 +31,7 @@ static void a_name_that_slurm_cannot_take_is_left_alone_and_that_is_said(void **
     bench_down(&bench);
 }
 
-/* Plans, and remembers the first deed about a Slurm node as refused. */
+/* Plans, and remembers the first action about a Slurm node as refused. */
 static void refuse_first(struct bench *bench, const char *why)
 {
     struct plan plan;
@@ -39,12 +39,12 @@ static void refuse_first(struct bench *bench, const char *why)
     plan_init(&plan, &bench->arena);
     assert_int_equal(nodes_plan(&bench->world, STR("n1"), &plan, NULL), 0);
     list_each (const struct action, action, &plan.actions, link) {
-        auto_buf struct buf deed;
+        auto_buf struct buf detail;
 
-        buf_init(&deed, MAX_TEXT);
+        buf_init(&detail, MAX_TEXT);
         if (action->type->write && strstr(action->what, "slurm node")) {
-            action->type->write(action, &deed);
-            node_refusals_add(bench->world.node_refusals, STR("n1"), buf_str(&deed), why);
+            action->type->write(action, &detail);
+            node_refusals_add(bench->world.node_refusals, STR("n1"), buf_str(&detail), why);
             return;
         }
     }

@@ -1,8 +1,8 @@
 /* test_places.c - which pods of a gang are dealt a node when they may use different ones: random
  * gangs beside a search through all deals. */
 #include "base/rand.h"
-#include "bridge/ask.h"
 #include "bridge/places.h"
+#include "bridge/submit.h"
 #include "worlds.h"
 
 #include <setjmp.h>
@@ -141,21 +141,21 @@ static unsigned deal_to(const struct gang *gang)
 {
     struct err err = { .class = 0 };
     struct small_world small;
-    struct job_ask ask;
+    struct job_desc desc;
     struct deals deals;
     struct draft draft;
     struct unit unit;
 
     read_world(gang, &small);
     unit_gather(&small.world, str_of(small_world_key(&small, "podgroup/g")), &small.arena, &unit);
-    assert_int_equal(unit_describe(&small.world, &unit, &small.arena, &ask, &err), 0);
-    ask.exclusive = false;
-    ask.tasks_per_node = gang->per_node;
-    assert_int_equal(places_deal(&small.world, &unit, &ask, &small.arena, &deals, &err), 0);
+    assert_int_equal(unit_describe(&small.world, &unit, &small.arena, &desc, &err), 0);
+    desc.exclusive = false;
+    desc.tasks_per_node = gang->per_node;
+    assert_int_equal(places_deal(&small.world, &unit, &desc, &small.arena, &deals, &err), 0);
     check_deals(gang, &unit, &deals);
-    ask.min_nodes = 1;
-    ask.max_nodes = gang->nodes;
-    assert_true(places_draft(&small.world, &unit, &ask, &small.arena, &draft));
+    desc.min_nodes = 1;
+    desc.max_nodes = gang->nodes;
+    assert_true(places_draft(&small.world, &unit, &desc, &small.arena, &draft));
     if (deals.left == 0)
         assert_true(draft.is_enough);
     small_world_done(&small);

@@ -274,13 +274,13 @@ static void constraints_come_before_preferences(void **state)
                                        .pods = &pod,
                                        .pod_count = 1,
                                        .root = object };
-        struct job_ask ask;
+        struct job_desc desc;
 
-        assert_int_equal(translate(&from, &bench->arena, &ask, &err), 0);
-        assert_string_equal(ask.prefer, cases[i].prefer);
+        assert_int_equal(translate(&from, &bench->arena, &desc, &err), 0);
+        assert_string_equal(desc.prefer, cases[i].prefer);
         from.slurm_nodes = NULL;
-        assert_int_equal(translate(&from, &bench->arena, &ask, &err), 0);
-        assert_string_equal(ask.prefer, "");
+        assert_int_equal(translate(&from, &bench->arena, &desc, &err), 0);
+        assert_string_equal(desc.prefer, "");
         kube_object_unref(object);
     }
 }

@@ -20,7 +20,7 @@ struct bench {
     struct loop *loop;
     struct slurm_cache *jobs, *nodes;
     struct room *room;
-    struct job_ask ask;
+    struct job_desc desc;
     int64_t stamp;
 };
 
@@ -44,11 +44,11 @@ static int up(void **state)
     sync_cache(bench->jobs, 1);
     sync_cache(bench->nodes, 1);
     bench->stamp = 1;
-    job_ask_init(&bench->ask);
-    bench->ask.partition = "p";
-    bench->ask.cpus_per_task = 2;
-    bench->ask.memory = 100;
-    bench->ask.exclusive = false;
+    job_desc_init(&bench->desc);
+    bench->desc.partition = "p";
+    bench->desc.cpus_per_task = 2;
+    bench->desc.memory = 100;
+    bench->desc.exclusive = false;
     *state = bench;
     return 0;
 }
@@ -110,11 +110,11 @@ static void gone(struct bench *bench, struct slurm_cache *cache, const char *key
 
 static bool fits(const struct bench *bench, int64_t cpus, int64_t memory)
 {
-    struct job_ask ask = bench->ask;
+    struct job_desc desc = bench->desc;
 
-    ask.cpus_per_task = cpus;
-    ask.memory = memory;
-    return room_fits(bench->room, &ask);
+    desc.cpus_per_task = cpus;
+    desc.memory = memory;
+    return room_fits(bench->room, &desc);
 }
 
 static void a_node_gives_what_it_has_and_no_more(void **state)
@@ -126,10 +126,10 @@ static void a_node_gives_what_it_has_and_no_more(void **state)
     assert_true(fits(bench, 4, 1000));
     assert_false(fits(bench, 5, 1000));
     assert_false(fits(bench, 4, 1001));
-    bench->ask.tasks_per_node = 2;
+    bench->desc.tasks_per_node = 2;
     assert_true(fits(bench, 2, 10));
     assert_false(fits(bench, 3, 10));
-    bench->ask.tasks_per_node = INT64_MAX;
+    bench->desc.tasks_per_node = INT64_MAX;
     assert_false(fits(bench, INT64_MAX, 10));
 }
 
@@ -284,8 +284,8 @@ static void those_who_may_start_wait_in_each_partition_they_name(void **state)
 static void what_it_cannot_judge_never_fits(void **state)
 {
     struct bench *bench = *state;
-    const struct job_ask plain = bench->ask;
-    struct job_ask odd[12];
+    const struct job_desc plain = bench->desc;
+    struct job_desc odd[12];
     size_t count = 0;
 
     for (size_t i = 0; i < 12; i++)
@@ -318,7 +318,7 @@ static void an_excluded_node_does_not_count(void **state)
 
     node(bench, "n1", 8, 1000, "\"IDLE\"", "p");
     node(bench, "n2", 2, 1000, "\"IDLE\"", "p");
-    bench->ask.excluded_nodes = "n[1,3-9]";
+    bench->desc.excluded_nodes = "n[1,3-9]";
     assert_true(fits(bench, 2, 1));
     assert_false(fits(bench, 3, 1));
 }
@@ -329,13 +329,13 @@ static void a_promise_is_not_made_twice(void **state)
     uint64_t first, second;
 
     node(bench, "n1", 4, 1000, "\"IDLE\"", "p");
-    first = room_promise(bench->room, &bench->ask);
-    second = room_promise(bench->room, &bench->ask);
+    first = room_promise(bench->room, &bench->desc);
+    second = room_promise(bench->room, &bench->desc);
     assert_true(first != 0 && second != 0 && first != second);
-    assert_int_equal(room_promise(bench->room, &bench->ask), 0);
-    assert_false(room_fits(bench->room, &bench->ask));
+    assert_int_equal(room_promise(bench->room, &bench->desc), 0);
+    assert_false(room_fits(bench->room, &bench->desc));
     room_withdraw(bench->room, first);
-    assert_true(room_fits(bench->room, &bench->ask));
+    assert_true(room_fits(bench->room, &bench->desc));
     room_withdraw(bench->room, first); /* no more */
     assert_false(fits(bench, 4, 1));
     room_withdraw(bench->room, second);
@@ -348,7 +348,7 @@ static void a_kept_promise_goes_when_the_cache_shows_what_the_job_holds(void **s
     uint64_t promise;
 
     node(bench, "n1", 4, 1000, "\"IDLE\"", "p");
-    promise = room_promise(bench->room, &bench->ask);
+    promise = room_promise(bench->room, &bench->desc);
     room_fulfil(bench->room, promise, 7);
     see(bench, bench->jobs, &slurm_job_kind,
         "{\"job_id\":7,\"job_state\":[\"PENDING\",\"CONFIGURING\"],\"partition\":\"p\"}");
@@ -365,14 +365,14 @@ static void whole_nodes_are_promised_only_when_nobody_is_there(void **state)
     struct bench *bench = *state;
     uint64_t promise;
 
-    bench->ask.exclusive = true;
+    bench->desc.exclusive = true;
     node(bench, "n1", 4, 1000, "\"IDLE\"", "p");
     job(bench, 1, "RUNNING", "n1", 1, 1, "cpu=1,mem=1M", "");
-    assert_false(room_fits(bench->room, &bench->ask));
+    assert_false(room_fits(bench->room, &bench->desc));
     gone(bench, bench->jobs, "1");
-    promise = room_promise(bench->room, &bench->ask);
+    promise = room_promise(bench->room, &bench->desc);
     assert_true(promise != 0);
-    bench->ask.exclusive = false;
+    bench->desc.exclusive = false;
     assert_false(fits(bench, 1, 1));
     gone(bench, bench->nodes, "n1"); /* the promise outlives the node */
     room_withdraw(bench->room, promise);
@@ -386,9 +386,9 @@ static void nothing_fits_in_a_closed_partition(void **state)
     node(bench, "n1", 4, 1000, "\"IDLE\"", "p,q");
     room_close(bench->room, "p");
     assert_false(fits(bench, 1, 1));
-    bench->ask.partition = "q";
+    bench->desc.partition = "q";
     assert_true(fits(bench, 1, 1));
-    bench->ask.partition = "p";
+    bench->desc.partition = "p";
     room_open(bench->room, "p");
     assert_true(fits(bench, 1, 1));
 }

@@ -8,21 +8,21 @@
 
 #include "translate_rig.h"
 
-static void write_shape(const struct job_ask *ask, struct buf *out)
+static void write_shape(const struct job_desc *desc, struct buf *out)
 {
-    buf_printf(out, "%s", ask->name);
-    rig_add_number(out, "nodes", ask->nodes);
-    rig_add_number(out, "min", ask->min_nodes);
-    rig_add_number(out, "max", ask->max_nodes);
-    rig_add_number(out, "tasks", ask->tasks_per_node);
-    rig_add_number(out, "of", ask->tasks);
-    rig_add_number(out, "time", ask->time_limit);
+    buf_printf(out, "%s", desc->name);
+    rig_add_number(out, "nodes", desc->nodes);
+    rig_add_number(out, "min", desc->min_nodes);
+    rig_add_number(out, "max", desc->max_nodes);
+    rig_add_number(out, "tasks", desc->tasks_per_node);
+    rig_add_number(out, "of", desc->tasks);
+    rig_add_number(out, "time", desc->time_limit);
 }
 
-static void write_all(const struct job_ask *ask, struct buf *out)
+static void write_all(const struct job_desc *desc, struct buf *out)
 {
-    write_shape(ask, out);
-    rig_write_amounts(ask, out);
+    write_shape(desc, out);
+    rig_write_amounts(desc, out);
 }
 
 /* ---- CPUs and memory ---- */
@@ -372,11 +372,11 @@ static void a_bare_pod_sends_what_it_always_sent(void **state)
     const struct rig_given given = { .pods = { C(ASK("cpu: 2, memory: 100Mi")) } };
     auto_json_build struct json_build *build = json_build_new();
     auto_json_doc struct json_doc *want = NULL, *sent = NULL;
-    struct job_ask ask;
+    struct job_desc desc;
     struct rig_scene scene;
 
     rig_scene_init(&scene, &given);
-    assert_int_equal(rig_translated(&scene, &ask, NULL), 0);
+    assert_int_equal(rig_translated(&scene, &desc, NULL), 0);
     assert_int_equal(
         json_parse(STR("{\"name\":\"pod-0\",\"cpus_per_task\":2,"
                        "\"current_working_directory\":\"/tmp\",\"flags\":[\"EXTERNAL_JOB\"],"
@@ -386,7 +386,7 @@ static void a_bare_pod_sends_what_it_always_sent(void **state)
                        "\"shared\":[\"none\"],\"tasks_per_node\":1}"),
                    10000, &want, NULL),
         0);
-    sent = json_freeze(job_ask_json(build, &ask));
+    sent = json_freeze(job_desc_json(build, &desc));
     assert_true(json_equal(json_root(sent), json_root(want)));
     rig_scene_done(&scene);
 }

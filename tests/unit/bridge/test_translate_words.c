@@ -14,11 +14,11 @@
 #define DEADLINE(seconds) "activeDeadlineSeconds: " seconds ", containers: [{}]"
 #define BY_POD            "{podDeadlineAsTimeLimit: true}"
 
-static void write_times(const struct job_ask *ask, struct buf *out)
+static void write_times(const struct job_desc *desc, struct buf *out)
 {
-    rig_add_number(out, "time", ask->time_limit);
-    rig_add_number(out, "begin", ask->begin_time);
-    rig_add_number(out, "deadline", ask->deadline);
+    rig_add_number(out, "time", desc->time_limit);
+    rig_add_number(out, "begin", desc->begin_time);
+    rig_add_number(out, "deadline", desc->deadline);
 }
 
 static void deadlines_of_pods_are_time_limits_where_the_config_says_so(void **state)
@@ -103,12 +103,12 @@ static void a_begin_counts_from_the_creation_of_the_pod(void **state)
 
 /* ---- who, and how urgent ---- */
 
-static void write_rights(const struct job_ask *ask, struct buf *out)
+static void write_rights(const struct job_desc *desc, struct buf *out)
 {
-    buf_printf(out, "%s:%s %s %s", ask->user_id, ask->group_id, ask->account, ask->qos);
-    rig_add_number(out, "priority", ask->priority);
-    if (ask->nice)
-        buf_printf(out, " nice=%" PRId64, ask->nice);
+    buf_printf(out, "%s:%s %s %s", desc->user_id, desc->group_id, desc->account, desc->qos);
+    rig_add_number(out, "priority", desc->priority);
+    if (desc->nice)
+        buf_printf(out, " nice=%" PRId64, desc->nice);
 }
 
 #define USERS                                                                                      \
@@ -185,11 +185,11 @@ static void a_priority_class_is_a_qos_or_a_priority_where_the_config_says_so(voi
 
 /* ---- precedence ---- */
 
-static void write_rest(const struct job_ask *ask, struct buf *out)
+static void write_rest(const struct job_desc *desc, struct buf *out)
 {
-    buf_printf(out, "%s %s %s", ask->partition, ask->mcs_label,
-               ask->exclusive ? "exclusive" : "shared");
-    rig_write_amounts(ask, out);
+    buf_printf(out, "%s %s %s", desc->partition, desc->mcs_label,
+               desc->exclusive ? "exclusive" : "shared");
+    rig_write_amounts(desc, out);
 }
 
 static void annotations_win_over_pods_and_those_over_the_config(void **state)
@@ -240,17 +240,17 @@ static void only_the_annotations_of_the_root_count(void **state)
         &kube_pod_kind, "pod", S "account: of-pod, " S "qos: of-pod", "spec: {containers: [{}]}");
     const struct kube_pod *pods[] = { kube_pod_of(object) };
     struct bridge_config config;
-    struct job_ask ask;
+    struct job_desc desc;
 
     assert_int_equal(bridge_config_parse(STR(""), &config, NULL), 0);
     assert_int_equal(translate(
                          &(struct translate_from){
                              .config = &config, .pods = pods, .pod_count = 1, .root = root },
-                         &rig_arena, &ask, NULL),
+                         &rig_arena, &desc, NULL),
                      0);
-    assert_string_equal(ask.account, "of-root");
-    assert_string_equal(ask.qos, "");
-    assert_string_equal(ask.name, "pod");
+    assert_string_equal(desc.account, "of-root");
+    assert_string_equal(desc.qos, "");
+    assert_string_equal(desc.name, "pod");
     bridge_config_done(&config);
     kube_object_unref(object);
     kube_object_unref(root);
@@ -259,12 +259,12 @@ static void only_the_annotations_of_the_root_count(void **state)
 static void a_refusal_writes_no_ask(void **state)
 {
     const struct rig_given given = { .annotations = S "priority: x", .pods = { C("{}") } };
-    struct job_ask ask = { .nodes = 77 };
+    struct job_desc desc = { .nodes = 77 };
     struct rig_scene scene;
 
     rig_scene_init(&scene, &given);
-    assert_int_equal(rig_translated(&scene, &ask, NULL), -ERR_INVALID);
-    assert_int_equal(ask.nodes, 77);
+    assert_int_equal(rig_translated(&scene, &desc, NULL), -ERR_INVALID);
+    assert_int_equal(desc.nodes, 77);
     rig_scene_done(&scene);
 }
 

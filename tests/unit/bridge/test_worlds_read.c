@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 /* What a world needs beside its name. */
-#define REST "given: {pods: [{name: a}]}\nexpect: [ask slurm default/a]\n"
+#define REST "given: {pods: [{name: a}]}\nexpect: [submit default/a]\n"
 
 /* Reads the text as the file w.yaml and expects this error; NULL: none. */
 static void expect_read(const char *text, const char *error)
@@ -94,7 +94,7 @@ static void an_unknown_key_is_refused(void **state)
         { "given: {slurm_nodes: [{colour: red}]}\n", "unknown key 'colour' in slurm_nodes" },
         { "given: {jobs: [{colour: red}]}\n", "unknown key 'colour' in jobs" },
         { "given: {asks: [{colour: red}]}\n", "unknown key 'colour' in asks" },
-        { "given: {pods: [{name: a}]}\nexpect: [{do: ask slurm default/a, colour: red}]\n",
+        { "given: {pods: [{name: a}]}\nexpect: [{do: submit default/a, colour: red}]\n",
           "unknown key 'colour' in expect" },
     };
 

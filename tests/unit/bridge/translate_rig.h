@@ -107,7 +107,7 @@ static inline void rig_scene_done(struct rig_scene *scene)
     bridge_config_done(&scene->config);
 }
 
-static inline int rig_translated(const struct rig_scene *scene, struct job_ask *ret_ask,
+static inline int rig_translated(const struct rig_scene *scene, struct job_desc *ret_ask,
                                  struct err *err)
 {
     const struct translate_from from = { .config = &scene->config,
@@ -133,14 +133,14 @@ static inline void rig_add_number(struct buf *out, const char *name, int64_t num
 }
 
 /* The amounts of an ask, those that are sent. */
-static inline void rig_write_amounts(const struct job_ask *ask, struct buf *out)
+static inline void rig_write_amounts(const struct job_desc *desc, struct buf *out)
 {
-    rig_add_number(out, "cpus", ask->cpus_per_task);
-    rig_add_number(out, "memory", ask->memory);
-    if (ask->gres[0])
-        buf_printf(out, "%s%s", out->len ? " " : "", ask->gres);
-    if (ask->gres_per_task[0])
-        buf_printf(out, "%seach %s", out->len ? " " : "", ask->gres_per_task);
+    rig_add_number(out, "cpus", desc->cpus_per_task);
+    rig_add_number(out, "memory", desc->memory);
+    if (desc->gres[0])
+        buf_printf(out, "%s%s", out->len ? " " : "", desc->gres);
+    if (desc->gres_per_task[0])
+        buf_printf(out, "%seach %s", out->len ? " " : "", desc->gres_per_task);
 }
 
 struct rig_row {
@@ -150,18 +150,18 @@ struct rig_row {
 };
 
 static inline void rig_check_row(const struct rig_row *row,
-                                 void (*write)(const struct job_ask *ask, struct buf *out))
+                                 void (*write)(const struct job_desc *desc, struct buf *out))
 {
     auto_buf struct buf out = { .max = 10000 };
     struct err err = { 0 };
-    struct job_ask ask;
+    struct job_desc desc;
     struct rig_scene scene;
 
     rig_scene_init(&scene, &row->given);
-    if (rig_translated(&scene, &ask, &err) < 0)
+    if (rig_translated(&scene, &desc, &err) < 0)
         buf_printf(&out, "refused: %s", err.text);
     else
-        write(&ask, &out);
+        write(&desc, &out);
     if (strcmp(buf_text(&out), row->want) != 0)
         fail_msg("%s: %s, not %s", row->what, buf_text(&out), row->want);
     rig_scene_done(&scene);

@@ -35,8 +35,8 @@ static void set_facts(struct small_world *small, const struct json *given)
         .is_leaving = json_bool_or(json_get(facts, "leaving"), false),
         .leading_us = LED_FROM_S * SECOND_US,
         .leading_wall_us = WORLDS_EPOCH_S * INT64_C(1000000),
-        .fence_us = json_i64_or(json_get(facts, "fence"), 15) * SECOND_US,
-        .no_fence = json_bool_or(json_get(facts, "no_fence"), false),
+        .takeover_delay_us = json_i64_or(json_get(facts, "takeover_delay"), 15) * SECOND_US,
+        .no_takeover_delay = json_bool_or(json_get(facts, "no_takeover_delay"), false),
         .slurm_synced = json_bool_or(json_get(facts, "synced"), true),
         .is_suspicious = json_get(facts, "suspicious") != NULL,
         .suspicion = member(small, facts, "suspicious", ""),
@@ -59,7 +59,7 @@ static void set_facts(struct small_world *small, const struct json *given)
                 ? (LED_FROM_S + json_i64_or(json_get(facts, "restarted"), 0)) * SECOND_US
                 : 0,
         .uncovered = (size_t)json_i64_or(json_get(facts, "uncovered"), 0),
-        .unasked = (size_t)json_i64_or(json_get(facts, "unasked"), 1),
+        .unsubmitted = (size_t)json_i64_or(json_get(facts, "unsubmitted"), 1),
         .queued = (size_t)json_i64_or(json_get(facts, "queued"), 0),
         .crowd = (size_t)json_i64_or(json_get(facts, "crowd"), 1),
         .bind_takes_metadata = json_bool_or(json_get(facts, "bind_takes_metadata"), true),
@@ -138,7 +138,7 @@ static void make_caches(struct small_world *small)
     world->slurm_jobs = small->jobs;
     world->slurm_nodes = small->nodes;
     world->slurm_partitions = small->partitions;
-    world->memory = memory_new();
+    world->unit_states = unit_states_new();
     world->room = room_new(small->jobs, small->nodes);
     world->strangers =
         strangers_new(small->nodes, world->nodes, world->nodes_by_slurm_name, STR(CLUSTER));
@@ -197,7 +197,7 @@ void small_world_done(struct small_world *small)
 
     room_free(world->room);
     strangers_free(world->strangers);
-    memory_free(world->memory);
+    unit_states_free(world->unit_states);
     slurm_cache_free(small->jobs);
     slurm_cache_free(small->nodes);
     slurm_cache_free(small->partitions);

@@ -23,7 +23,7 @@
  *     plan: a                      # the pod whose unit is planned; by default the only one
  *     expect:                      # what the plan does, in order
  *       - cancel job 7
- *       - {do: ask slurm default/a, has: ['"attempt":2'], lacks: ['"gres"'],
+ *       - {do: submit default/a, has: ['"attempt":2'], lacks: ['"gres"'],
  *          after: cancel job 7}     # when that was done; `beside`: at the same time
  *     waits: a text of why nothing more is done
  *     state: bound                 # the phase of the unit, in the words of unit_phase_name

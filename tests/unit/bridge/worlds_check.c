@@ -185,8 +185,8 @@ static const char *const sights[] = { "all", "part", "nothing", NULL };
 
 static const struct key fact_keys[] = {
     { .name = "leaving", FLAG },
-    { .name = "fence", NUMBER },
-    { .name = "no_fence", FLAG },
+    { .name = "takeover_delay", NUMBER },
+    { .name = "no_takeover_delay", FLAG },
     { .name = "synced", FLAG },
     { .name = "suspicious", TEXT },
     { .name = "sees", TEXT, .values = sights },
@@ -194,7 +194,7 @@ static const struct key fact_keys[] = {
     { .name = "interactive", FLAG },
     { .name = "restarted", NUMBER },
     { .name = "uncovered", NUMBER },
-    { .name = "unasked", NUMBER },
+    { .name = "unsubmitted", NUMBER },
     { .name = "queued", NUMBER },
     { .name = "crowd", NUMBER },
     { .name = "bind_takes_metadata", FLAG },

@@ -47,8 +47,8 @@ static const char *last_part(const char *unit)
 }
 
 /* What is asked for with these annotations, for so many of the unit's pods. */
-static const struct job_ask *said_by(struct small_world *small, const char *unit,
-                                     const struct json *annotations, const struct json *row)
+static const struct job_desc *said_by(struct small_world *small, const char *unit,
+                                      const struct json *annotations, const struct json *row)
 {
     enum { MAX_PODS = 8 };
     struct kube_index_walk walk = kube_cache_by(small->world.pods, small->world.pods_by_unit,
@@ -61,17 +61,17 @@ static const struct job_ask *said_by(struct small_world *small, const char *unit
                                    .root = asker,
                                    .name = strchr(unit, '/') ? last_part(unit) : NULL,
                                    .is_gang = strchr(unit, '/') != NULL };
-    struct job_ask *ask = arena_alloc(&small->arena, sizeof(*ask));
+    struct job_desc *desc = arena_alloc(&small->arena, sizeof(*desc));
     struct err err = { .class = 0 };
 
     while (from.pod_count < count && from.pod_count < MAX_PODS &&
            (object = kube_index_next(&walk)) != NULL)
         pods[from.pod_count++] = kube_pod_of(object);
-    if (translate(&from, &small->arena, ask, &err) < 0)
+    if (translate(&from, &small->arena, desc, &err) < 0)
         fail_msg("said: %s", err.text);
-    job_ask_keep(ask, &small->arena);
+    job_desc_keep(desc, &small->arena);
     kube_object_unref(asker);
-    return ask;
+    return desc;
 }
 
 /* Of the ask, or of an update that would make it another. */
@@ -249,15 +249,15 @@ static uint64_t hash_of(struct small_world *small, const char *key)
     const struct translate_from from = {
         .config = &small->config, .pods = &pod, .pod_count = 1, .root = object
     };
-    struct job_ask ask;
+    struct job_desc desc;
     struct err err = { .class = 0 };
 
-    if (!pod || translate(&from, &small->arena, &ask, &err) < 0)
+    if (!pod || translate(&from, &small->arena, &desc, &err) < 0)
         return 0;
-    return job_ask_hash(&ask);
+    return job_desc_hash(&desc);
 }
 
-static void add_said(struct small_world *small, struct unit_memory *memory, const char *unit,
+static void add_said(struct small_world *small, struct unit_state *memory, const char *unit,
                      const struct json *row)
 {
     memory->said.job_id = 7;
@@ -267,37 +267,38 @@ static void add_said(struct small_world *small, struct unit_memory *memory, cons
 
 static void add_ask(struct small_world *small, const struct json *row)
 {
-    static const enum ask_state states[] = { ASK_NONE, ASK_SENT, ASK_UNRESOLVED, ASK_REFUSED };
+    static const enum submit_state states[] = { SUBMIT_NONE, SUBMIT_SENT, SUBMIT_UNRESOLVED,
+                                                SUBMIT_REFUSED };
     const char *key = small_world_key(small, member(small, row, "pod", "a"));
-    struct unit_memory *memory = memory_need(small->world.memory, str_of(key));
+    struct unit_state *memory = unit_states_need(small->world.unit_states, str_of(key));
     struct str state = json_str_or(json_get(row, "state"), STR("none"));
     struct json_iter misfits = json_iter(json_get(row, "misfits"));
     const struct json *name;
 
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-        if (str_is(state, ask_state_name(states[i])))
-            memory_move(small->world.memory, memory, states[i]);
-    memory->ask.attempt = (unsigned)json_i64_or(json_get(row, "attempt"), 1);
-    memory->ask.sent_us = (LED_FROM_S + json_i64_or(json_get(row, "sent"), 0)) * SECOND_US;
-    memory->ask.settles_us = (LED_FROM_S + json_i64_or(json_get(row, "settles"), 0)) * SECOND_US;
-    memory->ask.again_us = (LED_FROM_S + json_i64_or(json_get(row, "again"), 1000)) * SECOND_US;
-    memory->ask.site = room_generation(small->world.room);
-    memory->ask.hash = json_u64_or(json_get(row, "hash"), hash_of(small, key));
-    (void)snprintf(memory->ask.text, sizeof(memory->ask.text), "%s",
+        if (str_is(state, submit_state_name(states[i])))
+            unit_states_move(small->world.unit_states, memory, states[i]);
+    memory->submit.attempt = (unsigned)json_i64_or(json_get(row, "attempt"), 1);
+    memory->submit.sent_us = (LED_FROM_S + json_i64_or(json_get(row, "sent"), 0)) * SECOND_US;
+    memory->submit.settles_us = (LED_FROM_S + json_i64_or(json_get(row, "settles"), 0)) * SECOND_US;
+    memory->submit.again_us = (LED_FROM_S + json_i64_or(json_get(row, "again"), 1000)) * SECOND_US;
+    memory->submit.site = room_generation(small->world.room);
+    memory->submit.hash = json_u64_or(json_get(row, "hash"), hash_of(small, key));
+    (void)snprintf(memory->submit.text, sizeof(memory->submit.text), "%s",
                    member(small, row, "text", ""));
     memory->queues = json_bool_or(json_get(row, "queues"), false);
     if (json_get(row, "said"))
         add_said(small, memory, member(small, row, "pod", "a"), row);
     if (json_bool_or(json_get(row, "change_refused"), false)) {
         memory->said.refused = hash_of(small, key);
-        memory->said.site = memory->ask.site;
-        memory->said.again_us = memory->ask.again_us;
+        memory->said.site = memory->submit.site;
+        memory->said.again_us = memory->submit.again_us;
     }
     if (json_get(row, "given_up"))
-        memory_give_up(memory, (unsigned)json_i64_or(json_get(row, "given_up"), 0));
+        unit_state_give_up(memory, (unsigned)json_i64_or(json_get(row, "given_up"), 0));
     while (json_next_item(&misfits, &name))
-        memory_add_misfit(memory,
-                          arena_strndup(&small->arena, json_str(name).at, json_str(name).len));
+        unit_state_add_misfit(memory,
+                              arena_strndup(&small->arena, json_str(name).at, json_str(name).len));
 }
 
 void small_world_add_asks(struct small_world *small, const struct json *given)

@@ -1,6 +1,6 @@
-/* test_act_follow.c - what a job that waits was asked with is remembered, and what it would not
- * become. */
-#include "act_ask_rig.h"
+/* test_slurm_executor_sync.c - what a job that waits was asked with is remembered, and what it
+ * would not become. */
+#include "slurm_executor_submit_rig.h"
 
 #include "slurm/submit.h"
 
@@ -15,7 +15,7 @@ static struct json_mut *comment(struct rig *rig)
 /* From a plain one, as the plan says it: what changes is open. */
 static struct action *plan_to(struct rig *rig, struct json_mut *fields)
 {
-    struct job_ask before = rig->job;
+    struct job_desc before = rig->job;
     struct job_marks marks, noted;
 
     before.comment = "";
@@ -38,12 +38,12 @@ static const struct end *follow(struct rig *rig, int status, const char *answer)
     return end;
 }
 
-static bool remembers(const struct rig *rig, const struct job_ask *ask)
+static bool remembers(const struct rig *rig, const struct job_desc *desc)
 {
-    const struct unit_memory *unit = memory_get(rig->memory, STR("ns/uid"));
+    const struct unit_state *unit = unit_states_get(rig->unit_states, STR("ns/uid"));
     struct job_marks marks;
 
-    job_marks_of(ask, &marks);
+    job_marks_of(desc, &marks);
     return unit && unit->said.job_id == 7 && memcmp(&unit->said.marks, &marks, sizeof(marks)) == 0;
 }
 
@@ -89,7 +89,7 @@ static void what_a_job_became_is_remembered(void **state)
     assert_int_equal(follow(rig, 200, "{\"errors\":[]}")->outcome, KUBE_DONE);
     assert_string_equal(rig_last(rig, "POST")->body, "{\"comment\":\"c\"}");
     assert_true(remembers(rig, &rig->job));
-    assert_true(memory_get(rig->memory, STR("ns/uid"))->said.settles);
+    assert_true(unit_states_get(rig->unit_states, STR("ns/uid"))->said.settles);
 }
 
 /* The note of an update that changes nothing has nothing open: there is nothing to settle then. */
@@ -104,7 +104,7 @@ static void a_note_that_leaves_nothing_open_is_settled(void **state)
     rig_do(rig, plan_to(rig, comment(rig)));
     rig_run(rig, MS_US);
     assert_true(remembers(rig, &rig->job));
-    assert_false(memory_get(rig->memory, STR("ns/uid"))->said.settles);
+    assert_false(unit_states_get(rig->unit_states, STR("ns/uid"))->said.settles);
 }
 
 static void without_fields_nothing_is_sent_and_all_is_remembered(void **state)
@@ -123,15 +123,15 @@ static void without_fields_nothing_is_sent_and_all_is_remembered(void **state)
 static void a_refused_change_is_remembered_with_slurms_words_and_the_unit_woken(void **state)
 {
     struct rig *rig = *state;
-    const struct unit_memory *unit;
+    const struct unit_state *unit;
     char text[200];
 
     assert_int_equal(follow(rig, 422, rig_refusal(2029, text))->outcome, KUBE_DONE);
-    unit = memory_get(rig->memory, STR("ns/uid"));
-    assert_true(unit->said.refused == job_ask_hash(&rig->job));
+    unit = unit_states_get(rig->unit_states, STR("ns/uid"));
+    assert_true(unit->said.refused == job_desc_hash(&rig->job));
     assert_true(job_marks_are_open(&unit->said.marks) && !unit->said.settles);
     assert_true(unit->said.again_us > loop_now_us(rig->loop));
-    assert_non_null(strstr(unit->ask.text, "words of 2029"));
+    assert_non_null(strstr(unit->submit.text, "words of 2029"));
     assert_non_null(strstr(buf_text(&rig->woken), "unit ns/uid;"));
     assert_false(remembers(rig, &rig->job));
 }
@@ -140,12 +140,12 @@ static void a_refused_change_is_remembered_with_slurms_words_and_the_unit_woken(
 static void what_a_refused_change_said_is_open_and_no_more(void **state)
 {
     struct rig *rig = *state;
-    const struct unit_memory *unit;
+    const struct unit_state *unit;
     struct job_marks marks;
     char text[200];
 
     follow(rig, 422, rig_refusal(2051, text));
-    unit = memory_get(rig->memory, STR("ns/uid"));
+    unit = unit_states_get(rig->unit_states, STR("ns/uid"));
     job_marks_of(&rig->job, &marks);
     assert_int_equal(unit->said.job_id, 7);
     assert_memory_not_equal(&unit->said.marks, &marks, sizeof(marks));
@@ -162,8 +162,8 @@ static void what_is_no_refusal_is_tried_again(void **state)
 
     assert_int_equal(follow(rig, 500, rig_refusal(11, text))->outcome, KUBE_UNKNOWN);
     assert_int_equal(follow(rig, 404, rig_refusal(2017, text))->outcome, KUBE_CONFLICT);
-    assert_true(memory_need(rig->memory, STR("ns/uid"))->said.refused == 0);
-    assert_true(job_marks_are_open(&memory_need(rig->memory, STR("ns/uid"))->said.marks));
+    assert_true(unit_states_need(rig->unit_states, STR("ns/uid"))->said.refused == 0);
+    assert_true(job_marks_are_open(&unit_states_need(rig->unit_states, STR("ns/uid"))->said.marks));
     assert_false(remembers(rig, &rig->job));
 }
 
@@ -175,7 +175,7 @@ static void a_job_that_is_no_longer_pending_has_refused_nothing(void **state)
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         assert_int_equal(follow(rig, 422, rig_refusal(numbers[i], text))->outcome, KUBE_CONFLICT);
-        assert_true(memory_need(rig->memory, STR("ns/uid"))->said.refused == 0);
+        assert_true(unit_states_need(rig->unit_states, STR("ns/uid"))->said.refused == 0);
     }
 }
 

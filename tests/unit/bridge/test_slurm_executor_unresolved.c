@@ -1,6 +1,6 @@
-/* test_act_unresolved.c - asks are made at most once: one whose answer is not known stays open
- * until a later list settles it; and few at a time, in a steady pace. */
-#include "act_ask_rig.h"
+/* test_slurm_executor_unresolved.c - asks are made at most once: one whose answer is not known
+ * stays open until a later list settles it; and few at a time, in a steady pace. */
+#include "slurm_executor_submit_rig.h"
 
 /* It may have happened, or not. */
 static void submit_gets_lost(struct rig *rig, int64_t delay_us)
@@ -41,7 +41,7 @@ static void bad_answers_leave_an_ask_unresolved(void **state)
         rig_run(rig, 13 * SECOND_US);
         assert_true(end->is_over);
         assert_int_equal(end->outcome, KUBE_DONE);
-        assert_int_equal(remembered(rig)->state, ASK_UNRESOLVED);
+        assert_int_equal(remembered(rig)->state, SUBMIT_UNRESOLVED);
         assert_true(remembered(rig)->settles_us > loop_now_us(rig->loop));
         assert_null(rig_shown(rig, "7"));
     }
@@ -58,19 +58,19 @@ static void an_unresolved_ask_is_settled_by_a_list_that_began_later(void **state
     assert_true(settles_us > loop_now_us(rig->loop));
     rig_sync(rig, rig->jobs); /* too early */
     rig_run(rig, settles_us - loop_now_us(rig->loop) - MS_US);
-    assert_int_equal(remembered(rig)->state, ASK_UNRESOLVED);
+    assert_int_equal(remembered(rig)->state, SUBMIT_UNRESOLVED);
     assert_false(slurm_poller_is_suspicious(rig->poller));
     rig_run(rig, 2 * MS_US);
     assert_true(slurm_poller_is_suspicious(rig->poller)); /* a whole list is asked for, once */
     rig_run(rig, 5 * SECOND_US);
     assert_int_equal(slurm_poller_suspicions(rig->poller), 1);
-    assert_int_equal(remembered(rig)->state, ASK_UNRESOLVED);
+    assert_int_equal(remembered(rig)->state, SUBMIT_UNRESOLVED);
     buf_clear(&rig->woken);
     rig_sync(rig, rig->jobs);
     rig_run(rig, SECOND_US);
-    assert_int_equal(remembered(rig)->state, ASK_NONE);
+    assert_int_equal(remembered(rig)->state, SUBMIT_NONE);
     assert_string_equal(buf_text(&rig->woken), "unit ns/uid;");
-    assert_int_equal(memory_in(rig->memory, ASK_UNRESOLVED), 0);
+    assert_int_equal(unit_states_in(rig->unit_states, SUBMIT_UNRESOLVED), 0);
 }
 
 static void many_unresolved_asks_are_all_settled(void **state)
@@ -82,11 +82,11 @@ static void many_unresolved_asks_are_all_settled(void **state)
         ask_numbered(rig, i);
         rig_run(rig, 10 * MS_US);
     }
-    assert_int_equal(memory_in(rig->memory, ASK_UNRESOLVED), 200);
+    assert_int_equal(unit_states_in(rig->unit_states, SUBMIT_UNRESOLVED), 200);
     rig_run(rig, 100 * SECOND_US);
     rig_sync(rig, rig->jobs);
     rig_run(rig, SECOND_US);
-    assert_int_equal(memory_in(rig->memory, ASK_UNRESOLVED), 0);
+    assert_int_equal(unit_states_in(rig->unit_states, SUBMIT_UNRESOLVED), 0);
 }
 
 static void nothing_is_asked_while_the_last_ask_is_open(void **state)
@@ -117,7 +117,7 @@ static void nothing_is_asked_twice_or_in_doubt(void **state)
     end = ask_and_run(rig, false);
     assert_int_equal(end->outcome, KUBE_CONFLICT);
     assert_int_equal(fake_sent_count(rig->fake), 0);
-    assert_null(memory_get(rig->memory, STR("ns/uid")));
+    assert_null(unit_states_get(rig->unit_states, STR("ns/uid")));
 }
 
 static void a_cancelled_ask_stays_unresolved(void **state)
@@ -129,10 +129,10 @@ static void a_cancelled_ask_stays_unresolved(void **state)
     end = ask(rig, false);
     rig_cancel(rig, end); /* before it is sent: nothing happened */
     rig_run(rig, MS_US);
-    assert_null(memory_get(rig->memory, STR("ns/uid")));
+    assert_null(unit_states_get(rig->unit_states, STR("ns/uid")));
     end = ask_and_run(rig, false);
     rig_cancel(rig, end);
-    assert_int_equal(remembered(rig)->state, ASK_UNRESOLVED);
+    assert_int_equal(remembered(rig)->state, SUBMIT_UNRESOLVED);
     assert_true(remembered(rig)->settles_us > loop_now_us(rig->loop));
     rig_run(rig, 2 * SECOND_US);
     assert_false(end->is_over);

@@ -1,10 +1,10 @@
-/* act.h - what plans may want of Slurm, as data; and the service that does it.
+/* slurm_action.h - what plans may want of Slurm, as data; and the service that does it.
  *
- * Every deed is carried out at most once and its answer is written down where plans look: asks in
- * memory.h and the job cache, the rest in the caches. So an action counts as done for the engine as
- * soon as its answer is known, whatever it was; the next plan decides. Cancels, creations of nodes
- * that are alike, equal updates and deletions of nodes are gathered and sent as one call. A deed
- * about a node is done when the node cache is as new as its answer.
+ * Every action is carried out at most once and its answer is written down where plans look: asks in
+ * unit_state.h and the job cache, the rest in the caches. So an action counts as done for the
+ * engine as soon as its answer is known, whatever it was; the next plan decides. Cancels, creations
+ * of nodes that are alike, equal updates and deletions of nodes are gathered and sent as one call.
+ * A action about a node is done when the node cache is as new as its answer.
  *
  * A new job is in the job cache at once, as PENDING. One that was allocated immediately is PENDING
  * and CONFIGURING until it has been read: it runs, but where is not known yet.
@@ -12,20 +12,20 @@
  * Holds: nothing is sent without the lease; an ask is on record as SENT before it is sent; an id is
  * only cancelled while the cache shows it with the sluid and key that the plan saw, and slurmctld
  * is not suspected. */
-#ifndef SLINC_BRIDGE_ACT_H
-#define SLINC_BRIDGE_ACT_H
+#ifndef SLINC_BRIDGE_SLURM_ACTION_H
+#define SLINC_BRIDGE_SLURM_ACTION_H
 
-#include "bridge/job_ask.h"
-#include "bridge/memory.h"
+#include "bridge/job_desc.h"
 #include "bridge/node_refusals.h"
 #include "bridge/room.h"
+#include "bridge/unit_state.h"
 #include "engine/engine.h"
 #include "kube/event.h"
 #include "slurm/calls.h"
 #include "slurm/poller.h"
 
-/* The service of these three is a struct actor. Each has a lane of its own: submits that wait for a
- * slow slurmctld hold up neither cancels nor nodes. */
+/* The service of these three is a struct slurm_executor. Each has a lane of its own: submits that
+ * wait for a slow slurmctld hold up neither cancels nor nodes. */
 extern const struct action_type action_slurm;        /* jobs: submits, updates, reads */
 extern const struct action_type action_slurm_cancel; /* cancels of jobs */
 extern const struct action_type action_slurm_node;   /* nodes */
@@ -35,29 +35,29 @@ extern const struct action_type action_event;        /* its service is a struct 
  * empty uid is of no object that is there: then only gone counts. Name NULL: only if no object of
  * the namespace has this uid; or, with a unit, if no pod of that group has a node by its job, and
  * no pod with a node bears the id of the job that is to be cancelled. */
-struct act_unless {
+struct action_unless {
     const struct kube_resource *resource;
     const char *ns, *name, *uid;
     const char *unit; /* the key of a group; NULL */
     int64_t job_id;   /* with a unit: only pods that bear this job's id count; 0: all */
-    const struct act_unless *also; /* asked when this one does not object; NULL */
+    const struct action_unless *also; /* asked when this one does not object; NULL */
 };
 
 /* ---- for plans; each copies what it is given into the plan's arena ---- */
 
-struct act_ask {
+struct submit_request {
     struct str key;   /* "namespace/uid" */
     const char *uid;  /* in the job's key; "" for none */
     unsigned attempt; /* the job's key is "<key>.<attempt>", or "<key>@<uid>.<attempt>" */
-    const struct job_ask *job;
+    const struct job_desc *job;
     const struct str *pods; /* "namespace/name" */
     unsigned pod_count;
     bool at_once;
 };
-struct action *plan_slurm_ask(struct plan *plan, const struct act_ask *ask);
+struct action *plan_slurm_submit(struct plan *plan, const struct submit_request *request);
 /* unless may be NULL. why is for the log. */
 struct action *plan_slurm_cancel(struct plan *plan, const struct slurm_job *job,
-                                 const struct act_unless *unless, const char *why);
+                                 const struct action_unless *unless, const char *why);
 /* The same for a job whose node will not do: the unit's next ask excludes it. */
 struct action *plan_slurm_give_back(struct plan *plan, const struct slurm_job *job,
                                     const char *misfit, const char *why);
@@ -69,15 +69,15 @@ struct action *plan_slurm_update_job(struct plan *plan, const struct slurm_job *
  * (job_change), and closed when it was made; that is remembered, and so is a refusal. Without
  * fields it is only remembered. */
 struct action *plan_slurm_follow(struct plan *plan, const struct slurm_job *job,
-                                 const struct json_mut *fields, const struct job_ask *ask,
+                                 const struct json_mut *fields, const struct job_desc *desc,
                                  const struct job_marks *marks);
 
-struct action *plan_slurm_create_node(struct plan *plan, const struct slurm_node_ask *ask);
+struct action *plan_slurm_create_node(struct plan *plan, const struct slurm_node_ask *desc);
 /* fields: JSON of a node update: state, reason, features, extra ... */
 struct action *plan_slurm_update_node(struct plan *plan, const char *name,
                                       const struct json_mut *fields);
 struct action *plan_slurm_delete_node(struct plan *plan, const char *name,
-                                      const struct act_unless *unless);
+                                      const struct action_unless *unless);
 
 struct action *plan_event(struct plan *plan, const struct kube_object *regarding,
                           enum kube_event_type type, const char *reason, const char *format, ...)
@@ -85,18 +85,18 @@ struct action *plan_event(struct plan *plan, const struct kube_object *regarding
 
 /* ---- the service ---- */
 
-struct actor;
+struct slurm_executor;
 
-struct actor_options {
+struct slurm_executor_options {
     struct slurm_client *slurm;
     struct slurm_poller *poller;
-    struct kube_client *kube; /* for act_unless */
-    struct memory *memory;
+    struct kube_client *kube; /* for action_unless */
+    struct unit_states *unit_states;
     struct node_refusals *node_refusals;
     struct room *room;
     struct metrics *metrics;
     struct str cluster;
-    int64_t ask_per_second; /* 0: no limit */
+    int64_t submits_per_second; /* 0: no limit */
     /* Asked whenever something is sent: what was gathered, throttled or looked at first may come to
      * that when the lease is lost. NULL: always. */
     bool (*may_act)(void *context);
@@ -106,25 +106,29 @@ struct actor_options {
     void *context;
 };
 
-struct actor *actor_new(const struct actor_options *options); /* all borrowed */
-void actor_free(struct actor *actor); /* what is under way ends without callback; asks stay SENT */
-void actor_set_message_timeout(struct actor *actor, int64_t seconds); /* of slurmctld */
+struct slurm_executor *slurm_executor_new(
+    const struct slurm_executor_options *options); /* all borrowed */
+void slurm_executor_free(
+    struct slurm_executor *executor); /* what is under way ends without callback; asks stay SENT */
+void slurm_executor_set_message_timeout(struct slurm_executor *executor,
+                                        int64_t seconds); /* of slurmctld */
 /* Slurm has no place for more jobs until then (loop time; 0: it has), and why. */
-int64_t actor_pause_us(const struct actor *actor, const char **ret_why);
+int64_t slurm_executor_pause_us(const struct slurm_executor *executor, const char **ret_why);
 
 /* Since when submits are denied, whatever they ask for, and the pause is for that (loop time); 0:
  * they are not. */
-int64_t actor_denied_us(const struct actor *actor);
-void actor_forget_denial(struct actor *actor); /* there is reason to try again now */
+int64_t slurm_executor_denied_us(const struct slurm_executor *executor);
+void slurm_executor_forget_denial(
+    struct slurm_executor *executor); /* there is reason to try again now */
 
 /* Whether a cancel is on its way, or had no clear answer and may still take effect: until the delay
  * of a new leader (slurm_submit_fence_us) has passed since it was sent. */
-bool actor_has_unanswered_cancels(const struct actor *actor);
+bool slurm_executor_has_unanswered_cancels(const struct slurm_executor *executor);
 
 /* Asks that joined the queue in the last two seconds. */
-size_t actor_queued(const struct actor *actor);
+size_t slurm_executor_queued(const struct slurm_executor *executor);
 
-extern const struct metric_family actor_metrics[];
-extern const size_t actor_metric_count;
+extern const struct metric_family slurm_executor_metrics[];
+extern const size_t slurm_executor_metric_count;
 
 #endif

@@ -1,37 +1,37 @@
-/* ask.h - the part of a plan that asks Slurm for a job, or says why not yet. */
-#ifndef SLINC_BRIDGE_ASK_H
-#define SLINC_BRIDGE_ASK_H
+/* submit.h - the part of a plan that asks Slurm for a job, or says why not yet. */
+#ifndef SLINC_BRIDGE_SUBMIT_H
+#define SLINC_BRIDGE_SUBMIT_H
 
 #include "bridge/exclude.h"
-#include "bridge/job_ask.h"
+#include "bridge/job_desc.h"
 #include "bridge/unit.h"
 
 /* What the unit asks for: for its members that wait and those that are bound. -ERR_INVALID says in
  * words why that cannot be asked for. */
 int unit_describe(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
-                  struct job_ask *ret_ask, struct err *err);
+                  struct job_desc *ret_ask, struct err *err);
 
 /* The same for its members that wait alone, and these as "namespace/name". */
 int unit_describe_waiting(const struct bridge_world *world, const struct unit *unit,
-                          struct arena *arena, struct job_ask *ret_ask, struct err *err);
+                          struct arena *arena, struct job_desc *ret_ask, struct err *err);
 unsigned unit_names_waiting(const struct unit *unit, struct arena *arena,
                             const struct str **ret_names);
 
 /* Whether it would be submitted now, if no other pod of its owner were first. */
-bool unit_can_be_asked_for(const struct bridge_world *world, const struct unit *unit,
+bool unit_can_be_submitted(const struct bridge_world *world, const struct unit *unit,
                            struct arena *arena);
 
 /* Whether Kubernetes' rules leave enough nodes; if not, its pods are told. */
 bool unit_has_nodes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                    const struct exclusion *exclusion, const struct job_ask *job);
+                    const struct exclusion *exclusion, const struct job_desc *job);
 
 /* For a unit without a job. */
-int plan_ask(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-             struct err *err);
+int plan_submit(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                struct err *err);
 
 /* For pods that are bound, and whose job is gone: a new one on just their nodes. */
-int plan_ask_again(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                   struct err *err);
+int plan_resubmit(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                  struct err *err);
 
 /* The Slurm names of the nodes that its bound members use, folded, as far as Slurm has them. */
 const char *unit_nodes(const struct bridge_world *world, const struct unit *unit,

@@ -1,8 +1,8 @@
-/* gate.c - whether Slurm may be asked for a job now, and in which way.
+/* submit_guard.c - whether Slurm may be asked for a job now, and in which way.
  *
  * The first rule that has an objection answers. Each objection names what it waits for, so that a
  * pod can say it. */
-#include "bridge/gate.h"
+#include "bridge/submit_guard.h"
 
 enum {
     SECOND_US = 1000000,
@@ -12,21 +12,21 @@ enum {
     SOON_US = 200000,
 };
 
-bool gate_slurm_is_clear(const struct bridge_world *world)
+bool slurm_is_clear(const struct bridge_world *world)
 {
     return world->facts.slurm_synced && !world->facts.is_suspicious;
 }
 
-bool gate_cover_comes_first(const struct bridge_world *world)
+bool rebooking_comes_first(const struct bridge_world *world)
 {
     const struct bridge_facts *facts = &world->facts;
 
     return facts->restarted_us && facts->now_us - facts->restarted_us < COVER_FIRST_US;
 }
 
-static struct gate_view later(const char *why, int64_t again_us)
+static struct guard_result later(const char *why, int64_t again_us)
 {
-    return (struct gate_view){ .gate = GATE_LATER, .why = why, .again_us = again_us };
+    return (struct guard_result){ .guard = GUARD_LATER, .why = why, .again_us = again_us };
 }
 
 /* Whether a leader before us can have asked for it: then its ask may still take effect. */
@@ -35,13 +35,13 @@ static bool was_there_before(const struct bridge_world *world, const struct unit
     return unit->created_us < world->facts.leading_wall_us + NEW_MARGIN_US;
 }
 
-static int64_t fence_left_us(const struct bridge_world *world, const struct unit *unit)
+static int64_t takeover_delay_left_us(const struct bridge_world *world, const struct unit *unit)
 {
     const struct bridge_facts *facts = &world->facts;
 
-    if (facts->no_fence || !was_there_before(world, unit))
+    if (facts->no_takeover_delay || !was_there_before(world, unit))
         return 0;
-    return facts->leading_us + facts->fence_us - facts->now_us;
+    return facts->leading_us + facts->takeover_delay_us - facts->now_us;
 }
 
 /* A unit whose jobs keep ending before it is placed comes back ever more slowly. */
@@ -55,47 +55,48 @@ static int64_t backoff_left_us(const struct bridge_world *world, const struct un
 }
 
 /* An unanswered ask is settled by a whole list that began when it could no longer take effect. */
-static bool is_settled(const struct bridge_world *world, const struct ask_memory *ask)
+static bool is_settled(const struct bridge_world *world, const struct submit_record *desc)
 {
-    return slurm_cache_listed_us(world->slurm_jobs) > ask->settles_us;
+    return slurm_cache_listed_us(world->slurm_jobs) > desc->settles_us;
 }
 
-static bool is_still_refused(const struct bridge_world *world, const struct ask_memory *ask,
+static bool is_still_refused(const struct bridge_world *world, const struct submit_record *desc,
                              uint64_t hash)
 {
-    return ask->hash == hash && ask->site == room_generation(world->room) &&
-           world->facts.now_us < ask->again_us;
+    return desc->hash == hash && desc->site == room_generation(world->room) &&
+           world->facts.now_us < desc->again_us;
 }
 
-static struct gate_view look_at_ask(const struct bridge_world *world, const struct ask_memory *ask,
-                                    uint64_t hash, struct arena *arena)
+static struct guard_result look_at_submit(const struct bridge_world *world,
+                                          const struct submit_record *desc, uint64_t hash,
+                                          struct arena *arena)
 {
-    switch (ask->state) {
-    case ASK_NONE:
+    switch (desc->state) {
+    case SUBMIT_NONE:
         break;
-    case ASK_SENT:
+    case SUBMIT_SENT:
         return later("Slurm is being asked", 0);
-    case ASK_UNRESOLVED:
-        if (!is_settled(world, ask))
+    case SUBMIT_UNRESOLVED:
+        if (!is_settled(world, desc))
             return later("Slurm did not answer: whether there is a job will be known soon",
-                         ask->settles_us > world->facts.now_us
-                             ? ask->settles_us - world->facts.now_us + SOON_US
+                         desc->settles_us > world->facts.now_us
+                             ? desc->settles_us - world->facts.now_us + SOON_US
                              : SECOND_US);
         break;
-    case ASK_REFUSED:
-        if (is_still_refused(world, ask, hash))
-            return (struct gate_view){ .gate = GATE_REFUSED,
-                                       .why = arena_printf(arena, "%s", ask->text),
-                                       .again_us = ask->again_us - world->facts.now_us };
+    case SUBMIT_REFUSED:
+        if (is_still_refused(world, desc, hash))
+            return (struct guard_result){ .guard = GUARD_REFUSED,
+                                          .why = arena_printf(arena, "%s", desc->text),
+                                          .again_us = desc->again_us - world->facts.now_us };
         break;
     }
-    return (struct gate_view){ .gate = GATE_OPEN };
+    return (struct guard_result){ .guard = GUARD_OPEN };
 }
 
-static struct gate_view look_at_slurm(const struct bridge_world *world, struct arena *arena)
+static struct guard_result look_at_slurm(const struct bridge_world *world, struct arena *arena)
 {
     const struct bridge_facts *facts = &world->facts;
-    struct gate_view view;
+    struct guard_result view;
 
     if (facts->trouble[0]) {
         view = later(facts->trouble, MAX_AGAIN_S * SECOND_US); /* its end wakes all that wait */
@@ -124,7 +125,7 @@ static struct gate_view look_at_slurm(const struct bridge_world *world, struct a
         view.trouble_us = facts->denied_us;
         return view;
     }
-    return (struct gate_view){ .gate = GATE_OPEN };
+    return (struct guard_result){ .guard = GUARD_OPEN };
 }
 
 /* Pods that are there use their nodes, whatever slurmctld has forgotten: what they need is taken
@@ -133,22 +134,22 @@ static bool others_come_first(const struct bridge_world *world, const struct uni
 {
     const struct bridge_facts *facts = &world->facts;
 
-    return unit->stage == POD_WAITS && (facts->uncovered > 0 || gate_cover_comes_first(world));
+    return unit->stage == POD_WAITS && (facts->uncovered > 0 || rebooking_comes_first(world));
 }
 
-struct gate_view gate_look(const struct bridge_world *world, const struct unit *unit,
-                           uint64_t ask_hash, struct arena *arena)
+struct guard_result submit_guard_check(const struct bridge_world *world, const struct unit *unit,
+                                       uint64_t desc_hash, struct arena *arena)
 {
-    struct gate_view view = look_at_slurm(world, arena);
+    struct guard_result view = look_at_slurm(world, arena);
     int64_t left_us;
 
-    if (view.gate == GATE_OPEN && unit->memory)
-        view = look_at_ask(world, &unit->memory->ask, ask_hash, arena);
-    if (view.gate != GATE_OPEN)
+    if (view.guard == GUARD_OPEN && unit->state)
+        view = look_at_submit(world, &unit->state->submit, desc_hash, arena);
+    if (view.guard != GUARD_OPEN)
         return view;
     if (others_come_first(world, unit))
         return later("pods that may have lost their jobs come first", SECOND_US);
-    if ((left_us = fence_left_us(world, unit)) > 0)
+    if ((left_us = takeover_delay_left_us(world, unit)) > 0)
         return later("the bridge before this one may have asked Slurm already", left_us);
     if ((left_us = backoff_left_us(world, unit)) > 0)
         return later(
@@ -160,17 +161,18 @@ struct gate_view gate_look(const struct bridge_world *world, const struct unit *
 /* Slurm takes no immediate job while others of its partition wait. So a load that could be placed
  * at once would stay in the queue for ever, each pod behind the last: it is held for a moment
  * instead, until those that were queued just now have started. */
-enum gate_way gate_way(const struct bridge_world *world, const struct unit *unit,
-                       const struct job_ask *ask)
+enum submit_mode submit_mode(const struct bridge_world *world, const struct unit *unit,
+                             const struct job_desc *desc)
 {
     const struct bridge_facts *facts = &world->facts;
-    size_t waiting = room_waiting(world->room, ask->partition);
+    size_t waiting = room_waiting(world->room, desc->partition);
 
-    if (world->config->submit_only || !facts->jobs_are_interactive_ok || job_ask_must_queue(ask) ||
-        (unit->memory && unit->memory->queues) || facts->unasked > GATE_CROWD ||
-        !room_fits(world->room, ask))
-        return GATE_QUEUE;
+    if (world->config->submit_only || !facts->jobs_are_interactive_ok ||
+        job_desc_must_queue(desc) || (unit->state && unit->state->queues) ||
+        facts->unsubmitted > SUBMIT_CROWD || !room_fits(world->room, desc))
+        return SUBMIT_QUEUED;
     if (waiting == 0)
-        return GATE_AT_ONCE;
-    return waiting <= facts->queued && facts->queued <= GATE_TRICKLE ? GATE_SOON : GATE_QUEUE;
+        return SUBMIT_AT_ONCE;
+    return waiting <= facts->queued && facts->queued <= SUBMIT_TRICKLE ? SUBMIT_SOON
+                                                                       : SUBMIT_QUEUED;
 }

@@ -1,16 +1,16 @@
-/* ask.c - asks Slurm for a job, or says why not yet.
+/* submit.c - asks Slurm for a job, or says why not yet.
  *
  * Holds: a group is asked for as one, and not before it is complete; pods that exclude each
  * other are submitted one at a time per owner; what cannot be translated and
  * what Slurm refused is told to the pods' owner in words, once, and tried again only when something
  * that matters has changed. */
-#include "bridge/ask.h"
+#include "bridge/submit.h"
 
-#include "bridge/act.h"
 #include "bridge/cover.h"
 #include "bridge/exclude.h"
-#include "bridge/gate.h"
 #include "bridge/hosts.h"
+#include "bridge/slurm_action.h"
+#include "bridge/submit_guard.h"
 #include "bridge/submit_queue.h"
 #include "bridge/tell.h"
 #include "bridge/translate.h"
@@ -50,16 +50,16 @@ static unsigned pods_in(const struct unit *unit, bool waiting, bool bound, struc
 }
 
 /* Workers that only come when their leader runs have their nodes by then. */
-static void leave_room(const struct unit *unit, unsigned pods, struct job_ask *ask)
+static void leave_room(const struct unit *unit, unsigned pods, struct job_desc *desc)
 {
     bool comes_later = unit->kind == GROUP_LWS && unit->group && unit->group->leader_first;
 
-    if (comes_later && ask->max_nodes == pods && pods < unit->group->size)
-        ask->nodes = ask->min_nodes = ask->max_nodes = unit->group->size;
+    if (comes_later && desc->max_nodes == pods && pods < unit->group->size)
+        desc->nodes = desc->min_nodes = desc->max_nodes = unit->group->size;
 }
 
 static int describe(const struct bridge_world *world, const struct unit *unit, bool waiting,
-                    bool bound, struct arena *arena, struct job_ask *ret_ask, struct err *err)
+                    bool bound, struct arena *arena, struct job_desc *ret_ask, struct err *err)
 {
     const struct kube_pod **pods;
     struct translate_from from = { .config = world->config,
@@ -88,13 +88,13 @@ static int describe(const struct bridge_world *world, const struct unit *unit, b
 }
 
 int unit_describe(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
-                  struct job_ask *ret_ask, struct err *err)
+                  struct job_desc *ret_ask, struct err *err)
 {
     return describe(world, unit, true, true, arena, ret_ask, err);
 }
 
 int unit_describe_waiting(const struct bridge_world *world, const struct unit *unit,
-                          struct arena *arena, struct job_ask *ret_ask, struct err *err)
+                          struct arena *arena, struct job_desc *ret_ask, struct err *err)
 {
     return describe(world, unit, true, false, arena, ret_ask, err);
 }
@@ -129,32 +129,32 @@ static void tell_refused(const struct bridge_world *world, const struct unit *un
                    "Slurm refused the job: %s", why);
 }
 
-static void send(const struct unit *unit, struct plan *plan, const struct job_ask *job, bool bound,
+static void send(const struct unit *unit, struct plan *plan, const struct job_desc *job, bool bound,
                  bool at_once)
 {
     const struct kube_pod **pods;
     unsigned count = pods_in(unit, !bound, bound, plan->arena, &pods);
 
-    plan_slurm_ask(plan, &(struct act_ask){ .key = unit->key,
-                                            .uid = unit->uid,
-                                            .attempt = unit->attempt + 1,
-                                            .job = job,
-                                            .pods = names_of(pods, count, plan->arena),
-                                            .pod_count = count,
-                                            .at_once = at_once });
+    plan_slurm_submit(plan, &(struct submit_request){ .key = unit->key,
+                                                      .uid = unit->uid,
+                                                      .attempt = unit->attempt + 1,
+                                                      .job = job,
+                                                      .pods = names_of(pods, count, plan->arena),
+                                                      .pod_count = count,
+                                                      .at_once = at_once });
 }
 
-static void ask_in_its_way(const struct bridge_world *world, const struct unit *unit,
-                           struct plan *plan, const struct job_ask *job, bool bound)
+static void submit_by_mode(const struct bridge_world *world, const struct unit *unit,
+                           struct plan *plan, const struct job_desc *job, bool bound)
 {
-    enum gate_way way = bound ? GATE_QUEUE : gate_way(world, unit, job);
+    enum submit_mode way = bound ? SUBMIT_QUEUED : submit_mode(world, unit, job);
 
-    if (way == GATE_SOON) {
+    if (way == SUBMIT_SOON) {
         plan_wait(plan, "jobs that were queued just now are about to start");
         plan_look_again(plan, A_MOMENT_US);
         return;
     }
-    send(unit, plan, job, bound, way == GATE_AT_ONCE);
+    send(unit, plan, job, bound, way == SUBMIT_AT_ONCE);
 }
 
 /* Words about an ask that is on its way would be out of date before anybody has read them, and in a
@@ -164,25 +164,25 @@ static bool is_about_to_be_answered(const struct bridge_world *world, const stru
 {
     int64_t left_us;
 
-    if (unit_ask_state(unit) != ASK_SENT)
+    if (unit_submit_state(unit) != SUBMIT_SENT)
         return false;
-    left_us = unit->memory->ask.sent_us + ANSWER_US - world->facts.now_us;
+    left_us = unit->state->submit.sent_us + ANSWER_US - world->facts.now_us;
     if (left_us > 0)
         plan_look_again(plan, left_us);
     return left_us > 0;
 }
 
-static int ask_or_wait(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                       const struct job_ask *job, bool bound)
+static int submit_or_wait(const struct bridge_world *world, const struct unit *unit,
+                          struct plan *plan, const struct job_desc *job, bool bound)
 {
-    struct gate_view view = gate_look(world, unit, job_ask_hash(job), plan->arena);
+    struct guard_result view = submit_guard_check(world, unit, job_desc_hash(job), plan->arena);
 
-    switch (view.gate) {
-    case GATE_OPEN:
+    switch (view.guard) {
+    case GUARD_OPEN:
         if (bound || submit_queue_is_free(world, unit, plan))
-            ask_in_its_way(world, unit, plan, job, bound);
+            submit_by_mode(world, unit, plan, job, bound);
         return 0;
-    case GATE_LATER:
+    case GUARD_LATER:
         if (view.trouble_us)
             tell_slurm_trouble(world, unit, plan, view.trouble_us, view.why);
         else if (is_about_to_be_answered(world, unit, plan))
@@ -190,7 +190,7 @@ static int ask_or_wait(const struct bridge_world *world, const struct unit *unit
         else
             tell_waiting(world, unit, plan, "WaitingForSlurm", "%s", view.why);
         break;
-    case GATE_REFUSED:
+    case GUARD_REFUSED:
         tell_refused(world, unit, plan, view.why);
         plan_look_again(plan, LOOK_FOR_CHANGE_US);
         break;
@@ -203,14 +203,14 @@ static int ask_or_wait(const struct bridge_world *world, const struct unit *unit
 /* Controllers make pods one by one: what comes within a moment belongs to the same ask. */
 static bool may_grow(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
-    const struct unit_memory *memory = unit->memory;
+    const struct unit_state *state = unit->state;
     int64_t now_us = world->facts.now_us;
 
-    if (!unit->is_open || !memory || now_us - memory->seen_us > GATHER_MAX_US ||
-        now_us - memory->grown_us >= GATHER_US)
+    if (!unit->is_open || !state || now_us - state->seen_us > GATHER_MAX_US ||
+        now_us - state->grown_us >= GATHER_US)
         return false;
     plan_wait(plan, "more pods of its %s may come", group_kind_name(unit->kind));
-    plan_look_again(plan, memory->grown_us + GATHER_US - now_us);
+    plan_look_again(plan, state->grown_us + GATHER_US - now_us);
     return true;
 }
 
@@ -241,15 +241,15 @@ static bool is_complete(const struct bridge_world *world, const struct unit *uni
     return false;
 }
 
-static bool leaves_enough(const struct exclusion *exclusion, const struct job_ask *job)
+static bool leaves_enough(const struct exclusion *exclusion, const struct job_desc *job)
 {
-    return exclusion->total == 0 || exclusion->fit >= (uint64_t)job_ask_least_nodes(job);
+    return exclusion->total == 0 || exclusion->fit >= (uint64_t)job_desc_least_nodes(job);
 }
 
 bool unit_has_nodes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                    const struct exclusion *exclusion, const struct job_ask *job)
+                    const struct exclusion *exclusion, const struct job_desc *job)
 {
-    int64_t wanted = job_ask_least_nodes(job);
+    int64_t wanted = job_desc_least_nodes(job);
     const char *why = exclusion->why;
 
     if (leaves_enough(exclusion, job))
@@ -260,16 +260,16 @@ bool unit_has_nodes(const struct bridge_world *world, const struct unit *unit, s
                      exclusion->fit, exclusion->total, why))
         plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "FailedScheduling",
                    "%u/%u nodes are available: %s", exclusion->fit, exclusion->total, why);
-    plan_look_again(plan, unit->memory && unit->memory->misfit_count > 0 ? LOOK_FOR_ROOM_US
-                                                                         : LOOK_FOR_CHANGE_US);
+    plan_look_again(plan, unit->state && unit->state->misfit_count > 0 ? LOOK_FOR_ROOM_US
+                                                                       : LOOK_FOR_CHANGE_US);
     return false;
 }
 
-bool unit_can_be_asked_for(const struct bridge_world *world, const struct unit *unit,
+bool unit_can_be_submitted(const struct bridge_world *world, const struct unit *unit,
                            struct arena *arena)
 {
     struct exclusion exclusion;
-    struct job_ask job;
+    struct job_desc job;
     struct err err = { .class = 0 };
 
     if (unit->stage != POD_WAITS || unit->is_elsewhere || unit->job || unit->inherited ||
@@ -279,14 +279,14 @@ bool unit_can_be_asked_for(const struct bridge_world *world, const struct unit *
     exclusion = exclusion_of(world, unit, job.partition, arena);
     job.excluded_nodes = exclusion.nodes;
     return leaves_enough(&exclusion, &job) &&
-           gate_look(world, unit, job_ask_hash(&job), arena).gate == GATE_OPEN;
+           submit_guard_check(world, unit, job_desc_hash(&job), arena).guard == GUARD_OPEN;
 }
 
-int plan_ask(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-             struct err *err)
+int plan_submit(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                struct err *err)
 {
     struct exclusion exclusion;
-    struct job_ask job;
+    struct job_desc job;
     struct err why = { .class = 0 };
 
     if (!unit->root) {
@@ -305,7 +305,7 @@ int plan_ask(const struct bridge_world *world, const struct unit *unit, struct p
     job.excluded_nodes = exclusion.nodes;
     if (!unit_has_nodes(world, unit, plan, &exclusion, &job))
         return 0; /* Slurm cannot say why */
-    return ask_or_wait(world, unit, plan, &job, false);
+    return submit_or_wait(world, unit, plan, &job, false);
 }
 
 /* ---- covering ---- */
@@ -355,7 +355,7 @@ static unsigned most_on_one(const struct unit *unit, struct arena *arena)
 }
 
 /* On these nodes and no others, before all others, several pods on one where they are. */
-static void pin_to(struct job_ask *job, const char *nodes, unsigned node_count, unsigned per_node)
+static void pin_to(struct job_desc *job, const char *nodes, unsigned node_count, unsigned per_node)
 {
     job->required_nodes = nodes;
     job->priority = COVER_PRIORITY;
@@ -373,13 +373,13 @@ static void pin_to(struct job_ask *job, const char *nodes, unsigned node_count, 
 /* The pods are there and use their nodes, so neither the size of the queue nor the annotations of
  * an owner that may be gone matter: whatever can be said of them is, on these nodes and no other.
  */
-int plan_ask_again(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                   struct err *err)
+int plan_resubmit(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                  struct err *err)
 {
     const struct kube_object *node = kube_cache_get(world->nodes, "", unit->pod->node_name);
     struct unit as_found = *unit;
     const char *nodes = unit_nodes(world, unit, plan->arena);
-    struct job_ask job;
+    struct job_desc job;
     struct err why = { .class = 0 };
 
     if (!node && !nodes[0]) {
@@ -400,7 +400,7 @@ int plan_ask_again(const struct bridge_world *world, const struct unit *unit, st
         plan_look_again(plan, LOOK_FOR_CHANGE_US);
         return 0;
     }
-    job_ask_drop_waits(&job);
+    job_desc_drop_waits(&job);
     pin_to(&job, nodes, hosts_count(plan->arena, nodes), most_on_one(unit, plan->arena));
-    return ask_or_wait(world, unit, plan, &job, true);
+    return submit_or_wait(world, unit, plan, &job, true);
 }

@@ -1,10 +1,10 @@
-/* job_ask_form.c - reads the values of annotations, and says in words how they are written.
+/* job_desc_form.c - reads the values of annotations, and says in words how they are written.
  *
  * Holds: a number that Slurm would cut to its field's width, or read as "unlimited" or "all of the
  * node", is not of any form. */
-#include "bridge/job_ask_form.h"
+#include "bridge/job_desc_form.h"
 
-#include "bridge/job_ask.h"
+#include "bridge/job_desc.h"
 #include "codec/duration.h"
 #include "codec/quantity.h"
 #include "codec/timestamp.h"
@@ -58,7 +58,7 @@ static bool read_cpus(struct str value, int64_t *ret_cpus)
     int64_t cpus;
 
     if (quantity_parse(value, &quantity, NULL) < 0 ||
-        quantity_ceil_units(&quantity, &cpus, NULL) < 0 || cpus < 1 || cpus > JOB_ASK_MAX_CPUS)
+        quantity_ceil_units(&quantity, &cpus, NULL) < 0 || cpus < 1 || cpus > JOB_DESC_MAX_CPUS)
         return false;
     *ret_cpus = cpus;
     return true;
@@ -132,8 +132,8 @@ static bool read_switches(struct str value, struct job_range range, struct job_v
 static bool read_gang(struct str value, int64_t *ret_gang)
 {
     if (!str_is(value, "true") && !str_is(value, "false"))
-        return read_number(value, (struct job_range){ 1, JOB_ASK_MAX_GANG }, ret_gang);
-    *ret_gang = str_is(value, "true") ? JOB_ASK_GANG_ALL : JOB_ASK_GANG_NO;
+        return read_number(value, (struct job_range){ 1, JOB_DESC_MAX_GANG }, ret_gang);
+    *ret_gang = str_is(value, "true") ? JOB_DESC_GANG_ALL : JOB_DESC_GANG_NO;
     return true;
 }
 
@@ -193,7 +193,7 @@ void job_form_write(enum job_form form, struct job_range range, struct buf *out)
         break;
     case JOB_FORM_CPUS:
         buf_printf(out, "a Kubernetes quantity above 0 and up to %d, as 2 or 1500m",
-                   JOB_ASK_MAX_CPUS);
+                   JOB_DESC_MAX_CPUS);
         break;
     case JOB_FORM_MEMORY:
         buf_add_text(out, "a Kubernetes quantity of bytes above 0 and below 8Ei, as 4Gi");
@@ -210,7 +210,7 @@ void job_form_write(enum job_form form, struct job_range range, struct buf *out)
         buf_add_text(out, "2@30m");
         break;
     case JOB_FORM_GANG:
-        buf_printf(out, "`true`, `false` or a whole number from 1 to %d", JOB_ASK_MAX_GANG);
+        buf_printf(out, "`true`, `false` or a whole number from 1 to %d", JOB_DESC_MAX_GANG);
         break;
     case JOB_FORM_EXCLUSIVE:
         buf_add_text(out, "`false` to share nodes; anything else for whole nodes");

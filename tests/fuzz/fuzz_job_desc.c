@@ -1,6 +1,7 @@
-/* fuzz_job_ask.c - any annotations, one `suffix=value` a line, are refused with a reason that names
- * the annotation, or give an ask that can be written as JSON, with numbers that Slurm can hold. */
-#include "bridge/job_ask.h"
+/* fuzz_job_desc.c - any annotations, one `suffix=value` a line, are refused with a reason that
+ * names the annotation, or give an ask that can be written as JSON, with numbers that Slurm can
+ * hold. */
+#include "bridge/job_desc.h"
 #include "bridge/names.h"
 
 #include <stdlib.h>
@@ -37,29 +38,29 @@ static void check_number(int64_t number, int64_t least, int64_t most)
     must(number == -1 || (number >= least && number <= most));
 }
 
-static void check(const struct job_ask *ask)
+static void check(const struct job_desc *desc)
 {
     auto_json_build struct json_build *build = json_build_new();
     auto_json_doc struct json_doc *doc = NULL;
     auto_buf struct buf text = { .max = 16 << 20 };
 
-    check_number(ask->min_nodes, 1, INT32_MAX);
-    check_number(ask->max_nodes, 1, INT32_MAX);
-    check_number(ask->time_limit, 1, INT32_MAX);
-    check_number(ask->priority, 0, INT32_MAX);
-    check_number(ask->cpus_per_task, 1, JOB_ASK_MAX_CPUS);
-    check_number(ask->memory, 1, INT64_MAX >> 20);
-    check_number(ask->begin_time, 1, INT64_C(253402300799)); /* the end of the year 9999 */
-    check_number(ask->deadline, 1, INT64_C(253402300799));
-    check_number(ask->segment_size, 1, 65533);
-    check_number(ask->switches, 1, INT32_MAX);
-    check_number(ask->switch_wait, 0, INT32_MAX);
-    check_number(ask->gang, 0, JOB_ASK_MAX_GANG);
-    must(ask->nice >= -2147483645 && ask->nice <= 2147483645);
-    must(ask->switch_wait == -1 || ask->switches > 0);
-    must(ask->nodes == 1 && ask->tasks_per_node == -1 && ask->tasks == -1);
-    must(ask->excluded_nodes[0] == '\0' && ask->required_nodes[0] == '\0');
-    json_mut_write(job_ask_json(build, ask), &text);
+    check_number(desc->min_nodes, 1, INT32_MAX);
+    check_number(desc->max_nodes, 1, INT32_MAX);
+    check_number(desc->time_limit, 1, INT32_MAX);
+    check_number(desc->priority, 0, INT32_MAX);
+    check_number(desc->cpus_per_task, 1, JOB_DESC_MAX_CPUS);
+    check_number(desc->memory, 1, INT64_MAX >> 20);
+    check_number(desc->begin_time, 1, INT64_C(253402300799)); /* the end of the year 9999 */
+    check_number(desc->deadline, 1, INT64_C(253402300799));
+    check_number(desc->segment_size, 1, 65533);
+    check_number(desc->switches, 1, INT32_MAX);
+    check_number(desc->switch_wait, 0, INT32_MAX);
+    check_number(desc->gang, 0, JOB_DESC_MAX_GANG);
+    must(desc->nice >= -2147483645 && desc->nice <= 2147483645);
+    must(desc->switch_wait == -1 || desc->switches > 0);
+    must(desc->nodes == 1 && desc->tasks_per_node == -1 && desc->tasks == -1);
+    must(desc->excluded_nodes[0] == '\0' && desc->required_nodes[0] == '\0');
+    json_mut_write(job_desc_json(build, desc), &text);
     must(json_parse(buf_str(&text), text.max, &doc, NULL) == 0);
     must(json_is_array(json_get(json_root(doc), "shared")));
 }
@@ -69,22 +70,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct kube_pair pairs[MAX_PAIRS];
     struct kube_pairs annotations = { .at = pairs };
     auto_arena struct arena arena;
-    struct job_ask ask, again;
+    struct job_desc desc, again;
     struct err err = { 0 };
 
     arena_init(&arena, 64 << 20);
     annotations.count = read_pairs(&arena, (struct str){ (const char *)data, size }, pairs);
-    job_ask_init(&ask);
-    job_ask_init(&again);
-    ask.created = again.created = 1800000000;
-    if (job_ask_annotate(&ask, &arena, &annotations, &err) < 0) {
+    job_desc_init(&desc);
+    job_desc_init(&again);
+    desc.created = again.created = 1800000000;
+    if (job_desc_annotate(&desc, &arena, &annotations, &err) < 0) {
         must(err.class == ERR_INVALID);
         must(str_starts(str_of(err.text), STR(BRIDGE_ANNOTATION_PREFIX)));
-        must(job_ask_hash(&ask) == job_ask_hash(&again));
+        must(job_desc_hash(&desc) == job_desc_hash(&again));
         return 0;
     }
-    check(&ask);
-    must(job_ask_annotate(&again, &arena, &annotations, NULL) == 0);
-    must(job_ask_hash(&ask) == job_ask_hash(&again));
+    check(&desc);
+    must(job_desc_annotate(&again, &arena, &annotations, NULL) == 0);
+    must(job_desc_hash(&desc) == job_desc_hash(&again));
     return 0;
 }

@@ -1,5 +1,5 @@
-/* test_act_plan.c - what plans want of Slurm is plain data, shown in full by plan_write. */
-#include "bridge/act.h"
+/* test_slurm_action.c - what plans want of Slurm is plain data, shown in full by plan_write. */
+#include "bridge/slurm_action.h"
 
 #include "base/mem.h"
 #include "fake_transport.h"
@@ -73,24 +73,24 @@ static void an_ask_shows_the_whole_job_and_is_a_copy(void **state)
     struct bench *bench = *state;
     char name[] = "train", gres[] = "gres/gpu=1", key[] = "ns/uid", pod[] = "ns/pod-0";
     struct str pods[] = { str_of(pod), STR("ns/pod-1") };
-    struct job_ask job;
+    struct job_desc job;
 
-    job_ask_init(&job);
+    job_desc_init(&job);
     job.name = name;
     job.partition = "gpu";
     job.gres_per_task = gres;
-    plan_slurm_ask(&bench->plan, &(struct act_ask){ .key = str_of(key),
-                                                    .attempt = 3,
-                                                    .job = &job,
-                                                    .pods = pods,
-                                                    .pod_count = 2,
-                                                    .at_once = true });
+    plan_slurm_submit(&bench->plan, &(struct submit_request){ .key = str_of(key),
+                                                              .attempt = 3,
+                                                              .job = &job,
+                                                              .pods = pods,
+                                                              .pod_count = 2,
+                                                              .at_once = true });
     name[0] = gres[0] = key[0] = pod[0] = '#';
 
     auto_buf struct buf text = { .max = 1 << 20 };
 
     plan_write(&bench->plan, &text);
-    assert_non_null(strstr(buf_text(&text), "\"what\":\"ask slurm ns/pod-0\""));
+    assert_non_null(strstr(buf_text(&text), "\"what\":\"submit ns/pod-0\""));
     assert_non_null(strstr(buf_text(&text), "\"key\":\"ns/uid\""));
     assert_non_null(strstr(buf_text(&text), "\"attempt\":3"));
     assert_non_null(strstr(buf_text(&text), "\"atOnce\":true"));
@@ -107,7 +107,9 @@ static void a_cancel_names_the_job_in_every_way(void **state)
         decode(&slurm_job_kind, "{\"job_id\":7,\"step_id\":{\"sluid\":\"s7\"},\"extra\":\"x\","
                                 "\"admin_comment\":\"{\\\"cluster\\\":\\\"c\\\",\\\"unit\\\":"
                                 "\\\"ns/uid.2\\\"}\"}");
-    struct act_unless unless = { .resource = &kube_pods, .ns = "ns", .name = "pod", .uid = "uid" };
+    struct action_unless unless = {
+        .resource = &kube_pods, .ns = "ns", .name = "pod", .uid = "uid"
+    };
 
     plan_slurm_cancel(&bench->plan, slurm_job_of(job), &unless, "the pod is gone");
     slurm_object_unref(job);
@@ -175,7 +177,7 @@ static void a_deletion_shows_what_must_be_gone(void **state)
 
     plan_slurm_delete_node(
         &bench->plan, "n1",
-        &(struct act_unless){ .resource = &kube_nodes, .name = "n1", .uid = "u" });
+        &(struct action_unless){ .resource = &kube_nodes, .name = "n1", .uid = "u" });
     shows(bench, "delete slurm node n1", "slurm-node",
           "{\"node\":\"n1\",\"unless\":{\"path\":\"/api/v1/nodes/n1\",\"uid\":\"u\"}}");
 }

@@ -1,10 +1,10 @@
-/* job_ask.h - what is asked of Slurm for one unit, and the annotations by which people say it.
+/* job_desc.h - what is asked of Slurm for one unit, and the annotations by which people say it.
  *
- * A struct job_ask is the whole description, without JSON: translate.c fills it from the pods, then
- * job_ask_annotate lays the annotations over it, and job_ask_json writes it. Text "" and number -1
- * mean "not said": Slurm's own default applies. */
-#ifndef SLINC_BRIDGE_JOB_ASK_H
-#define SLINC_BRIDGE_JOB_ASK_H
+ * A struct job_desc is the whole description, without JSON: translate.c fills it from the pods,
+ * then job_desc_annotate lays the annotations over it, and job_desc_json writes it. Text "" and
+ * number -1 mean "not said": Slurm's own default applies. */
+#ifndef SLINC_BRIDGE_JOB_DESC_H
+#define SLINC_BRIDGE_JOB_DESC_H
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -16,14 +16,14 @@
 #include <stdint.h>
 
 enum {
-    JOB_ASK_MAX_CPUS = 65533, /* on one node; Slurm cuts larger counts to 16 bits */
-    JOB_ASK_MAX_GANG = 65535,
+    JOB_DESC_MAX_CPUS = 65533, /* on one node; Slurm cuts larger counts to 16 bits */
+    JOB_DESC_MAX_GANG = 65535,
 };
 
 /* Whether a workload's pods start together. A number above 0: once there are so many. */
-enum { JOB_ASK_GANG_NO = -1, JOB_ASK_GANG_ALL = 0 };
+enum { JOB_DESC_GANG_NO = -1, JOB_DESC_GANG_ALL = 0 };
 
-struct job_ask {
+struct job_desc {
     const char *name, *account, *partition, *qos, *reservation, *wckey, *constraints, *licenses;
     const char *prefer;             /* features; not beside constraints: Slurm would forget those */
     const char *gres;               /* tres_per_node: "gres/gpu=2,gres/..." */
@@ -43,48 +43,48 @@ struct job_ask {
     int64_t nice;                 /* 0: not said, which is Slurm's own */
     int64_t segment_size, switches;
     int64_t switch_wait; /* seconds for which it waits to get no more switches than that */
-    int64_t gang;        /* JOB_ASK_GANG_...; not sent */
+    int64_t gang;        /* JOB_DESC_GANG_...; not sent */
     int64_t created;     /* what `begin-time: +1h` counts from, as begin_time; set before the
                             annotations are laid over; neither sent nor in the hash */
     bool exclusive;      /* whole nodes */
 };
 
-void job_ask_init(struct job_ask *ask);
+void job_desc_init(struct job_desc *desc);
 
 /* Every annotation with our prefix; other keys, and suffixes that the table lacks, are ignored.
  * -ERR_INVALID names the annotation, its value and the form that is allowed, and leaves the ask as
  * it was. Texts are copied into the arena. */
-int job_ask_annotate(struct job_ask *ask, struct arena *arena, const struct kube_pairs *annotations,
-                     struct err *err);
+int job_desc_annotate(struct job_desc *desc, struct arena *arena,
+                      const struct kube_pairs *annotations, struct err *err);
 
 /* Copies all texts into the arena. */
-void job_ask_keep(struct job_ask *ask, struct arena *arena);
+void job_desc_keep(struct job_desc *desc, struct arena *arena);
 
 /* The fewest nodes that will do; 1 where nothing says. */
-int64_t job_ask_least_nodes(const struct job_ask *ask);
+int64_t job_desc_least_nodes(const struct job_desc *desc);
 
 /* Whether Slurm may only be asked by way of the queue: a job that must wait for something else than
  * nodes is refused as an immediate one, and so is one that cannot have what it prefers; whatever
  * user and group an immediate one names it becomes that of the token's user. */
-bool job_ask_must_queue(const struct job_ask *ask);
+bool job_desc_must_queue(const struct job_desc *desc);
 
 /* For pods that run already: forgets all that would have their job wait, or be refused by now. */
-void job_ask_drop_waits(struct job_ask *ask);
+void job_desc_drop_waits(struct job_desc *desc);
 
 /* The `job` object of a request, without the members of slurm_submit_ask (submit.h). */
-struct json_mut *job_ask_json(struct json_build *build, const struct job_ask *ask);
+struct json_mut *job_desc_json(struct json_build *build, const struct job_desc *desc);
 /* Equal asks have equal hashes, in any process. */
-uint64_t job_ask_hash(const struct job_ask *ask);
+uint64_t job_desc_hash(const struct job_desc *desc);
 
 /* One member of that object, by Slurm's name of it; NULL: it is not said. And a small hash of it;
  * 0: it is not said. */
-struct json_mut *job_ask_field(struct json_build *build, const struct job_ask *ask,
-                               const char *name);
-uint32_t job_ask_mark(const struct job_ask *ask, const char *name);
+struct json_mut *job_desc_field(struct json_build *build, const struct job_desc *desc,
+                                const char *name);
+uint32_t job_desc_mark(const struct job_desc *desc, const char *name);
 /* The annotation that says it, without its prefix; "". */
-const char *job_ask_annotation(const char *name);
+const char *job_desc_annotation(const char *name);
 
 /* The annotations as Markdown: key, form, Slurm's field, meaning. */
-void job_ask_reference(struct buf *out);
+void job_desc_reference(struct buf *out);
 
 #endif

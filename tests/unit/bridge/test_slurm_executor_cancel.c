@@ -1,14 +1,14 @@
-/* test_act_cancel.c - jobs that exist are cancelled, read and updated only as they were planned on,
- * many in one call. */
-#include "act_ask_rig.h"
+/* test_slurm_executor_cancel.c - jobs that exist are cancelled, read and updated only as they were
+ * planned on, many in one call. */
 #include "engine/executor.h"
+#include "slurm_executor_submit_rig.h"
 
 #include "bridge/kinds.h"
 #include "bridge/names.h"
 
 #define CANCELLED_BODY "{\"status\":[],\"errors\":[]}"
 
-static struct end *cancel(struct rig *rig, const char *id, const struct act_unless *unless)
+static struct end *cancel(struct rig *rig, const char *id, const struct action_unless *unless)
 {
     return rig_do(rig, plan_slurm_cancel(&rig->plan, rig_shown(rig, id), unless, "a test"));
 }
@@ -172,7 +172,7 @@ static void a_job_is_spared_unless_its_pod_is_gone(void **state)
         { 404, "", NULL, KUBE_UNAVAILABLE },     { 500, "InternalError", NULL, KUBE_UNAVAILABLE },
         { 403, "Forbidden", NULL, KUBE_DENIED },
     };
-    const struct act_unless unless = {
+    const struct action_unless unless = {
         .resource = &kube_pods, .ns = "ns", .name = "pod", .uid = "uid"
     };
 
@@ -223,10 +223,10 @@ static void the_job_of_a_former_group_is_cancelled_when_both_lists_say_so(void *
         { "", POD("other", "7", "Running"), KUBE_CONFLICT },
         { "", POD("other", "7", "Succeeded"), KUBE_DONE },
     };
-    const struct act_unless pods = {
+    const struct action_unless pods = {
         .resource = &kube_pods, .ns = "ns", .unit = "ns/coscheduling/g", .job_id = 7
     };
-    const struct act_unless unless = {
+    const struct action_unless unless = {
         .resource = bridge_coscheduling_kind.resource, .ns = "ns", .uid = "old", .also = &pods
     };
 
@@ -320,16 +320,16 @@ static void a_cancel_is_sent_while_a_thousand_asks_wait(void **state)
     struct execution *executions[ASKS + 1];
     struct plan *plan = new_plan(rig);
 
-    executor_add_lane(executor, &action_slurm, rig->actor);
-    executor_add_lane(executor, &action_slurm_cancel, rig->actor);
+    executor_add_lane(executor, &action_slurm, rig->executor);
+    executor_add_lane(executor, &action_slurm_cancel, rig->executor);
     fake_answer(rig->fake, "POST", V45 "/job/submit", (struct fake_answer){ .times = ASKS });
     for (int i = 0; i < ASKS; i++) {
         struct plan *asks = new_plan(rig);
         char key[32];
 
         snprintf(key, sizeof(key), "ns/u%d", i);
-        plan_slurm_ask(asks,
-                       &(struct act_ask){ .key = str_of(key), .attempt = 1, .job = &rig->job });
+        plan_slurm_submit(
+            asks, &(struct submit_request){ .key = str_of(key), .attempt = 1, .job = &rig->job });
         executions[i] = execute(rig, executor, asks);
     }
     rig_run(rig, MS_US);
@@ -357,14 +357,15 @@ static void a_cancel_without_an_answer_may_take_effect_until_the_fence(void **st
     fake_answer(
         rig->fake, "DELETE", V45 "/jobs/",
         (struct fake_answer){ .status = 403, .body = rig_refusal(1, text), .delay_us = 500 });
-    assert_false(actor_has_unanswered_cancels(rig->actor));
+    assert_false(slurm_executor_has_unanswered_cancels(rig->executor));
     cancel(rig, "7", NULL);
     rig_run(rig, 100);
-    assert_true(actor_has_unanswered_cancels(rig->actor)); /* on its way */
+    assert_true(slurm_executor_has_unanswered_cancels(rig->executor)); /* on its way */
     rig_run(rig, MS_US);
-    assert_true(actor_has_unanswered_cancels(rig->actor)); /* answered by nobody who knows */
+    assert_true(
+        slurm_executor_has_unanswered_cancels(rig->executor)); /* answered by nobody who knows */
     rig_run(rig, 20 * SECOND_US);
-    assert_false(actor_has_unanswered_cancels(rig->actor));
+    assert_false(slurm_executor_has_unanswered_cancels(rig->executor));
 }
 
 static void a_cancel_that_was_answered_or_not_sent_is_over(void **state)
@@ -375,13 +376,13 @@ static void a_cancel_that_was_answered_or_not_sent_is_over(void **state)
     rig_answers(rig, "DELETE", "/jobs/", 200, CANCELLED_BODY);
     cancel(rig, "7", NULL);
     rig_run(rig, MS_US);
-    assert_false(actor_has_unanswered_cancels(rig->actor));
+    assert_false(slurm_executor_has_unanswered_cancels(rig->executor));
     job_runs(rig, 8, "ns/uid.2", "RUNNING");
     fake_answer(rig->fake, "DELETE", V45 "/jobs/",
                 (struct fake_answer){ .class = ERR_UNAVAILABLE });
     cancel(rig, "8", NULL);
     rig_run(rig, MS_US);
-    assert_false(actor_has_unanswered_cancels(rig->actor));
+    assert_false(slurm_executor_has_unanswered_cancels(rig->executor));
 }
 
 /* ---- looking, updating, going away ---- */
@@ -433,7 +434,7 @@ static void an_update_is_sent_for_the_job_planned_on_only(void **state)
 static void an_actor_may_go_with_everything_under_way(void **state)
 {
     struct rig *rig = *state;
-    const struct act_unless unless = {
+    const struct action_unless unless = {
         .resource = &kube_pods, .ns = "ns", .name = "pod", .uid = "uid"
     };
     struct json_mut *fields = json_new_object(rig->build);
@@ -450,8 +451,8 @@ static void an_actor_may_go_with_everything_under_way(void **state)
     rig_do(rig, plan_slurm_update_node(&rig->plan, "n1", fields));
     rig_run(rig, MS_US);
     rig_do(rig, plan_slurm_look(&rig->plan, rig_shown(rig, "8")));
-    actor_free(rig->actor);
-    rig->actor = NULL;
+    slurm_executor_free(rig->executor);
+    rig->executor = NULL;
     for (size_t i = 0; i < rig->started; i++)
         assert_false(rig->ends[i].is_over);
 }
@@ -478,5 +479,5 @@ int main(void)
         TEST(an_actor_may_go_with_everything_under_way),
     };
 
-    return cmocka_run_group_tests_name("bridge act_cancel", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("bridge executor_cancel", tests, NULL, NULL);
 }

@@ -1,12 +1,13 @@
-/* act_rig.h - an actor on virtual time in front of scripted answers; shared by its tests.
+/* slurm_executor_rig.h - an executor on virtual time in front of scripted answers; shared by its
+ * tests.
  *
  * The poller is not started: tests fill the caches themselves, and its direct reads are answered by
- * the script. Every finished deed is noted; finishing twice, or inside start, fails. */
-#ifndef SLINC_TESTS_BRIDGE_ACT_RIG_H
-#define SLINC_TESTS_BRIDGE_ACT_RIG_H
+ * the script. Every finished action is noted; finishing twice, or inside start, fails. */
+#ifndef SLINC_TESTS_BRIDGE_SLURM_EXECUTOR_RIG_H
+#define SLINC_TESTS_BRIDGE_SLURM_EXECUTOR_RIG_H
 
 #include "base/mem.h"
-#include "bridge/act.h"
+#include "bridge/slurm_action.h"
 #include "fake_transport.h"
 
 #include <inttypes.h>
@@ -38,15 +39,15 @@ struct rig {
     struct kube_client *kube;
     struct slurm_poller *poller;
     struct slurm_cache *jobs, *nodes;
-    struct memory *memory;
+    struct unit_states *unit_states;
     struct node_refusals *node_refusals;
     struct room *room;
     struct metrics *metrics;
-    struct actor *actor;
+    struct slurm_executor *executor;
     struct arena arena;
     struct plan plan;
     struct json_build *build;
-    struct job_ask job;
+    struct job_desc job;
     struct buf woken; /* "unit ns/uid;" and "node n1;" */
     struct end ends[MAX_ENDS];
     void *handles[MAX_ENDS];
@@ -82,21 +83,22 @@ static inline void rig_sync(struct rig *rig, struct slurm_cache *cache)
     slurm_merge_free(merge);
 }
 
-static inline void rig_actor(struct rig *rig, int64_t ask_per_second)
+static inline void rig_actor(struct rig *rig, int64_t submits_per_second)
 {
-    actor_free(rig->actor);
-    rig->actor = actor_new(&(struct actor_options){ .slurm = rig->slurm,
-                                                    .poller = rig->poller,
-                                                    .kube = rig->kube,
-                                                    .memory = rig->memory,
-                                                    .node_refusals = rig->node_refusals,
-                                                    .room = rig->room,
-                                                    .metrics = rig->metrics,
-                                                    .cluster = STR("c"),
-                                                    .ask_per_second = ask_per_second,
-                                                    .wake_unit = rig_wake_unit,
-                                                    .wake_node = rig_wake_node,
-                                                    .context = rig });
+    slurm_executor_free(rig->executor);
+    rig->executor = slurm_executor_new(
+        &(struct slurm_executor_options){ .slurm = rig->slurm,
+                                          .poller = rig->poller,
+                                          .kube = rig->kube,
+                                          .unit_states = rig->unit_states,
+                                          .node_refusals = rig->node_refusals,
+                                          .room = rig->room,
+                                          .metrics = rig->metrics,
+                                          .cluster = STR("c"),
+                                          .submits_per_second = submits_per_second,
+                                          .wake_unit = rig_wake_unit,
+                                          .wake_node = rig_wake_node,
+                                          .context = rig });
 }
 
 static inline int rig_up(void **state)
@@ -117,7 +119,7 @@ static inline int rig_up(void **state)
         slurm_poller_new(rig->slurm, &(struct slurm_poller_options){ .cluster = STR("c") });
     rig->jobs = slurm_poller_cache(rig->poller, SLURM_FEED_JOBS);
     rig->nodes = slurm_poller_cache(rig->poller, SLURM_FEED_NODES);
-    rig->memory = memory_new();
+    rig->unit_states = unit_states_new();
     rig->node_refusals = node_refusals_new();
     rig->room = room_new(rig->jobs, rig->nodes);
     rig->metrics = metrics_new();
@@ -129,7 +131,7 @@ static inline int rig_up(void **state)
     plan_init(&rig->plan, &rig->arena);
     rig->build = json_build_new();
     buf_init(&rig->woken, 1 << 20);
-    job_ask_init(&rig->job);
+    job_desc_init(&rig->job);
     rig->job.name = "job";
     rig->job.partition = "p";
     rig->job.exclusive = false;
@@ -142,10 +144,10 @@ static inline int rig_down(void **state)
 {
     struct rig *rig = *state;
 
-    actor_free(rig->actor);
+    slurm_executor_free(rig->executor);
     slurm_poller_free(rig->poller);
     room_free(rig->room);
-    memory_free(rig->memory);
+    unit_states_free(rig->unit_states);
     node_refusals_free(rig->node_refusals);
     slurm_client_free(rig->slurm);
     slurm_token_free(rig->token);
@@ -161,7 +163,7 @@ static inline int rig_down(void **state)
     return 0;
 }
 
-/* ---- deeds ---- */
+/* ---- actions ---- */
 
 static inline void rig_finished(void *context, const struct kube_answer *answer)
 {
@@ -182,14 +184,15 @@ static inline struct end *rig_do(struct rig *rig, const struct action *action)
 
     assert_true(index < MAX_ENDS);
     rig->is_starting = true;
-    rig->handles[index] = action->type->start(rig->actor, action, rig_finished, &rig->ends[index]);
+    rig->handles[index] =
+        action->type->start(rig->executor, action, rig_finished, &rig->ends[index]);
     rig->is_starting = false;
     return &rig->ends[index];
 }
 
 static inline void rig_cancel(struct rig *rig, const struct end *end)
 {
-    action_slurm.cancel(rig->actor, rig->handles[end - rig->ends]);
+    action_slurm.cancel(rig->executor, rig->handles[end - rig->ends]);
 }
 
 static inline void rig_run(struct rig *rig, int64_t us)
@@ -294,9 +297,9 @@ static inline void rig_reads_job(struct rig *rig, int id, const char *state, con
 static inline double rig_count(const struct rig *rig, const char *name, const char *a,
                                const char *b)
 {
-    for (size_t i = 0; i < actor_metric_count; i++)
-        if (strcmp(actor_metrics[i].name, name) == 0)
-            return metrics_get(rig->metrics, &actor_metrics[i], a, b, NULL);
+    for (size_t i = 0; i < slurm_executor_metric_count; i++)
+        if (strcmp(slurm_executor_metrics[i].name, name) == 0)
+            return metrics_get(rig->metrics, &slurm_executor_metrics[i], a, b, NULL);
     fail_msg("no metric %s", name);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* test_job_ask.c - the annotations of a job, the request that is made of it, its hash. */
+/* test_job_desc.c - the annotations of a job, the request that is made of it, its hash. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "bridge/job_ask.h"
+#include "bridge/job_desc.h"
 #include "bridge/names.h"
 
 static struct arena arena;
@@ -23,32 +23,32 @@ static int tear_down(void **state)
     return 0;
 }
 
-static int annotate(struct job_ask *ask, const char *suffix, struct str value, struct err *err)
+static int annotate(struct job_desc *desc, const char *suffix, struct str value, struct err *err)
 {
     const char *key = arena_printf(&arena, "%s%s", BRIDGE_ANNOTATION_PREFIX, suffix);
     const struct kube_pair pair = { str_of(key), value };
     const struct kube_pairs pairs = { &pair, 1 };
 
-    return job_ask_annotate(ask, &arena, &pairs, err);
+    return job_desc_annotate(desc, &arena, &pairs, err);
 }
 
-static const char *written(const struct job_ask *ask)
+static const char *written(const struct job_desc *desc)
 {
     auto_json_build struct json_build *build = json_build_new();
     auto_buf struct buf out = { .max = 1 << 16 };
 
-    json_mut_write(job_ask_json(build, ask), &out);
+    json_mut_write(job_desc_json(build, desc), &out);
     return arena_strdup(&arena, buf_text(&out));
 }
 
 /* One member of the request, "" when it is absent. */
-static const char *field_of(const struct job_ask *ask, const char *field)
+static const char *field_of(const struct job_desc *desc, const char *field)
 {
     auto_json_doc struct json_doc *doc = NULL;
     auto_buf struct buf out = { .max = 1 << 16 };
     const struct json *value;
 
-    assert_int_equal(json_parse(str_of(written(ask)), 1 << 16, &doc, NULL), 0);
+    assert_int_equal(json_parse(str_of(written(desc)), 1 << 16, &doc, NULL), 0);
     value = json_get(json_root(doc), field);
     if (value)
         json_write(value, &out);
@@ -57,10 +57,10 @@ static const char *field_of(const struct job_ask *ask, const char *field)
 
 static void an_ask_that_says_nothing_sends_only_what_is_always_sent(void **state)
 {
-    struct job_ask ask;
+    struct job_desc desc;
 
-    job_ask_init(&ask);
-    assert_string_equal(written(&ask),
+    job_desc_init(&desc);
+    assert_string_equal(written(&desc),
                         "{\"current_working_directory\":\"/tmp\",\"flags\":[\"EXTERNAL_JOB\"],"
                         "\"shared\":[\"none\"],"
                         "\"nodes\":\"1\"}");
@@ -68,45 +68,45 @@ static void an_ask_that_says_nothing_sends_only_what_is_always_sent(void **state
 
 static void an_ask_that_says_all_sends_all(void **state)
 {
-    struct job_ask ask = { .name = "n",
-                           .account = "a",
-                           .partition = "p",
-                           .qos = "q",
-                           .reservation = "r",
-                           .wckey = "w",
-                           .constraints = "c",
-                           .prefer = "f",
-                           .licenses = "l",
-                           .gres = "gres/gpu=1",
-                           .gres_per_task = "gres/gpu=2",
-                           .dependency = "d",
-                           .comment = "o",
-                           .network = "e",
-                           .user_id = "u",
-                           .group_id = "7",
-                           .mcs_label = "m",
-                           .excluded_nodes = "n[1-3],x",
-                           .required_nodes = "y",
-                           .nodes = 4,
-                           .min_nodes = 2,
-                           .max_nodes = 5,
-                           .tasks_per_node = 1,
-                           .cpus_per_task = 3,
-                           .memory = 100,
-                           .time_limit = 60,
-                           .priority = 0,
-                           .begin_time = 1800000000,
-                           .deadline = 1900000000,
-                           .nice = -5,
-                           .segment_size = 8,
-                           .switches = 2,
-                           .switch_wait = 60,
-                           .tasks = -1,
-                           .gang = JOB_ASK_GANG_ALL,
-                           .exclusive = false };
+    struct job_desc desc = { .name = "n",
+                             .account = "a",
+                             .partition = "p",
+                             .qos = "q",
+                             .reservation = "r",
+                             .wckey = "w",
+                             .constraints = "c",
+                             .prefer = "f",
+                             .licenses = "l",
+                             .gres = "gres/gpu=1",
+                             .gres_per_task = "gres/gpu=2",
+                             .dependency = "d",
+                             .comment = "o",
+                             .network = "e",
+                             .user_id = "u",
+                             .group_id = "7",
+                             .mcs_label = "m",
+                             .excluded_nodes = "n[1-3],x",
+                             .required_nodes = "y",
+                             .nodes = 4,
+                             .min_nodes = 2,
+                             .max_nodes = 5,
+                             .tasks_per_node = 1,
+                             .cpus_per_task = 3,
+                             .memory = 100,
+                             .time_limit = 60,
+                             .priority = 0,
+                             .begin_time = 1800000000,
+                             .deadline = 1900000000,
+                             .nice = -5,
+                             .segment_size = 8,
+                             .switches = 2,
+                             .switch_wait = 60,
+                             .tasks = -1,
+                             .gang = JOB_DESC_GANG_ALL,
+                             .exclusive = false };
 
     assert_string_equal(
-        written(&ask),
+        written(&desc),
         "{\"current_working_directory\":\"/tmp\",\"flags\":[\"EXTERNAL_JOB\"],\"account\":\"a\","
         "\"begin_time\":{\"set\":true,\"number\":1800000000},"
         "\"comment\":\"o\",\"constraints\":\"c\",\"cpus_per_task\":3,\"deadline\":1900000000,"
@@ -126,16 +126,16 @@ static void an_ask_that_says_all_sends_all(void **state)
 
 static void pods_that_share_nodes_are_asked_for_as_tasks(void **state)
 {
-    struct job_ask ask;
+    struct job_desc desc;
 
-    job_ask_init(&ask);
-    ask.nodes = 4;
-    ask.tasks = 4;
-    ask.tasks_per_node = 2;
-    ask.min_nodes = 2;
-    ask.max_nodes = 2;
-    ask.memory = 50;
-    assert_string_equal(written(&ask),
+    job_desc_init(&desc);
+    desc.nodes = 4;
+    desc.tasks = 4;
+    desc.tasks_per_node = 2;
+    desc.min_nodes = 2;
+    desc.max_nodes = 2;
+    desc.memory = 50;
+    assert_string_equal(written(&desc),
                         "{\"current_working_directory\":\"/tmp\",\"flags\":[\"EXTERNAL_JOB\"],"
                         "\"shared\":[\"none\"],\"maximum_nodes\":2,"
                         "\"memory_per_node\":{\"set\":true,\"number\":50},"
@@ -220,16 +220,16 @@ static void every_annotation_reaches_its_field(void **state)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct err err = { 0 };
-        struct job_ask ask;
+        struct job_desc desc;
 
-        job_ask_init(&ask);
-        ask.partition = "configured";
-        ask.created = 1700000000;
-        if (annotate(&ask, cases[i].suffix, str_of(cases[i].value), &err) < 0)
+        job_desc_init(&desc);
+        desc.partition = "configured";
+        desc.created = 1700000000;
+        if (annotate(&desc, cases[i].suffix, str_of(cases[i].value), &err) < 0)
             fail_msg("%s=%s: %s", cases[i].suffix, cases[i].value, err.text);
-        if (strcmp(field_of(&ask, cases[i].field), cases[i].want) != 0)
+        if (strcmp(field_of(&desc, cases[i].field), cases[i].want) != 0)
             fail_msg("%s=%s: %s is %s", cases[i].suffix, cases[i].value, cases[i].field,
-                     field_of(&ask, cases[i].field));
+                     field_of(&desc, cases[i].field));
     }
 }
 
@@ -239,28 +239,31 @@ static void a_gang_is_all_or_so_many_or_none(void **state)
         const char *value;
         int64_t want;
     } cases[] = {
-        { "true", JOB_ASK_GANG_ALL }, { "false", JOB_ASK_GANG_NO }, { "1", 1 }, { "4", 4 },
+        { "true", JOB_DESC_GANG_ALL },
+        { "false", JOB_DESC_GANG_NO },
+        { "1", 1 },
+        { "4", 4 },
         { "65535", 65535 },
     };
-    struct job_ask ask;
+    struct job_desc desc;
 
-    job_ask_init(&ask);
-    assert_int_equal(ask.gang, JOB_ASK_GANG_NO);
+    job_desc_init(&desc);
+    assert_int_equal(desc.gang, JOB_DESC_GANG_NO);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        assert_int_equal(annotate(&ask, "gang", str_of(cases[i].value), NULL), 0);
-        assert_int_equal(ask.gang, cases[i].want);
+        assert_int_equal(annotate(&desc, "gang", str_of(cases[i].value), NULL), 0);
+        assert_int_equal(desc.gang, cases[i].want);
     }
 }
 
 static void a_later_word_on_switches_forgets_the_wait_of_the_one_before(void **state)
 {
-    struct job_ask ask;
+    struct job_desc desc;
 
-    job_ask_init(&ask);
-    assert_int_equal(annotate(&ask, "switches", STR("1@5m"), NULL), 0);
-    assert_int_equal(annotate(&ask, "switches", STR("2"), NULL), 0);
-    assert_int_equal(ask.switches, 2);
-    assert_int_equal(ask.switch_wait, -1);
+    job_desc_init(&desc);
+    assert_int_equal(annotate(&desc, "switches", STR("1@5m"), NULL), 0);
+    assert_int_equal(annotate(&desc, "switches", STR("2"), NULL), 0);
+    assert_int_equal(desc.switches, 2);
+    assert_int_equal(desc.switch_wait, -1);
 }
 
 static void what_waits_for_more_than_nodes_or_is_anothers_must_queue(void **state)
@@ -284,23 +287,23 @@ static void what_waits_for_more_than_nodes_or_is_anothers_must_queue(void **stat
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct job_ask ask;
+        struct job_desc desc;
 
-        job_ask_init(&ask);
-        assert_false(job_ask_must_queue(&ask));
-        assert_int_equal(annotate(&ask, cases[i].suffix, str_of(cases[i].value), NULL), 0);
-        if (job_ask_must_queue(&ask) != cases[i].must)
+        job_desc_init(&desc);
+        assert_false(job_desc_must_queue(&desc));
+        assert_int_equal(annotate(&desc, cases[i].suffix, str_of(cases[i].value), NULL), 0);
+        if (job_desc_must_queue(&desc) != cases[i].must)
             fail_msg("%s=%s", cases[i].suffix, cases[i].value);
     }
 }
 
 static void what_prefers_some_nodes_must_queue(void **state)
 {
-    struct job_ask ask;
+    struct job_desc desc;
 
-    job_ask_init(&ask);
-    ask.prefer = "west";
-    assert_true(job_ask_must_queue(&ask));
+    job_desc_init(&desc);
+    desc.prefer = "west";
+    assert_true(job_desc_must_queue(&desc));
 }
 
 static void pods_that_run_wait_for_nothing(void **state)
@@ -309,45 +312,45 @@ static void pods_that_run_wait_for_nothing(void **state)
         { "priority", "0" },     { "begin-time", "+1h" }, { "deadline", "2027-01-15T08:00:00Z" },
         { "segment-size", "4" }, { "switches", "1@5m" },  { "dependency", "afterok:7" },
     };
-    struct job_ask ask, plain;
+    struct job_desc desc, plain;
 
-    job_ask_init(&plain);
-    job_ask_init(&ask);
+    job_desc_init(&plain);
+    job_desc_init(&desc);
     for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
-        assert_int_equal(annotate(&ask, waits[i][0], str_of(waits[i][1]), NULL), 0);
-    ask.prefer = "west";
-    job_ask_drop_waits(&ask);
-    assert_false(job_ask_must_queue(&ask));
-    assert_true(job_ask_hash(&ask) == job_ask_hash(&plain));
+        assert_int_equal(annotate(&desc, waits[i][0], str_of(waits[i][1]), NULL), 0);
+    desc.prefer = "west";
+    job_desc_drop_waits(&desc);
+    assert_false(job_desc_must_queue(&desc));
+    assert_true(job_desc_hash(&desc) == job_desc_hash(&plain));
 
-    assert_int_equal(annotate(&ask, "priority", STR("5"), NULL), 0);
-    job_ask_drop_waits(&ask);
-    assert_int_equal(ask.priority, 5);
+    assert_int_equal(annotate(&desc, "priority", STR("5"), NULL), 0);
+    job_desc_drop_waits(&desc);
+    assert_int_equal(desc.priority, 5);
 }
 
 static void a_kept_ask_outlives_its_texts(void **state)
 {
     char partition[] = "p", network[] = "n";
-    struct job_ask ask;
+    struct job_desc desc;
 
-    job_ask_init(&ask);
-    ask.partition = partition;
-    ask.network = network;
-    job_ask_keep(&ask, &arena);
+    job_desc_init(&desc);
+    desc.partition = partition;
+    desc.network = network;
+    job_desc_keep(&desc, &arena);
     partition[0] = network[0] = 'x';
-    assert_string_equal(ask.partition, "p");
-    assert_string_equal(ask.network, "n");
-    assert_string_equal(ask.comment, "");
+    assert_string_equal(desc.partition, "p");
+    assert_string_equal(desc.network, "n");
+    assert_string_equal(desc.comment, "");
 }
 
 static void exclusive_wins_over_a_default_of_sharing(void **state)
 {
-    struct job_ask ask;
+    struct job_desc desc;
 
-    job_ask_init(&ask);
-    ask.exclusive = false;
-    assert_int_equal(annotate(&ask, "exclusive", STR("yes"), NULL), 0);
-    assert_true(ask.exclusive);
+    job_desc_init(&desc);
+    desc.exclusive = false;
+    assert_int_equal(annotate(&desc, "exclusive", STR("yes"), NULL), 0);
+    assert_true(desc.exclusive);
 }
 
 #define P      "slurmjob.slinky.slurm.net/"
@@ -441,30 +444,30 @@ static void a_bad_value_is_named_with_the_form_that_is_allowed(void **state)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct job_ask ask, before;
+        struct job_desc desc, before;
         struct err err = { 0 };
 
-        job_ask_init(&ask);
-        before = ask;
-        assert_int_equal(annotate(&ask, cases[i].suffix, cases[i].value, &err), -ERR_INVALID);
+        job_desc_init(&desc);
+        before = desc;
+        assert_int_equal(annotate(&desc, cases[i].suffix, cases[i].value, &err), -ERR_INVALID);
         if (strcmp(err.text, cases[i].want) != 0)
             fail_msg("says \"%s\", not \"%s\"", err.text, cases[i].want);
-        assert_memory_equal(&ask, &before, sizeof(ask));
+        assert_memory_equal(&desc, &before, sizeof(desc));
     }
 }
 
 static void a_text_has_a_bound(void **state)
 {
     auto_buf struct buf text = { .max = 5000 };
-    struct job_ask ask;
+    struct job_desc desc;
 
-    job_ask_init(&ask);
+    job_desc_init(&desc);
     for (unsigned i = 0; i < 4096; i++)
         buf_add_char(&text, 'x');
-    assert_int_equal(annotate(&ask, "gres", buf_str(&text), NULL), 0);
-    assert_int_equal(strlen(ask.gres), 4096);
+    assert_int_equal(annotate(&desc, "gres", buf_str(&text), NULL), 0);
+    assert_int_equal(strlen(desc.gres), 4096);
     buf_add_char(&text, 'x');
-    assert_int_equal(annotate(&ask, "gres", buf_str(&text), NULL), -ERR_INVALID);
+    assert_int_equal(annotate(&desc, "gres", buf_str(&text), NULL), -ERR_INVALID);
 }
 
 static void other_annotations_are_ignored(void **state)
@@ -480,15 +483,15 @@ static void other_annotations_are_ignored(void **state)
         { STR(P "tres_per_node"), STR("1") },
         { STR("x" P "account"), STR("1") },
     };
-    struct job_ask ask, before;
+    struct job_desc desc, before;
 
-    job_ask_init(&ask);
-    before = ask;
+    job_desc_init(&desc);
+    before = desc;
     assert_int_equal(
-        job_ask_annotate(&ask, &arena,
-                         &(struct kube_pairs){ pairs, sizeof(pairs) / sizeof(pairs[0]) }, NULL),
+        job_desc_annotate(&desc, &arena,
+                          &(struct kube_pairs){ pairs, sizeof(pairs) / sizeof(pairs[0]) }, NULL),
         0);
-    assert_memory_equal(&ask, &before, sizeof(ask));
+    assert_memory_equal(&desc, &before, sizeof(desc));
 }
 
 static void one_bad_annotation_among_good_ones_changes_nothing(void **state)
@@ -498,13 +501,13 @@ static void one_bad_annotation_among_good_ones_changes_nothing(void **state)
         { STR(P "min-nodes"), STR("x") },
         { STR(P "qos"), STR("q") },
     };
-    struct job_ask ask;
+    struct job_desc desc;
 
-    job_ask_init(&ask);
-    assert_int_equal(job_ask_annotate(&ask, &arena, &(struct kube_pairs){ pairs, 3 }, NULL),
+    job_desc_init(&desc);
+    assert_int_equal(job_desc_annotate(&desc, &arena, &(struct kube_pairs){ pairs, 3 }, NULL),
                      -ERR_INVALID);
-    assert_string_equal(ask.account, "");
-    assert_string_equal(ask.qos, "");
+    assert_string_equal(desc.account, "");
+    assert_string_equal(desc.qos, "");
 }
 
 /* ---- the hash ---- */
@@ -512,30 +515,30 @@ static void one_bad_annotation_among_good_ones_changes_nothing(void **state)
 static void equal_asks_have_equal_hashes_wherever_their_texts_are(void **state)
 {
     char text[] = "p", other[] = "p";
-    struct job_ask a, b;
+    struct job_desc a, b;
 
-    job_ask_init(&a);
-    job_ask_init(&b);
+    job_desc_init(&a);
+    job_desc_init(&b);
     a.partition = text;
     b.partition = other;
-    assert_true(job_ask_hash(&a) == job_ask_hash(&b));
+    assert_true(job_desc_hash(&a) == job_desc_hash(&b));
     other[0] = 'q';
-    assert_false(job_ask_hash(&a) == job_ask_hash(&b));
+    assert_false(job_desc_hash(&a) == job_desc_hash(&b));
 }
 
 static void the_hash_is_the_same_in_every_build(void **state)
 {
-    struct job_ask ask;
+    struct job_desc desc;
 
-    job_ask_init(&ask);
-    ask.partition = "p";
-    ask.memory = 4096;
-    assert_true(job_ask_hash(&ask) == UINT64_C(0x38b45823ce753ee7));
+    job_desc_init(&desc);
+    desc.partition = "p";
+    desc.memory = 4096;
+    assert_true(job_desc_hash(&desc) == UINT64_C(0x38b45823ce753ee7));
 }
 
 static void every_member_changes_the_hash(void **state)
 {
-#define TEXT_AT(member) offsetof(struct job_ask, member)
+#define TEXT_AT(member) offsetof(struct job_desc, member)
     static const size_t texts[] = {
         TEXT_AT(name),           TEXT_AT(account),
         TEXT_AT(partition),      TEXT_AT(qos),
@@ -560,19 +563,19 @@ static void every_member_changes_the_hash(void **state)
         ALL = TEXTS + NUMBERS + 2
     };
     uint64_t seen[ALL];
-    struct job_ask ask;
+    struct job_desc desc;
 
-    job_ask_init(&ask);
-    seen[0] = job_ask_hash(&ask);
-    ask.exclusive = false;
-    seen[1] = job_ask_hash(&ask);
+    job_desc_init(&desc);
+    seen[0] = job_desc_hash(&desc);
+    desc.exclusive = false;
+    seen[1] = job_desc_hash(&desc);
     for (unsigned i = 2; i < ALL; i++) {
-        job_ask_init(&ask);
+        job_desc_init(&desc);
         if (i - 2 < TEXTS)
-            *(const char **)(void *)((char *)&ask + texts[i - 2]) = "x";
+            *(const char **)(void *)((char *)&desc + texts[i - 2]) = "x";
         else
-            *(int64_t *)(void *)((char *)&ask + numbers[i - 2 - TEXTS]) = 77;
-        seen[i] = job_ask_hash(&ask);
+            *(int64_t *)(void *)((char *)&desc + numbers[i - 2 - TEXTS]) = 77;
+        seen[i] = job_desc_hash(&desc);
     }
     for (unsigned i = 0; i < ALL; i++)
         for (unsigned k = 0; k < i; k++)
@@ -580,10 +583,10 @@ static void every_member_changes_the_hash(void **state)
                 fail_msg("members %u and %u give the same hash", i, k);
     /* All of the struct is covered, but for padding and `created`. */
     assert_int_equal(TEXTS * sizeof(char *) + NUMBERS * sizeof(int64_t) + 2 * sizeof(int64_t),
-                     sizeof(struct job_ask));
-    job_ask_init(&ask);
-    ask.created = 77;
-    assert_true(job_ask_hash(&ask) == seen[0]);
+                     sizeof(struct job_desc));
+    job_desc_init(&desc);
+    desc.created = 77;
+    assert_true(job_desc_hash(&desc) == seen[0]);
 }
 
 static void the_reference_has_all_annotations(void **state)
@@ -598,7 +601,7 @@ static void the_reference_has_all_annotations(void **state)
     auto_buf struct buf out = { .max = 100000 };
     size_t rows = 0;
 
-    job_ask_reference(&out);
+    job_desc_reference(&out);
     for (const char *at = buf_text(&out); (at = strchr(at, '\n')); at++)
         rows++;
     assert_int_equal(rows, 2 + sizeof(suffixes) / sizeof(suffixes[0]));

@@ -1,9 +1,9 @@
-/* job_ask.c - the description of a job as one table: a row per field, with the annotation that may
+/* job_desc.c - the description of a job as one table: a row per field, with the annotation that may
  * set it. Reading annotations, writing the request, the hash and the reference all walk the table,
  * so a field that is in it is nowhere forgotten. */
-#include "bridge/job_ask.h"
+#include "bridge/job_desc.h"
 
-#include "bridge/job_ask_form.h"
+#include "bridge/job_desc_form.h"
 #include "bridge/names.h"
 
 #include <inttypes.h>
@@ -31,7 +31,7 @@ struct job_field {
     const char *meaning;
 };
 
-#define AT(member) offsetof(struct job_ask, member)
+#define AT(member) offsetof(struct job_desc, member)
 #define ANY        { 0, 0 }
 #define COUNT      { 1, INT32_MAX }
 #define NICE       { -2147483645, 2147483645 } /* Slurm's own limits */
@@ -121,38 +121,38 @@ static bool is_text(const struct job_field *field)
     return field->shape == SHAPE_TEXT || field->shape == SHAPE_LIST;
 }
 
-static void *member(struct job_ask *ask, const struct job_field *field)
+static void *member(struct job_desc *desc, const struct job_field *field)
 {
-    return (char *)ask + field->offset;
+    return (char *)desc + field->offset;
 }
 
-static const void *value_of(const struct job_ask *ask, const struct job_field *field)
+static const void *value_of(const struct job_desc *desc, const struct job_field *field)
 {
-    return (const char *)ask + field->offset;
+    return (const char *)desc + field->offset;
 }
 
-static const char *text_of(const struct job_ask *ask, const struct job_field *field)
+static const char *text_of(const struct job_desc *desc, const struct job_field *field)
 {
-    return *(const char *const *)value_of(ask, field);
+    return *(const char *const *)value_of(desc, field);
 }
 
-static int64_t number_of(const struct job_ask *ask, const struct job_field *field)
+static int64_t number_of(const struct job_desc *desc, const struct job_field *field)
 {
     if (field->shape == SHAPE_SHARED)
-        return *(const bool *)value_of(ask, field);
-    return *(const int64_t *)value_of(ask, field);
+        return *(const bool *)value_of(desc, field);
+    return *(const int64_t *)value_of(desc, field);
 }
 
-void job_ask_init(struct job_ask *ask)
+void job_desc_init(struct job_desc *desc)
 {
-    *ask = (struct job_ask){ .exclusive = true };
+    *desc = (struct job_desc){ .exclusive = true };
     for (const struct job_field *field = fields; field < fields_end; field++) {
         if (is_text(field))
-            *(const char **)member(ask, field) = "";
+            *(const char **)member(desc, field) = "";
         else if (field->shape != SHAPE_SHARED)
-            *(int64_t *)member(ask, field) = field->shape == SHAPE_OFFSET ? 0 : -1;
+            *(int64_t *)member(desc, field) = field->shape == SHAPE_OFFSET ? 0 : -1;
     }
-    ask->nodes = 1;
+    desc->nodes = 1;
 }
 
 /* ---- annotations ---- */
@@ -183,21 +183,21 @@ static int refuse(const struct job_field *field, struct str value, struct err *e
                    field->suffix, buf_text(&shown), buf_text(&form));
 }
 
-static bool take_value(struct job_ask *ask, struct arena *arena, const struct job_field *field,
+static bool take_value(struct job_desc *desc, struct arena *arena, const struct job_field *field,
                        struct str value)
 {
     struct job_value said;
 
-    if (!job_form_read(field->form, field->range, ask->created, value, &said))
+    if (!job_form_read(field->form, field->range, desc->created, value, &said))
         return false;
     if (is_text(field))
-        *(const char **)member(ask, field) = arena_strndup(arena, value.at, value.len);
+        *(const char **)member(desc, field) = arena_strndup(arena, value.at, value.len);
     else if (field->shape == SHAPE_SHARED)
-        *(bool *)member(ask, field) = said.number;
+        *(bool *)member(desc, field) = said.number;
     else
-        *(int64_t *)member(ask, field) = said.number;
+        *(int64_t *)member(desc, field) = said.number;
     if (field->form == JOB_FORM_SWITCHES)
-        ask->switch_wait = said.wait;
+        desc->switch_wait = said.wait;
     return true;
 }
 
@@ -214,10 +214,10 @@ static const struct job_field *find_annotation(struct str key)
     return NULL;
 }
 
-int job_ask_annotate(struct job_ask *ask, struct arena *arena, const struct kube_pairs *annotations,
-                     struct err *err)
+int job_desc_annotate(struct job_desc *desc, struct arena *arena,
+                      const struct kube_pairs *annotations, struct err *err)
 {
-    struct job_ask next = *ask;
+    struct job_desc next = *desc;
 
     for (unsigned i = 0; i < annotations->count; i++) {
         const struct kube_pair *pair = &annotations->at[i];
@@ -226,37 +226,37 @@ int job_ask_annotate(struct job_ask *ask, struct arena *arena, const struct kube
         if (field && !take_value(&next, arena, field, pair->value))
             return refuse(field, pair->value, err);
     }
-    *ask = next;
+    *desc = next;
     return 0;
 }
 
-void job_ask_keep(struct job_ask *ask, struct arena *arena)
+void job_desc_keep(struct job_desc *desc, struct arena *arena)
 {
     for (const struct job_field *field = fields; field < fields_end; field++)
         if (is_text(field))
-            *(const char **)member(ask, field) = arena_strdup(arena, text_of(ask, field));
+            *(const char **)member(desc, field) = arena_strdup(arena, text_of(desc, field));
 }
 
-int64_t job_ask_least_nodes(const struct job_ask *ask)
+int64_t job_desc_least_nodes(const struct job_desc *desc)
 {
-    return ask->min_nodes > 0 ? ask->min_nodes : 1;
+    return desc->min_nodes > 0 ? desc->min_nodes : 1;
 }
 
-bool job_ask_must_queue(const struct job_ask *ask)
+bool job_desc_must_queue(const struct job_desc *desc)
 {
-    return ask->priority == 0 || ask->begin_time >= 0 || ask->dependency[0] ||
-           ask->reservation[0] || ask->prefer[0] || ask->user_id[0] || ask->group_id[0];
+    return desc->priority == 0 || desc->begin_time >= 0 || desc->dependency[0] ||
+           desc->reservation[0] || desc->prefer[0] || desc->user_id[0] || desc->group_id[0];
 }
 
 /* A deadline may have passed, the job of a dependency be forgotten, the pods be where they would
  * rather not be: all would be refused. */
-void job_ask_drop_waits(struct job_ask *ask)
+void job_desc_drop_waits(struct job_desc *desc)
 {
-    ask->begin_time = ask->deadline = -1;
-    ask->dependency = ask->prefer = "";
-    ask->segment_size = ask->switches = ask->switch_wait = -1;
-    if (ask->priority == 0)
-        ask->priority = -1;
+    desc->begin_time = desc->deadline = -1;
+    desc->dependency = desc->prefer = "";
+    desc->segment_size = desc->switches = desc->switch_wait = -1;
+    if (desc->priority == 0)
+        desc->priority = -1;
 }
 
 /* ---- the request ---- */
@@ -279,30 +279,30 @@ static struct json_mut *new_list(struct json_build *build, const char *item)
     return list;
 }
 
-static struct json_mut *new_nodes(struct json_build *build, const struct job_ask *ask)
+static struct json_mut *new_nodes(struct json_build *build, const struct job_desc *desc)
 {
     auto_buf struct buf text = { .max = 64 };
 
-    if (ask->tasks >= 0)
-        buf_printf(&text, "%" PRId64 "-%" PRId64, ask->min_nodes, ask->max_nodes);
+    if (desc->tasks >= 0)
+        buf_printf(&text, "%" PRId64 "-%" PRId64, desc->min_nodes, desc->max_nodes);
     else
-        buf_printf(&text, "%" PRId64, ask->nodes);
+        buf_printf(&text, "%" PRId64, desc->nodes);
     return json_new_str(build, buf_str(&text));
 }
 
-static bool is_said(const struct job_ask *ask, const struct job_field *field)
+static bool is_said(const struct job_desc *desc, const struct job_field *field)
 {
     switch (field->shape) {
     case SHAPE_NONE:
         return false;
     case SHAPE_TEXT:
     case SHAPE_LIST:
-        return text_of(ask, field)[0] != '\0';
+        return text_of(desc, field)[0] != '\0';
     case SHAPE_NUMBER:
     case SHAPE_LIMIT:
-        return number_of(ask, field) >= 0;
+        return number_of(desc, field) >= 0;
     case SHAPE_OFFSET:
-        return number_of(ask, field) != 0;
+        return number_of(desc, field) != 0;
     case SHAPE_NODES:
     case SHAPE_SHARED:
         return true;
@@ -311,13 +311,13 @@ static bool is_said(const struct job_ask *ask, const struct job_field *field)
 }
 
 /* NULL: not sent. */
-static struct json_mut *new_field(struct json_build *build, const struct job_ask *ask,
+static struct json_mut *new_field(struct json_build *build, const struct job_desc *desc,
                                   const struct job_field *field)
 {
-    const char *text = is_text(field) ? text_of(ask, field) : "";
-    int64_t number = is_text(field) ? -1 : number_of(ask, field);
+    const char *text = is_text(field) ? text_of(desc, field) : "";
+    int64_t number = is_text(field) ? -1 : number_of(desc, field);
 
-    if (!is_said(ask, field))
+    if (!is_said(desc, field))
         return NULL;
     switch (field->shape) {
     case SHAPE_NONE:
@@ -332,21 +332,21 @@ static struct json_mut *new_field(struct json_build *build, const struct job_ask
     case SHAPE_LIMIT:
         return new_limit(build, number);
     case SHAPE_NODES:
-        return new_nodes(build, ask);
+        return new_nodes(build, desc);
     case SHAPE_SHARED:
         return new_list(build, number ? "none" : "");
     }
     return NULL;
 }
 
-struct json_mut *job_ask_json(struct json_build *build, const struct job_ask *ask)
+struct json_mut *job_desc_json(struct json_build *build, const struct job_desc *desc)
 {
     struct json_mut *job = json_new_object(build);
 
     json_put_text(build, job, "current_working_directory", "/tmp");
     json_put(build, job, "flags", new_list(build, "EXTERNAL_JOB"));
     for (const struct job_field *field = fields; field < fields_end; field++) {
-        struct json_mut *value = new_field(build, ask, field);
+        struct json_mut *value = new_field(build, desc, field);
 
         if (value)
             json_put(build, job, field->field, value);
@@ -376,19 +376,20 @@ static uint64_t hash_number(uint64_t hash, int64_t number)
     return hash_bytes(hash, bytes, sizeof(bytes));
 }
 
-static uint64_t hash_field(uint64_t hash, const struct job_ask *ask, const struct job_field *field)
+static uint64_t hash_field(uint64_t hash, const struct job_desc *desc,
+                           const struct job_field *field)
 {
     if (is_text(field))
-        return hash_bytes(hash, text_of(ask, field), strlen(text_of(ask, field)) + 1);
-    return hash_number(hash, number_of(ask, field));
+        return hash_bytes(hash, text_of(desc, field), strlen(text_of(desc, field)) + 1);
+    return hash_number(hash, number_of(desc, field));
 }
 
-uint64_t job_ask_hash(const struct job_ask *ask)
+uint64_t job_desc_hash(const struct job_desc *desc)
 {
     uint64_t hash = HASH_BEGIN;
 
     for (const struct job_field *field = fields; field < fields_end; field++)
-        hash = hash_field(hash, ask, field);
+        hash = hash_field(hash, desc, field);
     return hash;
 }
 
@@ -402,26 +403,26 @@ static const struct job_field *find_field(const char *name)
     return NULL;
 }
 
-struct json_mut *job_ask_field(struct json_build *build, const struct job_ask *ask,
-                               const char *name)
+struct json_mut *job_desc_field(struct json_build *build, const struct job_desc *desc,
+                                const char *name)
 {
     const struct job_field *field = find_field(name);
 
-    return field ? new_field(build, ask, field) : NULL;
+    return field ? new_field(build, desc, field) : NULL;
 }
 
-uint32_t job_ask_mark(const struct job_ask *ask, const char *name)
+uint32_t job_desc_mark(const struct job_desc *desc, const char *name)
 {
     const struct job_field *field = find_field(name);
     uint64_t hash;
 
-    if (!field || !is_said(ask, field))
+    if (!field || !is_said(desc, field))
         return 0;
-    hash = hash_field(HASH_BEGIN, ask, field);
+    hash = hash_field(HASH_BEGIN, desc, field);
     return (uint32_t)(hash ^ hash >> 32) | 1; /* never 0 */
 }
 
-const char *job_ask_annotation(const char *name)
+const char *job_desc_annotation(const char *name)
 {
     const struct job_field *field = find_field(name);
 
@@ -430,7 +431,7 @@ const char *job_ask_annotation(const char *name)
 
 /* ---- the reference ---- */
 
-void job_ask_reference(struct buf *out)
+void job_desc_reference(struct buf *out)
 {
     buf_add_text(out, "| annotation | value | field of the job | meaning |\n");
     buf_add_text(out, "|---|---|---|---|\n");

@@ -1,6 +1,6 @@
-/* test_act_nodes.c - nodes are made, changed and deleted many at a time, and a deed is over when
- * the cache shows it. */
-#include "act_rig.h"
+/* test_slurm_executor_nodes.c - nodes are made, changed and deleted many at a time, and a action is
+ * over when the cache shows it. */
+#include "slurm_executor_rig.h"
 
 #define FINE "{\"errors\":[],\"warnings\":[]}"
 
@@ -42,7 +42,7 @@ static struct end *update(struct rig *rig, const char *name, const char *extra)
     return rig_do(rig, plan_slurm_update_node(&rig->plan, name, fields));
 }
 
-static struct end *delete(struct rig *rig, const char *name, const struct act_unless *unless)
+static struct end *delete(struct rig *rig, const char *name, const struct action_unless *unless)
 {
     return rig_do(rig, plan_slurm_delete_node(&rig->plan, name, unless));
 }
@@ -258,15 +258,15 @@ static void a_bad_node_is_soon_alone(void **state)
     assert_int_equal(end->outcome, KUBE_INVALID);
 }
 
-/* What is remembered of the last deed: NULL when it was not refused, or is another one's. */
+/* What is remembered of the last action: NULL when it was not refused, or is another one's. */
 static const char *refusal(const struct rig *rig, const char *node)
 {
     const struct action *last = list_item(rig->plan.actions.prev, const struct action, link);
-    auto_buf struct buf deed;
+    auto_buf struct buf detail;
 
-    buf_init(&deed, 1 << 16);
-    last->type->write(last, &deed);
-    return node_refusals_why(rig->node_refusals, str_of(node), buf_str(&deed));
+    buf_init(&detail, 1 << 16);
+    last->type->write(last, &detail);
+    return node_refusals_why(rig->node_refusals, str_of(node), buf_str(&detail));
 }
 
 static void what_slurm_refuses_about_a_node_is_remembered_until_it_is_done(void **state)
@@ -392,7 +392,7 @@ static void an_unknown_node_in_a_list_makes_all_be_planned_again(void **state)
 static void deletions_go_as_one_list_unless_the_node_is_back(void **state)
 {
     struct rig *rig = *state;
-    const struct act_unless unless = { .resource = &kube_nodes, .name = "n3", .uid = "u" };
+    const struct action_unless unless = { .resource = &kube_nodes, .name = "n3", .uid = "u" };
     const struct end *ends[3];
 
     rig_answers(rig, "DELETE", "/node/n1%2Cn2", 200, FINE);

@@ -1,6 +1,6 @@
-/* job_ask_form.h - the forms in which people write annotations. Private to job_ask. */
-#ifndef SLINC_BRIDGE_JOB_ASK_FORM_H
-#define SLINC_BRIDGE_JOB_ASK_FORM_H
+/* job_desc_form.h - the forms in which people write annotations. Private to job_desc. */
+#ifndef SLINC_BRIDGE_JOB_DESC_FORM_H
+#define SLINC_BRIDGE_JOB_DESC_FORM_H
 
 #include "base/buf.h"
 #include "base/str.h"

@@ -1,6 +1,6 @@
-/* test_act.c - asks: on record before they are sent, and every answer is written down where plans
- * look. */
-#include "act_ask_rig.h"
+/* test_slurm_executor.c - asks: on record before they are sent, and every answer is written down
+ * where plans look. */
+#include "slurm_executor_submit_rig.h"
 
 #include "slurm/submit.h"
 
@@ -27,15 +27,15 @@ static void an_ask_is_on_record_before_it_is_sent(void **state)
     submit_is_done(rig, SECOND_US);
     rig_run(rig, MS_US);
     assert_int_equal(rig_sent(rig, "POST", "/job/submit"), 1);
-    assert_int_equal(remembered(rig)->state, ASK_SENT);
+    assert_int_equal(remembered(rig)->state, SUBMIT_SENT);
     assert_int_equal(remembered(rig)->attempt, 1);
-    assert_true(remembered(rig)->hash == job_ask_hash(&rig->job));
-    assert_int_equal(memory_in(rig->memory, ASK_SENT), 1);
+    assert_true(remembered(rig)->hash == job_desc_hash(&rig->job));
+    assert_int_equal(unit_states_in(rig->unit_states, SUBMIT_SENT), 1);
     assert_false(end->is_over);
     rig_run(rig, 2 * SECOND_US);
     assert_true(end->is_over);
     assert_int_equal(end->outcome, KUBE_DONE);
-    assert_int_equal(remembered(rig)->state, ASK_NONE);
+    assert_int_equal(remembered(rig)->state, SUBMIT_NONE);
 }
 
 static void a_submitted_job_is_in_the_cache_at_once(void **state)
@@ -136,7 +136,7 @@ static void a_refused_immediate_ask_queues_and_closes_the_partition_for_a_growin
     for (size_t i = 0; i < sizeof(pauses_s) / sizeof(pauses_s[0]); i++) {
         assert_true(room_fits(rig->room, &rig->job));
         ask_refused(rig, true, 2016);
-        assert_int_equal(remembered(rig)->state, ASK_NONE);
+        assert_int_equal(remembered(rig)->state, SUBMIT_NONE);
         assert_true(unit_of(rig)->queues);
         assert_false(room_fits(rig->room, &rig->job));
         rig_run(rig, pauses_s[i] * (int64_t)SECOND_US - 2 * MS_US);
@@ -161,24 +161,24 @@ static void no_place_for_more_jobs_pauses_everybody(void **state)
     static const int pauses_s[] = { 1, 2, 4, 8, 15, 15 };
     const char *why;
 
-    assert_int_equal(actor_pause_us(rig->actor, &why), 0);
+    assert_int_equal(slurm_executor_pause_us(rig->executor, &why), 0);
     assert_string_equal(why, "");
     for (size_t i = 0; i < sizeof(pauses_s) / sizeof(pauses_s[0]); i++) {
         int64_t until_us;
 
         ask_refused(rig, false, 2007);
-        assert_int_equal(remembered(rig)->state, ASK_NONE);
-        until_us = actor_pause_us(rig->actor, &why);
+        assert_int_equal(remembered(rig)->state, SUBMIT_NONE);
+        until_us = slurm_executor_pause_us(rig->executor, &why);
         assert_true(until_us > loop_now_us(rig->loop));
         assert_true(until_us - loop_now_us(rig->loop) <= pauses_s[i] * (int64_t)SECOND_US);
         assert_true(until_us - loop_now_us(rig->loop) >
                     pauses_s[i] * (int64_t)SECOND_US - 2 * MS_US);
         assert_non_null(strstr(why, "words of 2007"));
         ask_refused(rig, true, 2007); /* side by side: it does not grow twice */
-        assert_true(actor_pause_us(rig->actor, &why) == until_us);
+        assert_true(slurm_executor_pause_us(rig->executor, &why) == until_us);
         assert_false(unit_of(rig)->queues);
         rig_run(rig, 15 * SECOND_US);
-        assert_int_equal(actor_pause_us(rig->actor, &why), 0);
+        assert_int_equal(slurm_executor_pause_us(rig->executor, &why), 0);
     }
 }
 
@@ -197,14 +197,14 @@ static void a_token_that_is_refused_pauses_everybody_and_then_one_tries_for_all(
     }
     rig_run(rig, 100 * MS_US);
     assert_int_equal(rig_sent(rig, "POST", "/job/submit"), 16); /* eight, each with a new token */
-    assert_true(actor_denied_us(rig->actor) > 0);
-    assert_true(actor_pause_us(rig->actor, &why) > loop_now_us(rig->loop));
+    assert_true(slurm_executor_denied_us(rig->executor) > 0);
+    assert_true(slurm_executor_pause_us(rig->executor, &why) > loop_now_us(rig->loop));
     for (int i = 0; i < 20; i++)
         assert_true(rig->ends[i].is_over &&
                     rig->ends[i].outcome == (i < 8 ? KUBE_DONE : KUBE_CONFLICT));
 
     rig_run(rig, SECOND_US);
-    assert_int_equal(actor_pause_us(rig->actor, &why), 0);
+    assert_int_equal(slurm_executor_pause_us(rig->executor, &why), 0);
     for (int i = 20; i < 40; i++) {
         snprintf(key, sizeof(key), "ns/u%d", i);
         ask_as(rig, key, false);
@@ -212,9 +212,9 @@ static void a_token_that_is_refused_pauses_everybody_and_then_one_tries_for_all(
     rig_run(rig, 100 * MS_US);
     assert_int_equal(rig_sent(rig, "POST", "/job/submit"), 18);
 
-    actor_forget_denial(rig->actor); /* Slurm could be read again */
-    assert_int_equal(actor_denied_us(rig->actor), 0);
-    assert_int_equal(actor_pause_us(rig->actor, &why), 0);
+    slurm_executor_forget_denial(rig->executor); /* Slurm could be read again */
+    assert_int_equal(slurm_executor_denied_us(rig->executor), 0);
+    assert_int_equal(slurm_executor_pause_us(rig->executor, &why), 0);
 }
 
 static void a_submit_that_is_taken_ends_the_denial(void **state)
@@ -225,12 +225,12 @@ static void a_submit_that_is_taken_ends_the_denial(void **state)
     for (int i = 0; i < 2; i++)
         rig_answers(rig, "POST", "/job/submit", 401, "{}");
     ask_and_run(rig, false);
-    assert_true(actor_denied_us(rig->actor) > 0);
+    assert_true(slurm_executor_denied_us(rig->executor) > 0);
     rig_run(rig, SECOND_US);
     submit_is_done(rig, 0);
     ask_and_run(rig, false);
-    assert_int_equal(actor_denied_us(rig->actor), 0);
-    assert_int_equal(actor_pause_us(rig->actor, &why), 0);
+    assert_int_equal(slurm_executor_denied_us(rig->executor), 0);
+    assert_int_equal(slurm_executor_pause_us(rig->executor, &why), 0);
 }
 
 static void refusals_are_kept_or_passed_on_by_what_they_are_about(void **state)
@@ -238,28 +238,28 @@ static void refusals_are_kept_or_passed_on_by_what_they_are_about(void **state)
     static const struct {
         int status, number;
         bool at_once;
-        enum ask_state state;
+        enum submit_state state;
         enum kube_outcome outcome;
         int again_s;
     } cases[] = {
-        { 422, 2014, false, ASK_REFUSED, KUBE_DONE, 600 },   /* no nodes of that shape */
-        { 422, 2014, true, ASK_NONE, KUBE_DONE, 0 },         /* the queue has the last word */
-        { 422, 2000, false, ASK_REFUSED, KUBE_DONE, 600 },   /* no such partition */
-        { 422, 2003, false, ASK_REFUSED, KUBE_DONE, 600 },   /* not for this group */
-        { 422, 2101, false, ASK_REFUSED, KUBE_DONE, 15 },    /* the partition is down */
-        { 422, 2018, false, ASK_NONE, KUBE_UNAVAILABLE, 0 }, /* unknown node */
-        { 500, 2010, false, ASK_REFUSED, KUBE_DONE, 15 },    /* not this user */
-        { 500, 2010, true, ASK_REFUSED, KUBE_DONE, 15 },
-        { 403, 2002, false, ASK_REFUSED, KUBE_DONE, 15 },    /* access denied */
-        { 401, 0, false, ASK_NONE, KUBE_DONE, 0 },           /* no token: all wait */
-        { 500, 2027, false, ASK_NONE, KUBE_UNAVAILABLE, 0 }, /* standby */
-        { 422, 2016, false, ASK_UNRESOLVED, KUBE_DONE, 0 },  /* no row says what it means */
-        { 502, 1800, false, ASK_UNRESOLVED, KUBE_DONE, 0 },
-        { 504, 5004, true, ASK_UNRESOLVED, KUBE_DONE, 0 },
+        { 422, 2014, false, SUBMIT_REFUSED, KUBE_DONE, 600 },   /* no nodes of that shape */
+        { 422, 2014, true, SUBMIT_NONE, KUBE_DONE, 0 },         /* the queue has the last word */
+        { 422, 2000, false, SUBMIT_REFUSED, KUBE_DONE, 600 },   /* no such partition */
+        { 422, 2003, false, SUBMIT_REFUSED, KUBE_DONE, 600 },   /* not for this group */
+        { 422, 2101, false, SUBMIT_REFUSED, KUBE_DONE, 15 },    /* the partition is down */
+        { 422, 2018, false, SUBMIT_NONE, KUBE_UNAVAILABLE, 0 }, /* unknown node */
+        { 500, 2010, false, SUBMIT_REFUSED, KUBE_DONE, 15 },    /* not this user */
+        { 500, 2010, true, SUBMIT_REFUSED, KUBE_DONE, 15 },
+        { 403, 2002, false, SUBMIT_REFUSED, KUBE_DONE, 15 },    /* access denied */
+        { 401, 0, false, SUBMIT_NONE, KUBE_DONE, 0 },           /* no token: all wait */
+        { 500, 2027, false, SUBMIT_NONE, KUBE_UNAVAILABLE, 0 }, /* standby */
+        { 422, 2016, false, SUBMIT_UNRESOLVED, KUBE_DONE, 0 },  /* no row says what it means */
+        { 502, 1800, false, SUBMIT_UNRESOLVED, KUBE_DONE, 0 },
+        { 504, 5004, true, SUBMIT_UNRESOLVED, KUBE_DONE, 0 },
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const struct ask_memory *memory;
+        const struct submit_record *memory;
         const struct end *end;
         struct rig *rig = rig_fresh(state);
         char text[200];
@@ -271,11 +271,11 @@ static void refusals_are_kept_or_passed_on_by_what_they_are_about(void **state)
         memory = remembered(rig);
         assert_true(end->is_over);
         if (memory->state != cases[i].state || end->outcome != cases[i].outcome)
-            fail_msg("case %zu: %s, %s", i, ask_state_name(memory->state),
+            fail_msg("case %zu: %s, %s", i, submit_state_name(memory->state),
                      kube_outcome_name(end->outcome));
         assert_string_not_equal(memory->text, "");
         assert_int_equal(memory->number, cases[i].number);
-        if (cases[i].state == ASK_REFUSED) {
+        if (cases[i].state == SUBMIT_REFUSED) {
             int64_t left_us = memory->again_us - loop_now_us(rig->loop);
 
             assert_true(left_us <= cases[i].again_s * (int64_t)SECOND_US &&
@@ -295,13 +295,13 @@ static void a_refused_preference_is_given_up(void **state)
     rig->job.prefer = "west";
     ask_refused(rig, false, 2014);
     assert_non_null(strstr(rig_last(rig, "POST")->body, "\"prefer\":\"west\""));
-    assert_int_equal(remembered(rig)->state, ASK_NONE); /* so it is asked for again */
+    assert_int_equal(remembered(rig)->state, SUBMIT_NONE); /* so it is asked for again */
     assert_true(rig_count(rig, "slinc_bridge_asks_total", "submit", "preference") == 1);
 
     ask_refused(rig, false, 2014);
     assert_null(strstr(rig_last(rig, "POST")->body, "prefer"));
-    assert_int_equal(remembered(rig)->state, ASK_REFUSED); /* for another reason, then */
-    assert_true(remembered(rig)->hash == job_ask_hash(&rig->job));
+    assert_int_equal(remembered(rig)->state, SUBMIT_REFUSED); /* for another reason, then */
+    assert_true(remembered(rig)->hash == job_desc_hash(&rig->job));
 
     submit_is_done(rig, 0);
     ask_and_run(rig, false);
@@ -317,7 +317,7 @@ static void what_cannot_be_asked_at_all_is_refused_without_sending(void **state)
 
     rig_run(rig, MS_US);
     assert_int_equal(end->outcome, KUBE_DONE);
-    assert_int_equal(memory_get(rig->memory, STR("a key"))->ask.state, ASK_REFUSED);
+    assert_int_equal(unit_states_get(rig->unit_states, STR("a key"))->submit.state, SUBMIT_REFUSED);
     assert_int_equal(fake_sent_count(rig->fake), 0);
 }
 
@@ -330,7 +330,7 @@ static void what_was_not_sent_for_certain_backs_off(void **state)
                 (struct fake_answer){ .class = ERR_UNAVAILABLE });
     end = ask_and_run(rig, false);
     assert_int_equal(end->outcome, KUBE_UNAVAILABLE);
-    assert_int_equal(remembered(rig)->state, ASK_NONE);
+    assert_int_equal(remembered(rig)->state, SUBMIT_NONE);
     assert_true(rig_count(rig, "slinc_bridge_asks_total", "submit", "unsent") == 1);
 }
 

@@ -1,0 +1,179 @@
+/* slurm_executor_private.h - the actions as data, and what the files of the executor share. */
+#ifndef SLINC_BRIDGE_SLURM_EXECUTOR_PRIVATE_H
+#define SLINC_BRIDGE_SLURM_EXECUTOR_PRIVATE_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "bridge/slurm_action.h"
+
+/* ---- slurm_action.c: the detail of an action; all of it lives in the plan's arena ---- */
+
+enum slurm_action_kind {
+    ACTION_SUBMIT,
+    ACTION_CANCEL,
+    ACTION_LOOK,
+    ACTION_UPDATE_JOB,
+    ACTION_CREATE_NODE,
+    ACTION_UPDATE_NODE,
+    ACTION_DELETE_NODE,
+    ACTION_KINDS, /* how many there are */
+};
+
+struct slurm_action {
+    enum slurm_action_kind kind;
+
+    struct str key; /* ASK: of the unit. Of a job: as it was planned on, with its attempt */
+    struct str uid; /* ASK: in the job's key; "" */
+    unsigned attempt;
+    struct job_desc job;
+    const struct str *pods;
+    unsigned pod_count;
+    bool at_once;
+
+    int64_t job_id; /* CANCEL, LOOK, UPDATE_JOB */
+    const char *sluid;
+    const char *why;
+    const char *misfit;     /* CANCEL: a node that will not do; NULL */
+    bool follows;           /* UPDATE_JOB: to make it as `job` says; */
+    struct job_marks marks; /* until then these count */
+
+    const char *node;           /* CREATE_NODE, UPDATE_NODE, DELETE_NODE */
+    struct slurm_node_ask make; /* CREATE_NODE */
+    struct str fields;          /* UPDATE_*: JSON text */
+
+    bool has_unless;
+    struct action_unless unless;
+};
+
+/* The detail as JSON; for plan_write. */
+void slurm_action_write(const struct action *action, struct buf *out);
+
+enum { QUEUED_SLICES = 20, QUEUED_SLICE_US = 100000 };
+
+/* ---- slurm_executor.c: a action on its way ---- */
+
+typedef void (*executor_finish)(void *context, const struct kube_answer *answer);
+
+struct batch;
+
+struct slurm_task {
+    struct list link;       /* in executor.works */
+    struct list queue_link; /* in a list of those that wait, or in its batch */
+    struct slurm_executor *executor;
+    const struct slurm_action *detail; /* the plan's, until this is finished or cancelled */
+    executor_finish finish;
+    void *context;
+    void (*next)(struct slurm_task *task); /* what follows when `unless` has been seen to */
+    const struct action_unless *unless;    /* the one that is being asked */
+    struct loop_timer timer;
+    struct slurm_call *call;
+    struct kube_call *look;
+    struct batch *batch;    /* that it was sent with */
+    uint64_t promise;       /* ASK, immediate */
+    struct json_doc *asked; /* ASK: the job as it was sent */
+    int64_t answered_us;    /* of a node: finished when the cache is as new */
+
+    enum kube_outcome outcome; /* to be told */
+    int64_t retry_after_us;
+    char message[280];
+};
+
+struct batch { /* one call for several actions; those that were cancelled since have left it */
+    struct list link;
+    struct slurm_executor *executor;
+    enum slurm_action_kind kind;
+    struct slurm_call *call;
+    struct list tasks;
+    size_t count; /* when it was sent */
+};
+
+struct pause { /* grows while refusals follow each other, without a success between */
+    unsigned level;
+    int64_t until_us;
+};
+
+struct slurm_executor {
+    struct slurm_executor_options options;
+    char *cluster;
+    struct loop *loop;
+    struct slurm_cache *jobs, *nodes;
+    int64_t message_timeout_s;
+    struct list tasks, batches;
+
+    struct list submits; /* struct slurm_task: wait until fewer are in flight */
+    unsigned submits_in_flight;
+    unsigned queued[QUEUED_SLICES]; /* submits taken, by tenths of a second */
+    int64_t queued_slice;           /* the youngest of these, counted from 0 */
+    struct loop_timer submit_timer;
+    int64_t next_submit_us; /* when the throttle lets the next one through */
+    struct pause full;
+    char full_why[280];
+    int64_t denied_us; /* since when submits are denied, whatever they ask for; 0: they are not */
+    struct map partitions; /* refused immediate asks: struct partition_pause */
+    struct loop_timer settle_timer;
+    int64_t list_asked_us; /* when a whole list was last asked for, to settle */
+
+    struct list cancels; /* gathered */
+    struct loop_timer cancel_timer;
+    int64_t cancels_until_us; /* a cancel without a clear answer may take effect until then */
+
+    struct list node_tasks; /* gathered, or waiting for a call to end */
+    struct loop_timer node_timer;
+    unsigned node_calls;            /* in flight */
+    size_t batch_max[ACTION_KINDS]; /* halved by a refusal, so that one bad node is soon alone */
+    struct list settling;           /* answered, and not yet seen in the cache */
+    struct loop_timer settling_timer;
+};
+
+void *executor_start(void *service, const struct action *action, executor_finish finish,
+                     void *context);
+void executor_cancel(void *service, void *handle);
+
+/* Tells the executor; the work is gone afterwards. Only from the loop, never from executor_start.
+ */
+void task_end(struct slurm_task *task, enum kube_outcome outcome, const char *message);
+void task_end_soon(struct slurm_task *task, enum kube_outcome outcome, const char *message);
+/* next is called if `unless` does not object; else it ends. */
+void task_unless(struct slurm_task *task, void (*next)(struct slurm_task *task));
+
+enum kube_outcome executor_outcome(enum slurm_class class);
+bool executor_may_send(const struct slurm_executor *executor); /* we lead, now */
+/* Why the job that a action is about must not be touched now; NULL when it may be. */
+const char *executor_objection(const struct slurm_executor *executor,
+                               const struct slurm_action *detail);
+
+struct batch *batch_new(struct slurm_executor *executor, enum slurm_action_kind kind);
+void batch_add(struct batch *batch, struct slurm_task *task);
+void batch_free(struct batch *batch); /* without works; ends its call */
+
+int64_t pause_more(struct pause *pause, int64_t now_us, int64_t longest_us);
+
+enum slurm_executor_metric {
+    EXECUTOR_SUBMITS,
+    EXECUTOR_SUBMIT_SECONDS,
+    EXECUTOR_CANCELS,
+    EXECUTOR_DUPLICATES,
+    EXECUTOR_NODE_CALLS,
+    EXECUTOR_NODES_PER_CALL,
+    EXECUTOR_METRICS, /* how many there are */
+};
+
+struct str slurm_action_unit(
+    const struct slurm_action *detail); /* of its key: without the attempt */
+
+/* ---- slurm_executor_submit.c ---- */
+void submit_start(struct slurm_task *task);
+void submit_cancelled(struct slurm_task *task);
+void submit_done(struct slurm_executor *executor);
+
+/* ---- slurm_executor_sync.c ---- */
+/* The unit's job is as the ask says. */
+void follow_asked(struct unit_state *unit, int64_t job_id, const struct job_desc *desc);
+/* Writes down what became of an update that follows; how it ends. */
+enum kube_outcome follow_answered(struct slurm_task *task, const struct slurm_error *error);
+
+/* ---- slurm_executor_nodes.c ---- */
+void node_start(struct slurm_task *task);
+void node_done(struct slurm_executor *executor);
+
+#endif

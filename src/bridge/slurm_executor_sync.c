@@ -1,0 +1,69 @@
+/* slurm_executor_sync.c - remembers what a job that waits was asked with, and which change it would
+ * not take.
+ *
+ * Holds: a change that Slurm refused is not sent again while nothing that matters changes. What it
+ * refused may have been made in part, and what it did not answer, too: that is open, and is said
+ * again with the next change, or at the next look. */
+#include "bridge/slurm_executor_private.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+
+enum { AGAIN_US = 600 * 1000000 };
+
+void follow_asked(struct unit_state *unit, int64_t job_id, const struct job_desc *desc)
+{
+    unit->said = (struct said_memory){ .job_id = job_id };
+    job_marks_of(desc, &unit->said.marks);
+}
+
+/* The job started or ended before the update came: the answer says nothing about the change. */
+static bool is_about_state(const struct slurm_error *error)
+{
+    return error->number == 2021 || error->number == 2083 || error->number == 2084;
+}
+
+/* By an answer that is about the change. Others come again with the next look: slurmctld also says
+ * "try again" (11) while it goes through the queue. */
+static bool is_refusal(enum slurm_class class)
+{
+    return class == SLURM_INVALID || class == SLURM_UNSATISFIABLE || class == SLURM_NOT_SUPPORTED ||
+           class == SLURM_FORBIDDEN;
+}
+
+static void keep_refusal(struct slurm_executor *executor, struct unit_state *unit,
+                         const struct slurm_action *detail, const struct slurm_error *error)
+{
+    struct said_memory *said = &unit->said;
+
+    said->refused = job_desc_hash(&detail->job);
+    said->site = room_generation(executor->options.room);
+    said->again_us = loop_now_us(executor->loop) + AGAIN_US;
+    (void)snprintf(unit->submit.text, sizeof(unit->submit.text), "%s", error->text);
+}
+
+enum kube_outcome follow_answered(struct slurm_task *task, const struct slurm_error *error)
+{
+    struct slurm_executor *executor = task->executor;
+    const struct slurm_action *detail = task->detail;
+    struct unit_state *unit =
+        unit_states_need(executor->options.unit_states, slurm_action_unit(detail));
+
+    unit->said = (struct said_memory){ .job_id = detail->job_id, .marks = detail->marks };
+    if (error->class == SLURM_DONE) {
+        unit->said.settles = job_marks_are_open(&detail->marks);
+        job_marks_close(&unit->said.marks, &detail->job);
+        return KUBE_DONE;
+    }
+    if (is_about_state(error))
+        return KUBE_CONFLICT;
+    if (!is_refusal(error->class))
+        return executor_outcome(error->class);
+    log_info("Slurm refused to change a job", LOG_STR("unit", slurm_action_unit(detail)),
+             LOG_I64("job", detail->job_id), LOG_I64("number", error->number),
+             LOG_TEXT("error", error->text));
+    keep_refusal(executor, unit, detail, error);
+    executor->options.wake_unit(executor->options.context, slurm_action_unit(detail));
+    return KUBE_DONE; /* the memory tells the next plan what to do */
+}
