@@ -76,6 +76,9 @@ struct json_mut *build_metadata(struct json_build *build, const struct component
         put_metadata(build, labels, annotations, json_at(tree, "spec", "template", "metadata"));
     if (sources & META_SERVICE)
         put_metadata(build, labels, annotations, json_at(tree, "spec", "service", "metadata"));
+    if (sources & META_MONITOR)
+        put_metadata(build, labels, annotations,
+                     json_at(tree, "spec", "metrics", "serviceMonitor"));
     json_put_text(build, labels, LABEL_INSTANCE, owner->name);
     json_put_text(build, labels, LABEL_NAME, component->app);
     json_put_text(build, labels, LABEL_COMPONENT, component->component);

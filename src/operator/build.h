@@ -31,6 +31,7 @@ enum meta_source {
     META_OWNER = 1,    /* labels and annotations of the custom resource */
     META_TEMPLATE = 2, /* spec.template.metadata */
     META_SERVICE = 4,  /* spec.service.metadata */
+    META_MONITOR = 8,  /* spec.metrics.serviceMonitor */
 };
 
 /* {name, labels, annotations}. Annotations that kubectl and Helm keep for themselves are left out.

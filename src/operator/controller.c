@@ -16,6 +16,8 @@
 
 #include <stdio.h>
 
+enum { LOOK_FOR_MONITORS_US = 10 * 1000000 };
+
 static bool is_external(const struct sync *sync)
 {
     return json_bool_or(json_get(sync->spec, "external"), false);
@@ -216,6 +218,28 @@ static int plan_files(struct sync *sync, struct err *err)
     return is_external(sync) ? 0 : plan_reconfigure(sync, active_pod(sync), err);
 }
 
+/* The kind belongs to the Prometheus operator, which may be installed at any time. */
+static int plan_service_monitor(struct sync *sync, struct err *err)
+{
+    const struct json *metrics = json_get(sync->spec, "metrics");
+    bool is_wanted = json_bool_or(json_get(metrics, "enabled"), false) &&
+                     json_bool_or(json_at(metrics, "serviceMonitor", "enabled"), false) &&
+                     !is_external(sync);
+    char name[KUBE_MAX_NAME + 64];
+
+    if (!kube_cache_is_synced(sync->world->service_monitors)) {
+        if (is_wanted)
+            plan_look_again(sync->plan, LOOK_FOR_MONITORS_US);
+        return 0;
+    }
+    if (is_wanted)
+        return plan_child(sync->plan, sync->world->service_monitors, sync->object,
+                          controller_service_monitor(sync->build, sync->object), err);
+    (void)snprintf(name, sizeof(name), "%s-controller", sync->object->name);
+    plan_child_absent(sync->plan, sync->world->service_monitors, sync->object, name);
+    return 0;
+}
+
 /* ---- status ---- */
 
 /* The time of a condition that says so already stays. */
@@ -278,6 +302,7 @@ void controller_plan(const struct operator_world *world, const struct kube_objec
         { "StatefulSet", plan_statefulset },
         { "Active", plan_active },
         { "Reconfigure", plan_files },
+        { "ServiceMonitor", plan_service_monitor },
     };
     auto_json_build struct json_build *build = json_build_new();
     struct sync sync = { .world = world,

@@ -27,6 +27,8 @@ struct json_mut *controller_internal_service(struct json_build *build,
                                              const struct controller_input *input);
 int controller_service(struct json_build *build, const struct controller_input *input,
                        struct json_mut **ret_service, struct err *err);
+struct json_mut *controller_service_monitor(struct json_build *build,
+                                            const struct kube_object *controller);
 int controller_statefulset(struct json_build *build, const struct controller_input *input,
                            struct json_mut **ret_statefulset, struct err *err);
 

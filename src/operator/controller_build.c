@@ -96,6 +96,67 @@ int controller_service(struct json_build *build, const struct controller_input *
                          active, ret_service, err);
 }
 
+/* ---- metrics ---- */
+
+static void put_given(struct json_build *build, struct json_mut *into, const char *key,
+                      const struct json *own, const struct json *fallback)
+{
+    struct str value = json_str(json_get(own, key));
+
+    if (value.len == 0)
+        value = json_str(json_get(fallback, key));
+    if (value.len > 0)
+        json_put_str(build, into, key, value);
+}
+
+/* Both Services of slurmctld carry the labels that are selected: only the clients' is kept, or each
+ * slurmctld would be scraped twice. */
+static struct json_mut *endpoint(struct json_build *build, const struct kube_object *controller,
+                                 struct str path, const struct json *own)
+{
+    const struct json *block = json_at(operator_spec(controller), "metrics", "serviceMonitor");
+    struct json_mut *item = json_format(
+        build,
+        "{'port':%s,'scheme':'http','relabelings':[{'sourceLabels':["
+        "'__meta_kubernetes_service_name'],'regex':%m,'action':'keep'}]}",
+        component_slurmctld.app, build_name(build, controller, component_slurmctld.suffix));
+
+    json_put_str(build, item, "path", path);
+    put_given(build, item, "interval", own, block);
+    put_given(build, item, "scrapeTimeout", own, block);
+    return item;
+}
+
+static struct json_mut *endpoints(struct json_build *build, const struct kube_object *controller)
+{
+    static const char *const usual[] = { "/metrics/jobs", "/metrics/nodes", "/metrics/partitions",
+                                         "/metrics/scheduler" };
+    const struct json *given =
+        json_at(operator_spec(controller), "metrics", "serviceMonitor", "endpoints");
+    struct json_mut *list = json_new_array(build);
+    struct json_iter iter = json_iter(given);
+    const struct json *item;
+
+    while (json_next_item(&iter, &item))
+        json_push(list, endpoint(build, controller, json_str(json_get(item, "path")), item));
+    for (size_t i = 0; json_len(given) == 0 && i < sizeof(usual) / sizeof(usual[0]); i++)
+        json_push(list, endpoint(build, controller, str_of(usual[i]), NULL));
+    return list;
+}
+
+struct json_mut *controller_service_monitor(struct json_build *build,
+                                            const struct kube_object *controller)
+{
+    const struct component *component = &component_slurmctld;
+
+    return json_format(
+        build,
+        "{'metadata':%m,'spec':{'selector':{'matchLabels':%m},'namespaceSelector':{'matchNames':["
+        "%s]},'endpoints':%m}}",
+        build_metadata(build, component, controller, component->suffix, META_OWNER | META_MONITOR),
+        build_selector(build, component, controller), controller->ns, endpoints(build, controller));
+}
+
 /* ---- the pod ---- */
 
 static int compare_names(const void *a, const void *b)

@@ -209,6 +209,20 @@ static void on_step_failed(void *context, const struct controller *controller, s
     tell(controller->context, key, KUBE_EVENT_WARNING, "SyncFailed", "Sync", failure);
 }
 
+/* The plan of the key shows it in the condition Degraded, and when it is over. */
+static void on_trouble(void *context, const struct controller *controller, struct str key,
+                       const struct action *action, const struct kube_answer *answer)
+{
+    struct slurm_operator *program = context;
+    struct kind_controller *kind = controller->context;
+    char text[KUBE_EVENT_MAX_NOTE];
+
+    if (action)
+        (void)snprintf(text, sizeof(text), "%s: %s", action->what, answer->message);
+    operator_world_refuse(&program->world, kind->row->kind, key, action ? text : NULL);
+    engine_enqueue(&kind->controller, key);
+}
+
 /* ---- the program ---- */
 
 static int plan_key(struct controller *controller, struct str key, struct plan *plan,
@@ -222,6 +236,17 @@ static int plan_key(struct controller *controller, struct str key, struct plan *
     world->loop_us = loop_now_us(kind->program->loop);
     operator_plan_key(kind->row, world, key, plan);
     return 0;
+}
+
+/* An engine waits for the caches that its controllers watch, and not every server has this kind: so
+ * its changes are listened to here. */
+static void on_service_monitor(void *context, const struct kube_object *old,
+                               const struct kube_object *next)
+{
+    struct slurm_operator *program = context;
+
+    for (unsigned i = 0; i < operator_plan_count; i++)
+        on_wake_owner(&program->kinds[i].controller, old, next);
 }
 
 static bool may_act(void *context)
@@ -277,6 +302,7 @@ static struct watch_set *watch_all(struct slurm_operator *program,
         { .cache = world->revisions },
         { .cache = world->budgets },
         { .cache = world->nodes },
+        { .cache = world->service_monitors, .is_optional = true },
     };
 
     return watch_set_new(program->client, &program->rand, rows, sizeof(rows) / sizeof(rows[0]),
@@ -345,11 +371,14 @@ struct slurm_operator *operator_new(const struct operator_links *links,
                                                            .may_act_context = program,
                                                            .answered = on_answered,
                                                            .step_failed = on_step_failed,
+                                                           .trouble = on_trouble,
+                                                           .trouble_context = program,
                                                            .each_alone = true });
     program->host_keys = host_keys_new(program->client, options->host_keys_program);
     engine_add_service(program->engine, &action_host_keys, program->host_keys);
     for (unsigned i = 0; i < operator_plan_count; i++)
         add_kind(program, i, options->identity);
+    kube_cache_listen(program->world.service_monitors, on_service_monitor, program);
     add_slurm(program, links, options->seed);
     return program;
 }

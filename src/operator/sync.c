@@ -81,15 +81,26 @@ static bool is_rolled_out(const struct sync_workload *workload)
 
 enum { READY, PROGRESSING, DEGRADED, ALSO, CONDITION_COUNT };
 
-/* What runs no pods is ready when no step failed. */
+/* The steps that failed, and the write that the API server refuses; NULL when all is well. */
+static const char *problem_of(const struct sync *sync, const char **ret_reason)
+{
+    const char *failure = sync->plan->failure;
+    const char *refused = operator_world_refused(sync->world, sync->object);
+
+    *ret_reason = failure ? "SyncFailed" : refused ? "WriteRefused" : "AsExpected";
+    if (failure && refused)
+        return arena_printf(sync->plan->arena, "%s; %s", failure, refused);
+    return failure ? failure : refused;
+}
+
+/* What runs no pods is ready when nothing is wrong. */
 static void want_without_pods(const struct sync *sync, const char *note,
                               struct kube_condition_want wanted[CONDITION_COUNT])
 {
-    const char *failure = sync->plan->failure;
+    const char *reason, *problem = problem_of(sync, &reason);
 
-    wanted[READY] = (struct kube_condition_want){ "Ready", failure ? KUBE_FALSE : KUBE_TRUE,
-                                                  failure ? "SyncFailed" : "AsExpected",
-                                                  failure ? failure : note };
+    wanted[READY] = (struct kube_condition_want){ "Ready", problem ? KUBE_FALSE : KUBE_TRUE, reason,
+                                                  problem ? problem : note };
     wanted[PROGRESSING] =
         (struct kube_condition_want){ "Progressing", KUBE_FALSE, "Settled", "no pods run for it" };
 }
@@ -119,16 +130,15 @@ static void want_with_pods(const struct sync *sync, const struct sync_workload *
 static void want_conditions(const struct sync *sync, const struct sync_workload *workload,
                             struct kube_condition_want wanted[CONDITION_COUNT])
 {
-    const char *failure = sync->plan->failure;
+    const char *reason, *problem = problem_of(sync, &reason);
 
     if (workload->note)
         want_without_pods(sync, workload->note, wanted);
     else
         want_with_pods(sync, workload, wanted);
     wanted[DEGRADED] =
-        (struct kube_condition_want){ "Degraded", failure ? KUBE_TRUE : KUBE_FALSE,
-                                      failure ? "SyncFailed" : "AsExpected",
-                                      failure ? failure : "all objects are as they should be" };
+        (struct kube_condition_want){ "Degraded", problem ? KUBE_TRUE : KUBE_FALSE, reason,
+                                      problem ? problem : "all objects are as they should be" };
     wanted[ALSO] = workload->also;
 }
 

@@ -25,6 +25,7 @@ static const struct world_row {
     { &operator_deployment_kind, offsetof(struct operator_world, deployments) },
     { &operator_statefulset_kind, offsetof(struct operator_world, statefulsets) },
     { &kube_pod_kind, offsetof(struct operator_world, pods) },
+    { &operator_service_monitor_kind, offsetof(struct operator_world, service_monitors) },
     { &operator_claim_kind, offsetof(struct operator_world, claims) },
     { &operator_revision_kind, offsetof(struct operator_world, revisions) },
     { &operator_budget_kind, offsetof(struct operator_world, budgets) },
@@ -61,6 +62,7 @@ void operator_world_init(struct operator_world *world, const struct clock *clock
     for (unsigned i = 0; i < ROW_COUNT; i++)
         *cache_at(world, rows[i].offset) = kube_cache_new(rows[i].kind, clock);
     map_init(&world->slurm, &(struct map_options){ .max = MAX_CLUSTERS, .free_value = mem_free });
+    map_init(&world->refused, &(struct map_options){ .max = MAX_CLUSTERS, .free_value = mem_free });
     /* It is the first index of each of these caches, so its number is the same. */
     world->by_controller = kube_cache_add_index(world->restapis, by_controller_ref);
     (void)kube_cache_add_index(world->loginsets, by_controller_ref);
@@ -75,6 +77,7 @@ void operator_world_done(struct operator_world *world)
     for (unsigned i = 0; i < ROW_COUNT; i++)
         kube_cache_free(*cache_at(world, rows[i].offset));
     map_done(&world->slurm);
+    map_done(&world->refused);
 }
 
 struct kube_cache *operator_world_cache(const struct operator_world *world, const char *kind)
@@ -112,4 +115,26 @@ struct slurm_facts *operator_world_slurm_put(struct operator_world *world, struc
         (void)map_put(&world->slurm, key, facts, NULL); /* the API server has fewer objects */
     }
     return facts;
+}
+
+const char *operator_world_refused(const struct operator_world *world,
+                                   const struct kube_object *object)
+{
+    char key[MAX_KEY + 64];
+
+    (void)snprintf(key, sizeof(key), "%s %s/%s", object->kind->resource->kind, object->ns,
+                   object->name);
+    return map_get(&world->refused, str_of(key));
+}
+
+void operator_world_refuse(struct operator_world *world, const char *kind, struct str key,
+                           const char *text)
+{
+    char name[MAX_KEY + 64];
+
+    (void)snprintf(name, sizeof(name), "%s " STR_FMT, kind, STR_ARG(key));
+    if (text)
+        (void)map_put(&world->refused, str_of(name), mem_strdup(text), NULL);
+    else
+        (void)map_remove(&world->refused, str_of(name));
 }

@@ -17,11 +17,13 @@ struct operator_world {
     struct kube_cache *configmaps, *secrets, *services, *deployments, *statefulsets, *pods, *claims;
     struct kube_cache *revisions, *budgets; /* ControllerRevisions, PodDisruptionBudgets */
     struct kube_cache *nodes;               /* of Kubernetes */
+    struct kube_cache *service_monitors;    /* synced only where the API server has this kind */
     /* The index by "namespace/name" of spec.controllerRef, of restapis, loginsets and nodesets. */
     int by_controller;
     int pods_by_owner;      /* the index of pods and revisions by the UID of their controller */
     int pods_by_node;       /* the index of pods by the name of their Node */
     struct map slurm;       /* struct slurm_facts by "namespace/name" of the Controller */
+    struct map refused;     /* texts by "Kind namespace/name" of the custom resource */
     int64_t wall_us;        /* now, by the wall clock */
     int64_t loop_us;        /* now, by the loop: the clock of Slurm's caches */
     const char *dns_domain; /* of Services: "cluster.local" */
@@ -43,5 +45,12 @@ const struct slurm_facts *operator_world_slurm(const struct operator_world *worl
                                                const struct kube_object *controller);
 /* The same to write to: made when it is not there. */
 struct slurm_facts *operator_world_slurm_put(struct operator_world *world, struct str key);
+
+/* The write for this custom resource that the API server refuses, and why; NULL: none. */
+const char *operator_world_refused(const struct operator_world *world,
+                                   const struct kube_object *object);
+/* text: NULL when it is not refused any more. */
+void operator_world_refuse(struct operator_world *world, const char *kind, struct str key,
+                           const char *text);
 
 #endif

@@ -197,6 +197,10 @@ def test_what_the_api_server_refuses_is_told_with_its_field(site, eventually):
     assert "spec.template.spec.containers[0].image: Required value" in said
     found = site.conditions("restapis", "imageless")["Ready"]
     assert (found["status"], found["message"]) == ("False", "Deployment imageless-restapi does not exist yet")
+    found = eventually("it is degraded", lambda: (one := site.conditions("restapis", "imageless")["Degraded"])["status"] == "True" and one)
+    assert found["reason"] == "WriteRefused" and "containers[0].image: Required value" in found["message"]
+    site.api.merge(site.path("restapis", "imageless"), {"spec": {"slurmrestd": site.image("slurmrestd")}})
+    eventually("it is well again", lambda: site.conditions("restapis", "imageless")["Degraded"]["status"] == "False")
     site.api.delete(site.path("restapis", "imageless"))
 
 

@@ -76,6 +76,20 @@ int desk_add(struct desk *desk, const struct json *object, struct err *err)
     return 0;
 }
 
+void desk_has_all(struct kube_cache *cache)
+{
+    struct kube_cache_walk walk = kube_cache_walk(cache);
+    const struct kube_object *found[16], *object;
+    size_t count = 0;
+
+    while (count < 16 && (object = kube_cache_next(&walk)))
+        found[count++] = object;
+    kube_cache_relist_begin(cache);
+    for (size_t i = 0; i < count; i++)
+        kube_cache_seen(cache, found[i]);
+    kube_cache_relist_end(cache, 1);
+}
+
 static void read_facts(const struct desk *desk, const struct json *value,
                        struct slurm_facts *ret_facts)
 {

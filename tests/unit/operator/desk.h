@@ -21,6 +21,9 @@ void desk_done(struct desk *desk);
 /* -ERR_INVALID for a kind that the operator does not know, or an object that does not decode. */
 int desk_add(struct desk *desk, const struct json *object, struct err *err);
 
+/* The API server has this kind, and no more objects of it than those that were added. */
+void desk_has_all(struct kube_cache *cache);
+
 /* What Slurm last said, by the name of the Controller:
  *
  *     slurm: {slurm: {active: 1, conf_hash: 7, reconfigured: <version>, seconds_ago: 3}}

@@ -3,6 +3,8 @@
  *     name: a RestApi gets its Service          the sentence that it proves
  *     given: [objects]                          see desk.h
  *     slurm: {slurm: {active: 1}}               what Slurm said last; see desk.h
+ *     refused: create service a/b: no           the write for it that the API server refuses
+ *     monitoring: true                          the API server has ServiceMonitors
  *     plan: RestApi slurm                       what is planned
  *     expect:                                   all that is written, in this order
  *     - do: create service site/slurm-restapi
@@ -51,8 +53,9 @@ static int check_keys(const struct json *object, const char *const *known, struc
 
 static int check_world(const struct json *root, struct err *err)
 {
-    static const char *const of_world[] = { "name",  "given", "slurm",      "plan", "expect",
-                                            "fails", "waits", "look_again", NULL };
+    static const char *const of_world[] = { "name",    "given",      "slurm", "plan",
+                                            "expect",  "fails",      "waits", "look_again",
+                                            "refused", "monitoring", NULL };
     static const char *const of_action[] = { "do", "has", "lacks", NULL };
     struct json_iter iter = json_iter(json_get(root, "expect"));
     const struct json *action;
@@ -138,6 +141,12 @@ static void the_plan_is_as_expected(void **state)
             fail_msg("%s", err.text);
     desk_slurm(&desk, json_get(root, "slurm"));
     assert_true(str_cut(json_str(json_get(root, "plan")), ' ', &kind, &name));
+    if (json_get(root, "refused"))
+        operator_world_refuse(&desk.world, arena_strndup(&desk.arena, kind.at, kind.len),
+                              str_of(arena_printf(&desk.arena, "site/" STR_FMT, STR_ARG(name))),
+                              json_str(json_get(root, "refused")).at);
+    if (json_get(root, "monitoring"))
+        desk_has_all(desk.world.service_monitors);
     if (desk_plan(&desk, kind, name, &err) < 0)
         fail_msg("%s", err.text);
     check_plan(root, &desk.plan);
