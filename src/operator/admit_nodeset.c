@@ -2,6 +2,7 @@
 #include "codec/duration.h"
 #include "codec/timestamp.h"
 #include "operator/admit_rules.h"
+#include "operator/worker_conf.h"
 
 enum { MAX_HOSTNAME = 253, MAX_LABEL = 63, MAX_SHOWN = 100 };
 
@@ -100,17 +101,10 @@ void admit_hostname(struct admit_check *check)
 
 void admit_extra_conf(struct admit_check *check)
 {
-    struct str rest = json_str(admit_spec(check, "extraConf")), word, key, value;
+    struct err err = { .class = 0 };
 
-    while (str_next(&rest, ' ', &word)) {
-        word = str_trim(word);
-        if (word.len > 0 && (!str_cut(word, '=', &key, &value) || key.len == 0)) {
-            admit_deny(check,
-                       "spec.extraConf: \"" STR_FMT "\" is not Key=Value; blanks separate pairs",
-                       STR_ARG(str_sub(word, 0, MAX_SHOWN)));
-            return;
-        }
-    }
+    if (worker_conf_check(json_str(admit_spec(check, "extraConf")), &err) < 0)
+        admit_deny(check, "%s", err.text);
 }
 
 void admit_padding(struct admit_check *check)

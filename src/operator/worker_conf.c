@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-enum { MAX_ITEMS = 128, MAX_TEXT = 8192 };
+enum { MAX_ITEMS = 128, MAX_TEXT = 8192, MAX_SHOWN = 60 };
 
 static const char blanks[] = " \t\r\n";
 
@@ -103,16 +103,18 @@ static bool add_item(struct conf_items *items, struct str key, struct str value)
     return true;
 }
 
-static int read_items(const struct kube_object *nodeset, struct conf_items *items, struct err *err)
+static int read_items(struct str rest, struct conf_items *items, struct err *err)
 {
-    struct str rest = json_str(json_get(operator_spec(nodeset), "extraConf")), item, key, value;
+    struct str item, key, value;
     int result = check_characters(rest, err);
 
     if (result < 0)
         return result;
     while (next_item(&rest, &item)) {
         if (!str_cut(item, '=', &key, &value) || key.len == 0)
-            return err_set(err, ERR_INVALID, "'" STR_FMT "' is not Key=Value", STR_ARG(item));
+            return err_set(err, ERR_INVALID,
+                           "\"" STR_FMT "\" is not Key=Value; blanks separate pairs",
+                           STR_ARG(str_sub(item, 0, MAX_SHOWN)));
         if (value.len > 0 && !add_item(items, key, value))
             return err_set(err, ERR_TOO_BIG, "has more than %d items", MAX_ITEMS);
     }
@@ -123,22 +125,24 @@ static int read_items(const struct kube_object *nodeset, struct conf_items *item
 static void read_conf(struct arena *arena, const struct kube_object *nodeset,
                       struct conf_items *ret_items)
 {
+    struct str extra = json_str(json_get(operator_spec(nodeset), "extraConf"));
+
     *ret_items = (struct conf_items){ .arena = arena };
     (void)add_features(ret_items, nodeset_slurm_name(nodeset));
-    if (read_items(nodeset, ret_items, NULL) < 0) {
+    if (read_items(extra, ret_items, NULL) < 0) {
         *ret_items = (struct conf_items){ .arena = arena };
         (void)add_features(ret_items, nodeset_slurm_name(nodeset));
     }
 }
 
-int worker_conf_check(const struct kube_object *nodeset, struct err *err)
+int worker_conf_check(struct str extra_conf, struct err *err)
 {
     auto_arena struct arena arena;
     struct conf_items items = { .arena = &arena };
     int result;
 
     arena_init(&arena, 8 << 20);
-    result = read_items(nodeset, &items, err);
+    result = read_items(extra_conf, &items, err);
     return result < 0 ? err_wrap(err, "spec.extraConf") : 0;
 }
 

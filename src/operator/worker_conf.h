@@ -24,8 +24,8 @@ const char *worker_features(struct arena *arena, const struct kube_object *nodes
 /* Whether extraConf itself says where the workers are in the network. */
 bool worker_conf_has_topology(struct arena *arena, const struct kube_object *nodeset);
 
-/* -ERR_INVALID names what is wrong with spec.extraConf: an item without "=", or a character that
+/* Names what is wrong with spec.extraConf: an item without "=", too many items, or a character that
  * could mean something to a shell or break a line. */
-int worker_conf_check(const struct kube_object *nodeset, struct err *err);
+int worker_conf_check(struct str extra_conf, struct err *err);
 
 #endif

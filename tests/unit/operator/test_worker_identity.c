@@ -215,7 +215,7 @@ static void extra_conf_becomes_one_argument(void **state)
         desk_init(&desk);
         assert_string_equal(worker_conf(&desk.arena, with_extra(&desk, rows[i].extra)),
                             rows[i].conf);
-        if (worker_conf_check(with_extra(&desk, rows[i].extra), &err) < 0)
+        if (worker_conf_check(str_of(rows[i].extra), &err) < 0)
             fail_msg("%s", err.text);
         desk_done(&desk);
     }
@@ -234,7 +234,7 @@ static void extra_conf_that_cannot_be_read_gives_the_features_alone(void **state
 
         desk_init(&desk);
         assert_string_equal(worker_conf(&desk.arena, with_extra(&desk, rows[i])), "'Features=big'");
-        if (worker_conf_check(with_extra(&desk, rows[i]), &err) != -ERR_INVALID)
+        if (worker_conf_check(str_of(rows[i]), &err) != -ERR_INVALID)
             fail_msg("%s is accepted", rows[i]);
         assert_true(str_starts(str_of(err.text), STR("spec.extraConf: ")));
         desk_done(&desk);
