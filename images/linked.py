@@ -53,10 +53,13 @@ def libraries(path: Path) -> list[Path]:
     return sorted(found)
 
 
+def _needed(item: Linked) -> list[Path]:
+    return [] if item.static else libraries(program(item))
+
+
 def inputs(item: Linked) -> list[Path]:
     """All files whose content goes into the image."""
-    path = program(item)
-    return [path, *libraries(path)]
+    return [program(item), *_needed(item)]
 
 
 def adds(item: Linked, work: Path) -> list[pack.Add]:
@@ -65,15 +68,17 @@ def adds(item: Linked, work: Path) -> list[pack.Add]:
     bare = work / path.name
     run(["strip", "-o", str(bare), str(path)])
     result = [pack.Add(bare, item.path, 0o755, (0, 0))]
-    for library in libraries(path):
+    for library in _needed(item):
         result.append(pack.Add(library.resolve(), str(library), 0o755, (0, 0)))
-    for file in _copyrights(libraries(path)):
+    for file in _copyrights(_needed(item)):
         result.append(pack.Add(file.resolve(), str(file), 0o644, (0, 0)))
     return result
 
 
 def _copyrights(found: list[Path]) -> list[Path]:
     """By file name alone: dpkg may know a library below /lib and the loader below /usr/lib."""
+    if not found:
+        return []
     names = [f"*/{path.resolve().name}" for path in found]
     owners = set(re.findall(r"^([^\s:,]+)", run(["dpkg-query", "-S", *names]), re.M))
     files = [Path(f"/usr/share/doc/{owner}/copyright") for owner in sorted(owners)]

@@ -48,10 +48,11 @@ class File:
 
 @dataclass(frozen=True)
 class Linked:
-    """A program of the build folder, put in with its shared libraries (linked.py)."""
+    """A program of the build folder, put in with its shared libraries (linked.py), or without any when it is static."""
 
     source: str
     path: str
+    static: bool = False
 
 
 @dataclass(frozen=True)

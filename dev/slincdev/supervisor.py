@@ -3,7 +3,7 @@
 A cluster lives in network, mount, process, IPC and host-name namespaces of its own. When process 1 ends, the kernel ends
 every process in them and drops every mount and interface, so nothing can be left behind, whatever crashed.
 A second real node has a process 1 of its own, inside the process namespace of the cluster's.
-Commands come as JSON lines over <folder>/control.sock: start, stop, signal, list."""
+Commands come as JSON lines over <folder>/control.sock: start, stop, remove, signal, list."""
 
 from __future__ import annotations
 
@@ -301,6 +301,9 @@ class Supervisor:
             return {"error": f"no program is called '{name}'"}
         if request["do"] == "stop":
             self._stop(self.programs[name], float(request.get("seconds", 10)))
+        elif request["do"] == "remove":
+            self._stop(self.programs[name], float(request.get("seconds", 10)))
+            return self.programs.pop(name).view()
         elif request["do"] == "signal":
             process = self.programs[name].process
             if not process:

@@ -6,6 +6,7 @@
 
 /* Each gets the arguments behind its name, and returns the process's exit code (engine/run.h). */
 int cmd_bridge(int argc, char **argv);
+int cmd_dra(int argc, char **argv);
 int cmd_operator(int argc, char **argv);
 int cmd_exporter(int argc, char **argv);
 int cmd_keys(int argc, char **argv);

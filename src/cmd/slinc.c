@@ -20,6 +20,7 @@ static const struct command {
     { "operator", "runs Slurm clusters as custom resources of Kubernetes", cmd_operator },
     { "exporter", "shows Slurm's figures to Prometheus and autoscalers", cmd_exporter },
     { "keys", "makes and keeps the keys of a Slurm cluster, for the chart slurm", cmd_keys },
+    { "dra", "pins containers to the cores that Slurm chose (kubelet plugin)", cmd_dra },
     { "host-keys", "prints a new set of SSH host keys as JSON", cmd_host_keys },
     { "version", "prints the version, as --version does", cmd_version },
 };

@@ -256,7 +256,7 @@ static int read_message(struct decoder *decoder, const struct protobuf_message *
         return err_set(err, ERR_TOO_BIG, "messages are more than %d deep", PROTOBUF_MAX_DEPTH);
     decoder->depth++;
     set_empty_strings(message, value);
-    if ((result = make_arrays(decoder, message, bytes, value, err)) < 0)
+    if (make_arrays(decoder, message, bytes, value, err) < 0)
         return err_wrap(err, "%s", message->name);
     while ((result = next_field(&bytes, &field, &found, err)) == 0 && found) {
         const struct protobuf_field *row = row_of(message, &field);

@@ -1,0 +1,180 @@
+/* cmd_dra.c - `slinc dra`: a kubelet plugin that pins containers to the cores that Slurm chose.
+ *
+ * `slinc dra --check` looks at the node, prints what it found and ends with 1 when containers could
+ * not be pinned there. */
+#include "cmd/cmd.h"
+#include "cmd/flags.h"
+#include "cmd/process.h"
+#include "dra/plugin.h"
+#include "engine/run.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+struct dra_flags {
+    const char *node, *sys, *kubelet_root, *cdi_folder, *hook;
+    const char *health_address, *metrics_address, *kubeconfig, *context, *log_level, *log_encoder;
+    bool check;
+};
+
+#define AT(member) offsetof(struct dra_flags, member)
+
+static const struct flag flags[] = {
+    { "check", FLAG_BOOL, AT(check), NULL, "say whether this node can pin containers, and end" },
+    { "node-name", FLAG_TEXT, AT(node), "",
+      "the Node object of this machine; else the host's name" },
+    { "kubelet-root", FLAG_TEXT, AT(kubelet_root), "/var/lib/kubelet", "the kubelet's folder" },
+    { "cdi-root", FLAG_TEXT, AT(cdi_folder), "/var/run/cdi",
+      "where the container runtime looks for device files" },
+    { "sysfs", FLAG_TEXT, AT(sys), "/sys", "where cores and control groups are read" },
+    { "hook", FLAG_TEXT, AT(hook), "",
+      "the hook program; else slinc-cpuset-hook in the folder of this program" },
+    { "health-addr", FLAG_TEXT, AT(health_address), ":8081",
+      "where /healthz and /readyz are served; 0: nowhere" },
+    { "metrics-addr", FLAG_TEXT, AT(metrics_address), ":8080",
+      "where /metrics and /debug/state are served; 0: nowhere" },
+    { "kubeconfig", FLAG_TEXT, AT(kubeconfig), NULL, "instead of the pod's service account" },
+    { "context", FLAG_TEXT, AT(context), NULL, "of the kubeconfig" },
+    { "zap-log-level", FLAG_TEXT, AT(log_level), "info", "error, warn, info or debug" },
+    { "zap-encoder", FLAG_TEXT, AT(log_encoder), NULL,
+      "json or console; else console on a terminal" },
+    { NULL, FLAG_TEXT, 0, NULL, NULL },
+};
+
+struct names { /* what flags leave open */
+    char node[256], hook[4096];
+};
+
+static void fill_names(struct dra_flags *values, struct names *names)
+{
+    ssize_t length;
+    char *slash;
+
+    if (!values->node[0]) {
+        (void)gethostname(names->node, sizeof(names->node) - 1);
+        values->node = names->node;
+    }
+    if (values->hook[0])
+        return;
+    length = readlink("/proc/self/exe", names->hook, sizeof(names->hook) - 64);
+    names->hook[length > 0 ? length : 0] = '\0';
+    slash = strrchr(names->hook, '/');
+    memcpy(slash ? slash + 1 : names->hook, "slinc-cpuset-hook", sizeof("slinc-cpuset-hook"));
+    values->hook = names->hook;
+}
+
+static struct dra_options options_of(const struct dra_flags *values)
+{
+    return (struct dra_options){ .node = values->node,
+                                 .sys = values->sys,
+                                 .kubelet_root = values->kubelet_root,
+                                 .cdi_folder = values->cdi_folder,
+                                 .hook_program = values->hook };
+}
+
+static enum run_exit check(const struct dra_flags *values)
+{
+    const struct dra_options options = options_of(values);
+    struct err err = { .class = 0 };
+    struct node_check found;
+    auto_buf struct buf out;
+    bool is_well;
+
+    if (dra_check(&options, &found, &err) < 0) {
+        (void)fprintf(stderr, "slinc dra --check: %s\n", err.text);
+        return RUN_FAILED;
+    }
+    buf_init(&out, 1 << 16);
+    node_check_write(&found, &out);
+    is_well = !node_check_problem(&found);
+    topology_free(found.topology);
+    (void)fputs(buf_text(&out), stdout);
+    return is_well ? RUN_OK : RUN_FAILED;
+}
+
+static enum run_exit run_plugin(struct dra_plugin *plugin, struct loop *loop,
+                                const struct dra_flags *values)
+{
+    struct metrics *metrics = dra_plugin_metrics(plugin);
+    struct health *health = health_new(loop, metrics, dra_plugin_engine(plugin));
+    struct run *run = run_new(loop, &(struct run_options){ .engine = dra_plugin_engine(plugin),
+                                                           .health = health,
+                                                           .metrics = metrics });
+    struct process_listeners listeners = { .metrics = NULL };
+    struct err err = { .class = 0 };
+    enum run_exit code;
+
+    dra_plugin_add_health(plugin, health);
+    if (dra_plugin_start(plugin, &err) < 0 ||
+        process_listen(&listeners, loop, health,
+                       (struct process_address){ "--metrics-addr", values->metrics_address },
+                       (struct process_address){ "--health-addr", values->health_address },
+                       &err) < 0)
+        run_fail(run, &err);
+    code = run_loop(run);
+    process_listen_end(&listeners);
+    run_free(run);
+    health_free(health);
+    return code;
+}
+
+static enum run_exit run_with(const struct process_api *api, const struct dra_flags *values)
+{
+    struct dra_options options = options_of(values);
+    char identity[PROCESS_IDENTITY];
+    struct dra_plugin *plugin;
+    struct err err = { .class = 0 };
+    enum run_exit code;
+
+    process_identity(identity, &options.seed);
+    if (dra_plugin_new(api->loop, api->api, &options, &plugin, &err) < 0) {
+        process_cannot_start("dra", values->log_encoder, &err);
+        return RUN_FAILED;
+    }
+    code = run_plugin(plugin, api->loop, values);
+    dra_plugin_free(plugin);
+    return code;
+}
+
+static void print_help(void)
+{
+    auto_buf struct buf out;
+
+    buf_init(&out, 1 << 20);
+    buf_add_text(&out, "slinc dra: a kubelet plugin that pins containers to the cores that Slurm "
+                       "chose\n\nflags:\n");
+    flags_help(flags, &out);
+    (void)fputs(buf_text(&out), stdout);
+}
+
+int cmd_dra(int argc, char **argv)
+{
+    struct dra_flags values = { .node = NULL };
+    struct process_api api = { .loop = NULL };
+    struct names names = { .node = "" };
+    struct err err = { .class = 0 };
+    enum run_exit code = RUN_FAILED;
+    bool help = false;
+
+    if (flags_parse(flags, argc, argv, &values, &help, &err) < 0 ||
+        (!help && process_log(values.log_level, values.log_encoder, &err) < 0)) {
+        (void)fprintf(stderr, "slinc dra: %s\n", err.text);
+        return RUN_USAGE;
+    }
+    if (help) {
+        print_help();
+        return RUN_OK;
+    }
+    fill_names(&values, &names);
+    if (values.check)
+        return (int)check(&values);
+    if (process_api_open(
+            &api,
+            &(struct kube_config_options){ .path = values.kubeconfig, .context = values.context },
+            &err) < 0)
+        process_cannot_start("dra", values.log_encoder, &err);
+    else
+        code = run_with(&api, &values);
+    process_api_close(&api);
+    return (int)code;
+}
