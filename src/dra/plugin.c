@@ -364,7 +364,7 @@ int dra_plugin_start(struct dra_plugin *plugin, struct err *err)
     watch_set_start(plugin->watches);
     on_health_timer(plugin);
     log_info("serving the kubelet", LOG_STR("socket", buf_str(&plugin->service_path)),
-             LOG_U64("prepared claims", prepared_count(plugin->prepared)));
+             LOG_U64("prepared_claims", prepared_count(plugin->prepared)));
     return 0;
 }
 

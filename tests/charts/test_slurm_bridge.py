@@ -12,6 +12,7 @@ from conftest import BUILD, REPO, helm, leaves, render, sets, spell, with_notes
 
 CHART = REPO / "charts/slurm-bridge"
 OWN = "admission.separate=true"
+DRA = "dra.enabled=true"
 BUDGET = "{}.pdb.enabled=true"
 PLACING = {"priorityClassName": "=high", "resources": ".limits.cpu=1", "nodeSelector": ".a=b", "affinity.nodeAffinity": ".x=y", "tolerations": "[0].key=a"}
 
@@ -29,11 +30,15 @@ MATTERS: dict[str, tuple[str, list[str]]] = {
     "admission.tls.existingSecret": ("=mine", ["admission.tls.caBundle=YQ=="]), "admission.tls.caBundle": ("=Yg==", ["admission.existingSecret=a", "admission.tls.caBundle=YQ=="]),
     "admission.certManager.enabled": ("=false", []), "admission.certManager.duration": ("=1h", []), "admission.certManager.renewBefore": ("=1m", []),
     "admission.managedNamespaces": ("[0]=other", []), "admission.managedNamespaceSelector": (".matchLabels.a=b", []),
+    "dra.enabled": ("=true", []), "dra.kubeletRoot": ("=/other", [DRA]), "dra.cdiRoot": ("=/other", [DRA]), "dra.maxUnavailable": ("=3", [DRA]),
     "uninstall.hook": ("=false", []), "uninstall.seconds": ("=9", []),
 } | {
     f"{part}.{key}": (change, before)
     for part, before in (("scheduler", []), ("admission", [OWN]))
     for key, change in ({"image.repository": "=other", "image.tag": "=v9", "image.pullPolicy": "=Never", "pdb.enabled": "=true"} | PLACING).items()
+} | {
+    f"dra.{key}": (change, [DRA])
+    for key, change in ({"image.repository": "=other", "image.tag": "=v9", "image.pullPolicy": "=Never"} | PLACING).items()
 } | {
     f"{part}.pdb.{bound}": ("=3", [*before, BUDGET.format(part)])
     for part, before in (("scheduler", []), ("admission", [OWN])) for bound in ("minAvailable", "maxUnavailable")
