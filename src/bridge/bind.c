@@ -5,12 +5,12 @@
  * Slurm, and not taken again. */
 #include "bridge/bind.h"
 
+#include "bridge/assign.h"
 #include "bridge/names.h"
-#include "bridge/places.h"
+#include "bridge/report.h"
 #include "bridge/slurm_action.h"
 #include "bridge/submit.h"
 #include "bridge/submit_guard.h"
-#include "bridge/tell.h"
 #include "bridge/volumes.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@ enum {
     LOOK_FOR_FIT_US = 5000000, /* nothing tells a unit that a node has changed */
     LOOK_IF_READY_US = 10000,
     LOOK_IF_FREE_US = 500000, /* nor that pods of others have left one */
-    LOOK_IF_COVERED_US = 500000,
+    LOOK_IF_REBOOKED_US = 500000,
     MAX_LOOKS = 32,   /* the others at the next look */
     MANY_MISFITS = 3, /* after so many people should look */
     FORGETFUL_US = 600 * 1000000,
@@ -60,12 +60,12 @@ static int give_back(const struct bridge_world *world, const struct unit *unit, 
     unsigned before = unit->state ? unit->state->misfit_count : 0;
 
     if (before < MANY_MISFITS)
-        tell_waiting(world, unit, plan, "NodeMisfit",
-                     "job %s was given a node that will not do: %s", unit->job->object.key, why);
+        report_waiting(world, unit, plan, "NodeMisfit",
+                       "job %s was given a node that will not do: %s", unit->job->object.key, why);
     else
-        tell_trouble(world, unit, plan, "NodeMisfit",
-                     "job %s was given a node that will not do, as %u were before it: %s",
-                     unit->job->object.key, before, why);
+        report_trouble(world, unit, plan, "NodeMisfit",
+                       "job %s was given a node that will not do, as %u were before it: %s",
+                       unit->job->object.key, before, why);
     plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "SlurmNodeMisfit",
                "job %s is given back: %s", unit->job->object.key, why);
     plan_slurm_give_back(plan, unit->job, slurm_name, why);
@@ -123,7 +123,7 @@ static bool may_be_forgetful(const struct bridge_world *world)
 {
     const struct bridge_facts *facts = &world->facts;
 
-    return facts->uncovered > 0 ||
+    return facts->rebooking > 0 ||
            (facts->restarted_us && facts->now_us - facts->restarted_us < FORGETFUL_US);
 }
 
@@ -166,12 +166,12 @@ static bool bind_to(const struct bridge_world *world, const struct unit *unit, s
     return true;
 }
 
-static void tell_bound(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                       const struct kube_node *node)
+static void report_bound(const struct bridge_world *world, const struct unit *unit,
+                         struct plan *plan, const struct kube_node *node)
 {
     const struct kube_object *pod = &unit->pod->object;
 
-    tell_placed(world, unit, plan, unit->job, node->object.name);
+    report_placed(world, unit, plan, unit->job, node->object.name);
     plan_event(plan, pod, KUBE_EVENT_NORMAL, "Scheduled",
                "Successfully assigned %s/%s to %s (job %s)", pod->ns, pod->name, node->object.name,
                unit->job->object.key);
@@ -180,44 +180,44 @@ static void tell_bound(const struct bridge_world *world, const struct unit *unit
 /* All bindings are one stage, and so are under way together; of a very large group the rest is
  * bound by the next plan. */
 static void bind_all(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                     const struct deals *deals)
+                     const struct assignments *assigned)
 {
     const struct bind_basis *basis = basis_of(world, unit->job, plan);
-    unsigned count = deals->count < MAX_BINDS ? deals->count : MAX_BINDS;
+    unsigned count = assigned->count < MAX_BINDS ? assigned->count : MAX_BINDS;
     bool all = true;
 
     for (unsigned i = 0; i < count; i++) {
-        struct unit one = unit_focus(unit, deals->at[i].member);
+        struct unit one = unit_focus(unit, assigned->at[i].member);
 
-        all &= bind_to(world, &one, plan, deals->at[i].node, basis);
+        all &= bind_to(world, &one, plan, assigned->at[i].node, basis);
     }
-    if (count < deals->count)
+    if (count < assigned->count)
         plan_look_again(plan, 1);
     if (!all)
         return;
     plan_next_stage(plan);
     for (unsigned i = 0; i < count; i++) {
-        struct unit one = unit_focus(unit, deals->at[i].member);
+        struct unit one = unit_focus(unit, assigned->at[i].member);
 
-        tell_bound(world, &one, plan, deals->at[i].node);
+        report_bound(world, &one, plan, assigned->at[i].node);
     }
 }
 
 /* ---- which nodes ---- */
 
 /* Members that the job has no place for are told by plans of their own (place.c). */
-static int deal(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                struct deals *ret_deals, struct err *err)
+static int assign(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                  struct assignments *ret_assigned, struct err *err)
 {
     struct job_desc desc;
     struct err why = { .class = 0 };
 
-    if (unit->kind == GROUP_NONE || !unit->root ||
+    if (unit->kind == GROUP_NONE || !unit->owner ||
         unit_describe(world, unit, plan->arena, &desc, &why) < 0) {
         job_desc_init(&desc);
         desc.exclusive = false; /* nobody says that its nodes are its own */
     }
-    return places_deal(world, unit, &desc, plan->arena, ret_deals, err);
+    return assign_nodes(world, unit, &desc, plan->arena, ret_assigned, err);
 }
 
 static int read_places(const struct unit *unit, struct plan *plan)
@@ -228,11 +228,12 @@ static int read_places(const struct unit *unit, struct plan *plan)
     return 0;
 }
 
-static const char *uncovered_on(const struct bridge_world *world, const struct deals *deals)
+static const char *pod_without_job_on(const struct bridge_world *world,
+                                      const struct assignments *assigned)
 {
-    for (unsigned i = 0; may_be_forgetful(world) && i < deals->count; i++)
-        if (world_has_uncovered(world, deals->at[i].node->object.name))
-            return world_record_name(world, deals->at[i].node);
+    for (unsigned i = 0; may_be_forgetful(world) && i < assigned->count; i++)
+        if (world_has_pod_without_job(world, assigned->at[i].node->object.name))
+            return world_record_name(world, assigned->at[i].node);
     return NULL;
 }
 
@@ -248,52 +249,56 @@ static int give_forgotten_back(const struct bridge_world *world, const struct un
     return 0;
 }
 
-/* Members of a group that the running job has no place for, now or soon (places_lack_for). */
-static void enqueue_left_over(const struct unit *unit, struct plan *plan, const struct deals *deals)
+/* Members of a group that the running job has no place for, now or soon (assign_lacks_slot_for). */
+static void enqueue_left_over(const struct unit *unit, struct plan *plan,
+                              const struct assignments *assigned)
 {
-    bool *is_dealt = arena_alloc_array(plan->arena, unit->member_count + 1, sizeof(*is_dealt));
+    bool *is_assigned =
+        arena_alloc_array(plan->arena, unit->member_count + 1, sizeof(*is_assigned));
 
-    if (unit->kind == GROUP_NONE || deals->left == 0 || deals->will_be_freed ||
-        (unit->in[POD_BOUND] == 0 && deals->count < (uint64_t)unit->needed))
+    if (unit->kind == GROUP_NONE || assigned->left == 0 || assigned->will_be_freed ||
+        (unit->in[POD_BOUND] == 0 && assigned->count < (uint64_t)unit->needed))
         return;
-    for (unsigned i = 0; i < deals->count; i++)
-        is_dealt[deals->at[i].member] = true;
+    for (unsigned i = 0; i < assigned->count; i++)
+        is_assigned[assigned->at[i].member] = true;
     for (unsigned i = 0; i < unit->member_count; i++)
-        if (unit->members[i].stage == POD_WAITS && !is_dealt[i])
+        if (unit->members[i].stage == POD_WAITS && !is_assigned[i])
             plan_enqueue_member(plan, &unit->members[i]);
 }
 
-static bool is_enough(const struct unit *unit, const struct deals *deals)
+static bool is_enough(const struct unit *unit, const struct assignments *assigned)
 {
-    return unit->in[POD_BOUND] > 0 || deals->count >= (uint64_t)unit->needed || deals->left == 0;
+    return unit->in[POD_BOUND] > 0 || assigned->count >= (uint64_t)unit->needed ||
+           assigned->left == 0;
 }
 
 /* Of a group that is placed already nothing is given back. */
 static int place_rest_later(const struct bridge_world *world, const struct unit *unit,
-                            struct plan *plan, const struct deals *deals)
+                            struct plan *plan, const struct assignments *assigned)
 {
     bool is_placed = unit->in[POD_BOUND] > 0 || unit->in[POD_ENDING] > 0;
 
-    if (deals->misfit && !is_placed && !deals->is_among_own &&
-        look_at_those_there(world, unit, plan, deals->misfit))
+    if (assigned->misfit && !is_placed && !assigned->is_among_own &&
+        look_at_those_there(world, unit, plan, assigned->misfit))
         return 0;
-    if (deals->misfit && !is_placed)
-        return give_back(world, unit, plan, deals->misfit, deals->why);
-    if (deals->will_be_freed) {
-        tell_waiting(world, unit, plan, "PlaceNotFree",
-                     "job %s runs; its place is free when the pods there are gone",
-                     unit->job->object.key);
+    if (assigned->misfit && !is_placed)
+        return give_back(world, unit, plan, assigned->misfit, assigned->why);
+    if (assigned->will_be_freed) {
+        report_waiting(world, unit, plan, "PlaceNotFree",
+                       "job %s runs; its place is free when the pods there are gone",
+                       unit->job->object.key);
         plan_look_again(plan, LOOK_IF_FREE_US);
         return 0;
     }
-    if (!is_placed && !is_enough(unit, deals)) { /* it was asked for others */
-        tell_waiting(world, unit, plan, "TooFewPlaces",
-                     "job %s has no place for %u of its pods: it is given back",
-                     unit->job->object.key, deals->left);
+    if (!is_placed && !is_enough(unit, assigned)) { /* it was asked for others */
+        report_waiting(world, unit, plan, "TooFewPlaces",
+                       "job %s has no place for %u of its pods: it is given back",
+                       unit->job->object.key, assigned->left);
         plan_slurm_cancel(plan, unit->job, NULL, "it has too few places for its pods");
         return 0;
     }
-    plan_wait(plan, "job %s has no place for %u of its pods", unit->job->object.key, deals->left);
+    plan_wait(plan, "job %s has no place for %u of its pods", unit->job->object.key,
+              assigned->left);
     plan_look_again(plan, LOOK_FOR_FIT_US);
     return 0;
 }
@@ -301,7 +306,7 @@ static int place_rest_later(const struct bridge_world *world, const struct unit 
 static int place_waiting(const struct bridge_world *world, const struct unit *unit,
                          struct plan *plan, bool is_prepared, struct err *err)
 {
-    struct deals deals;
+    struct assignments assigned;
     const char *forgotten;
 
     if (!unit->job->nodes[0]) {
@@ -310,30 +315,30 @@ static int place_waiting(const struct bridge_world *world, const struct unit *un
         plan_look_again(plan, LOOK_FOR_FIT_US);
         return 0;
     }
-    if (unit->in[POD_BOUND] + unit->in[POD_ENDING] > 0 && !places_are_known(unit->job))
+    if (unit->in[POD_BOUND] + unit->in[POD_ENDING] > 0 && !allocation_is_known(unit->job))
         return read_places(unit, plan); /* others than those it was asked for may join it */
-    if (deal(world, unit, plan, &deals, err) < 0)
+    if (assign(world, unit, plan, &assigned, err) < 0)
         return -err->class;
-    if (deals.is_guess) /* it may have been asked for fewer, before more of them came */
+    if (assigned.is_guess) /* it may have been asked for fewer, before more of them came */
         return read_places(unit, plan);
-    enqueue_left_over(unit, plan, &deals);
-    if (deals.count == 0 || !is_enough(unit, &deals))
-        return place_rest_later(world, unit, plan, &deals);
+    enqueue_left_over(unit, plan, &assigned);
+    if (assigned.count == 0 || !is_enough(unit, &assigned))
+        return place_rest_later(world, unit, plan, &assigned);
     if (rebooking_comes_first(world)) {
         plan_wait(plan, "pods that may have lost their jobs come first");
-        plan_look_again(plan, LOOK_IF_COVERED_US);
+        plan_look_again(plan, LOOK_IF_REBOOKED_US);
         return 0;
     }
-    if ((forgotten = uncovered_on(world, &deals)) != NULL && unit->in[POD_BOUND] == 0)
+    if ((forgotten = pod_without_job_on(world, &assigned)) != NULL && unit->in[POD_BOUND] == 0)
         return give_forgotten_back(world, unit, plan, forgotten);
     if (!is_prepared) {
         plan_wait(plan, "it is being prepared to be bound");
         plan_look_again(plan, LOOK_IF_READY_US);
         return 0;
     }
-    if (plan_volumes(world, unit, plan, &deals))
+    if (plan_volumes(world, unit, plan, &assigned))
         return 0;
-    bind_all(world, unit, plan, &deals);
+    bind_all(world, unit, plan, &assigned);
     return 0;
 }
 

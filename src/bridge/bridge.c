@@ -11,15 +11,15 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "bridge/admit.h"
-#include "bridge/feeds.h"
 #include "bridge/group.h"
 #include "bridge/names.h"
 #include "bridge/node_state.h"
 #include "bridge/nodes.h"
 #include "bridge/place.h"
 #include "bridge/slurm_action.h"
+#include "bridge/slurm_health.h"
 #include "bridge/slurm_trouble.h"
-#include "bridge/steps.h"
+#include "bridge/timings.h"
 #include "bridge/unit.h"
 #include "bridge/watches.h"
 #include "bridge/world.h"
@@ -83,10 +83,10 @@ static void refresh_facts(struct bridge *bridge)
     facts->trouble_us = bridge->trouble.since_us;
     facts->takeover_delay_us =
         slurm_submit_fence_us(bridge->slurm, bridge->has_site ? bridge->site.message_timeout_s : 0);
-    facts->crowd = bridge->steps.waiting;
-    facts->unsubmitted = steps_unsubmitted(&bridge->steps);
+    facts->waiting_pods = bridge->timings.waiting;
+    facts->unsubmitted = timings_unsubmitted(&bridge->timings);
     facts->queued = slurm_executor_queued(bridge->executor);
-    facts->uncovered = bridge->steps.uncovered;
+    facts->rebooking = bridge->timings.rebooking;
     if (watches_refresh(bridge->watches))
         bridge_look_at_all(bridge);
     note_restart(bridge);
@@ -128,9 +128,9 @@ static int plan_unit(struct controller *controller, struct str key, struct plan 
     int result;
 
     refresh_facts(bridge);
-    steps_seen(&bridge->steps, key);
+    timings_seen(&bridge->timings, key);
     result = place_plan(&bridge->world, key, plan, err);
-    steps_planned(&bridge->steps, key);
+    timings_planned(&bridge->timings, key);
     forget_if_over(bridge, key);
     expect_start(bridge, key);
     return result;
@@ -230,13 +230,13 @@ static void on_site(void *context, enum slurm_sight sight, const char *why,
 {
     struct bridge *bridge = context;
     struct bridge_facts *facts = &bridge->world.facts;
-    bool is_news = sight != facts->sight;
+    bool is_news = sight != facts->job_visibility;
 
     bridge->is_checking = false;
     (void)snprintf(bridge->sight_why, sizeof(bridge->sight_why), "%s", why);
-    facts->sight = sight;
-    facts->knows_sight = true;
-    facts->sight_why = bridge->sight_why;
+    facts->job_visibility = sight;
+    facts->knows_job_visibility = true;
+    facts->job_visibility_why = bridge->sight_why;
     if (site) {
         bridge->site = *site;
         bridge->has_site = true;
@@ -280,16 +280,16 @@ static void start_slurm(struct bridge *bridge)
     world->slurm_jobs = jobs;
     world->slurm_nodes = nodes;
     world->slurm_partitions = slurm_poller_cache(bridge->poller, SLURM_FEED_PARTITIONS);
-    world->room = room_new(jobs, nodes);
-    world->strangers =
-        strangers_new(nodes, world->nodes, world->nodes_by_slurm_name, world->cluster);
+    world->capacity = capacity_new(jobs, nodes);
+    world->foreign_nodes =
+        foreign_nodes_new(nodes, world->nodes, world->nodes_by_slurm_name, world->cluster);
     bridge->executor = slurm_executor_new(&(struct slurm_executor_options){
         .slurm = bridge->slurm,
         .poller = bridge->poller,
         .kube = bridge->kube,
         .unit_states = world->unit_states,
         .node_refusals = world->node_refusals,
-        .room = world->room,
+        .capacity = world->capacity,
         .metrics = bridge->metrics,
         .cluster = cluster,
         .submits_per_second = bridge->options.config->submits_per_second,
@@ -336,7 +336,7 @@ static void begin(struct bridge *bridge)
     log_info("this cluster", LOG_TEXT("uid", bridge->cluster));
     start_slurm(bridge);
     add_controllers(bridge);
-    bridge->feeds.poller = bridge->poller;
+    bridge->slurm_health.poller = bridge->poller;
     slurm_poller_start(bridge->poller);
     watches_start(bridge->watches);
     if (!bridge->options.observe_only)
@@ -425,16 +425,16 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
     bridge->world.unit_states = unit_states_new();
     bridge->world.node_refusals = node_refusals_new();
     bridge->world.node_sizes = node_sizes_new();
-    bridge->world.facts.sight = SLURM_SIGHT_UNKNOWN;
-    bridge->world.facts.sight_why = "";
+    bridge->world.facts.job_visibility = SLURM_SIGHT_UNKNOWN;
+    bridge->world.facts.job_visibility_why = "";
     bridge->world.facts.suspicion = "";
     bridge->world.facts.pause_why = "";
     bridge->world.facts.trouble = "";
     bridge->world.facts.bind_takes_metadata = true;
-    bridge->world.facts.is_leaving = options->uninstall;
+    bridge->world.facts.is_uninstalling = options->uninstall;
     bridge->watches = watches_new(bridge->kube, &bridge->rand, &bridge->world, options->page);
-    steps_init(&bridge->steps, links->loop, bridge->metrics, &bridge->world);
-    feeds_init(&bridge->feeds, bridge->metrics);
+    timings_init(&bridge->timings, links->loop, bridge->metrics, &bridge->world);
+    slurm_health_init(&bridge->slurm_health, bridge->metrics);
     bridge->lease =
         kube_lease_new(bridge->lease_kube, &bridge->rand,
                        &(struct kube_lease_options){ .ns = options->lease_ns,
@@ -459,12 +459,12 @@ void bridge_free(struct bridge *bridge)
         kube_call_cancel(bridge->identify);
     if (bridge->is_checking)
         slurm_sight_stop(&bridge->sight);
-    loop_timer_stop(&bridge->follow);
+    loop_timer_stop(&bridge->eligible_timer);
     watches_stop(bridge->watches);
     engine_free(bridge->engine);
     slurm_executor_free(bridge->executor);
-    room_free(bridge->world.room);
-    strangers_free(bridge->world.strangers);
+    capacity_free(bridge->world.capacity);
+    foreign_nodes_free(bridge->world.foreign_nodes);
     slurm_poller_free(bridge->poller);
     kube_lease_free(bridge->lease);
     kube_recorder_free(bridge->recorder);
@@ -543,8 +543,8 @@ void bridge_check_facts(const struct bridge *bridge, struct check_facts *ret_fac
     ret_facts->slurm_error = stats.last_error;
     ret_facts->version = slurm_client_version(bridge->slurm);
     ret_facts->site = bridge->has_site ? &bridge->site : NULL;
-    ret_facts->sight = world->facts.sight;
-    ret_facts->sight_why = world->facts.sight_why;
+    ret_facts->job_visibility = world->facts.job_visibility;
+    ret_facts->job_visibility_why = world->facts.job_visibility_why;
     ret_facts->partitions_known =
         world->slurm_partitions && slurm_cache_is_synced(world->slurm_partitions);
     ret_facts->partition_exists =
@@ -614,5 +614,5 @@ void bridge_add_health(struct bridge *bridge, struct health *health)
 {
     health_show(health, "units", write_units, bridge);
     watches_add_health(bridge->watches, health);
-    feeds_add_health(&bridge->feeds, health);
+    slurm_health_add_health(&bridge->slurm_health, health);
 }

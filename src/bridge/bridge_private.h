@@ -3,10 +3,10 @@
 #define SLINC_BRIDGE_BRIDGE_PRIVATE_H
 
 #include "bridge/bridge.h"
-#include "bridge/feeds.h"
 #include "bridge/slurm_action.h"
+#include "bridge/slurm_health.h"
 #include "bridge/slurm_trouble.h"
-#include "bridge/steps.h"
+#include "bridge/timings.h"
 #include "bridge/watches.h"
 #include "bridge/world.h"
 
@@ -39,12 +39,12 @@ struct bridge {
     struct loop_timer look_for_trouble;
 
     struct slurm_executor *executor;
-    struct steps steps;
-    struct feeds feeds;
+    struct timings timings;
+    struct slurm_health slurm_health;
     struct bridge_world world;
     struct controller units, nodes;
     struct controller_watch unit_watches[BRIDGE_MAX_WATCHES], node_watches[2];
-    struct loop_timer follow; /* eligible nodes have changed */
+    struct loop_timer eligible_timer; /* eligible nodes have changed */
 };
 
 /* ---- bridge_wake.c: changes become keys ---- */

@@ -86,8 +86,8 @@ void bridge_on_pod(struct controller *controller, const struct kube_object *old,
 {
     struct bridge *bridge = controller->context;
 
-    steps_pod_changed(&bridge->steps, old ? kube_pod_of(old) : NULL,
-                      next ? kube_pod_of(next) : NULL);
+    timings_pod_changed(&bridge->timings, old ? kube_pod_of(old) : NULL,
+                        next ? kube_pod_of(next) : NULL);
     look_at_binding(bridge, old, next);
     if (!old || !next || !str_is(str_of(old->uid), next->uid) || has_another_group(old, next))
         enqueue_pod(controller, old);
@@ -150,8 +150,8 @@ void bridge_on_eligible(void *context)
 {
     struct bridge *bridge = context;
 
-    if (bridge->poller && !loop_timer_is_armed(&bridge->follow))
-        loop_timer_start(bridge->links.loop, &bridge->follow, FOLLOW_US,
+    if (bridge->poller && !loop_timer_is_armed(&bridge->eligible_timer))
+        loop_timer_start(bridge->links.loop, &bridge->eligible_timer, FOLLOW_US,
                          bridge_look_at_all_that_wait, bridge);
 }
 
@@ -221,10 +221,10 @@ static void take_job_change(struct bridge *bridge, const struct slurm_job *old,
     buf_init(&key, SLURM_MAX_KEY);
     if (!job || !world_job_key(&bridge->world, job, &key, &attempt))
         return;
-    steps_count_job(&bridge->steps, old, next);
+    timings_count_job(&bridge->timings, old, next);
     if (next) {
         follow_job(bridge, next);
-        steps_job_changed(&bridge->steps, buf_str(&key), next);
+        timings_job_changed(&bridge->timings, buf_str(&key), next);
     } else {
         slurm_poller_untrack(bridge->poller, job->id);
     }

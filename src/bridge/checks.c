@@ -69,22 +69,22 @@ static void check_version(const struct check_facts *facts, struct check_finding 
     fix(finding, "Slurm 25.11 or later is needed");
 }
 
-static void check_sight(const struct check_facts *facts, struct check_finding *finding)
+static void check_job_visibility(const struct check_facts *facts, struct check_finding *finding)
 {
-    switch (facts->sight) {
+    switch (facts->job_visibility) {
     case SLURM_SEES_ALL:
         find(finding, CHECK_GOOD, "our Slurm user sees all jobs");
         break;
     case SLURM_SEES_PART:
         find(finding, CHECK_BAD, "our Slurm user does not see all jobs, so none is asked for: %s",
-             facts->sight_why);
+             facts->job_visibility_why);
         fix(finding, "use a token of SlurmUser, or of a user with AdminLevel=Operator");
         break;
     case SLURM_SIGHT_UNKNOWN:
         if (facts->slurm_error[0])
             return;
         find(finding, CHECK_WARNS, "whether our Slurm user sees all jobs is not known: %s",
-             facts->sight_why);
+             facts->job_visibility_why);
         fix(finding, "use a token of SlurmUser, which always does");
         break;
     }
@@ -203,7 +203,7 @@ static void check_slurm_clock(const struct check_facts *facts, struct check_find
 const struct check checks_table[CHECK_COUNT] = {
     { "slurmrestd", check_answers },
     { "version", check_version },
-    { "sees all jobs", check_sight },
+    { "sees all jobs", check_job_visibility },
     { "partition", check_partition },
     { "MaxNodeCount", check_room_for_nodes },
     { "MinJobAge", check_job_age },
@@ -254,7 +254,9 @@ static void tell(const char *name, const struct check_finding *finding)
 static void run_all(void *context)
 {
     struct checks *checks = context;
-    struct check_facts facts = { .config = checks->config, .slurm_error = "", .sight_why = "" };
+    struct check_facts facts = { .config = checks->config,
+                                 .slurm_error = "",
+                                 .job_visibility_why = "" };
 
     bridge_check_facts(checks->bridge, &facts);
     for (size_t i = 0; i < CHECK_COUNT; i++) {

@@ -198,7 +198,7 @@ struct eligible *eligible_new(const struct eligible_caches *caches, const char *
     eligible->sequence = 1;
     eligible_places_init(eligible);
     eligible_pods_init(eligible);
-    eligible_shapes_init(eligible);
+    pod_classes_init(eligible);
     eligible_static_init(eligible);
     listen(eligible);
     return eligible;
@@ -208,7 +208,7 @@ void eligible_free(struct eligible *eligible)
 {
     if (!eligible)
         return;
-    eligible_shapes_done(eligible); /* they hold rules and repellers */
+    pod_classes_done(eligible);     /* they hold rules and repellers */
     eligible_pods_done(eligible);   /* which hold columns */
     eligible_static_done(eligible); /* as do volumes */
     eligible_places_done(eligible);
@@ -218,41 +218,41 @@ void eligible_free(struct eligible *eligible)
 
 const struct eligible_set *eligible_nodes(struct eligible *eligible, const struct kube_pod *pod)
 {
-    struct eligible_shape *shape = eligible_shape_get(eligible, pod);
+    struct pod_class *pod_class = pod_class_get(eligible, pod);
 
-    eligible_shape_write(eligible, shape);
-    return &shape->set;
+    pod_class_write(eligible, pod_class);
+    return &pod_class->set;
 }
 
 const char *eligible_misfit(struct eligible *eligible, const struct kube_pod *pod,
                             const struct kube_node *node, struct arena *arena)
 {
-    const struct eligible_shape *shape;
+    const struct pod_class *pod_class;
     int place;
     unsigned code;
 
     if (!eligible->caches.nodes)
         return NULL;
-    shape = eligible_shape_get(eligible, pod);
+    pod_class = pod_class_get(eligible, pod);
     place = eligible_place_of(eligible, node->object.name);
     if (place == ELIGIBLE_NO_PLACE)
         return arena_printf(arena, "node %s is gone", node->object.name);
-    code = shape->verdict[place].code;
-    if (code == ELIGIBLE_TROUBLE && shape->trouble_passes)
+    code = pod_class->result[place].code;
+    if (code == ELIGIBLE_TROUBLE && pod_class->trouble_passes)
         return NULL;
     if (code == ELIGIBLE_FITS)
-        code = eligible_judge_now(eligible, shape, pod, (size_t)place);
+        code = eligible_judge_now(eligible, pod_class, pod, (size_t)place);
     if (code == ELIGIBLE_FITS)
         return NULL;
     return arena_printf(arena, "node %s: %s", node->object.name,
-                        eligible_words(shape, code, arena));
+                        eligible_words(pod_class, code, arena));
 }
 
 uint64_t eligible_class(struct eligible *eligible, const struct kube_pod *pod)
 {
     if (pod->rare && pod->rare->volume_claim_count > 0)
         return 0;
-    return eligible_shape_get(eligible, pod)->number;
+    return pod_class_get(eligible, pod)->number;
 }
 
 uint64_t eligible_generation(const struct eligible *eligible)

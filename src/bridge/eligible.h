@@ -5,7 +5,7 @@
  * volumes, and what a node can never hold. How much cpu and memory our own pods use is Slurm's to
  * judge and is never looked at. The same rules are asked once more when a pod is bound.
  *
- * Pods with equal constraints share one shape, and one set of nodes. A set is brought up to date
+ * Pods with equal constraints share one class, and one set of nodes. A set is brought up to date
  * when it is asked for: by the nodes that changed since, and, where the rules look at other pods,
  * by the domains that those changed. */
 #ifndef SLINC_BRIDGE_ELIGIBLE_H
@@ -16,7 +16,7 @@
 #include "kube/kinds.h"
 
 enum {
-    ELIGIBLE_MAX_SHAPES = 1024, /* kept; the least recently used goes first */
+    ELIGIBLE_MAX_CLASSES = 1024, /* kept; the least recently used goes first */
 };
 
 /* What it reads. Any may be NULL: the rules that need it then do not object. All outlive it. */
@@ -74,9 +74,9 @@ bool eligible_minds_others(const struct kube_pod *pod);
 
 /* Pods that will be bound together: one that has a seat counts as placed for all that are judged
  * after it. All leave again before the plan ends, and before anything changes a cache. */
-void eligible_seat(struct eligible *eligible, const struct kube_pod *pod,
-                   const struct kube_node *node);
-void eligible_leave_seats(struct eligible *eligible);
+void eligible_reserve(struct eligible *eligible, const struct kube_pod *pod,
+                      const struct kube_node *node);
+void eligible_unreserve_all(struct eligible *eligible);
 
 /* Who keeps the pod away from the node, whatever our own pods take there now: pods, with and
  * without a seat, by the rules about each other; or the node itself. */

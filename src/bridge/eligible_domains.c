@@ -1,4 +1,4 @@
-/* eligible_domains.c - what the pods in a node's zone, rack or host mean for a shape.
+/* eligible_domains.c - what the pods in a node's zone, rack or host mean for a class.
  *
  * The nodes with one value of a topology label are a domain. Pods on all nodes draw and keep away;
  * spread looks at the nodes that are lent to Slurm alone, as no pod of ours can go elsewhere. */
@@ -23,24 +23,24 @@ static uint64_t *sum_up(const struct eligible *eligible, const struct eligible_c
 
 /* ---- pod affinity ---- */
 
-static void attract(const struct eligible *eligible, struct eligible_shape *shape,
+static void attract(const struct eligible *eligible, struct pod_class *pod_class,
                     const uint32_t *count)
 {
-    const struct eligible_rules *rules = shape->rules;
+    const struct eligible_rules *rules = pod_class->rules;
     uint64_t *sums[ELIGIBLE_MAX_TERMS];
     bool any = false;
 
     for (unsigned t = 0; t < rules->attract_count; t++)
         sums[t] = sum_up(eligible, rules->attract[t].column, count, &any);
     for (size_t i = 0; i < eligible->place_count; i++)
-        for (unsigned t = 0; shape->verdict[i].code == ELIGIBLE_FITS && t < rules->attract_count;
+        for (unsigned t = 0; pod_class->result[i].code == ELIGIBLE_FITS && t < rules->attract_count;
              t++) {
             uint32_t domain = rules->attract[t].column->of[i];
             /* the first of pods that want to be together may go anywhere */
-            bool drawn = any ? sums[t][domain] > 0 : shape->attracts_itself;
+            bool drawn = any ? sums[t][domain] > 0 : pod_class->attracts_itself;
 
             if (domain == 0 || !drawn)
-                shape->verdict[i].code = ELIGIBLE_ATTRACTED;
+                pod_class->result[i].code = ELIGIBLE_ATTRACTED;
         }
     for (unsigned t = 0; t < rules->attract_count; t++)
         mem_free(sums[t]);
@@ -48,7 +48,7 @@ static void attract(const struct eligible *eligible, struct eligible_shape *shap
 
 /* ---- anti-affinity: of this pod, and of those that are there ---- */
 
-static void keep_away(const struct eligible *eligible, struct eligible_shape *shape,
+static void keep_away(const struct eligible *eligible, struct pod_class *pod_class,
                       const struct eligible_column *column, const uint32_t *count,
                       enum eligible_code code)
 {
@@ -58,8 +58,9 @@ static void keep_away(const struct eligible *eligible, struct eligible_shape *sh
     if (!any)
         return;
     for (size_t i = 0; i < eligible->place_count; i++)
-        if (shape->verdict[i].code == ELIGIBLE_FITS && column->of[i] > 0 && sums[column->of[i]] > 0)
-            shape->verdict[i].code = (uint8_t)code;
+        if (pod_class->result[i].code == ELIGIBLE_FITS && column->of[i] > 0 &&
+            sums[column->of[i]] > 0)
+            pod_class->result[i].code = (uint8_t)code;
 }
 
 /* ---- topology spread ---- */
@@ -77,13 +78,13 @@ static bool has_all_labels(const struct eligible_rules *rules, size_t place)
     return true;
 }
 
-static bool takes_part(const struct eligible_shape *shape, const struct eligible_spread *spread,
+static bool takes_part(const struct pod_class *pod_class, const struct eligible_spread *spread,
                        size_t place)
 {
-    const struct eligible_verdict *fixed = &shape->fixed[place];
+    const struct filter_result *fixed = &pod_class->fixed[place];
 
     return fixed->lent && (fixed->matches || !spread->by_affinity) &&
-           (fixed->tolerated || !spread->by_taints) && has_all_labels(shape->rules, place);
+           (fixed->tolerated || !spread->by_taints) && has_all_labels(pod_class->rules, place);
 }
 
 static uint64_t fewest(const struct domain *domains, uint32_t count, int64_t min_domains)
@@ -99,16 +100,16 @@ static uint64_t fewest(const struct domain *domains, uint32_t count, int64_t min
     return found < min_domains ? 0 : least;
 }
 
-static void spread_out(const struct eligible *eligible, struct eligible_shape *shape,
-                       unsigned which, const uint32_t *count)
+static void spread_out(const struct eligible *eligible, struct pod_class *pod_class, unsigned which,
+                       const uint32_t *count)
 {
-    const struct eligible_spread *spread = &shape->rules->spread[which];
+    const struct eligible_spread *spread = &pod_class->rules->spread[which];
     const struct eligible_column *column = spread->term.column;
     auto_free struct domain *domains = mem_alloc_array((size_t)column->count + 1, sizeof(*domains));
-    uint64_t self = shape->spreads_itself >> which & 1, least;
+    uint64_t self = pod_class->spreads_itself >> which & 1, least;
 
     for (size_t i = 0; i < eligible->place_count; i++)
-        if (takes_part(shape, spread, i)) {
+        if (takes_part(pod_class, spread, i)) {
             domains[column->of[i]].pods += count[i];
             domains[column->of[i]].counts = true;
         }
@@ -116,34 +117,34 @@ static void spread_out(const struct eligible *eligible, struct eligible_shape *s
     for (size_t i = 0; i < eligible->place_count; i++) {
         uint64_t pods = domains[column->of[i]].pods + self;
 
-        if (shape->verdict[i].code != ELIGIBLE_FITS)
+        if (pod_class->result[i].code != ELIGIBLE_FITS)
             continue;
         if (column->of[i] == 0)
-            shape->verdict[i].code = ELIGIBLE_SPREAD_LABEL;
+            pod_class->result[i].code = ELIGIBLE_SPREAD_LABEL;
         else if (pods > least && pods - least > (uint64_t)spread->max_skew)
-            shape->verdict[i].code = ELIGIBLE_SPREAD;
+            pod_class->result[i].code = ELIGIBLE_SPREAD;
     }
 }
 
 /* ---- all of it ---- */
 
-void eligible_domains_judge(const struct eligible *eligible, struct eligible_shape *shape)
+void eligible_domains_judge(const struct eligible *eligible, struct pod_class *pod_class)
 {
-    const struct eligible_rules *rules = shape->rules;
-    const struct eligible_tally *tally = shape->tallies;
+    const struct eligible_rules *rules = pod_class->rules;
+    const struct eligible_tally *tally = pod_class->tallies;
     const struct eligible_tally *spreads =
         rules ? tally + (rules->attract_count > 0) + rules->avoid_count : NULL;
 
     for (unsigned i = 0; rules && i < rules->spread_count; i++)
-        spread_out(eligible, shape, i, spreads[i].count);
+        spread_out(eligible, pod_class, i, spreads[i].count);
     if (rules && rules->attract_count > 0)
-        attract(eligible, shape, (tally++)->count);
+        attract(eligible, pod_class, (tally++)->count);
     for (unsigned i = 0; rules && i < rules->avoid_count; i++)
-        keep_away(eligible, shape, rules->avoid[i].column, (tally++)->count, ELIGIBLE_AVOIDS);
-    for (unsigned i = 0; i < shape->repelled_count; i++) {
-        const struct eligible_repeller *by = shape->repelled[i].by;
+        keep_away(eligible, pod_class, rules->avoid[i].column, (tally++)->count, ELIGIBLE_AVOIDS);
+    for (unsigned i = 0; i < pod_class->repelled_count; i++) {
+        const struct eligible_repeller *by = pod_class->repelled[i].by;
 
-        keep_away(eligible, shape, by->terms[shape->repelled[i].term].column, by->count,
+        keep_away(eligible, pod_class, by->terms[pod_class->repelled[i].term].column, by->count,
                   ELIGIBLE_REPELLED);
     }
 }

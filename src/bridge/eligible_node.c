@@ -1,7 +1,7 @@
-/* eligible_node.c - what a node by itself says to a shape: taints, labels, ports, resources.
+/* eligible_node.c - what a node by itself says to a class: taints, labels, ports, resources.
  *
  * In the order of Kubernetes' scheduler, and the first objection counts. What our own pods take of
- * cpu, memory and devices is left out of a verdict (Slurm counts that); only a pod that is about to
+ * cpu, memory and devices is left out of a result (Slurm counts that); only a pod that is about to
  * be bound is held against it, as the kubelet will do. */
 #include "bridge/eligible_private.h"
 
@@ -26,7 +26,7 @@ bool eligible_taint_passes(const char *key)
     return false;
 }
 
-static bool is_tolerated(const struct eligible *eligible, const struct eligible_shape *shape,
+static bool is_tolerated(const struct eligible *eligible, const struct pod_class *pod_class,
                          const struct kube_taint *taint)
 {
     if (taint->effect != KUBE_NO_SCHEDULE && taint->effect != KUBE_NO_EXECUTE)
@@ -34,17 +34,17 @@ static bool is_tolerated(const struct eligible *eligible, const struct eligible_
     if (strcmp(taint->key, BRIDGE_TAINT) == 0 &&
         strcmp(taint->value, eligible->scheduler_name) == 0)
         return true;
-    for (unsigned i = 0; i < shape->toleration_count; i++)
-        if (kube_tolerates(&shape->tolerations[i], taint))
+    for (unsigned i = 0; i < pod_class->toleration_count; i++)
+        if (kube_tolerates(&pod_class->tolerations[i], taint))
             return true;
     return eligible_taint_passes(taint->key);
 }
 
-static bool tolerates_all(const struct eligible *eligible, const struct eligible_shape *shape,
+static bool tolerates_all(const struct eligible *eligible, const struct pod_class *pod_class,
                           const struct kube_node *node)
 {
     for (unsigned i = 0; i < node->taint_count; i++)
-        if (!is_tolerated(eligible, shape, &node->taints[i]))
+        if (!is_tolerated(eligible, pod_class, &node->taints[i]))
             return false;
     return true;
 }
@@ -57,19 +57,19 @@ static struct nodeselector_node subject_of(const struct kube_node *node)
                                        eligible_labels(&node->object.labels) };
 }
 
-static bool matches_labels(const struct eligible_shape *shape, const struct kube_node *node)
+static bool matches_labels(const struct pod_class *pod_class, const struct kube_node *node)
 {
     struct selector_subject labels = eligible_labels(&node->object.labels);
     struct str value;
 
-    for (unsigned i = 0; i < shape->selector.count; i++)
-        if (!labels.lookup(labels.data, shape->selector.at[i].key, &value) ||
-            !str_eq(value, shape->selector.at[i].value))
+    for (unsigned i = 0; i < pod_class->selector.count; i++)
+        if (!labels.lookup(labels.data, pod_class->selector.at[i].key, &value) ||
+            !str_eq(value, pod_class->selector.at[i].value))
             return false;
-    if (shape->affinity) {
+    if (pod_class->affinity) {
         struct nodeselector_node subject = subject_of(node);
 
-        return nodeselector_matches(shape->affinity, &subject);
+        return nodeselector_matches(pod_class->affinity, &subject);
     }
     return true;
 }
@@ -82,11 +82,11 @@ static bool ports_clash(const struct eligible_port *a, const struct eligible_por
            (!a->ip[0] || !b->ip[0] || strcmp(a->ip, b->ip) == 0);
 }
 
-static bool has_free_ports(const struct eligible_shape *shape, const struct eligible_place *place)
+static bool has_free_ports(const struct pod_class *pod_class, const struct eligible_place *place)
 {
-    for (unsigned i = 0; i < shape->port_count; i++)
+    for (unsigned i = 0; i < pod_class->port_count; i++)
         for (unsigned j = 0; j < place->port_count; j++)
-            if (ports_clash(&shape->ports[i], &place->ports[j]))
+            if (ports_clash(&pod_class->ports[i], &place->ports[j]))
                 return false;
     return true;
 }
@@ -126,10 +126,10 @@ static unsigned find_extended(const struct kube_amounts *amounts, const char *na
     return i;
 }
 
-static unsigned short_of_extended(const struct eligible_shape *shape,
+static unsigned short_of_extended(const struct pod_class *pod_class,
                                   const struct eligible_place *place, const int64_t *taken)
 {
-    const struct kube_amounts *needs = &shape->requests.extended, *has = &place->node->extended;
+    const struct kube_amounts *needs = &pod_class->requests.extended, *has = &place->node->extended;
 
     for (unsigned i = 0; i < needs->count; i++) {
         unsigned at = find_extended(has, needs->at[i].name);
@@ -141,10 +141,10 @@ static unsigned short_of_extended(const struct eligible_shape *shape,
     return ELIGIBLE_FITS;
 }
 
-static unsigned short_of(const struct eligible_shape *shape, const struct eligible_place *place,
+static unsigned short_of(const struct pod_class *pod_class, const struct eligible_place *place,
                          const struct kube_requests *taken, const int64_t *taken_extended)
 {
-    const struct kube_requests *needs = &shape->requests;
+    const struct kube_requests *needs = &pod_class->requests;
     const struct kube_node *node = place->node;
 
     if (is_short(needs->cpu_milli, node->cpu_milli, taken->cpu_milli))
@@ -153,67 +153,67 @@ static unsigned short_of(const struct eligible_shape *shape, const struct eligib
         return ELIGIBLE_MEMORY_SHORT;
     if (needs->ephemeral > 0 && needs->ephemeral > node->ephemeral - taken->ephemeral)
         return ELIGIBLE_EPHEMERAL;
-    return needs->extended.count > 0 ? short_of_extended(shape, place, taken_extended)
+    return needs->extended.count > 0 ? short_of_extended(pod_class, place, taken_extended)
                                      : (unsigned)ELIGIBLE_FITS;
 }
 
 /* ---- volumes ---- */
 
-static unsigned judge_volumes(struct eligible *eligible, const struct eligible_shape *shape,
+static unsigned judge_volumes(struct eligible *eligible, const struct pod_class *pod_class,
                               size_t slot)
 {
     const struct kube_node *node = eligible->places[slot].node;
     struct nodeselector_node subject = subject_of(node);
 
-    for (unsigned i = 0; i < shape->volume_count; i++)
-        if (!nodeselector_matches(shape->volumes[i], &subject))
+    for (unsigned i = 0; i < pod_class->volume_count; i++)
+        if (!nodeselector_matches(pod_class->volumes[i], &subject))
             return ELIGIBLE_VOLUME_NODE;
-    for (unsigned i = 0; i < shape->selected_count; i++)
-        if (strcmp(shape->selected[i], node->object.name) != 0)
+    for (unsigned i = 0; i < pod_class->selected_count; i++)
+        if (strcmp(pod_class->selected[i], node->object.name) != 0)
             return ELIGIBLE_VOLUME_CLASS;
-    for (unsigned i = 0; i < shape->class_count; i++)
-        if (!nodeselector_matches(shape->classes[i], &subject))
+    for (unsigned i = 0; i < pod_class->class_count; i++)
+        if (!nodeselector_matches(pod_class->classes[i], &subject))
             return ELIGIBLE_VOLUME_CLASS;
-    if (shape->claim_count > 0 && !eligible_static_pick(eligible, shape, node, NULL, 0))
+    if (pod_class->claim_count > 0 && !eligible_static_pick(eligible, pod_class, node, NULL, 0))
         return ELIGIBLE_VOLUME_CLASS;
     return ELIGIBLE_FITS;
 }
 
-/* ---- the verdict ---- */
+/* ---- the result ---- */
 
-static unsigned judge(struct eligible *eligible, const struct eligible_shape *shape, size_t slot,
-                      const struct eligible_verdict *so_far)
+static unsigned judge(struct eligible *eligible, const struct pod_class *pod_class, size_t slot,
+                      const struct filter_result *so_far)
 {
     const struct eligible_place *place = &eligible->places[slot];
     unsigned code;
 
-    if (shape->trouble)
+    if (pod_class->trouble)
         return ELIGIBLE_TROUBLE;
     if (!so_far->tolerated)
         return ELIGIBLE_TAINTS;
     if (!so_far->matches)
         return ELIGIBLE_AFFINITY;
-    if (!has_free_ports(shape, place))
+    if (!has_free_ports(pod_class, place))
         return ELIGIBLE_PORTS;
     if (place->node->pods > 0 && place->pods >= place->node->pods)
         return ELIGIBLE_PODS;
-    code = short_of(shape, place, &place->of_others, place->others_extended);
-    return code == ELIGIBLE_FITS ? judge_volumes(eligible, shape, slot) : code;
+    code = short_of(pod_class, place, &place->of_others, place->others_extended);
+    return code == ELIGIBLE_FITS ? judge_volumes(eligible, pod_class, slot) : code;
 }
 
-struct eligible_verdict eligible_judge(struct eligible *eligible,
-                                       const struct eligible_shape *shape, size_t slot)
+struct filter_result eligible_judge(struct eligible *eligible, const struct pod_class *pod_class,
+                                    size_t slot)
 {
     const struct eligible_place *place = &eligible->places[slot];
-    struct eligible_verdict verdict = { .code = ELIGIBLE_FREE_SLOT };
+    struct filter_result result = { .code = ELIGIBLE_FREE_SLOT };
 
     if (!place->node)
-        return verdict;
-    verdict.lent = place->lent;
-    verdict.tolerated = tolerates_all(eligible, shape, place->node);
-    verdict.matches = matches_labels(shape, place->node);
-    verdict.code = (uint8_t)judge(eligible, shape, slot, &verdict);
-    return verdict;
+        return result;
+    result.lent = place->lent;
+    result.tolerated = tolerates_all(eligible, pod_class, place->node);
+    result.matches = matches_labels(pod_class, place->node);
+    result.code = (uint8_t)judge(eligible, pod_class, slot, &result);
+    return result;
 }
 
 /* ---- at bind ---- */
@@ -225,7 +225,7 @@ static bool takes(const struct kube_pod *other, const struct kube_pod *pod)
            !(other->object.deleted_us && kube_pod_is_terminated(other));
 }
 
-unsigned eligible_judge_now(struct eligible *eligible, const struct eligible_shape *shape,
+unsigned eligible_judge_now(struct eligible *eligible, const struct pod_class *pod_class,
                             const struct kube_pod *pod, size_t slot)
 {
     const struct eligible_place *place = &eligible->places[slot];
@@ -237,5 +237,5 @@ unsigned eligible_judge_now(struct eligible *eligible, const struct eligible_sha
     while ((other = eligible_next_pod(&walk)) != NULL)
         if (takes(other, pod))
             eligible_add_up(&place->node->extended, &other->requests, &taken, extended);
-    return short_of(shape, place, &taken, extended);
+    return short_of(pod_class, place, &taken, extended);
 }

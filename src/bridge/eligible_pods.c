@@ -1,11 +1,11 @@
 /* eligible_pods.c - where other pods draw a pod to, and where they keep it away from.
  *
- * A tally belongs to a shape and counts the pods that its rules look for; a repeller belongs to
+ * A tally belongs to a class and counts the pods that its rules look for; a repeller belongs to
  * pods on nodes and counts those that want others away. Both count by place, so that a change of a
- * pod is one step up or down, and domains are summed up only when a shape is asked about.
+ * pod is one step up or down, and domains are summed up only when a class is asked about.
  *
  * Holds   a tally is what counting all placed pods anew would give; a repeller is there while a pod
- *         on a node or a shape needs it. */
+ *         on a node or a class needs it. */
 #include "bridge/eligible_private.h"
 
 #include "base/mem.h"
@@ -81,10 +81,10 @@ static void count_all(const struct eligible *eligible, struct eligible_tally *ta
         memset(tallies[i].count, 0, eligible->capacity * sizeof(*tallies[i].count));
     count_cache(eligible, tallies, tally_count, eligible->caches.pods, false);
     count_cache(eligible, tallies, tally_count, eligible->caches.other_pods, true);
-    for (unsigned i = 0; i < eligible->seat_count; i++)
+    for (unsigned i = 0; i < eligible->reserved_count; i++)
         for (unsigned k = 0; k < tally_count; k++)
-            if (counts(eligible, &tallies[k], eligible->seats[i].pod))
-                tallies[k].count[eligible->seats[i].place]++;
+            if (counts(eligible, &tallies[k], eligible->reserved[i].pod))
+                tallies[k].count[eligible->reserved[i].place]++;
 }
 
 /* ---- repellers ---- */
@@ -175,8 +175,8 @@ void eligible_pods_take(struct eligible *eligible, int place, const struct kube_
 }
 
 /* Many come and go in one plan: they are one change each, and wake no one. */
-void eligible_pods_seat(struct eligible *eligible, int place, const struct kube_pod *pod,
-                        int direction)
+void eligible_pods_reserve(struct eligible *eligible, int place, const struct kube_pod *pod,
+                           int direction)
 {
     void (*changed)(void *context) = eligible->changed;
 
@@ -206,7 +206,7 @@ static void clear_counts(struct eligible *eligible, int place)
     }
 }
 
-/* The caller touches the place, and with that all shapes. */
+/* The caller touches the place, and with that all classes. */
 void eligible_pods_recount(struct eligible *eligible, int place)
 {
     const struct kube_node *node = eligible->places[place].node;
@@ -259,7 +259,7 @@ void eligible_pods_namespace_changed(struct eligible *eligible)
     }
 }
 
-/* ---- shapes ---- */
+/* ---- classes ---- */
 
 static bool attracts_itself(const struct eligible *eligible, const struct eligible_rules *rules,
                             const struct kube_pod *pod)
@@ -336,16 +336,16 @@ static struct kube_pairs same_of(struct arena *arena, const struct eligible_spre
     return (struct kube_pairs){ pairs, count };
 }
 
-static void setup_tallies(struct eligible *eligible, struct eligible_shape *shape,
+static void setup_tallies(struct eligible *eligible, struct pod_class *pod_class,
                           const struct kube_pod *pod)
 {
-    const struct eligible_rules *rules = shape->rules;
+    const struct eligible_rules *rules = pod_class->rules;
     struct eligible_tally *tally;
 
-    shape->tally_count = (rules->attract_count > 0) + rules->avoid_count + rules->spread_count;
-    shape->tallies =
-        arena_alloc_array(&shape->arena, shape->tally_count + 1, sizeof(*shape->tallies));
-    tally = shape->tallies;
+    pod_class->tally_count = (rules->attract_count > 0) + rules->avoid_count + rules->spread_count;
+    pod_class->tallies = arena_alloc_array(&pod_class->arena, pod_class->tally_count + 1,
+                                           sizeof(*pod_class->tallies));
+    tally = pod_class->tallies;
     if (rules->attract_count > 0)
         *tally++ =
             (struct eligible_tally){ .terms = rules->attract, .term_count = rules->attract_count };
@@ -356,18 +356,18 @@ static void setup_tallies(struct eligible *eligible, struct eligible_shape *shap
             (struct eligible_tally){ .terms = &rules->spread[i].term,
                                      .term_count = 1,
                                      .but_ending = true,
-                                     .same = same_of(&shape->arena, &rules->spread[i], pod) };
-    for (unsigned i = 0; i < shape->tally_count; i++) {
-        shape->tallies[i].count = mem_alloc_array(eligible->capacity, sizeof(uint32_t));
-        list_push_back(&eligible->tallies, &shape->tallies[i].link);
+                                     .same = same_of(&pod_class->arena, &rules->spread[i], pod) };
+    for (unsigned i = 0; i < pod_class->tally_count; i++) {
+        pod_class->tallies[i].count = mem_alloc_array(eligible->capacity, sizeof(uint32_t));
+        list_push_back(&eligible->tallies, &pod_class->tallies[i].link);
     }
-    count_all(eligible, shape->tallies, shape->tally_count);
+    count_all(eligible, pod_class->tallies, pod_class->tally_count);
 }
 
-static void setup_repelled(struct eligible *eligible, struct eligible_shape *shape,
+static void setup_repelled(struct eligible *eligible, struct pod_class *pod_class,
                            const struct kube_pod *pod, bool only_count)
 {
-    shape->repelled_count = 0;
+    pod_class->repelled_count = 0;
     map_each (item, &eligible->repellers) {
         struct eligible_repeller *repeller = item->value;
 
@@ -375,50 +375,50 @@ static void setup_repelled(struct eligible *eligible, struct eligible_shape *sha
             if (!eligible_term_matches(eligible, &repeller->terms[i], pod))
                 continue;
             if (!only_count) {
-                shape->repelled[shape->repelled_count] =
+                pod_class->repelled[pod_class->repelled_count] =
                     (struct eligible_repelled){ .by = repeller, .term = i };
                 repeller->refs++;
             }
-            shape->repelled_count++;
+            pod_class->repelled_count++;
         }
     }
 }
 
-void eligible_pods_setup(struct eligible *eligible, struct eligible_shape *shape,
+void eligible_pods_setup(struct eligible *eligible, struct pod_class *pod_class,
                          const struct kube_pod *pod)
 {
-    if (shape->rules) {
-        shape->attracts_itself = attracts_itself(eligible, shape->rules, pod);
-        shape->spreads_itself = spreads_itself(eligible, shape->rules, pod);
-        setup_tallies(eligible, shape, pod);
+    if (pod_class->rules) {
+        pod_class->attracts_itself = attracts_itself(eligible, pod_class->rules, pod);
+        pod_class->spreads_itself = spreads_itself(eligible, pod_class->rules, pod);
+        setup_tallies(eligible, pod_class, pod);
     }
-    setup_repelled(eligible, shape, pod, true);
-    if (shape->repelled_count == 0)
+    setup_repelled(eligible, pod_class, pod, true);
+    if (pod_class->repelled_count == 0)
         return;
-    shape->repelled =
-        arena_alloc_array(&shape->arena, shape->repelled_count, sizeof(*shape->repelled));
-    setup_repelled(eligible, shape, pod, false);
+    pod_class->repelled = arena_alloc_array(&pod_class->arena, pod_class->repelled_count,
+                                            sizeof(*pod_class->repelled));
+    setup_repelled(eligible, pod_class, pod, false);
 }
 
-void eligible_pods_release(struct eligible *eligible, struct eligible_shape *shape)
+void eligible_pods_release(struct eligible *eligible, struct pod_class *pod_class)
 {
-    for (unsigned i = 0; i < shape->tally_count; i++) {
-        list_remove(&shape->tallies[i].link);
-        mem_free(shape->tallies[i].count);
+    for (unsigned i = 0; i < pod_class->tally_count; i++) {
+        list_remove(&pod_class->tallies[i].link);
+        mem_free(pod_class->tallies[i].count);
     }
-    for (unsigned i = 0; i < shape->repelled_count; i++) {
-        shape->repelled[i].by->refs--;
-        drop_repeller(eligible, shape->repelled[i].by);
+    for (unsigned i = 0; i < pod_class->repelled_count; i++) {
+        pod_class->repelled[i].by->refs--;
+        drop_repeller(eligible, pod_class->repelled[i].by);
     }
 }
 
-bool eligible_pods_changed(const struct eligible_shape *shape)
+bool eligible_pods_changed(const struct pod_class *pod_class)
 {
-    for (unsigned i = 0; i < shape->tally_count; i++)
-        if (shape->tallies[i].changed > shape->seen)
+    for (unsigned i = 0; i < pod_class->tally_count; i++)
+        if (pod_class->tallies[i].changed > pod_class->seen)
             return true;
-    for (unsigned i = 0; i < shape->repelled_count; i++)
-        if (shape->repelled[i].by->changed > shape->seen)
+    for (unsigned i = 0; i < pod_class->repelled_count; i++)
+        if (pod_class->repelled[i].by->changed > pod_class->seen)
             return true;
     return false;
 }
@@ -444,5 +444,5 @@ void eligible_pods_done(struct eligible *eligible)
     }
     map_done(&eligible->repellers);
     map_done(&eligible->rules);
-    eligible_seats_done(eligible);
+    eligible_reserve_done(eligible);
 }

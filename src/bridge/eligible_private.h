@@ -1,9 +1,9 @@
 /* eligible_private.h - what the files of eligible share.
  *
  * A place is a node of Kubernetes in a slot of its own, lent to Slurm or not: pods on nodes that
- * are not lent attract and repel too. A shape is all that decides where a pod may run; its verdict
+ * are not lent attract and repel too. A class is all that decides where a pod may run; its result
  * on each place is kept, and looked at again when the place was touched. Every change that a
- * verdict may depend on gets the next sequence number, so a shape knows what it has not seen yet.
+ * result may depend on gets the next sequence number, so a class knows what it has not seen yet.
  */
 #ifndef SLINC_BRIDGE_ELIGIBLE_PRIVATE_H
 #define SLINC_BRIDGE_ELIGIBLE_PRIVATE_H
@@ -17,15 +17,15 @@
 #include "codec/selector.h"
 
 enum {
-    ELIGIBLE_LOG = 1024,         /* changes that a shape can catch up with place by place */
+    ELIGIBLE_LOG = 1024,         /* changes that a class can catch up with place by place */
     ELIGIBLE_NO_PLACE = -1,      /* a change of no single place */
     ELIGIBLE_MAX_TERMS = 64,     /* of one pod and rule */
-    ELIGIBLE_MEMORY = 128 << 20, /* of one shape or one set of rules: a fuse */
+    ELIGIBLE_MEMORY = 128 << 20, /* of one class or one set of rules: a fuse */
     ELIGIBLE_IP_TEXT = 48,
     ELIGIBLE_PROTOCOL_TEXT = 8,
 };
 
-/* Why a place does not do; after the last one come the extended resources of the shape. */
+/* Why a place does not do; after the last one come the extended resources of the class. */
 enum eligible_code {
     ELIGIBLE_FREE_SLOT,
     ELIGIBLE_FITS,
@@ -47,7 +47,7 @@ enum eligible_code {
     ELIGIBLE_EXTENDED, /* the first of them */
 };
 
-struct eligible_verdict {
+struct filter_result {
     uint8_t code;
     bool lent : 1, matches : 1, tolerated : 1; /* selector and affinity; taints */
 };
@@ -98,7 +98,7 @@ struct eligible_spread {
     unsigned same_count;
 };
 
-/* What pods of one namespace say of other pods, compiled; shared by shapes. */
+/* What pods of one namespace say of other pods, compiled; shared by classes. */
 struct eligible_rules {
     struct str key;
     uint64_t number;
@@ -128,7 +128,7 @@ struct eligible_repeller {
     struct arena arena;
     struct eligible_term *terms;
     unsigned term_count;
-    unsigned refs, owners; /* shapes; pods on nodes */
+    unsigned refs, owners; /* classes; pods on nodes */
     uint32_t *count;       /* by slot */
     uint64_t changed;
 };
@@ -140,12 +140,12 @@ struct eligible_repelled {
 
 /* ---- together ---- */
 
-struct eligible_seat {
+struct eligible_reserved {
     const struct kube_pod *pod;
     int place;
 };
 
-/* ---- shapes ---- */
+/* ---- classes ---- */
 
 struct eligible_free_volume { /* that names no host */
     const char *name;
@@ -163,10 +163,10 @@ struct eligible_claim { /* that takes a free volume */
     unsigned free_count;
 };
 
-struct eligible_shape {
+struct pod_class {
     struct list lru;
     struct str key;
-    uint64_t number; /* of no other shape, also of none that was forgotten */
+    uint64_t number; /* of no other class, also of none that was forgotten */
     struct arena arena;
     const char *trouble; /* NULL, or why no node will do */
     bool trouble_passes; /* a volume is being bound: whoever has a node keeps it */
@@ -190,9 +190,9 @@ struct eligible_shape {
     struct eligible_repelled *repelled;
     unsigned repelled_count;
 
-    uint64_t seen;                    /* the last change that the verdicts know */
-    struct eligible_verdict *fixed;   /* by slot, without other pods */
-    struct eligible_verdict *verdict; /* by slot; the same array where there are no such rules */
+    uint64_t seen;                /* the last change that the results know */
+    struct filter_result *fixed;  /* by slot, without other pods */
+    struct filter_result *result; /* by slot; the same array where there are no such rules */
     size_t capacity;
     bool text_stale;
     struct buf excluded, why;
@@ -216,13 +216,13 @@ struct eligible {
     struct map rules, repellers;
     struct list tallies;
     uint64_t last_number;
-    struct eligible_seat *seats; /* of pods that will be bound together; within one plan */
-    unsigned seat_count, seat_room;
+    struct eligible_reserved *reserved; /* of pods that will be bound together; within one plan */
+    unsigned reserved_count, reserved_room;
 
-    struct map shapes;
+    struct map classes;
     struct list lru; /* the least recently used first */
-    size_t shape_bytes;
-    bool forgot_rules; /* a shape that counted pods is no longer kept */
+    size_t class_bytes;
+    bool forgot_rules; /* a class that counted pods is no longer kept */
     struct buf key;
 
     int pods_by_claim, others_by_claim;     /* indexes of placed pods: "namespace/claim" */
@@ -266,10 +266,10 @@ struct eligible_port eligible_port_of(const struct kube_port *port);
 
 /* ---- eligible_node.c ---- */
 bool eligible_taint_passes(const char *key); /* it says how the node is, and excludes nothing */
-struct eligible_verdict eligible_judge(struct eligible *eligible,
-                                       const struct eligible_shape *shape, size_t place);
+struct filter_result eligible_judge(struct eligible *eligible, const struct pod_class *pod_class,
+                                    size_t place);
 /* With all that is on the node now, ours too; the code and ELIGIBLE_FITS as above. */
-unsigned eligible_judge_now(struct eligible *eligible, const struct eligible_shape *shape,
+unsigned eligible_judge_now(struct eligible *eligible, const struct pod_class *pod_class,
                             const struct kube_pod *pod, size_t place);
 
 /* Adds a request to what is taken; of extended resources, those that the node has, in its order. */
@@ -294,31 +294,31 @@ void eligible_terms_release(struct eligible *eligible, const struct eligible_ter
 void eligible_pods_take(struct eligible *eligible, int place, const struct kube_pod *pod,
                         int direction);
 /* The same of a pod that is merely about to: nobody is told. */
-void eligible_pods_seat(struct eligible *eligible, int place, const struct kube_pod *pod,
-                        int direction);
+void eligible_pods_reserve(struct eligible *eligible, int place, const struct kube_pod *pod,
+                           int direction);
 void eligible_pods_recount(struct eligible *eligible, int place); /* node new, gone or renamed */
 void eligible_pods_grow(struct eligible *eligible, size_t from);
 void eligible_pods_namespace_changed(struct eligible *eligible);
 /* What of the pod and its surroundings decides; appended to the key. */
 void eligible_pods_key(struct eligible *eligible, const struct kube_pod *pod,
                        const struct eligible_rules *rules, struct buf *key);
-void eligible_pods_setup(struct eligible *eligible, struct eligible_shape *shape,
+void eligible_pods_setup(struct eligible *eligible, struct pod_class *pod_class,
                          const struct kube_pod *pod);
-void eligible_pods_release(struct eligible *eligible, struct eligible_shape *shape);
-bool eligible_pods_changed(const struct eligible_shape *shape); /* since its `seen` */
+void eligible_pods_release(struct eligible *eligible, struct pod_class *pod_class);
+bool eligible_pods_changed(const struct pod_class *pod_class); /* since its `seen` */
 void eligible_pods_init(struct eligible *eligible);
 void eligible_pods_done(struct eligible *eligible);
 
 /* ---- eligible_domains.c ---- */
-/* Over verdicts that know all but other pods. */
-void eligible_domains_judge(const struct eligible *eligible, struct eligible_shape *shape);
+/* Over results that know all but other pods. */
+void eligible_domains_judge(const struct eligible *eligible, struct pod_class *pod_class);
 
-/* ---- eligible_seats.c ---- */
-void eligible_seats_done(struct eligible *eligible);
+/* ---- eligible_reserve.c ---- */
+void eligible_reserve_done(struct eligible *eligible);
 
 /* ---- eligible_volumes.c ---- */
 void eligible_volumes_key(struct eligible *eligible, const struct kube_pod *pod, struct buf *key);
-void eligible_volumes_setup(struct eligible *eligible, struct eligible_shape *shape,
+void eligible_volumes_setup(struct eligible *eligible, struct pod_class *pod_class,
                             const struct kube_pod *pod);
 void eligible_volumes_listen(struct eligible *eligible);
 
@@ -332,22 +332,22 @@ const struct kube_volume *eligible_static_reserved(struct eligible *eligible,
                                                    const struct kube_claim *claim);
 void eligible_static_key(const struct eligible *eligible, const struct kube_claim *claim,
                          const char *class, struct buf *key);
-void eligible_static_add(struct eligible *eligible, struct eligible_shape *shape,
+void eligible_static_add(struct eligible *eligible, struct pod_class *pod_class,
                          const struct kube_claim *claim, const char *class, unsigned number);
-/* Chooses a volume for each claim into shape->picks: none that is taken. False: one gets none. */
-bool eligible_static_pick(struct eligible *eligible, const struct eligible_shape *shape,
+/* Chooses a volume for each claim into class->picks: none that is taken. False: one gets none. */
+bool eligible_static_pick(struct eligible *eligible, const struct pod_class *pod_class,
                           const struct kube_node *node, const struct eligible_open *taken,
                           unsigned taken_count);
 void eligible_static_changed(struct eligible *eligible, const struct kube_volume *old,
                              const struct kube_volume *next);
 
-/* ---- eligible_shape.c ---- */
-/* The shape of the pod, up to date. */
-struct eligible_shape *eligible_shape_get(struct eligible *eligible, const struct kube_pod *pod);
-void eligible_shape_write(struct eligible *eligible, struct eligible_shape *shape); /* its set */
+/* ---- eligible_class.c ---- */
+/* The class of the pod, up to date. */
+struct pod_class *pod_class_get(struct eligible *eligible, const struct kube_pod *pod);
+void pod_class_write(struct eligible *eligible, struct pod_class *pod_class); /* its set */
 /* The words for a code, as Kubernetes' scheduler has them. */
-const char *eligible_words(const struct eligible_shape *shape, unsigned code, struct arena *arena);
-void eligible_shapes_init(struct eligible *eligible);
-void eligible_shapes_done(struct eligible *eligible);
+const char *eligible_words(const struct pod_class *pod_class, unsigned code, struct arena *arena);
+void pod_classes_init(struct eligible *eligible);
+void pod_classes_done(struct eligible *eligible);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * As Kubernetes' scheduler does it: the smallest claim chooses first, and takes the smallest volume
  * of its class that is big enough and suits it. Most static volumes name their host; an index finds
- * them when a node is judged. The few others are looked through once for a shape.
+ * them when a node is judged. The few others are looked through once for a class.
  *
  * Holds   a volume is free when it is Available, for no claim and not being deleted: one that a
  *         claim is about to take (predictions are in the cache) is no longer free. */
@@ -135,7 +135,7 @@ const struct kube_volume *eligible_static_reserved(struct eligible *eligible,
     return first ? kube_volume_of(first) : NULL;
 }
 
-/* ---- the claims of a shape ---- */
+/* ---- the claims of a class ---- */
 
 void eligible_static_key(const struct eligible *eligible, const struct kube_claim *claim,
                          const char *class, struct buf *key)
@@ -195,12 +195,12 @@ static void find_hostless(struct eligible *eligible, struct arena *arena,
     }
 }
 
-void eligible_static_add(struct eligible *eligible, struct eligible_shape *shape,
+void eligible_static_add(struct eligible *eligible, struct pod_class *pod_class,
                          const struct kube_claim *claim, const char *class, unsigned number)
 {
-    struct arena *arena = &shape->arena;
+    struct arena *arena = &pod_class->arena;
     struct eligible_claim next = claim_of(claim);
-    unsigned at = shape->claim_count;
+    unsigned at = pod_class->claim_count;
     struct err err = { 0 };
 
     next.number = number;
@@ -208,21 +208,21 @@ void eligible_static_add(struct eligible *eligible, struct eligible_shape *shape
     next.mode = arena_strdup(arena, next.mode);
     next.attributes = arena_strdup(arena, next.attributes);
     if (!read_labels(arena, claim->selector, &next.labels, &err)) {
-        shape->trouble =
+        pod_class->trouble =
             arena_printf(arena, "the selector of a claim cannot be read: %s", err.text);
         return;
     }
     find_hostless(eligible, arena, &next);
-    for (; at > 0 && shape->claims[at - 1].size > claim->size; at--)
-        shape->claims[at] = shape->claims[at - 1];
-    shape->claims[at] = next;
-    shape->claim_count++;
+    for (; at > 0 && pod_class->claims[at - 1].size > claim->size; at--)
+        pod_class->claims[at] = pod_class->claims[at - 1];
+    pod_class->claims[at] = next;
+    pod_class->claim_count++;
 }
 
 /* ---- choosing ---- */
 
 struct choice {
-    const struct eligible_shape *shape;
+    const struct pod_class *pod_class;
     unsigned which; /* claim: those before it have chosen */
     const struct eligible_open *taken;
     unsigned taken_count;
@@ -233,7 +233,7 @@ struct choice {
 static bool is_taken(const struct choice *choice, const char *name)
 {
     for (unsigned i = 0; i < choice->which; i++)
-        if (strcmp(choice->shape->picks[i], name) == 0)
+        if (strcmp(choice->pod_class->picks[i], name) == 0)
             return true;
     for (unsigned i = 0; i < choice->taken_count; i++)
         if (choice->taken[i].volume && strcmp(choice->taken[i].volume->name, name) == 0)
@@ -254,7 +254,7 @@ static void consider(struct choice *choice, const char *name, int64_t size)
 
 static void choose(struct eligible *eligible, const struct kube_node *node, struct choice *choice)
 {
-    const struct eligible_claim *claim = &choice->shape->claims[choice->which];
+    const struct eligible_claim *claim = &choice->pod_class->claims[choice->which];
     const struct nodeselector_node subject = { str_of(node->object.name),
                                                eligible_labels(&node->object.labels) };
     struct str host = kube_pairs_get(&node->object.labels, HOSTNAME, NULL);
@@ -273,17 +273,17 @@ static void choose(struct eligible *eligible, const struct kube_node *node, stru
             consider(choice, claim->free[i].name, claim->free[i].size);
 }
 
-bool eligible_static_pick(struct eligible *eligible, const struct eligible_shape *shape,
+bool eligible_static_pick(struct eligible *eligible, const struct pod_class *pod_class,
                           const struct kube_node *node, const struct eligible_open *taken,
                           unsigned taken_count)
 {
-    struct choice choice = { .shape = shape, .taken = taken, .taken_count = taken_count };
+    struct choice choice = { .pod_class = pod_class, .taken = taken, .taken_count = taken_count };
 
-    for (; choice.which < shape->claim_count; choice.which++) {
+    for (; choice.which < pod_class->claim_count; choice.which++) {
         choose(eligible, node, &choice);
         if (!choice.name)
             return false;
-        shape->picks[choice.which] = choice.name;
+        pod_class->picks[choice.which] = choice.name;
     }
     return true;
 }

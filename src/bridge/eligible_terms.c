@@ -1,6 +1,6 @@
 /* eligible_terms.c - what pods say of other pods: read once for all pods that say the same.
  *
- * Holds   rules are found by the namespace of the pod and their text; they go with the last shape
+ * Holds   rules are found by the namespace of the pod and their text; they go with the last class
  *         that uses them. A namespace selector without a cache of namespaces objects to nothing:
  *         its term is left out. */
 #include "bridge/eligible_private.h"

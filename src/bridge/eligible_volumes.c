@@ -1,11 +1,11 @@
 /* eligible_volumes.c - where the volumes of a pod may be used, and what must be done for them
  * first.
  *
- * A claim is looked up each time: what is found goes into the key of the shape, so pods with claims
- * of their own share a shape while these are in the same state. A claim that is not bound and does
+ * A claim is looked up each time: what is found goes into the key of the class, so pods with claims
+ * of their own share a class while these are in the same state. A claim that is not bound and does
  * not wait for a pod to use it makes the pod wait; so does one that is not there.
  *
- * Holds   nothing of a claim is kept: a shape has what decided when it was made. */
+ * Holds   nothing of a claim is kept: a class has what decided when it was made. */
 #include "bridge/eligible_private.h"
 
 #include <string.h>
@@ -166,7 +166,7 @@ static bool next_claim(struct claim_walk *walk, struct claim *ret_claim)
     return true;
 }
 
-/* ---- shapes ---- */
+/* ---- classes ---- */
 
 static bool has_volume(const struct claim *claim)
 {
@@ -268,7 +268,7 @@ static const char *trouble_of(struct arena *arena, const struct claim *claim)
     return NULL;
 }
 
-static void add_selector(struct eligible_shape *shape, const char *text,
+static void add_selector(struct pod_class *pod_class, const char *text,
                          const struct nodeselector **list, unsigned *count)
 {
     auto_json_doc struct json_doc *doc = NULL;
@@ -277,9 +277,9 @@ static void add_selector(struct eligible_shape *shape, const char *text,
     if (!text[0])
         return;
     if (json_parse(str_of(text), MAX_RULE_TEXT, &doc, &err) < 0 ||
-        nodeselector_from_json(&shape->arena, json_root(doc), &list[*count], &err) < 0) {
-        shape->trouble =
-            arena_printf(&shape->arena, "the topology of a volume cannot be read: %s", err.text);
+        nodeselector_from_json(&pod_class->arena, json_root(doc), &list[*count], &err) < 0) {
+        pod_class->trouble = arena_printf(&pod_class->arena,
+                                          "the topology of a volume cannot be read: %s", err.text);
         return;
     }
     ++*count;
@@ -291,29 +291,30 @@ static bool passes(const struct claim *claim)
     return claim->state == CLAIM_LOST || claim->state == CLAIM_WAITS;
 }
 
-static void setup_claim(struct eligible *eligible, struct eligible_shape *shape,
-                        struct claim *claim)
+static void setup_claim(struct eligible *eligible, struct pod_class *pod_class, struct claim *claim)
 {
     check_use(eligible, claim);
-    if (!shape->trouble || shape->trouble_passes) {
-        const char *trouble = trouble_of(&shape->arena, claim);
+    if (!pod_class->trouble || pod_class->trouble_passes) {
+        const char *trouble = trouble_of(&pod_class->arena, claim);
 
-        shape->trouble_passes = trouble ? passes(claim) : shape->trouble_passes;
-        shape->trouble = trouble ? trouble : shape->trouble;
+        pod_class->trouble_passes = trouble ? passes(claim) : pod_class->trouble_passes;
+        pod_class->trouble = trouble ? trouble : pod_class->trouble;
     }
     if (claim->state == CLAIM_CHOOSES)
-        eligible_static_add(eligible, shape, claim->claim, claim->class->object.name,
+        eligible_static_add(eligible, pod_class, claim->claim, claim->class->object.name,
                             claim->number);
     if (has_volume(claim))
-        add_selector(shape, claim->volume->affinity, shape->volumes, &shape->volume_count);
+        add_selector(pod_class, claim->volume->affinity, pod_class->volumes,
+                     &pod_class->volume_count);
     if (claim->state == CLAIM_DELAYED)
-        add_selector(shape, claim->class->topology, shape->classes, &shape->class_count);
+        add_selector(pod_class, claim->class->topology, pod_class->classes,
+                     &pod_class->class_count);
     if (claim->state == CLAIM_DELAYED && claim->selected.len > 0)
-        shape->selected[shape->selected_count++] =
-            arena_strndup(&shape->arena, claim->selected.at, claim->selected.len);
+        pod_class->selected[pod_class->selected_count++] =
+            arena_strndup(&pod_class->arena, claim->selected.at, claim->selected.len);
 }
 
-void eligible_volumes_setup(struct eligible *eligible, struct eligible_shape *shape,
+void eligible_volumes_setup(struct eligible *eligible, struct pod_class *pod_class,
                             const struct kube_pod *pod)
 {
     unsigned count = pod->rare ? pod->rare->volume_claim_count : 0;
@@ -322,13 +323,13 @@ void eligible_volumes_setup(struct eligible *eligible, struct eligible_shape *sh
 
     if (count == 0)
         return;
-    shape->volumes = arena_alloc_array(&shape->arena, count, sizeof(*shape->volumes));
-    shape->classes = arena_alloc_array(&shape->arena, count, sizeof(*shape->classes));
-    shape->selected = arena_alloc_array(&shape->arena, count, sizeof(*shape->selected));
-    shape->claims = arena_alloc_array(&shape->arena, count, sizeof(*shape->claims));
-    shape->picks = arena_alloc_array(&shape->arena, count, sizeof(*shape->picks));
+    pod_class->volumes = arena_alloc_array(&pod_class->arena, count, sizeof(*pod_class->volumes));
+    pod_class->classes = arena_alloc_array(&pod_class->arena, count, sizeof(*pod_class->classes));
+    pod_class->selected = arena_alloc_array(&pod_class->arena, count, sizeof(*pod_class->selected));
+    pod_class->claims = arena_alloc_array(&pod_class->arena, count, sizeof(*pod_class->claims));
+    pod_class->picks = arena_alloc_array(&pod_class->arena, count, sizeof(*pod_class->picks));
     while (next_claim(&walk, &claim))
-        setup_claim(eligible, shape, &claim);
+        setup_claim(eligible, pod_class, &claim);
 }
 
 /* ---- before a bind ---- */
@@ -374,15 +375,15 @@ static const char *claim_name(const struct kube_pod *pod, unsigned number)
 }
 
 /* The volumes that were picked for a pod go to its claims. */
-static void take_picks(const struct eligible *eligible, const struct eligible_shape *shape,
+static void take_picks(const struct eligible *eligible, const struct pod_class *pod_class,
                        const struct kube_pod *pod, struct eligible_open *list, unsigned count)
 {
-    for (unsigned i = 0; i < shape->claim_count; i++) {
-        const char *claim = claim_name(pod, shape->claims[i].number);
+    for (unsigned i = 0; i < pod_class->claim_count; i++) {
+        const char *claim = claim_name(pod, pod_class->claims[i].number);
 
         for (unsigned k = 0; claim && k < count; k++)
             if (list[k].claim && strcmp(list[k].name, claim) == 0) {
-                list[k].volume = find(eligible->caches.volumes, "", shape->picks[i]);
+                list[k].volume = find(eligible->caches.volumes, "", pod_class->picks[i]);
                 list[k].step = list[k].volume ? ELIGIBLE_TAKE_VOLUME : ELIGIBLE_NO_VOLUME;
             }
     }
@@ -394,7 +395,7 @@ unsigned eligible_open_claims(struct eligible *eligible, const struct kube_pod *
 {
     struct claim_walk walk = { .eligible = eligible, .pod = pod };
     const struct kube_object *object = find(eligible->caches.nodes, "", node);
-    const struct eligible_shape *shape;
+    const struct pod_class *pod_class;
     unsigned first = count;
     bool chooses = false;
     struct claim claim;
@@ -407,9 +408,9 @@ unsigned eligible_open_claims(struct eligible *eligible, const struct kube_pod *
     }
     if (!chooses || !object)
         return count;
-    shape = eligible_shape_get(eligible, pod);
-    if (eligible_static_pick(eligible, shape, kube_node_of(object), list, first))
-        take_picks(eligible, shape, pod, list + first, count - first);
+    pod_class = pod_class_get(eligible, pod);
+    if (eligible_static_pick(eligible, pod_class, kube_node_of(object), list, first))
+        take_picks(eligible, pod_class, pod, list + first, count - first);
     return count;
 }
 

@@ -7,8 +7,8 @@
  * ask refused. */
 #include "bridge/exclude.h"
 
+#include "bridge/assign.h"
 #include "bridge/hosts.h"
-#include "bridge/places.h"
 #include "bridge/submit.h"
 #include "codec/hostlist.h"
 
@@ -80,7 +80,7 @@ static const char *why_not(const struct bridge_world *world, struct arena *arena
     const struct kube_node *node = world_node_by_slurm_name(world, name);
     const char *why = node_misfit(world, arena, pod, node, name.at);
 
-    if (!why && world_has_uncovered(world, node->object.name))
+    if (!why && world_has_pod_without_job(world, node->object.name))
         why = arena_printf(arena, "node %s: a pod whose job Slurm has forgotten runs there",
                            node->object.name);
     return why;
@@ -106,7 +106,8 @@ static void count_misfit(struct exclusion *exclusion, struct arena *arena, const
 /* Nodes that Slurm gave before and that still will not do; strangers are left out anyhow. A node of
  * tied pods may do by itself. */
 static void add_misfits(const struct bridge_world *world, const struct unit *unit,
-                        struct names *names, struct exclusion *exclusion, const char *if_tied)
+                        struct names *names, struct exclusion *exclusion,
+                        const char *if_by_pod_rules)
 {
     unsigned given = unit->state ? unit->state->misfit_count : 0;
 
@@ -116,7 +117,7 @@ static void add_misfits(const struct bridge_world *world, const struct unit *uni
 
         if (!world_slurm_node(world, name) || !world_node_by_slurm_name(world, name) ||
             has_name(names, name) ||
-            (!(why = why_not(world, names->arena, unit->pod, name)) && !(why = if_tied)))
+            (!(why = why_not(world, names->arena, unit->pod, name)) && !(why = if_by_pod_rules)))
             continue;
         add_name(names, name);
         count_misfit(exclusion, names->arena, why);
@@ -177,15 +178,15 @@ static bool add_ineligible(const struct bridge_world *world, const struct unit *
 
 /* ---- pods that mind each other ---- */
 
-static bool has_node(const struct draft *draft, const struct kube_node *node)
+static bool has_node(const struct preselection *preselection, const struct kube_node *node)
 {
-    for (unsigned i = 0; i < draft->count; i++)
-        if (draft->nodes[i] == node)
+    for (unsigned i = 0; i < preselection->count; i++)
+        if (preselection->nodes[i] == node)
             return true;
     return false;
 }
 
-static void add_all_but(const struct bridge_world *world, const struct draft *draft,
+static void add_all_but(const struct bridge_world *world, const struct preselection *preselection,
                         struct names *names)
 {
     struct kube_cache_walk walk = kube_cache_walk(world->nodes);
@@ -196,7 +197,7 @@ static void add_all_but(const struct bridge_world *world, const struct draft *dr
         const struct kube_node *node = kube_node_of(object);
         struct str name = str_of(world_slurm_name(node));
 
-        if (world_slurm_node(world, name) && !has_node(draft, node))
+        if (world_slurm_node(world, name) && !has_node(preselection, node))
             add_name(names, name);
     }
 }
@@ -208,20 +209,21 @@ static bool choose(const struct bridge_world *world, const struct unit *unit, st
 {
     struct err err = { .class = 0 };
     struct job_desc desc;
-    struct draft draft;
+    struct preselection preselection;
 
-    if (!unit->root || unit_describe(world, unit, names->arena, &desc, &err) < 0 ||
-        !places_draft(world, unit, &desc, names->arena, &draft) ||
-        (!draft.is_enough && (!draft.why || exclusion->fit == 0)))
+    if (!unit->owner || unit_describe(world, unit, names->arena, &desc, &err) < 0 ||
+        !preselect_nodes(world, unit, &desc, names->arena, &preselection) ||
+        (!preselection.is_enough && (!preselection.why || exclusion->fit == 0)))
         return false;
-    exclusion->fit = draft.count;
-    if (draft.is_enough) {
-        add_all_but(world, &draft, names);
+    exclusion->fit = preselection.count;
+    if (preselection.is_enough) {
+        add_all_but(world, &preselection, names);
         return true;
     }
-    if (draft.count >= job_desc_least_nodes(&desc))
+    if (preselection.count >= job_desc_least_nodes(&desc))
         exclusion->fit = 0; /* enough nodes, but not for all of its pods */
-    exclusion->why = arena_printf(names->arena, "%s, by the pods of its own group", draft.why);
+    exclusion->why =
+        arena_printf(names->arena, "%s, by the pods of its own group", preselection.why);
     return true;
 }
 
@@ -232,7 +234,7 @@ static bool has_too_few(const struct bridge_world *world, const struct unit *uni
     struct err err = { .class = 0 };
     struct job_desc desc;
 
-    return unit->root && unit_describe(world, unit, arena, &desc, &err) == 0 &&
+    return unit->owner && unit_describe(world, unit, arena, &desc, &err) == 0 &&
            exclusion->fit < (uint64_t)job_desc_least_nodes(&desc);
 }
 
@@ -242,14 +244,14 @@ static bool must_choose(const struct bridge_world *world, const struct unit *uni
 {
     bool was_wrong = unit->state && unit->state->misfit_count > 0;
 
-    return (was_wrong || exclusion->fit == 0) && places_are_tied(world, unit);
+    return (was_wrong || exclusion->fit == 0) && assign_has_pod_rules(world, unit);
 }
 
 struct exclusion exclusion_of(const struct bridge_world *world, const struct unit *unit,
                               const char *partitions, struct arena *arena)
 {
     struct exclusion exclusion = {
-        .nodes = arena_strdup(arena, strangers_in(world->strangers, partitions)), .why = ""
+        .nodes = arena_strdup(arena, foreign_nodes_in(world->foreign_nodes, partitions)), .why = ""
     };
     struct names names = { .arena = arena };
     auto_buf struct buf list;

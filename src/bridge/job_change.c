@@ -71,68 +71,68 @@ _Static_assert(sizeof(rows) / sizeof(rows[0]) == JOB_CHANGE_FIELDS, "a mark for 
 
 /* ---- marks ---- */
 
-void job_marks_of(const struct job_desc *desc, struct job_marks *ret_marks)
+void field_hashes_of(const struct job_desc *desc, struct field_hashes *ret_marks)
 {
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-        ret_marks->at[i] = job_desc_mark(desc, rows[i].field);
+        ret_marks->at[i] = job_desc_field_hash(desc, rows[i].field);
 }
 
-void job_marks_fix(struct job_marks *marks, const struct job_desc *desc)
+void field_hashes_fix(struct field_hashes *hashes, const struct job_desc *desc)
 {
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
         if (rows[i].unsaid == ANEW)
-            marks->at[i] = job_desc_mark(desc, rows[i].field);
+            hashes->at[i] = job_desc_field_hash(desc, rows[i].field);
 }
 
-void job_marks_open(struct job_marks *marks, const struct job_marks *others)
+void field_hashes_open(struct field_hashes *hashes, const struct field_hashes *others)
 {
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-        if (others->at[i] == JOB_MARK_OPEN)
-            marks->at[i] = JOB_MARK_OPEN;
+        if (others->at[i] == FIELD_HASH_UNKNOWN)
+            hashes->at[i] = FIELD_HASH_UNKNOWN;
 }
 
-void job_marks_close(struct job_marks *marks, const struct job_desc *desc)
+void field_hashes_close(struct field_hashes *hashes, const struct job_desc *desc)
 {
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-        if (marks->at[i] == JOB_MARK_OPEN)
-            marks->at[i] = job_desc_mark(desc, rows[i].field);
+        if (hashes->at[i] == FIELD_HASH_UNKNOWN)
+            hashes->at[i] = job_desc_field_hash(desc, rows[i].field);
 }
 
-bool job_marks_are_open(const struct job_marks *marks)
+bool field_hashes_are_open(const struct field_hashes *hashes)
 {
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-        if (marks->at[i] == JOB_MARK_OPEN)
+        if (hashes->at[i] == FIELD_HASH_UNKNOWN)
             return true;
     return false;
 }
 
-static uint32_t mark_of_priority(const struct job_marks *marks)
+static uint32_t hash_of_priority(const struct field_hashes *hashes)
 {
     size_t i = 0;
 
     while (strcmp(rows[i].field, "priority") != 0)
         i++;
-    return marks->at[i];
+    return hashes->at[i];
 }
 
-bool job_marks_hold(const struct job_marks *marks)
+bool field_hashes_hold(const struct field_hashes *hashes)
 {
     struct job_desc held;
 
     job_desc_init(&held);
     held.priority = 0;
-    return mark_of_priority(marks) == job_desc_mark(&held, "priority");
+    return hash_of_priority(hashes) == job_desc_field_hash(&held, "priority");
 }
 
-bool job_marks_may_hold(const struct job_marks *marks)
+bool field_hashes_may_hold(const struct field_hashes *hashes)
 {
-    return job_marks_hold(marks) || mark_of_priority(marks) == JOB_MARK_OPEN;
+    return field_hashes_hold(hashes) || hash_of_priority(hashes) == FIELD_HASH_UNKNOWN;
 }
 
-const char *job_marks_need_anew(const struct job_marks *marks, const struct job_desc *desc)
+const char *field_hashes_need_anew(const struct field_hashes *hashes, const struct job_desc *desc)
 {
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-        if (rows[i].unsaid == ANEW && marks->at[i] != job_desc_mark(desc, rows[i].field))
+        if (rows[i].unsaid == ANEW && hashes->at[i] != job_desc_field_hash(desc, rows[i].field))
             return rows[i].field;
     return NULL;
 }
@@ -140,7 +140,7 @@ const char *job_marks_need_anew(const struct job_marks *marks, const struct job_
 /* ---- marks as text: the version, then row:mark of what was said, all but rows in hex ---- */
 
 /* Another one as soon as a row, or the way in which texts, numbers and truths are marked, is. */
-static uint32_t version_of_marks(void)
+static uint32_t version_of_hashes(void)
 {
     uint32_t version = 0;
     struct job_desc sample;
@@ -149,22 +149,22 @@ static uint32_t version_of_marks(void)
     sample.priority = 1;
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
         sample.name = rows[i].field;
-        version = version * 31 + job_desc_mark(&sample, "name");
-        version = version * 31 + job_desc_mark(&sample, rows[i].field);
+        version = version * 31 + job_desc_field_hash(&sample, "name");
+        version = version * 31 + job_desc_field_hash(&sample, rows[i].field);
     }
     return version;
 }
 
-void job_marks_write(const struct job_marks *marks, struct buf *out)
+void field_hashes_write(const struct field_hashes *hashes, struct buf *out)
 {
-    buf_printf(out, "%" PRIx32, version_of_marks());
+    buf_printf(out, "%" PRIx32, version_of_hashes());
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
         if (rows[i].unsaid == ANEW)
             continue;
-        if (marks->at[i] == JOB_MARK_OPEN)
+        if (hashes->at[i] == FIELD_HASH_UNKNOWN)
             buf_printf(out, " %zu:?", i);
-        else if (marks->at[i] != 0)
-            buf_printf(out, " %zu:%" PRIx32, i, marks->at[i]);
+        else if (hashes->at[i] != 0)
+            buf_printf(out, " %zu:%" PRIx32, i, hashes->at[i]);
     }
 }
 
@@ -185,30 +185,30 @@ static bool read_hex(struct str text, uint32_t *ret_number)
     return true;
 }
 
-static bool read_mark(struct str text, uint32_t *ret_mark)
+static bool read_field_hash(struct str text, uint32_t *ret_mark)
 {
     if (str_is(text, "?")) {
-        *ret_mark = JOB_MARK_OPEN;
+        *ret_mark = FIELD_HASH_UNKNOWN;
         return true;
     }
     return read_hex(text, ret_mark) && *ret_mark % 2 == 1;
 }
 
-bool job_marks_read(struct str note, struct job_marks *ret_marks)
+bool field_hashes_read(struct str note, struct field_hashes *ret_marks)
 {
-    struct job_marks marks = { 0 };
+    struct field_hashes hashes = { 0 };
     struct str part, row, mark;
     uint64_t i, next = 0;
     uint32_t version;
 
-    if (!str_next(&note, ' ', &part) || !read_hex(part, &version) || version != version_of_marks())
+    if (!str_next(&note, ' ', &part) || !read_hex(part, &version) || version != version_of_hashes())
         return false;
     for (; str_next(&note, ' ', &part); next = i + 1)
         if (!str_cut(part, ':', &row, &mark) ||
             str_to_u64(row, next, JOB_CHANGE_FIELDS - 1, &i, NULL) < 0 || rows[i].unsaid == ANEW ||
-            !read_mark(mark, &marks.at[i]))
+            !read_field_hash(mark, &hashes.at[i]))
             return false;
-    *ret_marks = marks;
+    *ret_marks = hashes;
     return true;
 }
 
@@ -226,7 +226,7 @@ static bool is_shown_otherwise(const struct job_desc *desc, const struct slurm_j
     const char *text;
     struct slurm_number number;
 
-    if (row->shown == SHOWN_NOT || job_desc_mark(desc, row->field) == 0)
+    if (row->shown == SHOWN_NOT || job_desc_field_hash(desc, row->field) == 0)
         return false;
     if (row->shown == SHOWN_NUMBER) {
         number = *(const struct slurm_number *)at(job, row->shown_at);
@@ -242,7 +242,7 @@ static bool differs(const struct job_desc *desc, const struct job_change_from *f
 {
     bool is_peoples = from->job && from->job->hold && strcmp(rows[i].field, "priority") == 0;
 
-    if (from->marks && from->marks->at[i] != job_desc_mark(desc, rows[i].field))
+    if (from->hashes && from->hashes->at[i] != job_desc_field_hash(desc, rows[i].field))
         return true;
     return from->job && !is_peoples && is_shown_otherwise(desc, from->job, &rows[i]);
 }
@@ -288,33 +288,33 @@ static int64_t at_least_one(int64_t count)
 
 /* Slurm reckons these from a new ask, but not from an update. */
 static void put_size(struct json_build *build, struct json_mut *fields, const struct job_desc *desc,
-                     struct job_marks *note)
+                     struct field_hashes *note)
 {
     int64_t nodes = desc->min_nodes > 0 ? desc->min_nodes : desc->nodes;
     int64_t cpus = at_least_one(desc->tasks_per_node) * at_least_one(desc->cpus_per_task);
 
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
         if (rows[i].unsaid == SIZE && put(build, fields, desc, &rows[i]))
-            note->at[i] = JOB_MARK_OPEN;
+            note->at[i] = FIELD_HASH_UNKNOWN;
     json_put_i64(build, fields, "minimum_cpus", nodes * cpus); /* fits: 31 and 32 bits */
     json_put_i64(build, fields, "minimum_cpus_per_node", cpus);
 }
 
 bool job_change(struct json_build *build, struct json_mut *fields, const struct job_desc *desc,
-                const struct job_change_from *from, struct job_marks *ret_marks)
+                const struct job_change_from *from, struct field_hashes *ret_marks)
 {
     bool resized = from->resized, any = false;
 
-    job_marks_of(desc, ret_marks);
+    field_hashes_of(desc, ret_marks);
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
-        if (rows[i].unsaid == ANEW && from->marks)
-            ret_marks->at[i] = from->marks->at[i];
+        if (rows[i].unsaid == ANEW && from->hashes)
+            ret_marks->at[i] = from->hashes->at[i];
         if (rows[i].unsaid == ANEW || !differs(desc, from, i))
             continue;
         if (rows[i].unsaid == SIZE) {
             resized = true;
         } else if (put(build, fields, desc, &rows[i])) {
-            ret_marks->at[i] = JOB_MARK_OPEN;
+            ret_marks->at[i] = FIELD_HASH_UNKNOWN;
             any = true;
         }
     }

@@ -411,7 +411,7 @@ struct json_mut *job_desc_field(struct json_build *build, const struct job_desc 
     return field ? new_field(build, desc, field) : NULL;
 }
 
-uint32_t job_desc_mark(const struct job_desc *desc, const char *name)
+uint32_t job_desc_field_hash(const struct job_desc *desc, const char *name)
 {
     const struct job_field *field = find_field(name);
     uint64_t hash;

@@ -80,7 +80,7 @@ uint64_t job_desc_hash(const struct job_desc *desc);
  * 0: it is not said. */
 struct json_mut *job_desc_field(struct json_build *build, const struct job_desc *desc,
                                 const char *name);
-uint32_t job_desc_mark(const struct job_desc *desc, const char *name);
+uint32_t job_desc_field_hash(const struct job_desc *desc, const char *name);
 /* The annotation that says it, without its prefix; "". */
 const char *job_desc_annotation(const char *name);
 

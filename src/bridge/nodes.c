@@ -241,7 +241,7 @@ static struct look look_at(const struct bridge_world *world, struct str slurm_na
 
     look_for_kube(&look);
     look_at_kube(&look);
-    if (world->facts.is_leaving)
+    if (world->facts.is_uninstalling)
         look.is_labelled = false; /* whatever people want: there is nobody to see to it */
     look_at_slurm(&look);
     find_trouble(&look);
@@ -339,7 +339,7 @@ static void plan_equal(const struct look *look, struct plan *plan)
     plan_look_again(plan, LOOK_FOR_ANSWER_US);
 }
 
-static void tell_outside(const struct look *look, struct plan *plan)
+static void report_outside(const struct look *look, struct plan *plan)
 {
     const char *outside = node_shape_outside(&look->shape, look->slurm, plan->arena);
 
@@ -379,7 +379,7 @@ static void plan_serve(const struct look *look, struct plan *plan)
     if (!node_plan_undrain(plan, look->slurm))
         plan_look_again(plan, LOOK_FOR_ANSWER_US);
     wait_for_size(look, plan);
-    tell_outside(look, plan);
+    report_outside(look, plan);
 }
 
 /* One that is not there yet is made when it can serve: no job can slip in before a drain. */
@@ -469,7 +469,7 @@ static void show_taint(const struct look *look, struct plan *plan)
 
     if (look->intent == NODE_RETIRE || (!look->slurm && is_being_made))
         return;
-    if (!look->slurm || look->intent == NODE_LEAVE || look->world->facts.is_leaving)
+    if (!look->slurm || look->intent == NODE_LEAVE || look->world->facts.is_uninstalling)
         node_hide_taint(look->world, look->kube, plan);
     else
         node_show_taint(look->world, look->kube, plan);

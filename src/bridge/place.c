@@ -8,18 +8,18 @@
 #include "bridge/place.h"
 
 #include "bridge/adopt.h"
+#include "bridge/assign.h"
 #include "bridge/bind.h"
-#include "bridge/cover.h"
-#include "bridge/follow.h"
 #include "bridge/names.h"
-#include "bridge/places.h"
 #include "bridge/prepare.h"
+#include "bridge/rebook.h"
 #include "bridge/release.h"
+#include "bridge/report.h"
 #include "bridge/show.h"
 #include "bridge/slurm_action.h"
 #include "bridge/submit.h"
 #include "bridge/submit_guard.h"
-#include "bridge/tell.h"
+#include "bridge/sync_pending.h"
 
 #include <inttypes.h>
 
@@ -90,15 +90,15 @@ static int wait_for_slurm(const struct bridge_world *world, const struct unit *u
     int64_t left_us = known_us + look_pause_us(world, unit) - world->facts.now_us;
 
     if (world->facts.trouble[0]) { /* what Slurm says now is not known */
-        tell_slurm_trouble(world, unit, plan, world->facts.trouble_us, world->facts.trouble);
+        report_slurm_trouble(world, unit, plan, world->facts.trouble_us, world->facts.trouble);
         plan_look_again(plan, TROUBLE_LOOK_US);
         return 0;
     }
     if (slurm_words_has(&job->state, SLURM_JOB_CONFIGURING)) /* it runs: where is being read */
         plan_wait(plan, "the nodes of job %s are being read", job->object.key);
-    else if (!plan_follow(world, unit, plan, left_us > 0)) /* on what was just read */
-        tell_waiting(world, unit, plan, tell_reason_word(plan->arena, job->reason), "%s",
-                     tell_why_it_waits(plan->arena, job));
+    else if (!plan_sync_pending(world, unit, plan, left_us > 0)) /* on what was just read */
+        report_waiting(world, unit, plan, report_reason_word(plan->arena, job->reason), "%s",
+                       report_why_it_waits(plan->arena, job));
     if (left_us <= 0)
         plan_slurm_look(plan, job);
     plan_look_again(plan, left_us > 0 ? left_us : look_pause_us(world, unit));
@@ -110,13 +110,13 @@ static bool has_shrunk(const struct bridge_world *world, const struct unit *unit
 {
     enum job_phase phase = job_phase(unit->job);
 
-    if (unit->kind == GROUP_NONE || !unit->root || unit->in[POD_WAITS] >= (uint64_t)unit->needed ||
+    if (unit->kind == GROUP_NONE || !unit->owner || unit->in[POD_WAITS] >= (uint64_t)unit->needed ||
         phase == JOB_ENDS || unit->in[POD_ENDING] > 0)
         return false;
-    tell_waiting(world, unit, plan, "GroupIncomplete",
-                 "not enough pending pods for created external job: %u of %" PRId64
-                 " pods of its %s are there",
-                 unit->in[POD_WAITS], unit->needed, group_kind_name(unit->kind));
+    report_waiting(world, unit, plan, "GroupIncomplete",
+                   "not enough pending pods for created external job: %u of %" PRId64
+                   " pods of its %s are there",
+                   unit->in[POD_WAITS], unit->needed, group_kind_name(unit->kind));
     plan_slurm_cancel(plan, unit->job, NULL, "its group has become too small");
     return true;
 }
@@ -134,7 +134,8 @@ static int place_waiting(const struct bridge_world *world, const struct unit *un
     case JOB_RUNS:
         return plan_place(world, unit, plan, is_prepared, err);
     case JOB_SUSPENDED:
-        tell_waiting(world, unit, plan, "Suspended", "job %s is suspended", unit->job->object.key);
+        report_waiting(world, unit, plan, "Suspended", "job %s is suspended",
+                       unit->job->object.key);
         return 0;
     case JOB_ENDS:
     case JOB_ENDED:
@@ -149,7 +150,7 @@ static bool wants_own_job(const struct bridge_world *world, const struct unit *u
                           struct plan *plan)
 {
     if ((unit->stage != POD_WAITS && unit->stage != POD_BOUND) || !slurm_is_clear(world) ||
-        !places_lack_for(world, unit->pod, plan->arena))
+        !assign_lacks_slot_for(world, unit->pod, plan->arena))
         return false;
     plan_wait(plan, "the job of its group has no place for it: it gets one of its own");
     return true;
@@ -171,7 +172,7 @@ static int place_live(const struct bridge_world *world, const struct unit *unit,
     if (unit_has_old_key(world, unit))
         return plan_adopt(world, unit, unit->job, plan, err);
     plan_show_group(world, unit, plan);
-    return unit->stage == POD_BOUND ? plan_cover(world, unit, plan, is_prepared, err)
+    return unit->stage == POD_BOUND ? plan_rebook(world, unit, plan, is_prepared, err)
                                     : place_waiting(world, unit, plan, is_prepared, err);
 }
 
@@ -183,13 +184,13 @@ static int place_former(const struct bridge_world *world, const struct unit *uni
     struct unit former;
 
     unit_gather_former(world, unit, job, plan->arena, &former);
-    if (former.stage == POD_OVER || world->facts.is_leaving)
+    if (former.stage == POD_OVER || world->facts.is_uninstalling)
         return plan_release(world, &former, plan, err);
     plan_let_go(world, &former, plan);
     if (former.in[POD_ENDING] > 0)
         plan_look_again(plan, FENCE_LOOK_US);
     if (former.stage == POD_BOUND && slurm_is_clear(world) && !former.is_behind)
-        return plan_cover(world, &former, plan, true, err);
+        return plan_rebook(world, &former, plan, true, err);
     return 0;
 }
 
@@ -206,11 +207,11 @@ static int place_unit(const struct bridge_world *world, struct str key, struct p
         result = place_former(world, &unit, unit.former[i], plan, err);
     if (result < 0)
         return result;
-    if (unit.inherited && !world->facts.is_leaving && world_is_ours(world, unit.pod))
+    if (unit.inherited && !world->facts.is_uninstalling && world_is_ours(world, unit.pod))
         return plan_adopt(world, &unit, unit.inherited, plan, err);
     /* Of a bridge that is being removed the nodes leave Slurm: nobody is given what a pod uses. */
     phase = unit_phase(world, &unit);
-    if (phase == UNIT_GONE || phase == UNIT_OVER || world->facts.is_leaving)
+    if (phase == UNIT_GONE || phase == UNIT_OVER || world->facts.is_uninstalling)
         return plan_release(world, &unit, plan, err);
     if (phase == UNIT_FOREIGN || (phase == UNIT_IN_GROUP && !wants_own_job(world, &unit, plan)))
         return 0;
@@ -241,9 +242,9 @@ static int report_too_big(const struct bridge_world *world, struct str key, stru
     plan_clear(plan);
     unit_gather(world, key, plan->arena, &unit);
     if (unit.pod && world_is_ours(world, unit.pod))
-        tell_trouble(world, &unit, plan, "TooBig",
-                     "a plan for its %u pods takes more than %zu MiB of the bridge's memory",
-                     unit.member_count, plan->arena->budget >> 20);
+        report_trouble(world, &unit, plan, "TooBig",
+                       "a plan for its %u pods takes more than %zu MiB of the bridge's memory",
+                       unit.member_count, plan->arena->budget >> 20);
     plan_look_again(plan, LOOK_IF_SMALLER_US);
     return 0;
 }

@@ -132,7 +132,7 @@ void plan_let_go(const struct bridge_world *world, const struct unit *unit, stru
         const struct member *member = &unit->members[i];
 
         if (world_is_ours(world, member->pod) &&
-            (member->stage == POD_OVER || world->facts.is_leaving))
+            (member->stage == POD_OVER || world->facts.is_uninstalling))
             let_go(world, &member->pod->object, plan);
     }
 }

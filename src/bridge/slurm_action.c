@@ -193,15 +193,15 @@ struct action *plan_slurm_update_job(struct plan *plan, const struct slurm_job *
     return add_about(plan, "update", detail);
 }
 
-struct action *plan_slurm_follow(struct plan *plan, const struct slurm_job *job,
-                                 const struct json_mut *fields, const struct job_desc *desc,
-                                 const struct job_marks *marks)
+struct action *plan_slurm_sync(struct plan *plan, const struct slurm_job *job,
+                               const struct json_mut *fields, const struct job_desc *desc,
+                               const struct field_hashes *hashes)
 {
     struct slurm_action *detail = action_about(plan, ACTION_UPDATE_JOB, job);
     bool has_fields = json_mut_len(fields) > 0;
 
-    detail->follows = true;
-    detail->marks = *marks;
+    detail->is_sync = true;
+    detail->hashes = *hashes;
     detail->job = *desc;
     job_desc_keep(&detail->job, plan->arena);
     if (has_fields)
@@ -374,7 +374,7 @@ static const char *type_name(enum kube_event_type type)
     return type == KUBE_EVENT_WARNING ? "Warning" : "Normal";
 }
 
-static void told(void *context)
+static void event_recorded(void *context)
 {
     struct event_task *task = context;
     struct event_task copy = *task;
@@ -384,7 +384,8 @@ static void told(void *context)
     copy.finish(copy.context, &answer);
 }
 
-static void *tell(void *service, const struct action *action, executor_finish finish, void *context)
+static void *record_event(void *service, const struct action *action, executor_finish finish,
+                          void *context)
 {
     struct kube_recorder *recorder = service;
     const struct event_detail *detail = action->detail;
@@ -394,11 +395,11 @@ static void *tell(void *service, const struct action *action, executor_finish fi
     task->context = context;
     kube_event(recorder, &detail->regarding, detail->type, detail->reason, NULL, "%s",
                detail->note);
-    loop_timer_start(kube_recorder_loop(recorder), &task->timer, 0, told, task);
+    loop_timer_start(kube_recorder_loop(recorder), &task->timer, 0, event_recorded, task);
     return task;
 }
 
-static void tell_no_more(void *service, void *handle)
+static void forget_event(void *service, void *handle)
 {
     struct event_task *task = handle;
 
@@ -421,8 +422,8 @@ static void write_event(const struct action *action, struct buf *out)
 
 const struct action_type action_event = {
     .name = "event",
-    .start = tell,
-    .cancel = tell_no_more,
+    .start = record_event,
+    .cancel = forget_event,
     .write = write_event,
 };
 

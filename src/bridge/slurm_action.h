@@ -15,9 +15,9 @@
 #ifndef SLINC_BRIDGE_SLURM_ACTION_H
 #define SLINC_BRIDGE_SLURM_ACTION_H
 
+#include "bridge/capacity.h"
 #include "bridge/job_desc.h"
 #include "bridge/node_refusals.h"
-#include "bridge/room.h"
 #include "bridge/unit_state.h"
 #include "engine/engine.h"
 #include "kube/event.h"
@@ -68,9 +68,9 @@ struct action *plan_slurm_update_job(struct plan *plan, const struct slurm_job *
 /* The same, to make the job as `ask` says. What the update changes is open in the marks
  * (job_change), and closed when it was made; that is remembered, and so is a refusal. Without
  * fields it is only remembered. */
-struct action *plan_slurm_follow(struct plan *plan, const struct slurm_job *job,
-                                 const struct json_mut *fields, const struct job_desc *desc,
-                                 const struct job_marks *marks);
+struct action *plan_slurm_sync(struct plan *plan, const struct slurm_job *job,
+                               const struct json_mut *fields, const struct job_desc *desc,
+                               const struct field_hashes *hashes);
 
 struct action *plan_slurm_create_node(struct plan *plan, const struct slurm_node_ask *desc);
 /* fields: JSON of a node update: state, reason, features, extra ... */
@@ -93,7 +93,7 @@ struct slurm_executor_options {
     struct kube_client *kube; /* for action_unless */
     struct unit_states *unit_states;
     struct node_refusals *node_refusals;
-    struct room *room;
+    struct capacity *capacity;
     struct metrics *metrics;
     struct str cluster;
     int64_t submits_per_second; /* 0: no limit */

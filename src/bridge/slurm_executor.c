@@ -527,7 +527,7 @@ static void on_updated(void *context, const struct slurm_answer *answer)
     if (!answer->error.unsent)
         wrote_job(executor, task->detail->job_id, true);
     task_end(task,
-             task->detail->follows ? follow_answered(task, &answer->error)
+             task->detail->is_sync ? sync_answered(task, &answer->error)
                                    : executor_outcome(answer->error.class),
              answer->error.text);
 }
@@ -539,8 +539,7 @@ static void update_job(struct slurm_task *task)
     if (objection)
         task_end_soon(task, KUBE_CONFLICT, objection);
     else if (task->detail->fields.len == 0)
-        task_end_soon(task, follow_answered(task, &(struct slurm_error){ .class = SLURM_DONE }),
-                      "");
+        task_end_soon(task, sync_answered(task, &(struct slurm_error){ .class = SLURM_DONE }), "");
     else
         task->call = slurm_job_update(task->executor->options.slurm, task->detail->job_id,
                                       task->detail->fields, on_updated, task);

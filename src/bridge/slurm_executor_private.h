@@ -33,9 +33,9 @@ struct slurm_action {
     int64_t job_id; /* CANCEL, LOOK, UPDATE_JOB */
     const char *sluid;
     const char *why;
-    const char *misfit;     /* CANCEL: a node that will not do; NULL */
-    bool follows;           /* UPDATE_JOB: to make it as `job` says; */
-    struct job_marks marks; /* until then these count */
+    const char *misfit;         /* CANCEL: a node that will not do; NULL */
+    bool is_sync;               /* UPDATE_JOB: to make it as `job` says; */
+    struct field_hashes hashes; /* until then these count */
 
     const char *node;           /* CREATE_NODE, UPDATE_NODE, DELETE_NODE */
     struct slurm_node_ask make; /* CREATE_NODE */
@@ -69,7 +69,7 @@ struct slurm_task {
     struct slurm_call *call;
     struct kube_call *look;
     struct batch *batch;    /* that it was sent with */
-    uint64_t promise;       /* ASK, immediate */
+    uint64_t reserved;      /* ASK, immediate */
     struct json_doc *asked; /* ASK: the job as it was sent */
     int64_t answered_us;    /* of a node: finished when the cache is as new */
 
@@ -168,9 +168,9 @@ void submit_done(struct slurm_executor *executor);
 
 /* ---- slurm_executor_sync.c ---- */
 /* The unit's job is as the ask says. */
-void follow_asked(struct unit_state *unit, int64_t job_id, const struct job_desc *desc);
+void sync_submitted(struct unit_state *unit, int64_t job_id, const struct job_desc *desc);
 /* Writes down what became of an update that follows; how it ends. */
-enum kube_outcome follow_answered(struct slurm_task *task, const struct slurm_error *error);
+enum kube_outcome sync_answered(struct slurm_task *task, const struct slurm_error *error);
 
 /* ---- slurm_executor_nodes.c ---- */
 void node_start(struct slurm_task *task);

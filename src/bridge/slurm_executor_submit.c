@@ -83,7 +83,7 @@ static void open_again(void *context)
 {
     struct partition_pause *partition = context;
 
-    room_open(partition->executor->options.room, partition->name);
+    capacity_open(partition->executor->options.capacity, partition->name);
 }
 
 static struct partition_pause *need_partition(struct slurm_executor *executor, const char *name)
@@ -109,7 +109,7 @@ static void close_partition(struct slurm_executor *executor, const char *name)
 
     if (!partition || loop_timer_is_armed(&partition->timer))
         return;
-    room_close(executor->options.room, name);
+    capacity_close(executor->options.capacity, name);
     loop_timer_start(executor->loop, &partition->timer,
                      pause_more(&partition->pause, now_us(executor), LONGEST_CLOSED_US), open_again,
                      partition);
@@ -294,7 +294,7 @@ static const struct slurm_object *foretell(const struct slurm_task *task,
     json_put_i64(build, job, "job_id", outcome->job_id);
     json_push_str(build, states, STR("PENDING"));
     if (task->detail
-            ->at_once) /* decided, but where is not known: nobody waits behind it (room.c) */
+            ->at_once) /* decided, but where is not known: nobody waits behind it (capacity.c) */
         json_push_str(build, states, STR("CONFIGURING"));
     for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
         json_put(build, job, told[i], json_copy(build, json_get(json_root(task->asked), told[i])));
@@ -344,13 +344,13 @@ static void submitted(struct slurm_task *task, struct unit_state *unit,
     if (!task->detail->at_once)
         executor->queued[executor->queued_slice % QUEUED_SLICES]++;
     show(task, outcome);
-    room_fulfil(executor->options.room, task->promise, outcome->job_id);
-    task->promise = 0;
+    capacity_confirm(executor->options.capacity, task->reserved, outcome->job_id);
+    task->reserved = 0;
     slurm_poller_track(executor->options.poller, outcome->job_id);
     slurm_poller_expect(executor->options.poller, now_us(executor) + EXPECT_US);
     unit_states_move(executor->options.unit_states, unit, SUBMIT_NONE);
     unit->prefers_nothing = false;
-    follow_asked(unit, outcome->job_id, &task->detail->job);
+    sync_submitted(unit, outcome->job_id, &task->detail->job);
     count(executor, task->detail, "submitted");
     log_info("Slurm has a job for it", LOG_STR("unit", task->detail->key),
              LOG_U64("attempt", task->detail->attempt), LOG_I64("job", outcome->job_id),
@@ -414,7 +414,7 @@ static const struct refusal_row *refusal_of(const struct slurm_error *error, boo
 static void keep_refusal(struct slurm_executor *executor, struct unit_state *unit, int64_t again_us)
 {
     unit_states_move(executor->options.unit_states, unit, SUBMIT_REFUSED);
-    unit->submit.site = room_generation(executor->options.room);
+    unit->submit.site = capacity_generation(executor->options.capacity);
     unit->submit.again_us = now_us(executor) + again_us;
 }
 
@@ -529,7 +529,7 @@ static void on_answer(void *context, const struct slurm_answer *answer)
     metrics_observe(executor->options.metrics, &slurm_executor_metrics[EXECUTOR_SUBMIT_SECONDS],
                     seconds, way(task->detail), NULL);
     outcome = judge(task, answer);
-    room_withdraw(executor->options.room, task->promise);
+    capacity_unreserve(executor->options.capacity, task->reserved);
     executor->options.wake_unit(executor->options.context, task->detail->key);
     task_end(task, outcome, answer->error.text);
     let_next_go(executor);
@@ -585,11 +585,11 @@ static const struct unit_state *record(struct slurm_executor *executor,
 /* What it is asked with: another leader will want to know. */
 static void write_note(const struct slurm_action *detail, struct buf *out)
 {
-    struct job_marks marks;
+    struct field_hashes hashes;
 
     buf_init(out, SLURM_MAX_NOTE);
-    job_marks_of(&detail->job, &marks);
-    job_marks_write(&marks, out);
+    field_hashes_of(&detail->job, &hashes);
+    field_hashes_write(&hashes, out);
 }
 
 static void send(struct slurm_task *task)
@@ -605,7 +605,7 @@ static void send(struct slurm_task *task)
     if (record(executor, detail)->prefers_nothing)
         job.prefer = "";
     if (detail->at_once)
-        task->promise = room_promise(executor->options.room, &job);
+        task->reserved = capacity_reserve(executor->options.capacity, &job);
 
     struct slurm_submit_ask request = { .build = build,
                                         .job = job_desc_json(build, &job),
@@ -695,7 +695,7 @@ void submit_cancelled(struct slurm_task *task)
     const struct unit_state *unit =
         unit_states_get(executor->options.unit_states, task->detail->key);
 
-    room_withdraw(executor->options.room, task->promise);
+    capacity_unreserve(executor->options.capacity, task->reserved);
     if (!task->call)
         return;
     if (unit)

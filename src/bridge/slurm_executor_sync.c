@@ -12,10 +12,10 @@
 
 enum { AGAIN_US = 600 * 1000000 };
 
-void follow_asked(struct unit_state *unit, int64_t job_id, const struct job_desc *desc)
+void sync_submitted(struct unit_state *unit, int64_t job_id, const struct job_desc *desc)
 {
-    unit->said = (struct said_memory){ .job_id = job_id };
-    job_marks_of(desc, &unit->said.marks);
+    unit->last_applied = (struct last_applied){ .job_id = job_id };
+    field_hashes_of(desc, &unit->last_applied.hashes);
 }
 
 /* The job started or ended before the update came: the answer says nothing about the change. */
@@ -35,25 +35,26 @@ static bool is_refusal(enum slurm_class class)
 static void keep_refusal(struct slurm_executor *executor, struct unit_state *unit,
                          const struct slurm_action *detail, const struct slurm_error *error)
 {
-    struct said_memory *said = &unit->said;
+    struct last_applied *last = &unit->last_applied;
 
-    said->refused = job_desc_hash(&detail->job);
-    said->site = room_generation(executor->options.room);
-    said->again_us = loop_now_us(executor->loop) + AGAIN_US;
+    last->refused = job_desc_hash(&detail->job);
+    last->site = capacity_generation(executor->options.capacity);
+    last->again_us = loop_now_us(executor->loop) + AGAIN_US;
     (void)snprintf(unit->submit.text, sizeof(unit->submit.text), "%s", error->text);
 }
 
-enum kube_outcome follow_answered(struct slurm_task *task, const struct slurm_error *error)
+enum kube_outcome sync_answered(struct slurm_task *task, const struct slurm_error *error)
 {
     struct slurm_executor *executor = task->executor;
     const struct slurm_action *detail = task->detail;
     struct unit_state *unit =
         unit_states_need(executor->options.unit_states, slurm_action_unit(detail));
 
-    unit->said = (struct said_memory){ .job_id = detail->job_id, .marks = detail->marks };
+    unit->last_applied =
+        (struct last_applied){ .job_id = detail->job_id, .hashes = detail->hashes };
     if (error->class == SLURM_DONE) {
-        unit->said.settles = job_marks_are_open(&detail->marks);
-        job_marks_close(&unit->said.marks, &detail->job);
+        unit->last_applied.settles = field_hashes_are_open(&detail->hashes);
+        field_hashes_close(&unit->last_applied.hashes, &detail->job);
         return KUBE_DONE;
     }
     if (is_about_state(error))

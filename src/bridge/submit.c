@@ -6,13 +6,13 @@
  * that matters has changed. */
 #include "bridge/submit.h"
 
-#include "bridge/cover.h"
 #include "bridge/exclude.h"
 #include "bridge/hosts.h"
+#include "bridge/rebook.h"
+#include "bridge/report.h"
 #include "bridge/slurm_action.h"
 #include "bridge/submit_guard.h"
 #include "bridge/submit_queue.h"
-#include "bridge/tell.h"
 #include "bridge/translate.h"
 #include "codec/hostlist.h"
 
@@ -64,10 +64,10 @@ static int describe(const struct bridge_world *world, const struct unit *unit, b
     const struct kube_pod **pods;
     struct translate_from from = { .config = world->config,
                                    .slurm_nodes = world->slurm_nodes,
-                                   .root = unit->root,
-                                   .job = unit->owner,
-                                   .more = unit->words,
-                                   .more_count = unit->word_count,
+                                   .owner = unit->owner,
+                                   .job = unit->owner_job,
+                                   .more = unit->more_annotations,
+                                   .more_count = unit->more_count,
                                    .name = unit->name,
                                    .is_gang = unit->kind != GROUP_NONE };
 
@@ -121,10 +121,10 @@ unsigned unit_names_waiting(const struct unit *unit, struct arena *arena,
 
 /* ---- asking ---- */
 
-static void tell_refused(const struct bridge_world *world, const struct unit *unit,
-                         struct plan *plan, const char *why)
+static void report_refused(const struct bridge_world *world, const struct unit *unit,
+                           struct plan *plan, const char *why)
 {
-    if (tell_trouble(world, unit, plan, "Refused", "Slurm refused the job: %s", why))
+    if (report_trouble(world, unit, plan, "Refused", "Slurm refused the job: %s", why))
         plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "FailedScheduling",
                    "Slurm refused the job: %s", why);
 }
@@ -184,14 +184,14 @@ static int submit_or_wait(const struct bridge_world *world, const struct unit *u
         return 0;
     case GUARD_LATER:
         if (view.trouble_us)
-            tell_slurm_trouble(world, unit, plan, view.trouble_us, view.why);
+            report_slurm_trouble(world, unit, plan, view.trouble_us, view.why);
         else if (is_about_to_be_answered(world, unit, plan))
             plan_wait(plan, "%s", view.why);
         else
-            tell_waiting(world, unit, plan, "WaitingForSlurm", "%s", view.why);
+            report_waiting(world, unit, plan, "WaitingForSlurm", "%s", view.why);
         break;
     case GUARD_REFUSED:
-        tell_refused(world, unit, plan, view.why);
+        report_refused(world, unit, plan, view.why);
         plan_look_again(plan, LOOK_FOR_CHANGE_US);
         break;
     }
@@ -228,15 +228,16 @@ static bool is_complete(const struct bridge_world *world, const struct unit *uni
     const char *phase = group_end(unit);
 
     if (phase) {
-        tell_trouble(world, unit, plan, "GroupEnded", "PodGroup coscheduling status is %s", phase);
+        report_trouble(world, unit, plan, "GroupEnded", "PodGroup coscheduling status is %s",
+                       phase);
         return false;
     }
     if (unit->in[POD_WAITS] >= (uint64_t)unit->needed)
         return true;
-    tell_waiting(world, unit, plan, "GroupIncomplete",
-                 "not enough pending pods to create external job: %u of %" PRId64
-                 " pods of its %s are there",
-                 unit->in[POD_WAITS], unit->needed, group_kind_name(unit->kind));
+    report_waiting(world, unit, plan, "GroupIncomplete",
+                   "not enough pending pods to create external job: %u of %" PRId64
+                   " pods of its %s are there",
+                   unit->in[POD_WAITS], unit->needed, group_kind_name(unit->kind));
     plan_look_again(plan, LOOK_FOR_CHANGE_US);
     return false;
 }
@@ -256,8 +257,8 @@ bool unit_has_nodes(const struct bridge_world *world, const struct unit *unit, s
         return true;
     if (!why[0])
         why = arena_printf(plan->arena, "its pods need %" PRId64, wanted);
-    if (tell_trouble(world, unit, plan, "NoNodeFits", "%u/%u nodes are available: %s",
-                     exclusion->fit, exclusion->total, why))
+    if (report_trouble(world, unit, plan, "NoNodeFits", "%u/%u nodes are available: %s",
+                       exclusion->fit, exclusion->total, why))
         plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "FailedScheduling",
                    "%u/%u nodes are available: %s", exclusion->fit, exclusion->total, why);
     plan_look_again(plan, unit->state && unit->state->misfit_count > 0 ? LOOK_FOR_ROOM_US
@@ -273,7 +274,7 @@ bool unit_can_be_submitted(const struct bridge_world *world, const struct unit *
     struct err err = { .class = 0 };
 
     if (unit->stage != POD_WAITS || unit->is_elsewhere || unit->job || unit->inherited ||
-        !unit->root || group_end(unit) || unit->in[POD_WAITS] < (uint64_t)unit->needed ||
+        !unit->owner || group_end(unit) || unit->in[POD_WAITS] < (uint64_t)unit->needed ||
         describe(world, unit, true, false, arena, &job, &err) < 0)
         return false;
     exclusion = exclusion_of(world, unit, job.partition, arena);
@@ -289,15 +290,15 @@ int plan_submit(const struct bridge_world *world, const struct unit *unit, struc
     struct job_desc job;
     struct err why = { .class = 0 };
 
-    if (!unit->root) {
-        tell_waiting(world, unit, plan, "OwnerUnknown", "%s has not been seen", unit->wanting);
+    if (!unit->owner) {
+        report_waiting(world, unit, plan, "OwnerUnknown", "%s has not been seen", unit->wanting);
         plan_look_again(plan, SOON_US);
         return 0;
     }
     if (!is_complete(world, unit, plan) || may_grow(world, unit, plan))
         return 0;
     if (describe(world, unit, true, false, plan->arena, &job, &why) < 0) {
-        tell_trouble(world, unit, plan, "Invalid", "%s", why.text);
+        report_trouble(world, unit, plan, "Invalid", "%s", why.text);
         plan_look_again(plan, LOOK_FOR_CHANGE_US);
         return 0;
     }
@@ -355,10 +356,11 @@ static unsigned most_on_one(const struct unit *unit, struct arena *arena)
 }
 
 /* On these nodes and no others, before all others, several pods on one where they are. */
-static void pin_to(struct job_desc *job, const char *nodes, unsigned node_count, unsigned per_node)
+static void require_nodes(struct job_desc *job, const char *nodes, unsigned node_count,
+                          unsigned per_node)
 {
     job->required_nodes = nodes;
-    job->priority = COVER_PRIORITY;
+    job->priority = REBOOK_PRIORITY;
     if (node_count == 1 && per_node == 1)
         return;
     job->nodes = job->min_nodes = job->max_nodes = node_count;
@@ -388,19 +390,19 @@ int plan_resubmit(const struct bridge_world *world, const struct unit *unit, str
         return 0;
     }
     if (!nodes[0]) {
-        tell_trouble(world, unit, plan, "NotCovered", "it runs on %s, which Slurm does not have",
-                     unit->pod->node_name);
+        report_trouble(world, unit, plan, "NotCovered", "it runs on %s, which Slurm does not have",
+                       unit->pod->node_name);
         plan_look_again(plan, LOOK_FOR_NODE_US);
         return 0;
     }
-    if (!as_found.root)
-        as_found.root = &unit->pod->object;
+    if (!as_found.owner)
+        as_found.owner = &unit->pod->object;
     if (describe(world, &as_found, false, true, plan->arena, &job, &why) < 0) {
-        tell_trouble(world, unit, plan, "Invalid", "%s", why.text);
+        report_trouble(world, unit, plan, "Invalid", "%s", why.text);
         plan_look_again(plan, LOOK_FOR_CHANGE_US);
         return 0;
     }
     job_desc_drop_waits(&job);
-    pin_to(&job, nodes, hosts_count(plan->arena, nodes), most_on_one(unit, plan->arena));
+    require_nodes(&job, nodes, hosts_count(plan->arena, nodes), most_on_one(unit, plan->arena));
     return submit_or_wait(world, unit, plan, &job, true);
 }

@@ -6,8 +6,8 @@
 
 enum {
     SECOND_US = 1000000,
-    NEW_MARGIN_US = 2 * SECOND_US,  /* clocks of API servers and ours may differ by that */
-    COVER_FIRST_US = 3 * SECOND_US, /* jobs that are missing are read one by one */
+    NEW_MARGIN_US = 2 * SECOND_US,   /* clocks of API servers and ours may differ by that */
+    REBOOK_FIRST_US = 3 * SECOND_US, /* jobs that are missing are read one by one */
     MAX_AGAIN_S = 15,
     SOON_US = 200000,
 };
@@ -21,7 +21,7 @@ bool rebooking_comes_first(const struct bridge_world *world)
 {
     const struct bridge_facts *facts = &world->facts;
 
-    return facts->restarted_us && facts->now_us - facts->restarted_us < COVER_FIRST_US;
+    return facts->restarted_us && facts->now_us - facts->restarted_us < REBOOK_FIRST_US;
 }
 
 static struct guard_result later(const char *why, int64_t again_us)
@@ -55,39 +55,39 @@ static int64_t backoff_left_us(const struct bridge_world *world, const struct un
 }
 
 /* An unanswered ask is settled by a whole list that began when it could no longer take effect. */
-static bool is_settled(const struct bridge_world *world, const struct submit_record *desc)
+static bool is_settled(const struct bridge_world *world, const struct submit_record *submit)
 {
-    return slurm_cache_listed_us(world->slurm_jobs) > desc->settles_us;
+    return slurm_cache_listed_us(world->slurm_jobs) > submit->settles_us;
 }
 
-static bool is_still_refused(const struct bridge_world *world, const struct submit_record *desc,
+static bool is_still_refused(const struct bridge_world *world, const struct submit_record *submit,
                              uint64_t hash)
 {
-    return desc->hash == hash && desc->site == room_generation(world->room) &&
-           world->facts.now_us < desc->again_us;
+    return submit->hash == hash && submit->site == capacity_generation(world->capacity) &&
+           world->facts.now_us < submit->again_us;
 }
 
 static struct guard_result look_at_submit(const struct bridge_world *world,
-                                          const struct submit_record *desc, uint64_t hash,
+                                          const struct submit_record *submit, uint64_t hash,
                                           struct arena *arena)
 {
-    switch (desc->state) {
+    switch (submit->state) {
     case SUBMIT_NONE:
         break;
     case SUBMIT_SENT:
         return later("Slurm is being asked", 0);
     case SUBMIT_UNRESOLVED:
-        if (!is_settled(world, desc))
+        if (!is_settled(world, submit))
             return later("Slurm did not answer: whether there is a job will be known soon",
-                         desc->settles_us > world->facts.now_us
-                             ? desc->settles_us - world->facts.now_us + SOON_US
+                         submit->settles_us > world->facts.now_us
+                             ? submit->settles_us - world->facts.now_us + SOON_US
                              : SECOND_US);
         break;
     case SUBMIT_REFUSED:
-        if (is_still_refused(world, desc, hash))
+        if (is_still_refused(world, submit, hash))
             return (struct guard_result){ .guard = GUARD_REFUSED,
-                                          .why = arena_printf(arena, "%s", desc->text),
-                                          .again_us = desc->again_us - world->facts.now_us };
+                                          .why = arena_printf(arena, "%s", submit->text),
+                                          .again_us = submit->again_us - world->facts.now_us };
         break;
     }
     return (struct guard_result){ .guard = GUARD_OPEN };
@@ -108,12 +108,12 @@ static struct guard_result look_at_slurm(const struct bridge_world *world, struc
     if (facts->is_suspicious)
         return later(arena_printf(arena, "jobs are being read again: %s", facts->suspicion),
                      SECOND_US);
-    if (!facts->knows_sight)
+    if (!facts->knows_job_visibility)
         return later("it is not known yet whether the bridge's Slurm user sees all jobs",
                      SECOND_US);
-    if (facts->sight == SLURM_SEES_PART) {
+    if (facts->job_visibility == SLURM_SEES_PART) {
         view = later(arena_printf(arena, "the bridge's Slurm user does not see all jobs: %s",
-                                  facts->sight_why),
+                                  facts->job_visibility_why),
                      MAX_AGAIN_S * SECOND_US);
         view.trouble_us = facts->leading_us;
         return view;
@@ -134,7 +134,7 @@ static bool others_come_first(const struct bridge_world *world, const struct uni
 {
     const struct bridge_facts *facts = &world->facts;
 
-    return unit->stage == POD_WAITS && (facts->uncovered > 0 || rebooking_comes_first(world));
+    return unit->stage == POD_WAITS && (facts->rebooking > 0 || rebooking_comes_first(world));
 }
 
 struct guard_result submit_guard_check(const struct bridge_world *world, const struct unit *unit,
@@ -165,11 +165,11 @@ enum submit_mode submit_mode(const struct bridge_world *world, const struct unit
                              const struct job_desc *desc)
 {
     const struct bridge_facts *facts = &world->facts;
-    size_t waiting = room_waiting(world->room, desc->partition);
+    size_t waiting = capacity_waiting(world->capacity, desc->partition);
 
     if (world->config->submit_only || !facts->jobs_are_interactive_ok ||
         job_desc_must_queue(desc) || (unit->state && unit->state->queues) ||
-        facts->unsubmitted > SUBMIT_CROWD || !room_fits(world->room, desc))
+        facts->unsubmitted > SUBMIT_CROWD || !capacity_fits(world->capacity, desc))
         return SUBMIT_QUEUED;
     if (waiting == 0)
         return SUBMIT_AT_ONCE;

@@ -15,8 +15,8 @@
  *         never two for each other. */
 #include "bridge/submit_queue.h"
 
+#include "bridge/report.h"
 #include "bridge/submit.h"
-#include "bridge/tell.h"
 #include "slurm/submit.h"
 
 #include <string.h>
@@ -199,8 +199,8 @@ bool submit_queue_is_free(const struct bridge_world *world, const struct unit *u
     if (!world->eligible || !look.first || look_at_queue(&look) != COMES_FIRST)
         return true;
     /* The message does not name the other pod: it would change at every look. */
-    tell_waiting(world, unit, plan, "WaitingForTurn",
-                 "waits for its turn: a pod that decides where this one may go is placed first");
+    report_waiting(world, unit, plan, "WaitingForTurn",
+                   "waits for its turn: a pod that decides where this one may go is placed first");
     pause_us = (count_before(&look) + 1) * STEP_US;
     plan_look_again(plan, pause_us < LOOK_MAX_US ? pause_us : LOOK_MAX_US);
     return false;

@@ -77,7 +77,7 @@ static const char *name_of(const struct translate_from *from)
 {
     if (from->name)
         return from->name;
-    return from->pod_count == 1 ? from->pods[0]->object.name : from->root->name;
+    return from->pod_count == 1 ? from->pods[0]->object.name : from->owner->name;
 }
 
 /* Without a gang a Job's pods go one by one, each with a job of its own. */
@@ -332,7 +332,7 @@ static int take_devices(struct job_desc *desc, const struct translate_from *from
 static int lay_over(struct job_desc *desc, const struct translate_from *from, struct arena *arena,
                     struct err *err)
 {
-    int rc = job_desc_annotate(desc, arena, &from->root->annotations, err);
+    int rc = job_desc_annotate(desc, arena, &from->owner->annotations, err);
 
     for (unsigned i = 0; rc == 0 && i < from->more_count; i++)
         rc = job_desc_annotate(desc, arena, from->more[i], err);

@@ -368,7 +368,7 @@ static void gather_rest(const struct bridge_world *world, struct arena *arena, s
     choose_pod(unit);
     if (unit->pod && !unit->successor) {
         unit->is_elsewhere = !world_is_in_unit(world, unit->pod, unit->key);
-        unit_find_root(world, arena, unit);
+        unit_find_owner(world, arena, unit);
     }
 }
 

@@ -53,7 +53,7 @@ enum unit_phase {
 enum {
     UNIT_MAX_JOBS = 16, /* live ones of one unit; one is right, two may happen */
     UNIT_MAX_MEMBERS = 1 << 16,
-    UNIT_MAX_WORDS = 2, /* sets of annotations beside the root's */
+    UNIT_MAX_MORE = 2, /* sets of annotations beside the owner's */
 };
 
 struct member {
@@ -78,15 +78,15 @@ struct unit {
     bool is_elsewhere;          /* a pod that is planned with its group */
     int64_t created_us;         /* of its oldest member that is not over */
 
-    const struct kube_object *root; /* whose annotations count; NULL: not seen yet, see wanting */
-    const struct kube_pairs *words[UNIT_MAX_WORDS]; /* laid over them, in this order */
-    unsigned word_count;
-    const struct kube_job *owner;   /* the Job that made the pods; NULL */
-    const struct kube_group *group; /* what says how many belong together; NULL */
-    const char *name;               /* of the job, where neither pod nor root give it; NULL */
-    const char *wanting;            /* what of the root is not there yet */
-    int64_t needed;                 /* members that must be there before Slurm is asked */
-    bool is_open;                   /* more than these may come: they are given a moment */
+    const struct kube_object *owner; /* whose annotations count; NULL: not seen yet, see wanting */
+    const struct kube_pairs *more_annotations[UNIT_MAX_MORE]; /* laid over them, in this order */
+    unsigned more_count;
+    const struct kube_job *owner_job; /* the Job that made the pods; NULL */
+    const struct kube_group *group;   /* what says how many belong together; NULL */
+    const char *name;                 /* of the job, where neither pod nor owner give it; NULL */
+    const char *wanting;              /* what of the owner is not there yet */
+    int64_t needed;                   /* members that must be there before Slurm is asked */
+    bool is_open;                     /* more than these may come: they are given a moment */
 
     const struct slurm_job *jobs[UNIT_MAX_JOBS]; /* that have not ended */
     unsigned job_count;
@@ -133,7 +133,7 @@ const char *unit_phase_name(enum unit_phase phase); /* "pending" ... */
 /* A member has no place in the running job of its group: it is planned by its own key (place.c). */
 void plan_enqueue_member(struct plan *plan, const struct member *member);
 
-/* root.c: whose words count, and how many pods belong together. */
-void unit_find_root(const struct bridge_world *world, struct arena *arena, struct unit *unit);
+/* owner.c: whose words count, and how many pods belong together. */
+void unit_find_owner(const struct bridge_world *world, struct arena *arena, struct unit *unit);
 
 #endif

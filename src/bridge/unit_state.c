@@ -103,7 +103,7 @@ void unit_states_forget(struct unit_states *states, struct str key)
 void unit_states_forget_applied(struct unit_states *states)
 {
     map_each (item, &states->units)
-        ((struct entry *)item->value)->unit.said = (struct said_memory){ .job_id = 0 };
+        ((struct entry *)item->value)->unit.last_applied = (struct last_applied){ .job_id = 0 };
 }
 
 size_t unit_states_count(const struct unit_states *states)

@@ -28,7 +28,7 @@ struct submit_record {
     enum submit_state state;
     unsigned attempt;   /* of the last ask; 0 = never asked */
     uint64_t hash;      /* job_desc_hash of it */
-    uint64_t site;      /* room_generation when it was refused */
+    uint64_t site;      /* capacity_generation when it was refused */
     int64_t sent_us;    /* loop times */
     int64_t settles_us; /* UNRESOLVED */
     int64_t again_us;   /* REFUSED: the same ask may be tried again then, though nothing changed */
@@ -38,13 +38,13 @@ struct submit_record {
 };
 
 /* What a job of ours that waits was asked with, and what it would not become. */
-struct said_memory {
-    int64_t job_id;         /* 0: of no job */
-    struct job_marks marks; /* what it is as far as we said it; open what may have been made */
-    bool settles;           /* an update was made whose note left that open */
-    uint64_t refused;       /* job_desc_hash of a change that Slurm refused; ask.text says why */
-    uint64_t site;          /* room_generation at that time */
-    int64_t again_us;       /* the same change may be tried again then, though nothing changed */
+struct last_applied {
+    int64_t job_id;             /* 0: of no job */
+    struct field_hashes hashes; /* what it is as far as we said it; open what may have been made */
+    bool settles;               /* an update was made whose note left that open */
+    uint64_t refused; /* job_desc_hash of a change that Slurm refused; ask.text says why */
+    uint64_t site;    /* capacity_generation at that time */
+    int64_t again_us; /* the same change may be tried again then, though nothing changed */
 };
 
 enum {
@@ -55,7 +55,7 @@ enum {
 struct unit_state {
     struct str key; /* "namespace/uid" */
     struct submit_record submit;
-    struct said_memory said;
+    struct last_applied last_applied;
     bool queues;                           /* an immediate try was refused: submit from now on */
     bool prefers_nothing;                  /* a preference was refused: the next ask has none */
     char *misfits[UNIT_STATE_MAX_MISFITS]; /* Slurm nodes that did not fit, the last one last */
@@ -67,7 +67,7 @@ struct unit_state {
     unsigned members;  /* that were there at the last look */
     int64_t grown_us;  /* when there were more than before */
     int64_t lost_us;   /* since when it is bound and has no job; 0 = it has one */
-    bool is_uncovered; /* and others wait for it to get one: not for ever */
+    bool is_rebooking; /* and others wait for it to get one: not for ever */
     int64_t seen_us, submitted_us, allocated_us, bound_us; /* loop times; 0 = not yet */
 };
 

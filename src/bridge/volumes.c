@@ -11,8 +11,8 @@
  * free one. */
 #include "bridge/volumes.h"
 
+#include "bridge/report.h"
 #include "bridge/slurm_action.h"
-#include "bridge/tell.h"
 
 enum {
     LOOK_FOR_VOLUME_US = 1000000,
@@ -73,12 +73,12 @@ static void take_step(const struct bridge_world *world, struct plan *plan,
     }
 }
 
-static unsigned most_claims(const struct unit *unit, const struct deals *deals)
+static unsigned most_claims(const struct unit *unit, const struct assignments *assigned)
 {
     unsigned count = 0;
 
-    for (unsigned i = 0; i < deals->count; i++) {
-        const struct kube_pod *pod = unit->members[deals->at[i].member].pod;
+    for (unsigned i = 0; i < assigned->count; i++) {
+        const struct kube_pod *pod = unit->members[assigned->at[i].member].pod;
 
         count += pod->rare ? pod->rare->volume_claim_count : 0;
     }
@@ -113,15 +113,15 @@ struct open_claims {
 };
 
 static struct open_claims find_open(const struct bridge_world *world, const struct unit *unit,
-                                    struct arena *arena, const struct deals *deals)
+                                    struct arena *arena, const struct assignments *assigned)
 {
-    unsigned max = world->eligible ? most_claims(unit, deals) : 0;
+    unsigned max = world->eligible ? most_claims(unit, assigned) : 0;
     struct open_claims open = { .at = arena_alloc_array(arena, max + 1, sizeof(*open.at)),
                                 .nodes = arena_alloc_array(arena, max + 1, sizeof(*open.nodes)) };
 
-    for (unsigned i = 0; max > 0 && i < deals->count; i++) {
-        const char *node = deals->at[i].node->object.name;
-        const struct kube_pod *pod = unit->members[deals->at[i].member].pod;
+    for (unsigned i = 0; max > 0 && i < assigned->count; i++) {
+        const char *node = assigned->at[i].node->object.name;
+        const struct kube_pod *pod = unit->members[assigned->at[i].member].pod;
         unsigned known = open.count;
 
         open.count = eligible_open_claims(world->eligible, pod, node, open.at, known, max);
@@ -138,9 +138,9 @@ static bool is_overdue(const struct bridge_world *world, const struct slurm_job 
 }
 
 bool plan_volumes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                  const struct deals *deals)
+                  const struct assignments *assigned)
 {
-    const struct open_claims open = find_open(world, unit, plan->arena, deals);
+    const struct open_claims open = find_open(world, unit, plan->arena, assigned);
     bool is_placed = unit->in[POD_BOUND] > 0 || unit->in[POD_ENDING] > 0;
     const char *key = unit->job->object.key, *why;
 
@@ -148,8 +148,8 @@ bool plan_volumes(const struct bridge_world *world, const struct unit *unit, str
         return false;
     why = words_about(plan->arena, &open.at[0]);
     if (!is_placed && is_overdue(world, unit->job)) {
-        tell_waiting(world, unit, plan, "NodeMisfit", "job %s is given back after %d s: %s", key,
-                     TIME_OUT_S, why);
+        report_waiting(world, unit, plan, "NodeMisfit", "job %s is given back after %d s: %s", key,
+                       TIME_OUT_S, why);
         plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "SlurmNodeMisfit",
                    "job %s is given back after %d s: %s", key, TIME_OUT_S, why);
         plan_slurm_cancel(plan, unit->job, NULL, why);
@@ -157,7 +157,7 @@ bool plan_volumes(const struct bridge_world *world, const struct unit *unit, str
     }
     for (unsigned i = 0; i < open.count; i++)
         take_step(world, plan, &open.at[i], open.nodes[i]);
-    tell_waiting(world, unit, plan, "VolumesNotBound", "job %s runs; %s", key, why);
+    report_waiting(world, unit, plan, "VolumesNotBound", "job %s runs; %s", key, why);
     plan_look_again(plan, LOOK_FOR_VOLUME_US);
     return true;
 }

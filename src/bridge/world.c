@@ -272,7 +272,7 @@ bool world_has_running_job(const struct bridge_world *world, struct str key)
     return false;
 }
 
-bool world_has_uncovered(const struct bridge_world *world, const char *kube_node)
+bool world_has_pod_without_job(const struct bridge_world *world, const char *kube_node)
 {
     struct kube_index_walk walk =
         kube_cache_by(world->pods, world->pods_by_node, str_of(kube_node));
@@ -301,5 +301,5 @@ bool world_is_being_left(const struct bridge_world *world, const char *kube_node
         if (object->deleted_us && world_is_ours(world, kube_pod_of(object)) &&
             !kube_pod_is_terminated(kube_pod_of(object)))
             return true;
-    return world_has_uncovered(world, kube_node);
+    return world_has_pod_without_job(world, kube_node);
 }

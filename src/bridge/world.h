@@ -5,13 +5,13 @@
 #ifndef SLINC_BRIDGE_WORLD_H
 #define SLINC_BRIDGE_WORLD_H
 
+#include "bridge/capacity.h"
 #include "bridge/config.h"
 #include "bridge/eligible.h"
+#include "bridge/foreign_nodes.h"
 #include "bridge/kinds.h"
 #include "bridge/node_refusals.h"
 #include "bridge/node_sizes.h"
-#include "bridge/room.h"
-#include "bridge/strangers.h"
 #include "bridge/unit_state.h"
 #include "engine/plan.h"
 #include "engine/watch_set.h"
@@ -20,9 +20,9 @@
 #include "slurm/submit.h"
 
 struct bridge_facts {
-    int64_t now_us;  /* loop time, as are all below but wall_us and leading_wall_us */
-    int64_t wall_us; /* since 1970 */
-    bool is_leaving; /* the bridge is being removed: it gives back all it holds, and asks for
+    int64_t now_us;       /* loop time, as are all below but wall_us and leading_wall_us */
+    int64_t wall_us;      /* since 1970 */
+    bool is_uninstalling; /* the bridge is being removed: it gives back all it holds, and asks for
                         nothing */
     int64_t leading_us, leading_wall_us; /* since when */
     int64_t takeover_delay_us; /* how long an ask of a leader before us may still take effect */
@@ -30,9 +30,9 @@ struct bridge_facts {
     bool slurm_synced;         /* all Slurm caches were filled */
     bool is_suspicious; /* slurmctld may have been restarted: relist before anything is done */
     const char *suspicion;
-    enum slurm_sight sight; /* whether our token sees all jobs */
-    bool knows_sight;       /* that was asked, and answered in some way */
-    const char *sight_why;
+    enum slurm_sight job_visibility; /* whether our token sees all jobs */
+    bool knows_job_visibility;       /* that was asked, and answered in some way */
+    const char *job_visibility_why;
     int64_t pause_us; /* Slurm takes no more jobs for now (MaxJobCount, rate): until then; 0 */
     const char *pause_why;
     int64_t denied_us;            /* since when the pause is because we are denied; 0: it is not */
@@ -40,10 +40,10 @@ struct bridge_facts {
     int64_t trouble_us;           /* since when */
     bool jobs_are_interactive_ok; /* immediate allocations live as long as others (InactiveLimit) */
     int64_t restarted_us; /* when jobs were read again after slurmctld may have been restarted; 0 */
-    size_t uncovered;     /* bound pods that lost their jobs not long ago */
+    size_t rebooking;     /* bound pods that lost their jobs not long ago */
     size_t unsubmitted;   /* of those that wait: for which Slurm has no job yet */
     size_t queued;        /* asks that were submitted in the last two seconds */
-    size_t crowd;         /* pods of ours that wait for a place */
+    size_t waiting_pods;  /* pods of ours that wait for a place */
     bool bind_takes_metadata; /* labels on a Binding reach the pod (Kubernetes 1.35 and later) */
 };
 
@@ -77,8 +77,8 @@ struct bridge_world {
     struct unit_states *unit_states;     /* plans only read it */
     struct node_refusals *node_refusals; /* nor do they write this; NULL: there are none */
     struct node_sizes *node_sizes;       /* the same; NULL: all have lasted */
-    struct room *room;
-    struct strangers *strangers;
+    struct capacity *capacity;
+    struct foreign_nodes *foreign_nodes;
     struct eligible *eligible; /* NULL: every node will do */
     struct bridge_facts facts;
 };
@@ -126,7 +126,7 @@ const struct kube_object *world_group_object(const struct bridge_world *world,
 
 /* Whether a pod that is bound to this node has no running job: Slurm takes what it uses for free.
  */
-bool world_has_uncovered(const struct bridge_world *world, const char *kube_node);
+bool world_has_pod_without_job(const struct bridge_world *world, const char *kube_node);
 /* Whether a pod of ours is still on this node though it is ending, or its job has ended: what it
  * uses will soon be free, and Slurm takes it for free already. */
 bool world_is_being_left(const struct bridge_world *world, const char *kube_node);
@@ -134,8 +134,8 @@ bool world_is_being_left(const struct bridge_world *world, const char *kube_node
 bool world_has_job(const struct bridge_world *world, struct str key);
 bool world_has_running_job(const struct bridge_world *world, struct str key);
 
-/* leave.c: no pod has our finalizer, no job and no node in Slurm is ours, no node has our taint.
- * Else what is left. */
+/* uninstall.c: no pod has our finalizer, no job and no node in Slurm is ours, no node has our
+ * taint. Else what is left. */
 bool world_holds_nothing(const struct bridge_world *world, struct buf *ret_what_is_left);
 
 #endif

@@ -10,11 +10,11 @@
 #include "bridge/admit_watch.h"
 #include "bridge/bridge.h"
 #include "bridge/checks.h"
-#include "bridge/ends.h"
-#include "bridge/feeds.h"
+#include "bridge/end_policy.h"
 #include "bridge/job_desc.h"
 #include "bridge/slurm_action.h"
-#include "bridge/steps.h"
+#include "bridge/slurm_health.h"
+#include "bridge/timings.h"
 #include "cmd/cmd.h"
 #include "cmd/flags.h"
 #include "cmd/process.h"
@@ -371,9 +371,9 @@ static void metrics_reference(struct buf *out)
         const struct metric_family *families;
         size_t count;
     } tables[] = {
-        { "pods on their way", steps_metrics, steps_metric_count },
+        { "pods on their way", timings_metrics, timings_metric_count },
         { "what is asked of Slurm", slurm_executor_metrics, slurm_executor_metric_count },
-        { "what is heard of Slurm", feeds_metrics, feeds_metric_count },
+        { "what is heard of Slurm", slurm_health_metrics, slurm_health_metric_count },
         { "the webhook", admit_metrics, admit_metric_count },
         { "the process and its work", engine_metrics, ENGINE_METRIC_COUNT },
     };

@@ -163,7 +163,7 @@ static double median(double *values, size_t count)
     return values[count / 2];
 }
 
-/* Each time with another request, which makes another shape. */
+/* Each time with another request, which makes another class. */
 static double ask_new(struct bench *bench, unsigned sort, unsigned *ret_fit)
 {
     double took[NEW];

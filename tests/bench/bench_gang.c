@@ -9,7 +9,7 @@
 #include "bridge/bridge.h"
 #include "bridge/names.h"
 #include "bridge/place.h"
-#include "bridge/steps.h"
+#include "bridge/timings.h"
 #include "world.h"
 
 #include <stdlib.h>
@@ -42,19 +42,19 @@ static double now_ms(void)
 
 /* The linker has the bridge call these: a plan of a unit begins with the first, ends with the last.
  */
-void __real_steps_seen(struct steps *steps, struct str key);
-void __wrap_steps_seen(struct steps *steps, struct str key);
+void __real_timings_seen(struct timings *steps, struct str key);
+void __wrap_timings_seen(struct timings *steps, struct str key);
 int __real_place_plan(const struct bridge_world *world, struct str key, struct plan *plan,
                       struct err *err);
 int __wrap_place_plan(const struct bridge_world *world, struct str key, struct plan *plan,
                       struct err *err);
-void __real_steps_planned(struct steps *steps, struct str key);
-void __wrap_steps_planned(struct steps *steps, struct str key);
+void __real_timings_planned(struct timings *steps, struct str key);
+void __wrap_timings_planned(struct timings *steps, struct str key);
 
-void __wrap_steps_seen(struct steps *steps, struct str key)
+void __wrap_timings_seen(struct timings *steps, struct str key)
 {
     plans.begun = now_ms();
-    __real_steps_seen(steps, key);
+    __real_timings_seen(steps, key);
 }
 
 int __wrap_place_plan(const struct bridge_world *world, struct str key, struct plan *plan,
@@ -67,11 +67,11 @@ int __wrap_place_plan(const struct bridge_world *world, struct str key, struct p
     return result;
 }
 
-void __wrap_steps_planned(struct steps *steps, struct str key)
+void __wrap_timings_planned(struct timings *steps, struct str key)
 {
     double took;
 
-    __real_steps_planned(steps, key);
+    __real_timings_planned(steps, key);
     took = now_ms() - plans.begun;
     plans.count++;
     plans.total_ms += took;

@@ -41,7 +41,7 @@ struct rig {
     struct slurm_cache *jobs, *nodes;
     struct unit_states *unit_states;
     struct node_refusals *node_refusals;
-    struct room *room;
+    struct capacity *capacity;
     struct metrics *metrics;
     struct slurm_executor *executor;
     struct arena arena;
@@ -92,7 +92,7 @@ static inline void rig_actor(struct rig *rig, int64_t submits_per_second)
                                           .kube = rig->kube,
                                           .unit_states = rig->unit_states,
                                           .node_refusals = rig->node_refusals,
-                                          .room = rig->room,
+                                          .capacity = rig->capacity,
                                           .metrics = rig->metrics,
                                           .cluster = STR("c"),
                                           .submits_per_second = submits_per_second,
@@ -121,7 +121,7 @@ static inline int rig_up(void **state)
     rig->nodes = slurm_poller_cache(rig->poller, SLURM_FEED_NODES);
     rig->unit_states = unit_states_new();
     rig->node_refusals = node_refusals_new();
-    rig->room = room_new(rig->jobs, rig->nodes);
+    rig->capacity = capacity_new(rig->jobs, rig->nodes);
     rig->metrics = metrics_new();
     rig_actor(rig, 0);
     rig_sync(rig, rig->jobs);
@@ -146,7 +146,7 @@ static inline int rig_down(void **state)
 
     slurm_executor_free(rig->executor);
     slurm_poller_free(rig->poller);
-    room_free(rig->room);
+    capacity_free(rig->capacity);
     unit_states_free(rig->unit_states);
     node_refusals_free(rig->node_refusals);
     slurm_client_free(rig->slurm);

@@ -24,8 +24,8 @@ static struct check_facts good_facts(void)
                                  .slurm_error = "",
                                  .version = 45,
                                  .site = &good_site,
-                                 .sight = SLURM_SEES_ALL,
-                                 .sight_why = "",
+                                 .job_visibility = SLURM_SEES_ALL,
+                                 .job_visibility_why = "",
                                  .partitions_known = true,
                                  .partition_exists = true,
                                  .slurm_nodes = 10,
@@ -63,9 +63,10 @@ static void a_good_site_has_nothing_to_mend(void **state)
 
 static void what_is_not_known_is_not_judged(void **state)
 {
-    struct check_facts facts = {
-        .config = &config, .slurm_error = "refused", .sight = SLURM_SIGHT_UNKNOWN, .sight_why = ""
-    };
+    struct check_facts facts = { .config = &config,
+                                 .slurm_error = "refused",
+                                 .job_visibility = SLURM_SIGHT_UNKNOWN,
+                                 .job_visibility_why = "" };
 
     for (size_t i = 1; i < CHECK_COUNT; i++) /* but the first: that nobody answers is known */
         assert_int_equal(run(checks_table[i].name, &facts).result, CHECK_UNKNOWN);
@@ -99,8 +100,8 @@ static void each_trouble_is_named_and_mended(void **state)
     facts.slurm_error = "no route";
     facts.version = 43;
     facts.site = &bad_site;
-    facts.sight = SLURM_SEES_PART;
-    facts.sight_why = "PrivateData has jobs";
+    facts.job_visibility = SLURM_SEES_PART;
+    facts.job_visibility_why = "PrivateData has jobs";
     facts.partition_exists = false;
     facts.skew_us = -7000000;
     assert_int_equal(sizeof(cases) / sizeof(cases[0]), CHECK_COUNT);

@@ -247,7 +247,7 @@ static void a_set_follows_nodes_and_pods(void **state)
     rig_drop(rig, RIG_OTHERS, "d", "d");
     rig_drop(rig, RIG_NODES, "", "n2");
     rig_expect(rig, "and went", pod, "", "");
-    /* another node in the slot of the one that went, with the same verdict */
+    /* another node in the slot of the one that went, with the same result */
     rig_put(rig, "[{node: m3}]");
     rig_expect(rig, "new", pod, "m3", NULL);
     rig_drop(rig, RIG_NODES, "", "m3");
@@ -317,7 +317,7 @@ static void the_shapes_that_are_kept_are_bounded(void **state)
     struct rig *rig = rig_new();
 
     rig_put(rig, "[{node: n1, has: {cpu: 4}}]");
-    for (unsigned i = 0; i < 2 * ELIGIBLE_MAX_SHAPES + 10; i++) {
+    for (unsigned i = 0; i < 2 * ELIGIBLE_MAX_CLASSES + 10; i++) {
         char text[64];
 
         (void)snprintf(text, sizeof(text), "{pod: p, needs: {cpu: %u}}", i % 1500);

@@ -282,12 +282,12 @@ static void compare_with_seats(struct rig *rig, struct rand *rand, uint64_t seed
         if (!node || kube_node_of(node)->pods <= PODS || !minds_only_pods(text))
             continue; /* nor how many pods a node takes */
         seated[count] = rig_waiting(rig, text);
-        eligible_seat(rig->eligible, seated[count++], kube_node_of(node));
+        eligible_reserve(rig->eligible, seated[count++], kube_node_of(node));
         bind_waiting(other, text, i, name);
         for (unsigned k = 0; k < WAITING; k++)
             compare(rig, other, waiting[k], seed, step);
     }
-    eligible_leave_seats(rig->eligible);
+    eligible_unreserve_all(rig->eligible);
     for (unsigned i = 0; i < count; i++)
         kube_object_unref(&seated[i]->object);
     rig_free(other);

@@ -276,16 +276,16 @@ static void a_pod_with_a_seat_counts_as_placed_until_it_leaves_and_nobody_is_tol
     eligible_listen(rig->eligible, hear, &heard);
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(eligible_objection(rig->eligible, pod, a2), ELIGIBLE_NO_OBJECTION);
-        eligible_seat(rig->eligible, pod, a1);
+        eligible_reserve(rig->eligible, pod, a1);
         assert_int_equal(eligible_objection(rig->eligible, pod, a2), ELIGIBLE_PODS_OBJECT);
         assert_int_equal(eligible_objection(rig->eligible, pod, b1), ELIGIBLE_NO_OBJECTION);
         rig_expect(rig, "its own rules", apart, "a[1-2]",
                    "2 node(s) didn't match pod anti-affinity rules");
         rig_expect(rig, "those of the one with a seat", other, "a[1-2]",
                    "2 node(s) didn't satisfy existing pods anti-affinity rules");
-        eligible_seat(rig->eligible, pod, b1);
+        eligible_reserve(rig->eligible, pod, b1);
         rig_expect(rig, "two seats", apart, "a[1-2],b[1-2]", NULL);
-        eligible_leave_seats(rig->eligible);
+        eligible_unreserve_all(rig->eligible);
         rig_expect(rig, "all have left", apart, "", "");
         rig_expect(rig, "for others too", other, "", "");
     }

@@ -29,7 +29,7 @@ static const char *change(const struct job_desc *desc, const struct job_change_f
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *fields = json_new_object(build);
     auto_buf struct buf out = { .max = sizeof(text) };
-    struct job_marks noted;
+    struct field_hashes noted;
     bool any = job_change(build, fields, desc, from, &noted);
 
     json_mut_write(fields, &out);
@@ -40,10 +40,10 @@ static const char *change(const struct job_desc *desc, const struct job_change_f
 
 static const char *change_of(const struct job_desc *old, const struct job_desc *next)
 {
-    struct job_marks marks;
+    struct field_hashes hashes;
 
-    job_marks_of(old, &marks);
-    return change(next, &(struct job_change_from){ .marks = &marks });
+    field_hashes_of(old, &hashes);
+    return change(next, &(struct job_change_from){ .hashes = &hashes });
 }
 
 #define SET(what) offsetof(struct job_desc, what)
@@ -105,10 +105,10 @@ static void each_field_is_said_and_taken_back(void **state)
 
 static const char *needs_anew(const struct job_desc *before, const struct job_desc *after)
 {
-    struct job_marks marks;
+    struct field_hashes hashes;
 
-    job_marks_of(before, &marks);
-    return job_marks_need_anew(&marks, after);
+    field_hashes_of(before, &hashes);
+    return field_hashes_need_anew(&hashes, after);
 }
 
 static void only_a_new_job_has_what_slurm_changes_of_none(void **state)
@@ -223,37 +223,37 @@ static void what_people_hold_stays_held(void **state)
 static void a_mark_tells_that_a_job_was_to_be_held(void **state)
 {
     struct job_desc desc = plain();
-    struct job_marks marks;
+    struct field_hashes hashes;
 
-    job_marks_of(&desc, &marks);
-    assert_false(job_marks_hold(&marks));
+    field_hashes_of(&desc, &hashes);
+    assert_false(field_hashes_hold(&hashes));
     desc.priority = 1;
-    job_marks_of(&desc, &marks);
-    assert_false(job_marks_hold(&marks));
+    field_hashes_of(&desc, &hashes);
+    assert_false(field_hashes_hold(&hashes));
     desc.priority = 0;
-    job_marks_of(&desc, &marks);
-    assert_true(job_marks_hold(&marks));
+    field_hashes_of(&desc, &hashes);
+    assert_true(field_hashes_hold(&hashes));
 }
 
 /* ---- as a note ---- */
 
-static const char *note_of(const struct job_marks *marks)
+static const char *note_of(const struct field_hashes *hashes)
 {
     static char text[1000];
     auto_buf struct buf out = { .max = sizeof(text) };
 
-    job_marks_write(marks, &out);
+    field_hashes_write(hashes, &out);
     assert_int_equal(buf_check(&out, "note", NULL), 0);
     (void)snprintf(text, sizeof(text), "%s", buf_text(&out));
     return text;
 }
 
-static void check_round_trip(const struct job_marks *marks)
+static void check_round_trip(const struct field_hashes *hashes)
 {
-    struct job_marks read;
+    struct field_hashes read;
 
-    assert_true(job_marks_read(str_of(note_of(marks)), &read));
-    assert_memory_equal(&read, marks, sizeof(read));
+    assert_true(field_hashes_read(str_of(note_of(hashes)), &read));
+    assert_memory_equal(&read, hashes, sizeof(read));
 }
 
 enum { FIXED = 27 }; /* the first row of what only a new job has */
@@ -261,22 +261,22 @@ enum { FIXED = 27 }; /* the first row of what only a new job has */
 static void a_note_says_what_the_marks_say(void **state)
 {
     struct job_desc desc = plain();
-    struct job_marks marks;
+    struct field_hashes hashes;
 
     desc.cpus_per_task = desc.tasks_per_node = desc.min_nodes = desc.max_nodes = 1;
     desc.memory = 16;
-    job_marks_of(&desc, &marks);
-    memset(&marks.at[FIXED], 0, sizeof(marks) - FIXED * sizeof(marks.at[0]));
-    check_round_trip(&marks);
-    assert_in_range(strlen(note_of(&marks)), 1, 150); /* of a plain pod */
-    marks.at[3] = JOB_MARK_OPEN;
-    check_round_trip(&marks);
+    field_hashes_of(&desc, &hashes);
+    memset(&hashes.at[FIXED], 0, sizeof(hashes) - FIXED * sizeof(hashes.at[0]));
+    check_round_trip(&hashes);
+    assert_in_range(strlen(note_of(&hashes)), 1, 150); /* of a plain pod */
+    hashes.at[3] = FIELD_HASH_UNKNOWN;
+    check_round_trip(&hashes);
     for (size_t i = 0; i < FIXED; i++)
-        marks.at[i] = UINT32_MAX;
-    check_round_trip(&marks);
-    assert_in_range(strlen(note_of(&marks)), 1, SLURM_MAX_NOTE);
-    memset(&marks, 0, sizeof(marks));
-    check_round_trip(&marks);
+        hashes.at[i] = UINT32_MAX;
+    check_round_trip(&hashes);
+    assert_in_range(strlen(note_of(&hashes)), 1, SLURM_MAX_NOTE);
+    memset(&hashes, 0, sizeof(hashes));
+    check_round_trip(&hashes);
 }
 
 static void a_note_that_was_not_written_so_is_not_read(void **state)
@@ -286,94 +286,94 @@ static void a_note_that_was_not_written_so_is_not_read(void **state)
         " 0:1 ", "  0:1", " 31:1",  " -1:1",    " 1:1 0:1", " 0:1 0:1", " 0:123456781", " 0:1\n",
         ":",     "0",     "\n 0:1", " 0:1,1:1", " 0x0:1",   " 0=1",     " 27:1",        " 30:?",
     };
-    struct job_marks none = { 0 }, marks, before;
+    struct field_hashes none = { 0 }, hashes, before;
     char version[20], text[60];
 
     (void)snprintf(version, sizeof(version), "%s", note_of(&none));
     (void)snprintf(text, sizeof(text), "%s 0:1 26:?", version);
-    assert_true(job_marks_read(str_of(text), &marks));
-    assert_int_equal(marks.at[0], 1);
-    assert_int_equal(marks.at[26], JOB_MARK_OPEN);
-    before = marks;
+    assert_true(field_hashes_read(str_of(text), &hashes));
+    assert_int_equal(hashes.at[0], 1);
+    assert_int_equal(hashes.at[26], FIELD_HASH_UNKNOWN);
+    before = hashes;
     for (size_t i = 0; i < sizeof(rests) / sizeof(rests[0]); i++) {
         (void)snprintf(text, sizeof(text), "%s%s", version, rests[i]);
-        if (job_marks_read(str_of(text), &marks))
+        if (field_hashes_read(str_of(text), &hashes))
             fail_msg("'%s' is read", text);
     }
-    assert_false(job_marks_read(STR(""), &marks));
-    assert_false(job_marks_read(STR(" 0:1"), &marks));
-    assert_false(job_marks_read(STR("words"), &marks));
-    assert_memory_equal(&marks, &before, sizeof(marks));
+    assert_false(field_hashes_read(STR(""), &hashes));
+    assert_false(field_hashes_read(STR(" 0:1"), &hashes));
+    assert_false(field_hashes_read(STR("words"), &hashes));
+    assert_memory_equal(&hashes, &before, sizeof(hashes));
 }
 
 /* A config says that, too: whoever leads next with another one leaves what waits. */
 static void what_only_a_new_job_has_is_not_noted(void **state)
 {
     struct job_desc before = plain(), after = before;
-    struct job_marks marks;
+    struct field_hashes hashes;
 
     before.user_id = "alice";
     before.exclusive = true;
-    job_marks_of(&before, &marks);
-    assert_true(job_marks_read(str_of(note_of(&marks)), &marks));
-    job_marks_fix(&marks, &after);
-    assert_null(job_marks_need_anew(&marks, &after));
+    field_hashes_of(&before, &hashes);
+    assert_true(field_hashes_read(str_of(note_of(&hashes)), &hashes));
+    field_hashes_fix(&hashes, &after);
+    assert_null(field_hashes_need_anew(&hashes, &after));
 }
 
 static void a_note_of_another_version_is_not_read(void **state)
 {
     struct job_desc desc = plain();
-    struct job_marks marks;
+    struct field_hashes hashes;
     char text[1000];
 
-    job_marks_of(&desc, &marks);
-    (void)snprintf(text, sizeof(text), "%s", note_of(&marks));
-    assert_true(job_marks_read(str_of(text), &marks));
+    field_hashes_of(&desc, &hashes);
+    (void)snprintf(text, sizeof(text), "%s", note_of(&hashes));
+    assert_true(field_hashes_read(str_of(text), &hashes));
     text[0] = text[0] == '1' ? '2' : '1';
-    assert_false(job_marks_read(str_of(text), &marks));
+    assert_false(field_hashes_read(str_of(text), &hashes));
 }
 
 /* The note of an update from one to the other. */
-static struct job_marks noted_from(const struct job_desc *old, const struct job_desc *next)
+static struct field_hashes noted_from(const struct job_desc *old, const struct job_desc *next)
 {
     auto_json_build struct json_build *build = json_build_new();
-    struct job_marks marks, noted;
+    struct field_hashes hashes, noted;
 
-    job_marks_of(old, &marks);
+    field_hashes_of(old, &hashes);
     assert_true(job_change(build, json_new_object(build), next,
-                           &(struct job_change_from){ .marks = &marks }, &noted));
+                           &(struct job_change_from){ .hashes = &hashes }, &noted));
     return noted;
 }
 
 static void what_an_update_changes_is_open_and_said_again_by_who_knows_no_better(void **state)
 {
     struct job_desc before = plain(), after = before;
-    struct job_marks noted;
+    struct field_hashes noted;
 
     before.licenses = "l";
     before.account = "a";
     after.dependency = "afterok:3";
     after.time_limit = 5;
     noted = noted_from(&before, &after);
-    assert_true(job_marks_are_open(&noted));
-    assert_string_equal(change(&after, &(struct job_change_from){ .marks = &noted }),
+    assert_true(field_hashes_are_open(&noted));
+    assert_string_equal(change(&after, &(struct job_change_from){ .hashes = &noted }),
                         "{\"dependency\":\"afterok:3\",\"licenses\":\"\","
                         "\"time_limit\":{\"set\":true,\"number\":5}}");
-    job_marks_close(&noted, &after);
-    assert_false(job_marks_are_open(&noted));
-    assert_string_equal(change(&after, &(struct job_change_from){ .marks = &noted }), "{}");
+    field_hashes_close(&noted, &after);
+    assert_false(field_hashes_are_open(&noted));
+    assert_string_equal(change(&after, &(struct job_change_from){ .hashes = &noted }), "{}");
 }
 
 static void a_size_that_an_update_changes_is_open(void **state)
 {
     struct job_desc three = plain(), two;
-    struct job_marks noted;
+    struct field_hashes noted;
 
     three.nodes = three.max_nodes = 3;
     two = three;
     two.nodes = two.max_nodes = 2;
     noted = noted_from(&three, &two);
-    assert_string_equal(change(&two, &(struct job_change_from){ .marks = &noted }),
+    assert_string_equal(change(&two, &(struct job_change_from){ .hashes = &noted }),
                         "{\"nodes\":\"2\",\"maximum_nodes\":2,"
                         "\"minimum_cpus\":2,\"minimum_cpus_per_node\":1}");
 }
@@ -381,14 +381,14 @@ static void a_size_that_an_update_changes_is_open(void **state)
 static void an_update_changes_nothing_of_what_only_a_new_job_has(void **state)
 {
     struct job_desc before = plain(), after = before;
-    struct job_marks noted;
+    struct field_hashes noted;
 
     after.user_id = "alice";
     after.comment = "c";
     noted = noted_from(&before, &after);
-    assert_string_equal(job_marks_need_anew(&noted, &after), "user_id");
-    job_marks_close(&noted, &after);
-    assert_string_equal(job_marks_need_anew(&noted, &after), "user_id");
+    assert_string_equal(field_hashes_need_anew(&noted, &after), "user_id");
+    field_hashes_close(&noted, &after);
+    assert_string_equal(field_hashes_need_anew(&noted, &after), "user_id");
 }
 
 int main(void)

@@ -273,7 +273,7 @@ static void constraints_come_before_preferences(void **state)
                                        .slurm_nodes = bench->nodes,
                                        .pods = &pod,
                                        .pod_count = 1,
-                                       .root = object };
+                                       .owner = object };
         struct job_desc desc;
 
         assert_int_equal(translate(&from, &bench->arena, &desc, &err), 0);

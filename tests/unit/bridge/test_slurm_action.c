@@ -222,7 +222,7 @@ static void an_event_shows_its_words(void **state)
           "\"uid\":\"u\"}");
 }
 
-static void told(void *context, const struct kube_answer *answer)
+static void event_recorded(void *context, const struct kube_answer *answer)
 {
     unsigned *ends = context;
 
@@ -250,14 +250,14 @@ static void an_event_is_done_from_the_loop_whatever_becomes_of_it(void **state)
 
     fake_answer(fake, "POST", "/apis/events.k8s.io/v1/namespaces/ns/events",
                 (struct fake_answer){ .status = 500, .body = "{}", .times = FAKE_ALWAYS });
-    assert_non_null(action->type->start(recorder, action, told, &ends));
+    assert_non_null(action->type->start(recorder, action, event_recorded, &ends));
     assert_int_equal(ends, 0);
     fake_run_for(fake, 1000);
     assert_int_equal(ends, 1);
     assert_true(fake_sent_count(fake) >= 1);
     assert_non_null(strstr(fake_sent(fake, 0)->body, "to n1"));
 
-    handle = action->type->start(recorder, action, told, &ends);
+    handle = action->type->start(recorder, action, event_recorded, &ends);
     action->type->cancel(recorder, handle);
     fake_run_for(fake, 1000);
     assert_int_equal(ends, 1);

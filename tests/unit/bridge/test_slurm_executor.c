@@ -55,7 +55,7 @@ static void a_submitted_job_is_in_the_cache_at_once(void **state)
     assert_true(slurm_submit_is_for(job, STR("c"), STR("ns/uid.1")));
     assert_string_equal(job->extra, "ns/uid.1 c");
     assert_non_null(strstr(job->admin_comment, "ns/pod"));
-    assert_int_equal(room_waiting(rig->room, "p"), 1);
+    assert_int_equal(capacity_waiting(rig->capacity, "p"), 1);
     assert_int_equal(rig_sent(rig, "GET", "/job/"), 0);
     assert_string_equal(buf_text(&rig->woken), "unit ns/uid;");
     assert_true(rig_count(rig, "slinc_bridge_asks_total", "submit", "submitted") == 1);
@@ -77,15 +77,15 @@ static void an_immediate_job_is_read_for_its_nodes(void **state)
                         ",\"nodes\":\"n1\",\"cpus\":1,\"partition\":\"p\","
                         "\"flags\":[\"EXTERNAL_JOB\"],\"extra\":\"ns/uid.1 c\"}],\"errors\":[]}" });
     rig_run(rig, MS_US);
-    assert_true(room_fits(rig->room, &rig->job));
+    assert_true(capacity_fits(rig->capacity, &rig->job));
     ask_and_run(rig, true);
     assert_non_null(strstr(rig_last(rig, "POST")->body, "\"immediate\":true"));
     assert_true(slurm_words_has(&rig_shown(rig, "7")->state, SLURM_JOB_PENDING));
-    assert_int_equal(room_waiting(rig->room, "p"), 0); /* nobody waits behind it */
-    assert_false(room_fits(rig->room, &rig->job));     /* promised, until it is seen */
+    assert_int_equal(capacity_waiting(rig->capacity, "p"), 0); /* nobody waits behind it */
+    assert_false(capacity_fits(rig->capacity, &rig->job));     /* promised, until it is seen */
     rig_run(rig, 2 * SECOND_US);
     assert_string_equal(rig_shown(rig, "7")->nodes, "n1");
-    assert_false(room_fits(rig->room, &rig->job));
+    assert_false(capacity_fits(rig->capacity, &rig->job));
 }
 
 static void a_poll_that_was_faster_is_not_undone(void **state)
@@ -134,25 +134,25 @@ static void a_refused_immediate_ask_queues_and_closes_the_partition_for_a_growin
     see_node(rig, 8);
     rig_run(rig, MS_US);
     for (size_t i = 0; i < sizeof(pauses_s) / sizeof(pauses_s[0]); i++) {
-        assert_true(room_fits(rig->room, &rig->job));
+        assert_true(capacity_fits(rig->capacity, &rig->job));
         ask_refused(rig, true, 2016);
         assert_int_equal(remembered(rig)->state, SUBMIT_NONE);
         assert_true(unit_of(rig)->queues);
-        assert_false(room_fits(rig->room, &rig->job));
+        assert_false(capacity_fits(rig->capacity, &rig->job));
         rig_run(rig, pauses_s[i] * (int64_t)SECOND_US - 2 * MS_US);
-        assert_false(room_fits(rig->room, &rig->job));
+        assert_false(capacity_fits(rig->capacity, &rig->job));
         rig_run(rig, 2 * MS_US);
     }
-    assert_true(room_fits(rig->room, &rig->job));
+    assert_true(capacity_fits(rig->capacity, &rig->job));
     assert_true(rig_count(rig, "slinc_bridge_asks_total", "allocate", "busy") == 8);
 
     rig_answers(rig, "POST", "/job/allocate", 200, DONE_BODY); /* a success resets it */
     rig_reads_job(rig, 7, "COMPLETED", "ns/uid.1");
     ask_and_run(rig, true);
     ask_refused(rig, true, 2016);
-    assert_false(room_fits(rig->room, &rig->job));
+    assert_false(capacity_fits(rig->capacity, &rig->job));
     rig_run(rig, SECOND_US);
-    assert_true(room_fits(rig->room, &rig->job));
+    assert_true(capacity_fits(rig->capacity, &rig->job));
 }
 
 static void no_place_for_more_jobs_pauses_everybody(void **state)
@@ -280,7 +280,7 @@ static void refusals_are_kept_or_passed_on_by_what_they_are_about(void **state)
 
             assert_true(left_us <= cases[i].again_s * (int64_t)SECOND_US &&
                         left_us > (cases[i].again_s - 1) * (int64_t)SECOND_US);
-            assert_true(memory->site == room_generation(rig->room));
+            assert_true(memory->site == capacity_generation(rig->capacity));
             assert_int_equal(memory->class == SLURM_DONE, 0);
         }
         assert_string_equal(buf_text(&rig->woken), "unit ns/uid;");

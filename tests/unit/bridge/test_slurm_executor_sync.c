@@ -16,13 +16,13 @@ static struct json_mut *comment(struct rig *rig)
 static struct action *plan_to(struct rig *rig, struct json_mut *fields)
 {
     struct job_desc before = rig->job;
-    struct job_marks marks, noted;
+    struct field_hashes hashes, noted;
 
     before.comment = "";
-    job_marks_of(&before, &marks);
+    field_hashes_of(&before, &hashes);
     (void)job_change(rig->build, json_new_object(rig->build), &rig->job,
-                     &(struct job_change_from){ .marks = &marks }, &noted);
-    return plan_slurm_follow(&rig->plan, rig_shown(rig, "7"), fields, &rig->job, &noted);
+                     &(struct job_change_from){ .hashes = &hashes }, &noted);
+    return plan_slurm_sync(&rig->plan, rig_shown(rig, "7"), fields, &rig->job, &noted);
 }
 
 static const struct end *follow(struct rig *rig, int status, const char *answer)
@@ -41,10 +41,11 @@ static const struct end *follow(struct rig *rig, int status, const char *answer)
 static bool remembers(const struct rig *rig, const struct job_desc *desc)
 {
     const struct unit_state *unit = unit_states_get(rig->unit_states, STR("ns/uid"));
-    struct job_marks marks;
+    struct field_hashes hashes;
 
-    job_marks_of(desc, &marks);
-    return unit && unit->said.job_id == 7 && memcmp(&unit->said.marks, &marks, sizeof(marks)) == 0;
+    field_hashes_of(desc, &hashes);
+    return unit && unit->last_applied.job_id == 7 &&
+           memcmp(&unit->last_applied.hashes, &hashes, sizeof(hashes)) == 0;
 }
 
 static void what_a_job_was_asked_with_is_remembered(void **state)
@@ -66,14 +67,14 @@ static void what_a_job_was_asked_with_is_noted_in_it(void **state)
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
         struct rig *rig = rig_fresh(state);
         auto_buf struct buf note = { .max = SLURM_MAX_NOTE }, expected = { .max = SLURM_MAX_NOTE };
-        struct job_marks marks;
+        struct field_hashes hashes;
 
         rig->job.comment = "c";
         rig_answers(rig, "POST", ways[i], 200, DONE_BODY);
         rig_reads_job(rig, 7, "RUNNING", "ns/uid.1");
         ask_and_run(rig, i == 1);
-        job_marks_of(&rig->job, &marks);
-        job_marks_write(&marks, &expected);
+        field_hashes_of(&rig->job, &hashes);
+        field_hashes_write(&hashes, &expected);
         assert_non_null(strstr(rig_last(rig, "POST")->body, buf_text(&expected)));
         if (i == 1)
             continue;
@@ -89,7 +90,7 @@ static void what_a_job_became_is_remembered(void **state)
     assert_int_equal(follow(rig, 200, "{\"errors\":[]}")->outcome, KUBE_DONE);
     assert_string_equal(rig_last(rig, "POST")->body, "{\"comment\":\"c\"}");
     assert_true(remembers(rig, &rig->job));
-    assert_true(unit_states_get(rig->unit_states, STR("ns/uid"))->said.settles);
+    assert_true(unit_states_get(rig->unit_states, STR("ns/uid"))->last_applied.settles);
 }
 
 /* The note of an update that changes nothing has nothing open: there is nothing to settle then. */
@@ -104,7 +105,7 @@ static void a_note_that_leaves_nothing_open_is_settled(void **state)
     rig_do(rig, plan_to(rig, comment(rig)));
     rig_run(rig, MS_US);
     assert_true(remembers(rig, &rig->job));
-    assert_false(unit_states_get(rig->unit_states, STR("ns/uid"))->said.settles);
+    assert_false(unit_states_get(rig->unit_states, STR("ns/uid"))->last_applied.settles);
 }
 
 static void without_fields_nothing_is_sent_and_all_is_remembered(void **state)
@@ -128,9 +129,9 @@ static void a_refused_change_is_remembered_with_slurms_words_and_the_unit_woken(
 
     assert_int_equal(follow(rig, 422, rig_refusal(2029, text))->outcome, KUBE_DONE);
     unit = unit_states_get(rig->unit_states, STR("ns/uid"));
-    assert_true(unit->said.refused == job_desc_hash(&rig->job));
-    assert_true(job_marks_are_open(&unit->said.marks) && !unit->said.settles);
-    assert_true(unit->said.again_us > loop_now_us(rig->loop));
+    assert_true(unit->last_applied.refused == job_desc_hash(&rig->job));
+    assert_true(field_hashes_are_open(&unit->last_applied.hashes) && !unit->last_applied.settles);
+    assert_true(unit->last_applied.again_us > loop_now_us(rig->loop));
     assert_non_null(strstr(unit->submit.text, "words of 2029"));
     assert_non_null(strstr(buf_text(&rig->woken), "unit ns/uid;"));
     assert_false(remembers(rig, &rig->job));
@@ -141,17 +142,17 @@ static void what_a_refused_change_said_is_open_and_no_more(void **state)
 {
     struct rig *rig = *state;
     const struct unit_state *unit;
-    struct job_marks marks;
+    struct field_hashes hashes;
     char text[200];
 
     follow(rig, 422, rig_refusal(2051, text));
     unit = unit_states_get(rig->unit_states, STR("ns/uid"));
-    job_marks_of(&rig->job, &marks);
-    assert_int_equal(unit->said.job_id, 7);
-    assert_memory_not_equal(&unit->said.marks, &marks, sizeof(marks));
-    marks = unit->said.marks;
-    job_marks_close(&marks, &rig->job);
-    assert_false(job_marks_are_open(&marks));
+    field_hashes_of(&rig->job, &hashes);
+    assert_int_equal(unit->last_applied.job_id, 7);
+    assert_memory_not_equal(&unit->last_applied.hashes, &hashes, sizeof(hashes));
+    hashes = unit->last_applied.hashes;
+    field_hashes_close(&hashes, &rig->job);
+    assert_false(field_hashes_are_open(&hashes));
 }
 
 /* slurmctld says "try again" while it goes through its queue. */
@@ -162,8 +163,9 @@ static void what_is_no_refusal_is_tried_again(void **state)
 
     assert_int_equal(follow(rig, 500, rig_refusal(11, text))->outcome, KUBE_UNKNOWN);
     assert_int_equal(follow(rig, 404, rig_refusal(2017, text))->outcome, KUBE_CONFLICT);
-    assert_true(unit_states_need(rig->unit_states, STR("ns/uid"))->said.refused == 0);
-    assert_true(job_marks_are_open(&unit_states_need(rig->unit_states, STR("ns/uid"))->said.marks));
+    assert_true(unit_states_need(rig->unit_states, STR("ns/uid"))->last_applied.refused == 0);
+    assert_true(field_hashes_are_open(
+        &unit_states_need(rig->unit_states, STR("ns/uid"))->last_applied.hashes));
     assert_false(remembers(rig, &rig->job));
 }
 
@@ -175,7 +177,7 @@ static void a_job_that_is_no_longer_pending_has_refused_nothing(void **state)
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         assert_int_equal(follow(rig, 422, rig_refusal(numbers[i], text))->outcome, KUBE_CONFLICT);
-        assert_true(unit_states_need(rig->unit_states, STR("ns/uid"))->said.refused == 0);
+        assert_true(unit_states_need(rig->unit_states, STR("ns/uid"))->last_applied.refused == 0);
     }
 }
 

@@ -245,7 +245,7 @@ static void only_the_annotations_of_the_root_count(void **state)
     assert_int_equal(bridge_config_parse(STR(""), &config, NULL), 0);
     assert_int_equal(translate(
                          &(struct translate_from){
-                             .config = &config, .pods = pods, .pod_count = 1, .root = root },
+                             .config = &config, .pods = pods, .pod_count = 1, .owner = root },
                          &rig_arena, &desc, NULL),
                      0);
     assert_string_equal(desc.account, "of-root");

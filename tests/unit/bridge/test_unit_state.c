@@ -51,13 +51,14 @@ static void what_jobs_were_asked_with_is_forgotten_and_nothing_else(void **state
 {
     struct unit_states *states = unit_states_new();
 
-    unit_states_need(states, STR("a"))->said.job_id = 7;
-    unit_states_need(states, STR("b"))->said = (struct said_memory){ .job_id = 8, .refused = 1 };
+    unit_states_need(states, STR("a"))->last_applied.job_id = 7;
+    unit_states_need(states, STR("b"))->last_applied =
+        (struct last_applied){ .job_id = 8, .refused = 1 };
     unit_states_need(states, STR("b"))->queues = true;
     unit_states_forget_applied(states);
-    assert_int_equal(unit_states_get(states, STR("a"))->said.job_id, 0);
-    assert_int_equal(unit_states_get(states, STR("b"))->said.job_id, 0);
-    assert_true(unit_states_get(states, STR("b"))->said.refused == 0);
+    assert_int_equal(unit_states_get(states, STR("a"))->last_applied.job_id, 0);
+    assert_int_equal(unit_states_get(states, STR("b"))->last_applied.job_id, 0);
+    assert_true(unit_states_get(states, STR("b"))->last_applied.refused == 0);
     assert_true(unit_states_get(states, STR("b"))->queues);
     unit_states_free(states);
 }

@@ -113,7 +113,7 @@ static inline int rig_translated(const struct rig_scene *scene, struct job_desc 
     const struct translate_from from = { .config = &scene->config,
                                          .pods = scene->pods,
                                          .pod_count = scene->pod_count,
-                                         .root = scene->root,
+                                         .owner = scene->root,
                                          .job = scene->job ? kube_job_of(scene->job) : NULL,
                                          .more = scene->more,
                                          .more_count = scene->more_count,

@@ -32,7 +32,7 @@ static void set_facts(struct small_world *small, const struct json *given)
     *out = (struct bridge_facts){
         .now_us = (LED_FROM_S + now) * SECOND_US,
         .wall_us = (WORLDS_EPOCH_S + now) * SECOND_US,
-        .is_leaving = json_bool_or(json_get(facts, "leaving"), false),
+        .is_uninstalling = json_bool_or(json_get(facts, "uninstalling"), false),
         .leading_us = LED_FROM_S * SECOND_US,
         .leading_wall_us = WORLDS_EPOCH_S * INT64_C(1000000),
         .takeover_delay_us = json_i64_or(json_get(facts, "takeover_delay"), 15) * SECOND_US,
@@ -40,10 +40,10 @@ static void set_facts(struct small_world *small, const struct json *given)
         .slurm_synced = json_bool_or(json_get(facts, "synced"), true),
         .is_suspicious = json_get(facts, "suspicious") != NULL,
         .suspicion = member(small, facts, "suspicious", ""),
-        .knows_sight = !str_is(json_str(json_get(facts, "sees")), "nothing"),
-        .sight =
+        .knows_job_visibility = !str_is(json_str(json_get(facts, "sees")), "nothing"),
+        .job_visibility =
             str_is(json_str(json_get(facts, "sees")), "part") ? SLURM_SEES_PART : SLURM_SEES_ALL,
-        .sight_why = "PrivateData has jobs",
+        .job_visibility_why = "PrivateData has jobs",
         .pause_us = json_get(facts, "pause")
                         ? (LED_FROM_S + json_i64_or(json_get(facts, "pause"), 0)) * SECOND_US
                         : 0,
@@ -58,10 +58,10 @@ static void set_facts(struct small_world *small, const struct json *given)
             json_get(facts, "restarted")
                 ? (LED_FROM_S + json_i64_or(json_get(facts, "restarted"), 0)) * SECOND_US
                 : 0,
-        .uncovered = (size_t)json_i64_or(json_get(facts, "uncovered"), 0),
+        .rebooking = (size_t)json_i64_or(json_get(facts, "rebooking"), 0),
         .unsubmitted = (size_t)json_i64_or(json_get(facts, "unsubmitted"), 1),
         .queued = (size_t)json_i64_or(json_get(facts, "queued"), 0),
-        .crowd = (size_t)json_i64_or(json_get(facts, "crowd"), 1),
+        .waiting_pods = (size_t)json_i64_or(json_get(facts, "waiting_pods"), 1),
         .bind_takes_metadata = json_bool_or(json_get(facts, "bind_takes_metadata"), true),
     };
 }
@@ -139,9 +139,9 @@ static void make_caches(struct small_world *small)
     world->slurm_nodes = small->nodes;
     world->slurm_partitions = small->partitions;
     world->unit_states = unit_states_new();
-    world->room = room_new(small->jobs, small->nodes);
-    world->strangers =
-        strangers_new(small->nodes, world->nodes, world->nodes_by_slurm_name, STR(CLUSTER));
+    world->capacity = capacity_new(small->jobs, small->nodes);
+    world->foreign_nodes =
+        foreign_nodes_new(small->nodes, world->nodes, world->nodes_by_slurm_name, STR(CLUSTER));
 }
 
 /* ---- all of it ---- */
@@ -195,8 +195,8 @@ void small_world_done(struct small_world *small)
 {
     struct bridge_world *world = &small->world;
 
-    room_free(world->room);
-    strangers_free(world->strangers);
+    capacity_free(world->capacity);
+    foreign_nodes_free(world->foreign_nodes);
     unit_states_free(world->unit_states);
     slurm_cache_free(small->jobs);
     slurm_cache_free(small->nodes);

@@ -58,7 +58,7 @@ static const struct job_desc *said_by(struct small_world *small, const char *uni
     const struct kube_pod *pods[MAX_PODS];
     struct translate_from from = { .config = &small->config,
                                    .pods = pods,
-                                   .root = asker,
+                                   .owner = asker,
                                    .name = strchr(unit, '/') ? last_part(unit) : NULL,
                                    .is_gang = strchr(unit, '/') != NULL };
     struct job_desc *desc = arena_alloc(&small->arena, sizeof(*desc));
@@ -75,30 +75,30 @@ static const struct job_desc *said_by(struct small_world *small, const char *uni
 }
 
 /* Of the ask, or of an update that would make it another. */
-static struct job_marks marks_of(struct small_world *small, const char *unit,
-                                 const struct json *annotations, const struct json *row)
+static struct field_hashes marks_of(struct small_world *small, const char *unit,
+                                    const struct json *annotations, const struct json *row)
 {
     auto_json_build struct json_build *build = json_build_new();
     const struct json *changed = json_get(row, "changed");
-    struct job_marks marks, noted;
+    struct field_hashes hashes, noted;
 
-    job_marks_of(said_by(small, unit, annotations, row), &marks);
+    field_hashes_of(said_by(small, unit, annotations, row), &hashes);
     if (!changed || !job_change(build, json_new_object(build), said_by(small, unit, changed, row),
-                                &(struct job_change_from){ .marks = &marks }, &noted))
-        return marks;
+                                &(struct job_change_from){ .hashes = &hashes }, &noted))
+        return hashes;
     return noted;
 }
 
 /* As a member of the comment. */
 static const char *note_of(struct small_world *small, const char *unit, const struct json *row)
 {
-    struct job_marks marks;
+    struct field_hashes hashes;
     auto_buf struct buf note = { .max = SLURM_MAX_NOTE };
 
     if (json_is_string(json_get(row, "noted")))
         return arena_printf(&small->arena, ",\"note\":\"%s\"", member(small, row, "noted", ""));
-    marks = marks_of(small, unit, json_get(row, "noted"), row);
-    job_marks_write(&marks, &note);
+    hashes = marks_of(small, unit, json_get(row, "noted"), row);
+    field_hashes_write(&hashes, &note);
     return arena_printf(&small->arena, ",\"note\":\"%s\"", buf_text(&note));
 }
 
@@ -247,7 +247,7 @@ static uint64_t hash_of(struct small_world *small, const char *key)
     const struct kube_object *object = kube_index_next(&walk);
     const struct kube_pod *pod = object ? kube_pod_of(object) : NULL;
     const struct translate_from from = {
-        .config = &small->config, .pods = &pod, .pod_count = 1, .root = object
+        .config = &small->config, .pods = &pod, .pod_count = 1, .owner = object
     };
     struct job_desc desc;
     struct err err = { .class = 0 };
@@ -260,9 +260,9 @@ static uint64_t hash_of(struct small_world *small, const char *key)
 static void add_said(struct small_world *small, struct unit_state *memory, const char *unit,
                      const struct json *row)
 {
-    memory->said.job_id = 7;
-    memory->said.marks = marks_of(small, unit, json_get(row, "said"), row);
-    memory->said.settles = json_bool_or(json_get(row, "settles_note"), false);
+    memory->last_applied.job_id = 7;
+    memory->last_applied.hashes = marks_of(small, unit, json_get(row, "said"), row);
+    memory->last_applied.settles = json_bool_or(json_get(row, "settles_note"), false);
 }
 
 static void add_ask(struct small_world *small, const struct json *row)
@@ -282,7 +282,7 @@ static void add_ask(struct small_world *small, const struct json *row)
     memory->submit.sent_us = (LED_FROM_S + json_i64_or(json_get(row, "sent"), 0)) * SECOND_US;
     memory->submit.settles_us = (LED_FROM_S + json_i64_or(json_get(row, "settles"), 0)) * SECOND_US;
     memory->submit.again_us = (LED_FROM_S + json_i64_or(json_get(row, "again"), 1000)) * SECOND_US;
-    memory->submit.site = room_generation(small->world.room);
+    memory->submit.site = capacity_generation(small->world.capacity);
     memory->submit.hash = json_u64_or(json_get(row, "hash"), hash_of(small, key));
     (void)snprintf(memory->submit.text, sizeof(memory->submit.text), "%s",
                    member(small, row, "text", ""));
@@ -290,9 +290,9 @@ static void add_ask(struct small_world *small, const struct json *row)
     if (json_get(row, "said"))
         add_said(small, memory, member(small, row, "pod", "a"), row);
     if (json_bool_or(json_get(row, "change_refused"), false)) {
-        memory->said.refused = hash_of(small, key);
-        memory->said.site = memory->submit.site;
-        memory->said.again_us = memory->submit.again_us;
+        memory->last_applied.refused = hash_of(small, key);
+        memory->last_applied.site = memory->submit.site;
+        memory->last_applied.again_us = memory->submit.again_us;
     }
     if (json_get(row, "given_up"))
         unit_state_give_up(memory, (unsigned)json_i64_or(json_get(row, "given_up"), 0));

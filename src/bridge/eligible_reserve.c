@@ -1,4 +1,4 @@
-/* eligible_seats.c - pods that are to be bound together.
+/* eligible_reserve.c - pods that are to be bound together.
  *
  * Rules count pods that are bound. Of pods that go to their nodes side by side each counts for the
  * next as if it were there: it has a seat.
@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 
-enum { SEATS_AT_FIRST = 16 };
+enum { RESERVED_AT_FIRST = 16 };
 
 bool eligible_minds_others(const struct kube_pod *pod)
 {
@@ -18,34 +18,35 @@ bool eligible_minds_others(const struct kube_pod *pod)
     return rare && (rare->pod_affinity[0] || rare->pod_anti_affinity[0] || rare->spread[0]);
 }
 
-void eligible_seat(struct eligible *eligible, const struct kube_pod *pod,
-                   const struct kube_node *node)
+void eligible_reserve(struct eligible *eligible, const struct kube_pod *pod,
+                      const struct kube_node *node)
 {
     int place = eligible_place_of(eligible, node->object.name);
 
     if (place == ELIGIBLE_NO_PLACE)
         return;
-    if (eligible->seat_count == eligible->seat_room) {
-        eligible->seat_room = eligible->seat_room > 0 ? 2 * eligible->seat_room : SEATS_AT_FIRST;
-        eligible->seats =
-            mem_resize_array(eligible->seats, eligible->seat_room, sizeof(*eligible->seats));
+    if (eligible->reserved_count == eligible->reserved_room) {
+        eligible->reserved_room =
+            eligible->reserved_room > 0 ? 2 * eligible->reserved_room : RESERVED_AT_FIRST;
+        eligible->reserved = mem_resize_array(eligible->reserved, eligible->reserved_room,
+                                              sizeof(*eligible->reserved));
     }
-    eligible->seats[eligible->seat_count++] = (struct eligible_seat){ pod, place };
-    eligible_pods_seat(eligible, place, pod, 1);
+    eligible->reserved[eligible->reserved_count++] = (struct eligible_reserved){ pod, place };
+    eligible_pods_reserve(eligible, place, pod, 1);
 }
 
-void eligible_leave_seats(struct eligible *eligible)
+void eligible_unreserve_all(struct eligible *eligible)
 {
-    while (eligible->seat_count > 0) {
-        const struct eligible_seat *seat = &eligible->seats[--eligible->seat_count];
+    while (eligible->reserved_count > 0) {
+        const struct eligible_reserved *reserved = &eligible->reserved[--eligible->reserved_count];
 
-        eligible_pods_seat(eligible, seat->place, seat->pod, -1);
+        eligible_pods_reserve(eligible, reserved->place, reserved->pod, -1);
     }
 }
 
-void eligible_seats_done(struct eligible *eligible)
+void eligible_reserve_done(struct eligible *eligible)
 {
-    mem_free(eligible->seats);
+    mem_free(eligible->reserved);
 }
 
 static bool is_by_pods(unsigned code)
@@ -57,9 +58,9 @@ static bool is_by_pods(unsigned code)
 enum eligible_objection eligible_objection(struct eligible *eligible, const struct kube_pod *pod,
                                            const struct kube_node *node)
 {
-    const struct eligible_shape *shape = eligible_shape_get(eligible, pod);
+    const struct pod_class *pod_class = pod_class_get(eligible, pod);
     int place = eligible_place_of(eligible, node->object.name);
-    unsigned code = place == ELIGIBLE_NO_PLACE ? ELIGIBLE_FREE_SLOT : shape->verdict[place].code;
+    unsigned code = place == ELIGIBLE_NO_PLACE ? ELIGIBLE_FREE_SLOT : pod_class->result[place].code;
 
     if (code == ELIGIBLE_FITS)
         return ELIGIBLE_NO_OBJECTION;

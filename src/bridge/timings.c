@@ -1,8 +1,8 @@
-/* steps.c - times each step of a pod's life: created, seen, asked, allocated, bound, ended.
+/* timings.c - times each step of a pod's life: created, seen, asked, allocated, bound, ended.
  *
  * Holds: each step of a unit is timed once; what a process did not see itself (a restart between
  * two steps) is not guessed. */
-#include "bridge/steps.h"
+#include "bridge/timings.h"
 
 #include "base/log.h"
 #include "bridge/names.h"
@@ -15,7 +15,7 @@ static const double buckets[] = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 
 enum { METRIC_STEP_SECONDS, METRIC_PODS, METRIC_WAITING };
 
-const struct metric_family steps_metrics[] = {
+const struct metric_family timings_metrics[] = {
     [METRIC_STEP_SECONDS] = { "slinc_bridge_step_seconds",
                               "Time from one step of a pod's life to the next.",
                               METRIC_HISTOGRAM,
@@ -35,33 +35,33 @@ const struct metric_family steps_metrics[] = {
                          NULL,
                          0 },
 };
-const size_t steps_metric_count = sizeof(steps_metrics) / sizeof(steps_metrics[0]);
+const size_t timings_metric_count = sizeof(timings_metrics) / sizeof(timings_metrics[0]);
 
 static void refresh(void *context)
 {
-    const struct steps *steps = context;
+    const struct timings *timings = context;
 
-    metrics_set(steps->metrics, &steps_metrics[METRIC_WAITING], (double)steps->waiting, NULL);
+    metrics_set(timings->metrics, &timings_metrics[METRIC_WAITING], (double)timings->waiting, NULL);
 }
 
-void steps_init(struct steps *steps, struct loop *loop, struct metrics *metrics,
-                struct bridge_world *world)
+void timings_init(struct timings *timings, struct loop *loop, struct metrics *metrics,
+                  struct bridge_world *world)
 {
-    *steps = (struct steps){ .loop = loop, .metrics = metrics, .world = world };
-    metrics_on_scrape(metrics, refresh, steps);
+    *timings = (struct timings){ .loop = loop, .metrics = metrics, .world = world };
+    metrics_on_scrape(metrics, refresh, timings);
 }
 
-static void observe(struct steps *steps, const char *step, int64_t took_us)
+static void observe(struct timings *timings, const char *step, int64_t took_us)
 {
-    metrics_observe(steps->metrics, &steps_metrics[METRIC_STEP_SECONDS],
+    metrics_observe(timings->metrics, &timings_metrics[METRIC_STEP_SECONDS],
                     took_us > 0 ? (double)took_us / 1e6 : 0, step, NULL);
 }
 
 /* The pods of a unit in this stage that are planned with it. */
-static unsigned count_in(const struct steps *steps, struct str key, enum pod_stage stage,
+static unsigned count_in(const struct timings *timings, struct str key, enum pod_stage stage,
                          const struct kube_object **ret_first)
 {
-    const struct bridge_world *world = steps->world;
+    const struct bridge_world *world = timings->world;
     struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_unit, key);
     const struct kube_object *pod;
     unsigned count = 0;
@@ -73,30 +73,30 @@ static unsigned count_in(const struct steps *steps, struct str key, enum pod_sta
     return count;
 }
 
-void steps_seen(struct steps *steps, struct str key)
+void timings_seen(struct timings *timings, struct str key)
 {
-    int64_t now_us = loop_now_us(steps->loop);
+    int64_t now_us = loop_now_us(timings->loop);
     const struct kube_object *pod;
-    unsigned count = count_in(steps, key, POD_WAITS, &pod);
+    unsigned count = count_in(timings, key, POD_WAITS, &pod);
     struct unit_state *state;
 
     if (count == 0)
         return;
-    state = unit_states_need(steps->world->unit_states, key);
+    state = unit_states_need(timings->world->unit_states, key);
     if (count > state->members)
         state->grown_us = now_us;
     state->members = count;
     if (state->seen_us)
         return;
     state->seen_us = now_us;
-    observe(steps, "created to seen", clock_wall_us(loop_clock(steps->loop)) - pod->created_us);
+    observe(timings, "created to seen", clock_wall_us(loop_clock(timings->loop)) - pod->created_us);
 }
 
-static bool is_lost(const struct steps *steps, struct str key)
+static bool is_lost(const struct timings *timings, struct str key)
 {
     const struct kube_object *pod;
 
-    return !world_has_job(steps->world, key) && count_in(steps, key, POD_BOUND, &pod) > 0;
+    return !world_has_job(timings->world, key) && count_in(timings, key, POD_BOUND, &pod) > 0;
 }
 
 /* One that cannot be covered, because Slurm refuses or its node is none of Slurm's, must not hold
@@ -107,44 +107,44 @@ static bool is_worth_waiting_for(const struct unit_state *unit, int64_t now_us)
            now_us - unit->lost_us < LOST_US;
 }
 
-void steps_planned(struct steps *steps, struct str key)
+void timings_planned(struct timings *timings, struct str key)
 {
-    bool lost = is_lost(steps, key);
-    int64_t now_us = loop_now_us(steps->loop);
+    bool lost = is_lost(timings, key);
+    int64_t now_us = loop_now_us(timings->loop);
     struct unit_state *unit;
     bool counts;
 
-    if (!lost && !unit_states_get(steps->world->unit_states, key))
+    if (!lost && !unit_states_get(timings->world->unit_states, key))
         return;
-    unit = unit_states_need(steps->world->unit_states, key);
+    unit = unit_states_need(timings->world->unit_states, key);
     if (!lost)
         unit->lost_us = 0;
     else if (unit->lost_us == 0)
         unit->lost_us = now_us;
     counts = is_worth_waiting_for(unit, now_us);
-    steps->uncovered += counts;
-    steps->uncovered -= unit->is_uncovered;
-    unit->is_uncovered = counts;
+    timings->rebooking += counts;
+    timings->rebooking -= unit->is_rebooking;
+    unit->is_rebooking = counts;
 }
 
-static bool waits(const struct steps *steps, const struct kube_pod *pod)
+static bool waits(const struct timings *timings, const struct kube_pod *pod)
 {
-    return pod && world_is_ours(steps->world, pod) && !pod->object.deleted_us &&
+    return pod && world_is_ours(timings->world, pod) && !pod->object.deleted_us &&
            !pod->node_name[0] && pod->gate_count == 0 && !kube_pod_is_finished(pod);
 }
 
-static void observe_bound(struct steps *steps, const struct kube_pod *pod)
+static void observe_bound(struct timings *timings, const struct kube_pod *pod)
 {
     auto_buf struct buf key;
     struct unit_state *state;
-    int64_t now_us = loop_now_us(steps->loop);
+    int64_t now_us = loop_now_us(timings->loop);
     bool found;
 
     buf_init(&key, 1024);
-    world_unit_key(steps->world, pod, &key);
-    if (!unit_states_get(steps->world->unit_states, buf_str(&key)))
+    world_unit_key(timings->world, pod, &key);
+    if (!unit_states_get(timings->world->unit_states, buf_str(&key)))
         return;
-    state = unit_states_need(steps->world->unit_states, buf_str(&key));
+    state = unit_states_need(timings->world->unit_states, buf_str(&key));
     if (state->bound_us && group_of(pod).kind == GROUP_NONE)
         return;
     state->bound_us = now_us;
@@ -153,23 +153,23 @@ static void observe_bound(struct steps *steps, const struct kube_pod *pod)
              LOG_TEXT("node", pod->node_name),
              LOG_STR("job", kube_pairs_get(&pod->object.labels, BRIDGE_JOB_LABEL, &found)));
     if (state->allocated_us)
-        observe(steps, "allocated to bound", now_us - state->allocated_us);
+        observe(timings, "allocated to bound", now_us - state->allocated_us);
     if (state->seen_us)
-        observe(steps, "seen to bound", now_us - state->seen_us);
-    metrics_add(steps->metrics, &steps_metrics[METRIC_PODS], 1, "bound", NULL);
+        observe(timings, "seen to bound", now_us - state->seen_us);
+    metrics_add(timings->metrics, &timings_metrics[METRIC_PODS], 1, "bound", NULL);
 }
 
-static void observe_over(struct steps *steps, const struct kube_pod *pod)
+static void observe_over(struct timings *timings, const struct kube_pod *pod)
 {
     const struct unit_state *state;
     auto_buf struct buf key;
 
-    metrics_add(steps->metrics, &steps_metrics[METRIC_PODS], 1, "over", NULL);
+    metrics_add(timings->metrics, &timings_metrics[METRIC_PODS], 1, "over", NULL);
     buf_init(&key, 1024);
-    world_unit_key(steps->world, pod, &key);
-    state = unit_states_get(steps->world->unit_states, buf_str(&key));
+    world_unit_key(timings->world, pod, &key);
+    state = unit_states_get(timings->world->unit_states, buf_str(&key));
     if (state && state->bound_us)
-        observe(steps, "bound to ended", loop_now_us(steps->loop) - state->bound_us);
+        observe(timings, "bound to ended", loop_now_us(timings->loop) - state->bound_us);
 }
 
 /* By the server's word: what we foretell takes no time. */
@@ -178,9 +178,9 @@ static bool is_bound(const struct kube_pod *pod)
     return kube_pod_of(kube_object_seen(&pod->object))->node_name[0] != '\0';
 }
 
-static bool has_place(const struct steps *steps, const struct kube_pod *pod)
+static bool has_place(const struct timings *timings, const struct kube_pod *pod)
 {
-    return pod && world_is_ours(steps->world, pod) && pod->node_name[0] &&
+    return pod && world_is_ours(timings->world, pod) && pod->node_name[0] &&
            !kube_pod_is_finished(pod);
 }
 
@@ -190,45 +190,47 @@ static size_t places_of(const struct slurm_job *job)
     return job->node_count > 1 ? (size_t)job->node_count : 1;
 }
 
-void steps_count_job(struct steps *steps, const struct slurm_job *old, const struct slurm_job *next)
+void timings_count_job(struct timings *timings, const struct slurm_job *old,
+                       const struct slurm_job *next)
 {
     if (next && job_phase(next) != JOB_ENDED)
-        steps->jobs += places_of(next);
+        timings->jobs += places_of(next);
     if (old && job_phase(old) != JOB_ENDED)
-        steps->jobs -= places_of(old);
+        timings->jobs -= places_of(old);
 }
 
-size_t steps_unsubmitted(const struct steps *steps)
+size_t timings_unsubmitted(const struct timings *timings)
 {
-    size_t unbound = steps->jobs > steps->bound ? steps->jobs - steps->bound : 0;
+    size_t unbound = timings->jobs > timings->bound ? timings->jobs - timings->bound : 0;
 
-    return steps->waiting > unbound ? steps->waiting - unbound : 0;
+    return timings->waiting > unbound ? timings->waiting - unbound : 0;
 }
 
-void steps_pod_changed(struct steps *steps, const struct kube_pod *old, const struct kube_pod *next)
+void timings_pod_changed(struct timings *timings, const struct kube_pod *old,
+                         const struct kube_pod *next)
 {
-    steps->waiting -= waits(steps, old);
-    steps->waiting += waits(steps, next);
-    steps->bound -= has_place(steps, old);
-    steps->bound += has_place(steps, next);
+    timings->waiting -= waits(timings, old);
+    timings->waiting += waits(timings, next);
+    timings->bound -= has_place(timings, old);
+    timings->bound += has_place(timings, next);
     if (old && next && !is_bound(old) && is_bound(next))
-        observe_bound(steps, next);
+        observe_bound(timings, next);
     if (old && next && !kube_pod_is_finished(old) && kube_pod_is_finished(next))
-        observe_over(steps, next);
+        observe_over(timings, next);
 }
 
-void steps_job_changed(struct steps *steps, struct str key, const struct slurm_job *job)
+void timings_job_changed(struct timings *timings, struct str key, const struct slurm_job *job)
 {
     struct unit_state *state;
 
-    if (job_phase(job) != JOB_RUNS || !unit_states_get(steps->world->unit_states, key))
+    if (job_phase(job) != JOB_RUNS || !unit_states_get(timings->world->unit_states, key))
         return;
-    state = unit_states_need(steps->world->unit_states, key);
+    state = unit_states_need(timings->world->unit_states, key);
     if (state->allocated_us)
         return;
-    state->allocated_us = loop_now_us(steps->loop);
+    state->allocated_us = loop_now_us(timings->loop);
     if (state->submitted_us && state->seen_us)
-        observe(steps, "seen to asked", state->submitted_us - state->seen_us);
+        observe(timings, "seen to asked", state->submitted_us - state->seen_us);
     if (state->submitted_us)
-        observe(steps, "asked to allocated", state->allocated_us - state->submitted_us);
+        observe(timings, "asked to allocated", state->allocated_us - state->submitted_us);
 }

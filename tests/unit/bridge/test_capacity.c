@@ -1,5 +1,5 @@
-/* test_room.c - what is free follows the changes of the caches, and never says too much. */
-#include "bridge/room.h"
+/* test_capacity.c - what is free follows the changes of the caches, and never says too much. */
+#include "bridge/capacity.h"
 
 #include "base/mem.h"
 #include "base/rand.h"
@@ -19,7 +19,7 @@ struct bench {
     struct clock clock;
     struct loop *loop;
     struct slurm_cache *jobs, *nodes;
-    struct room *room;
+    struct capacity *capacity;
     struct job_desc desc;
     int64_t stamp;
 };
@@ -40,7 +40,7 @@ static int up(void **state)
     bench->loop = loop_new_virtual(&bench->clock);
     bench->jobs = slurm_cache_new(&slurm_job_kind, bench->loop, STR("c"));
     bench->nodes = slurm_cache_new(&slurm_node_kind, bench->loop, STR(""));
-    bench->room = room_new(bench->jobs, bench->nodes);
+    bench->capacity = capacity_new(bench->jobs, bench->nodes);
     sync_cache(bench->jobs, 1);
     sync_cache(bench->nodes, 1);
     bench->stamp = 1;
@@ -59,7 +59,7 @@ static int down(void **state)
 
     slurm_cache_free(bench->jobs);
     slurm_cache_free(bench->nodes);
-    room_free(bench->room);
+    capacity_free(bench->capacity);
     loop_free(bench->loop);
     mem_free(bench);
     return 0;
@@ -114,7 +114,7 @@ static bool fits(const struct bench *bench, int64_t cpus, int64_t memory)
 
     desc.cpus_per_task = cpus;
     desc.memory = memory;
-    return room_fits(bench->room, &desc);
+    return capacity_fits(bench->capacity, &desc);
 }
 
 static void a_node_gives_what_it_has_and_no_more(void **state)
@@ -271,14 +271,14 @@ static void those_who_may_start_wait_in_each_partition_they_name(void **state)
         "{\"job_id\":4,\"job_state\":[\"PENDING\",\"CONFIGURING\"],\"partition\":\"p\"}");
     see(bench, bench->jobs, &slurm_job_kind,
         "{\"job_id\":5,\"job_state\":[\"RUNNING\"],\"partition\":\"p\"}");
-    assert_int_equal(room_waiting(bench->room, "p"), 1);
-    assert_int_equal(room_waiting(bench->room, "q"), 1);
-    assert_int_equal(room_waiting(bench->room, "none"), 0);
+    assert_int_equal(capacity_waiting(bench->capacity, "p"), 1);
+    assert_int_equal(capacity_waiting(bench->capacity, "q"), 1);
+    assert_int_equal(capacity_waiting(bench->capacity, "none"), 0);
     see(bench, bench->jobs, &slurm_job_kind,
         "{\"job_id\":1,\"job_state\":[\"PENDING\"],\"partition\":\"q\"}");
-    assert_int_equal(room_waiting(bench->room, "p"), 0);
+    assert_int_equal(capacity_waiting(bench->capacity, "p"), 0);
     gone(bench, bench->jobs, "1");
-    assert_int_equal(room_waiting(bench->room, "q"), 0);
+    assert_int_equal(capacity_waiting(bench->capacity, "q"), 0);
 }
 
 static void what_it_cannot_judge_never_fits(void **state)
@@ -303,13 +303,13 @@ static void what_it_cannot_judge_never_fits(void **state)
     odd[count++].partition = "unheard";
     odd[count++].excluded_nodes = "n[1-";
     node(bench, "n1", 8, 1000, "\"IDLE\"", "p,q");
-    assert_true(room_fits(bench->room, &plain));
+    assert_true(capacity_fits(bench->capacity, &plain));
     for (size_t i = 0; i < count; i++) {
-        assert_false(room_fits(bench->room, &odd[i]));
-        assert_int_equal(room_promise(bench->room, &odd[i]), 0);
+        assert_false(capacity_fits(bench->capacity, &odd[i]));
+        assert_int_equal(capacity_reserve(bench->capacity, &odd[i]), 0);
     }
-    room_withdraw(bench->room, 0);
-    room_fulfil(bench->room, 0, 7);
+    capacity_unreserve(bench->capacity, 0);
+    capacity_confirm(bench->capacity, 0, 7);
 }
 
 static void an_excluded_node_does_not_count(void **state)
@@ -329,27 +329,27 @@ static void a_promise_is_not_made_twice(void **state)
     uint64_t first, second;
 
     node(bench, "n1", 4, 1000, "\"IDLE\"", "p");
-    first = room_promise(bench->room, &bench->desc);
-    second = room_promise(bench->room, &bench->desc);
+    first = capacity_reserve(bench->capacity, &bench->desc);
+    second = capacity_reserve(bench->capacity, &bench->desc);
     assert_true(first != 0 && second != 0 && first != second);
-    assert_int_equal(room_promise(bench->room, &bench->desc), 0);
-    assert_false(room_fits(bench->room, &bench->desc));
-    room_withdraw(bench->room, first);
-    assert_true(room_fits(bench->room, &bench->desc));
-    room_withdraw(bench->room, first); /* no more */
+    assert_int_equal(capacity_reserve(bench->capacity, &bench->desc), 0);
+    assert_false(capacity_fits(bench->capacity, &bench->desc));
+    capacity_unreserve(bench->capacity, first);
+    assert_true(capacity_fits(bench->capacity, &bench->desc));
+    capacity_unreserve(bench->capacity, first); /* no more */
     assert_false(fits(bench, 4, 1));
-    room_withdraw(bench->room, second);
+    capacity_unreserve(bench->capacity, second);
     assert_true(fits(bench, 4, 1));
 }
 
 static void a_kept_promise_goes_when_the_cache_shows_what_the_job_holds(void **state)
 {
     struct bench *bench = *state;
-    uint64_t promise;
+    uint64_t reserved;
 
     node(bench, "n1", 4, 1000, "\"IDLE\"", "p");
-    promise = room_promise(bench->room, &bench->desc);
-    room_fulfil(bench->room, promise, 7);
+    reserved = capacity_reserve(bench->capacity, &bench->desc);
+    capacity_confirm(bench->capacity, reserved, 7);
     see(bench, bench->jobs, &slurm_job_kind,
         "{\"job_id\":7,\"job_state\":[\"PENDING\",\"CONFIGURING\"],\"partition\":\"p\"}");
     assert_false(fits(bench, 3, 1));
@@ -363,19 +363,19 @@ static void a_kept_promise_goes_when_the_cache_shows_what_the_job_holds(void **s
 static void whole_nodes_are_promised_only_when_nobody_is_there(void **state)
 {
     struct bench *bench = *state;
-    uint64_t promise;
+    uint64_t reserved;
 
     bench->desc.exclusive = true;
     node(bench, "n1", 4, 1000, "\"IDLE\"", "p");
     job(bench, 1, "RUNNING", "n1", 1, 1, "cpu=1,mem=1M", "");
-    assert_false(room_fits(bench->room, &bench->desc));
+    assert_false(capacity_fits(bench->capacity, &bench->desc));
     gone(bench, bench->jobs, "1");
-    promise = room_promise(bench->room, &bench->desc);
-    assert_true(promise != 0);
+    reserved = capacity_reserve(bench->capacity, &bench->desc);
+    assert_true(reserved != 0);
     bench->desc.exclusive = false;
     assert_false(fits(bench, 1, 1));
     gone(bench, bench->nodes, "n1"); /* the promise outlives the node */
-    room_withdraw(bench->room, promise);
+    capacity_unreserve(bench->capacity, reserved);
     assert_false(fits(bench, 1, 1));
 }
 
@@ -384,35 +384,35 @@ static void nothing_fits_in_a_closed_partition(void **state)
     struct bench *bench = *state;
 
     node(bench, "n1", 4, 1000, "\"IDLE\"", "p,q");
-    room_close(bench->room, "p");
+    capacity_close(bench->capacity, "p");
     assert_false(fits(bench, 1, 1));
     bench->desc.partition = "q";
     assert_true(fits(bench, 1, 1));
     bench->desc.partition = "p";
-    room_open(bench->room, "p");
+    capacity_open(bench->capacity, "p");
     assert_true(fits(bench, 1, 1));
 }
 
 static void the_generation_counts_news_about_nodes_only(void **state)
 {
     struct bench *bench = *state;
-    uint64_t last = room_generation(bench->room);
+    uint64_t last = capacity_generation(bench->capacity);
 
     node(bench, "n1", 4, 1000, "\"IDLE\"", "p");
-    assert_true(room_generation(bench->room) != last);
-    last = room_generation(bench->room);
+    assert_true(capacity_generation(bench->capacity) != last);
+    last = capacity_generation(bench->capacity);
     node(bench, "n1", 4, 1000, "\"ALLOCATED\"", "p");
     node(bench, "n1", 4, 1000, "\"MIXED\",\"PLANNED\"", "p");
     job(bench, 1, "RUNNING", "n1", 1, 1, "", "");
-    assert_true(room_generation(bench->room) == last);
+    assert_true(capacity_generation(bench->capacity) == last);
     node(bench, "n1", 4, 1000, "\"IDLE\",\"DRAIN\"", "p");
-    assert_true(room_generation(bench->room) != last);
-    last = room_generation(bench->room);
+    assert_true(capacity_generation(bench->capacity) != last);
+    last = capacity_generation(bench->capacity);
     node(bench, "n1", 8, 1000, "\"IDLE\",\"DRAIN\"", "p");
-    assert_true(room_generation(bench->room) != last);
-    last = room_generation(bench->room);
+    assert_true(capacity_generation(bench->capacity) != last);
+    last = capacity_generation(bench->capacity);
     gone(bench, bench->nodes, "n1");
-    assert_true(room_generation(bench->room) != last);
+    assert_true(capacity_generation(bench->capacity) != last);
 }
 
 /* Random changes against a plain sum over what the caches hold. */

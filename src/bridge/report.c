@@ -1,7 +1,7 @@
-/* tell.c - conditions on pods: what they wait for and what became of their job.
+/* report.c - conditions on pods: what they wait for and what became of their job.
  *
  * Holds: a condition is written only when its words differ from those on the pod. */
-#include "bridge/tell.h"
+#include "bridge/report.h"
 
 #include "base/map.h"
 #include "bridge/admit.h"
@@ -15,31 +15,31 @@
 
 enum {
     SECOND_US = 1000000,
-    TELL_EACH_US = 50000,                /* twenty pods a second are told at most */
+    REPORT_EACH_US = 50000,              /* twenty pods a second are told at most */
     TROUBLE_EACH_US = 5000,              /* of our own trouble two hundred, */
     TROUBLE_LONGEST_US = 50 * SECOND_US, /* or more, for none is told later */
     MAX_MESSAGE = 1024,
     MAX_WORD = 64,
 };
 
-struct saying {
+struct condition_update {
     const char *type, *status, *reason, *message;
 };
 
-struct words { /* about waiting */
+struct waiting_report { /* about waiting */
     const char *reason;
     int64_t patience_us; /* nothing is written on a pod that is younger */
     char message[MAX_MESSAGE];
 };
 
-static bool is_said(const struct kube_pod *pod, const struct saying *saying)
+static bool is_said(const struct kube_pod *pod, const struct condition_update *update)
 {
     const struct kube_condition *has =
-        kube_condition_of(pod->conditions, pod->condition_count, saying->type);
+        kube_condition_of(pod->conditions, pod->condition_count, update->type);
 
-    return has && str_is(str_of(has->status), saying->status) &&
-           str_is(str_of(has->reason), saying->reason) &&
-           str_is(str_of(has->message), saying->message);
+    return has && str_is(str_of(has->status), update->status) &&
+           str_is(str_of(has->reason), update->reason) &&
+           str_is(str_of(has->message), update->message);
 }
 
 /* "" for a time that cannot be written. */
@@ -54,14 +54,14 @@ static const char *time_text(struct arena *arena, int64_t wall_us)
 }
 
 static void put_condition(struct json_build *build, struct json_mut *list, const char *at,
-                          const struct saying *saying)
+                          const struct condition_update *update)
 {
     struct json_mut *condition = json_new_object(build);
 
-    json_put_text(build, condition, "type", saying->type);
-    json_put_text(build, condition, "status", saying->status);
-    json_put_text(build, condition, "reason", saying->reason);
-    json_put_text(build, condition, "message", saying->message);
+    json_put_text(build, condition, "type", update->type);
+    json_put_text(build, condition, "status", update->status);
+    json_put_text(build, condition, "reason", update->reason);
+    json_put_text(build, condition, "message", update->message);
     json_put_text(build, condition, "lastTransitionTime", at);
     json_push(list, condition);
 }
@@ -69,7 +69,7 @@ static void put_condition(struct json_build *build, struct json_mut *list, const
 /* Lists of conditions are merged by their type. version: only if it is still this; NULL: whatever
  * it is. */
 static void say(const struct bridge_world *world, const struct kube_pod *pod, const char *version,
-                struct plan *plan, const struct saying *sayings, size_t count)
+                struct plan *plan, const struct condition_update *updates, size_t count)
 {
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *patch = json_new_object(build);
@@ -82,8 +82,8 @@ static void say(const struct bridge_world *world, const struct kube_pod *pod, co
 
     json_put_text(build, json_object_at(build, patch, "metadata"), "uid", pod->object.uid);
     for (size_t i = 0; i < count; i++) {
-        put_condition(build, list, at, &sayings[i]);
-        put_condition(build, foretold, at, &sayings[i]);
+        put_condition(build, list, at, &updates[i]);
+        put_condition(build, foretold, at, &updates[i]);
     }
     plan_strategic_patch(plan, world->pods, &kube_pods, pod->object.ns, pod->object.name, "status",
                          version, patch, predicted);
@@ -92,68 +92,68 @@ static void say(const struct bridge_world *world, const struct kube_pod *pod, co
 /* A second; longer while many wait, or words about waiting would keep them waiting. */
 static int64_t patience_us(const struct bridge_world *world)
 {
-    int64_t for_all_us = (int64_t)world->facts.crowd * TELL_EACH_US;
+    int64_t for_all_us = (int64_t)world->facts.waiting_pods * REPORT_EACH_US;
 
     return for_all_us > SECOND_US ? for_all_us : SECOND_US;
 }
 
 /* Both conditions in one write. */
-static bool tell_one(const struct bridge_world *world, const struct member *member,
-                     struct plan *plan, const struct words *words)
+static bool report_one(const struct bridge_world *world, const struct member *member,
+                       struct plan *plan, const struct waiting_report *waiting)
 {
-    const struct saying sayings[] = {
-        { BRIDGE_PENDING_CONDITION, "True", words->reason, words->message },
-        { "PodScheduled", "False", "Unschedulable", words->message },
+    const struct condition_update updates[] = {
+        { BRIDGE_PENDING_CONDITION, "True", waiting->reason, waiting->message },
+        { "PodScheduled", "False", "Unschedulable", waiting->message },
     };
     int64_t waited_us = world->facts.wall_us - member->pod->object.created_us;
 
-    if (is_said(member->pod, &sayings[0]))
+    if (is_said(member->pod, &updates[0]))
         return false;
-    if (waited_us < words->patience_us) {
+    if (waited_us < waiting->patience_us) {
         plan_look_again(plan, SECOND_US - (waited_us > 0 ? waited_us % SECOND_US : 0));
         return false;
     }
-    say(world, member->pod, NULL, plan, sayings, member->stage == POD_WAITS ? 2 : 1);
+    say(world, member->pod, NULL, plan, updates, member->stage == POD_WAITS ? 2 : 1);
     return true;
 }
 
-static bool tell_all(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                     const struct words *words)
+static bool report_all(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                       const struct waiting_report *waiting)
 {
     bool told = false;
 
-    plan_wait(plan, "%s", words->message);
+    plan_wait(plan, "%s", waiting->message);
     for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++)
         if (unit->members[i].stage == unit->stage)
-            told |= tell_one(world, &unit->members[i], plan, words);
+            told |= report_one(world, &unit->members[i], plan, waiting);
     return told;
 }
 
-bool tell_waiting(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                  const char *reason, const char *format, ...)
+bool report_waiting(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                    const char *reason, const char *format, ...)
 {
-    struct words words = { .reason = reason, .patience_us = patience_us(world) };
+    struct waiting_report waiting = { .reason = reason, .patience_us = patience_us(world) };
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(words.message, sizeof(words.message), format, args);
+    (void)vsnprintf(waiting.message, sizeof(waiting.message), format, args);
     va_end(args);
-    return tell_all(world, unit, plan, &words);
+    return report_all(world, unit, plan, &waiting);
 }
 
-bool tell_trouble(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                  const char *reason, const char *format, ...)
+bool report_trouble(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                    const char *reason, const char *format, ...)
 {
-    struct words words = { .reason = reason, .patience_us = SECOND_US };
+    struct waiting_report waiting = { .reason = reason, .patience_us = SECOND_US };
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(words.message, sizeof(words.message), format, args);
+    (void)vsnprintf(waiting.message, sizeof(waiting.message), format, args);
     va_end(args);
-    return tell_all(world, unit, plan, &words);
+    return report_all(world, unit, plan, &waiting);
 }
 
-int64_t tell_trouble_delay_us(size_t waiting, const char *uid)
+int64_t report_trouble_delay_us(size_t waiting, const char *uid)
 {
     const uint64_t secret[2] = { 0, 0 };
     int64_t window_us = (int64_t)waiting * TROUBLE_EACH_US;
@@ -165,8 +165,8 @@ int64_t tell_trouble_delay_us(size_t waiting, const char *uid)
 }
 
 /* The same words about the same namespace are one Event, however many pods say them. */
-static void tell_namespace(const struct bridge_world *world, const char *ns, struct plan *plan,
-                           const struct saying *saying)
+static void report_namespace(const struct bridge_world *world, const char *ns, struct plan *plan,
+                             const struct condition_update *update)
 {
     const struct kube_object *found =
         world->namespaces ? kube_cache_get(world->namespaces, "", ns) : NULL;
@@ -174,13 +174,13 @@ static void tell_namespace(const struct bridge_world *world, const char *ns, str
         .kind = &bridge_namespace_kind, .ns = ns, .name = ns, .uid = found ? found->uid : ""
     };
 
-    plan_event(plan, &space, KUBE_EVENT_WARNING, saying->reason, "%s", saying->message);
+    plan_event(plan, &space, KUBE_EVENT_WARNING, update->reason, "%s", update->message);
 }
 
-void tell_slurm_trouble(const struct bridge_world *world, const struct unit *unit,
-                        struct plan *plan, int64_t since_us, const char *why)
+void report_slurm_trouble(const struct bridge_world *world, const struct unit *unit,
+                          struct plan *plan, int64_t since_us, const char *why)
 {
-    const struct saying sayings[] = {
+    const struct condition_update updates[] = {
         { BRIDGE_PENDING_CONDITION, "True", "SlurmUnavailable", why },
         { "PodScheduled", "False", "Unschedulable", why },
     };
@@ -191,48 +191,49 @@ void tell_slurm_trouble(const struct bridge_world *world, const struct unit *uni
         const struct member *member = &unit->members[i];
         int64_t waited_us = world->facts.wall_us - member->pod->object.created_us;
         int64_t lasts_us = world->facts.now_us - since_us;
-        int64_t left_us = tell_trouble_delay_us(world->facts.crowd, member->pod->object.uid) -
-                          (waited_us < lasts_us ? waited_us : lasts_us);
+        int64_t left_us =
+            report_trouble_delay_us(world->facts.waiting_pods, member->pod->object.uid) -
+            (waited_us < lasts_us ? waited_us : lasts_us);
 
-        if (member->stage != unit->stage || is_said(member->pod, &sayings[0]))
+        if (member->stage != unit->stage || is_said(member->pod, &updates[0]))
             continue;
         if (left_us > 0) {
             plan_look_again(plan, left_us);
             continue;
         }
-        say(world, member->pod, NULL, plan, sayings, member->stage == POD_WAITS ? 2 : 1);
+        say(world, member->pod, NULL, plan, updates, member->stage == POD_WAITS ? 2 : 1);
         told = true;
     }
     if (told)
-        tell_namespace(world, unit->pod->object.ns, plan, &sayings[0]);
+        report_namespace(world, unit->pod->object.ns, plan, &updates[0]);
 }
 
-void tell_placed(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                 const struct slurm_job *job, const char *node)
+void report_placed(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                   const struct slurm_job *job, const char *node)
 {
     const struct kube_pod *pod = unit->pod;
     const struct kube_condition *has =
         kube_condition_of(pod->conditions, pod->condition_count, BRIDGE_PENDING_CONDITION);
-    const struct saying saying = { BRIDGE_PENDING_CONDITION, "False", "Placed",
-                                   arena_printf(plan->arena, "job %" PRId64 " runs on %s", job->id,
-                                                node) };
+    const struct condition_update update = { BRIDGE_PENDING_CONDITION, "False", "Placed",
+                                             arena_printf(plan->arena, "job %" PRId64 " runs on %s",
+                                                          job->id, node) };
 
     if (has && str_is(str_of(has->status), "True"))
-        say(world, pod, NULL, plan, &saying, 1);
+        say(world, pod, NULL, plan, &update, 1);
 }
 
-bool tell_ended(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                const char *reason, const char *message)
+bool report_ended(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                  const char *reason, const char *message)
 {
-    const struct saying saying = { BRIDGE_ENDED_CONDITION, "True", reason, message };
+    const struct condition_update update = { BRIDGE_ENDED_CONDITION, "True", reason, message };
 
-    if (is_said(unit->pod, &saying))
+    if (is_said(unit->pod, &update))
         return false;
-    say(world, unit->pod, unit->pod->object.version, plan, &saying, 1);
+    say(world, unit->pod, unit->pod->object.version, plan, &update, 1);
     return true;
 }
 
-const char *tell_reason_word(struct arena *arena, const char *reason)
+const char *report_reason_word(struct arena *arena, const char *reason)
 {
     auto_buf struct buf word;
 
@@ -250,7 +251,7 @@ const char *tell_reason_word(struct arena *arena, const char *reason)
 }
 
 /* By the minute: a time that moves by seconds is not worth a write. */
-const char *tell_why_it_waits(struct arena *arena, const struct slurm_job *job)
+const char *report_why_it_waits(struct arena *arena, const struct slurm_job *job)
 {
     int64_t start = slurm_job_expected_start(job) / 60 * 60;
     const char *reason = job->reason_text[0] ? job->reason_text : job->reason;

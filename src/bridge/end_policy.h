@@ -1,10 +1,11 @@
-/* ends.h - what each thing that Slurm may do to a job means for its pod: the policy, as a table.
+/* end_policy.h - what each thing that Slurm may do to a job means for its pod: the policy, as a
+ * table.
  *
  * A pod that is bound is deleted with its usual grace period, after a condition and an event have
  * said why; its owner (Job, ReplicaSet ...) decides whether there is another one. A pod that has no
  * place yet is asked for again, ever more slowly. */
-#ifndef SLINC_BRIDGE_ENDS_H
-#define SLINC_BRIDGE_ENDS_H
+#ifndef SLINC_BRIDGE_END_POLICY_H
+#define SLINC_BRIDGE_END_POLICY_H
 
 #include "base/arena.h"
 #include "base/buf.h"

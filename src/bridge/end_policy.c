@@ -1,5 +1,5 @@
-/* ends.c - the policy table: what Slurm did to a job, and what that means for its pod. */
-#include "bridge/ends.h"
+/* end_policy.c - the policy table: what Slurm did to a job, and what that means for its pod. */
+#include "bridge/end_policy.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
-/* test_strangers.c - the list of strangers follows the nodes of both sides. */
-#include "bridge/strangers.h"
+/* test_foreign_nodes.c - the list of strangers follows the nodes of both sides. */
+#include "bridge/foreign_nodes.h"
 
 #include "base/mem.h"
 #include "bridge/names.h"
@@ -17,7 +17,7 @@ struct bench {
     struct loop *loop;
     struct slurm_cache *slurm_nodes;
     struct bridge_world world; /* of which only what finds nodes is there */
-    struct strangers *strangers;
+    struct foreign_nodes *foreign_nodes;
     int64_t stamp;
 };
 
@@ -32,8 +32,8 @@ static int up(void **state)
     bench->world.nodes = kube_cache_new(&kube_node_kind, &bench->clock);
     bench->world.pods = kube_cache_new(&kube_pod_kind, &bench->clock);
     world_add_indexes(&bench->world);
-    bench->strangers = strangers_new(bench->slurm_nodes, bench->world.nodes,
-                                     bench->world.nodes_by_slurm_name, STR("c1"));
+    bench->foreign_nodes = foreign_nodes_new(bench->slurm_nodes, bench->world.nodes,
+                                             bench->world.nodes_by_slurm_name, STR("c1"));
     merge = slurm_merge_new(bench->slurm_nodes, ++bench->stamp);
     assert_true(slurm_merge_commit(merge, NULL, NULL));
     slurm_merge_free(merge);
@@ -48,7 +48,7 @@ static int down(void **state)
     slurm_cache_free(bench->slurm_nodes);
     kube_cache_free(bench->world.nodes);
     kube_cache_free(bench->world.pods);
-    strangers_free(bench->strangers);
+    foreign_nodes_free(bench->foreign_nodes);
     loop_free(bench->loop);
     mem_free(bench);
     return 0;
@@ -100,7 +100,7 @@ static void kubernetes_has(struct bench *bench, const char *name, const char *sl
 }
 
 #define assert_strangers(bench, partitions, list)                                                  \
-    assert_string_equal(strangers_in((bench)->strangers, partitions), list)
+    assert_string_equal(foreign_nodes_in((bench)->foreign_nodes, partitions), list)
 
 #define MARK(cluster) "{\\\"v\\\":1,\\\"cluster\\\":\\\"" cluster "\\\"}"
 

@@ -1,4 +1,4 @@
-/* room.c - nodes with what is taken of them, partitions with their nodes and who waits there.
+/* capacity.c - nodes with what is taken of them, partitions with their nodes and who waits there.
  *
  * What a job holds is a function of the job alone (holding_of), so a change takes away what the old
  * one held and adds what the next one holds. Jobs that have whole nodes need no rule: Slurm counts
@@ -6,7 +6,7 @@
  *
  * Holds: a place is there as long as its node is in the cache or something is taken of it; taken is
  * the sum over the live jobs on it and the promises on it. */
-#include "bridge/room.h"
+#include "bridge/capacity.h"
 
 #include "base/list.h"
 #include "base/map.h"
@@ -54,7 +54,7 @@ struct place {
     char text[];
 };
 
-struct promise {
+struct reserved {
     uint64_t number;
     struct place *place;
     struct amount amount;
@@ -62,11 +62,11 @@ struct promise {
     char job[ID_TEXT]; /* "" until it is fulfilled */
 };
 
-struct room {
+struct capacity {
     struct map places, parts; /* by name */
-    struct list promises;
+    struct list reserved;
     struct map kept; /* promises by job id */
-    uint64_t generation, last_promise;
+    uint64_t generation, last_reserved;
 };
 
 static const struct map_options by_own_name = { .max = MAX_NAMES, .borrow_keys = true };
@@ -81,21 +81,21 @@ static void put(struct map *map, struct str key, void *value)
 
 /* ---- partitions ---- */
 
-static struct part *part_of(struct room *room, struct str name)
+static struct part *part_of(struct capacity *capacity, struct str name)
 {
-    struct part *part = map_get(&room->parts, name);
+    struct part *part = map_get(&capacity->parts, name);
 
     if (part)
         return part;
     part = mem_alloc(sizeof(*part));
     list_init(&part->links);
-    put(&room->parts, name, part);
+    put(&capacity->parts, name, part);
     return part;
 }
 
-static const struct part *find_part(const struct room *room, const char *name)
+static const struct part *find_part(const struct capacity *capacity, const char *name)
 {
-    return map_get(&room->parts, str_of(name));
+    return map_get(&capacity->parts, str_of(name));
 }
 
 static void leave_parts(struct place *place)
@@ -112,7 +112,7 @@ static void leave_parts(struct place *place)
     }
 }
 
-static void join_parts(struct room *room, struct place *place, const char *names)
+static void join_parts(struct capacity *capacity, struct place *place, const char *names)
 {
     struct str rest = str_of(names), name;
 
@@ -122,7 +122,8 @@ static void join_parts(struct room *room, struct place *place, const char *names
         if (name.len == 0)
             continue;
         link = mem_alloc(sizeof(*link));
-        *link = (struct link){ .part = part_of(room, name), .place = place, .next = place->parts };
+        *link =
+            (struct link){ .part = part_of(capacity, name), .place = place, .next = place->parts };
         place->parts = link;
         link->part->size++;
         list_push_back(&link->part->links, &link->in_part);
@@ -131,9 +132,9 @@ static void join_parts(struct room *room, struct place *place, const char *names
 
 /* ---- places ---- */
 
-static struct place *need_place(struct room *room, struct str name)
+static struct place *need_place(struct capacity *capacity, struct str name)
 {
-    struct place *place = map_get(&room->places, name);
+    struct place *place = map_get(&capacity->places, name);
 
     if (place)
         return place;
@@ -141,7 +142,7 @@ static struct place *need_place(struct room *room, struct str name)
     if (name.len > 0)
         memcpy(place->text, name.at, name.len);
     place->name = (struct str){ place->text, name.len };
-    put(&room->places, place->name, place);
+    put(&capacity->places, place->name, place);
     return place;
 }
 
@@ -151,11 +152,11 @@ static void free_place(struct place *place)
     mem_free(place);
 }
 
-static void drop_if_empty(struct room *room, struct place *place)
+static void drop_if_empty(struct capacity *capacity, struct place *place)
 {
     if (place->in_cache || place->taken.users > 0)
         return;
-    map_take(&room->places, place->name);
+    map_take(&capacity->places, place->name);
     free_place(place);
 }
 
@@ -166,12 +167,12 @@ static void take(struct place *place, struct amount amount)
     place->taken.users++;
 }
 
-static void give_back(struct room *room, struct place *place, struct amount amount)
+static void give_back(struct capacity *capacity, struct place *place, struct amount amount)
 {
     place->taken.cpus -= amount.cpus;
     place->taken.memory -= amount.memory;
     place->taken.users--;
-    drop_if_empty(room, place);
+    drop_if_empty(capacity, place);
 }
 
 /* ---- nodes ---- */
@@ -206,19 +207,19 @@ static bool is_news(const struct slurm_node *old, const struct slurm_node *next)
 static void node_changed(void *context, const struct slurm_object *old_object,
                          const struct slurm_object *next_object)
 {
-    struct room *room = context;
+    struct capacity *capacity = context;
     const struct slurm_node *old = old_object ? slurm_node_of(old_object) : NULL;
     const struct slurm_node *next = next_object ? slurm_node_of(next_object) : NULL;
     const struct slurm_object *either = next_object ? next_object : old_object;
     struct place *place;
 
     assert(either);
-    place = need_place(room, str_of(either->key));
+    place = need_place(capacity, str_of(either->key));
     if (is_news(old, next))
-        room->generation++;
+        capacity->generation++;
     if (!old || !next || strcmp(old->partitions, next->partitions) != 0) {
         leave_parts(place);
-        join_parts(room, place, next ? next->partitions : "");
+        join_parts(capacity, place, next ? next->partitions : "");
     }
     place->in_cache = next != NULL;
     place->is_usable = next && is_in_service(next) && (next->state.known & not_at_once) == 0;
@@ -226,7 +227,7 @@ static void node_changed(void *context, const struct slurm_object *old_object,
         place->has.cpus = next->effective_cpus > 0 ? next->effective_cpus : next->cpus;
         place->has.memory = next->real_memory - next->specialized_memory;
     }
-    drop_if_empty(room, place);
+    drop_if_empty(capacity, place);
 }
 
 /* ---- jobs ---- */
@@ -306,18 +307,18 @@ static bool waits(const struct slurm_job *job)
     return true;
 }
 
-static void count_waiting(struct room *room, const struct slurm_job *job, bool more)
+static void count_waiting(struct capacity *capacity, const struct slurm_job *job, bool more)
 {
     struct str rest = str_of(job->partition), name;
 
     while (str_next(&rest, ',', &name)) {
-        struct part *part = part_of(room, name);
+        struct part *part = part_of(capacity, name);
 
         part->waiting = more ? part->waiting + 1 : part->waiting - 1;
     }
 }
 
-static void count_held(struct room *room, const struct slurm_job *job, bool more)
+static void count_held(struct capacity *capacity, const struct slurm_job *job, bool more)
 {
     struct amount amount = holding_of(job);
     auto_arena struct arena arena;
@@ -330,12 +331,12 @@ static void count_held(struct room *room, const struct slurm_job *job, bool more
         return; /* the same both times */
     iter = hostlist_iter(list);
     while (hostlist_next(&iter, &name)) {
-        struct place *place = need_place(room, name);
+        struct place *place = need_place(capacity, name);
 
         if (more)
             take(place, amount);
         else
-            give_back(room, place, amount);
+            give_back(capacity, place, amount);
     }
 }
 
@@ -350,18 +351,18 @@ static bool same_holding(const struct slurm_job *old, const struct slurm_job *ne
     return a.cpus == b.cpus && a.memory == b.memory;
 }
 
-static void keep_word(struct room *room, const char *job_key)
+static void drop_reserved(struct capacity *capacity, const char *job_key)
 {
-    struct promise *promise = map_get(&room->kept, str_of(job_key));
+    struct reserved *reserved = map_get(&capacity->kept, str_of(job_key));
 
-    if (promise)
-        room_withdraw(room, promise->number);
+    if (reserved)
+        capacity_unreserve(capacity, reserved->number);
 }
 
 static void job_changed(void *context, const struct slurm_object *old_object,
                         const struct slurm_object *next_object)
 {
-    struct room *room = context;
+    struct capacity *capacity = context;
     const struct slurm_job *old = old_object ? slurm_job_of(old_object) : NULL;
     const struct slurm_job *next = next_object ? slurm_job_of(next_object) : NULL;
 
@@ -369,70 +370,70 @@ static void job_changed(void *context, const struct slurm_object *old_object,
 
     assert(either);
     if (!next || !has_state(next, SLURM_JOB_PENDING))
-        keep_word(room, either->key);
+        drop_reserved(capacity, either->key);
     if (old && waits(old))
-        count_waiting(room, old, false);
+        count_waiting(capacity, old, false);
     if (next && waits(next))
-        count_waiting(room, next, true);
+        count_waiting(capacity, next, true);
     if (old && next && same_holding(old, next))
         return;
     if (old && holds_nodes(old))
-        count_held(room, old, false);
+        count_held(capacity, old, false);
     if (next && holds_nodes(next))
-        count_held(room, next, true);
+        count_held(capacity, next, true);
 }
 
 /* ---- the room ---- */
 
-struct room *room_new(struct slurm_cache *jobs, struct slurm_cache *nodes)
+struct capacity *capacity_new(struct slurm_cache *jobs, struct slurm_cache *nodes)
 {
     struct map_options parts = { .max = MAX_NAMES, .free_value = mem_free };
-    struct room *room = mem_alloc(sizeof(*room));
+    struct capacity *capacity = mem_alloc(sizeof(*capacity));
 
-    room->generation = 1;
-    map_init(&room->places, &by_own_name);
-    map_init(&room->parts, &parts);
-    map_init(&room->kept, &by_own_name);
-    list_init(&room->promises);
-    slurm_cache_listen(jobs, job_changed, room);
-    slurm_cache_listen(nodes, node_changed, room);
-    return room;
+    capacity->generation = 1;
+    map_init(&capacity->places, &by_own_name);
+    map_init(&capacity->parts, &parts);
+    map_init(&capacity->kept, &by_own_name);
+    list_init(&capacity->reserved);
+    slurm_cache_listen(jobs, job_changed, capacity);
+    slurm_cache_listen(nodes, node_changed, capacity);
+    return capacity;
 }
 
-void room_free(struct room *room)
+void capacity_free(struct capacity *capacity)
 {
-    if (!room)
+    if (!capacity)
         return;
-    map_done(&room->kept);
-    list_each (struct promise, promise, &room->promises, link)
-        mem_free(promise);
-    map_each (item, &room->places)
+    map_done(&capacity->kept);
+    list_each (struct reserved, reserved, &capacity->reserved, link)
+        mem_free(reserved);
+    map_each (item, &capacity->places)
         free_place(item->value);
-    map_done(&room->places);
-    map_done(&room->parts);
-    mem_free(room);
+    map_done(&capacity->places);
+    map_done(&capacity->parts);
+    mem_free(capacity);
 }
 
-uint64_t room_generation(const struct room *room)
+uint64_t capacity_generation(const struct capacity *capacity)
 {
-    return room->generation;
+    return capacity->generation;
 }
 
-size_t room_waiting(const struct room *room, const char *partition)
+size_t capacity_waiting(const struct capacity *capacity, const char *partition)
 {
-    const struct part *part = find_part(room, partition);
+    const struct part *part = find_part(capacity, partition);
 
     return part ? part->waiting : 0;
 }
 
-void room_close(struct room *room, const char *partition)
+void capacity_close(struct capacity *capacity, const char *partition)
 {
-    part_of(room, str_of(partition))->is_closed = true;
+    part_of(capacity, str_of(partition))->is_closed = true;
 }
 
-void room_open(struct room *room, const char *partition)
+void capacity_open(struct capacity *capacity, const char *partition)
 {
-    part_of(room, str_of(partition))->is_closed = false;
+    part_of(capacity, str_of(partition))->is_closed = false;
 }
 
 /* ---- what fits ---- */
@@ -496,7 +497,7 @@ static struct place *scan(struct part *part, const struct job_desc *desc,
     return NULL;
 }
 
-static struct place *find(const struct room *room, const struct job_desc *desc)
+static struct place *find(const struct capacity *capacity, const struct job_desc *desc)
 {
     const struct hostlist *excluded = NULL;
     auto_arena struct arena arena;
@@ -505,7 +506,7 @@ static struct place *find(const struct room *room, const struct job_desc *desc)
     arena_init(&arena, HOSTLIST_MEMORY);
     if (!is_simple(desc))
         return NULL;
-    part = map_get(&room->parts, str_of(desc->partition));
+    part = map_get(&capacity->parts, str_of(desc->partition));
     if (!part || part->is_closed)
         return NULL;
     if (is_said(desc->excluded_nodes) && hostlist_parse(&arena, str_of(desc->excluded_nodes),
@@ -514,63 +515,63 @@ static struct place *find(const struct room *room, const struct job_desc *desc)
     return scan(part, desc, excluded);
 }
 
-bool room_fits(const struct room *room, const struct job_desc *desc)
+bool capacity_fits(const struct capacity *capacity, const struct job_desc *desc)
 {
-    return find(room, desc) != NULL;
+    return find(capacity, desc) != NULL;
 }
 
 /* ---- promises ---- */
 
-uint64_t room_promise(struct room *room, const struct job_desc *desc)
+uint64_t capacity_reserve(struct capacity *capacity, const struct job_desc *desc)
 {
-    struct place *place = find(room, desc);
-    struct promise *promise;
+    struct place *place = find(capacity, desc);
+    struct reserved *reserved;
 
     if (!place)
         return 0;
-    promise = mem_alloc(sizeof(*promise));
-    promise->number = ++room->last_promise;
-    promise->place = place;
-    promise->amount = need_of(desc);
+    reserved = mem_alloc(sizeof(*reserved));
+    reserved->number = ++capacity->last_reserved;
+    reserved->place = place;
+    reserved->amount = need_of(desc);
     if (desc->exclusive)
-        promise->amount = (struct amount){ .cpus = place->has.cpus, .memory = place->has.memory };
-    take(place, promise->amount);
-    list_push_back(&room->promises, &promise->link);
-    return promise->number;
+        reserved->amount = (struct amount){ .cpus = place->has.cpus, .memory = place->has.memory };
+    take(place, reserved->amount);
+    list_push_back(&capacity->reserved, &reserved->link);
+    return reserved->number;
 }
 
-static struct promise *find_promise(const struct room *room, uint64_t number)
+static struct reserved *find_reserved(const struct capacity *capacity, uint64_t number)
 {
-    list_each (struct promise, promise, &room->promises, link)
-        if (promise->number == number) /* there are as many as asks in flight */
-            return promise;
+    list_each (struct reserved, reserved, &capacity->reserved, link)
+        if (reserved->number == number) /* there are as many as asks in flight */
+            return reserved;
     return NULL;
 }
 
-void room_withdraw(struct room *room, uint64_t number)
+void capacity_unreserve(struct capacity *capacity, uint64_t number)
 {
-    struct promise *promise = find_promise(room, number);
+    struct reserved *reserved = find_reserved(capacity, number);
 
-    if (!promise)
+    if (!reserved)
         return;
-    if (promise->job[0])
-        map_remove(&room->kept, str_of(promise->job));
-    list_remove(&promise->link);
-    give_back(room, promise->place, promise->amount);
-    mem_free(promise);
+    if (reserved->job[0])
+        map_remove(&capacity->kept, str_of(reserved->job));
+    list_remove(&reserved->link);
+    give_back(capacity, reserved->place, reserved->amount);
+    mem_free(reserved);
 }
 
-void room_fulfil(struct room *room, uint64_t number, int64_t job_id)
+void capacity_confirm(struct capacity *capacity, uint64_t number, int64_t job_id)
 {
-    struct promise *promise = find_promise(room, number);
+    struct reserved *reserved = find_reserved(capacity, number);
 
-    if (!promise)
+    if (!reserved)
         return;
-    snprintf(promise->job, sizeof(promise->job), "%" PRId64, job_id);
-    if (map_has(&room->kept, str_of(promise->job))) {
-        promise->job[0] = '\0';
-        room_withdraw(room, number);
+    snprintf(reserved->job, sizeof(reserved->job), "%" PRId64, job_id);
+    if (map_has(&capacity->kept, str_of(reserved->job))) {
+        reserved->job[0] = '\0';
+        capacity_unreserve(capacity, number);
         return;
     }
-    put(&room->kept, str_of(promise->job), promise);
+    put(&capacity->kept, str_of(reserved->job), reserved);
 }

@@ -1,4 +1,4 @@
-/* root.c - whose annotations count for a unit, and how many pods belong together.
+/* owner.c - whose annotations count for a unit, and how many pods belong together.
  *
  * Holds: an object that is merely not seen yet is waited for, by name; only an API that the server
  * does not have is passed over. */
@@ -17,7 +17,7 @@ static const struct kube_object *find(const struct kube_cache *cache, const char
 
 static void want(struct arena *arena, struct unit *unit, const char *kind, struct str name)
 {
-    unit->root = NULL;
+    unit->owner = NULL;
     unit->wanting = arena_printf(arena, "its %s " STR_FMT, kind, STR_ARG(name));
 }
 
@@ -30,12 +30,12 @@ static void take_job(const struct bridge_world *world, struct arena *arena, stru
     const struct optional *jobsets = &world->optional[OPTIONAL_JOBSETS];
     struct str above = str_of(job->owner.name);
 
-    unit->root = job;
-    unit->owner = kube_job_of(job);
+    unit->owner = job;
+    unit->owner_job = kube_job_of(job);
     if (!kube_owner_is(&job->owner, &bridge_jobset_kind) || jobsets->state == WATCH_ABSENT)
         return;
-    unit->root = find(jobsets->cache, job->ns, above, job->owner.uid, arena);
-    if (!unit->root)
+    unit->owner = find(jobsets->cache, job->ns, above, job->owner.uid, arena);
+    if (!unit->owner)
         want(arena, unit, "JobSet", above);
 }
 
@@ -53,16 +53,16 @@ static void root_of_pod(const struct bridge_world *world, struct arena *arena, s
         { &bridge_statefulset_kind, world->statefulsets },
     };
 
-    unit->root = &unit->pod->object;
+    unit->owner = &unit->pod->object;
     for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
         if (!watched[i].cache || !kube_owner_is(owner, watched[i].kind))
             continue;
-        unit->root =
+        unit->owner =
             find(watched[i].cache, unit->pod->object.ns, str_of(owner->name), owner->uid, arena);
-        if (!unit->root)
+        if (!unit->owner)
             want(arena, unit, owner->kind, str_of(owner->name));
         else if (i == 0)
-            take_job(world, arena, unit, unit->root);
+            take_job(world, arena, unit, unit->owner);
     }
 }
 
@@ -102,11 +102,11 @@ static void take_longest_job(const struct bridge_world *world, struct arena *are
         if (!job && kube_owner_is(owner, &bridge_job_kind))
             want(arena, unit, "Job", str_of(owner->name));
         if (!job) {
-            unit->owner = NULL;
+            unit->owner_job = NULL;
             return;
         }
-        if (!unit->owner || has_longer(kube_job_of(job), unit->owner))
-            unit->owner = kube_job_of(job);
+        if (!unit->owner_job || has_longer(kube_job_of(job), unit->owner_job))
+            unit->owner_job = kube_job_of(job);
     }
 }
 
@@ -122,9 +122,9 @@ static void take_words(const struct bridge_world *world, struct arena *arena, st
     if (name.len > 0 && workloads->state == WATCH_PRESENT)
         workload = find(workloads->cache, unit->pod->object.ns, name, NULL, arena);
     if (job)
-        unit->words[unit->word_count++] = &job->annotations;
+        unit->more_annotations[unit->more_count++] = &job->annotations;
     if (workload)
-        unit->words[unit->word_count++] = &workload->annotations;
+        unit->more_annotations[unit->more_count++] = &workload->annotations;
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -198,10 +198,10 @@ static void root_of_job_gang(const struct bridge_world *world, struct arena *are
         want(arena, unit, "Job", str_of(unit->pod->object.owner.name));
         return;
     }
-    unit->root = job;
+    unit->owner = job;
     unit->name = job->name;
-    unit->owner = kube_job_of(job);
-    unit->needed = needed_of_gang(unit, pods_of_job(unit->owner));
+    unit->owner_job = kube_job_of(job);
+    unit->needed = needed_of_gang(unit, pods_of_job(unit->owner_job));
 }
 
 static const enum optional_kind objects[GROUP_KINDS] = {
@@ -216,13 +216,13 @@ static void root_of_group(const struct bridge_world *world, struct arena *arena,
     struct group group = group_of(unit->pod);
     const struct optional *api = &world->optional[objects[unit->kind]];
 
-    unit->root = find(api->cache, unit->pod->object.ns, group.name, NULL, arena);
-    if (!unit->root) {
+    unit->owner = find(api->cache, unit->pod->object.ns, group.name, NULL, arena);
+    if (!unit->owner) {
         want(arena, unit, group_kind_name(unit->kind), group.name);
         return;
     }
-    unit->group = kube_group_of(unit->root);
-    unit->name = unit->root->name;
+    unit->group = kube_group_of(unit->owner);
+    unit->name = unit->owner->name;
     unit->needed = unit->group->size;
     if (unit->kind == GROUP_PODGROUP)
         take_words(world, arena, unit);
@@ -241,7 +241,7 @@ static void root_of_group(const struct bridge_world *world, struct arena *arena,
         unit->needed = needed_of_gang(unit, unit->needed);
 }
 
-static void find_root(const struct bridge_world *world, struct arena *arena, struct unit *unit)
+static void find_owner(const struct bridge_world *world, struct arena *arena, struct unit *unit)
 {
     if (unit->kind == GROUP_NONE)
         root_of_pod(world, arena, unit);
@@ -257,22 +257,22 @@ static void root_of_member(const struct bridge_world *world, struct arena *arena
     struct unit member = *unit;
 
     member.kind = group_of(unit->pod).kind;
-    find_root(world, arena, &member);
-    unit->root = member.root;
-    unit->wanting = member.wanting;
+    find_owner(world, arena, &member);
     unit->owner = member.owner;
-    unit->word_count = member.word_count;
-    for (unsigned i = 0; i < member.word_count; i++)
-        unit->words[i] = member.words[i];
+    unit->wanting = member.wanting;
+    unit->owner_job = member.owner_job;
+    unit->more_count = member.more_count;
+    for (unsigned i = 0; i < member.more_count; i++)
+        unit->more_annotations[i] = member.more_annotations[i];
 }
 
-void unit_find_root(const struct bridge_world *world, struct arena *arena, struct unit *unit)
+void unit_find_owner(const struct bridge_world *world, struct arena *arena, struct unit *unit)
 {
     unit->needed = 1;
     if (unit->kind == GROUP_NONE && world_has_group(world, unit->pod))
         root_of_member(world, arena, unit);
     else
-        find_root(world, arena, unit);
+        find_owner(world, arena, unit);
     if (unit->needed < 1)
         unit->needed = 1;
 }

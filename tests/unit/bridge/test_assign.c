@@ -1,7 +1,7 @@
-/* test_places.c - which pods of a gang are dealt a node when they may use different ones: random
+/* test_assign.c - which pods of a gang are dealt a node when they may use different ones: random
  * gangs beside a search through all deals. */
 #include "base/rand.h"
-#include "bridge/places.h"
+#include "bridge/assign.h"
 #include "bridge/submit.h"
 #include "worlds.h"
 
@@ -116,34 +116,35 @@ static unsigned most_from(const struct gang *gang, unsigned pod, unsigned *held)
 
 /* ---- */
 
-static void check_deals(const struct gang *gang, const struct unit *unit, const struct deals *deals)
+static void check_deals(const struct gang *gang, const struct unit *unit,
+                        const struct assignments *assigned)
 {
     bool has_node[MOST_PODS] = { false };
     unsigned held[MOST_NODES] = { 0 };
 
-    for (unsigned i = 0; i < deals->count; i++) {
-        unsigned pod = (unsigned)(unit->members[deals->at[i].member].pod->object.name[1] - '0');
-        unsigned node = (unsigned)(deals->at[i].node->object.name[1] - '0');
+    for (unsigned i = 0; i < assigned->count; i++) {
+        unsigned pod = (unsigned)(unit->members[assigned->at[i].member].pod->object.name[1] - '0');
+        unsigned node = (unsigned)(assigned->at[i].node->object.name[1] - '0');
 
         assert_true(gang->may_use[pod][node]);
         assert_true(++held[node] <= gang->per_node);
         assert_false(has_node[pod]);
         has_node[pod] = true;
     }
-    assert_int_equal(deals->left, gang->pods - deals->count);
+    assert_int_equal(assigned->left, gang->pods - assigned->count);
     for (unsigned pod = 0; pod < gang->pods; pod++)
         for (unsigned node = 0; node < gang->nodes; node++)
             assert_true(has_node[pod] || !gang->may_use[pod][node] || held[node] == gang->per_node);
 }
 
 /* How many pods get a node, of the running job and of all nodes alike. */
-static unsigned deal_to(const struct gang *gang)
+static unsigned assign_to(const struct gang *gang)
 {
     struct err err = { .class = 0 };
     struct small_world small;
     struct job_desc desc;
-    struct deals deals;
-    struct draft draft;
+    struct assignments assigned;
+    struct preselection preselection;
     struct unit unit;
 
     read_world(gang, &small);
@@ -151,15 +152,15 @@ static unsigned deal_to(const struct gang *gang)
     assert_int_equal(unit_describe(&small.world, &unit, &small.arena, &desc, &err), 0);
     desc.exclusive = false;
     desc.tasks_per_node = gang->per_node;
-    assert_int_equal(places_deal(&small.world, &unit, &desc, &small.arena, &deals, &err), 0);
-    check_deals(gang, &unit, &deals);
+    assert_int_equal(assign_nodes(&small.world, &unit, &desc, &small.arena, &assigned, &err), 0);
+    check_deals(gang, &unit, &assigned);
     desc.min_nodes = 1;
     desc.max_nodes = gang->nodes;
-    assert_true(places_draft(&small.world, &unit, &desc, &small.arena, &draft));
-    if (deals.left == 0)
-        assert_true(draft.is_enough);
+    assert_true(preselect_nodes(&small.world, &unit, &desc, &small.arena, &preselection));
+    if (assigned.left == 0)
+        assert_true(preselection.is_enough);
     small_world_done(&small);
-    return deals.count;
+    return assigned.count;
 }
 
 static void no_pod_is_left_while_a_node_is_free_that_it_may_use(void **state)
@@ -170,7 +171,7 @@ static void no_pod_is_left_while_a_node_is_free_that_it_may_use(void **state)
     for (unsigned i = 0; i < GANGS; i++) {
         struct gang gang = random_gang(&rand);
 
-        (void)deal_to(&gang);
+        (void)assign_to(&gang);
     }
 }
 
@@ -182,7 +183,7 @@ static void pods_that_may_use_few_nodes_choose_before_those_that_may_use_more(vo
     for (unsigned i = 0; i < GANGS; i++) {
         struct gang gang = nested_gang(&rand);
 
-        assert_int_equal(deal_to(&gang), most_from(&gang, 0, (unsigned[MOST_NODES]){ 0 }));
+        assert_int_equal(assign_to(&gang), most_from(&gang, 0, (unsigned[MOST_NODES]){ 0 }));
     }
 }
 

@@ -1,19 +1,19 @@
-/* test_feeds.c - what is heard of Slurm shows in /readyz, /debug/state and /metrics. */
-#include "bridge/feeds.h"
+/* test_slurm_health.c - what is heard of Slurm shows in /readyz, /debug/state and /metrics. */
+#include "bridge/slurm_health.h"
 
 #include "codec/json.h"
 #include "slurm_executor_rig.h"
 
 struct room_with_a_view {
-    struct feeds feeds;
+    struct slurm_health slurm_health;
     struct health *health;
 };
 
 static void look(struct room_with_a_view *view, struct rig *rig)
 {
-    feeds_init(&view->feeds, rig->metrics);
+    slurm_health_init(&view->slurm_health, rig->metrics);
     view->health = health_new(rig->loop, rig->metrics, NULL);
-    feeds_add_health(&view->feeds, view->health);
+    slurm_health_add_health(&view->slurm_health, view->health);
 }
 
 static bool is_ready(const struct room_with_a_view *view, const char *why)
@@ -38,9 +38,9 @@ static struct json_doc *state_of(const struct room_with_a_view *view)
 
 static const struct metric_family *family(const char *name)
 {
-    for (size_t i = 0; i < feeds_metric_count; i++)
-        if (strcmp(feeds_metrics[i].name, name) == 0)
-            return &feeds_metrics[i];
+    for (size_t i = 0; i < slurm_health_metric_count; i++)
+        if (strcmp(slurm_health_metrics[i].name, name) == 0)
+            return &slurm_health_metrics[i];
     fail_msg("no metric %s", name);
     return NULL;
 }
@@ -66,7 +66,7 @@ static void objects_suspicions_and_silence_are_shown(void **state)
     auto_buf struct buf text = { .max = 1 << 20 };
 
     look(&view, rig);
-    view.feeds.poller = rig->poller;
+    view.slurm_health.poller = rig->poller;
     rig_see(rig, rig->nodes, "{\"name\":\"n1\",\"state\":[\"IDLE\"]}");
     slurm_poller_suspect(rig->poller, "a test says so");
     assert_false(is_ready(&view, "nothing heard from Slurm"));

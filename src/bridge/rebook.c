@@ -1,4 +1,4 @@
-/* cover.c - bound pods have a running job under them, on their nodes.
+/* rebook.c - bound pods have a running job under them, on their nodes.
  *
  * Slurm may have ended the job: then the pod goes, with the reason on it. Or Slurm may have lost it
  * (a restart that forgot its last seconds, a record that was purged), or the bridge itself may have
@@ -7,16 +7,16 @@
  *
  * Holds: a pod is deleted only on a positive fact, a record of its own job that says so; a job that
  * is merely not there is never one. */
-#include "bridge/cover.h"
+#include "bridge/rebook.h"
 
+#include "bridge/assign.h"
 #include "bridge/bind.h"
-#include "bridge/ends.h"
+#include "bridge/end_policy.h"
 #include "bridge/hosts.h"
 #include "bridge/names.h"
-#include "bridge/places.h"
+#include "bridge/report.h"
 #include "bridge/slurm_action.h"
 #include "bridge/submit.h"
-#include "bridge/tell.h"
 #include "slurm/submit.h"
 
 enum {
@@ -41,7 +41,7 @@ static int end_pod(const struct bridge_world *world, const struct unit *unit, st
     const struct kube_object *pod = &unit->pod->object;
     const char *message = job_end_message(plan->arena, job);
 
-    if (tell_ended(world, unit, plan, job_end_of(job)->reason, message))
+    if (report_ended(world, unit, plan, job_end_of(job)->reason, message))
         plan_event(plan, pod, KUBE_EVENT_WARNING, job_end_of(job)->reason, "%s", message);
     else
         plan_delete(plan, world->pods, &kube_pods, pod->ns, pod->name, pod->uid, pod->version);
@@ -73,7 +73,7 @@ static void get_to_know(const struct bridge_world *world, const struct slurm_job
 
     if (job->start_time > 0)
         return;
-    if (world->facts.crowd > 0 || world->facts.now_us - known_us < CALM_US)
+    if (world->facts.waiting_pods > 0 || world->facts.now_us - known_us < CALM_US)
         plan_look_again(plan, CALM_US);
     else
         plan_slurm_look(plan, job);
@@ -146,22 +146,23 @@ static int end_pods(const struct bridge_world *world, const struct unit *unit, s
         struct unit one = unit_focus(unit, i);
 
         if (one.stage == POD_BOUND &&
-            places_given_by(world, unit->job, &nodes->required, &unit->members[i]))
+            assigned_by(world, unit->job, &nodes->required, &unit->members[i]))
             end_pod(world, &one, plan, unit->job);
     }
     return 0;
 }
 
 /* The pods are where they are, so their job may start there and nowhere else, and comes first. */
-static int pin(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+static int rebook_on_its_nodes(const struct bridge_world *world, const struct unit *unit,
+                               struct plan *plan)
 {
     const char *nodes = unit_nodes(world, unit, plan->arena);
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *fields = json_new_object(build);
 
-    tell_waiting(world, unit, plan, "NotCovered",
-                 "it runs on %s, and job %s that holds its resources waits: %s",
-                 unit->pod->node_name, unit->job->object.key, unit->job->reason);
+    report_waiting(world, unit, plan, "NotCovered",
+                   "it runs on %s, and job %s that holds its resources waits: %s",
+                   unit->pod->node_name, unit->job->object.key, unit->job->reason);
     if (!nodes[0] || (hosts_equal(plan->arena, unit->job->required_nodes, nodes) &&
                       !unit->job->excluded_nodes[0])) {
         look_now_and_then(world, unit->job, plan);
@@ -171,7 +172,7 @@ static int pin(const struct bridge_world *world, const struct unit *unit, struct
     if (unit->job->excluded_nodes[0]) /* perhaps these: it was asked for before they were bound */
         json_put_text(build, fields, "excluded_nodes", "");
     if (unit->job->priority.number > 0) /* 0: people hold it */
-        slurm_number_put(build, fields, "priority", slurm_number_set(COVER_PRIORITY));
+        slurm_number_put(build, fields, "priority", slurm_number_set(REBOOK_PRIORITY));
     if (unit->kind != GROUP_NONE) { /* some may be over, and some nodes none of Slurm's any more */
         json_put_i64(build, fields, "minimum_nodes", hosts_count(plan->arena, nodes));
         json_put_i64(build, fields, "maximum_nodes", hosts_count(plan->arena, nodes));
@@ -203,12 +204,12 @@ static int keep_running(const struct bridge_world *world, const struct unit *uni
             continue;
         if (is_on(world, &unit->members[i], &nodes->allocated)) {
             record_job(world, &one, plan);
-            tell_placed(world, &one, plan, unit->job, one.pod->node_name);
+            report_placed(world, &one, plan, unit->job, one.pod->node_name);
         } else if (!slurm_name_of(world, &one)[0]) {
             plan_slurm_look(plan, unit->job);
             plan_wait(plan, "its node %s is not known", one.pod->node_name);
             plan_look_again(plan, LOOK_FOR_NODE_US);
-        } else if (places_given_by(world, unit->job, &nodes->required, &unit->members[i])) {
+        } else if (assigned_by(world, unit->job, &nodes->required, &unit->members[i])) {
             end_pod(world, &one, plan, unit->job);
         } else { /* bound by a job that slurmctld lost: it asks for one of its own */
             plan_enqueue_member(plan, &unit->members[i]);
@@ -249,8 +250,8 @@ static bool was_given_up(const struct bridge_world *world, const struct unit *un
             may_be_a_late_cancel(world, unit, job, attempt));
 }
 
-static int cover_with(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                      bool is_prepared, struct err *err)
+static int rebook_with(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                       bool is_prepared, struct err *err)
 {
     const struct slurm_job *job = unit->job;
     struct job_nodes nodes = nodes_of(job, plan->arena);
@@ -272,7 +273,7 @@ static int cover_with(const struct bridge_world *world, const struct unit *unit,
         return result;
     case JOB_WAITS:
         if (!was_requeued(job))
-            return pin(world, unit, plan);
+            return rebook_on_its_nodes(world, unit, plan);
         break;
     case JOB_ENDS:
         if (unit->is_given_up || was_given_up(world, unit, job))
@@ -299,7 +300,7 @@ static bool end_pods_of(const struct bridge_world *world, const struct unit *uni
         struct unit one = unit_focus(unit, i);
 
         if (one.stage != POD_BOUND || unit_ended(unit, &unit->members[i]) != ended ||
-            !places_given_by(world, ended, &required, &unit->members[i]))
+            !assigned_by(world, ended, &required, &unit->members[i]))
             continue;
         end_pod(world, &one, plan, ended);
         any = true;
@@ -318,11 +319,11 @@ static bool end_those_whose_job_ended(const struct bridge_world *world, const st
     return any;
 }
 
-int plan_cover(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-               bool is_prepared, struct err *err)
+int plan_rebook(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                bool is_prepared, struct err *err)
 {
     if (unit->job)
-        return cover_with(world, unit, plan, is_prepared, err);
+        return rebook_with(world, unit, plan, is_prepared, err);
     if (end_those_whose_job_ended(world, unit, plan))
         return 0;
     return plan_resubmit(world, unit, plan, err);

@@ -1,4 +1,4 @@
-/* leave.c - whether anything of a bridge that is being removed is left. */
+/* uninstall.c - whether anything of a bridge that is being removed is left. */
 #include "bridge/names.h"
 #include "bridge/node_show.h"
 #include "bridge/node_state.h"

@@ -1,0 +1,201 @@
+/* assign_fit.c - whether a pod may have a place on a node of its job, or one that Slurm may give.
+ *
+ * Holds: no node gets more pods than the job has room for there, nor two that want the same port of
+ * it; rules of members about each other are kept, as if one were bound after the other. */
+#include "bridge/assign_private.h"
+
+#include "bridge/exclude.h"
+#include "bridge/hosts.h"
+#include "slurm/submit.h"
+
+#include <string.h>
+
+enum { MILLI = 1000 };
+
+bool allocation_is_known(const struct slurm_job *job)
+{
+    return job->tres_alloc[0] && job->cpus > 0 && job->node_count > 0;
+}
+
+/* A place more than Slurm was asked for, on a node that is the job's alone. */
+static bool has_room(const struct slot *slot, const struct kube_pod *pod)
+{
+    return slot->cpu_milli + pod->requests.cpu_milli <= slot->node->cpu_milli &&
+           slot->memory + pod->requests.memory <= slot->node->memory;
+}
+
+/* Pods that were not there when the job was asked for may want more than its places have; all of
+ * these are alike. */
+static bool has_cpus(const struct slots *slots, const struct slot *slot, const struct kube_pod *pod)
+{
+    const struct slurm_job *job = slots->job;
+    int64_t cpus = job->node_count > 0 ? job->cpus / job->node_count : 0;
+
+    return !allocation_is_known(job) || slots->has_all_cpus ||
+           slot->cpu_milli + pod->requests.cpu_milli <= cpus * MILLI;
+}
+
+/* Its nodes may differ: what it has of each is not known, unless it has all of them. */
+bool slots_has_all_cpus(const struct slots *slots)
+{
+    int64_t cpus = 0;
+
+    for (unsigned i = 0; i < slots->count; i++) {
+        if (!slots->at[i].node)
+            return false;
+        cpus += slots->at[i].node->cpu_milli / MILLI;
+    }
+    return allocation_is_known(slots->job) && slots->job->cpus >= cpus;
+}
+
+static bool is_any_address(const char *ip)
+{
+    return !ip[0] || strcmp(ip, "0.0.0.0") == 0;
+}
+
+static bool want_one_port(const struct kube_rare *a, const struct kube_rare *b)
+{
+    for (unsigned i = 0; i < a->port_count; i++)
+        for (unsigned k = 0; k < b->port_count; k++) {
+            const struct kube_port *left = &a->ports[i], *right = &b->ports[k];
+
+            if (left->port == right->port && strcmp(left->protocol, right->protocol) == 0 &&
+                (is_any_address(left->ip) || is_any_address(right->ip) ||
+                 strcmp(left->ip, right->ip) == 0))
+                return true;
+        }
+    return false;
+}
+
+/* Because of pods that are dealt the same place now. */
+static bool has_no_port_for(const struct slots *slots, const struct slot *slot,
+                            const struct kube_pod *pod)
+{
+    const struct assignments *assigned = &slots->assigned;
+
+    if (!pod->rare || pod->rare->port_count == 0 || slot->held == 0)
+        return false;
+    for (unsigned i = 0; i < assigned->count; i++) {
+        const struct kube_pod *other = slots->unit->members[assigned->at[i].member].pod;
+
+        if (slots->slot_of[i] == slot && other->rare && want_one_port(pod->rare, other->rare))
+            return true;
+    }
+    return false;
+}
+
+static bool has_job_that_waits_for(const struct bridge_world *world, struct str key,
+                                   const char *slurm_name, struct arena *arena)
+{
+    struct slurm_index_walk walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_KEY, key);
+    const struct slurm_object *object;
+
+    while ((object = slurm_index_next(&walk)) != NULL) {
+        const struct slurm_job *job = slurm_job_of(object);
+
+        if (job_phase(job) == JOB_WAITS && job->required_nodes[0] &&
+            hosts_have(arena, job->required_nodes, slurm_name))
+            return true;
+    }
+    return false;
+}
+
+/* A pod there has lost its job, and the one that is to cover it waits for what this job has. */
+static bool is_waited_for(const struct slots *slots, const struct slot *slot)
+{
+    const struct bridge_world *world = slots->world;
+    struct kube_index_walk walk =
+        kube_cache_by(world->pods, world->pods_by_node, str_of(slot->node->object.name));
+    const struct kube_object *object;
+
+    while ((object = kube_index_next(&walk)) != NULL) {
+        auto_buf struct buf key;
+
+        buf_init(&key, SLURM_MAX_KEY);
+        world_unit_key(world, kube_pod_of(object), &key);
+        if (has_job_that_waits_for(world, buf_str(&key), slot->slurm_name, slots->aside))
+            return true;
+    }
+    return false;
+}
+
+/* Who waits for us is not waited for. */
+static bool will_be_free(const struct slots *slots, const struct slot *slot)
+{
+    return slot->node && world_is_being_left(slots->world, slot->node->object.name) &&
+           !is_waited_for(slots, slot);
+}
+
+/* ---- one member ---- */
+
+void slots_note_misfit(struct slots *slots, const struct slot *slot, const char *why,
+                       bool is_among_own)
+{
+    struct assignments *assigned = &slots->assigned;
+
+    if (assigned->misfit && (is_among_own || !assigned->is_among_own))
+        return;
+    assigned->misfit = slot->slurm_name;
+    assigned->why = arena_strdup(slots->arena, why);
+    assigned->is_among_own = is_among_own;
+}
+
+/* Of its own group; else it was excluded when Slurm was asked. */
+static bool is_kept_away(const struct slots *slots, const struct slot *slot,
+                         const struct kube_pod *pod)
+{
+    return slots->has_pod_rules && slots->assigned.count > 0 && slot->node &&
+           eligible_objection(slots->world->eligible, pod, slot->node) == ELIGIBLE_PODS_OBJECT;
+}
+
+/* Whether the pod may go there, with those that were dealt theirs. */
+bool slots_will_do(struct slots *slots, const struct slot *slot, const struct kube_pod *pod)
+{
+    const char *why;
+
+    if (has_no_port_for(slots, slot, pod)) {
+        slots_note_misfit(slots, slot, "pods of its group want the same port of a node", true);
+        return false;
+    }
+    arena_reset(slots->aside);
+    why = node_misfit(slots->world, slots->aside, pod, slot->node, slot->slurm_name);
+    if (!why)
+        return true;
+    if (is_kept_away(slots, slot, pod))
+        slots_note_misfit(
+            slots, slot, arena_printf(slots->aside, "%s, by the pods of its own group", why), true);
+    else if (will_be_free(slots, slot))
+        slots->assigned.will_be_freed = true;
+    else
+        slots_note_misfit(slots, slot, slots->objection = why, false);
+    return false;
+}
+
+/* The same of a node that Slurm may give: what is on it now does not matter. */
+static bool would_do(struct slots *slots, const struct slot *slot, const struct kube_pod *pod)
+{
+    enum eligible_objection objection;
+
+    if (slot->held == 0 && slots->nodes_left == 0)
+        return false;
+    if (has_no_port_for(slots, slot, pod)) {
+        slots_note_misfit(slots, slot, "pods of its group want the same port of a node", true);
+        return false;
+    }
+    objection = eligible_objection(slots->world->eligible, pod, slot->node);
+    if (objection == ELIGIBLE_PODS_OBJECT && !slots->assigned.misfit)
+        slots_note_misfit(slots, slot,
+                          eligible_misfit(slots->world->eligible, pod, slot->node, slots->arena),
+                          true);
+    return objection == ELIGIBLE_NO_OBJECTION;
+}
+
+bool slots_suits(struct slots *slots, const struct slot *slot, unsigned member, unsigned limit)
+{
+    const struct kube_pod *pod = slots_pod(slots, member);
+
+    if (!slots->job)
+        return would_do(slots, slot, pod);
+    return slots_will_do(slots, slot, pod) && (limit <= slots->per_node || has_room(slot, pod)) &&
+           has_cpus(slots, slot, pod);
+}
