@@ -3,10 +3,10 @@
 
 /* What is looked at, and the type that it has in every pod; absent and null are as good, but for
  * the first two. */
-static const struct shape {
+static const struct needed_part {
     const char *path[3];
     enum json_type type;
-} shapes[] = {
+} parts[] = {
     { { "metadata" }, JSON_OBJECT },
     { { "spec" }, JSON_OBJECT },
     { { "metadata", "labels" }, JSON_OBJECT },
@@ -24,19 +24,20 @@ static const struct shape {
     { { "status", "phase" }, JSON_STRING },
 };
 
-enum { NEEDED_SHAPES = 2 };
+enum { NEEDED_PARTS = 2 };
 
-static int check_shape(const struct json *pod, const struct shape *shape, struct err *err)
+static int check_part(const struct json *pod, const struct needed_part *needed, struct err *err)
 {
-    const struct json *part = json_at_path(pod, shape->path);
+    const struct json *part = json_at_path(pod, needed->path);
 
-    if (json_type(part) == shape->type)
+    if (json_type(part) == needed->type)
         return 0;
-    if (!json_exists(part) && shape - shapes >= NEEDED_SHAPES)
+    if (!json_exists(part) && needed - parts >= NEEDED_PARTS)
         return 0;
     return err_set(err, ERR_INVALID, "this is no pod: %s%s%s is %s where %s is wanted",
-                   shape->path[0], shape->path[1] ? "." : "", shape->path[1] ? shape->path[1] : "",
-                   json_type_name(json_type(part)), json_type_name(shape->type));
+                   needed->path[0], needed->path[1] ? "." : "",
+                   needed->path[1] ? needed->path[1] : "", json_type_name(json_type(part)),
+                   json_type_name(needed->type));
 }
 
 static int check_texts(const struct json *map, const char *what, struct err *err)
@@ -58,8 +59,8 @@ int admit_pod_check(const struct json *pod, struct err *err)
 
     if (!json_is_object(pod))
         return err_set(err, ERR_INVALID, "the review has no pod");
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
-        if ((result = check_shape(pod, &shapes[i], err)) < 0)
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if ((result = check_part(pod, &parts[i], err)) < 0)
             return result;
     if ((result = check_texts(json_at(pod, "metadata", "labels"), "labels", err)) < 0)
         return result;

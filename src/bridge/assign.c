@@ -233,18 +233,18 @@ static unsigned assign_round(struct slots *slots, unsigned limit)
  * stands against those that are left in the end counts. */
 static unsigned assign_rounds(struct slots *slots, unsigned limit)
 {
-    unsigned dealt = assign_round(slots, limit), more = dealt;
+    unsigned count = assign_round(slots, limit), more = count;
 
     while (slots->has_pod_rules && more > 0) {
         slots->assigned.misfit = slots->assigned.why = NULL;
         slots->assigned.is_among_own = false;
         more = assign_round(slots, limit);
-        dealt += more;
+        count += more;
     }
-    return dealt;
+    return count;
 }
 
-/* Nobody is put beside another while a place that Slurm was asked for stays empty. */
+/* Nobody is put beside another while a place that Slurm was submitted stays empty. */
 static bool all_nodes_will_do(const struct slots *slots)
 {
     if (slots->assigned.misfit && !slots->assigned.is_among_own)

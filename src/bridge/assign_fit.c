@@ -17,14 +17,14 @@ bool allocation_is_known(const struct slurm_job *job)
     return job->tres_alloc[0] && job->cpus > 0 && job->node_count > 0;
 }
 
-/* A place more than Slurm was asked for, on a node that is the job's alone. */
+/* A place more than Slurm was submitted, on a node that is the job's alone. */
 static bool has_room(const struct slot *slot, const struct kube_pod *pod)
 {
     return slot->cpu_milli + pod->requests.cpu_milli <= slot->node->cpu_milli &&
            slot->memory + pod->requests.memory <= slot->node->memory;
 }
 
-/* Pods that were not there when the job was asked for may want more than its places have; all of
+/* Pods that were not there when the job was submitted may want more than its places have; all of
  * these are alike. */
 static bool has_cpus(const struct slots *slots, const struct slot *slot, const struct kube_pod *pod)
 {
@@ -67,7 +67,7 @@ static bool want_one_port(const struct kube_rare *a, const struct kube_rare *b)
     return false;
 }
 
-/* Because of pods that are dealt the same place now. */
+/* Because of pods that are assigned the same place now. */
 static bool has_no_port_for(const struct slots *slots, const struct slot *slot,
                             const struct kube_pod *pod)
 {
@@ -100,7 +100,7 @@ static bool has_job_that_waits_for(const struct bridge_world *world, struct str 
     return false;
 }
 
-/* A pod there has lost its job, and the one that is to cover it waits for what this job has. */
+/* A pod there has lost its job, and the one that is to rebook it waits for what this job has. */
 static bool is_waited_for(const struct slots *slots, const struct slot *slot)
 {
     const struct bridge_world *world = slots->world;
@@ -148,7 +148,7 @@ static bool is_kept_away(const struct slots *slots, const struct slot *slot,
            eligible_objection(slots->world->eligible, pod, slot->node) == ELIGIBLE_PODS_OBJECT;
 }
 
-/* Whether the pod may go there, with those that were dealt theirs. */
+/* Whether the pod may go there, with those that were assigned theirs. */
 bool slots_will_do(struct slots *slots, const struct slot *slot, const struct kube_pod *pod)
 {
     const char *why;

@@ -1,17 +1,17 @@
-/* assign_private.h - the table at which nodes are dealt to the pods of a unit. */
+/* assign_private.h - the table at which nodes are assigned to the pods of a unit. */
 #ifndef SLINC_BRIDGE_ASSIGN_PRIVATE_H
 #define SLINC_BRIDGE_ASSIGN_PRIVATE_H
 
 #include "bridge/assign.h"
 
-enum { ASSIGN_MAX_PAIRS = 1 << 17 }; /* members times nodes, of a draft */
+enum { ASSIGN_MAX_PAIRS = 1 << 17 }; /* members times nodes, of a preselection */
 
 struct slot {
     const char *slurm_name;
     const struct kube_node *node; /* NULL: Kubernetes has none */
-    unsigned held;                /* members that are there, and those that are dealt it now */
+    unsigned held;                /* members that are there, and those that are assigned it now */
     int64_t cpu_milli, memory;    /* what these use */
-    bool is_busy, was_tried;      /* of a draft */
+    bool is_busy, was_tried;      /* of a preselection */
     uint64_t refused;             /* the class of pods that it will not do for; 0: none is known */
     const char *why;              /* it will not; NULL: it has no room for them */
 };
@@ -20,20 +20,21 @@ struct slots {
     const struct bridge_world *world;
     const struct unit *unit;
     struct arena *arena, *aside; /* aside: for what is not kept */
-    const struct slurm_job *job; /* NULL: it is a draft */
+    const struct slurm_job *job; /* NULL: it is a preselection */
     struct slot *at;
     unsigned count;
     unsigned *next_open;  /* by place: itself, or a later one before which all are full */
-    bool has_whole_nodes; /* so it was asked for */
+    bool has_whole_nodes; /* so it was submitted */
     bool has_all_cpus;    /* so it was given */
-    bool has_pod_rules;   /* members mind where the others are: those that are dealt have a seat */
+    bool
+        has_pod_rules; /* members mind where the others are: those that are assigned are reserved */
     unsigned per_node;
-    unsigned nodes_left;   /* of a draft: that may still be used */
+    unsigned nodes_left;   /* of a preselection: that may still be used */
     bool *has_slot;        /* by member */
     uint64_t *classes;     /* by member: 1 + its class (eligible_class); 0: not looked at */
     const char *objection; /* to the place that was tried last, in aside; NULL: it has no room */
     uint64_t slotless;     /* the class of a member that found no place in this round; 0 */
-    struct slot **slot_of; /* by deal */
+    struct slot **slot_of; /* by assignment */
     unsigned *order;       /* members that wait, in the order in which they choose */
     struct assignments assigned;
 };
@@ -53,7 +54,7 @@ static inline const struct kube_pod *slots_pod(const struct slots *slots, unsign
 /* Whether a member may have a place there, on a node that then holds no more than limit. What
  * stands against it is noted. */
 bool slots_suits(struct slots *slots, const struct slot *slot, unsigned member, unsigned limit);
-/* Whether a pod may go to this node of the job, with those that were dealt theirs. */
+/* Whether a pod may go to this node of the job, with those that were assigned theirs. */
 bool slots_will_do(struct slots *slots, const struct slot *slot, const struct kube_pod *pod);
 /* The first node that will not do for a member is told. */
 void slots_note_misfit(struct slots *slots, const struct slot *slot, const char *why,

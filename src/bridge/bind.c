@@ -53,7 +53,7 @@ static bool look_at_those_there(const struct bridge_world *world, const struct u
 }
 
 /* The job ends, and the next one leaves out the nodes that did not do and still will not. A unit
- * whose jobs keep ending is asked for ever more slowly (submit_guard.c). */
+ * whose jobs keep ending is submitted ever more slowly (submit_guard.c). */
 static int give_back(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                      const char *slurm_name, const char *why)
 {
@@ -290,7 +290,7 @@ static int place_rest_later(const struct bridge_world *world, const struct unit 
         plan_look_again(plan, LOOK_IF_FREE_US);
         return 0;
     }
-    if (!is_placed && !is_enough(unit, assigned)) { /* it was asked for others */
+    if (!is_placed && !is_enough(unit, assigned)) { /* it was submitted others */
         report_waiting(world, unit, plan, "TooFewPlaces",
                        "job %s has no place for %u of its pods: it is given back",
                        unit->job->object.key, assigned->left);
@@ -316,7 +316,7 @@ static int place_waiting(const struct bridge_world *world, const struct unit *un
         return 0;
     }
     if (unit->in[POD_BOUND] + unit->in[POD_ENDING] > 0 && !allocation_is_known(unit->job))
-        return read_places(unit, plan); /* others than those it was asked for may join it */
+        return read_places(unit, plan); /* others than those it was submitted may join it */
     if (assign(world, unit, plan, &assigned, err) < 0)
         return -err->class;
     if (assigned.is_guess) /* it may have been asked for fewer, before more of them came */

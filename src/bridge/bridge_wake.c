@@ -80,7 +80,7 @@ static bool has_another_group(const struct kube_object *old, const struct kube_o
 }
 
 /* A pod of the same name may be another pod, and so another unit. So may be one that was given to
- * another group: what was asked for with the group before is looked at, too. */
+ * another group: what was submitted with the group before is looked at, too. */
 void bridge_on_pod(struct controller *controller, const struct kube_object *old,
                    const struct kube_object *next)
 {

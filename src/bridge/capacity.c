@@ -192,7 +192,7 @@ static bool is_in_service(const struct slurm_node *node)
     return (node->state.known & out_of_service) == 0;
 }
 
-/* Whether a refused ask is worth another try. */
+/* Whether a refused submit is worth another try. */
 static bool is_news(const struct slurm_node *old, const struct slurm_node *next)
 {
     return !old || !next || is_in_service(old) != is_in_service(next) || old->cpus != next->cpus ||
@@ -543,7 +543,7 @@ uint64_t capacity_reserve(struct capacity *capacity, const struct job_desc *desc
 static struct reserved *find_reserved(const struct capacity *capacity, uint64_t number)
 {
     list_each (struct reserved, reserved, &capacity->reserved, link)
-        if (reserved->number == number) /* there are as many as asks in flight */
+        if (reserved->number == number) /* there are as many as submits in flight */
             return reserved;
     return NULL;
 }

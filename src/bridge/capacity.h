@@ -15,28 +15,29 @@ struct capacity;
 struct capacity *capacity_new(struct slurm_cache *jobs, struct slurm_cache *nodes);
 void capacity_free(struct capacity *capacity);
 
-/* Whether some usable node of the partition has what one node of the ask needs, after what running
- * jobs hold and what asks on their way were promised. What the ask does not say counts as nothing.
- * Asks about gres, constraints, licenses, reservations or named nodes, about several nodes or
- * several partitions or none, are never said to fit. */
+/* Whether some usable node of the partition has what one node of the job description needs, after
+ * what running jobs hold and what submits on their way have reserved. What the job description does
+ * not say counts as nothing. Submits about gres, constraints, licenses, reservations or named
+ * nodes, about several nodes or several partitions or none, are never said to fit. */
 bool capacity_fits(const struct capacity *capacity, const struct job_desc *desc);
 /* Pending jobs that name this partition and may start, ours included: neither held nor waiting for
  * a time or another job, nor at a limit of their account or QOS. */
 size_t capacity_waiting(const struct capacity *capacity, const char *partition);
 
-/* An immediate ask was refused there: nothing is said to fit until it is opened again. */
+/* An immediate submit was refused there: nothing is said to fit until it is opened again. */
 void capacity_close(struct capacity *capacity, const char *partition);
 void capacity_open(struct capacity *capacity, const char *partition);
 
-/* An ask for an immediate allocation is on its way: its node is not promised twice. The promise
- * goes with capacity_unreserve when it came to nothing; else, with capacity_confirm, as soon as the
- * cache shows what this job holds. 0 = no promise was made, and may be given to both. */
+/* A submit for an immediate allocation is on its way: its node is not reserved twice. The
+ * reservation goes with capacity_unreserve when it came to nothing; else, with capacity_confirm, as
+ * soon as the cache shows what this job holds. 0 = nothing was reserved, and may be given to both.
+ */
 uint64_t capacity_reserve(struct capacity *capacity, const struct job_desc *desc);
 void capacity_unreserve(struct capacity *capacity, uint64_t reserved);
 void capacity_confirm(struct capacity *capacity, uint64_t reserved, int64_t job_id);
 
 /* Another number: what nodes there are, or what they are (size, features, partitions, gres, in
- * service or not), has changed, so that a refused ask is worth another try. */
+ * service or not), has changed, so that a refused submit is worth another try. */
 uint64_t capacity_generation(const struct capacity *capacity);
 
 #endif

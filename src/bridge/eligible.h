@@ -6,7 +6,7 @@
  * judge and is never looked at. The same rules are asked once more when a pod is bound.
  *
  * Pods with equal constraints share one class, and one set of nodes. A set is brought up to date
- * when it is asked for: by the nodes that changed since, and, where the rules look at other pods,
+ * when it is submitted: by the nodes that changed since, and, where the rules look at other pods,
  * by the domains that those changed. */
 #ifndef SLINC_BRIDGE_ELIGIBLE_H
 #define SLINC_BRIDGE_ELIGIBLE_H
@@ -72,14 +72,14 @@ struct kube_requests eligible_node_overhead(const struct eligible *eligible,
 /* Whether it has rules about where other pods are. */
 bool eligible_minds_others(const struct kube_pod *pod);
 
-/* Pods that will be bound together: one that has a seat counts as placed for all that are judged
+/* Pods that will be bound together: one that is reserved counts as placed for all that are judged
  * after it. All leave again before the plan ends, and before anything changes a cache. */
 void eligible_reserve(struct eligible *eligible, const struct kube_pod *pod,
                       const struct kube_node *node);
 void eligible_unreserve_all(struct eligible *eligible);
 
 /* Who keeps the pod away from the node, whatever our own pods take there now: pods, with and
- * without a seat, by the rules about each other; or the node itself. */
+ * without a reservation, by the rules about each other; or the node itself. */
 enum eligible_objection { ELIGIBLE_NO_OBJECTION, ELIGIBLE_PODS_OBJECT, ELIGIBLE_NODE_OBJECTS };
 enum eligible_objection eligible_objection(struct eligible *eligible, const struct kube_pod *pod,
                                            const struct kube_node *node);

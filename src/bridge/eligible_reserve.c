@@ -1,10 +1,10 @@
 /* eligible_reserve.c - pods that are to be bound together.
  *
  * Rules count pods that are bound. Of pods that go to their nodes side by side each counts for the
- * next as if it were there: it has a seat.
+ * next as if it were there: it is reserved.
  *
- * Holds   seats are taken and left within one plan, and no cache changes meanwhile; when all have
- *         left, every count is what it was. Nobody is told of either. */
+ * Holds   pods are reserved and unreserved within one plan, and no cache changes meanwhile; when
+ * all have left, every count is what it was. Nobody is told of either. */
 #include "bridge/eligible_private.h"
 
 #include "base/mem.h"

@@ -3,7 +3,7 @@
  *
  * A pod that is bound is deleted with its usual grace period, after a condition and an event have
  * said why; its owner (Job, ReplicaSet ...) decides whether there is another one. A pod that has no
- * place yet is asked for again, ever more slowly. */
+ * place yet is submitted again, ever more slowly. */
 #ifndef SLINC_BRIDGE_END_POLICY_H
 #define SLINC_BRIDGE_END_POLICY_H
 

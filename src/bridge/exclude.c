@@ -1,10 +1,10 @@
 /* exclude.c - the nodes that Slurm must not give to a unit: those that Kubernetes does not have or
  * that its rules leave out for one of its pods, and those that Slurm gave before and that still
- * will not do. When it gave nodes that will do for each pod but not for all together, the next ask
- * leaves only nodes that will.
+ * will not do. When it gave nodes that will do for each pod but not for all together, the next
+ * submit leaves only nodes that will.
  *
  * Holds: a name that Slurm does not know (any more) is never sent, because it would have the whole
- * ask refused. */
+ * submit refused. */
 #include "bridge/exclude.h"
 
 #include "bridge/assign.h"
@@ -103,8 +103,8 @@ static void count_misfit(struct exclusion *exclusion, struct arena *arena, const
         arena_printf(arena, "%s%s%s", exclusion->why, exclusion->why[0] ? ", " : "", why);
 }
 
-/* Nodes that Slurm gave before and that still will not do; strangers are left out anyhow. A node of
- * tied pods may do by itself. */
+/* Nodes that Slurm gave before and that still will not do; foreign nodes are left out anyhow. A
+ * node of tied pods may do by itself. */
 static void add_misfits(const struct bridge_world *world, const struct unit *unit,
                         struct names *names, struct exclusion *exclusion,
                         const char *if_by_pod_rules)
@@ -145,7 +145,7 @@ static bool has_text(const char *const *texts, unsigned count, const char *text)
 }
 
 /* Whether its pods may use different nodes. Members are mostly alike: equal lists are looked at
- * once. What more than MAX_LISTS exclude is seen when their nodes are dealt. */
+ * once. What more than MAX_LISTS exclude is seen when their nodes are assigned. */
 static bool add_ineligible(const struct bridge_world *world, const struct unit *unit,
                            struct names *names, struct exclusion *exclusion)
 {

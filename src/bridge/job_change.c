@@ -1,7 +1,7 @@
 /* job_change.c - the fields of a job that may be said otherwise while it waits, one row each: how
  * the record shows them, and how one that is said no more is taken back.
  *
- * Holds: after an update the job is as if it had been asked for so; what slurmctld does with each
+ * Holds: after an update the job is as if it had been submitted so; what slurmctld does with each
  * is in docs/internals/bridge.md. The size of a job is told as a whole, with the CPUs that follow
  * from it: Slurm would keep those of the larger size. */
 #include "bridge/job_change.h"
@@ -69,7 +69,7 @@ static const struct row {
 
 _Static_assert(sizeof(rows) / sizeof(rows[0]) == JOB_CHANGE_FIELDS, "a mark for each");
 
-/* ---- marks ---- */
+/* ---- hashes ---- */
 
 void field_hashes_of(const struct job_desc *desc, struct field_hashes *ret_marks)
 {
@@ -137,7 +137,7 @@ const char *field_hashes_need_anew(const struct field_hashes *hashes, const stru
     return NULL;
 }
 
-/* ---- marks as text: the version, then row:mark of what was said, all but rows in hex ---- */
+/* ---- hashes as text: the version, then row:hash of what was said, all but rows in hex ---- */
 
 /* Another one as soon as a row, or the way in which texts, numbers and truths are marked, is. */
 static uint32_t version_of_hashes(void)
@@ -286,7 +286,7 @@ static int64_t at_least_one(int64_t count)
     return count > 0 ? count : 1;
 }
 
-/* Slurm reckons these from a new ask, but not from an update. */
+/* Slurm reckons these from a new submit, but not from an update. */
 static void put_size(struct json_build *build, struct json_mut *fields, const struct job_desc *desc,
                      struct field_hashes *note)
 {

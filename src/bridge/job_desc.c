@@ -10,15 +10,15 @@
 
 enum { MAX_SHOWN = 48 }; /* bytes of an annotation's value in a message */
 
-enum shape {               /* of the field in the request */
-             SHAPE_NONE,   /* a number that is not sent */
-             SHAPE_TEXT,   /* a string; absent when not said */
-             SHAPE_LIST,   /* a hostlist as the only item of an array; absent when not said */
-             SHAPE_NUMBER, /* an integer; absent when not said */
-             SHAPE_OFFSET, /* an integer; absent when 0 */
-             SHAPE_LIMIT,  /* {set, number}; absent when not said */
-             SHAPE_NODES,  /* "4", or "1-4" when pods may share nodes */
-             SHAPE_SHARED, /* ["none"] for whole nodes, else [] */
+enum encoding {                 /* of the field in the request */
+                ENCODED_NONE,   /* a number that is not sent */
+                ENCODED_TEXT,   /* a string; absent when not said */
+                ENCODED_LIST,   /* a hostlist as the only item of an array; absent when not said */
+                ENCODED_NUMBER, /* an integer; absent when not said */
+                ENCODED_OFFSET, /* an integer; absent when 0 */
+                ENCODED_LIMIT,  /* {set, number}; absent when not said */
+                ENCODED_NODES,  /* "4", or "1-4" when pods may share nodes */
+                ENCODED_SHARED, /* ["none"] for whole nodes, else [] */
 };
 
 struct job_field {
@@ -27,7 +27,7 @@ struct job_field {
     struct job_range range;
     size_t offset;
     const char *field; /* slurmrestd's name of it */
-    enum shape shape;
+    enum encoding encoding;
     const char *meaning;
 };
 
@@ -39,77 +39,77 @@ struct job_field {
 /* Slurm ends a job with a time limit of 0 at once, and refuses node counts of 0; a priority of 0
  * holds the job. The two highest numbers of a width mean "not said" and "unlimited". */
 static const struct job_field fields[] = {
-    { "account", JOB_FORM_TEXT, ANY, AT(account), "account", SHAPE_TEXT, "account to charge" },
-    { "begin-time", JOB_FORM_BEGIN, ANY, AT(begin_time), "begin_time", SHAPE_LIMIT,
+    { "account", JOB_FORM_TEXT, ANY, AT(account), "account", ENCODED_TEXT, "account to charge" },
+    { "begin-time", JOB_FORM_BEGIN, ANY, AT(begin_time), "begin_time", ENCODED_LIMIT,
       "not before; a duration counts from the creation of the pod on" },
-    { "comment", JOB_FORM_TEXT, ANY, AT(comment), "comment", SHAPE_TEXT,
+    { "comment", JOB_FORM_TEXT, ANY, AT(comment), "comment", ENCODED_TEXT,
       "what people may read of the job" },
-    { "constraints", JOB_FORM_TEXT, ANY, AT(constraints), "constraints", SHAPE_TEXT,
+    { "constraints", JOB_FORM_TEXT, ANY, AT(constraints), "constraints", ENCODED_TEXT,
       "features that the nodes must have" },
-    { "cpu-per-task", JOB_FORM_CPUS, ANY, AT(cpus_per_task), "cpus_per_task", SHAPE_NUMBER,
+    { "cpu-per-task", JOB_FORM_CPUS, ANY, AT(cpus_per_task), "cpus_per_task", ENCODED_NUMBER,
       "CPUs of each pod, in place of what the pods ask for" },
-    { "deadline", JOB_FORM_TIME, ANY, AT(deadline), "deadline", SHAPE_NUMBER,
+    { "deadline", JOB_FORM_TIME, ANY, AT(deadline), "deadline", ENCODED_NUMBER,
       "the job is given up when it cannot end before" },
-    { "dependency", JOB_FORM_DEPENDENCY, ANY, AT(dependency), "dependency", SHAPE_TEXT,
+    { "dependency", JOB_FORM_DEPENDENCY, ANY, AT(dependency), "dependency", ENCODED_TEXT,
       "jobs that must have begun or ended before, as sbatch takes them" },
-    { "exclusive", JOB_FORM_EXCLUSIVE, ANY, AT(exclusive), "shared", SHAPE_SHARED,
+    { "exclusive", JOB_FORM_EXCLUSIVE, ANY, AT(exclusive), "shared", ENCODED_SHARED,
       "whether the job gets whole nodes" },
-    { BRIDGE_GANG, JOB_FORM_GANG, ANY, AT(gang), "", SHAPE_NONE,
+    { BRIDGE_GANG, JOB_FORM_GANG, ANY, AT(gang), "", ENCODED_NONE,
       "of a Job or JobSet: its pods start together, all of them or at least so many" },
-    { "gres", JOB_FORM_TEXT, ANY, AT(gres), "tres_per_node", SHAPE_TEXT,
+    { "gres", JOB_FORM_TEXT, ANY, AT(gres), "tres_per_node", ENCODED_TEXT,
       "devices on each node, in place of what the pods ask for" },
-    { "group-id", JOB_FORM_TEXT, ANY, AT(group_id), "group_id", SHAPE_TEXT,
+    { "group-id", JOB_FORM_TEXT, ANY, AT(group_id), "group_id", ENCODED_TEXT,
       "group of the job, by name or number" },
-    { "job-name", JOB_FORM_TEXT, ANY, AT(name), "name", SHAPE_TEXT,
+    { "job-name", JOB_FORM_TEXT, ANY, AT(name), "name", ENCODED_TEXT,
       "name of the job; the pod's when absent" },
-    { "licenses", JOB_FORM_TEXT, ANY, AT(licenses), "licenses", SHAPE_TEXT, "licenses to take" },
-    { "max-nodes", JOB_FORM_NUMBER, COUNT, AT(max_nodes), "maximum_nodes", SHAPE_NUMBER,
+    { "licenses", JOB_FORM_TEXT, ANY, AT(licenses), "licenses", ENCODED_TEXT, "licenses to take" },
+    { "max-nodes", JOB_FORM_NUMBER, COUNT, AT(max_nodes), "maximum_nodes", ENCODED_NUMBER,
       "the most nodes that the job may get; a gang's pods share nodes when it has more of them" },
-    { "mem-per-node", JOB_FORM_MEMORY, ANY, AT(memory), "memory_per_node", SHAPE_LIMIT,
+    { "mem-per-node", JOB_FORM_MEMORY, ANY, AT(memory), "memory_per_node", ENCODED_LIMIT,
       "memory on each node, in place of what the pods ask for" },
-    { "min-nodes", JOB_FORM_NUMBER, COUNT, AT(min_nodes), "minimum_nodes", SHAPE_NUMBER,
+    { "min-nodes", JOB_FORM_NUMBER, COUNT, AT(min_nodes), "minimum_nodes", ENCODED_NUMBER,
       "the fewest nodes that will do" },
-    { "network", JOB_FORM_TEXT, ANY, AT(network), "network", SHAPE_TEXT,
+    { "network", JOB_FORM_TEXT, ANY, AT(network), "network", ENCODED_TEXT,
       "network of the job, as sbatch takes it" },
-    { "nice", JOB_FORM_NUMBER, NICE, AT(nice), "nice", SHAPE_OFFSET,
+    { "nice", JOB_FORM_NUMBER, NICE, AT(nice), "nice", ENCODED_OFFSET,
       "what is taken off the job's priority" },
-    { "partition", JOB_FORM_TEXT, ANY, AT(partition), "partition", SHAPE_TEXT,
+    { "partition", JOB_FORM_TEXT, ANY, AT(partition), "partition", ENCODED_TEXT,
       "partition, in place of the configured one" },
     { "priority",
       JOB_FORM_NUMBER,
       { 0, INT32_MAX },
       AT(priority),
       "priority",
-      SHAPE_LIMIT,
+      ENCODED_LIMIT,
       "priority of the job; 0 holds it" },
-    { "qos", JOB_FORM_TEXT, ANY, AT(qos), "qos", SHAPE_TEXT, "quality of service" },
-    { "reservation", JOB_FORM_TEXT, ANY, AT(reservation), "reservation", SHAPE_TEXT,
+    { "qos", JOB_FORM_TEXT, ANY, AT(qos), "qos", ENCODED_TEXT, "quality of service" },
+    { "reservation", JOB_FORM_TEXT, ANY, AT(reservation), "reservation", ENCODED_TEXT,
       "reservation to run in" },
     { "segment-size",
       JOB_FORM_NUMBER,
       { 1, 65533 },
       AT(segment_size),
       "segment_size",
-      SHAPE_LIMIT,
+      ENCODED_LIMIT,
       "nodes that must lie in one block, where Slurm's topology has blocks" },
-    { "switches", JOB_FORM_SWITCHES, COUNT, AT(switches), "required_switches", SHAPE_LIMIT,
+    { "switches", JOB_FORM_SWITCHES, COUNT, AT(switches), "required_switches", ENCODED_LIMIT,
       "the most switches between the nodes, and how long to wait for that" },
-    { "timelimit", JOB_FORM_NUMBER, COUNT, AT(time_limit), "time_limit", SHAPE_LIMIT,
+    { "timelimit", JOB_FORM_NUMBER, COUNT, AT(time_limit), "time_limit", ENCODED_LIMIT,
       "time limit in minutes" },
-    { "user-id", JOB_FORM_TEXT, ANY, AT(user_id), "user_id", SHAPE_TEXT,
+    { "user-id", JOB_FORM_TEXT, ANY, AT(user_id), "user_id", ENCODED_TEXT,
       "user of the job, by name or number" },
-    { "wckey", JOB_FORM_TEXT, ANY, AT(wckey), "wckey", SHAPE_TEXT,
+    { "wckey", JOB_FORM_TEXT, ANY, AT(wckey), "wckey", ENCODED_TEXT,
       "workload characterization key" },
 
-    { "", JOB_FORM_NONE, ANY, AT(prefer), "prefer", SHAPE_TEXT, "" },
-    { "", JOB_FORM_NONE, ANY, AT(mcs_label), "mcs_label", SHAPE_TEXT, "" },
-    { "", JOB_FORM_NONE, ANY, AT(nodes), "nodes", SHAPE_NODES, "" },
-    { "", JOB_FORM_NONE, ANY, AT(tasks), "tasks", SHAPE_NUMBER, "" },
-    { "", JOB_FORM_NONE, ANY, AT(tasks_per_node), "tasks_per_node", SHAPE_NUMBER, "" },
-    { "", JOB_FORM_NONE, ANY, AT(gres_per_task), "tres_per_task", SHAPE_TEXT, "" },
-    { "", JOB_FORM_NONE, ANY, AT(switch_wait), "wait_for_switch", SHAPE_NUMBER, "" },
-    { "", JOB_FORM_NONE, ANY, AT(excluded_nodes), "excluded_nodes", SHAPE_LIST, "" },
-    { "", JOB_FORM_NONE, ANY, AT(required_nodes), "required_nodes", SHAPE_LIST, "" },
+    { "", JOB_FORM_NONE, ANY, AT(prefer), "prefer", ENCODED_TEXT, "" },
+    { "", JOB_FORM_NONE, ANY, AT(mcs_label), "mcs_label", ENCODED_TEXT, "" },
+    { "", JOB_FORM_NONE, ANY, AT(nodes), "nodes", ENCODED_NODES, "" },
+    { "", JOB_FORM_NONE, ANY, AT(tasks), "tasks", ENCODED_NUMBER, "" },
+    { "", JOB_FORM_NONE, ANY, AT(tasks_per_node), "tasks_per_node", ENCODED_NUMBER, "" },
+    { "", JOB_FORM_NONE, ANY, AT(gres_per_task), "tres_per_task", ENCODED_TEXT, "" },
+    { "", JOB_FORM_NONE, ANY, AT(switch_wait), "wait_for_switch", ENCODED_NUMBER, "" },
+    { "", JOB_FORM_NONE, ANY, AT(excluded_nodes), "excluded_nodes", ENCODED_LIST, "" },
+    { "", JOB_FORM_NONE, ANY, AT(required_nodes), "required_nodes", ENCODED_LIST, "" },
 };
 
 static const struct job_field *const fields_end = fields + sizeof(fields) / sizeof(fields[0]);
@@ -118,7 +118,7 @@ static const struct job_field *const fields_end = fields + sizeof(fields) / size
 
 static bool is_text(const struct job_field *field)
 {
-    return field->shape == SHAPE_TEXT || field->shape == SHAPE_LIST;
+    return field->encoding == ENCODED_TEXT || field->encoding == ENCODED_LIST;
 }
 
 static void *member(struct job_desc *desc, const struct job_field *field)
@@ -138,7 +138,7 @@ static const char *text_of(const struct job_desc *desc, const struct job_field *
 
 static int64_t number_of(const struct job_desc *desc, const struct job_field *field)
 {
-    if (field->shape == SHAPE_SHARED)
+    if (field->encoding == ENCODED_SHARED)
         return *(const bool *)value_of(desc, field);
     return *(const int64_t *)value_of(desc, field);
 }
@@ -149,8 +149,8 @@ void job_desc_init(struct job_desc *desc)
     for (const struct job_field *field = fields; field < fields_end; field++) {
         if (is_text(field))
             *(const char **)member(desc, field) = "";
-        else if (field->shape != SHAPE_SHARED)
-            *(int64_t *)member(desc, field) = field->shape == SHAPE_OFFSET ? 0 : -1;
+        else if (field->encoding != ENCODED_SHARED)
+            *(int64_t *)member(desc, field) = field->encoding == ENCODED_OFFSET ? 0 : -1;
     }
     desc->nodes = 1;
 }
@@ -192,7 +192,7 @@ static bool take_value(struct job_desc *desc, struct arena *arena, const struct 
         return false;
     if (is_text(field))
         *(const char **)member(desc, field) = arena_strndup(arena, value.at, value.len);
-    else if (field->shape == SHAPE_SHARED)
+    else if (field->encoding == ENCODED_SHARED)
         *(bool *)member(desc, field) = said.number;
     else
         *(int64_t *)member(desc, field) = said.number;
@@ -292,19 +292,19 @@ static struct json_mut *new_nodes(struct json_build *build, const struct job_des
 
 static bool is_said(const struct job_desc *desc, const struct job_field *field)
 {
-    switch (field->shape) {
-    case SHAPE_NONE:
+    switch (field->encoding) {
+    case ENCODED_NONE:
         return false;
-    case SHAPE_TEXT:
-    case SHAPE_LIST:
+    case ENCODED_TEXT:
+    case ENCODED_LIST:
         return text_of(desc, field)[0] != '\0';
-    case SHAPE_NUMBER:
-    case SHAPE_LIMIT:
+    case ENCODED_NUMBER:
+    case ENCODED_LIMIT:
         return number_of(desc, field) >= 0;
-    case SHAPE_OFFSET:
+    case ENCODED_OFFSET:
         return number_of(desc, field) != 0;
-    case SHAPE_NODES:
-    case SHAPE_SHARED:
+    case ENCODED_NODES:
+    case ENCODED_SHARED:
         return true;
     }
     return false;
@@ -319,21 +319,21 @@ static struct json_mut *new_field(struct json_build *build, const struct job_des
 
     if (!is_said(desc, field))
         return NULL;
-    switch (field->shape) {
-    case SHAPE_NONE:
+    switch (field->encoding) {
+    case ENCODED_NONE:
         break;
-    case SHAPE_TEXT:
+    case ENCODED_TEXT:
         return json_new_str(build, str_of(text));
-    case SHAPE_LIST:
+    case ENCODED_LIST:
         return new_list(build, text);
-    case SHAPE_NUMBER:
-    case SHAPE_OFFSET:
+    case ENCODED_NUMBER:
+    case ENCODED_OFFSET:
         return json_new_i64(build, number);
-    case SHAPE_LIMIT:
+    case ENCODED_LIMIT:
         return new_limit(build, number);
-    case SHAPE_NODES:
+    case ENCODED_NODES:
         return new_nodes(build, desc);
-    case SHAPE_SHARED:
+    case ENCODED_SHARED:
         return new_list(build, number ? "none" : "");
     }
     return NULL;

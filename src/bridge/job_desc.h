@@ -32,7 +32,7 @@ struct job_desc {
     const char *mcs_label;
     const char *dependency, *comment, *network;
     const char *excluded_nodes; /* a folded hostlist */
-    const char *required_nodes; /* only to cover pods that are bound already */
+    const char *required_nodes; /* only to rebook pods that are bound already */
     int64_t nodes;              /* how many pods; min and max nodes win over it */
     int64_t min_nodes, max_nodes, tasks_per_node, cpus_per_task;
     int64_t tasks;                /* places in all, when several pods share a node; else not said */
@@ -52,8 +52,8 @@ struct job_desc {
 void job_desc_init(struct job_desc *desc);
 
 /* Every annotation with our prefix; other keys, and suffixes that the table lacks, are ignored.
- * -ERR_INVALID names the annotation, its value and the form that is allowed, and leaves the ask as
- * it was. Texts are copied into the arena. */
+ * -ERR_INVALID names the annotation, its value and the form that is allowed, and leaves the job
+ * description as it was. Texts are copied into the arena. */
 int job_desc_annotate(struct job_desc *desc, struct arena *arena,
                       const struct kube_pairs *annotations, struct err *err);
 

@@ -13,14 +13,14 @@ struct node_refusals {
 };
 
 struct refusal {
-    char *deed, *why;
+    char *action_text, *why;
 };
 
 static void refusal_free(void *value)
 {
     struct refusal *refusal = value;
 
-    mem_free(refusal->deed);
+    mem_free(refusal->action_text);
     mem_free(refusal->why);
     mem_free(refusal);
 }
@@ -42,28 +42,28 @@ void node_refusals_free(struct node_refusals *refusals)
     mem_free(refusals);
 }
 
-void node_refusals_add(struct node_refusals *refusals, struct str node, struct str deed,
+void node_refusals_add(struct node_refusals *refusals, struct str node, struct str action_text,
                        const char *why)
 {
     struct refusal *refusal = mem_alloc(sizeof(*refusal));
 
-    refusal->deed = mem_strndup(deed.at, deed.len);
+    refusal->action_text = mem_strndup(action_text.at, action_text.len);
     refusal->why = mem_strdup(why);
     if (map_put(&refusals->nodes, node, refusal, NULL) < 0)
         refusal_free(refusal);
 }
 
 const char *node_refusals_why(const struct node_refusals *refusals, struct str node,
-                              struct str deed)
+                              struct str action_text)
 {
     const struct refusal *refusal = map_get(&refusals->nodes, node);
 
-    return refusal && str_is(deed, refusal->deed) ? refusal->why : NULL;
+    return refusal && str_is(action_text, refusal->action_text) ? refusal->why : NULL;
 }
 
-void node_refusals_done(struct node_refusals *refusals, struct str node, struct str deed)
+void node_refusals_done(struct node_refusals *refusals, struct str node, struct str action_text)
 {
-    if (node_refusals_why(refusals, node, deed))
+    if (node_refusals_why(refusals, node, action_text))
         node_refusals_forget(refusals, node);
 }
 

@@ -14,17 +14,17 @@ struct node_refusals;
 struct node_refusals *node_refusals_new(void);
 void node_refusals_free(struct node_refusals *refusals);
 
-/* node: its name in Slurm. action: all that was asked for, as text; the same text is the same
+/* node: its name in Slurm. action: all that was submitted, as text; the same text is the same
  * action.
  */
-void node_refusals_add(struct node_refusals *refusals, struct str node, struct str deed,
+void node_refusals_add(struct node_refusals *refusals, struct str node, struct str action_text,
                        const char *why);
-void node_refusals_done(struct node_refusals *refusals, struct str node, struct str deed);
+void node_refusals_done(struct node_refusals *refusals, struct str node, struct str action_text);
 void node_refusals_forget(struct node_refusals *refusals, struct str node);
 
 bool node_refusals_have(const struct node_refusals *refusals, struct str node);
 /* Why, if this action is the one that was refused; NULL. */
 const char *node_refusals_why(const struct node_refusals *refusals, struct str node,
-                              struct str deed);
+                              struct str action_text);
 
 #endif

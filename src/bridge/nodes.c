@@ -9,8 +9,8 @@
 #include "bridge/nodes.h"
 
 #include "bridge/names.h"
-#include "bridge/node_shape.h"
 #include "bridge/node_show.h"
+#include "bridge/node_spec.h"
 #include "bridge/node_state.h"
 #include "bridge/slurm_action.h"
 #include "codec/slurmconf.h"
@@ -21,7 +21,7 @@ enum {
     LOOK_FOR_IDLE_US = 5 * SECOND_US, /* changes of the record come sooner */
     LOOK_FOR_PARTITION_US = 30 * SECOND_US,
     LOOK_FOR_ANSWER_US = 30 * SECOND_US, /* what was refused is tried again */
-    MAX_DEED = 1 << 20,
+    MAX_ACTION_TEXT = 1 << 20,
 };
 
 const char *node_intent_name(enum node_intent intent)
@@ -46,8 +46,8 @@ struct look {
     const struct slurm_node *slurm;
     enum node_owner owner;
     const char *marked_node, *marked_cluster;
-    bool is_labelled, is_external, has_shape;
-    struct node_shape shape;    /* of a labelled node */
+    bool is_labelled, is_external, has_spec;
+    struct node_spec spec;      /* of a labelled node */
     const char *missing;        /* a partition that Slurm does not have */
     const char *trouble, *says; /* what people should hear about: reason and message */
     const char *refused;        /* by Slurm, and still wanted: in words; NULL */
@@ -113,8 +113,8 @@ static void look_at_kube(struct look *look)
     look->is_labelled = has_label(look->kube) && look->kube->object.deleted_us == 0;
     if (!look->is_labelled)
         return;
-    look->has_shape = node_shape_of(look->world, look->kube, look->arena, &look->shape);
-    look->missing = node_shape_missing(&look->shape, look->world, look->arena);
+    look->has_spec = node_spec_of(look->world, look->kube, look->arena, &look->spec);
+    look->missing = node_spec_missing(&look->spec, look->world, look->arena);
 }
 
 static void look_at_slurm(struct look *look)
@@ -156,7 +156,7 @@ static bool has_others_size(const struct look *look)
 
 static bool has_right_size(const struct look *look)
 {
-    return node_shape_size(&look->shape, look->slurm) == NODE_SIZE_RIGHT;
+    return node_spec_size(&look->spec, look->slurm) == NODE_SIZE_RIGHT;
 }
 
 /* How long the difference must still last; 0 or less: it has lasted. */
@@ -173,7 +173,7 @@ static bool wants_resize(const struct look *look)
 {
     bool may_drain = !has_others_size(look);
 
-    switch (node_shape_size(&look->shape, look->slurm)) {
+    switch (node_spec_size(&look->spec, look->slurm)) {
     case NODE_SIZE_RIGHT:
         return false;
     case NODE_SIZE_GROWN: /* devices do not come by mistake */
@@ -192,12 +192,12 @@ static bool wants_resize(const struct look *look)
  * idle one can as well be that node; a busy one is not drained for it. */
 static bool wants_recreation(const struct look *look)
 {
-    if (!look->slurm || !look->has_shape || node_has_foreign_gres(look->slurm))
+    if (!look->slurm || !look->has_spec || node_has_foreign_gres(look->slurm))
         return false;
     if (!has_right_size(look))
         return wants_resize(look);
     return !look->missing && !node_is_busy(look->slurm) && !is_out_by_others(look->slurm) &&
-           node_shape_moves(&look->shape, look->slurm, look->world, look->arena);
+           node_spec_moves(&look->spec, look->slurm, look->world, look->arena);
 }
 
 static enum node_intent judge(struct look *look)
@@ -253,7 +253,7 @@ bool node_size_differs(const struct bridge_world *world, struct str slurm_name, 
 {
     struct look look = look_at(world, slurm_name, arena);
 
-    return look.slurm && look.has_shape && !has_right_size(&look);
+    return look.slurm && look.has_spec && !has_right_size(&look);
 }
 
 enum node_intent node_intent(const struct bridge_world *world, struct str slurm_name,
@@ -278,7 +278,7 @@ static void plan_mark(const struct look *look, struct plan *plan)
 {
     const char *node = look->kube->object.name;
 
-    bool inherited = look->owner == NODE_UNMARKED && look->has_shape && !has_right_size(look);
+    bool inherited = look->owner == NODE_UNMARKED && look->has_spec && !has_right_size(look);
 
     if (look->owner != NODE_OURS || !str_is(str_of(look->marked_node), node))
         node_plan_mark(plan, look->name, look->world->cluster, node, inherited);
@@ -294,11 +294,11 @@ static void plan_make(const struct look *look, struct plan *plan)
         plan_look_again(plan, LOOK_FOR_PARTITION_US);
         return;
     }
-    if (!look->has_shape) {
+    if (!look->has_spec) {
         plan_wait(plan, "node %s has not said what it can give", look->kube->object.name);
         return;
     }
-    node_shape_ask(&look->shape, look->name, plan->arena, &ask);
+    node_spec_describe(&look->spec, look->name, plan->arena, &ask);
     plan_slurm_create_node(plan, &ask);
     plan_next_stage(plan);
     node_plan_mark(plan, look->name, look->world->cluster, look->kube->object.name, false);
@@ -320,19 +320,19 @@ static void plan_equal(const struct look *look, struct plan *plan)
 {
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *fields = json_new_object(build);
-    const struct node_shape *shape = &look->shape;
+    const struct node_spec *spec = &look->spec;
 
     if (look->missing) {
         plan_wait(plan, "%s", look->says);
         plan_look_again(plan, LOOK_FOR_PARTITION_US);
-    } else if (!node_shape_has_features_of(shape, look->slurm)) {
-        put_words(build, fields, "features", shape->features);
-        put_words(build, fields, "features_act", shape->features);
+    } else if (!node_spec_has_features_of(spec, look->slurm)) {
+        put_words(build, fields, "features", spec->features);
+        put_words(build, fields, "features_act", spec->features);
     }
-    if (!str_is(str_of(look->slurm->topology), shape->topology))
-        json_put_text(build, fields, "topology_str", shape->topology);
-    if (!str_is(str_of(look->slurm->address), shape->address))
-        put_words(build, fields, "address", shape->address);
+    if (!str_is(str_of(look->slurm->topology), spec->topology))
+        json_put_text(build, fields, "topology_str", spec->topology);
+    if (!str_is(str_of(look->slurm->address), spec->address))
+        put_words(build, fields, "address", spec->address);
     if (json_mut_len(fields) == 0)
         return;
     plan_slurm_update_node(plan, look->name, fields);
@@ -341,7 +341,7 @@ static void plan_equal(const struct look *look, struct plan *plan)
 
 static void report_outside(const struct look *look, struct plan *plan)
 {
-    const char *outside = node_shape_outside(&look->shape, look->slurm, plan->arena);
+    const char *outside = node_spec_outside(&look->spec, look->slurm, plan->arena);
 
     if (outside && !look->missing)
         plan_wait(plan,
@@ -355,7 +355,7 @@ static void wait_for_size(const struct look *look, struct plan *plan)
 {
     int64_t left_us;
 
-    if (!look->has_shape || has_right_size(look))
+    if (!look->has_spec || has_right_size(look))
         return;
     left_us = resize_left_us(look);
     if (node_has_foreign_gres(look->slurm))
@@ -465,7 +465,7 @@ static void plan_recreate(const struct look *look, struct plan *plan)
  * being made keeps the taint of its predecessor. */
 static void show_taint(const struct look *look, struct plan *plan)
 {
-    bool is_being_made = look->intent == NODE_SERVE && look->has_shape && !look->missing;
+    bool is_being_made = look->intent == NODE_SERVE && look->has_spec && !look->missing;
 
     if (look->intent == NODE_RETIRE || (!look->slurm && is_being_made))
         return;
@@ -571,13 +571,13 @@ static int plan_in_slurm(const struct look *look, struct plan *plan, struct err 
 
 static const char *why_refused(const struct look *look, const struct action *action)
 {
-    auto_buf struct buf deed;
+    auto_buf struct buf action_text;
     struct str verb, rest;
     const char *why;
 
-    buf_init(&deed, MAX_DEED);
-    action->type->write(action, &deed);
-    why = node_refusals_why(look->world->node_refusals, str_of(look->name), buf_str(&deed));
+    buf_init(&action_text, MAX_ACTION_TEXT);
+    action->type->write(action, &action_text);
+    why = node_refusals_why(look->world->node_refusals, str_of(look->name), buf_str(&action_text));
     (void)str_cut(str_of(action->what), ' ', &verb, &rest);
     return why ? arena_printf(look->arena, "Slurm refused to " STR_FMT " node %s: %s",
                               STR_ARG(verb), look->name, why)

@@ -1,9 +1,9 @@
 /* place.c - what to do next for one unit: pods that Slurm finds a place for.
  *
- * Reads   the pods, their jobs in Slurm, what is remembered of asks.
+ * Reads   the pods, their jobs in Slurm, what is remembered of submits.
  * Returns actions; does no I/O.
- * Holds   a unit whose last ask is not settled never gets a second one (DESIGN 5a); a pod is bound
- *         only to a node of its own running job; a job ends only when nothing of its pods runs any
+ * Holds   a unit whose last submit is not settled never gets a second one (DESIGN 5a); a pod is
+ * bound only to a node of its own running job; a job ends only when nothing of its pods runs any
  *         more; nothing is cancelled or deleted while slurmctld is suspected of a restart. */
 #include "bridge/place.h"
 
@@ -105,7 +105,7 @@ static int wait_for_slurm(const struct bridge_world *world, const struct unit *u
     return 0;
 }
 
-/* A group that has become too small gives back what was asked for. */
+/* A group that has become too small gives back what was submitted. */
 static bool has_shrunk(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
     enum job_phase phase = job_phase(unit->job);
@@ -176,7 +176,7 @@ static int place_live(const struct bridge_world *world, const struct unit *unit,
                                     : place_waiting(world, unit, plan, is_prepared, err);
 }
 
-/* An object was deleted and made again under its name: what was asked for by the first one stays
+/* An object was deleted and made again under its name: what was submitted by the first one stays
  * with the pods that are bound by it, and ends with them. */
 static int place_former(const struct bridge_world *world, const struct unit *unit,
                         const struct slurm_job *job, struct plan *plan, struct err *err)

@@ -49,13 +49,13 @@ static bool is_there(const struct slurm_cache *nodes, struct str feature)
 
 /* The features that will do, those that are there. False: that a node has none will do, too, or
  * there are too many. */
-static bool features_of(struct search *search, const struct selector_requirement *wish,
+static bool features_of(struct search *search, const struct selector_requirement *wanted,
                         struct str *ret_features, size_t *ret_count)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < wish->value_count; i++) {
-        struct str feature = config_feature_of(wish->key, wish->values[i]);
+    for (size_t i = 0; i < wanted->value_count; i++) {
+        struct str feature = config_feature_of(wanted->key, wanted->values[i]);
 
         if (feature.len == 0 || search->values == MAX_VALUES)
             return false;
@@ -71,15 +71,15 @@ static bool features_of(struct search *search, const struct selector_requirement
 static bool write_requirement(struct search *search, const struct json *requirement,
                               struct buf *out)
 {
-    struct selector_requirement wish;
+    struct selector_requirement wanted;
     struct str *features;
     size_t count;
 
-    if (selector_requirement_from_json(search->arena, requirement, true, &wish, NULL) < 0 ||
-        wish.op != SELECTOR_IN || !is_feature_label(search->from->config, wish.key))
+    if (selector_requirement_from_json(search->arena, requirement, true, &wanted, NULL) < 0 ||
+        wanted.op != SELECTOR_IN || !is_feature_label(search->from->config, wanted.key))
         return false;
-    features = arena_alloc_array(search->arena, wish.value_count, sizeof(*features));
-    if (!features_of(search, &wish, features, &count) || count == 0)
+    features = arena_alloc_array(search->arena, wanted.value_count, sizeof(*features));
+    if (!features_of(search, &wanted, features, &count) || count == 0)
         return false;
     buf_add_text(out, count > 1 ? "(" : "");
     for (size_t i = 0; i < count; i++) {

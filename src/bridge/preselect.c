@@ -1,4 +1,4 @@
-/* preselect.c - nodes on which the pods of a unit could be dealt, chosen among all that Slurm
+/* preselect.c - nodes on which the pods of a unit could be assigned, chosen among all that Slurm
  * has. */
 #include "bridge/assign_private.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PRESELECT_STARTS = 8 }; /* nodes from which a draft is begun, one after the other */
+enum { PRESELECT_STARTS = 8 }; /* nodes from which a preselection is begun, one after the other */
 
 static bool will_do_for_some(const struct slots *slots, const struct kube_node *node)
 {
@@ -79,7 +79,7 @@ static void slots_of_all_nodes(struct slots *slots, const struct job_desc *desc)
     qsort(slots->at, slots->count, sizeof(*slots->at), by_use_and_name);
 }
 
-/* From the first node on that no draft has used; false when there is none. */
+/* From the first node on that no preselection has used; false when there is none. */
 static bool start_anew(struct slots *slots)
 {
     unsigned start = 0;

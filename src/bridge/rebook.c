@@ -2,7 +2,7 @@
  *
  * Slurm may have ended the job: then the pod goes, with the reason on it. Or Slurm may have lost it
  * (a restart that forgot its last seconds, a record that was purged), or the bridge itself may have
- * cancelled it before the pod was bound: then the pod runs on, and a job is asked for that covers
+ * cancelled it before the pod was bound: then the pod runs on, and a job is submitted that rebooks
  * it again.
  *
  * Holds: a pod is deleted only on a positive fact, a record of its own job that says so; a job that
@@ -48,7 +48,7 @@ static int end_pod(const struct bridge_world *world, const struct unit *unit, st
     return 0;
 }
 
-/* The label names the job that covers it; after a loss that is another one. */
+/* The label names the job that rebooks it; after a loss that is another one. */
 static void record_job(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
     const struct kube_object *pod = &unit->pod->object;
@@ -169,7 +169,7 @@ static int rebook_on_its_nodes(const struct bridge_world *world, const struct un
         return 0;
     }
     json_push_str(build, json_put_array(build, fields, "required_nodes"), str_of(nodes));
-    if (unit->job->excluded_nodes[0]) /* perhaps these: it was asked for before they were bound */
+    if (unit->job->excluded_nodes[0]) /* perhaps these: it was submitted before they were bound */
         json_put_text(build, fields, "excluded_nodes", "");
     if (unit->job->priority.number > 0) /* 0: people hold it */
         slurm_number_put(build, fields, "priority", slurm_number_set(REBOOK_PRIORITY));
@@ -183,7 +183,7 @@ static int rebook_on_its_nodes(const struct bridge_world *world, const struct un
 
 /* A job that had ended long ago can be back after a restart of slurmctld that lost the last one,
  * and one that was given up may not be over yet. It says nothing about the pods: it goes, and the
- * pods are covered where they are. */
+ * pods are rebooked where they are. */
 static int drop_stray(struct plan *plan, const struct slurm_job *job)
 {
     if (job_phase(job) == JOB_ENDS)
@@ -219,9 +219,9 @@ static int keep_running(const struct bridge_world *world, const struct unit *uni
     return 0;
 }
 
-/* A cancel of the leader before us takes effect until the fence, also on a job that we have bound
- * pods by meanwhile. Within that time nobody can tell it from an administrator's, who can say it
- * again (docs/decisions/009). */
+/* A cancel of the leader before us takes effect until the delay after a take-over, also on a job
+ * that we have bound pods by meanwhile. Within that time nobody can tell it from an
+ * administrator's, who can say it again (docs/decisions/009). */
 static bool may_be_a_late_cancel(const struct bridge_world *world, const struct unit *unit,
                                  const struct slurm_job *job, unsigned attempt)
 {

@@ -11,7 +11,7 @@ int plan_release(const struct bridge_world *world, const struct unit *unit, stru
 /* Of its members those of whom nothing runs may go. */
 void plan_let_go(const struct bridge_world *world, const struct unit *unit, struct plan *plan);
 
-/* A scheduling gate is closed: nothing is asked for, and what was asked for is given back. */
+/* A scheduling gate is closed: nothing is submitted, and what was submitted is given back. */
 int plan_hold(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
               struct err *err);
 

@@ -1,7 +1,7 @@
 /* slurm_action.h - what plans may want of Slurm, as data; and the service that does it.
  *
- * Every action is carried out at most once and its answer is written down where plans look: asks in
- * unit_state.h and the job cache, the rest in the caches. So an action counts as done for the
+ * Every action is carried out at most once and its answer is written down where plans look: submits
+ * in unit_state.h and the job cache, the rest in the caches. So an action counts as done for the
  * engine as soon as its answer is known, whatever it was; the next plan decides. Cancels, creations
  * of nodes that are alike, equal updates and deletions of nodes are gathered and sent as one call.
  * A action about a node is done when the node cache is as new as its answer.
@@ -9,9 +9,9 @@
  * A new job is in the job cache at once, as PENDING. One that was allocated immediately is PENDING
  * and CONFIGURING until it has been read: it runs, but where is not known yet.
  *
- * Holds: nothing is sent without the lease; an ask is on record as SENT before it is sent; an id is
- * only cancelled while the cache shows it with the sluid and key that the plan saw, and slurmctld
- * is not suspected. */
+ * Holds: nothing is sent without the lease; a submit is on record as SENT before it is sent; an id
+ * is only cancelled while the cache shows it with the sluid and key that the plan saw, and
+ * slurmctld is not suspected. */
 #ifndef SLINC_BRIDGE_SLURM_ACTION_H
 #define SLINC_BRIDGE_SLURM_ACTION_H
 
@@ -58,14 +58,14 @@ struct action *plan_slurm_submit(struct plan *plan, const struct submit_request 
 /* unless may be NULL. why is for the log. */
 struct action *plan_slurm_cancel(struct plan *plan, const struct slurm_job *job,
                                  const struct action_unless *unless, const char *why);
-/* The same for a job whose node will not do: the unit's next ask excludes it. */
+/* The same for a job whose node will not do: the unit's next submit excludes it. */
 struct action *plan_slurm_give_back(struct plan *plan, const struct slurm_job *job,
                                     const char *misfit, const char *why);
 struct action *plan_slurm_look(struct plan *plan, const struct slurm_job *job); /* read it now */
 /* fields: JSON of a job update. */
 struct action *plan_slurm_update_job(struct plan *plan, const struct slurm_job *job,
                                      const struct json_mut *fields);
-/* The same, to make the job as `ask` says. What the update changes is open in the marks
+/* The same, to make the job as `ask` says. What the update changes is unknown in the hashes
  * (job_change), and closed when it was made; that is remembered, and so is a refusal. Without
  * fields it is only remembered. */
 struct action *plan_slurm_sync(struct plan *plan, const struct slurm_job *job,
@@ -125,7 +125,7 @@ void slurm_executor_forget_denial(
  * of a new leader (slurm_submit_fence_us) has passed since it was sent. */
 bool slurm_executor_has_unanswered_cancels(const struct slurm_executor *executor);
 
-/* Asks that joined the queue in the last two seconds. */
+/* Submits that joined the queue in the last two seconds. */
 size_t slurm_executor_queued(const struct slurm_executor *executor);
 
 extern const struct metric_family slurm_executor_metrics[];

@@ -482,7 +482,7 @@ static void send_cancels(void *context)
         loop_timer_start(executor->loop, &executor->cancel_timer, 0, send_cancels, executor);
 }
 
-/* Before the cancel: the next ask, whoever plans it, must not get this node again. */
+/* Before the cancel: the next submit, whoever plans it, must not get this node again. */
 static void remember_misfit(struct slurm_executor *executor, const struct slurm_action *detail)
 {
     if (detail->misfit)

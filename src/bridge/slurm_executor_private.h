@@ -109,7 +109,7 @@ struct slurm_executor {
     struct pause full;
     char full_why[280];
     int64_t denied_us; /* since when submits are denied, whatever they ask for; 0: they are not */
-    struct map partitions; /* refused immediate asks: struct partition_pause */
+    struct map partitions; /* refused immediate submits: struct partition_pause */
     struct loop_timer settle_timer;
     int64_t list_asked_us; /* when a whole list was last asked for, to settle */
 
@@ -167,7 +167,7 @@ void submit_cancelled(struct slurm_task *task);
 void submit_done(struct slurm_executor *executor);
 
 /* ---- slurm_executor_sync.c ---- */
-/* The unit's job is as the ask says. */
+/* The unit's job is as the submit says. */
 void sync_submitted(struct unit_state *unit, int64_t job_id, const struct job_desc *desc);
 /* Writes down what became of an update that follows; how it ends. */
 enum kube_outcome sync_answered(struct slurm_task *task, const struct slurm_error *error);

@@ -8,8 +8,8 @@
  *   unresolved  remembered until a whole job list that began later than settles_us was merged; this
  *               file asks for that list, and wakes the unit
  *
- * Holds: an ask is on record as SENT before it is sent; an ask that is SENT, or UNRESOLVED and not
- * settled, is never followed by another; what is cancelled after sending stays UNRESOLVED. */
+ * Holds: a submit is on record as SENT before it is sent; a submit that is SENT, or UNRESOLVED and
+ * not settled, is never followed by another; what is cancelled after sending stays UNRESOLVED. */
 #include "bridge/slurm_executor_private.h"
 
 #include "base/log.h"
@@ -22,12 +22,12 @@
 
 enum {
     SECOND_US = 1000000,
-    EXPECT_US = 10 * SECOND_US,       /* polled often so long after an ask */
-    LONGEST_FULL_US = 15 * SECOND_US, /* between asks while Slurm has no place */
+    EXPECT_US = 10 * SECOND_US,       /* polled often so long after a submit */
+    LONGEST_FULL_US = 15 * SECOND_US, /* between submits while Slurm has no place */
     LONGEST_CLOSED_US = 60 * SECOND_US,
-    AGAIN_US = 600 * SECOND_US,     /* an ask that cannot be met */
+    AGAIN_US = 600 * SECOND_US,     /* a submit that cannot be met */
     SOON_AGAIN_US = 15 * SECOND_US, /* and one that could be later */
-    LONGEST_DELAY_US = SECOND_US,   /* that an ask waits here for the throttle */
+    LONGEST_DELAY_US = SECOND_US,   /* that a submit waits here for the throttle */
     SUBMITS_AT_ONCE = 8, /* slurmctld takes them one by one: more only stand before the reads */
     SETTLE_LOOK_US = SECOND_US / 5,
     SETTLE_AT_ONCE = 64,
@@ -70,7 +70,7 @@ static void full_key(const struct slurm_action *detail, struct buf *out)
     slurm_key_write(&key, out);
 }
 
-/* ---- partitions whose immediate asks were refused ---- */
+/* ---- partitions whose immediate submits were refused ---- */
 
 struct partition_pause {
     struct slurm_executor *executor;
@@ -102,7 +102,7 @@ static struct partition_pause *need_partition(struct slurm_executor *executor, c
     return NULL;
 }
 
-/* Of asks that were refused side by side the first one counts. */
+/* Of submits that were refused side by side the first one counts. */
 static void close_partition(struct slurm_executor *executor, const char *name)
 {
     struct partition_pause *partition = need_partition(executor, name);
@@ -136,7 +136,7 @@ static void note_full(struct slurm_executor *executor, const char *why)
 
 /* ---- denied ---- */
 
-/* Whatever is asked for would be denied: all wait. */
+/* Whatever is submitted would be denied: all wait. */
 static void note_denied(struct slurm_executor *executor, const char *why)
 {
     int64_t now = now_us(executor);
@@ -173,7 +173,7 @@ int64_t slurm_executor_pause_us(const struct slurm_executor *executor, const cha
 
 struct sweep {
     struct slurm_executor *executor;
-    struct str keys[SETTLE_AT_ONCE]; /* in the memory */
+    struct str keys[SETTLE_AT_ONCE]; /* in the unit state */
     size_t count;
     int64_t listed_us;
     int64_t due_us;  /* the latest settles_us that has passed and no list has answered */
@@ -279,7 +279,7 @@ size_t slurm_executor_queued(const struct slurm_executor *executor)
 
 /* ---- submitted ---- */
 
-/* The job as it will be listed, as far as the ask tells. */
+/* The job as it will be listed, as far as the submit tells. */
 static const struct slurm_object *foretell(const struct slurm_task *task,
                                            const struct slurm_submit_outcome *outcome)
 {
@@ -361,13 +361,13 @@ static void submitted(struct slurm_task *task, struct unit_state *unit,
 /* ---- refused ---- */
 
 enum refusal {
-    REFUSAL_QUEUE, /* cannot start at once: the unit's next ask is a submit */
+    REFUSAL_QUEUE, /* cannot start at once: the unit's next submit is a submit */
     REFUSAL_FULL,  /* no place for more jobs */
     REFUSAL_NODES, /* it named nodes that Slurm does not have (any more) */
-    REFUSAL_OURS,  /* about us, not about the ask: all wait */
+    REFUSAL_OURS,  /* about us, not about the submit: all wait */
     REFUSAL_USER,  /* this user may not: kept, and tried again soon, for people may mend it */
-    REFUSAL_LESS,  /* perhaps for what it prefers: the unit's next ask is without */
-    REFUSAL_KEPT,  /* the same ask would be refused again */
+    REFUSAL_LESS,  /* perhaps for what it prefers: the unit's next submit is without */
+    REFUSAL_KEPT,  /* the same submit would be refused again */
 };
 
 enum { ANY = 0 };
@@ -436,7 +436,7 @@ static void log_refused(const struct slurm_task *task, const struct refusal_row 
                  LOG_TEXT("error", error->text));
 }
 
-/* How the action ends: DONE when the memory tells the next plan what to do. */
+/* How the action ends: DONE when the unit state tells the next plan what to do. */
 static enum kube_outcome refused(struct slurm_task *task, struct unit_state *unit,
                                  const struct slurm_error *error, bool is_news)
 {
@@ -666,7 +666,7 @@ static void let_next_go(struct slurm_executor *executor)
         loop_timer_start(executor->loop, &executor->submit_timer, 0, send_waiting, executor);
 }
 
-/* Asks are spaced evenly, with a tenth of a second's worth in one go. Whose turn is too far away
+/* Submits are spaced evenly, with a tenth of a second's worth in one go. Whose turn is too far away
  * is sent back to be planned again by then. */
 void submit_start(struct slurm_task *task)
 {

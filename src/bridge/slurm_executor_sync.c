@@ -1,5 +1,5 @@
-/* slurm_executor_sync.c - remembers what a job that waits was asked with, and which change it would
- * not take.
+/* slurm_executor_sync.c - remembers what a job that waits was submitted with, and which change it
+ * would not take.
  *
  * Holds: a change that Slurm refused is not sent again while nothing that matters changes. What it
  * refused may have been made in part, and what it did not answer, too: that is open, and is said
@@ -66,5 +66,5 @@ enum kube_outcome sync_answered(struct slurm_task *task, const struct slurm_erro
              LOG_TEXT("error", error->text));
     keep_refusal(executor, unit, detail, error);
     executor->options.wake_unit(executor->options.context, slurm_action_unit(detail));
-    return KUBE_DONE; /* the memory tells the next plan what to do */
+    return KUBE_DONE; /* the unit state tells the next plan what to do */
 }

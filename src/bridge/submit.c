@@ -1,6 +1,6 @@
 /* submit.c - asks Slurm for a job, or says why not yet.
  *
- * Holds: a group is asked for as one, and not before it is complete; pods that exclude each
+ * Holds: a group is submitted as one, and not before it is complete; pods that exclude each
  * other are submitted one at a time per owner; what cannot be translated and
  * what Slurm refused is told to the pods' owner in words, once, and tried again only when something
  * that matters has changed. */
@@ -31,7 +31,7 @@ enum {
     LOOK_FOR_ROOM_US = 5000000,    /* on a node that was given back: nor of what is free there */
 };
 
-/* ---- what is asked for ---- */
+/* ---- what is submitted ---- */
 
 /* The members in these stages, by rank. */
 static unsigned pods_in(const struct unit *unit, bool waiting, bool bound, struct arena *arena,
@@ -157,8 +157,8 @@ static void submit_by_mode(const struct bridge_world *world, const struct unit *
     send(unit, plan, job, bound, way == SUBMIT_AT_ONCE);
 }
 
-/* Words about an ask that is on its way would be out of date before anybody has read them, and in a
- * crowd they keep others waiting. */
+/* Words about a submit that is on its way would be out of date before anybody has read them, and in
+ * a crowd they keep others waiting. */
 static bool is_about_to_be_answered(const struct bridge_world *world, const struct unit *unit,
                                     struct plan *plan)
 {
@@ -200,7 +200,7 @@ static int submit_or_wait(const struct bridge_world *world, const struct unit *u
     return 0;
 }
 
-/* Controllers make pods one by one: what comes within a moment belongs to the same ask. */
+/* Controllers make pods one by one: what comes within a moment belongs to the same submit. */
 static bool may_grow(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
     const struct unit_state *state = unit->state;

@@ -7,7 +7,7 @@
 #include "bridge/unit.h"
 
 /* What the unit asks for: for its members that wait and those that are bound. -ERR_INVALID says in
- * words why that cannot be asked for. */
+ * words why that cannot be submitted. */
 int unit_describe(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
                   struct job_desc *ret_ask, struct err *err);
 

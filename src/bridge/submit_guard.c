@@ -1,4 +1,4 @@
-/* submit_guard.c - whether Slurm may be asked for a job now, and in which way.
+/* submit_guard.c - whether Slurm may be submitted a job now, and in which way.
  *
  * The first rule that has an objection answers. Each objection names what it waits for, so that a
  * pod can say it. */
@@ -29,7 +29,7 @@ static struct guard_result later(const char *why, int64_t again_us)
     return (struct guard_result){ .guard = GUARD_LATER, .why = why, .again_us = again_us };
 }
 
-/* Whether a leader before us can have asked for it: then its ask may still take effect. */
+/* Whether a leader before us can have asked for it: then its submit may still take effect. */
 static bool was_there_before(const struct bridge_world *world, const struct unit *unit)
 {
     return unit->created_us < world->facts.leading_wall_us + NEW_MARGIN_US;
@@ -54,7 +54,8 @@ static int64_t backoff_left_us(const struct bridge_world *world, const struct un
     return unit->ended_count == 0 ? 0 : due_s * SECOND_US - world->facts.wall_us;
 }
 
-/* An unanswered ask is settled by a whole list that began when it could no longer take effect. */
+/* An unanswered submit is settled by a whole list that began when it could no longer take effect.
+ */
 static bool is_settled(const struct bridge_world *world, const struct submit_record *submit)
 {
     return slurm_cache_listed_us(world->slurm_jobs) > submit->settles_us;

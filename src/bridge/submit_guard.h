@@ -1,4 +1,4 @@
-/* submit_guard.h - whether Slurm may be asked for a job now, and in which way. Both are pure rules.
+/* submit_guard.h - whether Slurm may be submitted a job now, and in which way. Both are pure rules.
  */
 #ifndef SLINC_BRIDGE_SUBMIT_GUARD_H
 #define SLINC_BRIDGE_SUBMIT_GUARD_H
@@ -18,7 +18,7 @@ struct guard_result {
     int64_t trouble_us; /* LATER because the bridge cannot use Slurm: since when; 0: it can */
 };
 
-/* DESIGN 5a: no second ask while one may still take effect, none before a whole job list of our
+/* DESIGN 5a: no second submit while one may still take effect, none before a whole job list of our
  * own time, none by who does not see all jobs. */
 struct guard_result submit_guard_check(const struct bridge_world *world, const struct unit *unit,
                                        uint64_t desc_hash, struct arena *arena);
@@ -37,7 +37,7 @@ enum submit_mode {
 };
 
 enum {
-    SUBMIT_CROWD = 512,   /* more pods than this are still to be asked for: a burst */
+    SUBMIT_CROWD = 512,   /* more pods than this are still to be submitted: a burst */
     SUBMIT_TRICKLE = 128, /* asks queued in the last two seconds: no more is a trickle */
 };
 

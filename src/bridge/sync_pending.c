@@ -1,9 +1,10 @@
 /* sync_pending.c - a job that waits follows its unit: only what differs is sent.
  *
- * Holds: what people changed in Slurm stays, while it is known what the job was asked with: this
- * process remembers it, or the note in the job's comment says it; a change that Slurm refused is
- * told to the pods, and not sent again while nothing changes; what cannot be translated leaves the
- * job as it was. The nodes that the job must not get are followed whatever becomes of the rest. */
+ * Holds: what people changed in Slurm stays, while it is known what the job was submitted with:
+ * this process remembers it, or the note in the job's comment says it; a change that Slurm refused
+ * is told to the pods, and not sent again while nothing changes; what cannot be translated leaves
+ * the job as it was. The nodes that the job must not get are followed whatever becomes of the rest.
+ */
 #include "bridge/sync_pending.h"
 
 #include "bridge/exclude.h"
@@ -21,14 +22,14 @@ struct sync {
     struct json_build *build;
     struct json_mut *fields;    /* of the update */
     struct job_desc desc;       /* as the job is then */
-    struct field_hashes hashes; /* what it was asked with */
+    struct field_hashes hashes; /* what it was submitted with */
     struct field_hashes noted;  /* the same until the update was made */
     bool is_known;              /* that is: it is remembered, or noted in its comment */
     bool is_remembered;
     bool differs; /* by what its unit asks for */
 };
 
-/* ---- what it was asked with ---- */
+/* ---- what it was submitted with ---- */
 
 static bool read_note(const struct slurm_job *job, struct field_hashes *ret_marks)
 {
@@ -137,7 +138,7 @@ static const struct str *other_members(const struct unit *unit, struct arena *ar
     return names;
 }
 
-/* ---- what is asked for ---- */
+/* ---- what is submitted ---- */
 
 /* A job that its annotation held is first let go: only then Slurm takes another priority. */
 static void release_first(const struct unit *unit, struct sync *sync)

@@ -4,7 +4,7 @@
 
 #include "bridge/unit.h"
 
-/* For a unit whose job waits: what is asked for by its pods and their annotations, or the nodes
+/* For a unit whose job waits: what is submitted by its pods and their annotations, or the nodes
  * that it must not get, are others now. Its record must be fresh for anything to be sent. True: it
  * cannot follow, and the pods are told why. */
 bool plan_sync_pending(const struct bridge_world *world, const struct unit *unit, struct plan *plan,

@@ -99,7 +99,7 @@ static bool is_lost(const struct timings *timings, struct str key)
     return !world_has_job(timings->world, key) && count_in(timings, key, POD_BOUND, &pod) > 0;
 }
 
-/* One that cannot be covered, because Slurm refuses or its node is none of Slurm's, must not hold
+/* One that cannot be rebooked, because Slurm refuses or its node is none of Slurm's, must not hold
  * up the others for ever. */
 static bool is_worth_waiting_for(const struct unit_state *unit, int64_t now_us)
 {

@@ -1,8 +1,8 @@
 /* translate.c - from pods to a job description, in the order of precedence, lowest first.
  *
- * Every node of a job gets the same ask, so each amount is the largest over the pods; amounts are
- * taken one by one and may come from different pods. The pods of a gang have a node each, unless it
- * has more pods than it may have nodes.
+ * Every node of a job gets the same submit, so each amount is the largest over the pods; amounts
+ * are taken one by one and may come from different pods. The pods of a gang have a node each,
+ * unless it has more pods than it may have nodes.
  *
  * Holds: an amount is rounded up, and one that nobody named is not sent; what does not fit into
  * Slurm's fields is refused here, because Slurm would cut it without a word. */
@@ -366,8 +366,8 @@ static void take_preference(struct job_desc *desc, const struct translate_from *
 
 /* ---- pods that share nodes ---- */
 
-/* The pods are dealt out evenly, and every node must have room for an even share: then how many a
- * node holds is known without asking what Slurm gave there. */
+/* The pods are spread evenly over the nodes, and every node must have room for an even share: then
+ * how many a node holds is known without asking what Slurm gave there. */
 static void share_nodes(struct job_desc *desc, const struct job_desc *base, bool says_memory)
 {
     int64_t each = divide_up(base->nodes, desc->max_nodes);

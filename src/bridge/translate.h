@@ -29,8 +29,8 @@ struct translate_from {
     int64_t group_cpu_milli, group_memory;
 };
 
-/* -ERR_INVALID: can never work as it stands; the text is for the pod's author. Texts of the ask
- * are borrowed from config, pods and owner, or live in the arena. */
+/* -ERR_INVALID: can never work as it stands; the text is for the pod's author. Texts of the job
+ * description are borrowed from config, pods and owner, or live in the arena. */
 int translate(const struct translate_from *from, struct arena *arena, struct job_desc *ret_ask,
               struct err *err);
 

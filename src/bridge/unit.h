@@ -106,7 +106,7 @@ struct unit {
 void unit_gather(const struct bridge_world *world, struct str key, struct arena *arena,
                  struct unit *ret_unit);
 
-/* The unit that a former job was asked for: the pods that are bound by it, and nothing else. */
+/* The unit that a former job was submitted: the pods that are bound by it, and nothing else. */
 void unit_gather_former(const struct bridge_world *world, const struct unit *unit,
                         const struct slurm_job *former, struct arena *arena, struct unit *ret_unit);
 

@@ -1,4 +1,4 @@
-/* unit_state.c - units by key, and how many asks are in which state.
+/* unit_state.c - units by key, and how many submits are in which state.
  *
  * Holds: the counts are those of the units; only unit_states_move changes a state. */
 #include "bridge/unit_state.h"

@@ -1,8 +1,9 @@
 /* unit_state.h - what this process remembers of a unit beside the caches, and could do without.
  *
  * A crash loses it, and nothing depends on its being there: what was asked of Slurm is found again
- * by the key that every job carries, and the fence of DESIGN 5a covers asks that another process
- * sent. It saves writes, keeps refused asks from being repeated, and times the steps. */
+ * by the key that every job carries, and the delay after a take-over (DESIGN 5a) covers submits
+ * that another process sent. It saves writes, keeps refused submits from being repeated, and times
+ * the steps. */
 #ifndef SLINC_BRIDGE_UNIT_STATE_H
 #define SLINC_BRIDGE_UNIT_STATE_H
 
@@ -19,25 +20,25 @@ enum submit_state {
     SUBMIT_SENT,       /* on its way: only its answer moves it */
     SUBMIT_UNRESOLVED, /* may have made a job, now or later: a list begun after settles_us tells,
                        and the executor then moves it to NONE */
-    SUBMIT_REFUSED,    /* made none, and the same ask would not today */
+    SUBMIT_REFUSED,    /* made none, and the same submit would not today */
 };
 
 const char *submit_state_name(enum submit_state state); /* "sent" ... */
 
 struct submit_record {
     enum submit_state state;
-    unsigned attempt;   /* of the last ask; 0 = never asked */
+    unsigned attempt;   /* of the last submit; 0 = never asked */
     uint64_t hash;      /* job_desc_hash of it */
     uint64_t site;      /* capacity_generation when it was refused */
     int64_t sent_us;    /* loop times */
     int64_t settles_us; /* UNRESOLVED */
-    int64_t again_us;   /* REFUSED: the same ask may be tried again then, though nothing changed */
+    int64_t again_us; /* REFUSED: the same submit may be tried again then, though nothing changed */
     enum slurm_class class; /* of the last answer, whatever the state now is, and its words; */
     int number;             /* DONE, 0 and "" when it went well */
     char text[240];
 };
 
-/* What a job of ours that waits was asked with, and what it would not become. */
+/* What a job of ours that waits was submitted with, and what it would not become. */
 struct last_applied {
     int64_t job_id;             /* 0: of no job */
     struct field_hashes hashes; /* what it is as far as we said it; open what may have been made */
@@ -57,7 +58,7 @@ struct unit_state {
     struct submit_record submit;
     struct last_applied last_applied;
     bool queues;                           /* an immediate try was refused: submit from now on */
-    bool prefers_nothing;                  /* a preference was refused: the next ask has none */
+    bool prefers_nothing;                  /* a preference was refused: the next submit has none */
     char *misfits[UNIT_STATE_MAX_MISFITS]; /* Slurm nodes that did not fit, the last one last */
     unsigned misfit_count;
     /* Attempts whose jobs we wanted cancelled: a cancel without an answer may come late, so nothing
@@ -86,14 +87,14 @@ void unit_states_forget_applied(struct unit_states *states);
 size_t unit_states_count(const struct unit_states *states);
 /* How many are in this state; O(1). */
 size_t unit_states_in(const struct unit_states *states, enum submit_state state);
-/* The only way to move an ask: keeps the counts. */
+/* The only way to move a submit: keeps the counts. */
 void unit_states_move(struct unit_states *states, struct unit_state *unit, enum submit_state state);
 
 /* A node that did not fit; one that is known already changes nothing. */
 void unit_state_add_misfit(struct unit_state *unit, const char *slurm_name);
 void unit_state_give_up(struct unit_state *unit, unsigned attempt);
 unsigned unit_state_attempt(
-    const struct unit_state *unit); /* the last, of asks and of those given up */
+    const struct unit_state *unit); /* the last, of submits and of those given up */
 bool unit_state_has_given_up(const struct unit_state *unit, unsigned attempt); /* takes NULL */
 
 typedef void (*unit_states_visit)(void *context, const struct unit_state *unit);

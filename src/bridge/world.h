@@ -25,7 +25,7 @@ struct bridge_facts {
     bool is_uninstalling; /* the bridge is being removed: it gives back all it holds, and asks for
                         nothing */
     int64_t leading_us, leading_wall_us; /* since when */
-    int64_t takeover_delay_us; /* how long an ask of a leader before us may still take effect */
+    int64_t takeover_delay_us; /* how long a submit of a leader before us may still take effect */
     bool no_takeover_delay;    /* whoever led before us stopped cleanly, with nothing unresolved */
     bool slurm_synced;         /* all Slurm caches were filled */
     bool is_suspicious; /* slurmctld may have been restarted: relist before anything is done */
@@ -42,7 +42,7 @@ struct bridge_facts {
     int64_t restarted_us; /* when jobs were read again after slurmctld may have been restarted; 0 */
     size_t rebooking;     /* bound pods that lost their jobs not long ago */
     size_t unsubmitted;   /* of those that wait: for which Slurm has no job yet */
-    size_t queued;        /* asks that were submitted in the last two seconds */
+    size_t queued;        /* submits that were submitted in the last two seconds */
     size_t waiting_pods;  /* pods of ours that wait for a place */
     bool bind_takes_metadata; /* labels on a Binding reach the pod (Kubernetes 1.35 and later) */
 };

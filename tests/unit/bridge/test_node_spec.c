@@ -1,5 +1,5 @@
-/* test_node_shape.c - the features of a node: its partitions, and what its labels say. The rest of
- * the shape is tested with the plan that uses it. */
+/* test_node_spec.c - the features of a node: its partitions, and what its labels say. The rest of
+ * the spec is tested with the plan that uses it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "bridge/node_shape.h"
+#include "bridge/node_spec.h"
 #include "node_bench.h"
 
 static const struct kube_object *node_of(const char *metadata)
@@ -58,13 +58,13 @@ static void labels_become_features_beside_the_partitions(void **state)
         auto_arena struct arena arena;
         struct bridge_config config;
         struct bridge_world world = { .config = &config };
-        struct node_shape shape;
+        struct node_spec spec;
 
         arena_init(&arena, MAX_TEXT);
         assert_int_equal(bridge_config_parse(str_of(cases[i].config), &config, NULL), 0);
-        assert_false(node_shape_of(&world, kube_node_of(node), &arena, &shape));
-        if (strcmp(shape.features, cases[i].want) != 0)
-            fail_msg("%s: %s, not %s", cases[i].what, shape.features, cases[i].want);
+        assert_false(node_spec_of(&world, kube_node_of(node), &arena, &spec));
+        if (strcmp(spec.features, cases[i].want) != 0)
+            fail_msg("%s: %s, not %s", cases[i].what, spec.features, cases[i].want);
         bridge_config_done(&config);
         kube_object_unref(node);
     }
@@ -73,15 +73,15 @@ static void labels_become_features_beside_the_partitions(void **state)
 static void only_partitions_must_be_there_in_slurm(void **state)
 {
     struct slurm_node slurm = { .partitions = "all" };
-    struct node_shape shape = { .partitions = "p1,nope", .features = "p1,nope,eu-1a" };
+    struct node_spec spec = { .partitions = "p1,nope", .features = "p1,nope,eu-1a" };
     struct bench bench;
 
     bench_up(&bench);
-    assert_string_equal(node_shape_missing(&shape, &bench.world, &bench.arena), "nope");
-    assert_string_equal(node_shape_outside(&shape, &slurm, &bench.arena), "p1");
-    shape.partitions = "all";
-    assert_null(node_shape_missing(&shape, &bench.world, &bench.arena));
-    assert_null(node_shape_outside(&shape, &slurm, &bench.arena));
+    assert_string_equal(node_spec_missing(&spec, &bench.world, &bench.arena), "nope");
+    assert_string_equal(node_spec_outside(&spec, &slurm, &bench.arena), "p1");
+    spec.partitions = "all";
+    assert_null(node_spec_missing(&spec, &bench.world, &bench.arena));
+    assert_null(node_spec_outside(&spec, &slurm, &bench.arena));
     bench_down(&bench);
 }
 
@@ -105,11 +105,11 @@ static void a_node_moves_when_a_partition_comes_or_goes(void **state)
 
     bench_up(&bench);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const struct node_shape shape = { .features = cases[i].wants };
+        const struct node_spec spec = { .features = cases[i].wants };
         const struct slurm_node slurm = { .features = cases[i].has };
 
-        if (node_shape_has_features_of(&shape, &slurm) != cases[i].same ||
-            node_shape_moves(&shape, &slurm, &bench.world, &bench.arena) != cases[i].moves)
+        if (node_spec_has_features_of(&spec, &slurm) != cases[i].same ||
+            node_spec_moves(&spec, &slurm, &bench.world, &bench.arena) != cases[i].moves)
             fail_msg("wants \"%s\", has \"%s\"", cases[i].wants, cases[i].has);
     }
     bench_down(&bench);

@@ -1,11 +1,11 @@
-/* node_shape.h - what a Kubernetes node should look like in Slurm, and whether it does. */
-#ifndef SLINC_BRIDGE_NODE_SHAPE_H
-#define SLINC_BRIDGE_NODE_SHAPE_H
+/* node_spec.h - what a Kubernetes node should look like in Slurm, and whether it does. */
+#ifndef SLINC_BRIDGE_NODE_SPEC_H
+#define SLINC_BRIDGE_NODE_SPEC_H
 
 #include "bridge/world.h"
 #include "slurm/calls.h"
 
-struct node_shape {
+struct node_spec {
     int64_t cpus, memory, gpus;   /* whole CPUs, MiB and devices that pods of Slurm may use */
     int64_t all_cpus, all_memory; /* with what DaemonSets request, and the margin */
     int64_t margin;               /* MiB by which the memory in Slurm may differ */
@@ -17,8 +17,8 @@ struct node_shape {
 
 /* False when the kubelet has not yet said what it can give: nothing may be concluded from the size
  * then; the rest is filled in all the same. */
-bool node_shape_of(const struct bridge_world *world, const struct kube_node *node,
-                   struct arena *arena, struct node_shape *ret_shape);
+bool node_spec_of(const struct bridge_world *world, const struct kube_node *node,
+                  struct arena *arena, struct node_spec *ret_shape);
 
 /* CPUs, memory and gres of the record, beside what the node can give. Slurm changes none of these:
  * the node must be made anew. */
@@ -28,25 +28,25 @@ enum node_size {
     NODE_SIZE_DIFFERS,  /* any other difference, but */
     NODE_SIZE_TOO_MUCH, /* Slurm was promised what the node does not have at all */
 };
-enum node_size node_shape_size(const struct node_shape *shape, const struct slurm_node *slurm);
+enum node_size node_spec_size(const struct node_spec *spec, const struct slurm_node *slurm);
 /* Gres that we did not write: those with a type, and others than GPUs. With the record they would
  * be lost. */
 bool node_has_foreign_gres(const struct slurm_node *slurm);
-/* A shape that names no features takes whatever there are. */
-bool node_shape_has_features_of(const struct node_shape *shape, const struct slurm_node *slurm);
+/* A spec that names no features takes whatever there are. */
+bool node_spec_has_features_of(const struct node_spec *spec, const struct slurm_node *slurm);
 /* Whether the features differ in a word that is a partition of Slurm's. */
-bool node_shape_moves(const struct node_shape *shape, const struct slurm_node *slurm,
-                      const struct bridge_world *world, struct arena *arena);
+bool node_spec_moves(const struct node_spec *spec, const struct slurm_node *slurm,
+                     const struct bridge_world *world, struct arena *arena);
 
 /* The first of the partitions that Slurm does not have, or NULL. */
-const char *node_shape_missing(const struct node_shape *shape, const struct bridge_world *world,
-                               struct arena *arena);
+const char *node_spec_missing(const struct node_spec *spec, const struct bridge_world *world,
+                              struct arena *arena);
 /* The first of the partitions that the node is not in, or NULL. */
-const char *node_shape_outside(const struct node_shape *shape, const struct slurm_node *slurm,
-                               struct arena *arena);
+const char *node_spec_outside(const struct node_spec *spec, const struct slurm_node *slurm,
+                              struct arena *arena);
 
 /* The order that makes it. */
-void node_shape_ask(const struct node_shape *shape, const char *name, struct arena *arena,
-                    struct slurm_node_ask *ret_ask);
+void node_spec_describe(const struct node_spec *spec, const char *name, struct arena *arena,
+                        struct slurm_node_ask *ret_ask);
 
 #endif

@@ -1,9 +1,9 @@
-/* node_shape.c - the desired shape: what DaemonSets leave to pods of what a node can give,
+/* node_spec.c - the desired spec: what DaemonSets leave to pods of what a node can give,
  * the partitions that its annotation names and some of its labels as features, devices as gres.
  *
  * Holds: what is compared is computed as what is created, in whole units rounded down, so that a
  * node just made never differs from itself. */
-#include "bridge/node_shape.h"
+#include "bridge/node_spec.h"
 
 #include "bridge/config_rules.h"
 #include "bridge/names.h"
@@ -93,7 +93,7 @@ static const char *with_labels(const struct bridge_config *config, const struct 
     return features;
 }
 
-/* ---- the shape ---- */
+/* ---- the spec ---- */
 
 static const char *address_of(const struct kube_node *node)
 {
@@ -118,32 +118,32 @@ static int64_t at_least_one(int64_t amount)
 /* Of what the kubelet gives to pods Slurm gets what DaemonSets and static pods leave. Memory has a
  * margin, so that the next small DaemonSet changes nothing; CPUs are whole ones anyway. */
 static void measure(const struct bridge_world *world, const struct kube_node *node,
-                    struct node_shape *shape)
+                    struct node_spec *spec)
 {
     int64_t devices[KUBE_MAX_RESOURCES] = { 0 };
     struct kube_requests overhead = { 0 };
 
     if (world->eligible)
         overhead = eligible_node_overhead(world->eligible, node, devices);
-    shape->margin = world->config->memory_margin;
-    shape->all_cpus = node->cpu_milli / MILLI;
-    shape->all_memory = node->memory / MIB;
-    shape->cpus = at_least_one((node->cpu_milli - overhead.cpu_milli) / MILLI);
-    shape->memory = at_least_one((node->memory - overhead.memory) / MIB - shape->margin);
+    spec->margin = world->config->memory_margin;
+    spec->all_cpus = node->cpu_milli / MILLI;
+    spec->all_memory = node->memory / MIB;
+    spec->cpus = at_least_one((node->cpu_milli - overhead.cpu_milli) / MILLI);
+    spec->memory = at_least_one((node->memory - overhead.memory) / MIB - spec->margin);
     for (unsigned i = 0; i < node->extended.count; i++)
         if (is_gpu(node->extended.at[i].name) && node->extended.at[i].amount > devices[i])
-            shape->gpus += node->extended.at[i].amount - devices[i];
+            spec->gpus += node->extended.at[i].amount - devices[i];
 }
 
-bool node_shape_of(const struct bridge_world *world, const struct kube_node *node,
-                   struct arena *arena, struct node_shape *ret_shape)
+bool node_spec_of(const struct bridge_world *world, const struct kube_node *node,
+                  struct arena *arena, struct node_spec *ret_shape)
 {
     const struct kube_pairs *notes = &node->object.annotations;
     const char *partitions =
         clean_words(arena, kube_pairs_get(notes, BRIDGE_PARTITIONS_ANNOTATION, NULL));
     struct str topology = str_trim(kube_pairs_get(notes, BRIDGE_TOPOLOGY_ANNOTATION, NULL));
 
-    *ret_shape = (struct node_shape){
+    *ret_shape = (struct node_spec){
         .partitions = partitions,
         .features = with_labels(world->config, node, arena, partitions),
         .topology = arena_strndup(arena, topology.at, topology.len),
@@ -153,23 +153,23 @@ bool node_shape_of(const struct bridge_world *world, const struct kube_node *nod
     return ret_shape->all_cpus > 0 && ret_shape->all_memory > 0;
 }
 
-void node_shape_ask(const struct node_shape *shape, const char *name, struct arena *arena,
-                    struct slurm_node_ask *ret_ask)
+void node_spec_describe(const struct node_spec *spec, const char *name, struct arena *arena,
+                        struct slurm_node_ask *ret_ask)
 {
     *ret_ask = (struct slurm_node_ask){
         .names = name,
-        .address = shape->address,
-        .cpus = shape->cpus,
+        .address = spec->address,
+        .cpus = spec->cpus,
         .sockets = 1,
-        .cores_per_socket = shape->cpus,
+        .cores_per_socket = spec->cpus,
         .threads_per_core = 1,
-        .memory = shape->memory,
-        .features = *shape->features ? shape->features : NULL,
-        .topology = *shape->topology ? shape->topology : NULL,
+        .memory = spec->memory,
+        .features = *spec->features ? spec->features : NULL,
+        .topology = *spec->topology ? spec->topology : NULL,
     };
-    if (shape->gpus > 0) {
-        ret_ask->gres = arena_printf(arena, "gpu:%" PRId64, shape->gpus);
-        ret_ask->gres_conf = arena_printf(arena, "count=%" PRId64 ",name=gpu", shape->gpus);
+    if (spec->gpus > 0) {
+        ret_ask->gres = arena_printf(arena, "gpu:%" PRId64, spec->gpus);
+        ret_ask->gres_conf = arena_printf(arena, "count=%" PRId64 ",name=gpu", spec->gpus);
     }
 }
 
@@ -202,17 +202,16 @@ static int64_t gpus_in(const char *gres)
     return count;
 }
 
-enum node_size node_shape_size(const struct node_shape *shape, const struct slurm_node *slurm)
+enum node_size node_spec_size(const struct node_spec *spec, const struct slurm_node *slurm)
 {
     int64_t gpus = gpus_in(slurm->gres);
-    int64_t more_memory = shape->memory - slurm->real_memory;
+    int64_t more_memory = spec->memory - slurm->real_memory;
 
-    if (slurm->cpus > shape->all_cpus || slurm->real_memory > shape->all_memory ||
-        gpus > shape->gpus)
+    if (slurm->cpus > spec->all_cpus || slurm->real_memory > spec->all_memory || gpus > spec->gpus)
         return NODE_SIZE_TOO_MUCH;
-    if (gpus < shape->gpus)
+    if (gpus < spec->gpus)
         return NODE_SIZE_GROWN;
-    if (slurm->cpus != shape->cpus || more_memory > shape->margin || more_memory < -shape->margin)
+    if (slurm->cpus != spec->cpus || more_memory > spec->margin || more_memory < -spec->margin)
         return NODE_SIZE_DIFFERS;
     return NODE_SIZE_RIGHT;
 }
@@ -247,10 +246,10 @@ bool node_has_foreign_gres(const struct slurm_node *slurm)
     return false;
 }
 
-bool node_shape_has_features_of(const struct node_shape *shape, const struct slurm_node *slurm)
+bool node_spec_has_features_of(const struct node_spec *spec, const struct slurm_node *slurm)
 {
-    return !*shape->features || (has_words(slurm->features, shape->features) &&
-                                 has_words(shape->features, slurm->features));
+    return !*spec->features || (has_words(slurm->features, spec->features) &&
+                                has_words(spec->features, slurm->features));
 }
 
 static bool is_partition(const struct bridge_world *world, struct str word, struct arena *arena)
@@ -258,10 +257,10 @@ static bool is_partition(const struct bridge_world *world, struct str word, stru
     return slurm_cache_get(world->slurm_partitions, arena_strndup(arena, word.at, word.len));
 }
 
-const char *node_shape_missing(const struct node_shape *shape, const struct bridge_world *world,
-                               struct arena *arena)
+const char *node_spec_missing(const struct node_spec *spec, const struct bridge_world *world,
+                              struct arena *arena)
 {
-    struct str rest = str_of(shape->partitions), word;
+    struct str rest = str_of(spec->partitions), word;
 
     while (next_word(&rest, &word))
         if (!is_partition(world, word, arena))
@@ -281,12 +280,12 @@ static bool has_partition_beside(const char *list, const char *others,
     return false;
 }
 
-bool node_shape_moves(const struct node_shape *shape, const struct slurm_node *slurm,
-                      const struct bridge_world *world, struct arena *arena)
+bool node_spec_moves(const struct node_spec *spec, const struct slurm_node *slurm,
+                     const struct bridge_world *world, struct arena *arena)
 {
-    return *shape->features &&
-           (has_partition_beside(shape->features, slurm->features, world, arena) ||
-            has_partition_beside(slurm->features, shape->features, world, arena));
+    return *spec->features &&
+           (has_partition_beside(spec->features, slurm->features, world, arena) ||
+            has_partition_beside(slurm->features, spec->features, world, arena));
 }
 
 /* Slurm may fold a long list of partitions: n[1-3]. */
@@ -301,10 +300,10 @@ static bool is_in(const char *partitions, struct str wanted, struct arena *arena
     return hostlist_contains(list, wanted);
 }
 
-const char *node_shape_outside(const struct node_shape *shape, const struct slurm_node *slurm,
-                               struct arena *arena)
+const char *node_spec_outside(const struct node_spec *spec, const struct slurm_node *slurm,
+                              struct arena *arena)
 {
-    struct str rest = str_of(shape->partitions), word;
+    struct str rest = str_of(spec->partitions), word;
 
     while (next_word(&rest, &word))
         if (!is_in(slurm->partitions, word, arena))
