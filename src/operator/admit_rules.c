@@ -13,8 +13,9 @@ enum moment { ON_CREATE = 1, ON_UPDATE = 2, ON_BOTH = 3 };
 
 /* ---- findings ---- */
 
-static void add(struct admit_check *check, struct admit_findings *findings, const char *format,
-                va_list args)
+__attribute__((format(printf, 3, 0))) static void add(struct admit_check *check,
+                                                      struct admit_findings *findings,
+                                                      const char *format, va_list args)
 {
     if (findings->count < ADMIT_MAX_FINDINGS)
         findings->at[findings->count++] = str_of(arena_vprintf(check->arena, format, args));
