@@ -134,3 +134,13 @@ def test_no_end_to_end_test_is_expected_to_fail_or_ordered_by_its_file_name(tree
     (folder / "test_zz_b.py").write_text("")
     (folder / "test_zones.py").write_text("")
     assert [problem.split(": ")[0] for problem in lint.check_e2e(tree.root)] == ["tests/e2e/test_a.py:4", "tests/e2e/test_zz_b.py"]
+
+
+def test_no_two_folders_define_the_same_name(tree: Tree) -> None:
+    for folder, text in {"a": "int shared, only_a;", "b": "int shared; static int hidden;", "c": "static int hidden;"}.items():
+        home = tree.root / "build/plain/src" / folder
+        home.mkdir(parents=True)
+        (home / "x.c").write_text(text + "\n")
+        subprocess.run(["cc", "-c", "x.c", "-o", "x.o"], cwd=home, check=True)
+        subprocess.run(["ar", "rcs", f"lib{folder}.a", "x.o"], cwd=home, check=True)
+    assert lint.check_symbols(tree.root) == ["shared: defined in a and b"]

@@ -249,8 +249,19 @@ def check_built(repo: Path) -> list[Problem]:
             if file.resolve() not in compiled and file.parent.name != "fuzz"]
 
 
+def check_symbols(repo: Path) -> list[Problem]:
+    """One program links all folders: of two definitions of a name the linker takes one, and one of the two folders runs the code of the other."""
+    homes: dict[str, set[str]] = {}
+    for archive in sorted((repo / "build/plain/src").glob("*/*.a")):
+        shown = subprocess.run(["nm", "-g", "--defined-only", "-P", archive], text=True, capture_output=True, check=True).stdout
+        for line in shown.splitlines():
+            if len(line.split()) > 2:
+                homes.setdefault(line.split()[0], set()).add(archive.parent.name)
+    return [f"{name}: defined in {' and '.join(sorted(folders))}" for name, folders in sorted(homes.items()) if len(folders) > 1]
+
+
 def run_all(repo: Path) -> tuple[int, int, int]:
-    checks = [check_format, check_layers, check_banned, check_heads, check_lengths, check_hosts, check_scripts, check_e2e, check_built, check_tidy]
+    checks = [check_format, check_layers, check_banned, check_heads, check_lengths, check_hosts, check_scripts, check_e2e, check_built, check_symbols, check_tidy]
     failed = 0
     for check in checks:
         problems = check(repo)
