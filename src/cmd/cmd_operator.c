@@ -15,12 +15,14 @@
 
 #include <stdio.h>
 
-enum { MAX_NAMESPACES = KUBE_INFORMER_MAX_NAMESPACES };
+enum { MAX_NAMESPACES = KUBE_INFORMER_MAX_NAMESPACES, MAX_UNREGISTERED = 1 << 20 };
 
 struct operator_flags {
     struct process_flags process;
     const char *health_address, *metrics_address, *server_address, *cert_folder;
     const char *lease_ns, *namespaces;
+    const char *propagated_conditions;
+    int64_t max_unregistered;
     bool webhook_only;
 };
 
@@ -40,9 +42,12 @@ static const struct flag flags[] = {
     { "leader-elect-namespace", FLAG_TEXT, AT(lease_ns), NULL,
       "of the lease that only the leader holds; else the pod's own" },
     { "namespaces", FLAG_TEXT, AT(namespaces), "", "watched, with commas between; empty: all" },
+    { "propagated-node-conditions", FLAG_TEXT, AT(propagated_conditions), "",
+      "types of Node conditions whose reason explains why a cordoned Node is drained" },
+    { "max-unregistered-workers", FLAG_NUMBER, AT(max_unregistered), "500",
+      "workers of a Slurm cluster that may exist and have not registered yet" },
     { "profile", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },
     { "profile-addr", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
-    { "propagated-node-conditions", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
     { "controller-workers", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
     { "restapi-workers", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
     { "accounting-workers", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
@@ -196,13 +201,16 @@ static enum run_exit run_with(const struct process_api *api, const struct namesp
     struct operator_options options = { .lease_ns = values->lease_ns,
                                         .host_keys_program = "/proc/self/exe",
                                         .namespaces = namespaces->at,
-                                        .namespace_count = namespaces->count };
+                                        .namespace_count = namespaces->count,
+                                        .propagated_conditions = values->propagated_conditions };
     char identity[PROCESS_IDENTITY];
     struct slurm_operator *program;
     enum run_exit code;
 
     if (values->webhook_only)
         return run_webhook(api, values);
+    if (values->max_unregistered > 0 && values->max_unregistered <= MAX_UNREGISTERED)
+        options.max_unregistered = (unsigned)values->max_unregistered;
     process_identity(identity, &options.seed);
     options.identity = identity;
     if (!options.lease_ns || !options.lease_ns[0])

@@ -298,12 +298,19 @@ static int decode_debug_states(struct kube_decoder *decoder, const struct json *
 }
 
 /* A patch may leave it as it is: by another condition, or by another member of this one. */
-static void take_ready(const struct json *list, const struct json *condition, bool *ready)
+static int take_ready(const struct json *list, const struct json *condition, bool *ready,
+                      int64_t *since_us, struct err *err)
 {
     const struct json *status = json_get(condition, "status");
+    const struct json *since = json_get(condition, "lastTransitionTime");
 
     if (!json_is_array(list) || status)
         *ready = str_is(json_str(status), "True");
+    if (!json_is_array(list) || since)
+        *since_us = 0;
+    if (json_exists(since) && timestamp_parse(json_str(since), since_us, err) < 0)
+        return err_wrap(err, "Ready: lastTransitionTime");
+    return 0;
 }
 
 static const char *const pod_conditions[] = { "PodScheduled",
@@ -326,8 +333,8 @@ static int decode_pod_conditions(struct kube_decoder *decoder, const struct json
                                           .count = &pod->condition_count };
     int rc = kube_conditions_decode(decoder, value, &conditions, err);
 
-    take_ready(value, conditions.ready, &pod->ready);
-    return rc;
+    return rc < 0 ? rc
+                  : take_ready(value, conditions.ready, &pod->ready, &pod->ready_since_us, err);
 }
 
 static const struct part pod_parts[] = {
@@ -378,14 +385,9 @@ static int decode_node_conditions(struct kube_decoder *decoder, const struct jso
                                           .at = &node->conditions,
                                           .count = &node->condition_count };
     int rc = kube_conditions_decode(decoder, value, &conditions, err);
-    const struct json *since = json_get(conditions.ready, "lastTransitionTime");
 
-    take_ready(value, conditions.ready, &node->ready);
-    if (!json_is_array(value) || since)
-        node->ready_since_us = 0;
-    if (json_exists(since) && timestamp_parse(json_str(since), &node->ready_since_us, err) < 0)
-        return err_wrap(err, "Ready: lastTransitionTime");
-    return rc;
+    return rc < 0 ? rc
+                  : take_ready(value, conditions.ready, &node->ready, &node->ready_since_us, err);
 }
 
 static int decode_addresses(struct kube_decoder *decoder, const struct json *in,

@@ -82,6 +82,7 @@ struct kube_pod {
     const char *service_account;
     int64_t priority;
     int64_t termination_grace, deletion_grace; /* seconds: of the spec, and once it is deleted */
+    int64_t ready_since_us; /* when `ready` last changed, by the kubelet's clock; 0: it never did */
     struct kube_requests requests;
     struct kube_requests limits; /* summed alike; overhead only comes on top of what has a limit */
     struct kube_pairs node_selector;

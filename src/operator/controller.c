@@ -286,7 +286,7 @@ static void plan_status(struct sync *sync)
         .name = arena_printf(sync->plan->arena, "%s-controller", sync->object->name),
         .tree = live ? operator_tree(live) : NULL,
         .wanted = replicas(sync),
-        .also = want_reachable(sync),
+        .also = { want_reachable(sync) },
     };
 
     sync_status(sync, &workload, NULL);

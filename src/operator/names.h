@@ -33,6 +33,25 @@
 #define ANNOTATION_TOPOLOGY          "topology.slinky.slurm.net/spec"
 #define ANNOTATION_HOSTNAME_OVERRIDE "nodeset.slinky.slurm.net/hostname-override" /* on Nodes */
 
+#define ANNOTATION_FEATURES           "features.slinky.slurm.net/spec"              /* on Nodes */
+#define ANNOTATION_NODE_CORDON_REASON "nodeset.slinky.slurm.net/node-cordon-reason" /* on Nodes */
+#define ANNOTATION_SKIP_DRAIN         "nodeset.slinky.slurm.net/skip-drain" /* on NodeSets */
+#define ANNOTATION_POD_CORDON         "nodeset.slinky.slurm.net/pod-cordon"
+#define ANNOTATION_POD_DELETION_COST  "nodeset.slinky.slurm.net/pod-deletion-cost"
+#define ANNOTATION_POD_DEADLINE       "nodeset.slinky.slurm.net/pod-deadline"
+#define FINALIZER_RESERVATION         "nodeset.slinky.slurm.net/reservation"
+
+/* Ours, on workers: why the operator cordoned one, and which topology Slurm was told. */
+#define ANNOTATION_CORDONED_BY      "slinc.slurm.net/cordoned-by"
+#define ANNOTATION_TOPOLOGY_APPLIED "slinc.slurm.net/topology-applied"
+/* Ours, on workers: since when Slurm has no node of a worker that is ready. */
+#define ANNOTATION_UNREGISTERED "slinc.slurm.net/unregistered-since"
+/* Ours, on NodeSets: their workers are drained before they go. */
+#define FINALIZER_DRAIN "slinc.slurm.net/drain"
+
+/* In front of every reason that the operator gives to Slurm: others are not its own. */
+#define REASON_PREFIX "slurm-operator: "
+
 /* Ours, on pods of slurmctld: see reconfigure.h. */
 #define ANNOTATION_CONFIG_VERSION      "slinc.slurm.net/config-version"
 #define ANNOTATION_CONFIG_SINCE        "slinc.slurm.net/config-since"

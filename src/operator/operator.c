@@ -9,11 +9,14 @@
 #include "base/mem.h"
 #include "engine/watch_set.h"
 #include "kube/event.h"
+#include "kube/kinds.h"
+#include "operator/event_action.h"
 #include "operator/host_keys.h"
 #include "operator/names.h"
 #include "operator/plans.h"
 #include "operator/slurm_actions.h"
 #include "operator/slurm_clusters.h"
+#include "operator/worker_identity.h"
 
 #include <stdio.h>
 
@@ -39,6 +42,7 @@ struct slurm_operator {
     struct engine *engine;
     struct host_keys *host_keys;
     struct slurm_clusters *slurm; /* NULL: it does not speak to Slurm */
+    struct event_teller teller;
     struct kind_controller kinds[MAX_PLANS];
 };
 
@@ -104,6 +108,54 @@ static void wake_namespace(struct controller *controller, const struct kube_obje
             enqueue(controller, found->ns, found->name);
 }
 
+/* ---- Nodes: they report themselves every few minutes, and little of that concerns workers ---- */
+
+static bool same_pairs(const struct kube_pairs *a, const struct kube_pairs *b)
+{
+    for (unsigned i = 0; a->count == b->count && i < a->count; i++)
+        if (!str_eq(a->at[i].key, b->at[i].key) || !str_eq(a->at[i].value, b->at[i].value))
+            return false;
+    return a->count == b->count;
+}
+
+static bool same_taints(const struct kube_node *a, const struct kube_node *b)
+{
+    for (unsigned i = 0; a->taint_count == b->taint_count && i < a->taint_count; i++)
+        if (strcmp(a->taints[i].key, b->taints[i].key) != 0 ||
+            strcmp(a->taints[i].value, b->taints[i].value) != 0 ||
+            a->taints[i].effect != b->taints[i].effect)
+            return false;
+    return a->taint_count == b->taint_count;
+}
+
+static bool concerns_workers(const struct kube_object *old, const struct kube_object *next)
+{
+    return !old || !next || (old->deleted_us != 0) != (next->deleted_us != 0) ||
+           kube_node_of(old)->unschedulable != kube_node_of(next)->unschedulable ||
+           !same_pairs(&old->labels, &next->labels) ||
+           !same_pairs(&old->annotations, &next->annotations) ||
+           !same_taints(kube_node_of(old), kube_node_of(next));
+}
+
+static void on_wake_node(struct controller *controller, const struct kube_object *old,
+                         const struct kube_object *next)
+{
+    const struct kind_controller *kind = controller->context;
+    const struct operator_world *world = &kind->program->world;
+    const char *name = next ? next->name : old->name;
+    struct kube_cache_walk all = kube_cache_walk(world->nodesets);
+    struct kube_index_walk on_node = kube_cache_by(world->pods, world->pods_by_node, str_of(name));
+    const struct kube_object *found;
+
+    if (!concerns_workers(old, next))
+        return;
+    while ((found = kube_index_next(&on_node)))
+        wake_owner(controller, found);
+    while ((found = kube_cache_next(&all)))
+        if (nodeset_is_daemonset(found))
+            enqueue(controller, found->ns, found->name);
+}
+
 /* The queue keeps a key once, so both states of the object may name it. */
 #define MAP(wake)                                                                                  \
     static void on_##wake(struct controller *controller, const struct kube_object *old,            \
@@ -121,10 +173,9 @@ MAP(wake_instance)
 MAP(wake_namespace)
 
 static const controller_map maps[] = {
-    [WAKE_OWNER] = on_wake_owner,
-    [WAKE_REFERRING] = on_wake_referring,
-    [WAKE_INSTANCE] = on_wake_instance,
-    [WAKE_NAMESPACE] = on_wake_namespace,
+    [WAKE_OWNER] = on_wake_owner,       [WAKE_REFERRING] = on_wake_referring,
+    [WAKE_INSTANCE] = on_wake_instance, [WAKE_NAMESPACE] = on_wake_namespace,
+    [WAKE_NODE] = on_wake_node,
 };
 
 /* ---- what people are told ---- */
@@ -309,15 +360,6 @@ static struct watch_set *watch_all(struct slurm_operator *program,
                          options->namespaces, options->namespace_count, options->page);
 }
 
-static void on_slurm(void *context, struct str key)
-{
-    struct slurm_operator *program = context;
-
-    for (unsigned i = 0; i < operator_plan_count; i++)
-        if (strcmp(program->kinds[i].row->kind, "Controller") == 0)
-            engine_enqueue(&program->kinds[i].controller, key);
-}
-
 static void on_slurm_nodes(void *context, struct str key)
 {
     struct slurm_operator *program = context;
@@ -329,6 +371,16 @@ static void on_slurm_nodes(void *context, struct str key)
         for (unsigned i = 0; i < operator_plan_count; i++)
             if (strcmp(program->kinds[i].row->kind, "NodeSet") == 0)
                 enqueue(&program->kinds[i].controller, nodeset->ns, nodeset->name);
+}
+
+static void on_slurm(void *context, struct str key)
+{
+    struct slurm_operator *program = context;
+
+    for (unsigned i = 0; i < operator_plan_count; i++)
+        if (strcmp(program->kinds[i].row->kind, "Controller") == 0)
+            engine_enqueue(&program->kinds[i].controller, key);
+    on_slurm_nodes(context, key);
 }
 
 static void add_slurm(struct slurm_operator *program, const struct operator_links *links,
@@ -346,6 +398,17 @@ static void add_slurm(struct slurm_operator *program, const struct operator_link
                                           .changed_context = program,
                                           .seed = seed });
     engine_add_service(program->engine, &action_slurm_cluster, program->slurm);
+    program->world.speaks_slurm = true;
+}
+
+/* Events that a plan tells of itself are those of NodeSets. */
+static void add_teller(struct slurm_operator *program)
+{
+    program->teller.loop = program->loop;
+    for (unsigned i = 0; i < operator_plan_count; i++)
+        if (strcmp(program->kinds[i].row->controller, "nodeset-controller") == 0)
+            program->teller.recorder = program->kinds[i].recorder;
+    engine_add_service(program->engine, &action_event, &program->teller);
 }
 
 struct slurm_operator *operator_new(const struct operator_links *links,
@@ -361,6 +424,10 @@ struct slurm_operator *operator_new(const struct operator_links *links,
     operator_world_init(&program->world, loop_clock(links->loop));
     if (options->dns_domain)
         program->world.dns_domain = options->dns_domain;
+    if (options->propagated_conditions)
+        program->world.propagated_conditions = options->propagated_conditions;
+    if (options->max_unregistered > 0)
+        program->world.max_unregistered = options->max_unregistered;
     program->watches = watch_all(program, options);
     program->lease = kube_lease_new(program->lease_client, &program->rand,
                                     &(struct kube_lease_options){ .ns = options->lease_ns,
@@ -379,6 +446,7 @@ struct slurm_operator *operator_new(const struct operator_links *links,
     for (unsigned i = 0; i < operator_plan_count; i++)
         add_kind(program, i, options->identity);
     kube_cache_listen(program->world.service_monitors, on_service_monitor, program);
+    add_teller(program);
     add_slurm(program, links, options->seed);
     return program;
 }

@@ -20,6 +20,9 @@ struct operator_options {
     /* What makes SSH host keys (`slinc`, an absolute path); NULL: placeholders. Borrowed. */
     const char *host_keys_program;
     unsigned namespace_count; /* 0: all */
+    /* Types of Node conditions that explain a drain, with commas between; may be NULL. Borrowed. */
+    const char *propagated_conditions;
+    unsigned max_unregistered; /* workers of a Slurm cluster; 0 = the usual */
 };
 
 /* All borrowed. */

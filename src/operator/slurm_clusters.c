@@ -302,7 +302,9 @@ static void look_at(struct slurm_clusters *clusters, const struct kube_object *c
     restapi = slurm_restapi(clusters->options.world, key);
     if (cluster->facts->has_restapi != (restapi != NULL)) {
         end_client(cluster);
-        *cluster->facts = (struct slurm_facts){ .has_restapi = restapi != NULL, .active = -1 };
+        *cluster->facts = (struct slurm_facts){ .has_restapi = restapi != NULL,
+                                                .active = -1,
+                                                .since_us = wall_us(clusters) };
         tell_changed(cluster);
     }
     if (!restapi) {

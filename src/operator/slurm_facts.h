@@ -15,7 +15,8 @@ struct slurm_facts {
     bool has_restapi;                /* a RestApi refers to the Controller */
     bool is_known;                   /* Slurm was asked since there is a RestApi */
     bool is_reachable;               /* the last ping was answered, and a slurmctld responds */
-    int64_t since_us;                /* unreachable: wall clock of the first ping that failed */
+    int64_t since_us;                /* unreachable: wall clock of the first ping that failed; and
+                                        without a RestApi: since when */
     char reason[SLURM_FACTS_REASON]; /* unreachable: why the first one failed */
     int active;                      /* reachable: ordinal of the first slurmctld that responds */
     bool has_conf_hash;              /* from Slurm 26.05 on */

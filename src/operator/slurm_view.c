@@ -4,10 +4,13 @@
 /* The poller asks every second, and less often a slurmctld that takes its time. */
 static const int64_t fresh_us = 15000000;
 
-static bool has_word(const struct slurm_words *words, const char *wanted)
+bool slurm_node_has(const struct slurm_node *node, const char *wanted)
 {
-    struct str rest = str_of(words->other), word;
+    struct str rest = str_of(node->state.other), word;
 
+    for (unsigned i = 0; i < SLURM_WORDS_MAX && slurm_node_states.words[i]; i++)
+        if (strcmp(slurm_node_states.words[i], wanted) == 0)
+            return slurm_words_has(&node->state, i);
     while (str_next(&rest, ',', &word))
         if (str_is(word, wanted))
             return true;
@@ -16,7 +19,7 @@ static bool has_word(const struct slurm_words *words, const char *wanted)
 
 bool slurm_node_is_draining(const struct slurm_node *node)
 {
-    return slurm_words_has(&node->state, SLURM_NODE_DRAIN) && !has_word(&node->state, "UNDRAIN");
+    return slurm_words_has(&node->state, SLURM_NODE_DRAIN) && !slurm_node_has(node, "UNDRAIN");
 }
 
 bool slurm_node_is_busy(const struct slurm_node *node)

@@ -79,7 +79,7 @@ static bool is_rolled_out(const struct sync_workload *workload)
                      json_i64_or(json_get(status, "replicas"), 0) == workload->wanted;
 }
 
-enum { READY, PROGRESSING, DEGRADED, ALSO, CONDITION_COUNT };
+enum { READY, PROGRESSING, DEGRADED, ALSO, CONDITION_COUNT = ALSO + SYNC_MAX_ALSO };
 
 /* The steps that failed, and the write that the API server refuses; NULL when all is well. */
 static const char *problem_of(const struct sync *sync, const char **ret_reason)
@@ -108,10 +108,11 @@ static void want_without_pods(const struct sync *sync, const char *note,
 static void want_with_pods(const struct sync *sync, const struct sync_workload *workload,
                            struct kube_condition_want wanted[CONDITION_COUNT])
 {
-    int64_t ready = ready_replicas(workload);
-    bool exists = json_exists(workload->tree);
+    const struct sync_pods *own = workload->pods;
+    int64_t ready = own ? own->ready : ready_replicas(workload);
+    bool exists = own || json_exists(workload->tree);
     bool has_all = exists && ready >= workload->wanted;
-    bool is_settled = has_all && is_rolled_out(workload);
+    bool is_settled = has_all && (own ? own->is_settled : is_rolled_out(workload));
     const char *pods = exists
                            ? arena_printf(sync->plan->arena, "%lld of %lld pods of %s %s are ready",
                                           (long long)ready, (long long)workload->wanted,
@@ -139,7 +140,6 @@ static void want_conditions(const struct sync *sync, const struct sync_workload 
     wanted[DEGRADED] =
         (struct kube_condition_want){ "Degraded", problem ? KUBE_TRUE : KUBE_FALSE, reason,
                                       problem ? problem : "all objects are as they should be" };
-    wanted[ALSO] = workload->also;
 }
 
 void sync_status(struct sync *sync, const struct sync_workload *workload,
@@ -147,6 +147,7 @@ void sync_status(struct sync *sync, const struct sync_workload *workload,
 {
     const struct kube_object *object = sync->object;
     struct kube_condition_want wanted[CONDITION_COUNT];
+    size_t count = ALSO;
     auto_json_build struct json_build *build = json_build_new();
     auto_json_doc struct json_doc *doc = members ? json_freeze(members) : NULL;
     const struct json *status = json_get(operator_tree(object), "status");
@@ -156,13 +157,16 @@ void sync_status(struct sync *sync, const struct sync_workload *workload,
     struct str key;
 
     want_conditions(sync, workload, wanted);
-    conditions = kube_condition_list(build, json_get(status, "conditions"), wanted,
-                                     workload->also.type ? CONDITION_COUNT : ALSO,
+    for (size_t i = 0; i < SYNC_MAX_ALSO; i++)
+        if (workload->also[i].type)
+            wanted[count++] = workload->also[i];
+    conditions = kube_condition_list(build, json_get(status, "conditions"), wanted, count,
                                      object->generation, sync->world->wall_us);
     if (conditions)
         json_put_at(build, patch, conditions, "status", "conditions");
     while (json_next_member(&iter, &key, &value))
-        if (!json_equal(json_get_str(status, key), value))
+        if (json_is_null(value) ? json_exists(json_get_str(status, key))
+                                : !json_equal(json_get_str(status, key), value))
             json_put_key(build, json_object_at(build, patch, "status"), key,
                          json_copy(build, value));
     if (json_mut_len(patch) > 0)

@@ -23,13 +23,20 @@ struct sync_step {
     int (*run)(struct sync *sync, struct err *err);
 };
 
+enum { SYNC_MAX_ALSO = 2 };
+
 /* The pods that a custom resource runs, as its workload reports them. */
 struct sync_workload {
     const char *note; /* for a custom resource that runs no pods: what there is to say instead */
     const char *kind, *name;
-    const struct json *tree;         /* of the Deployment or StatefulSet; absent: not made yet */
-    int64_t wanted;                  /* replicas */
-    struct kube_condition_want also; /* one more condition; without a type: none */
+    const struct json *tree; /* of the Deployment or StatefulSet; absent: not made yet */
+    int64_t wanted;          /* replicas */
+    /* A custom resource that is itself the workload counts its own pods; NULL: see tree. */
+    const struct sync_pods {
+        int64_t ready;
+        bool is_settled; /* none is started, replaced or removed */
+    } *pods;
+    struct kube_condition_want also[SYNC_MAX_ALSO]; /* more conditions; without a type: none */
 };
 
 /* The child "<name of the custom resource><suffix>" that exists; NULL: none. */
@@ -44,7 +51,7 @@ const struct kube_object *sync_own_child(const struct sync *sync, const struct k
 void sync_run(struct sync *sync, const struct sync_step *steps, size_t count);
 
 /* Patches the conditions Ready, Progressing and Degraded and these further members of the status
- * (or NULL), where they differ. */
+ * (or NULL), where they differ. A member that is null goes. */
 void sync_status(struct sync *sync, const struct sync_workload *workload,
                  const struct json_mut *members);
 

@@ -58,7 +58,9 @@ static void by_node_name(const struct kube_object *object, kube_index_emit emit,
 
 void operator_world_init(struct operator_world *world, const struct clock *clock)
 {
-    *world = (struct operator_world){ .dns_domain = "cluster.local" };
+    *world = (struct operator_world){ .dns_domain = "cluster.local",
+                                      .propagated_conditions = "",
+                                      .max_unregistered = OPERATOR_MAX_UNREGISTERED };
     for (unsigned i = 0; i < ROW_COUNT; i++)
         *cache_at(world, rows[i].offset) = kube_cache_new(rows[i].kind, clock);
     map_init(&world->slurm, &(struct map_options){ .max = MAX_CLUSTERS, .free_value = mem_free });

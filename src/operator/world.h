@@ -22,12 +22,18 @@ struct operator_world {
     int by_controller;
     int pods_by_owner;      /* the index of pods and revisions by the UID of their controller */
     int pods_by_node;       /* the index of pods by the name of their Node */
+    bool speaks_slurm;      /* this process asks Slurm: who has no facts yet will have some */
     struct map slurm;       /* struct slurm_facts by "namespace/name" of the Controller */
     struct map refused;     /* texts by "Kind namespace/name" of the custom resource */
     int64_t wall_us;        /* now, by the wall clock */
     int64_t loop_us;        /* now, by the loop: the clock of Slurm's caches */
     const char *dns_domain; /* of Services: "cluster.local" */
+    /* Types of Node conditions that explain a drain, with commas between; "" for none. */
+    const char *propagated_conditions;
+    int64_t max_unregistered; /* workers of a Slurm cluster that are created and not registered */
 };
+
+enum { OPERATOR_MAX_UNREGISTERED = 500 }; /* unless somebody wants another number */
 
 /* The caches of the world with their indexes, empty. */
 void operator_world_init(struct operator_world *world, const struct clock *clock);

@@ -476,6 +476,20 @@ static void a_prediction_changes_the_conditions_that_it_names(void **state)
     }
 }
 
+static void a_pod_remembers_since_when_it_is_ready(void **state)
+{
+    const struct kube_object *object =
+        decoded(&kube_pod_kind,
+                HEAD CONDITIONS(CONDITION("Ready", ",\"status\":\"True\",\"lastTransitionTime\":"
+                                                   "\"1970-01-01T00:00:07Z\"")));
+    const struct kube_object *next =
+        patched(object, "{" CONDITIONS(CONDITION("a", ",\"status\":\"True\"")));
+
+    kube_object_unref(object);
+    assert_int_equal(kube_pod_of(next)->ready_since_us, 7000000);
+    kube_object_unref(next);
+}
+
 static void a_condition_of_a_node_is_foretold_without_its_readiness(void **state)
 {
     const struct kube_object *object = decoded(&kube_node_kind, node_text);
@@ -587,6 +601,7 @@ int main(void)
         cmocka_unit_test(conditions_of_others_than_kubernetes_are_kept),
         cmocka_unit_test(conditions_of_kubernetes_cost_no_memory),
         cmocka_unit_test(a_prediction_changes_the_conditions_that_it_names),
+        cmocka_unit_test(a_pod_remembers_since_when_it_is_ready),
         cmocka_unit_test(a_condition_of_a_node_is_foretold_without_its_readiness),
         cmocka_unit_test(finalizers_and_tolerations_of_a_prediction_show),
         cmocka_unit_test(a_node_out_of_service_is_known_by_its_taint),

@@ -3,6 +3,7 @@
 
 #include "codec/json_format.h"
 #include "operator/plans.h"
+#include "slurm/cache.h"
 
 #include <stdio.h>
 
@@ -10,6 +11,7 @@ static const char ns[] = "site";
 
 void desk_init(struct desk *desk)
 {
+    *desk = (struct desk){ .loop = NULL };
     clock_init_virtual(&desk->clock, INT64_C(1767225600000000)); /* 2026-01-01 */
     operator_world_init(&desk->world, &desk->clock);
     desk->world.wall_us = clock_wall_us(&desk->clock);
@@ -19,6 +21,9 @@ void desk_init(struct desk *desk)
 
 void desk_done(struct desk *desk)
 {
+    for (size_t i = 0; i < DESK_CACHES; i++)
+        slurm_cache_free(desk->slurm[i]);
+    loop_free(desk->loop);
     operator_world_done(&desk->world);
     arena_done(&desk->arena);
 }
@@ -50,6 +55,39 @@ static void put_owner(struct desk *desk, struct json_build *build, struct json_m
                          uid_of(desk, kind, name)));
 }
 
+/* What a worker has, where it does not say otherwise. */
+static void put_worker(struct desk *desk, struct json_build *build, struct json_mut *pod,
+                       const struct json *object)
+{
+    static const char created[] = "2025-12-31T23:00:00Z";
+    struct json_mut *metadata = json_object_at(build, pod, "metadata");
+    struct json_mut *spec = json_object_at(build, pod, "spec");
+    struct json_mut *status = json_object_at(build, pod, "status");
+    struct str set = json_str(json_get(object, "worker"));
+    struct str node = json_str(json_get(object, "runs"));
+    struct str revision = json_str_or(json_get(object, "revision"), STR(DESK_REVISION));
+
+    put_owner(desk, build, metadata, str_of(arena_printf(&desk->arena, "NodeSet %s", set.at)));
+    put_missing(build, metadata, "creationTimestamp", created);
+    put_missing(build, spec, "hostname", json_str(json_at(object, "metadata", "name")).at);
+    json_put_str(build, json_object_at(build, metadata, "labels"), "controller.kubernetes.io/hash",
+                 revision);
+    if (node.len > 0) {
+        put_missing(build, spec, "nodeName", node.at);
+        put_missing(build, status, "phase", "Running");
+        if (!json_mut_get(status, STR("conditions")))
+            json_put_array(build, status, "conditions");
+        json_push(json_mut_get(status, STR("conditions")),
+                  json_format(build, "{'type':'Ready','status':'True','lastTransitionTime':%s}",
+                              created));
+    } else {
+        put_missing(build, status, "phase", "Pending");
+    }
+    json_remove(pod, STR("worker"));
+    json_remove(pod, STR("runs"));
+    json_remove(pod, STR("revision"));
+}
+
 int desk_add(struct desk *desk, const struct json *object, struct err *err)
 {
     auto_json_build struct json_build *build = json_build_new();
@@ -63,10 +101,13 @@ int desk_add(struct desk *desk, const struct json *object, struct err *err)
 
     if (!cache)
         return err_set(err, ERR_INVALID, "'" STR_FMT "' is no kind of the operator", STR_ARG(kind));
-    put_missing(build, metadata, "namespace", ns);
+    if (kube_cache_kind(cache)->resource->namespaced)
+        put_missing(build, metadata, "namespace", ns);
     put_missing(build, metadata, "uid", uid_of(desk, kind, name));
     put_missing(build, metadata, "resourceVersion", "1");
     put_owner(desk, build, metadata, json_str(json_get(object, "owner")));
+    if (json_exists(json_get(object, "worker")))
+        put_worker(desk, build, copy, object);
     json_remove(copy, STR("owner"));
     doc = json_freeze(copy);
     if (kube_object_decode(kube_cache_kind(cache), json_root(doc), &decoded, err) < 0)
@@ -99,7 +140,8 @@ static void read_facts(const struct desk *desk, const struct json *value,
     ret_facts->has_restapi = json_bool_or(json_get(value, "restapi"), true);
     ret_facts->is_known = ret_facts->has_restapi;
     ret_facts->is_reachable = ret_facts->has_restapi && unreachable.len == 0;
-    ret_facts->since_us = desk->world.wall_us;
+    ret_facts->since_us =
+        desk->world.wall_us - json_i64_or(json_get(value, "seconds_ago"), 0) * 1000000;
     (void)snprintf(ret_facts->reason, sizeof(ret_facts->reason), STR_FMT, STR_ARG(unreachable));
     ret_facts->active = (int)json_i64_or(json_get(value, "active"), 0);
     ret_facts->has_conf_hash = json_exists(hash);
@@ -110,7 +152,53 @@ static void read_facts(const struct desk *desk, const struct json *value,
         desk->world.wall_us - json_i64_or(json_get(value, "seconds_ago"), 0) * 1000000;
 }
 
-void desk_slurm(struct desk *desk, const struct json *facts)
+static int fill(struct slurm_cache *cache, const struct slurm_kind *kind, const struct json *items,
+                int64_t listed_us, struct err *err)
+{
+    struct json_iter iter = json_iter(items);
+    struct slurm_merge *merge = slurm_merge_new(cache, listed_us);
+    const struct slurm_object *object;
+    const struct json *item;
+
+    while (json_next_item(&iter, &item)) {
+        if (slurm_object_decode(kind, item, &object, err) < 0)
+            return -err->class;
+        slurm_merge_add(merge, object);
+    }
+    while (!slurm_merge_commit(merge, NULL, NULL))
+        ;
+    slurm_merge_free(merge);
+    return 0;
+}
+
+static int read_caches(struct desk *desk, const struct json *value, struct slurm_facts *facts,
+                       struct err *err)
+{
+    const struct {
+        const char *key;
+        const struct slurm_kind *kind;
+        struct slurm_cache **cache;
+    } rows[DESK_CACHES] = {
+        { "nodes", &slurm_node_kind, &facts->nodes },
+        { "jobs", &slurm_job_kind, &facts->jobs },
+        { "partitions", &slurm_partition_kind, &facts->partitions },
+        { "reservations", &slurm_reservation_kind, &facts->reservations },
+    };
+    int64_t age_us = json_i64_or(json_get(value, "age"), 0) * 1000000;
+
+    desk->loop = loop_new_virtual(&desk->clock);
+    desk->world.loop_us = loop_now_us(desk->loop);
+    facts->is_suspicious = json_bool_or(json_get(value, "suspicious"), false);
+    for (size_t i = 0; i < DESK_CACHES; i++) {
+        desk->slurm[i] = *rows[i].cache = slurm_cache_new(rows[i].kind, desk->loop, STR(""));
+        if (fill(desk->slurm[i], rows[i].kind, json_get(value, rows[i].key),
+                 desk->world.loop_us - age_us, err) < 0)
+            return err_wrap(err, "%s", rows[i].key);
+    }
+    return 0;
+}
+
+int desk_slurm(struct desk *desk, const struct json *facts, struct err *err)
 {
     struct json_iter iter = json_iter(facts);
     const struct json *value;
@@ -118,9 +206,13 @@ void desk_slurm(struct desk *desk, const struct json *facts)
 
     while (json_next_member(&iter, &name, &value)) {
         const char *key = arena_printf(&desk->arena, "%s/" STR_FMT, ns, STR_ARG(name));
+        struct slurm_facts *put = operator_world_slurm_put(&desk->world, str_of(key));
 
-        read_facts(desk, value, operator_world_slurm_put(&desk->world, str_of(key)));
+        read_facts(desk, value, put);
+        if (json_exists(json_get(value, "nodes")) && read_caches(desk, value, put, err) < 0)
+            return err_wrap(err, "slurm");
     }
+    return 0;
 }
 
 int desk_plan(struct desk *desk, struct str kind, struct str name, struct err *err)

@@ -25,7 +25,8 @@ static inline const struct kube_object *made_json(struct desk *desk, const struc
         fail_msg("%s", err.text);
     kind =
         kube_cache_kind(operator_world_cache(&desk->world, json_str(json_get(object, "kind")).at));
-    return kube_cache_get(operator_world_cache(&desk->world, kind->resource->kind), "site",
+    return kube_cache_get(operator_world_cache(&desk->world, kind->resource->kind),
+                          kind->resource->namespaced ? "site" : "",
                           json_str(json_at(object, "metadata", "name")).at);
 }
 

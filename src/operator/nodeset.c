@@ -1,0 +1,208 @@
+/* nodeset.c - a NodeSet: workers of a Slurm cluster as pods.
+ *
+ * Reads   the NodeSet, its Controller, its pods, their Nodes, and what Slurm says of their nodes.
+ * Returns actions; does no I/O.
+ * Holds   a worker is deleted only after Slurm said, to a question asked for it, that no job runs
+ *         on it and none can start; what Slurm does not answer delays nothing of Kubernetes. */
+#include "operator/nodeset.h"
+
+#include "operator/names.h"
+#include "operator/slurm_actions.h"
+
+static const int64_t look_again_us = 2000000;
+
+/* ---- what both plans read ---- */
+
+static void read_revision(struct nodeset *nodeset)
+{
+    const struct sync *sync = &nodeset->sync;
+
+    (void)nodeset_revision_choose(sync->world->revisions, sync->world->pods_by_owner,
+                                  sync->plan->arena, sync->object, &nodeset->revision,
+                                  &nodeset->revision_err);
+}
+
+static bool is_current(const struct nodeset *nodeset, const struct kube_object *pod)
+{
+    bool found = false;
+    struct str hash = kube_pairs_get(&pod->labels, LABEL_REVISION, &found);
+
+    return nodeset->revision_err.class != 0 ||
+           nodeset_revision_is_current(&nodeset->revision, hash);
+}
+
+static void read_workers(struct nodeset *nodeset)
+{
+    const struct operator_world *world = nodeset->sync.world;
+    const struct kube_object *object = nodeset->sync.object, *pod;
+    struct str uid = str_of(object->uid);
+    size_t max = kube_cache_count_by(world->pods, world->pods_by_owner, uid);
+    struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_owner, uid);
+    int64_t min_ready_us =
+        json_i64_or(json_get(nodeset->sync.spec, "minReadySeconds"), 0) * 1000000;
+
+    nodeset->workers =
+        arena_alloc_array(nodeset->sync.plan->arena, max + 1, sizeof(*nodeset->workers));
+    while (nodeset->count < max && (pod = kube_index_next(&walk))) {
+        struct worker *worker = &nodeset->workers[nodeset->count++];
+
+        *worker = worker_read(world, nodeset->facts, object, pod, min_ready_us);
+        worker->is_current = is_current(nodeset, pod);
+    }
+}
+
+static void read_template(struct nodeset *nodeset)
+{
+    const struct sync *sync = &nodeset->sync;
+    struct worker_input input = { .world = sync->world,
+                                  .arena = sync->plan->arena,
+                                  .nodeset = sync->object,
+                                  .controller = nodeset->controller,
+                                  .revision = nodeset->revision.hash };
+
+    if (!nodeset->controller)
+        (void)err_set(&nodeset->template_err, ERR_NOT_FOUND, "Controller %s does not exist",
+                      json_str(json_at(sync->spec, "controllerRef", "name")).at);
+    else if (nodeset->revision_err.class != 0)
+        nodeset->template_err = nodeset->revision_err;
+    else
+        (void)worker_template(&input, &nodeset->template, &nodeset->template_err);
+}
+
+static void nodeset_read(struct nodeset *nodeset, const struct operator_world *world,
+                         const struct kube_object *object, struct plan *plan,
+                         struct json_build *build)
+{
+    *nodeset = (struct nodeset){ .sync = { .world = world,
+                                           .object = object,
+                                           .spec = operator_spec(object),
+                                           .plan = plan,
+                                           .build = build } };
+    nodeset->controller = operator_world_ref(world->controllers, object, "controllerRef");
+    if (nodeset->controller)
+        nodeset->facts = operator_world_slurm(world, nodeset->controller);
+    nodeset->is_daemonset = nodeset_is_daemonset(object);
+    nodeset->replicas = json_i64_or(json_get(nodeset->sync.spec, "replicas"), 1);
+    if (json_is_object(nodeset->sync.spec)) {
+        read_revision(nodeset);
+        read_template(nodeset);
+    }
+    read_workers(nodeset);
+    nodeset_choose(nodeset);
+}
+
+const char *nodeset_slurm_trouble(const struct nodeset *nodeset)
+{
+    const struct slurm_facts *facts = nodeset->facts;
+    struct arena *arena = nodeset->sync.plan->arena;
+
+    if (!nodeset->controller)
+        return "its Controller does not exist";
+    if (!facts || (facts->has_restapi && !facts->is_known))
+        return "Slurm was not asked yet";
+    if (!facts->has_restapi)
+        return arena_printf(arena, "no RestApi refers to Controller %s", nodeset->controller->name);
+    if (!facts->is_reachable)
+        return arena_printf(arena, "Slurm is not reachable: %s", facts->reason);
+    if (!facts->nodes || !slurm_cache_is_synced(facts->nodes))
+        return "Slurm's nodes are not read yet";
+    if (facts->is_suspicious)
+        return "slurmctld may have been restarted, and its nodes are read again";
+    return NULL;
+}
+
+/* ---- what Kubernetes does ---- */
+
+static void put_finalizer(struct nodeset *nodeset)
+{
+    const struct kube_object *object = nodeset->sync.object;
+    struct json_build *build = nodeset->sync.build;
+    struct json_mut *patch = json_new_object(build);
+    struct json_mut *list = json_new_array(build);
+
+    for (unsigned i = 0; i < object->finalizer_count; i++)
+        json_push_str(build, list, object->finalizers[i]);
+    json_push_str(build, list, STR(FINALIZER_DRAIN));
+    json_put_at(build, patch, list, "metadata", "finalizers");
+    (void)plan_merge_patch(nodeset->sync.plan, nodeset->sync.world->nodesets,
+                           object->kind->resource, object->ns, object->name, NULL, object->version,
+                           patch);
+}
+
+/* "workers: 2 serving, 1 draining"; nothing when all serve. */
+static void tell_states(const struct nodeset *nodeset)
+{
+    size_t counts[WORKER_STATES] = { 0 };
+    auto_buf struct buf text = { .max = 400 };
+
+    for (size_t i = 0; i < nodeset->count; i++)
+        counts[nodeset->workers[i].state]++;
+    counts[WORKER_WANTED] = nodeset->create_count;
+    if (counts[WORKER_SERVING] == nodeset->count && nodeset->create_count == 0)
+        return;
+    for (int state = 0; state < WORKER_STATES; state++)
+        if (counts[state] > 0)
+            buf_printf(&text, "%s%zu %s", text.len > 0 ? ", " : "", counts[state],
+                       worker_state_name((enum worker_state)state));
+    plan_wait(nodeset->sync.plan, "workers: %s", buf_text(&text));
+}
+
+void nodeset_plan(const struct operator_world *world, const struct kube_object *object,
+                  struct plan *plan)
+{
+    static const struct sync_step steps[] = {
+        { "Worker Service", nodeset_plan_shared }, { "SSH Config", nodeset_plan_ssh },
+        { "Revision", nodeset_plan_revision },     { "Pods", nodeset_plan_pods },
+        { "Observed", nodeset_plan_observed },
+    };
+    /* One that is being deleted gets nothing new, and is still observed. */
+    static const struct sync_step last_steps[] = { { "Observed", nodeset_plan_observed } };
+    auto_json_build struct json_build *build = json_build_new();
+    bool is_deleted = object->deleted_us != 0;
+    struct nodeset nodeset;
+
+    nodeset_read(&nodeset, world, object, plan, build);
+    if (is_deleted) {
+        sync_run(&nodeset.sync, last_steps, 1);
+        nodeset_plan_status(&nodeset);
+    } else if (!kube_object_has_finalizer(object, FINALIZER_DRAIN)) {
+        put_finalizer(&nodeset);
+    } else {
+        sync_run(&nodeset.sync, steps, sizeof(steps) / sizeof(steps[0]));
+        nodeset_plan_status(&nodeset);
+        nodeset_create(&nodeset);
+    }
+    tell_states(&nodeset);
+    json_doc_free(nodeset.template);
+}
+
+/* ---- what needs Slurm ---- */
+
+/* A write of ours that is not seen yet, or an old list: there is no change to wake the plan. */
+static bool waits_for_a_read(const struct worker *worker)
+{
+    return worker_is_live(worker) && worker->knowledge == SLURM_UNREAD && worker->slurm_name[0] &&
+           (worker->cause != CAUSE_NONE || worker->mark != CAUSE_NONE);
+}
+
+void nodeset_slurm_plan(const struct operator_world *world, const struct kube_object *object,
+                        struct plan *plan)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct nodeset nodeset;
+
+    nodeset_read(&nodeset, world, object, plan, build);
+    nodeset_plan_marks(&nodeset);
+    nodeset_plan_confirms(&nodeset);
+    plan_next_stage(plan);
+    nodeset_plan_drains(&nodeset);
+    nodeset_plan_deletions(&nodeset);
+    plan_next_stage(plan);
+    nodeset_plan_undrains(&nodeset);
+    if (object->deleted_us != 0)
+        nodeset_plan_end(&nodeset);
+    for (size_t i = 0; i < nodeset.count; i++)
+        if (waits_for_a_read(&nodeset.workers[i]))
+            plan_look_again(plan, look_again_us);
+    json_doc_free(nodeset.template);
+}

@@ -1,0 +1,405 @@
+/* nodeset_create.c - what must exist for a NodeSet in Kubernetes: the Service and the budget that
+ * its cluster shares, sshd_config, the revision, and a pod for every worker that is missing.
+ *
+ * Holds: an ordinal whose pod is still being deleted is waited for, not skipped; no more than
+ * max_unregistered workers of a Slurm cluster exist that Slurm has not seen; a refusal stops the
+ * creates behind it (stages of one, two, four ... pods). */
+#include "engine/child.h"
+#include "kube/owners.h"
+#include "operator/event_action.h"
+#include "operator/names.h"
+#include "operator/nodeset.h"
+#include "operator/worker_claims.h"
+
+#include <stdlib.h>
+
+/* A pod that ends as soon as it starts is not made again at once. */
+static const int64_t failed_us = 10000000, look_again_us = 1000000;
+
+/* ---- what the cluster shares ---- */
+
+/* The budget counts pods by the size of what controls them, which a NodeSet shows only when it is
+ * in StatefulSet mode and no worker is on its way out. */
+static bool counts_less(const struct operator_world *world, const struct kube_object *const *owners,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct json *replicas = json_get(operator_spec(owners[i]), "replicas");
+
+        if (nodeset_is_daemonset(owners[i]) ||
+            (int64_t)kube_cache_count_by(world->pods, world->pods_by_owner,
+                                         str_of(owners[i]->uid)) > json_i64_or(replicas, 1))
+            return true;
+    }
+    return false;
+}
+
+int nodeset_plan_shared(struct sync *sync, struct err *err)
+{
+    const struct operator_world *world = sync->world;
+    const struct kube_object *controller = nodeset_of(sync)->controller, *live;
+    const struct kube_object **owners;
+    const char *name;
+    size_t count;
+    int result;
+
+    if (!controller)
+        return err_set(err, ERR_NOT_FOUND, "Controller %s does not exist",
+                       json_str(json_at(sync->spec, "controllerRef", "name")).at);
+    owners = nodesets_of(world, sync->plan->arena, controller, &count);
+    result = plan_shared_child(sync->plan, world->services, owners, count,
+                               worker_service(sync->build, controller), err);
+    if (result < 0)
+        return result;
+    name = arena_printf(sync->plan->arena, "slurm-workers-pdb-%s", controller->name);
+    live = kube_cache_get(world->budgets, controller->ns, name);
+    return plan_shared_child(
+        sync->plan, world->budgets, owners, count,
+        worker_budget(sync->build, controller, live, counts_less(world, owners, count)), err);
+}
+
+int nodeset_plan_ssh(struct sync *sync, struct err *err)
+{
+    const struct kube_object *controller = nodeset_of(sync)->controller;
+
+    if (!controller || !nodeset_has_ssh(sync->object))
+        return 0;
+    return plan_child(sync->plan, sync->world->configmaps, sync->object,
+                      worker_ssh_config(sync->build, sync->object, controller), err);
+}
+
+/* ---- revisions ---- */
+
+static void trim_revisions(struct nodeset *nodeset)
+{
+    const struct sync *sync = &nodeset->sync;
+    const struct kube_object *surplus[NODESET_MAX_REVISIONS];
+    const struct kube_object **pods =
+        arena_alloc_array(sync->plan->arena, nodeset->count + 1, sizeof(*pods));
+    size_t count;
+
+    for (size_t i = 0; i < nodeset->count; i++)
+        pods[i] = &nodeset->workers[i].pod->object;
+    count =
+        nodeset_revision_surplus(sync->world->revisions, sync->world->pods_by_owner, sync->object,
+                                 &nodeset->revision, pods, nodeset->count, surplus);
+    for (size_t i = 0; i < count; i++)
+        (void)plan_delete(sync->plan, sync->world->revisions, surplus[i]->kind->resource,
+                          surplus[i]->ns, surplus[i]->name, surplus[i]->uid, NULL);
+}
+
+int nodeset_plan_revision(struct sync *sync, struct err *err)
+{
+    struct nodeset *nodeset = nodeset_of(sync);
+    const struct nodeset_revision *revision = &nodeset->revision;
+    const struct kube_resource *resource = kube_cache_kind(sync->world->revisions)->resource;
+    struct json_mut *object;
+    int result;
+
+    if (nodeset->revision_err.class != 0)
+        return err_set(err, (enum err_class)nodeset->revision_err.class, "%s",
+                       nodeset->revision_err.text);
+    if (!revision->stored) {
+        result = nodeset_revision_object(sync->build, sync->object, revision, &object, err);
+        if (result < 0)
+            return result;
+        (void)plan_create(sync->plan, sync->world->revisions, resource, sync->object->ns, object);
+        return 0;
+    }
+    object = nodeset_revision_patch(sync->build, sync->object, revision);
+    if (object)
+        (void)plan_merge_patch(sync->plan, sync->world->revisions, resource, sync->object->ns,
+                               revision->stored->name, NULL, revision->stored->version, object);
+    trim_revisions(nodeset);
+    return 0;
+}
+
+/* ---- pods that ended ---- */
+
+static void plan_failed(struct nodeset *nodeset)
+{
+    const struct operator_world *world = nodeset->sync.world;
+    struct plan *plan = nodeset->sync.plan;
+
+    for (size_t i = 0; i < nodeset->count && plan_has_room(plan); i++) {
+        const struct worker *worker = &nodeset->workers[i];
+        const struct kube_object *pod = &worker->pod->object;
+        int64_t wait_us = pod->created_us + failed_us - world->wall_us;
+
+        if (worker->state != WORKER_FAILED)
+            continue;
+        if (wait_us > 0) {
+            plan_look_again(plan, wait_us);
+            continue;
+        }
+        if (nodeset->is_daemonset)
+            plan_event(plan, nodeset->sync.object,
+                       strcmp(worker->pod->phase, "Failed") == 0 ? KUBE_EVENT_WARNING
+                                                                 : KUBE_EVENT_NORMAL,
+                       strcmp(worker->pod->phase, "Failed") == 0 ? "FailedDaemonPod"
+                                                                 : "SucceededDaemonPod",
+                       "Info", "pod %s on Node %s ended and is made again", pod->name,
+                       worker->pod->node_name);
+        (void)plan_delete(plan, world->pods, &kube_pods, pod->ns, pod->name, pod->uid, NULL);
+    }
+}
+
+/* ---- who is missing ---- */
+
+static bool is_registered(const struct slurm_facts *facts, const struct kube_pod *pod)
+{
+    const char *name = worker_slurm_name(pod);
+
+    if (facts && facts->nodes && slurm_cache_is_synced(facts->nodes))
+        return name[0] && slurm_cache_get(facts->nodes, name);
+    return pod->ready; /* Slurm does not say; slurmd does */
+}
+
+/* How many workers may be created now, by what the whole Slurm cluster digests at once. */
+static size_t room_to_register(struct nodeset *nodeset)
+{
+    const struct operator_world *world = nodeset->sync.world;
+    const struct kube_object **all, *pod;
+    int64_t left = world->max_unregistered;
+    size_t count;
+
+    all = nodesets_of(world, nodeset->sync.plan->arena, nodeset->controller, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct kube_index_walk walk =
+            kube_cache_by(world->pods, world->pods_by_owner, str_of(all[i]->uid));
+
+        while ((pod = kube_index_next(&walk)))
+            left -= pod->deleted_us == 0 && !is_registered(nodeset->facts, kube_pod_of(pod));
+    }
+    return left > 0 ? (size_t)left : 0;
+}
+
+static bool is_ours_to_adopt(const struct nodeset *nodeset, const struct kube_object *pod)
+{
+    return pod->owner.uid[0] == '\0' && pod->deleted_us == 0 &&
+           str_is(kube_pairs_get(&pod->labels, LABEL_NAME, NULL), "slurmd") &&
+           str_is(kube_pairs_get(&pod->labels, LABEL_INSTANCE, NULL), nodeset->sync.object->name);
+}
+
+/* A pod of this name that nobody controls is taken; one that another object controls is in the way.
+ */
+static int take_name(struct nodeset *nodeset, const char *name, bool *ret_is_free, struct err *err)
+{
+    const struct sync *sync = &nodeset->sync;
+    const struct kube_object *pod = kube_cache_get(sync->world->pods, sync->object->ns, name);
+    struct json_mut *patch, *owners;
+
+    *ret_is_free = !pod;
+    if (!pod)
+        return 0;
+    if (!is_ours_to_adopt(nodeset, pod))
+        return err_set(err, ERR_CONFLICT, "pod %s exists and is not controlled by the NodeSet",
+                       name);
+    patch = json_format(sync->build, "{'metadata':{'uid':%s,'ownerReferences':[]}}", pod->uid);
+    owners = json_mut_get(json_mut_get(patch, STR("metadata")), STR("ownerReferences"));
+    json_push(owners, kube_owner_reference(sync->build, sync->object));
+    (void)plan_strategic_patch(sync->plan, sync->world->pods, &kube_pods, pod->ns, name, NULL, NULL,
+                               patch, patch);
+    return 0;
+}
+
+static int add_create(struct nodeset *nodeset, struct worker_identity identity, bool was_there,
+                      struct err *err)
+{
+    const struct sync *sync = &nodeset->sync;
+    const char *claim = NULL;
+    bool is_free;
+    int result = take_name(nodeset, identity.name, &is_free, err);
+
+    if (result < 0 || !is_free)
+        return result;
+    if (!worker_claims_allow(sync->world, sync->plan->arena, sync->object, &identity, &claim)) {
+        plan_wait(sync->plan, "pod %s: claim %s is being deleted", identity.name, claim);
+        return 0;
+    }
+    nodeset->creates[nodeset->create_count++] =
+        (struct worker_create){ .identity = identity, .was_there = was_there };
+    return 0;
+}
+
+static int compare_ordinals(const void *a, const void *b)
+{
+    int64_t left = (*(const struct worker *const *)a)->ordinal;
+    int64_t right = (*(const struct worker *const *)b)->ordinal;
+
+    return (left > right) - (left < right);
+}
+
+/* The Node that this ordinal was pinned to: nodeset_status.c. */
+static const struct kube_object *pinned_node(const struct nodeset *nodeset, int64_t ordinal)
+{
+    const struct sync *sync = &nodeset->sync;
+    const char *key = arena_printf(sync->plan->arena, "%lld", (long long)ordinal);
+    struct str name =
+        json_str(json_at(operator_tree(sync->object), "status", "ordinalToNode", key));
+
+    if (!json_bool_or(json_get(sync->spec, "pinToNode"), false) || name.len == 0)
+        return NULL;
+    return kube_cache_get(sync->world->nodes, "", name.at);
+}
+
+/* The lowest free ordinals, as many as are missing. One whose pod ended or is being deleted is
+ * missing too, and comes when the name is free. */
+static int choose_ordinals(struct nodeset *nodeset, size_t room, struct err *err)
+{
+    struct sync *sync = &nodeset->sync;
+    struct worker **by_ordinal =
+        arena_alloc_array(sync->plan->arena, nodeset->count + 1, sizeof(struct worker *));
+    int64_t missing = nodeset->replicas;
+    size_t count = 0, at = 0;
+
+    for (size_t i = 0; i < nodeset->count; i++) {
+        struct worker *worker = &nodeset->workers[i];
+
+        if (worker->ordinal >= 0)
+            by_ordinal[count++] = worker;
+        missing -= worker_is_live(worker) && !worker->is_other_mode;
+    }
+    qsort(by_ordinal, count, sizeof(struct worker *), compare_ordinals);
+    for (int64_t ordinal = 0; missing > 0; ordinal++) {
+        struct worker_identity identity;
+        bool is_used = at < count && by_ordinal[at]->ordinal == ordinal, is_live = false;
+        int result;
+
+        for (; at < count && by_ordinal[at]->ordinal == ordinal; at++)
+            is_live |= worker_is_live(by_ordinal[at]);
+        if (is_live)
+            continue;
+        missing--;
+        if (is_used)
+            continue;
+        nodeset->is_capped = nodeset->create_count >= room;
+        if (nodeset->is_capped || !plan_has_room(sync->plan))
+            break;
+        if ((result = worker_of_ordinal(sync->plan->arena, sync->object, ordinal,
+                                        pinned_node(nodeset, ordinal), &identity, err)) < 0 ||
+            (result = add_create(nodeset, identity, false, err)) < 0)
+            return result;
+    }
+    return 0;
+}
+
+/* The first attempt whose name is free; a pod of an earlier one may still be on its way out. */
+static int identity_on(const struct nodeset *nodeset, const struct kube_object *node,
+                       struct worker_identity *ret_identity, struct err *err)
+{
+    const struct sync *sync = &nodeset->sync;
+
+    for (unsigned attempt = 0;; attempt++) {
+        int result =
+            worker_of_node(sync->plan->arena, sync->object, node, attempt, ret_identity, err);
+
+        if (result < 0 || !kube_cache_get(sync->world->pods, sync->object->ns, ret_identity->name))
+            return result;
+    }
+}
+
+/* An orphan on this Node that was made for the NodeSet; NULL: there is none. */
+static const struct kube_object *orphan_on(const struct nodeset *nodeset, const char *node)
+{
+    const struct operator_world *world = nodeset->sync.world;
+    struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_node, str_of(node));
+    const struct kube_object *pod;
+
+    while ((pod = kube_index_next(&walk)))
+        if (is_ours_to_adopt(nodeset, pod) && strcmp(pod->ns, nodeset->sync.object->ns) == 0)
+            return pod;
+    return NULL;
+}
+
+static int choose_nodes(struct nodeset *nodeset, size_t room, struct err *err)
+{
+    for (size_t i = 0; i < nodeset->slot_count; i++) {
+        const struct daemon_slot *slot = &nodeset->slots[i];
+        const struct kube_object *orphan;
+        struct worker_identity identity;
+        bool is_free;
+        int result;
+
+        if (slot->kept || slot->is_taken)
+            continue;
+        nodeset->is_capped = nodeset->create_count >= room;
+        if (nodeset->is_capped || !plan_has_room(nodeset->sync.plan))
+            break;
+        orphan = orphan_on(nodeset, slot->node->name);
+        if (orphan)
+            result = take_name(nodeset, orphan->name, &is_free, err);
+        else if ((result = identity_on(nodeset, slot->node, &identity, err)) == 0)
+            result = add_create(nodeset, identity, slot->was_there, err);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+int nodeset_plan_pods(struct sync *sync, struct err *err)
+{
+    struct nodeset *nodeset = nodeset_of(sync);
+    size_t room;
+    int result;
+
+    plan_failed(nodeset);
+    if (!nodeset->template || nodeset->template_err.class != 0)
+        return err_set(err, (enum err_class)nodeset->template_err.class, "%s",
+                       nodeset->template_err.text);
+    room = room_to_register(nodeset);
+    nodeset->creates = arena_alloc_array(sync->plan->arena, room + 1, sizeof(*nodeset->creates));
+    result = nodeset->is_daemonset ? choose_nodes(nodeset, room, err)
+                                   : choose_ordinals(nodeset, room, err);
+    if (nodeset->is_capped) {
+        plan_wait(sync->plan, "%lld workers have not registered yet, and no more may",
+                  (long long)sync->world->max_unregistered);
+        plan_look_again(sync->plan, look_again_us);
+    }
+    return result;
+}
+
+/* ---- creating them ---- */
+
+static void create_claims(struct nodeset *nodeset, const struct worker_identity *identity)
+{
+    const struct sync *sync = &nodeset->sync;
+    struct json_iter iter = json_iter(json_get(sync->spec, "volumeClaimTemplates"));
+    const struct kube_resource *resource = kube_cache_kind(sync->world->claims)->resource;
+    struct arena *arena = sync->plan->arena;
+    const struct json *template;
+
+    while (json_next_item(&iter, &template)) {
+        const char *name = worker_claim_name(arena, sync->object, template, identity);
+
+        if (!kube_cache_get(sync->world->claims, sync->object->ns, name))
+            plan_create(sync->plan, sync->world->claims, resource, sync->object->ns,
+                        worker_claim(sync->build, arena, sync->object, template, identity))
+                ->existing_is_fine = true;
+    }
+}
+
+void nodeset_create(struct nodeset *nodeset)
+{
+    const struct sync *sync = &nodeset->sync;
+    size_t batch = 1, in_batch = 0;
+
+    for (size_t i = 0; i < nodeset->create_count; i++)
+        create_claims(nodeset, &nodeset->creates[i].identity);
+    if (nodeset->create_count > 0)
+        plan_event(sync->plan, sync->object, KUBE_EVENT_NORMAL, "ScalingUp", "ScaleUp",
+                   "creating %zu workers", nodeset->create_count);
+    for (size_t i = 0; i < nodeset->create_count; i++) {
+        const struct worker_create *create = &nodeset->creates[i];
+
+        if (in_batch == 0)
+            plan_next_stage(sync->plan);
+        (void)plan_create(sync->plan, sync->world->pods, &kube_pods, sync->object->ns,
+                          worker_pod(sync->build, sync->plan->arena, sync->object,
+                                     nodeset->template, &create->identity, create->was_there));
+        if (++in_batch == batch) {
+            in_batch = 0;
+            batch *= 2;
+        }
+    }
+}

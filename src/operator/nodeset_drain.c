@@ -1,0 +1,149 @@
+/* nodeset_drain.c - cordons: a mark on the pod, and a drain of its node in Slurm.
+ *
+ * Holds: the mark is on the pod before its node is drained, and goes after the drain is gone, so
+ * that a drain of ours always has one; only drains with our reason are ended; a reason of others
+ * stays. Events tell of a cordon once, when the mark is set. */
+#include "operator/event_action.h"
+#include "operator/names.h"
+#include "operator/nodeset.h"
+#include "operator/slurm_actions.h"
+
+/* What slurmd's pod does before it ends: nobody drained the node. */
+static const char terminating_reason[] = REASON_PREFIX "Pod is terminating";
+
+static bool is_drained_by_us(const struct worker *worker)
+{
+    return worker->knowledge == SLURM_PRESENT && slurm_node_is_draining(worker->record) &&
+           slurm_reason_is_ours(worker->record);
+}
+
+/* ---- marks ---- */
+
+static void plan_mark(struct nodeset *nodeset, const struct worker *worker, const char *cordon,
+                      const char *by)
+{
+    const struct kube_object *pod = &worker->pod->object;
+
+    if (pod->uid[0] == '\0')
+        return; /* it is not created yet */
+    (void)plan_merge_patch(
+        nodeset->sync.plan, nodeset->sync.world->pods, &kube_pods, pod->ns, pod->name, NULL, NULL,
+        json_format(nodeset->sync.build,
+                    "{'metadata':{'uid':%s,'annotations':{'" ANNOTATION_POD_CORDON
+                    "':%s,'" ANNOTATION_CORDONED_BY "':%s}}}",
+                    pod->uid, cordon, by));
+}
+
+static void tell_marks(struct nodeset *nodeset, const size_t marked[CAUSES])
+{
+    static const struct {
+        enum worker_cause cause;
+        const char *reason, *action, *what;
+    } told[] = {
+        { CAUSE_SCALE_IN, "ScalingDown", "ScaleDown", "removing" },
+        { CAUSE_UPDATE, "RollingUpdate", "RollingUpdate", "replacing" },
+        { CAUSE_DELETE, "ScalingDown", "ScaleDown", "removing" },
+    };
+
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+        if (marked[told[i].cause] > 0)
+            plan_event(nodeset->sync.plan, nodeset->sync.object, KUBE_EVENT_NORMAL, told[i].reason,
+                       told[i].action, "draining %zu workers before %s them", marked[told[i].cause],
+                       told[i].what);
+}
+
+static void tell_node_cordon(struct nodeset *nodeset, const struct worker *worker)
+{
+    plan_event(nodeset->sync.plan, nodeset->sync.object, KUBE_EVENT_NORMAL, "NodeCordon", "Cordon",
+               "Node %s is cordoned: draining pod %s", worker->pod->node_name,
+               worker->pod->object.name);
+}
+
+/* The mark goes when Slurm shows that the drain has, or that there is no node. */
+static bool may_be_unmarked(const struct worker *worker)
+{
+    return worker->knowledge != SLURM_UNREAD && !is_drained_by_us(worker);
+}
+
+void nodeset_plan_marks(struct nodeset *nodeset)
+{
+    size_t marked[CAUSES] = { 0 };
+
+    for (size_t i = 0; i < nodeset->count && plan_has_room(nodeset->sync.plan); i++) {
+        const struct worker *worker = &nodeset->workers[i];
+        const char *by = worker_cause_name(worker->cause);
+
+        if (!worker_is_live(worker))
+            continue;
+        if (by[0] && (worker->mark != worker->cause || !worker->is_cordoned)) {
+            plan_mark(nodeset, worker, "true", by);
+            marked[worker->cause] += worker->mark != worker->cause;
+            if (worker->cause == CAUSE_NODE && worker->mark != CAUSE_NODE)
+                tell_node_cordon(nodeset, worker);
+        } else if (worker->cause == CAUSE_NONE && worker->mark != CAUSE_NONE &&
+                   may_be_unmarked(worker)) {
+            plan_mark(nodeset, worker, NULL, NULL);
+        }
+    }
+    tell_marks(nodeset, marked);
+}
+
+/* ---- drains ---- */
+
+static void plan_drain(struct nodeset *nodeset, const struct worker *worker)
+{
+    const char *reason =
+        worker_drain_reason(nodeset->sync.world, nodeset->sync.plan->arena, worker);
+
+    plan_slurm_node_update(
+        nodeset->sync.plan, nodeset->controller, worker->slurm_name,
+        json_format(nodeset->sync.build, "{'state':['DRAIN'],'reason':%s}", reason));
+}
+
+void nodeset_plan_drains(struct nodeset *nodeset)
+{
+    for (size_t i = 0; i < nodeset->count && plan_has_room(nodeset->sync.plan); i++) {
+        const struct worker *worker = &nodeset->workers[i];
+
+        if (!worker_is_live(worker) || worker->cause == CAUSE_NONE ||
+            worker->knowledge != SLURM_PRESENT)
+            continue;
+        /* Another cause of ours gets another reason; a reason of others stays. */
+        if (!slurm_node_is_draining(worker->record) ||
+            (slurm_reason_is_ours(worker->record) && worker->mark != worker->cause &&
+             worker->cause != CAUSE_PERSON))
+            plan_drain(nodeset, worker);
+    }
+}
+
+/* ---- undrains ---- */
+
+static void plan_state(struct nodeset *nodeset, const struct worker *worker, const char *state)
+{
+    plan_slurm_node_update(nodeset->sync.plan, nodeset->controller, worker->slurm_name,
+                           json_format(nodeset->sync.build, "{'state':[%s]}", state));
+}
+
+/* The node of a pod that ended is down with our reason; the new pod under its name has registered,
+ * and Slurm leaves it down. */
+static bool is_down_by_us(const struct worker *worker)
+{
+    return worker->knowledge == SLURM_PRESENT && worker->is_healthy &&
+           slurm_words_has(&worker->record->state, SLURM_NODE_DOWN) &&
+           !slurm_words_has(&worker->record->state, SLURM_NODE_NOT_RESPONDING) &&
+           strcmp(worker->record->reason, terminating_reason) == 0;
+}
+
+void nodeset_plan_undrains(struct nodeset *nodeset)
+{
+    for (size_t i = 0; i < nodeset->count && plan_has_room(nodeset->sync.plan); i++) {
+        const struct worker *worker = &nodeset->workers[i];
+
+        if (!worker_is_live(worker) || worker->cause != CAUSE_NONE)
+            continue;
+        if (is_down_by_us(worker))
+            plan_state(nodeset, worker, "RESUME");
+        else if (is_drained_by_us(worker))
+            plan_state(nodeset, worker, "UNDRAIN");
+    }
+}

@@ -1,0 +1,113 @@
+/* nodeset_update.c - which workers are replaced because their revision is an old one.
+ *
+ * RollingUpdate   those that are not healthy at once, of the others as many as spec.updateStrategy
+ *                 lets be unavailable; what is missing or not available for another reason counts.
+ * ScheduledUpdate those that are not healthy at once, the others while their node is in the
+ *                 maintenance that the operator reserved.
+ * OnDelete        none.
+ *
+ * Holds: a worker that is drained for an update goes on to be, whatever becomes of the others. */
+#include "operator/nodeset.h"
+
+static struct str strategy(const struct nodeset *nodeset)
+{
+    return json_str_or(json_at(nodeset->sync.spec, "updateStrategy", "type"), STR("RollingUpdate"));
+}
+
+/* "25%" of the workers, rounded up, or a number; 1 when it is neither. */
+static int64_t max_unavailable(const struct nodeset *nodeset, int64_t total)
+{
+    const struct json *value =
+        json_at(nodeset->sync.spec, "updateStrategy", "rollingUpdate", "maxUnavailable");
+    struct str text = json_str_or(value, STR("25%"));
+    int64_t number;
+
+    if (json_is_number(value))
+        return json_i64_or(value, 1) > 1 ? json_i64_or(value, 1) : 1;
+    if (!str_ends(text, STR("%")) ||
+        str_to_i64(str_sub(text, 0, text.len - 1), 1, 100, &number, NULL) < 0)
+        return 1;
+    return (total * number + 99) / 100;
+}
+
+static bool is_candidate(const struct worker *worker)
+{
+    return worker_is_live(worker) && !worker->is_current && worker->cause < CAUSE_UPDATE;
+}
+
+/* Those that may go beyond the ones that go anyway. */
+static int64_t budget(const struct nodeset *nodeset)
+{
+    int64_t total = nodeset->is_daemonset ? (int64_t)nodeset->slot_count : nodeset->replicas;
+    int64_t stay = 0, unavailable = 0;
+
+    for (size_t i = 0; i < nodeset->count; i++) {
+        const struct worker *worker = &nodeset->workers[i];
+
+        if (!worker_is_live(worker) || worker->cause > CAUSE_UPDATE)
+            continue;
+        stay++;
+        unavailable += !worker->is_available || worker->cause == CAUSE_UPDATE;
+    }
+    if (total > stay)
+        unavailable += total - stay;
+    return max_unavailable(nodeset, total) - unavailable;
+}
+
+static void choose_rolling(struct nodeset *nodeset)
+{
+    struct worker **old =
+        arena_alloc_array(nodeset->sync.plan->arena, nodeset->count + 1, sizeof(struct worker *));
+    size_t count = 0;
+    int64_t left;
+
+    for (size_t i = 0; i < nodeset->count; i++) {
+        struct worker *worker = &nodeset->workers[i];
+
+        if (!is_candidate(worker))
+            continue;
+        if (!worker->is_healthy || worker->mark == CAUSE_UPDATE)
+            worker->cause = CAUSE_UPDATE;
+        else
+            old[count++] = worker;
+    }
+    if (count == 0)
+        return;
+    left = budget(nodeset);
+    workers_sort(old, count);
+    for (size_t i = 0; i < count && (int64_t)i < left; i++)
+        old[i]->cause = CAUSE_UPDATE;
+}
+
+/* The reservation is the operator's: nodeset_reservation.c. */
+static bool is_in_maintenance(const struct nodeset *nodeset, const struct worker *worker)
+{
+    static const char prefix[] = "SlurmOperatorMaint-";
+    struct str reservation;
+
+    if (worker->knowledge != SLURM_PRESENT || !slurm_node_has(worker->record, "MAINTENANCE"))
+        return false;
+    reservation = str_of(worker->record->reservation);
+    return str_starts(reservation, str_of(prefix)) &&
+           str_is(str_sub(reservation, sizeof(prefix) - 1, reservation.len),
+                  nodeset->sync.object->name);
+}
+
+static void choose_scheduled(struct nodeset *nodeset)
+{
+    for (size_t i = 0; i < nodeset->count; i++) {
+        struct worker *worker = &nodeset->workers[i];
+
+        if (is_candidate(worker) && (!worker->is_healthy || worker->mark == CAUSE_UPDATE ||
+                                     is_in_maintenance(nodeset, worker)))
+            worker->cause = CAUSE_UPDATE;
+    }
+}
+
+void nodeset_choose_update(struct nodeset *nodeset)
+{
+    if (str_is(strategy(nodeset), "RollingUpdate"))
+        choose_rolling(nodeset);
+    else if (str_is(strategy(nodeset), "ScheduledUpdate"))
+        choose_scheduled(nodeset);
+}
