@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,9 +120,11 @@ def load(title: str) -> Recipe:
 
 
 def program_sources(program: str) -> list[Path]:
-    """The C files of one of our programs: its folder's, and src/base if it includes any of that."""
+    """The C files of one of our programs: its folder's, the codecs it includes, and src/base if it includes any of that."""
     own = sorted((IMAGES / program).glob("*.[ch]"))
-    if any('#include "base/' in path.read_text() for path in own):
+    text = "".join(path.read_text() for path in own)
+    own += [SOURCES / "codec" / f"{name}.{end}" for name in sorted(set(re.findall(r'#include "codec/(\w+)\.h"', text))) for end in "ch"]
+    if '#include "base/' in text:
         own += sorted((SOURCES / "base").glob("*.[ch]"))
     return own
 

@@ -2,14 +2,16 @@
  *
  *   slinc-init [--grace SECONDS] [--dir PATH[:UID:GID]]... [--drop TEXT]... [--drop-unless NAME]
  *              [--first PROGRAM [ARG...] --]... [--also PROGRAM [ARG...] --]...
- *              [--slurmd] PROGRAM [ARG...]
+ *              [--slurmd [--sys PATH]] PROGRAM [ARG...]
  *
  * Makes the folders, runs each --first program to its end, then keeps the helpers (--also) and the
  * main program running; ends with the main program's status. The main program comes last, so that
  * arguments added to the container's command are its own. Lines of its error output with a TEXT are
  * left out, unless the environment has NAME (then somebody wants to see them all). Environment
  * variables in arguments are expanded as words.h tells; --slurmd merges the pod's limits as
- * slurmd_conf.h tells. */
+ * slurmd_conf.h tells, and starts slurmd in a control group of its
+ * own as cgroup.h tells; sysfs is at /sys unless --sys names another folder. */
+#include "cgroup.h"
 #include "program.h"
 #include "sieve.h"
 #include "slurmd_conf.h"
@@ -24,7 +26,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PROGRAMS_MAX = 16, DIRS_MAX = 16, GRACE_MAX_S = 3600 };
+enum { PROGRAMS_MAX = 16, DIRS_MAX = 16, GRACE_MAX_S = 3600, KEPT_MAX = 4096 };
 
 struct plan {
     struct program programs[PROGRAMS_MAX]; /* [0] is the main one, then the helpers */
@@ -37,13 +39,15 @@ struct plan {
     const char *unless; /* a variable that, when set, lets all lines through */
     uint64_t grace_s;
     bool slurmd;
+    const char *sys;              /* NULL: "/sys" */
+    char cgroup[CGROUP_PATH_MAX]; /* slurmd's */
 };
 
 static const char usage[] =
     "usage: slinc-init [--grace SECONDS] [--dir PATH[:UID:GID]]...\n"
     "                  [--drop TEXT]... [--drop-unless NAME]\n"
     "                  [--first PROGRAM [ARG...] --]... [--also PROGRAM [ARG...] --]...\n"
-    "                  [--slurmd] PROGRAM [ARG...]\n";
+    "                  [--slurmd [--sys PATH]] PROGRAM [ARG...]\n";
 
 /* ---- the command line ---- */
 
@@ -78,7 +82,7 @@ static int add_drop(struct sieve *sieve, const char *text, struct err *err)
 static bool has_value(struct str option)
 {
     return str_is(option, "--grace") || str_is(option, "--dir") || str_is(option, "--drop") ||
-           str_is(option, "--drop-unless");
+           str_is(option, "--drop-unless") || str_is(option, "--sys");
 }
 
 /* Reads the value of an option that has one. */
@@ -95,6 +99,10 @@ static int read_value(char **argv, int argc, int *at, struct plan *plan, struct 
         return add_drop(&plan->sieve, value, err);
     if (str_is(str_of(option), "--drop-unless")) {
         plan->unless = value;
+        return 0;
+    }
+    if (str_is(str_of(option), "--sys")) {
+        plan->sys = value;
         return 0;
     }
     if (plan->dir_count == DIRS_MAX)
@@ -185,21 +193,38 @@ static int make_owned_dir(const char *text, struct err *err)
     return 0;
 }
 
-static int prepare(struct plan *plan, struct err *err)
+/* Control groups are arranged only by the first process of a container. */
+static int prepare_slurmd(struct plan *plan, struct err *err)
 {
+    const char *sys = plan->sys ? plan->sys : "/sys";
     struct words *slurmd = &plan->programs[0].words;
     struct machine machine = { 0 };
-    struct pod pod;
+    struct pod pod = { 0 };
+    auto_buf struct buf kept;
+    int rc = 0;
+
+    buf_init(&kept, KEPT_MAX);
+    if (plan->sys || getpid() == 1)
+        rc = cgroup_arrange(sys, plan->cgroup, err);
+    if (plan->cgroup[0])
+        plan->programs[0].cgroup = plan->cgroup;
+    if (!rc)
+        rc = slurmd_pod(&pod, err);
+    if (!rc && pod.cpus > 0)
+        rc = cgroup_kept_cpus(sys, pod.cpus, &kept, err);
+    pod.kept_cpus = buf_text(&kept);
+    if (!rc && (pod.cpus > 0 || pod.memory > 0))
+        rc = slurmd_machine(slurmd->at[0], &machine, err);
+    return rc ? rc : slurmd_merge(slurmd, &pod, &machine, err);
+}
+
+static int prepare(struct plan *plan, struct err *err)
+{
     int rc = 0;
 
     for (size_t i = 0; !rc && i < plan->dir_count; i++)
         rc = make_owned_dir(plan->dirs[i], err);
-    if (rc || !plan->slurmd)
-        return rc;
-    rc = slurmd_pod(&pod, err);
-    if (!rc && (pod.cpus > 0 || pod.memory > 0))
-        rc = slurmd_machine(slurmd->at[0], &machine, err);
-    return rc ? rc : slurmd_merge(slurmd, &pod, &machine, err);
+    return rc || !plan->slurmd ? rc : prepare_slurmd(plan, err);
 }
 
 static int run_plan(struct plan *plan)

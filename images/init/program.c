@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,20 @@ int64_t program_now(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* A program that cannot enter its group runs all the same, in ours. */
+static void enter_cgroup(const char *folder)
+{
+    char path[1024];
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "%s/cgroup.procs", folder);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, "0", 1) < 0)
+        fprintf(stderr, "slinc-init: %s: %s\n", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+}
+
 static _Noreturn void become(const struct program *program)
 {
     sigset_t none;
@@ -26,6 +41,8 @@ static _Noreturn void become(const struct program *program)
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (program->errors > 0)
         dup2(program->errors, STDERR_FILENO);
+    if (program->cgroup)
+        enter_cgroup(program->cgroup);
     execvp(program->words.at[0], program->words.at);
     fprintf(stderr, "slinc-init: %s: %s\n", program->words.at[0], strerror(errno));
     _exit(errno == ENOENT ? 127 : 126); /* as a shell does */

@@ -10,10 +10,11 @@
 
 struct program {
     struct words words;
-    pid_t pid;         /* 0 while it does not run */
-    int status;        /* as waitpid gave it, once it has ended */
-    int errors;        /* where its error output goes; 0 for our own */
-    int64_t starts_at; /* when a helper that ended is started again, in ms of program_now */
+    pid_t pid;          /* 0 while it does not run */
+    int status;         /* as waitpid gave it, once it has ended */
+    int errors;         /* where its error output goes; 0 for our own */
+    const char *cgroup; /* the control group it starts in; NULL for our own */
+    int64_t starts_at;  /* when a helper that ended is started again, in ms of program_now */
 };
 
 int64_t program_now(void); /* ms of the monotonic clock */

@@ -126,7 +126,8 @@ static int number_from(const char *name, uint64_t *ret_value, struct err *err)
 
 int slurmd_pod(struct pod *ret_pod, struct err *err)
 {
-    struct pod pod = { .topology = getenv("POD_TOPOLOGY") };
+    const char *topology = getenv("SLINKY_TOPOLOGY");
+    struct pod pod = { .topology = topology && topology[0] ? topology : getenv("POD_TOPOLOGY") };
     int rc = number_from("POD_CPUS", &pod.cpus, err);
 
     if (!rc)
@@ -160,20 +161,37 @@ static void add_item(struct buf *conf, struct str item)
     buf_add_str(conf, item);
 }
 
-/* A value that went through a shell's habits may still wear its quotes. */
-static struct str without_quotes(struct str value)
+/* A value that begins with a quote was written for a shell: 'Features=x Topology='"$PLACE"''. The
+ * quotes are taken away as a shell does; a quote that is left open stays. */
+static void without_quotes(struct str value, struct buf *out)
 {
-    bool quoted = value.len >= 2 && (value.at[0] == '\'' || value.at[0] == '"') &&
-                  value.at[value.len - 1] == value.at[0];
+    bool is_for_shell = value.len >= 2 && (value.at[0] == '\'' || value.at[0] == '"');
 
-    return quoted ? str_sub(value, 1, value.len - 1) : value;
+    for (size_t i = 0; i < value.len; i++) {
+        char quote = value.at[i];
+        const char *end = is_for_shell && (quote == '\'' || quote == '"')
+                              ? memchr(value.at + i + 1, quote, value.len - i - 1)
+                              : NULL;
+
+        if (!end) {
+            buf_add_char(out, quote);
+            continue;
+        }
+        buf_add_str(out, str_sub(value, i + 1, (size_t)(end - value.at)));
+        i = (size_t)(end - value.at);
+    }
 }
 
 static int add_items(struct buf *conf, struct str value, struct err *err)
 {
+    auto_buf struct buf plain;
     struct str item;
 
-    value = str_trim(without_quotes(str_trim(value)));
+    buf_init(&plain, CONF_MAX);
+    without_quotes(str_trim(value), &plain);
+    if (buf_check(&plain, "--conf", err))
+        return -err->class;
+    value = str_trim(buf_str(&plain));
     for (size_t i = 0; i < value.len; i++)
         if (value.at[i] == '\n' || value.at[i] == '\r')
             return err_set(err, ERR_INVALID, "--conf holds more than one line");
@@ -196,7 +214,7 @@ static int take_conf_options(struct words *words, struct buf *conf, struct err *
         if (alone && i + 1 == words->count)
             return err_set(err, ERR_INVALID, "--conf has no value");
         if (add_items(conf, alone ? str_of(words->at[i + 1]) : str_sub(word, 7, word.len), err))
-            return -ERR_INVALID;
+            return -err->class;
         words_remove(words, i, alone ? 2 : 1);
     }
     return 0;
@@ -216,7 +234,7 @@ static int add_topology(struct buf *conf, const char *topology, struct err *err)
         return 0;
     for (const char *c = topology; *c; c++)
         if (*c <= ' ' || *c == '\'' || *c == '"' || *c == '#')
-            return err_set(err, ERR_INVALID, "POD_TOPOLOGY holds a blank, a quote or '#'");
+            return err_set(err, ERR_INVALID, "the topology holds a blank, a quote or '#'");
     buf_printf(conf, "%sTopology=%s", conf->len > 0 ? " " : "", topology);
     return 0;
 }
@@ -224,7 +242,11 @@ static int add_topology(struct buf *conf, const char *topology, struct err *err)
 static int add_pod(struct buf *conf, const struct pod *pod, const struct machine *machine,
                    struct err *err)
 {
-    if (pod->cpus > 0)
+    bool kept = pod->kept_cpus && pod->kept_cpus[0];
+
+    if (pod->cpus > 0 && kept && !has_key(conf, "CoreSpecCount") && !has_key(conf, "CPUSpecList"))
+        buf_printf(conf, "%sCPUSpecList=%s", conf->len > 0 ? " " : "", pod->kept_cpus);
+    else if (pod->cpus > 0 && !kept && !has_key(conf, "CPUSpecList"))
         add_number(conf, "CoreSpecCount", machine->boards * machine->sockets * machine->cores,
                    pod->cpus / machine->threads);
     if (pod->memory > 0)

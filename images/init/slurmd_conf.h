@@ -1,9 +1,10 @@
 /* slurmd_conf.h - the pod's limits as slurmd must hear them: one valid --conf value.
  *
  * From the environment, each only if set:
- *   POD_CPUS      cores above it are kept from jobs:   CoreSpecCount = cores - POD_CPUS / threads
+ *   POD_CPUS      cores above it are kept from jobs:   CoreSpecCount = cores - POD_CPUS / threads;
+ *                 where the pod has that many CPUs of its own, the others: CPUSpecList = 0-3,8 ...
  *   POD_MEMORY    MiB above it are kept from jobs:     MemSpecLimit  = RealMemory - POD_MEMORY
- *   POD_TOPOLOGY  the place in the network:            Topology      = POD_TOPOLOGY
+ *   SLINKY_TOPOLOGY, or POD_TOPOLOGY: the place in the network: Topology = that
  * What the command line says itself wins. Items without a value ("Topology=") are dropped, and
  * several --conf become one, since slurmd reads only the last. */
 #ifndef SLINC_INIT_SLURMD_CONF_H
@@ -24,6 +25,7 @@ struct machine {
 struct pod {
     uint64_t cpus, memory; /* 0: no limit */
     const char *topology;  /* NULL or "": none */
+    const char *kept_cpus; /* as CPUSpecList wants them; "" or NULL: only their number counts */
 };
 
 /* Reads the pod's limits from the environment; a value that is no number is an error. */

@@ -350,6 +350,10 @@ CASES = [
     ({"PLACE": ""}, ["--conf", "Features=x Topology=$PLACE"], "--conf|Features=x|"),
     ({"PLACE": ""}, ["--conf", "Topology=$PLACE", "-Z"], "-Z|"),
     ({}, ["--conf", "'Features=x'"], "--conf|Features=x|"),
+    ({"T": "t:a"}, ["--conf", "'Features=x Topology='\"$T\"''"], "--conf|Features=x Topology=t:a|"),
+    ({"T": ""}, ["--conf", "'Features=x Topology='\"$T\"''"], "--conf|Features=x|"),
+    ({"T": "", "POD_CPUS": "4"}, ["--conf", "'Features=x Topology='\"$T\"''"], "--conf|Features=x CoreSpecCount=6|"),
+    ({}, ["--conf", "Features=x Comment=\"a\""], "--conf|Features=x Comment=\"a\"|"),
     ({}, ["--conf=Features=x", "--conf", "Gres=gpu:2"], "--conf|Features=x Gres=gpu:2|"),
     ({}, ["--conf-server", "c:6817"], "--conf-server|c:6817|"),
     ({"OPTIONS": "-v --conf 'Features=x A=2'"}, ["$OPTIONS"], "-v|--conf|Features=x A=2|"),
@@ -377,8 +381,8 @@ def test_the_machine_is_asked_once_and_only_for_limits(init: Path, slurmd: Path)
     [
         ({"POD_CPUS": "many"}, [], "POD_CPUS"),
         ({"POD_MEMORY": "-1"}, [], "POD_MEMORY"),
-        ({"POD_TOPOLOGY": "a State=DOWN"}, [], "POD_TOPOLOGY"),
-        ({"POD_TOPOLOGY": "a\nNodeName=x"}, [], "POD_TOPOLOGY"),
+        ({"POD_TOPOLOGY": "a State=DOWN"}, [], "the topology holds a blank"),
+        ({"SLINKY_TOPOLOGY": "a\nNodeName=x"}, [], "the topology holds a blank"),
         ({}, ["--conf", "a=b\nc=d"], "more than one line"),
         ({}, ["-Z", "--conf"], "no value"),
         ({}, ["--conf", "a=" + "x" * 9000], "--conf"),
@@ -390,6 +394,122 @@ def test_values_that_would_break_the_conf_are_refused(
     done = run(init, "--slurmd", str(slurmd), *words, **env)
     assert done.returncode == 2
     assert says in done.stderr
+
+
+def test_the_place_comes_from_either_variable(init: Path, slurmd: Path) -> None:
+    def given(**env: str) -> str:
+        return run(init, "--slurmd", str(slurmd), **env).stdout
+
+    assert given(SLINKY_TOPOLOGY="t:new") == "--conf|Topology=t:new|"
+    assert given(SLINKY_TOPOLOGY="t:new", POD_TOPOLOGY="t:old") == "--conf|Topology=t:new|"
+    assert given(SLINKY_TOPOLOGY="", POD_TOPOLOGY="t:old") == "--conf|Topology=t:old|"
+    assert given(SLINKY_TOPOLOGY="", POD_TOPOLOGY="") == ""
+
+
+# ---- control groups, on a tree of files
+
+
+def machine(sys: Path, packages: int, cores: int, threads: int) -> None:
+    """CPUs as Linux numbers them: the second thread of every core comes behind all first ones."""
+    count = packages * cores * threads
+    folder = sys / "devices/system/cpu"
+    folder.mkdir(parents=True)
+    (folder / "online").write_text(f"0-{count - 1}\n")
+    for number in range(count):
+        first = number % (packages * cores)
+        topology = folder / f"cpu{number}/topology"
+        topology.mkdir(parents=True)
+        (topology / "physical_package_id").write_text(f"{first // cores}\n")
+        (topology / "core_id").write_text(f"{first % cores}\n")
+
+
+def version_2(sys: Path, cpus: str = "", kind: str = "domain") -> Path:
+    group = sys / "fs/cgroup"
+    for name in ("init", "slurmd"):
+        (group / name).mkdir(parents=True)
+        (group / name / "cgroup.procs").touch()
+    (group / "cgroup.controllers").write_text("cpuset cpu memory\n")
+    (group / "cgroup.procs").write_text("1\n")
+    (group / "cgroup.subtree_control").touch()
+    if kind:
+        (group / "cgroup.type").write_text(f"{kind}\n")
+    if cpus:
+        (group / "cpuset.cpus.effective").write_text(f"{cpus}\n")
+    return group
+
+
+def version_1(sys: Path, cpus: str = "") -> None:
+    (sys / "fs/cgroup/cpuset").mkdir(parents=True)
+    (sys / "fs/cgroup/cpuset/cpuset.cpus").write_text(f"{cpus}\n")
+
+
+def test_slurmd_starts_in_a_group_of_its_own_and_controllers_are_handed_down(
+    init: Path, slurmd: Path, tmp_path: Path
+) -> None:
+    group = version_2(tmp_path / "sys")
+    done = run(init, "--slurmd", "--sys", str(tmp_path / "sys"), str(slurmd), "-Z")
+    assert done.stdout == "-Z|" and done.stderr == ""
+    assert (group / "init/cgroup.procs").read_text() == "1"  # the kernel takes a pid per write
+    assert (group / "slurmd/cgroup.procs").read_text() == "0"  # the writer itself
+    # The file keeps the beginning of the longest write: they all were at its beginning.
+    assert (group / "cgroup.subtree_control").read_text() == "+memory"
+
+
+@pytest.mark.parametrize("kind", ["version 1", "the machine's root", "none"])
+def test_groups_that_are_not_a_containers_of_version_2_are_left_alone(
+    init: Path, slurmd: Path, tmp_path: Path, kind: str
+) -> None:
+    sys = tmp_path / "sys"
+    if kind == "version 1":
+        version_1(sys, "0-15")
+    elif kind == "the machine's root":
+        version_2(sys, kind="")
+    else:
+        sys.mkdir()
+    before = {path: path.is_file() and path.read_text() for path in sys.rglob("*")}
+    assert run(init, "--slurmd", "--sys", str(sys), str(slurmd), "-Z").stdout == "-Z|"
+    assert {path: path.is_file() and path.read_text() for path in sys.rglob("*")} == before
+
+
+def test_a_group_that_cannot_be_changed_keeps_slurmd_and_says_so(
+    init: Path, slurmd: Path, tmp_path: Path
+) -> None:
+    group = version_2(tmp_path / "sys")
+    (group / "init/cgroup.procs").unlink()
+    (group / "init").rmdir()
+    (group / "init").write_text("")  # no folder can be made there, nor a process moved
+    done = run(init, "--slurmd", "--sys", str(tmp_path / "sys"), str(slurmd), "-Z")
+    assert done.stdout == "-Z|"
+    assert "slurmd stays in the container's control group: Not a directory" in done.stderr
+    assert (group / "slurmd/cgroup.procs").read_text() == ""
+
+
+@pytest.mark.parametrize("version", [version_1, version_2])
+@pytest.mark.parametrize(
+    ("cpus", "env", "words", "gets"),
+    [
+        # two packages of four cores of two threads; Slurm numbers package, core, thread
+        ("0-1,8-9", {"POD_CPUS": "4"}, [], "--conf|CPUSpecList=4-15|"),
+        ("4-7,12-15", {"POD_CPUS": "8"}, [], "--conf|CPUSpecList=0-7|"),
+        ("1,9", {"POD_CPUS": "2"}, [], "--conf|CPUSpecList=0-1,4-15|"),
+        ("0-15", {"POD_CPUS": "4"}, [], "--conf|CoreSpecCount=6|"),
+        ("0-3", {"POD_CPUS": "2"}, [], "--conf|CoreSpecCount=7|"),
+        ("0-15", {"POD_CPUS": "16"}, [], ""),
+        ("0-1,8-9", {}, [], ""),
+        ("0-1,8-9", {"POD_CPUS": "4"}, ["--conf", "CpuSpecList=0"], "--conf|CpuSpecList=0|"),
+        ("0-1,8-9", {"POD_CPUS": "4"}, ["--conf", "CoreSpecCount=1"], "--conf|CoreSpecCount=1|"),
+        ("0-15", {"POD_CPUS": "4"}, ["--conf", "CPUSpecList=0"], "--conf|CPUSpecList=0|"),
+        ("rubbish", {"POD_CPUS": "4"}, [], "--conf|CoreSpecCount=6|"),
+    ],
+)
+def test_cpus_of_its_own_are_named_and_others_are_counted(
+    init: Path, slurmd: Path, tmp_path: Path, version, cpus: str, env: dict[str, str],
+    words: list[str], gets: str,
+) -> None:  # fmt: skip
+    sys = tmp_path / "sys"
+    machine(sys, packages=2, cores=4, threads=2)
+    version(sys, cpus)
+    assert run(init, "--slurmd", "--sys", str(sys), str(slurmd), *words, **env).stdout == gets
 
 
 @pytest.mark.parametrize("output", ["", "CPUs=2", "Boards=1 SocketsPerBoard=x"])
