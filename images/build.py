@@ -4,8 +4,10 @@
     images/build --update [NAME...]   take the suite's newest packages first
     images/build --root-path base     print the folder of the unpacked base root, for its tools
     images/build --archive NAME       print the archive of an image, building it if needed
+    images/build --sbom NAME          the same for the list of what it holds (SPDX)
 
-Archives are <cache>/images/<name>-<key>.tar with a link <name>.tar; images.json lists the newest.
+Archives are <cache>/images/<name>-<key>.tar with a link <name>.tar; images.json lists the newest. Beside each archive,
+<name>-<key>.spdx.json (and a link) lists what it holds.
 A result appears under its final name only when complete, and everything else lives in one work
 folder that the next run throws away, so the build may be killed at any point.
 """
@@ -28,11 +30,13 @@ import linked
 import pack
 import recipe as recipes
 import root as roots
+import sbom
 from recipe import Recipe
 
 INSIDE = "SLINC_IMAGES_INSIDE"  # set in the namespaces' inner run
 # Only in the unpacked root, so that its commands run at all; the images get theirs by a mount.
 TOOL_CONF = "ClusterName=tools\nSlurmctldHost=localhost\n"
+LABEL = "org.opencontainers.image"
 PROGRAM_PATHS = {"pause": "/pause", "init": "/usr/bin/slinc-init"}
 
 
@@ -51,6 +55,9 @@ class Cache(NamedTuple):
 
     def archive(self, title: str, key: str) -> Path:
         return self.top / f"{title}-{key}.tar"
+
+    def sbom(self, title: str, key: str) -> Path:
+        return self.top / f"{title}-{key}.spdx.json"
 
     def root(self, title: str, key: str) -> Path:
         return self.top / f"{title}-{key}.root"
@@ -80,6 +87,7 @@ class Plan(NamedTuple):
 
     chosen: list[Recipe]
     keys: dict[str, str]
+    debs: dict[str, list[str]]  # the package files of each image, with those of its base
 
     def missing(self, where: Cache) -> list[Recipe]:
         return [item for item in self.chosen if not is_built(where, item, self.keys[item.title])]
@@ -99,13 +107,13 @@ def make_plan(where: Cache, names: list[str]) -> Plan:
             below = keys.get(item.base, "")
             files = [file for row in item.linked for file in linked.inputs(row)]
             keys[item.title] = recipes.key(item, lists.get(item.title, []), below, files)
-    return Plan(chosen, keys)
+    return Plan(chosen, keys, lists)
 
 
 def is_built(where: Cache, item: Recipe, key: str) -> bool:
     """True when the archive is there and, for a base, its root too."""
     has_root = item.base or not item.is_debian or where.root(item.title, key).is_dir()
-    return where.archive(item.title, key).exists() and bool(has_root)
+    return where.archive(item.title, key).exists() and where.sbom(item.title, key).exists() and bool(has_root)
 
 
 def is_complete(where: Cache, plan: Plan) -> bool:
@@ -127,7 +135,7 @@ def build_inside(where: Cache, names: list[str], update: bool) -> None:
             _fetch(where)
             plan = make_plan(where, names)
         for item in plan.missing(where):
-            _build_one(where, item, plan.keys)
+            _build_one(where, item, plan)
         shutil.rmtree(where.work)
         _prune(where, plan)
 
@@ -145,32 +153,33 @@ def _fetch(where: Cache) -> None:
     say("packages", f"{count} of Debian {where.store().suite} in the store", since)
 
 
-def _build_one(where: Cache, item: Recipe, keys: dict[str, str]) -> None:
+def _build_one(where: Cache, item: Recipe, plan: Plan) -> None:
     work = where.work / item.title
     work.mkdir(parents=True)
-    key = keys[item.title]
+    keys, key = plan.keys, plan.keys[item.title]
+    debs_of_it = plan.debs.get(item.title, [])
     adds = _program_adds(item, work) + _file_adds(item)
     for row in item.linked:
         adds += linked.adds(row, work)
     if not item.is_debian:
-        _pack(where, item, key, None, adds, None)
+        _pack(where, item, key, None, adds, None, debs_of_it)
     elif not item.base:
-        _build_base(where, item, key, work, adds)
+        _build_base(where, item, key, work, adds, debs_of_it)
     else:
         lower = where.root(item.base, keys[item.base])
         with roots.overlay(lower, work) as (merged, upper):
             _furnish(item, merged, where.store(), work)
             base = where.archive(item.base, keys[item.base])
-            _pack(where, item, key, upper, adds, base)
+            _pack(where, item, key, upper, adds, base, debs_of_it)
 
 
-def _build_base(where: Cache, item: Recipe, key: str, work: Path, adds: list[pack.Add]) -> None:
+def _build_base(where: Cache, item: Recipe, key: str, work: Path, adds: list[pack.Add], packages: list[str]) -> None:
     since = time.monotonic()
     root = work / "root"
     roots.bootstrap(root, item, where.store())
     say(item.title, "Debian's essential packages", since)
     _furnish(item, root, where.store(), work)
-    _pack(where, item, key, root, adds, None)
+    _pack(where, item, key, root, adds, None, packages)
     (root / "etc/slurm/slurm.conf").write_text(TOOL_CONF)
     final = where.root(item.title, key)
     shutil.rmtree(final, ignore_errors=True)
@@ -205,17 +214,39 @@ def _file_adds(item: Recipe) -> list[pack.Add]:
     ]
 
 
+def version_of(item: Recipe, packages: list[str]) -> str:
+    """Slurm's where the image has it, else that of the image's own name."""
+    for part in sbom.from_debs(packages, ""):
+        if part.name == "slurm-client":
+            return part.version
+    return item.name.rpartition(":")[2]
+
+
+def _write_sbom(where: Cache, item: Recipe, key: str, digest: str, packages: list[str]) -> None:
+    parts = sbom.from_debs(packages, where.store().suite)
+    parts += [sbom.Package("slinc-init", linked.version()) for name in item.programs if name == "init"]
+    parts += [part for row in item.linked for part in linked.parts(row)]
+    found = sbom.document(item.name, digest, version_of(item, packages), parts)
+    part = where.work / f"{item.title}.spdx.json"
+    part.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    os.replace(part, where.sbom(item.title, key))
+    part.symlink_to(where.sbom(item.title, key).name)
+    os.replace(part, where.top / part.name)
+
+
 def _pack(
-    where: Cache, item: Recipe, key: str, root: Path | None, adds: list[pack.Add], base: Path | None
+    where: Cache, item: Recipe, key: str, root: Path | None, adds: list[pack.Add], base: Path | None, packages: list[str]
 ) -> None:
     since = time.monotonic()
     out = where.archive(item.title, key)
+    labels = {f"{LABEL}.title": item.title, f"{LABEL}.version": version_of(item, packages)}
     config = pack.Config(
         item.entrypoint, item.cmd, item.user, [f"{k}={v}" for k, v in item.env.items()],
-        item.workdir, [str(port) for port in item.ports],
+        item.workdir, [str(port) for port in item.ports], labels,
     )  # fmt: skip
     part = where.work / out.name
     digest = pack.pack(item.name, part, root, adds, base, config)
+    _write_sbom(where, item, key, digest, packages)
     os.replace(part, out)
     _note(where, item, {"name": item.name, "archive": out.name, "digest": digest, "key": key,
                         "size": out.stat().st_size})  # fmt: skip
@@ -244,6 +275,8 @@ def _prune(where: Cache, plan: Plan) -> None:
         for old in where.top.glob(f"{title}-*"):
             if old.suffix == ".tar" and old.name != f"{title}-{key}.tar":
                 old.unlink()
+            elif old.name.endswith(".spdx.json") and old.name != f"{title}-{key}.spdx.json":
+                old.unlink()
             elif old.suffix == ".root" and old.name != f"{title}-{key}.root":
                 shutil.rmtree(old)
 
@@ -268,9 +301,9 @@ def run_inside(arguments: list[str]) -> int:
 
 
 def answer(where: Cache, question: str, title: str) -> int:
-    """Prints the path that --root-path or --archive ask for."""
+    """Prints the path that --root-path, --archive or --sbom ask for."""
     key = make_plan(where, [title]).keys[title]
-    path = where.archive(title, key) if question == "--archive" else where.root(title, key)
+    path = {"--archive": where.archive, "--sbom": where.sbom, "--root-path": where.root}[question](title, key)
     if not path.exists():
         print(f"images/build: '{title}' has no unpacked root, only a base has", file=sys.stderr)
         return 1
@@ -282,7 +315,7 @@ def main(arguments: list[str]) -> int:
     """The command images/build."""
     options = [word for word in arguments if word.startswith("-")]
     names = [word for word in arguments if not word.startswith("-")]
-    question = options[0] if options and options[0] in ("--root-path", "--archive") else ""
+    question = options[0] if options and options[0] in ("--root-path", "--archive", "--sbom") else ""
     if options not in ([], ["--update"], [question]) or (question and len(names) != 1):
         print(__doc__.strip() if __doc__ else "", file=sys.stderr)
         return 0 if options == ["--help"] else 2

@@ -7,12 +7,14 @@ copyright goes in beside them.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import subprocess
 from pathlib import Path
 
 import pack
+import sbom
 from debs import run
 from recipe import IMAGES, Linked, Recipe, RecipeError
 
@@ -83,3 +85,22 @@ def _copyrights(found: list[Path]) -> list[Path]:
     owners = set(re.findall(r"^([^\s:,]+)", run(["dpkg-query", "-S", *names]), re.M))
     files = [Path(f"/usr/share/doc/{owner}/copyright") for owner in sorted(owners)]
     return [file for file in files if file.exists()]
+
+
+def version() -> str:
+    """Of our own programs."""
+    found = re.search(r'SLINC_VERSION "([^"]+)"', (REPO / "src/cmd/cmd.h").read_text())
+    if not found:
+        raise RecipeError("src/cmd/cmd.h names no version")
+    return found[1]
+
+
+def parts(item: Linked) -> list[sbom.Package]:
+    """The program, and each library with the version of the package that has it on this machine."""
+    result = [sbom.Package(Path(item.path).name, version())]
+    for library in _needed(item):
+        owner = run(["dpkg-query", "-S", f"*/{library.resolve().name}"]).split(":")[0].split(",")[0]
+        have = run(["dpkg-query", "-W", "-f", "${Version}\\n", owner]).split()[0]
+        content = hashlib.sha256(library.read_bytes()).hexdigest()
+        result.append(sbom.Package(library.name, have, f"pkg:deb/debian/{owner}@{have}", content))
+    return result

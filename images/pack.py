@@ -53,6 +53,7 @@ class Config:
     env: list[str] = field(default_factory=list)
     workdir: str = ""
     ports: list[str] = field(default_factory=list)
+    labels: dict[str, str] = field(default_factory=dict)
 
 
 class Blob(NamedTuple):
@@ -331,6 +332,8 @@ def _overlay_settings(settings: dict[str, Any], config: Config) -> None:
     if config.env:
         merged = dict(pair.split("=", 1) for pair in [*settings.get("Env", []), *config.env])
         settings["Env"] = [f"{key}={value}" for key, value in merged.items()]
+    if config.labels:
+        settings["Labels"] = settings.get("Labels", {}) | config.labels
     for port in config.ports:
         protocol = port if "/" in port else f"{port}/tcp"
         settings.setdefault("ExposedPorts", {})[protocol] = {}
