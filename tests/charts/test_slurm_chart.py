@@ -301,6 +301,28 @@ def test_a_value_that_cannot_work_is_refused_with_its_reason(words: str, text: s
     assert text in refusal("--set", words)
 
 
+# ---- the scripts for DCGM ----
+
+
+def test_a_job_is_named_for_each_of_its_gpus_until_it_ends(tmp_path: Path) -> None:
+    folder = tmp_path / "map ping"
+    objects = crds.from_yaml(template(*sets("vendor.nvidia.dcgm.enabled=true", f"vendor.nvidia.dcgm.jobMappingDir={folder}")))
+    scripts = {name: text for one in objects if one["kind"] == "ConfigMap" for name, text in one["data"].items()}
+
+    def run(name: str, job: str, gpus: str | None) -> dict[str, str]:
+        env = {"PATH": "/usr/bin:/bin", "SLURM_JOB_ID": job} | ({"SLURM_JOB_GPUS": gpus} if gpus is not None else {})
+        subprocess.run(["sh", "-eu", "-c", scripts[name]], env=env, check=True)
+        return {path.name: path.read_text() for path in sorted(folder.glob("*"))}
+
+    prolog, epilog = "prolog-90-dcgm.sh", "epilog-90-dcgm.sh"
+    assert run(prolog, "7", None) == {} and not folder.exists()
+    assert run(prolog, "7", "0,3") == {"0": "7\n", "3": "7\n"}
+    assert run(prolog, "8", "1") == {"0": "7\n", "1": "8\n", "3": "7\n"}
+    assert run(epilog, "7", "0,1,3") == {"1": "8\n"}
+    assert run(epilog, "8", None) == {"1": "8\n"}
+    assert run(epilog, "8", "1,2") == {}
+
+
 # ---- documentation, program, images ----
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,7 +54,7 @@ class Release(Site):
         return run([bin_dir() / "helm", f"--kubeconfig={self.cluster.admin_config}", "-n", self.namespace, *words], timeout=200 * PATIENCE)
 
     def apply(self, verb: str, *values: str, chart: Path = CHART) -> None:
-        words = [word for value in (*SETTINGS, *values) for word in ("--set", value)] if chart == CHART else []
+        words = [word for value in (*SETTINGS, *values) for word in ("--set", value)] if (chart / "values.yaml").exists() else []
         self.helm(verb, "slurm", chart, "--timeout", f"{120 * PATIENCE:.0f}s", *words)
 
     def uninstall(self) -> None:
@@ -147,35 +149,54 @@ def test_the_api_server_takes_every_example(release: Release, values: Path, tmp_
     assert "controller.slinky.slurm.net/" in shown
 
 
-def test_slurm_answers_an_upgrade_replaces_no_pod_and_nothing_is_left(release: Release, tmp_path: Path) -> None:
+def like_the_other_chart(folder: Path) -> Path:
+    """Our chart as a stand-in: its version is in the labels of pods, and the keys are objects of the release."""
+    chart = copy_of_ours(folder / "other", "1.2.1")
+    names = chart / "templates/_names.tpl"
+    ours, theirs = '(include "slurm.podLabels" .root | fromYaml)', '(include "slurm.labels" .root | fromYaml)'
+    assert names.read_text().count(ours) == 1
+    names.write_text(names.read_text().replace(ours, theirs))
+    (chart / "templates/keys.yaml").write_text(OTHER)
+    return chart
+
+
+def copy_of_ours(folder: Path, version: str) -> Path:
+    chart = Path(shutil.copytree(CHART, folder / "slurm"))
+    (chart / "Chart.yaml").write_text((CHART / "Chart.yaml").read_text().replace("\nversion: 0.1.0", f"\nversion: {version}"))
+    return chart
+
+
+def test_slurm_answers_no_switch_replaces_a_pod_and_nothing_is_left(release: Release, tmp_path: Path) -> None:
+    """From the other chart to ours, to a newer one of ours, and back; with an operator that acts on all of it."""
+    def pods() -> dict[str, str]:
+        return {one["metadata"]["name"]: one["metadata"]["uid"] for one in release.api.get(release.core("pods"))["items"] if "keys" not in one["metadata"]["name"]}
+
+    other, newer = like_the_other_chart(tmp_path), copy_of_ours(tmp_path / "newer", "0.2.0")
     operator = Operator(release.cluster, tmp_path)
     try:
         operator.start().wait_until_it_leads()
-        release.apply("install", "configFiles.gres\\.conf=# none")
+        release.apply("install", "configFiles.gres\\.conf=# none", chart=other)
         release.wait_until_ready("controllers", "slurm", 90)
         release.wait_until_ready("restapis", "slurm", 60)
         assert "UP" in release.kubectl("exec", "statefulset/slurm-controller", "-c", "slurmctld", "--", "scontrol", "ping")
-        pods = {one["metadata"]["name"]: one["metadata"]["uid"] for one in release.api.get(release.core("pods"))["items"]}
         release.api.merge(release.core("configmaps", "slurm-config-extra"), {"data": {"topology.conf": "# another program's\n"}})
-        keys = release.keys()
-        bumped = tmp_path / "slurm"
-        run(["cp", "-r", CHART, bumped])
-        (bumped / "Chart.yaml").write_text((CHART / "Chart.yaml").read_text().replace("version: 0.1.0", "version: 0.2.0"))
-        release.helm("upgrade", "slurm", bumped, "--reuse-values", "--set", "keys.image.tag=0.1.0", "--set", "restapi.service.metadata.labels.a=b")
-        wait_for("the operator followed", 30, lambda: release.api.get(release.core("services", "slurm-restapi"))["metadata"]["labels"].get("a") == "b")
-        assert release.api.get(release.path("controllers", "slurm"))["metadata"]["labels"]["helm.sh/chart"] == "slurm-0.2.0"
         release.wait_until_ready("controllers", "slurm", 60)
-        after = {one["metadata"]["name"]: one["metadata"]["uid"] for one in release.api.get(release.core("pods"))["items"]}
-        assert {name: after.get(name) for name in pods if "controller" in name or "restapi" in name} == \
-            {name: uid for name, uid in pods.items() if "controller" in name or "restapi" in name}
-        assert release.keys() == keys
-        assert release.api.get(release.core("configmaps", "slurm-config-extra"))["data"].keys() == {"gres.conf", "topology.conf"}
+        keys, before = release.keys(), pods()
+        assert len(before) == 2
+        for number, (chart, version) in enumerate(((CHART, "0.1.0"), (newer, "0.2.0"), (other, "1.2.1"), (CHART, "0.1.0"))):
+            release.apply("upgrade", "configFiles.gres\\.conf=# none", "keys.image.tag=0.1.0", f"restapi.service.metadata.labels.turn=t{number}", chart=chart)
+            for plural in ("controllers", "restapis"):
+                assert release.api.get(release.path(plural, "slurm"))["metadata"]["labels"]["helm.sh/chart"] == f"slurm-{version}"
+            wait_for("the operator followed", 30, lambda turn=f"t{number}": release.api.get(release.core("services", "slurm-restapi"))["metadata"]["labels"].get("turn") == turn)
+            release.wait_until_ready("controllers", "slurm", 60)
+            release.wait_until_ready("restapis", "slurm", 60)
+            assert pods() == before
+            assert release.keys() == keys
+            assert release.api.get(release.core("configmaps", "slurm-config-extra"))["data"].keys() == {"gres.conf", "topology.conf"}
         release.uninstall()
         wait_for("nothing is left", 60, lambda: not release.left(), hint=lambda: str(release.left()))
         operator.stop()
     finally:
         operator.end()
-        try:
+        with contextlib.suppress(ApiError, Fail):
             release.end_pods()
-        except ApiError:
-            pass

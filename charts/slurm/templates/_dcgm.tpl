@@ -20,7 +20,7 @@ dir={{ .Values.vendor.nvidia.dcgm.jobMappingDir | squote }}
 gpus=${SLURM_JOB_GPUS:-${CUDA_VISIBLE_DEVICES:-}}
 [ -n "$gpus" ] || exit 0
 for gpu in $(printf '%s' "$gpus" | tr ',' ' '); do
-    [ "$(cat "$dir/$gpu" 2>/dev/null)" = "$SLURM_JOB_ID" ] && rm -f "$dir/$gpu"
+    if [ "$(cat "$dir/$gpu" 2>/dev/null)" = "$SLURM_JOB_ID" ]; then rm -f "$dir/$gpu"; fi
 done
 exit 0
 {{- end }}
