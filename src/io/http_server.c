@@ -39,6 +39,8 @@ int http_server_reload_tls(struct http_server *server, struct err *err)
     tls_material_unref(material);
     if (result < 0)
         return result;
+    if (server->asks_certificate)
+        http_server_ask_certificate(fresh);
     SSL_CTX_free(server->tls_context);
     server->tls_context = fresh;
     return 0;
@@ -127,6 +129,7 @@ int http_server_new(struct loop *loop, const struct http_server_options *options
         .max_body = options->max_body ? options->max_body : DEFAULT_BODY,
         .request_us = or_default(options->request_us, default_request_us),
         .idle_us = or_default(options->idle_us, default_idle_us),
+        .asks_certificate = options->asks_certificate,
         .tls_changed = options->tls_changed,
         .tls_changed_context = options->tls_context,
     };

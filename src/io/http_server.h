@@ -31,6 +31,14 @@ const char *http_view_header(const struct http_view *view, const char *name); /*
 /* As http_query_get. */
 int http_view_query(const struct http_view *view, const char *name, struct buf *out,
                     struct err *err);
+/* Every header line, in order: a name may come several times. */
+void http_view_headers(const struct http_view *view,
+                       void (*take)(void *context, const char *name, const char *value),
+                       void *context);
+/* Who the peer is by its certificate: 0 and the common name when it chains to one of these CAs
+ * (PEM) and is made for clients; -ERR_NOT_FOUND without one; else -ERR_DENIED, which says why. */
+int http_view_peer(const struct http_view *view, struct str ca, char *ret_name, size_t size,
+                   struct err *err);
 
 struct http_route {
     const char *path;
@@ -52,6 +60,9 @@ struct http_server_options {
      * them (the old stay in use). May be NULL. */
     void (*tls_changed)(void *context, const struct err *why);
     void *tls_context;
+
+    /* Clients may show a certificate. The handshake takes any and none: http_view_peer judges. */
+    bool asks_certificate;
 
     unsigned max_connections; /* 0 = 256; more are closed at once */
     size_t max_head;          /* 0 = 32 KiB */

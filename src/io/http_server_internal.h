@@ -49,6 +49,7 @@ struct http_server {
 
     SSL_CTX *tls_context; /* for new connections; NULL: plain */
     char *cert_file, *key_file;
+    bool asks_certificate;
     struct reload_file *cert_watch, *key_watch;
     void (*tls_changed)(void *context, const struct err *why);
     void *tls_changed_context;
@@ -66,6 +67,9 @@ void http_server_answered(struct conn *conn); /* the last byte of the answer is 
 void http_server_streams(struct conn *conn);  /* its answer goes on for a while */
 void http_server_close_idle(struct http_server *server);
 void http_server_close_all(struct http_server *server);
+
+/* http_peer.c */
+void http_server_ask_certificate(SSL_CTX *context);
 
 /* http_server.c */
 void http_server_check_stopped(struct http_server *server); /* a connection has gone */

@@ -13,6 +13,8 @@ struct world {
     char folder[32], cert_file[64], key_file[64], url[64];
     unsigned reloads, failures, handled, gone;
     struct http_responder *kept;
+    char peer[64]; /* by its certificate */
+    unsigned groups;
 };
 
 static struct cert ca, first, second;
@@ -53,6 +55,22 @@ static void on_late(void *context, const struct http_view *view, struct http_res
     loop_stop(world->loop);
 }
 
+static void count_groups(void *context, const char *name, const char *value)
+{
+    struct world *world = context;
+
+    world->groups += strcmp(name, "X-Group") == 0 && value[0];
+}
+
+static void on_who(void *context, const struct http_view *view, struct http_responder *responder)
+{
+    struct world *world = context;
+    int result = http_view_peer(view, str_of(ca.cert_pem), world->peer, sizeof(world->peer), NULL);
+
+    http_view_headers(view, count_groups, world);
+    http_respond_text(responder, result == 0 ? 200 : result == -ERR_NOT_FOUND ? 401 : 403, "");
+}
+
 static void on_tls_changed(void *context, const struct err *why)
 {
     struct world *world = context;
@@ -66,10 +84,11 @@ static void on_tls_changed(void *context, const struct err *why)
 
 static void begin(struct world *world)
 {
-    static struct http_route routes[2];
+    static struct http_route routes[3];
 
     routes[0] = (struct http_route){ "/late", false, on_late, world };
-    routes[1] = (struct http_route){ "/", true, on_hello, NULL };
+    routes[1] = (struct http_route){ "/who", false, on_who, world };
+    routes[2] = (struct http_route){ "/", true, on_hello, NULL };
     snprintf(world->folder, sizeof(world->folder), "/tmp/slinc-srv-XXXXXX");
     assert_non_null(mkdtemp(world->folder));
     snprintf(world->cert_file, sizeof(world->cert_file), "%s/tls.crt", world->folder);
@@ -79,7 +98,7 @@ static void begin(struct world *world)
     assert_int_equal(loop_new_real(&world->loop, NULL), 0);
     world->options.address = "127.0.0.1";
     world->options.routes = routes;
-    world->options.route_count = 2;
+    world->options.route_count = 3;
     world->options.cert_file = world->cert_file;
     world->options.key_file = world->key_file;
     world->options.tls_changed = on_tls_changed;
@@ -119,6 +138,46 @@ static struct exchange ask(struct world *world, struct http_transport *transport
     exchange_do(&done, world->loop, transport,
                 &(struct http_request){ .method = "GET", .path = "/" });
     return done;
+}
+
+/* What somebody with this certificate (NULL: without one) is answered. */
+static int status_for(struct world *world, const struct cert *own)
+{
+    struct http_client_options options = { .base_url = world->url,
+                                           .tls = { .ca = str_of(ca.cert_pem),
+                                                    .cert = str_of(own ? own->cert_pem : NULL),
+                                                    .key = str_of(own ? own->key_pem : NULL) } };
+    struct http_transport *transport;
+    struct exchange done = { .ends = 0 };
+
+    world->groups = 0;
+    assert_int_equal(http_client_new(world->loop, &options, &transport, NULL), 0);
+    exchange_do(&done, world->loop, transport,
+                &(struct http_request){ .method = "GET",
+                                        .path = "/who",
+                                        .headers = { { .name = "X-Group", .value = "a" },
+                                                     { .name = "X-Group", .value = "b" } },
+                                        .header_count = 2 });
+    http_transport_free(transport);
+    assert_int_equal(world->groups, 2);
+    return done.status;
+}
+
+static void a_client_is_known_by_a_certificate_of_the_right_ca_only(void **state)
+{
+    struct world world = { .options = { .asks_certificate = true } };
+    struct cert other_ca, stranger;
+
+    cert_make(&other_ca, "other CA", NULL, NULL, DAY);
+    cert_make(&stranger, "first", "IP:127.0.0.1", &other_ca, DAY);
+    begin(&world);
+    assert_int_equal(status_for(&world, NULL), 401);
+    assert_int_equal(status_for(&world, &stranger), 403);
+    assert_int_equal(status_for(&world, &first), 200);
+    assert_string_equal(world.peer, "first");
+    end(&world);
+    cert_free(&stranger);
+    cert_free(&other_ca);
 }
 
 static void a_new_certificate_serves_new_connections_and_keeps_the_old_ones(void **state)
@@ -313,6 +372,7 @@ static void files_that_do_not_fit_are_refused_at_the_start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_client_is_known_by_a_certificate_of_the_right_ca_only),
         cmocka_unit_test(a_new_certificate_serves_new_connections_and_keeps_the_old_ones),
         cmocka_unit_test(changed_files_are_noticed_and_a_mixed_pair_is_not_used),
         cmocka_unit_test(http_1_1_is_chosen_and_old_protocols_are_refused),
