@@ -8,6 +8,7 @@
 #include "codec/duration.h"
 #include "engine/engine_metrics.h"
 #include "engine/run.h"
+#include "exporter/api.h"
 #include "exporter/exporter.h"
 #include "exporter/families.h"
 #include "exporter/legacy.h"
@@ -21,7 +22,9 @@ enum { TOKEN_LIFE_S = 300, SLURM_CONNECTIONS = 8, SECOND_US = 1000000, NANOS_PER
 
 struct exporter_flags {
     const char *server, *cache_freq, *metrics_address, *health_address, *legacy_path, *user_labels;
-    const char *key_file, *key_user, *log_level, *log_encoder;
+    const char *key_file, *key_user, *api_address, *api_folder, *api_service;
+    struct process_flags process;
+    bool external;
     int64_t job_list_s, stale_s, max_names;
     int64_t poll_us;         /* of cache_freq */
     enum source_users users; /* of user_labels */
@@ -45,16 +48,18 @@ static const struct flag flags[] = {
       "where Slinky's old series are served besides /metrics/slinky" },
     { "jwt-key-file", FLAG_TEXT, AT(key_file), "", "signs tokens with Slurm's jwt.key" },
     { "jwt-user", FLAG_TEXT, AT(key_user), "slurm", "whose tokens it signs" },
+    { "external-metrics", FLAG_BOOL, AT(external), "false",
+      "serve external.metrics.k8s.io for HorizontalPodAutoscalers, over TLS" },
+    { "api-bind-address", FLAG_TEXT, AT(api_address), ":6443", "where that API is served" },
+    { "api-cert-dir", FLAG_TEXT, AT(api_folder), "/etc/slinc/api",
+      "of tls.crt and tls.key; they may change at any time" },
+    { "api-service", FLAG_TEXT, AT(api_service), "",
+      "NAMESPACE/NAME of the Service that the APIService should name; another owner is reported" },
     { "metrics-bind-address", FLAG_TEXT, AT(metrics_address), ":8080",
       "where /metrics, /metrics/nodes and /metrics/slinky are served" },
     { "health-probe-bind-address", FLAG_TEXT, AT(health_address), ":8081",
       "where /healthz and /readyz are served" },
-    { "zap-log-level", FLAG_TEXT, AT(log_level), "info", "error, warn, info or debug" },
-    { "zap-encoder", FLAG_TEXT, AT(log_encoder), NULL,
-      "json or console; else console on a terminal" },
-    { "zap-devel", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },
-    { "zap-stacktrace-level", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
-    { "zap-time-encoding", FLAG_IGNORED, 0, NULL, "taken, and without effect" },
+    PROCESS_FLAGS(AT(process)),
     { NULL, FLAG_TEXT, 0, NULL, NULL },
 };
 
@@ -82,6 +87,7 @@ static int check_flags(struct exporter_flags *values, struct err *err)
 
 struct links {
     struct loop *loop;
+    struct process_api kube; /* where the API is served */
     struct slurm_token *token;
     struct http_transport *slurm;
 };
@@ -105,6 +111,20 @@ static int open_token(struct links *links, const struct exporter_flags *values, 
                    "SLURM_JWT to the token, or --jwt-key-file");
 }
 
+/* Without the API nothing is asked of Kubernetes, and no account is needed. */
+static int open_loop(struct links *links, const struct exporter_flags *values, struct err *err)
+{
+    const struct kube_config_options options = { .path = values->process.kubeconfig,
+                                                 .context = values->process.context };
+    int result;
+
+    if (!values->external)
+        return loop_new_real(&links->loop, err);
+    result = process_api_open(&links->kube, &options, err);
+    links->loop = links->kube.loop;
+    return result < 0 ? err_wrap(err, "--external-metrics") : 0;
+}
+
 static int links_open(struct links *links, const struct exporter_flags *values, struct err *err)
 {
     bool is_unix = str_starts(str_of(values->server), STR("unix://"));
@@ -116,7 +136,7 @@ static int links_open(struct links *links, const struct exporter_flags *values, 
     };
     int result;
 
-    if ((result = loop_new_real(&links->loop, err)) < 0 ||
+    if ((result = open_loop(links, values, err)) < 0 ||
         (result = open_token(links, values, err)) < 0)
         return result;
     result = http_client_new(links->loop, &options, &links->slurm, err);
@@ -127,10 +147,29 @@ static void links_close(struct links *links)
 {
     http_transport_free(links->slurm);
     slurm_token_free(links->token);
-    loop_free(links->loop);
+    if (links->kube.loop)
+        process_api_close(&links->kube);
+    else
+        loop_free(links->loop);
 }
 
 /* ---- running ---- */
+
+static int open_api(const struct links *links, const struct exporter_flags *values,
+                    struct exporter *exporter, struct metrics *metrics, struct api **ret_api,
+                    struct err *err)
+{
+    struct process_address at = { "--api-bind-address", values->api_address };
+    struct api_options options = { .folder = values->api_folder, .service = values->api_service };
+    char host[PROCESS_MAX_HOST];
+    int result = process_address_read(at, host, &options.port, err);
+
+    if (result < 0)
+        return result;
+    options.address = host[0] ? host : NULL;
+    result = api_new(links->loop, links->kube.api, exporter, metrics, &options, ret_api, err);
+    return result < 0 ? err_wrap(err, "--external-metrics") : 0;
+}
 
 static enum run_exit run_exporter(const struct links *links, const struct exporter_flags *values)
 {
@@ -149,6 +188,7 @@ static enum run_exit run_exporter(const struct links *links, const struct export
     struct exporter *exporter =
         exporter_new(links->loop, links->slurm, links->token, metrics, &options);
     struct process_listeners listeners = { .metrics = NULL };
+    struct api *api = NULL;
     struct err err = { .class = 0 };
     enum run_exit code;
 
@@ -157,11 +197,13 @@ static enum run_exit run_exporter(const struct links *links, const struct export
             &listeners, links->loop, health,
             (struct process_address){ "--metrics-bind-address", values->metrics_address },
             (struct process_address){ "--health-probe-bind-address", values->health_address },
-            &err) < 0)
+            &err) < 0 ||
+        (values->external && open_api(links, values, exporter, metrics, &api, &err) < 0))
         run_fail(run, &err);
     exporter_start(exporter);
     code = run_loop(run);
     process_listen_end(&listeners);
+    api_free(api);
     exporter_free(exporter);
     run_free(run);
     health_free(health);
@@ -200,7 +242,7 @@ int cmd_exporter(int argc, char **argv)
 
     if (flags_parse(flags, argc, argv, &values, &help, &err) < 0 ||
         (!help && (check_flags(&values, &err) < 0 ||
-                   process_log(values.log_level, values.log_encoder, &err) < 0))) {
+                   process_log(values.process.log_level, values.process.log_encoder, &err) < 0))) {
         (void)fprintf(stderr, "slinc exporter: %s\n", err.text);
         return RUN_USAGE;
     }
@@ -211,7 +253,7 @@ int cmd_exporter(int argc, char **argv)
     if (links_open(&links, &values, &err) == 0)
         code = run_exporter(&links, &values);
     else
-        process_cannot_start("exporter", values.log_encoder, &err);
+        process_cannot_start("exporter", values.process.log_encoder, &err);
     links_close(&links);
     return (int)code;
 }

@@ -7,7 +7,9 @@
 
 #include <stdio.h>
 
-enum { DEFAULT_NAMES = 200, PASS_MEMORY = 2047 << 20 };
+#define AUTOSCALE_PATH "/autoscale/v1/partitions/"
+
+enum { DEFAULT_NAMES = 200, PASS_MEMORY = 2047 << 20, MAX_ANSWER = 4096 };
 
 struct kept_page {
     struct exporter *exporter;
@@ -64,31 +66,41 @@ void exporter_free(struct exporter *exporter)
     mem_free(exporter);
 }
 
+void exporter_pass(struct exporter *exporter, struct exporter_pass *ret_pass)
+{
+    struct tally_view *view = &ret_pass->view;
+
+    arena_init(&ret_pass->arena, PASS_MEMORY);
+    source_view(exporter->source, &ret_pass->health, view);
+    tally_init(&ret_pass->tally, view, &ret_pass->arena);
+    if (view->nodes)
+        tally_nodes(&ret_pass->tally);
+    if (!view->jobs)
+        return;
+    tally_jobs(&ret_pass->tally);
+    for (unsigned i = 0; i < TALLY_OWNER_KINDS; i++)
+        top_choose(&exporter->top[i], &ret_pass->tally, (enum tally_owner_kind)i,
+                   exporter->options.max_names, &ret_pass->health.folded[i]);
+}
+
+void exporter_pass_done(struct exporter_pass *pass)
+{
+    tally_done(&pass->tally);
+    arena_done(&pass->arena);
+}
+
 static void build(struct exporter *exporter, enum exporter_page page, struct buf *out)
 {
-    auto_arena struct arena arena;
-    struct tally_health health;
-    struct tally_view view;
-    struct tally tally;
+    struct exporter_pass pass;
 
-    arena_init(&arena, PASS_MEMORY);
-    source_view(exporter->source, &health, &view);
-    tally_init(&tally, &view, &arena);
-    if (view.jobs && page != EXPORTER_NODES) {
-        tally_jobs(&tally);
-        for (unsigned i = 0; i < TALLY_OWNER_KINDS; i++)
-            top_choose(&exporter->top[i], &tally, (enum tally_owner_kind)i,
-                       exporter->options.max_names, &health.folded[i]);
-    }
-    if (view.nodes && page != EXPORTER_LEGACY)
-        tally_nodes(&tally);
+    exporter_pass(exporter, &pass);
     if (page == EXPORTER_LEGACY)
-        legacy_write(&view, &tally, out);
+        legacy_write(&pass.view, &pass.tally, out);
     else
-        families_write(&tally, page == EXPORTER_NODES ? FAMILY_NODES : FAMILY_CLUSTER, out);
+        families_write(&pass.tally, page == EXPORTER_NODES ? FAMILY_NODES : FAMILY_CLUSTER, out);
     if (page == EXPORTER_CLUSTER)
         metrics_write(exporter->metrics, out);
-    tally_done(&tally);
+    exporter_pass_done(&pass);
 }
 
 int exporter_page(struct exporter *exporter, enum exporter_page page, struct str *ret_text,
@@ -122,6 +134,50 @@ static void serve(void *context, const struct http_view *view, struct http_respo
         http_respond(responder, 200, "text/plain; version=0.0.4; charset=utf-8", text);
 }
 
+/* ---- for KEDA ---- */
+
+static void write_autoscale(const struct exporter_pass *pass, const struct tally_group *group,
+                            struct buf *out)
+{
+    double wanted = tally_nodes_wanted(group), waiting = 0, usable = 0;
+    double age_s = pass->health.kinds[KIND_JOBS].age_s;
+
+    for (unsigned class = 0; class < REASON_CLASSES; class ++)
+        if (reason_wants_nodes((enum reason_class) class))
+            waiting += group->pending[class].jobs;
+    for (unsigned state = 0; state < TALLY_NODE_STATES; state++)
+        if (tally_node_is_usable((enum tally_node_state)state))
+            usable += group->nodes[state];
+    buf_printf(out,
+               "{\"wanted\":%.0f,\"workers\":%.0f,\"busy\":%.0f,\"age_seconds\":%.3f,\"why\":"
+               "\"%.0f jobs wait that more nodes would help\"}",
+               wanted, usable, group->size.busy, age_s, waiting);
+}
+
+static void serve_autoscale(void *context, const struct http_view *view,
+                            struct http_responder *responder)
+{
+    struct exporter *exporter = context;
+    struct str name = str_sub(str_of(view->path), strlen(AUTOSCALE_PATH), SIZE_MAX);
+    const struct tally_group *group;
+    struct exporter_pass pass;
+    auto_buf struct buf out;
+
+    buf_init(&out, MAX_ANSWER);
+    exporter_pass(exporter, &pass);
+    group = map_get(&pass.tally.partitions, name);
+    if (!pass.view.jobs || !pass.view.nodes) {
+        http_respond_json(responder, 503,
+                          STR("{\"error\":\"Slurm is not read now, or hides jobs or nodes\"}"));
+    } else if (!group) {
+        http_respond_json(responder, 404, STR("{\"error\":\"there is no such partition\"}"));
+    } else {
+        write_autoscale(&pass, group, &out);
+        http_respond_json(responder, 200, buf_str(&out));
+    }
+    exporter_pass_done(&pass);
+}
+
 size_t exporter_routes(struct exporter *exporter, struct http_route ret_routes[EXPORTER_ROUTES])
 {
     static const char *const paths[EXPORTER_PAGES] = { "/metrics", "/metrics/nodes",
@@ -136,6 +192,9 @@ size_t exporter_routes(struct exporter *exporter, struct http_route ret_routes[E
     ret_routes[count++] = (struct http_route){ .path = "/metrics/cluster",
                                                .handle = serve,
                                                .context = &exporter->pages[EXPORTER_CLUSTER] };
+    ret_routes[count++] = (struct http_route){
+        .path = AUTOSCALE_PATH, .is_prefix = true, .handle = serve_autoscale, .context = exporter
+    };
     for (unsigned i = 0; i < EXPORTER_PAGES; i++)
         ret_routes[count++] = (struct http_route){ .path = paths[i],
                                                    .handle = serve,

@@ -3,6 +3,7 @@
  *     /metrics          cluster, partitions, accounts, users, QOS, scheduler; /metrics/cluster too
  *     /metrics/nodes    node by node
  *     /metrics/slinky   the series of Slinky's exporter, under their old names
+ *     /autoscale/v1/partitions/NAME   what an autoscaler needs, as JSON (KEDA's metrics-api)
  *
  * A page is computed from the caches when it is asked for, at most once a second; it costs Slurm
  * nothing. */
@@ -16,7 +17,7 @@
 enum exporter_page { EXPORTER_CLUSTER, EXPORTER_NODES, EXPORTER_LEGACY, EXPORTER_PAGES };
 
 enum {
-    EXPORTER_ROUTES = EXPORTER_PAGES + 2,
+    EXPORTER_ROUTES = EXPORTER_PAGES + 3,
     EXPORTER_MAX_PAGE = 256 << 20, /* bytes: 64,000 nodes */
     EXPORTER_KEEP_US = 1000000,
 };
@@ -35,6 +36,16 @@ struct exporter *exporter_new(struct loop *loop, struct http_transport *transpor
                               const struct exporter_options *options);
 void exporter_start(struct exporter *exporter);
 void exporter_free(struct exporter *exporter); /* takes NULL */
+
+/* Everything added up as it is now. */
+struct exporter_pass {
+    struct arena arena;
+    struct tally_health health;
+    struct tally_view view;
+    struct tally tally;
+};
+void exporter_pass(struct exporter *exporter, struct exporter_pass *ret_pass);
+void exporter_pass_done(struct exporter_pass *pass);
 
 /* The text of a page; borrowed until the next call. */
 int exporter_page(struct exporter *exporter, enum exporter_page page, struct str *ret_text,

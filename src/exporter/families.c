@@ -134,6 +134,13 @@ static void group_gres(struct page *page, const struct tally *tally,
     }
 }
 
+static void group_wanted(struct page *page, const struct tally *tally,
+                         const struct tally_group *group)
+{
+    (void)tally;
+    sample_of_group(page, group, tally_nodes_wanted(group), "", "");
+}
+
 #define GROUP_WRITER(name)                                                                         \
     static void write_##name(struct page *page, const struct tally *tally)                         \
     {                                                                                              \
@@ -145,6 +152,7 @@ GROUP_WRITER(pending)
 GROUP_WRITER(oldest)
 GROUP_WRITER(pending_gres)
 GROUP_WRITER(nodes)
+GROUP_WRITER(wanted)
 GROUP_WRITER(holders)
 GROUP_WRITER(gres)
 
@@ -268,6 +276,11 @@ const struct family families[] = {
     [FAMILY_JOBS_FINISHED] = { KEPT(METRIC_COUNTER, "jobs_finished_total",
                                     "Jobs that ended, each once.", NULL, "partition", "result"),
                                .unit = "", .from = "each end seen, by id and time of submission" },
+    [FAMILY_API_OWNED] = { KEPT(METRIC_GAUGE, "external_metrics_owned",
+                                "1 while the APIService of external.metrics.k8s.io is this "
+                                "exporter's, 0 while it is another's.",
+                                NULL, NULL),
+                           .unit = "", .from = "the APIService, where --external-metrics is on" },
 
     { GAUGE("slurm_up", "1 while this kind is read from Slurm; 0: what it would say is absent.",
             "kind"),
@@ -312,6 +325,13 @@ const struct family families[] = {
          NULL, .unit = "seconds", .from = "now less eligible_time", .needs = NEEDS_JOBS,
          .write = write_oldest),
 
+    { GAUGE(
+          "nodes_wanted",
+          "Nodes that are in use, and those that waiting jobs need which more nodes would help; a "
+          "total, for autoscalers.",
+          "partition"),
+      .unit = "", .from = "nodes in use; tres_req_str of jobs of class priority and resources",
+      .needs = NEEDS_NODES | NEEDS_JOBS, .write = write_wanted },
     BOTH("nodes", "Nodes by the one state that describes them", "state", NULL, .unit = "",
          .from = "state of nodes", .needs = NEEDS_NODES, .write = write_nodes),
     BOTH("cpus", "CPUs by who has them: pod, job, idle or unusable", "holder", NULL, .unit = "",
@@ -414,6 +434,10 @@ const size_t family_count = sizeof(families) / sizeof(families[0]);
 
 void page_add(struct page *page, double value, const char *const *values)
 {
+    if (page->take) {
+        page->take(page->context, page->family, values, value);
+        return;
+    }
     if (page->samples++ == 0)
         metrics_write_head(&page->family->row, page->out);
     metrics_write_sample(&page->family->row, values, value, page->out);
@@ -426,15 +450,18 @@ static unsigned what_is_there(const struct tally_view *view)
            (view->licenses ? NEEDS_LICENSES : 0u) | (view->health ? NEEDS_HEALTH : 0u);
 }
 
+bool family_is_shown(const struct family *family, const struct tally_view *view)
+{
+    return (family->needs & ~what_is_there(view)) == 0;
+}
+
 void families_write(const struct tally *tally, enum family_page wanted, struct buf *out)
 {
-    unsigned there = what_is_there(tally->view);
-
     for (size_t i = 0; i < family_count; i++) {
         const struct family *family = &families[i];
         struct page page = { .out = out, .family = family };
 
-        if (family->write && family->page == wanted && (family->needs & ~there) == 0)
+        if (family->write && family->page == wanted && family_is_shown(family, tally->view))
             family->write(&page, tally);
     }
 }

@@ -26,6 +26,10 @@ struct page { /* where samples go: the text of one scrape */
     struct buf *out;
     const struct family *family;
     size_t samples; /* of this family so far: the head comes with the first */
+    /* Set: gets the samples instead of the text. */
+    void (*take)(void *context, const struct family *family, const char *const *values,
+                 double value);
+    void *context;
 };
 
 struct family {
@@ -49,6 +53,7 @@ enum family_index {
     FAMILY_JOB_RUN,
     FAMILY_JOB_LIMIT_USED,
     FAMILY_JOBS_FINISHED,
+    FAMILY_API_OWNED,
     FAMILY_KEPT, /* how many there are; they are the first rows */
 };
 
@@ -59,6 +64,9 @@ void page_add(struct page *page, double value, const char *const *values);
 
 /* All computed families of a page whose kinds the view has. */
 void families_write(const struct tally *tally, enum family_page page, struct buf *out);
+
+/* Whether the view has the kinds that a family needs. */
+bool family_is_shown(const struct family *family, const struct tally_view *view);
 
 /* The table for the reference documentation (Markdown). */
 void families_reference(struct buf *out);

@@ -2,6 +2,7 @@
 #include "exporter/tally.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 enum { MAX_ARRAY_TASKS = 10000000 };
 
@@ -206,6 +207,52 @@ void tally_allocation_of(const struct slurm_job *job, struct tres *ret_tres)
 
 /* ---- adding ---- */
 
+/* How many such tasks the largest node takes; 0 when it takes none. A group without nodes gets one
+ * node for each. */
+static double tasks_on_node(struct tally *tally, const struct tally_size *size,
+                            const struct tres *each)
+{
+    double most = each->cpus > 0 ? floor(size->node_cpus / (double)each->cpus) : 1;
+
+    if (size->node_cpus <= 0)
+        return 1;
+    if (each->memory_bytes > 0 && size->node_memory_bytes > 0)
+        most = fmin(most, floor(size->node_memory_bytes / each->memory_bytes));
+    for (unsigned i = 0; i < each->gres_count; i++) {
+        double has = size->node_gres[tally_gres_index(tally, each->gres[i].name)];
+
+        if (each->gres[i].count > 0)
+            most = fmin(most, floor(has / (double)each->gres[i].count));
+    }
+    return most;
+}
+
+static void add_wanted(struct tally *tally, struct tally_size *size,
+                       const struct tally_request *request)
+{
+    double on_node;
+
+    if (request->each.nodes > 1) {
+        size->wide_nodes += request->at_once * (double)request->each.nodes;
+        return;
+    }
+    on_node = tasks_on_node(tally, size, &request->each);
+    if (on_node >= 1)
+        size->shared_nodes += request->at_once / on_node;
+}
+
+/* Where jobs of one node wait although the free room would do, it does not do for them: one more
+ * node helps in any case. */
+double tally_nodes_wanted(const struct tally_group *group)
+{
+    const struct tally_size *size = &group->size;
+    double more = ceil(size->shared_nodes - size->free_nodes - 1e-9);
+
+    if (size->shared_nodes > 0 && more < 1)
+        more = 1;
+    return size->busy + size->wide_nodes + fmax(more, 0);
+}
+
 static void add_pending(struct tally *tally, struct tally_group *group, const struct slurm_job *job,
                         const struct tally_request *request)
 {
@@ -221,6 +268,8 @@ static void add_pending(struct tally *tally, struct tally_group *group, const st
     for (unsigned i = 0; i < request->each.gres_count; i++)
         pending->gres[tally_gres_index(tally, request->each.gres[i].name)] +=
             request->at_once * (double)request->each.gres[i].count;
+    if (reason_wants_nodes(class))
+        add_wanted(tally, &group->size, request);
     if (since_s > 0 && (pending->since_s == 0 || since_s < pending->since_s))
         pending->since_s = since_s;
 }

@@ -108,6 +108,15 @@ struct tally_pending {
     int64_t since_s; /* of the one that waits longest; 0: none */
 };
 
+/* What an autoscaler needs to know of a partition. */
+struct tally_size {
+    double busy;                                                /* usable nodes in use */
+    double free_nodes;                                          /* the rest of these, added up */
+    double wide_nodes;                                          /* for jobs of several nodes */
+    double shared_nodes;                                        /* for jobs of one node */
+    double node_cpus, node_memory_bytes, node_gres[TALLY_GRES]; /* of the largest node */
+};
+
 struct tally_group { /* one partition, or the whole cluster */
     const char *name;
     double jobs[TALLY_JOB_STATES];
@@ -115,6 +124,7 @@ struct tally_group { /* one partition, or the whole cluster */
     struct map reasons; /* Slurm's word -> struct tally_reason */
     double nodes[TALLY_NODE_STATES];
     double cpus[TALLY_HOLDERS], memory_bytes[TALLY_HOLDERS], gres[TALLY_GRES][TALLY_HOLDERS];
+    struct tally_size size; /* complete when nodes were added up before jobs */
     bool has_jobs, has_nodes;
 };
 
@@ -152,6 +162,10 @@ struct tally {
 
 void tally_init(struct tally *tally, const struct tally_view *view, struct arena *arena);
 void tally_done(struct tally *tally); /* the maps; the rest is the arena's */
+
+/* Of waiting jobs only those are wanted which more nodes would help. It is a total: nodes that are
+ * idle count towards it, drained ones do not. */
+double tally_nodes_wanted(const struct tally_group *group);
 
 void tally_jobs(struct tally *tally);  /* needs view->jobs */
 void tally_nodes(struct tally *tally); /* needs view->nodes; who holds what needs view->jobs */

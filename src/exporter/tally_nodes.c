@@ -4,6 +4,8 @@
  * are pods' (EXTERNAL_JOB); one that spans several nodes counts evenly on each. */
 #include "exporter/tally.h"
 
+#include <math.h>
+
 const char *const tally_node_state_names[TALLY_NODE_STATES] = {
     [TALLY_NODE_IDLE] = "idle",           [TALLY_NODE_MIXED] = "mixed",
     [TALLY_NODE_ALLOCATED] = "allocated", [TALLY_NODE_COMPLETING] = "completing",
@@ -143,10 +145,37 @@ static void read_node(const struct tally *tally, const struct slurm_node *node,
     tres_add_gres(&ret->used, str_of(node->gres_used), 1);
 }
 
+/* A node that drains is no supply: it will go. The free part of a busy node is that of its scarcest
+ * resource. */
+static void add_size(struct tally *tally, struct tally_size *size, const struct tally_node *node)
+{
+    double cpus = (double)node->node->cpus, memory = (double)node->node->real_memory * mib;
+    bool is_busy = node->node->alloc_cpus > 0 || node->state == TALLY_NODE_COMPLETING;
+
+    size->node_cpus = fmax(size->node_cpus, cpus);
+    size->node_memory_bytes = fmax(size->node_memory_bytes, memory);
+    for (unsigned i = 0; i < node->has.gres_count; i++) {
+        struct str name = node->has.gres[i].name, kind = name, type;
+        double *most = &size->node_gres[tally_gres_index(tally, name)], *any;
+
+        (void)str_cut(name, ':', &kind, &type); /* a job may ask for any type */
+        any = &size->node_gres[tally_gres_index(tally, kind)];
+        *most = fmax(*most, (double)node->has.gres[i].count);
+        *any = fmax(*any, (double)node->has.gres[i].count);
+    }
+    if (!tally_node_is_usable(node->state) || !is_busy)
+        return;
+    size->busy++;
+    if (cpus > 0 && memory > 0)
+        size->free_nodes +=
+            fmin(node->cpus[TALLY_IDLE] / cpus, node->memory_bytes[TALLY_IDLE] / memory);
+}
+
 static void add_node(struct tally *tally, struct tally_group *group, const struct tally_node *node)
 {
     group->has_nodes = true;
     group->nodes[node->state]++;
+    add_size(tally, &group->size, node);
     for (unsigned holder = 0; holder < TALLY_HOLDERS; holder++) {
         group->cpus[holder] += node->cpus[holder];
         group->memory_bytes[holder] += node->memory_bytes[holder];

@@ -92,6 +92,8 @@ static void write_page(const struct slurm *slurm, const struct json *root, struc
 
     arena_init(&arena, 64 << 20);
     tally_init(&tally, &view, &arena);
+    if (view.nodes)
+        tally_nodes(&tally);
     if (view.jobs)
         tally_jobs(&tally);
     for (unsigned i = 0; i < TALLY_OWNER_KINDS; i++) {
@@ -101,8 +103,6 @@ static void write_page(const struct slurm *slurm, const struct json *root, struc
         top_choose(&top, &tally, (enum tally_owner_kind)i, names, &health.folded[i]);
         top_done(&top);
     }
-    if (view.nodes)
-        tally_nodes(&tally);
     if (str_is(page, "slinky"))
         legacy_write(&view, &tally, out);
     else

@@ -1,0 +1,306 @@
+/* api.c - answers the API server's questions about external.metrics.k8s.io. */
+#include "exporter/api.h"
+
+#include "base/list.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "exporter/external.h"
+#include "exporter/families.h"
+
+#include <stdio.h>
+
+enum {
+    SECOND_US = 1000000,
+    OWNER_US = 60 * SECOND_US,
+    MAX_SELECTOR = 16 * 1024,
+    MAX_PATH = 4096,
+    API_ROUTES = 3,
+};
+
+static const struct kube_resource api_services = { "apiregistration.k8s.io", "v1", "apiservices",
+                                                   "APIService", false };
+
+struct api {
+    struct loop *loop;
+    struct exporter *exporter;
+    struct metrics *metrics;
+    struct kube_client *client;
+    struct access *access;
+    struct http_server *server;
+    struct http_route routes[API_ROUTES];
+    char *service;
+    struct kube_call *owner_call;
+    struct loop_timer owner_timer;
+    char owner[256];    /* that was said last */
+    struct list values; /* struct value_request */
+};
+
+/* ---- values ---- */
+
+struct value_request { /* waits for what its user may */
+    struct list link;
+    struct api *api;
+    struct http_responder *responder;
+    char *metric;
+    struct buf selector;
+};
+
+static void refuse(struct http_responder *responder, int status, const char *why)
+{
+    auto_buf struct buf out;
+
+    buf_init(&out, MAX_PATH);
+    external_write_status(status, why, &out);
+    http_respond_json(responder, status, buf_str(&out));
+}
+
+static int status_of(int result)
+{
+    return result == -ERR_NOT_FOUND     ? 404
+           : result == -ERR_INVALID     ? 400
+           : result == -ERR_UNAVAILABLE ? 503
+                                        : 500;
+}
+
+static void answer_value(struct value_request *request)
+{
+    struct exporter_pass pass;
+    struct err err = { .class = 0 };
+    auto_buf struct buf out;
+    int result;
+
+    buf_init(&out, EXTERNAL_MAX_ANSWER);
+    exporter_pass(request->api->exporter, &pass);
+    result = external_write_value(&pass.tally, str_of(request->metric), buf_str(&request->selector),
+                                  &out, &err);
+    exporter_pass_done(&pass);
+    if (result < 0)
+        refuse(request->responder, status_of(result), err.text);
+    else
+        http_respond_json(request->responder, 200, buf_str(&out));
+}
+
+static void value_free(struct value_request *request)
+{
+    list_remove(&request->link);
+    buf_done(&request->selector);
+    mem_free(request->metric);
+    mem_free(request);
+}
+
+static void on_access(void *context, int status, const char *why)
+{
+    struct value_request *request = context;
+
+    if (status == 200)
+        answer_value(request);
+    else
+        refuse(request->responder, status, why);
+    value_free(request);
+}
+
+static void ask_value(struct api *api, const struct http_view *view, struct str ns,
+                      struct str metric, struct http_responder *responder)
+{
+    struct value_request *request = mem_alloc(sizeof(*request));
+    auto_free char *namespace = mem_strndup(ns.at, ns.len);
+    struct err err = { .class = 0 };
+    int result;
+
+    request->api = api;
+    request->responder = responder;
+    request->metric = mem_strndup(metric.at, metric.len);
+    buf_init(&request->selector, MAX_SELECTOR);
+    list_push_back(&api->values, &request->link);
+    result = http_view_query(view, "labelSelector", &request->selector, &err);
+    if (result < 0 && result != -ERR_NOT_FOUND) {
+        refuse(responder, 400, err.text);
+        value_free(request);
+        return;
+    }
+    access_ask(api->access, view,
+               &(struct access_question){ .verb = "list",
+                                          .group = EXTERNAL_GROUP,
+                                          .version = "v1beta1",
+                                          .resource = request->metric,
+                                          .ns = namespace },
+               on_access, request);
+}
+
+/* ---- requests ---- */
+
+static void serve_external(void *context, const struct http_view *view,
+                           struct http_responder *responder)
+{
+    struct external_question question;
+    struct err err = { .class = 0 };
+    auto_buf struct buf out;
+
+    buf_init(&out, EXTERNAL_MAX_ANSWER);
+    if (strcmp(view->method, "GET") != 0) {
+        refuse(responder, 405, "only GET is served");
+        return;
+    }
+    if (external_parse(str_of(view->path), &question, &err) < 0) {
+        refuse(responder, 404, err.text);
+        return;
+    }
+    switch (question.kind) {
+    case EXTERNAL_IS_GROUP:
+        external_write_group(&out);
+        break;
+    case EXTERNAL_IS_LIST:
+        external_write_list(&out);
+        break;
+    case EXTERNAL_IS_VALUE:
+        ask_value(context, view, question.ns, question.metric, responder);
+        return;
+    }
+    http_respond_json(responder, 200, buf_str(&out));
+}
+
+static void serve_health(void *context, const struct http_view *view,
+                         struct http_responder *responder)
+{
+    (void)context;
+    (void)view;
+    http_respond_text(responder, 200, "ok");
+}
+
+static void serve_nothing(void *context, const struct http_view *view,
+                          struct http_responder *responder)
+{
+    (void)context;
+    (void)view;
+    refuse(responder, 404, "the server could not find the requested resource");
+}
+
+/* ---- whose the API is ---- */
+
+static void look_at_owner(void *context);
+
+static void say_owner(struct api *api, const char *owner)
+{
+    bool is_ours = strcmp(owner, api->service) == 0;
+
+    metrics_set(api->metrics, &families[FAMILY_API_OWNED].row, is_ours, NULL);
+    if (strcmp(owner, api->owner) == 0)
+        return;
+    (void)snprintf(api->owner, sizeof(api->owner), "%s", owner);
+    if (is_ours)
+        log_info("external.metrics.k8s.io is served by this exporter");
+    else
+        log_warn("external.metrics.k8s.io is not this exporter's: no HorizontalPodAutoscaler reads "
+                 "it. A cluster has one owner of that API; KEDA can read /autoscale/v1",
+                 LOG_TEXT("owner", owner[0] ? owner : "nobody"), LOG_TEXT("we are", api->service));
+}
+
+static void on_owner(void *context, const struct kube_answer *answer)
+{
+    struct api *api = context;
+    const struct json *service = json_at(answer->object, "spec", "service");
+    char owner[256] = "";
+
+    api->owner_call = NULL;
+    if (answer->outcome == KUBE_DONE && json_exists(service))
+        (void)snprintf(owner, sizeof(owner), STR_FMT "/" STR_FMT,
+                       STR_ARG(json_str(json_get(service, "namespace"))),
+                       STR_ARG(json_str(json_get(service, "name"))));
+    if (answer->outcome == KUBE_DONE || answer->outcome == KUBE_GONE)
+        say_owner(api, owner);
+    loop_timer_start(api->loop, &api->owner_timer, OWNER_US, look_at_owner, api);
+}
+
+static void look_at_owner(void *context)
+{
+    struct api *api = context;
+    const struct kube_request request = { .verb = KUBE_GET,
+                                          .resource = &api_services,
+                                          .name = "v1beta1." EXTERNAL_GROUP };
+
+    api->owner_call = kube_send(api->client, &request, on_owner, api);
+}
+
+/* ---- its life ---- */
+
+static void on_certificate(void *context, const struct err *why)
+{
+    (void)context;
+    if (why)
+        log_warn("the certificate of the API is not usable; the old one stays", LOG_ERROR(why));
+    else
+        log_info("the API has a new certificate");
+}
+
+static int listen_to(struct api *api, const struct api_options *options, struct err *err)
+{
+    char cert_file[MAX_PATH], key_file[MAX_PATH];
+
+    (void)snprintf(cert_file, sizeof(cert_file), "%s/tls.crt", options->folder);
+    (void)snprintf(key_file, sizeof(key_file), "%s/tls.key", options->folder);
+    api->routes[0] = (struct http_route){ EXTERNAL_PATH, true, serve_external, api };
+    api->routes[1] = (struct http_route){ "/healthz", false, serve_health, NULL };
+    api->routes[2] = (struct http_route){ "/", true, serve_nothing, NULL };
+    return http_server_new(api->loop,
+                           &(struct http_server_options){ .address = options->address,
+                                                          .port = options->port,
+                                                          .routes = api->routes,
+                                                          .route_count = API_ROUTES,
+                                                          .cert_file = cert_file,
+                                                          .key_file = key_file,
+                                                          .tls_changed = on_certificate,
+                                                          .asks_certificate = true },
+                           &api->server, err);
+}
+
+int api_new(struct loop *loop, struct http_transport *kube, struct exporter *exporter,
+            struct metrics *metrics, const struct api_options *options, struct api **ret_api,
+            struct err *err)
+{
+    struct api *api = mem_alloc(sizeof(*api));
+    int result;
+
+    api->loop = loop;
+    api->exporter = exporter;
+    api->metrics = metrics;
+    api->service = mem_strdup(options->service);
+    (void)snprintf(api->owner, sizeof(api->owner), "?"); /* nothing was said yet */
+    list_init(&api->values);
+    api->client = kube_client_new(loop, kube);
+    api->access = access_new(api->client);
+    result = listen_to(api, options, err);
+    if (result < 0) {
+        api_free(api);
+        return result;
+    }
+    if (api->service[0])
+        look_at_owner(api);
+    *ret_api = api;
+    return 0;
+}
+
+uint16_t api_port(const struct api *api)
+{
+    return http_server_port(api->server);
+}
+
+void api_free(struct api *api)
+{
+    if (!api)
+        return;
+    if (api->owner_call)
+        kube_call_cancel(api->owner_call);
+    loop_timer_stop(&api->owner_timer);
+    access_free(api->access);
+    while (!list_is_empty(&api->values)) {
+        struct value_request *request =
+            list_item(list_first(&api->values), struct value_request, link);
+
+        refuse(request->responder, 503, "the exporter stops");
+        value_free(request);
+    }
+    http_server_free(api->server);
+    kube_client_free(api->client);
+    mem_free(api->service);
+    mem_free(api);
+}

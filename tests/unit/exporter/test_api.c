@@ -1,0 +1,267 @@
+/* test_api.c - the aggregated API over TLS: who is believed, and what they are answered. Kubernetes
+ * is a server of the test's own; Slurm does not answer, so whoever may read gets 503. */
+#include "../io/certs.h"
+#include "../io/exchange.h"
+#include "base/mem.h"
+#include "exporter/api.h"
+#include "io/http_client.h"
+
+#include <unistd.h>
+
+enum { DAY = 86400 };
+
+static struct cert ca, proxy_ca, serving, proxy, stranger;
+
+struct rig {
+    struct loop *loop;
+    struct http_server *kubernetes;
+    struct http_transport *kube, *slurm;
+    struct slurm_token *token;
+    struct metrics *metrics;
+    struct exporter *exporter;
+    struct api *api;
+    char folder[32], cert_file[64], key_file[64];
+    const char *owner; /* of the APIService */
+    unsigned reviews, tokens;
+    char asked[2048]; /* the last SubjectAccessReview */
+};
+
+static void serve_kubernetes(void *context, const struct http_view *view,
+                             struct http_responder *responder)
+{
+    struct rig *rig = context;
+    auto_buf struct buf out;
+
+    buf_init(&out, 64 * 1024);
+    if (strstr(view->path, "configmaps")) {
+        buf_add_text(&out, "{\"data\":{\"requestheader-client-ca-file\":");
+        json_escape(&out, str_of(proxy_ca.cert_pem));
+        buf_add_text(&out, ",\"requestheader-allowed-names\":\"[\\\"front-proxy\\\"]\","
+                           "\"requestheader-username-headers\":\"[\\\"X-Remote-User\\\"]\","
+                           "\"requestheader-group-headers\":\"[\\\"X-Remote-Group\\\"]\"}}");
+    } else if (strstr(view->path, "subjectaccessreviews")) {
+        rig->reviews++;
+        (void)snprintf(rig->asked, sizeof(rig->asked), STR_FMT, STR_ARG(view->body));
+        buf_printf(&out, "{\"status\":{\"allowed\":%s}}",
+                   strstr(rig->asked, "\"anna\"") ? "true" : "false");
+    } else if (strstr(view->path, "tokenreviews")) {
+        rig->tokens++;
+        buf_add_text(&out,
+                     memmem(view->body.at, view->body.len, "good", 4)
+                         ? "{\"status\":{\"authenticated\":true,\"user\":{\"username\":\"anna\"}}}"
+                         : "{\"status\":{\"authenticated\":false}}");
+    } else {
+        buf_printf(&out, "{\"spec\":{\"service\":{\"namespace\":\"slurm\",\"name\":\"%s\"}}}",
+                   rig->owner);
+    }
+    http_respond_json(responder, strcmp(view->method, "GET") == 0 ? 200 : 201, buf_str(&out));
+}
+
+static struct http_transport *transport_to(struct loop *loop, uint16_t port)
+{
+    struct http_transport *transport;
+    char url[64];
+
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%u", port);
+    assert_int_equal(
+        http_client_new(loop, &(struct http_client_options){ .base_url = url }, &transport, NULL),
+        0);
+    return transport;
+}
+
+static int set_up(void **state)
+{
+    static struct http_route route;
+    struct rig *rig = mem_alloc(sizeof(*rig));
+
+    rig->owner = "exporter-api";
+    route = (struct http_route){ "/", true, serve_kubernetes, rig };
+    snprintf(rig->folder, sizeof(rig->folder), "/tmp/slinc-api-XXXXXX");
+    assert_non_null(mkdtemp(rig->folder));
+    snprintf(rig->cert_file, sizeof(rig->cert_file), "%s/tls.crt", rig->folder);
+    snprintf(rig->key_file, sizeof(rig->key_file), "%s/tls.key", rig->folder);
+    write_file(rig->cert_file, serving.cert_pem);
+    write_file(rig->key_file, serving.key_pem);
+    assert_int_equal(loop_new_real(&rig->loop, NULL), 0);
+    assert_int_equal(http_server_new(rig->loop,
+                                     &(struct http_server_options){ .address = "127.0.0.1",
+                                                                    .routes = &route,
+                                                                    .route_count = 1 },
+                                     &rig->kubernetes, NULL),
+                     0);
+    rig->kube = transport_to(rig->loop, http_server_port(rig->kubernetes));
+    rig->slurm = transport_to(rig->loop, 1);
+    rig->metrics = metrics_new();
+    assert_int_equal(slurm_token_new_static(STR("x"), &rig->token, NULL), 0);
+    rig->exporter = exporter_new(rig->loop, rig->slurm, rig->token, rig->metrics,
+                                 &(struct exporter_options){ .max_names = 1 });
+    *state = rig;
+    return 0;
+}
+
+static void start(struct rig *rig)
+{
+    const struct api_options options = { .address = "127.0.0.1",
+                                         .folder = rig->folder,
+                                         .service = "slurm/exporter-api" };
+
+    assert_int_equal(
+        api_new(rig->loop, rig->kube, rig->exporter, rig->metrics, &options, &rig->api, NULL), 0);
+    run_for(rig->loop, 200 * MS_US); /* the ConfigMap and the APIService are read */
+}
+
+static int tear_down(void **state)
+{
+    struct rig *rig = *state;
+
+    api_free(rig->api);
+    exporter_free(rig->exporter);
+    slurm_token_free(rig->token);
+    metrics_free(rig->metrics);
+    http_transport_free(rig->slurm);
+    http_transport_free(rig->kube);
+    http_server_free(rig->kubernetes);
+    loop_free(rig->loop);
+    unlink(rig->cert_file);
+    unlink(rig->key_file);
+    rmdir(rig->folder);
+    mem_free(rig);
+    return 0;
+}
+
+#define VALUE    EXTERNAL "/namespaces/ns1/slinc_nodes_wanted?labelSelector=partition%3Da"
+#define EXTERNAL "/apis/external.metrics.k8s.io/v1beta1"
+
+/* Who asks: own certificate or NULL, user of the header or NULL, token or NULL. */
+static int status_for(struct rig *rig, const struct cert *own, const char *user, const char *token,
+                      const char *path)
+{
+    struct http_request request = { .method = "GET", .path = path };
+    struct http_transport *transport;
+    struct exchange done = { .ends = 0 };
+    char url[64];
+
+    (void)snprintf(url, sizeof(url), "https://127.0.0.1:%u", api_port(rig->api));
+    assert_int_equal(http_client_new(rig->loop,
+                                     &(struct http_client_options){
+                                         .base_url = url,
+                                         .tls = { .ca = str_of(ca.cert_pem),
+                                                  .cert = str_of(own ? own->cert_pem : NULL),
+                                                  .key = str_of(own ? own->key_pem : NULL) } },
+                                     &transport, NULL),
+                     0);
+    if (user)
+        request.headers[request.header_count++] =
+            (struct http_header){ .name = "X-Remote-User", .value = user };
+    if (token)
+        request.headers[request.header_count++] =
+            (struct http_header){ .name = "Authorization", .value = token };
+    exchange_do(&done, rig->loop, transport, &request);
+    http_transport_free(transport);
+    return done.status;
+}
+
+static void discovery_answers_everybody_even_without_slurm(void **state)
+{
+    struct rig *rig = *state;
+
+    start(rig);
+    assert_int_equal(status_for(rig, NULL, NULL, NULL, EXTERNAL), 200);
+    assert_int_equal(status_for(rig, NULL, NULL, NULL, "/apis/external.metrics.k8s.io"), 200);
+    assert_int_equal(status_for(rig, NULL, NULL, NULL, "/apis"), 404);
+    assert_int_equal(status_for(rig, NULL, NULL, NULL, "/healthz"), 200);
+    assert_int_equal(rig->reviews, 0);
+}
+
+static void a_header_counts_only_with_the_front_proxys_certificate(void **state)
+{
+    struct rig *rig = *state;
+
+    start(rig);
+    assert_int_equal(status_for(rig, NULL, "anna", NULL, VALUE), 401);
+    assert_int_equal(status_for(rig, &stranger, "anna", NULL, VALUE), 401);
+    assert_int_equal(status_for(rig, &serving, "anna", NULL, VALUE), 401); /* another CA */
+    assert_int_equal(rig->reviews, 0);
+    assert_int_equal(status_for(rig, &proxy, "anna", NULL, VALUE), 503); /* may; Slurm is away */
+    assert_int_equal(status_for(rig, &proxy, NULL, NULL, VALUE), 401);
+}
+
+static void what_a_user_may_is_asked_and_remembered(void **state)
+{
+    struct rig *rig = *state;
+
+    start(rig);
+    assert_int_equal(status_for(rig, &proxy, "bert", NULL, VALUE), 403);
+    assert_non_null(strstr(rig->asked, "\"verb\":\"list\""));
+    assert_non_null(strstr(rig->asked, "\"resource\":\"slinc_nodes_wanted\""));
+    assert_non_null(strstr(rig->asked, "\"namespace\":\"ns1\""));
+    assert_int_equal(status_for(rig, &proxy, "bert", NULL, VALUE), 403);
+    assert_int_equal(rig->reviews, 1);
+    assert_int_equal(status_for(rig, &proxy, "anna", NULL, VALUE), 503);
+    assert_int_equal(rig->reviews, 2);
+}
+
+static void a_token_is_judged_by_the_api_server(void **state)
+{
+    struct rig *rig = *state;
+
+    start(rig);
+    assert_int_equal(status_for(rig, NULL, NULL, "Bearer good", VALUE), 503);
+    assert_int_equal(status_for(rig, NULL, "anna", "Bearer bad", VALUE), 401);
+    assert_int_equal(rig->tokens, 2);
+    assert_int_equal(rig->reviews, 1);
+}
+
+static void another_owner_of_the_api_is_noticed(void **state)
+{
+    struct rig *rig = *state;
+    auto_buf struct buf out;
+
+    buf_init(&out, 1 << 20);
+    start(rig);
+    metrics_write(rig->metrics, &out);
+    assert_non_null(strstr(buf_text(&out), "slinc_external_metrics_owned 1\n"));
+    api_free(rig->api);
+    rig->owner = "keda";
+    start(rig);
+    buf_clear(&out);
+    metrics_write(rig->metrics, &out);
+    assert_non_null(strstr(buf_text(&out), "slinc_external_metrics_owned 0\n"));
+}
+
+static int make_certs(void **state)
+{
+    (void)state;
+    cert_make(&ca, "serving CA", NULL, NULL, DAY);
+    cert_make(&proxy_ca, "proxy CA", NULL, NULL, DAY);
+    cert_make(&serving, "front-proxy", "IP:127.0.0.1", &ca, DAY);
+    cert_make(&proxy, "front-proxy", "IP:127.0.0.1", &proxy_ca, DAY);
+    cert_make(&stranger, "somebody", "IP:127.0.0.1", &proxy_ca, DAY);
+    return 0;
+}
+
+static int free_certs(void **state)
+{
+    (void)state;
+    cert_free(&ca);
+    cert_free(&proxy_ca);
+    cert_free(&serving);
+    cert_free(&proxy);
+    cert_free(&stranger);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(discovery_answers_everybody_even_without_slurm),
+        TEST(a_header_counts_only_with_the_front_proxys_certificate),
+        TEST(what_a_user_may_is_asked_and_remembered),
+        TEST(a_token_is_judged_by_the_api_server),
+        TEST(another_owner_of_the_api_is_noticed),
+    };
+
+    return cmocka_run_group_tests(tests, make_certs, free_certs);
+}
