@@ -1,0 +1,45 @@
+{{/* _helpers.tpl - names, labels and the parts that more than one object has. */}}
+
+{{/* cut so that the longest of our names has 63 bytes */}}
+{{- define "slurm-exporter.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 48 | trimSuffix "-" -}}
+{{- end }}
+
+{{- define "slurm-exporter.namespace" -}}
+{{- default .Release.Namespace .Values.namespaceOverride -}}
+{{- end }}
+
+{{- define "slurm-exporter.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/part-of: slurm-operator
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/component: metrics
+{{ include "slurm-exporter.selector" . }}
+{{- end }}
+
+{{- define "slurm-exporter.selector" -}}
+app.kubernetes.io/name: {{ include "slurm-exporter.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "slurm-exporter.image" -}}
+{{- $image := .Values.exporter.image }}
+{{- if regexMatch "(^|/)slurm-exporter$" $image.repository }}
+{{- fail (printf "exporter.image.repository is %s, the image of another program: leave it out, or name one of slinc" $image.repository) }}
+{{- end }}
+{{- printf "%s:%s" $image.repository (default .Chart.AppVersion $image.tag | toString) -}}
+{{- end }}
+
+{{- define "slurm-exporter.server" -}}
+{{- default (printf "http://slurm-restapi.%s:6820" (include "slurm-exporter.namespace" .)) .Values.exporter.server -}}
+{{- end }}
+
+{{/* the Service of the aggregated API, and the Secret with its certificate */}}
+{{- define "slurm-exporter.api" -}}
+{{- printf "%s-api" (include "slurm-exporter.name" .) -}}
+{{- end }}
+
+{{- define "slurm-exporter.apiSecret" -}}
+{{- default (printf "%s-cert" (include "slurm-exporter.api" .)) .Values.externalMetrics.existingSecret -}}
+{{- end }}

@@ -1,0 +1,81 @@
+"""The chart of the exporter beside what surrounds it: every value does something, and program and documentation agree with it. The suites in
+charts/slurm-exporter/tests say what exactly each value does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+from conftest import BUILD, REPO, helm, leaves, render, sets
+
+CHART = REPO / "charts/slurm-exporter"
+DOCUMENT = REPO / "docs/exporter.md"
+NEEDED = ["exporter.secretName=token"]
+MONITORED = ["--api-versions", "monitoring.coreos.com/v1/ServiceMonitor"]
+MINE = ["externalMetrics.enabled=true", "externalMetrics.existingSecret=mine", "externalMetrics.caBundle=YQ=="]
+
+# Every value: how to change it, and what must be set before for it to matter.
+MATTERS: dict[str, tuple[str, list[str]]] = {
+    "nameOverride": ("=other", []), "namespaceOverride": ("=other", []), "imagePullSecrets": ("[0].name=a", []), "priorityClassName": ("=high", []),
+    "externalMetrics.enabled": ("=true", []), "externalMetrics.existingSecret": ("=other", MINE), "externalMetrics.caBundle": ("=Yg==", MINE),
+} | {f"exporter.{key}": (change, []) for key, change in {
+    "enabled": "=false", "replicas": "=3", "imagePullPolicy": "=Never", "image.repository": "=other", "image.tag": "=v9", "server": "=http://a:1",
+    "secretName": "=other", "jwtKey.name": "=key", "logLevel": "=debug", "cacheFrequency": "=9s", "jobListSeconds": "=9", "staleSeconds": "=9",
+    "maxNames": "=9", "userLabels": "=off", "legacyPath": "=/metrics", "priorityClassName": "=high", "nodeSelector": ".a=b", "tolerations": "[0].key=a",
+    "affinity": ".nodeAffinity.x=y", "resources": ".limits.cpu=1", "serviceMonitor.enabled": "=false", "serviceMonitor.labels": ".a=b",
+    "serviceMonitor.endpoints": "[0].path=/other", "networkPolicy.enabled": "=true"}.items()
+} | {f"exporter.jwtKey.{key}": ("=other", ["exporter.jwtKey.name=key"]) for key in ("key", "user")} | {
+    "exporter.networkPolicy.from": ("[0].podSelector.matchLabels.a=b", ["exporter.networkPolicy.enabled=true"])}
+IDLE = {"grafana.enabled"}
+
+
+def shown(*words: str) -> str:
+    """All objects; what is random is left out."""
+    return re.sub(r"(tls.crt|tls.key|ca.crt|caBundle): LS0t\S+", r"\1: made", render(CHART, *MONITORED, *sets([*NEEDED, *words])))
+
+
+def test_every_value_is_in_the_table_above() -> None:
+    assert leaves(CHART / "values.yaml") == {*MATTERS, *IDLE}
+
+
+@pytest.mark.parametrize("key", MATTERS)
+def test_a_value_changes_an_object(key: str) -> None:
+    change, before = MATTERS[key]
+    assert shown(*before) != shown(*before, key + change)
+
+
+def test_lint_is_content() -> None:
+    done = helm("lint", "--strict", CHART, *sets(NEEDED))
+    assert done.returncode == 0, done.stdout
+
+
+def test_chart_and_program_have_one_version() -> None:
+    project = re.search(r"^  version: '([^']+)'", (REPO / "meson.build").read_text(), re.M)[1]
+    assert dict(re.findall(r"^(version|appVersion): \"?([^\"\n]+)\"?$", (CHART / "Chart.yaml").read_text(), re.M)) == {"version": project, "appVersion": project}
+
+
+@pytest.fixture(scope="module")
+def help_text() -> str:
+    return subprocess.run([BUILD / "src/cmd/slinc", "exporter", "--help"], text=True, capture_output=True, check=True).stdout
+
+
+def test_the_program_knows_every_flag_that_the_chart_gives_it(help_text: str) -> None:
+    given = set(re.findall(r"^ +- (--[a-z-]+)", shown("externalMetrics.enabled=true", "exporter.legacyPath=/m", "exporter.jwtKey.name=k"), re.M))
+    assert {"--external-metrics", "--legacy-path", "--jwt-key-file", "--server"} <= given
+    assert given - set(re.findall(r"^  (--[a-z-]+)", help_text, re.M)) == set()
+
+
+def test_the_documentation_has_every_metric_flag_and_reason_as_the_program_has_it(help_text: str) -> None:
+    document = DOCUMENT.read_text()
+    rows = re.findall(r"^\| `(?:slinc_|[a-z]+` \| ).*$", help_text, re.M)
+    flags = [flag for flag, words in re.findall(r"^  --(\S+) +(.*)$", help_text, re.M) if "without effect" not in words]
+    assert len(rows) > 60 and len(flags) > 10
+    own = help_text[:help_text.index("metrics of the process")]
+    assert [line for line in own.splitlines() if line.startswith("| `slinc_") and line not in document] == []
+    assert [flag for flag in flags if f"`--{flag}`" not in document] == []
+
+
+def test_the_documentation_names_every_value() -> None:
+    named = set(re.findall(r"`([A-Za-z.]+)`", DOCUMENT.read_text()))
+    assert [key for key in leaves(CHART / "values.yaml") if not any(key == one or key.startswith(f"{one}.") for one in named)] == []
