@@ -28,7 +28,7 @@ SCHEDULER = "slurm-bridge-scheduler"
 FINALIZER, TAINT = "scheduler.slinky.slurm.net/finalizer", "slinky.slurm.net/managed-node"
 LABELS = {"labels": {"scheduler.slinky.slurm.net/external-node": "true"},
           "annotations": {"scheduler.slinky.slurm.net/external-node-partitions": "slurm-bridge"}}
-BIG = "bench-big"
+BIG, APART = "bench-big", "bench-apart"
 
 
 def free_port() -> int:
@@ -115,7 +115,7 @@ def lend_nodes(cluster: Cluster, slurm: Slurm, within_s: float) -> float:
 def pod(index: int, scheduler: str) -> dict:
     """As it leaves admission: the webhook sets scheduler, toleration and finalizer."""
     ours = scheduler == SCHEDULER
-    return {"metadata": {"name": f"p{index}", "finalizers": [FINALIZER] if ours else []}, "spec": {
+    return {"metadata": {"name": f"p{index}", "labels": {"app": "bench"}, "finalizers": [FINALIZER] if ours else []}, "spec": {
         "schedulerName": scheduler, "nodeSelector": {"type": "kwok"}, "terminationGracePeriodSeconds": 0,
         "tolerations": [*TOLERATE_FAKE, {"key": TAINT, "operator": "Equal", "value": SCHEDULER, "effect": "NoExecute"}],
         "containers": [{"name": "c", "image": "none/none:1", "resources": {"requests": {"cpu": "1", "memory": "64Mi"}}}]}}
@@ -125,8 +125,8 @@ class Load:
     """Pods created as fast as eight connections can, or at a steady rate, and when each was bound."""
 
     def __init__(self, cluster: Cluster, namespace: str, scheduler: str, count: int, per_second: float = 0, within_s: float = 180,
-                 gang: int = 0, annotations: dict[str, str] | None = None) -> None:
-        """gang: so many pods each belong to one PodGroup, made before them, with these annotations."""
+                 gang: int = 0, annotations: dict[str, str] | None = None, spec: dict | None = None) -> None:
+        """gang: so many pods each belong to one PodGroup, made before them, with these annotations. spec: more of it, for each pod."""
         self.api, self.namespace, self.gang = cluster.api(), namespace, gang
         self.api.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
         wait_for("the namespace has its account", 30, lambda: self.api.exists(f"/api/v1/namespaces/{namespace}/serviceaccounts/default"))
@@ -142,6 +142,7 @@ class Load:
                 time.sleep(max(0.0, begun + index / per_second - time.monotonic()))
             created[f"p{index}"] = time.monotonic()
             body = pod(index, scheduler)
+            body["spec"] |= spec or {}
             if gang:
                 body["spec"]["schedulingGroup"] = {"podGroupName": f"g{index // gang}"}
             self.api.post(f"/api/v1/namespaces/{namespace}/pods", body)
@@ -284,3 +285,37 @@ def bridge_big(bench: Bench) -> list[Figure]:
                empty.rate, full.rate, "pods/s", full.rate > empty.rate * 2 / 3),
         Figure(f"bridge: memory at {nodes:,} nodes and {first + 1000 + more:,} pods", "under 150 MiB", None, memory, "MiB", memory < 150),
     ]
+
+
+HOST, ALL_OF_THEM = "kubernetes.io/hostname", {"matchLabels": {"app": "bench"}}
+EXCLUDES = {  # how pods exclude each other
+    "a host port": {"containers": [{"name": "c", "image": "none/none:1", "ports": [{"containerPort": 80, "hostPort": 8080}],
+                                    "resources": {"requests": {"cpu": "1", "memory": "64Mi"}}}]},
+    "anti-affinity": {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"labelSelector": ALL_OF_THEM, "topologyKey": HOST}]}}},
+    "topology spread": {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule",
+                                                       "labelSelector": ALL_OF_THEM}]},
+}
+
+
+@row
+def bridge_apart(bench: Bench) -> list[Figure]:
+    """50 pods at once that exclude each other on 60 nodes: Slurm does not know why, so they are submitted one at a time."""
+    figures, count = [], 50
+    make_cluster_programs(["slurm"])
+    cluster = life.up(APART, node_count=60, with_parts=["slurm"])
+    try:
+        slurm = ready_slurm(cluster)
+        with bridge_on(cluster, slurm):
+            lend_nodes(cluster, slurm, 120)
+            warm_up(cluster)
+            for index, (how, spec) in enumerate(EXCLUDES.items()):
+                stock = Load(cluster, f"stock-{index}", "default-scheduler", count, spec=spec).end()
+                ours = Load(cluster, f"apart-{index}", SCHEDULER, count, spec=spec).end()
+                no_jobs_left(slurm)
+                figures.append(Figure(f"bridge: {count} pods that exclude each other by {how}, on 60 nodes, beside kube-scheduler", "at least 0.2",
+                                      stock.rate, ours.rate, "pods/s", ours.rate >= 0.2 * stock.rate))
+    finally:
+        if find(APART):
+            life.down(APART)
+    return figures
