@@ -43,7 +43,7 @@ static int by_node(const void *a, const void *b)
     return order ? order : (one > other) - (one < other);
 }
 
-/* The places that Kubernetes has nodes for, by the names of these. */
+/* The slots that have a Kubernetes node, sorted by its name. */
 static struct slot **sort_by_node(const struct slots *slots, unsigned *ret_count)
 {
     struct slot **sorted = arena_alloc_array(slots->arena, slots->count + 1, sizeof(*sorted));
@@ -116,8 +116,8 @@ static void open_all(struct slots *slots)
         slots->next_open[i] = i;
 }
 
-/* The first place from this one on that holds fewer than limit; table->count when there is none.
- * Full places are skipped together: they stay full until open_all. */
+/* The first slot from this one on that holds fewer than limit; slots->count when there is none.
+ * Full slots are skipped together: they stay full until open_all. */
 static unsigned next_open(struct slots *slots, unsigned from, unsigned limit)
 {
     unsigned at = from;
@@ -244,7 +244,7 @@ static unsigned assign_rounds(struct slots *slots, unsigned limit)
     return count;
 }
 
-/* Nobody is put beside another while a place that Slurm was submitted stays empty. */
+/* No pod is put beside another while a slot that was submitted stays empty. */
 static bool all_nodes_will_do(const struct slots *slots)
 {
     if (slots->assigned.misfit && !slots->assigned.is_among_own)

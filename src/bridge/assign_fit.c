@@ -17,7 +17,7 @@ bool allocation_is_known(const struct slurm_job *job)
     return job->tres_alloc[0] && job->cpus > 0 && job->node_count > 0;
 }
 
-/* A place more than Slurm was submitted, on a node that is the job's alone. */
+/* One pod more than was submitted, on a node that the job has alone. */
 static bool has_room(const struct slot *slot, const struct kube_pod *pod)
 {
     return slot->cpu_milli + pod->requests.cpu_milli <= slot->node->cpu_milli &&

@@ -1,8 +1,8 @@
-/* bind.c - puts pods on the nodes that Slurm gave to their job.
+/* bind.c - binds pods to the nodes that Slurm gave to their job.
  *
- * Holds: the node is one of the running job's; the Binding carries the pod's UID; the pods of a
- * group are bound side by side, all that it needs or none; a node that will not do is given back to
- * Slurm, and not taken again. */
+ * Holds: the node belongs to the running job; the Binding carries the pod's UID; the pods of a
+ * group are bound together, as many as the group needs or none; a node that does not fit is given
+ * back to Slurm, and the next job excludes it. */
 #include "bridge/bind.h"
 
 #include "bridge/assign.h"
@@ -26,10 +26,10 @@ enum {
     MAX_BINDS = PLAN_MAX_ACTIONS / 2, /* by one plan: each has an event, too */
 };
 
-/* ---- a node that will not do ---- */
+/* ---- a node that does not fit ---- */
 
-/* Slurm gives away only what is free, and shows a job that starts before those that it ended for
- * it. So a node may look full by old news: its other jobs are read since ours was. */
+/* Slurm gives only free resources to a job, and shows the job before the jobs that it ended for it.
+ * So a node may look full because the cache is old: its other jobs are read again first. */
 static bool look_at_those_there(const struct bridge_world *world, const struct unit *unit,
                                 struct plan *plan, const char *slurm_name)
 {
@@ -52,8 +52,8 @@ static bool look_at_those_there(const struct bridge_world *world, const struct u
     return true;
 }
 
-/* The job ends, and the next one leaves out the nodes that did not do and still will not. A unit
- * whose jobs keep ending is submitted ever more slowly (submit_guard.c). */
+/* The job is cancelled, and the next one excludes the nodes that did not fit and still do not. A
+ * unit whose jobs keep ending is submitted ever more slowly (submit_guard.c). */
 static int give_back(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                      const char *slurm_name, const char *why)
 {
@@ -74,7 +74,7 @@ static int give_back(const struct bridge_world *world, const struct unit *unit, 
 
 /* ---- binding ---- */
 
-/* Where a Binding does not carry labels to the pod they go before it. */
+/* Before Kubernetes 1.35 a Binding does not carry labels to the pod: a patch writes them first. */
 static bool plan_label(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                        struct json_build *build, struct json_mut *metadata)
 {
@@ -118,7 +118,7 @@ static const struct bind_basis *basis_of(const struct bridge_world *world,
     return basis;
 }
 
-/* Pods that lost their jobs may wait long for others to give back what they use. */
+/* Pods that lost their jobs may wait long until other jobs give back the resources. */
 static bool may_be_forgetful(const struct bridge_world *world)
 {
     const struct bridge_facts *facts = &world->facts;
@@ -141,8 +141,8 @@ static struct json_mut *binding_metadata(const struct unit *unit, struct json_bu
     return metadata;
 }
 
-/* On what is known now: nothing is bound in a later stage of a plan, whose job may have ended.
- * False: its labels go first. */
+/* Bindings are never in a later stage of a plan, because the job may have ended by then. False: the
+ * labels are written first. */
 static bool bind_to(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                     const struct kube_node *node, const struct bind_basis *basis)
 {
@@ -205,7 +205,7 @@ static void bind_all(const struct bridge_world *world, const struct unit *unit, 
 
 /* ---- which nodes ---- */
 
-/* Members that the job has no place for are told by plans of their own (place.c). */
+/* Members for which the job has no slot report that by plans of their own (place.c). */
 static int assign(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                   struct assignments *ret_assigned, struct err *err)
 {
@@ -215,7 +215,7 @@ static int assign(const struct bridge_world *world, const struct unit *unit, str
     if (unit->kind == GROUP_NONE || !unit->owner ||
         unit_describe(world, unit, plan->arena, &desc, &why) < 0) {
         job_desc_init(&desc);
-        desc.exclusive = false; /* nobody says that its nodes are its own */
+        desc.exclusive = false; /* nothing says that the job has whole nodes */
     }
     return assign_nodes(world, unit, &desc, plan->arena, ret_assigned, err);
 }
@@ -237,7 +237,7 @@ static const char *pod_without_job_on(const struct bridge_world *world,
     return NULL;
 }
 
-/* Not from under those of its own that are still ending. */
+/* The job is not given back while pods of the unit are still ending on it. */
 static int give_forgotten_back(const struct bridge_world *world, const struct unit *unit,
                                struct plan *plan, const char *slurm_name)
 {
@@ -272,7 +272,7 @@ static bool is_enough(const struct unit *unit, const struct assignments *assigne
            assigned->left == 0;
 }
 
-/* Of a group that is placed already nothing is given back. */
+/* The job of a group that has bound pods is never given back. */
 static int place_rest_later(const struct bridge_world *world, const struct unit *unit,
                             struct plan *plan, const struct assignments *assigned)
 {
@@ -316,7 +316,7 @@ static int place_waiting(const struct bridge_world *world, const struct unit *un
         return 0;
     }
     if (unit->in[POD_BOUND] + unit->in[POD_ENDING] > 0 && !allocation_is_known(unit->job))
-        return read_places(unit, plan); /* others than those it was submitted may join it */
+        return read_places(unit, plan); /* pods that came after the submit may join it */
     if (assign(world, unit, plan, &assigned, err) < 0)
         return -err->class;
     if (assigned.is_guess) /* it may have been asked for fewer, before more of them came */

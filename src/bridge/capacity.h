@@ -1,7 +1,7 @@
 /* capacity.h - a derived view of Slurm: what each node still has to give, and who waits.
  *
  * Kept up to date by changes of the job and node caches, never by walking them. It only helps to
- * choose how to ask (immediately, or by the queue); Slurm decides what fits. */
+ * choose the mode of a submit (immediate or queued); Slurm decides what fits. */
 #ifndef SLINC_BRIDGE_CAPACITY_H
 #define SLINC_BRIDGE_CAPACITY_H
 

@@ -12,14 +12,14 @@ struct exclusion {
 };
 
 /* In the arena. partitions: of the job ("a,b"; "": Slurm's own choice); nodes there that this
- * cluster does not have are left out. A node that will not do for one member is left out for all:
- * which of them gets which node is decided when Slurm has given them. Once nodes were given back on
- * which its pods do not go together, all are left out but a choice on which they do. */
+ * cluster does not have are left out. A node that does not fit one member is left out for all:
+ * which member gets which node is decided when Slurm has given the nodes. After nodes were given
+ * back on which the members do not fit together, all nodes are left out but a preselection. */
 struct exclusion exclusion_of(const struct bridge_world *world, const struct unit *unit,
                               const char *partitions, struct arena *arena);
 
-/* Why this node will not do for the pod at hand, in words; NULL when it will. node is NULL when
- * Kubernetes has none of that name in Slurm. */
+/* Why this node does not fit the pod; NULL when it fits. node is NULL when Kubernetes has no node
+ * of that Slurm name. */
 const char *node_misfit(const struct bridge_world *world, struct arena *arena,
                         const struct kube_pod *pod, const struct kube_node *node,
                         const char *slurm_name);

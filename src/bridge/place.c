@@ -1,6 +1,6 @@
-/* place.c - what to do next for one unit: pods that Slurm finds a place for.
+/* place.c - what to do next for one unit: a pod, or the pods of a group.
  *
- * Reads   the pods, their jobs in Slurm, what is remembered of submits.
+ * Reads   the pods, their jobs in Slurm, the state of the last submit.
  * Returns actions; does no I/O.
  * Holds   a unit whose last submit is not settled never gets a second one (DESIGN 5a); a pod is
  * bound only to a node of its own running job; a job ends only when nothing of its pods runs any
@@ -33,15 +33,15 @@ enum {
     TROUBLE_LOOK_US = 15 * SECOND_US, /* the end of the trouble wakes all that wait */
 };
 
-/* The last whole list showed the one that is kept, or a read after it: else it may be the one that
- * slurmctld has lost, and the other all that is left. */
+/* The job that is kept must have been seen in the last whole list, or read after it. Otherwise
+ * slurmctld may have lost it, and the other job is all that is left. */
 static bool is_kept_for_sure(const struct bridge_world *world, const struct unit *unit)
 {
     return slurm_cache_known_us(world->slurm_jobs, unit->job->object.key) >=
            slurm_cache_listed_us(world->slurm_jobs);
 }
 
-/* Late effects and lost answers can leave two jobs for one unit. Nothing is bound before one is. */
+/* Lost answers can leave two jobs for one unit. Nothing is bound before only one is left. */
 static bool cancel_duplicates(const struct bridge_world *world, const struct unit *unit,
                               struct plan *plan)
 {
@@ -59,7 +59,7 @@ static bool cancel_duplicates(const struct bridge_world *world, const struct uni
     return unit->job_count > 1;
 }
 
-/* The first cancel had no answer, and may yet have its effect: nothing is placed by this job. */
+/* The first cancel had no answer and may still take effect, so no pod is bound by this job. */
 static bool cancel_given_up(const struct unit *unit, struct plan *plan)
 {
     if (!unit->job || !unit->is_given_up || unit->stage != POD_WAITS)
@@ -71,7 +71,7 @@ static bool cancel_given_up(const struct unit *unit, struct plan *plan)
     return true;
 }
 
-/* The longer it has waited, the less often it is worth a look. */
+/* The longer a unit has waited, the less often its job is read. */
 static int64_t look_pause_us(const struct bridge_world *world, const struct unit *unit)
 {
     int64_t pause_us = (world->facts.wall_us - unit->created_us) / 4;
@@ -81,7 +81,7 @@ static int64_t look_pause_us(const struct bridge_world *world, const struct unit
     return pause_us < LOOK_MAX_US ? pause_us : LOOK_MAX_US;
 }
 
-/* A reason changes without the state: only a read shows it. */
+/* Slurm may change the reason without the state: only a read of the job shows that. */
 static int wait_for_slurm(const struct bridge_world *world, const struct unit *unit,
                           struct plan *plan)
 {
@@ -105,7 +105,7 @@ static int wait_for_slurm(const struct bridge_world *world, const struct unit *u
     return 0;
 }
 
-/* A group that has become too small gives back what was submitted. */
+/* A group that has become too small gives its job back. */
 static bool has_shrunk(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
     enum job_phase phase = job_phase(unit->job);
@@ -156,7 +156,7 @@ static bool wants_own_job(const struct bridge_world *world, const struct unit *u
     return true;
 }
 
-/* What is known of Slurm can be acted on. */
+/* The caches of Slurm are fresh enough to act on. */
 static int place_live(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                       bool is_prepared, struct err *err)
 {
@@ -176,8 +176,8 @@ static int place_live(const struct bridge_world *world, const struct unit *unit,
                                     : place_waiting(world, unit, plan, is_prepared, err);
 }
 
-/* An object was deleted and made again under its name: what was submitted by the first one stays
- * with the pods that are bound by it, and ends with them. */
+/* The object of a group was deleted and made again under the same name: the job of the first object
+ * stays with the pods that are bound by it, and ends with them. */
 static int place_former(const struct bridge_world *world, const struct unit *unit,
                         const struct slurm_job *job, struct plan *plan, struct err *err)
 {
@@ -209,7 +209,8 @@ static int place_unit(const struct bridge_world *world, struct str key, struct p
         return result;
     if (unit.inherited && !world->facts.is_uninstalling && world_is_ours(world, unit.pod))
         return plan_adopt(world, &unit, unit.inherited, plan, err);
-    /* Of a bridge that is being removed the nodes leave Slurm: nobody is given what a pod uses. */
+    /* When the bridge is uninstalled its nodes leave Slurm, so no other job gets what a pod uses.
+     */
     phase = unit_phase(world, &unit);
     if (phase == UNIT_GONE || phase == UNIT_OVER || world->facts.is_uninstalling)
         return plan_release(world, &unit, plan, err);
@@ -234,7 +235,7 @@ static int place_unit(const struct bridge_world *world, struct str key, struct p
     return 0;
 }
 
-/* A unit that needs more memory than a plan may take is left as it is, and its pods say so. */
+/* A unit whose plan needs too much memory is left as it is, and its pods report that. */
 static int report_too_big(const struct bridge_world *world, struct str key, struct plan *plan)
 {
     struct unit unit;

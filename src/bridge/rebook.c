@@ -1,12 +1,11 @@
-/* rebook.c - bound pods have a running job under them, on their nodes.
+/* rebook.c - keeps a running job for bound pods, on their nodes.
  *
- * Slurm may have ended the job: then the pod goes, with the reason on it. Or Slurm may have lost it
- * (a restart that forgot its last seconds, a record that was purged), or the bridge itself may have
- * cancelled it before the pod was bound: then the pod runs on, and a job is submitted that rebooks
- * it again.
+ * When Slurm ended the job, the pod is deleted, with the reason on it. When Slurm lost the job (a
+ * restart that forgot its last seconds, a record that was purged), or the bridge itself cancelled
+ * it before the pod was bound, the pod runs on, and a job is submitted that rebooks it again.
  *
- * Holds: a pod is deleted only on a positive fact, a record of its own job that says so; a job that
- * is merely not there is never one. */
+ * Holds: a pod is deleted only because of a record of its own job that says that the job ended. A
+ * missing job is no such record. */
 #include "bridge/rebook.h"
 
 #include "bridge/assign.h"
@@ -33,8 +32,8 @@ static const char *slurm_name_of(const struct bridge_world *world, const struct 
     return node ? world_record_name(world, kube_node_of(node)) : "";
 }
 
-/* First the words, then the action, each to the pod as it was seen: what a watch that is behind
- * shows as running may have finished long ago, and its job with it. */
+/* The condition comes first, then the deletion, both only for the version of the pod that was seen:
+ * a watch that is behind may show a pod as running that finished long ago. */
 static int end_pod(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                    const struct slurm_job *job)
 {
@@ -48,7 +47,7 @@ static int end_pod(const struct bridge_world *world, const struct unit *unit, st
     return 0;
 }
 
-/* The label names the job that rebooks it; after a loss that is another one. */
+/* The label names the job of the pod; after a loss that is another job. */
 static void record_job(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
     const struct kube_object *pod = &unit->pod->object;
@@ -64,8 +63,9 @@ static void record_job(const struct bridge_world *world, const struct unit *unit
     plan_merge_patch(plan, world->pods, &kube_pods, pod->ns, pod->name, NULL, NULL, patch);
 }
 
-/* Of a job that we asked for only what placing needs was read. When there is time, the rest is: its
- * sluid, by which it is cancelled without danger for a job that has its id by then. */
+/* Only the nodes of a job were read when it started. When there is time, the whole record is read:
+ * it has the sluid, by which the job can be cancelled even if its id belongs to another job by
+ * then. */
 static void get_to_know(const struct bridge_world *world, const struct slurm_job *job,
                         struct plan *plan)
 {
@@ -79,7 +79,8 @@ static void get_to_know(const struct bridge_world *world, const struct slurm_job
         plan_slurm_look(plan, job);
 }
 
-/* It was running, and waits: put back by Slurm, which counts that; or set back by a restart. */
+/* A job that was running and waits was requeued by Slurm, which counts that, or set back by a
+ * restart. */
 static bool was_requeued(const struct slurm_job *job)
 {
     return job->restarts > 0 || slurm_words_has(&job->state, SLURM_JOB_REQUEUED) ||
@@ -87,7 +88,7 @@ static bool was_requeued(const struct slurm_job *job)
            slurm_words_has(&job->state, SLURM_JOB_SPECIAL_EXIT);
 }
 
-/* Reasons change without the state: only a read shows them. */
+/* Slurm may change the reason without the state: only a read shows that. */
 static void look_now_and_then(const struct bridge_world *world, const struct slurm_job *job,
                               struct plan *plan)
 {
@@ -121,8 +122,7 @@ static bool is_on(const struct bridge_world *world, const struct member *member,
     return name[0] && host_set_has(allocated, name);
 }
 
-/* A member is bound by this job, or runs on its nodes as far as these are known; perhaps not for
- * long. */
+/* Whether a member is bound by this job, or runs on its nodes as far as these are known. */
 static bool is_under_them(const struct bridge_world *world, const struct unit *unit,
                           const struct job_nodes *nodes)
 {
@@ -138,7 +138,7 @@ static bool is_under_them(const struct bridge_world *world, const struct unit *u
     return false;
 }
 
-/* Pods that were bound by it, and those of whom nobody wrote down by what. */
+/* Deletes the pods that were bound by this job, and those that do not say by which job. */
 static int end_pods(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                     const struct job_nodes *nodes)
 {
@@ -152,7 +152,7 @@ static int end_pods(const struct bridge_world *world, const struct unit *unit, s
     return 0;
 }
 
-/* The pods are where they are, so their job may start there and nowhere else, and comes first. */
+/* The pods run on their nodes, so the job may start only there, and before all others. */
 static int rebook_on_its_nodes(const struct bridge_world *world, const struct unit *unit,
                                struct plan *plan)
 {
@@ -181,9 +181,9 @@ static int rebook_on_its_nodes(const struct bridge_world *world, const struct un
     return 0;
 }
 
-/* A job that had ended long ago can be back after a restart of slurmctld that lost the last one,
- * and one that was given up may not be over yet. It says nothing about the pods: it goes, and the
- * pods are rebooked where they are. */
+/* After a restart slurmctld may show a job again that had ended long ago, and a job that was given
+ * up may not be over yet. Such a job says nothing about the pods: it is cancelled, and the pods are
+ * rebooked where they are. */
 static int drop_stray(struct plan *plan, const struct slurm_job *job)
 {
     if (job_phase(job) == JOB_ENDS)
@@ -193,7 +193,7 @@ static int drop_stray(struct plan *plan, const struct slurm_job *job)
     return 0;
 }
 
-/* Slurm took a node from a job that runs on: the pod there goes. */
+/* Slurm may take a node from a running job: the pod on that node is deleted. */
 static int keep_running(const struct bridge_world *world, const struct unit *unit,
                         struct plan *plan, const struct job_nodes *nodes)
 {

@@ -1,11 +1,11 @@
-/* rebook.h - the part of a plan that sees to it that bound pods have a running job under them. */
+/* rebook.h - the part of a plan that keeps a running job for bound pods. */
 #ifndef SLINC_BRIDGE_REBOOK_H
 #define SLINC_BRIDGE_REBOOK_H
 
 #include "bridge/unit.h"
 
-/* Slurm's highest: what the job asks for is in use by its pods, so whoever waits for it comes after
- * them, also one for whom Slurm has planned the node already. Slurm takes it from operators and
+/* Slurm's highest priority: the pods of the job use its resources already, so every other job comes
+ * after it, also one for which Slurm has planned the node. Slurm takes it from operators and
  * leaves it aside from others. */
 #define REBOOK_PRIORITY INT64_C(4294967293)
 

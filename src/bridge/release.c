@@ -1,9 +1,9 @@
-/* release.c - a unit that wants nothing (any more) gives back what it holds.
+/* release.c - a unit whose pods are over gives back its jobs and finalizers.
  *
  * Holds: a job is cancelled only when nothing of its pods can run. The pod's own record is proof;
- * an absent pod is one only when the API server says so to a direct question. The finalizer goes at
- * once, whatever Slurm answers: it keeps the record of a pod that may run, and the job carries the
- * unit's key, so that it is found and ended without the pod too. */
+ * a missing pod counts as gone only when the API server says so to a direct question. The finalizer
+ * is removed at once, whatever Slurm answers: it keeps the record of a pod that may run, and the
+ * job carries the unit's key, so that it is found and ended without the pod too. */
 #include "bridge/release.h"
 
 #include "bridge/names.h"

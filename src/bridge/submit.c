@@ -1,4 +1,4 @@
-/* submit.c - asks Slurm for a job, or says why not yet.
+/* submit.c - submits the job of a unit, or says why not yet.
  *
  * Holds: a group is submitted as one, and not before it is complete; pods that exclude each
  * other are submitted one at a time per owner; what cannot be translated and
@@ -49,7 +49,7 @@ static unsigned pods_in(const struct unit *unit, bool waiting, bool bound, struc
     return count;
 }
 
-/* Workers that only come when their leader runs have their nodes by then. */
+/* The job of a leader has nodes for the workers that are created when the leader runs. */
 static void leave_room(const struct unit *unit, unsigned pods, struct job_desc *desc)
 {
     bool comes_later = unit->kind == GROUP_LWS && unit->group && unit->group->leader_first;
@@ -59,7 +59,7 @@ static void leave_room(const struct unit *unit, unsigned pods, struct job_desc *
 }
 
 static int describe(const struct bridge_world *world, const struct unit *unit, bool waiting,
-                    bool bound, struct arena *arena, struct job_desc *ret_ask, struct err *err)
+                    bool bound, struct arena *arena, struct job_desc *ret_desc, struct err *err)
 {
     const struct kube_pod **pods;
     struct translate_from from = { .config = world->config,
@@ -80,23 +80,23 @@ static int describe(const struct bridge_world *world, const struct unit *unit, b
     }
     if (from.pod_count == 0)
         return err_set(err, ERR_BUG, "a unit without pods is described");
-    if (translate(&from, arena, ret_ask, err) < 0)
+    if (translate(&from, arena, ret_desc, err) < 0)
         return -err->class;
     if (waiting)
-        leave_room(unit, from.pod_count, ret_ask);
+        leave_room(unit, from.pod_count, ret_desc);
     return 0;
 }
 
 int unit_describe(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
-                  struct job_desc *ret_ask, struct err *err)
+                  struct job_desc *ret_desc, struct err *err)
 {
-    return describe(world, unit, true, true, arena, ret_ask, err);
+    return describe(world, unit, true, true, arena, ret_desc, err);
 }
 
 int unit_describe_waiting(const struct bridge_world *world, const struct unit *unit,
-                          struct arena *arena, struct job_desc *ret_ask, struct err *err)
+                          struct arena *arena, struct job_desc *ret_desc, struct err *err)
 {
-    return describe(world, unit, true, false, arena, ret_ask, err);
+    return describe(world, unit, true, false, arena, ret_desc, err);
 }
 
 /* "namespace/name" of each. */
@@ -157,8 +157,8 @@ static void submit_by_mode(const struct bridge_world *world, const struct unit *
     send(unit, plan, job, bound, way == SUBMIT_AT_ONCE);
 }
 
-/* Words about a submit that is on its way would be out of date before anybody has read them, and in
- * a crowd they keep others waiting. */
+/* A report about a submit that is on its way would be out of date before anybody has read it, and
+ * such writes would slow down other pods. */
 static bool is_about_to_be_answered(const struct bridge_world *world, const struct unit *unit,
                                     struct plan *plan)
 {
@@ -200,7 +200,7 @@ static int submit_or_wait(const struct bridge_world *world, const struct unit *u
     return 0;
 }
 
-/* Controllers make pods one by one: what comes within a moment belongs to the same submit. */
+/* Controllers create pods one by one: pods that come within a moment belong to the same submit. */
 static bool may_grow(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
     const struct unit_state *state = unit->state;
@@ -214,7 +214,7 @@ static bool may_grow(const struct bridge_world *world, const struct unit *unit, 
     return true;
 }
 
-/* What it ended with; NULL. */
+/* The phase in which the PodGroup ended; NULL. */
 static const char *group_end(const struct unit *unit)
 {
     const char *phase = unit->group && unit->kind == GROUP_COSCHEDULING ? unit->group->phase : "";
@@ -309,7 +309,7 @@ int plan_submit(const struct bridge_world *world, const struct unit *unit, struc
     return submit_or_wait(world, unit, plan, &job, false);
 }
 
-/* ---- covering ---- */
+/* ---- rebooking ---- */
 
 const char *unit_nodes(const struct bridge_world *world, const struct unit *unit,
                        struct arena *arena)
@@ -372,9 +372,8 @@ static void require_nodes(struct job_desc *job, const char *nodes, unsigned node
         job->tasks = node_count * job->tasks_per_node;
 }
 
-/* The pods are there and use their nodes, so neither the size of the queue nor the annotations of
- * an owner that may be gone matter: whatever can be said of them is, on these nodes and no other.
- */
+/* The pods use their nodes already, so the job names these nodes, and it is submitted even if the
+ * owner with the annotations is gone. */
 int plan_resubmit(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                   struct err *err)
 {

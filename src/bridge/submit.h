@@ -1,4 +1,4 @@
-/* submit.h - the part of a plan that asks Slurm for a job, or says why not yet. */
+/* submit.h - the part of a plan that submits a job, or says why not yet. */
 #ifndef SLINC_BRIDGE_SUBMIT_H
 #define SLINC_BRIDGE_SUBMIT_H
 
@@ -6,14 +6,14 @@
 #include "bridge/job_desc.h"
 #include "bridge/unit.h"
 
-/* What the unit asks for: for its members that wait and those that are bound. -ERR_INVALID says in
- * words why that cannot be submitted. */
+/* The job description of a unit, for its members that wait and those that are bound. -ERR_INVALID:
+ * it cannot be described, and err says why. */
 int unit_describe(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
-                  struct job_desc *ret_ask, struct err *err);
+                  struct job_desc *ret_desc, struct err *err);
 
-/* The same for its members that wait alone, and these as "namespace/name". */
+/* The same for the members that wait only; and their names, as "namespace/name". */
 int unit_describe_waiting(const struct bridge_world *world, const struct unit *unit,
-                          struct arena *arena, struct job_desc *ret_ask, struct err *err);
+                          struct arena *arena, struct job_desc *ret_desc, struct err *err);
 unsigned unit_names_waiting(const struct unit *unit, struct arena *arena,
                             const struct str **ret_names);
 
@@ -21,7 +21,7 @@ unsigned unit_names_waiting(const struct unit *unit, struct arena *arena,
 bool unit_can_be_submitted(const struct bridge_world *world, const struct unit *unit,
                            struct arena *arena);
 
-/* Whether Kubernetes' rules leave enough nodes; if not, its pods are told. */
+/* Whether Kubernetes' rules leave enough nodes; if not, the pods report it. */
 bool unit_has_nodes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                     const struct exclusion *exclusion, const struct job_desc *job);
 

@@ -1,4 +1,4 @@
-/* submit_guard.c - whether Slurm may be submitted a job now, and in which way.
+/* submit_guard.c - whether a job may be submitted now, and by which mode.
  *
  * The first rule that has an objection answers. Each objection names what it waits for, so that a
  * pod can say it. */
@@ -29,7 +29,7 @@ static struct guard_result later(const char *why, int64_t again_us)
     return (struct guard_result){ .guard = GUARD_LATER, .why = why, .again_us = again_us };
 }
 
-/* Whether a leader before us can have asked for it: then its submit may still take effect. */
+/* Whether a leader before us may have submitted it: that submit may still take effect. */
 static bool was_there_before(const struct bridge_world *world, const struct unit *unit)
 {
     return unit->created_us < world->facts.leading_wall_us + NEW_MARGIN_US;
@@ -44,7 +44,7 @@ static int64_t takeover_delay_left_us(const struct bridge_world *world, const st
     return facts->leading_us + facts->takeover_delay_us - facts->now_us;
 }
 
-/* A unit whose jobs keep ending before it is placed comes back ever more slowly. */
+/* A unit whose jobs keep ending before it is bound is submitted ever more slowly. */
 static int64_t backoff_left_us(const struct bridge_world *world, const struct unit *unit)
 {
     unsigned doublings = unit->ended_count > 4 ? 4 : unit->ended_count - 1;
@@ -129,8 +129,8 @@ static struct guard_result look_at_slurm(const struct bridge_world *world, struc
     return (struct guard_result){ .guard = GUARD_OPEN };
 }
 
-/* Pods that are there use their nodes, whatever slurmctld has forgotten: what they need is taken
- * before others may have it. */
+/* Bound pods use their nodes, even if slurmctld has forgotten their jobs: these jobs are submitted
+ * before all others. */
 static bool others_come_first(const struct bridge_world *world, const struct unit *unit)
 {
     const struct bridge_facts *facts = &world->facts;

@@ -1,5 +1,4 @@
-/* submit_guard.h - whether Slurm may be submitted a job now, and in which way. Both are pure rules.
- */
+/* submit_guard.h - whether a job may be submitted now, and by which mode. Both are pure rules. */
 #ifndef SLINC_BRIDGE_SUBMIT_GUARD_H
 #define SLINC_BRIDGE_SUBMIT_GUARD_H
 
@@ -18,8 +17,8 @@ struct guard_result {
     int64_t trouble_us; /* LATER because the bridge cannot use Slurm: since when; 0: it can */
 };
 
-/* DESIGN 5a: no second submit while one may still take effect, none before a whole job list of our
- * own time, none by who does not see all jobs. */
+/* DESIGN 5a: there is no second submit while the first may still take effect, and no submit before
+ * a whole job list was read that began after we took the lease. The token must list every job. */
 struct guard_result submit_guard_check(const struct bridge_world *world, const struct unit *unit,
                                        uint64_t desc_hash, struct arena *arena);
 
@@ -38,7 +37,7 @@ enum submit_mode {
 
 enum {
     SUBMIT_CROWD = 512,   /* more pods than this are still to be submitted: a burst */
-    SUBMIT_TRICKLE = 128, /* asks queued in the last two seconds: no more is a trickle */
+    SUBMIT_TRICKLE = 128, /* submits queued in the last two seconds: no more is a trickle */
 };
 
 enum submit_mode submit_mode(const struct bridge_world *world, const struct unit *unit,

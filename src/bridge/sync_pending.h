@@ -4,9 +4,9 @@
 
 #include "bridge/unit.h"
 
-/* For a unit whose job waits: what is submitted by its pods and their annotations, or the nodes
- * that it must not get, are others now. Its record must be fresh for anything to be sent. True: it
- * cannot follow, and the pods are told why. */
+/* For a unit whose job waits. Updates the job when its pods, their annotations or the nodes that it
+ * must not get have changed. An update is sent only when the job's record is fresh. True: the job
+ * cannot be updated, and the pods report why. */
 bool plan_sync_pending(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                        bool is_fresh);
 

@@ -1,7 +1,7 @@
 /* unit_state.h - what this process remembers of a unit beside the caches, and could do without.
  *
- * A crash loses it, and nothing depends on its being there: what was asked of Slurm is found again
- * by the key that every job carries, and the delay after a take-over (DESIGN 5a) covers submits
+ * A crash loses it, and nothing depends on its being there: what was submitted is found again by
+ * the key that every job carries, and the delay after a take-over (DESIGN 5a) covers submits
  * that another process sent. It saves writes, keeps refused submits from being repeated, and times
  * the steps. */
 #ifndef SLINC_BRIDGE_UNIT_STATE_H
@@ -27,7 +27,7 @@ const char *submit_state_name(enum submit_state state); /* "sent" ... */
 
 struct submit_record {
     enum submit_state state;
-    unsigned attempt;   /* of the last submit; 0 = never asked */
+    unsigned attempt;   /* of the last submit; 0 = never submitted */
     uint64_t hash;      /* job_desc_hash of it */
     uint64_t site;      /* capacity_generation when it was refused */
     int64_t sent_us;    /* loop times */
@@ -38,12 +38,12 @@ struct submit_record {
     char text[240];
 };
 
-/* What a job of ours that waits was submitted with, and what it would not become. */
+/* What a job that waits was last submitted or updated with, and the change that Slurm refused. */
 struct last_applied {
     int64_t job_id;             /* 0: of no job */
-    struct field_hashes hashes; /* what it is as far as we said it; open what may have been made */
-    bool settles;               /* an update was made whose note left that open */
-    uint64_t refused; /* job_desc_hash of a change that Slurm refused; ask.text says why */
+    struct field_hashes hashes; /* unknown: a field that an update may have changed */
+    bool settles;               /* an update was made whose note says unknown */
+    uint64_t refused; /* job_desc_hash of a change that Slurm refused; submit.text says why */
     uint64_t site;    /* capacity_generation at that time */
     int64_t again_us; /* the same change may be tried again then, though nothing changed */
 };
@@ -82,7 +82,7 @@ const struct unit_state *unit_states_get(const struct unit_states *states,
 struct unit_state *unit_states_need(struct unit_states *states,
                                     struct str key); /* made when missing */
 void unit_states_forget(struct unit_states *states, struct str key);
-/* What jobs were asked with: another leader may have changed them since. */
+/* Forgets what jobs were last submitted with: another leader may have changed them since. */
 void unit_states_forget_applied(struct unit_states *states);
 size_t unit_states_count(const struct unit_states *states);
 /* How many are in this state; O(1). */
