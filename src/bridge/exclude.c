@@ -247,29 +247,34 @@ static bool must_choose(const struct bridge_world *world, const struct unit *uni
     return (was_wrong || exclusion->fit == 0) && assign_has_pod_rules(world, unit);
 }
 
+/* All that is needed on the way is in memory of its own: a plan may wait long for its submit, and
+ * keeps only the text. */
 struct exclusion exclusion_of(const struct bridge_world *world, const struct unit *unit,
                               const char *partitions, struct arena *arena)
 {
-    struct exclusion exclusion = {
-        .nodes = arena_strdup(arena, foreign_nodes_in(world->foreign_nodes, partitions)), .why = ""
-    };
-    struct names names = { .arena = arena };
+    const char *foreign = foreign_nodes_in(world->foreign_nodes, partitions);
+    struct exclusion exclusion = { .why = "" };
+    auto_arena struct arena aside;
+    struct names names = { .arena = &aside };
     auto_buf struct buf list;
-    struct err err = { .class = 0 };
     bool differs;
 
+    arena_init(&aside, MAX_ASIDE);
     buf_init(&list, HOSTLIST_MAX_TEXT);
     differs = add_ineligible(world, unit, &names, &exclusion);
     if (must_choose(world, unit, &exclusion)) {
         if (!choose(world, unit, &names, &exclusion))
             add_misfits(world, unit, &names, &exclusion, "its pods do not go together there");
-    } else if (!differs || !has_too_few(world, unit, &exclusion, arena) ||
+    } else if (!differs || !has_too_few(world, unit, &exclusion, &aside) ||
                !choose(world, unit, &names, &exclusion)) {
         add_misfits(world, unit, &names, &exclusion, NULL);
     }
-    if (names.count > 0 && hostlist_fold(names.at, names.count, &list, &err) == 0 &&
+    exclusion.why = arena_strdup(arena, exclusion.why);
+    if (names.count > 0 && hostlist_fold(names.at, names.count, &list, NULL) == 0 &&
         !list.overflowed) /* half a list means other nodes; misfits show at bind */
-        exclusion.nodes = arena_printf(arena, "%s%s%s", buf_text(&list),
-                                       exclusion.nodes[0] ? "," : "", exclusion.nodes);
+        exclusion.nodes =
+            arena_printf(arena, "%s%s%s", buf_text(&list), foreign[0] ? "," : "", foreign);
+    else
+        exclusion.nodes = arena_strdup(arena, foreign);
     return exclusion;
 }
