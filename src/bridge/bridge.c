@@ -121,6 +121,19 @@ static void expect_start(struct bridge *bridge, struct str key)
         slurm_poller_expect(bridge->poller, facts->now_us + EXPECT_US);
 }
 
+/* Changes of nodes and of other pods wake the unit when the result is another (bridge_wake.c). */
+static void record_eligible(const struct bridge *bridge, struct str key)
+{
+    const struct bridge_world *world = &bridge->world;
+    struct kube_index_walk pods = kube_cache_by(world->pods, world->pods_by_unit, key);
+    const struct kube_object *pod = kube_index_next(&pods);
+
+    if (pod && !group_key_is_of_group(key) && unit_states_get(world->unit_states, key) &&
+        pod_stage(world, kube_pod_of(pod)) == POD_WAITS)
+        unit_states_need(world->unit_states, key)->eligible_result =
+            eligible_result(world->eligible, kube_pod_of(pod));
+}
+
 static int plan_unit(struct controller *controller, struct str key, struct plan *plan,
                      struct err *err)
 {
@@ -131,6 +144,7 @@ static int plan_unit(struct controller *controller, struct str key, struct plan 
     timings_seen(&bridge->timings, key);
     result = place_plan(&bridge->world, key, plan, err);
     timings_planned(&bridge->timings, key);
+    record_eligible(bridge, key);
     forget_if_over(bridge, key);
     expect_start(bridge, key);
     return result;

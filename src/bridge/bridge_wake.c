@@ -146,13 +146,38 @@ void bridge_on_words(void *context, const struct kube_object *owner)
             enqueue_pod(&bridge->units, pod);
 }
 
+/* Of a group any member may have other nodes, so it is always planned again. */
+static bool has_same_nodes(const struct bridge *bridge, const struct kube_pod *pod)
+{
+    const struct unit_state *state;
+    auto_buf struct buf key = { .max = SLURM_MAX_KEY };
+
+    world_own_key(pod, &key);
+    state = unit_states_get(bridge->world.unit_states, buf_str(&key));
+    return state && !world_has_group(&bridge->world, pod) &&
+           state->eligible_result == eligible_result(bridge->world.eligible, pod);
+}
+
+/* Only pods that wait and may use other nodes than when they were last planned. */
+static void look_at_those_with_other_nodes(void *context)
+{
+    struct bridge *bridge = context;
+    struct kube_cache_walk walk = kube_cache_walk(bridge->world.pods);
+    const struct kube_object *pod;
+
+    while ((pod = kube_cache_next(&walk)) != NULL)
+        if (pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS &&
+            !has_same_nodes(bridge, kube_pod_of(pod)))
+            enqueue_pod(&bridge->units, pod);
+}
+
 void bridge_on_eligible(void *context)
 {
     struct bridge *bridge = context;
 
     if (bridge->poller && !loop_timer_is_armed(&bridge->eligible_timer))
         loop_timer_start(bridge->links.loop, &bridge->eligible_timer, FOLLOW_US,
-                         bridge_look_at_all_that_wait, bridge);
+                         look_at_those_with_other_nodes, bridge);
 }
 
 void bridge_on_node(struct controller *controller, const struct kube_object *old,

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+enum { CLASS_SHIFT = 40 }; /* there are fewer changes than that many bits can count */
+
 /* ---- changes ---- */
 
 void eligible_touch(struct eligible *eligible, int place)
@@ -253,6 +255,13 @@ uint64_t eligible_class(struct eligible *eligible, const struct kube_pod *pod)
     if (pod->rare && pod->rare->volume_claim_count > 0)
         return 0;
     return pod_class_get(eligible, pod)->number;
+}
+
+uint64_t eligible_result(struct eligible *eligible, const struct kube_pod *pod)
+{
+    const struct pod_class *pod_class = pod_class_get(eligible, pod);
+
+    return pod_class->number << CLASS_SHIFT ^ pod_class->changed;
 }
 
 uint64_t eligible_generation(const struct eligible *eligible)

@@ -53,6 +53,9 @@ const char *eligible_misfit(struct eligible *eligible, const struct kube_pod *po
  * none. 0: the pod is in no class. */
 uint64_t eligible_class(struct eligible *eligible, const struct kube_pod *pod);
 
+/* Another number whenever the set of nodes of the pod may be another. */
+uint64_t eligible_result(struct eligible *eligible, const struct kube_pod *pod);
+
 uint64_t eligible_generation(const struct eligible *eligible); /* changes whenever a set may have */
 
 /* Called when something changed that the set of a waiting pod may depend on. One listener. */

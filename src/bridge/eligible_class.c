@@ -363,13 +363,21 @@ static void fit_arrays(const struct eligible *eligible, struct pod_class *pod_cl
     pod_class->capacity = to;
 }
 
+static void note_change(const struct eligible *eligible, struct pod_class *pod_class, bool differs)
+{
+    if (!differs)
+        return;
+    pod_class->text_stale = true;
+    pod_class->changed = eligible->sequence;
+}
+
 static void judge_place(struct eligible *eligible, struct pod_class *pod_class, size_t place)
 {
     struct filter_result next = eligible_judge(eligible, pod_class, place);
 
-    pod_class->text_stale |=
-        eligible->places[place].born > pod_class->seen ||
-        (!looks_at_pods(pod_class) && !same_result(pod_class->fixed[place], next));
+    note_change(eligible, pod_class,
+                eligible->places[place].born > pod_class->seen ||
+                    (!looks_at_pods(pod_class) && !same_result(pod_class->fixed[place], next)));
     pod_class->fixed[place] = next;
 }
 
@@ -404,14 +412,16 @@ static void judge_with_pods(struct eligible *eligible, struct pod_class *pod_cla
     size_t size = eligible->place_count * sizeof(*pod_class->result);
     auto_free struct filter_result *before =
         mem_alloc_array(eligible->place_count + 1, sizeof(*before));
+    bool differs = false;
 
     if (size > 0) {
         memcpy(before, pod_class->result, size);
         memcpy(pod_class->result, pod_class->fixed, size);
     }
     eligible_domains_judge(eligible, pod_class);
-    for (size_t i = 0; !pod_class->text_stale && i < eligible->place_count; i++)
-        pod_class->text_stale = !same_result(before[i], pod_class->result[i]);
+    for (size_t i = 0; !differs && i < eligible->place_count; i++)
+        differs = !same_result(before[i], pod_class->result[i]);
+    note_change(eligible, pod_class, differs);
 }
 
 static void refresh(struct eligible *eligible, struct pod_class *pod_class)

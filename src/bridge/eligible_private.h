@@ -194,6 +194,7 @@ struct pod_class {
     struct filter_result *fixed;  /* by slot, without other pods */
     struct filter_result *result; /* by slot; the same array where there are no such rules */
     size_t capacity;
+    uint64_t changed; /* the last change that made another set of it */
     bool text_stale;
     struct buf excluded, why;
     struct eligible_set set;

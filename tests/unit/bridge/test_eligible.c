@@ -256,6 +256,40 @@ static void a_set_follows_nodes_and_pods(void **state)
     rig_free(rig);
 }
 
+static uint64_t result_of(struct rig *rig, const char *text)
+{
+    const struct kube_pod *pod = rig_waiting(rig, text);
+    uint64_t result = eligible_result(rig->eligible, pod);
+
+    kube_object_unref(&pod->object);
+    return result;
+}
+
+static void a_result_is_another_only_when_other_nodes_fit(void **state)
+{
+    static const char *const pod = "{pod: p, needs: {cpu: 4}}";
+    static const char *const small = "{pod: q, needs: {cpu: 1}}";
+    struct rig *rig = rig_new();
+    uint64_t before, of_small;
+
+    rig_put(rig, "[{node: n1, has: {cpu: 8}}, {node: n2, has: {cpu: 8}}]");
+    before = result_of(rig, pod);
+    of_small = result_of(rig, small);
+    assert_int_not_equal(before, of_small);
+    rig_put(rig, "[{pod: d, by: x, at: n1, needs: {cpu: 2}}]");
+    assert_int_equal(result_of(rig, pod), before);
+    rig_put(rig, "[{pod: e, by: x, at: n1, needs: {cpu: 4}}]");
+    assert_int_not_equal(result_of(rig, pod), before);
+    assert_int_equal(result_of(rig, small), of_small);
+    before = result_of(rig, pod);
+    rig_drop(rig, RIG_OTHERS, "d", "e"); /* nothing was asked of it meanwhile */
+    assert_int_not_equal(result_of(rig, pod), before);
+    before = result_of(rig, pod);
+    rig_put(rig, "[{node: n3, has: {cpu: 8}}]");
+    assert_int_not_equal(result_of(rig, pod), before);
+    rig_free(rig);
+}
+
 static void pods_that_were_there_before_their_node_count(void **state)
 {
     struct rig *rig = rig_new();
@@ -312,7 +346,7 @@ static void missing_caches_object_to_nothing(void **state)
     rig_free(rig);
 }
 
-static void the_shapes_that_are_kept_are_bounded(void **state)
+static void the_classes_that_are_kept_are_bounded(void **state)
 {
     struct rig *rig = rig_new();
 
@@ -353,10 +387,11 @@ int main(void)
         cmocka_unit_test(host_ports_are_taken_once),
         cmocka_unit_test(a_pod_about_to_be_bound_is_held_against_all_that_is_there),
         cmocka_unit_test(a_set_follows_nodes_and_pods),
+        cmocka_unit_test(a_result_is_another_only_when_other_nodes_fit),
         cmocka_unit_test(pods_that_were_there_before_their_node_count),
         cmocka_unit_test(what_decides_nothing_is_no_news),
         cmocka_unit_test(missing_caches_object_to_nothing),
-        cmocka_unit_test(the_shapes_that_are_kept_are_bounded),
+        cmocka_unit_test(the_classes_that_are_kept_are_bounded),
         cmocka_unit_test(what_cannot_be_read_is_said),
     };
 
