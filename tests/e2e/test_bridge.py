@@ -178,7 +178,14 @@ def test_pods_of_workloads_follow_the_annotations_of_their_owner(site, eventuall
     assert len({pod["metadata"]["labels"][JOB_LABEL] for pod in pods}) == 7
 
 
-def test_a_pod_that_waits_says_what_slurm_says(site, eventually, placed):
+def phase_of(bridge: Bridge, pod: dict) -> str | None:
+    """The phase of the pod's unit in /debug/state."""
+    units = json.loads(bridge.ask("/debug/state")[1])["units"]
+    key = f"{pod['metadata']['namespace']}/{pod['metadata']['uid']}"
+    return next((unit["phase"] for unit in units if unit["unit"] == key), None)
+
+
+def test_a_pod_that_waits_says_what_slurm_says(site, bridge, eventually, placed):
     for index in range(3):
         placed(f"wide-{index}", cpu="63")
     site.make("waiting", cpu="60")
@@ -190,10 +197,11 @@ def test_a_pod_that_waits_says_what_slurm_says(site, eventually, placed):
     said, planned = condition(pod, "SlurmPending"), condition(pod, "PodScheduled")
     job = site.live_jobs_of(pod["metadata"]["uid"])[0]
     assert said["message"].startswith(f"job {job['job_id']} waits: Resources")
+    assert phase_of(bridge, pod) == "pending"
     assert (planned["status"], planned["reason"], planned["message"]) == ("False", "Unschedulable", said["message"])
     site.delete("wide-1")
     pod = eventually("it is placed", lambda: site.placed("waiting"))
-    assert pod["spec"]["nodeName"]
+    assert pod["spec"]["nodeName"] and phase_of(bridge, pod) == "bound"
     eventually("it waits no more", lambda: condition(site.see("waiting"), "SlurmPending")["status"] == "False")
     assert condition(site.see("waiting"), "SlurmPending")["message"] == f"job {job['job_id']} runs on {pod['spec']['nodeName']}"
 
