@@ -41,6 +41,15 @@ def test_a_program_comes_with_loader_and_libraries_and_without_symbols(folder: P
     assert adds["/usr/bin/program"].source.stat().st_size < (folder / "program").stat().st_size
 
 
+def test_a_static_program_comes_alone(folder: Path) -> None:
+    compile_to(folder, "-static")
+    work = folder / "work"
+    work.mkdir()
+    alone = recipes.Linked("program", "/usr/bin/program", static=True)
+    assert [add.dest for add in linked.adds(alone, work)] == ["/usr/bin/program"]
+    assert linked.inputs(alone) == [folder / "program"]
+
+
 def test_the_program_and_every_library_count_for_the_key(folder: Path) -> None:
     compile_to(folder)
     item = recipes.load("slinc")
@@ -97,5 +106,7 @@ def test_it_runs_from_its_own_files_and_holds_nothing_else(archive: Path, tmp_pa
     assert done.returncode == 0 and "--lease-namespace" in done.stdout, done.stderr
     assert {path.name for path in root.iterdir()} <= {"usr", "lib", "lib64", "etc"}
     assert {path.name for path in (root / "usr/bin").iterdir()} == {"slinc", "slinc-cpuset-hook"}
+    hook = subprocess.run([str(root / "usr/bin/slinc-cpuset-hook"), "--version"], text=True, capture_output=True, check=True)
+    assert hook.stdout == "slinc-cpuset-hook\n"  # without the libraries of the image
     modes = [path.stat().st_mode for path in root.rglob("*") if not path.is_symlink()]
     assert not [mode for mode in modes if mode & 0o6022]

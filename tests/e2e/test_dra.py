@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +12,11 @@ from conftest import REPO
 from dra_plugin import CLAIMS, CLASS, DEVICES, DRIVER, PODS, Plugin, place
 from pods import ask, is_ready
 from slincdev import supervisor
+from slincdev.build import bin_dir
 from slincdev.cluster import Cluster
-from slincdev.common import Fail
+from slincdev.common import Fail, run
 from slincdev.components import NODE, wait_containerd
-from slincdev.parts import kubectl
+from slincdev.parts import ensure_images, import_images, kubectl
 from waits import wait_for
 
 pytestmark = pytest.mark.faults
@@ -35,14 +37,16 @@ def plugin(cluster: Cluster, device_class: None) -> Iterator[Plugin]:
     one = Plugin(cluster)
     try:
         yield one.start()
-        end_all(cluster, one)
     finally:
+        end_all(cluster, one)
         one.remove()
 
 
 def end_all(cluster: Cluster, plugin: Plugin) -> None:
-    """All pods of the test are gone, and so is what was prepared for them."""
+    """All pods of the test are gone, and so is what was prepared for them; for that the plugin must run."""
     api = cluster.api()
+    if not plugin.pid():
+        plugin.start_again()
     api.delete(PODS, {"gracePeriodSeconds": 0})
     wait_for("no claim is prepared any more", 60, lambda: not plugin.prepared() and not plugin.device_files())
     wait_for("the pods are gone", 60, lambda: not api.get(PODS)["items"])
@@ -117,7 +121,8 @@ def test_two_pods_get_the_core_that_their_claim_names(cluster, plugin):
     expect_cpus(cluster, "two", "1")
     assert plugin.prepared() == {"one": "0", "two": "1"}
     plugin.ask_to_stop()
-    ask(cluster, "one", "kill", "1")
+    with contextlib.suppress(Fail):  # the command dies with its container
+        ask(cluster, "one", "kill", "1")
     wait_for("the container is there again", 60, lambda: cluster.api().get(f"{PODS}/one")["status"]["containerStatuses"][0]["restartCount"] == 1 and
              is_ready(cluster.api().get(f"{PODS}/one")))
     expect_cpus(cluster, "one", "0")
@@ -185,3 +190,38 @@ def test_the_plugin_is_small(cluster, device_class):
         end_all(cluster, one)
     finally:
         one.remove()
+
+
+def daemon_set(cluster: Cluster, folder: Path) -> Path:
+    """The chart's objects without the class, which is there already."""
+    text = run([bin_dir() / "helm", "template", "bridge", REPO / "charts/slurm-bridge", "-n", "default", "--kube-version", "1.36", "--show-only", "templates/dra.yaml",
+                "--set", "dra.enabled=true,dra.image.repository=localhost/slinc/slinc,dra.image.pullPolicy=Never",
+                "--set", f"dra.nodeSelector.kubernetes\\.io/hostname={NODE}"])
+    file = folder / "dra.yaml"
+    file.write_text("---".join(part for part in text.split("---") if "kind: DeviceClass" not in part))
+    return file
+
+
+def test_the_chart_runs_the_plugin_without_privileges(cluster, device_class, tmp_path):
+    """With the rights of its account, in a container that may write to four folders of the host."""
+    ensure_images(["slinc"])
+    import_images(cluster, ["slinc"])
+    file, one = daemon_set(cluster, tmp_path), Plugin(cluster)
+    kubectl(cluster, "apply", "-f", file)
+    try:
+        wait_for("the DaemonSet is ready", 60, lambda: cluster.api().get("/apis/apps/v1/namespaces/default/daemonsets/slurm-bridge-dra")
+                 ["status"].get("numberReady") == 1, hint=lambda: kubectl(cluster, "logs", "ds/slurm-bridge-dra", "--tail=5"))
+        wait_for("the slice is published", 30, lambda: (slice_of_node(cluster) or {"spec": {}})["spec"].get("devices"))
+        place(cluster, "one", "1")
+        wait_until_runs(cluster, "one")
+        expect_cpus(cluster, "one", "1")
+        container = cluster.api().get(f"{PODS}/one")["status"]["containerStatuses"][0]["containerID"].rpartition("/")[2]
+        group = Path((cluster.folder / "kubelet/plugins" / DRIVER / "containers" / container).read_text().splitlines()[0].removeprefix("cgroup "))
+        (group / "cpuset.cpus").write_text(ALL)
+        wait_for("the pin is repaired", 30, lambda: cpus_now(cluster, "one") == "1", forgiven=(Fail, OSError))
+        cluster.api().delete(f"{PODS}/one", {"gracePeriodSeconds": 0})
+        wait_for("the claim is unprepared", 60, lambda: not one.prepared() and not one.device_files())
+    finally:
+        kubectl(cluster, "delete", "-f", file, "--wait=false")
+        cluster.api().merge(f"{CLAIMS}/one", {"metadata": {"finalizers": None}})
+        cluster.api().delete(CLAIMS)
