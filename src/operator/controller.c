@@ -86,18 +86,39 @@ static void plan_label(struct sync *sync, const struct kube_object *pod, const c
         json_format(sync->build, "{'metadata':{'labels':{'" LABEL_ACTIVE "':%s}}}", value));
 }
 
+/* NULL: there is none, or it is being deleted. */
+static const struct kube_object *pod_of_ordinal(const struct sync *sync, int64_t ordinal)
+{
+    const struct kube_object *pod;
+    char suffix[40];
+
+    (void)snprintf(suffix, sizeof(suffix), "-controller-%lld", (long long)ordinal);
+    pod = sync_child(sync, sync->world->pods, suffix);
+    return pod && pod->deleted_us == 0 ? pod : NULL;
+}
+
 /* The pod of the slurmctld that is in control, by what Slurm says; NULL: it does not say. */
 static const struct kube_object *responding_pod(const struct sync *sync)
 {
     const struct slurm_facts *facts = operator_world_slurm(sync->world, sync->object);
-    const struct kube_object *pod;
-    char suffix[32];
 
-    if (!facts || !facts->is_reachable || facts->active < 0)
-        return NULL;
-    (void)snprintf(suffix, sizeof(suffix), "-controller-%d", facts->active);
-    pod = sync_child(sync, sync->world->pods, suffix);
-    return pod && pod->deleted_us == 0 ? pod : NULL;
+    return facts && facts->is_reachable && facts->active >= 0 ? pod_of_ordinal(sync, facts->active)
+                                                              : NULL;
+}
+
+/* The pod of the lowest ordinal: of those that are ready, else of all. */
+static const struct kube_object *first_pod(const struct sync *sync)
+{
+    const struct kube_object *first = NULL, *pod;
+
+    for (int64_t i = 0; i < replicas(sync); i++) {
+        pod = pod_of_ordinal(sync, i);
+        if (pod && kube_pod_of(pod)->ready)
+            return pod;
+        if (!first)
+            first = pod;
+    }
+    return first;
 }
 
 static void plan_others_inactive(struct sync *sync, const struct kube_object *active)
@@ -111,19 +132,20 @@ static void plan_others_inactive(struct sync *sync, const struct kube_object *ac
 }
 
 /* The label follows the slurmctld that responds: first it gets it, then the others lose it. While
- * Slurm cannot be asked the label stays where it is. Somebody must have it: else ordinal 0. */
+ * Slurm cannot be asked the label stays where it is. A pod that is not ready does not take it:
+ * clients would not reach it, and what Slurm said may be older than the pod. Somebody must have
+ * it: else the first pod. */
 static int plan_active(struct sync *sync, struct err *err)
 {
-    const struct kube_object *responding = responding_pod(sync);
-    const struct kube_object *first = sync_child(sync, sync->world->pods, "-controller-0");
+    const struct kube_object *active = active_pod(sync), *responding = responding_pod(sync);
 
     (void)err;
     if (responding && is_active(responding))
         plan_others_inactive(sync, responding);
-    else if (responding)
+    else if (responding && kube_pod_of(responding)->ready)
         plan_label(sync, responding, "true");
-    else if (first && first->deleted_us == 0 && !active_pod(sync))
-        plan_label(sync, first, "true");
+    else if (!active && first_pod(sync))
+        plan_label(sync, first_pod(sync), "true");
     return 0;
 }
 
