@@ -352,6 +352,20 @@ static int build_hashes(struct json_build *build, const struct controller_input 
 
 /* ---- the StatefulSet ---- */
 
+/* A backup goes on with the state of the first slurmctld. The definition asks for the claim, too;
+ * an older one does not. */
+static int check_shared_state(const struct controller_input *input, struct err *err)
+{
+    const struct json *persistence = json_get(spec_of(input), "persistence");
+
+    return input->conf.replicas == 1 || (json_bool_or(json_get(persistence, "enabled"), true) &&
+                                         json_str(json_get(persistence, "existingClaim")).len > 0)
+               ? 0
+               : err_set(err, ERR_INVALID,
+                         "spec.ha.enabled needs spec.persistence.existingClaim, a claim that all "
+                         "replicas share");
+}
+
 int controller_statefulset(struct json_build *build, const struct controller_input *input,
                            struct json_mut **ret_statefulset, struct err *err)
 {
@@ -363,7 +377,8 @@ int controller_statefulset(struct json_build *build, const struct controller_inp
     struct json_mut *state = state_volume(build, input), *pod, *hashes, *template, *object;
     int result;
 
-    if ((result = build_hashes(build, input, &hashes, err)) < 0 ||
+    if ((result = check_shared_state(input, err)) < 0 ||
+        (result = build_hashes(build, input, &hashes, err)) < 0 ||
         (result = build_pod(build, input, &pod, err)) < 0 ||
         (result = build_template(build, component, controller, META_OWNER | META_TEMPLATE, hashes,
                                  pod, &template, err)) < 0)

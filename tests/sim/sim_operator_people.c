@@ -47,16 +47,18 @@ static void call(struct deed *deed, const char *method)
 
 static void write_controller(const struct deed *deed, char spec[1000])
 {
-    (void)snprintf(spec, 1000,
-                   "{\"slurmKeyRef\":{\"name\":\"keys\",\"key\":\"k\"},"
-                   "\"jwtKeyRef\":{\"name\":\"jwt\",\"key\":\"k\"},"
-                   "\"external\":%s,\"externalConfig\":{\"host\":\"head\",\"port\":6817},"
-                   "\"ha\":{\"enabled\":%s,\"backups\":1},\"slurmctld\":{\"image\":\"c:%u\"},"
-                   "\"accountingRef\":{\"name\":\"%s\"},\"configFileRefs\":[{\"name\":\"files\"}],"
-                   "\"prologScriptRefs\":[{\"name\":\"scripts\"}],"
-                   "\"extraConf\":\"MaxJobCount=%u\"}",
-                   deed->value % 10 == 0 ? "true" : "false", deed->yes ? "false" : "true",
-                   deed->value % 3, deed->yes ? "a" : "b", deed->value);
+    (void)snprintf(
+        spec, 1000,
+        "{\"slurmKeyRef\":{\"name\":\"keys\",\"key\":\"k\"},"
+        "\"jwtKeyRef\":{\"name\":\"jwt\",\"key\":\"k\"},"
+        "\"external\":%s,\"externalConfig\":{\"host\":\"head\",\"port\":6817},"
+        "\"ha\":{\"enabled\":%s,\"backups\":1},"
+        "\"persistence\":{\"existingClaim\":\"state\"},\"slurmctld\":{\"image\":\"c:%u\"},"
+        "\"accountingRef\":{\"name\":\"%s\"},\"configFileRefs\":[{\"name\":\"files\"}],"
+        "\"prologScriptRefs\":[{\"name\":\"scripts\"}],"
+        "\"extraConf\":\"MaxJobCount=%u\"}",
+        deed->value % 10 == 0 ? "true" : "false", deed->yes ? "false" : "true", deed->value % 3,
+        deed->yes ? "a" : "b", deed->value);
 }
 
 static void write_restapi(const struct deed *deed, char spec[1000])
