@@ -20,7 +20,7 @@
 #include "bridge/node_refusals.h"
 #include "bridge/unit_state.h"
 #include "engine/engine.h"
-#include "kube/event.h"
+#include "engine/event_action.h"
 #include "slurm/calls.h"
 #include "slurm/poller.h"
 
@@ -29,7 +29,6 @@
 extern const struct action_type action_slurm;        /* jobs: submits, updates, reads */
 extern const struct action_type action_slurm_cancel; /* cancels of jobs */
 extern const struct action_type action_slurm_node;   /* nodes */
-extern const struct action_type action_event;        /* its service is a struct kube_recorder */
 
 /* Only if this object is gone, or is another than the one with this uid: read directly before. An
  * empty uid is of no object that is there: then only gone counts. Name NULL: only if no object of
@@ -78,10 +77,6 @@ struct action *plan_slurm_update_node(struct plan *plan, const char *name,
                                       const struct json_mut *fields);
 struct action *plan_slurm_delete_node(struct plan *plan, const char *name,
                                       const struct action_unless *unless);
-
-struct action *plan_event(struct plan *plan, const struct kube_object *regarding,
-                          enum kube_event_type type, const char *reason, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
 
 /* ---- the service ---- */
 

@@ -3,15 +3,17 @@
  *
  * Holds: an ordinal whose pod is still being deleted is waited for, not skipped; no more than
  * max_unregistered workers of a Slurm cluster exist that Slurm has not seen; a refusal stops the
- * creates behind it (stages of one, two, four ... pods). */
+ * creates behind it (stages of 8, 16, 32 ... pods), and no other failure stops the first. */
 #include "engine/child.h"
+#include "engine/event_action.h"
 #include "kube/owners.h"
-#include "operator/event_action.h"
 #include "operator/names.h"
 #include "operator/nodeset.h"
 #include "operator/worker_claims.h"
 
 #include <stdlib.h>
+
+enum { FIRST_BATCH = 8 };
 
 /* A pod that ends as soon as it starts is not made again at once. */
 static const int64_t failed_us = 10000000, look_again_us = 1000000;
@@ -133,13 +135,13 @@ static void plan_failed(struct nodeset *nodeset)
             continue;
         }
         if (nodeset->is_daemonset)
-            plan_event(plan, nodeset->sync.object,
-                       strcmp(worker->pod->phase, "Failed") == 0 ? KUBE_EVENT_WARNING
-                                                                 : KUBE_EVENT_NORMAL,
-                       strcmp(worker->pod->phase, "Failed") == 0 ? "FailedDaemonPod"
-                                                                 : "SucceededDaemonPod",
-                       "Info", "pod %s on Node %s ended and is made again", pod->name,
-                       worker->pod->node_name);
+            plan_event_done(plan, nodeset->sync.object,
+                            strcmp(worker->pod->phase, "Failed") == 0 ? KUBE_EVENT_WARNING
+                                                                      : KUBE_EVENT_NORMAL,
+                            strcmp(worker->pod->phase, "Failed") == 0 ? "FailedDaemonPod"
+                                                                      : "SucceededDaemonPod",
+                            "Info", "pod %s on Node %s ended and is made again", pod->name,
+                            worker->pod->node_name);
         (void)plan_delete(plan, world->pods, &kube_pods, pod->ns, pod->name, pod->uid, NULL);
     }
 }
@@ -382,17 +384,18 @@ static void create_claims(struct nodeset *nodeset, const struct worker_identity 
 void nodeset_create(struct nodeset *nodeset)
 {
     const struct sync *sync = &nodeset->sync;
-    size_t batch = 1, in_batch = 0;
+    size_t batch = FIRST_BATCH, in_batch = 0;
+    bool has_claims = json_len(json_get(sync->spec, "volumeClaimTemplates")) > 0;
 
     for (size_t i = 0; i < nodeset->create_count; i++)
         create_claims(nodeset, &nodeset->creates[i].identity);
     if (nodeset->create_count > 0)
-        plan_event(sync->plan, sync->object, KUBE_EVENT_NORMAL, "ScalingUp", "ScaleUp",
-                   "creating %zu workers", nodeset->create_count);
+        plan_event_done(sync->plan, sync->object, KUBE_EVENT_NORMAL, "ScalingUp", "ScaleUp",
+                        "creating %zu workers", nodeset->create_count);
     for (size_t i = 0; i < nodeset->create_count; i++) {
         const struct worker_create *create = &nodeset->creates[i];
 
-        if (in_batch == 0)
+        if (in_batch == 0 && (i > 0 || has_claims))
             plan_next_stage(sync->plan);
         (void)plan_create(sync->plan, sync->world->pods, &kube_pods, sync->object->ns,
                           worker_pod(sync->build, sync->plan->arena, sync->object,

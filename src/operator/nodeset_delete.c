@@ -2,7 +2,7 @@
  *
  * Holds: the pod of a worker that may run jobs is deleted only in the stage behind a question to
  * Slurm whether it is drained; no answer, an old one and no slurmrestd are no "yes". */
-#include "operator/event_action.h"
+#include "engine/event_action.h"
 #include "operator/names.h"
 #include "operator/nodeset.h"
 #include "operator/slurm_actions.h"
@@ -23,13 +23,14 @@ static void plan_pod_delete(struct nodeset *nodeset, const struct worker *worker
 static void tell_why(struct nodeset *nodeset, const struct worker *worker)
 {
     if (worker->why)
-        plan_event(nodeset->sync.plan, nodeset->sync.object, KUBE_EVENT_NORMAL, worker->why, "Info",
-                   "pod %s is made again with the hostname of its Node", worker->pod->object.name);
+        plan_event_done(nodeset->sync.plan, nodeset->sync.object, KUBE_EVENT_NORMAL, worker->why,
+                        "Info", "pod %s is made again with the hostname of its Node",
+                        worker->pod->object.name);
     if (worker->cause == CAUSE_UNREGISTERED)
-        plan_event(nodeset->sync.plan, nodeset->sync.object, KUBE_EVENT_WARNING,
-                   "SlurmNodeNotRegistered", "Delete",
-                   "pod %s is ready, and Slurm has no node %s: the pod is made again",
-                   worker->pod->object.name, worker->slurm_name);
+        plan_event_done(nodeset->sync.plan, nodeset->sync.object, KUBE_EVENT_WARNING,
+                        "SlurmNodeNotRegistered", "Delete",
+                        "pod %s is ready, and Slurm has no node %s: the pod is made again",
+                        worker->pod->object.name, worker->slurm_name);
 }
 
 /* A pod without a Node has run nothing; it must still be without one when it is deleted. */

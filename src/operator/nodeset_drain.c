@@ -3,7 +3,7 @@
  * Holds: the mark is on the pod before its node is drained, and goes after the drain is gone, so
  * that a drain of ours always has one; only drains with our reason are ended; a reason of others
  * stays. Events tell of a cordon once, when the mark is set. */
-#include "operator/event_action.h"
+#include "engine/event_action.h"
 #include "operator/names.h"
 #include "operator/nodeset.h"
 #include "operator/slurm_actions.h"
@@ -47,16 +47,16 @@ static void tell_marks(struct nodeset *nodeset, const size_t marked[CAUSES])
 
     for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
         if (marked[told[i].cause] > 0)
-            plan_event(nodeset->sync.plan, nodeset->sync.object, KUBE_EVENT_NORMAL, told[i].reason,
-                       told[i].action, "draining %zu workers before %s them", marked[told[i].cause],
-                       told[i].what);
+            plan_event_done(nodeset->sync.plan, nodeset->sync.object, KUBE_EVENT_NORMAL,
+                            told[i].reason, told[i].action, "draining %zu workers before %s them",
+                            marked[told[i].cause], told[i].what);
 }
 
 static void tell_node_cordon(struct nodeset *nodeset, const struct worker *worker)
 {
-    plan_event(nodeset->sync.plan, nodeset->sync.object, KUBE_EVENT_NORMAL, "NodeCordon", "Cordon",
-               "Node %s is cordoned: draining pod %s", worker->pod->node_name,
-               worker->pod->object.name);
+    plan_event_done(nodeset->sync.plan, nodeset->sync.object, KUBE_EVENT_NORMAL, "NodeCordon",
+                    "Cordon", "Node %s is cordoned: draining pod %s", worker->pod->node_name,
+                    worker->pod->object.name);
 }
 
 /* The mark goes when Slurm shows that the drain has, or that there is no node. */

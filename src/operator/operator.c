@@ -7,10 +7,10 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "engine/event_action.h"
 #include "engine/watch_set.h"
 #include "kube/event.h"
 #include "kube/kinds.h"
-#include "operator/event_action.h"
 #include "operator/host_keys.h"
 #include "operator/names.h"
 #include "operator/plans.h"
@@ -42,7 +42,6 @@ struct slurm_operator {
     struct engine *engine;
     struct host_keys *host_keys;
     struct slurm_clusters *slurm; /* NULL: it does not speak to Slurm */
-    struct event_teller teller;
     struct kind_controller kinds[MAX_PLANS];
 };
 
@@ -106,6 +105,16 @@ static void wake_namespace(struct controller *controller, const struct kube_obje
     while ((found = kube_cache_next(&walk)))
         if (strcmp(found->ns, object->ns) == 0)
             enqueue(controller, found->ns, found->name);
+}
+
+static void on_wake_siblings(struct controller *controller, const struct kube_object *old,
+                             const struct kube_object *next)
+{
+    if (old && next &&
+        json_equal(json_get(operator_spec(old), "controllerRef"),
+                   json_get(operator_spec(next), "controllerRef")))
+        return;
+    wake_namespace(controller, next ? next : old);
 }
 
 /* ---- Nodes: they report themselves every few minutes, and little of that concerns workers ---- */
@@ -175,7 +184,7 @@ MAP(wake_namespace)
 static const controller_map maps[] = {
     [WAKE_OWNER] = on_wake_owner,       [WAKE_REFERRING] = on_wake_referring,
     [WAKE_INSTANCE] = on_wake_instance, [WAKE_NAMESPACE] = on_wake_namespace,
-    [WAKE_NODE] = on_wake_node,
+    [WAKE_SIBLINGS] = on_wake_siblings, [WAKE_NODE] = on_wake_node,
 };
 
 /* ---- what people are told ---- */
@@ -402,13 +411,11 @@ static void add_slurm(struct slurm_operator *program, const struct operator_link
 }
 
 /* Events that a plan tells of itself are those of NodeSets. */
-static void add_teller(struct slurm_operator *program)
+static void add_events(struct slurm_operator *program)
 {
-    program->teller.loop = program->loop;
     for (unsigned i = 0; i < operator_plan_count; i++)
         if (strcmp(program->kinds[i].row->controller, "nodeset-controller") == 0)
-            program->teller.recorder = program->kinds[i].recorder;
-    engine_add_service(program->engine, &action_event, &program->teller);
+            engine_add_service(program->engine, &action_event, program->kinds[i].recorder);
 }
 
 struct slurm_operator *operator_new(const struct operator_links *links,
@@ -446,7 +453,7 @@ struct slurm_operator *operator_new(const struct operator_links *links,
     for (unsigned i = 0; i < operator_plan_count; i++)
         add_kind(program, i, options->identity);
     kube_cache_listen(program->world.service_monitors, on_service_monitor, program);
-    add_teller(program);
+    add_events(program);
     add_slurm(program, links, options->seed);
     return program;
 }

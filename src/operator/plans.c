@@ -52,6 +52,7 @@ const struct operator_plan operator_plans[] = {
         { "Pod", WAKE_INSTANCE },
         { "PersistentVolumeClaim", WAKE_INSTANCE },
         { "Node", WAKE_NODE },
+        { "NodeSet", WAKE_SIBLINGS },
         { "Controller", WAKE_REFERRING } } },
     { "NodeSet",
       "nodeset-slurm-controller",

@@ -99,7 +99,7 @@ static void start_replicas(struct operator_scene *scene)
     }
 }
 
-static void add_kinds(struct world *world)
+void operator_add_kinds(struct world *world)
 {
     enum {
         WITH_STATUS = API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION,
@@ -113,6 +113,8 @@ static void add_kinds(struct world *world)
         { OPERATOR_GROUP, OPERATOR_VERSION, "nodesets", "NodeSet", CUSTOM },
         { OPERATOR_GROUP, OPERATOR_VERSION, "tokens", "Token", CUSTOM },
         { "apps", "v1", "deployments", "Deployment", WITH_STATUS | API_COUNTS_ANNOTATIONS },
+        { "apps", "v1", "controllerrevisions", "ControllerRevision", API_NAMESPACED },
+        { "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", WITH_STATUS },
     };
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
@@ -126,10 +128,12 @@ struct operator_scene *operator_scene_new(struct world *world, const struct cour
     scene->world = world;
     course_init(&scene->course, type, scene, world);
     api_store_listen(world->store, operator_promises_on_change, scene);
-    add_kinds(world);
+    operator_add_kinds(world);
     operator_people_prepare(scene);
     start_replicas(scene);
     operator_workloads_start(scene);
+    scene->workers = (struct operator_workers){ .world = world, .is_calm = &scene->course.is_calm };
+    operator_workers_start(&scene->workers);
     return scene;
 }
 
@@ -141,6 +145,7 @@ void operator_scene_free(void *context)
     crash_case_done(&scene->crash);
     loop_timer_stop(&scene->people);
     loop_timer_stop(&scene->workloads);
+    operator_workers_end(&scene->workers);
     mem_free(scene);
 }
 

@@ -30,12 +30,26 @@ struct operator_replica {
     struct slurm_operator *program; /* NULL while dead */
 };
 
+/* Scheduler and kubelets of the pods of NodeSets: sim_operator_workers.c. */
+struct operator_workers {
+    struct world *world;
+    const bool *is_calm; /* then no pod fails */
+    /* Of a pod that runs, now and then, and of one that ends; may be NULL. */
+    void (*runs)(void *context, const struct json *pod);
+    void (*ends)(void *context, const struct json *pod);
+    void *context;
+    struct loop_timer timer;
+};
+void operator_workers_start(struct operator_workers *workers);
+void operator_workers_end(struct operator_workers *workers);
+
 struct operator_scene {
     struct world *world;
     struct operator_replica replicas[OPERATOR_REPLICAS];
     struct course course;
     struct crash_case crash; /* without a suite: chance rules */
     struct loop_timer people, workloads;
+    struct operator_workers workers;
     unsigned page;         /* objects per page of a list */
     uint64_t changes;      /* by people and by other controllers */
     uint64_t sent;         /* writes that our processes sent, leases and Events aside */
@@ -43,6 +57,7 @@ struct operator_scene {
 };
 
 /* ---- sim_operator.c ---- */
+void operator_add_kinds(struct world *world);
 struct operator_scene *operator_scene_new(struct world *world, const struct course_type *type);
 void operator_scene_free(void *scene);
 void operator_scene_check(void *scene);

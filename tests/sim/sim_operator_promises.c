@@ -52,10 +52,18 @@ static bool is_controlled_by(const struct json *child, const struct json *owner)
 
 /* ---- 1: what is not ours is not touched ---- */
 
+/* The Service and the budget of workers belong to all NodeSets of a Controller, and none controls
+ * them. */
+static bool is_shared_child(const struct json *object)
+{
+    return !controlling(object) && str_starts(name_of(object), STR("slurm-workers-")) &&
+           json_len(json_at(object, "metadata", "ownerReferences")) > 0;
+}
+
 static bool is_child(const struct json *object)
 {
-    return str_is(json_str(json_get(controlling(object), "apiVersion")),
-                  OPERATOR_GROUP "/" OPERATOR_VERSION);
+    return is_shared_child(object) || str_is(json_str(json_get(controlling(object), "apiVersion")),
+                                             OPERATOR_GROUP "/" OPERATOR_VERSION);
 }
 
 /* Keys that people added begin with "foreign". */
@@ -98,6 +106,8 @@ static const char *wrong_with_resource(const struct api_change *change)
 {
     const struct json *old = change->old, *next = change->next;
 
+    if (old && !next && json_exists(json_at(old, "metadata", "deletionTimestamp")))
+        return NULL; /* its finalizer was the last */
     if (!old || !next)
         return "is made by people";
     return json_equal(json_get(old, "spec"), json_get(next, "spec")) &&
@@ -111,8 +121,14 @@ static const char *wrong_with_resource(const struct api_change *change)
 
 static const char *wrong_with(const struct api_change *change)
 {
-    static const char *const kinds[] = { "configmaps", "secrets", "services", "deployments",
-                                         "statefulsets" };
+    static const char *const kinds[] = { "configmaps",
+                                         "secrets",
+                                         "services",
+                                         "deployments",
+                                         "statefulsets",
+                                         "pods",
+                                         "controllerrevisions",
+                                         "poddisruptionbudgets" };
 
     if (strcmp(change->kind->group, OPERATOR_GROUP) == 0)
         return wrong_with_resource(change);
@@ -218,6 +234,7 @@ static const struct wanted_ref {
     { "Accounting", { "jwtKeyRef" }, "secrets", false },
     { "Accounting", { "storageConfig", "passwordKeyRef" }, "secrets", false },
     { "LoginSet", { "controllerRef" }, "controllers", false },
+    { "NodeSet", { "controllerRef" }, "controllers", false },
     { "Token", { "jwtKeyRef" }, "secrets", false },
 };
 
@@ -330,6 +347,8 @@ static void check_children(const struct settled *settled, const char *hindered)
 {
     bool is_ready = !hindered;
 
+    if (hindered && strcmp(settled->resource->kind, "NodeSet") == 0)
+        return; /* pods that it had before run on */
     for (const struct wanted_child *wanted = NULL; (wanted = next_child(settled, wanted));) {
         const struct json *child = find_child(settled, wanted);
 
@@ -399,9 +418,22 @@ static void put_into_cache(void *context, const struct json *object)
 
 static void fill_world(struct operator_scene *scene, struct operator_world *world)
 {
-    static const char *const kinds[] = { "Controller", "RestApi", "Accounting", "LoginSet",
-                                         "NodeSet",    "Token",   "ConfigMap",  "Secret",
-                                         "Service",    "Pod",     "Deployment", "StatefulSet" };
+    static const char *const kinds[] = { "Controller",
+                                         "RestApi",
+                                         "Accounting",
+                                         "LoginSet",
+                                         "NodeSet",
+                                         "Token",
+                                         "ConfigMap",
+                                         "Secret",
+                                         "Service",
+                                         "Pod",
+                                         "Deployment",
+                                         "StatefulSet",
+                                         "Node",
+                                         "ControllerRevision",
+                                         "PodDisruptionBudget",
+                                         "PersistentVolumeClaim" };
 
     operator_world_init(world, &scene->world->clock);
     world->wall_us = clock_wall_us(&scene->world->clock);
