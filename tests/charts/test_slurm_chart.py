@@ -3,8 +3,10 @@ values files of others, and the documentation. The suites in charts/slurm/tests 
 
 from __future__ import annotations
 
+import functools
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -22,6 +24,7 @@ RECORDED = ("controllers", "restapis", "accountings", "loginsets", "nodesets")
 LEFT_OUT = {"helm.sh/chart", "app.kubernetes.io/version"}  # of the labels of pods, so that a new chart replaces none
 
 
+@functools.cache
 def template(*words: object, chart: Path = CHART, release: str = "slurm") -> str:
     done = helm("template", release, chart, "--namespace", "site", "--kube-version", versions()["KUBERNETES_VERSION"], *words)
     assert done.returncode == 0, done.stderr
@@ -105,6 +108,27 @@ def test_the_images_of_the_other_chart_are_told(tmp_path: Path) -> None:
     assert not re.search(r"^ +\S+\.image$", template("-f", OLD, "--set", "keepOldImages=true", chart=telling), re.M)
 
 
+@pytest.mark.parametrize("missing", [[], ["prologScriptRefs", "epilogScriptRefs", "prologSlurmctldScriptRefs", "epilogSlurmctldScriptRefs", "  ha", "    a3ultra"]], ids=["main", "1.2.1"])
+def test_an_upgrade_that_reuses_the_other_charts_values_renders_the_same(tmp_path: Path, missing: list[str]) -> None:
+    """Helm then takes those values in place of our defaults: what is new in ours is missing."""
+    chart = Path(shutil.copytree(CHART, tmp_path / "slurm"))
+    text = OLD.read_text()
+    for key in missing:  # with the lines below it
+        depth = len(key) - len(key.lstrip())
+        text = re.sub(rf"^{key}:.*\n(?: {{{depth + 1},}}.*\n)*", "", text, count=1, flags=re.M)
+    assert all(key not in keys_of(text) for key in missing)
+    (chart / "values.yaml").write_text(text)
+    reused = template("-f", SITE, chart=chart)
+    wanted = template("-f", OLD, "-f", SITE)
+    if missing:
+        wanted = re.sub(r"^  ha:\n(?:    .*\n)*", "", wanted, flags=re.M)
+    assert reused == wanted
+
+
+def keys_of(text: str) -> set[str]:
+    return {line.partition(":")[0] for line in text.splitlines()}
+
+
 def test_our_values_are_those_of_the_other_chart_and_a_few_more() -> None:
     more = {key.split(".")[-1] if key.startswith("nodesetDefaults") else key.split(".")[0] for key in keys(CHART / "values.yaml") - keys(OLD)}
     assert more == {"imageRegistry", "keepOldImages", "keys", "minReadySeconds", "revisionHistoryLimit", "volumeClaimTemplates", "persistentVolumeClaimRetentionPolicy"}
@@ -166,7 +190,7 @@ def test_no_pod_carries_the_version_of_the_chart(name: str, rendered: dict) -> N
 
 
 def test_rendering_twice_gives_the_same() -> None:
-    assert template("-f", SITE) == template("-f", SITE)
+    assert template("-f", SITE) == template.__wrapped__("-f", SITE)
 
 
 def test_no_key_is_ever_rendered(rendered: dict) -> None:

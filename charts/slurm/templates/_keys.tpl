@@ -9,7 +9,7 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
 
 {{/* (dict "root" $ "job" JOB); keys.podSpec is laid over it */}}
 {{- define "slurm.keysPod" -}}
-{{- $values := .root.Values.keys }}
+{{- $values := default dict .root.Values.keys }}
 {{- $container := dict
     "name" "keys"
     "image" (include "slurm.image" (dict "root" .root "image" $values.image "name" "slinc" "tag" .root.Chart.Version))

@@ -23,6 +23,11 @@
 {{- end }}
 {{- end }}
 
+{{/* `helm upgrade --reuse-values` from another chart brings that chart's values alone: ours may be missing, here and elsewhere. */}}
+{{- define "slurm.registry" -}}
+{{- default "localhost/slinc" .Values.imageRegistry | trimSuffix "/" -}}
+{{- end }}
+
 {{/* (dict "root" $ "image" IMAGE "name" NAME "tag" TAG "fallback" IMAGE-TEXT): the fallback is for containers that take another's image */}}
 {{- define "slurm.image" -}}
 {{- $image := include "slurm.imageParts" .image | fromYaml }}
@@ -34,7 +39,7 @@
 {{- $image = dict }}
 {{- end }}
 {{- end }}
-{{- $repository := default (printf "%s/%s" (trimSuffix "/" .root.Values.imageRegistry) .name) $image.repository }}
+{{- $repository := default (printf "%s/%s" (include "slurm.registry" .root) .name) $image.repository }}
 {{- if and .fallback (not $image.repository) (not $image.tag) (not $image.digest) -}}
 {{- .fallback -}}
 {{- else if $image.digest -}}
