@@ -12,6 +12,7 @@
 #include "exporter/exporter.h"
 #include "exporter/families.h"
 #include "exporter/legacy.h"
+#include "exporter/ui.h"
 #include "io/http_client.h"
 #include "io/loop_real.h"
 
@@ -22,6 +23,7 @@ enum { TOKEN_LIFE_S = 300, SLURM_CONNECTIONS = 8, SECOND_US = 1000000, NANOS_PER
 
 struct exporter_flags {
     const char *server, *cache_freq, *metrics_address, *health_address, *legacy_path, *user_labels;
+    const char *ui_address;
     const char *key_file, *key_user, *api_address, *api_folder, *api_service;
     struct process_flags process;
     bool external;
@@ -59,6 +61,8 @@ static const struct flag flags[] = {
       "where /metrics, /metrics/nodes and /metrics/slinky are served" },
     { "health-probe-bind-address", FLAG_TEXT, AT(health_address), ":8081",
       "where /healthz and /readyz are served" },
+    { "ui-bind-address", FLAG_TEXT, AT(ui_address), "0",
+      "where the live page /ui/ is served, to everybody who gets there; 0: nowhere" },
     PROCESS_FLAGS(AT(process)),
     { NULL, FLAG_TEXT, 0, NULL, NULL },
 };
@@ -153,6 +157,41 @@ static void links_close(struct links *links)
         loop_free(links->loop);
 }
 
+/* ---- the live page ---- */
+
+struct page_server {
+    struct ui *ui;
+    struct http_route routes[UI_ROUTES];
+    struct http_server *server;
+};
+
+static int page_open(struct page_server *page, const struct links *links, struct exporter *exporter,
+                     const char *address, struct err *err)
+{
+    char host[PROCESS_MAX_HOST];
+    uint16_t port;
+    int result = process_address_read((struct process_address){ "--ui-bind-address", address },
+                                      host, &port, err);
+
+    if (result < 0 || port == 0)
+        return result;
+    page->ui = ui_new(links->loop, exporter_source(exporter));
+    result = http_server_new(
+        links->loop,
+        &(struct http_server_options){ .address = host[0] ? host : NULL,
+                                       .port = port,
+                                       .routes = page->routes,
+                                       .route_count = ui_routes(page->ui, page->routes) },
+        &page->server, err);
+    return result < 0 ? err_wrap(err, "--ui-bind-address") : 0;
+}
+
+static void page_close(struct page_server *page)
+{
+    ui_free(page->ui);
+    http_server_free(page->server);
+}
+
 /* ---- running ---- */
 
 static int open_api(const struct links *links, const struct exporter_flags *values,
@@ -189,6 +228,7 @@ static enum run_exit run_exporter(const struct links *links, const struct export
         exporter_new(links->loop, links->slurm, links->token, metrics, &options);
     struct process_listeners listeners = { .metrics = NULL };
     struct api *api = NULL;
+    struct page_server page = { .ui = NULL };
     struct err err = { .class = 0 };
     enum run_exit code;
 
@@ -198,10 +238,12 @@ static enum run_exit run_exporter(const struct links *links, const struct export
             (struct process_address){ "--metrics-bind-address", values->metrics_address },
             (struct process_address){ "--health-probe-bind-address", values->health_address },
             &err) < 0 ||
-        (values->external && open_api(links, values, exporter, metrics, &api, &err) < 0))
+        (values->external && open_api(links, values, exporter, metrics, &api, &err) < 0) ||
+        page_open(&page, links, exporter, values->ui_address, &err) < 0)
         run_fail(run, &err);
     exporter_start(exporter);
     code = run_loop(run);
+    page_close(&page);
     process_listen_end(&listeners);
     api_free(api);
     exporter_free(exporter);

@@ -89,6 +89,11 @@ void exporter_pass_done(struct exporter_pass *pass)
     arena_done(&pass->arena);
 }
 
+struct source *exporter_source(const struct exporter *exporter)
+{
+    return exporter->source;
+}
+
 static void build(struct exporter *exporter, enum exporter_page page, struct buf *out)
 {
     struct exporter_pass pass;

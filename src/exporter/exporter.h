@@ -47,6 +47,9 @@ struct exporter_pass {
 void exporter_pass(struct exporter *exporter, struct exporter_pass *ret_pass);
 void exporter_pass_done(struct exporter_pass *pass);
 
+/* What it reads; borrowed. */
+struct source *exporter_source(const struct exporter *exporter);
+
 /* The text of a page; borrowed until the next call. */
 int exporter_page(struct exporter *exporter, enum exporter_page page, struct str *ret_text,
                   struct err *err);

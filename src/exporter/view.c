@@ -1,0 +1,527 @@
+/* view.c - rows of the page, kept as text and compared. */
+#include "exporter/view.h"
+
+#include "base/mem.h"
+#include "codec/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct holder {
+    unsigned index;
+    char *text; /* the members of its row */
+};
+
+struct node_row {
+    char *head;   /* what never changes: name, cores, gpus, partition */
+    char *text;   /* state, cores held, gpus held, reason */
+    bool changed; /* by the last look */
+};
+
+/* A member of the message that is sent whole when it changed. */
+struct member {
+    char *text;
+    bool changed;
+};
+
+enum { MEMBER_QUEUE, MEMBER_TOTALS, MEMBER_PARTITIONS, MEMBER_AGES, MEMBERS };
+
+static const char *const member_names[MEMBERS] = { "queue", "totals", "partitions", "ages" };
+
+struct view {
+    struct map holders; /* struct holder by job, in order of their indexes */
+    size_t holders_told;
+    struct node_row *nodes;
+    size_t node_count;
+    uint64_t nodes_hash; /* of their names, in order */
+    struct member members[MEMBERS];
+    char *about; /* cluster, names, hidden */
+    int64_t sampled_s;
+    bool has_sample; /* the last look added one */
+    double samples[VIEW_SAMPLES][1 + TALLY_HOLDERS];
+    size_t sample_count, sample_first;
+};
+
+static void free_holder(void *value)
+{
+    struct holder *holder = value;
+
+    mem_free(holder->text);
+    mem_free(holder);
+}
+
+struct view *view_new(void)
+{
+    struct view *view = mem_alloc(sizeof(*view));
+
+    map_init(&view->holders,
+             &(struct map_options){ .max = 2 * VIEW_MAX_HOLDERS, .free_value = free_holder });
+    return view;
+}
+
+static void forget_nodes(struct view *view)
+{
+    for (size_t i = 0; i < view->node_count; i++) {
+        mem_free(view->nodes[i].head);
+        mem_free(view->nodes[i].text);
+    }
+    mem_free(view->nodes);
+    view->nodes = NULL;
+    view->node_count = 0;
+}
+
+void view_free(struct view *view)
+{
+    if (!view)
+        return;
+    forget_nodes(view);
+    for (unsigned i = 0; i < MEMBERS; i++)
+        mem_free(view->members[i].text);
+    mem_free(view->about);
+    map_done(&view->holders);
+    mem_free(view);
+}
+
+/* Takes the text over; true when it is another. */
+static bool take_text(char **kept, const struct buf *text)
+{
+    if (*kept && strcmp(*kept, buf_text(text)) == 0)
+        return false;
+    mem_free(*kept);
+    *kept = mem_strdup(buf_text(text));
+    return true;
+}
+
+/* ---- holders ---- */
+
+/* The pods of a job stand in its comment; others are known by their name. */
+static void write_job_name(const struct slurm_job *job, struct buf *out)
+{
+    auto_json_doc struct json_doc *comment = NULL;
+    const struct json *pods = NULL;
+
+    if (tally_holder_of(job) == TALLY_POD &&
+        json_parse(str_of(job->admin_comment), SLURM_MAX_OBJECT_TEXT, &comment, NULL) == 0)
+        pods = json_get(json_root(comment), "pods");
+    json_escape(out, json_len(pods) == 1 ? json_str(json_item(pods, 0)) : str_of(job->name));
+}
+
+static const char *user_of(const struct tally *tally, const struct slurm_job *job)
+{
+    return tally->view->shows_users ? job->user : "";
+}
+
+static unsigned holder_index(struct view *view, const struct tally *tally,
+                             const struct slurm_job *job)
+{
+    struct holder *holder;
+    auto_buf struct buf text = { .max = VIEW_MAX_TEXT };
+    char key[64];
+
+    (void)snprintf(key, sizeof(key), "%" PRId64 " %" PRId64, job->id, job->submit_time);
+    holder = map_get(&view->holders, str_of(key));
+    if (holder)
+        return holder->index;
+    buf_printf(&text, "\"%s\",", tally_holder_of(job) == TALLY_POD ? "p" : "j");
+    write_job_name(job, &text);
+    buf_printf(&text, ",%" PRId64 ",", job->id);
+    json_escape(&text, str_of(user_of(tally, job)));
+    buf_printf(&text, ",%" PRId64 ",%" PRId64, job->submit_time, job->start_time);
+    holder = mem_alloc(sizeof(*holder));
+    *holder = (struct holder){ .index = (unsigned)view->holders.count,
+                               .text = mem_strdup(buf_text(&text)) };
+    if (map_put(&view->holders, str_of(key), holder, NULL) < 0) {
+        free_holder(holder);
+        return 0;
+    }
+    return ((struct holder *)map_get(&view->holders, str_of(key)))->index;
+}
+
+/* ---- nodes ---- */
+
+static const char state_letters[TALLY_NODE_STATES] = {
+    [TALLY_NODE_IDLE] = 'i',       [TALLY_NODE_MIXED] = 'm',    [TALLY_NODE_ALLOCATED] = 'a',
+    [TALLY_NODE_COMPLETING] = 'c', [TALLY_NODE_PLANNED] = 'p',  [TALLY_NODE_RESERVED] = 'r',
+    [TALLY_NODE_MAINT] = 't',      [TALLY_NODE_DRAINING] = 'g', [TALLY_NODE_DRAINED] = 'd',
+    [TALLY_NODE_DOWN] = 'x',       [TALLY_NODE_FAIL] = 'f',     [TALLY_NODE_POWERED_DOWN] = 'o',
+    [TALLY_NODE_POWERING] = 'w',   [TALLY_NODE_UNKNOWN] = 'u',
+};
+
+/* Generic resources whose name is or begins with "gpu". */
+static int64_t gpus_of(const struct tres *tres)
+{
+    int64_t count = 0;
+
+    for (unsigned i = 0; i < tres->gres_count; i++)
+        if (str_is(tres->gres[i].name, "gpu") || str_starts(tres->gres[i].name, STR("gpu:")))
+            count += tres->gres[i].count;
+    return count;
+}
+
+struct share { /* what one job has of one node */
+    int64_t first, count;
+    unsigned holder;
+};
+
+static void write_share(struct buf *out, struct share *share, int64_t wanted, int64_t all)
+{
+    share->count = wanted < all - share->first ? wanted : all - share->first;
+    if (share->count <= 0)
+        return;
+    buf_printf(out, "%s%" PRId64 "-%" PRId64 ":%u", share->first > 0 ? "," : "", share->first,
+               share->first + share->count - 1, share->holder);
+    share->first += share->count;
+}
+
+/* Pods come first, then jobs, each in the order of the cache. */
+static void write_shares(struct view *view, const struct tally *tally,
+                         const struct tally_node *node, struct buf *cores, struct buf *gpus)
+{
+    struct share core = { .first = 0 }, gpu = { .first = 0 };
+
+    for (enum tally_holder kind = TALLY_POD; kind <= TALLY_JOB; kind++) {
+        struct slurm_index_walk walk =
+            slurm_cache_by(tally->view->jobs, SLURM_JOBS_BY_NODE, str_of(node->node->name));
+        const struct slurm_object *object;
+
+        while ((object = slurm_index_next(&walk))) {
+            const struct slurm_job *job = slurm_job_of(object);
+            struct tres held;
+
+            if (tally_holder_of(job) != kind)
+                continue;
+            tally_allocation_of(job, &held);
+            core.holder = gpu.holder = holder_index(view, tally, job);
+            write_share(cores, &core, held.cpus / held.nodes, node->node->cpus);
+            write_share(gpus, &gpu, gpus_of(&held) / held.nodes, gpus_of(&node->has));
+        }
+    }
+}
+
+static void write_node(struct view *view, const struct tally *tally, const struct tally_node *node,
+                       struct buf *out)
+{
+    auto_buf struct buf cores = { .max = VIEW_MAX_TEXT }, gpus = { .max = VIEW_MAX_TEXT };
+
+    if (tally->view->jobs)
+        write_shares(view, tally, node, &cores, &gpus);
+    buf_printf(out, "\"%c\",\"%s\",\"%s\",", state_letters[node->state], buf_text(&cores),
+               buf_text(&gpus));
+    json_escape(out, str_of(node->node->reason));
+}
+
+static void write_node_head(const struct tally_node *node, struct buf *out)
+{
+    struct str partitions = str_of(node->node->partitions), first = STR("");
+
+    (void)str_next(&partitions, ',', &first);
+    json_escape(out, str_of(node->node->name));
+    buf_printf(out, ",%" PRId64 ",%" PRId64 ",", node->node->cpus, gpus_of(&node->has));
+    json_escape(out, first);
+}
+
+/* True when the list of nodes is another than before. */
+static bool take_node_list(struct view *view, const struct tally *tally)
+{
+    static const uint64_t secret[2] = { 1, 2 };
+    size_t count = tally->node_count < VIEW_MAX_NODES ? tally->node_count : VIEW_MAX_NODES;
+    uint64_t hash = count;
+    auto_buf struct buf text = { .max = VIEW_MAX_TEXT };
+
+    for (size_t i = 0; i < count; i++) {
+        buf_clear(&text);
+        write_node_head(&tally->nodes[i], &text);
+        hash = hash * 31 + map_hash(buf_str(&text), secret);
+    }
+    if (view->nodes && hash == view->nodes_hash && count == view->node_count)
+        return false;
+    forget_nodes(view);
+    view->nodes = mem_alloc_array(count + 1, sizeof(*view->nodes));
+    view->node_count = count;
+    view->nodes_hash = hash;
+    for (size_t i = 0; i < count; i++) {
+        buf_clear(&text);
+        write_node_head(&tally->nodes[i], &text);
+        view->nodes[i].head = mem_strdup(buf_text(&text));
+    }
+    return true;
+}
+
+static bool look_at_nodes(struct view *view, const struct tally *tally)
+{
+    bool is_new = take_node_list(view, tally);
+    auto_buf struct buf text = { .max = VIEW_MAX_TEXT };
+
+    for (size_t i = 0; i < view->node_count; i++) {
+        buf_clear(&text);
+        write_node(view, tally, &tally->nodes[i], &text);
+        view->nodes[i].changed = take_text(&view->nodes[i].text, &text);
+    }
+    return is_new;
+}
+
+/* ---- the queue ---- */
+
+static int by_priority(const void *a, const void *b)
+{
+    const struct slurm_job *left = *(const struct slurm_job *const *)a;
+    const struct slurm_job *right = *(const struct slurm_job *const *)b;
+
+    if (left->priority.number != right->priority.number)
+        return left->priority.number > right->priority.number ? -1 : 1;
+    return left->id < right->id ? -1 : left->id > right->id;
+}
+
+static void write_waiting(const struct tally *tally, const struct slurm_job *job, struct buf *out)
+{
+    struct tally_request request;
+
+    tally_request_of(job, &request);
+    buf_printf(out, "[%" PRId64 ",\"%s\",", job->id, tally_holder_of(job) == TALLY_POD ? "p" : "j");
+    write_job_name(job, out);
+    buf_add_char(out, ',');
+    json_escape(out, str_of(user_of(tally, job)));
+    buf_add_char(out, ',');
+    json_escape(out, str_of(job->account));
+    buf_add_char(out, ',');
+    json_escape(out, str_of(job->partition));
+    buf_printf(out, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",\"%s\",", request.each.nodes,
+               request.each.cpus, gpus_of(&request.each), job->submit_time,
+               reason_class_name(reason_class_of(job->reason, job->hold)));
+    json_escape(out, str_of(job->reason));
+    buf_printf(out, ",%" PRId64 "]", slurm_job_expected_start(job));
+}
+
+/* The jobs that wait, those of the highest priority first. */
+static void write_queue(const struct tally *tally, struct buf *out)
+{
+    struct slurm_cache_walk walk = slurm_cache_walk(tally->view->jobs);
+    const struct slurm_job **waiting =
+        arena_alloc(tally->arena,
+                    (slurm_cache_count(tally->view->jobs) + 1) * sizeof(const struct slurm_job *));
+    const struct slurm_object *object;
+    enum tally_job_state state;
+    size_t count = 0;
+
+    while ((object = slurm_cache_next(&walk)))
+        if (tally_job_state_of(slurm_job_of(object), &state) && state == TALLY_JOB_PENDING)
+            waiting[count++] = slurm_job_of(object);
+    qsort(waiting, count, sizeof(const struct slurm_job *), by_priority);
+    buf_add_char(out, '[');
+    for (size_t i = 0; i < count && i < VIEW_QUEUE; i++) {
+        if (i > 0)
+            buf_add_char(out, ',');
+        write_waiting(tally, waiting[i], out);
+    }
+    buf_add_char(out, ']');
+}
+
+/* ---- sums ---- */
+
+static void write_holders(struct buf *out, const char *name, const double sums[TALLY_HOLDERS])
+{
+    buf_printf(out, "\"%s\":{", name);
+    for (unsigned i = 0; i < TALLY_HOLDERS; i++)
+        buf_printf(out, "%s\"%s\":%.0f", i > 0 ? "," : "", tally_holder_names[i], sums[i]);
+    buf_add_text(out, "},");
+}
+
+static void write_totals(const struct tally *tally, struct buf *out)
+{
+    const struct tally_group *cluster = &tally->cluster;
+    double gpus[TALLY_HOLDERS] = { 0 }, wanted = 0;
+
+    for (unsigned i = 0; i < tally->gres_count; i++)
+        if (str_is(str_of(tally->gres_names[i]), "gpu") ||
+            str_starts(str_of(tally->gres_names[i]), STR("gpu:")))
+            for (unsigned holder = 0; holder < TALLY_HOLDERS; holder++)
+                gpus[holder] += cluster->gres[i][holder];
+    buf_add_char(out, '{');
+    write_holders(out, "cores", cluster->cpus);
+    write_holders(out, "gpus", gpus);
+    buf_printf(out, "\"nodes\":%zu,\"running\":%.0f,\"pending\":{", tally->node_count,
+               cluster->jobs[TALLY_JOB_RUNNING]);
+    for (unsigned i = 0; i < REASON_CLASSES; i++) {
+        buf_printf(out, "%s\"%s\":%.0f", i > 0 ? "," : "", reason_class_name((enum reason_class)i),
+                   cluster->pending[i].jobs);
+        if (reason_wants_nodes((enum reason_class)i))
+            wanted += cluster->pending[i].nodes;
+    }
+    buf_printf(out, "},\"wanted\":%.0f}", wanted);
+}
+
+static void write_partitions(const struct tally *tally, struct buf *out)
+{
+    bool is_first = true;
+
+    buf_add_char(out, '[');
+    map_each (item, &tally->partitions) {
+        const struct tally_group *group = item->value;
+        double nodes = 0, cores = 0, waiting = 0;
+
+        for (unsigned i = 0; i < TALLY_NODE_STATES; i++)
+            nodes += group->nodes[i];
+        for (unsigned i = 0; i < TALLY_HOLDERS; i++)
+            cores += group->cpus[i];
+        for (unsigned i = 0; i < REASON_CLASSES; i++)
+            waiting += group->pending[i].jobs;
+        buf_add_text(out, is_first ? "[" : ",[");
+        json_escape(out, str_of(group->name));
+        buf_printf(out, ",%.0f,%.0f,%.0f,%.0f]", nodes, cores,
+                   group->cpus[TALLY_POD] + group->cpus[TALLY_JOB], waiting);
+        is_first = false;
+    }
+    buf_add_char(out, ']');
+}
+
+static void write_ages(const struct tally *tally, struct buf *out)
+{
+    const struct tally_health *health = tally->view->health;
+
+    buf_add_char(out, '{');
+    if (health && health->kinds[KIND_JOBS].age_s >= 0)
+        buf_printf(out, "\"jobs\":%.1f%s", health->kinds[KIND_JOBS].age_s,
+                   health->kinds[KIND_NODES].age_s >= 0 ? "," : "");
+    if (health && health->kinds[KIND_NODES].age_s >= 0)
+        buf_printf(out, "\"nodes\":%.1f", health->kinds[KIND_NODES].age_s);
+    buf_add_char(out, '}');
+}
+
+static void write_about(const struct tally *tally, struct buf *out)
+{
+    const struct tally_health *health = tally->view->health;
+    bool hides_jobs = health && health->knows_hidden && health->hides[HIDES_JOBS];
+
+    buf_add_text(out, "\"cluster\":");
+    json_escape(out, str_of(health ? health->cluster : ""));
+    buf_printf(out, ",\"names\":%s,\"hidden\":", tally->view->shows_users ? "true" : "false");
+    json_escape(out, hides_jobs ? STR("Slurm's PrivateData hides jobs of others: what they hold is "
+                                      "not shown.")
+                                : STR(""));
+}
+
+static void look_at_member(struct view *view, unsigned index, const struct tally *tally,
+                           void (*write)(const struct tally *tally, struct buf *out))
+{
+    auto_buf struct buf text = { .max = VIEW_MAX_TEXT };
+
+    write(tally, &text);
+    view->members[index].changed = take_text(&view->members[index].text, &text);
+}
+
+/* ---- the last day ---- */
+
+static void take_sample(struct view *view, const struct tally *tally)
+{
+    double *sample;
+
+    view->has_sample = tally->view->nodes && tally->view->now_s >= view->sampled_s + VIEW_SAMPLE_S;
+    if (!view->has_sample)
+        return;
+    view->sampled_s = tally->view->now_s;
+    sample = view->samples[(view->sample_first + view->sample_count) % VIEW_SAMPLES];
+    if (view->sample_count < VIEW_SAMPLES)
+        view->sample_count++;
+    else
+        view->sample_first = (view->sample_first + 1) % VIEW_SAMPLES;
+    sample[0] = (double)tally->view->now_s;
+    for (unsigned i = 0; i < TALLY_HOLDERS; i++)
+        sample[1 + i] = tally->cluster.cpus[i];
+}
+
+static void write_sample(const struct view *view, size_t index, struct buf *out)
+{
+    const double *sample = view->samples[(view->sample_first + index) % VIEW_SAMPLES];
+
+    buf_printf(out, "[%.0f,%.0f,%.0f,%.0f,%.0f]", sample[0], sample[1], sample[2], sample[3],
+               sample[4]);
+}
+
+/* ---- looks and messages ---- */
+
+bool view_look(struct view *view, const struct tally *tally)
+{
+    bool is_new = view->holders.count > VIEW_MAX_HOLDERS;
+    auto_buf struct buf about = { .max = VIEW_MAX_TEXT };
+
+    if (is_new)
+        map_clear(&view->holders);
+    view->holders_told = view->holders.count;
+    for (unsigned i = 0; i < MEMBERS; i++)
+        view->members[i].changed = false;
+    if (tally->view->nodes && look_at_nodes(view, tally))
+        is_new = true;
+    if (tally->view->jobs)
+        look_at_member(view, MEMBER_QUEUE, tally, write_queue);
+    if (tally->view->jobs && tally->view->nodes) {
+        look_at_member(view, MEMBER_TOTALS, tally, write_totals);
+        look_at_member(view, MEMBER_PARTITIONS, tally, write_partitions);
+    }
+    look_at_member(view, MEMBER_AGES, tally, write_ages);
+    write_about(tally, &about);
+    if (take_text(&view->about, &about))
+        is_new = true;
+    take_sample(view, tally);
+    return is_new;
+}
+
+static void write_members(const struct view *view, bool only_changed, struct buf *out)
+{
+    for (unsigned i = 0; i < MEMBERS; i++)
+        if (view->members[i].text && (!only_changed || view->members[i].changed))
+            buf_printf(out, ",\"%s\":%s", member_names[i], view->members[i].text);
+}
+
+void view_write_snapshot(const struct view *view, struct buf *out)
+{
+    bool is_first = true;
+
+    buf_printf(out, "{\"v\":1,%s,\"holders\":[", view->about ? view->about : "\"cluster\":\"\"");
+    map_each (item, &view->holders) {
+        buf_printf(out, "%s[%s]", is_first ? "" : ",", ((const struct holder *)item->value)->text);
+        is_first = false;
+    }
+    buf_add_text(out, "],\"nodes\":[");
+    for (size_t i = 0; i < view->node_count; i++)
+        buf_printf(out, "%s[%s,%s]", i > 0 ? "," : "", view->nodes[i].head, view->nodes[i].text);
+    buf_add_text(out, "],\"history\":[");
+    for (size_t i = 0; i < view->sample_count; i++) {
+        if (i > 0)
+            buf_add_char(out, ',');
+        write_sample(view, i, out);
+    }
+    buf_add_char(out, ']');
+    write_members(view, false, out);
+    buf_add_char(out, '}');
+}
+
+void view_write_delta(const struct view *view, struct buf *out)
+{
+    bool is_first = true;
+
+    buf_add_text(out, "{\"h\":[");
+    map_each (item, &view->holders) {
+        const struct holder *holder = item->value;
+
+        if (holder->index < view->holders_told)
+            continue;
+        buf_printf(out, "%s[%u,%s]", is_first ? "" : ",", holder->index, holder->text);
+        is_first = false;
+    }
+    buf_add_text(out, "],\"n\":[");
+    is_first = true;
+    for (size_t i = 0; i < view->node_count; i++) {
+        if (!view->nodes[i].changed)
+            continue;
+        buf_printf(out, "%s[%zu,%s]", is_first ? "" : ",", i, view->nodes[i].text);
+        is_first = false;
+    }
+    buf_add_char(out, ']');
+    write_members(view, true, out);
+    if (view->has_sample) {
+        buf_add_text(out, ",\"sample\":");
+        write_sample(view, view->sample_count - 1, out);
+    }
+    buf_add_char(out, '}');
+}

@@ -1,0 +1,42 @@
+/* view.h - the cluster as the page shows it: who holds which cores, who waits and why.
+ *
+ * A look turns a tally into rows of JSON text, which are kept: the next look then knows which rows
+ * changed, and viewers are told only these. Cores have no positions in Slurm's lists, so a node
+ * shows how many each holder has, pods first, from the left.
+ *
+ *     snapshot
+ * {"cluster","names","hidden","ages","holders":[[kind,name,job,user,submitted,started]],
+ *                "nodes":[[name,cores,gpus,partition,state,cores held,gpus held,reason]],
+ *                "queue":[[job,kind,name,user,account,partition,nodes,cpus,gpus,since,class,reason,
+ *                start]],"totals":{},"partitions":[[name,nodes,cores,used,waiting]],"history":[[]]}
+ *     delta     {"h":[[index, holder...]],"n":[[index,state,cores held,gpus held,reason]],
+ *                and of queue, totals, partitions, ages and sample what changed}
+ *
+ * "0-15:0,16-19:1" says that 16 cores belong to the first holder and 4 to the second. */
+#ifndef SLINC_EXPORTER_VIEW_H
+#define SLINC_EXPORTER_VIEW_H
+
+#include "exporter/tally.h"
+
+enum {
+    VIEW_MAX_TEXT = 64 << 20,
+    VIEW_MAX_NODES = 100000,
+    VIEW_MAX_HOLDERS = 100000, /* then all viewers begin anew */
+    VIEW_QUEUE = 200,          /* waiting jobs that are shown */
+    VIEW_SAMPLES = 24 * 60 * 4,
+    VIEW_SAMPLE_S = 15,
+};
+
+struct view;
+
+struct view *view_new(void);
+void view_free(struct view *view); /* takes NULL */
+
+/* Takes a look. True: viewers need a snapshot, because nodes came or went. Jobs and nodes that the
+ * tally does not have (stale, hidden) stay as they were; their age tells. */
+bool view_look(struct view *view, const struct tally *tally);
+
+void view_write_snapshot(const struct view *view, struct buf *out);
+void view_write_delta(const struct view *view, struct buf *out); /* since the look before */
+
+#endif

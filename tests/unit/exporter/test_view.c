@@ -1,0 +1,260 @@
+/* test_view.c - what the page is told: a snapshot, and then only what changed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "exporter/view.h"
+
+enum { MAX_TEXT = 1 << 20, NOW_S = 1000000 };
+
+struct rig {
+    struct clock clock;
+    struct loop *loop;
+    struct slurm_cache *jobs, *nodes;
+    struct view *view;
+    int64_t now_s, read_us;
+    bool hides_users;
+    struct json_doc *message;
+};
+
+static int setup(void **state)
+{
+    struct rig *rig = test_calloc(1, sizeof(*rig));
+
+    clock_init_virtual(&rig->clock, 0);
+    rig->loop = loop_new_virtual(&rig->clock);
+    rig->jobs = slurm_cache_new(&slurm_job_kind, rig->loop, STR(""));
+    rig->nodes = slurm_cache_new(&slurm_node_kind, rig->loop, STR(""));
+    rig->view = view_new();
+    rig->now_s = NOW_S;
+    *state = rig;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct rig *rig = *state;
+
+    json_doc_free(rig->message);
+    view_free(rig->view);
+    slurm_cache_free(rig->jobs);
+    slurm_cache_free(rig->nodes);
+    loop_free(rig->loop);
+    test_free(rig);
+    return 0;
+}
+
+static bool may_go(void *context, const struct slurm_object *object)
+{
+    (void)context;
+    (void)object;
+    return true;
+}
+
+/* The cache now has exactly the objects of this list. */
+static void list(struct rig *rig, struct slurm_cache *cache, const struct slurm_kind *kind,
+                 const char *text)
+{
+    struct slurm_merge *merge = slurm_merge_new(cache, ++rig->read_us);
+    auto_json_doc struct json_doc *doc = NULL;
+    const struct slurm_object *object;
+    struct err err = { .class = 0 };
+    const struct json *item;
+    struct json_iter iter;
+
+    if (json_parse(str_of(text), MAX_TEXT, &doc, &err) < 0)
+        fail_msg("%s", err.text);
+    iter = json_iter(json_root(doc));
+    while (json_next_item(&iter, &item)) {
+        if (slurm_object_decode(kind, item, &object, &err) < 0)
+            fail_msg("%s", err.text);
+        slurm_merge_add(merge, object);
+    }
+    while (!slurm_merge_commit(merge, may_go, NULL))
+        (void)loop_step(rig->loop);
+    slurm_merge_free(merge);
+}
+
+static void list_nodes(struct rig *rig, const char *text)
+{
+    list(rig, rig->nodes, &slurm_node_kind, text);
+}
+
+static void list_jobs(struct rig *rig, const char *text)
+{
+    list(rig, rig->jobs, &slurm_job_kind, text);
+}
+
+/* Looks, and keeps the message that viewers would get. True: it is a snapshot. */
+static bool look(struct rig *rig)
+{
+    struct tally_health health = { .cluster = "c1", .knows_hidden = true };
+    struct tally_view from = { .jobs = rig->jobs,
+                               .nodes = rig->nodes,
+                               .health = &health,
+                               .now_s = rig->now_s,
+                               .shows_users = !rig->hides_users };
+    auto_buf struct buf text = { .max = MAX_TEXT };
+    auto_arena struct arena arena;
+    struct err err = { .class = 0 };
+    struct tally tally;
+    bool is_new;
+
+    arena_init(&arena, 64 << 20);
+    tally_init(&tally, &from, &arena);
+    tally_jobs(&tally);
+    tally_nodes(&tally);
+    is_new = view_look(rig->view, &tally);
+    tally_done(&tally);
+    if (is_new)
+        view_write_snapshot(rig->view, &text);
+    else
+        view_write_delta(rig->view, &text);
+    json_doc_free(rig->message);
+    rig->message = NULL;
+    if (json_parse(buf_str(&text), MAX_TEXT, &rig->message, &err) < 0)
+        fail_msg("%s: %s", err.text, buf_text(&text));
+    return is_new;
+}
+
+static void assert_member(const struct rig *rig, const char *name, const char *wanted)
+{
+    auto_buf struct buf text = { .max = MAX_TEXT };
+
+    json_write(json_get(json_root(rig->message), name), &text);
+    assert_string_equal(buf_text(&text), wanted);
+}
+
+static const char two_nodes[] =
+    "[{\"name\":\"n2\",\"cpus\":8,\"alloc_cpus\":5,\"gres\":\"gpu:4\",\"state\":[\"MIXED\"],\"partitions\":[\"gpu\","
+    "\"all\"]},"
+    " {\"name\":\"n10\",\"cpus\":4,\"state\":[\"IDLE\",\"DRAIN\"],\"reason\":\"a \\\"bad\\\" "
+    "disk\","
+    "\"partitions\":[\"all\"]}]";
+
+static const char job_and_pod[] =
+    "[{\"job_id\":7,\"name\":\"cfd\",\"user_name\":\"bob\",\"job_state\":[\"RUNNING\"],"
+    "  \"nodes\":\"n2\",\"node_count\":{\"set\":true,\"number\":1},"
+    "  \"tres_alloc_str\":\"cpu=2,node=1\",\"submit_time\":{\"set\":true,\"number\":10},"
+    "  \"start_time\":{\"set\":true,\"number\":20}},"
+    " {\"job_id\":8,\"name\":\"pod\",\"user_name\":\"ann\",\"job_state\":[\"RUNNING\"],"
+    "  \"flags\":[\"EXTERNAL_JOB\"],\"admin_comment\":\"{\\\"pods\\\":[\\\"lab/train\\\"]}\","
+    "  \"nodes\":\"n2\",\"node_count\":{\"set\":true,\"number\":1},"
+    "  \"tres_alloc_str\":\"cpu=3,node=1,gres/gpu=2\",\"submit_time\":{\"set\":true,\"number\":11},"
+    "  \"start_time\":{\"set\":true,\"number\":21}}]";
+
+static void a_snapshot_says_who_holds_which_cores(void **state)
+{
+    struct rig *rig = *state;
+
+    list_nodes(rig, two_nodes);
+    list_jobs(rig, job_and_pod);
+    assert_true(look(rig));
+    assert_member(rig, "cluster", "\"c1\"");
+    assert_member(rig, "holders",
+                  "[[\"p\",\"lab/train\",8,\"ann\",11,21],[\"j\",\"cfd\",7,\"bob\",10,20]]");
+    assert_member(rig, "nodes",
+                  "[[\"n2\",8,4,\"gpu\",\"m\",\"0-2:0,3-4:1\",\"0-1:0\",\"\"],"
+                  "[\"n10\",4,0,\"all\",\"d\",\"\",\"\",\"a \\\"bad\\\" disk\"]]");
+}
+
+static void a_second_look_says_only_what_changed(void **state)
+{
+    struct rig *rig = *state;
+
+    list_nodes(rig, two_nodes);
+    list_jobs(rig, job_and_pod);
+    (void)look(rig);
+    assert_false(look(rig));
+    assert_member(rig, "n", "[]");
+    assert_member(rig, "h", "[]");
+    assert_null(json_get(json_root(rig->message), "queue"));
+    assert_null(json_get(json_root(rig->message), "totals"));
+    list_jobs(rig, "[{\"job_id\":9,\"name\":\"new\",\"job_state\":[\"RUNNING\"],\"nodes\":\"n2\","
+                   "\"node_count\":{\"set\":true,\"number\":1},\"tres_alloc_str\":\"cpu=8,node=1\"}"
+                   "]");
+    assert_false(look(rig));
+    assert_member(rig, "h", "[[2,\"j\",\"new\",9,\"\",0,0]]");
+    assert_member(rig, "n", "[[0,\"m\",\"0-7:2\",\"\",\"\"]]");
+}
+
+static void nodes_that_come_or_go_need_a_snapshot(void **state)
+{
+    struct rig *rig = *state;
+
+    list_nodes(rig, two_nodes);
+    assert_true(look(rig));
+    assert_false(look(rig));
+    list_nodes(rig, "[{\"name\":\"n2\",\"cpus\":8,\"state\":[\"IDLE\"]}]");
+    assert_true(look(rig));
+    assert_member(rig, "nodes", "[[\"n2\",8,0,\"\",\"i\",\"\",\"\",\"\"]]");
+}
+
+static void the_queue_is_in_the_order_of_priority_with_the_class_of_the_reason(void **state)
+{
+    struct rig *rig = *state;
+
+    list_nodes(rig, two_nodes);
+    list_jobs(rig,
+              "[{\"job_id\":1,\"name\":\"low\",\"job_state\":[\"PENDING\"],\"partition\":\"all\","
+              "  \"priority\":{\"set\":true,\"number\":5},\"state_reason\":\"Priority\","
+              "  \"node_count\":{\"set\":true,\"number\":2},\"cpus\":{\"set\":true,\"number\":8},"
+              "  \"tres_req_str\":\"cpu=8,node=2\",\"submit_time\":{\"set\":true,\"number\":5}},"
+              " {\"job_id\":2,\"name\":\"high\",\"job_state\":[\"PENDING\"],\"partition\":\"all\","
+              "  \"priority\":{\"set\":true,\"number\":9},\"state_reason\":\"PartitionTimeLimit\","
+              "  \"node_count\":{\"set\":true,\"number\":1},\"cpus\":{\"set\":true,\"number\":1},"
+              "  \"tres_req_str\":\"cpu=1,node=1\",\"submit_time\":{\"set\":true,\"number\":6}}]");
+    assert_true(look(rig));
+    assert_member(
+        rig, "queue",
+        "[[2,\"j\",\"high\",\"\",\"\",\"all\",1,1,0,6,\"never\",\"PartitionTimeLimit\",0],"
+        "[1,\"j\",\"low\",\"\",\"\",\"all\",2,8,0,5,\"priority\",\"Priority\",0]]");
+}
+
+static void users_that_are_not_to_be_shown_are_not(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->hides_users = true;
+    list_nodes(rig, two_nodes);
+    list_jobs(rig, job_and_pod);
+    (void)look(rig);
+    assert_member(rig, "names", "false");
+    assert_member(rig, "holders",
+                  "[[\"p\",\"lab/train\",8,\"\",11,21],[\"j\",\"cfd\",7,\"\",10,20]]");
+}
+
+static void a_sample_is_taken_every_15_s(void **state)
+{
+    struct rig *rig = *state;
+
+    list_nodes(rig, two_nodes);
+    list_jobs(rig, job_and_pod);
+    (void)look(rig);
+    assert_member(rig, "history", "[[1000000,3,2,3,4]]");
+    rig->now_s += 14;
+    (void)look(rig);
+    assert_null(json_get(json_root(rig->message), "sample"));
+    rig->now_s += 1;
+    (void)look(rig);
+    assert_member(rig, "sample", "[1000015,3,2,3,4]");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_snapshot_says_who_holds_which_cores),
+        TEST(a_second_look_says_only_what_changed),
+        TEST(nodes_that_come_or_go_need_a_snapshot),
+        TEST(the_queue_is_in_the_order_of_priority_with_the_class_of_the_reason),
+        TEST(users_that_are_not_to_be_shown_are_not),
+        TEST(a_sample_is_taken_every_15_s),
+    };
+
+    return cmocka_run_group_tests_name("exporter/view", tests, NULL, NULL);
+}
