@@ -17,7 +17,7 @@ struct viewer {
 struct ui {
     struct loop *loop;
     struct source *source;
-    struct view *view;
+    struct ui_view *view;
     struct list viewers;
     size_t viewer_count;
     struct loop_timer timer;
@@ -42,14 +42,14 @@ static bool look(struct ui *ui)
         tally_jobs(&tally);
     if (view.nodes)
         tally_nodes(&tally);
-    is_new = view_look(ui->view, &tally);
+    is_new = ui_view_look(ui->view, &tally);
     tally_done(&tally);
     ui->looked_us = loop_now_us(ui->loop);
     return is_new;
 }
 
-static void write_event(struct buf *out, const char *name, const struct view *view,
-                        void (*write)(const struct view *view, struct buf *out))
+static void write_event(struct buf *out, const char *name, const struct ui_view *view,
+                        void (*write)(const struct ui_view *view, struct buf *out))
 {
     buf_printf(out, "event: %s\ndata: ", name);
     write(view, out);
@@ -85,14 +85,14 @@ static void send_to_all(struct ui *ui, struct str message)
 static void on_tick(void *context)
 {
     struct ui *ui = context;
-    auto_buf struct buf message = { .max = VIEW_MAX_TEXT };
-    bool is_due = loop_now_us(ui->loop) - ui->looked_us >= (int64_t)VIEW_SAMPLE_S * UI_TICK_US;
+    auto_buf struct buf message = { .max = UI_VIEW_MAX_TEXT };
+    bool is_due = loop_now_us(ui->loop) - ui->looked_us >= (int64_t)UI_VIEW_SAMPLE_S * UI_TICK_US;
 
     if (ui->viewer_count > 0 || is_due || ui->looked_us == 0) {
         if (look(ui))
-            write_event(&message, "snap", ui->view, view_write_snapshot);
+            write_event(&message, "snap", ui->view, ui_view_write_snapshot);
         else
-            write_event(&message, "delta", ui->view, view_write_delta);
+            write_event(&message, "delta", ui->view, ui_view_write_delta);
         if (buf_check(&message, "the message", NULL) == 0)
             send_to_all(ui, buf_str(&message));
     }
@@ -104,7 +104,7 @@ static void serve_stream(void *context, const struct http_view *asked,
 {
     struct ui *ui = context;
     struct viewer *viewer;
-    auto_buf struct buf message = { .max = VIEW_MAX_TEXT };
+    auto_buf struct buf message = { .max = UI_VIEW_MAX_TEXT };
 
     (void)asked;
     if (ui->viewer_count >= UI_MAX_VIEWERS) {
@@ -120,7 +120,7 @@ static void serve_stream(void *context, const struct http_view *asked,
     ui->viewer_count++;
     http_responder_on_gone(responder, on_gone, viewer);
     http_stream_begin(responder, "text/event-stream");
-    write_event(&message, "snap", ui->view, view_write_snapshot);
+    write_event(&message, "snap", ui->view, ui_view_write_snapshot);
     (void)http_stream_send(responder, buf_str(&message), SIZE_MAX);
 }
 
@@ -128,12 +128,12 @@ static void serve_snapshot(void *context, const struct http_view *asked,
                            struct http_responder *responder)
 {
     struct ui *ui = context;
-    auto_buf struct buf text = { .max = VIEW_MAX_TEXT };
+    auto_buf struct buf text = { .max = UI_VIEW_MAX_TEXT };
 
     (void)asked;
     if (ui->viewer_count == 0)
         (void)look(ui);
-    view_write_snapshot(ui->view, &text);
+    ui_view_write_snapshot(ui->view, &text);
     http_respond_header(responder, "Cache-Control", "no-store");
     http_respond_json(responder, 200, buf_str(&text));
 }
@@ -177,7 +177,7 @@ struct ui *ui_new(struct loop *loop, struct source *source)
 
     ui->loop = loop;
     ui->source = source;
-    ui->view = view_new();
+    ui->view = ui_view_new();
     list_init(&ui->viewers);
     loop_timer_start(loop, &ui->timer, UI_TICK_US, on_tick, ui);
     return ui;
@@ -190,7 +190,7 @@ void ui_free(struct ui *ui)
     loop_timer_stop(&ui->timer);
     list_each (struct viewer, viewer, &ui->viewers, link)
         end_viewer(viewer);
-    view_free(ui->view);
+    ui_view_free(ui->view);
     mem_free(ui);
 }
 

@@ -11,7 +11,7 @@
 #define SLINC_EXPORTER_UI_H
 
 #include "exporter/source.h"
-#include "exporter/view.h"
+#include "exporter/ui_view.h"
 #include "io/http_server.h"
 
 enum {

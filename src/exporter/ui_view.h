@@ -1,4 +1,4 @@
-/* view.h - the cluster as the page shows it: who holds which cores, who waits and why.
+/* ui_view.h - the cluster as the page shows it: who holds which cores, who waits and why.
  *
  * A look turns a tally into rows of JSON text, which are kept: the next look then knows which rows
  * changed, and viewers are told only these. Cores have no positions in Slurm's lists, so a node
@@ -13,30 +13,30 @@
  *                and of queue, totals, partitions, ages and sample what changed}
  *
  * "0-15:0,16-19:1" says that 16 cores belong to the first holder and 4 to the second. */
-#ifndef SLINC_EXPORTER_VIEW_H
-#define SLINC_EXPORTER_VIEW_H
+#ifndef SLINC_EXPORTER_UI_VIEW_H
+#define SLINC_EXPORTER_UI_VIEW_H
 
 #include "exporter/tally.h"
 
 enum {
-    VIEW_MAX_TEXT = 64 << 20,
-    VIEW_MAX_NODES = 100000,
-    VIEW_MAX_HOLDERS = 100000, /* then all viewers begin anew */
-    VIEW_QUEUE = 200,          /* waiting jobs that are shown */
-    VIEW_SAMPLES = 24 * 60 * 4,
-    VIEW_SAMPLE_S = 15,
+    UI_VIEW_MAX_TEXT = 64 << 20,
+    UI_VIEW_MAX_NODES = 100000,
+    UI_VIEW_MAX_HOLDERS = 100000, /* then all viewers begin anew */
+    UI_VIEW_QUEUE = 200,          /* waiting jobs that are shown */
+    UI_VIEW_SAMPLES = 24 * 60 * 4,
+    UI_VIEW_SAMPLE_S = 15,
 };
 
-struct view;
+struct ui_view;
 
-struct view *view_new(void);
-void view_free(struct view *view); /* takes NULL */
+struct ui_view *ui_view_new(void);
+void ui_view_free(struct ui_view *view); /* takes NULL */
 
 /* Takes a look. True: viewers need a snapshot, because nodes came or went. Jobs and nodes that the
  * tally does not have (stale, hidden) stay as they were; their age tells. */
-bool view_look(struct view *view, const struct tally *tally);
+bool ui_view_look(struct ui_view *view, const struct tally *tally);
 
-void view_write_snapshot(const struct view *view, struct buf *out);
-void view_write_delta(const struct view *view, struct buf *out); /* since the look before */
+void ui_view_write_snapshot(const struct ui_view *view, struct buf *out);
+void ui_view_write_delta(const struct ui_view *view, struct buf *out); /* since the look before */
 
 #endif

@@ -1,5 +1,5 @@
-/* view.c - rows of the page, kept as text and compared. */
-#include "exporter/view.h"
+/* ui_view.c - rows of the page, kept as text and compared. */
+#include "exporter/ui_view.h"
 
 #include "base/mem.h"
 #include "codec/json.h"
@@ -29,7 +29,7 @@ enum { MEMBER_QUEUE, MEMBER_TOTALS, MEMBER_PARTITIONS, MEMBER_AGES, MEMBERS };
 
 static const char *const member_names[MEMBERS] = { "queue", "totals", "partitions", "ages" };
 
-struct view {
+struct ui_view {
     struct map holders; /* struct holder by job, in order of their indexes */
     size_t holders_told;
     struct node_row *nodes;
@@ -39,7 +39,7 @@ struct view {
     char *about; /* cluster, names, hidden */
     int64_t sampled_s;
     bool has_sample; /* the last look added one */
-    double samples[VIEW_SAMPLES][1 + TALLY_HOLDERS];
+    double samples[UI_VIEW_SAMPLES][1 + TALLY_HOLDERS];
     size_t sample_count, sample_first;
 };
 
@@ -51,16 +51,16 @@ static void free_holder(void *value)
     mem_free(holder);
 }
 
-struct view *view_new(void)
+struct ui_view *ui_view_new(void)
 {
-    struct view *view = mem_alloc(sizeof(*view));
+    struct ui_view *view = mem_alloc(sizeof(*view));
 
     map_init(&view->holders,
-             &(struct map_options){ .max = 2 * VIEW_MAX_HOLDERS, .free_value = free_holder });
+             &(struct map_options){ .max = 2 * UI_VIEW_MAX_HOLDERS, .free_value = free_holder });
     return view;
 }
 
-static void forget_nodes(struct view *view)
+static void forget_nodes(struct ui_view *view)
 {
     for (size_t i = 0; i < view->node_count; i++) {
         mem_free(view->nodes[i].head);
@@ -71,7 +71,7 @@ static void forget_nodes(struct view *view)
     view->node_count = 0;
 }
 
-void view_free(struct view *view)
+void ui_view_free(struct ui_view *view)
 {
     if (!view)
         return;
@@ -112,11 +112,11 @@ static const char *user_of(const struct tally *tally, const struct slurm_job *jo
     return tally->view->shows_users ? job->user : "";
 }
 
-static unsigned holder_index(struct view *view, const struct tally *tally,
+static unsigned holder_index(struct ui_view *view, const struct tally *tally,
                              const struct slurm_job *job)
 {
     struct holder *holder;
-    auto_buf struct buf text = { .max = VIEW_MAX_TEXT };
+    auto_buf struct buf text = { .max = UI_VIEW_MAX_TEXT };
     char key[64];
 
     (void)snprintf(key, sizeof(key), "%" PRId64 " %" PRId64, job->id, job->submit_time);
@@ -175,7 +175,7 @@ static void write_share(struct buf *out, struct share *share, int64_t wanted, in
 }
 
 /* Pods come first, then jobs, each in the order of the cache. */
-static void write_shares(struct view *view, const struct tally *tally,
+static void write_shares(struct ui_view *view, const struct tally *tally,
                          const struct tally_node *node, struct buf *cores, struct buf *gpus)
 {
     struct share core = { .first = 0 }, gpu = { .first = 0 };
@@ -199,10 +199,10 @@ static void write_shares(struct view *view, const struct tally *tally,
     }
 }
 
-static void write_node(struct view *view, const struct tally *tally, const struct tally_node *node,
-                       struct buf *out)
+static void write_node(struct ui_view *view, const struct tally *tally,
+                       const struct tally_node *node, struct buf *out)
 {
-    auto_buf struct buf cores = { .max = VIEW_MAX_TEXT }, gpus = { .max = VIEW_MAX_TEXT };
+    auto_buf struct buf cores = { .max = UI_VIEW_MAX_TEXT }, gpus = { .max = UI_VIEW_MAX_TEXT };
 
     if (tally->view->jobs)
         write_shares(view, tally, node, &cores, &gpus);
@@ -222,12 +222,12 @@ static void write_node_head(const struct tally_node *node, struct buf *out)
 }
 
 /* True when the list of nodes is another than before. */
-static bool take_node_list(struct view *view, const struct tally *tally)
+static bool take_node_list(struct ui_view *view, const struct tally *tally)
 {
     static const uint64_t secret[2] = { 1, 2 };
-    size_t count = tally->node_count < VIEW_MAX_NODES ? tally->node_count : VIEW_MAX_NODES;
+    size_t count = tally->node_count < UI_VIEW_MAX_NODES ? tally->node_count : UI_VIEW_MAX_NODES;
     uint64_t hash = count;
-    auto_buf struct buf text = { .max = VIEW_MAX_TEXT };
+    auto_buf struct buf text = { .max = UI_VIEW_MAX_TEXT };
 
     for (size_t i = 0; i < count; i++) {
         buf_clear(&text);
@@ -248,10 +248,10 @@ static bool take_node_list(struct view *view, const struct tally *tally)
     return true;
 }
 
-static bool look_at_nodes(struct view *view, const struct tally *tally)
+static bool look_at_nodes(struct ui_view *view, const struct tally *tally)
 {
     bool is_new = take_node_list(view, tally);
-    auto_buf struct buf text = { .max = VIEW_MAX_TEXT };
+    auto_buf struct buf text = { .max = UI_VIEW_MAX_TEXT };
 
     for (size_t i = 0; i < view->node_count; i++) {
         buf_clear(&text);
@@ -309,7 +309,7 @@ static void write_queue(const struct tally *tally, struct buf *out)
             waiting[count++] = slurm_job_of(object);
     qsort(waiting, count, sizeof(const struct slurm_job *), by_priority);
     buf_add_char(out, '[');
-    for (size_t i = 0; i < count && i < VIEW_QUEUE; i++) {
+    for (size_t i = 0; i < count && i < UI_VIEW_QUEUE; i++) {
         if (i > 0)
             buf_add_char(out, ',');
         write_waiting(tally, waiting[i], out);
@@ -401,10 +401,10 @@ static void write_about(const struct tally *tally, struct buf *out)
                                 : STR(""));
 }
 
-static void look_at_member(struct view *view, unsigned index, const struct tally *tally,
+static void look_at_member(struct ui_view *view, unsigned index, const struct tally *tally,
                            void (*write)(const struct tally *tally, struct buf *out))
 {
-    auto_buf struct buf text = { .max = VIEW_MAX_TEXT };
+    auto_buf struct buf text = { .max = UI_VIEW_MAX_TEXT };
 
     write(tally, &text);
     view->members[index].changed = take_text(&view->members[index].text, &text);
@@ -412,27 +412,28 @@ static void look_at_member(struct view *view, unsigned index, const struct tally
 
 /* ---- the last day ---- */
 
-static void take_sample(struct view *view, const struct tally *tally)
+static void take_sample(struct ui_view *view, const struct tally *tally)
 {
     double *sample;
 
-    view->has_sample = tally->view->nodes && tally->view->now_s >= view->sampled_s + VIEW_SAMPLE_S;
+    view->has_sample =
+        tally->view->nodes && tally->view->now_s >= view->sampled_s + UI_VIEW_SAMPLE_S;
     if (!view->has_sample)
         return;
     view->sampled_s = tally->view->now_s;
-    sample = view->samples[(view->sample_first + view->sample_count) % VIEW_SAMPLES];
-    if (view->sample_count < VIEW_SAMPLES)
+    sample = view->samples[(view->sample_first + view->sample_count) % UI_VIEW_SAMPLES];
+    if (view->sample_count < UI_VIEW_SAMPLES)
         view->sample_count++;
     else
-        view->sample_first = (view->sample_first + 1) % VIEW_SAMPLES;
+        view->sample_first = (view->sample_first + 1) % UI_VIEW_SAMPLES;
     sample[0] = (double)tally->view->now_s;
     for (unsigned i = 0; i < TALLY_HOLDERS; i++)
         sample[1 + i] = tally->cluster.cpus[i];
 }
 
-static void write_sample(const struct view *view, size_t index, struct buf *out)
+static void write_sample(const struct ui_view *view, size_t index, struct buf *out)
 {
-    const double *sample = view->samples[(view->sample_first + index) % VIEW_SAMPLES];
+    const double *sample = view->samples[(view->sample_first + index) % UI_VIEW_SAMPLES];
 
     buf_printf(out, "[%.0f,%.0f,%.0f,%.0f,%.0f]", sample[0], sample[1], sample[2], sample[3],
                sample[4]);
@@ -440,10 +441,10 @@ static void write_sample(const struct view *view, size_t index, struct buf *out)
 
 /* ---- looks and messages ---- */
 
-bool view_look(struct view *view, const struct tally *tally)
+bool ui_view_look(struct ui_view *view, const struct tally *tally)
 {
-    bool is_new = view->holders.count > VIEW_MAX_HOLDERS;
-    auto_buf struct buf about = { .max = VIEW_MAX_TEXT };
+    bool is_new = view->holders.count > UI_VIEW_MAX_HOLDERS;
+    auto_buf struct buf about = { .max = UI_VIEW_MAX_TEXT };
 
     if (is_new)
         map_clear(&view->holders);
@@ -466,14 +467,14 @@ bool view_look(struct view *view, const struct tally *tally)
     return is_new;
 }
 
-static void write_members(const struct view *view, bool only_changed, struct buf *out)
+static void write_members(const struct ui_view *view, bool only_changed, struct buf *out)
 {
     for (unsigned i = 0; i < MEMBERS; i++)
         if (view->members[i].text && (!only_changed || view->members[i].changed))
             buf_printf(out, ",\"%s\":%s", member_names[i], view->members[i].text);
 }
 
-void view_write_snapshot(const struct view *view, struct buf *out)
+void ui_view_write_snapshot(const struct ui_view *view, struct buf *out)
 {
     bool is_first = true;
 
@@ -496,7 +497,7 @@ void view_write_snapshot(const struct view *view, struct buf *out)
     buf_add_char(out, '}');
 }
 
-void view_write_delta(const struct view *view, struct buf *out)
+void ui_view_write_delta(const struct ui_view *view, struct buf *out)
 {
     bool is_first = true;
 

@@ -1,4 +1,4 @@
-/* test_view.c - what the page is told: a snapshot, and then only what changed. */
+/* test_ui_view.c - what the page is told: a snapshot, and then only what changed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "exporter/view.h"
+#include "exporter/ui_view.h"
 
 enum { MAX_TEXT = 1 << 20, NOW_S = 1000000 };
 
@@ -14,7 +14,7 @@ struct rig {
     struct clock clock;
     struct loop *loop;
     struct slurm_cache *jobs, *nodes;
-    struct view *view;
+    struct ui_view *view;
     int64_t now_s, read_us;
     bool hides_users;
     struct json_doc *message;
@@ -28,7 +28,7 @@ static int setup(void **state)
     rig->loop = loop_new_virtual(&rig->clock);
     rig->jobs = slurm_cache_new(&slurm_job_kind, rig->loop, STR(""));
     rig->nodes = slurm_cache_new(&slurm_node_kind, rig->loop, STR(""));
-    rig->view = view_new();
+    rig->view = ui_view_new();
     rig->now_s = NOW_S;
     *state = rig;
     return 0;
@@ -39,7 +39,7 @@ static int teardown(void **state)
     struct rig *rig = *state;
 
     json_doc_free(rig->message);
-    view_free(rig->view);
+    ui_view_free(rig->view);
     slurm_cache_free(rig->jobs);
     slurm_cache_free(rig->nodes);
     loop_free(rig->loop);
@@ -107,12 +107,12 @@ static bool look(struct rig *rig)
     tally_init(&tally, &from, &arena);
     tally_jobs(&tally);
     tally_nodes(&tally);
-    is_new = view_look(rig->view, &tally);
+    is_new = ui_view_look(rig->view, &tally);
     tally_done(&tally);
     if (is_new)
-        view_write_snapshot(rig->view, &text);
+        ui_view_write_snapshot(rig->view, &text);
     else
-        view_write_delta(rig->view, &text);
+        ui_view_write_delta(rig->view, &text);
     json_doc_free(rig->message);
     rig->message = NULL;
     if (json_parse(buf_str(&text), MAX_TEXT, &rig->message, &err) < 0)
@@ -129,7 +129,8 @@ static void assert_member(const struct rig *rig, const char *name, const char *w
 }
 
 static const char two_nodes[] =
-    "[{\"name\":\"n2\",\"cpus\":8,\"alloc_cpus\":5,\"gres\":\"gpu:4\",\"state\":[\"MIXED\"],\"partitions\":[\"gpu\","
+    "[{\"name\":\"n2\",\"cpus\":8,\"alloc_cpus\":5,\"gres\":\"gpu:4\",\"state\":[\"MIXED\"],"
+    "\"partitions\":[\"gpu\","
     "\"all\"]},"
     " {\"name\":\"n10\",\"cpus\":4,\"state\":[\"IDLE\",\"DRAIN\"],\"reason\":\"a \\\"bad\\\" "
     "disk\","
@@ -256,5 +257,5 @@ int main(void)
         TEST(a_sample_is_taken_every_15_s),
     };
 
-    return cmocka_run_group_tests_name("exporter/view", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("exporter/ui_view", tests, NULL, NULL);
 }
