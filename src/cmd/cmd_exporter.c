@@ -26,7 +26,7 @@ struct exporter_flags {
     const char *ui_address;
     const char *key_file, *key_user, *api_address, *api_folder, *api_service;
     struct process_flags process;
-    bool external;
+    bool external, view;
     int64_t job_list_s, stale_s, max_names;
     int64_t poll_us;         /* of cache_freq */
     enum source_users users; /* of user_labels */
@@ -52,7 +52,9 @@ static const struct flag flags[] = {
     { "jwt-user", FLAG_TEXT, AT(key_user), "slurm", "whose tokens it signs" },
     { "external-metrics", FLAG_BOOL, AT(external), "false",
       "serve external.metrics.k8s.io for HorizontalPodAutoscalers, over TLS" },
-    { "api-bind-address", FLAG_TEXT, AT(api_address), ":6443", "where that API is served" },
+    { "view-api", FLAG_BOOL, AT(view), "false",
+      "serve view.slinky.slurm.net: jobs and nodes, for `slinc queue`, `nodes` and `why`" },
+    { "api-bind-address", FLAG_TEXT, AT(api_address), ":6443", "where these APIs are served" },
     { "api-cert-dir", FLAG_TEXT, AT(api_folder), "/etc/slinc/api",
       "of tls.crt and tls.key; they may change at any time" },
     { "api-service", FLAG_TEXT, AT(api_service), "",
@@ -122,11 +124,11 @@ static int open_loop(struct links *links, const struct exporter_flags *values, s
                                                  .context = values->process.context };
     int result;
 
-    if (!values->external)
+    if (!values->external && !values->view)
         return loop_new_real(&links->loop, err);
     result = process_api_open(&links->kube, &options, err);
     links->loop = links->kube.loop;
-    return result < 0 ? err_wrap(err, "--external-metrics") : 0;
+    return result < 0 ? err_wrap(err, "the aggregated API") : 0;
 }
 
 static int links_open(struct links *links, const struct exporter_flags *values, struct err *err)
@@ -199,7 +201,8 @@ static int open_api(const struct links *links, const struct exporter_flags *valu
                     struct err *err)
 {
     struct process_address at = { "--api-bind-address", values->api_address };
-    struct api_options options = { .folder = values->api_folder, .service = values->api_service };
+    struct api_options options = { .folder = values->api_folder,
+                                   .service = values->external ? values->api_service : "" };
     char host[PROCESS_MAX_HOST];
     int result = process_address_read(at, host, &options.port, err);
 
@@ -207,7 +210,7 @@ static int open_api(const struct links *links, const struct exporter_flags *valu
         return result;
     options.address = host[0] ? host : NULL;
     result = api_new(links->loop, links->kube.api, exporter, metrics, &options, ret_api, err);
-    return result < 0 ? err_wrap(err, "--external-metrics") : 0;
+    return result < 0 ? err_wrap(err, "the aggregated API") : 0;
 }
 
 static enum run_exit run_exporter(const struct links *links, const struct exporter_flags *values)
@@ -238,7 +241,8 @@ static enum run_exit run_exporter(const struct links *links, const struct export
             (struct process_address){ "--metrics-bind-address", values->metrics_address },
             (struct process_address){ "--health-probe-bind-address", values->health_address },
             &err) < 0 ||
-        (values->external && open_api(links, values, exporter, metrics, &api, &err) < 0) ||
+        ((values->external || values->view) &&
+         open_api(links, values, exporter, metrics, &api, &err) < 0) ||
         page_open(&page, links, exporter, values->ui_address, &err) < 0)
         run_fail(run, &err);
     exporter_start(exporter);

@@ -21,6 +21,9 @@ static const struct command {
     { "exporter", "shows Slurm's figures to Prometheus and autoscalers", cmd_exporter },
     { "keys", "makes and keeps the keys of a Slurm cluster, for the chart slurm", cmd_keys },
     { "dra", "pins containers to the cores that Slurm chose (kubelet plugin)", cmd_dra },
+    { "queue", "lists the jobs that wait, and why", cmd_queue },
+    { "nodes", "lists nodes by state, and who holds them", cmd_nodes },
+    { "why", "tells why a pod or a job waits", cmd_why },
     { "host-keys", "prints a new set of SSH host keys as JSON", cmd_host_keys },
     { "version", "prints the version, as --version does", cmd_version },
 };

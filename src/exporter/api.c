@@ -1,4 +1,5 @@
-/* api.c - answers the API server's questions about external.metrics.k8s.io. */
+/* api.c - answers the API server's questions about external.metrics.k8s.io and
+ * view.slinky.slurm.net. */
 #include "exporter/api.h"
 
 #include "base/list.h"
@@ -6,6 +7,7 @@
 #include "base/mem.h"
 #include "exporter/external.h"
 #include "exporter/families.h"
+#include "exporter/view.h"
 
 #include <stdio.h>
 
@@ -14,7 +16,7 @@ enum {
     OWNER_US = 60 * SECOND_US,
     MAX_SELECTOR = 16 * 1024,
     MAX_PATH = 4096,
-    API_ROUTES = 3,
+    API_ROUTES = 4,
 };
 
 static const struct kube_resource api_services = { "apiregistration.k8s.io", "v1", "apiservices",
@@ -31,17 +33,18 @@ struct api {
     char *service;
     struct kube_call *owner_call;
     struct loop_timer owner_timer;
-    char owner[256];    /* that was said last */
-    struct list values; /* struct value_request */
+    char owner[256];      /* that was said last */
+    struct list requests; /* struct api_request */
 };
 
-/* ---- values ---- */
+/* ---- what needs a right ---- */
 
-struct value_request { /* waits for what its user may */
+struct api_request { /* waits for what its user may */
     struct list link;
     struct api *api;
     struct http_responder *responder;
-    char *metric;
+    char *resource;      /* of external metrics: the metric */
+    enum view_kind view; /* of the view API, else VIEW_IS_GROUP */
     struct buf selector;
 };
 
@@ -62,17 +65,20 @@ static int status_of(int result)
                                         : 500;
 }
 
-static void answer_value(struct value_request *request)
+static void answer(struct api_request *request)
 {
     struct exporter_pass pass;
     struct err err = { .class = 0 };
     auto_buf struct buf out;
     int result;
 
-    buf_init(&out, EXTERNAL_MAX_ANSWER);
+    buf_init(&out, VIEW_MAX_ANSWER);
     exporter_pass(request->api->exporter, &pass);
-    result = external_write_value(&pass.tally, str_of(request->metric), buf_str(&request->selector),
-                                  &out, &err);
+    if (request->view != VIEW_IS_GROUP)
+        result = view_write(&pass.tally, request->view, &out, &err);
+    else
+        result = external_write_value(&pass.tally, str_of(request->resource),
+                                      buf_str(&request->selector), &out, &err);
     exporter_pass_done(&pass);
     if (result < 0)
         refuse(request->responder, status_of(result), err.text);
@@ -80,50 +86,72 @@ static void answer_value(struct value_request *request)
         http_respond_json(request->responder, 200, buf_str(&out));
 }
 
-static void value_free(struct value_request *request)
+static void request_free(struct api_request *request)
 {
     list_remove(&request->link);
     buf_done(&request->selector);
-    mem_free(request->metric);
+    mem_free(request->resource);
     mem_free(request);
 }
 
 static void on_access(void *context, int status, const char *why)
 {
-    struct value_request *request = context;
+    struct api_request *request = context;
 
     if (status == 200)
-        answer_value(request);
+        answer(request);
     else
         refuse(request->responder, status, why);
-    value_free(request);
+    request_free(request);
+}
+
+static struct api_request *new_request(struct api *api, struct str resource,
+                                       struct http_responder *responder)
+{
+    struct api_request *request = mem_alloc(sizeof(*request));
+
+    request->api = api;
+    request->responder = responder;
+    request->resource = mem_strndup(resource.at, resource.len);
+    buf_init(&request->selector, MAX_SELECTOR);
+    list_push_back(&api->requests, &request->link);
+    return request;
 }
 
 static void ask_value(struct api *api, const struct http_view *view, struct str ns,
                       struct str metric, struct http_responder *responder)
 {
-    struct value_request *request = mem_alloc(sizeof(*request));
+    struct api_request *request = new_request(api, metric, responder);
     auto_free char *namespace = mem_strndup(ns.at, ns.len);
     struct err err = { .class = 0 };
-    int result;
+    int result = http_view_query(view, "labelSelector", &request->selector, &err);
 
-    request->api = api;
-    request->responder = responder;
-    request->metric = mem_strndup(metric.at, metric.len);
-    buf_init(&request->selector, MAX_SELECTOR);
-    list_push_back(&api->values, &request->link);
-    result = http_view_query(view, "labelSelector", &request->selector, &err);
     if (result < 0 && result != -ERR_NOT_FOUND) {
         refuse(responder, 400, err.text);
-        value_free(request);
+        request_free(request);
         return;
     }
     access_ask(api->access, view,
                &(struct access_question){ .verb = "list",
                                           .group = EXTERNAL_GROUP,
                                           .version = "v1beta1",
-                                          .resource = request->metric,
+                                          .resource = request->resource,
                                           .ns = namespace },
+               on_access, request);
+}
+
+static void ask_view(struct api *api, const struct http_view *view, enum view_kind kind,
+                     struct http_responder *responder)
+{
+    struct api_request *request = new_request(api, str_of(view_resource(kind)), responder);
+
+    request->view = kind;
+    access_ask(api->access, view,
+               &(struct access_question){ .verb = "list",
+                                          .group = VIEW_GROUP,
+                                          .version = "v1alpha1",
+                                          .resource = request->resource,
+                                          .ns = "" },
                on_access, request);
 }
 
@@ -157,6 +185,26 @@ static void serve_external(void *context, const struct http_view *view,
         return;
     }
     http_respond_json(responder, 200, buf_str(&out));
+}
+
+static void serve_view(void *context, const struct http_view *view,
+                       struct http_responder *responder)
+{
+    enum view_kind kind;
+    struct err err = { .class = 0 };
+    auto_buf struct buf out;
+
+    buf_init(&out, MAX_PATH);
+    if (strcmp(view->method, "GET") != 0) {
+        refuse(responder, 405, "only GET is served");
+    } else if (view_parse(str_of(view->path), &kind, &err) < 0) {
+        refuse(responder, 404, err.text);
+    } else if (view_resource(kind)) {
+        ask_view(context, view, kind, responder);
+    } else {
+        (void)view_write(NULL, kind, &out, &err);
+        http_respond_json(responder, 200, buf_str(&out));
+    }
 }
 
 static void serve_health(void *context, const struct http_view *view,
@@ -239,8 +287,9 @@ static int listen_to(struct api *api, const struct api_options *options, struct 
     (void)snprintf(cert_file, sizeof(cert_file), "%s/tls.crt", options->folder);
     (void)snprintf(key_file, sizeof(key_file), "%s/tls.key", options->folder);
     api->routes[0] = (struct http_route){ EXTERNAL_PATH, true, serve_external, api };
-    api->routes[1] = (struct http_route){ "/healthz", false, serve_health, NULL };
-    api->routes[2] = (struct http_route){ "/", true, serve_nothing, NULL };
+    api->routes[1] = (struct http_route){ VIEW_PATH, true, serve_view, api };
+    api->routes[2] = (struct http_route){ "/healthz", false, serve_health, NULL };
+    api->routes[3] = (struct http_route){ "/", true, serve_nothing, NULL };
     return http_server_new(api->loop,
                            &(struct http_server_options){ .address = options->address,
                                                           .port = options->port,
@@ -265,7 +314,7 @@ int api_new(struct loop *loop, struct http_transport *kube, struct exporter *exp
     api->metrics = metrics;
     api->service = mem_strdup(options->service);
     (void)snprintf(api->owner, sizeof(api->owner), "?"); /* nothing was said yet */
-    list_init(&api->values);
+    list_init(&api->requests);
     api->client = kube_client_new(loop, kube);
     api->access = access_new(api->client);
     result = listen_to(api, options, err);
@@ -292,12 +341,12 @@ void api_free(struct api *api)
         kube_call_cancel(api->owner_call);
     loop_timer_stop(&api->owner_timer);
     access_free(api->access);
-    while (!list_is_empty(&api->values)) {
-        struct value_request *request =
-            list_item(list_first(&api->values), struct value_request, link);
+    while (!list_is_empty(&api->requests)) {
+        struct api_request *request =
+            list_item(list_first(&api->requests), struct api_request, link);
 
         refuse(request->responder, 503, "the exporter stops");
-        value_free(request);
+        request_free(request);
     }
     http_server_free(api->server);
     kube_client_free(api->client);

@@ -1,5 +1,5 @@
-/* api.h - the aggregated API server of the exporter: HTTPS, discovery, and figures for whoever may
- * read them.
+/* api.h - the aggregated API server of the exporter: HTTPS, discovery, and what whoever may read it
+ * is told: external metrics (external.h), jobs and nodes (view.h).
  *
  * Discovery answers always: while an aggregated API does not answer, no namespace of the cluster
  * can be deleted. Whose the APIService is, is looked at and said; it is never written. */

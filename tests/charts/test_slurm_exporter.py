@@ -13,12 +13,13 @@ CHART = REPO / "charts/slurm-exporter"
 DOCUMENT = REPO / "docs/exporter.md"
 NEEDED = ["exporter.secretName=token"]
 MONITORED = ["--api-versions", "monitoring.coreos.com/v1/ServiceMonitor"]
-MINE = ["externalMetrics.enabled=true", "externalMetrics.existingSecret=mine", "externalMetrics.caBundle=YQ=="]
+MINE = ["externalMetrics.enabled=true", "api.existingSecret=mine", "api.caBundle=YQ=="]
 
 # Every value: how to change it, and what must be set before for it to matter.
 MATTERS: dict[str, tuple[str, list[str]]] = {
     "nameOverride": ("=other", []), "namespaceOverride": ("=other", []), "imagePullSecrets": ("[0].name=a", []), "priorityClassName": ("=high", []),
-    "externalMetrics.enabled": ("=true", []), "externalMetrics.existingSecret": ("=other", MINE), "externalMetrics.caBundle": ("=Yg==", MINE),
+    "externalMetrics.enabled": ("=true", []), "view.enabled": ("=true", []), "api.existingSecret": ("=other", MINE),
+    "api.caBundle": ("=Yg==", MINE),
 } | {f"exporter.{key}": (change, []) for key, change in {
     "enabled": "=false", "replicas": "=3", "imagePullPolicy": "=Never", "image.repository": "=other", "image.tag": "=v9", "server": "=http://a:1",
     "secretName": "=other", "jwtKey.name": "=key", "logLevel": "=debug", "cacheFrequency": "=9s", "jobListSeconds": "=9", "staleSeconds": "=9",
@@ -61,8 +62,8 @@ def help_text() -> str:
 
 
 def test_the_program_knows_every_flag_that_the_chart_gives_it(help_text: str) -> None:
-    given = set(re.findall(r"^ +- (--[a-z-]+)", shown("externalMetrics.enabled=true", "exporter.legacyPath=/m", "exporter.jwtKey.name=k"), re.M))
-    assert {"--external-metrics", "--legacy-path", "--jwt-key-file", "--server"} <= given
+    given = set(re.findall(r"^ +- (--[a-z-]+)", shown("externalMetrics.enabled=true", "view.enabled=true", "exporter.legacyPath=/m", "exporter.jwtKey.name=k"), re.M))
+    assert {"--external-metrics", "--view-api", "--legacy-path", "--jwt-key-file", "--server"} <= given
     assert given - set(re.findall(r"^  (--[a-z-]+)", help_text, re.M)) == set()
 
 

@@ -35,11 +35,17 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- default (printf "http://slurm-restapi.%s:6820" (include "slurm-exporter.namespace" .)) .Values.exporter.server -}}
 {{- end }}
 
-{{/* the Service of the aggregated API, and the Secret with its certificate */}}
+{{/* whether there is an aggregated API, its Service, and the Secret with its certificate */}}
+{{- define "slurm-exporter.serves" -}}
+{{- if and .Values.exporter.enabled (or .Values.externalMetrics.enabled .Values.view.enabled) -}}
+true
+{{- end -}}
+{{- end }}
+
 {{- define "slurm-exporter.api" -}}
 {{- printf "%s-api" (include "slurm-exporter.name" .) -}}
 {{- end }}
 
 {{- define "slurm-exporter.apiSecret" -}}
-{{- default (printf "%s-cert" (include "slurm-exporter.api" .)) .Values.externalMetrics.existingSecret -}}
+{{- default (printf "%s-cert" (include "slurm-exporter.api" .)) .Values.api.existingSecret -}}
 {{- end }}

@@ -130,6 +130,7 @@ static int tear_down(void **state)
 }
 
 #define VALUE    EXTERNAL "/namespaces/ns1/slinc_nodes_wanted?labelSelector=partition%3Da"
+#define VIEW     "/apis/view.slinky.slurm.net/v1alpha1"
 #define EXTERNAL "/apis/external.metrics.k8s.io/v1beta1"
 
 /* Who asks: own certificate or NULL, user of the header or NULL, token or NULL. */
@@ -171,6 +172,21 @@ static void discovery_answers_everybody_even_without_slurm(void **state)
     assert_int_equal(status_for(rig, NULL, NULL, NULL, "/apis"), 404);
     assert_int_equal(status_for(rig, NULL, NULL, NULL, "/healthz"), 200);
     assert_int_equal(rig->reviews, 0);
+}
+
+static void jobs_and_nodes_need_a_right_of_their_own(void **state)
+{
+    struct rig *rig = *state;
+
+    start(rig);
+    assert_int_equal(status_for(rig, NULL, NULL, NULL, VIEW), 200);
+    assert_int_equal(status_for(rig, NULL, NULL, NULL, "/apis/view.slinky.slurm.net"), 200);
+    assert_int_equal(status_for(rig, NULL, "anna", NULL, VIEW "/jobs"), 401);
+    assert_int_equal(status_for(rig, &proxy, "bert", NULL, VIEW "/jobs"), 403);
+    assert_non_null(strstr(rig->asked, "\"group\":\"view.slinky.slurm.net\""));
+    assert_non_null(strstr(rig->asked, "\"resource\":\"jobs\""));
+    assert_int_equal(status_for(rig, &proxy, "anna", NULL, VIEW "/nodes"), 503);
+    assert_int_equal(status_for(rig, &proxy, "anna", NULL, VIEW "/pods"), 404);
 }
 
 static void a_header_counts_only_with_the_front_proxys_certificate(void **state)
@@ -257,6 +273,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(discovery_answers_everybody_even_without_slurm),
+        TEST(jobs_and_nodes_need_a_right_of_their_own),
         TEST(a_header_counts_only_with_the_front_proxys_certificate),
         TEST(what_a_user_may_is_asked_and_remembered),
         TEST(a_token_is_judged_by_the_api_server),

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "exporter/access.h"
 #include "exporter/external.h"
+#include "exporter/view.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -166,6 +167,32 @@ static void what_is_stale_is_unavailable_and_what_is_unknown_not_found(void **st
     assert_int_equal(value(rig, "slinc_cluster_nodes", ""), 0);
 }
 
+static void jobs_and_nodes_are_shown_with_all_that_is_known(void **state)
+{
+    struct rig *rig = *state;
+    const struct json *jobs, *nodes;
+    struct json_doc *doc;
+
+    assert_int_equal(view_write(&rig->tally, VIEW_IS_JOBS, &rig->out, &rig->err), 0);
+    assert_int_equal(json_parse(buf_str(&rig->out), VIEW_MAX_ANSWER, &doc, NULL), 0);
+    jobs = json_get(json_root(doc), "items");
+    assert_int_equal(json_len(jobs), 5);
+    assert_true(str_is(json_str(json_get(json_item(jobs, 0), "class")), "resources"));
+    assert_int_equal(json_i64_or(json_get(json_item(jobs, 3), "nodes"), 0), 2);
+    assert_false(json_exists(json_get(json_item(jobs, 0), "expectedStart")));
+    json_doc_free(doc);
+    buf_clear(&rig->out);
+    assert_int_equal(view_write(&rig->tally, VIEW_IS_NODES, &rig->out, &rig->err), 0);
+    assert_int_equal(json_parse(buf_str(&rig->out), VIEW_MAX_ANSWER, &doc, NULL), 0);
+    nodes = json_get(json_root(doc), "items");
+    assert_int_equal(json_len(nodes), 3);
+    assert_int_equal(json_i64_or(json_at(json_item(nodes, 0), "cpus", "job"), 0), 8);
+    assert_true(str_is(json_str(json_get(json_item(nodes, 2), "state")), "drained"));
+    json_doc_free(doc);
+    rig->view.jobs = NULL;
+    assert_int_equal(view_write(&rig->tally, VIEW_IS_JOBS, &rig->out, &rig->err), -ERR_UNAVAILABLE);
+}
+
 static void paths_are_the_group_its_version_and_values(void **state)
 {
     struct external_question question;
@@ -249,6 +276,7 @@ int main(void)
         TEST(a_selector_chooses_by_labels),
         TEST(what_is_written_is_json_whatever_the_names),
         TEST(what_is_stale_is_unavailable_and_what_is_unknown_not_found),
+        TEST(jobs_and_nodes_are_shown_with_all_that_is_known),
         cmocka_unit_test(paths_are_the_group_its_version_and_values),
         cmocka_unit_test(the_front_proxys_headers_name_a_user_with_groups_and_more),
         cmocka_unit_test(without_a_ca_nobody_is_the_front_proxy),

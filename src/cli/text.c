@@ -1,0 +1,104 @@
+/* text.c - tables, ages and times of the terminal commands. */
+#include "cli/text.h"
+
+#include "codec/timestamp.h"
+
+#include <inttypes.h>
+
+enum { MINUTE = 60, HOUR = 3600, DAY = 86400 };
+
+void text_table_init(struct text_table *table, struct arena *arena, unsigned columns)
+{
+    *table = (struct text_table){ .arena = arena, .columns = columns };
+}
+
+void text_table_add(struct text_table *table, const char *const *cells)
+{
+    if (table->rows == TEXT_MAX_ROWS)
+        return;
+    if (table->rows == table->capacity) {
+        size_t capacity = table->capacity ? 2 * table->capacity : 64;
+        const char **larger =
+            arena_alloc_array(table->arena, capacity * table->columns, sizeof(*larger));
+
+        if (table->rows > 0)
+            memcpy(larger, table->cells, table->rows * table->columns * sizeof(*larger));
+        table->cells = larger;
+        table->capacity = capacity;
+    }
+    memcpy(table->cells + table->rows++ * table->columns, cells,
+           table->columns * sizeof(*table->cells));
+}
+
+static size_t width(const char *text) /* in characters */
+{
+    size_t count = 0;
+
+    for (; *text; text++)
+        count += ((unsigned char)*text & 0xc0) != 0x80;
+    return count;
+}
+
+void text_table_write(const struct text_table *table, bool with_head, struct buf *out)
+{
+    size_t widths[TEXT_MAX_COLUMNS] = { 0 };
+
+    for (size_t i = 0; i < table->rows * table->columns; i++) {
+        size_t *most = &widths[i % table->columns], own = width(table->cells[i]);
+
+        *most = own > *most ? own : *most;
+    }
+    for (size_t row = with_head ? 0 : 1; row < table->rows; row++) {
+        for (unsigned i = 0; i < table->columns; i++) {
+            const char *cell = table->cells[row * table->columns + i];
+
+            buf_add_text(out, cell);
+            for (size_t at = width(cell); i + 1 < table->columns && at < widths[i] + 1; at++)
+                buf_add_char(out, ' ');
+        }
+        buf_add_char(out, '\n');
+    }
+}
+
+const char *text_age(struct arena *arena, int64_t now_s, int64_t then_s)
+{
+    int64_t age = now_s - then_s;
+
+    if (then_s <= 0 || age < 0)
+        return "-";
+    if (age < 2 * MINUTE)
+        return arena_printf(arena, "%" PRId64 "s", age);
+    if (age < 2 * HOUR)
+        return arena_printf(arena, "%" PRId64 "m", age / MINUTE);
+    return age < 2 * DAY ? arena_printf(arena, "%" PRId64 "h", age / HOUR)
+                         : arena_printf(arena, "%" PRId64 "d", age / DAY);
+}
+
+const char *text_clock(struct arena *arena, int64_t now_s, int64_t then_s)
+{
+    auto_buf struct buf text;
+
+    buf_init(&text, 64);
+    if (then_s <= 0 || timestamp_print(then_s * TIMESTAMP_SECOND, &text, NULL) < 0)
+        return "-";
+    if (now_s / DAY == then_s / DAY)
+        return arena_strndup(arena, text.data + strlen("2026-11-16T"), strlen("15:40"));
+    return arena_strndup(arena, text.data, strlen("2026-11-16T15:40"));
+}
+
+int64_t text_seconds(struct str rfc3339)
+{
+    int64_t time;
+
+    return timestamp_parse(rfc3339, &time, NULL) < 0 ? 0 : timestamp_to_seconds(time);
+}
+
+const char *text_plain(struct arena *arena, struct str text)
+{
+    char *plain = arena_strndup(arena, text.at, text.len);
+
+    for (char *at = plain; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            *at = ' ';
+    return plain;
+}

@@ -1,0 +1,33 @@
+/* text.h - what the terminal commands print: tables whose columns fit, ages, and nothing that could
+ * drive the terminal. */
+#ifndef SLINC_CLI_TEXT_H
+#define SLINC_CLI_TEXT_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+enum { TEXT_MAX_COLUMNS = 16, TEXT_MAX_ROWS = 1 << 20 };
+
+struct text_table {
+    struct arena *arena;
+    unsigned columns;
+    const char **cells; /* row by row */
+    size_t rows, capacity;
+};
+
+/* Every row has as many cells as the first, which is the head. Cells are borrowed. */
+void text_table_init(struct text_table *table, struct arena *arena, unsigned columns);
+void text_table_add(struct text_table *table, const char *const *cells);
+#define text_table_row(table, ...) text_table_add((table), (const char *const[]){ __VA_ARGS__ })
+void text_table_write(const struct text_table *table, bool with_head, struct buf *out);
+
+/* "45s", "14m", "3h", "2d"; "-" for a time that is not known (0) or to come. */
+const char *text_age(struct arena *arena, int64_t now_s, int64_t then_s);
+/* "15:40", or with its day when that is another one; UTC. "-" for 0. */
+const char *text_clock(struct arena *arena, int64_t now_s, int64_t then_s);
+int64_t text_seconds(struct str rfc3339); /* since 1970; 0 for what is no time */
+
+/* Without control characters. */
+const char *text_plain(struct arena *arena, struct str text);
+
+#endif

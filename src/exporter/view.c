@@ -1,0 +1,250 @@
+/* view.c - writes the documents of view.slinky.slurm.net. */
+#include "exporter/view.h"
+
+#include "codec/json.h"
+#include "codec/timestamp.h"
+
+#include <inttypes.h>
+
+#define VIEW_VERSION VIEW_GROUP "/v1alpha1"
+
+static const struct {
+    const char *path, *resource;
+} rows[] = {
+    [VIEW_IS_GROUP] = { "", NULL },
+    [VIEW_IS_LIST] = { "/v1alpha1", NULL },
+    [VIEW_IS_JOBS] = { "/v1alpha1/jobs", "jobs" },
+    [VIEW_IS_NODES] = { "/v1alpha1/nodes", "nodes" },
+};
+
+int view_parse(struct str path, enum view_kind *ret_kind, struct err *err)
+{
+    struct str rest = str_sub(path, strlen(VIEW_PATH), path.len);
+
+    if (str_ends(rest, STR("/")))
+        rest = str_sub(rest, 0, rest.len - 1);
+    for (size_t i = 0; str_starts(path, STR(VIEW_PATH)) && i < sizeof(rows) / sizeof(rows[0]);
+         i++) {
+        if (str_is(rest, rows[i].path)) {
+            *ret_kind = (enum view_kind)i;
+            return 0;
+        }
+    }
+    return err_set(err, ERR_NOT_FOUND, "the server could not find the requested resource");
+}
+
+const char *view_resource(enum view_kind kind)
+{
+    return rows[kind].resource;
+}
+
+/* ---- members; each writes its own comma ---- */
+
+static void put_text(struct buf *out, const char *key, const char *text)
+{
+    if (!text[0])
+        return;
+    buf_printf(out, ",\"%s\":", key);
+    json_escape(out, str_of(text));
+}
+
+static void put_time(struct buf *out, const char *key, int64_t seconds)
+{
+    if (seconds <= 0)
+        return;
+    buf_printf(out, ",\"%s\":\"", key);
+    (void)timestamp_print(seconds * TIMESTAMP_SECOND, out, NULL);
+    buf_add_char(out, '"');
+}
+
+static void put_gres(struct buf *out, const char *key, const struct tres *tres, double times)
+{
+    if (tres->gres_count == 0)
+        return;
+    buf_printf(out, ",\"%s\":{", key);
+    for (unsigned i = 0; i < tres->gres_count; i++) {
+        if (i > 0)
+            buf_add_char(out, ',');
+        json_escape(out, tres->gres[i].name);
+        buf_printf(out, ":%.0f", times * (double)tres->gres[i].count);
+    }
+    buf_add_char(out, '}');
+}
+
+/* ---- jobs ---- */
+
+/* The first pod that a job of the bridge is for, as "namespace/name". */
+static void put_pod(struct buf *out, const struct slurm_job *job)
+{
+    struct json_doc *doc;
+    struct str pod;
+
+    if (tally_holder_of(job) != TALLY_POD ||
+        json_parse(str_of(job->admin_comment), 1 << 20, &doc, NULL) < 0)
+        return;
+    pod = json_str(json_item(json_get(json_root(doc), "pods"), 0));
+    if (pod.len > 0) {
+        buf_add_text(out, ",\"pod\":");
+        json_escape(out, pod);
+    }
+    json_doc_free(doc);
+}
+
+static void write_pending(struct buf *out, const struct slurm_job *job)
+{
+    struct tally_request request;
+    enum reason_class class = reason_class_of(job->reason, job->hold);
+
+    tally_request_of(job, &request);
+    buf_printf(out,
+               ",\"tasks\":%.0f,\"nodes\":%" PRId64 ",\"cpus\":%" PRId64
+               ",\"memoryBytes\":%.0f,\"class\":\"%s\"",
+               request.tasks, request.each.nodes, request.each.cpus, request.each.memory_bytes,
+               reason_class_name(class));
+    put_gres(out, "gres", &request.each, 1);
+    put_text(out, "actor", reason_class_actor(class));
+    put_text(out, "reason", job->reason[0] ? job->reason : "None");
+    put_time(out, "expectedStart", job->start_time);
+    put_text(out, "expectedNodes", job->scheduled_nodes);
+}
+
+static void write_held(struct buf *out, const struct slurm_job *job)
+{
+    struct tres held;
+
+    tally_allocation_of(job, &held);
+    buf_printf(out, ",\"tasks\":1,\"nodes\":%" PRId64 ",\"cpus\":%" PRId64 ",\"memoryBytes\":%.0f",
+               held.nodes, held.cpus, held.memory_bytes);
+    put_gres(out, "gres", &held, 1);
+    put_time(out, "started", job->start_time);
+    put_text(out, "nodeList", job->nodes);
+}
+
+static void write_job(struct buf *out, const struct slurm_job *job, enum tally_job_state state,
+                      bool shows_users)
+{
+    buf_printf(out, "{\"id\":%" PRId64 ",\"state\":\"%s\",\"holder\":\"%s\"", job->id,
+               tally_job_state_names[state], tally_holder_names[tally_holder_of(job)]);
+    put_text(out, "name", job->name);
+    put_pod(out, job);
+    if (shows_users)
+        put_text(out, "user", job->user);
+    put_text(out, "account", job->account);
+    put_text(out, "qos", job->qos);
+    put_text(out, "partition", job->partition);
+    put_text(out, "reservation", job->reservation);
+    put_time(out, "submitted", job->submit_time);
+    put_time(out, "eligible", job->eligible_time);
+    if (job->priority.set)
+        buf_printf(out, ",\"priority\":%" PRId64, job->priority.number);
+    if (job->time_limit.set)
+        buf_printf(out, ",\"timeLimitSeconds\":%" PRId64, 60 * job->time_limit.number);
+    if (state == TALLY_JOB_PENDING)
+        write_pending(out, job);
+    else
+        write_held(out, job);
+    buf_add_char(out, '}');
+}
+
+static void write_jobs(const struct tally *tally, struct buf *out)
+{
+    struct slurm_cache_walk walk = slurm_cache_walk(tally->view->jobs);
+    const struct slurm_object *object;
+    const char *between = "";
+    enum tally_job_state state;
+
+    while ((object = slurm_cache_next(&walk))) {
+        if (!tally_job_state_of(slurm_job_of(object), &state))
+            continue;
+        buf_add_text(out, between);
+        write_job(out, slurm_job_of(object), state, tally->view->shows_users);
+        between = ",";
+    }
+}
+
+/* ---- nodes ---- */
+
+static void put_shares(struct buf *out, const char *key, const double *shares)
+{
+    const char *between = "";
+
+    buf_printf(out, ",\"%s\":{", key);
+    for (unsigned i = 0; i < TALLY_HOLDERS; i++) {
+        buf_printf(out, "%s\"%s\":%.0f", between, tally_holder_names[i], shares[i]);
+        between = ",";
+    }
+    buf_add_char(out, '}');
+}
+
+static void write_node(struct buf *out, const struct tally_node *node)
+{
+    buf_add_text(out, "{\"name\":");
+    json_escape(out, str_of(node->node->name));
+    buf_printf(out, ",\"state\":\"%s\"", tally_node_state_names[node->state]);
+    put_text(out, "partitions", node->node->partitions);
+    put_shares(out, "cpus", node->cpus);
+    put_shares(out, "memoryBytes", node->memory_bytes);
+    put_gres(out, "gres", &node->has, 1);
+    put_gres(out, "gresUsed", &node->used, 1);
+    put_text(out, "reason", node->node->reason);
+    put_time(out, "reasonSince", node->node->reason[0] ? node->node->reason_time : 0);
+    buf_add_char(out, '}');
+}
+
+static void write_nodes(const struct tally *tally, struct buf *out)
+{
+    for (size_t i = 0; i < tally->node_count; i++) {
+        if (i > 0)
+            buf_add_char(out, ',');
+        write_node(out, &tally->nodes[i]);
+    }
+}
+
+/* ---- documents ---- */
+
+static void write_discovery(enum view_kind kind, struct buf *out)
+{
+    if (kind == VIEW_IS_GROUP)
+        buf_add_text(
+            out,
+            "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",\"name\":\"" VIEW_GROUP
+            "\",\"versions\":[{\"groupVersion\":\"" VIEW_VERSION
+            "\",\"version\":\"v1alpha1\"}],\"preferredVersion\":{\"groupVersion\":\"" VIEW_VERSION
+            "\",\"version\":\"v1alpha1\"}}");
+    else
+        buf_add_text(
+            out,
+            "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\",\"groupVersion\":\"" VIEW_VERSION
+            "\",\"resources\":["
+            "{\"name\":\"jobs\",\"singularName\":\"job\",\"namespaced\":false,"
+            "\"kind\":\"SlurmJob\",\"verbs\":[\"list\"]},"
+            "{\"name\":\"nodes\",\"singularName\":\"node\",\"namespaced\":false,"
+            "\"kind\":\"SlurmNode\",\"verbs\":[\"list\"]}]}");
+}
+
+int view_write(const struct tally *tally, enum view_kind kind, struct buf *out, struct err *err)
+{
+    bool is_jobs = kind == VIEW_IS_JOBS;
+    const struct tally_health *health;
+
+    if (!rows[kind].resource) {
+        write_discovery(kind, out);
+        return 0;
+    }
+    health = tally->view->health;
+    if (is_jobs ? !tally->view->jobs : !tally->view->nodes)
+        return err_set(err, ERR_UNAVAILABLE, "Slurm is not read now, or hides %s from the exporter",
+                       rows[kind].resource);
+    buf_printf(out, "{\"kind\":\"%s\",\"apiVersion\":\"" VIEW_VERSION "\",\"metadata\":{}",
+               is_jobs ? "SlurmJobList" : "SlurmNodeList");
+    if (health)
+        buf_printf(out, ",\"ageSeconds\":%.3f",
+                   health->kinds[is_jobs ? KIND_JOBS : KIND_NODES].age_s);
+    buf_add_text(out, ",\"items\":[");
+    if (is_jobs)
+        write_jobs(tally, out);
+    else
+        write_nodes(tally, out);
+    buf_add_text(out, "]}");
+    return buf_check(out, "the answer", err);
+}
