@@ -193,6 +193,8 @@ static int fill_metadata(struct kube_decoder *decoder, const struct source *sour
 
     if (!base && fill_identity(decoder, source, object, err) < 0)
         return -ERR_INVALID;
+    if (base && source->deleted && time_of(source->deleted, &object->deleted_us, err) < 0)
+        return err_wrap(err, "metadata.deletionTimestamp");
     if (source->owners)
         fill_owner(decoder, source->owners, object);
     object->labels = kube_decoder_merged(decoder, base ? &base->labels : &none, source->labels);

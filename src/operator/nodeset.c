@@ -151,19 +151,26 @@ void nodeset_plan(const struct operator_world *world, const struct kube_object *
                   struct plan *plan)
 {
     static const struct sync_step steps[] = {
-        { "Worker Service", nodeset_plan_shared }, { "SSH Config", nodeset_plan_ssh },
-        { "Revision", nodeset_plan_revision },     { "Pods", nodeset_plan_pods },
+        { "Worker Service", nodeset_plan_shared },
+        { "SSH Config", nodeset_plan_ssh },
+        { "Revision", nodeset_plan_revision },
+        { "Failed Pods", nodeset_plan_failed },
+        { "Pods", nodeset_plan_pods },
+        { "Claims", nodeset_plan_claims },
         { "Observed", nodeset_plan_observed },
     };
     /* One that is being deleted gets nothing new, and is still observed. */
-    static const struct sync_step last_steps[] = { { "Observed", nodeset_plan_observed } };
+    static const struct sync_step last_steps[] = {
+        { "Failed Pods", nodeset_plan_failed },
+        { "Observed", nodeset_plan_observed },
+    };
     auto_json_build struct json_build *build = json_build_new();
     bool is_deleted = object->deleted_us != 0;
     struct nodeset nodeset;
 
     nodeset_read(&nodeset, world, object, plan, build);
     if (is_deleted) {
-        sync_run(&nodeset.sync, last_steps, 1);
+        sync_run(&nodeset.sync, last_steps, sizeof(last_steps) / sizeof(last_steps[0]));
         nodeset_plan_status(&nodeset);
     } else if (!kube_object_has_finalizer(object, FINALIZER_DRAIN)) {
         put_finalizer(&nodeset);

@@ -92,7 +92,9 @@ struct worker_create {
 int nodeset_plan_shared(struct sync *sync, struct err *err); /* Service and budget */
 int nodeset_plan_ssh(struct sync *sync, struct err *err);
 int nodeset_plan_revision(struct sync *sync, struct err *err);
+int nodeset_plan_failed(struct sync *sync, struct err *err); /* pods that ended go */
 int nodeset_plan_pods(struct sync *sync, struct err *err);
+int nodeset_plan_claims(struct sync *sync, struct err *err); /* who owns those that exist */
 void nodeset_create(struct nodeset *nodeset);
 
 /* ---- nodeset_drain.c ---- */

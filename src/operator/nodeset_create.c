@@ -118,11 +118,13 @@ int nodeset_plan_revision(struct sync *sync, struct err *err)
 
 /* ---- pods that ended ---- */
 
-static void plan_failed(struct nodeset *nodeset)
+int nodeset_plan_failed(struct sync *sync, struct err *err)
 {
-    const struct operator_world *world = nodeset->sync.world;
-    struct plan *plan = nodeset->sync.plan;
+    const struct nodeset *nodeset = nodeset_of(sync);
+    const struct operator_world *world = sync->world;
+    struct plan *plan = sync->plan;
 
+    (void)err;
     for (size_t i = 0; i < nodeset->count && plan_has_room(plan); i++) {
         const struct worker *worker = &nodeset->workers[i];
         const struct kube_object *pod = &worker->pod->object;
@@ -144,6 +146,7 @@ static void plan_failed(struct nodeset *nodeset)
                             worker->pod->node_name);
         (void)plan_delete(plan, world->pods, &kube_pods, pod->ns, pod->name, pod->uid, NULL);
     }
+    return 0;
 }
 
 /* ---- who is missing ---- */
@@ -345,7 +348,6 @@ int nodeset_plan_pods(struct sync *sync, struct err *err)
     size_t room;
     int result;
 
-    plan_failed(nodeset);
     if (!nodeset->template || nodeset->template_err.class != 0)
         return err_set(err, (enum err_class)nodeset->template_err.class, "%s",
                        nodeset->template_err.text);
@@ -359,6 +361,43 @@ int nodeset_plan_pods(struct sync *sync, struct err *err)
         plan_look_again(sync->plan, look_again_us);
     }
     return result;
+}
+
+/* ---- claims ---- */
+
+/* By the policy of the NodeSet; one that is condemned by scale-in takes its claims along. */
+static void plan_claim(struct nodeset *nodeset, const struct worker *worker, const char *name)
+{
+    const struct sync *sync = &nodeset->sync;
+    const struct kube_object *claim = kube_cache_get(sync->world->claims, sync->object->ns, name);
+    struct json_mut *patch = NULL;
+    enum worker_claim_state state;
+
+    if (!claim || claim->deleted_us != 0 || !worker_owns_claim(sync->object, worker->pod, name))
+        return;
+    state = worker_claim_owners(sync->build, sync->object, &worker->pod->object,
+                                worker->cause == CAUSE_SCALE_IN, claim, &patch);
+    if (state == CLAIM_CONFLICT && patch)
+        (void)plan_event_done(sync->plan, sync->object, KUBE_EVENT_WARNING, "ConflictingController",
+                              "Info", "claim %s is controlled by another object", name);
+    if (patch)
+        (void)plan_merge_patch(sync->plan, sync->world->claims, claim->kind->resource, claim->ns,
+                               name, NULL, claim->version, patch);
+}
+
+int nodeset_plan_claims(struct sync *sync, struct err *err)
+{
+    struct nodeset *nodeset = nodeset_of(sync);
+
+    (void)err;
+    for (size_t i = 0; i < nodeset->count && plan_has_room(sync->plan); i++) {
+        const struct worker *worker = &nodeset->workers[i];
+        const struct kube_rare *rare = worker->pod->rare;
+
+        for (unsigned k = 0; rare && worker_is_live(worker) && k < rare->volume_claim_count; k++)
+            plan_claim(nodeset, worker, rare->volume_claims[k]);
+    }
+    return 0;
 }
 
 /* ---- creating them ---- */

@@ -49,6 +49,8 @@ void nodeset_plan_confirms(struct nodeset *nodeset)
             plan_pod_delete(nodeset, worker, worker->pod->object.version);
         } else if (trouble || worker->knowledge == SLURM_UNREAD) {
             waiting++;
+        } else if (worker->mark != worker->cause) {
+            continue; /* the mark comes first, and is a new version of the pod */
         } else if (worker->state == WORKER_DRAINED || worker->knowledge == SLURM_ABSENT) {
             plan_slurm_node_is_drained(plan, nodeset->controller, worker->slurm_name);
             worker->is_confirmed = true;

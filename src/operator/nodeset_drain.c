@@ -8,9 +8,6 @@
 #include "operator/nodeset.h"
 #include "operator/slurm_actions.h"
 
-/* What slurmd's pod does before it ends: nobody drained the node. */
-static const char terminating_reason[] = REASON_PREFIX "Pod is terminating";
-
 static bool is_drained_by_us(const struct worker *worker)
 {
     return worker->knowledge == SLURM_PRESENT && slurm_node_is_draining(worker->record) &&
@@ -73,7 +70,9 @@ void nodeset_plan_marks(struct nodeset *nodeset)
         const struct worker *worker = &nodeset->workers[i];
         const char *by = worker_cause_name(worker->cause);
 
-        if (!worker_is_live(worker))
+        /* A pod without a Node that has to go is deleted as it is. */
+        if (!worker_is_live(worker) ||
+            (worker_is_condemned(worker) && worker->pod->node_name[0] == '\0'))
             continue;
         if (by[0] && (worker->mark != worker->cause || !worker->is_cordoned)) {
             plan_mark(nodeset, worker, "true", by);
@@ -124,14 +123,14 @@ static void plan_state(struct nodeset *nodeset, const struct worker *worker, con
                            json_format(nodeset->sync.build, "{'state':[%s]}", state));
 }
 
-/* The node of a pod that ended is down with our reason; the new pod under its name has registered,
- * and Slurm leaves it down. */
+/* The pod that ended set its node down, with our reason; the new pod under its name has registered,
+ * and Slurm leaves the node down. Whoever else sets a node down gives a reason. */
 static bool is_down_by_us(const struct worker *worker)
 {
     return worker->knowledge == SLURM_PRESENT && worker->is_healthy &&
            slurm_words_has(&worker->record->state, SLURM_NODE_DOWN) &&
            !slurm_words_has(&worker->record->state, SLURM_NODE_NOT_RESPONDING) &&
-           strcmp(worker->record->reason, terminating_reason) == 0;
+           (slurm_reason_is_ours(worker->record) || worker->record->reason[0] == '\0');
 }
 
 void nodeset_plan_undrains(struct nodeset *nodeset)

@@ -10,6 +10,8 @@
 
 enum { MAX_BODY = 1 << 20 };
 
+static const int64_t confirm_us = 10000000; /* so long a pod is as good as deleted */
+
 struct call_type;
 
 struct slurm_change { /* detail of an action */
@@ -125,13 +127,19 @@ static struct slurm_call *send_node_read(struct slurm_client *client,
                                          const struct slurm_change *change, slurm_done done,
                                          void *context)
 {
-    return slurm_node_get(client, change->name, done, context);
+    return slurm_send(client,
+                      &(struct slurm_request){ .verb = SLURM_GET,
+                                               .endpoint = SLURM_NODE,
+                                               .name = str_of(change->name),
+                                               .timeout_us = confirm_us,
+                                               .once = true },
+                      done, context);
 }
 
 static enum kube_outcome judge_drained(struct operation *operation,
                                        const struct slurm_answer *answer)
 {
-    const struct slurm_poller *poller = operation->cluster->poller;
+    struct slurm_poller *poller = operation->cluster->poller;
     auto_slurm_list struct slurm_list list = { .count = 0 };
 
     if (!poller || slurm_poller_is_suspicious(poller))
@@ -141,7 +149,10 @@ static enum kube_outcome judge_drained(struct operation *operation,
     if (answer->error.class != SLURM_DONE ||
         slurm_list_decode(&slurm_node_kind, answer->body, &list, NULL) < 0 || list.count != 1)
         return KUBE_UNAVAILABLE;
-    return slurm_node_is_drained(slurm_node_of(list.at[0])) ? KUBE_DONE : KUBE_CONFLICT;
+    if (slurm_node_is_drained(slurm_node_of(list.at[0])))
+        return KUBE_DONE;
+    slurm_poller_read(poller, SLURM_FEED_NODES, operation->change->name);
+    return KUBE_CONFLICT; /* the cache thought otherwise */
 }
 
 static struct slurm_call *send_reservation_put(struct slurm_client *client,

@@ -15,8 +15,8 @@
 #include <time.h>
 
 static const struct scenario *const scenarios[] = {
-    &scenario_configcopy, &scenario_bridge,   &scenario_crashes,
-    &scenario_leaving,    &scenario_operator, &scenario_operator_crashes
+    &scenario_configcopy, &scenario_bridge,           &scenario_crashes, &scenario_leaving,
+    &scenario_operator,   &scenario_operator_crashes, &scenario_workers
 };
 
 struct options {

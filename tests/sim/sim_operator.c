@@ -22,6 +22,13 @@ static void kill_replica(void *owner)
     replica->api = replica->lease_api = NULL;
 }
 
+static struct http_transport *connect_slurm(void *owner, const char *url, struct err *err)
+{
+    const struct operator_replica *replica = owner;
+
+    return sim_transport_new_slurm(replica->scene->world->net, replica->process.user);
+}
+
 static void start_replica(void *owner)
 {
     struct operator_replica *replica = owner;
@@ -29,13 +36,16 @@ static void start_replica(void *owner)
 
     replica->api = sim_transport_new(world->net, replica->process.user);
     replica->lease_api = sim_transport_new(world->net, replica->process.user);
-    replica->program = operator_new(&(struct operator_links){ .loop = world->loop,
-                                                              .api = replica->api,
-                                                              .lease_api = replica->lease_api },
-                                    &(struct operator_options){ .lease_ns = "system",
-                                                                .identity = replica->process.user,
-                                                                .page = replica->scene->page,
-                                                                .seed = rand_u64(&world->rand) });
+    replica->program =
+        operator_new(&(struct operator_links){ .loop = world->loop,
+                                               .api = replica->api,
+                                               .lease_api = replica->lease_api,
+                                               .connect_slurm = world->slurm ? connect_slurm : NULL,
+                                               .connect_context = replica },
+                     &(struct operator_options){ .lease_ns = "system",
+                                                 .identity = replica->process.user,
+                                                 .page = replica->scene->page,
+                                                 .seed = rand_u64(&world->rand) });
     operator_start(replica->program);
     course_on_start(&replica->scene->course, &replica->process);
 }

@@ -50,10 +50,11 @@ struct operator_scene {
     struct crash_case crash; /* without a suite: chance rules */
     struct loop_timer people, workloads;
     struct operator_workers workers;
-    unsigned page;         /* objects per page of a list */
-    uint64_t changes;      /* by people and by other controllers */
-    uint64_t sent;         /* writes that our processes sent, leases and Events aside */
-    uint64_t settled_sent; /* of these, until all had to be right */
+    struct workers_scene *slurm; /* sim_workers.c; NULL: the operator does not speak to Slurm */
+    unsigned page;               /* objects per page of a list */
+    uint64_t changes;            /* by people and by other controllers */
+    uint64_t sent;               /* writes that our processes sent, leases and Events aside */
+    uint64_t settled_sent;       /* of these, until all had to be right */
 };
 
 /* ---- sim_operator.c ---- */

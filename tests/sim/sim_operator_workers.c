@@ -104,6 +104,13 @@ static void end_pod(struct operator_workers *workers, const struct json *pod, co
     (void)world_call(workers->world, "kubelet", "DELETE", path, "{\"gracePeriodSeconds\":0}");
 }
 
+static void fail_pod(struct operator_workers *workers, const struct json *pod, const char *path)
+{
+    if (workers->ends)
+        workers->ends(workers->context, pod);
+    report(workers->world, path, "Failed", false);
+}
+
 static void look_at_pod(struct operator_workers *workers, const char *ns, const char *name)
 {
     struct world *world = workers->world;
@@ -121,7 +128,7 @@ static void look_at_pod(struct operator_workers *workers, const char *ns, const 
     else if (str_is(phase, "Pending") || phase.len == 0)
         report(world, path, "Running", true);
     else if (str_is(phase, "Running") && !*workers->is_calm && rand_chance(&world->rand, 5))
-        report(world, path, "Failed", false);
+        fail_pod(workers, pod, path);
     else if (str_is(phase, "Running") && workers->runs)
         workers->runs(workers->context, pod);
 }

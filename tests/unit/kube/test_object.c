@@ -350,6 +350,23 @@ static void a_create_is_predicted_without_uid_and_version(void **state)
     kube_object_unref(object);
 }
 
+static void a_deletion_is_predicted_on_a_projected_kind(void **state)
+{
+    const struct kube_object *pod =
+        decoded(&kube_pod_kind, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\","
+                                "\"uid\":\"u\",\"resourceVersion\":\"1\"}}");
+    const struct kube_object *next =
+        patched(pod, "{\"metadata\":{\"deletionTimestamp\":\"1970-01-01T00:00:03Z\"}}");
+    const struct kube_object *again = patched(next, "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}");
+
+    assert_int_equal(pod->deleted_us, 0);
+    assert_int_equal(next->deleted_us, 3000000);
+    assert_int_equal(again->deleted_us, 3000000);
+    kube_object_unref(pod);
+    kube_object_unref(next);
+    kube_object_unref(again);
+}
+
 static void a_patch_is_predicted_on_a_projected_kind(void **state)
 {
     const struct kube_object *object = decoded(&kube_pod_kind, full);
@@ -466,6 +483,7 @@ int main(void)
         cmocka_unit_test(a_tree_is_kept_without_ballast),
         cmocka_unit_test(references_keep_it_alive),
         cmocka_unit_test(a_create_is_predicted_without_uid_and_version),
+        cmocka_unit_test(a_deletion_is_predicted_on_a_projected_kind),
         cmocka_unit_test(a_patch_is_predicted_on_a_projected_kind),
         cmocka_unit_test(null_takes_everything_away),
         cmocka_unit_test(predictions_may_lean_on_predictions),
