@@ -11,7 +11,7 @@ import pytest
 from definitions import installed
 from slincdev.build import bin_dir
 from slincdev.cluster import Cluster
-from slincdev.common import PATIENCE, REPO, Fail, run
+from slincdev.common import PATIENCE, REPO, Fail, run, versions
 from slincdev.kube import ApiError
 from slincdev.parts import ensure_images, import_images
 from slincdev.release import ensure_image
@@ -98,6 +98,10 @@ def test_the_keys_of_another_chart_survive_the_switch_and_the_way_back(release: 
     for chart in (CHART, CHART, other_chart, CHART):
         release.apply("upgrade", chart=chart)
         assert release.keys() == keys
+    release.helm("rollback", "slurm", "1")
+    assert release.keys() == keys
+    release.apply("upgrade")
+    assert release.keys() == keys
     for name in KEYS:
         assert release.api.get(release.core("secrets", name))["metadata"]["annotations"][KEEP] == "keep"
     release.uninstall()
@@ -142,7 +146,7 @@ def test_an_upgrade_fails_before_it_changes_anything_if_a_secret_has_no_key(rele
 @pytest.mark.parametrize("values", VALUES, ids=lambda path: path.stem)
 def test_the_api_server_takes_every_example(release: Release, values: Path, tmp_path: Path) -> None:
     """By a dry run on the server, hooks too. Objects for other namespaces are left to the tests without a cluster."""
-    text = release.helm("template", "slurm", CHART, "-f", values, "--set", f"namespaceOverride={HOME}")
+    text = release.helm("template", "slurm", CHART, "-f", values, "--kube-version", versions()["KUBERNETES_VERSION"], "--set", f"namespaceOverride={HOME}")
     rendered = tmp_path / "all.yaml"
     rendered.write_text(text)
     shown = release.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", rendered)
