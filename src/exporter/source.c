@@ -156,8 +156,7 @@ static void on_call(void *context, enum slurm_verb verb, enum slurm_endpoint end
     (void)verb;
     if (!answer->error.unsent)
         metrics_observe(source->metrics, &families[FAMILY_REQUEST_SECONDS].row,
-                        (double)(loop_now_us(source->loop) - answer->sent_us) / SECOND_US, kind,
-                        NULL);
+                        (double)(loop_now_us(source->loop) - answer->sent_us) / 1e6, kind, NULL);
     if (answer->error.class != SLURM_DONE && answer->error.class != SLURM_NOT_MODIFIED)
         metrics_add(source->metrics, &families[FAMILY_FAILURES].row, 1, kind,
                     slurm_class_name(answer->error.class), NULL);
@@ -231,7 +230,7 @@ static void set_kind(const struct source *source, struct tally_health *health, e
     bool is_known = age_us >= 0 && age_us < INT64_MAX;
 
     health->kinds[kind].is_up = is_known && age_us <= source->options.stale_us;
-    health->kinds[kind].age_s = is_known ? (double)age_us / SECOND_US : -1;
+    health->kinds[kind].age_s = is_known ? (double)age_us / 1e6 : -1;
 }
 
 static int64_t age_of(const struct source *source, const struct side_read *read)

@@ -1,9 +1,13 @@
 /* tres.c - reads amounts of resources as Slurm writes them.
  *
- * Holds: whatever the text, at most TRES_MAX_GRES kinds come out and no count is negative. */
+ * Holds: whatever the text, at most TRES_MAX_GRES kinds come out, no count is negative and none is
+ * above a bound. */
 #include "exporter/tres.h"
 
 enum { MAX_DIGITS = 15 };
+
+#define MAX_COUNT INT64_C(1000000000)
+#define MAX_SUM   INT64_C(1000000000000000)
 
 static bool is_digit(char c)
 {
@@ -43,19 +47,26 @@ static double read_amount(struct str text, double unit)
 
 static int64_t read_count(struct str text)
 {
-    return (int64_t)read_amount(text, 1);
+    double amount = read_amount(text, 1);
+
+    return amount > (double)MAX_COUNT ? MAX_COUNT : (int64_t)amount;
+}
+
+static int64_t at_most_sum(int64_t count)
+{
+    return count > MAX_SUM ? MAX_SUM : count;
 }
 
 static void add_gres(struct tres *tres, struct str name, int64_t count)
 {
     for (unsigned i = 0; i < tres->gres_count; i++) {
         if (str_eq(tres->gres[i].name, name)) {
-            tres->gres[i].count += count;
+            tres->gres[i].count = at_most_sum(tres->gres[i].count + at_most_sum(count));
             return;
         }
     }
     if (name.len > 0 && tres->gres_count < TRES_MAX_GRES)
-        tres->gres[tres->gres_count++] = (struct tres_gres){ name, count };
+        tres->gres[tres->gres_count++] = (struct tres_gres){ name, at_most_sum(count) };
 }
 
 /* Slurm counts what has a type under the name without one as well. */
@@ -132,6 +143,7 @@ void tres_add_gres(struct tres *tres, struct str text, int64_t times)
 {
     struct str rest = text;
 
+    times = times < 0 ? 0 : times > MAX_COUNT ? MAX_COUNT : times;
     while (rest.len > 0) {
         struct str number, item = cut_details(next_item(&rest), &number);
         int64_t count = number.len > 0 ? read_count(number) : 1;

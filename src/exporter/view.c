@@ -138,7 +138,7 @@ static void write_job(struct buf *out, const struct slurm_job *job, enum tally_j
     if (job->priority.set)
         buf_printf(out, ",\"priority\":%" PRId64, job->priority.number);
     if (job->time_limit.set)
-        buf_printf(out, ",\"timeLimitSeconds\":%" PRId64, 60 * job->time_limit.number);
+        buf_printf(out, ",\"timeLimitSeconds\":%.0f", 60.0 * (double)job->time_limit.number);
     if (state == TALLY_JOB_PENDING)
         write_pending(out, job);
     else
