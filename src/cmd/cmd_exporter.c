@@ -9,6 +9,7 @@
 #include "engine/engine_metrics.h"
 #include "engine/run.h"
 #include "exporter/api.h"
+#include "exporter/dashboard.h"
 #include "exporter/exporter.h"
 #include "exporter/families.h"
 #include "exporter/legacy.h"
@@ -26,7 +27,7 @@ struct exporter_flags {
     const char *ui_address;
     const char *key_file, *key_user, *api_address, *api_folder, *api_service;
     struct process_flags process;
-    bool external, view;
+    bool external, view, dashboard;
     int64_t job_list_s, stale_s, max_names;
     int64_t poll_us;         /* of cache_freq */
     enum source_users users; /* of user_labels */
@@ -59,6 +60,7 @@ static const struct flag flags[] = {
       "of tls.crt and tls.key; they may change at any time" },
     { "api-service", FLAG_TEXT, AT(api_service), "",
       "NAMESPACE/NAME of the Service that the APIService should name; another owner is reported" },
+    { "dashboard", FLAG_BOOL, AT(dashboard), "false", "print the dashboard for Grafana, and end" },
     { "metrics-bind-address", FLAG_TEXT, AT(metrics_address), ":8080",
       "where /metrics, /metrics/nodes and /metrics/slinky are served" },
     { "health-probe-bind-address", FLAG_TEXT, AT(health_address), ":8081",
@@ -278,6 +280,15 @@ static void print_help(void)
     (void)fputs(buf_text(&out), stdout);
 }
 
+static void print_dashboard(void)
+{
+    auto_buf struct buf out;
+
+    buf_init(&out, 1 << 20);
+    dashboard_write(&out);
+    (void)fputs(buf_text(&out), stdout);
+}
+
 int cmd_exporter(int argc, char **argv)
 {
     struct exporter_flags values = { .server = NULL };
@@ -294,6 +305,10 @@ int cmd_exporter(int argc, char **argv)
     }
     if (help) {
         print_help();
+        return RUN_OK;
+    }
+    if (values.dashboard) {
+        print_dashboard();
         return RUN_OK;
     }
     if (links_open(&links, &values, &err) == 0)

@@ -19,7 +19,7 @@ MINE = ["externalMetrics.enabled=true", "api.existingSecret=mine", "api.caBundle
 MATTERS: dict[str, tuple[str, list[str]]] = {
     "nameOverride": ("=other", []), "namespaceOverride": ("=other", []), "imagePullSecrets": ("[0].name=a", []), "priorityClassName": ("=high", []),
     "externalMetrics.enabled": ("=true", []), "view.enabled": ("=true", []), "api.existingSecret": ("=other", MINE),
-    "api.caBundle": ("=Yg==", MINE),
+    "api.caBundle": ("=Yg==", MINE), "grafana.enabled": ("=false", []),
 } | {f"exporter.{key}": (change, []) for key, change in {
     "enabled": "=false", "replicas": "=3", "imagePullPolicy": "=Never", "image.repository": "=other", "image.tag": "=v9", "server": "=http://a:1",
     "secretName": "=other", "jwtKey.name": "=key", "logLevel": "=debug", "cacheFrequency": "=9s", "jobListSeconds": "=9", "staleSeconds": "=9",
@@ -28,7 +28,6 @@ MATTERS: dict[str, tuple[str, list[str]]] = {
     "serviceMonitor.endpoints": "[0].path=/other", "networkPolicy.enabled": "=true"}.items()
 } | {f"exporter.jwtKey.{key}": ("=other", ["exporter.jwtKey.name=key"]) for key in ("key", "user")} | {
     "exporter.networkPolicy.from": ("[0].podSelector.matchLabels.a=b", ["exporter.networkPolicy.enabled=true"])}
-IDLE = {"grafana.enabled"}
 
 
 def shown(*words: str) -> str:
@@ -37,7 +36,7 @@ def shown(*words: str) -> str:
 
 
 def test_every_value_is_in_the_table_above() -> None:
-    assert leaves(CHART / "values.yaml") == {*MATTERS, *IDLE}
+    assert leaves(CHART / "values.yaml") == set(MATTERS)
 
 
 @pytest.mark.parametrize("key", MATTERS)
@@ -80,3 +79,9 @@ def test_the_documentation_has_every_metric_flag_and_reason_as_the_program_has_i
 def test_the_documentation_names_every_value() -> None:
     named = set(re.findall(r"`([A-Za-z.]+)`", DOCUMENT.read_text()))
     assert [key for key in leaves(CHART / "values.yaml") if not any(key == one or key.startswith(f"{one}.") for one in named)] == []
+
+
+def test_the_dashboard_is_the_one_that_the_program_prints() -> None:
+    printed = subprocess.run([BUILD / "src/cmd/slinc", "exporter", "--dashboard"], text=True, capture_output=True, check=True).stdout
+    assert (CHART / "dashboards/slurm.json").read_text() == printed
+    assert '"title": "Slinc / Slurm"' in shown()

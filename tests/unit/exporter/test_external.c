@@ -2,7 +2,9 @@
  * headers name. */
 #include "base/mem.h"
 #include "exporter/access.h"
+#include "exporter/dashboard.h"
 #include "exporter/external.h"
+#include "exporter/families.h"
 #include "exporter/view.h"
 
 #include <setjmp.h>
@@ -193,6 +195,42 @@ static void jobs_and_nodes_are_shown_with_all_that_is_known(void **state)
     assert_int_equal(view_write(&rig->tally, VIEW_IS_JOBS, &rig->out, &rig->err), -ERR_UNAVAILABLE);
 }
 
+/* Whether a name is a family of ours, a bucket of one too. */
+static bool is_family(struct str name)
+{
+    if (str_ends(name, STR("_bucket")))
+        name = str_sub(name, 0, name.len - strlen("_bucket"));
+    for (size_t i = 0; i < family_count; i++)
+        if (str_is(name, families[i].row.name))
+            return true;
+    return false;
+}
+
+static void every_query_of_the_dashboard_is_about_families_that_there_are(void **state)
+{
+    size_t names = 0;
+    struct rig *rig = *state;
+    struct json_doc *doc;
+
+    for (size_t i = 0; dashboard_query(i); i++) {
+        const char *at = dashboard_query(i);
+
+        while ((at = strstr(at, "slinc_"))) {
+            size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz_");
+
+            if (!is_family((struct str){ at, length }))
+                fail_msg("%.*s is no family", (int)length, at);
+            at += length;
+            names++;
+        }
+    }
+    assert_true(names > 20);
+    dashboard_write(&rig->out);
+    assert_int_equal(json_parse(buf_str(&rig->out), EXTERNAL_MAX_ANSWER, &doc, NULL), 0);
+    assert_int_equal(json_len(json_get(json_root(doc), "panels")), 16);
+    json_doc_free(doc);
+}
+
 static void paths_are_the_group_its_version_and_values(void **state)
 {
     struct external_question question;
@@ -277,6 +315,7 @@ int main(void)
         TEST(what_is_written_is_json_whatever_the_names),
         TEST(what_is_stale_is_unavailable_and_what_is_unknown_not_found),
         TEST(jobs_and_nodes_are_shown_with_all_that_is_known),
+        TEST(every_query_of_the_dashboard_is_about_families_that_there_are),
         cmocka_unit_test(paths_are_the_group_its_version_and_values),
         cmocka_unit_test(the_front_proxys_headers_name_a_user_with_groups_and_more),
         cmocka_unit_test(without_a_ca_nobody_is_the_front_proxy),
