@@ -80,11 +80,11 @@ static enum run_exit check(const struct dra_flags *values)
     auto_buf struct buf out;
     bool is_well;
 
+    buf_init(&out, 1 << 16);
     if (dra_check(&options, &found, &err) < 0) {
         (void)fprintf(stderr, "slinc dra --check: %s\n", err.text);
         return RUN_FAILED;
     }
-    buf_init(&out, 1 << 16);
     node_check_write(&found, &out);
     is_well = !node_check_problem(&found);
     topology_free(found.topology);

@@ -165,7 +165,7 @@ const struct prepared_claim *prepared_overlap(const struct prepared *prepared,
 {
     map_each (item, &prepared->claims) {
         const struct prepared_claim *other = item->value;
-        auto_bitmap struct bitmap both;
+        auto_bitmap struct bitmap both = { 0 };
 
         if (strcmp(other->uid, claim->uid) == 0)
             continue;

@@ -41,13 +41,13 @@ static int repair(struct sweep *sweep, const char *cgroup, const struct bitmap *
     auto_buf struct buf text;
     int result;
 
+    buf_init(&text, FILES_MAX_PATH);
     if ((result = cpuset_get(cgroup, &found, err)) < 0)
         return result;
     if (bitmap_equal(&found, cpus))
         return 0;
     if ((result = cpuset_set(cgroup, cpus, err)) < 0)
         return result;
-    buf_init(&text, FILES_MAX_PATH);
     bitmap_print_ranges(&found, &text);
     sweep->result->repairs++;
     (void)snprintf(sweep->result->last_repair, sizeof(sweep->result->last_repair),

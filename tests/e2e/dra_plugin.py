@@ -32,13 +32,14 @@ class Plugin:
                       "--metrics-addr", f":{METRICS}", "--hook", build / "src/dra/slinc-cpuset-hook", "--zap-encoder", "console"]
 
     def start(self) -> Plugin:
+        times = self.count("registered with the kubelet")  # the log is that of earlier tests, too
         self.cluster.start(NAME, self.words)
-        return self.wait_until_registered()
+        return self.wait_until_registered(times + 1)
 
     def count(self, text: str) -> int:
         return self.log.read_text().count(text) if self.log.exists() else 0
 
-    def wait_until_registered(self, times: int = 1) -> Plugin:
+    def wait_until_registered(self, times: int) -> Plugin:
         wait_for("the kubelet has registered the plugin", 30, lambda: self.count("registered with the kubelet") >= times,
                  hint=lambda: self.log.read_text()[-2000:])
         return self
@@ -72,6 +73,12 @@ class Plugin:
         """CPUs by the claim's name, as the checkpoint has them."""
         file = self.cluster.folder / "kubelet/plugins" / DRIVER / "checkpoint.json"
         return {one["name"]: one["cpus"] for one in json.loads(file.read_text())["claims"]} if file.exists() else {}
+
+    def control_group(self, pod: str) -> Path:
+        """Of the pod's main container, as the hook recorded it."""
+        container = self.cluster.api().get(f"{PODS}/{pod}")["status"]["containerStatuses"][0]["containerID"].rpartition("/")[2]
+        record = self.cluster.folder / "kubelet/plugins" / DRIVER / "containers" / container
+        return Path(record.read_text().splitlines()[0].removeprefix("cgroup "))
 
     def device_files(self) -> list[str]:
         return [name for name in self.cluster.inside(["ls", "/var/run/cdi"]).split() if name.startswith(DRIVER)]

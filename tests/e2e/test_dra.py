@@ -145,8 +145,7 @@ def test_pins_outlive_kubelet_and_containerd_and_are_repaired(cluster, plugin):
             wait_containerd(cluster)
     wait_for("the kubelet answers, and the slice is there", 60, lambda: cpus_now(cluster, "one") == "1" and slice_of_node(cluster),
              forgiven=(Fail, OSError))
-    (record,) = (cluster.folder / "kubelet/plugins" / DRIVER / "containers").glob("[0-9a-f]*")
-    group = Path(record.read_text().splitlines()[0].removeprefix("cgroup "))
+    group = plugin.control_group("one")
     (group / "cpuset.cpus").write_text(ALL)
     wait_for("the pin is repaired", 30, lambda: cpus_now(cluster, "one") == "1", forgiven=(Fail, OSError))
     assert plugin.count("set cpusets again") >= 1
@@ -215,9 +214,7 @@ def test_the_chart_runs_the_plugin_without_privileges(cluster, device_class, tmp
         place(cluster, "one", "1")
         wait_until_runs(cluster, "one")
         expect_cpus(cluster, "one", "1")
-        container = cluster.api().get(f"{PODS}/one")["status"]["containerStatuses"][0]["containerID"].rpartition("/")[2]
-        group = Path((cluster.folder / "kubelet/plugins" / DRIVER / "containers" / container).read_text().splitlines()[0].removeprefix("cgroup "))
-        (group / "cpuset.cpus").write_text(ALL)
+        (one.control_group("one") / "cpuset.cpus").write_text(ALL)
         wait_for("the pin is repaired", 30, lambda: cpus_now(cluster, "one") == "1", forgiven=(Fail, OSError))
         cluster.api().delete(f"{PODS}/one", {"gracePeriodSeconds": 0})
         wait_for("the claim is unprepared", 60, lambda: not one.prepared() and not one.device_files())
