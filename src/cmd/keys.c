@@ -219,7 +219,7 @@ static int delete_once(struct kube_client *client, const struct keys_release *re
         .verb = KUBE_GET, .resource = &kube_secrets, .ns = secret->ns, .name = secret->name
     };
     enum kube_outcome outcome = send_and_wait(client, call, &request);
-    auto_buf struct buf body;
+    auto_buf struct buf body = { 0 };
 
     (void)err;
     *ret_again = outcome != KUBE_DONE && outcome != KUBE_GONE;

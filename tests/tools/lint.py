@@ -89,6 +89,26 @@ def check_banned(repo: Path) -> list[Problem]:
     return problems
 
 
+def check_cleanups(repo: Path) -> list[Problem]:
+    """A variable that is cleaned up at the end of its scope must have a value on every way out of it."""
+    problems = []
+    for file in _tracked(repo, "src/*.c", "examples/*.c"):
+        text = _without_comments(file.read_text())
+        for body in re.finditer(r"^\{\n.*?^\}$", text, re.M | re.S):
+            for declared in re.finditer(r"\bauto_\w+ ([^;]*);", body[0]):
+                names, inner = declared[1], re.compile(r"\([^(){}]*\)|\{[^(){}]*\}")
+                while inner.search(names):
+                    names = inner.sub(" ", names)
+                rest = body[0][declared.end():]
+                way_out = re.search(r"\b(return|continue|break|goto)\b", rest)
+                for part in names.split(","):
+                    name = re.search(r"(\w+)$", part.strip())
+                    if way_out and "=" not in part and name and not re.search(rf"\b{name[1]}\b", rest[:way_out.start()]):
+                        number = text[:body.start() + declared.start()].count("\n") + 1
+                        problems.append(f"{file.relative_to(repo)}:{number}: '{name[1]}' may be cleaned up without ever having had a value")
+    return problems
+
+
 def check_heads(repo: Path) -> list[Problem]:
     """Every source says on top what it is for, by its own name."""
     return [f"{file.relative_to(repo)}: its first line should be '/* {file.name} - what it is for'"
@@ -261,7 +281,7 @@ def check_symbols(repo: Path) -> list[Problem]:
 
 
 def run_all(repo: Path) -> tuple[int, int, int]:
-    checks = [check_format, check_layers, check_banned, check_heads, check_lengths, check_hosts, check_scripts, check_e2e, check_built, check_symbols, check_tidy]
+    checks = [check_format, check_layers, check_banned, check_cleanups, check_heads, check_lengths, check_hosts, check_scripts, check_e2e, check_built, check_symbols, check_tidy]
     failed = 0
     for check in checks:
         problems = check(repo)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from slincdev import common
-from tools import pytests, sim
+from tools import lint, pytests, sim
 
 REPO = Path(__file__).resolve().parents[2]
 
@@ -237,3 +237,29 @@ def test_a_lock_whose_file_was_removed_is_not_taken(tmp_path, monkeypatch):
     with common.locked(path, "it"):
         assert path.exists() and len(calls) == 2
         assert common._try_lock(path) is None
+
+
+def test_lint_finds_a_variable_that_is_cleaned_up_without_a_value(tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.c").write_text("""\
+int early(int x)
+{
+    auto_buf struct buf text, other = { 0 };
+
+    if (x)
+        return 0;
+    buf_init(&text, 1);
+    return 1;
+}
+
+int well(int x)
+{
+    auto_free char *path = print("%d,%d", x, x);
+    auto_buf struct buf text;
+
+    buf_init(&text, 1);
+    return x;
+}
+""")
+    assert lint.check_cleanups(tmp_path) == ["src/a.c:3: 'text' may be cleaned up without ever having had a value"]
