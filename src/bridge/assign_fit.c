@@ -8,8 +8,6 @@
 #include "bridge/hosts.h"
 #include "slurm/submit.h"
 
-#include <string.h>
-
 enum { MILLI = 1000 };
 
 bool allocation_is_known(const struct slurm_job *job)
@@ -48,26 +46,7 @@ bool slots_has_all_cpus(const struct slots *slots)
     return allocation_is_known(slots->job) && slots->job->cpus >= cpus;
 }
 
-static bool is_any_address(const char *ip)
-{
-    return !ip[0] || strcmp(ip, "0.0.0.0") == 0;
-}
-
-static bool want_one_port(const struct kube_rare *a, const struct kube_rare *b)
-{
-    for (unsigned i = 0; i < a->port_count; i++)
-        for (unsigned k = 0; k < b->port_count; k++) {
-            const struct kube_port *left = &a->ports[i], *right = &b->ports[k];
-
-            if (left->port == right->port && strcmp(left->protocol, right->protocol) == 0 &&
-                (is_any_address(left->ip) || is_any_address(right->ip) ||
-                 strcmp(left->ip, right->ip) == 0))
-                return true;
-        }
-    return false;
-}
-
-/* Because of pods that are assigned the same place now. */
+/* Because of pods that are assigned to the same slot. */
 static bool has_no_port_for(const struct slots *slots, const struct slot *slot,
                             const struct kube_pod *pod)
 {
@@ -78,7 +57,7 @@ static bool has_no_port_for(const struct slots *slots, const struct slot *slot,
     for (unsigned i = 0; i < assigned->count; i++) {
         const struct kube_pod *other = slots->unit->members[assigned->at[i].member].pod;
 
-        if (slots->slot_of[i] == slot && other->rare && want_one_port(pod->rare, other->rare))
+        if (slots->slot_of[i] == slot && eligible_want_one_port(pod, other))
             return true;
     }
     return false;

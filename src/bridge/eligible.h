@@ -72,6 +72,9 @@ struct kube_requests eligible_node_overhead(const struct eligible *eligible,
 
 /* ---- together ---- */
 
+/* Whether both pods want the same host port of a node. */
+bool eligible_want_one_port(const struct kube_pod *a, const struct kube_pod *b);
+
 /* Whether it has rules about where other pods are. */
 bool eligible_minds_others(const struct kube_pod *pod);
 

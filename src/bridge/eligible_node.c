@@ -82,6 +82,19 @@ static bool ports_clash(const struct eligible_port *a, const struct eligible_por
            (!a->ip[0] || !b->ip[0] || strcmp(a->ip, b->ip) == 0);
 }
 
+bool eligible_want_one_port(const struct kube_pod *a, const struct kube_pod *b)
+{
+    for (unsigned i = 0; a->rare && b->rare && i < a->rare->port_count; i++)
+        for (unsigned j = 0; j < b->rare->port_count; j++) {
+            struct eligible_port one = eligible_port_of(&a->rare->ports[i]);
+            struct eligible_port other = eligible_port_of(&b->rare->ports[j]);
+
+            if (ports_clash(&one, &other))
+                return true;
+        }
+    return false;
+}
+
 static bool has_free_ports(const struct pod_class *pod_class, const struct eligible_place *place)
 {
     for (unsigned i = 0; i < pod_class->port_count; i++)

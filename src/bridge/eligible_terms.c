@@ -184,11 +184,6 @@ static int compile_spreads(struct eligible *eligible, struct eligible_rules *rul
 
 /* ---- the rules of a pod ---- */
 
-static bool has_rules(const struct kube_rare *rare)
-{
-    return rare && (rare->pod_affinity[0] || rare->pod_anti_affinity[0] || rare->spread[0]);
-}
-
 static void compile(struct eligible *eligible, struct eligible_rules *rules,
                     const struct kube_pod *pod)
 {
@@ -230,7 +225,7 @@ struct eligible_rules *eligible_rules_get(struct eligible *eligible, const struc
     struct buf *key = &eligible->key;
     struct eligible_rules *rules;
 
-    if (!has_rules(pod->rare))
+    if (!eligible_minds_others(pod))
         return NULL;
     buf_clear(key);
     buf_printf(key, "%s\n%s\n%s\n%s", pod->object.ns, pod->rare->pod_affinity,
