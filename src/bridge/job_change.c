@@ -71,10 +71,10 @@ _Static_assert(sizeof(rows) / sizeof(rows[0]) == JOB_CHANGE_FIELDS, "a mark for 
 
 /* ---- hashes ---- */
 
-void field_hashes_of(const struct job_desc *desc, struct field_hashes *ret_marks)
+void field_hashes_of(const struct job_desc *desc, struct field_hashes *ret_hashes)
 {
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-        ret_marks->at[i] = job_desc_field_hash(desc, rows[i].field);
+        ret_hashes->at[i] = job_desc_field_hash(desc, rows[i].field);
 }
 
 void field_hashes_fix(struct field_hashes *hashes, const struct job_desc *desc)
@@ -84,21 +84,21 @@ void field_hashes_fix(struct field_hashes *hashes, const struct job_desc *desc)
             hashes->at[i] = job_desc_field_hash(desc, rows[i].field);
 }
 
-void field_hashes_open(struct field_hashes *hashes, const struct field_hashes *others)
+void field_hashes_add_unknown(struct field_hashes *hashes, const struct field_hashes *others)
 {
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
         if (others->at[i] == FIELD_HASH_UNKNOWN)
             hashes->at[i] = FIELD_HASH_UNKNOWN;
 }
 
-void field_hashes_close(struct field_hashes *hashes, const struct job_desc *desc)
+void field_hashes_settle(struct field_hashes *hashes, const struct job_desc *desc)
 {
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
         if (hashes->at[i] == FIELD_HASH_UNKNOWN)
             hashes->at[i] = job_desc_field_hash(desc, rows[i].field);
 }
 
-bool field_hashes_are_open(const struct field_hashes *hashes)
+bool field_hashes_have_unknown(const struct field_hashes *hashes)
 {
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
         if (hashes->at[i] == FIELD_HASH_UNKNOWN)
@@ -185,16 +185,16 @@ static bool read_hex(struct str text, uint32_t *ret_number)
     return true;
 }
 
-static bool read_field_hash(struct str text, uint32_t *ret_mark)
+static bool read_field_hash(struct str text, uint32_t *ret_hash)
 {
     if (str_is(text, "?")) {
-        *ret_mark = FIELD_HASH_UNKNOWN;
+        *ret_hash = FIELD_HASH_UNKNOWN;
         return true;
     }
-    return read_hex(text, ret_mark) && *ret_mark % 2 == 1;
+    return read_hex(text, ret_hash) && *ret_hash % 2 == 1;
 }
 
-bool field_hashes_read(struct str note, struct field_hashes *ret_marks)
+bool field_hashes_read(struct str note, struct field_hashes *ret_hashes)
 {
     struct field_hashes hashes = { 0 };
     struct str part, row, mark;
@@ -208,7 +208,7 @@ bool field_hashes_read(struct str note, struct field_hashes *ret_marks)
             str_to_u64(row, next, JOB_CHANGE_FIELDS - 1, &i, NULL) < 0 || rows[i].unsaid == ANEW ||
             !read_field_hash(mark, &hashes.at[i]))
             return false;
-    *ret_marks = hashes;
+    *ret_hashes = hashes;
     return true;
 }
 
@@ -301,24 +301,24 @@ static void put_size(struct json_build *build, struct json_mut *fields, const st
 }
 
 bool job_change(struct json_build *build, struct json_mut *fields, const struct job_desc *desc,
-                const struct job_change_from *from, struct field_hashes *ret_marks)
+                const struct job_change_from *from, struct field_hashes *ret_hashes)
 {
     bool resized = from->resized, any = false;
 
-    field_hashes_of(desc, ret_marks);
+    field_hashes_of(desc, ret_hashes);
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
         if (rows[i].unsaid == ANEW && from->hashes)
-            ret_marks->at[i] = from->hashes->at[i];
+            ret_hashes->at[i] = from->hashes->at[i];
         if (rows[i].unsaid == ANEW || !differs(desc, from, i))
             continue;
         if (rows[i].unsaid == SIZE) {
             resized = true;
         } else if (put(build, fields, desc, &rows[i])) {
-            ret_marks->at[i] = FIELD_HASH_UNKNOWN;
+            ret_hashes->at[i] = FIELD_HASH_UNKNOWN;
             any = true;
         }
     }
     if (resized)
-        put_size(build, fields, desc, ret_marks);
+        put_size(build, fields, desc, ret_hashes);
     return any || resized;
 }

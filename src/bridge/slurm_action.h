@@ -4,7 +4,7 @@
  * in unit_state.h and the job cache, the rest in the caches. So an action counts as done for the
  * engine as soon as its answer is known, whatever it was; the next plan decides. Cancels, creations
  * of nodes that are alike, equal updates and deletions of nodes are gathered and sent as one call.
- * A action about a node is done when the node cache is as new as its answer.
+ * An action about a node is done when the node cache is as new as its answer.
  *
  * A new job is in the job cache at once, as PENDING. One that was allocated immediately is PENDING
  * and CONFIGURING until it has been read: it runs, but where is not known yet.
@@ -30,10 +30,10 @@ extern const struct action_type action_slurm;        /* jobs: submits, updates, 
 extern const struct action_type action_slurm_cancel; /* cancels of jobs */
 extern const struct action_type action_slurm_node;   /* nodes */
 
-/* Only if this object is gone, or is another than the one with this uid: read directly before. An
- * empty uid is of no object that is there: then only gone counts. Name NULL: only if no object of
- * the namespace has this uid; or, with a unit, if no pod of that group has a node by its job, and
- * no pod with a node bears the id of the job that is to be cancelled. */
+/* The action is done only if this object is gone, or has another uid now. It is read directly
+ * before. With an empty uid only gone counts. Name NULL: only if no object of the namespace has
+ * this uid; or, with a unit, only if no pod of that group is bound by its job, and no bound pod has
+ * the id of the job that is to be cancelled. */
 struct action_unless {
     const struct kube_resource *resource;
     const char *ns, *name, *uid;
@@ -57,16 +57,16 @@ struct action *plan_slurm_submit(struct plan *plan, const struct submit_request 
 /* unless may be NULL. why is for the log. */
 struct action *plan_slurm_cancel(struct plan *plan, const struct slurm_job *job,
                                  const struct action_unless *unless, const char *why);
-/* The same for a job whose node will not do: the unit's next submit excludes it. */
+/* The same for a job whose node does not fit: the unit's next submit excludes it. */
 struct action *plan_slurm_give_back(struct plan *plan, const struct slurm_job *job,
                                     const char *misfit, const char *why);
 struct action *plan_slurm_look(struct plan *plan, const struct slurm_job *job); /* read it now */
 /* fields: JSON of a job update. */
 struct action *plan_slurm_update_job(struct plan *plan, const struct slurm_job *job,
                                      const struct json_mut *fields);
-/* The same, to make the job as `ask` says. What the update changes is unknown in the hashes
- * (job_change), and closed when it was made; that is remembered, and so is a refusal. Without
- * fields it is only remembered. */
+/* The same, to make the job as `desc` says. The fields that the update changes are unknown in the
+ * hashes (job_change) until it was made. The unit state gets the hashes, or the refusal. Without
+ * fields only the unit state changes. */
 struct action *plan_slurm_sync(struct plan *plan, const struct slurm_job *job,
                                const struct json_mut *fields, const struct job_desc *desc,
                                const struct field_hashes *hashes);

@@ -53,8 +53,8 @@ enum kube_outcome sync_answered(struct slurm_task *task, const struct slurm_erro
     unit->last_applied =
         (struct last_applied){ .job_id = detail->job_id, .hashes = detail->hashes };
     if (error->class == SLURM_DONE) {
-        unit->last_applied.settles = field_hashes_are_open(&detail->hashes);
-        field_hashes_close(&unit->last_applied.hashes, &detail->job);
+        unit->last_applied.settles = field_hashes_have_unknown(&detail->hashes);
+        field_hashes_settle(&unit->last_applied.hashes, &detail->job);
         return KUBE_DONE;
     }
     if (is_about_state(error))

@@ -31,11 +31,11 @@ struct sync {
 
 /* ---- what it was submitted with ---- */
 
-static bool read_note(const struct slurm_job *job, struct field_hashes *ret_marks)
+static bool read_note(const struct slurm_job *job, struct field_hashes *ret_hashes)
 {
     auto_buf struct buf note = { .max = SLURM_MAX_NOTE };
 
-    return slurm_submit_note(job, &note) && field_hashes_read(buf_str(&note), ret_marks);
+    return slurm_submit_note(job, &note) && field_hashes_read(buf_str(&note), ret_hashes);
 }
 
 /* What its note leaves open may be an update that came late, unless we know that it was made. */
@@ -52,7 +52,7 @@ static void recall(const struct unit *unit, struct sync *sync)
     else if (is_noted)
         sync->hashes = noted;
     if (sync->is_remembered && is_noted && !last->settles)
-        field_hashes_open(&sync->hashes, &noted);
+        field_hashes_add_unknown(&sync->hashes, &noted);
 }
 
 /* pods NULL: the same. A comment that others have written stays. */
@@ -74,7 +74,7 @@ static bool put_settled_note(const struct unit *unit, struct sync *sync)
     struct field_hashes noted;
 
     if (sync->differs || !sync->is_remembered || !unit->state->last_applied.settles ||
-        !read_note(unit->job, &noted) || !field_hashes_are_open(&noted))
+        !read_note(unit->job, &noted) || !field_hashes_have_unknown(&noted))
         return false;
     return put_comment(unit, NULL, 0, &sync->noted, sync);
 }

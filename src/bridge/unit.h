@@ -85,7 +85,7 @@ struct unit {
     const struct kube_group *group;   /* what says how many belong together; NULL */
     const char *name;                 /* of the job, where neither pod nor owner give it; NULL */
     const char *wanting;              /* what of the owner is not there yet */
-    int64_t needed;                   /* members that must be there before Slurm is asked */
+    int64_t needed;                   /* members that must exist before the unit is submitted */
     bool is_open;                     /* more than these may come: they are given a moment */
 
     const struct slurm_job *jobs[UNIT_MAX_JOBS]; /* that have not ended */
@@ -106,7 +106,7 @@ struct unit {
 void unit_gather(const struct bridge_world *world, struct str key, struct arena *arena,
                  struct unit *ret_unit);
 
-/* The unit that a former job was submitted: the pods that are bound by it, and nothing else. */
+/* The unit of a former job: the pods that are bound by it, and nothing else. */
 void unit_gather_former(const struct bridge_world *world, const struct unit *unit,
                         const struct slurm_job *former, struct arena *arena, struct unit *ret_unit);
 
@@ -116,10 +116,10 @@ bool unit_is_of_former(const struct unit *unit, const struct kube_pod *pod);
 /* Whether its job is from a time when keys of groups had no uid. */
 bool unit_has_old_key(const struct bridge_world *world, const struct unit *unit);
 
-/* The same unit with one member at hand: what is told and done is told and done to that pod. */
+/* The same unit with one member only: reports and actions are about that pod. */
 struct unit unit_focus(const struct unit *unit, unsigned member);
 
-/* The same unit seen by its members in this stage: what is told is told to these. */
+/* The same unit with its members in this stage: reports are about these. */
 struct unit unit_in(const struct unit *unit, enum pod_stage stage);
 
 /* The ended job that a member was bound by; NULL. */

@@ -355,12 +355,12 @@ static void what_an_update_changes_is_open_and_said_again_by_who_knows_no_better
     after.dependency = "afterok:3";
     after.time_limit = 5;
     noted = noted_from(&before, &after);
-    assert_true(field_hashes_are_open(&noted));
+    assert_true(field_hashes_have_unknown(&noted));
     assert_string_equal(change(&after, &(struct job_change_from){ .hashes = &noted }),
                         "{\"dependency\":\"afterok:3\",\"licenses\":\"\","
                         "\"time_limit\":{\"set\":true,\"number\":5}}");
-    field_hashes_close(&noted, &after);
-    assert_false(field_hashes_are_open(&noted));
+    field_hashes_settle(&noted, &after);
+    assert_false(field_hashes_have_unknown(&noted));
     assert_string_equal(change(&after, &(struct job_change_from){ .hashes = &noted }), "{}");
 }
 
@@ -387,7 +387,7 @@ static void an_update_changes_nothing_of_what_only_a_new_job_has(void **state)
     after.comment = "c";
     noted = noted_from(&before, &after);
     assert_string_equal(field_hashes_need_anew(&noted, &after), "user_id");
-    field_hashes_close(&noted, &after);
+    field_hashes_settle(&noted, &after);
     assert_string_equal(field_hashes_need_anew(&noted, &after), "user_id");
 }
 

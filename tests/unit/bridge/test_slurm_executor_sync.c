@@ -130,7 +130,8 @@ static void a_refused_change_is_remembered_with_slurms_words_and_the_unit_woken(
     assert_int_equal(follow(rig, 422, rig_refusal(2029, text))->outcome, KUBE_DONE);
     unit = unit_states_get(rig->unit_states, STR("ns/uid"));
     assert_true(unit->last_applied.refused == job_desc_hash(&rig->job));
-    assert_true(field_hashes_are_open(&unit->last_applied.hashes) && !unit->last_applied.settles);
+    assert_true(field_hashes_have_unknown(&unit->last_applied.hashes) &&
+                !unit->last_applied.settles);
     assert_true(unit->last_applied.again_us > loop_now_us(rig->loop));
     assert_non_null(strstr(unit->submit.text, "words of 2029"));
     assert_non_null(strstr(buf_text(&rig->woken), "unit ns/uid;"));
@@ -151,8 +152,8 @@ static void what_a_refused_change_said_is_open_and_no_more(void **state)
     assert_int_equal(unit->last_applied.job_id, 7);
     assert_memory_not_equal(&unit->last_applied.hashes, &hashes, sizeof(hashes));
     hashes = unit->last_applied.hashes;
-    field_hashes_close(&hashes, &rig->job);
-    assert_false(field_hashes_are_open(&hashes));
+    field_hashes_settle(&hashes, &rig->job);
+    assert_false(field_hashes_have_unknown(&hashes));
 }
 
 /* slurmctld says "try again" while it goes through its queue. */
@@ -164,7 +165,7 @@ static void what_is_no_refusal_is_tried_again(void **state)
     assert_int_equal(follow(rig, 500, rig_refusal(11, text))->outcome, KUBE_UNKNOWN);
     assert_int_equal(follow(rig, 404, rig_refusal(2017, text))->outcome, KUBE_CONFLICT);
     assert_true(unit_states_need(rig->unit_states, STR("ns/uid"))->last_applied.refused == 0);
-    assert_true(field_hashes_are_open(
+    assert_true(field_hashes_have_unknown(
         &unit_states_need(rig->unit_states, STR("ns/uid"))->last_applied.hashes));
     assert_false(remembers(rig, &rig->job));
 }
