@@ -65,8 +65,15 @@ static void read_template(struct nodeset *nodeset)
                       json_str(json_at(sync->spec, "controllerRef", "name")).at);
     else if (nodeset->revision_err.class != 0)
         nodeset->template_err = nodeset->revision_err;
-    else
-        (void)worker_template(&input, &nodeset->template, &nodeset->template_err);
+    else if (worker_template(&input, &nodeset->template, &nodeset->template_err) == 0 &&
+             (nodeset->is_daemonset || json_bool_or(json_get(sync->spec, "pinToNode"), false)))
+        (void)node_fit_new(sync->plan->arena, json_get(json_root(nodeset->template), "spec"),
+                           &nodeset->fit, &nodeset->template_err);
+}
+
+bool nodeset_fits(const struct nodeset *nodeset, const struct kube_object *node)
+{
+    return !nodeset->fit || node_fit(nodeset->fit, kube_node_of(node)).may_return;
 }
 
 static void nodeset_read(struct nodeset *nodeset, const struct operator_world *world,
@@ -206,8 +213,12 @@ void nodeset_slurm_plan(const struct operator_world *world, const struct kube_ob
     nodeset_plan_deletions(&nodeset);
     plan_next_stage(plan);
     nodeset_plan_undrains(&nodeset);
+    nodeset_plan_records(&nodeset);
+    nodeset_plan_prune(&nodeset);
     if (object->deleted_us != 0)
         nodeset_plan_end(&nodeset);
+    plan_next_stage(plan);
+    nodeset_plan_record_marks(&nodeset);
     for (size_t i = 0; i < nodeset.count; i++)
         if (waits_for_a_read(&nodeset.workers[i]))
             plan_look_again(plan, look_again_us);

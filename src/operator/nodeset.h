@@ -6,6 +6,7 @@
 #define SLINC_OPERATOR_NODESET_H
 
 #include "codec/json_format.h"
+#include "operator/node_fit.h"
 #include "operator/nodeset_revision.h"
 #include "operator/sync.h"
 #include "operator/worker.h"
@@ -32,7 +33,8 @@ struct nodeset {
     struct err revision_err;   /* class 0: revision is valid */
     struct json_doc *template; /* what all workers have in common; NULL: see template_err */
     struct err template_err;
-    struct daemon_slot *slots; /* DaemonSet mode: one for each Node that may have a worker */
+    const struct node_fit *fit; /* DaemonSet mode, and with pinToNode; NULL: not known */
+    struct daemon_slot *slots;  /* DaemonSet mode: one for each Node that may have a worker */
     size_t slot_count;
     struct worker_create *creates; /* workers that get a pod in this plan */
     size_t create_count;
@@ -49,6 +51,9 @@ static inline bool worker_stays(const struct worker *worker)
 {
     return worker_is_live(worker) && !worker_is_condemned(worker);
 }
+
+/* Whether a worker that was on this Node may come back to it. */
+bool nodeset_fits(const struct nodeset *nodeset, const struct kube_object *node);
 
 /* Why Slurm cannot say who is drained; NULL: it can. */
 const char *nodeset_slurm_trouble(const struct nodeset *nodeset);
@@ -77,9 +82,10 @@ struct daemon_slot {
 /* Fills the slots, and condemns those that are in the wrong place. */
 void nodeset_choose_daemons(struct nodeset *nodeset);
 
-/* ---- nodeset_update.c: who is replaced because of its revision ---- */
+/* ---- nodeset_update.c: who is replaced ---- */
 
-void nodeset_choose_update(struct nodeset *nodeset);
+void nodeset_choose_update(struct nodeset *nodeset);       /* because of its revision */
+void nodeset_choose_unregistered(struct nodeset *nodeset); /* because Slurm has no node for it */
 
 /* ---- nodeset_create.c ---- */
 
@@ -117,6 +123,12 @@ const char *nodeset_end_waits(const struct nodeset *nodeset);
 /* ---- nodeset_observe.c: what Slurm says, on the pods ---- */
 
 int nodeset_plan_observed(struct sync *sync, struct err *err);
+
+/* ---- nodeset_records.c: what Slurm's records say of workers ---- */
+
+void nodeset_plan_records(struct nodeset *nodeset);      /* comment, topology, features */
+void nodeset_plan_record_marks(struct nodeset *nodeset); /* that it was told; behind it */
+void nodeset_plan_prune(struct nodeset *nodeset);        /* records of workers that are no more */
 
 /* ---- nodeset_status.c ---- */
 

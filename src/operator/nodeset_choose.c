@@ -105,6 +105,7 @@ void nodeset_choose(struct nodeset *nodeset)
     else
         choose_surplus(nodeset);
     nodeset_choose_update(nodeset);
+    nodeset_choose_unregistered(nodeset);
     for (size_t i = 0; i < nodeset->count; i++)
         choose_cordoned(&nodeset->workers[i]);
 }

@@ -239,13 +239,15 @@ static int compare_ordinals(const void *a, const void *b)
 static const struct kube_object *pinned_node(const struct nodeset *nodeset, int64_t ordinal)
 {
     const struct sync *sync = &nodeset->sync;
+    const struct kube_object *node;
     const char *key = arena_printf(sync->plan->arena, "%lld", (long long)ordinal);
     struct str name =
         json_str(json_at(operator_tree(sync->object), "status", "ordinalToNode", key));
 
     if (!json_bool_or(json_get(sync->spec, "pinToNode"), false) || name.len == 0)
         return NULL;
-    return kube_cache_get(sync->world->nodes, "", name.at);
+    node = kube_cache_get(sync->world->nodes, "", name.at);
+    return node && nodeset_fits(nodeset, node) ? node : NULL;
 }
 
 /* The lowest free ordinals, as many as are missing. One whose pod ended or is being deleted is

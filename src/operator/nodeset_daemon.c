@@ -4,7 +4,6 @@
  * the cache any more is the cluster's to clean up, and its worker is left alone. */
 #include "base/map.h"
 #include "operator/names.h"
-#include "operator/node_fit.h"
 #include "operator/nodeset.h"
 
 /* The Node that the pod must run on, as worker_pod wrote it; "" when it does not say. */
@@ -81,7 +80,7 @@ static bool was_there(const struct nodeset *nodeset, const struct kube_object *n
 }
 
 /* A slot for every Node that the template fits, and for those whose worker may stay. */
-static void read_slots(struct nodeset *nodeset, const struct node_fit *fit, struct map *by_node)
+static void read_slots(struct nodeset *nodeset, struct map *by_node)
 {
     const struct operator_world *world = nodeset->sync.world;
     struct kube_cache_walk walk = kube_cache_walk(world->nodes);
@@ -90,7 +89,7 @@ static void read_slots(struct nodeset *nodeset, const struct node_fit *fit, stru
     nodeset->slots = arena_alloc_array(nodeset->sync.plan->arena,
                                        kube_cache_count(world->nodes) + 1, sizeof(*nodeset->slots));
     while ((node = kube_cache_next(&walk))) {
-        struct node_fit_result result = node_fit(fit, kube_node_of(node));
+        struct node_fit_result result = node_fit(nodeset->fit, kube_node_of(node));
         struct daemon_slot *slot = &nodeset->slots[nodeset->slot_count];
 
         if (node->deleted_us != 0 || (!result.may_start && !result.may_return && !result.may_stay))
@@ -123,15 +122,13 @@ void nodeset_choose_daemons(struct nodeset *nodeset)
 {
     const struct operator_world *world = nodeset->sync.world;
     struct arena *arena = nodeset->sync.plan->arena;
-    const struct node_fit *fit = NULL;
     auto_map struct map by_node;
     size_t missing = 0;
 
     map_init(&by_node, &(struct map_options){ .max = SIZE_MAX / 2, .borrow_keys = true });
-    if (!nodeset->template || node_fit_new(arena, json_get(json_root(nodeset->template), "spec"),
-                                           &fit, &nodeset->template_err) < 0)
+    if (!nodeset->fit)
         return; /* a step says why; nobody has to go */
-    read_slots(nodeset, fit, &by_node);
+    read_slots(nodeset, &by_node);
     for (size_t i = 0; i < nodeset->count; i++) {
         struct worker *worker = &nodeset->workers[i];
         const char *name = wanted_node(arena, worker->pod);

@@ -4,7 +4,6 @@
  * drained to be removed would push the size up again. Counts that are zero are left out, as the
  * Slinky operator does; Slurm's counts stay as they are while Slurm cannot be asked. */
 #include "operator/names.h"
-#include "operator/node_fit.h"
 #include "operator/nodeset.h"
 
 #include <stdio.h>
@@ -89,7 +88,7 @@ static struct kube_condition_want want_draining(const struct nodeset *nodeset,
 /* ---- pins ---- */
 
 /* Where running workers are, and where those were that are to come back: the Node must still be
- * there. What is no longer true is null, which a merge patch takes away. */
+ * there and fit. What is no longer true is null, which a merge patch takes away. */
 static struct json_mut *ordinal_to_node(struct nodeset *nodeset)
 {
     const struct sync *sync = &nodeset->sync;
@@ -103,7 +102,8 @@ static struct json_mut *ordinal_to_node(struct nodeset *nodeset)
     if (nodeset->is_daemonset || !json_bool_or(json_get(sync->spec, "pinToNode"), false))
         return json_new_null(sync->build);
     while (json_next_member(&iter, &key, &value)) {
-        bool is_there = kube_cache_get(sync->world->nodes, "", json_str(value).at) != NULL;
+        const struct kube_object *node = kube_cache_get(sync->world->nodes, "", json_str(value).at);
+        bool is_there = node && nodeset_fits(nodeset, node);
 
         json_put_key(sync->build, map, key,
                      is_there ? json_copy(sync->build, value) : json_new_null(sync->build));

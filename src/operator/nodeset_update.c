@@ -1,4 +1,5 @@
-/* nodeset_update.c - which workers are replaced because their revision is an old one.
+/* nodeset_update.c - which workers are replaced: because their revision is an old one, or because
+ * Slurm has no node for them.
  *
  * RollingUpdate   those that are not healthy at once, of the others as many as spec.updateStrategy
  *                 lets be unavailable; what is missing or not available for another reason counts.
@@ -7,7 +8,11 @@
  * OnDelete        none.
  *
  * Holds: a worker that is drained for an update goes on to be, whatever becomes of the others. */
+#include "codec/timestamp.h"
+#include "operator/names.h"
 #include "operator/nodeset.h"
+
+static const int64_t unregistered_us = 300000000;
 
 static struct str strategy(const struct nodeset *nodeset)
 {
@@ -29,6 +34,40 @@ static int64_t max_unavailable(const struct nodeset *nodeset, int64_t total)
         return 1;
     return (total * number + 99) / 100;
 }
+
+/* ---- workers that Slurm does not have ---- */
+
+static bool is_unregistered_for_long(const struct nodeset *nodeset, const struct worker *worker)
+{
+    struct str text =
+        kube_pairs_get(&worker->pod->object.annotations, ANNOTATION_UNREGISTERED, NULL);
+    int64_t since_us = 0;
+
+    return worker->is_healthy && worker->knowledge == SLURM_ABSENT &&
+           timestamp_parse(text, &since_us, NULL) == 0 &&
+           since_us + unregistered_us <= nodeset->sync.world->wall_us;
+}
+
+/* slurmctld may have lost all of them at once: no more than may be unavailable, and not while
+ * others are on their way. */
+void nodeset_choose_unregistered(struct nodeset *nodeset)
+{
+    int64_t total = nodeset->is_daemonset ? (int64_t)nodeset->slot_count : nodeset->replicas;
+    int64_t left = max_unavailable(nodeset, total);
+
+    for (size_t i = 0; i < nodeset->count; i++)
+        left -= !nodeset->workers[i].is_healthy;
+    for (size_t i = 0; i < nodeset->count && left > 0; i++) {
+        struct worker *worker = &nodeset->workers[i];
+
+        if (worker->cause != CAUSE_NONE || !is_unregistered_for_long(nodeset, worker))
+            continue;
+        worker->cause = CAUSE_UNREGISTERED;
+        left--;
+    }
+}
+
+/* ---- old revisions ---- */
 
 static bool is_candidate(const struct worker *worker)
 {

@@ -161,7 +161,13 @@ static int fill(struct slurm_cache *cache, const struct slurm_kind *kind, const 
     const struct json *item;
 
     while (json_next_item(&iter, &item)) {
-        if (slurm_object_decode(kind, item, &object, err) < 0)
+        auto_json_build struct json_build *build = json_build_new();
+        auto_json_doc struct json_doc *doc = NULL;
+        struct json_mut *copy = json_copy(build, item);
+
+        put_missing(build, copy, "comment", "of others");
+        doc = json_freeze(copy);
+        if (slurm_object_decode(kind, json_root(doc), &object, err) < 0)
             return -err->class;
         slurm_merge_add(merge, object);
     }

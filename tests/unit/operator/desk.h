@@ -48,7 +48,7 @@ void desk_has_all(struct kube_cache *cache);
  *         suspicious: true        slurmctld may have been restarted
  *         age: 60                 seconds since Slurm said so
  *
- * One Slurm of a world may have nodes. */
+ * What has no comment has one of others. One Slurm of a world may have nodes. */
 int desk_slurm(struct desk *desk, const struct json *facts, struct err *err);
 
 /* Plans the custom resource of this kind and name, in the namespace "site". For kind there may be

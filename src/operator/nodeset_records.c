@@ -1,0 +1,294 @@
+/* nodeset_records.c - what the records of Slurm's nodes say of workers: the comment that names the
+ * pod, topology and features of the Node; and records of workers that are no more.
+ *
+ * Holds: a comment of others stays; a feature that does not begin with "k8s/" stays; a record is
+ * deleted only if it names this NodeSet, nothing runs on it, and its worker is gone or has not
+ * started yet. */
+#include "base/map.h"
+#include "codec/digest.h"
+#include "engine/event_action.h"
+#include "operator/names.h"
+#include "operator/nodeset.h"
+#include "operator/slurm_actions.h"
+#include "operator/worker_conf.h"
+
+#include <stdlib.h>
+
+enum { MAX_TEXT = 16 << 10, INPUTS_DIGITS = 12, MAX_FEATURES = 1024 };
+
+#define FEATURE_PREFIX "k8s/"
+
+/* ---- the comment ---- */
+
+/* What slurmd registers with and a record keeps: extraConf and the limits of the pod. */
+static const char *registration_inputs(const struct nodeset *nodeset)
+{
+    const struct json *spec = nodeset->sync.spec;
+    struct arena *arena = nodeset->sync.plan->arena;
+    auto_buf struct buf text = { .max = MAX_TEXT };
+    char digest[DIGEST_HEX];
+
+    buf_add_text(&text, worker_conf(arena, nodeset->sync.object));
+    json_write_canonical(json_at(spec, "slurmd", "resources", "limits"), &text);
+    json_write_canonical(json_at(spec, "template", "spec", "resources", "limits"), &text);
+    digest_sha256(buf_str(&text), digest);
+    return arena_strndup(arena, digest, INPUTS_DIGITS);
+}
+
+/* Scripts read the first three. `inputs` is ours, and only known of workers that are up to date. */
+static const char *comment_of(const struct nodeset *nodeset, const struct worker *worker,
+                              const char *inputs)
+{
+    const struct kube_object *pod = &worker->pod->object;
+    struct json_mut *comment = json_format(
+        nodeset->sync.build,
+        "{'namespace':%s,'podName':%s,'node':%s,'nodeSetName':%s,'nodeSetUID':%s}", pod->ns,
+        pod->name, worker->pod->node_name, nodeset->sync.object->name, nodeset->sync.object->uid);
+    auto_buf struct buf text = { .max = MAX_TEXT };
+
+    json_put_text(nodeset->sync.build, comment, "inputs", inputs);
+    json_mut_write(comment, &text);
+    return arena_strndup(nodeset->sync.plan->arena, text.data, text.len);
+}
+
+/* Whether the comment is one of an operator; an empty one is nobody's. */
+static bool is_comment_ours(const struct json *comment)
+{
+    return json_exists(json_get(comment, "podName")) && json_exists(json_get(comment, "namespace"));
+}
+
+static struct json_doc *parse_comment(const char *text)
+{
+    struct json_doc *doc = NULL;
+
+    return json_parse(str_of(text), MAX_TEXT, &doc, NULL) == 0 ? doc : NULL;
+}
+
+static void want_comment(struct nodeset *nodeset, const struct worker *worker, const char *inputs,
+                         struct json_mut *fields)
+{
+    auto_json_doc struct json_doc *doc = parse_comment(worker->record->comment);
+    struct str known = json_str(json_get(json_root(doc), "inputs"));
+    const char *wanted = comment_of(nodeset, worker, worker->is_current ? inputs : known.at);
+
+    if (worker->is_healthy && strcmp(worker->record->comment, wanted) != 0 &&
+        (worker->record->comment[0] == '\0' || is_comment_ours(json_root(doc))))
+        json_put_text(nodeset->sync.build, fields, "comment", wanted);
+}
+
+/* ---- topology ---- */
+
+static struct str node_annotation(const struct worker *worker, const char *name)
+{
+    return worker->node ? kube_pairs_get(&worker->node->object.annotations, name, NULL) : STR("");
+}
+
+/* Slurm may show a topology in other words than it was given: what was sent once is not sent again.
+ */
+static bool wants_topology(const struct nodeset *nodeset, const struct worker *worker)
+{
+    struct str wanted = node_annotation(worker, ANNOTATION_TOPOLOGY);
+
+    return wanted.len > 0 && !str_is(wanted, worker->record->topology) &&
+           !worker_conf_has_topology(nodeset->sync.plan->arena, nodeset->sync.object) &&
+           !str_eq(wanted, kube_pairs_get(&worker->pod->object.annotations,
+                                          ANNOTATION_TOPOLOGY_APPLIED, NULL));
+}
+
+static void plan_topology_mark(struct nodeset *nodeset, const struct worker *worker)
+{
+    const struct kube_object *pod = &worker->pod->object;
+    struct str topology = node_annotation(worker, ANNOTATION_TOPOLOGY);
+
+    (void)plan_merge_patch(
+        nodeset->sync.plan, nodeset->sync.world->pods, &kube_pods, pod->ns, pod->name, NULL, NULL,
+        json_format(nodeset->sync.build,
+                    "{'metadata':{'uid':%s,'annotations':{'" ANNOTATION_TOPOLOGY_APPLIED "':%s}}}",
+                    pod->uid, arena_strndup(nodeset->sync.plan->arena, topology.at, topology.len)));
+}
+
+/* ---- features ---- */
+
+struct features {
+    struct str at[MAX_FEATURES];
+    size_t count;
+};
+
+static int compare_words(const void *a, const void *b)
+{
+    return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+static void add_feature(struct features *features, struct str word)
+{
+    for (size_t i = 0; i < features->count; i++)
+        if (str_eq(features->at[i], word))
+            return;
+    if (word.len > 0 && features->count < MAX_FEATURES)
+        features->at[features->count++] = word;
+}
+
+/* What the record has of others, and what the Node's annotation wants, sorted. */
+static void wanted_features(struct arena *arena, const char *live, struct str annotation,
+                            struct features *ret_features)
+{
+    struct str rest = str_of(live), word;
+
+    ret_features->count = 0;
+    while (str_next(&rest, ',', &word))
+        if (!str_starts(word, STR(FEATURE_PREFIX)))
+            add_feature(ret_features, word);
+    rest = annotation;
+    while (annotation.len > 0 && str_next(&rest, ',', &word)) {
+        word = str_trim(word);
+        if (word.len > 0)
+            add_feature(ret_features,
+                        str_of(arena_printf(arena, FEATURE_PREFIX STR_FMT, STR_ARG(word))));
+    }
+    qsort(ret_features->at, ret_features->count, sizeof(ret_features->at[0]), compare_words);
+}
+
+static bool has_features(const char *live, const struct features *features)
+{
+    struct features now = { .count = 0 };
+    struct str rest = str_of(live), word;
+
+    while (str_next(&rest, ',', &word))
+        add_feature(&now, word);
+    qsort(now.at, now.count, sizeof(now.at[0]), compare_words);
+    for (size_t i = 0; now.count == features->count && i < now.count; i++)
+        if (!str_eq(now.at[i], features->at[i]))
+            return false;
+    return now.count == features->count;
+}
+
+static void put_features(struct json_build *build, struct json_mut *fields, const char *key,
+                         const struct features *features)
+{
+    struct json_mut *list = json_put_array(build, fields, key);
+
+    for (size_t i = 0; i < features->count; i++)
+        json_push_str(build, list, features->at[i]);
+}
+
+static void want_features(struct nodeset *nodeset, const struct worker *worker,
+                          struct json_mut *fields)
+{
+    struct arena *arena = nodeset->sync.plan->arena;
+    struct str annotation = node_annotation(worker, ANNOTATION_FEATURES);
+    struct features *features = arena_alloc(arena, sizeof(*features));
+    struct features *active = arena_alloc(arena, sizeof(*active));
+
+    if (!worker->node)
+        return;
+    wanted_features(arena, worker->record->features, annotation, features);
+    wanted_features(arena, worker->record->active_features, annotation, active);
+    if (has_features(worker->record->features, features) &&
+        has_features(worker->record->active_features, active))
+        return;
+    put_features(nodeset->sync.build, fields, "features", features);
+    put_features(nodeset->sync.build, fields, "features_act", active);
+}
+
+/* ---- records that are no longer true ---- */
+
+/* Slurm keeps what a node registered with first. When that changes, the record goes between the end
+ * of the old pod and the start of the new one. */
+static bool is_outdated(const struct nodeset *nodeset, const struct worker *worker,
+                        const char *inputs)
+{
+    auto_json_doc struct json_doc *doc = parse_comment(worker->record->comment);
+    struct str before = json_str(json_get(json_root(doc), "inputs"));
+
+    return worker->is_current && strcmp(worker->pod->phase, "Pending") == 0 && before.len > 0 &&
+           !str_is(before, inputs) && !slurm_node_is_busy(worker->record) &&
+           str_is(json_str(json_get(json_root(doc), "nodeSetUID")), nodeset->sync.object->uid);
+}
+
+void nodeset_plan_records(struct nodeset *nodeset)
+{
+    struct plan *plan = nodeset->sync.plan;
+    const char *inputs = registration_inputs(nodeset);
+
+    for (size_t i = 0; i < nodeset->count && plan_has_room(plan); i++) {
+        const struct worker *worker = &nodeset->workers[i];
+        struct json_mut *fields = json_new_object(nodeset->sync.build);
+        struct str topology = node_annotation(worker, ANNOTATION_TOPOLOGY);
+
+        if (!worker_is_live(worker) || worker->knowledge != SLURM_PRESENT ||
+            worker->pod->object.uid[0] == '\0')
+            continue;
+        if (is_outdated(nodeset, worker, inputs)) {
+            plan_slurm_node_delete(plan, nodeset->controller, worker->slurm_name);
+            continue;
+        }
+        want_comment(nodeset, worker, inputs, fields);
+        want_features(nodeset, worker, fields);
+        if (wants_topology(nodeset, worker))
+            json_put_str(nodeset->sync.build, fields, "topology_str", topology);
+        if (json_mut_len(fields) > 0)
+            plan_slurm_node_update(plan, nodeset->controller, worker->slurm_name, fields);
+    }
+}
+
+void nodeset_plan_record_marks(struct nodeset *nodeset)
+{
+    for (size_t i = 0; i < nodeset->count && plan_has_room(nodeset->sync.plan); i++) {
+        const struct worker *worker = &nodeset->workers[i];
+
+        if (worker_is_live(worker) && worker->knowledge == SLURM_PRESENT &&
+            worker->pod->object.uid[0] && wants_topology(nodeset, worker))
+            plan_topology_mark(nodeset, worker);
+    }
+}
+
+/* ---- records of workers that are no more ---- */
+
+/* Whether a Node still stands for this record: then its worker comes back. */
+static bool has_node(const struct nodeset *nodeset, const struct json *comment, const char *name)
+{
+    struct str node_name = json_str(json_get(comment, "node"));
+    const struct kube_object *node = kube_cache_get(nodeset->sync.world->nodes, "", node_name.at);
+
+    return node_name.len == 0 ||
+           (node && nodeset->is_daemonset && str_is(worker_hostname_on(node), name));
+}
+
+static bool has_worker(const struct nodeset *nodeset, const char *name)
+{
+    for (size_t i = 0; i < nodeset->count; i++)
+        if (strcmp(nodeset->workers[i].slurm_name, name) == 0)
+            return true;
+    return false;
+}
+
+/* spec.pruneSlurmNodeRecords NodeNotFound: records that name this NodeSet, are down and do not
+ * respond, and whose Node (DaemonSet mode) or worker (StatefulSet mode) is gone. */
+void nodeset_plan_prune(struct nodeset *nodeset)
+{
+    const struct sync *sync = &nodeset->sync;
+    struct slurm_cache_walk walk;
+    const struct slurm_object *object;
+
+    if (nodeset_slurm_trouble(nodeset) ||
+        !str_is(json_str(json_get(sync->spec, "pruneSlurmNodeRecords")), "NodeNotFound"))
+        return;
+    walk = slurm_cache_walk(nodeset->facts->nodes);
+    while ((object = slurm_cache_next(&walk)) && plan_has_room(sync->plan)) {
+        const struct slurm_node *record = slurm_node_of(object);
+        auto_json_doc struct json_doc *doc = NULL;
+
+        if (!slurm_node_has(record, "DOWN") || !slurm_node_has(record, "NOT_RESPONDING") ||
+            slurm_node_is_busy(record) || has_worker(nodeset, record->name) ||
+            slurm_view_node(sync->world, nodeset->facts, record->name, NULL) != SLURM_PRESENT)
+            continue;
+        doc = parse_comment(record->comment);
+        if (!str_is(json_str(json_get(json_root(doc), "nodeSetUID")), sync->object->uid) ||
+            has_node(nodeset, json_root(doc), record->name))
+            continue;
+        plan_slurm_node_delete(sync->plan, nodeset->controller, record->name);
+        (void)plan_event_done(sync->plan, sync->object, KUBE_EVENT_NORMAL, "DefunctSlurmNodePruned",
+                              "Delete", "deleting the record of node %s: its worker is gone",
+                              record->name);
+    }
+}
