@@ -49,6 +49,10 @@
 /* Ours, on NodeSets: their workers are drained before they go. */
 #define FINALIZER_DRAIN "slinc.slurm.net/drain"
 
+/* Ours, on NodeSets: for which start time Slurm's reservation was made. */
+#define ANNOTATION_RESERVATION_START "slinc.slurm.net/reservation-start"
+#define RESERVATION_PREFIX           "SlurmOperatorMaint-"
+
 /* In front of every reason that the operator gives to Slurm: others are not its own. */
 #define REASON_PREFIX "slurm-operator: "
 

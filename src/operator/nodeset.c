@@ -185,6 +185,8 @@ void nodeset_plan(const struct operator_world *world, const struct kube_object *
         sync_run(&nodeset.sync, steps, sizeof(steps) / sizeof(steps[0]));
         nodeset_plan_status(&nodeset);
         nodeset_create(&nodeset);
+        plan_next_stage(plan);
+        nodeset_plan_reservation_mark(&nodeset);
     }
     tell_states(&nodeset);
     json_doc_free(nodeset.template);
@@ -215,6 +217,7 @@ void nodeset_slurm_plan(const struct operator_world *world, const struct kube_ob
     nodeset_plan_undrains(&nodeset);
     nodeset_plan_records(&nodeset);
     nodeset_plan_prune(&nodeset);
+    nodeset_plan_reservation(&nodeset);
     if (object->deleted_us != 0)
         nodeset_plan_end(&nodeset);
     plan_next_stage(plan);

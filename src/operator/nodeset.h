@@ -130,6 +130,14 @@ void nodeset_plan_records(struct nodeset *nodeset);      /* comment, topology, f
 void nodeset_plan_record_marks(struct nodeset *nodeset); /* that it was told; behind it */
 void nodeset_plan_prune(struct nodeset *nodeset);        /* records of workers that are no more */
 
+/* ---- nodeset_reservation.c: ScheduledUpdate ---- */
+
+bool nodeset_wants_reservation(const struct nodeset *nodeset);
+bool nodeset_has_reservation(const struct nodeset *nodeset); /* as far as Slurm says */
+const char *nodeset_reservation_name(const struct nodeset *nodeset);
+void nodeset_plan_reservation(struct nodeset *nodeset);
+void nodeset_plan_reservation_mark(struct nodeset *nodeset);
+
 /* ---- nodeset_status.c ---- */
 
 void nodeset_plan_status(struct nodeset *nodeset);

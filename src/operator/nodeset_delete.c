@@ -160,10 +160,10 @@ void nodeset_plan_end(struct nodeset *nodeset)
         return;
     if (!nodeset_must_drain(nodeset)) {
         remove_finalizer(nodeset);
-    } else if (nodeset->count == 0 && !waits) {
+    } else if (nodeset->count == 0 && !waits && !nodeset_has_reservation(nodeset)) {
         remove_finalizer(nodeset);
     } else {
-        if (nodeset->count == 0)
+        if (nodeset->count == 0 && waits)
             plan_wait(nodeset->sync.plan, "%s", waits);
         plan_look_again(nodeset->sync.plan, look_again_us); /* job records go without a word */
     }

@@ -85,6 +85,17 @@ static struct kube_condition_want want_draining(const struct nodeset *nodeset,
                                                       who) };
 }
 
+static struct kube_condition_want want_reserved(const struct nodeset *nodeset)
+{
+    if (!nodeset_wants_reservation(nodeset) || nodeset_slurm_trouble(nodeset))
+        return (struct kube_condition_want){ .type = NULL };
+    if (nodeset_has_reservation(nodeset))
+        return (struct kube_condition_want){ "ReservationCreated", KUBE_TRUE, "Created",
+                                             nodeset_reservation_name(nodeset) };
+    return (struct kube_condition_want){ "ReservationCreated", KUBE_FALSE, "NotExists",
+                                         "Slurm has no reservation for the update" };
+}
+
 /* ---- pins ---- */
 
 /* Where running workers are, and where those were that are to come back: the Node must still be
@@ -178,5 +189,6 @@ void nodeset_plan_status(struct nodeset *nodeset)
                                              counts.condemned == 0 && !counts.has_leaving };
     workload.wanted = counts.desired;
     workload.also[0] = want_draining(nodeset, &counts);
+    workload.also[1] = want_reserved(nodeset);
     sync_status(sync, &workload, status_members(nodeset, &counts));
 }

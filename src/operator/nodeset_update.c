@@ -121,15 +121,8 @@ static void choose_rolling(struct nodeset *nodeset)
 /* The reservation is the operator's: nodeset_reservation.c. */
 static bool is_in_maintenance(const struct nodeset *nodeset, const struct worker *worker)
 {
-    static const char prefix[] = "SlurmOperatorMaint-";
-    struct str reservation;
-
-    if (worker->knowledge != SLURM_PRESENT || !slurm_node_has(worker->record, "MAINTENANCE"))
-        return false;
-    reservation = str_of(worker->record->reservation);
-    return str_starts(reservation, str_of(prefix)) &&
-           str_is(str_sub(reservation, sizeof(prefix) - 1, reservation.len),
-                  nodeset->sync.object->name);
+    return worker->knowledge == SLURM_PRESENT && slurm_node_has(worker->record, "MAINTENANCE") &&
+           strcmp(worker->record->reservation, nodeset_reservation_name(nodeset)) == 0;
 }
 
 static void choose_scheduled(struct nodeset *nodeset)

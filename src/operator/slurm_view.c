@@ -4,17 +4,28 @@
 /* The poller asks every second, and less often a slurmctld that takes its time. */
 static const int64_t fresh_us = 15000000;
 
-bool slurm_node_has(const struct slurm_node *node, const char *wanted)
+static bool has_word(const struct slurm_vocabulary *vocabulary, const struct slurm_words *words,
+                     const char *wanted)
 {
-    struct str rest = str_of(node->state.other), word;
+    struct str rest = str_of(words->other), word;
 
-    for (unsigned i = 0; i < SLURM_WORDS_MAX && slurm_node_states.words[i]; i++)
-        if (strcmp(slurm_node_states.words[i], wanted) == 0)
-            return slurm_words_has(&node->state, i);
+    for (unsigned i = 0; i < SLURM_WORDS_MAX && vocabulary->words[i]; i++)
+        if (strcmp(vocabulary->words[i], wanted) == 0)
+            return slurm_words_has(words, i);
     while (str_next(&rest, ',', &word))
         if (str_is(word, wanted))
             return true;
     return false;
+}
+
+bool slurm_node_has(const struct slurm_node *node, const char *word)
+{
+    return has_word(&slurm_node_states, &node->state, word);
+}
+
+bool slurm_reservation_has(const struct slurm_reservation *reservation, const char *word)
+{
+    return has_word(&slurm_reservation_flags, &reservation->flags, word);
 }
 
 bool slurm_node_is_draining(const struct slurm_node *node)
