@@ -216,12 +216,13 @@ def _programs() -> list[tuple[str, str, tuple[str, ...], object]]:
 
 
 def _part_programs() -> list[tuple[str, str, tuple[str, ...], object]]:
-    """Those only a part of the same name needs, and a tool of tests."""
+    """Those only a part of the same name needs, and tools of tests."""
     pin = versions()
     return [
         ("certmanager", pin["CERTMANAGER_VERSION"], ("certmanager",), _build_part_of("github.com/cert-manager/cert-manager", "certmanager")),
         ("jobset", pin["JOBSET_VERSION"], ("jobset",), _build_in_module("sigs.k8s.io/jobset", ".", "jobset")),
         ("lws", pin["LWS_VERSION"], ("lws",), _build_in_module("sigs.k8s.io/lws", "./cmd", "lws")),
+        *((name, pin["PROMETHEUS_VERSION"], (name,), _from_deb(name, pin["PROMETHEUS_VERSION"], name)) for name in ("prometheus", "promtool")),
         ("helm-unittest", pin["HELM_UNITTEST_VERSION"], ("helm-unittest",),
          _build_in_module("github.com/helm-unittest/helm-unittest", "./cmd/helm-unittest", "helm-unittest")),
     ]
