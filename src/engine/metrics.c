@@ -259,9 +259,23 @@ const char *metric_type_name(enum metric_type type)
     return names[type];
 }
 
+/* Whole numbers, without printf: a page has tens of thousands. */
+static void write_whole(struct buf *out, uint64_t value)
+{
+    char digits[24];
+    size_t at = sizeof(digits);
+
+    do
+        digits[--at] = (char)('0' + value % 10);
+    while ((value /= 10) > 0);
+    buf_add(out, digits + at, sizeof(digits) - at);
+}
+
 static void write_number(struct buf *out, double value)
 {
-    if (isnan(value))
+    if (value >= 0 && value < 9e15 && floor(value) == value)
+        write_whole(out, (uint64_t)value);
+    else if (isnan(value))
         buf_add_text(out, "NaN");
     else if (isinf(value))
         buf_add_text(out, value > 0 ? "+Inf" : "-Inf");
@@ -361,6 +375,20 @@ void metrics_write_head(const struct metric_family *family, struct buf *out)
     buf_printf(out, "\n# TYPE %s %s\n", family->name, metric_type_name(family->type));
 }
 
+/* A label's value. Nearly all are plain ASCII, which goes in as a whole. */
+static void write_value(struct buf *out, const char *value)
+{
+    size_t plain = 0;
+
+    while (value[plain] >= ' ' && value[plain] < 0x7f && value[plain] != '"' &&
+           value[plain] != '\\')
+        plain++;
+    if (!value[plain] && plain <= METRICS_MAX_VALUE)
+        buf_add(out, value, plain);
+    else
+        write_escaped(out, (struct str){ value, fit_value(value) }, true);
+}
+
 void metrics_write_sample(const struct metric_family *family, const char *const *values,
                           double value, struct buf *out)
 {
@@ -369,7 +397,7 @@ void metrics_write_sample(const struct metric_family *family, const char *const 
         buf_add_char(out, i == 0 ? '{' : ',');
         buf_add_text(out, family->labels[i]);
         buf_add_text(out, "=\"");
-        write_escaped(out, (struct str){ values[i], fit_value(values[i]) }, true);
+        write_value(out, values[i]);
         buf_add_char(out, '"');
     }
     buf_add_text(out, family->labels[0] ? "} " : " ");

@@ -139,20 +139,38 @@ static void count_job(const struct counts *all, struct job_counts *counts,
     counts->memory_mib += held.memory_bytes / 1048576.0;
 }
 
+static double figure_of(const struct slurm_node *node, enum node_figure figure)
+{
+    switch (figure) {
+    case NODE_CPUS:
+        return (double)node->cpus;
+    case NODE_CPUS_EFFECTIVE:
+        return (double)node->effective_cpus;
+    case NODE_CPUS_ALLOC:
+        return (double)node->alloc_cpus;
+    case NODE_CPUS_IDLE:
+        return (double)node->alloc_idle_cpus;
+    case NODE_MEMORY:
+        return (double)node->real_memory;
+    case NODE_MEMORY_EFFECTIVE:
+        return (double)(node->real_memory - node->specialized_memory);
+    case NODE_MEMORY_ALLOC:
+        return (double)node->alloc_memory;
+    case NODE_MEMORY_FREE:
+        return (double)slurm_number_or(node->free_memory, 0, 0);
+    case NODE_FIGURES:
+        break;
+    }
+    return 0;
+}
+
 static void count_node(const struct counts *all, struct node_counts *counts,
                        const struct slurm_node *node)
 {
-    const double figures[NODE_FIGURES] = {
-        (double)node->cpus,         (double)node->effective_cpus,
-        (double)node->alloc_cpus,   (double)node->alloc_idle_cpus,
-        (double)node->real_memory,  (double)(node->real_memory - node->specialized_memory),
-        (double)node->alloc_memory, (double)slurm_number_or(node->free_memory, 0, 0),
-    };
-
     counts->total++;
     count_words(counts->words, all->node_bits, NODE_STATES, NODE_WORDS, &node->state);
     for (unsigned i = 0; i < NODE_FIGURES; i++)
-        counts->figures[i] += figures[i];
+        counts->figures[i] += figure_of(node, (enum node_figure)i);
 }
 
 static struct group *find_group(struct counts *counts, struct map *map, struct str name)
@@ -326,8 +344,7 @@ static void write_node_states(const char *prefix, const char *label, const struc
     }
 }
 
-static void write_each_node(const struct counts *counts, const struct tally_view *view,
-                            struct buf *out)
+static void write_each_node(const struct tally_view *view, struct buf *out)
 {
     struct legacy_family family = { .row = { .labels = { "node" } } };
 
@@ -340,10 +357,9 @@ static void write_each_node(const struct counts *counts, const struct tally_view
         legacy_head(&family, out);
         while ((object = slurm_cache_next(&walk))) {
             const char *values[] = { slurm_node_of(object)->name };
-            struct node_counts one = { .total = 0 };
 
-            count_node(counts, &one, slurm_node_of(object));
-            metrics_write_sample(&family.row, values, one.figures[i], out);
+            metrics_write_sample(&family.row, values,
+                                 figure_of(slurm_node_of(object), (enum node_figure)i), out);
         }
     }
 }
@@ -368,7 +384,7 @@ void legacy_write(const struct tally_view *view, const struct tally *owners, str
     if (view->nodes) {
         write_node_states("slurm_nodes_", NULL, NULL, &counts.all, out);
         write_node_states("slurm_partition_nodes_", "partition", &counts.partitions, NULL, out);
-        write_each_node(&counts, view, out);
+        write_each_node(view, out);
     }
     if (view->diag)
         legacy_write_diag(json_get(view->diag, "statistics"), out);

@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 
-enum { TRES_MAX_GRES = 32 }; /* kinds of generic resources in one text; more are left out */
+enum { TRES_MAX_GRES = 16 }; /* kinds of generic resources in one text; more are left out */
 
 struct tres_gres {
     struct str name; /* "gpu" or "gpu:h100"; borrowed from the text */
