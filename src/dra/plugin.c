@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "dra/claim.h"
+#include "dra/device_health.h"
 #include "dra/files.h"
 #include "dra/install.h"
 #include "dra/kinds.h"
@@ -20,11 +20,8 @@
 enum {
     SWEEP_US = 5000000,
     CHECK_US = 60000000,
-    HEALTH_US = 10000000,
-    HEALTH_TIMEOUT_S = 30,
     MAX_MESSAGE = 64 * 1024,
     ARENA = 1 << 20,
-    MAX_STREAMS = 8,
 };
 
 struct dra_plugin {
@@ -36,7 +33,7 @@ struct dra_plugin {
     struct preparer *preparer;
     struct node_check check;
     char problem[300];
-    struct loop_timer sweep_timer, check_timer, health_timer;
+    struct loop_timer sweep_timer, check_timer;
 
     struct rand rand;
     struct metrics *metrics;
@@ -48,8 +45,8 @@ struct dra_plugin {
 
     struct grpc_server *service, *registrar;
     bool is_registered;
-    struct err registration;                /* what the kubelet said last, when it refused */
-    struct grpc_call *streams[MAX_STREAMS]; /* of the kubelet that watches devices' health */
+    struct err registration; /* what the kubelet said last, when it refused */
+    struct device_health health;
 };
 
 /* ---- calls of the kubelet ---- */
@@ -106,70 +103,12 @@ static void on_unprepare(void *context, struct str message, struct grpc_call *ca
     preparer_unprepare(plugin->preparer, message, call);
 }
 
-/* ---- the health of devices ---- */
-
-static void send_health(struct dra_plugin *plugin, struct grpc_call *call)
-{
-    struct topology_numa numas[TOPOLOGY_MAX_NUMA];
-    const struct topology *topology = plugin->check.topology;
-    unsigned count = topology ? topology_numas(topology, numas) : 0;
-    auto_arena struct arena arena;
-    auto_buf struct buf out;
-    struct kubelet_device_health *rows;
-
-    arena_init(&arena, ARENA);
-    buf_init(&out, MAX_MESSAGE);
-    rows = arena_alloc_array(&arena, count, sizeof(*rows));
-    for (unsigned i = 0; i < count; i++) {
-        char *name = arena_alloc(&arena, CLAIM_MAX_DEVICE);
-        struct kubelet_health_device *device = arena_alloc(&arena, sizeof(*device));
-
-        claim_device_name(&numas[i], name);
-        *device = (struct kubelet_health_device){ str_of(plugin->options.node), str_of(name) };
-        rows[i] = (struct kubelet_device_health){
-            .device = device,
-            .health = plugin->problem[0] ? KUBELET_UNHEALTHY : KUBELET_HEALTHY,
-            .updated_s = clock_wall_us(loop_clock(plugin->loop)) / 1000000,
-            .timeout_s = HEALTH_TIMEOUT_S,
-            .message = str_of(plugin->problem),
-        };
-    }
-    protobuf_encode(&kubelet_healths_message, &(struct kubelet_healths){ { rows, count } }, &out);
-    grpc_send(call, buf_str(&out));
-}
-
-static void on_health_timer(void *context)
-{
-    struct dra_plugin *plugin = context;
-
-    for (unsigned i = 0; i < MAX_STREAMS; i++) {
-        struct grpc_call **call = &plugin->streams[i];
-
-        if (*call && grpc_call_is_gone(*call)) {
-            grpc_fail(*call, GRPC_UNAVAILABLE, "gone");
-            *call = NULL;
-        } else if (*call) {
-            send_health(plugin, *call);
-        }
-    }
-    loop_timer_start(plugin->loop, &plugin->health_timer, HEALTH_US, on_health_timer, plugin);
-}
-
 static void on_watch_health(void *context, struct str message, struct grpc_call *call)
 {
     struct dra_plugin *plugin = context;
 
     (void)message; /* the request is empty */
-    for (unsigned i = 0; i < MAX_STREAMS; i++) {
-        if (plugin->streams[i] && !grpc_call_is_gone(plugin->streams[i]))
-            continue;
-        if (plugin->streams[i])
-            grpc_fail(plugin->streams[i], GRPC_UNAVAILABLE, "gone");
-        plugin->streams[i] = call;
-        send_health(plugin, call);
-        return;
-    }
-    grpc_fail(call, GRPC_RESOURCE_EXHAUSTED, "too many streams");
+    device_health_watch(&plugin->health, call);
 }
 
 static const struct grpc_method registrar_methods[] = {
@@ -213,6 +152,7 @@ static void look_at_node(void *context)
     plugin->slices.topology = row ? NULL : plugin->check.topology;
     plugin->slices.problem = row ? plugin->problem : NULL;
     preparer_set_node(plugin->preparer, plugin->slices.topology, plugin->slices.problem);
+    device_health_set(&plugin->health, plugin->check.topology, plugin->slices.problem);
     slices_changed(&plugin->slices);
     topology_free(old);
     loop_timer_start(plugin->loop, &plugin->check_timer, CHECK_US, look_at_node, plugin);
@@ -355,6 +295,7 @@ int dra_plugin_start(struct dra_plugin *plugin, struct err *err)
                                                    .max_message = MAX_MESSAGE };
     int result;
 
+    device_health_start(&plugin->health, plugin->loop, plugin->options.node);
     engine_start(plugin->engine);
     look_at_node(plugin);
     sweep(plugin);
@@ -362,17 +303,9 @@ int dra_plugin_start(struct dra_plugin *plugin, struct err *err)
         (result = grpc_server_new(plugin->loop, &registrar, &plugin->registrar, err)) < 0)
         return result;
     watch_set_start(plugin->watches);
-    on_health_timer(plugin);
     log_info("serving the kubelet", LOG_STR("socket", buf_str(&plugin->service_path)),
              LOG_U64("prepared_claims", prepared_count(plugin->prepared)));
     return 0;
-}
-
-static void end_streams(struct dra_plugin *plugin)
-{
-    for (unsigned i = 0; i < MAX_STREAMS; i++)
-        if (plugin->streams[i])
-            grpc_fail(plugin->streams[i], GRPC_UNAVAILABLE, "the plugin stops");
 }
 
 void dra_plugin_free(struct dra_plugin *plugin)
@@ -383,10 +316,9 @@ void dra_plugin_free(struct dra_plugin *plugin)
         return;
     loop_timer_stop(&plugin->sweep_timer);
     loop_timer_stop(&plugin->check_timer);
-    loop_timer_stop(&plugin->health_timer);
     grpc_server_free(plugin->registrar);
     grpc_server_free(plugin->service);
-    end_streams(plugin);
+    device_health_end(&plugin->health);
     preparer_free(plugin->preparer);
     watch_set_free(plugin->watches);
     engine_free(plugin->engine);
