@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from slincdev.build import bin_dir
@@ -18,6 +20,16 @@ RELEASE = "slurm-operator-crds"
 GROUP = "/apis/slinky.slurm.net/v1beta1"
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}.slinky.slurm.net"
 KIND = dict(zip(KINDS, ("Controller", "RestApi", "Accounting", "LoginSet", "NodeSet", "Token")))
+
+
+
+def older_chart(folder: Path) -> Path:
+    """The definitions without what 1.2.1 of the Slinky operator does not have in them."""
+    older = Path(shutil.copytree(CHART, folder / "older"))
+    file = older / "templates/controllers.yaml"
+    text = file.read_text()
+    file.write_text(text[:text.index("    - rule: >-")] + text[text.index("  properties:"):text.index("    ha:\n")] + text[text.index("    slurmctld:"):])
+    return older
 
 
 class Definitions:
@@ -40,6 +52,16 @@ class Definitions:
         self.helm("install", RELEASE, CHART)
         for plural in KINDS:
             wait_for(f"{plural} are served", 30, lambda plural=plural: self.api.exists(f"{GROUP}/{plural}"))
+
+    def upgrade(self, chart: Path) -> None:
+        self.helm("upgrade", RELEASE, chart)
+
+    def serve_ha(self) -> bool:
+        """Whether the served definition of Controllers keeps the field `ha`."""
+        key = {"name": "keys", "key": "k"}
+        return "ha" in self.api.post(f"{self.path('controllers')}?dryRun=All", {
+            "apiVersion": "slinky.slurm.net/v1beta1", "kind": "Controller", "metadata": {"name": "probe"},
+            "spec": {"slurmKeyRef": key, "jwtKeyRef": key, "ha": {"enabled": False}}})["spec"]
 
     def make(self, plural: str, name: str, spec: dict | None) -> dict:
         one = {"apiVersion": "slinky.slurm.net/v1beta1", "kind": KIND[plural], "metadata": {"name": name}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import re
 import secrets
 from pathlib import Path
@@ -11,6 +12,7 @@ from definitions import Definitions
 from pods import BUSYBOX
 from replica import Command
 from slincdev.cluster import Cluster
+from slincdev.common import PATIENCE
 from slincdev.kube import b64
 from slincdev.parts import facts
 from waits import wait_for
@@ -79,6 +81,13 @@ class Site(Definitions):
 
     def secret(self, name: str, key: str) -> bytes:
         return base64.b64decode(self.api.get(self.core("secrets", name))["data"][key])
+
+    def rest_status(self, token: str) -> int:
+        """The status with which slurmrestd answers to a token."""
+        address = self.api.get(self.core("services", "slurm-restapi"))["spec"]["clusterIP"]
+        connection = http.client.HTTPConnection(address, 6820, timeout=10 * PATIENCE)
+        connection.request("GET", "/slurm/v0.0.44/nodes/", headers={"X-SLURM-USER-TOKEN": token})
+        return connection.getresponse().status
 
     def children(self) -> dict[tuple[str, str], dict]:
         """What the operator makes: objects by path and name."""

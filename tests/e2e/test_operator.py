@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import http.client
 import time
 from collections.abc import Iterator
 
 import pytest
 import recorded
+from database import make_database
 from definitions import installed
 from slincdev.cluster import Cluster
 from slincdev.common import PATIENCE, run
@@ -17,12 +17,6 @@ from waits import wait_for
 
 HOME = "operator-site"
 IMAGES = ["slurmctld", "slurmrestd", "slurmdbd", "login", "mariadb", "busybox"]
-PASSWORD = "S3cret-Word"
-DATABASE = f"""\
-CREATE DATABASE IF NOT EXISTS slurm_acct_db;
-CREATE USER IF NOT EXISTS 'slurm'@'%' IDENTIFIED BY '{PASSWORD}';
-GRANT ALL ON slurm_acct_db.* TO 'slurm'@'%';
-"""
 KINDS = {"controllers": "slurm", "restapis": "slurm", "accountings": "slurm", "loginsets": "login", "tokens": "ci"}
 
 
@@ -38,20 +32,6 @@ def operator(cluster: Cluster, tmp_path_factory) -> Iterator[Operator]:
         finally:
             one.end()
             Site(cluster, HOME).end_pods()
-
-
-def make_database(site: Site) -> dict:
-    """A MariaDB with a password; the answer is the Accounting's storageConfig."""
-    site.api.post(site.core("configmaps"), {"metadata": {"name": "database"}, "data": {"first.sql": DATABASE}})
-    site.api.post(site.core("secrets"), {"metadata": {"name": "database"}, "stringData": {"password": PASSWORD}})
-    site.api.post(site.core("services"), {"metadata": {"name": "database"}, "spec": {"selector": {"app": "database"}, "ports": [{"port": 3306}]}})
-    site.api.post(site.core("pods"), {"metadata": {"name": "database", "labels": {"app": "database"}}, "spec": {
-        "enableServiceLinks": False, "terminationGracePeriodSeconds": 0,
-        "containers": [site.image("mariadb") | {"name": "main", "args": ["--init-file=/first/first.sql"],
-                                                "volumeMounts": [{"name": "first", "mountPath": "/first"}],
-                                                "readinessProbe": {"tcpSocket": {"port": 3306}, "periodSeconds": 1}}],
-        "volumes": [{"name": "first", "configMap": {"name": "database"}}]}})
-    return {"host": "database", "username": "slurm", "passwordKeyRef": {"name": "database", "key": "password"}}
 
 
 @pytest.fixture(scope="module")
@@ -85,20 +65,12 @@ def in_login(site: Site, *words: str) -> str:
                 f"root@{address}", *words], timeout=30 * PATIENCE)
 
 
-def ping(site: Site, token: str) -> int:
-    """The status with which slurmrestd answers."""
-    address = site.api.get(site.core("services", "slurm-restapi"))["spec"]["clusterIP"]
-    connection = http.client.HTTPConnection(address, 6820, timeout=10 * PATIENCE)
-    connection.request("GET", "/slurm/v0.0.44/nodes/", headers={"X-SLURM-USER-TOKEN": token})
-    return connection.getresponse().status
-
-
 def test_custom_resources_become_a_slurm_that_answers(site):
     assert "PARTITION" in in_login(site, "sinfo")
     assert f"{HOME}_slurm" in in_login(site, "sacctmgr", "-nP", "show", "cluster", "format=cluster")
     token = site.secret("ci-jwt-slurm", "SLURM_JWT").decode()
-    assert ping(site, token) == 200
-    assert ping(site, token[:-4] + "AAAA") == 511
+    assert site.rest_status(token) == 200
+    assert site.rest_status(token[:-4] + "AAAA") == 511
     for plural, name in KINDS.items():
         row = site.kubectl("get", f"{plural}.slinky.slurm.net", name, "--no-headers").split()
         assert row[-3:-1] == ["True", "AsExpected" if plural == "tokens" else "PodsReady"], row

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import copy
 import json
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from definitions import RELEASE, Definitions, installed
+from definitions import RELEASE, Definitions, installed, older_chart
 from slincdev.cluster import Cluster
 from slincdev.common import REPO, Fail
 from slincdev.crds import CHART, KINDS, from_yaml
@@ -179,29 +177,17 @@ def test_kubectl_and_autoscalers_scale_node_sets_and_login_sets(definitions):
 
 
 def test_objects_outlive_an_upgrade_an_uninstall_and_a_new_install(definitions, tmp_path, eventually):
-    def upgrade(chart: Path) -> None:
-        definitions.helm("upgrade", RELEASE, chart)
-
     def identities() -> list[tuple]:
         objects = [definitions.api.get(definitions.path(plural, "stays")) for plural in KINDS]
         return [(one["metadata"]["uid"], one["metadata"]["generation"], one["spec"]) for one in objects]
 
-    def keeps_ha() -> bool:
-        spec = definitions.api.call("POST", f"{definitions.path('controllers')}?dryRun=All", {
-            "apiVersion": "slinky.slurm.net/v1beta1", "kind": "Controller", "metadata": {"name": "probe"}, "spec": KEYS | {"ha": {"enabled": False}}})["spec"]
-        return "ha" in spec
-
-    older = Path(shutil.copytree(CHART, tmp_path / "older"))
-    file = older / "templates/controllers.yaml"
-    text = file.read_text()
-    file.write_text(text[:text.index("    - rule: >-")] + text[text.index("  properties:"):text.index("    ha:\n")] + text[text.index("    slurmctld:"):])
-    upgrade(older)
-    eventually("the older definition is served", lambda: not keeps_ha())
+    definitions.upgrade(older_chart(tmp_path))
+    eventually("the older definition is served", lambda: not definitions.serve_ha())
     for plural in KINDS:
         definitions.make(plural, "stays", copy.deepcopy(LEAST[plural]))
     before = identities()
-    upgrade(CHART)
-    eventually("the newer definition is served", keeps_ha)
+    definitions.upgrade(CHART)
+    eventually("the newer definition is served", definitions.serve_ha)
     assert identities() == before
     definitions.helm("uninstall", RELEASE)
     assert all(map(definitions.is_installed, KINDS)) and identities() == before
