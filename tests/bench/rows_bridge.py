@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
-import os
 import re
-import socket
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -16,14 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median, quantiles
 
+from daemon import Daemon
 from frame import Bench, Figure, build_programs, make_cluster_programs, ready_slurm, row
 from rows_ground import TOLERATE_FAKE, BindWatch
 from slincdev import up as life
 from slincdev.cluster import Cluster, find
-from slincdev.common import REPO, wait_for
+from slincdev.common import wait_for
 from slincdev.slurm import Slurm
 
-PROGRAM = REPO / "build/plain/src/cmd/slinc"
 SCHEDULER = "slurm-bridge-scheduler"
 FINALIZER, TAINT = "scheduler.slinky.slurm.net/finalizer", "slinky.slurm.net/managed-node"
 LABELS = {"labels": {"scheduler.slinky.slurm.net/external-node": "true"},
@@ -31,57 +27,23 @@ LABELS = {"labels": {"scheduler.slinky.slurm.net/external-node": "true"},
 BIG, APART = "bench-big", "bench-apart"
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Bridge:
-    """The release build as a process of this machine."""
-
+class Bridge(Daemon):
     def __init__(self, cluster: Cluster, slurm: Slurm, folder: Path) -> None:
-        self.port = free_port()
+        super().__init__(folder)
         (folder / "jwt.key").write_bytes(slurm.key)
         (folder / "config.yaml").write_text(json.dumps({
             "slurmRestApi": f"http://{slurm.host}:{slurm.port}", "sharedNodes": True, "jwtKeyFile": str(folder / "jwt.key")}))
         address = f"127.0.0.1:{self.port}"
-        self.process = subprocess.Popen([PROGRAM, "bridge", "--config", folder / "config.yaml", "--kubeconfig", cluster.admin_config,
-                                         "--lease-namespace", "default", "--metrics-bind-address", address,
-                                         "--health-probe-bind-address", address], stderr=open(folder / "log", "w"))
-        wait_for("the bridge leads", 40, lambda: self.metric("leader_election_master_status") == 1,
-                 hint=lambda: (folder / "log").read_text()[-2000:])
-
-    def metrics(self) -> str:
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
-            connection.request("GET", "/metrics")
-            return connection.getresponse().read().decode()
-        return ""
-
-    def metric(self, name: str, *parts: str) -> float:
-        """The sum over series whose labels hold all the parts."""
-        found = re.findall(rf"^{name}(\{{[^}}]*\}})? (\S+)$", self.metrics(), re.M)
-        return sum(float(value) for labels, value in found if all(part in labels for part in parts))
+        self.run("bridge", "--config", folder / "config.yaml", "--kubeconfig", cluster.admin_config, "--lease-namespace", "default",
+                 "--metrics-bind-address", address, "--health-probe-bind-address", address)
 
     def steps(self, step: str) -> list[tuple[float, float]]:
         """The histogram of a step: how many took at most so many seconds."""
         found = re.findall(rf'^slinc_bridge_step_seconds_bucket\{{step="{step}",le="([^"]+)"\}} (\S+)$', self.metrics(), re.M)
         return [(float(bound), float(count)) for bound, count in found]
 
-    def kube_writes(self) -> float:
-        return sum(self.metric("rest_client_requests_total", f'method="{method}"') for method in ("POST", "PATCH", "PUT", "DELETE"))
-
     def slurm_writes(self) -> float:
         return self.metric("slinc_bridge_asks_total") + self.metric("slinc_bridge_cancels_total")
-
-    def memory_mib(self) -> float:
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
-
-    def cpu_s(self) -> float:
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager
@@ -92,8 +54,7 @@ def bridge_on(cluster: Cluster, slurm: Slurm) -> Iterator[Bridge]:
         try:
             yield bridge
         finally:
-            bridge.process.terminate()
-            bridge.process.wait(40)
+            bridge.stop()
 
 
 def lend_nodes(cluster: Cluster, slurm: Slurm, within_s: float) -> float:

@@ -18,8 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
 
+from daemon import PROGRAM, free_port
 from frame import Bench, Figure, build_programs, row
-from rows_bridge import PROGRAM, free_port
 from slincdev.common import REPO, Fail, wait_for
 
 NODES, JOBS, USERS = 5000, 5000, 400

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median, quantiles
 
+from daemon import PROGRAM, free_port
 from frame import Bench, Figure, build_programs, row
-from rows_bridge import PROGRAM, SCHEDULER, free_port
+from rows_bridge import SCHEDULER
 from slincdev import pki
 from slincdev.common import Fail, wait_for
 
