@@ -118,6 +118,18 @@ const char *nodeset_slurm_trouble(const struct nodeset *nodeset)
     return NULL;
 }
 
+/* What Slurm says becomes fresh again without a change that would wake the plan: it said the same
+ * as before, or a write of ours is seen. */
+static void look_at_unread(const struct nodeset *nodeset)
+{
+    for (size_t i = 0; nodeset->facts && nodeset->facts->has_restapi && i < nodeset->count; i++)
+        if (worker_is_live(&nodeset->workers[i]) && nodeset->workers[i].slurm_name[0] &&
+            nodeset->workers[i].knowledge == SLURM_UNREAD) {
+            plan_look_again(nodeset->sync.plan, look_again_us);
+            return;
+        }
+}
+
 /* ---- what Kubernetes does ---- */
 
 static void put_finalizer(struct nodeset *nodeset)
@@ -189,17 +201,11 @@ void nodeset_plan(const struct operator_world *world, const struct kube_object *
         nodeset_plan_reservation_mark(&nodeset);
     }
     tell_states(&nodeset);
+    look_at_unread(&nodeset);
     json_doc_free(nodeset.template);
 }
 
 /* ---- what needs Slurm ---- */
-
-/* A write of ours that is not seen yet, or an old list: there is no change to wake the plan. */
-static bool waits_for_a_read(const struct worker *worker)
-{
-    return worker_is_live(worker) && worker->knowledge == SLURM_UNREAD && worker->slurm_name[0] &&
-           (worker->cause != CAUSE_NONE || worker->mark != CAUSE_NONE);
-}
 
 void nodeset_slurm_plan(const struct operator_world *world, const struct kube_object *object,
                         struct plan *plan)
@@ -222,8 +228,6 @@ void nodeset_slurm_plan(const struct operator_world *world, const struct kube_ob
         nodeset_plan_end(&nodeset);
     plan_next_stage(plan);
     nodeset_plan_record_marks(&nodeset);
-    for (size_t i = 0; i < nodeset.count; i++)
-        if (waits_for_a_read(&nodeset.workers[i]))
-            plan_look_again(plan, look_again_us);
+    look_at_unread(&nodeset);
     json_doc_free(nodeset.template);
 }
