@@ -12,6 +12,7 @@
 #include "fake_transport.h"
 #include "operator/slurm_actions.h"
 #include "operator/slurm_clusters.h"
+#include "slurm/cache.h"
 
 #include <stdio.h>
 
@@ -28,10 +29,32 @@ struct rig {
     bool is_down;
     uint32_t conf_hash;
     unsigned pings, reconfigures;
+    const char *node_state; /* of the one node that Slurm has; NULL: it has none */
+    bool lists_fail;        /* 502 for every list */
     char body[512];
 };
 
 /* ---- slurmrestd ---- */
+
+/* One node, or the list of all; and lists of nothing else. Of a node that Slurm does not have it
+ * says "no error", without an array. */
+static struct fake_answer answer_with_nodes(struct rig *rig, bool is_one)
+{
+    if (is_one && !rig->node_state)
+        (void)snprintf(rig->body, sizeof(rig->body),
+                       "{\"errors\":[{\"error_number\":0,\"error\":\"No error\"}],"
+                       "\"warnings\":[]}");
+    else
+        (void)snprintf(rig->body, sizeof(rig->body),
+                       "{\"nodes\":[%s%s%s],\"jobs\":[],\"partitions\":[],"
+                       "\"reservations\":[],\"last_update\":{\"set\":true,\"number\":5},"
+                       "\"errors\":[],\"warnings\":[]}",
+                       rig->node_state ? "{\"name\":\"w-0\",\"state\":[" : "",
+                       rig->node_state ? rig->node_state : "", rig->node_state ? "]}" : "");
+    return (struct fake_answer){ .status = rig->lists_fail && !is_one ? 502 : 200,
+                                 .body = rig->body,
+                                 .ends = true };
+}
 
 static struct fake_answer answer(void *context, const struct fake_sent *sent)
 {
@@ -39,6 +62,11 @@ static struct fake_answer answer(void *context, const struct fake_sent *sent)
 
     if (rig->is_down)
         return (struct fake_answer){ .class = ERR_UNAVAILABLE };
+    if (strstr(sent->path, "/nodes") || strstr(sent->path, "/jobs") ||
+        strstr(sent->path, "/partitions") || strstr(sent->path, "/reservations"))
+        return answer_with_nodes(rig, false);
+    if (strstr(sent->path, "/node/"))
+        return answer_with_nodes(rig, true);
     if (strstr(sent->path, "/ping")) {
         rig->pings++;
         (void)snprintf(rig->body, sizeof(rig->body),
@@ -402,6 +430,115 @@ static void a_call_without_a_client_is_finished(void **state)
     assert_int_equal(finished.outcome, KUBE_UNAVAILABLE);
 }
 
+/* ---- nodes ---- */
+
+static void add_nodeset(struct rig *rig)
+{
+    ADD(rig, "{'kind':'NodeSet','metadata':{'name':'w'},'spec':{'controllerRef':{'name':%s}}}",
+        "slurm");
+}
+
+static void nodes_are_read_while_a_nodeset_refers_to_the_controller(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->node_state = "\"IDLE\"";
+    add_all(rig, 0);
+    run(rig, 3 * SECOND);
+    assert_null(facts(rig)->nodes);
+    add_nodeset(rig);
+    run(rig, 3 * SECOND);
+    assert_non_null(facts(rig)->nodes);
+    assert_non_null(slurm_cache_get(facts(rig)->nodes, "w-0"));
+    kube_cache_seen_gone(rig->desk.world.nodesets, "site", "w", 99);
+    run(rig, 2 * SECOND);
+    assert_null(facts(rig)->nodes);
+    assert_null(facts(rig)->jobs);
+}
+
+static void what_was_read_goes_with_the_client(void **state)
+{
+    struct rig *rig = *state;
+
+    add_all(rig, 0);
+    add_nodeset(rig);
+    run(rig, 3 * SECOND);
+    assert_non_null(facts(rig)->nodes);
+    kube_cache_seen_gone(rig->desk.world.restapis, "site", "api", 99);
+    run(rig, 2 * SECOND);
+    assert_null(facts(rig)->nodes);
+    assert_false(facts(rig)->has_restapi);
+    assert_true(facts(rig)->since_us > 0);
+}
+
+static enum kube_outcome confirm(struct rig *rig)
+{
+    const struct kube_object *controller =
+        kube_cache_get(rig->desk.world.controllers, "site", "slurm");
+    struct finished finished = { .count = 0 };
+    const struct action *action;
+
+    plan_clear(&rig->desk.plan);
+    plan_slurm_node_is_drained(&rig->desk.plan, controller, "w-0");
+    action = list_item(list_first(&rig->desk.plan.actions), const struct action, link);
+    (void)action_slurm_cluster.start(rig->clusters, action, finish, &finished);
+    run(rig, SECOND / 2);
+    assert_int_equal(finished.count, 1);
+    return finished.outcome;
+}
+
+static void only_a_node_without_jobs_counts_as_drained(void **state)
+{
+    static const struct {
+        const char *state;
+        enum kube_outcome outcome;
+    } rows[] = {
+        { "\"IDLE\",\"DRAIN\"", KUBE_DONE },
+        { "\"DOWN\",\"DRAIN\"", KUBE_DONE },
+        { NULL, KUBE_DONE }, /* Slurm has no such node */
+        { "\"IDLE\"", KUBE_CONFLICT },
+        { "\"ALLOCATED\",\"DRAIN\"", KUBE_CONFLICT },
+        { "\"MIXED\",\"DRAIN\"", KUBE_CONFLICT },
+        { "\"IDLE\",\"DRAIN\",\"COMPLETING\"", KUBE_CONFLICT },
+        { "\"IDLE\",\"DRAIN\",\"UNDRAIN\"", KUBE_CONFLICT },
+    };
+    struct rig *rig = *state;
+
+    add_all(rig, 0);
+    add_nodeset(rig);
+    run(rig, 3 * SECOND);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        rig->node_state = rows[i].state;
+        if (confirm(rig) != rows[i].outcome)
+            fail_msg("%s", rows[i].state ? rows[i].state : "no node");
+    }
+}
+
+static void nobody_is_drained_while_slurmctld_may_have_lost_records(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->node_state = "\"IDLE\",\"DRAIN\"";
+    add_all(rig, 0);
+    add_nodeset(rig);
+    run(rig, 3 * SECOND);
+    assert_int_equal(confirm(rig), KUBE_DONE);
+    rig->lists_fail = true;
+    run(rig, 3 * SECOND);
+    assert_true(facts(rig)->is_suspicious);
+    assert_int_equal(confirm(rig), KUBE_UNAVAILABLE);
+}
+
+static void without_a_poller_nobody_is_drained(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->node_state = "\"IDLE\",\"DRAIN\"";
+    add_all(rig, 0);
+    run(rig, 3 * SECOND);
+    assert_int_equal(confirm(rig), KUBE_UNAVAILABLE);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -420,6 +557,11 @@ int main(void)
         TEST(a_reconfigure_becomes_a_fact_and_slurmctld_is_asked_at_once),
         TEST(a_call_whose_client_ends_is_finished),
         TEST(a_call_without_a_client_is_finished),
+        TEST(nodes_are_read_while_a_nodeset_refers_to_the_controller),
+        TEST(what_was_read_goes_with_the_client),
+        TEST(only_a_node_without_jobs_counts_as_drained),
+        TEST(nobody_is_drained_while_slurmctld_may_have_lost_records),
+        TEST(without_a_poller_nobody_is_drained),
     };
 
     return cmocka_run_group_tests_name("slurm_clusters", tests, NULL, NULL);
