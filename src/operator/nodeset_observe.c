@@ -12,25 +12,27 @@ static const int64_t stale_us = 120000000, registering_us = 30000000;
 
 #define CONDITION_PREFIX "SlurmNodeState"
 
-/* A node has one of the first, and any of the others. */
+/* A node has one of the first, and any of the others. `other` is a word that the vocabulary lacks.
+ */
 static const struct {
-    const char *word, *type;
+    int state; /* enum slurm_node_state, or -1 */
+    const char *type, *other;
 } states[] = {
-    { "ALLOCATED", CONDITION_PREFIX "Allocated" },
-    { "DOWN", CONDITION_PREFIX "Down" },
-    { "ERROR", CONDITION_PREFIX "Error" },
-    { "FUTURE", CONDITION_PREFIX "Future" },
-    { "IDLE", CONDITION_PREFIX "Idle" },
-    { "MIXED", CONDITION_PREFIX "Mixed" },
-    { "UNKNOWN", CONDITION_PREFIX "Unknown" },
-    { "COMPLETING", CONDITION_PREFIX "Completing" },
-    { "DRAIN", CONDITION_PREFIX "Drain" },
-    { "FAIL", CONDITION_PREFIX "Fail" },
-    { "INVALID", CONDITION_PREFIX "Invalid" },
-    { "INVALID_REG", CONDITION_PREFIX "InvalidReg" },
-    { "MAINTENANCE", CONDITION_PREFIX "Maintenance" },
-    { "NOT_RESPONDING", CONDITION_PREFIX "NotResponding" },
-    { "UNDRAIN", CONDITION_PREFIX "Undrain" },
+    { SLURM_NODE_ALLOCATED, CONDITION_PREFIX "Allocated", NULL },
+    { SLURM_NODE_DOWN, CONDITION_PREFIX "Down", NULL },
+    { SLURM_NODE_ERROR, CONDITION_PREFIX "Error", NULL },
+    { SLURM_NODE_FUTURE, CONDITION_PREFIX "Future", NULL },
+    { SLURM_NODE_IDLE, CONDITION_PREFIX "Idle", NULL },
+    { SLURM_NODE_MIXED, CONDITION_PREFIX "Mixed", NULL },
+    { SLURM_NODE_UNKNOWN, CONDITION_PREFIX "Unknown", NULL },
+    { SLURM_NODE_COMPLETING, CONDITION_PREFIX "Completing", NULL },
+    { SLURM_NODE_DRAIN, CONDITION_PREFIX "Drain", NULL },
+    { SLURM_NODE_FAIL, CONDITION_PREFIX "Fail", NULL },
+    { -1, CONDITION_PREFIX "Invalid", "INVALID" },
+    { SLURM_NODE_INVALID_REG, CONDITION_PREFIX "InvalidReg", NULL },
+    { SLURM_NODE_MAINTENANCE, CONDITION_PREFIX "Maintenance", NULL },
+    { SLURM_NODE_NOT_RESPONDING, CONDITION_PREFIX "NotResponding", NULL },
+    { -1, CONDITION_PREFIX "Undrain", "UNDRAIN" },
 };
 
 enum { BASE_STATES = 7, STATES = sizeof(states) / sizeof(states[0]) };
@@ -53,62 +55,20 @@ static int64_t unread_since_us(const struct nodeset *nodeset, const struct worke
                : world->wall_us;
 }
 
+static bool is_in_state(const struct slurm_node *record, size_t at)
+{
+    return states[at].other ? record->state.other[0] && slurm_node_has(record, states[at].other)
+                            : slurm_words_has(&record->state, (unsigned)states[at].state);
+}
+
 static bool wants_state(const struct slurm_node *record, size_t at)
 {
-    if (!record || !slurm_node_has(record, states[at].word))
+    if (!record || !is_in_state(record, at))
         return false;
     for (size_t i = 0; at < BASE_STATES && i < at; i++)
-        if (slurm_node_has(record, states[i].word))
+        if (is_in_state(record, i))
             return false;
     return true;
-}
-
-static void put_condition(struct json_build *build, struct json_mut *list, const char *type,
-                          const char *status, const char *message, const char *since)
-{
-    struct json_mut *item = json_format(build, "{'type':%s}", type);
-
-    if (status) {
-        json_put_text(build, item, "status", status);
-        json_put_text(build, item, "lastTransitionTime", since);
-    }
-    if (message)
-        json_put_text(build, item, "message", message);
-    json_push(list, item);
-}
-
-/* The changes that make the pod's conditions those of the record; NULL: no node, so none of ours.
- */
-static void put_known(struct json_build *build, struct json_mut *list, const struct kube_pod *pod,
-                      const struct slurm_node *record, const char *now)
-{
-    for (size_t i = 0; i < STATES; i++) {
-        const struct kube_condition *live =
-            kube_condition_of(pod->conditions, pod->condition_count, states[i].type);
-
-        if (!wants_state(record, i)) {
-            if (live)
-                json_push(list,
-                          json_format(build, "{'$patch':'delete','type':%s}", states[i].type));
-            continue;
-        }
-        if (!live || strcmp(live->status, "True") != 0)
-            put_condition(build, list, states[i].type, "True", record->reason, now);
-        else if (strcmp(live->message, record->reason) != 0)
-            put_condition(build, list, states[i].type, NULL, record->reason, now);
-    }
-}
-
-static void put_unknown(struct json_build *build, struct json_mut *list, const struct kube_pod *pod,
-                        const char *now)
-{
-    for (size_t i = 0; i < STATES; i++) {
-        const struct kube_condition *live =
-            kube_condition_of(pod->conditions, pod->condition_count, states[i].type);
-
-        if (live && strcmp(live->status, "Unknown") != 0)
-            put_condition(build, list, states[i].type, "Unknown", NULL, now);
-    }
 }
 
 static const char *time_text(struct arena *arena, int64_t wall_us)
@@ -119,31 +79,98 @@ static const char *time_text(struct arena *arena, int64_t wall_us)
     return arena_strdup(arena, buf_text(&text));
 }
 
+/* The changes of a pod's conditions, as they grow. Most pods have none. */
+struct changes {
+    struct json_build *build;
+    struct arena *arena;
+    int64_t wall_us;
+    struct json_mut *list; /* NULL: nothing differs */
+};
+
+static void push(struct changes *changes, struct json_mut *item)
+{
+    if (!changes->list)
+        changes->list = json_new_array(changes->build);
+    json_push(changes->list, item);
+}
+
+/* status NULL: it stays, and so does the time of its last change. */
+static void put_condition(struct changes *changes, const char *type, const char *status,
+                          const char *message)
+{
+    struct json_mut *item = json_format(changes->build, "{'type':%s}", type);
+
+    if (status) {
+        json_put_text(changes->build, item, "status", status);
+        json_put_text(changes->build, item, "lastTransitionTime",
+                      time_text(changes->arena, changes->wall_us));
+    }
+    if (message)
+        json_put_text(changes->build, item, "message", message);
+    push(changes, item);
+}
+
+/* The changes that make the pod's conditions those of the record; NULL: no node, so none of ours.
+ */
+static void put_known(struct changes *changes, const struct kube_pod *pod,
+                      const struct slurm_node *record)
+{
+    for (size_t i = 0; i < STATES; i++) {
+        const struct kube_condition *live =
+            kube_condition_of(pod->conditions, pod->condition_count, states[i].type);
+
+        if (!wants_state(record, i)) {
+            if (live)
+                push(changes,
+                     json_format(changes->build, "{'$patch':'delete','type':%s}", states[i].type));
+            continue;
+        }
+        if (!live || strcmp(live->status, "True") != 0)
+            put_condition(changes, states[i].type, "True", record->reason);
+        else if (strcmp(live->message, record->reason) != 0)
+            put_condition(changes, states[i].type, NULL, record->reason);
+    }
+}
+
+static void put_unknown(struct changes *changes, const struct kube_pod *pod)
+{
+    for (size_t i = 0; i < STATES; i++) {
+        const struct kube_condition *live =
+            kube_condition_of(pod->conditions, pod->condition_count, states[i].type);
+
+        if (live && strcmp(live->status, "Unknown") != 0)
+            put_condition(changes, states[i].type, "Unknown", NULL);
+    }
+}
+
 static void plan_conditions(struct nodeset *nodeset, const struct worker *worker)
 {
     const struct operator_world *world = nodeset->sync.world;
     struct plan *plan = nodeset->sync.plan;
     const struct kube_object *pod = &worker->pod->object;
-    auto_json_build struct json_build *build = json_build_new();
-    struct json_mut *patch = json_format(build, "{'metadata':{'uid':%s}}", pod->uid);
-    struct json_mut *list =
-        json_put_array(build, json_object_at(build, patch, "status"), "conditions");
-    const char *now = time_text(plan->arena, world->wall_us);
+    struct changes changes = { .build = nodeset->sync.build,
+                               .arena = plan->arena,
+                               .wall_us = world->wall_us };
+    struct json_mut *patch;
 
     if (worker->knowledge == SLURM_UNREAD) {
         int64_t left_us = unread_since_us(nodeset, worker) + stale_us - world->wall_us;
 
         if (left_us <= 0)
-            put_unknown(build, list, worker->pod, now);
+            put_unknown(&changes, worker->pod);
         else if (worker->pod->condition_count > 0)
             plan_look_again(plan, left_us);
     } else {
-        put_known(build, list, worker->pod,
-                  worker->knowledge == SLURM_PRESENT ? worker->record : NULL, now);
+        put_known(&changes, worker->pod,
+                  worker->knowledge == SLURM_PRESENT ? worker->record : NULL);
     }
-    if (json_mut_len(list) > 0)
-        (void)plan_strategic_patch(plan, world->pods, &kube_pods, pod->ns, pod->name, "status",
-                                   NULL, patch, patch);
+    if (!changes.list)
+        return;
+    patch = json_format(changes.build, "{'metadata':{'uid':%s},'status':{}}", pod->uid);
+    json_put(changes.build, json_object_at(changes.build, patch, "status"), "conditions",
+             changes.list);
+    (void)plan_strategic_patch(plan, world->pods, &kube_pods, pod->ns, pod->name, "status", NULL,
+                               patch, patch);
 }
 
 /* ---- labels and annotations ---- */
@@ -256,7 +283,7 @@ static void plan_metadata(struct nodeset *nodeset, const struct worker *worker)
 {
     const struct kube_object *pod = &worker->pod->object;
     struct plan *plan = nodeset->sync.plan;
-    auto_json_build struct json_build *build = json_build_new();
+    struct json_build *build = nodeset->sync.build;
     struct marks marks = { .build = build, .pod = pod };
 
     marks.patch = worker_chart_labels(build, nodeset->sync.object, pod);

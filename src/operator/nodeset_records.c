@@ -14,9 +14,17 @@
 
 #include <stdlib.h>
 
-enum { MAX_TEXT = 16 << 10, INPUTS_DIGITS = 12, MAX_FEATURES = 1024 };
+enum { MAX_TEXT = 16 << 10, INPUTS_DIGITS = 12, MAX_FEATURES = 256 };
 
 #define FEATURE_PREFIX "k8s/"
+
+/* Fields of a node that are to change: made with the first. */
+static struct json_mut *fields_of(const struct nodeset *nodeset, struct json_mut **fields)
+{
+    if (!*fields)
+        *fields = json_new_object(nodeset->sync.build);
+    return *fields;
+}
 
 /* ---- the comment ---- */
 
@@ -35,20 +43,24 @@ static const char *registration_inputs(const struct nodeset *nodeset)
     return arena_strndup(arena, digest, INPUTS_DIGITS);
 }
 
-/* Scripts read the first three. `inputs` is ours, and only known of workers that are up to date. */
-static const char *comment_of(const struct nodeset *nodeset, const struct worker *worker,
-                              const char *inputs)
+static void add_member(struct buf *text, const char *key, const char *value)
 {
-    const struct kube_object *pod = &worker->pod->object;
-    struct json_mut *comment = json_format(
-        nodeset->sync.build,
-        "{'namespace':%s,'podName':%s,'node':%s,'nodeSetName':%s,'nodeSetUID':%s}", pod->ns,
-        pod->name, worker->pod->node_name, nodeset->sync.object->name, nodeset->sync.object->uid);
-    auto_buf struct buf text = { .max = MAX_TEXT };
+    buf_printf(text, "%s\"%s\":", text->len > 1 ? "," : "", key);
+    json_escape(text, str_of(value));
+}
 
-    json_put_text(nodeset->sync.build, comment, "inputs", inputs);
-    json_mut_write(comment, &text);
-    return arena_strndup(nodeset->sync.plan->arena, text.data, text.len);
+/* Scripts read the first three. `inputs` is ours, and only known of workers that are up to date. */
+static void write_comment(const struct nodeset *nodeset, const struct worker *worker,
+                          const char *inputs, struct buf *text)
+{
+    buf_add_char(text, '{');
+    add_member(text, "namespace", worker->pod->object.ns);
+    add_member(text, "podName", worker->pod->object.name);
+    add_member(text, "node", worker->pod->node_name);
+    add_member(text, "nodeSetName", nodeset->sync.object->name);
+    add_member(text, "nodeSetUID", nodeset->sync.object->uid);
+    add_member(text, "inputs", inputs);
+    buf_add_char(text, '}');
 }
 
 /* Whether the comment is one of an operator; an empty one is nobody's. */
@@ -65,15 +77,25 @@ static struct json_doc *parse_comment(const char *text)
 }
 
 static void want_comment(struct nodeset *nodeset, const struct worker *worker, const char *inputs,
-                         struct json_mut *fields)
+                         struct json_mut **fields)
 {
-    auto_json_doc struct json_doc *doc = parse_comment(worker->record->comment);
-    struct str known = json_str(json_get(json_root(doc), "inputs"));
-    const char *wanted = comment_of(nodeset, worker, worker->is_current ? inputs : known.at);
+    const char *live = worker->record->comment;
+    auto_buf struct buf wanted = { .max = MAX_TEXT };
+    auto_json_doc struct json_doc *doc = NULL;
 
-    if (worker->is_healthy && strcmp(worker->record->comment, wanted) != 0 &&
-        (worker->record->comment[0] == '\0' || is_comment_ours(json_root(doc))))
-        json_put_text(nodeset->sync.build, fields, "comment", wanted);
+    if (!worker->is_healthy)
+        return;
+    write_comment(nodeset, worker, inputs, &wanted);
+    if (worker->is_current && strcmp(live, buf_text(&wanted)) == 0)
+        return;
+    doc = parse_comment(live);
+    if (!worker->is_current) {
+        buf_clear(&wanted);
+        write_comment(nodeset, worker, json_str(json_get(json_root(doc), "inputs")).at, &wanted);
+    }
+    if (strcmp(live, buf_text(&wanted)) != 0 &&
+        (live[0] == '\0' || is_comment_ours(json_root(doc))))
+        json_put_str(nodeset->sync.build, fields_of(nodeset, fields), "comment", buf_str(&wanted));
 }
 
 /* ---- topology ---- */
@@ -172,22 +194,22 @@ static void put_features(struct json_build *build, struct json_mut *fields, cons
 }
 
 static void want_features(struct nodeset *nodeset, const struct worker *worker,
-                          struct json_mut *fields)
+                          struct json_mut **fields)
 {
     struct arena *arena = nodeset->sync.plan->arena;
+    const struct slurm_node *record = worker->record;
     struct str annotation = node_annotation(worker, ANNOTATION_FEATURES);
-    struct features *features = arena_alloc(arena, sizeof(*features));
-    struct features *active = arena_alloc(arena, sizeof(*active));
+    struct features features, active;
 
-    if (!worker->node)
+    if (!worker->node || (annotation.len == 0 && !strstr(record->features, FEATURE_PREFIX) &&
+                          !strstr(record->active_features, FEATURE_PREFIX)))
         return;
-    wanted_features(arena, worker->record->features, annotation, features);
-    wanted_features(arena, worker->record->active_features, annotation, active);
-    if (has_features(worker->record->features, features) &&
-        has_features(worker->record->active_features, active))
+    wanted_features(arena, record->features, annotation, &features);
+    wanted_features(arena, record->active_features, annotation, &active);
+    if (has_features(record->features, &features) && has_features(record->active_features, &active))
         return;
-    put_features(nodeset->sync.build, fields, "features", features);
-    put_features(nodeset->sync.build, fields, "features_act", active);
+    put_features(nodeset->sync.build, fields_of(nodeset, fields), "features", &features);
+    put_features(nodeset->sync.build, fields_of(nodeset, fields), "features_act", &active);
 }
 
 /* ---- records that are no longer true ---- */
@@ -197,11 +219,14 @@ static void want_features(struct nodeset *nodeset, const struct worker *worker,
 static bool is_outdated(const struct nodeset *nodeset, const struct worker *worker,
                         const char *inputs)
 {
-    auto_json_doc struct json_doc *doc = parse_comment(worker->record->comment);
-    struct str before = json_str(json_get(json_root(doc), "inputs"));
+    auto_json_doc struct json_doc *doc = NULL;
+    struct str before;
 
-    return worker->is_current && strcmp(worker->pod->phase, "Pending") == 0 && before.len > 0 &&
-           !str_is(before, inputs) && !slurm_node_is_busy(worker->record) &&
+    if (!worker->is_current || strcmp(worker->pod->phase, "Pending") != 0)
+        return false;
+    doc = parse_comment(worker->record->comment);
+    before = json_str(json_get(json_root(doc), "inputs"));
+    return before.len > 0 && !str_is(before, inputs) && !slurm_node_is_busy(worker->record) &&
            str_is(json_str(json_get(json_root(doc), "nodeSetUID")), nodeset->sync.object->uid);
 }
 
@@ -212,7 +237,7 @@ void nodeset_plan_records(struct nodeset *nodeset)
 
     for (size_t i = 0; i < nodeset->count && plan_has_room(plan); i++) {
         const struct worker *worker = &nodeset->workers[i];
-        struct json_mut *fields = json_new_object(nodeset->sync.build);
+        struct json_mut *fields = NULL;
         struct str topology = node_annotation(worker, ANNOTATION_TOPOLOGY);
 
         if (!worker_is_live(worker) || worker->knowledge != SLURM_PRESENT ||
@@ -222,11 +247,12 @@ void nodeset_plan_records(struct nodeset *nodeset)
             plan_slurm_node_delete(plan, nodeset->controller, worker->slurm_name);
             continue;
         }
-        want_comment(nodeset, worker, inputs, fields);
-        want_features(nodeset, worker, fields);
+        want_comment(nodeset, worker, inputs, &fields);
+        want_features(nodeset, worker, &fields);
         if (wants_topology(nodeset, worker))
-            json_put_str(nodeset->sync.build, fields, "topology_str", topology);
-        if (json_mut_len(fields) > 0)
+            json_put_str(nodeset->sync.build, fields_of(nodeset, &fields), "topology_str",
+                         topology);
+        if (fields)
             plan_slurm_node_update(plan, nodeset->controller, worker->slurm_name, fields);
     }
 }
