@@ -16,7 +16,7 @@
 
 static const struct scenario *const scenarios[] = {
     &scenario_configcopy, &scenario_bridge,           &scenario_crashes, &scenario_leaving,
-    &scenario_operator,   &scenario_operator_crashes, &scenario_workers
+    &scenario_operator,   &scenario_operator_crashes, &scenario_workers, &scenario_workers_crashes
 };
 
 struct options {
@@ -27,9 +27,10 @@ struct options {
     const char *calls; /* the file for them; NULL: none */
 };
 
-static const char usage[] = "usage: sim [--scenario NAME] [--seeds FROM:TO | --seed N] [--trace] "
-                            "[--twice] [--calls FILE]\n"
-                            "       sim --scenario crashes|operator-crashes [--slice NUMBER/OF]\n";
+static const char usage[] =
+    "usage: sim [--scenario NAME] [--seeds FROM:TO | --seed N] [--trace] "
+    "[--twice] [--calls FILE]\n"
+    "       sim --scenario crashes|operator-crashes|workers-crashes [--slice NUMBER/OF]\n";
 
 static void refuse(const char *what)
 {

@@ -221,13 +221,24 @@ static void trouble_slurmctld(const struct deed *deed)
 static const struct {
     unsigned weight;
     void (*act)(const struct deed *deed);
-} deeds[] = {
-    { 30, scale },       { 10, update },     { 10, make_nodeset },     { 4, delete_nodeset },
-    { 10, cordon_node }, { 8, cordon_pod },  { 3, delete_pod },        { 8, drain_by_hand },
-    { 40, submit },      { 25, finish_job }, { 6, trouble_slurmctld },
+} deeds[WORKERS_DEEDS] = {
+    [DEED_SCALE] = { 30, scale },
+    [DEED_UPDATE] = { 10, update },
+    [DEED_MAKE_NODESET] = { 10, make_nodeset },
+    [DEED_DELETE_NODESET] = { 4, delete_nodeset },
+    [DEED_CORDON_NODE] = { 10, cordon_node },
+    [DEED_CORDON_POD] = { 8, cordon_pod },
+    [DEED_DELETE_POD] = { 3, delete_pod },
+    [DEED_DRAIN_BY_HAND] = { 8, drain_by_hand },
+    [DEED_SUBMIT] = { 40, submit },
+    [DEED_FINISH_JOB] = { 25, finish_job },
+    [DEED_TROUBLE_SLURMCTLD] = { 6, trouble_slurmctld },
 };
 
-enum { DEEDS = sizeof(deeds) / sizeof(deeds[0]) };
+void workers_do(struct workers_scene *workers, enum workers_deed what, unsigned value)
+{
+    deeds[what].act(&(struct deed){ workers, workers->scene->world, value });
+}
 
 static void on_people(void *context)
 {
@@ -235,7 +246,7 @@ static void on_people(void *context)
     struct world *world = workers->scene->world;
     struct deed deed = { workers, world, (unsigned)rand_below(&world->rand, 1000) };
 
-    deeds[world_choose(world, &deeds[0].weight, sizeof(deeds[0]), DEEDS)].act(&deed);
+    deeds[world_choose(world, &deeds[0].weight, sizeof(deeds[0]), WORKERS_DEEDS)].act(&deed);
     loop_timer_start(world->loop, &workers->people, rand_range(&world->rand, 20000, 3 * SECOND),
                      on_people, workers);
 }
@@ -283,7 +294,7 @@ static void undrain(void *context, const struct slurm_store_node *node)
 }
 
 /* Everything that drains by somebody's will ends; jobs, too. */
-static void on_calm(void *context)
+void workers_on_calm(void *context)
 {
     struct operator_scene *scene = context;
     struct workers_scene *workers = scene->slurm;
@@ -308,7 +319,7 @@ static void on_calm(void *context)
         cordon_pod(&(struct deed){ workers, world, i });
 }
 
-static void on_settled(void *context)
+void workers_on_settled(void *context)
 {
     struct operator_scene *scene = context;
 
@@ -316,14 +327,14 @@ static void on_settled(void *context)
     workers_when_settled(scene->slurm);
 }
 
-static const struct course_type course_type = { .calm = on_calm,
-                                                .settled = on_settled,
+static const struct course_type course_type = { .calm = workers_on_calm,
+                                                .settled = workers_on_settled,
                                                 .quiet_us = OPERATOR_QUIET_US };
 
 static void prepare(struct workers_scene *workers)
 {
     struct world *world = workers->scene->world;
-    struct deed deed = { workers, world, (unsigned)rand_below(&world->rand, 1000) };
+    struct deed deed = { workers, world, 0 };
     char body[80];
 
     call(&deed, "POST", "/api/v1/namespaces/" WORKERS_NS "/secrets",
@@ -342,7 +353,6 @@ static void prepare(struct workers_scene *workers)
         (void)snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"k%u\"}}", i);
         call(&deed, "POST", "/api/v1/nodes", body);
     }
-    make_nodeset(&deed);
 }
 
 /* Slurm's way fails as badly as the API server's. */
@@ -360,13 +370,13 @@ static const struct sim_faults *slurm_faults(const struct course *course)
     return course->weather->faults ? &bad : NULL;
 }
 
-static void *start(struct world *world)
+struct operator_scene *workers_scene_new(struct world *world, const struct course_type *type)
 {
     struct workers_scene *workers = mem_alloc(sizeof(*workers));
     struct operator_scene *scene;
 
     world_add_slurm(world, NULL);
-    scene = operator_scene_new(world, &course_type);
+    scene = operator_scene_new(world, type);
     scene->slurm = workers;
     workers->scene = scene;
     scene->workers.runs = on_runs;
@@ -375,6 +385,15 @@ static void *start(struct world *world)
     prepare(workers);
     api_store_listen(world->store, workers_on_api, workers);
     slurm_store_listen(world->slurm, workers_on_slurm, workers);
+    return scene;
+}
+
+static void *start(struct world *world)
+{
+    struct operator_scene *scene = workers_scene_new(world, &course_type);
+    struct workers_scene *workers = scene->slurm;
+
+    workers_do(workers, DEED_MAKE_NODESET, (unsigned)rand_below(&world->rand, 1000));
     course_start_storm(&scene->course);
     sim_net_set_slurm_faults(world->net, slurm_faults(&scene->course));
     loop_timer_start(world->loop, &workers->people, SECOND, on_people, workers);
@@ -389,7 +408,7 @@ static void finish(void *context)
     workers_when_settled(scene->slurm);
 }
 
-static void free_scene(void *context)
+void workers_scene_free(void *context)
 {
     struct workers_scene *workers = ((struct operator_scene *)context)->slurm;
 
@@ -413,6 +432,6 @@ const struct scenario scenario_workers = {
     .check = operator_scene_check,
     .is_over = operator_scene_is_over,
     .finish = finish,
-    .free = free_scene,
+    .free = workers_scene_free,
     .hooks = &hooks,
 };

@@ -24,6 +24,27 @@ struct workers_scene {
     unsigned node_count;
 };
 
+/* ---- sim_workers.c ---- */
+enum workers_deed { /* what value means is the deed's */
+                    DEED_SCALE,
+                    DEED_UPDATE,
+                    DEED_MAKE_NODESET,
+                    DEED_DELETE_NODESET,
+                    DEED_CORDON_NODE,
+                    DEED_CORDON_POD,
+                    DEED_DELETE_POD,
+                    DEED_DRAIN_BY_HAND,
+                    DEED_SUBMIT,
+                    DEED_FINISH_JOB,
+                    DEED_TROUBLE_SLURMCTLD,
+                    WORKERS_DEEDS,
+};
+void workers_do(struct workers_scene *workers, enum workers_deed what, unsigned value);
+struct operator_scene *workers_scene_new(struct world *world, const struct course_type *type);
+void workers_scene_free(void *scene);
+void workers_on_calm(void *scene);
+void workers_on_settled(void *scene);
+
 /* ---- sim_workers_promises.c ---- */
 void workers_on_api(void *context, const struct api_change *change);
 void workers_on_slurm(void *context, const struct slurm_store_change *change);

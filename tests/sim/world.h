@@ -65,6 +65,7 @@ extern const struct scenario scenario_leaving;
 extern const struct scenario scenario_operator;
 extern const struct scenario scenario_operator_crashes;
 extern const struct scenario scenario_workers;
+extern const struct scenario scenario_workers_crashes;
 
 struct world_result {
     uint64_t steps, writes, lines, digest;

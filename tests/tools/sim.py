@@ -35,7 +35,7 @@ def seed_runs(scenario: str, seeds: int) -> list[list[str]]:
 
 def all_runs(seeds: int, number: int, of: int, processes: int) -> list[list[str]]:
     """The longest first, so that no core is idle at the end."""
-    return [*crash_runs("crashes", number, of, processes), *crash_runs("operator-crashes", number, of, processes), *seed_runs("bridge", seeds), *seed_runs("leaving", max(seeds // 4, 1)),
+    return [*crash_runs("crashes", number, of, processes), *crash_runs("operator-crashes", number, of, processes), *crash_runs("workers-crashes", number, of, processes), *seed_runs("bridge", seeds), *seed_runs("leaving", max(seeds // 4, 1)),
             *seed_runs("operator", max(seeds // 2, 1)), *seed_runs("workers", max(seeds // 2, 1)), *seed_runs("configcopy", seeds),
             ["--scenario", "bridge", "--seeds", "0:20", "--twice"], ["--scenario", "configcopy", "--seeds", "0:40", "--twice"],
             ["--scenario", "operator", "--seeds", "0:8", "--twice"]]
