@@ -54,7 +54,8 @@
 #define RESERVATION_PREFIX           "SlurmOperatorMaint-"
 
 /* In front of every reason that the operator gives to Slurm: others are not its own. */
-#define REASON_PREFIX "slurm-operator: "
+#define REASON_PREFIX      "slurm-operator: "
+#define REASON_TERMINATING REASON_PREFIX "Pod is terminating" /* by the pod's own preStop hook */
 
 /* Ours, on pods of slurmctld: see reconfigure.h. */
 #define ANNOTATION_CONFIG_VERSION      "slinc.slurm.net/config-version"

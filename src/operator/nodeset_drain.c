@@ -137,10 +137,15 @@ void nodeset_plan_undrains(struct nodeset *nodeset)
 {
     for (size_t i = 0; i < nodeset->count && plan_has_room(nodeset->sync.plan); i++) {
         const struct worker *worker = &nodeset->workers[i];
+        const char *lost = worker_lost_drain(nodeset->sync.plan->arena, worker);
 
         if (!worker_is_live(worker) || worker->cause != CAUSE_NONE)
             continue;
-        if (is_down_by_us(worker))
+        if (lost) /* it stays drained, with the reason that it had */
+            plan_slurm_node_update(
+                nodeset->sync.plan, nodeset->controller, worker->slurm_name,
+                json_format(nodeset->sync.build, "{'state':['DRAIN'],'reason':%s}", lost));
+        else if (is_down_by_us(worker))
             plan_state(nodeset, worker, "RESUME");
         else if (is_drained_by_us(worker))
             plan_state(nodeset, worker, "UNDRAIN");

@@ -49,9 +49,10 @@ static void add_member(struct buf *text, const char *key, const char *value)
     json_escape(text, str_of(value));
 }
 
-/* Scripts read the first three. `inputs` is ours, and only known of workers that are up to date. */
+/* Scripts read the first three. `inputs` is ours, and only known of workers that are up to date;
+ * `drain` is the reason of others that the end of the pod would overwrite. */
 static void write_comment(const struct nodeset *nodeset, const struct worker *worker,
-                          const char *inputs, struct buf *text)
+                          const char *inputs, const char *drain, struct buf *text)
 {
     buf_add_char(text, '{');
     add_member(text, "namespace", worker->pod->object.ns);
@@ -60,6 +61,8 @@ static void write_comment(const struct nodeset *nodeset, const struct worker *wo
     add_member(text, "nodeSetName", nodeset->sync.object->name);
     add_member(text, "nodeSetUID", nodeset->sync.object->uid);
     add_member(text, "inputs", inputs);
+    if (drain)
+        add_member(text, "drain", drain);
     buf_add_char(text, '}');
 }
 
@@ -76,26 +79,46 @@ static struct json_doc *parse_comment(const char *text)
     return json_parse(str_of(text), MAX_TEXT, &doc, NULL) == 0 ? doc : NULL;
 }
 
+/* Who drained the node may have meant another machine. */
+static void tell_old_drain(struct nodeset *nodeset, const struct worker *worker, struct str before)
+{
+    if (before.len == 0 || str_is(before, worker->pod->node_name) ||
+        !slurm_node_is_draining(worker->record) || slurm_reason_is_ours(worker->record))
+        return;
+    (void)plan_event_done(
+        nodeset->sync.plan, nodeset->sync.object, KUBE_EVENT_WARNING, "OldDrain", "Info",
+        "node %s was drained on Node " STR_FMT " (%s) and is on Node %s now: "
+        "undrain it if the reason is gone",
+        worker->slurm_name, STR_ARG(before), worker->record->reason, worker->pod->node_name);
+}
+
 static void want_comment(struct nodeset *nodeset, const struct worker *worker, const char *inputs,
                          struct json_mut **fields)
 {
     const char *live = worker->record->comment;
+    const char *drain =
+        slurm_node_is_draining(worker->record) && !slurm_reason_is_ours(worker->record)
+            ? worker->record->reason
+            : worker_lost_drain(nodeset->sync.plan->arena, worker);
     auto_buf struct buf wanted = { .max = MAX_TEXT };
     auto_json_doc struct json_doc *doc = NULL;
 
     if (!worker->is_healthy)
         return;
-    write_comment(nodeset, worker, inputs, &wanted);
+    write_comment(nodeset, worker, inputs, drain, &wanted);
     if (worker->is_current && strcmp(live, buf_text(&wanted)) == 0)
         return;
     doc = parse_comment(live);
     if (!worker->is_current) {
         buf_clear(&wanted);
-        write_comment(nodeset, worker, json_str(json_get(json_root(doc), "inputs")).at, &wanted);
+        write_comment(nodeset, worker, json_str(json_get(json_root(doc), "inputs")).at, drain,
+                      &wanted);
     }
-    if (strcmp(live, buf_text(&wanted)) != 0 &&
-        (live[0] == '\0' || is_comment_ours(json_root(doc))))
-        json_put_str(nodeset->sync.build, fields_of(nodeset, fields), "comment", buf_str(&wanted));
+    if (strcmp(live, buf_text(&wanted)) == 0 ||
+        (live[0] != '\0' && !is_comment_ours(json_root(doc))))
+        return;
+    tell_old_drain(nodeset, worker, json_str(json_get(json_root(doc), "node")));
+    json_put_str(nodeset->sync.build, fields_of(nodeset, fields), "comment", buf_str(&wanted));
 }
 
 /* ---- topology ---- */

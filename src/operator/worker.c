@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { MAX_REASON = 4096, MAX_REASON_LETTERS = 256 };
+enum { MAX_REASON = 4096, MAX_REASON_LETTERS = 256, MAX_COMMENT = 16 << 10 };
 
 static const char *const state_names[WORKER_STATES] = {
     [WORKER_WANTED] = "wanted",           [WORKER_CREATED] = "created",
@@ -142,6 +142,24 @@ struct worker worker_read(const struct operator_world *world, const struct slurm
                      &worker.deletion_cost, NULL);
     (void)timestamp_parse(annotation(pod, ANNOTATION_POD_DEADLINE), &worker.deadline_us, NULL);
     return worker;
+}
+
+/* ---- drains of others ---- */
+
+const char *worker_lost_drain(struct arena *arena, const struct worker *worker)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    struct str drain;
+
+    if (worker->knowledge != SLURM_PRESENT || !slurm_node_is_draining(worker->record) ||
+        strcmp(worker->record->reason, REASON_TERMINATING) != 0 ||
+        json_parse(str_of(worker->record->comment), MAX_COMMENT, &doc, NULL) < 0)
+        return NULL;
+    drain = json_str(json_get(json_root(doc), "drain"));
+    return drain.len > 0 &&
+                   str_is(json_str(json_get(json_root(doc), "node")), worker->pod->node_name)
+               ? arena_strndup(arena, drain.at, drain.len)
+               : NULL;
 }
 
 /* ---- reasons ---- */

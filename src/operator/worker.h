@@ -74,6 +74,10 @@ bool worker_is_live(const struct worker *worker);
 /* Whether Slurm's reason for the state of this node is the operator's. */
 bool slurm_reason_is_ours(const struct slurm_node *node);
 
+/* A drain of others, of this Node, which the end of the pod before gave our reason: the reason that
+ * it had, by the comment of the node. NULL: there is none. In the arena. */
+const char *worker_lost_drain(struct arena *arena, const struct worker *worker);
+
 /* The reason to drain it for its cause, as Slurm shows it; in the arena. */
 const char *worker_drain_reason(const struct operator_world *world, struct arena *arena,
                                 const struct worker *worker);
