@@ -222,10 +222,10 @@ static int delete_once(struct kube_client *client, const struct keys_release *re
     auto_buf struct buf body = { 0 };
 
     (void)err;
+    buf_init(&body, MAX_BODY);
     *ret_again = outcome != KUBE_DONE && outcome != KUBE_GONE;
     if (outcome != KUBE_DONE || !keys_is_of(release, json_root(call->object)))
         return 0;
-    buf_init(&body, MAX_BODY);
     buf_add_text(&body, "{\"preconditions\":{\"uid\":");
     json_escape(&body, json_str(json_at(json_root(call->object), "metadata", "uid")));
     buf_add_text(&body, "}}");
