@@ -39,7 +39,7 @@ class Api:
         return Api(host, int(port), Path(cluster["certificate-authority"]), user["token"])
 
     def call(self, method: str, path: str, body: object = None, kind: str = "application/json", timeout: float = 30) -> dict:
-        text = None if body is None else json.dumps(body).encode()
+        text = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         for attempt in (1, 2):
             connection = getattr(self.mine, "connection", None)
             if connection and time.monotonic() - self.mine.used > IDLE_S:

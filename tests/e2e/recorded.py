@@ -12,6 +12,7 @@ from slurm_operator import CHILDREN, Site
 
 NAMESPACE = "site"  # some of the recorded files name it
 PLURALS = [path.rsplit("/", 1)[1] for path in CHILDREN]
+REVISIONS, PODS = "/apis/apps/v1/namespaces/{}/controllerrevisions", "/api/v1/namespaces/{}/pods"
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 HOST_KEYS_HASH = "ed86f25e4397694a9a39a7829fd6071188a68ee01fdbb5fe4f9426bddf965ed0"  # of the placeholder, which stands where keys were
 
@@ -44,8 +45,12 @@ def load(site: Site, version: str) -> None:
         for one in _read(version, plural):
             made = site.api.post(site.path(plural), _without_identity(one))
             uids[one["metadata"]["uid"]] = made["metadata"]["uid"]
-    for path in reversed(CHILDREN):  # what pods mount comes before what makes them
+    for path in (*reversed(CHILDREN), REVISIONS, PODS):  # what pods mount comes before what makes them
         for one in map(_restored, map(_without_identity, _read(version, path.rsplit("/", 1)[1]))):
-            for owner in one["metadata"].get("ownerReferences", []):
+            owners = one["metadata"].get("ownerReferences", [])
+            if path in (REVISIONS, PODS) and not any(owner["kind"] == "NodeSet" for owner in owners):
+                continue  # the controllers of Kubernetes make these anew
+            for owner in owners:
                 owner["uid"] = uids[owner["uid"]]
+            one.get("spec", {}).pop("nodeName", None)
             site.api.post(path.format(site.namespace), one)

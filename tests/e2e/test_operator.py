@@ -182,11 +182,11 @@ def recorded_site(cluster, operator) -> Iterator[Site]:
     operator.stop()
     found = Site(cluster, recorded.NAMESPACE)
     yield found
-    operator.stop()
+    if operator.process is None:
+        operator.start().wait_until_it_leads()
+    found.api.delete(f"/api/v1/namespaces/{recorded.NAMESPACE}")  # the operator lets its NodeSets go at once
     found.end_pods()
-    found.api.delete(f"/api/v1/namespaces/{recorded.NAMESPACE}")
     wait_for("the namespace is gone", 60, lambda: not found.api.exists(f"/api/v1/namespaces/{recorded.NAMESPACE}"))
-    operator.start().wait_until_it_leads()
 
 
 @pytest.mark.parametrize("version", ["slinky-1.2.1", "slinky-main"])
@@ -207,11 +207,11 @@ def test_a_cluster_of_another_operator_is_taken_over_and_nothing_rolls(recorded_
     def is_settled() -> bool:
         """No slurmctld runs here: that is said once."""
         return all("SlurmReachable" in site.conditions(plural, name) for plural, name in objects if plural == "controllers") and all(site.conditions(plural, name).get("Degraded", {}).get("status") == "False" for plural, name in objects)
-    objects = [(plural, one["metadata"]["name"]) for plural in ("controllers", "restapis", "accountings", "loginsets")
+    objects = [(plural, one["metadata"]["name"]) for plural in ("controllers", "restapis", "accountings", "loginsets", "nodesets")
                for one in site.api.get(site.path(plural))["items"]]
     eventually("all pods are made", have_pods)
     before, pods_before, conf = workloads(), pods(), site.api.get(site.core("configmaps", "slurm-config"))["data"]
-    assert len(objects) == 4 and len(before) == 4 and len(pods_before) >= 4
+    assert len(objects) == 5 and len(before) == 4 and sum(name.startswith("slurm-worker-") for name in pods_before) == 2
     operator.start().wait_until_it_leads()
     eventually("all objects have a condition", is_settled)
     stays_quiet(site, operator, 3)

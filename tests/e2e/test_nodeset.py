@@ -1,0 +1,202 @@
+"""Workers on a real cluster: they come and go with their NodeSet, and no job is hurt by it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from definitions import installed
+from slincdev.cluster import Cluster
+from slincdev.common import Fail
+from slincdev.kube import ApiError
+from slincdev.parts import ensure_images, import_images
+from slurm_operator import Operator, Site
+from waits import PASSING, wait_for
+
+HOME = "nodeset-site"
+IMAGES = ["slurmctld", "slurmrestd", "slurmd", "login", "busybox"]
+PREFIX = "nodeset.slinky.slurm.net"
+PROTECTED = f"{PREFIX}/pod-protect"
+
+
+class Fleet(Site):
+    """The NodeSet `workers`, whose nodes are w-0, w-1 ..., and jobs that run until they are told to end."""
+
+    def worker_pods(self) -> dict[str, dict]:
+        """By the name that Slurm has for them; those that end count, too."""
+        found = self.api.get(self.core("pods") + "?labelSelector=app.kubernetes.io%2Fname%3Dslurmd")["items"]
+        return {one["spec"]["hostname"]: one for one in found}
+
+    def uids(self) -> dict[str, str]:
+        return {name: one["metadata"]["uid"] for name, one in self.worker_pods().items()}
+
+    def scale(self, count: int) -> None:
+        self.kubectl("scale", "nodesets.slinky.slurm.net/workers", f"--replicas={count}")
+
+    def status(self) -> dict:
+        return self.api.get(self.path("nodesets", "workers")).get("status", {})
+
+    def login(self, *words: str) -> str:
+        """In a login pod, as somebody who has logged in there."""
+        return self.kubectl("exec", "deployment/login", "-c", "login", "--", *words).strip()
+
+    def node_states(self) -> dict[str, set[str]]:
+        lines = self.login("sinfo", "-hN", "-O", "NodeList:60,StateComplete:60").splitlines()
+        return {line.split()[0]: set(line.split()[1].lower().split("+")) for line in lines}
+
+    def reasons(self) -> dict[str, str]:
+        return {line.split(" ", 1)[0]: line.split(" ", 1)[1] for line in self.login("sinfo", "-hN", "-o", "%N %E").splitlines()}
+
+    def is_idle(self, count: int) -> bool:
+        """So many workers are ready, and Slurm would give each a job."""
+        return self.status().get("readyReplicas", 0) == count == self.status().get("replicas") and \
+            {name: states for name, states in self.node_states().items() if "not_responding" not in states and "down" not in states} == \
+            {f"w-{number}": {"idle", "dynamic_norm"} for number in range(count)}
+
+    def start_job(self, node: str) -> str:
+        """It runs when this returns, and ends when it finds a file with its number."""
+        script = "while [ ! -e /tmp/end-$SLURM_JOB_ID ]; do sleep 0.1; done"
+        job = self.login("sbatch", "--parsable", "-D", "/tmp", "-o", "/dev/null", "-w", node, "--wrap", script)
+        self.wait(f"job {job} runs", 30, lambda: self.job_state(job) == "RUNNING")
+        return job
+
+    def end_job(self, job: str) -> None:
+        pod = self.worker_pods()[self.login("squeue", "-h", "-j", job, "-o", "%N")]["metadata"]["name"]
+        self.kubectl("exec", pod, "-c", "slurmd", "--", "touch", f"/tmp/end-{job}")
+
+    def wait(self, what: str, calm_s: float, check: Callable[[], object]) -> object:
+        def show() -> str:
+            return self.login("sh", "-c", "sinfo -hN -O NodeList:12,StateComplete:30,Reason:80; squeue -t all; scontrol -o show jobs") + "\n" + \
+                self.kubectl("get", "pods,nodesets.slinky.slurm.net")
+        return wait_for(what, calm_s, check, hint=show, forgiven=(*PASSING, Fail))
+
+    def job_state(self, job: str) -> str:
+        return self.login("squeue", "-h", "-t", "all", "-j", job, "-o", "%T")
+
+
+@pytest.fixture(scope="module")
+def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    ensure_images(IMAGES)
+    import_images(cluster, IMAGES)
+    with installed(cluster, HOME):
+        one, fleet = Operator(cluster, tmp_path_factory.mktemp("operator")), Fleet(cluster, HOME)
+        try:
+            yield one.start().wait_until_it_leads()
+            one.stop()
+        finally:
+            one.end()
+            for found in fleet.api.get(fleet.path("nodesets"))["items"]:
+                fleet.api.merge(fleet.path("nodesets", found["metadata"]["name"]), {"metadata": {"finalizers": None}})
+                fleet.api.delete(fleet.path("nodesets", found["metadata"]["name"]))
+            fleet.end_pods()
+
+
+@pytest.fixture(scope="module")
+def fleet(cluster: Cluster, operator: Operator) -> Fleet:
+    """A Slurm cluster with one worker. All workers share the one real node."""
+    found, ref = Fleet(cluster, HOME), {"controllerRef": {"name": "slurm"}}
+    found.api.post(found.core("secrets"), {"metadata": {"name": "sssd"}, "stringData": {"sssd.conf": "[sssd]\n"}})
+    found.api.post(found.core("configmaps"), {"metadata": {"name": "files"}, "data": {"cgroup.conf": "CgroupPlugin=disabled\n"}})
+    found.make("controllers", "slurm", found.make_keys() | {
+        "slurmctld": found.image("slurmctld"), "logfile": found.busybox, "persistence": {"enabled": False}, "configFileRefs": [{"name": "files"}],
+        "extraConf": "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/affinity\nMinJobAge=30"})
+    found.make("restapis", "slurm", ref | {"slurmrestd": found.image("slurmrestd")})
+    found.make("loginsets", "login", ref | {
+        "login": found.image("login"), "initconf": found.busybox, "sssdConfRef": {"name": "sssd", "key": "sssd.conf"},
+        "service": {"spec": {"type": "ClusterIP"}}})
+    found.make("nodesets", "workers", ref | {
+        "replicas": 1, "oversubscribeNode": True, "logfile": found.busybox,
+        "slurmd": found.image("slurmd") | {"resources": {"requests": {"cpu": "50m"}}},
+        "template": {"spec": {"hostname": "w-", "terminationGracePeriodSeconds": 5}},
+        "partition": {"enabled": True, "config": "State=UP Default=YES MaxTime=UNLIMITED"}})
+    for plural, name in {"controllers": "slurm", "restapis": "slurm", "loginsets": "login"}.items():
+        found.wait_until_ready(plural, name, 90)
+    return found
+
+
+def test_a_person_who_has_logged_in_runs_a_command_on_a_worker(fleet):
+    fleet.wait("the worker is idle", 90, lambda: fleet.is_idle(1))
+    assert fleet.login("srun", "hostname") == "w-0"
+    assert fleet.login("sinfo", "-h", "-p", "w", "-o", "%N") == "w-0"
+
+
+def test_workers_with_jobs_outlive_a_scale_in_until_their_jobs_end(fleet, operator):
+    fleet.scale(3)
+    fleet.wait("three workers are idle", 90, lambda: fleet.is_idle(3))
+    assert sorted(fleet.login("srun", "-N3", "hostname").split()) == ["w-0", "w-1", "w-2"]
+    before, jobs = fleet.uids(), {node: fleet.start_job(node) for node in ("w-0", "w-1", "w-2")}
+    fleet.wait("all have the label of busy workers", 10, lambda: all(one["metadata"]["labels"].get(PROTECTED) == "true" for one in fleet.worker_pods().values()))
+    fleet.scale(1)
+    drained = fleet.wait("two of them drain", 20, lambda: {name for name, states in fleet.node_states().items() if "drain" in states} == {"w-1", "w-2"})
+    assert drained and fleet.uids() == before
+    with pytest.raises(ApiError) as refused:  # the PodDisruptionBudget protects a busy worker that is about to go, too
+        fleet.api.post(fleet.core("pods", "workers-2/eviction"), {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "workers-2"}})
+    assert refused.value.status == 429
+
+    fleet.scale(3)
+    fleet.wait("a scale-in that is taken back undrains them", 20, lambda: not any("drain" in states for states in fleet.node_states().values()))
+    fleet.scale(1)
+    fleet.wait("they drain again", 20, lambda: {name for name, states in fleet.node_states().items() if "drain" in states} == {"w-1", "w-2"})
+    operator.kill()
+    operator.start().wait_until_it_leads()
+    assert fleet.uids() == before and {fleet.job_state(job) for job in jobs.values()} == {"RUNNING"}
+
+    fleet.end_job(jobs["w-2"])
+    fleet.wait("a worker goes when its job has ended", 30, lambda: fleet.uids().keys() == {"w-0", "w-1"})
+    assert (fleet.job_state(jobs["w-2"]), fleet.job_state(jobs["w-1"]), fleet.job_state(jobs["w-0"])) == ("COMPLETED", "RUNNING", "RUNNING")
+    fleet.end_job(jobs["w-1"])
+    fleet.wait("one is left", 30, lambda: fleet.uids() == {"w-0": before["w-0"]})
+    assert (fleet.job_state(jobs["w-1"]), fleet.job_state(jobs["w-0"])) == ("COMPLETED", "RUNNING")
+    fleet.end_job(jobs["w-0"])
+    fleet.wait("it has nothing to do", 30, lambda: fleet.is_idle(1))
+    assert fleet.job_state(jobs["w-0"]) == "COMPLETED" and fleet.uids() == {"w-0": before["w-0"]}
+
+
+def test_a_cordoned_node_drains_its_workers_and_gives_them_back(fleet, cluster):
+    fleet.wait("the worker is idle", 60, lambda: fleet.is_idle(1))
+    before, job = fleet.uids(), fleet.start_job("w-0")
+    node = fleet.worker_pods()["w-0"]["spec"]["nodeName"]
+    fleet.api.merge(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
+    try:
+        fleet.wait("Slurm drains the worker", 20, lambda: "drain" in fleet.node_states()["w-0"])
+        assert fleet.reasons()["w-0"].startswith(f"slurm-operator: Node ({node}) was cordoned")
+        assert fleet.job_state(job) == "RUNNING"
+    finally:
+        fleet.api.merge(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": None}})
+    fleet.wait("Slurm uses the worker again", 20, lambda: "drain" not in fleet.node_states()["w-0"])
+    fleet.end_job(job)
+    fleet.wait("the worker is idle", 30, lambda: fleet.is_idle(1))
+    assert fleet.job_state(job) == "COMPLETED" and fleet.uids() == before
+
+
+def test_an_update_replaces_every_worker_and_ends_no_job(fleet):
+    fleet.scale(2)
+    fleet.wait("two workers are idle", 90, lambda: fleet.is_idle(2))
+    before, jobs = fleet.uids(), {node: fleet.start_job(node) for node in ("w-0", "w-1")}
+    fleet.api.merge(fleet.path("nodesets", "workers"), {"spec": {"extraConf": "Features=fresh"}})
+    for _ in range(2):
+        first = fleet.wait("one of the two drains", 30, lambda: {name for name, states in fleet.node_states().items() if "drain" in states and name in jobs})
+        assert len(first) == 1, "maxUnavailable is 25 % of two, rounded up"
+        node = first.pop()
+        assert fleet.uids()[node] == before[node] and {fleet.job_state(job) for job in jobs.values()} == {"RUNNING"}
+        job = jobs.pop(node)
+        fleet.end_job(job)
+        fleet.wait(f"{node} is replaced", 60, lambda node=node: fleet.uids().get(node) not in (None, before[node]))
+        assert fleet.job_state(job) == "COMPLETED" and all(fleet.job_state(other) == "RUNNING" for other in jobs.values())
+    fleet.wait("both are new and idle", 90, lambda: fleet.is_idle(2) and fleet.status().get("updatedReplicas") == 2)
+    assert set(fleet.login("sinfo", "-hN", "-n", "w-0,w-1", "-o", "%f").split()) == {"fresh,w"}
+
+
+def test_a_deleted_nodeset_waits_for_its_jobs_and_leaves_nothing(fleet):
+    fleet.wait("both workers are idle", 90, lambda: fleet.is_idle(2))
+    job, before = fleet.start_job("w-0"), fleet.uids()
+    fleet.api.delete(fleet.path("nodesets", "workers"))
+    fleet.wait("the worker drains", 20, lambda: "drain" in fleet.node_states()["w-0"])
+    time.sleep(2)  # nothing shows that the operator has decided not to delete a pod
+    assert fleet.uids().get("w-0") == before["w-0"] and fleet.job_state(job) == "RUNNING"
+    fleet.end_job(job)
+    # Its lines stay in slurm.conf until slurmctld has forgotten the jobs of its partition: MinJobAge, and a purge once a minute.
+    fleet.wait("nothing of the NodeSet is left", 150, lambda: not fleet.worker_pods() and not fleet.api.exists(fleet.path("nodesets", "workers")))
+    assert "UP" in fleet.kubectl("exec", "statefulset/slurm-controller", "-c", "slurmctld", "--", "scontrol", "ping")
+    assert not fleet.api.exists(f"/apis/policy/v1/namespaces/{HOME}/poddisruptionbudgets/slurm-workers-pdb-slurm")
