@@ -84,8 +84,8 @@ def children(cluster: Cluster, namespace: str) -> dict[str, list[dict]]:
                      if one["metadata"].get("ownerReferences")] for plural, api in PATHS.items()}
 
 
-def time_children(cluster: Cluster) -> float:
-    """From the first custom resource to the last child."""
+def time_children(cluster: Cluster) -> tuple[float, float]:
+    """From the first custom resource to the last of them, which is our own doing, and to the last child."""
     make_namespace(cluster, HOME)
     image = {"image": "none/none:1"}
     ref = {"controllerRef": {"name": "c0"}, "replicas": 0, "slurmrestd": image}
@@ -94,8 +94,9 @@ def time_children(cluster: Cluster) -> float:
         custom("Controller", f"c{i}", KEYS | {"persistence": {"enabled": False}, "slurmctld": image, "logfile": image, "template": NOWHERE})
         for i in range(CONTROLLERS)])
     cluster.api().post_many(f"{GROUP}/namespaces/{HOME}/restapis", [custom("RestApi", f"r{i}", ref) for i in range(RESTAPIS)])
+    created = time.monotonic() - begun
     wait_for(f"{CHILDREN} children are there", 60, lambda: sum(map(len, children(cluster, HOME).values())) >= CHILDREN, every=0.05)
-    return time.monotonic() - begun
+    return created, time.monotonic() - begun
 
 
 def time_client_go(cluster: Cluster) -> float:
@@ -133,7 +134,7 @@ def steady(operator: Operator, seconds: float) -> tuple[float, float]:
 
 
 def time_condition(cluster: Cluster) -> float:
-    """From the moment at which the pod is seen to be ready to that at which the Controller is."""
+    """From the moment at which the pod is seen to be ready to that at which the Controller is; below zero: it was too early."""
     ensure_images(["slurmctld", "busybox"])
     import_images(cluster, ["slurmctld", "busybox"])
     make_namespace(cluster, ONE)
@@ -149,25 +150,33 @@ def time_condition(cluster: Cluster) -> float:
             return False
         return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
-    wait_for("the pod is ready", 90, lambda: is_ready(f"/api/v1/namespaces/{ONE}/pods/slurm-controller-0"), every=0.02)
-    begun = time.monotonic()
-    wait_for("the Controller is ready", 30, lambda: is_ready(f"{GROUP}/namespaces/{ONE}/controllers/slurm"), every=0.02)
-    return time.monotonic() - begun
+    paths = {"pod": f"/api/v1/namespaces/{ONE}/pods/slurm-controller-0", "controller": f"{GROUP}/namespaces/{ONE}/controllers/slurm"}
+    seen: dict[str, float] = {}
+
+    def look() -> bool:
+        """The Controller is asked first: one that is ready too early is seen before its pod."""
+        for what in ("controller", "pod"):
+            if what not in seen and is_ready(paths[what]):
+                seen[what] = time.monotonic()
+        return len(seen) == len(paths)
+    wait_for("the pod and the Controller are ready", 90, look, every=0.02)
+    return seen["controller"] - seen["pod"]
 
 
 @row
 def operator(bench: Bench) -> list[Figure]:
     """200 RestApi and 50 Controller objects created at once; then nothing changes; then one real slurmctld starts."""
     with operator_on(bench.cluster) as program:
-        mine, theirs = time_children(bench.cluster), time_client_go(bench.cluster)
+        (created, mine), theirs = time_children(bench.cluster), time_client_go(bench.cluster)
         writes, cpu = steady(program, 20 if bench.quick else 60)
         memory = program.memory_mib()
         condition = time_condition(bench.cluster)
     return [
         Figure(f"operator: {CHILDREN} children of {RESTAPIS} RestApi and {CONTROLLERS} Controller objects", "under 10 s; client-go one after the other",
                theirs, mine, "s", mine < 10),
+        Figure("operator: of that, the bench creates the custom resources", "ground", created, None, "s"),
         Figure("operator, steady: writes", "0 a minute", None, writes, "writes/min", writes == 0),
         Figure("operator, steady: CPU", "under 1 % of a core", None, cpu, "%", cpu < 1),
         Figure("operator, steady: resident memory", "under 60 MiB", None, memory, "MiB", memory < 60),
-        Figure("operator: Controller Ready after its last pod", "at most 2 s", None, condition, "s", condition <= 2),
+        Figure("operator: Controller Ready after its last pod", "at most 2 s", None, condition, "s", 0 <= condition <= 2),
     ]
