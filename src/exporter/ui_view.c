@@ -62,7 +62,7 @@ struct ui_view *ui_view_new(void)
 
 static void forget_nodes(struct ui_view *view)
 {
-    for (size_t i = 0; i < view->node_count; i++) {
+    for (size_t i = 0; view->nodes && i < view->node_count; i++) {
         mem_free(view->nodes[i].head);
         mem_free(view->nodes[i].text);
     }

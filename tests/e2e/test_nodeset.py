@@ -127,6 +127,7 @@ def test_workers_with_jobs_outlive_a_scale_in_until_their_jobs_end(fleet, operat
     assert sorted(fleet.login("srun", "-N3", "hostname").split()) == ["w-0", "w-1", "w-2"]
     before, jobs = fleet.uids(), {node: fleet.start_job(node) for node in ("w-0", "w-1", "w-2")}
     fleet.wait("all have the label of busy workers", 10, lambda: all(one["metadata"]["labels"].get(PROTECTED) == "true" for one in fleet.worker_pods().values()))
+    fleet.api.merge(fleet.core("pods", "workers-0"), {"metadata": {"annotations": {"nodeset.slinky.slurm.net/pod-deletion-cost": "1"}}})
     fleet.scale(1)
     drained = fleet.wait("two of them drain", 20, lambda: {name for name, states in fleet.node_states().items() if "drain" in states} == {"w-1", "w-2"})
     assert drained and fleet.uids() == before
