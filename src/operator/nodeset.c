@@ -8,6 +8,7 @@
 
 #include "operator/names.h"
 #include "operator/slurm_actions.h"
+#include "operator/worker_conf.h"
 
 static const int64_t look_again_us = 2000000;
 
@@ -166,17 +167,20 @@ static void tell_states(const struct nodeset *nodeset)
     plan_wait(nodeset->sync.plan, "workers: %s", buf_text(&text));
 }
 
+/* Its workers are made without it, and the NodeSet says so. */
+static int check_extra_conf(struct sync *sync, struct err *err)
+{
+    return worker_conf_check(json_str(json_get(sync->spec, "extraConf")), err);
+}
+
 void nodeset_plan(const struct operator_world *world, const struct kube_object *object,
                   struct plan *plan)
 {
     static const struct sync_step steps[] = {
-        { "Worker Service", nodeset_plan_shared },
-        { "SSH Config", nodeset_plan_ssh },
-        { "Revision", nodeset_plan_revision },
-        { "Failed Pods", nodeset_plan_failed },
-        { "Pods", nodeset_plan_pods },
-        { "Claims", nodeset_plan_claims },
-        { "Observed", nodeset_plan_observed },
+        { "Extra Conf", check_extra_conf },     { "Worker Service", nodeset_plan_shared },
+        { "SSH Config", nodeset_plan_ssh },     { "Revision", nodeset_plan_revision },
+        { "Failed Pods", nodeset_plan_failed }, { "Pods", nodeset_plan_pods },
+        { "Claims", nodeset_plan_claims },      { "Observed", nodeset_plan_observed },
     };
     /* One that is being deleted gets nothing new, and is still observed. */
     static const struct sync_step last_steps[] = {
