@@ -298,18 +298,28 @@ static void plan_metadata(struct nodeset *nodeset, const struct worker *worker)
                            NULL, marks.patch);
 }
 
+static void observe_each(struct nodeset *nodeset,
+                         void (*observe)(struct nodeset *nodeset, const struct worker *worker))
+{
+    for (size_t i = 0; i < nodeset->count && plan_has_room(nodeset->sync.plan); i++) {
+        const struct worker *worker = &nodeset->workers[i];
+
+        if (worker_is_live(worker) && worker->pod->object.uid[0] != '\0')
+            observe(nodeset, worker);
+    }
+}
+
+/* The two writes to a pod come one after the other. If they were on their way at the same time, the
+ * answer to the one would hide the effect of the other until the watch shows both. */
 int nodeset_plan_observed(struct sync *sync, struct err *err)
 {
     struct nodeset *nodeset = nodeset_of(sync);
+    unsigned before = sync->plan->action_count;
 
     (void)err;
-    for (size_t i = 0; i < nodeset->count && plan_has_room(sync->plan); i++) {
-        const struct worker *worker = &nodeset->workers[i];
-
-        if (!worker_is_live(worker) || worker->pod->object.uid[0] == '\0')
-            continue;
-        plan_conditions(nodeset, worker);
-        plan_metadata(nodeset, worker);
-    }
+    observe_each(nodeset, plan_conditions);
+    if (sync->plan->action_count > before)
+        plan_next_stage(sync->plan);
+    observe_each(nodeset, plan_metadata);
     return 0;
 }

@@ -77,6 +77,7 @@ class Browser:
                               "(each) => `${each.id}: ${each.nodes[0].html.slice(0, 200)}`)));")
 
     def screenshot(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(self._call("GET", f"{self.session}/screenshot")))
 
     def end(self) -> None:
