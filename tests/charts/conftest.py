@@ -22,14 +22,21 @@ from slincdev.build import bin_dir  # noqa: E402
 from slincdev.common import versions  # noqa: E402
 from slincdev.rights import Right, right_for  # noqa: E402
 
+# Values that two charts share: how to change each, and what must be set before for it to matter.
+MONITORING = {"serviceMonitor.enabled": ("=true", []), "serviceMonitor.labels": (".a=b", ["serviceMonitor.enabled=true"]), "serviceMonitor.interval": ("=9s", ["serviceMonitor.enabled=true"]),
+              "networkPolicy.enabled": ("=true", []), "networkPolicy.from": ("[0].podSelector.matchLabels.a=b", ["networkPolicy.enabled=true"])}
 
-def helm(*words: object) -> subprocess.CompletedProcess:
-    return subprocess.run([str(word) for word in (bin_dir() / "helm", *words)], text=True, capture_output=True, timeout=60)
+
+def helm(*words: object, values: str = "") -> subprocess.CompletedProcess:
+    """`values` is the text of one more values file."""
+    more = ("-f", "-") if values else ()
+    return subprocess.run([str(word) for word in (bin_dir() / "helm", *words, *more)], text=True, capture_output=True, timeout=60, input=values)
 
 
 def render(chart: Path, *words: object) -> str:
     """All objects, hooks too."""
-    done = helm("template", "bridge", chart, "--namespace", "slinky", "--kube-version", versions()["KUBERNETES_VERSION"], *words)
+    done = helm("template", "bridge", chart, "--namespace", "slinky", "--kube-version", versions()["KUBERNETES_VERSION"],
+                "--api-versions", "monitoring.coreos.com/v1/ServiceMonitor", *words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

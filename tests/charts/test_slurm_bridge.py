@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, REPO, helm, leaves, render, sets, spell, with_notes
+from conftest import BUILD, MONITORING, REPO, helm, leaves, render, sets, spell, with_notes
 
 CHART = REPO / "charts/slurm-bridge"
 OWN = "admission.separate=true"
@@ -19,6 +19,7 @@ PLACING = {"priorityClassName": "=high", "resources": ".limits.cpu=1", "nodeSele
 # Every value: how to change it, and what must be set before for it to matter. The first word may carry on the key.
 MATTERS: dict[str, tuple[str, list[str]]] = {
     "nameOverride": ("=other", []), "namespaceOverride": ("=other", []), "imagePullSecrets": ("[0].name=a", []),
+    "imageRegistry": ("=other", []), **MONITORING,
     "schedulerConfig.schedulerName": ("=other", []), "schedulerConfig.mcsLabel": ("=other", []), "schedulerConfig.partition": ("=other", []),
     "sharedConfig.slurmRestApi": ("=http://other", []), "sharedConfig.slurmJwtSecret": ("=other", []),
     "sharedConfig.slurmJwtKey.name": ("=other", []), "sharedConfig.slurmJwtKey.key": ("=other", ["sharedConfig.slurmJwtKey.name=a"]),
@@ -85,7 +86,7 @@ def test_a_value_without_effect_changes_nothing_and_is_told(key: str, telling: P
 
 
 def test_the_values_of_others_are_taken_and_mean_the_same_but_for_one_replica(tmp_path: Path) -> None:
-    old = REPO / "tests/charts/old-values.yaml"
+    old = CHART / "tests/values/slinky.yaml"
     assert render(CHART, "-f", old) == render(CHART, "--set", "scheduler.replicaCount=1")
     newer = tmp_path / "newer.yaml"
     newer.write_text(old.read_text().replace("slurmJwtSecret: slurm-bridge-token", "slurmJwtSecret: {name: slurm-bridge-token, key: SLURM_JWT}"))

@@ -12,12 +12,11 @@ from conftest import BUILD, REPO, helm, leaves, render, sets
 CHART = REPO / "charts/slurm-exporter"
 DOCUMENT = REPO / "docs/exporter.md"
 NEEDED = ["exporter.secretName=token"]
-MONITORED = ["--api-versions", "monitoring.coreos.com/v1/ServiceMonitor"]
 MINE = ["externalMetrics.enabled=true", "api.existingSecret=mine", "api.caBundle=YQ=="]
 
 # Every value: how to change it, and what must be set before for it to matter.
 MATTERS: dict[str, tuple[str, list[str]]] = {
-    "nameOverride": ("=other", []), "namespaceOverride": ("=other", []), "imagePullSecrets": ("[0].name=a", []), "priorityClassName": ("=high", []),
+    "nameOverride": ("=other", []), "namespaceOverride": ("=other", []), "imageRegistry": ("=other", []), "imagePullSecrets": ("[0].name=a", []), "priorityClassName": ("=high", []),
     "externalMetrics.enabled": ("=true", []), "view.enabled": ("=true", []), "api.existingSecret": ("=other", MINE),
     "api.caBundle": ("=Yg==", MINE), "grafana.enabled": ("=false", []),
 } | {f"exporter.{key}": (change, []) for key, change in {
@@ -32,7 +31,7 @@ MATTERS: dict[str, tuple[str, list[str]]] = {
 
 def shown(*words: str) -> str:
     """All objects; what is random is left out."""
-    return re.sub(r"(tls.crt|tls.key|ca.crt|caBundle): LS0t\S+", r"\1: made", render(CHART, *MONITORED, *sets([*NEEDED, *words])))
+    return re.sub(r"(tls.crt|tls.key|ca.crt|caBundle): LS0t\S+", r"\1: made", render(CHART, *sets([*NEEDED, *words])))
 
 
 def test_every_value_is_in_the_table_above() -> None:

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, REPO, helm, leaves, render, sets, spell, with_notes
+from conftest import BUILD, MONITORING, REPO, helm, leaves, render, sets, spell, with_notes
 
 CHART = REPO / "charts/slurm-operator"
 PARTS = ("operator", "webhook")
@@ -17,6 +17,7 @@ WORKERS = {kind: 4 for kind in ("accounting", "controller", "loginset", "nodeset
 # Every value: how to change it, and what must be set before for it to matter. The first word may carry on the key.
 MATTERS: dict[str, tuple[str, list[str]]] = {
     "nameOverride": ("=other", []), "fullnameOverride": ("=other", []), "namespaceOverride": ("=other", []), "imagePullSecrets": ("[0].name=a", []),
+    "imageRegistry": ("=other", []), **MONITORING,
     "imagePullPolicy": ("=Always", ["operator.imagePullPolicy="]), "priorityClassName": ("=high", []), "crds.enabled": ("=true", []),
     "webhook.separate": ("=false", []), "webhook.timeoutSeconds": ("=3", []), "webhook.serverPort": ("=1443", []),
     "webhook.validating.failurePolicy": ("=Ignore", []), "webhook.validating.matchPolicy": ("=Exact", []),

@@ -22,6 +22,11 @@ app.kubernetes.io/component: {{ .component }}
 {{ include "slurm-bridge.selector" . }}
 {{- end }}
 
+{{/* Labels of pods: (the labels of their owner). No version stands in them, so that a new chart alone replaces no pod. */}}
+{{- define "slurm-bridge.podLabels" -}}
+{{- omit (fromYaml .) "helm.sh/chart" "app.kubernetes.io/version" | toYaml -}}
+{{- end }}
+
 {{- define "slurm-bridge.selector" -}}
 app.kubernetes.io/name: {{ .name }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -75,11 +80,18 @@ true
 {{- toYaml (merge $config (deepCopy .Values.bridgeConfig)) -}}
 {{- end }}
 
-{{- define "slurm-bridge.image" -}}
-{{- if regexMatch "slurm-bridge-(scheduler|admission|controllers)$" .image.repository }}
-{{- fail (printf "%s.image.repository is %s, the image of another program: leave it out, or name one of slinc" .component .image.repository) }}
+{{/* Whether an image is one that the chart of the Slinky project names. It then counts as not given. */}}
+{{- define "slurm-bridge.isForeign" -}}
+{{- if regexMatch "(^|/)slurm-bridge-(scheduler|admission|controllers)$" (default "" (default dict .).repository) -}}
+true
+{{- end -}}
 {{- end }}
-{{- printf "%s:%s" .image.repository (default .root.Chart.AppVersion .image.tag) -}}
+
+{{/* (dict "root" $ "image" IMAGE) */}}
+{{- define "slurm-bridge.image" -}}
+{{- $image := include "slurm-bridge.isForeign" .image | eq "true" | ternary dict (default dict .image) }}
+{{- $ours := printf "%s/slinc" (default "localhost/slinc" .root.Values.imageRegistry | trimSuffix "/") }}
+{{- printf "%s:%s" (default $ours $image.repository) (default .root.Chart.AppVersion $image.tag) -}}
 {{- end }}
 
 {{/* the level of the log: a number of the scheduler's counts as kube-scheduler's --v does */}}

@@ -18,17 +18,27 @@ app.kubernetes.io/component: metrics
 {{ include "slurm-exporter.selector" . }}
 {{- end }}
 
+{{/* Labels of pods: (the labels of their owner). No version stands in them, so that a new chart alone replaces no pod. */}}
+{{- define "slurm-exporter.podLabels" -}}
+{{- omit (fromYaml .) "helm.sh/chart" "app.kubernetes.io/version" | toYaml -}}
+{{- end }}
+
 {{- define "slurm-exporter.selector" -}}
 app.kubernetes.io/name: {{ include "slurm-exporter.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{- define "slurm-exporter.image" -}}
-{{- $image := .Values.exporter.image }}
-{{- if regexMatch "(^|/)slurm-exporter$" $image.repository }}
-{{- fail (printf "exporter.image.repository is %s, the image of another program: leave it out, or name one of slinc" $image.repository) }}
+{{/* Whether the image is the one that the chart of the Slinky project names. It then counts as not given. */}}
+{{- define "slurm-exporter.isForeign" -}}
+{{- if regexMatch "(^|/)slurm-exporter$" (default "" (default dict .Values.exporter.image).repository) -}}
+true
+{{- end -}}
 {{- end }}
-{{- printf "%s:%s" $image.repository (default .Chart.AppVersion $image.tag | toString) -}}
+
+{{- define "slurm-exporter.image" -}}
+{{- $image := include "slurm-exporter.isForeign" . | eq "true" | ternary dict (default dict .Values.exporter.image) }}
+{{- $ours := printf "%s/slinc" (default "localhost/slinc" .Values.imageRegistry | trimSuffix "/") }}
+{{- printf "%s:%s" (default $ours $image.repository) (default .Chart.AppVersion $image.tag | toString) -}}
 {{- end }}
 
 {{- define "slurm-exporter.server" -}}

@@ -37,6 +37,11 @@ app.kubernetes.io/component: {{ .component }}
 {{ include "slurm-operator.selector" . }}
 {{- end }}
 
+{{/* Labels of pods: (the labels of their owner). No version stands in them, so that a new chart alone replaces no pod. */}}
+{{- define "slurm-operator.podLabels" -}}
+{{- omit (fromYaml .) "helm.sh/chart" "app.kubernetes.io/version" | toYaml -}}
+{{- end }}
+
 {{- define "slurm-operator.selector" -}}
 app.kubernetes.io/name: {{ .name }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -93,7 +98,7 @@ true
 {{- if kindIs "string" $image }}
 {{- $image -}}
 {{- else }}
-{{- $repository := default "slinc" $image.repository }}
+{{- $repository := default (printf "%s/slinc" (default "localhost/slinc" .root.Values.imageRegistry | trimSuffix "/")) $image.repository }}
 {{- if $image.digest }}
 {{- printf "%s@%s" $repository $image.digest -}}
 {{- else }}

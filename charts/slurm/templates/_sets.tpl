@@ -21,6 +21,7 @@
 {{- if $set.enabled }}
 {{- if eq $.kind "nodeset" }}
 {{- include "slurm.dcgm.mount" (dict "root" $.root "set" $set) }}
+{{- include "slurm.google.add" (dict "root" $.root "key" $key "set" $set) }}
 {{- end }}
 {{- $_ := set $sets $key $set }}
 {{- end }}
