@@ -24,12 +24,14 @@ def free_port() -> int:
 class Daemon:
     """A subcommand that chooses a leader and serves metrics at its port."""
 
+    program = PROGRAM  # a bench against another commit runs the program of that commit, too
+
     def __init__(self, folder: Path) -> None:
         self.port, self.log = free_port(), folder / "log"
 
     def run(self, *words: object) -> None:
         with open(self.log, "w") as log:
-            self.process = subprocess.Popen([PROGRAM, *words], stderr=log)
+            self.process = subprocess.Popen([self.program, *words], stderr=log)
         wait_for(f"slinc {words[0]} leads", 40, lambda: self.metric("leader_election_master_status") == 1, hint=lambda: self.log.read_text()[-2000:])
 
     def stop(self) -> None:

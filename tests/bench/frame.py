@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from http.client import HTTPException
+from pathlib import Path
 
 from slincdev import build, parts
 from slincdev import up as life
 from slincdev.cluster import Cluster, find
-from slincdev.common import REPO, Fail, run, wait_for
+from slincdev.common import REPO, Fail, cache_dir, run, wait_for
 from slincdev.slurm import Slurm, SlurmError
 
 NAME, WIDE = "bench", "bench-wide"
@@ -28,6 +29,7 @@ class Figure:
     ours: float | None
     unit: str
     met: bool | None = None
+    before: float | None = None  # what the program of another commit gave in the same run
 
     @property
     def ratio(self) -> float | None:
@@ -55,6 +57,18 @@ def build_programs() -> None:
     """The release build that rows measure, once per run."""
     with preparing():
         run([REPO / "dev/build", "plain"])
+
+
+def program_of(commit: str) -> Path:
+    """The release build of another commit, made once and kept in the cache."""
+    commit = run(["git", "-C", REPO, "rev-parse", "--verify", f"{commit}^{{commit}}"]).strip()
+    tree = cache_dir() / "bench" / commit[:12]
+    with preparing():
+        if not (tree / "dev/build").exists():
+            tree.mkdir(parents=True, exist_ok=True)
+            run(["sh", "-c", 'git -C "$1" archive "$2" | tar -x -C "$3"', "sh", REPO, commit, tree])
+        run([tree / "dev/build", "plain", "src/cmd/slinc"], timeout=1200)
+    return tree / "build/plain/src/cmd/slinc"
 
 
 class Bench:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import re
 import tempfile
@@ -82,12 +83,16 @@ def pod(index: int, scheduler: str) -> dict:
         "containers": [{"name": "c", "image": "none/none:1", "resources": {"requests": {"cpu": "1", "memory": "64Mi"}}}]}}
 
 
+_loads = itertools.count(1)
+
+
 class Load:
     """Pods created as fast as eight connections can, or at a steady rate, and when each was bound."""
 
     def __init__(self, cluster: Cluster, namespace: str, scheduler: str, count: int, per_second: float = 0, within_s: float = 180,
                  gang: int = 0, annotations: dict[str, str] | None = None, spec: dict | None = None) -> None:
         """gang: so many pods each belong to one PodGroup, made before them, with these annotations. spec: more of it, for each pod."""
+        namespace = f"{namespace}-{next(_loads)}"  # a row may be measured twice on one cluster
         self.api, self.namespace, self.gang = cluster.api(), namespace, gang
         self.api.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
         wait_for("the namespace has its account", 30, lambda: self.api.exists(f"/api/v1/namespaces/{namespace}/serviceaccounts/default"))
@@ -127,7 +132,7 @@ class Load:
 
 def warm_up(cluster: Cluster) -> None:
     """One pod is placed: the bridge leads, and has read all it must have read before it asks."""
-    Load(cluster, f"first-{time.monotonic_ns()}", SCHEDULER, 1).end()
+    Load(cluster, "first", SCHEDULER, 1).end()
 
 
 def no_jobs_left(slurm: Slurm) -> None:
@@ -192,6 +197,7 @@ def bridge_many_jobs(bench: Bench) -> list[Figure]:
             load = Load(bench.cluster, f"beside-{others}", SCHEDULER, 300, per_second=50).end()
             figures[others] = (load.p50 * 1e3, (bridge.cpu_s() - cpu) / 300 * 1e3)
     _empty(slurm)
+    slurm.delete_node("others-[1-40]")
     beside_few, beside_many = figures[few], figures[many]
     return [
         Figure(f"bridge: create to bound, p50, at {few} and at {many:,} jobs", "does not grow", beside_few[0], beside_many[0], "ms",
