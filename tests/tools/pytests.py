@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from slincdev.common import cache_dir, run as run_command, slow_step
+from slincdev.common import cache_dir, locked, run as run_command, slow_step
 from tools.lanes import Job, Result
 from tools.pytest_plugin import log_name
 
@@ -23,10 +23,17 @@ def python_tools() -> Path:
     """A virtual environment with pytest, in the cache, made once per Python and pytest version."""
     folder = cache_dir() / f"venv-{sys.version_info.major}.{sys.version_info.minor}-{PYTEST.replace('==', '-')}"
     if not (folder / "bin/pytest").exists():
-        with slow_step("python tools"):
-            run_command([sys.executable, "-m", "venv", "--clear", folder])
-            run_command([folder / "bin/pip", "install", "--quiet", PYTEST])
+        with locked(folder.with_suffix(".lock"), "the python tools"):  # on a new machine several jobs want them at once
+            _make_python_tools(folder)
     return folder / "bin"
+
+
+def _make_python_tools(folder: Path) -> None:
+    if (folder / "bin/pytest").exists():
+        return  # another job has made them
+    with slow_step("python tools"):
+        run_command([sys.executable, "-m", "venv", "--clear", folder])
+        run_command([folder / "bin/pip", "install", "--quiet", PYTEST])
 
 
 def read_results(file: Path) -> dict[str, dict]:

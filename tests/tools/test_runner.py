@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -263,3 +264,21 @@ int well(int x)
 }
 """)
     assert lint.check_cleanups(tmp_path) == ["src/a.c:3: 'text' may be cleaned up without ever having had a value"]
+
+
+def test_jobs_that_start_at_once_on_a_new_machine_make_the_python_tools_once(tmp_path, monkeypatch):
+    made = []
+
+    def install(argv):
+        made.append([str(word) for word in argv])
+        time.sleep(0.05)
+        if "install" in argv:
+            (argv[0].parent / "pytest").touch()
+        else:
+            (argv[-1] / "bin").mkdir(parents=True)
+
+    monkeypatch.setattr(pytests, "cache_dir", lambda: tmp_path)
+    monkeypatch.setattr(pytests, "run_command", install)
+    with ThreadPoolExecutor(3) as jobs:
+        folders = {str(folder) for folder in jobs.map(lambda _: pytests.python_tools(), range(3))}
+    assert len(folders) == 1 and len(made) == 2
