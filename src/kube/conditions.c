@@ -5,12 +5,20 @@
  *         found: while memory is counted, types cannot be compared. */
 #include "kube/conditions.h"
 
-static bool is_kept(const struct kube_conditions *conditions, struct str type)
+static bool is_in(const char *const *types, struct str type)
 {
-    for (const char *const *known = conditions->known; *known; known++)
-        if (str_is(type, *known))
-            return false;
-    return type.len > 0;
+    for (; types && *types; types++)
+        if (str_is(type, *types))
+            return true;
+    return false;
+}
+
+static bool is_kept(const struct kube_conditions *conditions, const struct json *item)
+{
+    struct str type = json_str(json_get(item, "type"));
+
+    return type.len > 0 && !is_in(conditions->known, type) &&
+           (!is_in(conditions->quiet, type) || str_is(json_str(json_get(item, "status")), "True"));
 }
 
 /* How many are kept; finds Ready on the way. Most objects need no more than this. */
@@ -26,7 +34,7 @@ static unsigned scan(struct kube_decoder *decoder, const struct json *list,
 
         if (str_is(type, "Ready"))
             conditions->ready = item;
-        kept += is_kept(conditions, type);
+        kept += is_kept(conditions, item);
     }
     return kept;
 }
@@ -76,7 +84,7 @@ static void take_conditions(struct kube_decoder *decoder, const struct json *lis
     if (*conditions->count > 0)
         memcpy(at, *conditions->at, *conditions->count * sizeof(*at));
     while (json_next_item(&iter, &item))
-        if (is_kept(conditions, json_str(json_get(item, "type"))))
+        if (is_kept(conditions, item))
             *conditions->count = take_condition(decoder, item, at, *conditions->count);
     *conditions->at = at;
 }

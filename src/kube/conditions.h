@@ -1,4 +1,5 @@
-/* conditions.h - conditions of pods and nodes that are not Kubernetes' own. Private to kinds. */
+/* conditions.h - conditions of pods and nodes that are not Kubernetes' own, and its own of nodes
+ * that are in trouble. Private to kinds. */
 #ifndef SLINC_KUBE_CONDITIONS_H
 #define SLINC_KUBE_CONDITIONS_H
 
@@ -6,6 +7,7 @@
 
 struct kube_conditions {
     const char *const *known;         /* types that are not kept; ends with NULL */
+    const char *const *quiet;         /* types that are kept only while they are True; NULL: none */
     const struct json *ready;         /* out: the condition of this type; NULL: none */
     const struct kube_condition **at; /* in and out: of the object */
     unsigned *count;

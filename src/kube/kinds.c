@@ -374,14 +374,16 @@ bool kube_pod_is_terminated(const struct kube_pod *pod)
 
 /* ---- nodes ---- */
 
-static const char *const node_conditions[] = { "Ready",       "MemoryPressure",     "DiskPressure",
-                                               "PIDPressure", "NetworkUnavailable", NULL };
+static const char *const node_conditions[] = { "Ready", NULL };
+static const char *const node_troubles[] = { "MemoryPressure", "DiskPressure", "PIDPressure",
+                                             "NetworkUnavailable", NULL };
 
 static int decode_node_conditions(struct kube_decoder *decoder, const struct json *in,
                                   const struct json *value, void *object, struct err *err)
 {
     struct kube_node *node = object;
     struct kube_conditions conditions = { .known = node_conditions,
+                                          .quiet = node_troubles,
                                           .at = &node->conditions,
                                           .count = &node->condition_count };
     int rc = kube_conditions_decode(decoder, value, &conditions, err);

@@ -12,11 +12,12 @@
 #include "kube/kinds.h"
 #include "operator/build.h"
 #include "operator/names.h"
+#include "operator/nodeset_partition.h"
 #include "operator/reconfigure.h"
 
 #include <stdio.h>
 
-enum { LOOK_FOR_MONITORS_US = 10 * 1000000 };
+enum { LOOK_FOR_MONITORS_US = 10 * 1000000, LOOK_FOR_JOBS_US = 2 * 1000000 };
 
 static bool is_external(const struct sync *sync)
 {
@@ -335,4 +336,6 @@ void controller_plan(const struct operator_world *world, const struct kube_objec
 
     sync_run(&sync, steps, sizeof(steps) / sizeof(steps[0]));
     plan_status(&sync);
+    if (nodeset_partitions_linger(world, plan->arena, controller))
+        plan_look_again(plan, LOOK_FOR_JOBS_US); /* job records go without a word */
 }

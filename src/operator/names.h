@@ -36,6 +36,7 @@
 #define ANNOTATION_FEATURES           "features.slinky.slurm.net/spec"              /* on Nodes */
 #define ANNOTATION_NODE_CORDON_REASON "nodeset.slinky.slurm.net/node-cordon-reason" /* on Nodes */
 #define ANNOTATION_SKIP_DRAIN         "nodeset.slinky.slurm.net/skip-drain" /* on NodeSets */
+#define ANNOTATION_RELOAD_ON_CHANGE   "slinky.slurm.net/reload-on-change"   /* on NodeSets */
 #define ANNOTATION_POD_CORDON         "nodeset.slinky.slurm.net/pod-cordon"
 #define ANNOTATION_POD_DELETION_COST  "nodeset.slinky.slurm.net/pod-deletion-cost"
 #define ANNOTATION_POD_DEADLINE       "nodeset.slinky.slurm.net/pod-deadline"
@@ -46,6 +47,8 @@
 #define ANNOTATION_TOPOLOGY_APPLIED "slinc.slurm.net/topology-applied"
 /* Ours, on workers: since when Slurm has no node of a worker that is ready. */
 #define ANNOTATION_UNREGISTERED "slinc.slurm.net/unregistered-since"
+/* Ours, in revisions: the hash of what workers read from ConfigMaps and Secrets. */
+#define ANNOTATION_MOUNTED_HASH "slinc.slurm.net/mounted-hash"
 /* Ours, on NodeSets: their workers are drained before they go. */
 #define FINALIZER_DRAIN "slinc.slurm.net/drain"
 

@@ -7,7 +7,9 @@
 #include "operator/nodeset.h"
 
 #include "operator/names.h"
+#include "operator/nodeset_mounted.h"
 #include "operator/slurm_actions.h"
+#include "operator/slurm_conf.h"
 #include "operator/worker_conf.h"
 
 static const int64_t look_again_us = 2000000;
@@ -17,10 +19,13 @@ static const int64_t look_again_us = 2000000;
 static void read_revision(struct nodeset *nodeset)
 {
     const struct sync *sync = &nodeset->sync;
+    const char *mounted;
 
-    (void)nodeset_revision_choose(sync->world->revisions, sync->world->pods_by_owner,
-                                  sync->plan->arena, sync->object, &nodeset->revision,
-                                  &nodeset->revision_err);
+    if (nodeset_mounted_hash(sync->world, sync->plan->arena, sync->object, &mounted,
+                             &nodeset->revision_err) == 0)
+        (void)nodeset_revision_choose(sync->world->revisions, sync->world->pods_by_owner,
+                                      sync->plan->arena, sync->object, mounted, &nodeset->revision,
+                                      &nodeset->revision_err);
 }
 
 static bool is_current(const struct nodeset *nodeset, const struct kube_object *pod)
@@ -48,7 +53,7 @@ static void read_workers(struct nodeset *nodeset)
         struct worker *worker = &nodeset->workers[nodeset->count++];
 
         *worker = worker_read(world, nodeset->facts, object, pod, min_ready_us);
-        worker->is_current = is_current(nodeset, pod);
+        worker->is_current = is_current(nodeset, pod) && !nodeset_record_is_stale(nodeset, worker);
     }
 }
 
@@ -173,14 +178,62 @@ static int check_extra_conf(struct sync *sync, struct err *err)
     return worker_conf_check(json_str(json_get(sync->spec, "extraConf")), err);
 }
 
+/* All workers that the NodeSets of this cluster want. */
+static int64_t wanted_by_all(const struct nodeset *nodeset)
+{
+    const struct operator_world *world = nodeset->sync.world;
+    const struct kube_object **all;
+    int64_t wanted = 0;
+    size_t count;
+
+    all = nodesets_of(world, nodeset->sync.plan->arena, nodeset->controller, &count);
+    for (size_t i = 0; i < count; i++)
+        wanted += nodeset_is_daemonset(all[i])
+                      ? json_i64_or(json_at(operator_tree(all[i]), "status", "desired"), 0)
+                      : json_i64_or(json_get(operator_spec(all[i]), "replicas"), 1);
+    return wanted;
+}
+
+/* Slurm refuses a node for which its tables have no room, and tells only slurmd. */
+static int check_node_count(struct sync *sync, struct err *err)
+{
+    const struct nodeset *nodeset = nodeset_of(sync);
+    int64_t max, wanted, unknown = 0;
+
+    if (!nodeset->controller ||
+        json_bool_or(json_get(operator_spec(nodeset->controller), "external"), false))
+        return 0;
+    max = slurm_conf_max_nodes(nodeset->controller);
+    wanted = wanted_by_all(nodeset);
+    if (wanted > max)
+        return err_set(err, ERR_INVALID,
+                       "%lld workers are wanted, and slurmctld takes %lld nodes: raise "
+                       "MaxNodeCount in extraConf of Controller %s and restart slurmctld",
+                       (long long)wanted, (long long)max, nodeset->controller->name);
+    for (size_t i = 0; i < nodeset->count; i++)
+        unknown +=
+            worker_is_live(&nodeset->workers[i]) && nodeset->workers[i].knowledge == SLURM_ABSENT;
+    if (unknown > 0 && (int64_t)slurm_cache_count(nodeset->facts->nodes) >= max)
+        return err_set(err, ERR_INVALID,
+                       "%lld workers cannot register: slurmctld has %lld nodes, which is all that "
+                       "MaxNodeCount lets it have; delete records of nodes that are gone",
+                       (long long)unknown, (long long)max);
+    return 0;
+}
+
 void nodeset_plan(const struct operator_world *world, const struct kube_object *object,
                   struct plan *plan)
 {
     static const struct sync_step steps[] = {
-        { "Extra Conf", check_extra_conf },     { "Worker Service", nodeset_plan_shared },
-        { "SSH Config", nodeset_plan_ssh },     { "Revision", nodeset_plan_revision },
-        { "Failed Pods", nodeset_plan_failed }, { "Pods", nodeset_plan_pods },
-        { "Claims", nodeset_plan_claims },      { "Observed", nodeset_plan_observed },
+        { "Extra Conf", check_extra_conf },
+        { "Node Count", check_node_count },
+        { "Worker Service", nodeset_plan_shared },
+        { "SSH Config", nodeset_plan_ssh },
+        { "Revision", nodeset_plan_revision },
+        { "Failed Pods", nodeset_plan_failed },
+        { "Pods", nodeset_plan_pods },
+        { "Claims", nodeset_plan_claims },
+        { "Observed", nodeset_plan_observed },
     };
     /* One that is being deleted gets nothing new, and is still observed. */
     static const struct sync_step last_steps[] = {

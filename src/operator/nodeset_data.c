@@ -10,6 +10,7 @@
 #include "codec/json_format.h"
 #include "codec/quantity.h"
 #include "operator/build.h"
+#include "operator/names.h"
 
 enum { MAX_DATA = 1 << 20 };
 
@@ -333,13 +334,18 @@ static struct json_mut *wanted_spec(struct json_build *build, const struct kube_
     return wanted;
 }
 
-int nodeset_data(const struct kube_object *nodeset, struct buf *out, struct err *err)
+int nodeset_data(const struct kube_object *nodeset, const char *mounted, struct buf *out,
+                 struct err *err)
 {
     auto_json_build struct json_build *build = json_build_new();
-    auto_json_doc struct json_doc *doc =
-        json_freeze(json_format(build, "{'spec':%m}", wanted_spec(build, nodeset)));
+    struct json_mut *spec = wanted_spec(build, nodeset);
+    auto_json_doc struct json_doc *doc = NULL;
     auto_buf struct buf text;
 
+    if (mounted)
+        json_put_at(build, spec, json_new_str(build, str_of(mounted)), "template", "metadata",
+                    "annotations", ANNOTATION_MOUNTED_HASH);
+    doc = json_freeze(json_format(build, "{'spec':%m}", spec));
     buf_init(&text, MAX_DATA);
     json_write_canonical(json_root(doc), &text);
     add_escaped(buf_str(&text), out);

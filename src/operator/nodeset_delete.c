@@ -5,6 +5,7 @@
 #include "engine/event_action.h"
 #include "operator/names.h"
 #include "operator/nodeset.h"
+#include "operator/nodeset_partition.h"
 #include "operator/slurm_actions.h"
 
 static const int64_t look_again_us = 2000000;
@@ -95,42 +96,17 @@ bool nodeset_must_drain(const struct nodeset *nodeset)
     return nodeset->facts ? nodeset->facts->has_restapi : world->speaks_slurm;
 }
 
-/* slurmctld ends when it reads a slurm.conf without a partition that a job record names. */
-static const struct slurm_job *job_in_partition(const struct nodeset *nodeset)
-{
-    struct str partition = nodeset_slurm_name(nodeset->sync.object);
-    struct slurm_cache_walk walk = slurm_cache_walk(nodeset->facts->jobs);
-    const struct slurm_object *object;
-
-    while ((object = slurm_cache_next(&walk))) {
-        struct str rest = str_of(slurm_job_of(object)->partition), name;
-
-        while (str_next(&rest, ',', &name))
-            if (str_eq(name, partition))
-                return slurm_job_of(object);
-    }
-    return NULL;
-}
-
 const char *nodeset_end_waits(const struct nodeset *nodeset)
 {
     struct arena *arena = nodeset->sync.plan->arena;
     const char *trouble = nodeset_slurm_trouble(nodeset);
-    const struct slurm_job *job;
 
     if (!nodeset_must_drain(nodeset) ||
         !json_bool_or(json_at(nodeset->sync.spec, "partition", "enabled"), false))
         return NULL;
     if (trouble)
         return arena_printf(arena, "whether jobs name its partition is not known: %s", trouble);
-    if (!slurm_cache_is_synced(nodeset->facts->jobs))
-        return "Slurm's jobs are not read yet";
-    job = job_in_partition(nodeset);
-    if (job)
-        return arena_printf(
-            arena, "job %lld still names partition " STR_FMT ", which stays in slurm.conf so long",
-            (long long)job->id, STR_ARG(nodeset_slurm_name(nodeset->sync.object)));
-    return NULL;
+    return partition_needed_by(nodeset->facts, arena, nodeset_slurm_name(nodeset->sync.object));
 }
 
 static void remove_finalizer(struct nodeset *nodeset)

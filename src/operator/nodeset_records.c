@@ -45,14 +45,26 @@ static const char *registration_inputs(const struct nodeset *nodeset)
 
 static void add_member(struct buf *text, const char *key, const char *value)
 {
+    if (value[0] == '\0')
+        return;
     buf_printf(text, "%s\"%s\":", text->len > 1 ? "," : "", key);
     json_escape(text, str_of(value));
 }
 
-/* Scripts read the first three. `inputs` is ours, and only known of workers that are up to date;
- * `drain` is the reason of others that the end of the pod would overwrite. */
+static struct str revision_of(const struct worker *worker)
+{
+    return kube_pairs_get(&worker->pod->object.labels, LABEL_REVISION, NULL);
+}
+
+/* Scripts read the first three. The last ones are ours: what the node registered with (only known
+ * of workers that are up to date) and with which revision; the machine, as the UID of its Node; and
+ * the reason of others that the end of the pod would overwrite. */
+struct comment {
+    const char *inputs, *revision, *machine, *drain; /* "": not known, or none */
+};
+
 static void write_comment(const struct nodeset *nodeset, const struct worker *worker,
-                          const char *inputs, const char *drain, struct buf *text)
+                          const struct comment *comment, struct buf *text)
 {
     buf_add_char(text, '{');
     add_member(text, "namespace", worker->pod->object.ns);
@@ -60,9 +72,10 @@ static void write_comment(const struct nodeset *nodeset, const struct worker *wo
     add_member(text, "node", worker->pod->node_name);
     add_member(text, "nodeSetName", nodeset->sync.object->name);
     add_member(text, "nodeSetUID", nodeset->sync.object->uid);
-    add_member(text, "inputs", inputs);
-    if (drain)
-        add_member(text, "drain", drain);
+    add_member(text, "inputs", comment->inputs);
+    add_member(text, "revision", comment->revision);
+    add_member(text, "machine", comment->machine);
+    add_member(text, "drain", comment->drain);
     buf_add_char(text, '}');
 }
 
@@ -79,45 +92,106 @@ static struct json_doc *parse_comment(const char *text)
     return json_parse(str_of(text), MAX_TEXT, &doc, NULL) == 0 ? doc : NULL;
 }
 
-/* Who drained the node may have meant another machine. */
-static void tell_old_drain(struct nodeset *nodeset, const struct worker *worker, struct str before)
+/* Who drained the node may have meant another machine: another Node, or one that took the place of
+ * a Node under its name. */
+static void tell_old_drain(struct nodeset *nodeset, const struct worker *worker,
+                           const struct json *before, const char *drain)
 {
-    if (before.len == 0 || str_is(before, worker->pod->node_name) ||
-        !slurm_node_is_draining(worker->record) || slurm_reason_is_ours(worker->record))
+    struct str node = json_str(json_get(before, "node"));
+    struct str machine = json_str(json_get(before, "machine"));
+    bool is_other_node = node.len > 0 && !str_is(node, worker->pod->node_name);
+    bool is_other_machine =
+        machine.len > 0 && worker->node && !str_is(machine, worker->node->object.uid);
+
+    if (!drain[0] || (!is_other_node && !is_other_machine))
         return;
-    (void)plan_event_done(
-        nodeset->sync.plan, nodeset->sync.object, KUBE_EVENT_WARNING, "OldDrain", "Info",
-        "node %s was drained on Node " STR_FMT " (%s) and is on Node %s now: "
-        "undrain it if the reason is gone",
-        worker->slurm_name, STR_ARG(before), worker->record->reason, worker->pod->node_name);
+    (void)plan_event_done(nodeset->sync.plan, nodeset->sync.object, KUBE_EVENT_WARNING, "OldDrain",
+                          "Info",
+                          "node %s was drained on Node " STR_FMT " (%s) and is on %sNode %s now: "
+                          "undrain it if the reason is gone",
+                          worker->slurm_name, STR_ARG(node), drain,
+                          is_other_node ? "" : "another machine, ", worker->pod->node_name);
+}
+
+/* ---- records that are no longer true ---- */
+
+/* A record that says other things than the worker registers with, of the pod before. */
+static bool is_of_other_inputs(const struct nodeset *nodeset, const struct worker *worker,
+                               const char *inputs, bool is_of_other_revision)
+{
+    auto_json_doc struct json_doc *doc = parse_comment(worker->record->comment);
+    struct str before = json_str(json_get(json_root(doc), "inputs"));
+    struct str revision = json_str(json_get(json_root(doc), "revision"));
+
+    return before.len > 0 && !str_is(before, inputs) &&
+           (!is_of_other_revision ||
+            (revision.len > 0 && !str_eq(revision, revision_of(worker)))) &&
+           str_is(json_str(json_get(json_root(doc), "nodeSetUID")), nodeset->sync.object->uid);
+}
+
+/* It registered before the record could be deleted, so the old record won: it is replaced. Another
+ * hash alone is no reason: that may be the work of another version of the operator. */
+bool nodeset_record_is_stale(const struct nodeset *nodeset, const struct worker *worker)
+{
+    struct str revision = revision_of(worker);
+
+    if (worker->knowledge != SLURM_PRESENT || !worker->is_healthy || revision.len == 0 ||
+        strstr(worker->record->comment, revision.at))
+        return false;
+    return is_of_other_inputs(nodeset, worker, registration_inputs(nodeset), true);
+}
+
+/* Slurm keeps what a node registered with first. When that changes, the record goes between the end
+ * of the old pod and the start of the new one. */
+static bool is_outdated(const struct nodeset *nodeset, const struct worker *worker,
+                        const char *inputs)
+{
+    return worker->is_current && strcmp(worker->pod->phase, "Pending") == 0 &&
+           !slurm_node_is_busy(worker->record) &&
+           is_of_other_inputs(nodeset, worker, inputs, false);
+}
+
+/* ---- what the comment should be ---- */
+
+/* The reason of others for which the node is drained now, or was until the end of the last pod. */
+static const char *drain_of_others(const struct nodeset *nodeset, const struct worker *worker)
+{
+    const char *lost = worker_lost_drain(nodeset->sync.plan->arena, worker);
+
+    if (slurm_node_is_draining(worker->record) && !slurm_reason_is_ours(worker->record))
+        return worker->record->reason;
+    return lost ? lost : "";
 }
 
 static void want_comment(struct nodeset *nodeset, const struct worker *worker, const char *inputs,
                          struct json_mut **fields)
 {
     const char *live = worker->record->comment;
-    const char *drain =
-        slurm_node_is_draining(worker->record) && !slurm_reason_is_ours(worker->record)
-            ? worker->record->reason
-            : worker_lost_drain(nodeset->sync.plan->arena, worker);
+    struct comment comment = { .inputs = inputs,
+                               .revision = revision_of(worker).at,
+                               .machine = worker->node ? worker->node->object.uid : "",
+                               .drain = drain_of_others(nodeset, worker) };
     auto_buf struct buf wanted = { .max = MAX_TEXT };
     auto_json_doc struct json_doc *doc = NULL;
 
     if (!worker->is_healthy)
         return;
-    write_comment(nodeset, worker, inputs, drain, &wanted);
-    if (worker->is_current && strcmp(live, buf_text(&wanted)) == 0)
+    write_comment(nodeset, worker, &comment, &wanted);
+    if (worker->is_current && worker->node && strcmp(live, buf_text(&wanted)) == 0)
         return;
     doc = parse_comment(live);
     if (!worker->is_current) {
-        buf_clear(&wanted);
-        write_comment(nodeset, worker, json_str(json_get(json_root(doc), "inputs")).at, drain,
-                      &wanted);
+        comment.inputs = json_str(json_get(json_root(doc), "inputs")).at;
+        comment.revision = json_str(json_get(json_root(doc), "revision")).at;
     }
+    if (!worker->node)
+        comment.machine = json_str(json_get(json_root(doc), "machine")).at;
+    buf_clear(&wanted);
+    write_comment(nodeset, worker, &comment, &wanted);
     if (strcmp(live, buf_text(&wanted)) == 0 ||
         (live[0] != '\0' && !is_comment_ours(json_root(doc))))
         return;
-    tell_old_drain(nodeset, worker, json_str(json_get(json_root(doc), "node")));
+    tell_old_drain(nodeset, worker, json_root(doc), comment.drain);
     json_put_str(nodeset->sync.build, fields_of(nodeset, fields), "comment", buf_str(&wanted));
 }
 
@@ -235,23 +309,7 @@ static void want_features(struct nodeset *nodeset, const struct worker *worker,
     put_features(nodeset->sync.build, fields_of(nodeset, fields), "features_act", &active);
 }
 
-/* ---- records that are no longer true ---- */
-
-/* Slurm keeps what a node registered with first. When that changes, the record goes between the end
- * of the old pod and the start of the new one. */
-static bool is_outdated(const struct nodeset *nodeset, const struct worker *worker,
-                        const char *inputs)
-{
-    auto_json_doc struct json_doc *doc = NULL;
-    struct str before;
-
-    if (!worker->is_current || strcmp(worker->pod->phase, "Pending") != 0)
-        return false;
-    doc = parse_comment(worker->record->comment);
-    before = json_str(json_get(json_root(doc), "inputs"));
-    return before.len > 0 && !str_is(before, inputs) && !slurm_node_is_busy(worker->record) &&
-           str_is(json_str(json_get(json_root(doc), "nodeSetUID")), nodeset->sync.object->uid);
-}
+/* ---- what is written ---- */
 
 void nodeset_plan_records(struct nodeset *nodeset)
 {

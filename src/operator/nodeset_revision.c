@@ -104,7 +104,7 @@ static int take_new(const struct kube_cache *revisions, struct arena *arena,
 }
 
 int nodeset_revision_choose(const struct kube_cache *revisions, int by_owner, struct arena *arena,
-                            const struct kube_object *nodeset,
+                            const struct kube_object *nodeset, const char *mounted,
                             struct nodeset_revision *ret_revision, struct err *err)
 {
     const struct kube_object *stored[NODESET_MAX_REVISIONS], *best = NULL;
@@ -116,11 +116,12 @@ int nodeset_revision_choose(const struct kube_cache *revisions, int by_owner, st
     int result;
 
     *revision = (struct nodeset_revision){
+        .mounted = mounted,
         .collision_count =
             json_i64_or(json_at(operator_tree(nodeset), "status", "collisionCount"), 0),
     };
     buf_init(&data, MAX_DATA);
-    if ((result = nodeset_data(nodeset, &data, err)) < 0 ||
+    if ((result = nodeset_data(nodeset, mounted, &data, err)) < 0 ||
         (result = json_parse(buf_str(&data), MAX_DATA, &wanted, err)) < 0)
         return result;
     meaning = nodeset_data_meaning(json_root(wanted));
@@ -175,7 +176,7 @@ int nodeset_revision_object(struct json_build *build, const struct kube_object *
     int result;
 
     buf_init(&text, MAX_DATA);
-    if ((result = nodeset_data(nodeset, &text, err)) < 0 ||
+    if ((result = nodeset_data(nodeset, revision->mounted, &text, err)) < 0 ||
         (result = json_parse(buf_str(&text), MAX_DATA, &data, err)) < 0)
         return result;
     json_put_text(build, metadata, "name", revision->name);

@@ -18,6 +18,7 @@ enum { NODESET_MAX_REVISIONS = 256, REVISION_HASH_MAX = 16 };
 
 struct nodeset_revision {
     char hash[REVISION_HASH_MAX];     /* label of pods and of the ControllerRevision, status */
+    const char *mounted;              /* nodeset_mounted.h; NULL: it is no part of it */
     const char *name;                 /* of the ControllerRevision; in the arena */
     int64_t number;                   /* that it should have: the highest of all */
     int64_t collision_count;          /* for the status */
@@ -30,7 +31,7 @@ struct nodeset_revision {
 
 /* revisions: all ControllerRevisions; by_owner: their index by the UID of the controller. */
 int nodeset_revision_choose(const struct kube_cache *revisions, int by_owner, struct arena *arena,
-                            const struct kube_object *nodeset,
+                            const struct kube_object *nodeset, const char *mounted,
                             struct nodeset_revision *ret_revision, struct err *err);
 
 /* Whether a worker with this hash needs no replacement. */

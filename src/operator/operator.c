@@ -13,6 +13,7 @@
 #include "kube/kinds.h"
 #include "operator/host_keys.h"
 #include "operator/names.h"
+#include "operator/nodeset_mounted.h"
 #include "operator/plans.h"
 #include "operator/slurm_actions.h"
 #include "operator/slurm_clusters.h"
@@ -107,6 +108,17 @@ static void wake_namespace(struct controller *controller, const struct kube_obje
             enqueue(controller, found->ns, found->name);
 }
 
+static void wake_reloading(struct controller *controller, const struct kube_object *object)
+{
+    const struct kind_controller *kind = controller->context;
+    struct kube_cache_walk walk = kube_cache_walk(kind->program->world.nodesets);
+    const struct kube_object *found;
+
+    while ((found = kube_cache_next(&walk)))
+        if (strcmp(found->ns, object->ns) == 0 && nodeset_reloads(found))
+            enqueue(controller, found->ns, found->name);
+}
+
 static void on_wake_siblings(struct controller *controller, const struct kube_object *old,
                              const struct kube_object *next)
 {
@@ -180,11 +192,13 @@ MAP(wake_owner)
 MAP(wake_referring)
 MAP(wake_instance)
 MAP(wake_namespace)
+MAP(wake_reloading)
 
 static const controller_map maps[] = {
-    [WAKE_OWNER] = on_wake_owner,       [WAKE_REFERRING] = on_wake_referring,
-    [WAKE_INSTANCE] = on_wake_instance, [WAKE_NAMESPACE] = on_wake_namespace,
-    [WAKE_SIBLINGS] = on_wake_siblings, [WAKE_NODE] = on_wake_node,
+    [WAKE_OWNER] = on_wake_owner,         [WAKE_REFERRING] = on_wake_referring,
+    [WAKE_INSTANCE] = on_wake_instance,   [WAKE_NAMESPACE] = on_wake_namespace,
+    [WAKE_RELOADING] = on_wake_reloading, [WAKE_SIBLINGS] = on_wake_siblings,
+    [WAKE_NODE] = on_wake_node,
 };
 
 /* ---- what people are told ---- */

@@ -49,6 +49,7 @@ const struct operator_plan operator_plans[] = {
       { { "Service", WAKE_NAMESPACE },
         { "PodDisruptionBudget", WAKE_NAMESPACE },
         { "ConfigMap", WAKE_OWNER },
+        { "ConfigMap", WAKE_RELOADING },
         { "Secret", WAKE_NAMESPACE },
         { "ControllerRevision", WAKE_OWNER },
         { "Pod", WAKE_OWNER },

@@ -11,6 +11,8 @@ enum operator_wake {
     WAKE_INSTANCE,  /* the one that the label app.kubernetes.io/instance names: its pods */
     WAKE_NAMESPACE, /* all in the namespace, if the object is none of our own children: Secrets and
                        ConfigMaps of users, and other custom resources that a plan reads */
+    WAKE_RELOADING, /* those in the namespace that replace workers when a ConfigMap or Secret
+                       changes (nodeset_mounted.h) */
     WAKE_SIBLINGS,  /* all in the namespace when the object, one of the same kind, comes or goes or
                        refers to another Controller: they share children */
     WAKE_NODE, /* those with a pod on the object, a Node, and those in DaemonSet mode; only when

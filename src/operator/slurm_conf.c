@@ -4,11 +4,13 @@
 #include "codec/slurmconf.h"
 #include "operator/build.h"
 #include "operator/names.h"
+#include "operator/nodeset_partition.h"
 #include "operator/worker_identity.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
-enum { MAX_SCRIPTS = 1024 };
+enum { MAX_SCRIPTS = 1024, MAX_NODE_COUNT = 1024 };
 
 struct writer {
     const struct slurm_conf_input *in;
@@ -75,7 +77,7 @@ static void write_general(struct writer *writer)
     option(writer, "SlurmdUser", "root");
     option(writer, "SlurmdPort", TEXT(writer, "%d", SLURMD_PORT));
     option(writer, "SlurmdSpoolDir", "/var/spool/slurmd");
-    option(writer, "MaxNodeCount", "1024");
+    option(writer, "MaxNodeCount", TEXT(writer, "%d", MAX_NODE_COUNT));
 }
 
 static void write_logging(struct writer *writer)
@@ -205,22 +207,23 @@ static void write_all_scripts(struct writer *writer)
 
 static void write_nodeset(struct writer *writer, const struct kube_object *nodeset)
 {
-    const struct json *partition = json_get(operator_spec(nodeset), "partition");
-    struct str name = nodeset_slurm_name(nodeset), config = json_str(json_get(partition, "config"));
+    const char *options = nodeset_partition_options(writer->in->world, writer->arena,
+                                                    writer->in->controller, nodeset);
+    struct str name = nodeset_slurm_name(nodeset);
     const struct conf_pair pairs[] = { { .key = STR("NodeSet"), .value = name },
                                        { .key = STR("Feature"), .value = name } };
 
     if (writer->result == 0)
         writer->result = conf_line(&writer->conf, pairs, 2, writer->err);
-    if (writer->result < 0 || !json_bool_or(json_get(partition, "enabled"), false))
+    if (writer->result < 0 || !options)
         return;
-    if (memchr(config.at, '\n', config.len))
+    if (strchr(options, '\n'))
         writer->result =
             err_set(writer->err, ERR_INVALID,
                     "NodeSet %s: spec.partition.config has more than one line", nodeset->name);
     else
-        buf_printf(writer->out, "PartitionName=" STR_FMT " Nodes=" STR_FMT " " STR_FMT "\n",
-                   STR_ARG(name), STR_ARG(name), STR_ARG(config));
+        buf_printf(writer->out, "PartitionName=" STR_FMT " Nodes=" STR_FMT " %s\n", STR_ARG(name),
+                   STR_ARG(name), options);
 }
 
 static void write_nodesets(struct writer *writer)
@@ -234,6 +237,28 @@ static void write_nodesets(struct writer *writer)
     slurm_conf_section(writer->out, "NODESET & PARTITION");
     for (size_t i = 0; i < count; i++)
         write_nodeset(writer, nodesets[i]);
+}
+
+/* ---- what Slurm will take from it ---- */
+
+int64_t slurm_conf_max_nodes(const struct kube_object *controller)
+{
+    struct str rest = json_str(json_get(operator_spec(controller), "extraConf")), line;
+    struct str key = STR("MaxNodeCount=");
+    int64_t count = MAX_NODE_COUNT;
+    size_t digits;
+
+    while (rest.len > 0 && str_next(&rest, '\n', &line)) {
+        line = str_trim(line);
+        if (line.len <= key.len || strncasecmp(line.at, key.at, key.len) != 0)
+            continue;
+        line = str_sub(line, key.len, line.len);
+        digits = 0;
+        while (digits < line.len && line.at[digits] >= '0' && line.at[digits] <= '9')
+            digits++;
+        (void)str_to_i64(str_sub(line, 0, digits), 1, INT32_MAX, &count, NULL);
+    }
+    return count;
 }
 
 /* ---- the whole ---- */

@@ -29,6 +29,9 @@ const char *slurm_cluster_name(struct arena *arena, const struct kube_object *co
 int slurm_conf_write(const struct slurm_conf_input *input, struct arena *arena, struct buf *out,
                      struct err *err);
 
+/* How many nodes slurmctld takes: MaxNodeCount of the user's extraConf, or ours. */
+int64_t slurm_conf_max_nodes(const struct kube_object *controller);
+
 /* The last section: what the user's text says of options of which both sides have a part. `rows`
  * are the options with our values; those that the user does not name give no line. */
 struct conf_merge_row {

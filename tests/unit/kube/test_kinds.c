@@ -302,6 +302,8 @@ static void a_node_says_what_it_can_hold(void **state)
     assert_string_equal(node->taints[0].value, "v");
     assert_int_equal(node->taints[0].effect, KUBE_PREFER_NO_SCHEDULE);
     assert_int_equal(node->taints[1].effect, KUBE_NO_EXECUTE);
+    assert_int_equal(node->condition_count, 1); /* a trouble, while it is one */
+    assert_string_equal(node->conditions[0].type, "DiskPressure");
     kube_object_unref(object);
 }
 
@@ -500,8 +502,9 @@ static void a_condition_of_a_node_is_foretold_without_its_readiness(void **state
     kube_object_unref(object);
     assert_true(node->ready);
     assert_int_equal(node->ready_since_us, 5000000);
-    assert_int_equal(node->condition_count, 1);
-    assert_string_equal(node->conditions[0].status, "True");
+    assert_int_equal(node->condition_count, 2); /* beside DiskPressure */
+    assert_string_equal(node->conditions[1].type, "slinc.dev/Drained");
+    assert_string_equal(node->conditions[1].status, "True");
 
     object = patched(
         next, "{" CONDITIONS(CONDITION("Ready", ",\"status\":\"Unknown\",\"lastTransitionTime\":"
@@ -509,7 +512,7 @@ static void a_condition_of_a_node_is_foretold_without_its_readiness(void **state
     kube_object_unref(next);
     assert_false(kube_node_of(object)->ready);
     assert_int_equal(kube_node_of(object)->ready_since_us, 7000000);
-    assert_int_equal(kube_node_of(object)->condition_count, 1);
+    assert_int_equal(kube_node_of(object)->condition_count, 2);
     kube_object_unref(object);
 }
 

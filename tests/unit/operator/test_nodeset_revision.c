@@ -18,7 +18,7 @@ static void assert_data(const struct kube_object *nodeset, const char *wanted)
 {
     auto_buf struct buf data = { .max = MAX_TEXT };
 
-    assert_int_equal(nodeset_data(nodeset, &data, NULL), 0);
+    assert_int_equal(nodeset_data(nodeset, NULL, &data, NULL), 0);
     assert_string_equal(buf_text(&data), wanted);
 }
 
@@ -27,7 +27,7 @@ static void assert_hash(const struct kube_object *nodeset, size_t length, const 
     auto_buf struct buf data = { .max = MAX_TEXT };
     char hash[REVISION_HASH_MAX];
 
-    assert_int_equal(nodeset_data(nodeset, &data, NULL), 0);
+    assert_int_equal(nodeset_data(nodeset, NULL, &data, NULL), 0);
     nodeset_revision_hash(buf_str(&data), 0, hash);
     if (data.len != length || strcmp(hash, wanted) != 0)
         fail_msg("%zu bytes with hash %s, not %zu with %s: %s", data.len, hash, length, wanted,
@@ -40,7 +40,7 @@ static void choose(struct desk *desk, const struct kube_object *nodeset,
     struct err err = { 0 };
 
     if (nodeset_revision_choose(desk->world.revisions, desk->world.pods_by_owner, &desk->arena,
-                                nodeset, ret_revision, &err) < 0)
+                                nodeset, NULL, ret_revision, &err) < 0)
         fail_msg("%s", err.text);
 }
 

@@ -79,7 +79,7 @@ static void check_recorded_pod(struct desk *desk, const char *version, int64_t o
     const struct json *live_env, *spec, *slurmd;
 
     assert_int_equal(nodeset_revision_choose(desk->world.revisions, desk->world.pods_by_owner,
-                                             &desk->arena, nodeset, &revision, NULL),
+                                             &desk->arena, nodeset, NULL, &revision, NULL),
                      0);
     assert_int_equal(template_of(desk, nodeset, controller, revision.hash, &template, NULL), 0);
     assert_int_equal(worker_of_ordinal(&desk->arena, nodeset, ordinal, NULL, &worker, NULL), 0);

@@ -5,6 +5,7 @@
  *     slurm: {slurm: {active: 1}}               what Slurm said last; see desk.h
  *     refused: create service a/b: no           the write for it that the API server refuses
  *     monitoring: true                          the API server has ServiceMonitors
+ *     propagated: DiskPressure                  conditions of Nodes that explain drains
  *     plan: RestApi slurm                       what is planned
  *     about: [pod, node]                        compares only actions with this second word
  *     expect:                                   all that is written, in this order
@@ -57,7 +58,8 @@ static int check_world(const struct json *root, struct err *err)
 {
     static const char *const of_world[] = { "name",       "given",   "slurm",      "plan",
                                             "about",      "expect",  "fails",      "waits",
-                                            "look_again", "refused", "monitoring", NULL };
+                                            "look_again", "refused", "monitoring", "propagated",
+                                            NULL };
     static const char *const of_action[] = { "do", "has", "lacks", "stage", NULL };
     struct json_iter iter = json_iter(json_get(root, "expect"));
     const struct json *action;
@@ -173,6 +175,8 @@ static void the_plan_is_as_expected(void **state)
         operator_world_refuse(&desk.world, arena_strndup(&desk.arena, kind.at, kind.len),
                               str_of(arena_printf(&desk.arena, "site/" STR_FMT, STR_ARG(name))),
                               json_str(json_get(root, "refused")).at);
+    if (json_get(root, "propagated"))
+        desk.world.propagated_conditions = json_str(json_get(root, "propagated")).at;
     if (json_get(root, "monitoring"))
         desk_has_all(desk.world.service_monitors);
     if (desk_plan(&desk, kind, name, &err) < 0)
