@@ -35,10 +35,10 @@ def _segment(content: bytes) -> str:
 class Slurm:
     """Calls to slurmrestd through its Service, as SlurmUser. Each thread has its own connection."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, namespace: str = "slurm", secret: str = "slurm-auth") -> None:
         try:
-            secret = cluster.api().get("/api/v1/namespaces/slurm/secrets/slurm-auth")
-            service = cluster.api().get("/api/v1/namespaces/slurm/services/slurm-restapi")
+            secret = cluster.api().get(f"/api/v1/namespaces/{namespace}/secrets/{secret}")
+            service = cluster.api().get(f"/api/v1/namespaces/{namespace}/services/slurm-restapi")
         except ApiError:
             raise Fail(f"no Slurm in cluster '{cluster.name}': make up WITH=slurm NAME={cluster.name}") from None
         self.key = base64.b64decode(secret["data"]["jwt.key"])
