@@ -374,6 +374,7 @@ bool kube_pod_is_terminated(const struct kube_pod *pod)
 
 /* ---- nodes ---- */
 
+/* Kubernetes' own; a Node's troubles are kept while they are there: they explain drains. */
 static const char *const node_conditions[] = { "Ready", NULL };
 static const char *const node_troubles[] = { "MemoryPressure", "DiskPressure", "PIDPressure",
                                              "NetworkUnavailable", NULL };

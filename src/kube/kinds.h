@@ -43,8 +43,7 @@ struct kube_requests { /* what the pod needs of a node: containers, sidecars, in
     struct kube_amounts extended; /* devices, huge pages */
 };
 
-/* A condition that is none of Kubernetes' own (those that matter are fields of their own), or a
- * trouble that a Node reports: MemoryPressure and the like, while they are True. In a
+/* A condition that is none of Kubernetes' own (those that matter are fields of their own). In a
  * prediction, which is a merge patch, `status.conditions` works as in a strategic patch of the
  * server: each item changes the condition of its type, as far as it names members, or adds it, or
  * with "$patch": "delete" takes it away; null takes all away. `ready` follows the same rule. */

@@ -268,20 +268,7 @@ static void any_job(void *context, const struct slurm_store_job *job)
     *(int64_t *)context = job->id;
 }
 
-/* The records of jobs go when they hold nothing any more: a NodeSet with a partition waits for it.
- */
-static void on_forget(void *context)
-{
-    struct world *world = ((struct workers_scene *)context)->scene->world;
-    int64_t id;
-
-    do {
-        id = 0;
-        slurm_store_visit_jobs(world->slurm, any_job, &id);
-    } while (id != 0 && slurm_people_forget(world->slurm, id, NULL) == 0);
-}
-
-static void undrain(void *context, const struct slurm_store_node *node)
+static void note_drained(void *context, const struct slurm_store_node *node)
 {
     char(*names)[64] = context;
 
@@ -293,13 +280,40 @@ static void undrain(void *context, const struct slurm_store_node *node)
         }
 }
 
+static void end_drains(struct workers_scene *workers)
+{
+    struct world *world = workers->scene->world;
+    char names[8][64] = { "" };
+
+    slurm_store_visit_nodes(world->slurm, note_drained, names);
+    for (unsigned i = 0; i < 8 && names[i][0]; i++)
+        (void)slurm_people_undrain(world->slurm, names[i], NULL);
+    workers_remember(workers);
+}
+
+/* The records of jobs go when they hold nothing any more: a NodeSet with a partition waits for it.
+ * An admin's drain that the end of a pod had hidden shows again when its worker is back: then the
+ * admin ends it. */
+static void on_forget(void *context)
+{
+    struct workers_scene *workers = context;
+    struct world *world = workers->scene->world;
+    int64_t id;
+
+    do {
+        id = 0;
+        slurm_store_visit_jobs(world->slurm, any_job, &id);
+    } while (id != 0 && slurm_people_forget(world->slurm, id, NULL) == 0);
+    end_drains(workers);
+    loop_timer_start(world->loop, &workers->people, 5 * SECOND, on_forget, workers);
+}
+
 /* Everything that drains by somebody's will ends; jobs, too. */
 void workers_on_calm(void *context)
 {
     struct operator_scene *scene = context;
     struct workers_scene *workers = scene->slurm;
     struct world *world = scene->world;
-    char names[8][64] = { "" };
 
     loop_timer_stop(&workers->people);
     sim_net_set_slurm_faults(world->net, NULL);
@@ -309,10 +323,7 @@ void workers_on_calm(void *context)
         slurm_store_start(world->slurm);
     cancel_jobs(world);
     loop_timer_start(world->loop, &workers->people, 20 * SECOND, on_forget, workers);
-    slurm_store_visit_nodes(world->slurm, undrain, names);
-    for (unsigned i = 0; i < 8 && names[i][0]; i++)
-        (void)slurm_people_undrain(world->slurm, names[i], NULL);
-    workers_remember(workers);
+    end_drains(workers);
     for (unsigned i = 0; i < WORKERS_HOSTS; i++)
         cordon_node(&(struct deed){ workers, world, 4 + 3 * i });
     for (unsigned i = 0; i < 4; i++)

@@ -105,7 +105,6 @@ struct counted {
     int64_t pods;
 };
 
-/* A node that an admin drained stays so until the admin ends it. */
 static void check_pod(void *context, const struct json *pod)
 {
     struct counted *counted = context;
@@ -119,7 +118,7 @@ static void check_pod(void *context, const struct json *pod)
     counted->pods++;
     if (!slurm_store_find_node(world->slurm, hostname, &node))
         world_break(world, "pod %s has no node", name);
-    else if ((node.is_drained || node.is_down) && strcmp(node.reason, WORKERS_REASON) != 0)
+    else if (node.is_drained || node.is_down)
         world_break(world, "node %s is %s: %s", hostname, node.state, node.reason);
     if (json_exists(json_at(pod, "metadata", "annotations", ANNOTATION_CORDONED_BY)))
         world_break(world, "pod %s has a mark, and nothing drains it", name);
