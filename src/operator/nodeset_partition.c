@@ -49,7 +49,7 @@ static bool takes_jobs(const struct slurm_facts *facts, struct arena *arena, str
 {
     const struct slurm_object *found;
 
-    if (!facts->partitions || !slurm_cache_is_synced(facts->partitions))
+    if (!facts || !facts->partitions || !slurm_cache_is_synced(facts->partitions))
         return true;
     found = slurm_cache_get(facts->partitions, arena_strndup(arena, partition.at, partition.len));
     return found && slurm_words_has(&slurm_partition_of(found)->state, SLURM_PARTITION_UP);
