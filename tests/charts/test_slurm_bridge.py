@@ -13,6 +13,7 @@ from conftest import BUILD, MONITORING, REPO, helm, leaves, render, sets, spell,
 CHART = REPO / "charts/slurm-bridge"
 OWN = "admission.separate=true"
 DRA = "dra.enabled=true"
+TOKEN = "sharedConfig.slurmToken.create=true"
 BUDGET = "{}.pdb.enabled=true"
 PLACING = {"priorityClassName": "=high", "resources": ".limits.cpu=1", "nodeSelector": ".a=b", "affinity.nodeAffinity": ".x=y", "tolerations": "[0].key=a"}
 
@@ -23,6 +24,8 @@ MATTERS: dict[str, tuple[str, list[str]]] = {
     "schedulerConfig.schedulerName": ("=other", []), "schedulerConfig.mcsLabel": ("=other", []), "schedulerConfig.partition": ("=other", []),
     "sharedConfig.slurmRestApi": ("=http://other", []), "sharedConfig.slurmJwtSecret": ("=other", []),
     "sharedConfig.slurmJwtKey.name": ("=other", []), "sharedConfig.slurmJwtKey.key": ("=other", ["sharedConfig.slurmJwtKey.name=a"]),
+    "sharedConfig.slurmToken.create": ("=true", []), "sharedConfig.slurmToken.lifetime": ("=5m", [TOKEN]),
+    "sharedConfig.slurmToken.jwtKeyRef.name": ("=other", [TOKEN]), "sharedConfig.slurmToken.jwtKeyRef.key": ("=other", [TOKEN]),
     "bridgeConfig": (".sharedNodes=true", []),
     "scheduler.replicaCount": ("=3", []), "scheduler.verbosity": ("=9", []), "scheduler.observeOnly": ("=true", []),
     "controllers.verbosity": ("=debug", []),

@@ -234,7 +234,7 @@ DCGM = ("vendor.nvidia.dcgm.enabled=true", "nodesets.a.slurmd.resources.limits.n
 # Every value: how to change it, and what must be set before for it to matter.
 MATTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "nameOverride": ("=other", ()), "fullnameOverride": ("=other", ()), "namespaceOverride": ("=other", ()), "imagePullSecrets": ("[0].name=a", ()),
-    "imagePullPolicy": ("=Never", ()), "imageRegistry": ("=other", ()),
+    "imagePullPolicy": ("=Never", ()), "imageRegistry": ("=other", ()), "bridge.enabled": ("=false", ()),
     "keepOldImages": ("=true", ("controller.slurmctld.image.repository=ghcr.io/slinkyproject/slurmctld",)), "clusterName": ("=x", ()),
     "jwksKeys.enabled": ("=true", ()), "jwksKeys.configMapRef": (".name=x", ("jwksKeys.enabled=true",)),
     "sssd.secretRef": (".name=x", LOGIN), "sssd.conf": ("=x", LOGIN),

@@ -19,6 +19,7 @@ MATTERS: dict[str, tuple[str, list[str]]] = {
     "nameOverride": ("=other", []), "namespaceOverride": ("=other", []), "imageRegistry": ("=other", []), "imagePullSecrets": ("[0].name=a", []), "priorityClassName": ("=high", []),
     "externalMetrics.enabled": ("=true", []), "view.enabled": ("=true", []), "api.existingSecret": ("=other", MINE),
     "api.caBundle": ("=Yg==", MINE), "grafana.enabled": ("=false", []),
+    "ui.enabled": ("=true", []),
 } | {f"exporter.{key}": (change, []) for key, change in {
     "enabled": "=false", "replicas": "=3", "imagePullPolicy": "=Never", "image.repository": "=other", "image.tag": "=v9", "server": "=http://a:1",
     "secretName": "=other", "jwtKey.name": "=key", "logLevel": "=debug", "cacheFrequency": "=9s", "jobListSeconds": "=9", "staleSeconds": "=9",

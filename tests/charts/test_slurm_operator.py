@@ -18,7 +18,7 @@ WORKERS = {kind: 4 for kind in ("accounting", "controller", "loginset", "nodeset
 MATTERS: dict[str, tuple[str, list[str]]] = {
     "nameOverride": ("=other", []), "fullnameOverride": ("=other", []), "namespaceOverride": ("=other", []), "imagePullSecrets": ("[0].name=a", []),
     "imageRegistry": ("=other", []), **MONITORING,
-    "imagePullPolicy": ("=Always", ["operator.imagePullPolicy="]), "priorityClassName": ("=high", []), "crds.enabled": ("=true", []),
+    "imagePullPolicy": ("=Always", ["operator.imagePullPolicy="]), "priorityClassName": ("=high", []), "crds.enabled": ("=false", []),
     "webhook.separate": ("=false", []), "webhook.timeoutSeconds": ("=3", []), "webhook.serverPort": ("=1443", []),
     "webhook.validating.failurePolicy": ("=Ignore", []), "webhook.validating.matchPolicy": ("=Exact", []),
     "webhook.validating.matchConditions": ("[0].name=a,webhook.validating.matchConditions[0].expression=x", []),

@@ -68,7 +68,7 @@ true
 {{/* the config file. Keys of bridgeConfig stand beside ours; the schema keeps them apart. */}}
 {{- define "slurm-bridge.config" -}}
 {{- $config := dict "schedulerName" .Values.schedulerConfig.schedulerName "mcsLabel" .Values.schedulerConfig.mcsLabel
-    "partition" .Values.schedulerConfig.partition "slurmRestApi" .Values.sharedConfig.slurmRestApi }}
+    "partition" .Values.schedulerConfig.partition "slurmRestApi" (include "slurm-bridge.restApi" .) }}
 {{- if .Values.admission.managedNamespaceSelector }}
 {{- $_ := set $config "managedNamespaceSelector" .Values.admission.managedNamespaceSelector }}
 {{- else }}
@@ -188,10 +188,7 @@ readinessProbe:
 
 {{/* the file that SLURM_JWT_FILE or jwtKeyFile names, and the Secret it comes from */}}
 {{- define "slurm-bridge.secretVolume" -}}
-{{- $token := .Values.sharedConfig.slurmJwtSecret }}
-{{- if kindIs "string" $token }}
-{{- $token = dict "name" $token "key" "auth-token" }}
-{{- end }}
+{{- $token := include "slurm-bridge.tokenSecret" . | fromYaml }}
 {{- $key := .Values.sharedConfig.slurmJwtKey }}
 name: slurm-jwt
 secret:
@@ -209,7 +206,7 @@ secret:
 {{/* The Secret of the webhook's certificate. What cert-manager makes and what we make have different names, for neither may be written over. */}}
 {{- define "slurm-bridge.certificateSecret" -}}
 {{- $name := include "slurm-bridge.admission.name" . }}
-{{- $made := .Values.admission.certManager.enabled | ternary $name (printf "%s-own" $name) }}
+{{- $made := include "slurm-bridge.usesCertManager" . | not | not | ternary $name (printf "%s-own" $name) }}
 {{- coalesce .Values.admission.existingSecret .Values.admission.tls.existingSecret $made -}}
 {{- end }}
 
@@ -228,4 +225,45 @@ secret:
 helm.sh/hook: post-delete
 helm.sh/hook-weight: {{ . | quote }}
 helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
+{{- end }}
+
+{{/* Whether certificates come from cert-manager. A cluster that can be asked and does not have it gets them from the chart; tools that only
+render are not able to ask. */}}
+{{- define "slurm-bridge.usesCertManager" -}}
+{{- if .Values.admission.certManager.enabled }}
+{{- if or (.Capabilities.APIVersions.Has "cert-manager.io/v1") (not (lookup "v1" "Namespace" "" "kube-system")) -}}
+true
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* the Secret that holds the token: name and key */}}
+{{- define "slurm-bridge.tokenSecret" -}}
+{{- $token := .Values.sharedConfig.slurmJwtSecret }}
+{{- kindIs "string" $token | ternary (dict "name" $token "key" "auth-token") $token | toYaml -}}
+{{- end }}
+
+{{/* Whether the chart makes the Token: as the user says, else when the namespace has Slurm's key and no token of somebody else. */}}
+{{- define "slurm-bridge.makesToken" -}}
+{{- $token := default dict .Values.sharedConfig.slurmToken }}
+{{- if kindIs "bool" $token.create }}
+{{- if $token.create }}true{{ end }}
+{{- else if and (not .Values.sharedConfig.slurmJwtKey.name) (.Capabilities.APIVersions.Has "slinky.slurm.net/v1beta1/Token") }}
+{{- $namespace := include "slurm-bridge.namespace" . }}
+{{- $key := lookup "v1" "Secret" $namespace (dig "jwtKeyRef" "name" "slurm-auth-jwt" $token) }}
+{{- $secret := lookup "v1" "Secret" $namespace (include "slurm-bridge.tokenSecret" . | fromYaml).name }}
+{{- $ours := lookup "slinky.slurm.net/v1beta1" "Token" $namespace (include "slurm-bridge.name" .) }}
+{{- if and $key (or $ours (not $secret)) }}true{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* where slurmrestd answers */}}
+{{- define "slurm-bridge.restApi" -}}
+{{- $given := .Values.sharedConfig.slurmRestApi }}
+{{- $key := dig "slurmToken" "jwtKeyRef" "name" "" .Values.sharedConfig }}
+{{- if and (eq $given "http://slurm-restapi.slurm:6820") (include "slurm-bridge.makesToken" .) (hasSuffix "-auth-jwt" $key) }}
+{{- printf "http://%s-restapi.%s:6820" (trimSuffix "-auth-jwt" $key) (include "slurm-bridge.namespace" .) }}
+{{- else }}
+{{- $given }}
+{{- end }}
 {{- end }}

@@ -96,3 +96,13 @@ properties:
   {{- toYaml . | nindent 2 }}
   {{- end }}
 {{- end }}
+
+{{/* As a part of another chart, a definition that is in the cluster already and belongs to another release, or to none, is left as it is. */}}
+{{- define "crds.install" -}}
+{{- if .crd.Error }}{{ fail .crd.Error }}{{ end -}}
+{{- $there := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" (printf "%s.slinky.slurm.net" .crd.plural) | default dict }}
+{{- $release := dig "metadata" "annotations" "meta.helm.sh/release-name" "" $there }}
+{{- if or .root.Chart.IsRoot (not $there) (eq $release .root.Release.Name) }}
+{{- include "crds.crd" .crd | fromYaml | toYaml }}
+{{- end }}
+{{- end }}

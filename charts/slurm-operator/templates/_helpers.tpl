@@ -205,3 +205,13 @@ lifecycle:
 {{- end }}
 {{- $sum -}}
 {{- end }}
+
+{{/* Whether certificates come from cert-manager. A cluster that can be asked and does not have it gets them from the chart; tools that only
+render are not able to ask. */}}
+{{- define "slurm-operator.usesCertManager" -}}
+{{- if .Values.certManager.enabled }}
+{{- if or (.Capabilities.APIVersions.Has "cert-manager.io/v1") (not (lookup "v1" "Namespace" "" "kube-system")) -}}
+true
+{{- end -}}
+{{- end -}}
+{{- end }}

@@ -58,7 +58,27 @@
 {{/* extraConf of the Controller: the user's lines, then the partitions */}}
 {{- define "slurm.controllerConf" -}}
 {{- $own := include "slurm.conf" (dict "text" .Values.controller.extraConf "map" .Values.controller.extraConfMap "separator" "\n") }}
-{{- list $own (include "slurm.partitions" .) | compact | join "\n" -}}
+{{- $partitions := include "slurm.partitions" . }}
+{{- list $own $partitions (include "slurm.bridge" (dict "root" . "lines" (print $own "\n" $partitions))) | compact | join "\n" -}}
+{{- end }}
+
+{{/* What the bridge needs: a partition of the nodes that it shares, a scheduler that looks each second because the end of an external job
+does not wake it, and GPUs as gres. (dict "root" $ "lines" LINES): lines that the user gave stay as they are. */}}
+{{- define "slurm.bridge" -}}
+{{- $wanted := (default dict .root.Values.bridge).enabled }}
+{{- if kindIs "invalid" $wanted }}
+{{- $nodesets := include "slurm.sets" (dict "root" .root "kind" "nodeset") | fromYaml }}
+{{- $wanted = not (or $nodesets (regexMatch "(?i)PartitionName" .lines)) }}
+{{- end }}
+{{- if $wanted }}
+{{- $lines := list }}
+{{- range list "SchedulerParameters=sched_interval=1,bf_interval=5" "GresTypes=gpu" }}
+{{- if not (regexMatch (printf "(?im)^ *%s" (splitList "=" . | first)) $.lines) }}{{ $lines = append $lines . }}{{ end }}
+{{- end }}
+{{- if not (regexMatch "(?im)^ *NodeSet=slurm-bridge( |$)" .lines) }}{{ $lines = append $lines "NodeSet=slurm-bridge Feature=slurm-bridge" }}{{ end }}
+{{- if not (regexMatch "(?im)^ *PartitionName=slurm-bridge( |$)" .lines) }}{{ $lines = append $lines "PartitionName=slurm-bridge Nodes=slurm-bridge MaxTime=UNLIMITED" }}{{ end }}
+{{- join "\n" $lines -}}
+{{- end -}}
 {{- end }}
 
 {{/* The ConfigMaps of one list of scripts: (dict "root" $ "values" prologScripts "name" prolog "vendor" BOOL) */}}
