@@ -12,7 +12,9 @@ import shutil
 import subprocess
 import urllib.request
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from .common import DEV, Fail, cache_dir, locked, run, slow_step, versions
 
@@ -201,49 +203,75 @@ def _from_deb(package: str, pinned: str, *programs: str):
 # --- All of them ----------------------------------------------------------------------------------------------------
 
 
-def _programs() -> list[tuple[str, str, tuple[str, ...], object]]:
-    """Every program: name, version, the commands it gives, how to make it in an empty folder."""
+class Program(NamedTuple):
+    name: str
+    version: str
+    commands: tuple[str, ...]  # that it gives
+    build: Callable[[Path], None]  # makes it in an empty folder
+
+
+def _programs() -> list[Program]:
+    """In the order in which a cluster needs them. The first are those without which it does not start."""
     pin = versions()
     return [
-        ("kubernetes", pin["KUBERNETES_VERSION"], KUBE_PARTS, _build_kube),
-        ("coredns", pin["COREDNS_VERSION"], ("coredns",), _build_part_of("github.com/coredns/coredns", "coredns")),
-        ("kwok", pin["KWOK_VERSION"], ("kwok",), _install(f"sigs.k8s.io/kwok/cmd/kwok@v{pin['KWOK_VERSION']}")),
-        ("helm", pin["HELM_VERSION"], ("helm",), _install(f"helm.sh/helm/v3/cmd/helm@v{pin['HELM_VERSION']}")),
-        ("etcd", pin["ETCD_VERSION"], ("etcd",), _from_deb("etcd-server", pin["ETCD_VERSION"], "etcd")),
-        ("containerd", pin["CONTAINERD_VERSION"], ("containerd", "containerd-shim-runc-v2", "ctr"),
-         _from_deb("containerd", pin["CONTAINERD_VERSION"], "containerd", "containerd-shim-runc-v2", "ctr")),
+        Program("etcd", pin["ETCD_VERSION"], ("etcd",), _from_deb("etcd-server", pin["ETCD_VERSION"], "etcd")),
+        Program("containerd", pin["CONTAINERD_VERSION"], ("containerd", "containerd-shim-runc-v2", "ctr"),
+                _from_deb("containerd", pin["CONTAINERD_VERSION"], "containerd", "containerd-shim-runc-v2", "ctr")),
+        Program("kubernetes", pin["KUBERNETES_VERSION"], KUBE_PARTS, _build_kube),
+        Program("coredns", pin["COREDNS_VERSION"], ("coredns",), _build_part_of("github.com/coredns/coredns", "coredns")),
+        Program("kwok", pin["KWOK_VERSION"], ("kwok",), _install(f"sigs.k8s.io/kwok/cmd/kwok@v{pin['KWOK_VERSION']}")),
+        Program("helm", pin["HELM_VERSION"], ("helm",), _install(f"helm.sh/helm/v3/cmd/helm@v{pin['HELM_VERSION']}")),
     ]
 
 
-def _part_programs() -> list[tuple[str, str, tuple[str, ...], object]]:
+def _part_programs() -> list[Program]:
     """Those only a part of the same name needs, and tools of tests."""
     pin = versions()
     return [
-        ("certmanager", pin["CERTMANAGER_VERSION"], ("certmanager",), _build_part_of("github.com/cert-manager/cert-manager", "certmanager")),
-        ("jobset", pin["JOBSET_VERSION"], ("jobset",), _build_in_module("sigs.k8s.io/jobset", ".", "jobset")),
-        ("lws", pin["LWS_VERSION"], ("lws",), _build_in_module("sigs.k8s.io/lws", "./cmd", "lws")),
-        *((name, pin["PROMETHEUS_VERSION"], (name,), _from_deb(name, pin["PROMETHEUS_VERSION"], name)) for name in ("prometheus", "promtool")),
-        ("helm-unittest", pin["HELM_UNITTEST_VERSION"], ("helm-unittest",),
-         _build_in_module("github.com/helm-unittest/helm-unittest", "./cmd/helm-unittest", "helm-unittest")),
+        Program("certmanager", pin["CERTMANAGER_VERSION"], ("certmanager",), _build_part_of("github.com/cert-manager/cert-manager", "certmanager")),
+        Program("jobset", pin["JOBSET_VERSION"], ("jobset",), _build_in_module("sigs.k8s.io/jobset", ".", "jobset")),
+        Program("lws", pin["LWS_VERSION"], ("lws",), _build_in_module("sigs.k8s.io/lws", "./cmd", "lws")),
+        *(Program(name, pin["PROMETHEUS_VERSION"], (name,), _from_deb(name, pin["PROMETHEUS_VERSION"], name)) for name in ("prometheus", "promtool")),
+        Program("helm-unittest", pin["HELM_UNITTEST_VERSION"], ("helm-unittest",),
+                _build_in_module("github.com/helm-unittest/helm-unittest", "./cmd/helm-unittest", "helm-unittest")),
     ]
 
 
+def wanted_programs(parts: list[str]) -> list[str]:
+    """Names, in the order in which they are needed."""
+    return [program.name for program in (*_programs(), *(program for program in _part_programs() if program.name in parts))]
+
+
+def is_missing(name: str) -> bool:
+    program = _program(name)
+    return not _folder(program.name, program.version).exists()
+
+
+def _program(name: str) -> Program:
+    return next(program for program in (*_programs(), *_part_programs()) if program.name == name)
+
+
 def ensure_programs(parts: list[str]) -> None:
-    """Builds what is missing, and links the pinned versions into bin_dir()."""
+    """Those of every cluster, and those of these parts."""
+    for name in wanted_programs(parts):
+        ensure_program(name)
+
+
+def ensure_program(name: str) -> None:
+    """Builds it if it is missing, and links the pinned version into bin_dir()."""
+    program = _program(name)
+    folder = _folder(program.name, program.version)
     bin_dir().mkdir(parents=True, exist_ok=True)
-    wanted = [*_programs(), *(program for program in _part_programs() if program[0] in parts)]
-    with locked(cache_dir() / "programs.lock", "the program cache", 3600):
-        for name, version, commands, build in wanted:
-            folder = _folder(name, version)
-            if not folder.exists():
-                scratch = folder.with_name(f"{folder.name}.part")
-                shutil.rmtree(scratch, ignore_errors=True)
-                scratch.mkdir(parents=True)
-                with slow_step(f"{name} {version}"):
-                    build(scratch)
-                scratch.rename(folder)
-            for command in commands:
-                _link(bin_dir() / command, folder / command)
+    with locked(cache_dir() / "programs" / f".{name}.lock", f"the program {name}", 3600):
+        if not folder.exists():
+            scratch = folder.with_name(f"{folder.name}.part")
+            shutil.rmtree(scratch, ignore_errors=True)
+            scratch.mkdir(parents=True)
+            with slow_step(f"{name} {program.version}"):
+                program.build(scratch)
+            scratch.rename(folder)
+        for command in program.commands:
+            _link(bin_dir() / command, folder / command)
 
 
 def _link(link: Path, target: Path) -> None:

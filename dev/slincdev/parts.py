@@ -114,7 +114,7 @@ def image_archive(name: str) -> Path:
 def ensure_images(names: list[str]) -> None:
     """Builds those that are not in the cache, with progress."""
     recipes = [name for name in names if name not in PACKED_HERE]
-    if subprocess.run([sys.executable, str(REPO / "images/build"), *recipes]).returncode != 0:
+    if recipes and subprocess.run([sys.executable, str(REPO / "images/build"), *recipes]).returncode != 0:
         raise Fail(f"the images {', '.join(recipes)} could not be built")
 
 

@@ -22,12 +22,16 @@ VALUES = ["admission.certManager.enabled=false"] + [f"{part}.{value}" for part i
 KEY = ["sharedConfig.slurmJwtKey.name=slurm-jwt-key", "sharedConfig.slurmJwtKey.key=jwt.key"]
 
 
-def ensure_image() -> None:
-    """Builds what has changed: the program, unless SLINC_BUILD names a folder that has it, and its image."""
+def build_slinc() -> None:
+    """What has changed, unless SLINC_BUILD names a folder that has the program."""
     if "SLINC_BUILD" not in os.environ:
         with slow_step("slinc (dev/build plain)"):
-            if subprocess.run([REPO / "dev/build", "plain"]).returncode != 0:
+            if subprocess.run([REPO / "dev/build", "plain", "src/cmd/slinc", "src/dra/slinc-cpuset-hook"]).returncode != 0:
                 raise Fail("build/plain could not be built")
+
+
+def ensure_image() -> None:
+    build_slinc()
     parts.ensure_images(["slinc"])
 
 

@@ -7,16 +7,18 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from . import build, cluster as clusters, components, nodes, parts, pki, real_nodes, supervisor
 from .cluster import Cluster
 from .common import Fail, cache_dir, locked, need_disk, need_root, retry_briefly, run, say, state_root, step
+from .prepare import Preparation
 
 
-def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot: int | None = None, real: int = 0) -> Cluster:
-    """Starts the cluster, or brings a running one to what is asked; safe to call again at any time."""
+def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot: int | None = None, real: int = 0,
+       images: list[str] | None = None, before_images: Callable[[], None] = lambda: None) -> Cluster:
+    """Starts the cluster, or brings a running one to what is asked; safe to call again at any time. images: more of them for every node."""
     begun = time.monotonic()
     clusters.check_name(name)
     wanted = parts.in_order(with_parts or [])
@@ -24,8 +26,8 @@ def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot
     need_disk(cache_dir(), 12 if not build.bin_dir().exists() else 2, "make up")
     need_disk(state_root(), 3, "make up")
     say(f"cluster '{name}'")
-    build.ensure_programs(wanted)
-    parts.ensure_images([*parts.CORE_IMAGES, *parts.images_of(wanted)])
+    ready = Preparation(build.wanted_programs(wanted), [*parts.images_of(wanted), *(images or [])], before_images)
+    ready.wait_for_core()
     with _held(name):
         cluster = clusters.find(name)
         if cluster and not cluster.is_alive():
@@ -34,13 +36,20 @@ def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot
             cluster = None
         if not cluster:
             cluster = _create(name, slot, node_count)
+        ready.wait("kwok")
         if node_count:
             with step(f"{node_count} kwok nodes"):
                 nodes.ensure_nodes(cluster, node_count)
+        ready.wait("images")
         if real:
             real_nodes.ensure(cluster, real)
         for part in wanted:
+            ready.wait(part)
             parts.install(cluster, part)
+        if images:
+            with step("images"):
+                parts.import_images(cluster, images)
+        ready.wait("helm")
     say(f"up in {time.monotonic() - begun:.1f} s.  export KUBECONFIG={cluster.admin_config}")
     return cluster
 
