@@ -16,6 +16,12 @@ sharedConfig:
   slurmJwtKey:
     name: ""
     key: jwt_hs256.key
+  slurmToken:
+    create: null
+    jwtKeyRef:
+      name: slurm-auth-jwt
+      key: jwt.key
+    lifetime: 1h
 bridgeConfig: {}
 scheduler:
   observeOnly: false
