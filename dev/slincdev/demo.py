@@ -139,7 +139,7 @@ class Demo:
         self.wait("the job has ended", 30, lambda: "JobState=COMPLETED" in system.slurm(f"scontrol show job {job}"))
         begun = time.monotonic()
         self.wait("the worker is gone", 60, lambda: system.worker_pods().keys() == {"cpu-0"})
-        answer(f"the job is COMPLETED, and {time.monotonic() - begun:.1f} s later cpu-2 is gone")
+        answer(f"the job ran to its end, then: COMPLETED; {time.monotonic() - begun:.1f} s later cpu-2 is gone")
         self.telling.note("its job ends to the worker is gone", time.monotonic() - begun)
 
     def sbatch(self, worker: str, script: str, name: str) -> str:
@@ -203,7 +203,6 @@ class Demo:
         for one in self.lives.wait("each says why it waits", lambda: self.all_say_why("puzzles"), 30):
             answer(f"{one.name + ':':<7} {one.says('SlurmPending')}")
         answer(self.slinc(f"why later -n {NAMESPACE}"))
-        answer(self.slinc("queue"))
         try:
             self.apply("typo")
         except Fail as fail:
@@ -262,7 +261,8 @@ class Demo:
             right += [f"{one.name:<11} {one.phase:<9} {one.node}" for one in pods]
         side_by_side(left, right)
         self.system.screenshot(SCREENSHOT)
-        answer(f"\nThe same as a live page: {self.system.page_address()}\nA picture of it: {SCREENSHOT.relative_to(REPO)}")
+        say("")
+        answer(f"The same as a live page: {self.system.page_address()}\nA picture of it: {SCREENSHOT.relative_to(REPO)}")
 
 
 def waits_for(one: Life) -> str:

@@ -220,11 +220,16 @@ def _wait(cluster: Cluster, name: str, part: dict) -> None:
 
 
 def install(cluster: Cluster, name: str) -> None:
-    """Imports the part's images, applies its manifests and waits until it works."""
+    """Applies it and waits until it works."""
+    apply(cluster, name)
+    wait(cluster, name)
+
+
+def apply(cluster: Cluster, name: str) -> None:
+    """Imports the part's images and applies its manifests. One that comes before another must work before the other is applied."""
     part = _about(name)
-    with step(f"{name}: images"):
+    with step(f"{name}: images and manifests"):
         import_images(cluster, part.get("images", []))
-    with step(f"{name}: running"):
         if "namespace" in part:
             _make_namespace(cluster, part["namespace"])
         for secret, keys in part.get("secrets", {}).items():
@@ -232,10 +237,16 @@ def install(cluster: Cluster, name: str) -> None:
         for secret, host in part.get("certificates", {}).items():
             _make_certificate(cluster, part["namespace"], secret, host)
         _apply(cluster, name, part)
-        _wait(cluster, name, part)
+    if "before" in part:
+        wait(cluster, name)
     if name not in cluster.parts and name != "dns":
         cluster.parts.append(name)
         cluster.save()
+
+
+def wait(cluster: Cluster, name: str) -> None:
+    with step(f"{name}: running"):
+        _wait(cluster, name, _about(name))
 
 
 def images_of(names: list[str]) -> list[str]:

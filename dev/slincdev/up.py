@@ -45,10 +45,12 @@ def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot
             real_nodes.ensure(cluster, real)
         for part in wanted:
             ready.wait(part)
-            parts.install(cluster, part)
+            parts.apply(cluster, part)
         if images:
-            with step("images"):
+            with step(f"images: {', '.join(images)}"):
                 parts.import_images(cluster, images)
+        for part in wanted:
+            parts.wait(cluster, part)
         ready.wait("helm")
     say(f"up in {time.monotonic() - begun:.1f} s.  export KUBECONFIG={cluster.admin_config}")
     return cluster

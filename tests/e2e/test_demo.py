@@ -27,11 +27,15 @@ def test_the_demo_tells_its_story_to_the_end_and_leaves_nothing_behind():
     done = run_demo()
     told = done.stdout
     assert done.returncode == 0, told[-3000:] + done.stderr
-    assert re.findall(r"^(\d)\. ", told, re.M) == list("1234567")
+    assert re.findall(r"^(\d+)\. ", told, re.M) == [str(number) for number in range(1, 12)]
     assert re.search(r"hello from a container on node-0, job \d+ of Slurm", told)
-    for words in ("none of the three starts; each says: job", "0/5 nodes are available",
-                  "was preempted in Slurm", "nightly-0 is back", "All of it"):
+    for words in ("a Slurm cluster from nothing", "$ ssh root@login srun hostname\n     cpu-0", "cpu-2 drains and waits for job", "then: COMPLETED",
+                  "none of the three starts; each says: job", "0/5 nodes are available", "was preempted in Slurm", "nightly-0 is back",
+                  "pods are where they were", "a job of Slurm's own", "All of it"):
         assert words in told, words
+    picture = re.search(r"A picture of it: (\S+)", told)[1]
+    assert (REPO / picture).read_bytes().startswith(b"\x89PNG")
+    assert re.search(r"a live page: http://\S+/ui/", told)
     assert len(re.findall(r"^     (Pod|Job|JobSet|LeaderWorkerSet|PodGroup): .* bound after", told, re.M)) == 5
     assert [line for line in told.splitlines() if len(line) > 100] == []
     assert told.splitlines()[-1].startswith(f"cluster '{NAME}' is gone")
