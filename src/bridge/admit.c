@@ -76,12 +76,6 @@ void admit_trust_also(struct admit *admit, struct str user)
     trust(&admit->users[1], user);
 }
 
-static bool is_trusted(const struct admit *admit, struct str user)
-{
-    return user.len > 0 &&
-           (str_eq(user, str_of(admit->users[0])) || str_eq(user, str_of(admit->users[1])));
-}
-
 /* ---- reading ---- */
 
 static unsigned read_op(struct str operation)
@@ -247,17 +241,6 @@ static void mutate(const struct admit *admit, const struct admit_request *reques
         answer->verdict = change(request, mutation.ops, out);
 }
 
-static void validate(const struct admit_request *request, struct admit_answer *answer,
-                     struct buf *out)
-{
-    auto_buf struct buf why = { .max = MAX_WHY };
-
-    if (admit_rules_allow(request, &why))
-        answer->verdict = allow(request, out);
-    else
-        answer->verdict = deny(request, ADMIT_REFUSED, buf_str(&why), out);
-}
-
 /* Whether there is anything to say, whatever the pod is. Only new pods are changed; an update by
  * the bridge itself passes, and so does one of a pod that is on its way out. */
 static bool is_our_business(const struct admit *admit, enum admit_hook hook,
@@ -271,7 +254,8 @@ static bool is_our_business(const struct admit *admit, enum admit_hook hook,
         return is_plain;
     return hook == ADMIT_VALIDATE && request->op == ADMIT_UPDATE &&
            (is_plain || str_is(request->subresource, "resize")) &&
-           !is_trusted(admit, request->user) &&
+           !(request->user.len > 0 && (str_eq(request->user, str_of(admit->users[0])) ||
+                                       str_eq(request->user, str_of(admit->users[1])))) &&
            !json_exists(json_at(request->pod, "metadata", "deletionTimestamp"));
 }
 
@@ -293,10 +277,16 @@ static void answer_pod(const struct admit *admit, enum admit_hook hook,
     case SCOPE_IN:
         break;
     }
-    if (hook == ADMIT_MUTATE)
+    if (hook == ADMIT_MUTATE) {
         mutate(admit, request, answer, out);
-    else
-        validate(request, answer, out);
+    } else {
+        auto_buf struct buf why = { .max = MAX_WHY };
+
+        if (admit_rules_allow(request, &why))
+            answer->verdict = allow(request, out);
+        else
+            answer->verdict = deny(request, ADMIT_REFUSED, buf_str(&why), out);
+    }
 }
 
 struct admit_answer admit_review(const struct admit *admit, enum admit_hook hook, struct str body,

@@ -56,15 +56,6 @@ static void annotate(struct json_build *build, struct json_mut *ops, const struc
 
 /* ---- scheduler ---- */
 
-/* Whoever names a node goes past every scheduler, and so past Slurm. A pod of a DaemonSet belongs
- * to its node. */
-static void clear_node(struct json_build *build, struct json_mut *ops, const struct json *pod)
-{
-    if (json_str(json_at(pod, "spec", "nodeName")).len > 0 &&
-        !str_is(admit_owner(pod).kind, "DaemonSet"))
-        patch_op(build, ops, "remove", STR("/spec/nodeName"), NULL);
-}
-
 /* Whether the pod will be ours. */
 static bool take_scheduler(const struct admit *admit, struct json_build *build,
                            struct json_mut *ops, const struct json *pod)
@@ -175,29 +166,26 @@ static struct str gang_of(const struct admit *admit, struct str ns, struct admit
     return jobset ? kube_pairs_get(&jobset->annotations, GANG_ANNOTATION, ret_found) : value;
 }
 
-static void join_gang(const struct admit *admit, const struct admit_request *request,
-                      struct json_build *build, struct admit_mutation *mutation)
-{
-    bool found;
-    struct str value;
-
-    if (admit_has_annotation(request->pod, GANG_ANNOTATION))
-        return;
-    value = gang_of(admit, request->ns, admit_owner(request->pod), mutation, &found);
-    if (found)
-        annotate(build, mutation->ops, request->pod, GANG_ANNOTATION, value);
-}
-
 void admit_mutate(const struct admit *admit, const struct admit_request *request,
                   struct json_build *build, struct admit_mutation *ret_mutation)
 {
     struct json_mut *ops = json_new_array(build);
+    bool found;
+    struct str value;
 
     *ret_mutation = (struct admit_mutation){ .ops = ops };
-    clear_node(build, ops, request->pod);
+    /* Whoever names a node goes past every scheduler, and so past Slurm. A pod of a DaemonSet
+     * belongs to its node. */
+    if (json_str(json_at(request->pod, "spec", "nodeName")).len > 0 &&
+        !str_is(admit_owner(request->pod).kind, "DaemonSet"))
+        patch_op(build, ops, "remove", STR("/spec/nodeName"), NULL);
     if (!take_scheduler(admit, build, ops, request->pod))
         return;
     tolerate(admit, build, ops, request->pod);
     finalize(build, ops, request->pod);
-    join_gang(admit, request, build, ret_mutation);
+    if (admit_has_annotation(request->pod, GANG_ANNOTATION))
+        return;
+    value = gang_of(admit, request->ns, admit_owner(request->pod), ret_mutation, &found);
+    if (found)
+        annotate(build, ret_mutation->ops, request->pod, GANG_ANNOTATION, value);
 }

@@ -194,19 +194,6 @@ static struct slot *slot_for(struct slots *slots, unsigned member, unsigned limi
 
 /* ---- all of them ---- */
 
-static void assign_to(struct slots *slots, unsigned member, struct slot *slot)
-{
-    const struct kube_pod *pod = slots->unit->members[member].pod;
-
-    slot_reserve(slots, slot, pod);
-    slots->has_slot[member] = true;
-    slots->slot_of[slots->assigned.count] = slot;
-    slots->assigned.at[slots->assigned.count++] = (struct assignment){ member, slot->node };
-    slots->assigned.is_guess |= slot->held > 1 && slots->job && !allocation_is_known(slots->job);
-    if (slots->has_pod_rules)
-        eligible_reserve(slots->world->eligible, pod, slot->node);
-}
-
 /* One round: whoever still waits gets a node that holds fewer than limit. */
 static unsigned assign_round(struct slots *slots, unsigned limit)
 {
@@ -221,9 +208,18 @@ static unsigned assign_round(struct slots *slots, unsigned limit)
         if (slots->has_slot[i] || (slots->slotless && slots->slotless == class_of(slots, i)))
             continue;
         slot = slot_for(slots, i, limit);
-        if (slot)
-            assign_to(slots, i, slot);
-        else
+        if (slot) {
+            const struct kube_pod *pod = slots->unit->members[i].pod;
+
+            slot_reserve(slots, slot, pod);
+            slots->has_slot[i] = true;
+            slots->slot_of[slots->assigned.count] = slot;
+            slots->assigned.at[slots->assigned.count++] = (struct assignment){ i, slot->node };
+            slots->assigned.is_guess |=
+                slot->held > 1 && slots->job && !allocation_is_known(slots->job);
+            if (slots->has_pod_rules)
+                eligible_reserve(slots->world->eligible, pod, slot->node);
+        } else
             slots->slotless = class_of(slots, i);
     }
     return slots->assigned.count - before;

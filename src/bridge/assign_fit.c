@@ -15,13 +15,6 @@ bool allocation_is_known(const struct slurm_job *job)
     return job->tres_alloc[0] && job->cpus > 0 && job->node_count > 0;
 }
 
-/* One pod more than was submitted, on a node that the job has alone. */
-static bool has_room(const struct slot *slot, const struct kube_pod *pod)
-{
-    return slot->cpu_milli + pod->requests.cpu_milli <= slot->node->cpu_milli &&
-           slot->memory + pod->requests.memory <= slot->node->memory;
-}
-
 /* Pods that were not there when the job was submitted may want more than its places have; all of
  * these are alike. */
 static bool has_cpus(const struct slots *slots, const struct slot *slot, const struct kube_pod *pod)
@@ -98,13 +91,6 @@ static bool is_waited_for(const struct slots *slots, const struct slot *slot)
     return false;
 }
 
-/* Who waits for us is not waited for. */
-static bool will_be_free(const struct slots *slots, const struct slot *slot)
-{
-    return slot->node && world_is_being_left(slots->world, slot->node->object.name) &&
-           !is_waited_for(slots, slot);
-}
-
 /* ---- one member ---- */
 
 void slots_note_misfit(struct slots *slots, const struct slot *slot, const char *why,
@@ -117,14 +103,6 @@ void slots_note_misfit(struct slots *slots, const struct slot *slot, const char 
     assigned->misfit = slot->slurm_name;
     assigned->why = arena_strdup(slots->arena, why);
     assigned->is_among_own = is_among_own;
-}
-
-/* Of its own group; else it was excluded when Slurm was asked. */
-static bool is_kept_away(const struct slots *slots, const struct slot *slot,
-                         const struct kube_pod *pod)
-{
-    return slots->has_pod_rules && slots->assigned.count > 0 && slot->node &&
-           eligible_objection(slots->world->eligible, pod, slot->node) == ELIGIBLE_PODS_OBJECT;
 }
 
 /* Whether the pod may go there, with those that were assigned theirs. */
@@ -140,10 +118,13 @@ bool slots_will_do(struct slots *slots, const struct slot *slot, const struct ku
     why = node_misfit(slots->world, slots->aside, pod, slot->node, slot->slurm_name);
     if (!why)
         return true;
-    if (is_kept_away(slots, slot, pod))
+    /* Of its own group; else it was excluded when Slurm was asked. */
+    if (slots->has_pod_rules && slots->assigned.count > 0 && slot->node &&
+        eligible_objection(slots->world->eligible, pod, slot->node) == ELIGIBLE_PODS_OBJECT)
         slots_note_misfit(
             slots, slot, arena_printf(slots->aside, "%s, by the pods of its own group", why), true);
-    else if (will_be_free(slots, slot))
+    else if (slot->node && world_is_being_left(slots->world, slot->node->object.name) &&
+             !is_waited_for(slots, slot))
         slots->assigned.will_be_freed = true;
     else
         slots_note_misfit(slots, slot, slots->objection = why, false);
@@ -175,6 +156,10 @@ bool slots_suits(struct slots *slots, const struct slot *slot, unsigned member, 
 
     if (!slots->job)
         return would_do(slots, slot, pod);
-    return slots_will_do(slots, slot, pod) && (limit <= slots->per_node || has_room(slot, pod)) &&
+    /* One pod more than was submitted, on a node that the job has alone. */
+    return slots_will_do(slots, slot, pod) &&
+           (limit <= slots->per_node ||
+            (slot->cpu_milli + pod->requests.cpu_milli <= slot->node->cpu_milli &&
+             slot->memory + pod->requests.memory <= slot->node->memory)) &&
            has_cpus(slots, slot, pod);
 }

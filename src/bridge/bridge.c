@@ -108,19 +108,6 @@ static void forget_if_over(struct bridge *bridge, struct str key)
     unit_states_forget(bridge->world.unit_states, key);
 }
 
-/* A young pod without a place: its job starts any moment. An old one is not worth the questions. */
-static void expect_start(struct bridge *bridge, struct str key)
-{
-    const struct bridge_facts *facts = &bridge->world.facts;
-    struct kube_index_walk pods =
-        kube_cache_by(bridge->world.pods, bridge->world.pods_by_unit, key);
-    const struct kube_object *pod = kube_index_next(&pods);
-
-    if (pod && pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS &&
-        facts->wall_us - pod->created_us < YOUNG_US)
-        slurm_poller_expect(bridge->poller, facts->now_us + EXPECT_US);
-}
-
 /* Changes of nodes and of other pods wake the unit when the result is another (bridge_wake.c). */
 static void record_eligible(const struct bridge *bridge, struct str key)
 {
@@ -139,6 +126,9 @@ static int plan_unit(struct controller *controller, struct str key, struct plan 
 {
     struct bridge *bridge = controller->context;
     int result;
+    const struct bridge_facts *facts;
+    struct kube_index_walk pods;
+    const struct kube_object *pod;
 
     refresh_facts(bridge);
     timings_seen(&bridge->timings, key);
@@ -146,7 +136,14 @@ static int plan_unit(struct controller *controller, struct str key, struct plan 
     timings_planned(&bridge->timings, key);
     record_eligible(bridge, key);
     forget_if_over(bridge, key);
-    expect_start(bridge, key);
+    /* A young pod without a place: its job starts any moment. An old one is not worth the
+     * questions. */
+    facts = &bridge->world.facts;
+    pods = kube_cache_by(bridge->world.pods, bridge->world.pods_by_unit, key);
+    pod = kube_index_next(&pods);
+    if (pod && pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS &&
+        facts->wall_us - pod->created_us < YOUNG_US)
+        slurm_poller_expect(bridge->poller, facts->now_us + EXPECT_US);
     return result;
 }
 
@@ -413,16 +410,6 @@ static void log_observed(void *context, const struct controller *controller, str
              LOG_STR("plan", buf_str(&text)));
 }
 
-static struct engine *make_engine(struct bridge *bridge)
-{
-    return engine_new(bridge->kube, &bridge->rand, bridge->metrics,
-                      &(struct engine_options){ .max_in_flight = bridge->options.max_in_flight,
-                                                .may_act = bridge_may_act,
-                                                .may_act_context = bridge,
-                                                .observe_only = bridge->options.observe_only,
-                                                .observed = log_observed });
-}
-
 struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_options *options)
 {
     struct bridge *bridge = mem_alloc(sizeof(*bridge));
@@ -457,7 +444,13 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
     bridge->recorder = kube_recorder_new(
         bridge->kube, &(struct kube_recorder_options){ .controller = "slinky.slurm.net/bridge",
                                                        .instance = options->identity });
-    bridge->engine = make_engine(bridge);
+    bridge->engine =
+        engine_new(bridge->kube, &bridge->rand, bridge->metrics,
+                   &(struct engine_options){ .max_in_flight = bridge->options.max_in_flight,
+                                             .may_act = bridge_may_act,
+                                             .may_act_context = bridge,
+                                             .observe_only = bridge->options.observe_only,
+                                             .observed = log_observed });
     return bridge;
 }
 

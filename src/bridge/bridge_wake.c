@@ -227,15 +227,6 @@ void bridge_wake_node(void *context, struct str name)
     engine_enqueue(&bridge->nodes, name);
 }
 
-/* Jobs of ours are followed closely until they have ended; others need not be. */
-static void follow_job(struct bridge *bridge, const struct slurm_job *job)
-{
-    if (job_phase(job) == JOB_ENDED)
-        slurm_poller_untrack(bridge->poller, job->id);
-    else
-        slurm_poller_track(bridge->poller, job->id);
-}
-
 static void take_job_change(struct bridge *bridge, const struct slurm_job *old,
                             const struct slurm_job *next)
 {
@@ -248,20 +239,16 @@ static void take_job_change(struct bridge *bridge, const struct slurm_job *old,
         return;
     timings_count_job(&bridge->timings, old, next);
     if (next) {
-        follow_job(bridge, next);
+        /* Jobs of ours are followed closely until they have ended; others need not be. */
+        if (job_phase(next) == JOB_ENDED)
+            slurm_poller_untrack(bridge->poller, next->id);
+        else
+            slurm_poller_track(bridge->poller, next->id);
         timings_job_changed(&bridge->timings, buf_str(&key), next);
     } else {
         slurm_poller_untrack(bridge->poller, job->id);
     }
     engine_enqueue(&bridge->units, buf_str(&key));
-}
-
-/* An id that has gone to another job is two changes. Before a job is read whole its sluid is not
- * known. */
-static bool is_same_job(const struct slurm_job *old, const struct slurm_job *next)
-{
-    return strcmp(old->extra, next->extra) == 0 &&
-           (!old->sluid[0] || !next->sluid[0] || strcmp(old->sluid, next->sluid) == 0);
 }
 
 void bridge_on_slurm_job(void *context, const struct slurm_object *before,
@@ -271,7 +258,11 @@ void bridge_on_slurm_job(void *context, const struct slurm_object *before,
     const struct slurm_job *old = before ? slurm_job_of(before) : NULL;
     const struct slurm_job *next = after ? slurm_job_of(after) : NULL;
 
-    if (old && next && !is_same_job(old, next)) {
+    /* An id that has gone to another job is two changes. Before a job is read whole its sluid is
+     * not known. */
+    if (old && next &&
+        (strcmp(old->extra, next->extra) != 0 ||
+         (old->sluid[0] && next->sluid[0] && strcmp(old->sluid, next->sluid) != 0))) {
         take_job_change(bridge, old, NULL);
         old = NULL;
     }

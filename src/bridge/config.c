@@ -315,15 +315,6 @@ static void note_unknown(struct unknown_keys *unknown, struct str name)
     buf_add_text(&unknown->lines, " is ignored\n");
 }
 
-static void keep_warnings(struct bridge_config *config, struct unknown_keys *unknown)
-{
-    if (unknown->count > MAX_WARNINGS)
-        buf_printf(&unknown->lines, "%u more unknown keys are ignored\n",
-                   unknown->count - MAX_WARNINGS);
-    config->warnings = arena_strdup(&config->arena, buf_text(&unknown->lines));
-    buf_done(&unknown->lines);
-}
-
 /* null says nothing, as an absent key does. */
 static int take_members(struct bridge_config *config, const struct json *root, struct err *err)
 {
@@ -348,7 +339,11 @@ static int take_members(struct bridge_config *config, const struct json *root, s
             rc = take_value(config, key, value, err);
         seen[key - keys] = true;
     }
-    keep_warnings(config, &unknown);
+    if (unknown.count > MAX_WARNINGS)
+        buf_printf(&unknown.lines, "%u more unknown keys are ignored\n",
+                   unknown.count - MAX_WARNINGS);
+    config->warnings = arena_strdup(&config->arena, buf_text(&unknown.lines));
+    buf_done(&unknown.lines);
     return rc;
 }
 

@@ -159,14 +159,6 @@ static bool is_pattern(struct str text)
     return text.len > 0 && text.len <= MAX_PATTERN;
 }
 
-static int refuse_word(struct str name, struct err *err)
-{
-    auto_buf struct buf shown = { .max = 8 * MAX_SHOWN };
-
-    json_escape(&shown, str_sub(name, 0, MAX_SHOWN));
-    return err_set(err, ERR_INVALID, "has no %s", buf_text(&shown));
-}
-
 static const char **place_of(struct bridge_user *rule, const struct word *word)
 {
     return (const char **)(void *)((char *)rule + word->offset);
@@ -179,8 +171,12 @@ static int take_word(struct bridge_config *config, struct bridge_user *rule, str
     const struct word *word = find_word(name);
     struct str text = json_str(value);
 
-    if (!word)
-        return refuse_word(name, err);
+    if (!word) {
+        auto_buf struct buf shown = { .max = 8 * MAX_SHOWN };
+
+        json_escape(&shown, str_sub(name, 0, MAX_SHOWN));
+        return err_set(err, ERR_INVALID, "has no %s", buf_text(&shown));
+    }
     if (!json_exists(value))
         return 0;
     if (!json_is_string(value) || !is_line(text))

@@ -1,9 +1,12 @@
 /* eligible_class.c - all that decides where a pod may run, under a key; and its set of nodes.
  *
- * Holds   pods with the same key have the same set; a result is the one that judging the place now
- *         would give, once the class has seen the last change; texts are written when asked for.
- *         There are at most ELIGIBLE_MAX_CLASSES, and they take about MAX_BYTES at most (or
- *         there is just one). */
+ * `fits` says what a node by itself means for a class, in the order of Kubernetes' scheduler, and
+ * the first objection counts. What our own pods take of cpu, memory and devices is left out of it
+ * (Slurm counts that); only a pod that is about to be bound is held against it, as the kubelet will
+ * do.
+ *
+ * Holds   pods with the same key have the same set; a result is the one that judging the node now
+ *         would give, once the class has seen the last change; texts are written when asked for. */
 #include "bridge/eligible_private.h"
 
 #include "base/mem.h"
@@ -11,13 +14,10 @@
 #include "codec/hostlist.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 enum {
-    MAX_KEY = 16 << 20,
     MAX_RULE_TEXT = 4 << 20,
-    MAX_BYTES = 32 << 20,
     MAX_WHY = 4096,
     CODES = UINT8_MAX + 1,
 };
@@ -42,24 +42,37 @@ static const char *const words[] = {
     [ELIGIBLE_REPELLED] = "node(s) didn't satisfy existing pods anti-affinity rules",
 };
 
-static bool is_extended(const struct pod_class *pod_class, unsigned code)
-{
-    return code >= ELIGIBLE_EXTENDED &&
-           code - ELIGIBLE_EXTENDED < pod_class->requests.extended.count;
-}
-
 static void write_words(const struct pod_class *pod_class, unsigned code, struct buf *out)
 {
+    const struct kube_amounts *extended = &pod_class->pod->requests.extended;
+
     if (code == ELIGIBLE_TROUBLE)
         buf_add_text(out, pod_class->trouble);
-    else if (is_extended(pod_class, code))
-        buf_printf(out, "Insufficient %s",
-                   pod_class->requests.extended.at[code - ELIGIBLE_EXTENDED].name);
+    else if (code >= ELIGIBLE_EXTENDED && code - ELIGIBLE_EXTENDED < extended->count)
+        buf_printf(out, "Insufficient %s", extended->at[code - ELIGIBLE_EXTENDED].name);
     else
         buf_add_text(out, words[code]);
 }
 
+const char *pod_class_words(const struct pod_class *pod_class, unsigned code, struct arena *arena)
+{
+    auto_buf struct buf text;
+
+    buf_init(&text, MAX_WHY);
+    write_words(pod_class, code, &text);
+    return arena_strdup(arena, buf_text(&text));
+}
+
 /* ---- the key ---- */
+
+/* The state of the node that these taints show is shown to Slurm by a drain: they exclude nothing.
+ */
+static bool taint_passes(const char *key)
+{
+    return strcmp(key, "node.kubernetes.io/not-ready") == 0 ||
+           strcmp(key, "node.kubernetes.io/unreachable") == 0 ||
+           strcmp(key, "node.kubernetes.io/unschedulable") == 0;
+}
 
 static void key_number(struct buf *key, int64_t number)
 {
@@ -72,10 +85,14 @@ static void key_text(struct buf *key, const char *text)
     buf_add(key, text, strlen(text) + 1);
 }
 
-static void key_requests(const struct kube_pod *pod, struct buf *key)
+static void write_key(struct eligible *eligible, const struct kube_pod *pod,
+                      const struct pod_rules *rules)
 {
     const struct kube_amounts *extended = &pod->requests.extended;
+    const struct kube_rare *rare = pod->rare;
+    struct buf *key = &eligible->key;
 
+    buf_clear(key);
     key_number(key, pod->requests.cpu_milli);
     key_number(key, pod->requests.memory);
     key_number(key, pod->requests.ephemeral);
@@ -84,20 +101,10 @@ static void key_requests(const struct kube_pod *pod, struct buf *key)
         key_text(key, extended->at[i].name);
         key_number(key, extended->at[i].amount);
     }
-}
-
-/* Every pod tolerates some taints for a while that exclude nothing anyway. */
-static bool matters(const struct kube_toleration *toleration)
-{
-    return !toleration->other && !(toleration->key[0] && eligible_taint_passes(toleration->key));
-}
-
-static void key_tolerations(const struct kube_pod *pod, struct buf *key)
-{
     for (unsigned i = 0; i < pod->toleration_count; i++) {
         const struct kube_toleration *toleration = &pod->tolerations[i];
 
-        if (!matters(toleration))
+        if (toleration->other || (toleration->key[0] && taint_passes(toleration->key)))
             continue;
         buf_add_char(key, (char)('a' + toleration->effect));
         buf_add_char(key, toleration->exists ? 'e' : '=');
@@ -105,127 +112,40 @@ static void key_tolerations(const struct kube_pod *pod, struct buf *key)
         key_text(key, toleration->value);
     }
     key_text(key, "");
-}
-
-static void key_labels(const struct kube_pod *pod, struct buf *key)
-{
     key_number(key, pod->node_selector.count);
     for (unsigned i = 0; i < pod->node_selector.count; i++) {
         key_text(key, pod->node_selector.at[i].key.at);
         key_text(key, pod->node_selector.at[i].value.at);
     }
-}
-
-static void key_rare(struct eligible *eligible, const struct kube_pod *pod, struct buf *key)
-{
-    const struct kube_rare *rare = pod->rare;
-
-    if (!rare)
-        return;
-    key_text(key, rare->node_affinity);
-    key_number(key, rare->port_count);
-    for (unsigned i = 0; i < rare->port_count; i++) {
-        key_number(key, rare->ports[i].port);
-        key_text(key, rare->ports[i].protocol);
-        key_text(key, rare->ports[i].ip);
+    if (rare) {
+        key_text(key, rare->node_affinity);
+        key_number(key, rare->port_count);
+        for (unsigned i = 0; i < rare->port_count; i++) {
+            key_number(key, rare->ports[i].port);
+            key_text(key, rare->ports[i].protocol);
+            key_text(key, rare->ports[i].ip);
+        }
+        eligible_volumes_key(eligible, pod, key);
+        key_text(key, "");
     }
-    eligible_volumes_key(eligible, pod, key);
-    key_text(key, "");
-}
-
-static void write_key(struct eligible *eligible, const struct kube_pod *pod,
-                      const struct eligible_rules *rules)
-{
-    struct buf *key = &eligible->key;
-
-    buf_clear(key);
-    key_requests(pod, key);
-    key_tolerations(pod, key);
-    key_labels(pod, key);
-    key_rare(eligible, pod, key);
     eligible_pods_key(eligible, pod, rules, key);
 }
 
 /* ---- making one ---- */
 
-static struct str copy_str(struct arena *arena, struct str text)
-{
-    return (struct str){ arena_strndup(arena, text.at, text.len), text.len };
-}
-
-static void setup_requests(struct pod_class *pod_class, const struct kube_pod *pod)
-{
-    const struct kube_amounts *from = &pod->requests.extended;
-    struct kube_amount *extended =
-        arena_alloc_array(&pod_class->arena, from->count + 1, sizeof(*extended));
-
-    for (unsigned i = 0; i < from->count; i++)
-        extended[i] = (struct kube_amount){ arena_strdup(&pod_class->arena, from->at[i].name),
-                                            from->at[i].amount };
-    pod_class->requests = pod->requests;
-    pod_class->requests.extended = (struct kube_amounts){ extended, from->count };
-}
-
-static void setup_tolerations(struct pod_class *pod_class, const struct kube_pod *pod)
-{
-    pod_class->tolerations = arena_alloc_array(&pod_class->arena, pod->toleration_count + 1,
-                                               sizeof(*pod_class->tolerations));
-    for (unsigned i = 0; i < pod->toleration_count; i++) {
-        struct kube_toleration *toleration = &pod_class->tolerations[pod_class->toleration_count];
-
-        if (!matters(&pod->tolerations[i]))
-            continue;
-        *toleration = pod->tolerations[i];
-        toleration->key = arena_strdup(&pod_class->arena, toleration->key);
-        toleration->value = arena_strdup(&pod_class->arena, toleration->value);
-        pod_class->toleration_count++;
-    }
-}
-
-static void setup_labels(struct pod_class *pod_class, const struct kube_pod *pod)
-{
-    const struct kube_pairs *from = &pod->node_selector;
-    struct kube_pair *pairs = arena_alloc_array(&pod_class->arena, from->count + 1, sizeof(*pairs));
-
-    for (unsigned i = 0; i < from->count; i++)
-        pairs[i] = (struct kube_pair){ copy_str(&pod_class->arena, from->at[i].key),
-                                       copy_str(&pod_class->arena, from->at[i].value) };
-    pod_class->selector = (struct kube_pairs){ pairs, from->count };
-}
-
-static void setup_affinity(struct pod_class *pod_class, const char *text)
+bool eligible_read_selector(struct arena *arena, const char *text, const struct nodeselector **ret,
+                            struct err *err)
 {
     auto_json_doc struct json_doc *doc = NULL;
-    struct err err = { 0 };
 
-    if (!text[0])
-        return;
-    if (json_parse(str_of(text), MAX_RULE_TEXT, &doc, &err) < 0 ||
-        nodeselector_from_json(&pod_class->arena, json_root(doc), &pod_class->affinity, &err) < 0)
-        pod_class->trouble =
-            arena_printf(&pod_class->arena, "the pod's node affinity cannot be read: %s", err.text);
-}
-
-static void setup_rare(struct eligible *eligible, struct pod_class *pod_class,
-                       const struct kube_pod *pod)
-{
-    const struct kube_rare *rare = pod->rare;
-
-    if (!rare)
-        return;
-    setup_affinity(pod_class, rare->node_affinity);
-    pod_class->port_count = rare->port_count;
-    pod_class->ports =
-        arena_alloc_array(&pod_class->arena, rare->port_count + 1, sizeof(*pod_class->ports));
-    for (unsigned i = 0; i < rare->port_count; i++)
-        pod_class->ports[i] = eligible_port_of(&rare->ports[i]);
-    eligible_volumes_setup(eligible, pod_class, pod);
+    return json_parse(str_of(text), MAX_RULE_TEXT, &doc, err) == 0 &&
+           nodeselector_from_json(arena, json_root(doc), ret, err) == 0;
 }
 
 /* The kubelet refuses a pod whose scheduler made no claim for it. */
 static void refuse_device_classes(struct pod_class *pod_class)
 {
-    const struct kube_amounts *extended = &pod_class->requests.extended;
+    const struct kube_amounts *extended = &pod_class->pod->requests.extended;
     size_t prefix = strlen(BRIDGE_DEVICE_CLASS);
 
     for (unsigned i = 0; i < extended->count; i++) {
@@ -244,90 +164,52 @@ static void refuse_device_classes(struct pod_class *pod_class)
 
 /* The rules come with a reference, which the class keeps. */
 static struct pod_class *new_class(struct eligible *eligible, const struct kube_pod *pod,
-                                   struct eligible_rules *rules)
+                                   struct pod_rules *rules)
 {
     struct pod_class *pod_class = mem_alloc(sizeof(*pod_class));
+    struct str key = buf_str(&eligible->key);
+    struct err err = { 0 };
 
     arena_init(&pod_class->arena, ELIGIBLE_MEMORY);
-    pod_class->key = copy_str(&pod_class->arena, buf_str(&eligible->key));
+    (void)kube_object_ref(&pod->object);
+    pod_class->pod = pod;
+    pod_class->key = (struct str){ arena_strndup(&pod_class->arena, key.at, key.len), key.len };
     pod_class->number = ++eligible->last_number;
+    pod_class->text_stale = true;
     if (eligible->key.overflowed)
         pod_class->trouble = "the pod says more about its nodes than can be read";
     buf_init(&pod_class->excluded, HOSTLIST_MAX_TEXT);
     buf_init(&pod_class->why, MAX_WHY);
-    setup_requests(pod_class, pod);
-    setup_tolerations(pod_class, pod);
-    setup_labels(pod_class, pod);
-    setup_rare(eligible, pod_class, pod);
+    if (pod->rare && pod->rare->node_affinity[0] &&
+        !eligible_read_selector(&pod_class->arena, pod->rare->node_affinity, &pod_class->affinity,
+                                &err))
+        pod_class->trouble =
+            arena_printf(&pod_class->arena, "the pod's node affinity cannot be read: %s", err.text);
+    eligible_volumes_setup(eligible, pod_class);
     pod_class->rules = rules;
     if (rules && rules->trouble)
         pod_class->trouble = rules->trouble;
     refuse_device_classes(pod_class);
-    eligible_pods_setup(eligible, pod_class, pod);
+    eligible_pods_setup(eligible, pod_class);
     return pod_class;
-}
-
-/* ---- those that are kept ---- */
-
-static bool looks_at_pods(const struct pod_class *pod_class)
-{
-    return pod_class->tally_count > 0 || pod_class->repelled_count > 0;
-}
-
-/* What makes classes big: a result for each place, and names. */
-static size_t bytes_of(const struct pod_class *pod_class)
-{
-    size_t arrays = looks_at_pods(pod_class) ? 2 : 1;
-
-    return arrays * pod_class->capacity * sizeof(*pod_class->fixed) + pod_class->excluded.cap +
-           pod_class->key.len;
 }
 
 static void drop_class(struct eligible *eligible, struct pod_class *pod_class)
 {
     map_take(&eligible->classes, pod_class->key);
     list_remove(&pod_class->lru);
-    eligible->class_bytes -= bytes_of(pod_class);
     eligible_pods_release(eligible, pod_class);
-    eligible_rules_release(eligible, pod_class->rules);
+    pod_rules_release(eligible, pod_class->rules);
+    for (unsigned i = 0; i < pod_class->claim_count; i++)
+        kube_object_unref(&pod_class->claims[i].claim->object);
     if (pod_class->result != pod_class->fixed)
         mem_free(pod_class->result);
     mem_free(pod_class->fixed);
     buf_done(&pod_class->excluded);
     buf_done(&pod_class->why);
+    kube_object_unref(&pod_class->pod->object);
     arena_done(&pod_class->arena);
     mem_free(pod_class);
-}
-
-static void make_room(struct eligible *eligible, const struct pod_class *but)
-{
-    while (eligible->classes.count > ELIGIBLE_MAX_CLASSES ||
-           (eligible->class_bytes > MAX_BYTES && eligible->classes.count > 1)) {
-        struct pod_class *oldest = list_item(list_first(&eligible->lru), struct pod_class, lru);
-
-        assert(oldest != but); /* it is the newest */
-        eligible->forgot_rules |= oldest->tally_count > 0;
-        drop_class(eligible, oldest);
-    }
-}
-
-static void keep_class(struct eligible *eligible, struct pod_class *pod_class)
-{
-    list_push_back(&eligible->lru, &pod_class->lru);
-    eligible->class_bytes += bytes_of(pod_class);
-    (void)map_put(&eligible->classes, pod_class->key, pod_class,
-                  NULL); /* make_room keeps below its maximum */
-    make_room(eligible, pod_class);
-}
-
-void pod_classes_init(struct eligible *eligible)
-{
-    static const struct map_options options = { .max = ELIGIBLE_MAX_CLASSES + 1,
-                                                .borrow_keys = true };
-
-    map_init(&eligible->classes, &options);
-    list_init(&eligible->lru);
-    buf_init(&eligible->key, MAX_KEY);
 }
 
 void pod_classes_done(struct eligible *eligible)
@@ -335,10 +217,167 @@ void pod_classes_done(struct eligible *eligible)
     list_each (struct pod_class, pod_class, &eligible->lru, lru)
         drop_class(eligible, pod_class);
     map_done(&eligible->classes);
-    buf_done(&eligible->key);
+}
+
+/* ---- what a node says ---- */
+
+static bool is_tolerated(const struct eligible *eligible, const struct kube_pod *pod,
+                         const struct kube_taint *taint)
+{
+    if (taint->effect != KUBE_NO_SCHEDULE && taint->effect != KUBE_NO_EXECUTE)
+        return true;
+    if (strcmp(taint->key, BRIDGE_TAINT) == 0 &&
+        strcmp(taint->value, eligible->scheduler_name) == 0)
+        return true;
+    for (unsigned i = 0; i < pod->toleration_count; i++)
+        if (kube_tolerates(&pod->tolerations[i], taint))
+            return true;
+    return taint_passes(taint->key);
+}
+
+static bool matches_labels(const struct pod_class *pod_class,
+                           const struct nodeselector_node *subject)
+{
+    const struct kube_pairs *wanted = &pod_class->pod->node_selector;
+    struct str value;
+
+    for (unsigned i = 0; i < wanted->count; i++)
+        if (!subject->labels.lookup(subject->labels.data, wanted->at[i].key, &value) ||
+            !str_eq(value, wanted->at[i].value))
+            return false;
+    return !pod_class->affinity || nodeselector_matches(pod_class->affinity, subject);
+}
+
+bool eligible_want_one_port(const struct kube_pod *a, const struct kube_pod *b)
+{
+    for (unsigned i = 0; a->rare && b->rare && i < a->rare->port_count; i++)
+        for (unsigned j = 0; j < b->rare->port_count; j++) {
+            const struct kube_port *one = &a->rare->ports[i], *other = &b->rare->ports[j];
+            bool any = !one->ip[0] || strcmp(one->ip, "0.0.0.0") == 0 || !other->ip[0] ||
+                       strcmp(other->ip, "0.0.0.0") == 0;
+
+            if (one->port == other->port && strcmp(one->protocol, other->protocol) == 0 &&
+                (any || strcmp(one->ip, other->ip) == 0))
+                return true;
+        }
+    return false;
+}
+
+static bool has_free_ports(const struct eligible *eligible, const struct kube_pod *pod,
+                           const struct kube_node *node)
+{
+    struct pods_walk walk = eligible_pods_on(eligible, node->object.name);
+    const struct kube_pod *other;
+
+    if (!pod->rare || pod->rare->port_count == 0)
+        return true;
+    while ((other = eligible_next_pod(&walk)) != NULL)
+        if (eligible_want_one_port(pod, other))
+            return false;
+    return true;
+}
+
+/* A node that has not said how much cpu, memory or pods it has is not known to be short of it. */
+static unsigned short_of(const struct kube_requests *needs, const struct kube_node *node,
+                         const struct kube_requests *taken, const int64_t *taken_extended)
+{
+    const struct kube_amounts *has = &node->extended;
+
+    if (needs->cpu_milli > 0 && node->cpu_milli > 0 &&
+        needs->cpu_milli > node->cpu_milli - taken->cpu_milli)
+        return ELIGIBLE_CPU;
+    if (needs->memory > 0 && node->memory > 0 && needs->memory > node->memory - taken->memory)
+        return ELIGIBLE_MEMORY_SHORT;
+    if (needs->ephemeral > 0 && needs->ephemeral > node->ephemeral - taken->ephemeral)
+        return ELIGIBLE_EPHEMERAL;
+    for (unsigned i = 0; i < needs->extended.count; i++) {
+        unsigned at = 0;
+
+        while (at < has->count && strcmp(has->at[at].name, needs->extended.at[i].name) != 0)
+            at++;
+        if (needs->extended.at[i].amount > 0 &&
+            (at == has->count ||
+             needs->extended.at[i].amount > has->at[at].amount - taken_extended[at]))
+            return ELIGIBLE_EXTENDED + i;
+    }
+    return ELIGIBLE_FITS;
+}
+
+static unsigned judge_volumes(struct eligible *eligible, const struct pod_class *pod_class,
+                              const struct kube_node *node, const struct nodeselector_node *subject)
+{
+    for (unsigned i = 0; i < pod_class->volume_count; i++)
+        if (!nodeselector_matches(pod_class->volumes[i], subject))
+            return ELIGIBLE_VOLUME_NODE;
+    for (unsigned i = 0; i < pod_class->selected_count; i++)
+        if (strcmp(pod_class->selected[i], node->object.name) != 0)
+            return ELIGIBLE_VOLUME_CLASS;
+    for (unsigned i = 0; i < pod_class->topology_count; i++)
+        if (!nodeselector_matches(pod_class->topologies[i], subject))
+            return ELIGIBLE_VOLUME_CLASS;
+    return eligible_pick_volumes(eligible, pod_class, node, NULL, 0)
+               ? (unsigned)ELIGIBLE_FITS
+               : (unsigned)ELIGIBLE_VOLUME_CLASS;
+}
+
+static struct filter_result fits(struct eligible *eligible, const struct pod_class *pod_class,
+                                 const struct node_slot *slot)
+{
+    const struct kube_node *node = slot->node;
+    const struct kube_pod *pod = pod_class->pod;
+    struct filter_result result = { .code = ELIGIBLE_FREE_SLOT, .tolerated = true };
+    struct nodeselector_node subject;
+    unsigned code;
+
+    if (!node)
+        return result;
+    subject =
+        (struct nodeselector_node){ str_of(node->object.name), kube_labels(&node->object.labels) };
+    result.lent = slot->lent;
+    result.matches = matches_labels(pod_class, &subject);
+    for (unsigned i = 0; result.tolerated && i < node->taint_count; i++)
+        result.tolerated = is_tolerated(eligible, pod, &node->taints[i]);
+    if (pod_class->trouble)
+        code = ELIGIBLE_TROUBLE;
+    else if (!result.tolerated)
+        code = ELIGIBLE_TAINTS;
+    else if (!result.matches)
+        code = ELIGIBLE_AFFINITY;
+    else if (!has_free_ports(eligible, pod, node))
+        code = ELIGIBLE_PORTS;
+    else if (node->pods > 0 && slot->pods >= node->pods)
+        code = ELIGIBLE_PODS;
+    else
+        code = short_of(&pod->requests, node, &slot->of_others, slot->others_extended);
+    if (code == ELIGIBLE_FITS)
+        code = judge_volumes(eligible, pod_class, node, &subject);
+    result.code = (uint8_t)code;
+    return result;
+}
+
+/* A pod whose containers have all ended takes nothing, though it may still be listed. */
+unsigned pod_class_fits_now(struct eligible *eligible, const struct pod_class *pod_class,
+                            const struct kube_pod *pod, int slot)
+{
+    const struct kube_node *node = eligible->slots[slot].node;
+    struct pods_walk walk = eligible_pods_on(eligible, node->object.name);
+    int64_t extended[KUBE_MAX_RESOURCES] = { 0 };
+    struct kube_requests taken = { 0 };
+    const struct kube_pod *other;
+
+    while ((other = eligible_next_pod(&walk)) != NULL)
+        if (strcmp(other->object.uid, pod->object.uid) != 0 &&
+            !(other->object.deleted_us && kube_pod_is_terminated(other)))
+            eligible_add_up(&node->extended, &other->requests, &taken, extended);
+    return short_of(&pod_class->pod->requests, node, &taken, extended);
 }
 
 /* ---- results ---- */
+
+static bool looks_at_pods(const struct pod_class *pod_class)
+{
+    return pod_class->tally_count > 0 || pod_class->repelled_count > 0;
+}
 
 static bool same_result(struct filter_result a, struct filter_result b)
 {
@@ -348,13 +387,12 @@ static bool same_result(struct filter_result a, struct filter_result b)
 static void fit_arrays(const struct eligible *eligible, struct pod_class *pod_class)
 {
     size_t from = pod_class->capacity, to = eligible->capacity, size = sizeof(*pod_class->fixed);
-    bool two = looks_at_pods(pod_class);
 
     if (from == to)
         return;
     pod_class->fixed = mem_resize_array(pod_class->fixed, to, size);
     memset(pod_class->fixed + from, 0, (to - from) * size);
-    if (two) {
+    if (looks_at_pods(pod_class)) {
         pod_class->result = mem_resize_array(pod_class->result, to, size);
         memset(pod_class->result + from, 0, (to - from) * size);
     } else {
@@ -363,106 +401,100 @@ static void fit_arrays(const struct eligible *eligible, struct pod_class *pod_cl
     pod_class->capacity = to;
 }
 
-static void note_change(const struct eligible *eligible, struct pod_class *pod_class, bool differs)
+/* True: some result is another. */
+static bool judge_with_pods(struct eligible *eligible, struct pod_class *pod_class, bool touched)
 {
-    if (!differs)
-        return;
-    pod_class->text_stale = true;
-    pod_class->changed = eligible->sequence;
-}
+    size_t count = eligible->slot_count, size = count * sizeof(*pod_class->result);
+    auto_free struct filter_result *before = mem_alloc_array(count + 1, sizeof(*before));
 
-static void judge_place(struct eligible *eligible, struct pod_class *pod_class, size_t place)
-{
-    struct filter_result next = eligible_judge(eligible, pod_class, place);
-
-    note_change(eligible, pod_class,
-                eligible->places[place].born > pod_class->seen ||
-                    (!looks_at_pods(pod_class) && !same_result(pod_class->fixed[place], next)));
-    pod_class->fixed[place] = next;
-}
-
-static bool must_judge_all(const struct eligible *eligible, const struct pod_class *pod_class)
-{
-    return pod_class->seen == 0 || eligible->sequence - pod_class->seen >= ELIGIBLE_LOG;
-}
-
-/* Gives whether any place was touched since. */
-static bool judge_places(struct eligible *eligible, struct pod_class *pod_class)
-{
-    bool touched = false;
-
-    if (must_judge_all(eligible, pod_class)) {
-        for (size_t i = 0; i < eligible->place_count; i++)
-            judge_place(eligible, pod_class, i);
-        return true;
-    }
-    for (uint64_t i = pod_class->seen + 1; i <= eligible->sequence; i++) {
-        int place = eligible->log[i % ELIGIBLE_LOG];
-
-        if (place == ELIGIBLE_NO_PLACE)
-            continue;
-        judge_place(eligible, pod_class, (size_t)place);
-        touched = true;
-    }
-    return touched;
-}
-
-static void judge_with_pods(struct eligible *eligible, struct pod_class *pod_class)
-{
-    size_t size = eligible->place_count * sizeof(*pod_class->result);
-    auto_free struct filter_result *before =
-        mem_alloc_array(eligible->place_count + 1, sizeof(*before));
-    bool differs = false;
-
-    if (size > 0) {
+    if (size > 0)
         memcpy(before, pod_class->result, size);
-        memcpy(pod_class->result, pod_class->fixed, size);
-    }
-    eligible_domains_judge(eligible, pod_class);
-    for (size_t i = 0; !differs && i < eligible->place_count; i++)
-        differs = !same_result(before[i], pod_class->result[i]);
-    note_change(eligible, pod_class, differs);
+    if (!eligible_pods_judge(eligible, pod_class, touched))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!same_result(before[i], pod_class->result[i]))
+            return true;
+    return false;
 }
 
 static void refresh(struct eligible *eligible, struct pod_class *pod_class)
 {
-    bool touched;
+    bool judges_all = pod_class->seen == 0 ||
+                      (pod_class->claim_count > 0 && eligible->volumes_changed > pod_class->seen);
+    bool with_pods = looks_at_pods(pod_class), touched = false, differs = false;
 
     if (pod_class->seen == eligible->sequence)
         return;
-    eligible->class_bytes -= bytes_of(pod_class);
     fit_arrays(eligible, pod_class);
-    eligible->class_bytes += bytes_of(pod_class);
-    touched = judge_places(eligible, pod_class);
-    if (looks_at_pods(pod_class) && (touched || eligible_pods_changed(pod_class)))
-        judge_with_pods(eligible, pod_class);
+    for (size_t i = 0; i < eligible->slot_count; i++) {
+        const struct node_slot *slot = &eligible->slots[i];
+        struct filter_result next;
+
+        if (!judges_all && slot->changed <= pod_class->seen)
+            continue;
+        next = fits(eligible, pod_class, slot);
+        touched = true;
+        differs |=
+            slot->born > pod_class->seen || (!with_pods && !same_result(pod_class->fixed[i], next));
+        pod_class->fixed[i] = next;
+    }
+    if (with_pods)
+        differs |= judge_with_pods(eligible, pod_class, touched);
+    if (differs) {
+        pod_class->text_stale = true;
+        pod_class->changed = eligible->sequence;
+    }
     pod_class->seen = eligible->sequence;
 }
 
 struct pod_class *pod_class_get(struct eligible *eligible, const struct kube_pod *pod)
 {
-    struct eligible_rules *rules = eligible_rules_get(eligible, pod);
+    struct pod_rules *rules;
     struct pod_class *pod_class;
 
+    eligible_count_owners(eligible);
+    rules = pod_rules_get(eligible, pod);
     write_key(eligible, pod, rules);
     pod_class = map_get(&eligible->classes, buf_str(&eligible->key));
     if (pod_class) {
-        eligible_rules_release(eligible, rules);
+        pod_rules_release(eligible, rules);
         list_remove(&pod_class->lru);
-        list_push_back(&eligible->lru, &pod_class->lru);
     } else {
         pod_class = new_class(eligible, pod, rules);
-        pod_class->text_stale = true;
-        keep_class(eligible, pod_class);
+        eligible_put(&eligible->classes, pod_class->key, pod_class);
+    }
+    list_push_back(&eligible->lru, &pod_class->lru);
+    if (eligible->classes.count > ELIGIBLE_MAX_CLASSES) {
+        struct pod_class *oldest = list_item(list_first(&eligible->lru), struct pod_class, lru);
+
+        eligible->forgot_rules |= oldest->tally_count > 0;
+        drop_class(eligible, oldest);
     }
     refresh(eligible, pod_class);
     return pod_class;
 }
 
-/* ---- texts ---- */
-
-static void write_why(struct pod_class *pod_class, const unsigned *counts)
+void pod_class_write(struct eligible *eligible, struct pod_class *pod_class)
 {
+    unsigned counts[CODES] = { 0 }, total = 0;
+    auto_free struct str *names = NULL;
+    size_t excluded = 0;
+
+    if (!pod_class->text_stale)
+        return;
+    names = mem_alloc_array(eligible->slot_count + 1, sizeof(*names));
+    for (size_t i = 0; i < eligible->slot_count; i++) {
+        if (!pod_class->result[i].lent)
+            continue;
+        total++;
+        counts[pod_class->result[i].code]++;
+        if (pod_class->result[i].code != ELIGIBLE_FITS)
+            names[excluded++] = str_of(eligible->slots[i].slurm_name);
+    }
+    buf_clear(&pod_class->excluded);
+    (void)hostlist_fold(names, excluded, &pod_class->excluded, NULL); /* all have valid names */
+    if (pod_class->excluded.overflowed)
+        buf_clear(&pod_class->excluded); /* half a list means other nodes; misfits show at bind */
     buf_clear(&pod_class->why);
     for (unsigned code = ELIGIBLE_FITS + 1; code < CODES; code++) {
         if (counts[code] == 0)
@@ -472,51 +504,9 @@ static void write_why(struct pod_class *pod_class, const unsigned *counts)
             buf_printf(&pod_class->why, "%u ", counts[code]);
         write_words(pod_class, code, &pod_class->why);
     }
-}
-
-static void write_excluded(const struct eligible *eligible, struct pod_class *pod_class,
-                           unsigned count)
-{
-    auto_free struct str *names = mem_alloc_array((size_t)count + 1, sizeof(*names));
-    size_t found = 0;
-
-    for (size_t i = 0; i < eligible->place_count; i++)
-        if (pod_class->result[i].lent && pod_class->result[i].code != ELIGIBLE_FITS)
-            names[found++] = str_of(eligible->places[i].slurm_name);
-    buf_clear(&pod_class->excluded);
-    (void)hostlist_fold(names, found, &pod_class->excluded, NULL); /* names were checked: is_lent */
-    if (pod_class->excluded.overflowed)
-        buf_clear(&pod_class->excluded); /* half a list means other nodes; misfits show at bind */
-}
-
-void pod_class_write(struct eligible *eligible, struct pod_class *pod_class)
-{
-    unsigned counts[CODES] = { 0 }, total = 0;
-
-    if (!pod_class->text_stale)
-        return;
-    for (size_t i = 0; i < eligible->place_count; i++)
-        if (pod_class->result[i].lent) {
-            counts[pod_class->result[i].code]++;
-            total++;
-        }
-    eligible->class_bytes -= bytes_of(pod_class);
-    write_excluded(eligible, pod_class, total - counts[ELIGIBLE_FITS]);
-    eligible->class_bytes += bytes_of(pod_class);
-    write_why(pod_class, counts);
     pod_class->text_stale = false;
     pod_class->set = (struct eligible_set){ .excluded = buf_text(&pod_class->excluded),
                                             .fit = counts[ELIGIBLE_FITS],
                                             .total = total,
                                             .why = buf_text(&pod_class->why) };
-    make_room(eligible, pod_class);
-}
-
-const char *eligible_words(const struct pod_class *pod_class, unsigned code, struct arena *arena)
-{
-    auto_buf struct buf text;
-
-    buf_init(&text, MAX_WHY);
-    write_words(pod_class, code, &text);
-    return arena_strdup(arena, buf_text(&text));
 }

@@ -94,15 +94,6 @@ static bool has_name(const struct names *names, struct str name)
     return false;
 }
 
-/* The rules let it pass, because they do not count what our own pods take and how a node is just
- * now: so it does not fit, for a reason of its own. */
-static void count_misfit(struct exclusion *exclusion, struct arena *arena, const char *why)
-{
-    exclusion->fit -= exclusion->fit > 0;
-    exclusion->why =
-        arena_printf(arena, "%s%s%s", exclusion->why, exclusion->why[0] ? ", " : "", why);
-}
-
 /* Nodes that Slurm gave before and that still will not do; foreign nodes are left out anyhow. A
  * node of tied pods may do by itself. */
 static void add_misfits(const struct bridge_world *world, const struct unit *unit,
@@ -120,7 +111,11 @@ static void add_misfits(const struct bridge_world *world, const struct unit *uni
             (!(why = why_not(world, names->arena, unit->pod, name)) && !(why = if_by_pod_rules)))
             continue;
         add_name(names, name);
-        count_misfit(exclusion, names->arena, why);
+        /* The rules let it pass, because they do not count what our own pods take and how a node is
+         * just now: so it does not fit, for a reason of its own. */
+        exclusion->fit -= exclusion->fit > 0;
+        exclusion->why = arena_printf(names->arena, "%s%s%s", exclusion->why,
+                                      exclusion->why[0] ? ", " : "", why);
     }
 }
 

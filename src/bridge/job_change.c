@@ -286,20 +286,6 @@ static int64_t at_least_one(int64_t count)
     return count > 0 ? count : 1;
 }
 
-/* Slurm reckons these from a new submit, but not from an update. */
-static void put_size(struct json_build *build, struct json_mut *fields, const struct job_desc *desc,
-                     struct field_hashes *note)
-{
-    int64_t nodes = desc->min_nodes > 0 ? desc->min_nodes : desc->nodes;
-    int64_t cpus = at_least_one(desc->tasks_per_node) * at_least_one(desc->cpus_per_task);
-
-    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-        if (rows[i].unsaid == SIZE && put(build, fields, desc, &rows[i]))
-            note->at[i] = FIELD_HASH_UNKNOWN;
-    json_put_i64(build, fields, "minimum_cpus", nodes * cpus); /* fits: 31 and 32 bits */
-    json_put_i64(build, fields, "minimum_cpus_per_node", cpus);
-}
-
 bool job_change(struct json_build *build, struct json_mut *fields, const struct job_desc *desc,
                 const struct job_change_from *from, struct field_hashes *ret_hashes)
 {
@@ -318,7 +304,16 @@ bool job_change(struct json_build *build, struct json_mut *fields, const struct 
             any = true;
         }
     }
-    if (resized)
-        put_size(build, fields, desc, ret_hashes);
+    if (resized) {
+        /* Slurm reckons these from a new submit, but not from an update. */
+        int64_t nodes = desc->min_nodes > 0 ? desc->min_nodes : desc->nodes;
+        int64_t cpus = at_least_one(desc->tasks_per_node) * at_least_one(desc->cpus_per_task);
+
+        for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
+            if (rows[i].unsaid == SIZE && put(build, fields, desc, &rows[i]))
+                ret_hashes->at[i] = FIELD_HASH_UNKNOWN;
+        json_put_i64(build, fields, "minimum_cpus", nodes * cpus); /* fits: 31 and 32 bits */
+        json_put_i64(build, fields, "minimum_cpus_per_node", cpus);
+    }
     return any || resized;
 }

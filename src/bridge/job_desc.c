@@ -173,16 +173,6 @@ static void show_value(struct str value, struct buf *out)
     buf_add_text(out, length < value.len ? "..." : "");
 }
 
-static int refuse(const struct job_field *field, struct str value, struct err *err)
-{
-    auto_buf struct buf form = { .max = 128 }, shown = { .max = 64 };
-
-    job_form_write(field->form, field->range, &form);
-    show_value(value, &shown);
-    return err_set(err, ERR_INVALID, "%s%s: \"%s\" is not %s", BRIDGE_ANNOTATION_PREFIX,
-                   field->suffix, buf_text(&shown), buf_text(&form));
-}
-
 static bool take_value(struct job_desc *desc, struct arena *arena, const struct job_field *field,
                        struct str value)
 {
@@ -223,8 +213,14 @@ int job_desc_annotate(struct job_desc *desc, struct arena *arena,
         const struct kube_pair *pair = &annotations->at[i];
         const struct job_field *field = find_annotation(pair->key);
 
-        if (field && !take_value(&next, arena, field, pair->value))
-            return refuse(field, pair->value, err);
+        if (field && !take_value(&next, arena, field, pair->value)) {
+            auto_buf struct buf form = { .max = 128 }, shown = { .max = 64 };
+
+            job_form_write(field->form, field->range, &form);
+            show_value(pair->value, &shown);
+            return err_set(err, ERR_INVALID, "%s%s: \"%s\" is not %s", BRIDGE_ANNOTATION_PREFIX,
+                           field->suffix, buf_text(&shown), buf_text(&form));
+        }
     }
     *desc = next;
     return 0;
@@ -367,21 +363,16 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
     return hash;
 }
 
-static uint64_t hash_number(uint64_t hash, int64_t number)
-{
-    unsigned char bytes[8];
-
-    for (unsigned i = 0; i < sizeof(bytes); i++)
-        bytes[i] = (unsigned char)((uint64_t)number >> (8 * i));
-    return hash_bytes(hash, bytes, sizeof(bytes));
-}
-
 static uint64_t hash_field(uint64_t hash, const struct job_desc *desc,
                            const struct job_field *field)
 {
+    unsigned char bytes[8];
+
     if (is_text(field))
         return hash_bytes(hash, text_of(desc, field), strlen(text_of(desc, field)) + 1);
-    return hash_number(hash, number_of(desc, field));
+    for (unsigned i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (unsigned char)((uint64_t)number_of(desc, field) >> (8 * i));
+    return hash_bytes(hash, bytes, sizeof(bytes));
 }
 
 uint64_t job_desc_hash(const struct job_desc *desc)

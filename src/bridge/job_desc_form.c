@@ -19,29 +19,6 @@ enum {
 
 #define MAX_SECONDS (TIMESTAMP_MAX / TIMESTAMP_SECOND)
 
-/* ---- texts ---- */
-
-static bool is_plain(struct str value)
-{
-    for (size_t i = 0; i < value.len; i++)
-        if ((unsigned char)value.at[i] < ' ' || value.at[i] == 0x7f)
-            return false;
-    return value.len <= MAX_TEXT;
-}
-
-/* afterok:12:13,after:14+30?singleton */
-static bool is_dependency(struct str value)
-{
-    for (size_t i = 0; i < value.len; i++) {
-        char c = value.at[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-
-        if (!is_letter && !(c >= '0' && c <= '9') && (c == '\0' || !strchr(":,?_+*-", c)))
-            return false;
-    }
-    return value.len <= MAX_TEXT;
-}
-
 /* ---- numbers ---- */
 
 static bool read_number(struct str value, struct job_range range, int64_t *ret_number)
@@ -153,9 +130,20 @@ bool job_form_read(enum job_form form, struct job_range range, int64_t created, 
     case JOB_FORM_NONE:
         break;
     case JOB_FORM_TEXT:
-        return is_plain(value);
+        for (size_t i = 0; i < value.len; i++)
+            if ((unsigned char)value.at[i] < ' ' || value.at[i] == 0x7f)
+                return false;
+        return value.len <= MAX_TEXT;
     case JOB_FORM_DEPENDENCY:
-        return is_dependency(value);
+        /* afterok:12:13,after:14+30?singleton */
+        for (size_t i = 0; i < value.len; i++) {
+            char c = value.at[i];
+            bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+
+            if (!is_letter && !(c >= '0' && c <= '9') && (c == '\0' || !strchr(":,?_+*-", c)))
+                return false;
+        }
+        return value.len <= MAX_TEXT;
     case JOB_FORM_NUMBER:
         return read_number(value, range, &ret_value->number);
     case JOB_FORM_CPUS:

@@ -148,15 +148,6 @@ static struct json_mut *put_condition(struct json_build *build, struct json_mut 
     return condition;
 }
 
-static void put_time(struct json_build *build, struct json_mut *condition, int64_t wall_us)
-{
-    auto_buf struct buf text;
-
-    buf_init(&text, MAX_PATH);
-    if (timestamp_print(wall_us, &text, NULL) == 0)
-        json_put_str(build, condition, "lastTransitionTime", buf_str(&text));
-}
-
 bool node_show_condition(const struct bridge_world *world, const struct kube_node *node,
                          const struct node_word *word, struct plan *plan)
 {
@@ -174,8 +165,13 @@ bool node_show_condition(const struct bridge_world *world, const struct kube_nod
     json_put_text(build, condition, "status", status);
     json_put_text(build, condition, "reason", word->reason);
     json_put_text(build, condition, "message", word->message);
-    if (turns)
-        put_time(build, condition, world->facts.wall_us);
+    if (turns) {
+        auto_buf struct buf text;
+
+        buf_init(&text, MAX_PATH);
+        if (timestamp_print(world->facts.wall_us, &text, NULL) == 0)
+            json_put_str(build, condition, "lastTransitionTime", buf_str(&text));
+    }
     plan_strategic_patch(plan, world->nodes, &kube_nodes, NULL, node->object.name, "status", NULL,
                          patch, patch);
     return true;

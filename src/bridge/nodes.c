@@ -149,11 +149,6 @@ static bool is_out_by_others(const struct slurm_node *slurm)
     return node_is_out(slurm) && !node_is_out_by_us(slurm);
 }
 
-static bool has_others_size(const struct look *look)
-{
-    return look->owner == NODE_UNMARKED || node_is_inherited(look->slurm);
-}
-
 static bool has_right_size(const struct look *look)
 {
     return node_spec_size(&look->spec, look->slurm) == NODE_SIZE_RIGHT;
@@ -171,7 +166,7 @@ static int64_t resize_left_us(const struct look *look)
  * is until it is idle. */
 static bool wants_resize(const struct look *look)
 {
-    bool may_drain = !has_others_size(look);
+    bool may_drain = look->owner != NODE_UNMARKED && !node_is_inherited(look->slurm);
 
     switch (node_spec_size(&look->spec, look->slurm)) {
     case NODE_SIZE_RIGHT:
@@ -339,17 +334,6 @@ static void plan_equal(const struct look *look, struct plan *plan)
     plan_look_again(plan, LOOK_FOR_ANSWER_US);
 }
 
-static void report_outside(const struct look *look, struct plan *plan)
-{
-    const char *outside = node_spec_outside(&look->spec, look->slurm, plan->arena);
-
-    if (outside && !look->missing)
-        plan_wait(plan,
-                  "Slurm has it not in partition %s yet: it looks when a node is made or removed, "
-                  "and at scontrol reconfigure",
-                  outside);
-}
-
 /* Only time and the end of its work bring a node to its size. */
 static void wait_for_size(const struct look *look, struct plan *plan)
 {
@@ -370,6 +354,8 @@ static void wait_for_size(const struct look *look, struct plan *plan)
 
 static void plan_serve(const struct look *look, struct plan *plan)
 {
+    const char *outside;
+
     if (!look->slurm) {
         plan_make(look, plan);
         return;
@@ -379,7 +365,12 @@ static void plan_serve(const struct look *look, struct plan *plan)
     if (!node_plan_undrain(plan, look->slurm))
         plan_look_again(plan, LOOK_FOR_ANSWER_US);
     wait_for_size(look, plan);
-    report_outside(look, plan);
+    outside = node_spec_outside(&look->spec, look->slurm, plan->arena);
+    if (outside && !look->missing)
+        plan_wait(plan,
+                  "Slurm has it not in partition %s yet: it looks when a node is made or removed, "
+                  "and at scontrol reconfigure",
+                  outside);
 }
 
 /* One that is not there yet is made when it can serve: no job can slip in before a drain. */
@@ -446,17 +437,6 @@ static void plan_remove(const struct look *look, const char *doing, struct plan 
     }
     plan_wait(plan, "%s; it is being drained", look->why);
     plan_look_again(plan, LOOK_FOR_IDLE_US);
-}
-
-/* What others took out of service must come back as it was: a new record would lose that. */
-static void plan_recreate(const struct look *look, struct plan *plan)
-{
-    plan_mark(look, plan);
-    if (is_out_by_others(look->slurm))
-        plan_wait(plan, "%s; somebody else took it out of service: %s", look->why,
-                  look->slurm->reason);
-    else
-        plan_remove(look, "re-creating", plan);
 }
 
 /* ---- in Kubernetes ---- */
@@ -560,7 +540,14 @@ static int plan_in_slurm(const struct look *look, struct plan *plan, struct err 
         plan_cordon(look, plan);
         return 0;
     case NODE_RECREATE:
-        plan_recreate(look, plan);
+        /* What others took out of service must come back as it was: a new record would lose that.
+         */
+        plan_mark(look, plan);
+        if (is_out_by_others(look->slurm))
+            plan_wait(plan, "%s; somebody else took it out of service: %s", look->why,
+                      look->slurm->reason);
+        else
+            plan_remove(look, "re-creating", plan);
         return 0;
     case NODE_RETIRE:
         plan_remove(look, "removing", plan);

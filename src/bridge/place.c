@@ -33,19 +33,14 @@ enum {
     TROUBLE_LOOK_US = 15 * SECOND_US, /* the end of the trouble wakes all that wait */
 };
 
-/* The job that is kept must have been seen in the last whole list, or read after it. Otherwise
- * slurmctld may have lost it, and the other job is all that is left. */
-static bool is_kept_for_sure(const struct bridge_world *world, const struct unit *unit)
-{
-    return slurm_cache_known_us(world->slurm_jobs, unit->job->object.key) >=
-           slurm_cache_listed_us(world->slurm_jobs);
-}
-
 /* Lost answers can leave two jobs for one unit. Nothing is bound before only one is left. */
 static bool cancel_duplicates(const struct bridge_world *world, const struct unit *unit,
                               struct plan *plan)
 {
-    if (unit->job_count > 1 && !is_kept_for_sure(world, unit)) {
+    /* The job that is kept must have been seen in the last whole list, or read after it. Otherwise
+     * slurmctld may have lost it, and the other job is all that is left. */
+    if (unit->job_count > 1 && slurm_cache_known_us(world->slurm_jobs, unit->job->object.key) <
+                                   slurm_cache_listed_us(world->slurm_jobs)) {
         plan_slurm_look(plan, unit->job);
         plan_wait(plan, "whether job %s is still there is being read", unit->job->object.key);
         plan_look_again(plan, LOOK_MIN_US);

@@ -114,14 +114,6 @@ static void keep_best(struct slots *slots, struct preselection *preselection, un
             preselection->nodes[preselection->count++] = slots->at[i].node;
 }
 
-static bool can_preselect(const struct bridge_world *world, const struct unit *unit,
-                          const struct job_desc *desc)
-{
-    return world->eligible && desc->partition[0] && !desc->constraints[0] &&
-           !desc->reservation[0] && desc->switches < 0 && desc->segment_size < 0 &&
-           kube_cache_count(world->nodes) <= ASSIGN_MAX_PAIRS / (unit->in[POD_WAITS] + 1);
-}
-
 bool preselect_nodes(const struct bridge_world *world, const struct unit *unit,
                      const struct job_desc *desc, struct arena *arena,
                      struct preselection *ret_preselection)
@@ -132,7 +124,9 @@ bool preselect_nodes(const struct bridge_world *world, const struct unit *unit,
     int64_t least = job_desc_least_nodes(desc);
     unsigned best = 0;
 
-    if (!can_preselect(world, unit, desc))
+    if (!world->eligible || !desc->partition[0] || desc->constraints[0] || desc->reservation[0] ||
+        desc->switches >= 0 || desc->segment_size >= 0 ||
+        kube_cache_count(world->nodes) > ASSIGN_MAX_PAIRS / (unit->in[POD_WAITS] + 1))
         return false;
     slots_of_all_nodes(&slots, desc);
     for (unsigned i = 0; i < PRESELECT_STARTS && !preselection.is_enough && start_anew(&slots);

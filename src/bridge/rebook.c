@@ -79,26 +79,6 @@ static void get_to_know(const struct bridge_world *world, const struct slurm_job
         plan_slurm_look(plan, job);
 }
 
-/* A job that was running and waits was requeued by Slurm, which counts that, or set back by a
- * restart. */
-static bool was_requeued(const struct slurm_job *job)
-{
-    return job->restarts > 0 || slurm_words_has(&job->state, SLURM_JOB_REQUEUED) ||
-           slurm_words_has(&job->state, SLURM_JOB_REQUEUE_HOLD) ||
-           slurm_words_has(&job->state, SLURM_JOB_SPECIAL_EXIT);
-}
-
-/* Slurm may change the reason without the state: only a read shows that. */
-static void look_now_and_then(const struct bridge_world *world, const struct slurm_job *job,
-                              struct plan *plan)
-{
-    int64_t known_us = slurm_cache_known_us(world->slurm_jobs, job->object.key);
-
-    plan_look_again(plan, CALM_US);
-    if (world->facts.now_us - known_us > CALM_US)
-        plan_slurm_look(plan, job);
-}
-
 /* ---- with the job that it has ---- */
 
 /* The nodes that a job names, read once for all members. */
@@ -106,12 +86,6 @@ struct job_nodes {
     struct host_set allocated; /* to it */
     struct host_set required;  /* by it */
 };
-
-static struct job_nodes nodes_of(const struct slurm_job *job, struct arena *arena)
-{
-    return (struct job_nodes){ host_set_of(arena, job->nodes),
-                               host_set_of(arena, job->required_nodes) };
-}
 
 static bool is_on(const struct bridge_world *world, const struct member *member,
                   const struct host_set *allocated)
@@ -165,7 +139,12 @@ static int rebook_on_its_nodes(const struct bridge_world *world, const struct un
                    unit->pod->node_name, unit->job->object.key, unit->job->reason);
     if (!nodes[0] || (hosts_equal(plan->arena, unit->job->required_nodes, nodes) &&
                       !unit->job->excluded_nodes[0])) {
-        look_now_and_then(world, unit->job, plan);
+        /* Slurm may change the reason without the state: only a read shows that. */
+        int64_t known_us = slurm_cache_known_us(world->slurm_jobs, unit->job->object.key);
+
+        plan_look_again(plan, CALM_US);
+        if (world->facts.now_us - known_us > CALM_US)
+            plan_slurm_look(plan, unit->job);
         return 0;
     }
     json_push_str(build, json_put_array(build, fields, "required_nodes"), str_of(nodes));
@@ -254,7 +233,8 @@ static int rebook_with(const struct bridge_world *world, const struct unit *unit
                        bool is_prepared, struct err *err)
 {
     const struct slurm_job *job = unit->job;
-    struct job_nodes nodes = nodes_of(job, plan->arena);
+    struct job_nodes nodes = { host_set_of(plan->arena, job->nodes),
+                               host_set_of(plan->arena, job->required_nodes) };
     int result;
 
     switch (job_phase(job)) {
@@ -272,7 +252,11 @@ static int rebook_with(const struct bridge_world *world, const struct unit *unit
             result = plan_place(world, unit, plan, is_prepared, err);
         return result;
     case JOB_WAITS:
-        if (!was_requeued(job))
+        /* A job that was running and waits was requeued by Slurm, which counts that, or set back by
+         * a restart. */
+        if (job->restarts == 0 && !slurm_words_has(&job->state, SLURM_JOB_REQUEUED) &&
+            !slurm_words_has(&job->state, SLURM_JOB_REQUEUE_HOLD) &&
+            !slurm_words_has(&job->state, SLURM_JOB_SPECIAL_EXIT))
             return rebook_on_its_nodes(world, unit, plan);
         break;
     case JOB_ENDS:

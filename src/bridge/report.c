@@ -164,19 +164,6 @@ int64_t report_trouble_delay_us(size_t waiting, const char *uid)
            (window_us > 0 ? (int64_t)(map_hash(str_of(uid), secret) % (uint64_t)window_us) : 0);
 }
 
-/* The same words about the same namespace are one Event, however many pods say them. */
-static void report_namespace(const struct bridge_world *world, const char *ns, struct plan *plan,
-                             const struct condition_update *update)
-{
-    const struct kube_object *found =
-        world->namespaces ? kube_cache_get(world->namespaces, "", ns) : NULL;
-    const struct kube_object space = {
-        .kind = &bridge_namespace_kind, .ns = ns, .name = ns, .uid = found ? found->uid : ""
-    };
-
-    plan_event(plan, &space, KUBE_EVENT_WARNING, update->reason, "%s", update->message);
-}
-
 void report_slurm_trouble(const struct bridge_world *world, const struct unit *unit,
                           struct plan *plan, int64_t since_us, const char *why)
 {
@@ -204,8 +191,17 @@ void report_slurm_trouble(const struct bridge_world *world, const struct unit *u
         say(world, member->pod, NULL, plan, updates, member->stage == POD_WAITS ? 2 : 1);
         told = true;
     }
-    if (told)
-        report_namespace(world, unit->pod->object.ns, plan, &updates[0]);
+    if (told) {
+        /* The same words about the same namespace are one Event, however many pods say them. */
+        const struct kube_object *found =
+            world->namespaces ? kube_cache_get(world->namespaces, "", unit->pod->object.ns) : NULL;
+        const struct kube_object space = { .kind = &bridge_namespace_kind,
+                                           .ns = unit->pod->object.ns,
+                                           .name = unit->pod->object.ns,
+                                           .uid = found ? found->uid : "" };
+
+        plan_event(plan, &space, KUBE_EVENT_WARNING, updates[0].reason, "%s", updates[0].message);
+    }
 }
 
 void report_placed(const struct bridge_world *world, const struct unit *unit, struct plan *plan,

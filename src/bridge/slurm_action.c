@@ -281,16 +281,6 @@ static void put_submit(struct json_build *build, struct json_mut *into,
     json_put(build, into, "job", job_desc_json(build, &detail->job));
 }
 
-static void put_job(struct json_build *build, struct json_mut *into,
-                    const struct slurm_action *detail)
-{
-    json_put_i64(build, into, "job", detail->job_id);
-    put_given(build, into, "sluid", detail->sluid);
-    json_put_str(build, into, "key", detail->key);
-    put_given(build, into, "why", detail->why);
-    put_given(build, into, "misfit", detail->misfit);
-}
-
 static void put_make(struct json_build *build, struct json_mut *into,
                      const struct slurm_node_ask *desc)
 {
@@ -344,8 +334,13 @@ void slurm_action_write(const struct action *action, struct buf *out)
         put_submit(build, into, detail);
     else if (detail->node)
         json_put_text(build, into, "node", detail->node);
-    else
-        put_job(build, into, detail);
+    else { /* of a job */
+        json_put_i64(build, into, "job", detail->job_id);
+        put_given(build, into, "sluid", detail->sluid);
+        json_put_str(build, into, "key", detail->key);
+        put_given(build, into, "why", detail->why);
+        put_given(build, into, "misfit", detail->misfit);
+    }
     if (detail->kind == ACTION_CREATE_NODE)
         put_make(build, into, &detail->make);
     put_fields(build, into, detail->fields);

@@ -372,12 +372,6 @@ static bool is_about(const struct json *status, const struct slurm_action *detai
     return id == detail->job_id || (detail->sluid[0] && str_is(name, detail->sluid));
 }
 
-static bool says_whose(const struct json *status)
-{
-    return json_i64_or(json_at(status, "job_id", "number"), 0) > 0 ||
-           json_str(json_get(status, "step_id")).len > 0;
-}
-
 /* What became of one job of many. An entry that does not say whose it is may be any's. */
 static struct slurm_error error_of(const struct json *statuses, const struct slurm_action *detail)
 {
@@ -390,23 +384,13 @@ static struct slurm_error error_of(const struct json *statuses, const struct slu
             slurm_classify_status(status, &error);
             return error;
         }
-        if (!says_whose(status)) {
+        if (json_i64_or(json_at(status, "job_id", "number"), 0) <= 0 &&
+            json_str(json_get(status, "step_id")).len == 0) {
             error.class = SLURM_UNKNOWN;
             snprintf(error.text, sizeof(error.text), "one of several jobs was not cancelled");
         }
     }
     return error;
-}
-
-/* A cancel without a clear answer may take effect as long as a submit may. */
-static void note_unanswered(struct slurm_executor *executor, const struct slurm_answer *answer)
-{
-    int64_t until_us = answer->sent_us +
-                       slurm_submit_fence_us(executor->options.slurm, executor->message_timeout_s);
-
-    if (answer->error.class != SLURM_DONE && !answer->error.nothing_done &&
-        until_us > executor->cancels_until_us)
-        executor->cancels_until_us = until_us;
 }
 
 static void on_cancelled(void *context, const struct slurm_answer *answer)
@@ -417,10 +401,16 @@ static void on_cancelled(void *context, const struct slurm_answer *answer)
         answer->error.class == SLURM_DONE ? json_get(answer->body, "status") : NULL;
     bool read = batch->count <= FEW_READS;
     struct list *first;
+    int64_t until_us;
 
     batch->call = NULL;
     slurm_poller_heard(executor->options.poller, answer);
-    note_unanswered(executor, answer);
+    /* A cancel without a clear answer may take effect as long as a submit may. */
+    until_us = answer->sent_us +
+               slurm_submit_fence_us(executor->options.slurm, executor->message_timeout_s);
+    if (answer->error.class != SLURM_DONE && !answer->error.nothing_done &&
+        until_us > executor->cancels_until_us)
+        executor->cancels_until_us = until_us;
     slurm_poller_expect(executor->options.poller, loop_now_us(executor->loop) + EXPECT_US);
     while ((first = list_first(&batch->tasks))) {
         struct slurm_task *task = list_item(first, struct slurm_task, queue_link);
@@ -482,34 +472,24 @@ static void send_cancels(void *context)
         loop_timer_start(executor->loop, &executor->cancel_timer, 0, send_cancels, executor);
 }
 
-/* Before the cancel: the next submit, whoever plans it, must not get this node again. */
-static void remember_misfit(struct slurm_executor *executor, const struct slurm_action *detail)
-{
-    if (detail->misfit)
-        unit_state_add_misfit(
-            unit_states_need(executor->options.unit_states, slurm_action_unit(detail)),
-            detail->misfit);
-}
-
-/* Whatever becomes of the cancel, and even if it comes only when the job runs. */
-static void give_up(struct slurm_executor *executor, const struct slurm_action *detail)
-{
-    struct str unit = slurm_action_unit(detail);
-    uint64_t attempt;
-
-    if (unit.len < detail->key.len && unit_states_get(executor->options.unit_states, unit) &&
-        str_to_u64(str_sub(detail->key, unit.len + 1, detail->key.len), 1, UINT32_MAX, &attempt,
-                   NULL) == 0)
-        unit_state_give_up(unit_states_need(executor->options.unit_states, unit),
-                           (unsigned)attempt);
-}
-
 static void cancel_job(struct slurm_task *task)
 {
     struct slurm_executor *executor = task->executor;
+    struct str unit;
+    uint64_t attempt;
 
-    remember_misfit(executor, task->detail);
-    give_up(executor, task->detail);
+    /* Before the cancel: the next submit, whoever plans it, must not get this node again. */
+    if (task->detail->misfit)
+        unit_state_add_misfit(
+            unit_states_need(executor->options.unit_states, slurm_action_unit(task->detail)),
+            task->detail->misfit);
+    /* Whatever becomes of the cancel, and even if it comes only when the job runs. */
+    unit = slurm_action_unit(task->detail);
+    if (unit.len < task->detail->key.len && unit_states_get(executor->options.unit_states, unit) &&
+        str_to_u64(str_sub(task->detail->key, unit.len + 1, task->detail->key.len), 1, UINT32_MAX,
+                   &attempt, NULL) == 0)
+        unit_state_give_up(unit_states_need(executor->options.unit_states, unit),
+                           (unsigned)attempt);
     list_push_back(&executor->cancels, &task->queue_link);
     if (!loop_timer_is_armed(&executor->cancel_timer))
         loop_timer_start(executor->loop, &executor->cancel_timer, 0, send_cancels, executor);

@@ -78,12 +78,6 @@ static bool go_together(const struct slurm_action *a, const struct slurm_action 
 
 static void look_at_settling(void *context);
 
-static bool is_seen(const struct slurm_executor *executor, const struct slurm_task *task)
-{
-    return slurm_cache_known_us(executor->nodes, task->detail->node) >= task->answered_us ||
-           loop_now_us(executor->loop) - task->answered_us >= SETTLE_US;
-}
-
 static void finish(struct slurm_task *task)
 {
     const struct slurm_executor_options *options = &task->executor->options;
@@ -100,7 +94,8 @@ static void look_at_settling(void *context)
 
     list_init(&seen);
     list_each (struct slurm_task, task, &executor->settling, queue_link) {
-        if (!is_seen(executor, task))
+        if (slurm_cache_known_us(executor->nodes, task->detail->node) < task->answered_us &&
+            loop_now_us(executor->loop) - task->answered_us < SETTLE_US)
             continue;
         list_remove(&task->queue_link);
         list_push_back(&seen, &task->queue_link);
@@ -174,15 +169,6 @@ static bool is_refusal(const struct batch *batch, enum slurm_class class)
     }
 }
 
-static void learn(const struct batch *batch, const struct slurm_task *task,
-                  const struct slurm_error *error)
-{
-    if (error->class == SLURM_DONE)
-        forget_refusal(task);
-    else if (is_refusal(batch, error->class))
-        remember_refusal(task, error->text);
-}
-
 /* ---- answers ---- */
 
 static enum kube_outcome outcome_of(const struct batch *batch, const struct slurm_error *error)
@@ -192,16 +178,6 @@ static enum kube_outcome outcome_of(const struct batch *batch, const struct slur
     if (batch->count > 1 && executor_outcome(error->class) == KUBE_INVALID)
         return KUBE_CONFLICT; /* about one of them: alone it is told so */
     return executor_outcome(error->class);
-}
-
-static void adapt(struct batch *batch, enum kube_outcome outcome)
-{
-    size_t *max = &batch->executor->batch_max[batch->kind];
-
-    if (outcome == KUBE_DONE)
-        *max = *max * 2 < MAX_BATCH ? *max * 2 : MAX_BATCH;
-    else if (outcome == KUBE_CONFLICT && batch->count > 1)
-        *max = (batch->count + 1) / 2;
 }
 
 static void send_nodes(void *context);
@@ -236,19 +212,27 @@ static void on_answer(void *context, const struct slurm_answer *answer)
     const struct slurm_error *error = &answer->error;
     enum kube_outcome outcome = outcome_of(batch, error);
     struct list *first;
+    size_t *max;
 
     batch->call = NULL;
     executor->node_calls--;
     slurm_poller_heard(executor->options.poller, answer);
     metrics_add(executor->options.metrics, &slurm_executor_metrics[EXECUTOR_NODE_CALLS], 1,
                 verb(batch->kind), slurm_class_name(error->class), NULL);
-    adapt(batch, outcome);
+    max = &batch->executor->batch_max[batch->kind];
+    if (outcome == KUBE_DONE)
+        *max = *max * 2 < MAX_BATCH ? *max * 2 : MAX_BATCH;
+    else if (outcome == KUBE_CONFLICT && batch->count > 1)
+        *max = (batch->count + 1) / 2;
     if (!error->unsent)
         read_again(batch);
     while ((first = list_first(&batch->tasks))) {
         struct slurm_task *task = list_item(first, struct slurm_task, queue_link);
 
-        learn(batch, task, error);
+        if (error->class == SLURM_DONE)
+            forget_refusal(task);
+        else if (is_refusal(batch, error->class))
+            remember_refusal(task, error->text);
         settle(task, outcome, error->text);
         if (error->unsent) /* there is nothing to see */
             task->answered_us = INT64_MIN;

@@ -115,14 +115,6 @@ static void close_partition(struct slurm_executor *executor, const char *name)
                      partition);
 }
 
-static void partition_took_one(struct slurm_executor *executor, const char *name)
-{
-    struct partition_pause *partition = map_get(&executor->partitions, str_of(name));
-
-    if (partition)
-        partition->pause.level = 0;
-}
-
 /* ---- no place for more jobs ---- */
 
 static void note_full(struct slurm_executor *executor, const char *why)
@@ -208,15 +200,6 @@ static void settle_after(struct slurm_executor *executor, int64_t delay_us)
         loop_timer_start(executor->loop, &executor->settle_timer, delay_us, settle, executor);
 }
 
-/* What was looked for is in the cache now, or is not there. */
-static void settle_unit(struct slurm_executor *executor, struct str key)
-{
-    struct unit_state *unit = unit_states_need(executor->options.unit_states, key);
-
-    unit_states_move(executor->options.unit_states, unit, SUBMIT_NONE);
-    executor->options.wake_unit(executor->options.context, unit->key);
-}
-
 static void settle(void *context)
 {
     struct slurm_executor *executor = context;
@@ -229,8 +212,13 @@ static void settle(void *context)
     if (unit_states_in(executor->options.unit_states, SUBMIT_UNRESOLVED) == 0)
         return;
     unit_states_each(executor->options.unit_states, sort_out, &sweep);
-    for (size_t i = 0; i < sweep.count; i++)
-        settle_unit(executor, sweep.keys[i]);
+    for (size_t i = 0; i < sweep.count; i++) {
+        /* What was looked for is in the cache now, or is not there. */
+        struct unit_state *unit = unit_states_need(executor->options.unit_states, sweep.keys[i]);
+
+        unit_states_move(executor->options.unit_states, unit, SUBMIT_NONE);
+        executor->options.wake_unit(executor->options.context, unit->key);
+    }
     if (sweep.due_us >= executor->list_asked_us && sweep.due_us != INT64_MIN) {
         slurm_poller_suspect(executor->options.poller, "an ask for a job was not answered");
         executor->list_asked_us = now;
@@ -338,8 +326,13 @@ static void submitted(struct slurm_task *task, struct unit_state *unit,
 
     executor->full = (struct pause){ 0 };
     executor->denied_us = 0;
-    if (task->detail->at_once)
-        partition_took_one(executor, partition_of(task->detail));
+    if (task->detail->at_once) {
+        struct partition_pause *partition =
+            map_get(&executor->partitions, str_of(partition_of(task->detail)));
+
+        if (partition)
+            partition->pause.level = 0;
+    }
     drop_old_slices(executor);
     if (!task->detail->at_once)
         executor->queued[executor->queued_slice % QUEUED_SLICES]++;
@@ -478,13 +471,6 @@ static enum kube_outcome refused(struct slurm_task *task, struct unit_state *uni
 
 /* ---- the answer ---- */
 
-static void note_words(struct unit_state *unit, const struct slurm_error *error)
-{
-    unit->submit.class = error->class;
-    unit->submit.number = error->number;
-    snprintf(unit->submit.text, sizeof(unit->submit.text), "%s", error->text);
-}
-
 static enum kube_outcome judge(struct slurm_task *task, const struct slurm_answer *answer)
 {
     struct slurm_executor *executor = task->executor;
@@ -495,7 +481,9 @@ static enum kube_outcome judge(struct slurm_task *task, const struct slurm_answe
         unit->submit.class != answer->error.class || unit->submit.number != answer->error.number;
 
     slurm_submit_judge(answer, fence_us(executor), &outcome);
-    note_words(unit, &answer->error);
+    unit->submit.class = answer->error.class;
+    unit->submit.number = answer->error.number;
+    snprintf(unit->submit.text, sizeof(unit->submit.text), "%s", answer->error.text);
     if (outcome.result == SLURM_SUBMITTED) {
         submitted(task, unit, &outcome);
         return KUBE_DONE;
@@ -582,16 +570,6 @@ static const struct unit_state *record(struct slurm_executor *executor,
     return unit;
 }
 
-/* What it is asked with: another leader will want to know. */
-static void write_note(const struct slurm_action *detail, struct buf *out)
-{
-    struct field_hashes hashes;
-
-    buf_init(out, SLURM_MAX_NOTE);
-    field_hashes_of(&detail->job, &hashes);
-    field_hashes_write(&hashes, out);
-}
-
 static void send(struct slurm_task *task)
 {
     struct slurm_executor *executor = task->executor;
@@ -599,9 +577,13 @@ static void send(struct slurm_task *task)
     struct job_desc job = detail->job;
     auto_json_build struct json_build *build = json_build_new();
     auto_buf struct buf key, note;
+    struct field_hashes hashes;
 
     full_key(detail, &key);
-    write_note(detail, &note);
+    /* What it is asked with: another leader will want to know. */
+    buf_init(&note, SLURM_MAX_NOTE);
+    field_hashes_of(&detail->job, &hashes);
+    field_hashes_write(&hashes, &note);
     if (record(executor, detail)->prefers_nothing)
         job.prefer = "";
     if (detail->at_once)

@@ -18,37 +18,13 @@ void sync_submitted(struct unit_state *unit, int64_t job_id, const struct job_de
     field_hashes_of(desc, &unit->last_applied.hashes);
 }
 
-/* The job started or ended before the update came: the answer says nothing about the change. */
-static bool is_about_state(const struct slurm_error *error)
-{
-    return error->number == 2021 || error->number == 2083 || error->number == 2084;
-}
-
-/* By an answer that is about the change. Others come again with the next look: slurmctld also says
- * "try again" (11) while it goes through the queue. */
-static bool is_refusal(enum slurm_class class)
-{
-    return class == SLURM_INVALID || class == SLURM_UNSATISFIABLE || class == SLURM_NOT_SUPPORTED ||
-           class == SLURM_FORBIDDEN;
-}
-
-static void keep_refusal(struct slurm_executor *executor, struct unit_state *unit,
-                         const struct slurm_action *detail, const struct slurm_error *error)
-{
-    struct last_applied *last = &unit->last_applied;
-
-    last->refused = job_desc_hash(&detail->job);
-    last->site = capacity_generation(executor->options.capacity);
-    last->again_us = loop_now_us(executor->loop) + AGAIN_US;
-    (void)snprintf(unit->submit.text, sizeof(unit->submit.text), "%s", error->text);
-}
-
 enum kube_outcome sync_answered(struct slurm_task *task, const struct slurm_error *error)
 {
     struct slurm_executor *executor = task->executor;
     const struct slurm_action *detail = task->detail;
     struct unit_state *unit =
         unit_states_need(executor->options.unit_states, slurm_action_unit(detail));
+    struct last_applied *last;
 
     unit->last_applied =
         (struct last_applied){ .job_id = detail->job_id, .hashes = detail->hashes };
@@ -57,14 +33,22 @@ enum kube_outcome sync_answered(struct slurm_task *task, const struct slurm_erro
         field_hashes_settle(&unit->last_applied.hashes, &detail->job);
         return KUBE_DONE;
     }
-    if (is_about_state(error))
+    /* The job started or ended before the update came: the answer says nothing about the change. */
+    if (error->number == 2021 || error->number == 2083 || error->number == 2084)
         return KUBE_CONFLICT;
-    if (!is_refusal(error->class))
+    /* By an answer that is about the change. Others come again with the next look: slurmctld also
+     * says "try again" (11) while it goes through the queue. */
+    if (error->class != SLURM_INVALID && error->class != SLURM_UNSATISFIABLE &&
+        error->class != SLURM_NOT_SUPPORTED && error->class != SLURM_FORBIDDEN)
         return executor_outcome(error->class);
     log_info("Slurm refused to change a job", LOG_STR("unit", slurm_action_unit(detail)),
              LOG_I64("job", detail->job_id), LOG_I64("number", error->number),
              LOG_TEXT("error", error->text));
-    keep_refusal(executor, unit, detail, error);
+    last = &unit->last_applied;
+    last->refused = job_desc_hash(&detail->job);
+    last->site = capacity_generation(executor->options.capacity);
+    last->again_us = loop_now_us(executor->loop) + AGAIN_US;
+    (void)snprintf(unit->submit.text, sizeof(unit->submit.text), "%s", error->text);
     executor->options.wake_unit(executor->options.context, slurm_action_unit(detail));
     return KUBE_DONE; /* the unit state tells the next plan what to do */
 }

@@ -49,15 +49,6 @@ static unsigned pods_in(const struct unit *unit, bool waiting, bool bound, struc
     return count;
 }
 
-/* The job of a leader has nodes for the workers that are created when the leader runs. */
-static void leave_room(const struct unit *unit, unsigned pods, struct job_desc *desc)
-{
-    bool comes_later = unit->kind == GROUP_LWS && unit->group && unit->group->leader_first;
-
-    if (comes_later && desc->max_nodes == pods && pods < unit->group->size)
-        desc->nodes = desc->min_nodes = desc->max_nodes = unit->group->size;
-}
-
 static int describe(const struct bridge_world *world, const struct unit *unit, bool waiting,
                     bool bound, struct arena *arena, struct job_desc *ret_desc, struct err *err)
 {
@@ -82,8 +73,14 @@ static int describe(const struct bridge_world *world, const struct unit *unit, b
         return err_set(err, ERR_BUG, "a unit without pods is described");
     if (translate(&from, arena, ret_desc, err) < 0)
         return -err->class;
-    if (waiting)
-        leave_room(unit, from.pod_count, ret_desc);
+    if (waiting) {
+        /* The job of a leader has nodes for the workers that are created when the leader runs. */
+        bool comes_later = unit->kind == GROUP_LWS && unit->group && unit->group->leader_first;
+
+        if (comes_later && ret_desc->max_nodes == from.pod_count &&
+            from.pod_count < unit->group->size)
+            ret_desc->nodes = ret_desc->min_nodes = ret_desc->max_nodes = unit->group->size;
+    }
     return 0;
 }
 
@@ -120,14 +117,6 @@ unsigned unit_names_waiting(const struct unit *unit, struct arena *arena,
 }
 
 /* ---- asking ---- */
-
-static void report_refused(const struct bridge_world *world, const struct unit *unit,
-                           struct plan *plan, const char *why)
-{
-    if (report_trouble(world, unit, plan, "Refused", "Slurm refused the job: %s", why))
-        plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "FailedScheduling",
-                   "Slurm refused the job: %s", why);
-}
 
 static void send(const struct unit *unit, struct plan *plan, const struct job_desc *job, bool bound,
                  bool at_once)
@@ -191,7 +180,9 @@ static int submit_or_wait(const struct bridge_world *world, const struct unit *u
             report_waiting(world, unit, plan, "WaitingForSlurm", "%s", view.why);
         break;
     case GUARD_REFUSED:
-        report_refused(world, unit, plan, view.why);
+        if (report_trouble(world, unit, plan, "Refused", "Slurm refused the job: %s", view.why))
+            plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "FailedScheduling",
+                       "Slurm refused the job: %s", view.why);
         plan_look_again(plan, LOOK_FOR_CHANGE_US);
         break;
     }

@@ -29,17 +29,12 @@ static struct guard_result later(const char *why, int64_t again_us)
     return (struct guard_result){ .guard = GUARD_LATER, .why = why, .again_us = again_us };
 }
 
-/* Whether a leader before us may have submitted it: that submit may still take effect. */
-static bool was_there_before(const struct bridge_world *world, const struct unit *unit)
-{
-    return unit->created_us < world->facts.leading_wall_us + NEW_MARGIN_US;
-}
-
 static int64_t takeover_delay_left_us(const struct bridge_world *world, const struct unit *unit)
 {
     const struct bridge_facts *facts = &world->facts;
 
-    if (facts->no_takeover_delay || !was_there_before(world, unit))
+    /* Whether a leader before us may have submitted it: that submit may still take effect. */
+    if (facts->no_takeover_delay || unit->created_us >= facts->leading_wall_us + NEW_MARGIN_US)
         return 0;
     return facts->leading_us + facts->takeover_delay_us - facts->now_us;
 }
@@ -54,20 +49,6 @@ static int64_t backoff_left_us(const struct bridge_world *world, const struct un
     return unit->ended_count == 0 ? 0 : due_s * SECOND_US - world->facts.wall_us;
 }
 
-/* An unanswered submit is settled by a whole list that began when it could no longer take effect.
- */
-static bool is_settled(const struct bridge_world *world, const struct submit_record *submit)
-{
-    return slurm_cache_listed_us(world->slurm_jobs) > submit->settles_us;
-}
-
-static bool is_still_refused(const struct bridge_world *world, const struct submit_record *submit,
-                             uint64_t hash)
-{
-    return submit->hash == hash && submit->site == capacity_generation(world->capacity) &&
-           world->facts.now_us < submit->again_us;
-}
-
 static struct guard_result look_at_submit(const struct bridge_world *world,
                                           const struct submit_record *submit, uint64_t hash,
                                           struct arena *arena)
@@ -78,14 +59,16 @@ static struct guard_result look_at_submit(const struct bridge_world *world,
     case SUBMIT_SENT:
         return later("Slurm is being asked", 0);
     case SUBMIT_UNRESOLVED:
-        if (!is_settled(world, submit))
+        /* A whole list settles it that began when the submit could no longer take effect. */
+        if (slurm_cache_listed_us(world->slurm_jobs) <= submit->settles_us)
             return later("Slurm did not answer: whether there is a job will be known soon",
                          submit->settles_us > world->facts.now_us
                              ? submit->settles_us - world->facts.now_us + SOON_US
                              : SECOND_US);
         break;
     case SUBMIT_REFUSED:
-        if (is_still_refused(world, submit, hash))
+        if (submit->hash == hash && submit->site == capacity_generation(world->capacity) &&
+            world->facts.now_us < submit->again_us)
             return (struct guard_result){ .guard = GUARD_REFUSED,
                                           .why = arena_printf(arena, "%s", submit->text),
                                           .again_us = submit->again_us - world->facts.now_us };

@@ -140,14 +140,6 @@ static const struct str *other_members(const struct unit *unit, struct arena *ar
 
 /* ---- what is submitted ---- */
 
-/* A job that its annotation held is first let go: only then Slurm takes another priority. */
-static void release_first(const struct unit *unit, struct sync *sync)
-{
-    if (sync->is_known && unit->job->hold && sync->desc.priority > 0 &&
-        field_hashes_may_hold(&sync->hashes))
-        sync->desc.priority = -1;
-}
-
 /* What a job gets that names none. */
 static void put_usual_time(const struct bridge_world *world, const struct slurm_job *job,
                            const struct sync *sync)
@@ -172,7 +164,10 @@ static void put_changes(const struct bridge_world *world, const struct unit *uni
                                     .job = sync->is_known ? NULL : unit->job,
                                     .resized = members && !sync->is_known };
 
-    release_first(unit, sync);
+    /* A job that its annotation held is first let go: only then Slurm takes another priority. */
+    if (sync->is_known && unit->job->hold && sync->desc.priority > 0 &&
+        field_hashes_may_hold(&sync->hashes))
+        sync->desc.priority = -1;
     sync->differs = job_change(sync->build, sync->fields, &sync->desc, &from, &sync->noted);
     sync->differs |= members != NULL;
     put_usual_time(world, unit->job, sync);
@@ -212,20 +207,15 @@ static bool is_described(const struct bridge_world *world, const struct unit *un
     return false;
 }
 
-/* Its annotations do not say that it is held. */
-static bool is_held_by_people(const struct unit *unit, const struct sync *sync)
-{
-    return unit->job->hold && strcmp(unit->job->reason, "BadConstraints") != 0 &&
-           !field_hashes_hold(&sync->hashes);
-}
-
 /* What Slurm does not change of a job, a new one has; its place in the queue is the price. One that
  * people hold stays: a new one would not be held. */
 static bool is_replaced(const struct unit *unit, struct plan *plan, const struct sync *sync)
 {
     const char *field = sync->is_known ? field_hashes_need_anew(&sync->hashes, &sync->desc) : NULL;
 
-    if (!field || is_held_by_people(unit, sync))
+    /* Its annotations do not say that it is held. */
+    if (!field || (unit->job->hold && strcmp(unit->job->reason, "BadConstraints") != 0 &&
+                   !field_hashes_hold(&sync->hashes)))
         return false;
     plan_event(plan, &unit->pod->object, KUBE_EVENT_NORMAL, "SlurmJobReplaced",
                "job %s is asked for anew: Slurm can not change what %s says of a job",

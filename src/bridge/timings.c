@@ -99,14 +99,6 @@ static bool is_lost(const struct timings *timings, struct str key)
     return !world_has_job(timings->world, key) && count_in(timings, key, POD_BOUND, &pod) > 0;
 }
 
-/* One that cannot be rebooked, because Slurm refuses or its node is none of Slurm's, must not hold
- * up the others for ever. */
-static bool is_worth_waiting_for(const struct unit_state *unit, int64_t now_us)
-{
-    return unit->lost_us > 0 && unit->submit.state != SUBMIT_REFUSED &&
-           now_us - unit->lost_us < LOST_US;
-}
-
 void timings_planned(struct timings *timings, struct str key)
 {
     bool lost = is_lost(timings, key);
@@ -121,7 +113,10 @@ void timings_planned(struct timings *timings, struct str key)
         unit->lost_us = 0;
     else if (unit->lost_us == 0)
         unit->lost_us = now_us;
-    counts = is_worth_waiting_for(unit, now_us);
+    /* One that cannot be rebooked, because Slurm refuses or its node is none of Slurm's, must not
+     * hold up the others for ever. */
+    counts = unit->lost_us > 0 && unit->submit.state != SUBMIT_REFUSED &&
+             now_us - unit->lost_us < LOST_US;
     timings->rebooking += counts;
     timings->rebooking -= unit->is_rebooking;
     unit->is_rebooking = counts;
@@ -157,19 +152,6 @@ static void observe_bound(struct timings *timings, const struct kube_pod *pod)
     if (state->seen_us)
         observe(timings, "seen to bound", now_us - state->seen_us);
     metrics_add(timings->metrics, &timings_metrics[METRIC_PODS], 1, "bound", NULL);
-}
-
-static void observe_over(struct timings *timings, const struct kube_pod *pod)
-{
-    const struct unit_state *state;
-    auto_buf struct buf key;
-
-    metrics_add(timings->metrics, &timings_metrics[METRIC_PODS], 1, "over", NULL);
-    buf_init(&key, 1024);
-    world_unit_key(timings->world, pod, &key);
-    state = unit_states_get(timings->world->unit_states, buf_str(&key));
-    if (state && state->bound_us)
-        observe(timings, "bound to ended", loop_now_us(timings->loop) - state->bound_us);
 }
 
 /* By the server's word: what we foretell takes no time. */
@@ -215,8 +197,17 @@ void timings_pod_changed(struct timings *timings, const struct kube_pod *old,
     timings->bound += has_place(timings, next);
     if (old && next && !is_bound(old) && is_bound(next))
         observe_bound(timings, next);
-    if (old && next && !kube_pod_is_finished(old) && kube_pod_is_finished(next))
-        observe_over(timings, next);
+    if (old && next && !kube_pod_is_finished(old) && kube_pod_is_finished(next)) {
+        const struct unit_state *state;
+        auto_buf struct buf key;
+
+        metrics_add(timings->metrics, &timings_metrics[METRIC_PODS], 1, "over", NULL);
+        buf_init(&key, 1024);
+        world_unit_key(timings->world, next, &key);
+        state = unit_states_get(timings->world->unit_states, buf_str(&key));
+        if (state && state->bound_us)
+            observe(timings, "bound to ended", loop_now_us(timings->loop) - state->bound_us);
+    }
 }
 
 void timings_job_changed(struct timings *timings, struct str key, const struct slurm_job *job)

@@ -170,19 +170,6 @@ struct unit unit_focus(const struct unit *unit, unsigned member)
 
 /* ---- its jobs ---- */
 
-/* Slurm keeps a FAILED record of an immediate try that did not fit: that job never was. */
-static bool is_refused_try(const struct slurm_job *job)
-{
-    return slurm_words_has(&job->state, SLURM_JOB_FAILED) && !job->nodes[0];
-}
-
-/* The key of a group is that of all groups that had its name before: what became of their jobs says
- * nothing about this one. */
-static bool is_older(const struct slurm_job *job, const struct unit *unit)
-{
-    return job->submit_time > 0 && job->submit_time < timestamp_to_seconds(unit->created_us);
-}
-
 static bool is_named(const struct unit *unit, int64_t id)
 {
     for (unsigned i = 0; i < unit->member_count; i++)
@@ -208,7 +195,12 @@ static void take_ended(const struct bridge_world *world, struct unit *unit,
 {
     if (is_named(unit, job->id) && unit->named_count < UNIT_MAX_JOBS)
         unit->ended[unit->named_count++] = job;
-    if (is_refused_try(job) || is_older(job, unit) || is_of_another(world, unit, job))
+    /* Slurm keeps a FAILED record of an immediate try that did not fit: that job never was. The key
+     * of a group is that of all groups that had its name before: what became of their jobs says
+     * nothing about this one. */
+    if ((slurm_words_has(&job->state, SLURM_JOB_FAILED) && !job->nodes[0]) ||
+        (job->submit_time > 0 && job->submit_time < timestamp_to_seconds(unit->created_us)) ||
+        is_of_another(world, unit, job))
         return;
     unit->ended_count++;
     if (job->end_time > unit->ended_at)
@@ -287,20 +279,16 @@ static bool is_inherited(const struct slurm_job *job, const struct kube_pod *pod
            names_pod(json_get(json_root(doc), "pods"), pod);
 }
 
-/* A job that one member was found to have is not read again for the others: its comment is long. */
-static bool is_gathered(const struct unit *unit, const struct member *member)
-{
-    return unit_ended(unit, member) ||
-           (unit->inherited && unit->inherited->id == member->recorded_id);
-}
-
 static void gather_inherited(const struct bridge_world *world, struct arena *arena,
                              struct unit *unit)
 {
     for (unsigned i = 0; i < unit->member_count && unit->job_count == 0; i++) {
         const struct member *member = &unit->members[i];
+        /* A job that one member was found to have is not read again for the others: its comment is
+         * long. */
         const struct slurm_object *object =
-            member->recorded_id && !is_gathered(unit, member)
+            member->recorded_id && !unit_ended(unit, member) &&
+                    !(unit->inherited && unit->inherited->id == member->recorded_id)
                 ? slurm_cache_get(world->slurm_jobs,
                                   arena_printf(arena, "%" PRId64, member->recorded_id))
                 : NULL;

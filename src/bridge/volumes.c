@@ -131,12 +131,6 @@ static struct open_claims find_open(const struct bridge_world *world, const stru
     return open;
 }
 
-/* Since the job started. The claims keep the node that they were told of. */
-static bool is_overdue(const struct bridge_world *world, const struct slurm_job *job)
-{
-    return job->start_time > 0 && world->facts.wall_us / 1000000 - job->start_time >= TIME_OUT_S;
-}
-
 bool plan_volumes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                   const struct assignments *assigned)
 {
@@ -147,7 +141,9 @@ bool plan_volumes(const struct bridge_world *world, const struct unit *unit, str
     if (open.count == 0)
         return false;
     why = words_about(plan->arena, &open.at[0]);
-    if (!is_placed && is_overdue(world, unit->job)) {
+    /* Since the job started. The claims keep the node that they were told of. */
+    if (!is_placed && unit->job->start_time > 0 &&
+        world->facts.wall_us / 1000000 - unit->job->start_time >= TIME_OUT_S) {
         report_waiting(world, unit, plan, "NodeMisfit", "job %s is given back after %d s: %s", key,
                        TIME_OUT_S, why);
         plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "SlurmNodeMisfit",

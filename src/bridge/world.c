@@ -128,17 +128,13 @@ static const enum optional_kind apis[GROUP_KINDS] = {
     [GROUP_JOBSET] = OPTIONAL_JOBSETS,
 };
 
-/* Of Jobs there is an API everywhere. */
-static bool has_api(const struct bridge_world *world, enum group_kind kind)
-{
-    return kind == GROUP_JOB || world->optional[apis[kind]].state != WATCH_ABSENT;
-}
-
 bool world_has_group(const struct bridge_world *world, const struct kube_pod *pod)
 {
     enum group_kind kind = group_of(pod).kind;
 
-    return kind != GROUP_NONE && has_api(world, kind);
+    /* Of Jobs there is an API everywhere. */
+    return kind != GROUP_NONE &&
+           (kind == GROUP_JOB || world->optional[apis[kind]].state != WATCH_ABSENT);
 }
 
 const struct kube_object *world_group_object(const struct bridge_world *world,
