@@ -5,7 +5,7 @@
  * for them, so that the way back is open.
  *
  * Holds: nothing else is done for the unit before its job carries the key. */
-#include "bridge/adopt.h"
+#include "bridge/place.h"
 
 #include "bridge/slurm_action.h"
 #include "bridge/submit_guard.h"

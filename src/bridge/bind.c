@@ -7,11 +7,11 @@
 
 #include "bridge/assign.h"
 #include "bridge/names.h"
+#include "bridge/place.h"
 #include "bridge/report.h"
 #include "bridge/slurm_action.h"
 #include "bridge/submit.h"
 #include "bridge/submit_guard.h"
-#include "bridge/volumes.h"
 
 #include <inttypes.h>
 

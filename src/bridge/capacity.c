@@ -1,11 +1,11 @@
-/* capacity.c - nodes with what is taken of them, partitions with their nodes and who waits there.
+/* capacity.c - nodes with what is taken of them, partitions with who waits there.
  *
  * What a job holds is a function of the job alone (holding_of), so a change takes away what the old
  * one held and adds what the next one holds. Jobs that have whole nodes need no rule: Slurm counts
  * all processors of the node as theirs.
  *
- * Holds: a place is there as long as its node is in the cache or something is taken of it; taken is
- * the sum over the live jobs on it and the promises on it. */
+ * Holds: a node is kept as long as it is in the cache or something is taken of it; taken is the sum
+ * over the live jobs and the reservations on it. */
 #include "bridge/capacity.h"
 
 #include "base/list.h"
@@ -26,19 +26,9 @@ enum {
 };
 
 struct part {
-    struct list links; /* struct link: its nodes */
-    struct list *hint; /* where something fitted last; NULL or in links */
     size_t waiting;
     bool is_closed;
-    size_t size; /* of links */
-};
-
-struct place;
-struct link { /* one node in one partition */
-    struct list in_part;
-    struct part *part;
-    struct place *place;
-    struct link *next; /* of the same place */
+    char hint[HOSTLIST_MAX_NAME + 1]; /* the node where something fitted last */
 };
 
 struct amount {
@@ -46,133 +36,54 @@ struct amount {
     unsigned users;
 };
 
-struct place {
-    struct amount has, taken;
-    struct link *parts;
-    bool in_cache, is_usable;
-    struct str name;
-    char text[];
+struct node {
+    const struct slurm_node *slurm; /* the one in the cache; NULL */
+    struct amount taken;
 };
 
 struct reserved {
     uint64_t number;
-    struct place *place;
+    char *node;
     struct amount amount;
     struct list link;
-    char job[ID_TEXT]; /* "" until it is fulfilled */
+    char job[ID_TEXT]; /* "" until it is confirmed */
 };
 
 struct capacity {
-    struct map places, parts; /* by name */
+    struct map nodes, parts; /* by name */
     struct list reserved;
-    struct map kept; /* promises by job id */
     uint64_t generation, last_reserved;
 };
 
-static const struct map_options by_own_name = { .max = MAX_NAMES, .borrow_keys = true };
-
-static void put(struct map *map, struct str key, void *value)
+static void *need(struct map *map, struct str name, size_t size)
 {
-    if (map_put(map, key, value, NULL) == 0)
-        return;
-    fprintf(stderr, "room: more than %d names\n", MAX_NAMES);
-    abort();
-}
+    void *value = map_get(map, name);
 
-/* ---- partitions ---- */
+    if (value)
+        return value;
+    value = mem_alloc(size);
+    if (map_put(map, name, value, NULL) < 0) {
+        fprintf(stderr, "capacity: more than %d names\n", MAX_NAMES);
+        abort();
+    }
+    return value;
+}
 
 static struct part *part_of(struct capacity *capacity, struct str name)
 {
-    struct part *part = map_get(&capacity->parts, name);
-
-    if (part)
-        return part;
-    part = mem_alloc(sizeof(*part));
-    list_init(&part->links);
-    put(&capacity->parts, name, part);
-    return part;
+    return need(&capacity->parts, name, sizeof(struct part));
 }
 
-static const struct part *find_part(const struct capacity *capacity, const char *name)
+/* Takes an amount of a node, or with sign -1 gives it back. */
+static void take(struct capacity *capacity, struct str name, struct amount amount, int sign)
 {
-    return map_get(&capacity->parts, str_of(name));
-}
+    struct node *node = need(&capacity->nodes, name, sizeof(*node));
 
-static void leave_parts(struct place *place)
-{
-    while (place->parts) {
-        struct link *link = place->parts;
-
-        place->parts = link->next;
-        if (link->part->hint == &link->in_part)
-            link->part->hint = NULL;
-        link->part->size--;
-        list_remove(&link->in_part);
-        mem_free(link);
-    }
-}
-
-static void join_parts(struct capacity *capacity, struct place *place, const char *names)
-{
-    struct str rest = str_of(names), name;
-
-    while (str_next(&rest, ',', &name)) {
-        struct link *link;
-
-        if (name.len == 0)
-            continue;
-        link = mem_alloc(sizeof(*link));
-        *link =
-            (struct link){ .part = part_of(capacity, name), .place = place, .next = place->parts };
-        place->parts = link;
-        link->part->size++;
-        list_push_back(&link->part->links, &link->in_part);
-    }
-}
-
-/* ---- places ---- */
-
-static struct place *need_place(struct capacity *capacity, struct str name)
-{
-    struct place *place = map_get(&capacity->places, name);
-
-    if (place)
-        return place;
-    place = mem_alloc(sizeof(*place) + name.len + 1);
-    if (name.len > 0)
-        memcpy(place->text, name.at, name.len);
-    place->name = (struct str){ place->text, name.len };
-    put(&capacity->places, place->name, place);
-    return place;
-}
-
-static void free_place(struct place *place)
-{
-    leave_parts(place);
-    mem_free(place);
-}
-
-static void drop_if_empty(struct capacity *capacity, struct place *place)
-{
-    if (place->in_cache || place->taken.users > 0)
-        return;
-    map_take(&capacity->places, place->name);
-    free_place(place);
-}
-
-static void take(struct place *place, struct amount amount)
-{
-    place->taken.cpus += amount.cpus;
-    place->taken.memory += amount.memory;
-    place->taken.users++;
-}
-
-static void give_back(struct capacity *capacity, struct place *place, struct amount amount)
-{
-    place->taken.cpus -= amount.cpus;
-    place->taken.memory -= amount.memory;
-    place->taken.users--;
-    drop_if_empty(capacity, place);
+    node->taken.cpus += sign * amount.cpus;
+    node->taken.memory += sign * amount.memory;
+    node->taken.users = sign > 0 ? node->taken.users + 1 : node->taken.users - 1;
+    if (!node->slurm && node->taken.users == 0)
+        map_remove(&capacity->nodes, name);
 }
 
 /* ---- nodes ---- */
@@ -208,26 +119,17 @@ static void node_changed(void *context, const struct slurm_object *old_object,
                          const struct slurm_object *next_object)
 {
     struct capacity *capacity = context;
-    const struct slurm_node *old = old_object ? slurm_node_of(old_object) : NULL;
     const struct slurm_node *next = next_object ? slurm_node_of(next_object) : NULL;
     const struct slurm_object *either = next_object ? next_object : old_object;
-    struct place *place;
+    struct node *node;
 
     assert(either);
-    place = need_place(capacity, str_of(either->key));
-    if (is_news(old, next))
+    if (is_news(old_object ? slurm_node_of(old_object) : NULL, next))
         capacity->generation++;
-    if (!old || !next || strcmp(old->partitions, next->partitions) != 0) {
-        leave_parts(place);
-        join_parts(capacity, place, next ? next->partitions : "");
-    }
-    place->in_cache = next != NULL;
-    place->is_usable = next && is_in_service(next) && (next->state.known & not_at_once) == 0;
-    if (next) {
-        place->has.cpus = next->effective_cpus > 0 ? next->effective_cpus : next->cpus;
-        place->has.memory = next->real_memory - next->specialized_memory;
-    }
-    drop_if_empty(capacity, place);
+    node = need(&capacity->nodes, str_of(either->key), sizeof(*node));
+    node->slurm = next;
+    if (!next && node->taken.users == 0)
+        map_remove(&capacity->nodes, str_of(either->key));
 }
 
 /* ---- jobs ---- */
@@ -307,37 +209,28 @@ static bool waits(const struct slurm_job *job)
     return true;
 }
 
-static void count_waiting(struct capacity *capacity, const struct slurm_job *job, bool more)
+static void count_waiting(struct capacity *capacity, const struct slurm_job *job, int sign)
 {
     struct str rest = str_of(job->partition), name;
 
-    while (str_next(&rest, ',', &name)) {
-        struct part *part = part_of(capacity, name);
-
-        part->waiting = more ? part->waiting + 1 : part->waiting - 1;
-    }
+    while (waits(job) && str_next(&rest, ',', &name))
+        part_of(capacity, name)->waiting += (size_t)sign;
 }
 
-static void count_held(struct capacity *capacity, const struct slurm_job *job, bool more)
+static void count_held(struct capacity *capacity, const struct slurm_job *job, int sign)
 {
-    struct amount amount = holding_of(job);
     auto_arena struct arena arena;
     const struct hostlist *list;
     struct hostlist_iter iter;
     struct str name;
 
     arena_init(&arena, HOSTLIST_MEMORY);
-    if (hostlist_parse(&arena, str_of(job->nodes), HOSTLIST_MAX_NAMES, &list, NULL) < 0)
+    if (!holds_nodes(job) ||
+        hostlist_parse(&arena, str_of(job->nodes), HOSTLIST_MAX_NAMES, &list, NULL) < 0)
         return; /* the same both times */
     iter = hostlist_iter(list);
-    while (hostlist_next(&iter, &name)) {
-        struct place *place = need_place(capacity, name);
-
-        if (more)
-            take(place, amount);
-        else
-            give_back(capacity, place, amount);
-    }
+    while (hostlist_next(&iter, &name))
+        take(capacity, name, holding_of(job), sign);
 }
 
 static bool same_holding(const struct slurm_job *old, const struct slurm_job *next)
@@ -351,12 +244,12 @@ static bool same_holding(const struct slurm_job *old, const struct slurm_job *ne
     return a.cpus == b.cpus && a.memory == b.memory;
 }
 
-static void drop_reserved(struct capacity *capacity, const char *job_key)
+static void unreserve(struct capacity *capacity, struct reserved *reserved)
 {
-    struct reserved *reserved = map_get(&capacity->kept, str_of(job_key));
-
-    if (reserved)
-        capacity_unreserve(capacity, reserved->number);
+    list_remove(&reserved->link);
+    take(capacity, str_of(reserved->node), reserved->amount, -1);
+    mem_free(reserved->node);
+    mem_free(reserved);
 }
 
 static void job_changed(void *context, const struct slurm_object *old_object,
@@ -365,35 +258,35 @@ static void job_changed(void *context, const struct slurm_object *old_object,
     struct capacity *capacity = context;
     const struct slurm_job *old = old_object ? slurm_job_of(old_object) : NULL;
     const struct slurm_job *next = next_object ? slurm_job_of(next_object) : NULL;
-
     const struct slurm_object *either = next_object ? next_object : old_object;
 
     assert(either);
     if (!next || !has_state(next, SLURM_JOB_PENDING))
-        drop_reserved(capacity, either->key);
-    if (old && waits(old))
-        count_waiting(capacity, old, false);
-    if (next && waits(next))
-        count_waiting(capacity, next, true);
+        list_each (struct reserved, reserved, &capacity->reserved, link)
+            if (strcmp(reserved->job, either->key) == 0)
+                unreserve(capacity, reserved);
+    if (old)
+        count_waiting(capacity, old, -1);
+    if (next)
+        count_waiting(capacity, next, 1);
     if (old && next && same_holding(old, next))
         return;
-    if (old && holds_nodes(old))
-        count_held(capacity, old, false);
-    if (next && holds_nodes(next))
-        count_held(capacity, next, true);
+    if (old)
+        count_held(capacity, old, -1);
+    if (next)
+        count_held(capacity, next, 1);
 }
 
-/* ---- the room ---- */
+/* ---- the view ---- */
 
 struct capacity *capacity_new(struct slurm_cache *jobs, struct slurm_cache *nodes)
 {
-    struct map_options parts = { .max = MAX_NAMES, .free_value = mem_free };
+    const struct map_options by_name = { .max = MAX_NAMES, .free_value = mem_free };
     struct capacity *capacity = mem_alloc(sizeof(*capacity));
 
     capacity->generation = 1;
-    map_init(&capacity->places, &by_own_name);
-    map_init(&capacity->parts, &parts);
-    map_init(&capacity->kept, &by_own_name);
+    map_init(&capacity->nodes, &by_name);
+    map_init(&capacity->parts, &by_name);
     list_init(&capacity->reserved);
     slurm_cache_listen(jobs, job_changed, capacity);
     slurm_cache_listen(nodes, node_changed, capacity);
@@ -404,12 +297,9 @@ void capacity_free(struct capacity *capacity)
 {
     if (!capacity)
         return;
-    map_done(&capacity->kept);
     list_each (struct reserved, reserved, &capacity->reserved, link)
-        mem_free(reserved);
-    map_each (item, &capacity->places)
-        free_place(item->value);
-    map_done(&capacity->places);
+        unreserve(capacity, reserved);
+    map_done(&capacity->nodes);
     map_done(&capacity->parts);
     mem_free(capacity);
 }
@@ -421,19 +311,14 @@ uint64_t capacity_generation(const struct capacity *capacity)
 
 size_t capacity_waiting(const struct capacity *capacity, const char *partition)
 {
-    const struct part *part = find_part(capacity, partition);
+    const struct part *part = map_get(&capacity->parts, str_of(partition));
 
     return part ? part->waiting : 0;
 }
 
-void capacity_close(struct capacity *capacity, const char *partition)
+void capacity_set_closed(struct capacity *capacity, const char *partition, bool is_closed)
 {
-    part_of(capacity, str_of(partition))->is_closed = true;
-}
-
-void capacity_open(struct capacity *capacity, const char *partition)
-{
-    part_of(capacity, str_of(partition))->is_closed = false;
+    part_of(capacity, str_of(partition))->is_closed = is_closed;
 }
 
 /* ---- what fits ---- */
@@ -443,76 +328,75 @@ static bool is_said(const char *text)
     return text && text[0];
 }
 
-static bool is_simple(const struct job_desc *desc)
-{
-    return is_said(desc->partition) && !strchr(desc->partition, ',') && !is_said(desc->gres) &&
-           !is_said(desc->constraints) && !is_said(desc->licenses) && !is_said(desc->reservation) &&
-           !is_said(desc->required_nodes) && desc->nodes <= 1 && desc->min_nodes <= 1 &&
-           desc->max_nodes <= 1;
-}
-
-static int64_t at_least(int64_t value, int64_t least)
-{
-    return value > least ? value : least;
-}
-
 static struct amount need_of(const struct job_desc *desc)
 {
-    int64_t tasks = at_least(desc->tasks_per_node, 1), each = at_least(desc->cpus_per_task, 1);
+    int64_t tasks = desc->tasks_per_node > 1 ? desc->tasks_per_node : 1;
+    int64_t each = desc->cpus_per_task > 1 ? desc->cpus_per_task : 1;
     bool is_absurd = tasks > INT32_MAX || each > INT32_MAX;
 
     return (struct amount){ .cpus = is_absurd ? INT64_MAX / 2 : tasks * each,
-                            .memory = at_least(desc->memory, 0) };
+                            .memory = desc->memory > 0 ? desc->memory : 0 };
 }
 
-static bool place_fits(const struct place *place, const struct job_desc *desc, struct amount need,
-                       const struct hostlist *excluded)
+static struct amount size_of(const struct slurm_node *node)
 {
-    if (!place->is_usable || (desc->exclusive && place->taken.users > 0))
-        return false;
-    if (need.cpus > place->has.cpus - place->taken.cpus ||
-        need.memory > place->has.memory - place->taken.memory)
-        return false;
-    return !excluded || !hostlist_contains(excluded, place->name);
+    return (struct amount){ .cpus = node->effective_cpus > 0 ? node->effective_cpus : node->cpus,
+                            .memory = node->real_memory - node->specialized_memory };
 }
 
-/* Goes round once, from where something fitted last. */
-static struct place *scan(struct part *part, const struct job_desc *desc,
-                          const struct hostlist *excluded)
+static bool node_fits(const struct node *node, const struct job_desc *desc, struct amount needed)
 {
-    struct amount need = need_of(desc);
-    struct list *at = part->hint ? part->hint : part->links.next;
+    struct str rest, name;
+    struct amount has;
 
-    for (size_t i = 0; i < part->size; i++, at = at->next) {
-        if (at == &part->links) /* the head is no node */
-            at = at->next;
-
-        struct place *place = list_item(at, struct link, in_part)->place;
-
-        if (place_fits(place, desc, need, excluded)) {
-            part->hint = at;
-            return place;
-        }
-    }
-    return NULL;
+    if (!node->slurm || (node->slurm->state.known & (out_of_service | not_at_once)) != 0 ||
+        (desc->exclusive && node->taken.users > 0))
+        return false;
+    has = size_of(node->slurm);
+    if (needed.cpus > has.cpus - node->taken.cpus ||
+        needed.memory > has.memory - node->taken.memory)
+        return false;
+    rest = str_of(node->slurm->partitions);
+    while (str_next(&rest, ',', &name))
+        if (str_is(name, desc->partition))
+            return true;
+    return false;
 }
 
-static struct place *find(const struct capacity *capacity, const struct job_desc *desc)
+/* Where the job of one node would fit: first looked for where something fitted last. NULL: nowhere,
+ * or only Slurm can say. */
+static const struct slurm_node *find(const struct capacity *capacity, const struct job_desc *desc)
 {
     const struct hostlist *excluded = NULL;
+    struct amount needed = need_of(desc);
     auto_arena struct arena arena;
+    const struct node *node;
     struct part *part;
 
     arena_init(&arena, HOSTLIST_MEMORY);
-    if (!is_simple(desc))
+    if (!is_said(desc->partition) || is_said(desc->gres) || is_said(desc->constraints) ||
+        is_said(desc->licenses) || is_said(desc->reservation) || is_said(desc->required_nodes) ||
+        desc->nodes > 1 || desc->min_nodes > 1 || desc->max_nodes > 1)
         return NULL;
     part = map_get(&capacity->parts, str_of(desc->partition));
-    if (!part || part->is_closed)
+    if (part && part->is_closed)
         return NULL;
     if (is_said(desc->excluded_nodes) && hostlist_parse(&arena, str_of(desc->excluded_nodes),
                                                         HOSTLIST_MAX_NAMES, &excluded, NULL) < 0)
         return NULL;
-    return scan(part, desc, excluded);
+    node = part ? map_get(&capacity->nodes, str_of(part->hint)) : NULL;
+    if (node && node_fits(node, desc, needed) &&
+        !(excluded && hostlist_contains(excluded, str_of(part->hint))))
+        return node->slurm;
+    map_each (item, &capacity->nodes) {
+        node = item->value;
+        if (!node_fits(node, desc, needed) || (excluded && hostlist_contains(excluded, item->key)))
+            continue;
+        if (part)
+            snprintf(part->hint, sizeof(part->hint), "%s", node->slurm->name);
+        return node->slurm;
+    }
+    return NULL;
 }
 
 bool capacity_fits(const struct capacity *capacity, const struct job_desc *desc)
@@ -520,58 +404,42 @@ bool capacity_fits(const struct capacity *capacity, const struct job_desc *desc)
     return find(capacity, desc) != NULL;
 }
 
-/* ---- promises ---- */
+/* ---- reservations: as many as submits in flight ---- */
 
 uint64_t capacity_reserve(struct capacity *capacity, const struct job_desc *desc)
 {
-    struct place *place = find(capacity, desc);
+    const struct slurm_node *node = find(capacity, desc);
     struct reserved *reserved;
 
-    if (!place)
+    if (!node)
         return 0;
     reserved = mem_alloc(sizeof(*reserved));
     reserved->number = ++capacity->last_reserved;
-    reserved->place = place;
-    reserved->amount = need_of(desc);
-    if (desc->exclusive)
-        reserved->amount = (struct amount){ .cpus = place->has.cpus, .memory = place->has.memory };
-    take(place, reserved->amount);
+    reserved->node = mem_strdup(node->name);
+    reserved->amount = desc->exclusive ? size_of(node) : need_of(desc);
+    take(capacity, str_of(reserved->node), reserved->amount, 1);
     list_push_back(&capacity->reserved, &reserved->link);
     return reserved->number;
 }
 
-static struct reserved *find_reserved(const struct capacity *capacity, uint64_t number)
-{
-    list_each (struct reserved, reserved, &capacity->reserved, link)
-        if (reserved->number == number) /* there are as many as submits in flight */
-            return reserved;
-    return NULL;
-}
-
 void capacity_unreserve(struct capacity *capacity, uint64_t number)
 {
-    struct reserved *reserved = find_reserved(capacity, number);
-
-    if (!reserved)
-        return;
-    if (reserved->job[0])
-        map_remove(&capacity->kept, str_of(reserved->job));
-    list_remove(&reserved->link);
-    give_back(capacity, reserved->place, reserved->amount);
-    mem_free(reserved);
+    list_each (struct reserved, reserved, &capacity->reserved, link)
+        if (reserved->number == number)
+            unreserve(capacity, reserved);
 }
 
 void capacity_confirm(struct capacity *capacity, uint64_t number, int64_t job_id)
 {
-    struct reserved *reserved = find_reserved(capacity, number);
+    char job[ID_TEXT];
+    bool has_one = false;
 
-    if (!reserved)
-        return;
-    snprintf(reserved->job, sizeof(reserved->job), "%" PRId64, job_id);
-    if (map_has(&capacity->kept, str_of(reserved->job))) {
-        reserved->job[0] = '\0';
-        capacity_unreserve(capacity, number);
-        return;
-    }
-    put(&capacity->kept, str_of(reserved->job), reserved);
+    snprintf(job, sizeof(job), "%" PRId64, job_id);
+    list_each (const struct reserved, reserved, &capacity->reserved, link)
+        has_one |= strcmp(reserved->job, job) == 0;
+    list_each (struct reserved, reserved, &capacity->reserved, link)
+        if (reserved->number == number && has_one)
+            unreserve(capacity, reserved);
+        else if (reserved->number == number)
+            snprintf(reserved->job, sizeof(reserved->job), "%s", job);
 }

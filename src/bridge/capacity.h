@@ -25,8 +25,7 @@ bool capacity_fits(const struct capacity *capacity, const struct job_desc *desc)
 size_t capacity_waiting(const struct capacity *capacity, const char *partition);
 
 /* An immediate submit was refused there: nothing is said to fit until it is opened again. */
-void capacity_close(struct capacity *capacity, const char *partition);
-void capacity_open(struct capacity *capacity, const char *partition);
+void capacity_set_closed(struct capacity *capacity, const char *partition, bool is_closed);
 
 /* A submit for an immediate allocation is on its way: its node is not reserved twice. The
  * reservation goes with capacity_unreserve when it came to nothing; else, with capacity_confirm, as

@@ -7,19 +7,14 @@
  *         more; nothing is cancelled or deleted while slurmctld is suspected of a restart. */
 #include "bridge/place.h"
 
-#include "bridge/adopt.h"
 #include "bridge/assign.h"
 #include "bridge/bind.h"
 #include "bridge/names.h"
-#include "bridge/prepare.h"
-#include "bridge/rebook.h"
 #include "bridge/release.h"
 #include "bridge/report.h"
-#include "bridge/show.h"
 #include "bridge/slurm_action.h"
 #include "bridge/submit.h"
 #include "bridge/submit_guard.h"
-#include "bridge/sync_pending.h"
 
 #include <inttypes.h>
 

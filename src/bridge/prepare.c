@@ -2,7 +2,7 @@
  * of our nodes.
  *
  * Admission has set them where the webhook is on. Elsewhere both go in one write. */
-#include "bridge/prepare.h"
+#include "bridge/place.h"
 
 #include "bridge/names.h"
 #include "codec/patch.h"

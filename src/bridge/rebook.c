@@ -6,7 +6,7 @@
  *
  * Holds: a pod is deleted only because of a record of its own job that says that the job ended. A
  * missing job is no such record. */
-#include "bridge/rebook.h"
+#include "bridge/place.h"
 
 #include "bridge/assign.h"
 #include "bridge/bind.h"

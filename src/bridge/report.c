@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "bridge/admit.h"
 #include "bridge/names.h"
+#include "bridge/place.h"
 #include "bridge/slurm_action.h"
 #include "codec/timestamp.h"
 
@@ -258,4 +259,41 @@ const char *report_why_it_waits(struct arena *arena, const struct slurm_job *job
         return arena_printf(arena, "job %" PRId64 " waits: %s", job->id, reason);
     return arena_printf(arena, "job %" PRId64 " waits: %s (expected to start at %s)", job->id,
                         reason, time_text(arena, start * SECOND_US));
+}
+
+/* ---- the object of a group ---- */
+
+static struct json_mut *put_group_condition(struct json_build *build, struct json_mut *status)
+{
+    struct json_mut *condition = json_new_object(build);
+
+    json_push(json_put_array(build, status, "conditions"), condition);
+    json_put_text(build, condition, "type", "PodGroupScheduled");
+    json_put_text(build, condition, "status", "True");
+    return condition;
+}
+
+void plan_show_group(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+{
+    const struct kube_group *group = unit->group;
+    struct kube_cache *cache = world->optional[OPTIONAL_PODGROUPS].cache;
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *patch = json_new_object(build), *predicted = json_new_object(build), *said;
+    auto_buf struct buf now = { .max = 64 };
+
+    if (unit->kind != GROUP_PODGROUP || !group || group->is_scheduled ||
+        unit->in[POD_BOUND] < (uint64_t)unit->needed || unit->in[POD_WAITS] > 0)
+        return;
+    (void)timestamp_print(world->facts.wall_us, &now, NULL);
+    json_put_text(build, json_put_object(build, patch, "metadata"), "uid", group->object.uid);
+    said = put_group_condition(build, json_put_object(build, patch, "status"));
+    json_put_text(build, said, "reason", "Scheduled");
+    json_put_text(
+        build, said, "message",
+        arena_printf(plan->arena, "Pod group admitted by %s", world->config->scheduler_name));
+    json_put_i64(build, said, "observedGeneration", group->object.generation);
+    json_put_str(build, said, "lastTransitionTime", buf_str(&now));
+    (void)put_group_condition(build, json_put_object(build, predicted, "status"));
+    plan_strategic_patch(plan, cache, group->object.kind->resource, group->object.ns,
+                         group->object.name, "status", NULL, patch, predicted);
 }

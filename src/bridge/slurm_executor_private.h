@@ -158,6 +158,8 @@ enum slurm_executor_metric {
     EXECUTOR_METRICS, /* how many there are */
 };
 
+/* The unit's job is as the submit says. */
+void sync_submitted(struct unit_state *unit, int64_t job_id, const struct job_desc *desc);
 struct str slurm_action_unit(
     const struct slurm_action *detail); /* of its key: without the attempt */
 
@@ -165,12 +167,6 @@ struct str slurm_action_unit(
 void submit_start(struct slurm_task *task);
 void submit_cancelled(struct slurm_task *task);
 void submit_done(struct slurm_executor *executor);
-
-/* ---- slurm_executor_sync.c ---- */
-/* The unit's job is as the submit says. */
-void sync_submitted(struct unit_state *unit, int64_t job_id, const struct job_desc *desc);
-/* Writes down what became of an update that follows; how it ends. */
-enum kube_outcome sync_answered(struct slurm_task *task, const struct slurm_error *error);
 
 /* ---- slurm_executor_nodes.c ---- */
 void node_start(struct slurm_task *task);

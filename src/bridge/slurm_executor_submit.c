@@ -83,7 +83,7 @@ static void open_again(void *context)
 {
     struct partition_pause *partition = context;
 
-    capacity_open(partition->executor->options.capacity, partition->name);
+    capacity_set_closed(partition->executor->options.capacity, partition->name, false);
 }
 
 static struct partition_pause *need_partition(struct slurm_executor *executor, const char *name)
@@ -109,7 +109,7 @@ static void close_partition(struct slurm_executor *executor, const char *name)
 
     if (!partition || loop_timer_is_armed(&partition->timer))
         return;
-    capacity_close(executor->options.capacity, name);
+    capacity_set_closed(executor->options.capacity, name, true);
     loop_timer_start(executor->loop, &partition->timer,
                      pause_more(&partition->pause, now_us(executor), LONGEST_CLOSED_US), open_again,
                      partition);

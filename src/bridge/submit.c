@@ -8,7 +8,7 @@
 
 #include "bridge/exclude.h"
 #include "bridge/hosts.h"
-#include "bridge/rebook.h"
+#include "bridge/place.h"
 #include "bridge/report.h"
 #include "bridge/slurm_action.h"
 #include "bridge/submit_guard.h"

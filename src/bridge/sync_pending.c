@@ -5,7 +5,7 @@
  * is told to the pods, and not sent again while nothing changes; what cannot be translated leaves
  * the job as it was. The nodes that the job must not get are followed whatever becomes of the rest.
  */
-#include "bridge/sync_pending.h"
+#include "bridge/place.h"
 
 #include "bridge/exclude.h"
 #include "bridge/hosts.h"

@@ -9,7 +9,7 @@
  * Holds: a claim is written only while it names another node, or none; a volume only while it is
  * free, in the version that was seen to be, and what is written shows at once to all who look for a
  * free one. */
-#include "bridge/volumes.h"
+#include "bridge/place.h"
 
 #include "bridge/report.h"
 #include "bridge/slurm_action.h"

@@ -384,12 +384,12 @@ static void nothing_fits_in_a_closed_partition(void **state)
     struct bench *bench = *state;
 
     node(bench, "n1", 4, 1000, "\"IDLE\"", "p,q");
-    capacity_close(bench->capacity, "p");
+    capacity_set_closed(bench->capacity, "p", true);
     assert_false(fits(bench, 1, 1));
     bench->desc.partition = "q";
     assert_true(fits(bench, 1, 1));
     bench->desc.partition = "p";
-    capacity_open(bench->capacity, "p");
+    capacity_set_closed(bench->capacity, "p", false);
     assert_true(fits(bench, 1, 1));
 }
 
