@@ -9,6 +9,7 @@
 #include "bridge/admit_private.h"
 #include "bridge/admit_rules.h"
 #include "codec/base64.h"
+#include "kube/kinds.h"
 
 enum {
     MAX_WHY = 4096,
@@ -125,18 +126,6 @@ static int read_review(const struct json *review, struct admit_request *ret_requ
 
 enum scope { SCOPE_OUT, SCOPE_IN, SCOPE_NOT_KNOWN };
 
-static bool look_up_label(const void *data, struct str key, struct str *ret_value)
-{
-    const struct kube_pairs *labels = data;
-
-    for (unsigned i = 0; i < labels->count; i++)
-        if (str_eq(labels->at[i].key, key)) {
-            *ret_value = labels->at[i].value;
-            return true;
-        }
-    return false;
-}
-
 static enum scope scope_by_selector(const struct admit *admit, struct str ns)
 {
     auto_buf struct buf name = { .max = KUBE_MAX_NAME };
@@ -147,10 +136,7 @@ static enum scope scope_by_selector(const struct admit *admit, struct str ns)
         found = kube_cache_get(admit->caches.namespaces, "", buf_text(&name));
     if (!found)
         return SCOPE_NOT_KNOWN;
-    return selector_matches(admit->selector,
-                            (struct selector_subject){ look_up_label, &found->labels })
-               ? SCOPE_IN
-               : SCOPE_OUT;
+    return selector_matches(admit->selector, kube_labels(&found->labels)) ? SCOPE_IN : SCOPE_OUT;
 }
 
 static enum scope scope_by_name(const struct admit *admit, struct str ns)
@@ -225,22 +211,6 @@ static enum admit_verdict change(const struct admit_request *request, const stru
 
 /* ---- the two hooks ---- */
 
-static void mutate(const struct admit *admit, const struct admit_request *request,
-                   struct admit_answer *answer, struct buf *out)
-{
-    auto_json_build struct json_build *build = json_build_new();
-    struct admit_mutation mutation;
-
-    admit_mutate(admit, request, build, &mutation);
-    answer->is_early = mutation.is_early;
-    if (mutation.not_known)
-        answer->verdict = deny_unknown(request, mutation.not_known, out);
-    else if (json_mut_len(mutation.ops) == 0)
-        answer->verdict = allow(request, out);
-    else
-        answer->verdict = change(request, mutation.ops, out);
-}
-
 /* Whether there is anything to say, whatever the pod is. Only new pods are changed; an update by
  * the bridge itself passes, and so does one of a pod that is on its way out. */
 static bool is_our_business(const struct admit *admit, enum admit_hook hook,
@@ -278,7 +248,17 @@ static void answer_pod(const struct admit *admit, enum admit_hook hook,
         break;
     }
     if (hook == ADMIT_MUTATE) {
-        mutate(admit, request, answer, out);
+        auto_json_build struct json_build *build = json_build_new();
+        struct admit_mutation mutation;
+
+        admit_mutate(admit, request, build, &mutation);
+        answer->is_early = mutation.is_early;
+        if (mutation.not_known)
+            answer->verdict = deny_unknown(request, mutation.not_known, out);
+        else if (json_mut_len(mutation.ops) == 0)
+            answer->verdict = allow(request, out);
+        else
+            answer->verdict = change(request, mutation.ops, out);
     } else {
         auto_buf struct buf why = { .max = MAX_WHY };
 

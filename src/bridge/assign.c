@@ -154,14 +154,6 @@ static bool was_refused(struct slots *slots, const struct slot *slot, unsigned m
     return true;
 }
 
-static void remember_refusal(struct slots *slots, struct slot *slot, unsigned member)
-{
-    if (class_of(slots, member) == 0)
-        return;
-    slot->refused = class_of(slots, member);
-    slot->why = slots->objection ? arena_strdup(slots->arena, slots->objection) : NULL;
-}
-
 static struct slot *find_free(struct slots *slots, unsigned member, unsigned limit)
 {
     for (unsigned i = next_open(slots, 0, limit); i < slots->count;
@@ -173,7 +165,10 @@ static struct slot *find_free(struct slots *slots, unsigned member, unsigned lim
         slots->objection = NULL;
         if (slots_suits(slots, slot, member, limit))
             return slot;
-        remember_refusal(slots, slot, member);
+        if (class_of(slots, member) != 0) {
+            slot->refused = class_of(slots, member);
+            slot->why = slots->objection ? arena_strdup(slots->arena, slots->objection) : NULL;
+        }
     }
     return NULL;
 }

@@ -18,7 +18,6 @@
 #include "bridge/place.h"
 #include "bridge/slurm_action.h"
 #include "bridge/slurm_health.h"
-#include "bridge/slurm_trouble.h"
 #include "bridge/timings.h"
 #include "bridge/unit.h"
 #include "bridge/watches.h"

@@ -5,7 +5,6 @@
 #include "bridge/bridge.h"
 #include "bridge/slurm_action.h"
 #include "bridge/slurm_health.h"
-#include "bridge/slurm_trouble.h"
 #include "bridge/timings.h"
 #include "bridge/watches.h"
 #include "bridge/world.h"

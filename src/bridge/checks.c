@@ -20,25 +20,17 @@ enum {
     MIN_VERSION = 44,            /* external nodes: Slurm 25.11 */
 };
 
-__attribute__((format(printf, 3, 4))) static void find(struct check_finding *finding,
-                                                       enum check_result result, const char *format,
-                                                       ...)
+/* fix: what to do about it; "" when it is good. */
+__attribute__((format(printf, 4, 5))) static void find(struct check_finding *finding,
+                                                       enum check_result result, const char *fix,
+                                                       const char *format, ...)
 {
     va_list args;
 
     finding->result = result;
+    (void)snprintf(finding->fix, sizeof(finding->fix), "%s", fix);
     va_start(args, format);
     (void)vsnprintf(finding->what, sizeof(finding->what), format, args);
-    va_end(args);
-}
-
-__attribute__((format(printf, 2, 3))) static void fix(struct check_finding *finding,
-                                                      const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(finding->fix, sizeof(finding->fix), format, args);
     va_end(args);
 }
 
@@ -46,158 +38,141 @@ __attribute__((format(printf, 2, 3))) static void fix(struct check_finding *find
 
 static void check_answers(const struct check_facts *facts, struct check_finding *finding)
 {
-    if (!facts->slurm_error[0]) {
-        find(finding, CHECK_GOOD, "slurmrestd answers at %s", facts->config->slurm_rest_api);
-        return;
-    }
-    find(finding, CHECK_BAD, "slurmrestd does not answer at %s: %s", facts->config->slurm_rest_api,
-         facts->slurm_error);
-    fix(finding, "see that the host of `slurmRestApi` resolves from here (DNS), that the Service "
-                 "has endpoints, and that the token is one that Slurm takes");
+    const char *url = facts->config->slurm_rest_api;
+
+    if (!facts->slurm_error[0])
+        find(finding, CHECK_GOOD, "", "slurmrestd answers at %s", url);
+    else
+        find(finding, CHECK_BAD,
+             "see that the host of `slurmRestApi` resolves from here (DNS), that the Service has "
+             "endpoints, and that the token is one that Slurm takes",
+             "slurmrestd does not answer at %s: %s", url, facts->slurm_error);
 }
 
 static void check_version(const struct check_facts *facts, struct check_finding *finding)
 {
-    if (facts->version == 0)
-        return;
-    if (facts->version >= MIN_VERSION) {
-        find(finding, CHECK_GOOD, "slurmrestd speaks v0.0.%u", facts->version);
-        return;
-    }
-    find(finding, CHECK_BAD, "slurmrestd speaks v0.0.%u, which knows no external nodes",
-         facts->version);
-    fix(finding, "Slurm 25.11 or later is needed");
+    if (facts->version >= MIN_VERSION)
+        find(finding, CHECK_GOOD, "", "slurmrestd speaks v0.0.%u", facts->version);
+    else if (facts->version > 0)
+        find(finding, CHECK_BAD, "Slurm 25.11 or later is needed",
+             "slurmrestd speaks v0.0.%u, which knows no external nodes", facts->version);
 }
 
 static void check_job_visibility(const struct check_facts *facts, struct check_finding *finding)
 {
-    switch (facts->job_visibility) {
-    case SLURM_SEES_ALL:
-        find(finding, CHECK_GOOD, "our Slurm user sees all jobs");
-        break;
-    case SLURM_SEES_PART:
-        find(finding, CHECK_BAD, "our Slurm user does not see all jobs, so none is asked for: %s",
+    if (facts->job_visibility == SLURM_SEES_ALL)
+        find(finding, CHECK_GOOD, "", "our Slurm user sees all jobs");
+    else if (facts->job_visibility == SLURM_SEES_PART)
+        find(finding, CHECK_BAD, "use a token of SlurmUser, or of a user with AdminLevel=Operator",
+             "our Slurm user does not see all jobs, so none is asked for: %s",
              facts->job_visibility_why);
-        fix(finding, "use a token of SlurmUser, or of a user with AdminLevel=Operator");
-        break;
-    case SLURM_SIGHT_UNKNOWN:
-        if (facts->slurm_error[0])
-            return;
-        find(finding, CHECK_WARNS, "whether our Slurm user sees all jobs is not known: %s",
-             facts->job_visibility_why);
-        fix(finding, "use a token of SlurmUser, which always does");
-        break;
-    }
+    else if (!facts->slurm_error[0])
+        find(finding, CHECK_WARNS, "use a token of SlurmUser, which always does",
+             "whether our Slurm user sees all jobs is not known: %s", facts->job_visibility_why);
 }
 
 static void check_partition(const struct check_facts *facts, struct check_finding *finding)
 {
     const char *name = facts->config->partition;
+    char fix[sizeof(finding->fix)];
 
     if (!facts->partitions_known || !name[0])
         return;
-    if (facts->partition_exists) {
-        find(finding, CHECK_GOOD, "partition %s exists", name);
-        return;
-    }
-    find(finding, CHECK_BAD, "there is no partition %s", name);
-    fix(finding,
-        "add `Nodeset=%s Feature=%s` and `PartitionName=%s Nodes=%s` to slurm.conf and run "
-        "`scontrol reconfigure`, or name another one as `partition` in the config",
-        name, name, name, name);
+    (void)snprintf(fix, sizeof(fix),
+                   "add `Nodeset=%s Feature=%s` and `PartitionName=%s Nodes=%s` to slurm.conf and "
+                   "run `scontrol reconfigure`, or name another one as `partition` in the config",
+                   name, name, name, name);
+    if (facts->partition_exists)
+        find(finding, CHECK_GOOD, "", "partition %s exists", name);
+    else
+        find(finding, CHECK_BAD, fix, "there is no partition %s", name);
 }
 
 static void check_room_for_nodes(const struct check_facts *facts, struct check_finding *finding)
 {
     size_t wanted =
         facts->slurm_nodes > facts->labelled_nodes ? facts->slurm_nodes : facts->labelled_nodes;
+    int64_t most = facts->site ? facts->site->max_node_count : 0;
+    char fix[sizeof(finding->fix)];
 
-    if (!facts->site || facts->site->max_node_count <= 0)
-        return;
-    if ((int64_t)wanted <= facts->site->max_node_count) {
-        find(finding, CHECK_GOOD, "MaxNodeCount=%" PRId64 " has room for %zu nodes",
-             facts->site->max_node_count, wanted);
-        return;
-    }
-    find(finding, CHECK_BAD, "MaxNodeCount=%" PRId64 " is less than the %zu nodes to be registered",
-         facts->site->max_node_count, wanted);
-    fix(finding, "set MaxNodeCount=%zu in slurm.conf and restart slurmctld", 2 * wanted);
+    (void)snprintf(fix, sizeof(fix), "set MaxNodeCount=%zu in slurm.conf and restart slurmctld",
+                   2 * wanted);
+    if (most > 0 && (int64_t)wanted <= most)
+        find(finding, CHECK_GOOD, "", "MaxNodeCount=%" PRId64 " has room for %zu nodes", most,
+             wanted);
+    else if (most > 0)
+        find(finding, CHECK_BAD, fix,
+             "MaxNodeCount=%" PRId64 " is less than the %zu nodes to be registered", most, wanted);
 }
 
 static void check_job_age(const struct check_facts *facts, struct check_finding *finding)
 {
-    if (!facts->site)
-        return;
-    if (facts->site->min_job_age_s >= MIN_JOB_AGE_S || facts->site->min_job_age_s == 0) {
-        find(finding, CHECK_GOOD, "MinJobAge=%" PRId64, facts->site->min_job_age_s);
-        return;
-    }
-    find(finding, CHECK_WARNS,
-         "MinJobAge=%" PRId64 ": how a job ended may be forgotten before the bridge has read it",
-         facts->site->min_job_age_s);
-    fix(finding, "set MinJobAge=300 in slurm.conf");
+    int64_t age_s = facts->site ? facts->site->min_job_age_s : 0;
+
+    if (facts->site && (age_s >= MIN_JOB_AGE_S || age_s == 0))
+        find(finding, CHECK_GOOD, "", "MinJobAge=%" PRId64, age_s);
+    else if (facts->site)
+        find(finding, CHECK_WARNS, "set MinJobAge=300 in slurm.conf",
+             "MinJobAge=%" PRId64
+             ": how a job ended may be forgotten before the bridge has read it",
+             age_s);
 }
 
 static void check_inactive(const struct check_facts *facts, struct check_finding *finding)
 {
-    if (!facts->site)
-        return;
-    if (facts->site->inactive_limit_s == 0) {
-        find(finding, CHECK_GOOD, "pods that fit are placed at once");
-        return;
-    }
-    find(finding, CHECK_WARNS,
-         "InactiveLimit=%" PRId64
-         " would end immediate allocations, so every pod goes by the queue",
-         facts->site->inactive_limit_s);
-    fix(finding, "set InactiveLimit=0 in slurm.conf for pods that start in milliseconds");
+    int64_t limit_s = facts->site ? facts->site->inactive_limit_s : 0;
+
+    if (limit_s != 0)
+        find(finding, CHECK_WARNS,
+             "set InactiveLimit=0 in slurm.conf for pods that start in milliseconds",
+             "InactiveLimit=%" PRId64
+             " would end immediate allocations, so every pod goes by the queue",
+             limit_s);
+    else if (facts->site)
+        find(finding, CHECK_GOOD, "", "pods that fit are placed at once");
 }
 
 /* The end of an external job wakes no scheduler. */
 static void check_cycles(const struct check_facts *facts, struct check_finding *finding)
 {
-    if (!facts->site)
-        return;
-    if (strstr(facts->site->scheduler_parameters, "bf_interval=") ||
-        strstr(facts->site->scheduler_parameters, "sched_interval=")) {
-        find(finding, CHECK_GOOD, "SchedulerParameters=%s", facts->site->scheduler_parameters);
-        return;
-    }
-    find(finding, CHECK_WARNS,
-         "a pod that waits for the end of another may start up to 30 s after "
-         "it: Slurm looks again only in its next backfill cycle");
-    fix(finding, "add `sched_interval=5,bf_interval=10` to SchedulerParameters in slurm.conf");
+    const char *said = facts->site ? facts->site->scheduler_parameters : "";
+
+    if (strstr(said, "bf_interval=") || strstr(said, "sched_interval="))
+        find(finding, CHECK_GOOD, "", "SchedulerParameters=%s", said);
+    else if (facts->site)
+        find(finding, CHECK_WARNS,
+             "add `sched_interval=5,bf_interval=10` to SchedulerParameters in slurm.conf",
+             "a pod that waits for the end of another may start up to 30 s after it: Slurm looks "
+             "again only in its next backfill cycle");
 }
 
 static void check_clock(const struct check_facts *facts, struct check_finding *finding)
 {
     int64_t skew_us = facts->skew_us < 0 ? -facts->skew_us : facts->skew_us;
 
-    if (!facts->has_skew)
-        return;
-    if (skew_us <= MAX_SKEW_US) {
-        find(finding, CHECK_GOOD, "the API server's clock agrees with ours");
-        return;
-    }
-    find(finding, CHECK_BAD, "the API server's clock and ours differ by %" PRId64 " s",
-         skew_us / SECOND_US);
-    fix(finding, "see to the time synchronisation of this machine and of the control plane");
+    if (facts->has_skew && skew_us <= MAX_SKEW_US)
+        find(finding, CHECK_GOOD, "", "the API server's clock agrees with ours");
+    else if (facts->has_skew)
+        find(finding, CHECK_BAD,
+             "see to the time synchronisation of this machine and of the control plane",
+             "the API server's clock and ours differ by %" PRId64 " s", skew_us / SECOND_US);
 }
 
 /* Tokens that the bridge signs count by its own clock, and some of them live for seconds. */
 static void check_slurm_clock(const struct check_facts *facts, struct check_finding *finding)
 {
     int64_t skew_us = facts->site ? facts->site->skew_us : 0;
+    int64_t apart_us = skew_us > 0 ? skew_us : -skew_us;
 
     if (!facts->site || facts->site->time == 0)
         return;
-    if (skew_us <= MAX_SKEW_US && -skew_us <= MAX_SKEW_US) {
-        find(finding, CHECK_GOOD, "slurmctld's clock agrees with ours");
-        return;
-    }
-    find(finding, CHECK_BAD, "slurmctld's clock is %" PRId64 " s %s ours: it may refuse our tokens",
-         (skew_us > 0 ? skew_us : -skew_us) / SECOND_US, skew_us > 0 ? "ahead of" : "behind");
-    fix(finding, "see to the time synchronisation of this machine and of slurmctld's");
+    if (apart_us <= MAX_SKEW_US)
+        find(finding, CHECK_GOOD, "", "slurmctld's clock agrees with ours");
+    else
+        find(finding, CHECK_BAD,
+             "see to the time synchronisation of this machine and of slurmctld's",
+             "slurmctld's clock is %" PRId64 " s %s ours: it may refuse our tokens",
+             apart_us / SECOND_US, skew_us > 0 ? "ahead of" : "behind");
 }
 
 const struct check checks_table[CHECK_COUNT] = {
@@ -234,21 +209,14 @@ struct checks *checks_new(struct loop *loop, struct bridge *bridge,
 
 static void tell(const char *name, const struct check_finding *finding)
 {
-    switch (finding->result) {
-    case CHECK_UNKNOWN:
-        break;
-    case CHECK_GOOD:
+    if (finding->result == CHECK_GOOD)
         log_info("check", LOG_TEXT("of", name), LOG_TEXT("found", finding->what));
-        break;
-    case CHECK_WARNS:
+    else if (finding->result == CHECK_WARNS)
         log_warn("check", LOG_TEXT("of", name), LOG_TEXT("found", finding->what),
                  LOG_TEXT("fix", finding->fix));
-        break;
-    case CHECK_BAD:
+    else if (finding->result == CHECK_BAD)
         log_error("check", LOG_TEXT("of", name), LOG_TEXT("found", finding->what),
                   LOG_TEXT("fix", finding->fix));
-        break;
-    }
 }
 
 static void run_all(void *context)

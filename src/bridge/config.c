@@ -306,15 +306,6 @@ struct unknown_keys {
     unsigned count;
 };
 
-static void note_unknown(struct unknown_keys *unknown, struct str name)
-{
-    if (unknown->count++ >= MAX_WARNINGS)
-        return;
-    buf_add_text(&unknown->lines, "unknown key ");
-    json_escape(&unknown->lines, str_sub(name, 0, MAX_SHOWN));
-    buf_add_text(&unknown->lines, " is ignored\n");
-}
-
 /* null says nothing, as an absent key does. */
 static int take_members(struct bridge_config *config, const struct json *root, struct err *err)
 {
@@ -329,7 +320,11 @@ static int take_members(struct bridge_config *config, const struct json *root, s
         const struct key *key = find_key(name);
 
         if (!key) {
-            note_unknown(&unknown, name);
+            if (unknown.count++ < MAX_WARNINGS) {
+                buf_add_text(&unknown.lines, "unknown key ");
+                json_escape(&unknown.lines, str_sub(name, 0, MAX_SHOWN));
+                buf_add_text(&unknown.lines, " is ignored\n");
+            }
             continue;
         }
         if (seen[key - keys])

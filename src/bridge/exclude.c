@@ -181,22 +181,6 @@ static bool has_node(const struct preselection *preselection, const struct kube_
     return false;
 }
 
-static void add_all_but(const struct bridge_world *world, const struct preselection *preselection,
-                        struct names *names)
-{
-    struct kube_cache_walk walk = kube_cache_walk(world->nodes);
-    const struct kube_object *object;
-
-    names->count = 0;
-    while ((object = kube_cache_next(&walk)) != NULL) {
-        const struct kube_node *node = kube_node_of(object);
-        struct str name = str_of(world_slurm_name(node));
-
-        if (world_slurm_node(world, name) && !has_node(preselection, node))
-            add_name(names, name);
-    }
-}
-
 /* Slurm cannot be told what they mind, so it chose wrongly and may again: we choose for it, anew at
  * every look while the job waits. False: we cannot. */
 static bool choose(const struct bridge_world *world, const struct unit *unit, struct names *names,
@@ -212,7 +196,17 @@ static bool choose(const struct bridge_world *world, const struct unit *unit, st
         return false;
     exclusion->fit = preselection.count;
     if (preselection.is_enough) {
-        add_all_but(world, &preselection, names);
+        struct kube_cache_walk walk = kube_cache_walk(world->nodes);
+        const struct kube_object *object;
+
+        names->count = 0;
+        while ((object = kube_cache_next(&walk)) != NULL) {
+            const struct kube_node *node = kube_node_of(object);
+            struct str name = str_of(world_slurm_name(node));
+
+            if (world_slurm_node(world, name) && !has_node(&preselection, node))
+                add_name(names, name);
+        }
         return true;
     }
     if (preselection.count >= job_desc_least_nodes(&desc))

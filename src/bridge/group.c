@@ -41,21 +41,6 @@ static bool asks_to_be_a_gang(const struct kube_pod *pod)
     return found && value.len > 0 && !str_is(value, "false");
 }
 
-/* A JobSet is found by the labels that it puts on its pods: their owner is one of its Jobs. */
-static struct group gang_of(const struct kube_pod *pod)
-{
-    struct str jobset = label(pod, BRIDGE_JOBSET_NAME_LABEL);
-    struct str uid = label(pod, BRIDGE_JOBSET_UID_LABEL);
-
-    if (jobset.len > 0)
-        return (struct group){ GROUP_JOBSET, jobset, uid.len > 0 ? uid : jobset,
-                               label(pod, BRIDGE_JOBSET_RESTART_LABEL) };
-    if (kube_owner_is(&pod->object.owner, &bridge_job_kind))
-        return (struct group){ GROUP_JOB, str_of(pod->object.owner.name),
-                               str_of(pod->object.owner.uid), STR("") };
-    return (struct group){ .kind = GROUP_NONE };
-}
-
 struct group group_of(const struct kube_pod *pod)
 {
     struct str podgroup = str_of(pod->pod_group);
@@ -69,8 +54,19 @@ struct group group_of(const struct kube_pod *pod)
         return (struct group){ GROUP_COSCHEDULING, coscheduling, coscheduling, STR("") };
     if (lws.len > 0 && lws_key.len > 0)
         return (struct group){ GROUP_LWS, lws, lws_key, label(pod, BRIDGE_LWS_GROUP_LABEL) };
-    if (asks_to_be_a_gang(pod))
-        return gang_of(pod);
+    if (asks_to_be_a_gang(pod)) {
+        /* A JobSet is found by the labels that it puts on its pods: their owner is one of its Jobs.
+         */
+        struct str jobset = label(pod, BRIDGE_JOBSET_NAME_LABEL);
+        struct str uid = label(pod, BRIDGE_JOBSET_UID_LABEL);
+
+        if (jobset.len > 0)
+            return (struct group){ GROUP_JOBSET, jobset, uid.len > 0 ? uid : jobset,
+                                   label(pod, BRIDGE_JOBSET_RESTART_LABEL) };
+        if (kube_owner_is(&pod->object.owner, &bridge_job_kind))
+            return (struct group){ GROUP_JOB, str_of(pod->object.owner.name),
+                                   str_of(pod->object.owner.uid), STR("") };
+    }
     return (struct group){ .kind = GROUP_NONE };
 }
 
@@ -93,13 +89,6 @@ bool group_key_is_of_group(struct str key)
 }
 
 /* ---- rank ---- */
-
-static int64_t number_in(const struct kube_pod *pod, const char *key)
-{
-    uint64_t number;
-
-    return str_to_u64(label(pod, key), 0, INT32_MAX, &number, NULL) == 0 ? (int64_t)number : -1;
-}
 
 static int compare_numbers(int64_t a, int64_t b)
 {
@@ -153,8 +142,13 @@ struct group_rank group_rank_of(const struct kube_pod *pod)
     };
     struct group_rank rank = { .name = pod->object.name };
 
-    for (size_t i = 0; i < GROUP_INDEXES; i++)
-        rank.indexes[i] = number_in(pod, labels[i]);
+    for (size_t i = 0; i < GROUP_INDEXES; i++) {
+        uint64_t number;
+
+        rank.indexes[i] = str_to_u64(label(pod, labels[i]), 0, INT32_MAX, &number, NULL) == 0
+                              ? (int64_t)number
+                              : -1;
+    }
     return rank;
 }
 

@@ -167,41 +167,24 @@ bool job_form_read(enum job_form form, struct job_range range, int64_t created, 
 
 void job_form_write(enum job_form form, struct job_range range, struct buf *out)
 {
-    switch (form) {
-    case JOB_FORM_NONE:
-        break;
-    case JOB_FORM_TEXT:
+    static const char *const words[] = {
+        [JOB_FORM_DEPENDENCY] = "a list of letters, digits and `:,?_+*-`, as afterok:12:13",
+        [JOB_FORM_MEMORY] = "a Kubernetes quantity of bytes above 0 and below 8Ei, as 4Gi",
+        [JOB_FORM_TIME] = "a time, as 2027-01-31T08:00:00Z",
+        [JOB_FORM_BEGIN] = "a time, as 2027-01-31T08:00:00Z, or a duration, as +1h30m",
+        [JOB_FORM_EXCLUSIVE] = "`false` to share nodes; anything else for whole nodes",
+    };
+
+    if (form == JOB_FORM_TEXT)
         buf_printf(out, "a text of at most %d bytes without control characters", MAX_TEXT);
-        break;
-    case JOB_FORM_DEPENDENCY:
-        buf_add_text(out, "a list of letters, digits and `:,?_+*-`, as afterok:12:13");
-        break;
-    case JOB_FORM_NUMBER:
-        buf_printf(out, "a whole number from %" PRId64 " to %" PRId64, range.least, range.most);
-        break;
-    case JOB_FORM_CPUS:
+    else if (form == JOB_FORM_CPUS)
         buf_printf(out, "a Kubernetes quantity above 0 and up to %d, as 2 or 1500m",
                    JOB_DESC_MAX_CPUS);
-        break;
-    case JOB_FORM_MEMORY:
-        buf_add_text(out, "a Kubernetes quantity of bytes above 0 and below 8Ei, as 4Gi");
-        break;
-    case JOB_FORM_TIME:
-        buf_add_text(out, "a time, as 2027-01-31T08:00:00Z");
-        break;
-    case JOB_FORM_BEGIN:
-        buf_add_text(out, "a time, as 2027-01-31T08:00:00Z, or a duration, as +1h30m");
-        break;
-    case JOB_FORM_SWITCHES:
-        buf_printf(out, "a whole number from %" PRId64 " to %" PRId64 ", or that with a wait, as ",
-                   range.least, range.most);
-        buf_add_text(out, "2@30m");
-        break;
-    case JOB_FORM_GANG:
+    else if (form == JOB_FORM_GANG)
         buf_printf(out, "`true`, `false` or a whole number from 1 to %d", JOB_DESC_MAX_GANG);
-        break;
-    case JOB_FORM_EXCLUSIVE:
-        buf_add_text(out, "`false` to share nodes; anything else for whole nodes");
-        break;
-    }
+    else if (form == JOB_FORM_NUMBER || form == JOB_FORM_SWITCHES)
+        buf_printf(out, "a whole number from %" PRId64 " to %" PRId64 "%s", range.least, range.most,
+                   form == JOB_FORM_SWITCHES ? ", or that with a wait, as 2@30m" : "");
+    else if (form != JOB_FORM_NONE)
+        buf_add_text(out, words[form]);
 }

@@ -117,15 +117,6 @@ static void look_at_kube(struct look *look)
     look->missing = node_spec_missing(&look->spec, look->world, look->arena);
 }
 
-static void look_at_slurm(struct look *look)
-{
-    if (!look->slurm)
-        return;
-    look->is_external = node_is_external(look->slurm);
-    look->owner = node_owner(look->slurm, look->world->cluster, look->arena, &look->marked_node,
-                             &look->marked_cluster);
-}
-
 /* ---- the intent ---- */
 
 static enum node_intent because(struct look *look, enum node_intent intent, const char *why)
@@ -238,7 +229,11 @@ static struct look look_at(const struct bridge_world *world, struct str slurm_na
     look_at_kube(&look);
     if (world->facts.is_uninstalling)
         look.is_labelled = false; /* whatever people want: there is nobody to see to it */
-    look_at_slurm(&look);
+    if (look.slurm) {
+        look.is_external = node_is_external(look.slurm);
+        look.owner = node_owner(look.slurm, look.world->cluster, look.arena, &look.marked_node,
+                                &look.marked_cluster);
+    }
     find_trouble(&look);
     look.intent = judge(&look);
     return look;
@@ -410,29 +405,24 @@ static const struct action_unless *unless_it_is_there(const struct look *look,
     return ret_unless;
 }
 
-/* One read showed it drained and idle, so it was both at once; nothing has started there since,
- * unless somebody ended the drain, and then Slurm refuses. */
-static void plan_delete_idle(const struct look *look, struct plan *plan)
-{
-    struct action_unless unless;
-
-    plan_look_again(plan, LOOK_FOR_IDLE_US);
-    if (node_is_busy(look->slurm))
-        plan_wait(plan, "%s; it is drained and still has work", look->why);
-    else if (slurm_cache_known_us(look->world->slurm_nodes, look->name) <
-             look->world->facts.leading_us)
-        plan_wait(plan, "%s; its state was read before we began to lead", look->why);
-    else
-        plan_slurm_delete_node(plan, look->name, unless_it_is_there(look, &unless));
-}
-
 static void plan_remove(const struct look *look, const char *doing, struct plan *plan)
 {
     const char *reason =
         arena_printf(look->arena, BRIDGE_REASON " %s external node %s", doing, look->name);
 
     if (node_plan_drain(plan, look->slurm, reason)) {
-        plan_delete_idle(look, plan);
+        /* One read showed it drained and idle, so it was both at once; nothing has started there
+         * since, unless somebody ended the drain, and then Slurm refuses. */
+        struct action_unless unless;
+
+        plan_look_again(plan, LOOK_FOR_IDLE_US);
+        if (node_is_busy(look->slurm))
+            plan_wait(plan, "%s; it is drained and still has work", look->why);
+        else if (slurm_cache_known_us(look->world->slurm_nodes, look->name) <
+                 look->world->facts.leading_us)
+            plan_wait(plan, "%s; its state was read before we began to lead", look->why);
+        else
+            plan_slurm_delete_node(plan, look->name, unless_it_is_there(look, &unless));
         return;
     }
     plan_wait(plan, "%s; it is being drained", look->why);
@@ -440,20 +430,6 @@ static void plan_remove(const struct look *look, const char *doing, struct plan 
 }
 
 /* ---- in Kubernetes ---- */
-
-/* While a node is drained away its taint stays: its last work is still there. One that is just
- * being made keeps the taint of its predecessor. */
-static void show_taint(const struct look *look, struct plan *plan)
-{
-    bool is_being_made = look->intent == NODE_SERVE && look->has_spec && !look->missing;
-
-    if (look->intent == NODE_RETIRE || (!look->slurm && is_being_made))
-        return;
-    if (!look->slurm || look->intent == NODE_LEAVE || look->world->facts.is_uninstalling)
-        node_hide_taint(look->world, look->kube, plan);
-    else
-        node_show_taint(look->world, look->kube, plan);
-}
 
 static struct node_word word_of(const struct slurm_node *slurm)
 {
@@ -486,10 +462,19 @@ static void show_state(const struct look *look, struct plan *plan)
 static void show(const struct look *look, struct plan *plan)
 {
     struct node_word word = { false, look->trouble, look->says };
+    bool is_being_made;
 
     if (!look->kube)
         return;
-    show_taint(look, plan);
+    /* While a node is drained away its taint stays: its last work is still there. One that is just
+     * being made keeps the taint of its predecessor. */
+    is_being_made = look->intent == NODE_SERVE && look->has_spec && !look->missing;
+    if (look->intent != NODE_RETIRE && (look->slurm || !is_being_made)) {
+        if (!look->slurm || look->intent == NODE_LEAVE || look->world->facts.is_uninstalling)
+            node_hide_taint(look->world, look->kube, plan);
+        else
+            node_show_taint(look->world, look->kube, plan);
+    }
     if (!look->trouble && look->refused)
         word = (struct node_word){ look->slurm && !node_is_out(look->slurm), "SlurmNodeRefused",
                                    look->refused };

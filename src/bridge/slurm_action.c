@@ -130,23 +130,18 @@ struct action *plan_slurm_submit(struct plan *plan, const struct submit_request 
                     arena_printf(plan->arena, "submit " STR_FMT, STR_ARG(about)), detail);
 }
 
-/* The key that a job carries, whatever its cluster: the executor looks at that when it sends. */
-static struct str key_of(struct plan *plan, const struct slurm_job *job)
-{
-    auto_buf struct buf key;
-
-    buf_init(&key, SLURM_MAX_KEY);
-    return slurm_submit_any_key(job, &key) ? keep_str(plan, buf_str(&key)) : STR("");
-}
-
 static struct slurm_action *action_about(struct plan *plan, enum slurm_action_kind kind,
                                          const struct slurm_job *job)
 {
     struct slurm_action *detail = new_action(plan, kind);
+    auto_buf struct buf key;
 
     detail->job_id = job->id;
     detail->sluid = keep(plan, job->sluid);
-    detail->key = key_of(plan, job);
+    /* The key that a job carries, whatever its cluster: the executor looks at that when it sends.
+     */
+    buf_init(&key, SLURM_MAX_KEY);
+    detail->key = slurm_submit_any_key(job, &key) ? keep_str(plan, buf_str(&key)) : STR("");
     return detail;
 }
 

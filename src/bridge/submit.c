@@ -118,32 +118,26 @@ unsigned unit_names_waiting(const struct unit *unit, struct arena *arena,
 
 /* ---- asking ---- */
 
-static void send(const struct unit *unit, struct plan *plan, const struct job_desc *job, bool bound,
-                 bool at_once)
-{
-    const struct kube_pod **pods;
-    unsigned count = pods_in(unit, !bound, bound, plan->arena, &pods);
-
-    plan_slurm_submit(plan, &(struct submit_request){ .key = unit->key,
-                                                      .uid = unit->uid,
-                                                      .attempt = unit->attempt + 1,
-                                                      .job = job,
-                                                      .pods = names_of(pods, count, plan->arena),
-                                                      .pod_count = count,
-                                                      .at_once = at_once });
-}
-
 static void submit_by_mode(const struct bridge_world *world, const struct unit *unit,
                            struct plan *plan, const struct job_desc *job, bool bound)
 {
     enum submit_mode way = bound ? SUBMIT_QUEUED : submit_mode(world, unit, job);
+    const struct kube_pod **pods;
+    unsigned count;
 
     if (way == SUBMIT_SOON) {
         plan_wait(plan, "jobs that were queued just now are about to start");
         plan_look_again(plan, A_MOMENT_US);
         return;
     }
-    send(unit, plan, job, bound, way == SUBMIT_AT_ONCE);
+    count = pods_in(unit, !bound, bound, plan->arena, &pods);
+    plan_slurm_submit(plan, &(struct submit_request){ .key = unit->key,
+                                                      .uid = unit->uid,
+                                                      .attempt = unit->attempt + 1,
+                                                      .job = job,
+                                                      .pods = names_of(pods, count, plan->arena),
+                                                      .pod_count = count,
+                                                      .at_once = way == SUBMIT_AT_ONCE });
 }
 
 /* A report about a submit that is on its way would be out of date before anybody has read it, and

@@ -57,22 +57,6 @@ static void take_volume(const struct bridge_world *world, struct plan *plan,
                      NULL, volume->version, patch);
 }
 
-static void take_step(const struct bridge_world *world, struct plan *plan,
-                      const struct eligible_open *open, const char *node)
-{
-    switch (open->step) {
-    case ELIGIBLE_WAIT:
-    case ELIGIBLE_NO_VOLUME:
-        break;
-    case ELIGIBLE_SELECT_NODE:
-        select_node(plan, open->claim, node);
-        break;
-    case ELIGIBLE_TAKE_VOLUME:
-        take_volume(world, plan, open->volume, open->claim);
-        break;
-    }
-}
-
 static unsigned most_claims(const struct unit *unit, const struct assignments *assigned)
 {
     unsigned count = 0;
@@ -151,8 +135,19 @@ bool plan_volumes(const struct bridge_world *world, const struct unit *unit, str
         plan_slurm_cancel(plan, unit->job, NULL, why);
         return true;
     }
-    for (unsigned i = 0; i < open.count; i++)
-        take_step(world, plan, &open.at[i], open.nodes[i]);
+    for (unsigned i = 0; i < open.count; i++) {
+        switch (open.at[i].step) {
+        case ELIGIBLE_WAIT:
+        case ELIGIBLE_NO_VOLUME:
+            break;
+        case ELIGIBLE_SELECT_NODE:
+            select_node(plan, open.at[i].claim, open.nodes[i]);
+            break;
+        case ELIGIBLE_TAKE_VOLUME:
+            take_volume(world, plan, open.at[i].volume, open.at[i].claim);
+            break;
+        }
+    }
     report_waiting(world, unit, plan, "VolumesNotBound", "job %s runs; %s", key, why);
     plan_look_again(plan, LOOK_FOR_VOLUME_US);
     return true;
