@@ -18,70 +18,56 @@ static const char *text_or_empty(const char *text)
     return text ? text : "";
 }
 
-static const struct kube_object *foretell_new(const struct action *action)
+/* The object that a create makes; its name may come from the object alone. */
+static void lay_create(struct effect *effect, const struct action *action, struct arena *arena)
 {
     auto_json_doc struct json_doc *doc = NULL;
-    const struct kube_object *object = NULL;
+    const struct kube_object *next = NULL;
 
-    if (json_parse(action->predicted, MAX_JSON, &doc, NULL) == 0)
-        (void)kube_object_predicted(kube_cache_kind(action->cache), json_root(doc), &object, NULL);
-    return object;
+    if (json_parse(action->predicted, MAX_JSON, &doc, NULL) < 0 ||
+        kube_object_predicted(kube_cache_kind(effect->cache), json_root(doc), &next, NULL) < 0)
+        return;
+    effect->name = arena_strdup(arena, next->name);
+    effect->overlay = kube_overlay_lay(effect->cache, effect->ns, effect->name, next);
+    kube_object_unref(next);
 }
 
-static const struct kube_object *foretell_patch(const struct kube_object *now, struct str patch)
+static void lay_patch(struct effect *effect, struct str patch)
 {
-    auto_json_doc struct json_doc *doc = NULL;
-    const struct kube_object *object = NULL;
+    struct json_doc *doc = NULL;
 
-    if (now && json_parse(patch, MAX_JSON, &doc, NULL) == 0)
-        (void)kube_object_patched(now, json_root(doc), &object, NULL);
-    return object;
+    if (effect->name && json_parse(patch, MAX_JSON, &doc, NULL) == 0)
+        effect->overlay = kube_overlay_patch(effect->cache, effect->ns, effect->name, doc);
 }
 
-static const struct kube_object *foretell_delete(const struct kube_object *now,
-                                                 const struct clock *clock)
+static void lay_delete(struct effect *effect, const struct clock *clock)
 {
+    const struct kube_object *now = kube_cache_get(effect->cache, effect->ns, effect->name);
     auto_buf struct buf patch;
 
     buf_init(&patch, 100);
     if (!now || now->deleted_us)
-        return NULL;
+        return;
     buf_add_text(&patch, "{\"metadata\":{\"deletionTimestamp\":\"");
     (void)timestamp_print(clock_wall_us(clock), &patch, NULL);
     buf_add_text(&patch, "\"}}");
-    return foretell_patch(now, buf_str(&patch));
-}
-
-static const struct kube_object *foretell(const struct effect *effect, const struct action *action,
-                                          const struct clock *clock)
-{
-    const struct kube_object *now = NULL;
-
-    if (effect->name)
-        now = kube_cache_get(effect->cache, effect->ns, effect->name);
-    if (action->request.verb == KUBE_DELETE)
-        return foretell_delete(now, clock);
-    if (creates(action))
-        return foretell_new(action);
-    return foretell_patch(now, action->predicted);
+    lay_patch(effect, buf_str(&patch));
 }
 
 void effect_lay(struct effect *effect, const struct action *action, struct arena *arena,
                 const struct clock *clock)
 {
-    const struct kube_object *next;
-
     *effect = (struct effect){ .cache = action->cache };
     if (!action->cache)
         return;
     effect->ns = text_or_empty(action->request.ns);
     effect->name = action->request.name;
-    next = foretell(effect, action, clock);
-    if (!next)
-        return;
-    effect->name = arena_strdup(arena, next->name);
-    effect->overlay = kube_overlay_lay(effect->cache, effect->ns, effect->name, next);
-    kube_object_unref(next);
+    if (creates(action))
+        lay_create(effect, action, arena);
+    else if (action->request.verb == KUBE_DELETE)
+        lay_delete(effect, clock);
+    else
+        lay_patch(effect, action->predicted);
 }
 
 static bool is_kind(const struct kube_answer *answer, const char *kind)

@@ -133,7 +133,6 @@ static void free_work(void *value)
 {
     struct work *work = value;
 
-    loop_timer_stop(&work->pause);
     arena_done(&work->arena);
     mem_free(work);
 }
@@ -255,11 +254,6 @@ static void end_with_failed_steps(struct work *work)
     end_work(work, BACK_FAILED, 0);
 }
 
-static void on_paused(void *context)
-{
-    end_work(context, BACK_DONE, 0);
-}
-
 static void end_well(struct work *work)
 {
     int64_t again_us = work->plan.look_again_us;
@@ -272,11 +266,7 @@ static void end_well(struct work *work)
     count_end(work, again_us > 0 ? "requeue_after" : "success");
     if (again_us > 0)
         queue_add_after(work->owner->queue, work->key, again_us);
-    if (work->owner->controller->pause_us > 0 && !list_is_empty(&work->plan.actions))
-        loop_timer_start(work->owner->engine->loop, &work->pause, work->owner->controller->pause_us,
-                         on_paused, work);
-    else
-        end_work(work, BACK_DONE, 0);
+    end_work(work, BACK_DONE, 0);
 }
 
 static void end_plan_failed(struct work *work, const struct err *err)

@@ -31,9 +31,6 @@ struct controller {
     unsigned watch_count;
     /* 0, or -class with err set: the plan is dropped, the key comes back by back-off. */
     int (*plan)(struct controller *controller, struct str key, struct plan *plan, struct err *err);
-    /* After a plan with actions, the least time until the key is planned again; 0: none. For plans
-     * of many objects: what one of them does not show yet must not be written again and again. */
-    int64_t pause_us;
     void *context;            /* the caller's */
     struct engine_work *work; /* private */
 };

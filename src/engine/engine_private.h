@@ -15,7 +15,6 @@ struct work { /* one key between queue_take and its end */
     struct arena arena;
     struct plan plan;
     struct execution execution;
-    struct loop_timer pause; /* armed: its actions are done, and the key is kept for a while */
     int64_t taken_us;
 };
 

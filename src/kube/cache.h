@@ -64,13 +64,17 @@ bool kube_cache_is_synced(const struct kube_cache *cache); /* one list has ended
 
 /* ---- the executor writes the overlay ----
  * Every overlay is ended by exactly one call of done, taken or failed. Several may lie over one
- * object, one per write in flight: the newest is what readers see, until its own answer. A
- * prediction stops covering when the watch shows that it is about another object than the one that
- * is there now. */
+ * object, one per write in flight: readers see all of them, applied in their order to the newest
+ * object that the watch or an answer has shown. A prediction stops covering when the watch shows
+ * that it is about another object than the one that is there now. */
 struct kube_overlay;
-/* next is the predicted object, or NULL for a predicted deletion. */
+/* next is the object that is to be created, or NULL for a predicted deletion. */
 struct kube_overlay *kube_overlay_lay(struct kube_cache *cache, const char *ns, const char *name,
                                       const struct kube_object *next);
+/* What readers see there will be changed by this merge patch, which the overlay takes. NULL when
+ * there is nothing to change, or the patch does not fit the kind: then nothing is laid. */
+struct kube_overlay *kube_overlay_patch(struct kube_cache *cache, const char *ns, const char *name,
+                                        struct json_doc *patch);
 /* The write was done: object is what the server answered (NULL: gone, as of version_number, 0 when
  * the answer named none). */
 void kube_overlay_done(struct kube_overlay *overlay, const struct kube_object *object,

@@ -1,12 +1,13 @@
 /* overlay.c - what our own writes lay over a cache, until the watch has caught up with them.
  *
  * Over the lower object of an entry there may lie, from top to bottom:
- *   predictions  one per write in flight, or done and not yet shown; the newest that covers is
- *                what readers see
+ *   predictions  one per write in flight, or done and not yet shown; a patch is applied to what
+ *                lies below it, whatever that is by now
  *   answer       what the server said after a write, newer than what was seen
  *   gone         the server said that this object, by its uid, is no more
  *
  * Holds   a fact goes when the watch has passed its version, never before;
+ *         a prediction hides nothing of a newer fact but what its own write changes;
  *         a uid that is gone does not come back, however late its events are;
  *         everything here is in cache->doubts until it is settled. */
 #include "base/mem.h"
@@ -20,9 +21,13 @@ struct kube_overlay {
     struct list link; /* in the cover */
     struct kube_cache *cache;
     struct kube_entry *entry;
-    const struct kube_object *next;   /* NULL: a deletion */
+    struct json_doc *patch; /* a merge patch; NULL: a create, or a deletion */
+    /* When it was laid. */
+    const struct kube_object *next;   /* what readers were to see; NULL: a deletion */
     const struct kube_object *before; /* what readers saw there, or NULL */
     const struct kube_object *was; /* the newest that was known to be there, gone or not; or NULL */
+    /* Now: the patch over what is known. */
+    const struct kube_object *below, *above; /* above is NULL when below is */
     bool covers;
     bool taken; /* done, but not shown by the answer: nobody else has it any more */
     struct kube_doubt doubt;
@@ -196,23 +201,6 @@ static const struct kube_object *newest_fact(const struct kube_entry *entry, boo
     return lower || !gone_too ? lower : cover->gone;
 }
 
-const struct kube_object *kube_cover_view(const struct kube_entry *entry, bool *ret_predicted)
-{
-    const struct kube_cover *cover = entry->cover;
-
-    for (const struct list *node = cover ? cover->overlays.prev : NULL;
-         node && node != &cover->overlays; node = node->prev) {
-        const struct kube_overlay *overlay = list_item(node, const struct kube_overlay, link);
-
-        if (overlay->covers) {
-            *ret_predicted = true;
-            return overlay->next;
-        }
-    }
-    *ret_predicted = false;
-    return newest_fact(entry, false);
-}
-
 static void uncover(struct kube_overlay *overlay)
 {
     overlay->covers = false;
@@ -225,6 +213,47 @@ static bool is_about_another(const struct kube_overlay *overlay, const struct ku
     if (!overlay->was)
         return true; /* for a create: the object itself, or the one that was faster */
     return !kube_same_uid(overlay->was, object) && kube_is_newer(object, overlay->was);
+}
+
+/* Applied anew only when something else lies below. */
+static const struct kube_object *apply_patch(struct kube_overlay *overlay,
+                                             const struct kube_object *below)
+{
+    const struct kube_object *above = NULL;
+
+    if (overlay->below == below)
+        return overlay->above;
+    if (kube_object_patched(below, json_root(overlay->patch), &above, NULL) < 0)
+        above = kube_object_ref(below); /* it cannot be foretold what becomes of this one */
+    kube_object_unref(overlay->below);
+    kube_object_unref(overlay->above);
+    overlay->below = kube_object_ref(below);
+    overlay->above = above;
+    return above;
+}
+
+/* A patch changes the object that it is about, and nothing when that is gone. A create changes
+ * nothing when there is something already. */
+static const struct kube_object *look_through(struct kube_overlay *overlay,
+                                              const struct kube_object *below)
+{
+    if (!overlay->patch)
+        return overlay->next && below ? below : overlay->next;
+    if (!below || (overlay->was && is_about_another(overlay, below)))
+        return below;
+    return apply_patch(overlay, below);
+}
+
+const struct kube_object *kube_cover_view(const struct kube_entry *entry, bool *ret_predicted)
+{
+    const struct kube_object *fact = newest_fact(entry, false), *view = fact;
+
+    if (entry->cover)
+        list_each (struct kube_overlay, overlay, &entry->cover->overlays, link)
+            if (overlay->covers)
+                view = look_through(overlay, view);
+    *ret_predicted = view != fact;
+    return view;
 }
 
 void kube_cover_seen(struct kube_cache *cache, struct kube_entry *entry,
@@ -274,6 +303,9 @@ static void free_overlay(struct kube_overlay *overlay)
     kube_object_unref(overlay->next);
     kube_object_unref(overlay->before);
     kube_object_unref(overlay->was);
+    kube_object_unref(overlay->below);
+    kube_object_unref(overlay->above);
+    json_doc_free(overlay->patch);
     mem_free(overlay);
 }
 
@@ -330,23 +362,48 @@ void kube_cover_free(struct kube_cache *cache, struct kube_entry *entry)
 
 /* ---- writes ---- */
 
-struct kube_overlay *kube_overlay_lay(struct kube_cache *cache, const char *ns, const char *name,
-                                      const struct kube_object *next)
+/* Takes the patch. */
+static struct kube_overlay *lay(struct kube_cache *cache, struct kube_entry *entry,
+                                const struct kube_object *next, struct json_doc *patch)
 {
-    struct kube_entry *entry = kube_entry_need(cache, ns, name);
     struct kube_cover *cover = need_cover(entry);
     struct kube_overlay *overlay = mem_alloc(sizeof(*overlay));
 
     assert(!cache->telling);
     overlay->cache = cache;
     overlay->entry = entry;
+    overlay->patch = patch;
     overlay->next = ref_or_null(next);
     overlay->was = ref_or_null(newest_fact(entry, true));
     overlay->before = ref_or_null(entry->upper);
+    overlay->below = patch ? ref_or_null(entry->upper) : NULL;
+    overlay->above = patch ? ref_or_null(next) : NULL;
     overlay->covers = true;
     list_push_back(&cover->overlays, &overlay->link);
     doubt_begin(cache, &overlay->doubt, entry);
     kube_entry_refresh(cache, entry);
+    return overlay;
+}
+
+struct kube_overlay *kube_overlay_lay(struct kube_cache *cache, const char *ns, const char *name,
+                                      const struct kube_object *next)
+{
+    return lay(cache, kube_entry_need(cache, ns, name), next, NULL);
+}
+
+struct kube_overlay *kube_overlay_patch(struct kube_cache *cache, const char *ns, const char *name,
+                                        struct json_doc *patch)
+{
+    struct kube_entry *entry = kube_entry_find(cache, ns, name);
+    const struct kube_object *next = NULL;
+    struct kube_overlay *overlay = NULL;
+
+    if (entry && entry->upper &&
+        kube_object_patched(entry->upper, json_root(patch), &next, NULL) == 0)
+        overlay = lay(cache, entry, next, patch);
+    else
+        json_doc_free(patch);
+    kube_object_unref(next);
     return overlay;
 }
 

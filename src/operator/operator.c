@@ -350,7 +350,6 @@ static void add_kind(struct slurm_operator *program, unsigned at, const char *id
                                             .watches = kind->watches,
                                             .watch_count = kind->watch_count,
                                             .plan = plan_key,
-                                            .pause_us = kind->row->pause_us,
                                             .context = kind };
     engine_add(program->engine, &kind->controller);
 }

@@ -34,7 +34,6 @@ struct operator_plan {
                  struct plan *plan);
     bool wants_deleted; /* objects that are being deleted have a plan, too: they have finalizers */
     struct operator_watch watches[OPERATOR_MAX_WATCHES]; /* ends with an empty row */
-    int64_t pause_us; /* between two plans with actions for one object (engine.h); 0: none */
 };
 
 extern const struct operator_plan operator_plans[];

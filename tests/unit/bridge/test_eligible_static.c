@@ -286,19 +286,16 @@ static void the_list_of_open_claims_is_bounded(void **state)
 static void a_volume_that_is_being_taken_is_nobody_elses(void **state)
 {
     struct rig *rig = rig_new();
-    auto_json_doc struct json_doc *patch =
+    struct json_doc *patch =
         rig_parse("{metadata: {annotations: {pv.kubernetes.io/bound-by-controller: 'yes'}}, spec: "
                   "{claimRef: {namespace: d, name: c, uid: c}}}");
     struct kube_cache *cache = eligible_volume_cache(rig->eligible);
-    const struct kube_object *next = NULL;
     struct kube_overlay *overlay;
 
     rig_put(rig,
             WORLD(DISK("v1", "a1", "2Gi") ", " DISK("v2", "b1", "2Gi") ", " CLAIM("d", "1Gi", "")));
     rig_expect(rig, "both are free", USES("d"), "", "");
-    assert_int_equal(
-        kube_object_patched(kube_cache_get(cache, "", "v1"), json_root(patch), &next, NULL), 0);
-    overlay = kube_overlay_lay(cache, "", "v1", next);
+    overlay = kube_overlay_patch(cache, "", "v1", patch);
     rig_expect(rig, "the other", USES("d"), "a1", NULL);
     rig_expect(rig, "its own", USES("c"), "b1", NULL);
     assert_string_equal(rig_misfit(rig, USES("d"), "a1"),
@@ -307,7 +304,6 @@ static void a_volume_that_is_being_taken_is_nobody_elses(void **state)
     kube_overlay_failed(overlay);
     rig_expect(rig, "the write was lost", USES("d"), "", "");
     assert_string_equal(open_at(rig, USES("c"), "a1"), "c=v1");
-    kube_object_unref(next);
     rig_free(rig);
 }
 

@@ -31,6 +31,18 @@ static inline const struct kube_object *make_pod(const char *name, const char *u
     return object;
 }
 
+/* What a write of ours will make of a pod. */
+static inline struct json_doc *make_patch(const char *word)
+{
+    auto_buf struct buf text = { .max = 1000 };
+    struct json_doc *doc = NULL;
+
+    buf_printf(&text, "{\"metadata\":{\"labels\":{\"v\":\"%s\"}},\"spec\":{\"nodeName\":\"%c\"}}",
+               word, word[0]);
+    assert_int_equal(json_parse(buf_str(&text), text.max, &doc, NULL), 0);
+    return doc;
+}
+
 static inline const char *word_of(const struct kube_object *object)
 {
     return object ? kube_pairs_get(&object->labels, "v", NULL).at : "-";

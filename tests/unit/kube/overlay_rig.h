@@ -59,14 +59,29 @@ static inline void see_gone(struct world *world, uint64_t version)
 
 /* ---- what we write ---- */
 
-/* A create when there is no uid. */
-static inline struct kube_overlay *lay(struct world *world, const char *uid, const char *word)
+static inline struct kube_overlay *lay_create(struct world *world, const char *word)
 {
-    const struct kube_object *object = make_pod("a", uid, 0, word);
+    const struct kube_object *object = make_pod("a", NULL, 0, word);
     struct kube_overlay *overlay = kube_overlay_lay(world->cache, "n", "a", object);
 
     kube_object_unref(object);
     return overlay;
+}
+
+static inline struct kube_overlay *lay_patch(struct world *world, const char *patch)
+{
+    struct json_doc *doc = NULL;
+
+    assert_int_equal(json_parse(str_of(patch), 1000, &doc, NULL), 0);
+    return kube_overlay_patch(world->cache, "n", "a", doc);
+}
+
+/* A create when there is no uid. */
+static inline struct kube_overlay *lay(struct world *world, const char *uid, const char *word)
+{
+    if (!uid)
+        return lay_create(world, word);
+    return kube_overlay_patch(world->cache, "n", "a", make_patch(word));
 }
 
 static inline struct kube_overlay *lay_deletion(struct world *world)

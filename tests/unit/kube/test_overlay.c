@@ -46,7 +46,8 @@ static void the_watch_may_be_faster_than_the_answer(void **state)
     overlay = lay(world, "u1", "predicted");
     buf_clear(&world->mirror.log);
     see(world, "u1", 6, "written");
-    assert_told(&world->mirror, ""); /* it cannot be known yet whether that is ours */
+    /* It cannot be known yet whether that is ours. */
+    assert_told(&world->mirror, "a:predicted>predicted ");
     done(overlay, "u1", 6, "written");
     assert_told(&world->mirror, "a:predicted>written ");
     assert_settled(world);
@@ -62,7 +63,8 @@ static void an_answer_older_than_the_watch_is_not_shown(void **state)
     see(world, "u1", 6, "ours");
     see(world, "u1", 7, "of another");
     done(overlay, "u1", 6, "ours");
-    assert_told(&world->mirror, "a:->x a:x>predicted a:predicted>of another ");
+    assert_told(&world->mirror, "a:->x a:x>predicted a:predicted>predicted a:predicted>predicted "
+                                "a:predicted>of another ");
     assert_settled(world);
 }
 
@@ -192,7 +194,7 @@ static void the_newest_of_two_writes_covers_until_its_own_answer(void **state)
     second = lay(world, "u1", "one and two");
     assert_told(&world->mirror, "a:->x a:x>one a:one>one and two ");
     done(first, "u1", 6, "answered one");
-    assert_told(&world->mirror, "");
+    assert_told(&world->mirror, "a:one and two>one and two ");
     done(second, "u1", 7, "answered both");
     assert_told(&world->mirror, "a:one and two>answered both ");
     see(world, "u1", 6, "answered one");
@@ -212,14 +214,85 @@ static void when_the_second_write_fails_the_first_ones_answer_shows(void **state
     second = lay(world, "u1", "two");
     done(first, "u1", 6, "answered");
     kube_overlay_failed(second);
-    assert_told(&world->mirror, "a:->x a:x>one a:one>two a:two>answered ");
+    assert_told(&world->mirror, "a:->x a:x>one a:one>two a:two>two a:two>answered ");
 
     first = lay(world, "u1", "three");
     second = lay(world, "u1", "four");
     kube_overlay_failed(first);
     kube_overlay_failed(second);
-    assert_told(&world->mirror, "a:answered>three a:three>four a:four>answered ");
+    assert_told(&world->mirror, "a:answered>three a:three>four a:four>four a:four>answered ");
     see(world, "u1", 6, "answered");
+    assert_settled(world);
+}
+
+static const char *annotation_of(struct world *world, const char *key)
+{
+    const struct kube_object *pod = kube_cache_get(world->cache, "n", "a");
+    bool found;
+    struct str value = kube_pairs_get(&pod->annotations, key, &found);
+
+    return found ? value.at : "-";
+}
+
+/* The first write may wait for its answer for long. */
+static void a_write_in_flight_hides_no_answer_to_another_one(void **state)
+{
+    struct world *world = *state;
+    struct kube_overlay *slow;
+
+    see(world, "u1", 5, "x");
+    slow = lay_patch(world, "{\"metadata\":{\"annotations\":{\"slow\":\"yes\"}}}");
+    done(lay(world, "u1", "y"), "u1", 6, "y");
+    assert_shown(world, "y");
+    assert_string_equal(annotation_of(world, "slow"), "yes");
+    see(world, "u1", 6, "y");
+    see(world, "u1", 7, "z of others");
+    assert_shown(world, "z of others");
+    assert_string_equal(annotation_of(world, "slow"), "yes");
+    assert_string_equal(kube_cache_get(world->cache, "n", "a")->version, "7");
+    kube_overlay_failed(slow);
+    assert_shown(world, "z of others");
+    assert_string_equal(annotation_of(world, "slow"), "-");
+    assert_settled(world);
+}
+
+static void a_write_in_flight_shows_nothing_of_an_object_that_is_gone(void **state)
+{
+    struct world *world = *state;
+    struct kube_overlay *patch;
+
+    see(world, "u1", 5, "x");
+    patch = lay(world, "u1", "y");
+    write_deletion(world);
+    assert_shown(world, "-");
+    done(lay(world, NULL, "new"), "u2", 8, "new");
+    assert_shown(world, "new");
+    kube_overlay_failed(patch);
+    see(world, "u2", 8, "new");
+    assert_shown(world, "new");
+    assert_settled(world);
+}
+
+static void a_create_in_flight_hides_no_object_that_an_answer_shows(void **state)
+{
+    struct world *world = *state;
+    struct kube_overlay *first = lay(world, NULL, "x"), *second = lay(world, NULL, "y");
+
+    done(first, "u1", 6, "x");
+    assert_shown(world, "x");
+    kube_overlay_failed(second); /* it exists already */
+    see(world, "u1", 6, "x");
+    assert_settled(world);
+}
+
+static void a_patch_of_nothing_is_not_laid(void **state)
+{
+    struct world *world = *state;
+
+    assert_null(lay(world, "u1", "y"));
+    see(world, "u1", 5, "x");
+    assert_null(lay_patch(world, "[]"));
+    assert_shown(world, "x");
     assert_settled(world);
 }
 
@@ -341,6 +414,10 @@ int main(void)
         TEST(a_chain_of_replacements_hides_all_that_went_before),
         TEST(the_newest_of_two_writes_covers_until_its_own_answer),
         TEST(when_the_second_write_fails_the_first_ones_answer_shows),
+        TEST(a_write_in_flight_hides_no_answer_to_another_one),
+        TEST(a_write_in_flight_shows_nothing_of_an_object_that_is_gone),
+        TEST(a_create_in_flight_hides_no_object_that_an_answer_shows),
+        TEST(a_patch_of_nothing_is_not_laid),
         TEST(answers_may_come_in_another_order),
         TEST(a_relist_leaves_what_is_newer_than_itself),
         TEST(a_relist_lets_a_prediction_cover),

@@ -212,15 +212,16 @@ static const struct fact *newest(const struct place *place, bool gone_too)
     return found;
 }
 
-static const struct op *newest_prediction(const struct run *run, unsigned name)
+/* The next prediction in their order. */
+static const struct op *prediction_after(const struct run *run, unsigned name, unsigned order)
 {
     const struct op *found = NULL;
 
     for (unsigned i = 0; i < MAX_OPS; i++) {
         const struct op *op = &run->ops[i];
 
-        if (op->state != OP_FREE && op->name == name && op->covers &&
-            (!found || op->order > found->order))
+        if (op->state != OP_FREE && op->name == name && op->covers && op->order > order &&
+            (!found || op->order < found->order))
             found = op;
     }
     return found;
@@ -303,14 +304,31 @@ static void watch_told_end(struct run *run, unsigned name, uint64_t version)
     }
 }
 
+/* The newest fact, and each prediction over it: a create where there is nothing, a patch where its
+ * own object is. */
+static const char *wanted_view(const struct run *run, unsigned name)
+{
+    const struct fact *fact = newest(&run->places[name], false);
+    const char *word = fact ? fact->word : NULL;
+
+    for (const struct op *op = prediction_after(run, name, 0); op;
+         op = prediction_after(run, name, op->order)) {
+        bool about_another = fact && word && op->was_uid != 0 && is_about_another(op, fact);
+
+        if (op->kind == OP_DELETE)
+            word = NULL;
+        else if (op->kind == OP_CREATE ? !word : word && !about_another)
+            word = op->word;
+    }
+    return word ? word : "-";
+}
+
 static void check(struct run *run)
 {
     end_taken(run);
     for (unsigned name = 0; name < NAMES; name++) {
         const struct kube_object *upper = kube_cache_get(run->world.cache, "n", name_of(name));
-        const struct op *op = newest_prediction(run, name);
-        const struct fact *fact = newest(&run->places[name], false);
-        const char *want = op ? (op->kind == OP_DELETE ? "-" : op->word) : fact ? fact->word : "-";
+        const char *want = wanted_view(run, name);
 
         if (strcmp(word_of(upper), want) != 0)
             fail_msg("%s: readers see %s, not %s", name_of(name), word_of(upper), want);
@@ -415,9 +433,13 @@ static void step_lay(struct run *run)
         memcpy(op->was_word, was->word, sizeof(op->was_word));
     snprintf(op->before_word, sizeof(op->before_word), "%s", word_of(upper));
     new_word(run, (char)('v' + rand_below(&run->rand, 4)), op->word);
-    if (op->kind != OP_DELETE) {
+    if (op->kind == OP_PATCH) {
+        op->overlay =
+            kube_overlay_patch(run->world.cache, "n", name_of(name), make_patch(op->word));
+        return;
+    }
+    if (op->kind == OP_CREATE) {
         memcpy(predicted.word, op->word, sizeof(predicted.word));
-        predicted.uid = upper ? op->was_uid : 0;
         next = object_of(name, &predicted);
     }
     op->overlay = kube_overlay_lay(run->world.cache, "n", name_of(name), next);

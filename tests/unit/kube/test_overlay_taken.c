@@ -18,7 +18,7 @@ static void a_write_that_was_taken_covers_until_the_watch_shows_it(void **state)
     assert_told(&world->mirror, "a:->x a:x>y1 ");
     see(world, "u1", 6, "x of others"); /* on the same node: from before our write */
     kube_cache_progress(world->cache, 6);
-    assert_told(&world->mirror, "");
+    assert_told(&world->mirror, "a:y1>y1 ");
     see(world, "u1", 7, "y2");
     assert_told(&world->mirror, "a:y1>y2 ");
     assert_settled(world);
@@ -32,7 +32,7 @@ static void a_write_that_the_watch_has_shown_ends_when_it_was_taken(void **state
     see(world, "u1", 5, "x");
     overlay = lay(world, "u1", "y1");
     see(world, "u1", 6, "y2");
-    assert_told(&world->mirror, "a:->x a:x>y1 ");
+    assert_told(&world->mirror, "a:->x a:x>y1 a:y1>y1 ");
     kube_overlay_taken(overlay);
     assert_told(&world->mirror, "a:y1>y2 ");
     assert_settled(world);
