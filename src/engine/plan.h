@@ -29,6 +29,13 @@ struct action_type {
     void (*write)(const struct action *action, struct buf *out);
 };
 
+/* What people are to be told when an action is done: for those who listen to answers (engine.h). */
+struct action_news {
+    const struct action_news *next;
+    bool is_warning;
+    const char *reason, *text;
+};
+
 extern const struct action_type action_kube; /* its service is a struct kube_client */
 
 struct action {
@@ -49,7 +56,8 @@ struct action {
      * was planned on still holds. No: nothing is sent, and the key is planned again. NULL: it does.
      */
     bool (*still_holds)(const void *basis);
-    const void *basis; /* in the arena */
+    const void *basis;              /* in the arena */
+    const struct action_news *news; /* in the arena; NULL: none */
 };
 
 struct plan_key { /* of the same controller */

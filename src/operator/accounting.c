@@ -7,6 +7,7 @@
 
 #include "engine/child.h"
 #include "operator/build.h"
+#include "operator/slurm_conditions.h"
 
 enum { MAX_CONF = 1 << 20 };
 
@@ -63,6 +64,29 @@ static int plan_statefulset(struct sync *sync, struct err *err)
     return plan_child(sync->plan, sync->world->statefulsets, sync->object, statefulset, err);
 }
 
+static bool refers_to(const struct kube_object *controller, const struct kube_object *accounting)
+{
+    return strcmp(controller->ns, accounting->ns) == 0 &&
+           str_is(json_str(json_at(operator_spec(controller), "accountingRef", "name")),
+                  accounting->name);
+}
+
+/* What a Slurm cluster of this Accounting said last: one that has lost it before all others. */
+static const struct slurm_facts *facts_of(const struct sync *sync)
+{
+    struct kube_cache_walk walk = kube_cache_walk(sync->world->controllers);
+    const struct slurm_facts *found = NULL, *facts;
+    const struct kube_object *controller;
+
+    while ((controller = kube_cache_next(&walk))) {
+        facts = refers_to(controller, sync->object) ? operator_world_slurm(sync->world, controller)
+                                                    : NULL;
+        if (facts && (!found || facts->accounting > found->accounting))
+            found = facts;
+    }
+    return found;
+}
+
 static void plan_status(struct sync *sync)
 {
     const struct kube_object *live =
@@ -73,6 +97,7 @@ static void plan_status(struct sync *sync)
         .name = arena_printf(sync->plan->arena, "%s-accounting", sync->object->name),
         .tree = live ? operator_tree(live) : NULL,
         .wanted = 1,
+        .also = { want_database(sync, facts_of(sync)) },
     };
 
     sync_status(sync, &workload, NULL);

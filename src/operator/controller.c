@@ -7,13 +7,13 @@
  *         before the Service asks for it. */
 #include "operator/controller.h"
 
-#include "codec/timestamp.h"
 #include "engine/child.h"
 #include "kube/kinds.h"
 #include "operator/build.h"
 #include "operator/names.h"
 #include "operator/nodeset_partition.h"
 #include "operator/reconfigure.h"
+#include "operator/slurm_conditions.h"
 
 #include <stdio.h>
 
@@ -265,51 +265,17 @@ static int plan_service_monitor(struct sync *sync, struct err *err)
 
 /* ---- status ---- */
 
-/* The time of a condition that says so already stays. */
-static const char *unreachable_text(const struct sync *sync, const struct slurm_facts *facts)
-{
-    static const char words[] = "not reachable since ";
-    const struct json *live = kube_condition_entry(
-        json_at(operator_tree(sync->object), "status", "conditions"), "SlurmReachable");
-    struct str before = json_str(json_get(live, "message"));
-    auto_buf struct buf text = { .max = 64 };
-
-    buf_add_text(&text, words);
-    (void)timestamp_print(facts->since_us, &text, NULL);
-    if (str_starts(before, str_of(words)) && before.len > text.len)
-        return arena_printf(sync->plan->arena, "%.*s: %s", (int)text.len, before.at, facts->reason);
-    return arena_printf(sync->plan->arena, "%s: %s", buf_text(&text), facts->reason);
-}
-
-/* Without a type while nothing is known. */
-static struct kube_condition_want want_reachable(const struct sync *sync)
-{
-    const struct slurm_facts *facts = operator_world_slurm(sync->world, sync->object);
-
-    if (!facts)
-        return (struct kube_condition_want){ .type = NULL };
-    if (!facts->has_restapi)
-        return (struct kube_condition_want){ "SlurmReachable", KUBE_FALSE, "NoRestApi",
-                                             "no RestApi refers to this Controller" };
-    if (!facts->is_known)
-        return (struct kube_condition_want){ .type = NULL };
-    if (facts->is_reachable)
-        return (struct kube_condition_want){ "SlurmReachable", KUBE_TRUE, "Responding",
-                                             "slurmctld responds" };
-    return (struct kube_condition_want){ "SlurmReachable", KUBE_FALSE, "NotReachable",
-                                         unreachable_text(sync, facts) };
-}
-
 static void plan_status(struct sync *sync)
 {
     const struct kube_object *live = sync_own_child(sync, sync->world->statefulsets, "-controller");
+    const struct slurm_facts *facts = operator_world_slurm(sync->world, sync->object);
     struct sync_workload workload = {
         .note = is_external(sync) ? "slurmctld runs elsewhere" : NULL,
         .kind = "StatefulSet",
         .name = arena_printf(sync->plan->arena, "%s-controller", sync->object->name),
         .tree = live ? operator_tree(live) : NULL,
         .wanted = replicas(sync),
-        .also = { want_reachable(sync) },
+        .also = { want_slurm(sync, facts), want_database(sync, facts) },
     };
 
     sync_status(sync, &workload, NULL);

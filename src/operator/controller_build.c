@@ -3,6 +3,7 @@
 #include "operator/controller.h"
 #include "operator/hashes.h"
 #include "operator/names.h"
+#include "operator/restart_options.h"
 #include "operator/scripts.h"
 
 #include <stdio.h>
@@ -327,6 +328,40 @@ static int build_pod(struct json_build *build, const struct controller_input *in
     return 0;
 }
 
+/* The options that slurmctld reads from the live ConfigMap; NULL: nobody knows. */
+static const char *live_options(const struct controller_input *input)
+{
+    const struct kube_object *config =
+        kube_cache_get(input->conf.world->configmaps, object_of(input)->ns,
+                       arena_printf(input->arena, "%s-config", object_of(input)->name));
+    const struct json *data = config ? json_get(operator_tree(config), "data") : NULL;
+    const char *text;
+
+    return config && restart_options(input->arena, json_str(json_get(data, "slurm.conf")), &text,
+                                     NULL) == 0
+               ? text
+               : NULL;
+}
+
+/* A template that another operator made does not have the annotation. It gets it with the first
+ * change that needs a restart; until then its pods run with the ConfigMap as it is. A text that
+ * cannot be read restarts nothing: slurmctld refuses it. */
+static void put_restart_options(struct json_build *build, const struct controller_input *input,
+                                struct str conf, struct json_mut *annotations)
+{
+    const struct json *written = input->live
+                                     ? json_at(operator_spec(input->live), "template", "metadata",
+                                               "annotations", ANNOTATION_RESTART_OPTIONS)
+                                     : NULL;
+    const char *wanted, *live = live_options(input);
+    bool is_taken_over = input->live && !json_exists(written);
+
+    if (restart_options(input->arena, conf, &wanted, NULL) < 0)
+        wanted = json_exists(written) ? json_str(written).at : NULL;
+    if (wanted && (!is_taken_over || (live && strcmp(live, wanted) != 0)))
+        json_put_text(build, annotations, ANNOTATION_RESTART_OPTIONS, wanted);
+}
+
 static int build_hashes(struct json_build *build, const struct controller_input *input,
                         struct json_mut **ret_annotations, struct err *err)
 {
@@ -347,6 +382,8 @@ static int build_hashes(struct json_build *build, const struct controller_input 
                                    slurm_key, jwt_key);
     if (!in_place)
         json_put_text(build, *ret_annotations, ANNOTATION_CONFIG_HASH, files);
+    put_restart_options(build, input, json_str(json_get(json_root(config), "slurm.conf")),
+                        *ret_annotations);
     return 0;
 }
 

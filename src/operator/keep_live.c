@@ -43,7 +43,8 @@ static bool is_soft(const struct soft *soft, struct str key)
     if (is_one_of(key, soft->names, soft->count))
         return true;
     if (str_is(key, LABEL_NAME) || str_is(key, LABEL_INSTANCE) || str_is(key, LABEL_COMPONENT) ||
-        str_starts(key, STR("slinky.slurm.net/")) || str_is(key, ANNOTATION_DEFAULT_CONTAINER))
+        str_starts(key, STR("slinky.slurm.net/")) || str_is(key, ANNOTATION_DEFAULT_CONTAINER) ||
+        str_is(key, ANNOTATION_RESTART_OPTIONS))
         return false;
     return !json_get_str(json_get(soft->template, soft->map), key);
 }

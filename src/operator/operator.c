@@ -260,6 +260,10 @@ static void on_answered(void *context, const struct controller *controller, stru
     char note[KUBE_EVENT_MAX_NOTE];
 
     (void)context;
+    for (const struct action_news *news = answer->outcome == KUBE_DONE ? action->news : NULL; news;
+         news = news->next)
+        tell(kind, key, news->is_warning ? KUBE_EVENT_WARNING : KUBE_EVENT_NORMAL, news->reason,
+             "Sync", news->text);
     if (action->type != &action_kube || action->request.subresource)
         return;
     for (size_t i = 0; i < sizeof(told_verbs) / sizeof(told_verbs[0]); i++) {
@@ -396,13 +400,23 @@ static void on_slurm_nodes(void *context, struct str key)
                 enqueue(&program->kinds[i].controller, nodeset->ns, nodeset->name);
 }
 
+/* The Controller shows what Slurm said, and so does its Accounting. */
 static void on_slurm(void *context, struct str key)
 {
     struct slurm_operator *program = context;
+    struct kind_controller *kinds = program->kinds;
+    const struct kube_object *controller = NULL, *accounting = NULL;
 
     for (unsigned i = 0; i < operator_plan_count; i++)
-        if (strcmp(program->kinds[i].row->kind, "Controller") == 0)
-            engine_enqueue(&program->kinds[i].controller, key);
+        if (strcmp(kinds[i].row->kind, "Controller") == 0) {
+            engine_enqueue(&kinds[i].controller, key);
+            controller = object_of(&kinds[i], key);
+        }
+    if (controller)
+        accounting = operator_world_ref(program->world.accountings, controller, "accountingRef");
+    for (unsigned i = 0; accounting && i < operator_plan_count; i++)
+        if (strcmp(kinds[i].row->kind, "Accounting") == 0)
+            enqueue(&kinds[i].controller, accounting->ns, accounting->name);
     on_slurm_nodes(context, key);
 }
 

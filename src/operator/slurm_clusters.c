@@ -77,6 +77,20 @@ static int first_responding(const struct json *body)
     return -1;
 }
 
+/* Time and reason are those of the first failure. */
+static void take_accounting(struct cluster *cluster, enum slurm_accounting accounting,
+                            const char *reason)
+{
+    struct slurm_facts *facts = cluster->facts;
+
+    if (facts->accounting == accounting)
+        return;
+    facts->accounting = accounting;
+    facts->accounting_since_us = wall_us(cluster->clusters);
+    (void)snprintf(facts->accounting_reason, sizeof(facts->accounting_reason), "%s", reason);
+    tell_changed(cluster);
+}
+
 static void on_conf(void *context, const struct slurm_answer *answer)
 {
     struct cluster *cluster = context;
@@ -99,6 +113,19 @@ static void ask(struct cluster *cluster, enum slurm_endpoint endpoint, slurm_don
         &(struct slurm_request){
             .verb = SLURM_GET, .endpoint = endpoint, .timeout_us = answer_us, .once = true },
         done, cluster);
+}
+
+/* A list of slurmdbd comes from its database. A failure without a number of Slurm is one of
+ * slurmrestd, of which the ping tells. */
+static void on_database(void *context, const struct slurm_answer *answer)
+{
+    struct cluster *cluster = context;
+
+    cluster->database_call = NULL;
+    if (answer->error.class == SLURM_DONE)
+        take_accounting(cluster, ACCOUNTING_ANSWERS, "");
+    else if (answer->error.number != 0 || answer->error.class == SLURM_TIMEOUT)
+        take_accounting(cluster, ACCOUNTING_LOST, answer->error.text);
 }
 
 static void on_ping(void *context, const struct slurm_answer *answer)
@@ -187,6 +214,9 @@ static void end_client(struct cluster *cluster)
     if (cluster->call)
         slurm_call_cancel(cluster->call);
     cluster->call = NULL;
+    if (cluster->database_call)
+        slurm_call_cancel(cluster->database_call);
+    cluster->database_call = NULL;
     slurm_actions_end(cluster, "the address or the key of slurmrestd changed");
     end_poller(cluster);
     slurm_client_free(cluster->client);
@@ -279,6 +309,26 @@ static bool is_asked_often(const struct cluster *cluster, const struct kube_obje
            json_bool_or(json_at(operator_spec(controller), "ha", "enabled"), false);
 }
 
+static void ask_database_when_due(struct cluster *cluster, const struct kube_object *controller)
+{
+    const struct operator_world *world = cluster->clusters->options.world;
+    int64_t now = now_us(cluster->clusters);
+
+    if (!operator_world_ref(world->accountings, controller, "accountingRef")) {
+        take_accounting(cluster, ACCOUNTING_NOT_KNOWN, "");
+        return;
+    }
+    if (!cluster->facts->is_reachable || cluster->database_call || now < cluster->database_from_us)
+        return;
+    cluster->database_from_us =
+        now + (cluster->facts->accounting == ACCOUNTING_ANSWERS ? ask_us : ask_often_us);
+    cluster->database_call = slurm_send(
+        cluster->client,
+        &(struct slurm_request){
+            .verb = SLURM_GET, .endpoint = SLURM_DB_QOS, .timeout_us = answer_us, .once = true },
+        on_database, cluster);
+}
+
 static void ask_when_due(struct cluster *cluster, const struct kube_object *controller)
 {
     int64_t now = now_us(cluster->clusters);
@@ -314,6 +364,7 @@ static void look_at(struct slurm_clusters *clusters, const struct kube_object *c
         take_failure(cluster, err.text);
     } else {
         ask_when_due(cluster, controller);
+        ask_database_when_due(cluster, controller);
         update_poller(cluster);
     }
 }
@@ -322,7 +373,8 @@ static void look_at(struct slurm_clusters *clusters, const struct kube_object *c
 static bool is_synced(const struct operator_world *world)
 {
     return kube_cache_is_synced(world->controllers) && kube_cache_is_synced(world->restapis) &&
-           kube_cache_is_synced(world->services) && kube_cache_is_synced(world->secrets);
+           kube_cache_is_synced(world->accountings) && kube_cache_is_synced(world->services) &&
+           kube_cache_is_synced(world->secrets);
 }
 
 /* The facts go last: a client that ends takes its caches out of them. */

@@ -3,9 +3,10 @@
  * A client speaks to the Service of the oldest RestApi that refers to the Controller, with tokens
  * signed with the Controller's JWT key. It is made anew when address or key change and ends with
  * the Controller. slurmctld is asked every 10 s who responds; with backups, and while none does,
- * every 2 s. Answers become facts of the world (slurm_facts.h); one that differs from the last
- * wakes the Controller's plan. Nothing here blocks, and nothing that Slurm answers is a failure of
- * a plan. Calls to Slurm are actions (slurm_actions.h). */
+ * every 2 s. Where the Controller refers to an Accounting, slurmdbd is asked for a short list as
+ * often, which comes from its database. Answers become facts of the world (slurm_facts.h); one that
+ * differs from the last wakes the Controller's plan. Nothing here blocks, and nothing that Slurm
+ * answers is a failure of a plan. Calls to Slurm are actions (slurm_actions.h). */
 #ifndef SLINC_OPERATOR_SLURM_CLUSTERS_H
 #define SLINC_OPERATOR_SLURM_CLUSTERS_H
 

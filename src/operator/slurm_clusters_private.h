@@ -25,11 +25,13 @@ struct cluster {
     struct http_transport *transport; /* all three or none */
     struct slurm_token *token;
     struct slurm_client *client;
-    struct slurm_poller *poller; /* NULL: no NodeSet refers to the Controller */
-    struct slurm_call *call;     /* the ping, or the question for the configuration after it */
-    struct list actions;         /* on their way; slurm_actions.c */
-    int64_t ask_from_us;         /* loop time of the next ping */
-    bool is_seen;                /* its Controller is there */
+    struct slurm_poller *poller;      /* NULL: no NodeSet refers to the Controller */
+    struct slurm_call *call;          /* the ping, or the question for the configuration after it */
+    struct slurm_call *database_call; /* to slurmdbd; it may wait for its database for long */
+    struct list actions;              /* on their way; slurm_actions.c */
+    int64_t ask_from_us;              /* loop time of the next ping */
+    int64_t database_from_us;         /* loop time of the next question to slurmdbd */
+    bool is_seen;                     /* its Controller is there */
 };
 
 struct slurm_clusters {

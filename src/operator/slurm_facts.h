@@ -27,6 +27,11 @@ struct slurm_facts {
     /* What Slurm has: all four or none. None while no NodeSet refers to the Controller, and without
      * a client. Read them by slurm_view.h, which says how well something is known. */
     struct slurm_cache *nodes, *jobs, *partitions, *reservations;
+    /* Whether slurmdbd answers from its database. Known while Slurm is reachable and the Controller
+     * refers to an Accounting. */
+    enum slurm_accounting { ACCOUNTING_NOT_KNOWN, ACCOUNTING_ANSWERS, ACCOUNTING_LOST } accounting;
+    int64_t accounting_since_us; /* lost: wall clock of the first question that failed */
+    char accounting_reason[SLURM_FACTS_REASON]; /* lost: in Slurm's words */
     bool is_suspicious; /* slurmctld may have been restarted, and may have lost records */
 };
 

@@ -142,6 +142,33 @@ static void want_conditions(const struct sync *sync, const struct sync_workload 
                                       problem ? problem : "all objects are as they should be" };
 }
 
+/* People hear of a condition that was there and turns: of Ready, and of what is reachable. The step
+ * that fails has an Event of its own. */
+static const struct action_news *news_of(const struct sync *sync,
+                                         const struct kube_condition_want *wanted, size_t count)
+{
+    const struct json *live = json_at(operator_tree(sync->object), "status", "conditions");
+    const struct action_news *list = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct json *entry = kube_condition_entry(live, wanted[i].type);
+        bool was_true = str_is(json_str(json_get(entry, "status")), "True");
+        struct action_news *news;
+
+        if (!entry || wanted[i].status == KUBE_UNKNOWN_TRUTH ||
+            was_true == (wanted[i].status == KUBE_TRUE) ||
+            (i != READY && !str_ends(str_of(wanted[i].type), STR("Reachable"))))
+            continue;
+        news = arena_alloc(sync->plan->arena, sizeof(*news));
+        *news = (struct action_news){ .next = list,
+                                      .is_warning = was_true,
+                                      .reason = wanted[i].reason,
+                                      .text = wanted[i].message };
+        list = news;
+    }
+    return list;
+}
+
 void sync_status(struct sync *sync, const struct sync_workload *workload,
                  const struct json_mut *members)
 {
@@ -152,6 +179,7 @@ void sync_status(struct sync *sync, const struct sync_workload *workload,
     auto_json_doc struct json_doc *doc = members ? json_freeze(members) : NULL;
     const struct json *status = json_get(operator_tree(object), "status");
     struct json_mut *patch = json_new_object(build), *conditions;
+    struct action *action = NULL;
     struct json_iter iter = json_iter(json_root(doc));
     const struct json *value;
     struct str key;
@@ -170,7 +198,9 @@ void sync_status(struct sync *sync, const struct sync_workload *workload,
             json_put_key(build, json_object_at(build, patch, "status"), key,
                          json_copy(build, value));
     if (json_mut_len(patch) > 0)
-        (void)plan_merge_patch(
+        action = plan_merge_patch(
             sync->plan, operator_world_cache(sync->world, object->kind->resource->kind),
             object->kind->resource, object->ns, object->name, "status", object->version, patch);
+    if (action)
+        action->news = news_of(sync, wanted, count);
 }

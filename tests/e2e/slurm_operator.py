@@ -70,8 +70,8 @@ class Site(Definitions):
         return {one["type"]: one for one in self.api.get(self.path(plural, name)).get("status", {}).get("conditions", [])}
 
     def is_ready(self, plural: str, name: str) -> bool:
-        """All conditions are good, and of the object as it is now."""
-        found = self.conditions(plural, name)
+        """All conditions but that of the database are good, and of the object as it is now."""
+        found = {kind: one for kind, one in self.conditions(plural, name).items() if kind != "DatabaseReachable"}
         wanted = {"Ready": "True", "Progressing": "False", "Degraded": "False"} | ({"SlurmReachable": "True"} if plural == "controllers" else {})
         return {kind: one["status"] for kind, one in found.items()} == wanted and \
             all(one["observedGeneration"] == self.api.get(self.path(plural, name))["metadata"]["generation"] for one in found.values())

@@ -96,35 +96,26 @@ def test_both_run_apart_and_the_first_is_active(site, eventually):
 
 
 def test_the_backup_takes_over_while_the_first_is_away_and_gives_it_back(site, eventually):
-    node = pods(site)[PODS[0]]["spec"]["nodeName"]
+    """Once the operator has seen that the active pod is gone, there is always a pod with the label."""
+    node, labels = pods(site)[PODS[0]]["spec"]["nodeName"], []
+
+    def is_active(wanted: list[str]) -> bool:
+        labels.append(active(site))
+        return labels[-1] == wanted
     site.api.merge(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})  # so it stays away
     try:
         site.api.delete(site.core("pods", PODS[0]), {"gracePeriodSeconds": 0})
-        eventually("the backup is active", lambda: active(site) == PODS[1:], SOON_S)
+        eventually("the backup is active", lambda: is_active(PODS[1:]), SOON_S)
         eventually("sinfo answers", lambda: "PARTITION" in sinfo(site))
         assert endpoints(site) == PODS[1:]
         seen = site.conditions("controllers", "slurm")
         assert (seen["Ready"]["status"], seen["SlurmReachable"]["status"]) == ("False", "True"), seen
         assert seen["Ready"]["message"] == "1 of 2 pods of StatefulSet slurm-controller are ready"
+        labels = labels[-1:]
     finally:
         site.api.merge(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": None}})
-    eventually("the first is active again", lambda: active(site) == PODS[:1])
+    eventually("the first is active again", lambda: is_active(PODS[:1]))
+    assert all(labels), labels
     site.wait_until_ready("controllers", "slurm")
     eventually("sinfo answers", lambda: "PARTITION" in sinfo(site))
     eventually("clients reach it alone", lambda: endpoints(site) == PODS[:1])
-
-
-def test_when_the_active_pod_is_killed_another_has_the_label_until_it_is_back(site, eventually):
-    before, seen = pods(site)[PODS[0]]["metadata"]["uid"], []
-    site.api.delete(site.core("pods", PODS[0]), {"gracePeriodSeconds": 0})
-
-    def is_back() -> bool:
-        seen.append(active(site))
-        first = pods(site).get(PODS[0])
-        return seen[-1] == PODS[:1] and first and first["metadata"]["uid"] != before and is_ready(first)
-    eventually("the first is active again", is_back)
-    labelled = [names for names in seen if names]
-    assert seen[-len(labelled):] == labelled, "once the operator has seen it there is always one"
-    assert labelled[0] == PODS[1:], seen
-    eventually("sinfo answers", lambda: "PARTITION" in sinfo(site))
-    site.wait_until_ready("controllers", "slurm")

@@ -51,25 +51,17 @@ def site(cluster: Cluster, operator: Operator) -> Site:
     return found
 
 
+@pytest.fixture(scope="module", autouse=True)
+def first_token(site: Site) -> str:
+    """It counts; when the stories of the database have been told it has ended."""
+    first = site.secret("short-jwt-slurm", "SLURM_JWT").decode()
+    assert site.rest_status(first) == 200
+    return first
+
+
 def claims(token: str) -> dict:
     body = token.split(".")[1]
     return json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
-
-
-def test_a_token_is_renewed_before_it_ends_and_slurmrestd_takes_the_new_one(site, eventually):
-    first = site.secret("short-jwt-slurm", "SLURM_JWT").decode()
-    assert site.rest_status(first) == 200
-
-    def renewed() -> str | None:
-        found = site.secret("short-jwt-slurm", "SLURM_JWT").decode()
-        assert claims(found)["exp"] > time.time(), "whoever reads the Secret gets a token that counts"
-        return found if claims(found)["iat"] > claims(first)["iat"] else None
-    second = eventually("the token is renewed", renewed, LIFETIME_S)
-    assert claims(second)["exp"] - claims(second)["iat"] == LIFETIME_S
-    eventually("the first one has ended", lambda: time.time() > claims(first)["exp"])
-    eventually("slurmrestd refuses the first one", lambda: site.rest_status(first) == 511)
-    assert site.rest_status(site.secret("short-jwt-slurm", "SLURM_JWT").decode()) == 200
-    assert site.conditions("tokens", "short")["Ready"]["status"] == "True"
 
 
 def accounting_answers(site: Site) -> bool:
@@ -78,12 +70,25 @@ def accounting_answers(site: Site) -> bool:
     return False
 
 
-def test_accounting_works_again_when_its_database_is_back(site, eventually):
+def test_a_lost_database_is_told_where_people_look_until_it_is_back(site, eventually):
+    """slurmdbd and slurmctld run on: their pods stay ready."""
+    def database(plural: str) -> dict:
+        return site.conditions(plural, "slurm").get("DatabaseReachable", {})
+
+    def says(status: str) -> bool:
+        return all(database(plural).get("status") == status for plural in ("accountings", "controllers"))
     eventually("the cluster is registered", lambda: accounting_answers(site))
+    eventually("the conditions say that the database answers", lambda: says("True"))
     stop_database(site)
+    eventually("the conditions say that it does not", lambda: says("False"))
+    lost = database("accountings")
+    assert lost["reason"] == "NotReachable" and lost["message"].startswith("not reachable since 20"), lost
     assert not accounting_answers(site)
+    assert site.is_ready("accountings", "slurm") and site.is_ready("controllers", "slurm")
     start_database(site)
     eventually("accounting answers", lambda: accounting_answers(site))
+    eventually("the conditions say that the database answers again", lambda: says("True"))
+    eventually("Events tell of both", lambda: {"NotReachable", "Responding"} <= set(site.events("slurm")))
 
 
 def test_an_accounting_that_starts_without_its_database_says_so_until_it_is_there(site, eventually):
@@ -101,6 +106,20 @@ def test_an_accounting_that_starts_without_its_database_says_so_until_it_is_ther
     for plural in ("accountings", "controllers"):
         site.wait_until_ready(plural, "slurm")
     eventually("accounting answers", lambda: accounting_answers(site))
+
+
+def test_a_token_is_renewed_before_it_ends_and_slurmrestd_takes_the_new_one(site, first_token, eventually):
+    """The first token has ended while the database was away."""
+    def renewed() -> str | None:
+        found = site.secret("short-jwt-slurm", "SLURM_JWT").decode()
+        assert claims(found)["exp"] > time.time(), "whoever reads the Secret gets a token that counts"
+        return found if claims(found)["iat"] > claims(first_token)["iat"] else None
+    second = eventually("the token is renewed", renewed, LIFETIME_S)
+    assert claims(second)["exp"] - claims(second)["iat"] == LIFETIME_S
+    eventually("the first one has ended", lambda: time.time() > claims(first_token)["exp"])
+    eventually("slurmrestd refuses the first one", lambda: site.rest_status(first_token) == 511)
+    assert site.rest_status(site.secret("short-jwt-slurm", "SLURM_JWT").decode()) == 200
+    assert site.conditions("tokens", "short")["Ready"]["status"] == "True"
 
 
 def test_definitions_are_upgraded_while_the_operator_runs(site, operator, tmp_path, eventually):

@@ -143,6 +143,12 @@ static void read_facts(const struct desk *desk, const struct json *value,
     ret_facts->since_us =
         desk->world.wall_us - json_i64_or(json_get(value, "seconds_ago"), 0) * 1000000;
     (void)snprintf(ret_facts->reason, sizeof(ret_facts->reason), STR_FMT, STR_ARG(unreachable));
+    if (json_exists(json_get(value, "database")))
+        ret_facts->accounting =
+            json_str(json_get(value, "database")).len == 0 ? ACCOUNTING_ANSWERS : ACCOUNTING_LOST;
+    ret_facts->accounting_since_us = ret_facts->since_us;
+    (void)snprintf(ret_facts->accounting_reason, sizeof(ret_facts->accounting_reason), STR_FMT,
+                   STR_ARG(json_str(json_get(value, "database"))));
     ret_facts->active = (int)json_i64_or(json_get(value, "active"), 0);
     ret_facts->has_conf_hash = json_exists(hash);
     ret_facts->conf_hash = (uint32_t)json_i64_or(hash, 0);

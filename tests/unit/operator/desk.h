@@ -40,6 +40,7 @@ void desk_has_all(struct kube_cache *cache);
  *     slurm: {slurm: {active: 1, conf_hash: 7, reconfigured: <version>, seconds_ago: 3}}
  *     slurm: {slurm: {unreachable: 'connection refused', seconds_ago: 200}}
  *     slurm: {slurm: {restapi: false}}
+ *     slurm: {slurm: {database: 'Unable to connect', seconds_ago: 200}}   '': it answers
  *     slurm:
  *       slurm:
  *         nodes: [{name: w-0, state: [IDLE, DRAIN], reason: 'a fan'}]

@@ -28,7 +28,8 @@ struct rig {
     int responding; /* ordinal of the first slurmctld that responds; -1: none */
     bool is_down;
     uint32_t conf_hash;
-    unsigned pings, reconfigures;
+    unsigned pings, reconfigures, database_questions;
+    bool is_database_down;
     const char *node_state; /* of the one node that Slurm has; NULL: it has none */
     bool lists_fail;        /* 502 for every list */
     char body[512];
@@ -79,6 +80,15 @@ static struct fake_answer answer(void *context, const struct fake_sent *sent)
                        "{\"slurm_conf\":{},\"slurm_conf_meta\":{\"HashValue\":%u},\"errors\":[],"
                        "\"warnings\":[]}",
                        rig->conf_hash);
+    } else if (strstr(sent->path, "/qos")) {
+        rig->database_questions++;
+        (void)snprintf(rig->body, sizeof(rig->body),
+                       rig->is_database_down
+                           ? "{\"errors\":[{\"error_number\":7000,\"error\":\"Unable to connect to "
+                             "database\"}],\"warnings\":[]}"
+                           : "{\"qos\":[],\"errors\":[],\"warnings\":[]}");
+        return (struct fake_answer){ .status = rig->is_database_down ? 500 : 200,
+                                     .body = rig->body };
     } else {
         rig->reconfigures += strstr(sent->path, "/reconfigure") != NULL;
         (void)snprintf(rig->body, sizeof(rig->body), "{\"errors\":[],\"warnings\":[]}");
@@ -178,6 +188,7 @@ static int setup(void **state)
     slurm_clusters_start(rig->clusters);
     end_list(rig->desk.world.controllers);
     end_list(rig->desk.world.services);
+    end_list(rig->desk.world.accountings);
     end_list(rig->desk.world.secrets);
     if (!*state) /* else the test does it */
         end_list(rig->desk.world.restapis);
@@ -304,6 +315,58 @@ static void the_first_failure_is_the_one_that_is_told(void **state)
     rig->responding = 0;
     run(rig, 3 * SECOND);
     assert_true(facts(rig)->is_reachable);
+}
+
+static void add_accounting(struct rig *rig)
+{
+    ADD(rig, "{'kind':'Controller','metadata':{'name':'slurm','resourceVersion':'2'},"
+             "'spec':{'jwtKeyRef':{'name':'keys','key':'jwt'},'accountingRef':{'name':'acct'}}}");
+    ADD(rig, "{'kind':'Accounting','metadata':{'name':'acct'}}");
+}
+
+static void the_database_is_asked_for_where_there_is_an_accounting(void **state)
+{
+    struct rig *rig = *state;
+    const struct slurm_facts *known;
+
+    add_all(rig, false);
+    run(rig, 11 * SECOND);
+    known = facts(rig);
+    assert_int_equal(rig->database_questions, 0);
+    assert_int_equal(known->accounting, ACCOUNTING_NOT_KNOWN);
+    add_accounting(rig);
+    run(rig, 2 * SECOND);
+    assert_int_equal(rig->database_questions, 1);
+    assert_int_equal(known->accounting, ACCOUNTING_ANSWERS);
+    run(rig, 20 * SECOND);
+    assert_int_equal(rig->database_questions, 3);
+}
+
+static void a_lost_database_is_told_once_with_its_first_reason(void **state)
+{
+    struct rig *rig = *state;
+    const struct slurm_facts *known;
+    unsigned changes;
+
+    add_all(rig, false);
+    add_accounting(rig);
+    run(rig, 3 * SECOND);
+    known = facts(rig);
+    changes = rig->changes;
+    rig->is_database_down = true;
+    run(rig, 30 * SECOND);
+    assert_int_equal(known->accounting, ACCOUNTING_LOST);
+    assert_true(known->is_reachable);
+    assert_non_null(strstr(known->accounting_reason, "Unable to connect to database"));
+    assert_int_equal(rig->changes, changes + 1);
+    rig->is_database_down = false;
+    run(rig, 3 * SECOND);
+    assert_int_equal(known->accounting, ACCOUNTING_ANSWERS);
+    assert_int_equal(rig->changes, changes + 2);
+    rig->is_down = true; /* slurmrestd: nothing is said of the database */
+    run(rig, 30 * SECOND);
+    assert_false(known->is_reachable);
+    assert_int_equal(known->accounting, ACCOUNTING_ANSWERS);
 }
 
 static void the_oldest_restapi_counts(void **state)
@@ -551,6 +614,8 @@ int main(void)
         TEST(slurm_is_asked_every_10_s),
         TEST(with_backups_slurm_is_asked_every_2_s),
         TEST(the_first_failure_is_the_one_that_is_told),
+        TEST(the_database_is_asked_for_where_there_is_an_accounting),
+        TEST(a_lost_database_is_told_once_with_its_first_reason),
         TEST(the_oldest_restapi_counts),
         TEST(another_key_makes_another_client),
         TEST(the_client_ends_with_its_controller),

@@ -1,0 +1,188 @@
+/* test_restarts.c - which changes of a Controller restart slurmctld, and which do not.
+ *
+ * A Controller is planned, what it creates is taken as the live objects, something changes, and the
+ * Controller is planned again. Pods restart when the template of the StatefulSet is written. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "codec/json_format.h"
+#include "desk.h"
+#include "operator/names.h"
+
+enum { MAX_TEXT = 1 << 20 };
+
+static void add(struct desk *desk, struct json_build *build, struct json_mut *object)
+{
+    auto_json_doc struct json_doc *doc = json_freeze(object);
+
+    assert_int_equal(desk_add(desk, json_root(doc), NULL), 0);
+    (void)build;
+}
+
+static void add_controller(struct desk *desk, const char *version, const char *annotation,
+                           const char *extra)
+{
+    auto_json_build struct json_build *build = json_build_new();
+
+    add(desk, build,
+        json_format(build,
+                    "{'kind':'Controller','metadata':{'name':'slurm','resourceVersion':%s,"
+                    "'annotations':{'note':%s}},'spec':{'extraConf':%s,"
+                    "'slurmKeyRef':{'name':'keys','key':'k'},"
+                    "'jwtKeyRef':{'name':'keys','key':'k'}}}",
+                    version, annotation, extra));
+}
+
+static void add_nodeset(struct desk *desk)
+{
+    auto_json_build struct json_build *build = json_build_new();
+
+    add(desk, build,
+        json_format(build,
+                    "{'kind':'NodeSet','metadata':{'name':'w'},"
+                    "'spec':{'controllerRef':{'name':'slurm'},'partition':{'enabled':true}}}"));
+}
+
+/* As another operator made it: the template does not name our options. */
+static void remove_options(struct json_build *build, struct json_mut *object)
+{
+    struct json_mut *template =
+        json_object_at(build, json_object_at(build, object, "spec"), "template");
+    struct json_mut *metadata = json_object_at(build, template, "metadata");
+
+    json_remove(json_object_at(build, metadata, "annotations"), STR(ANNOTATION_RESTART_OPTIONS));
+}
+
+/* The objects that the plan creates are there, with the versions of an API server. */
+static void take_created(struct desk *desk, bool is_taken_over)
+{
+    list_each (const struct action, action, &desk->plan.actions, link) {
+        auto_json_build struct json_build *build = json_build_new();
+        auto_json_doc struct json_doc *body = NULL;
+        struct json_mut *object;
+
+        if (action->request.verb != KUBE_CREATE)
+            continue;
+        assert_int_equal(json_parse(action->request.body, MAX_TEXT, &body, NULL), 0);
+        object = json_copy(build, json_root(body));
+        if (is_taken_over && action->cache == desk->world.statefulsets)
+            remove_options(build, object);
+        add(desk, build, object);
+    }
+}
+
+static bool writes(const struct desk *desk, const struct kube_cache *cache)
+{
+    list_each (const struct action, action, &desk->plan.actions, link) {
+        auto_json_doc struct json_doc *body = NULL;
+
+        if (action->cache != cache)
+            continue;
+        assert_int_equal(json_parse(action->request.body, MAX_TEXT, &body, NULL), 0);
+        if (json_exists(json_get(json_root(body), "spec")) ||
+            json_exists(json_get(json_root(body), "data")))
+            return true;
+    }
+    return false;
+}
+
+static const struct change {
+    const char *name;
+    const char *annotation, *before, *after; /* the annotation, and extraConf before and after */
+    bool adds_nodeset, is_taken_over;
+    bool writes_config, restarts;
+} changes[] = {
+    { .name = "nothing changed" },
+    { .name = "an annotation of the Controller", .annotation = "new" },
+    { .name = "a NodeSet with a partition", .adds_nodeset = true, .writes_config = true },
+    { .name = "an ordinary option", .after = "SlurmctldDebug=debug\n", .writes_config = true },
+    { .name = "an option that names a plugin",
+      .after = "SelectType=select/linear\n",
+      .writes_config = true },
+    { .name = "a comment", .after = "# SlurmctldPort=7000\n", .writes_config = true },
+    { .name = "the same value by the user",
+      .after = "SlurmctldPort=6817\n",
+      .writes_config = true },
+    { .name = "the port of slurmctld",
+      .after = "slurmctldport=7000\n",
+      .writes_config = true,
+      .restarts = true },
+    { .name = "IPv6 for its sockets",
+      .after = "CommunicationParameters=EnableIPv6\n",
+      .writes_config = true,
+      .restarts = true },
+    { .name = "TLS for its sockets",
+      .after = "TLSType=tls/s2n\n",
+      .writes_config = true,
+      .restarts = true },
+    { .name = "how daemons authenticate",
+      .after = "AuthType=auth/munge\nCredType=cred/munge\n",
+      .writes_config = true,
+      .restarts = true },
+    { .name = "an option that is taken back",
+      .before = "CommunicationParameters=EnableIPv6\n",
+      .after = "",
+      .writes_config = true,
+      .restarts = true },
+    { .name = "a cluster of another operator, unchanged",
+      .before = "SlurmctldPort=7000\n",
+      .after = "SlurmctldPort=7000\n",
+      .is_taken_over = true },
+    { .name = "a cluster of another operator, an ordinary option",
+      .before = "SlurmctldPort=7000\n",
+      .after = "SlurmctldPort=7000\nSlurmctldDebug=debug\n",
+      .is_taken_over = true,
+      .writes_config = true },
+    { .name = "a cluster of another operator, another port",
+      .after = "SlurmctldPort=7000\n",
+      .is_taken_over = true,
+      .writes_config = true,
+      .restarts = true },
+};
+
+static void slurmctld_restarts_only_for_options_that_need_it(void **state)
+{
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        const struct change *change = &changes[i];
+        const char *before = change->before ? change->before : "";
+        auto_json_build struct json_build *build = json_build_new();
+        struct desk desk;
+
+        desk_init(&desk);
+        add(&desk, build,
+            json_format(build, "{'kind':'Secret','metadata':{'name':'keys'},"
+                               "'data':{'k':'a2V5'}}"));
+        add_controller(&desk, "1", "old", before);
+        assert_int_equal(desk_plan(&desk, STR("Controller"), STR("slurm"), NULL), 0);
+        assert_null(desk.plan.failure);
+        take_created(&desk, change->is_taken_over);
+        add_controller(&desk, "2", change->annotation ? change->annotation : "old",
+                       change->after ? change->after : before);
+        if (change->adds_nodeset)
+            add_nodeset(&desk);
+        plan_clear(&desk.plan);
+        assert_int_equal(desk_plan(&desk, STR("Controller"), STR("slurm"), NULL), 0);
+        assert_null(desk.plan.failure);
+        if (writes(&desk, desk.world.configmaps) != change->writes_config)
+            fail_msg("%s: the configuration is %swritten", change->name,
+                     change->writes_config ? "not " : "");
+        if (writes(&desk, desk.world.statefulsets) != change->restarts)
+            fail_msg("%s: slurmctld %s", change->name,
+                     change->restarts ? "does not restart" : "restarts");
+        desk_done(&desk);
+    }
+    (void)state;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slurmctld_restarts_only_for_options_that_need_it),
+    };
+
+    return cmocka_run_group_tests_name("restarts", tests, NULL, NULL);
+}
