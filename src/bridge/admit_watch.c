@@ -6,60 +6,29 @@
 
 #include "base/mem.h"
 #include "bridge/kinds.h"
-#include "kube/discovery.h"
-#include "kube/informer.h"
-
-enum { SECOND_US = 1000000, ASK_US = 10 * SECOND_US };
+#include "engine/watch_set.h"
 
 enum { NAMESPACES, JOBS, JOBSETS, KINDS };
 
 struct admit_watch {
-    struct kube_client *client;
     struct rand rand;
     struct kube_cache *caches[KINDS];
-    struct kube_informer *informers[KINDS];
-    struct kube_discovery *discovery;
-    struct loop_timer ask;
+    struct watch_set *set;
 };
-
-static void ask_for_jobsets(void *context);
-
-static void on_jobsets(void *context, enum kube_presence presence, const char *message)
-{
-    struct admit_watch *watch = context;
-
-    if (presence == KUBE_PRESENT)
-        kube_informer_start(watch->informers[JOBSETS]);
-    else
-        loop_timer_start(kube_client_loop(watch->client), &watch->ask, ASK_US, ask_for_jobsets,
-                         watch);
-}
-
-static void ask_for_jobsets(void *context)
-{
-    struct admit_watch *watch = context;
-
-    kube_discovery_forget(watch->discovery); /* they may be installed at any time */
-    kube_discover(watch->discovery, "jobset.x-k8s.io/v1alpha2", "jobsets", on_jobsets, watch);
-}
 
 struct admit_watch *admit_watch_new(struct kube_client *client, uint64_t seed)
 {
     static const struct kube_kind *const kinds[KINDS] = { &bridge_namespace_kind, &bridge_job_kind,
                                                           &bridge_jobset_kind };
     struct admit_watch *watch = mem_alloc(sizeof(*watch));
+    struct watch_row rows[KINDS] = { [JOBSETS] = { .is_optional = true } };
 
-    watch->client = client;
     rand_init(&watch->rand, seed);
-    for (unsigned i = 0; i < KINDS; i++) {
-        watch->caches[i] = kube_cache_new(kinds[i], loop_clock(kube_client_loop(client)));
-        watch->informers[i] = kube_informer_new(client, watch->caches[i], &watch->rand,
-                                                &(struct kube_informer_options){ .ns = NULL });
-    }
-    watch->discovery = kube_discovery_new(client);
-    kube_informer_start(watch->informers[NAMESPACES]);
-    kube_informer_start(watch->informers[JOBS]);
-    ask_for_jobsets(watch);
+    for (unsigned i = 0; i < KINDS; i++)
+        rows[i].cache = watch->caches[i] =
+            kube_cache_new(kinds[i], loop_clock(kube_client_loop(client)));
+    watch->set = watch_set_new(client, &watch->rand, rows, KINDS, NULL, 0, 0);
+    watch_set_start(watch->set);
     return watch;
 }
 
@@ -67,12 +36,9 @@ void admit_watch_free(struct admit_watch *watch)
 {
     if (!watch)
         return;
-    loop_timer_stop(&watch->ask);
-    kube_discovery_free(watch->discovery);
-    for (unsigned i = 0; i < KINDS; i++) {
-        kube_informer_free(watch->informers[i]);
+    watch_set_free(watch->set);
+    for (unsigned i = 0; i < KINDS; i++)
         kube_cache_free(watch->caches[i]);
-    }
     mem_free(watch);
 }
 
@@ -85,6 +51,5 @@ struct admit_caches admit_watch_caches(const struct admit_watch *watch)
 
 void admit_watch_add_health(const struct admit_watch *watch, struct health *health)
 {
-    health_watch(health, watch->caches[NAMESPACES], watch->informers[NAMESPACES], 0);
-    health_watch(health, watch->caches[JOBS], watch->informers[JOBS], 0);
+    watch_set_add_health(watch->set, health);
 }

@@ -66,6 +66,11 @@ bool operator_scene_is_over(const void *scene);
 void operator_on_settled(void *scene);
 void operator_on_crash(void *context, const char *user);
 
+/* ---- sim_operator_crashes.c: what its cases and those of workers share ---- */
+extern const struct sim_hooks operator_crash_hooks;
+const char *operator_crash_site(uint64_t site);
+void operator_crash_end(void *scene);
+
 /* ---- sim_operator_people.c ---- */
 void operator_people_prepare(struct operator_scene *scene);
 void operator_people_start(struct operator_scene *scene);

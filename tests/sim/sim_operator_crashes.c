@@ -137,10 +137,28 @@ static const struct operator_story stories[] = {
 
 enum { STORIES = sizeof(stories) / sizeof(stories[0]) };
 
-static const char *site_name(uint64_t site)
+const char *operator_crash_site(uint64_t site)
 {
     return "fair";
 }
+
+void operator_crash_end(void *scene)
+{
+    course_calm(&((struct operator_scene *)scene)->course);
+}
+
+static void on_sent(void *context, const char *user, const char *method, const char *path,
+                    struct str body)
+{
+    struct operator_scene *scene = ((struct world *)context)->scene;
+    uint64_t before = scene->sent;
+
+    operator_promises_on_send(scene, user, method, path);
+    if (scene->sent > before)
+        crash_case_on_write(&scene->crash, scene->sent, path);
+}
+
+const struct sim_hooks operator_crash_hooks = { .sent = on_sent, .crash = operator_on_crash };
 
 static const char *story_name(uint64_t story)
 {
@@ -170,20 +188,15 @@ static void act(void *scene, uint64_t story, unsigned step)
         operator_people_do(scene, what->deed, what->plural, what->name, what->value, what->yes);
 }
 
-static void end_story(void *scene)
-{
-    course_calm(&((struct operator_scene *)scene)->course);
-}
-
 static const struct crash_suite suite = {
     .sites = 1,
     .stories = STORIES,
-    .site_name = site_name,
+    .site_name = operator_crash_site,
     .story_name = story_name,
     .blows = blows_at,
     .step_at_s = step_at_s,
     .act = act,
-    .end = end_story,
+    .end = operator_crash_end,
 };
 
 /* ---- as a scenario: the seed is the number of the case ---- */
@@ -193,17 +206,6 @@ static void on_calm(void *scene) {}
 static const struct course_type course_type = { .calm = on_calm,
                                                 .settled = operator_on_settled,
                                                 .quiet_us = OPERATOR_QUIET_US };
-
-static void on_sent(void *context, const char *user, const char *method, const char *path,
-                    struct str body)
-{
-    struct operator_scene *scene = ((struct world *)context)->scene;
-    uint64_t before = scene->sent;
-
-    operator_promises_on_send(scene, user, method, path);
-    if (scene->sent > before)
-        crash_case_on_write(&scene->crash, scene->sent, path);
-}
 
 /* What custom resources refer to is there from the first. */
 static void make_references(struct operator_scene *scene)
@@ -235,8 +237,6 @@ static void finish(void *context)
     crash_case_finish(&scene->crash, scene->settled_sent);
 }
 
-static const struct sim_hooks hooks = { .sent = on_sent, .crash = operator_on_crash };
-
 const struct scenario scenario_operator_crashes = {
     .name = "operator-crashes",
     .what = "the operator: small stories, with a blow at every write",
@@ -245,6 +245,6 @@ const struct scenario scenario_operator_crashes = {
     .is_over = operator_scene_is_over,
     .finish = finish,
     .free = operator_scene_free,
-    .hooks = &hooks,
+    .hooks = &operator_crash_hooks,
     .cases = &suite,
 };

@@ -67,11 +67,6 @@ static const struct workers_story stories[] = {
 
 enum { STORIES = sizeof(stories) / sizeof(stories[0]) };
 
-static const char *site_name(uint64_t site)
-{
-    return "fair";
-}
-
 static const char *story_name(uint64_t story)
 {
     return stories[story].name;
@@ -98,20 +93,15 @@ static void act(void *context, uint64_t story, unsigned step)
     workers_do(scene->slurm, what->deed, what->value);
 }
 
-static void end_story(void *scene)
-{
-    course_calm(&((struct operator_scene *)scene)->course);
-}
-
 static const struct crash_suite suite = {
     .sites = 1,
     .stories = STORIES,
-    .site_name = site_name,
+    .site_name = operator_crash_site,
     .story_name = story_name,
     .blows = blows_at,
     .step_at_s = step_at_s,
     .act = act,
-    .end = end_story,
+    .end = operator_crash_end,
 };
 
 /* ---- as a scenario: the seed is the number of the case ---- */
@@ -119,17 +109,6 @@ static const struct crash_suite suite = {
 static const struct course_type course_type = { .calm = workers_on_calm,
                                                 .settled = workers_on_settled,
                                                 .quiet_us = OPERATOR_QUIET_US };
-
-static void on_sent(void *context, const char *user, const char *method, const char *path,
-                    struct str body)
-{
-    struct operator_scene *scene = ((struct world *)context)->scene;
-    uint64_t before = scene->sent;
-
-    operator_promises_on_send(scene, user, method, path);
-    if (scene->sent > before)
-        crash_case_on_write(&scene->crash, scene->sent, path);
-}
 
 static void *start(struct world *world)
 {
@@ -154,8 +133,6 @@ static void finish(void *context)
     crash_case_finish(&scene->crash, scene->settled_sent);
 }
 
-static const struct sim_hooks hooks = { .sent = on_sent, .crash = operator_on_crash };
-
 const struct scenario scenario_workers_crashes = {
     .name = "workers-crashes",
     .what = "workers: small stories, with a blow at every write",
@@ -164,6 +141,6 @@ const struct scenario scenario_workers_crashes = {
     .is_over = operator_scene_is_over,
     .finish = finish,
     .free = workers_scene_free,
-    .hooks = &hooks,
+    .hooks = &operator_crash_hooks,
     .cases = &suite,
 };

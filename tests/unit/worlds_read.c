@@ -5,9 +5,16 @@
 #include "io/reload.h"
 
 #include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
 
 enum { MAX_FILE = 256 << 10 };
 
@@ -90,4 +97,32 @@ void worlds_read_done(struct written_worlds *all)
     for (size_t i = 0; i < all->file_count; i++)
         yaml_docs_done(&all->files[i]);
     *all = (struct written_worlds){ .count = 0 };
+}
+
+int worlds_main(struct written_worlds *all, int argc, char **argv, void (*test)(void **state))
+{
+    static struct CMUnitTest tests[MAX_WORLDS];
+    const char *name = argc > 2 ? argv[2] : NULL;
+    struct err err = { .class = 0 };
+    size_t count = 0;
+    int rc = 1;
+
+    if (argc < 2 || worlds_read_folder(all, argv[1], &err) < 0) {
+        (void)fprintf(stderr, "%s\n", argc < 2 ? "which folder?" : err.text);
+        return 1;
+    }
+    for (size_t i = 0; i < all->count; i++)
+        if (!name || strcmp(all->worlds[i].name, name) == 0)
+            tests[count++] = (struct CMUnitTest){ .name = all->worlds[i].name,
+                                                  .test_func = test,
+                                                  .initial_state = &all->worlds[i] };
+    if (count == 0)
+        (void)fprintf(stderr, "%s has no world '%s'\n", argv[1], name ? name : "");
+    else
+        rc = _cmocka_run_group_tests("worlds", tests, count, NULL, NULL);
+    (void)fflush(NULL);
+    if (rc != 0)
+        _exit(rc); /* a world that failed was not freed: a report of leaks would hide why */
+    worlds_read_done(all);
+    return rc;
 }

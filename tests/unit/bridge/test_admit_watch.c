@@ -101,11 +101,11 @@ static void jobsets_are_read_once_the_server_has_them(void **state)
 
     begin(&world);
     watch = admit_watch_new(world.client, 7);
-    fake_run_for(world.fake, 15 * SECOND);
+    fake_run_for(world.fake, 65 * SECOND);
     assert_int_equal(asked(&world, JOBSETS), 0);
     assert_true(asked(&world, GROUP) >= 2);
     world.has_jobsets = true;
-    fake_run_for(world.fake, 15 * SECOND);
+    fake_run_for(world.fake, 65 * SECOND);
     assert_true(kube_cache_is_synced(admit_watch_caches(watch).jobsets));
     admit_watch_free(watch);
     end(&world);

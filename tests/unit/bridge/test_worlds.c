@@ -20,7 +20,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MAX_PLAN = 1 << 20 };
 
@@ -186,38 +185,7 @@ static void the_plan_is_as_expected(void **state)
     check_world(world->root);
 }
 
-/* All worlds, or the one of this name. */
-static size_t choose(struct CMUnitTest *tests, const char *name)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < all.count; i++)
-        if (!name || strcmp(all.worlds[i].name, name) == 0)
-            tests[count++] = (struct CMUnitTest){ .name = all.worlds[i].name,
-                                                  .test_func = the_plan_is_as_expected,
-                                                  .initial_state = &all.worlds[i] };
-    return count;
-}
-
 int main(int argc, char **argv)
 {
-    static struct CMUnitTest tests[MAX_WORLDS];
-    const char *folder = argc > 1 ? argv[1] : "tests/unit/bridge/worlds";
-    const char *name = argc > 2 ? argv[2] : NULL;
-    struct err err = { .class = 0 };
-    size_t count = 0;
-    int rc = worlds_read_folder(&all, folder, &err);
-
-    if (rc == 0)
-        count = choose(tests, name);
-    if (rc < 0)
-        (void)fprintf(stderr, "%s\n", err.text);
-    else if (count == 0)
-        (void)fprintf(stderr, "%s has no world '%s'\n", folder, name ? name : "");
-    rc = count == 0 ? 1 : _cmocka_run_group_tests("worlds", tests, count, NULL, NULL);
-    (void)fflush(NULL);
-    if (rc != 0)
-        _exit(rc); /* a world that failed was not freed: a report of leaks would hide why */
-    worlds_read_done(&all);
-    return rc;
+    return worlds_main(&all, argc, argv, the_plan_is_as_expected);
 }

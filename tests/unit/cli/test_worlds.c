@@ -64,21 +64,5 @@ static void the_text_is_as_expected(void **state)
 
 int main(int argc, char **argv)
 {
-    static struct CMUnitTest tests[MAX_WORLDS];
-    struct err err = { .class = 0 };
-    size_t count = 0;
-    int rc;
-
-    if (argc < 2 || worlds_read_folder(&all, argv[1], &err) < 0) {
-        (void)fprintf(stderr, "%s\n", argc < 2 ? "which folder?" : err.text);
-        return 1;
-    }
-    for (size_t i = 0; i < all.count; i++)
-        if (argc < 3 || strcmp(all.worlds[i].name, argv[2]) == 0)
-            tests[count++] = (struct CMUnitTest){ .name = all.worlds[i].name,
-                                                  .test_func = the_text_is_as_expected,
-                                                  .initial_state = &all.worlds[i] };
-    rc = count == 0 ? 1 : _cmocka_run_group_tests("worlds", tests, count, NULL, NULL);
-    worlds_read_done(&all);
-    return rc;
+    return worlds_main(&all, argc, argv, the_text_is_as_expected);
 }
