@@ -70,24 +70,28 @@ def accounting_answers(site: Site) -> bool:
     return False
 
 
+def database(site: Site, plural: str) -> dict:
+    return site.conditions(plural, "slurm").get("DatabaseReachable", {})
+
+
+def is_database_there(site: Site, status: str) -> bool:
+    """Both custom resources say so."""
+    return all(database(site, plural).get("status") == status for plural in ("accountings", "controllers"))
+
+
 def test_a_lost_database_is_told_where_people_look_until_it_is_back(site, eventually):
     """slurmdbd and slurmctld run on: their pods stay ready."""
-    def database(plural: str) -> dict:
-        return site.conditions(plural, "slurm").get("DatabaseReachable", {})
-
-    def says(status: str) -> bool:
-        return all(database(plural).get("status") == status for plural in ("accountings", "controllers"))
     eventually("the cluster is registered", lambda: accounting_answers(site))
-    eventually("the conditions say that the database answers", lambda: says("True"))
+    eventually("the conditions say that the database answers", lambda: is_database_there(site, "True"))
     stop_database(site)
-    eventually("the conditions say that it does not", lambda: says("False"))
-    lost = database("accountings")
+    eventually("the conditions say that it does not", lambda: is_database_there(site, "False"))
+    lost = database(site, "accountings")
     assert lost["reason"] == "NotReachable" and lost["message"].startswith("not reachable since 20"), lost
     assert not accounting_answers(site)
     assert site.is_ready("accountings", "slurm") and site.is_ready("controllers", "slurm")
     start_database(site)
     eventually("accounting answers", lambda: accounting_answers(site))
-    eventually("the conditions say that the database answers again", lambda: says("True"))
+    eventually("the conditions say that the database answers again", lambda: is_database_there(site, "True"))
     eventually("Events tell of both", lambda: {"NotReachable", "Responding"} <= set(site.events("slurm")))
 
 
@@ -106,6 +110,7 @@ def test_an_accounting_that_starts_without_its_database_says_so_until_it_is_ther
     for plural in ("accountings", "controllers"):
         site.wait_until_ready(plural, "slurm")
     eventually("accounting answers", lambda: accounting_answers(site))
+    eventually("the conditions say so", lambda: is_database_there(site, "True"))
 
 
 def test_a_token_is_renewed_before_it_ends_and_slurmrestd_takes_the_new_one(site, first_token, eventually):
