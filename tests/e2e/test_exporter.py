@@ -73,6 +73,8 @@ def exporter(cluster: Cluster) -> Iterator[Exporter]:
     found.install()
     yield found
     found.helm("uninstall", "exporter", "-n", HOME, "--wait")
+    kinds = "deployments,services,secrets,configmaps,serviceaccounts,rolebindings,clusterroles,clusterrolebindings,apiservices,networkpolicies"
+    assert parts.kubectl(cluster, "get", kinds, "-A", "-o", "name", "-l", "app.kubernetes.io/instance=exporter") == "", "nothing is left"
     assert not found.api.exists("/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io")
 
 

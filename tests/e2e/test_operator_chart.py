@@ -166,3 +166,17 @@ def test_it_has_the_rights_it_needs_also_as_one_process_for_one_namespace(chart,
     for pod in chart.pods(NAME):
         assert not re.search(r"\bforbidden\b", kubectl(cluster, "-n", HOME, "logs", pod), re.I)
     chart.api.delete(chart.path("controllers", "second"))
+
+
+def test_nothing_but_its_lease_is_left_when_it_is_uninstalled(chart, cluster, eventually):
+    chart.helm_home("uninstall", NAME, "--wait", "--timeout", f"{90 * PATIENCE:.0f}s")
+    every = kubectl(cluster, "api-resources", "--verbs=list,delete", "--namespaced=false", "-o", "name").split()
+    inside = kubectl(cluster, "api-resources", "--verbs=list,delete", "--namespaced=true", "-o", "name").split()
+    known = {"configmap/kube-root-ca.crt", "serviceaccount/default", f"lease.coordination.k8s.io/{NAME}"}
+
+    def left() -> set[str]:
+        here = kubectl(cluster, "-n", HOME, "get", ",".join(inside), "-o", "name", "--ignore-not-found").split()
+        wide = kubectl(cluster, "get", ",".join(every), "-o", "name", "-l", f"app.kubernetes.io/instance={NAME}").split()
+        return {one for one in (*here, *wide) if not one.startswith("event")} - known
+    eventually("nothing is left", lambda: not left())
+    assert "items" in chart.api.get(chart.path("controllers")), "the definitions stay, and what the user made"

@@ -3,49 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import other_chart as other_chart_of
 import pytest
 from definitions import installed
 from slincdev.build import bin_dir
 from slincdev.cluster import Cluster
 from slincdev.common import PATIENCE, REPO, Fail, run, versions
 from slincdev.kube import ApiError
-from slincdev.parts import ensure_images, import_images
+from slincdev.parts import ensure_images, import_images, kubectl
 from slincdev.release import ensure_image
 from slurm_operator import Operator, Site
+from test_nodeset import Fleet
 from waits import wait_for
 
 CHART = REPO / "charts/slurm"
-VALUES = sorted((CHART / "tests/values").glob("*.yaml"))
 HOME = "slurm-chart"
-IMAGES = ["slurmctld", "slurmrestd", "slinc"]
+IMAGES = ["slurmctld", "slurmrestd", "slurmd", "login", "slinc", "busybox"]
 KEYS = {"slurm-auth-slurm": "slurm.key", "slurm-auth-jwt": "jwt.key"}
 KEEP = "helm.sh/resource-policy"
 # Small, and without a volume; the kernel here wants what the tests of the operator want.
 SETTINGS = ["imagePullPolicy=Never", "controller.persistence.enabled=false",
             "controller.extraConfMap.ProctrackType=proctrack/linuxproc", "controller.extraConfMap.TaskPlugin=task/affinity"]
-
-# A stand-in for the chart of others: its keys are objects of the release, made by chance and read again at each upgrade.
-OTHER = """\
-{{- range $name, $key := dict "slurm-auth-slurm" "slurm.key" "slurm-auth-jwt" "jwt.key" }}
-{{- $found := lookup "v1" "Secret" $.Release.Namespace $name }}
----
-apiVersion: v1
-kind: Secret
-metadata:
-  name: {{ $name }}
-  namespace: {{ $.Release.Namespace }}
-  labels: {helm.sh/chart: slurm-1.2.1, app.kubernetes.io/managed-by: Helm, app.kubernetes.io/part-of: slurm, app.kubernetes.io/version: "26.05"}
-type: Opaque
-immutable: true
-data:
-  {{ $key }}: {{ if $found }}{{ get $found.data $key }}{{ else }}{{ randAscii 1024 | b64enc }}{{ end }}
-{{- end }}
-"""
-
 
 class Release(Site):
     """The chart as release `slurm`."""
@@ -87,7 +70,7 @@ def other_chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("other") / "slurm"
     (folder / "templates").mkdir(parents=True)
     (folder / "Chart.yaml").write_text("apiVersion: v2\nname: slurm\nversion: 1.2.1\nappVersion: '26.05'\n")
-    (folder / "templates/keys.yaml").write_text(OTHER)
+    (folder / "templates/keys.yaml").write_text(other_chart_of.KEYS)
     return folder
 
 
@@ -143,25 +126,18 @@ def test_an_upgrade_fails_before_it_changes_anything_if_a_secret_has_no_key(rele
     release.kubectl("delete", "job", "slurm-keys")
 
 
-@pytest.mark.parametrize("values", VALUES, ids=lambda path: path.stem)
-def test_the_api_server_takes_every_example(release: Release, values: Path, tmp_path: Path) -> None:
-    """By a dry run on the server, hooks too. Objects for other namespaces are left to the tests without a cluster."""
-    text = release.helm("template", "slurm", CHART, "-f", values, "--kube-version", versions()["KUBERNETES_VERSION"], "--set", f"namespaceOverride={HOME}")
+@pytest.mark.parametrize("chart", ["slurm", "slurm-operator", "slurm-bridge", "slurm-exporter"])
+def test_the_api_server_takes_what_every_values_file_renders(release: Release, chart: str, tmp_path: Path) -> None:
+    """By a dry run on the server, hooks too. Kinds that other projects define are left to the tests without a cluster."""
+    files = sorted((REPO / "charts" / chart / "tests/values").glob("*.yaml"))
+    texts = []
+    for values in files:
+        words = ["-f", values, "--kube-version", versions()["KUBERNETES_VERSION"], "--set", f"namespaceOverride={HOME}"]
+        texts += release.helm("template", "slurm" if chart == "slurm" else "site", REPO / "charts" / chart, *words).split("\n---\n")
     rendered = tmp_path / "all.yaml"
-    rendered.write_text(text)
-    shown = release.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", rendered)
-    assert "controller.slinky.slurm.net/" in shown
-
-
-def like_the_other_chart(folder: Path) -> Path:
-    """Our chart as a stand-in: its version is in the labels of pods, and the keys are objects of the release."""
-    chart = copy_of_ours(folder / "other", "1.2.1")
-    names = chart / "templates/_names.tpl"
-    ours, theirs = '(include "slurm.podLabels" .root | fromYaml)', '(include "slurm.labels" .root | fromYaml)'
-    assert names.read_text().count(ours) == 1
-    names.write_text(names.read_text().replace(ours, theirs))
-    (chart / "templates/keys.yaml").write_text(OTHER)
-    return chart
+    rendered.write_text("\n---\n".join(text for text in texts if "\napiVersion: cert-manager.io/" not in text))
+    shown = kubectl(release.cluster, "apply", "--dry-run=server", "--validate=strict", "-f", rendered)
+    assert shown.count("(server dry run)") >= 3 * len(files)
 
 
 def copy_of_ours(folder: Path, version: str) -> Path:
@@ -170,37 +146,62 @@ def copy_of_ours(folder: Path, version: str) -> Path:
     return chart
 
 
-def test_slurm_answers_no_switch_replaces_a_pod_and_nothing_is_left(release: Release, tmp_path: Path) -> None:
-    """From the other chart to ours, to a newer one of ours, and back; with an operator that acts on all of it."""
-    def pods() -> dict[str, str]:
-        return {one["metadata"]["name"]: one["metadata"]["uid"] for one in release.api.get(release.core("pods"))["items"] if "keys" not in one["metadata"]["name"]}
+class TakenOver(Release, Fleet):
+    """The release with a login pod and a worker, slinky-0, which runs a job."""
 
-    other, newer = like_the_other_chart(tmp_path), copy_of_ours(tmp_path / "newer", "0.2.0")
+    def login(self, *words: str) -> str:
+        return self.kubectl("exec", "deployment/slurm-login-slinky", "-c", "login", "--", *words).strip()
+
+    def switch(self, verb: str, chart: Path, *words: object) -> None:
+        self.helm(verb, "slurm", chart, "--timeout", f"{120 * PATIENCE:.0f}s", *words)
+
+    def pods(self) -> dict[str, str]:
+        return {one["metadata"]["name"]: one["metadata"]["uid"] for one in self.api.get(self.core("pods"))["items"] if "keys" not in one["metadata"]["name"]}
+
+    def wait_until_all_are_ready(self) -> None:
+        for plural, name in {"controllers": "slurm", "restapis": "slurm", "loginsets": "slurm-login-slinky"}.items():
+            self.wait_until_ready(plural, name, 120)
+        self.wait("the worker is ready, and of the newest revision", 60, self.has_its_worker)
+
+    def has_its_worker(self) -> bool:
+        one = self.api.get(self.path("nodesets", "slurm-worker-slinky"))
+        status = one.get("status", {})
+        return status.get("observedGeneration") == one["metadata"]["generation"] and status.get("readyReplicas") == status.get("updatedReplicas") == 1
+
+
+def test_a_switch_from_the_other_chart_and_back_keeps_keys_pods_and_jobs(release: Release, tmp_path: Path) -> None:
+    """By reused values, by a values file, to a newer chart of ours, and back; with an operator that acts on all of it."""
+    site = TakenOver(release.cluster, HOME)
+    other, newer = other_chart_of.make(tmp_path / "other", HOME, site.tag), copy_of_ours(tmp_path / "newer", "0.2.0")
+    values = tmp_path / "values.json"
+    values.write_text(json.dumps(other_chart_of.VALUES))
+    old = ("-f", other / "values.yaml", "-f", values)
     operator = Operator(release.cluster, tmp_path)
     try:
         operator.start().wait_until_it_leads()
-        release.apply("install", "configFiles.gres\\.conf=# none", chart=other)
-        release.wait_until_ready("controllers", "slurm", 90)
-        release.wait_until_ready("restapis", "slurm", 60)
-        assert "UP" in release.kubectl("exec", "statefulset/slurm-controller", "-c", "slurmctld", "--", "scontrol", "ping")
-        release.api.merge(release.core("configmaps", "slurm-config-extra"), {"data": {"topology.conf": "# another program's\n"}})
-        release.wait_until_ready("controllers", "slurm", 60)
-        keys, before = release.keys(), pods()
-        assert len(before) == 2
-        for number, (chart, version) in enumerate(((CHART, "0.1.0"), (newer, "0.2.0"), (other, "1.2.1"), (CHART, "0.1.0"))):
-            release.apply("upgrade", "configFiles.gres\\.conf=# none", "keys.image.tag=0.1.0", f"restapi.service.metadata.labels.turn=t{number}", chart=chart)
-            for plural in ("controllers", "restapis"):
-                assert release.api.get(release.path(plural, "slurm"))["metadata"]["labels"]["helm.sh/chart"] == f"slurm-{version}"
-            wait_for("the operator followed", 30, lambda turn=f"t{number}": release.api.get(release.core("services", "slurm-restapi"))["metadata"]["labels"].get("turn") == turn)
-            release.wait_until_ready("controllers", "slurm", 60)
-            release.wait_until_ready("restapis", "slurm", 60)
-            assert pods() == before
-            assert release.keys() == keys
-            assert release.api.get(release.core("configmaps", "slurm-config-extra"))["data"].keys() == {"gres.conf", "topology.conf"}
-        release.uninstall()
-        wait_for("nothing is left", 60, lambda: not release.left(), hint=lambda: str(release.left()))
+        site.switch("install", other, "-f", values)
+        site.api.merge(site.core("configmaps", "slurm-config-extra"), {"data": {"topology.conf": "# another program's\n"}})
+        site.wait_until_all_are_ready()
+        site.wait("the worker is idle", 60, lambda: site.node_states().get("slinky-0") == {"idle", "dynamic_norm"})
+        job, keys, before = site.start_job("slinky-0"), site.keys(), site.pods()
+        assert len(before) == 4 and keys.keys() == KEYS.keys()
+        ways = ((CHART, "0.1.0", ("--reuse-values",)), (newer, "0.2.0", (*old, "--set", "keys.image.tag=0.1.0")), (other, "1.3.0-rc1", old), (CHART, "0.1.0", old))
+        for number, (chart, version, words) in enumerate(ways):
+            site.switch("upgrade", chart, *words, "--set", f"restapi.service.metadata.labels.turn=t{number}")
+            for plural, name in {"controllers": "slurm", "nodesets": "slurm-worker-slinky"}.items():
+                assert site.api.get(site.path(plural, name))["metadata"]["labels"]["helm.sh/chart"] == f"slurm-{version}"
+            if chart != other:  # whose objects are fixed
+                wait_for("the operator followed", 30, lambda turn=f"t{number}": site.api.get(site.core("services", "slurm-restapi"))["metadata"]["labels"].get("turn") == turn)
+            site.wait_until_all_are_ready()
+            assert (site.pods(), site.keys(), site.job_state(job)) == (before, keys, "RUNNING")
+            assert site.api.get(site.core("configmaps", "slurm-config-extra"))["data"].keys() == {"cgroup.conf", "topology.conf"}
+        site.end_job(job)
+        site.uninstall()
+        wait_for("nothing is left", 120, lambda: not site.left(), hint=lambda: str(site.left()))
         operator.stop()
     finally:
         operator.end()
+        for found in site.api.get(site.path("nodesets"))["items"]:  # of a test that failed: nobody would end it now
+            site.api.merge(site.path("nodesets", found["metadata"]["name"]), {"metadata": {"finalizers": None}})
         with contextlib.suppress(ApiError, Fail):
-            release.end_pods()
+            site.end_pods()
