@@ -28,6 +28,8 @@ view:
 api:
   existingSecret: ""
   caBundle: ""
+ui:
+  enabled: false
 {{- end }}
 
 {{/* Values in the wrong place, and where they belong. The schema accepts them, so that the error can say it. */}}
