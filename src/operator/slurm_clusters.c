@@ -373,7 +373,6 @@ static void look_at(struct slurm_clusters *clusters, const struct kube_object *c
 static bool is_synced(const struct operator_world *world)
 {
     return kube_cache_is_synced(world->controllers) && kube_cache_is_synced(world->restapis) &&
-           kube_cache_is_synced(world->accountings) && kube_cache_is_synced(world->services) &&
            kube_cache_is_synced(world->secrets);
 }
 

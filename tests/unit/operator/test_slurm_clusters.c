@@ -188,7 +188,6 @@ static int setup(void **state)
     slurm_clusters_start(rig->clusters);
     end_list(rig->desk.world.controllers);
     end_list(rig->desk.world.services);
-    end_list(rig->desk.world.accountings);
     end_list(rig->desk.world.secrets);
     if (!*state) /* else the test does it */
         end_list(rig->desk.world.restapis);
