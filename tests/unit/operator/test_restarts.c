@@ -1,7 +1,7 @@
-/* test_restarts.c - which changes of a Controller restart slurmctld, and which do not.
+/* test_restarts.c - which changes restart slurmctld and slurmdbd, and which do not.
  *
- * A Controller is planned, what it creates is taken as the live objects, something changes, and the
- * Controller is planned again. Pods restart when the template of the StatefulSet is written. */
+ * A custom resource is planned, what it creates is taken as the live objects, something changes,
+ * and it is planned again. Pods restart when the template of the StatefulSet is written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -178,9 +178,51 @@ static void slurmctld_restarts_only_for_options_that_need_it(void **state)
     (void)state;
 }
 
+static void add_password(struct desk *desk, const char *version, const char *password)
+{
+    auto_json_build struct json_build *build = json_build_new();
+
+    add(desk, build,
+        json_format(build,
+                    "{'kind':'Secret','metadata':{'name':'database','resourceVersion':%s},"
+                    "'data':{'password':%s}}",
+                    version, password));
+}
+
+/* Another password is another slurmdbd.conf, which slurmdbd reads when it starts. */
+static void slurmdbd_restarts_for_a_new_password(void **state)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct desk desk;
+
+    desk_init(&desk);
+    add(&desk, build,
+        json_format(build, "{'kind':'Secret','metadata':{'name':'keys'},'data':{'k':'a2V5'}}"));
+    add(&desk, build,
+        json_format(build, "{'kind':'Accounting','metadata':{'name':'acct'},'spec':{"
+                           "'slurmKeyRef':{'name':'keys','key':'k'},"
+                           "'jwtKeyRef':{'name':'keys','key':'k'},"
+                           "'storageConfig':{'host':'db','passwordKeyRef':{'name':'database',"
+                           "'key':'password'}}}}"));
+    add_password(&desk, "1", "b2xk");
+    assert_int_equal(desk_plan(&desk, STR("Accounting"), STR("acct"), NULL), 0);
+    assert_null(desk.plan.failure);
+    take_created(&desk, false);
+    plan_clear(&desk.plan);
+    assert_int_equal(desk_plan(&desk, STR("Accounting"), STR("acct"), NULL), 0);
+    assert_false(writes(&desk, desk.world.secrets) || writes(&desk, desk.world.statefulsets));
+    add_password(&desk, "2", "bmV3");
+    plan_clear(&desk.plan);
+    assert_int_equal(desk_plan(&desk, STR("Accounting"), STR("acct"), NULL), 0);
+    assert_true(writes(&desk, desk.world.secrets) && writes(&desk, desk.world.statefulsets));
+    desk_done(&desk);
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slurmdbd_restarts_for_a_new_password),
         cmocka_unit_test(slurmctld_restarts_only_for_options_that_need_it),
     };
 
