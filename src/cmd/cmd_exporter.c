@@ -13,6 +13,7 @@
 #include "exporter/exporter.h"
 #include "exporter/families.h"
 #include "exporter/legacy.h"
+#include "exporter/rules.h"
 #include "exporter/ui.h"
 #include "io/http_client.h"
 #include "io/loop_real.h"
@@ -27,7 +28,8 @@ struct exporter_flags {
     const char *ui_address;
     const char *key_file, *key_user, *api_address, *api_folder, *api_service;
     struct process_flags process;
-    bool external, view, dashboard;
+    const char *print;
+    bool external, view, ui;
     int64_t job_list_s, stale_s, max_names;
     int64_t poll_us;         /* of cache_freq */
     enum source_users users; /* of user_labels */
@@ -55,18 +57,24 @@ static const struct flag flags[] = {
       "serve external.metrics.k8s.io for HorizontalPodAutoscalers, over TLS" },
     { "view-api", FLAG_BOOL, AT(view), "false",
       "serve view.slinky.slurm.net: jobs and nodes, for `slinc queue`, `nodes` and `why`" },
+    { "ui", FLAG_BOOL, AT(ui), "false",
+      "serve the live page /ui/ beside these APIs, to whoever may list and watch "
+      "ui.view.slinky.slurm.net" },
     { "api-bind-address", FLAG_TEXT, AT(api_address), ":6443", "where these APIs are served" },
     { "api-cert-dir", FLAG_TEXT, AT(api_folder), "/etc/slinc/api",
       "of tls.crt and tls.key; they may change at any time" },
     { "api-service", FLAG_TEXT, AT(api_service), "",
       "NAMESPACE/NAME of the Service that the APIService should name; another owner is reported" },
-    { "dashboard", FLAG_BOOL, AT(dashboard), "false", "print the dashboard for Grafana, and end" },
+    { "print", FLAG_TEXT, AT(print), "",
+      "cluster or bridge: print a dashboard for Grafana; rules: rules and alerts for Prometheus; "
+      "and "
+      "end" },
     { "metrics-bind-address", FLAG_TEXT, AT(metrics_address), ":8080",
       "where /metrics, /metrics/nodes and /metrics/slinky are served" },
     { "health-probe-bind-address", FLAG_TEXT, AT(health_address), ":8081",
       "where /healthz and /readyz are served" },
     { "ui-bind-address", FLAG_TEXT, AT(ui_address), "0",
-      "where the live page /ui/ is served, to everybody who gets there; 0: nowhere" },
+      "where the live page /ui/ is served, too, to everybody who gets there; 0: nowhere" },
     PROCESS_FLAGS(AT(process)),
     { NULL, FLAG_TEXT, 0, NULL, NULL },
 };
@@ -119,6 +127,11 @@ static int open_token(struct links *links, const struct exporter_flags *values, 
                    "SLURM_JWT to the token, or --jwt-key-file");
 }
 
+static bool serves_api(const struct exporter_flags *values)
+{
+    return values->external || values->view || values->ui;
+}
+
 /* Without the API nothing is asked of Kubernetes, and no account is needed. */
 static int open_loop(struct links *links, const struct exporter_flags *values, struct err *err)
 {
@@ -126,7 +139,7 @@ static int open_loop(struct links *links, const struct exporter_flags *values, s
                                                  .context = values->process.context };
     int result;
 
-    if (!values->external && !values->view)
+    if (!serves_api(values))
         return loop_new_real(&links->loop, err);
     result = process_api_open(&links->kube, &options, err);
     links->loop = links->kube.loop;
@@ -164,22 +177,27 @@ static void links_close(struct links *links)
 /* ---- the live page ---- */
 
 struct page_server {
-    struct ui *ui;
+    struct kube_client *kube; /* for the lives of pods; NULL: nothing is asked of Kubernetes */
+    struct ui *ui;            /* NULL: it is served nowhere */
     struct http_route routes[UI_ROUTES];
-    struct http_server *server;
+    struct http_server *server; /* NULL: only the API serves it */
 };
 
 static int page_open(struct page_server *page, const struct links *links, struct exporter *exporter,
-                     const char *address, struct err *err)
+                     const struct exporter_flags *values, struct err *err)
 {
+    struct process_address at = { "--ui-bind-address", values->ui_address };
     char host[PROCESS_MAX_HOST];
     uint16_t port;
-    int result = process_address_read((struct process_address){ "--ui-bind-address", address },
-                                      host, &port, err);
+    int result = process_address_read(at, host, &port, err);
 
-    if (result < 0 || port == 0)
+    if (result < 0 || (port == 0 && !values->ui))
         return result;
-    page->ui = ui_new(links->loop, exporter_source(exporter));
+    if (links->kube.api)
+        page->kube = kube_client_new(links->loop, links->kube.api);
+    page->ui = ui_new(links->loop, exporter_source(exporter), page->kube);
+    if (port == 0)
+        return 0;
     result = http_server_new(
         links->loop,
         &(struct http_server_options){ .address = host[0] ? host : NULL,
@@ -194,17 +212,20 @@ static void page_close(struct page_server *page)
 {
     ui_free(page->ui);
     http_server_free(page->server);
+    if (page->kube)
+        kube_client_free(page->kube);
 }
 
 /* ---- running ---- */
 
 static int open_api(const struct links *links, const struct exporter_flags *values,
-                    struct exporter *exporter, struct metrics *metrics, struct api **ret_api,
-                    struct err *err)
+                    struct exporter *exporter, struct metrics *metrics, struct ui *ui,
+                    struct api **ret_api, struct err *err)
 {
     struct process_address at = { "--api-bind-address", values->api_address };
     struct api_options options = { .folder = values->api_folder,
-                                   .service = values->external ? values->api_service : "" };
+                                   .service = values->external ? values->api_service : "",
+                                   .ui = values->ui ? ui : NULL };
     char host[PROCESS_MAX_HOST];
     int result = process_address_read(at, host, &options.port, err);
 
@@ -243,14 +264,13 @@ static enum run_exit run_exporter(const struct links *links, const struct export
             (struct process_address){ "--metrics-bind-address", values->metrics_address },
             (struct process_address){ "--health-probe-bind-address", values->health_address },
             &err) < 0 ||
-        ((values->external || values->view) &&
-         open_api(links, values, exporter, metrics, &api, &err) < 0) ||
-        page_open(&page, links, exporter, values->ui_address, &err) < 0)
+        page_open(&page, links, exporter, values, &err) < 0 ||
+        (serves_api(values) && open_api(links, values, exporter, metrics, page.ui, &api, &err) < 0))
         run_fail(run, &err);
     exporter_start(exporter);
     code = run_loop(run);
-    page_close(&page);
     process_listen_end(&listeners);
+    page_close(&page); /* ends the streams, the API's too */
     api_free(api);
     exporter_free(exporter);
     run_free(run);
@@ -280,13 +300,22 @@ static void print_help(void)
     (void)fputs(buf_text(&out), stdout);
 }
 
-static void print_dashboard(void)
+static enum run_exit print_file(const char *name)
 {
     auto_buf struct buf out;
 
     buf_init(&out, 1 << 20);
-    dashboard_write(&out);
+    if (str_is(str_of(name), "rules"))
+        rules_write(&out);
+    for (unsigned i = 0; i < DASHBOARDS; i++)
+        if (str_is(str_of(name), dashboard_name((enum dashboard_kind)i)))
+            dashboard_write((enum dashboard_kind)i, &out);
+    if (out.len == 0) {
+        (void)fputs("slinc exporter: --print wants cluster, bridge or rules\n", stderr);
+        return RUN_USAGE;
+    }
     (void)fputs(buf_text(&out), stdout);
+    return RUN_OK;
 }
 
 int cmd_exporter(int argc, char **argv)
@@ -307,10 +336,8 @@ int cmd_exporter(int argc, char **argv)
         print_help();
         return RUN_OK;
     }
-    if (values.dashboard) {
-        print_dashboard();
-        return RUN_OK;
-    }
+    if (values.print[0])
+        return (int)print_file(values.print);
     if (links_open(&links, &values, &err) == 0)
         code = run_exporter(&links, &values);
     else

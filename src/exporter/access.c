@@ -201,9 +201,9 @@ static void on_access(void *context, const struct kube_answer *answer)
         tell(ask, 503, err.text);
         return;
     }
-    (void)snprintf(why, sizeof(why), "the user may not %s %s.%s in namespace %s",
-                   ask->question.verb, ask->question.resource, ask->question.group,
-                   ask->question.ns);
+    (void)snprintf(why, sizeof(why), "the user may not %s %s.%s%s%s", ask->question.verb,
+                   ask->question.resource, ask->question.group,
+                   ask->question.ns[0] ? " in namespace " : "", ask->question.ns);
     remember(ask, access.allowed ? 200 : 403, why);
     tell(ask, access.allowed ? 200 : 403, why);
 }
@@ -363,7 +363,9 @@ void access_ask(struct access *access, const struct http_view *view,
     };
     list_push_back(&access->asks, &ask->link);
     access->ask_count++;
-    if (is_proxy(access, view))
+    if (question->token)
+        ask_token(ask, str_of(question->token));
+    else if (is_proxy(access, view))
         ask_proxied(ask, view);
     else if (str_starts(token, STR("Bearer ")))
         ask_token(ask, str_trim(str_sub(token, strlen("Bearer "), token.len)));

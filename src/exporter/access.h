@@ -21,6 +21,7 @@ bool access_knows_proxy(const struct access *access); /* how the API server prov
 
 struct access_question { /* what they want to do; borrowed until access_ask returns */
     const char *verb, *group, *version, *resource, *ns;
+    const char *token; /* instead of what the request shows; NULL for that */
 };
 
 /* status: 200 when they may; else 401, 403 or 503, with a sentence. Told once, at once or later. */

@@ -16,7 +16,7 @@ enum {
     OWNER_US = 60 * SECOND_US,
     MAX_SELECTOR = 16 * 1024,
     MAX_PATH = 4096,
-    API_ROUTES = 4,
+    API_ROUTES = 4 + API_PAGE_ROUTES,
 };
 
 static const struct kube_resource api_services = { "apiregistration.k8s.io", "v1", "apiservices",
@@ -29,6 +29,7 @@ struct api {
     struct kube_client *client;
     struct access *access;
     struct http_server *server;
+    struct api_page *page; /* NULL: none */
     struct http_route routes[API_ROUTES];
     char *service;
     struct kube_call *owner_call;
@@ -283,18 +284,24 @@ static void on_certificate(void *context, const struct err *why)
 static int listen_to(struct api *api, const struct api_options *options, struct err *err)
 {
     char cert_file[MAX_PATH], key_file[MAX_PATH];
+    size_t count = 0;
 
     (void)snprintf(cert_file, sizeof(cert_file), "%s/tls.crt", options->folder);
     (void)snprintf(key_file, sizeof(key_file), "%s/tls.key", options->folder);
-    api->routes[0] = (struct http_route){ EXTERNAL_PATH, true, serve_external, api };
-    api->routes[1] = (struct http_route){ VIEW_PATH, true, serve_view, api };
-    api->routes[2] = (struct http_route){ "/healthz", false, serve_health, NULL };
-    api->routes[3] = (struct http_route){ "/", true, serve_nothing, NULL };
+    if (options->ui) {
+        api->page = api_page_new(api->access, options->ui);
+        api_page_routes(api->page, api->routes);
+        count = API_PAGE_ROUTES;
+    }
+    api->routes[count++] = (struct http_route){ EXTERNAL_PATH, true, serve_external, api };
+    api->routes[count++] = (struct http_route){ VIEW_PATH, true, serve_view, api };
+    api->routes[count++] = (struct http_route){ "/healthz", false, serve_health, NULL };
+    api->routes[count++] = (struct http_route){ "/", true, serve_nothing, NULL };
     return http_server_new(api->loop,
                            &(struct http_server_options){ .address = options->address,
                                                           .port = options->port,
                                                           .routes = api->routes,
-                                                          .route_count = API_ROUTES,
+                                                          .route_count = count,
                                                           .cert_file = cert_file,
                                                           .key_file = key_file,
                                                           .tls_changed = on_certificate,
@@ -341,6 +348,7 @@ void api_free(struct api *api)
         kube_call_cancel(api->owner_call);
     loop_timer_stop(&api->owner_timer);
     access_free(api->access);
+    api_page_free(api->page);
     while (!list_is_empty(&api->requests)) {
         struct api_request *request =
             list_item(list_first(&api->requests), struct api_request, link);

@@ -6,7 +6,7 @@
 #ifndef SLINC_EXPORTER_API_H
 #define SLINC_EXPORTER_API_H
 
-#include "exporter/access.h"
+#include "exporter/api_page.h"
 #include "exporter/exporter.h"
 
 struct api;
@@ -16,6 +16,7 @@ struct api_options {
     uint16_t port;
     const char *folder;  /* of tls.crt and tls.key; they may change at any time */
     const char *service; /* NAMESPACE/NAME of ours in the APIService; "": not looked at */
+    struct ui *ui;       /* the live page; NULL: it is not served */
 };
 
 /* All are borrowed and outlive it. */

@@ -1,4 +1,4 @@
-/* dashboard.c - the panels of the dashboard, and their JSON. */
+/* dashboard.c - the panels of the dashboards, and their JSON. */
 #include "exporter/dashboard.h"
 
 #include "codec/json.h"
@@ -9,7 +9,7 @@ static const struct curve {
     const char *panel; /* its title; the curves of a panel follow each other */
     const char *unit;  /* Grafana's word */
     const char *query, *legend;
-} curves[] = {
+} cluster_curves[] = {
     { "Nodes by state", "short", "sum by (state) (slinc_cluster_nodes) > 0", "{{state}}" },
     { "CPUs by who has them", "short", "slinc_cluster_cpus", "{{holder}}" },
     { "Generic resources in use", "percentunit",
@@ -42,11 +42,58 @@ static const struct curve {
     { "Age of the data", "s", "slinc_slurm_age_seconds", "{{kind}}" },
     { "Hidden from the exporter", "short", "slinc_slurm_restricted", "{{by}}" },
 };
-enum { CURVES = sizeof(curves) / sizeof(curves[0]) };
 
-const char *dashboard_query(size_t i)
+/* What the bridge's own /metrics has (docs/observability.md). */
+static const struct curve bridge_curves[] = {
+    { "Pods that wait for a node", "short", "sum(slinc_bridge_waiting_pods)", "pods" },
+    { "Pods that reached this point, by minute", "short",
+      "sum by (reached) (rate(slinc_bridge_pods_total[5m])) * 60", "{{reached}}" },
+    { "Steps of a pod's life, median", "s",
+      "histogram_quantile(0.5, sum by (step, le) (rate(slinc_bridge_step_seconds_bucket[5m])))",
+      "{{step}}" },
+    { "Steps of a pod's life, 99 %", "s",
+      "histogram_quantile(0.99, sum by (step, le) (rate(slinc_bridge_step_seconds_bucket[5m])))",
+      "{{step}}" },
+    { "Jobs asked for, by minute", "short",
+      "sum by (way, result) (rate(slinc_bridge_asks_total[5m])) * 60", "{{way}}: {{result}}" },
+    { "Time to Slurm's answer, 95 %", "s",
+      "histogram_quantile(0.95, sum by (way, le) "
+      "(rate(slinc_bridge_ask_duration_seconds_bucket[5m])))",
+      "{{way}}" },
+    { "Answers of the webhook, by minute", "short",
+      "sum by (webhook, verdict) (rate(slinc_bridge_admissions_total[5m])) * 60",
+      "{{webhook}}: {{verdict}}" },
+    { "Jobs cancelled, by minute", "short",
+      "sum by (result) (rate(slinc_bridge_cancels_total[5m])) * 60", "{{result}}" },
+    { "Duplicate jobs", "short", "sum(slinc_bridge_duplicate_jobs_total)", "cancelled" },
+    { "Actions that did not end well, by minute", "short",
+      "sum by (type, verb, outcome) (rate(slinc_actions_total{outcome!=\"done\"}[5m])) * 60",
+      "{{type}} {{verb}}: {{outcome}}" },
+    { "Age of the caches", "s", "max by (kind) (slinc_cache_age_seconds)", "{{kind}}" },
+    { "Keys due", "short", "sum by (name) (workqueue_depth)", "{{name}}" },
+    { "Leader", "short", "sum by (name) (leader_election_master_status)", "{{name}}" },
+    { "Memory", "bytes", "process_resident_memory_bytes", "{{instance}}" },
+};
+
+static const struct dashboard {
+    const char *name, *title, *uid;
+    const struct curve *curves;
+    size_t count;
+} dashboards[] = {
+    [DASHBOARD_CLUSTER] = { "cluster", "Slinc / Slurm", "slinc-slurm", cluster_curves,
+                            sizeof(cluster_curves) / sizeof(cluster_curves[0]) },
+    [DASHBOARD_BRIDGE] = { "bridge", "Slinc / Bridge", "slinc-bridge", bridge_curves,
+                           sizeof(bridge_curves) / sizeof(bridge_curves[0]) },
+};
+
+const char *dashboard_name(enum dashboard_kind kind)
 {
-    return i < CURVES ? curves[i].query : NULL;
+    return dashboards[kind].name;
+}
+
+const char *dashboard_query(enum dashboard_kind kind, size_t i)
+{
+    return i < dashboards[kind].count ? dashboards[kind].curves[i].query : NULL;
 }
 
 static void put_text(struct buf *out, const char *key, const char *text)
@@ -55,7 +102,7 @@ static void put_text(struct buf *out, const char *key, const char *text)
     json_escape(out, str_of(text));
 }
 
-static bool is_same_panel(size_t i)
+static bool is_same_panel(const struct curve *curves, size_t i)
 {
     return i > 0 && str_is(str_of(curves[i].panel), curves[i - 1].panel);
 }
@@ -74,26 +121,30 @@ static void begin_panel(size_t index, const struct curve *curve, struct buf *out
                index % PER_ROW * WIDE, index / PER_ROW * HIGH, WIDE, HIGH);
 }
 
-void dashboard_write(struct buf *out)
+void dashboard_write(enum dashboard_kind kind, struct buf *out)
 {
+    const struct dashboard *dashboard = &dashboards[kind];
+    const struct curve *curves = dashboard->curves;
     size_t panels = 0;
 
-    buf_add_text(out,
-                 "{\n  \"title\": \"Slinc / Slurm\", \"uid\": \"slinc-slurm\", \"tags\": "
-                 "[\"slinc\", \"slurm\"], \"schemaVersion\": 39, \"editable\": true,\n"
-                 "  \"refresh\": \"30s\", \"time\": {\"from\": \"now-6h\", \"to\": \"now\"},\n"
-                 "  \"templating\": {\"list\": [{\"name\": \"source\", \"label\": \"Prometheus\", "
-                 "\"type\": \"datasource\", \"query\": \"prometheus\"}]},\n  \"panels\": [");
-    for (size_t i = 0; i < CURVES; i++) {
-        if (!is_same_panel(i))
+    buf_printf(out,
+               "{\n  \"title\": \"%s\", \"uid\": \"%s\", \"tags\": [\"slinc\", \"slurm\"], "
+               "\"schemaVersion\": 39, \"editable\": true,\n"
+               "  \"refresh\": \"30s\", \"time\": {\"from\": \"now-6h\", \"to\": \"now\"},\n"
+               "  \"templating\": {\"list\": [{\"name\": \"source\", \"label\": \"Prometheus\", "
+               "\"type\": \"datasource\", \"query\": \"prometheus\"}]},\n  \"panels\": [",
+               dashboard->title, dashboard->uid);
+    for (size_t i = 0; i < dashboard->count; i++) {
+        bool goes_on = is_same_panel(curves, i);
+
+        if (!goes_on)
             begin_panel(panels++, &curves[i], out);
-        buf_printf(out, "%s\n      {\"refId\": \"%c\", ", is_same_panel(i) ? "," : "",
-                   is_same_panel(i) ? 'B' : 'A');
+        buf_printf(out, "%s\n      {\"refId\": \"%c\", ", goes_on ? "," : "", goes_on ? 'B' : 'A');
         put_text(out, "expr", curves[i].query);
         buf_add_text(out, ", ");
         put_text(out, "legendFormat", curves[i].legend);
         buf_add_char(out, '}');
-        if (i + 1 == CURVES || !is_same_panel(i + 1))
+        if (i + 1 == dashboard->count || !is_same_panel(curves, i + 1))
             buf_add_text(out, "]}");
     }
     buf_add_text(out, "\n  ]\n}\n");

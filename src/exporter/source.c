@@ -35,6 +35,7 @@ struct source {
     struct slurm_client *client;
     struct slurm_poller *poller;
     struct history *history;
+    struct layouts *layouts; /* NULL: nobody wants them */
     struct side_read diag, licenses;
     struct slurm_sight_check check;
     struct loop_timer check_timer;
@@ -216,10 +217,20 @@ void source_free(struct source *source)
     loop_timer_stop(&source->check_timer);
     read_done(&source->diag);
     read_done(&source->licenses);
+    layouts_free(source->layouts);
     slurm_poller_free(source->poller);
     slurm_client_free(source->client);
     history_free(source->history);
     mem_free(source);
+}
+
+struct layouts *source_layouts(struct source *source)
+{
+    if (!source->layouts)
+        source->layouts = layouts_new(source->loop, source->client,
+                                      slurm_poller_cache(source->poller, SLURM_FEED_JOBS),
+                                      slurm_poller_cache(source->poller, SLURM_FEED_NODES));
+    return source->layouts;
 }
 
 /* ---- what may be shown ---- */

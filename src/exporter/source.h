@@ -6,6 +6,7 @@
 #define SLINC_EXPORTER_SOURCE_H
 
 #include "engine/metrics.h"
+#include "exporter/layouts.h"
 #include "exporter/tally.h"
 #include "slurm/poller.h"
 #include "slurm/sight.h"
@@ -33,6 +34,9 @@ void source_free(struct source *source); /* takes NULL */
  * health points to it. */
 void source_view(struct source *source, struct tally_health *ret_health,
                  struct tally_view *ret_view);
+
+/* Which cores the jobs have; they are read from the first call on. Borrowed. */
+struct layouts *source_layouts(struct source *source);
 
 /* Pure: what is hidden from a user, by what slurmctld says of itself (NULL: not known). */
 void source_judge(const struct slurm_site *site, enum slurm_sight sight,

@@ -15,7 +15,7 @@ struct holder {
 
 struct node_row {
     char *head;   /* what never changes: name, cores, gpus, partition */
-    char *text;   /* state, cores held, gpus held, reason */
+    char *text;   /* state, cores held, gpus held, reason, whether these are the very cores */
     bool changed; /* by the last look */
 };
 
@@ -30,6 +30,7 @@ enum { MEMBER_QUEUE, MEMBER_TOTALS, MEMBER_PARTITIONS, MEMBER_AGES, MEMBERS };
 static const char *const member_names[MEMBERS] = { "queue", "totals", "partitions", "ages" };
 
 struct ui_view {
+    const struct layouts *layouts;
     struct map holders; /* struct holder by job, in order of their indexes */
     size_t holders_told;
     struct node_row *nodes;
@@ -51,10 +52,11 @@ static void free_holder(void *value)
     mem_free(holder);
 }
 
-struct ui_view *ui_view_new(void)
+struct ui_view *ui_view_new(const struct layouts *layouts)
 {
     struct ui_view *view = mem_alloc(sizeof(*view));
 
+    view->layouts = layouts;
     map_init(&view->holders,
              &(struct map_options){ .max = 2 * UI_VIEW_MAX_HOLDERS, .free_value = free_holder });
     return view;
@@ -159,42 +161,99 @@ static int64_t gpus_of(const struct tres *tres)
     return count;
 }
 
-struct share { /* what one job has of one node */
-    int64_t first, count;
-    unsigned holder;
+/* The cores, or the GPUs, of one node, while they are given to their holders. */
+struct cells {
+    int *holder;         /* -1: nobody's */
+    int64_t count, next; /* next: all before it are somebody's */
 };
 
-static void write_share(struct buf *out, struct share *share, int64_t wanted, int64_t all)
+static struct cells cells_new(const struct tally *tally, int64_t count)
 {
-    share->count = wanted < all - share->first ? wanted : all - share->first;
-    if (share->count <= 0)
-        return;
-    buf_printf(out, "%s%" PRId64 "-%" PRId64 ":%u", share->first > 0 ? "," : "", share->first,
-               share->first + share->count - 1, share->holder);
-    share->first += share->count;
+    struct cells cells = { .count = count > 0 && count <= UI_VIEW_MAX_CELLS ? count : 0 };
+
+    cells.holder = arena_alloc_array(tally->arena, (size_t)cells.count + 1, sizeof(int));
+    for (int64_t i = 0; i < cells.count; i++)
+        cells.holder[i] = -1;
+    return cells;
 }
 
-/* Pods come first, then jobs, each in the order of the cache. */
-static void write_shares(struct ui_view *view, const struct tally *tally,
-                         const struct tally_node *node, struct buf *cores, struct buf *gpus)
+/* wide: cells that a bit of the map stands for (the threads of a core). */
+static void give_these(struct cells *cells, const struct bitmap *map, int64_t wide, int holder)
 {
-    struct share core = { .first = 0 }, gpu = { .first = 0 };
+    for (size_t bit = 0; bitmap_next(map, bit, &bit); bit++)
+        for (int64_t i = 0; i < wide; i++)
+            if ((int64_t)bit * wide + i < cells->count)
+                cells->holder[(int64_t)bit * wide + i] = holder;
+}
 
-    for (enum tally_holder kind = TALLY_POD; kind <= TALLY_JOB; kind++) {
-        struct slurm_index_walk walk =
-            slurm_cache_by(tally->view->jobs, SLURM_JOBS_BY_NODE, str_of(node->node->name));
-        const struct slurm_object *object;
+static void give_some(struct cells *cells, int64_t wanted, int holder)
+{
+    for (; wanted > 0 && cells->next < cells->count; cells->next++) {
+        if (cells->holder[cells->next] >= 0)
+            continue;
+        cells->holder[cells->next] = holder;
+        wanted--;
+    }
+}
 
-        while ((object = slurm_index_next(&walk))) {
-            const struct slurm_job *job = slurm_job_of(object);
-            struct tres held;
+static void write_cells(const struct cells *cells, struct buf *out)
+{
+    for (int64_t first = 0, end; first < cells->count; first = end) {
+        for (end = first + 1; end < cells->count && cells->holder[end] == cells->holder[first];)
+            end++;
+        if (cells->holder[first] >= 0)
+            buf_printf(out, "%s%" PRId64 "-%" PRId64 ":%d", out->len > 0 ? "," : "", first, end - 1,
+                       cells->holder[first]);
+    }
+}
 
-            if (tally_holder_of(job) != kind)
-                continue;
-            tally_allocation_of(job, &held);
-            core.holder = gpu.holder = holder_index(view, tally, job);
-            write_share(cores, &core, held.cpus / held.nodes, node->node->cpus);
-            write_share(gpus, &gpu, gpus_of(&held) / held.nodes, gpus_of(&node->has));
+struct holding { /* all cells of one node */
+    const struct tally_node *node;
+    struct cells cores, gpus;
+    bool is_exact;
+};
+
+/* True: Slurm says which, or there is no choice. */
+static bool give_exactly(const struct ui_view *view, struct holding *to,
+                         const struct slurm_job *job, const struct tres *held, int holder)
+{
+    const struct layout_node *known =
+        view->layouts ? layouts_find(view->layouts, job, to->node->node->name) : NULL;
+    int64_t wide;
+
+    if (held->nodes > 0 && held->cpus / held->nodes >= to->cores.count && to->cores.next == 0) {
+        give_some(&to->cores, to->cores.count, holder);
+        give_some(&to->gpus, gpus_of(held) / held->nodes, holder);
+        return true;
+    }
+    if (!known || known->core_count == 0)
+        return false;
+    wide = to->cores.count / (int64_t)known->core_count;
+    give_these(&to->cores, &known->cores, wide > 0 ? wide : 1, holder);
+    give_these(&to->gpus, &known->gpus, 1, holder);
+    return true;
+}
+
+/* First the jobs whose cores are known; then the others, pods first, from the left. */
+static void give_cells(struct ui_view *view, const struct tally *tally, struct holding *to,
+                       bool exactly, enum tally_holder kind)
+{
+    struct slurm_index_walk walk =
+        slurm_cache_by(tally->view->jobs, SLURM_JOBS_BY_NODE, str_of(to->node->node->name));
+    const struct slurm_object *object;
+
+    while ((object = slurm_index_next(&walk))) {
+        const struct slurm_job *job = slurm_job_of(object);
+        int holder = (int)holder_index(view, tally, job);
+        struct tres held;
+
+        tally_allocation_of(job, &held);
+        if (exactly) {
+            to->is_exact = give_exactly(view, to, job, &held, holder) && to->is_exact;
+        } else if (tally_holder_of(job) == kind && held.nodes > 0 &&
+                   !(view->layouts && layouts_find(view->layouts, job, to->node->node->name))) {
+            give_some(&to->cores, held.cpus / held.nodes, holder);
+            give_some(&to->gpus, gpus_of(&held) / held.nodes, holder);
         }
     }
 }
@@ -203,12 +262,22 @@ static void write_node(struct ui_view *view, const struct tally *tally,
                        const struct tally_node *node, struct buf *out)
 {
     auto_buf struct buf cores = { .max = UI_VIEW_MAX_TEXT }, gpus = { .max = UI_VIEW_MAX_TEXT };
+    struct holding holding = { .node = node,
+                               .cores = cells_new(tally, node->node->cpus),
+                               .gpus = cells_new(tally, gpus_of(&node->has)),
+                               .is_exact = true };
 
-    if (tally->view->jobs)
-        write_shares(view, tally, node, &cores, &gpus);
+    if (tally->view->jobs) {
+        give_cells(view, tally, &holding, true, TALLY_POD);
+        for (enum tally_holder kind = TALLY_POD; !holding.is_exact && kind <= TALLY_JOB; kind++)
+            give_cells(view, tally, &holding, false, kind);
+        write_cells(&holding.cores, &cores);
+        write_cells(&holding.gpus, &gpus);
+    }
     buf_printf(out, "\"%c\",\"%s\",\"%s\",", state_letters[node->state], buf_text(&cores),
                buf_text(&gpus));
     json_escape(out, str_of(node->node->reason));
+    buf_printf(out, ",%d", holding.is_exact);
 }
 
 static void write_node_head(const struct tally_node *node, struct buf *out)
@@ -465,6 +534,17 @@ bool ui_view_look(struct ui_view *view, const struct tally *tally)
         is_new = true;
     take_sample(view, tally);
     return is_new;
+}
+
+void ui_view_look_at_ages(struct ui_view *view, const struct tally *tally)
+{
+    view->holders_told = view->holders.count;
+    for (unsigned i = 0; i < MEMBERS; i++)
+        view->members[i].changed = false;
+    for (size_t i = 0; i < view->node_count; i++)
+        view->nodes[i].changed = false;
+    view->has_sample = false;
+    look_at_member(view, MEMBER_AGES, tally, write_ages);
 }
 
 static void write_members(const struct ui_view *view, bool only_changed, struct buf *out)

@@ -12,14 +12,15 @@ from conftest import BUILD, REPO, helm, leaves, render, sets
 CHART = REPO / "charts/slurm-exporter"
 DOCUMENT = REPO / "docs/exporter.md"
 NEEDED = ["exporter.secretName=token"]
+FILES = ("cluster", "bridge", "rules")  # that the program prints and the chart ships
 MINE = ["externalMetrics.enabled=true", "api.existingSecret=mine", "api.caBundle=YQ=="]
 
 # Every value: how to change it, and what must be set before for it to matter.
 MATTERS: dict[str, tuple[str, list[str]]] = {
     "nameOverride": ("=other", []), "namespaceOverride": ("=other", []), "imageRegistry": ("=other", []), "imagePullSecrets": ("[0].name=a", []), "priorityClassName": ("=high", []),
-    "externalMetrics.enabled": ("=true", []), "view.enabled": ("=true", []), "api.existingSecret": ("=other", MINE),
+    "externalMetrics.enabled": ("=true", []), "view.enabled": ("=true", []), "ui.enabled": ("=true", []), "ui.port": ("=8443", ["ui.enabled=true"]), "ui.openPort": ("=8090", []), "api.existingSecret": ("=other", MINE),
     "api.caBundle": ("=Yg==", MINE), "grafana.enabled": ("=false", []),
-    "ui.enabled": ("=true", []),
+    "prometheusRule.enabled": ("=false", []), "prometheusRule.labels": (".a=b", []),
 } | {f"exporter.{key}": (change, []) for key, change in {
     "enabled": "=false", "replicas": "=3", "imagePullPolicy": "=Never", "image.repository": "=other", "image.tag": "=v9", "server": "=http://a:1",
     "secretName": "=other", "jwtKey.name": "=key", "logLevel": "=debug", "cacheFrequency": "=9s", "jobListSeconds": "=9", "staleSeconds": "=9",
@@ -32,7 +33,7 @@ MATTERS: dict[str, tuple[str, list[str]]] = {
 
 def shown(*words: str) -> str:
     """All objects; what is random is left out."""
-    return re.sub(r"(tls.crt|tls.key|ca.crt|caBundle): LS0t\S+", r"\1: made", render(CHART, *sets([*NEEDED, *words])))
+    return re.sub(r"(tls.crt|tls.key|ca.crt|caBundle): LS0t\S+", r"\1: made", render(CHART, "--api-versions", "monitoring.coreos.com/v1/PrometheusRule", *sets([*NEEDED, *words])))
 
 
 def test_every_value_is_in_the_table_above() -> None:
@@ -61,8 +62,8 @@ def help_text() -> str:
 
 
 def test_the_program_knows_every_flag_that_the_chart_gives_it(help_text: str) -> None:
-    given = set(re.findall(r"^ +- (--[a-z-]+)", shown("externalMetrics.enabled=true", "view.enabled=true", "exporter.legacyPath=/m", "exporter.jwtKey.name=k"), re.M))
-    assert {"--external-metrics", "--view-api", "--legacy-path", "--jwt-key-file", "--server"} <= given
+    given = set(re.findall(r"^ +- (--[a-z-]+)", shown("externalMetrics.enabled=true", "ui.enabled=true", "ui.openPort=8090", "exporter.legacyPath=/m", "exporter.jwtKey.name=k"), re.M))
+    assert {"--external-metrics", "--view-api", "--ui", "--ui-bind-address", "--legacy-path", "--jwt-key-file", "--server"} <= given
     assert given - set(re.findall(r"^  (--[a-z-]+)", help_text, re.M)) == set()
 
 
@@ -81,7 +82,23 @@ def test_the_documentation_names_every_value() -> None:
     assert [key for key in leaves(CHART / "values.yaml") if not any(key == one or key.startswith(f"{one}.") for one in named)] == []
 
 
-def test_the_dashboard_is_the_one_that_the_program_prints() -> None:
-    printed = subprocess.run([BUILD / "src/cmd/slinc", "exporter", "--dashboard"], text=True, capture_output=True, check=True).stdout
-    assert (CHART / "dashboards/slurm.json").read_text() == printed
-    assert '"title": "Slinc / Slurm"' in shown()
+def slinc(*words: str) -> str:
+    return subprocess.run([BUILD / "src/cmd/slinc", *words], text=True, capture_output=True, check=True).stdout
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_the_one_that_the_program_prints(name: str) -> None:
+    assert (CHART / f"files/{name}.json").read_text() == slinc("exporter", f"--print={name}")
+
+
+def test_the_chart_ships_dashboards_and_rules() -> None:
+    rendered = shown()
+    assert '"title": "Slinc / Slurm"' in rendered and '"title": "Slinc / Bridge"' in rendered
+    assert "alert: SlurmUnreachable" in rendered
+
+
+def test_what_dashboards_and_rules_say_of_the_bridge_is_what_the_bridge_has(help_text: str) -> None:
+    known = set(re.findall(r"^\| `([a-z_]+)`", help_text + slinc("bridge", "--help"), re.M))
+    used = {name for file in FILES for name in re.findall(r"\b(?:slinc|workqueue|process|leader)_[a-z_]+", (CHART / f"files/{file}.json").read_text())}
+    assert len(used) > 30
+    assert {re.sub(r"_bucket$", "", name) for name in used} - known == set()

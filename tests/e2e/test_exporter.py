@@ -117,7 +117,7 @@ def prometheus(folder: Path, target: str) -> Iterator[Callable[[str], list[dict]
 
 def check_dashboard(query: Callable[[str], list[dict]]) -> None:
     """Prometheus takes every query; those that need neither hours nor generic resources have data."""
-    panels = json.loads((CHART / "dashboards/slurm.json").read_text())["panels"]
+    panels = json.loads((CHART / "files/cluster.json").read_text())["panels"]
     queries = [target["expr"] for panel in panels for target in panel["targets"]]
     assert len(queries) > 15
     empty = [text for text in queries if query(text) == [] and not re.search(r"gres|rate\(|increase\(|account", text)]

@@ -47,7 +47,7 @@ true
 
 {{/* whether there is an aggregated API, its Service, and the Secret with its certificate */}}
 {{- define "slurm-exporter.serves" -}}
-{{- if and .Values.exporter.enabled (or .Values.externalMetrics.enabled .Values.view.enabled) -}}
+{{- if and .Values.exporter.enabled (or .Values.externalMetrics.enabled .Values.view.enabled .Values.ui.enabled) -}}
 true
 {{- end -}}
 {{- end }}

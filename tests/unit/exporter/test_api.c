@@ -19,6 +19,7 @@ struct rig {
     struct slurm_token *token;
     struct metrics *metrics;
     struct exporter *exporter;
+    struct ui *ui; /* NULL: no page */
     struct api *api;
     char folder[32], cert_file[64], key_file[64];
     const char *owner; /* of the APIService */
@@ -103,7 +104,8 @@ static void start(struct rig *rig)
 {
     const struct api_options options = { .address = "127.0.0.1",
                                          .folder = rig->folder,
-                                         .service = "slurm/exporter-api" };
+                                         .service = "slurm/exporter-api",
+                                         .ui = rig->ui };
 
     assert_int_equal(
         api_new(rig->loop, rig->kube, rig->exporter, rig->metrics, &options, &rig->api, NULL), 0);
@@ -114,6 +116,7 @@ static int tear_down(void **state)
 {
     struct rig *rig = *state;
 
+    ui_free(rig->ui);
     api_free(rig->api);
     exporter_free(rig->exporter);
     slurm_token_free(rig->token);
@@ -133,13 +136,11 @@ static int tear_down(void **state)
 #define VIEW     "/apis/view.slinky.slurm.net/v1alpha1"
 #define EXTERNAL "/apis/external.metrics.k8s.io/v1beta1"
 
-/* Who asks: own certificate or NULL, user of the header or NULL, token or NULL. */
-static int status_for(struct rig *rig, const struct cert *own, const char *user, const char *token,
-                      const char *path)
+/* One request over TLS; own: the certificate, or NULL. */
+static void do_request(struct rig *rig, const struct cert *own, const struct http_request *request,
+                       struct exchange *done)
 {
-    struct http_request request = { .method = "GET", .path = path };
     struct http_transport *transport;
-    struct exchange done = { .ends = 0 };
     char url[64];
 
     (void)snprintf(url, sizeof(url), "https://127.0.0.1:%u", api_port(rig->api));
@@ -151,14 +152,25 @@ static int status_for(struct rig *rig, const struct cert *own, const char *user,
                                                   .key = str_of(own ? own->key_pem : NULL) } },
                                      &transport, NULL),
                      0);
+    exchange_do(done, rig->loop, transport, request);
+    http_transport_free(transport);
+}
+
+/* Who asks: own certificate or NULL, user of the header or NULL, token or NULL. */
+static int status_for(struct rig *rig, const struct cert *own, const char *user, const char *token,
+                      const char *path)
+{
+    struct http_request request = { .method = "GET", .path = path };
+    struct exchange done = { .ends = 0 };
+
     if (user)
         request.headers[request.header_count++] =
             (struct http_header){ .name = "X-Remote-User", .value = user };
     if (token)
-        request.headers[request.header_count++] =
-            (struct http_header){ .name = "Authorization", .value = token };
-    exchange_do(&done, rig->loop, transport, &request);
-    http_transport_free(transport);
+        request.headers[request.header_count++] = (struct http_header){
+            .name = strncmp(token, "Bearer", 6) == 0 ? "Authorization" : "Cookie", .value = token
+        };
+    do_request(rig, own, &request, &done);
     return done.status;
 }
 
@@ -187,6 +199,66 @@ static void jobs_and_nodes_need_a_right_of_their_own(void **state)
     assert_non_null(strstr(rig->asked, "\"resource\":\"jobs\""));
     assert_int_equal(status_for(rig, &proxy, "anna", NULL, VIEW "/nodes"), 503);
     assert_int_equal(status_for(rig, &proxy, "anna", NULL, VIEW "/pods"), 404);
+}
+
+static void start_page(struct rig *rig)
+{
+    rig->ui = ui_new(rig->loop, exporter_source(rig->exporter), NULL);
+    start(rig);
+}
+
+static void without_the_page_nothing_of_it_is_served(void **state)
+{
+    struct rig *rig = *state;
+
+    start(rig);
+    assert_int_equal(status_for(rig, NULL, NULL, NULL, "/ui/"), 404);
+    assert_int_equal(status_for(rig, &proxy, "anna", NULL, VIEW "/ui"), 404);
+}
+
+/* The page holds no facts. Slurm is away, so whoever may ask about a job gets 404. */
+static void the_page_is_everybodys_and_its_facts_need_a_right(void **state)
+{
+    struct rig *rig = *state;
+
+    start_page(rig);
+    assert_int_equal(status_for(rig, NULL, NULL, NULL, "/ui/"), 200);
+    assert_int_equal(rig->reviews, 0);
+    assert_int_equal(status_for(rig, NULL, NULL, NULL, "/ui/?watch=1"), 401);
+    assert_int_equal(status_for(rig, NULL, "anna", NULL, "/ui/?job=7"), 401);
+    assert_int_equal(status_for(rig, &proxy, "bert", NULL, VIEW "/ui?watch=1"), 403);
+    assert_non_null(strstr(rig->asked, "\"verb\":\"watch\""));
+    assert_non_null(strstr(rig->asked, "\"resource\":\"ui\""));
+    assert_int_equal(status_for(rig, &proxy, "bert", NULL, VIEW "/ui/"), 403);
+    assert_non_null(strstr(rig->asked, "\"verb\":\"list\""));
+    assert_int_equal(status_for(rig, &proxy, "anna", NULL, VIEW "/ui"), 200);
+    assert_int_equal(status_for(rig, &proxy, "anna", NULL, VIEW "/ui?job=7"), 404);
+    assert_int_equal(status_for(rig, &proxy, "anna", NULL, VIEW "/ui?job=x"), 400);
+    assert_int_equal(status_for(rig, NULL, NULL, "Bearer good", "/ui/?job=7"), 404);
+    assert_int_equal(status_for(rig, NULL, NULL, "Bearer bad", "/ui/?job=7"), 401);
+}
+
+static void a_browser_gives_a_token_for_a_cookie(void **state)
+{
+    struct rig *rig = *state;
+    struct http_request request = { .method = "POST", .path = "/ui/login" };
+    struct exchange good = { .ends = 0 }, bad = { .ends = 0 }, odd = { .ends = 0 };
+
+    start_page(rig);
+    request.body = STR("token=good");
+    do_request(rig, NULL, &request, &good);
+    assert_int_equal(good.status, 200);
+    request.body = STR("token=stolen");
+    do_request(rig, NULL, &request, &bad);
+    assert_int_equal(bad.status, 401);
+    request.body = STR("token=good%3B+Path%3D%2F");
+    do_request(rig, NULL, &request, &odd);
+    assert_int_equal(odd.status, 400);
+    assert_int_equal(status_for(rig, NULL, NULL, NULL, "/ui/login"), 405);
+    assert_int_equal(status_for(rig, NULL, NULL, "a=b; slinc-token=good", "/ui/?job=7"), 404);
+    assert_int_equal(status_for(rig, NULL, NULL, "slinc-token=stolen", "/ui/?job=7"), 401);
+    /* a cookie is no way to the APIs */
+    assert_int_equal(status_for(rig, NULL, NULL, "slinc-token=good", VIEW "/jobs"), 401);
 }
 
 static void a_header_counts_only_with_the_front_proxys_certificate(void **state)
@@ -274,6 +346,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(discovery_answers_everybody_even_without_slurm),
         TEST(jobs_and_nodes_need_a_right_of_their_own),
+        TEST(without_the_page_nothing_of_it_is_served),
+        TEST(the_page_is_everybodys_and_its_facts_need_a_right),
+        TEST(a_browser_gives_a_token_for_a_cookie),
         TEST(a_header_counts_only_with_the_front_proxys_certificate),
         TEST(what_a_user_may_is_asked_and_remembered),
         TEST(a_token_is_judged_by_the_api_server),

@@ -25,7 +25,8 @@ struct rig {
     struct exporter *exporter;
     const char *private_data; /* a JSON array */
     const char *user;         /* of the token */
-    bool is_down;
+    bool is_down, runs;       /* runs: its job shares a node */
+    unsigned layouts_asked;
 };
 
 #define UPDATED "\"errors\":[],\"last_update\":{\"set\":true,\"number\":9}}"
@@ -46,8 +47,18 @@ static const char *body_for(struct rig *rig, const char *path)
                        rig->private_data);
         return conf;
     }
+    if (strstr(path, "/resources/")) {
+        rig->layouts_asked++;
+        return "{\"nodes\":[{\"node\":\"n1\",\"sockets_per_node\":1,\"cores_per_socket\":8,"
+               "\"core_bitmap\":\"0xF0\"}],\"errors\":[]}";
+    }
     if (strstr(path, "/slurmdb/"))
         return "{\"users\":[{\"name\":\"anna\",\"administrator_level\":[\"None\"]}],\"errors\":[]}";
+    if (rig->runs && strstr(path, "/jobs/state/"))
+        return "{\"jobs\":[{\"job_id\":\"7\",\"state\":[\"RUNNING\"]}],\"errors\":[]}";
+    if (rig->runs && strstr(path, "/jobs/"))
+        return "{\"jobs\":[{\"job_id\":7,\"job_state\":[\"RUNNING\"],\"partition\":\"a\","
+               "\"nodes\":\"n1\",\"tres_alloc_str\":\"cpu=4,node=1\",\"start_time\":5}]," UPDATED;
     if (strstr(path, "/jobs/state/"))
         return "{\"jobs\":[{\"job_id\":\"7\",\"state\":[\"PENDING\"]}],\"errors\":[]}";
     if (strstr(path, "/jobs/"))
@@ -151,6 +162,35 @@ static void a_scrape_costs_slurm_nothing(void **state)
     assert_true(shows(rig, "slinc_slurm_request_duration_seconds_count{kind=\"nodes\"}"));
 }
 
+static void the_cores_of_a_job_are_asked_for_once_and_only_for_the_page(void **state)
+{
+    struct rig *rig = *state;
+    struct layouts *layouts;
+    struct tally_health health;
+    struct tally_view view;
+    const struct layout_node *found;
+
+    rig->runs = true;
+    start(rig);
+    assert_int_equal(rig->layouts_asked, 0);
+    exporter_free(rig->exporter);
+    slurm_token_free(rig->token);
+    assert_int_equal(slurm_token_new_minted(&rig->clock, STR("0123456789abcdef0123456789abcdef"),
+                                            rig->user, 900, &rig->token, NULL),
+                     0);
+    rig->exporter = exporter_new(rig->loop, fake_http(rig->fake), rig->token, rig->metrics,
+                                 &(struct exporter_options){ .source = { .seed = 1 } });
+    layouts = source_layouts(exporter_source(rig->exporter));
+    exporter_start(rig->exporter);
+    fake_run_for(rig->fake, 90 * SECOND_US);
+    assert_int_equal(rig->layouts_asked, 1);
+    source_view(exporter_source(rig->exporter), &health, &view);
+    found = layouts_find(layouts, slurm_job_of(slurm_cache_get(view.jobs, "7")), "n1");
+    assert_non_null(found);
+    assert_int_equal(bitmap_count(&found->cores), 4);
+    assert_true(bitmap_test(&found->cores, 4));
+}
+
 static void while_slurm_is_away_its_families_vanish_and_its_age_grows(void **state)
 {
     struct rig *rig = *state;
@@ -222,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_scrape_costs_slurm_nothing),
+        TEST(the_cores_of_a_job_are_asked_for_once_and_only_for_the_page),
         TEST(while_slurm_is_away_its_families_vanish_and_its_age_grows),
         TEST(private_jobs_are_said_to_be_hidden_and_not_shown_as_none),
         TEST(slurms_own_user_sees_all_but_users_stay_private),

@@ -14,6 +14,7 @@ struct rig {
     struct clock clock;
     struct loop *loop;
     struct slurm_cache *jobs, *nodes;
+    struct layouts *layouts;
     struct ui_view *view;
     int64_t now_s, read_us;
     bool hides_users;
@@ -28,7 +29,8 @@ static int setup(void **state)
     rig->loop = loop_new_virtual(&rig->clock);
     rig->jobs = slurm_cache_new(&slurm_job_kind, rig->loop, STR(""));
     rig->nodes = slurm_cache_new(&slurm_node_kind, rig->loop, STR(""));
-    rig->view = ui_view_new();
+    rig->layouts = layouts_new(rig->loop, NULL, rig->jobs, rig->nodes);
+    rig->view = ui_view_new(rig->layouts);
     rig->now_s = NOW_S;
     *state = rig;
     return 0;
@@ -40,6 +42,7 @@ static int teardown(void **state)
 
     json_doc_free(rig->message);
     ui_view_free(rig->view);
+    layouts_free(rig->layouts);
     slurm_cache_free(rig->jobs);
     slurm_cache_free(rig->nodes);
     loop_free(rig->loop);
@@ -156,10 +159,91 @@ static void a_snapshot_says_who_holds_which_cores(void **state)
     assert_true(look(rig));
     assert_member(rig, "cluster", "\"c1\"");
     assert_member(rig, "holders",
-                  "[[\"p\",\"lab/train\",8,\"ann\",11,21],[\"j\",\"cfd\",7,\"bob\",10,20]]");
+                  "[[\"j\",\"cfd\",7,\"bob\",10,20],[\"p\",\"lab/train\",8,\"ann\",11,21]]");
     assert_member(rig, "nodes",
-                  "[[\"n2\",8,4,\"gpu\",\"m\",\"0-2:0,3-4:1\",\"0-1:0\",\"\"],"
-                  "[\"n10\",4,0,\"all\",\"d\",\"\",\"\",\"a \\\"bad\\\" disk\"]]");
+                  "[[\"n2\",8,4,\"gpu\",\"m\",\"0-2:1,3-4:0\",\"0-1:1\",\"\",0],"
+                  "[\"n10\",4,0,\"all\",\"d\",\"\",\"\",\"a \\\"bad\\\" disk\",1]]");
+}
+
+/* As Slurm answers about a job that has cores of n2: a hexadecimal map, and indexes of GPUs. */
+static void tell_layout(struct rig *rig, const char *job, int cores_per_socket, const char *cores,
+                        const char *gpus)
+{
+    auto_buf struct buf text = { .max = MAX_TEXT };
+    auto_json_doc struct json_doc *doc = NULL;
+    struct err err = { .class = 0 };
+
+    buf_printf(
+        &text,
+        "{\"nodes\":[{\"node\":\"n2\",\"sockets_per_node\":1,\"cores_per_socket\":%d,"
+        "\"core_bitmap\":\"%s\",\"gres\":[{\"name\":\"gpu\",\"index\":\"%s\",\"count\":1}]}]}",
+        cores_per_socket, cores, gpus);
+    assert_int_equal(json_parse(buf_str(&text), MAX_TEXT, &doc, &err), 0);
+    if (layouts_take(rig->layouts, slurm_job_of(slurm_cache_get(rig->jobs, job)), json_root(doc),
+                     &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void cores_are_where_slurm_says(void **state)
+{
+    struct rig *rig = *state;
+
+    list_nodes(rig, two_nodes);
+    list_jobs(rig, job_and_pod);
+    (void)look(rig);
+    tell_layout(rig, "7", 8, "0x12", "");
+    assert_false(look(rig));
+    /* the pod has three of the others: Slurm has not said which yet */
+    assert_member(rig, "n", "[[0,\"m\",\"0-0:1,1-1:0,2-3:1,4-4:0\",\"0-1:1\",\"\",0]]");
+    tell_layout(rig, "8", 8, "0xE0", "1,3");
+    assert_false(look(rig));
+    assert_member(rig, "n", "[[0,\"m\",\"1-1:0,4-4:0,5-7:1\",\"1-1:1,3-3:1\",\"\",1]]");
+}
+
+static void a_core_with_two_threads_is_two_cells(void **state)
+{
+    struct rig *rig = *state;
+
+    list_nodes(rig, two_nodes);
+    list_jobs(rig, job_and_pod);
+    tell_layout(rig, "7", 4, "0x8", "");
+    (void)look(rig);
+    assert_member(rig, "nodes",
+                  "[[\"n2\",8,4,\"gpu\",\"m\",\"0-2:1,6-7:0\",\"0-1:1\",\"\",0],"
+                  "[\"n10\",4,0,\"all\",\"d\",\"\",\"\",\"a \\\"bad\\\" disk\",1]]");
+}
+
+static void what_was_known_of_a_job_that_started_again_does_not_count(void **state)
+{
+    struct rig *rig = *state;
+
+    list_nodes(rig, two_nodes);
+    list_jobs(rig, job_and_pod);
+    tell_layout(rig, "7", 8, "0xC0", "");
+    list_jobs(rig, "[{\"job_id\":7,\"name\":\"cfd\",\"job_state\":[\"RUNNING\"],\"nodes\":\"n2\","
+                   "\"node_count\":{\"set\":true,\"number\":1},\"tres_alloc_str\":\"cpu=2,node=1\","
+                   "\"start_time\":{\"set\":true,\"number\":99}}]");
+    (void)look(rig);
+    assert_member(rig, "nodes",
+                  "[[\"n2\",8,4,\"gpu\",\"m\",\"0-1:0\",\"\",\"\",0],"
+                  "[\"n10\",4,0,\"all\",\"d\",\"\",\"\",\"a \\\"bad\\\" disk\",1]]");
+}
+
+static void an_unchanged_look_tells_only_the_ages(void **state)
+{
+    struct rig *rig = *state;
+    struct tally_health health = { .kinds[KIND_JOBS] = { .is_up = true, .age_s = 3 } };
+    struct tally_view from = { .jobs = rig->jobs, .nodes = rig->nodes, .health = &health };
+    struct tally tally = { .view = &from };
+    auto_buf struct buf text = { .max = MAX_TEXT };
+
+    list_nodes(rig, two_nodes);
+    list_jobs(rig, job_and_pod);
+    (void)look(rig);
+    ui_view_look_at_ages(rig->view, &tally);
+    ui_view_write_delta(rig->view, &text);
+    assert_string_equal(buf_text(&text),
+                        "{\"h\":[],\"n\":[],\"ages\":{\"jobs\":3.0,\"nodes\":0.0}}");
 }
 
 static void a_second_look_says_only_what_changed(void **state)
@@ -179,7 +263,7 @@ static void a_second_look_says_only_what_changed(void **state)
                    "]");
     assert_false(look(rig));
     assert_member(rig, "h", "[[2,\"j\",\"new\",9,\"\",0,0]]");
-    assert_member(rig, "n", "[[0,\"m\",\"0-7:2\",\"\",\"\"]]");
+    assert_member(rig, "n", "[[0,\"m\",\"0-7:2\",\"\",\"\",1]]");
 }
 
 static void nodes_that_come_or_go_need_a_snapshot(void **state)
@@ -191,7 +275,7 @@ static void nodes_that_come_or_go_need_a_snapshot(void **state)
     assert_false(look(rig));
     list_nodes(rig, "[{\"name\":\"n2\",\"cpus\":8,\"state\":[\"IDLE\"]}]");
     assert_true(look(rig));
-    assert_member(rig, "nodes", "[[\"n2\",8,0,\"\",\"i\",\"\",\"\",\"\"]]");
+    assert_member(rig, "nodes", "[[\"n2\",8,0,\"\",\"i\",\"\",\"\",\"\",1]]");
 }
 
 static void the_queue_is_in_the_order_of_priority_with_the_class_of_the_reason(void **state)
@@ -225,7 +309,7 @@ static void users_that_are_not_to_be_shown_are_not(void **state)
     (void)look(rig);
     assert_member(rig, "names", "false");
     assert_member(rig, "holders",
-                  "[[\"p\",\"lab/train\",8,\"\",11,21],[\"j\",\"cfd\",7,\"\",10,20]]");
+                  "[[\"j\",\"cfd\",7,\"\",10,20],[\"p\",\"lab/train\",8,\"\",11,21]]");
 }
 
 static void a_sample_is_taken_every_15_s(void **state)
@@ -250,6 +334,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_snapshot_says_who_holds_which_cores),
+        TEST(cores_are_where_slurm_says),
+        TEST(a_core_with_two_threads_is_two_cells),
+        TEST(what_was_known_of_a_job_that_started_again_does_not_count),
+        TEST(an_unchanged_look_tells_only_the_ages),
         TEST(a_second_look_says_only_what_changed),
         TEST(nodes_that_come_or_go_need_a_snapshot),
         TEST(the_queue_is_in_the_order_of_priority_with_the_class_of_the_reason),
