@@ -253,6 +253,27 @@ double tally_nodes_wanted(const struct tally_group *group)
     return size->busy + size->wide_nodes + fmax(more, 0);
 }
 
+/* Slurm says of a job that asks for more nodes than its partition has now that it can never start;
+ * more nodes would help, up to the partition's own limit. */
+static bool is_larger_than_partition(const struct tally *tally, const struct tally_group *group,
+                                     const struct slurm_job *job,
+                                     const struct tally_request *request)
+{
+    struct str reason = str_of(job->reason);
+    const struct slurm_object *partition =
+        tally->view->partitions ? slurm_cache_get(tally->view->partitions, group->name) : NULL;
+    double nodes = 0;
+
+    if (!partition || job->hold ||
+        (!str_is(reason, "PartitionConfig") && !str_is(reason, "PartitionNodeLimit")))
+        return false;
+    for (unsigned i = 0; i < TALLY_NODE_STATES; i++)
+        nodes += group->nodes[i];
+    return (double)request->each.nodes > nodes &&
+           (!slurm_partition_of(partition)->max_nodes.set ||
+            request->each.nodes <= (int64_t)slurm_partition_of(partition)->max_nodes.number);
+}
+
 static void add_pending(struct tally *tally, struct tally_group *group, const struct slurm_job *job,
                         const struct tally_request *request)
 {
@@ -268,7 +289,7 @@ static void add_pending(struct tally *tally, struct tally_group *group, const st
     for (unsigned i = 0; i < request->each.gres_count; i++)
         pending->gres[tally_gres_index(tally, request->each.gres[i].name)] +=
             request->at_once * (double)request->each.gres[i].count;
-    if (reason_wants_nodes(class))
+    if (reason_wants_nodes(class) || is_larger_than_partition(tally, group, job, request))
         add_wanted(tally, &group->size, request);
     if (since_s > 0 && (pending->since_s == 0 || since_s < pending->since_s))
         pending->since_s = since_s;

@@ -191,11 +191,24 @@ static void add_node(struct tally *tally, struct tally_group *group, const struc
     }
 }
 
+/* A partition without nodes has none, which is not the same as being unknown: an autoscaler that
+ * went to zero must still be told a number. */
+static void add_partitions(struct tally *tally)
+{
+    struct slurm_cache_walk walk = slurm_cache_walk(tally->view->partitions);
+    const struct slurm_object *object;
+
+    while ((object = slurm_cache_next(&walk)))
+        (void)tally_partition(tally, str_of(slurm_partition_of(object)->name));
+}
+
 void tally_nodes(struct tally *tally)
 {
     struct slurm_cache_walk walk = slurm_cache_walk(tally->view->nodes);
     const struct slurm_object *object;
 
+    if (tally->view->partitions)
+        add_partitions(tally);
     tally->nodes = arena_alloc_array(tally->arena, slurm_cache_count(tally->view->nodes) + 1,
                                      sizeof(*tally->nodes));
     while ((object = slurm_cache_next(&walk))) {

@@ -25,7 +25,7 @@ static struct written_worlds all;
 struct slurm {
     struct clock clock;
     struct loop *loop;
-    struct slurm_cache *jobs, *nodes, *reservations;
+    struct slurm_cache *jobs, *nodes, *partitions, *reservations;
 };
 
 static struct slurm_cache *fill(struct loop *loop, const struct slurm_kind *kind,
@@ -55,6 +55,7 @@ static void slurm_up(struct slurm *slurm, const struct json *root)
     slurm->loop = loop_new_virtual(&slurm->clock);
     slurm->jobs = fill(slurm->loop, &slurm_job_kind, json_get(root, "jobs"));
     slurm->nodes = fill(slurm->loop, &slurm_node_kind, json_get(root, "nodes"));
+    slurm->partitions = fill(slurm->loop, &slurm_partition_kind, json_get(root, "partitions"));
     slurm->reservations =
         fill(slurm->loop, &slurm_reservation_kind, json_get(root, "reservations"));
 }
@@ -63,6 +64,7 @@ static void slurm_down(struct slurm *slurm)
 {
     slurm_cache_free(slurm->jobs);
     slurm_cache_free(slurm->nodes);
+    slurm_cache_free(slurm->partitions);
     slurm_cache_free(slurm->reservations);
     loop_free(slurm->loop);
 }
@@ -80,6 +82,7 @@ static void write_page(const struct slurm *slurm, const struct json *root, struc
     struct tally_view view = {
         .jobs = is_given(root, "jobs") ? slurm->jobs : NULL,
         .nodes = is_given(root, "nodes") ? slurm->nodes : NULL,
+        .partitions = is_given(root, "partitions") ? slurm->partitions : NULL,
         .reservations = is_given(root, "reservations") ? slurm->reservations : NULL,
         .diag = json_get(root, "diag"),
         .licenses = json_get(root, "licenses"),
@@ -145,9 +148,9 @@ static void the_page_is_as_expected(void **state)
 
 static int check_world(const struct json *root, struct err *err)
 {
-    static const char *const known[] = { "name",  "now",          "page",   "jobs",
-                                         "nodes", "reservations", "diag",   "names",
-                                         "users", "expect",       "absent", "licenses" };
+    static const char *const known[] = { "name",         "now",      "page",      "jobs",  "nodes",
+                                         "reservations", "diag",     "names",     "users", "expect",
+                                         "absent",       "licenses", "partitions" };
     struct json_iter iter = json_iter(root);
     const struct json *value;
     struct str key;
