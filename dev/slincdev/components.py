@@ -12,7 +12,7 @@ from .common import REPO, Fail, versions, wait_for
 from .kube import ApiError, kubeconfig
 
 NODE = "node-0"  # the first real node
-GATES = "DRAExtendedResource=true,GenericWorkload=true,GangScheduling=true"
+GATES = "DRAExtendedResource=true,GenericWorkload=true,GangScheduling=true,HPAScaleToZero=true"
 PAUSE = "localhost/slinc/pause:1"
 BRIDGE_HOME = "slinky"  # the namespace of our chart: what its accounts ask for is written down
 

@@ -70,7 +70,7 @@ static const struct flag flags[] = {
       "and "
       "end" },
     { "metrics-bind-address", FLAG_TEXT, AT(metrics_address), ":8080",
-      "where /metrics, /metrics/nodes and /metrics/slinky are served" },
+      "where /metrics and the paths below it are served" },
     { "health-probe-bind-address", FLAG_TEXT, AT(health_address), ":8081",
       "where /healthz and /readyz are served" },
     { "ui-bind-address", FLAG_TEXT, AT(ui_address), "0",

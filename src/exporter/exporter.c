@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "exporter/families.h"
 #include "exporter/legacy.h"
+#include "exporter/native.h"
 
 #include <stdio.h>
 
@@ -101,6 +102,8 @@ static void build(struct exporter *exporter, enum exporter_page page, struct buf
     exporter_pass(exporter, &pass);
     if (page == EXPORTER_LEGACY)
         legacy_write(&pass.view, &pass.tally, out);
+    else if (page == EXPORTER_NATIVE)
+        native_write(&pass.tally, out);
     else
         families_write(&pass.tally, page == EXPORTER_NODES ? FAMILY_NODES : FAMILY_CLUSTER, out);
     if (page == EXPORTER_CLUSTER)
@@ -186,7 +189,7 @@ static void serve_autoscale(void *context, const struct http_view *view,
 size_t exporter_routes(struct exporter *exporter, struct http_route ret_routes[EXPORTER_ROUTES])
 {
     static const char *const paths[EXPORTER_PAGES] = { "/metrics", "/metrics/nodes",
-                                                       "/metrics/slinky" };
+                                                       "/metrics/slinky", "/metrics/native" };
     const char *legacy_path = exporter->options.legacy_path;
     size_t count = 0;
 

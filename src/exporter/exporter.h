@@ -3,6 +3,7 @@
  *     /metrics          cluster, partitions, accounts, users, QOS, scheduler; /metrics/cluster too
  *     /metrics/nodes    node by node
  *     /metrics/slinky   the series of Slinky's exporter, under their old names
+ *     /metrics/native   the series of slurmctld's own endpoints
  *     /autoscale/v1/partitions/NAME   what an autoscaler needs, as JSON (KEDA's metrics-api)
  *
  * A page is computed from the caches when it is asked for, at most once a second; it costs Slurm
@@ -14,7 +15,13 @@
 #include "exporter/top.h"
 #include "io/http_server.h"
 
-enum exporter_page { EXPORTER_CLUSTER, EXPORTER_NODES, EXPORTER_LEGACY, EXPORTER_PAGES };
+enum exporter_page {
+    EXPORTER_CLUSTER,
+    EXPORTER_NODES,
+    EXPORTER_LEGACY,
+    EXPORTER_NATIVE,
+    EXPORTER_PAGES
+};
 
 enum {
     EXPORTER_ROUTES = EXPORTER_PAGES + 3,

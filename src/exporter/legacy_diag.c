@@ -5,9 +5,7 @@
 
 #include <stdio.h>
 
-static const struct {
-    const char *name, *field, *help; /* field: with '/' before a member */
-} rows[] = {
+static const struct legacy_row rows[] = {
     { "slurm_scheduler_cycle_depth_total", "schedule_cycle_depth",
       "Jobs looked at, over all cycles." },
     { "slurm_scheduler_cycle_last_seconds", "schedule_cycle_last",
@@ -101,26 +99,32 @@ static const struct {
 };
 
 /* A field that this version of Slurm does not send is no sample. */
-void legacy_write_diag(const struct json *statistics, struct buf *out)
+void legacy_write_rows(const struct legacy_row *from, size_t count, const struct json *statistics,
+                       struct buf *out)
 {
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct legacy_family family = { .row = { .help = rows[i].help, .type = METRIC_GAUGE } };
+    for (size_t i = 0; i < count; i++) {
+        struct legacy_family family = { .row = { .help = from[i].help, .type = METRIC_GAUGE } };
         struct str object, member;
-        const struct json *value = json_get(statistics, rows[i].field);
+        const struct json *value = json_get(statistics, from[i].field);
         struct slurm_number number;
 
-        if (str_cut(str_of(rows[i].field), '/', &object, &member))
+        if (str_cut(str_of(from[i].field), '/', &object, &member))
             value = json_get_str(json_get_str(statistics, object), member);
         number = slurm_number_of(value);
         if (json_is_bool(value))
             number = slurm_number_set(json_bool_or(value, false));
         if (!number.set)
             continue;
-        (void)snprintf(family.name, sizeof(family.name), "%s", rows[i].name);
+        (void)snprintf(family.name, sizeof(family.name), "%s", from[i].name);
         family.row.name = family.name;
         legacy_head(&family, out);
         metrics_write_sample(&family.row, NULL, (double)number.number, out);
     }
+}
+
+void legacy_write_diag(const struct json *statistics, struct buf *out)
+{
+    legacy_write_rows(rows, sizeof(rows) / sizeof(rows[0]), statistics, out);
 }
 
 void legacy_reference(struct buf *out)

@@ -1,4 +1,4 @@
-"""A scrape of the exporter at 5,000 nodes and 5,000 jobs, beside a bare answer of the same server.
+"""A scrape of the exporter, and its live page, at 5,000 nodes and 5,000 jobs; a scrape beside a bare answer of the same server.
 
 A server of the row's own answers as slurmrestd does, with objects of the usual size: real nodes of that number would need a machine of
 their own, and what they cost slurmctld is another row's business (slurm-poll-idle)."""
@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -22,9 +23,13 @@ from daemon import PROGRAM, free_port
 from frame import Bench, Figure, build_programs, row
 from slincdev.common import REPO, Fail, wait_for
 
+sys.path.append(str(REPO / "tests/e2e"))
+from browser import Browser  # noqa: E402
+
 NODES, JOBS, USERS = 5000, 5000, 400
 RECORDED = REPO / "tests/unit/slurm/data"
 PAGES = ("/metrics", "/metrics/nodes", "/metrics/slinky")
+VIEWERS = 10
 
 
 def recorded(name: str) -> dict:
@@ -71,6 +76,7 @@ def bodies() -> dict[str, bytes]:
 @contextlib.contextmanager
 def slurmrestd() -> Iterator[tuple[int, list[str]]]:
     answers, asked = bodies(), []
+    unchanged = {kind: json.dumps(recorded(f"{kind}_unchanged")).encode() for kind in ("nodes", "partitions", "reservations")}
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -79,6 +85,8 @@ def slurmrestd() -> Iterator[tuple[int, list[str]]]:
             asked.append(self.path)
             path = self.path.partition("?")[0]
             body = next((body for key, body in answers.items() if path.endswith(key)), None)
+            if "update_time=9" in self.path and path.endswith(("/nodes/", "/partitions/", "/reservations/")):
+                body = unchanged[path.rstrip("/").rsplit("/", 1)[1]]
             self.send_response(200 if body else 404)
             self.send_header("Content-Type", "application/json" if body else "text/plain")
             self.send_header("Content-Length", str(len(body or b"")))
@@ -97,13 +105,13 @@ def slurmrestd() -> Iterator[tuple[int, list[str]]]:
 
 
 @contextlib.contextmanager
-def exporter(port: int) -> Iterator[tuple[subprocess.Popen, http.client.HTTPConnection]]:
+def exporter(port: int, *flags: str) -> Iterator[tuple[subprocess.Popen, http.client.HTTPConnection]]:
     build_programs()
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / "key").write_text("0123456789abcdef0123456789abcdef")
         metrics = free_port()
         process = subprocess.Popen([PROGRAM, "exporter", f"--server=http://127.0.0.1:{port}", f"--jwt-key-file={name}/key",
-                                    f"--metrics-bind-address=127.0.0.1:{metrics}", "--health-probe-bind-address=0"],
+                                    f"--metrics-bind-address=127.0.0.1:{metrics}", "--health-probe-bind-address=0", *flags],
                                    stderr=open(f"{name}/log", "w"), env=dict(os.environ))
         connection = http.client.HTTPConnection("127.0.0.1", metrics, timeout=30)
         try:
@@ -154,3 +162,67 @@ def exporter_scrape(bench: Bench) -> list[Figure]:
     figures = [Figure(f"exporter: {path}, {NODES:,} nodes, {JOBS:,} jobs, beside a bare answer", "under 100 ms", bare, median(taken), "ms",
                       median(taken) < 100) for path, taken in times.items()]
     return [*figures, Figure("exporter: memory at that size", "under 200 MiB", None, memory, "MiB", memory < 200)]
+
+
+def cpu_s(process: subprocess.Popen) -> float:
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def viewers(port: int, count: int) -> Iterator[list[int]]:
+    """Streams of the page that are read as they come; how many bytes each has read."""
+    read, connections = [0] * count, [http.client.HTTPConnection("127.0.0.1", port, timeout=30) for _ in range(count)]
+
+    def follow(index: int, answer: http.client.HTTPResponse) -> None:
+        with contextlib.suppress(OSError, ValueError, AttributeError, http.client.HTTPException):
+            while piece := answer.read1(1 << 16):
+                read[index] += len(piece)
+    for index, connection in enumerate(connections):
+        connection.request("GET", "/ui/?watch=1")
+        threading.Thread(target=follow, args=(index, connection.getresponse()), daemon=True).start()
+    try:
+        yield read
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+def first_paint_ms(port: int) -> float:
+    """From the request to the first picture, as the browser itself measures it; and the tiles are there soon after."""
+    browser = Browser(free_port(), Path(tempfile.gettempdir()) / "slinc-bench-driver.log")
+    try:
+        browser.open(f"http://127.0.0.1:{port}/ui/")
+        wait_for("the page has all nodes", 30, lambda: browser.run("return state.nodes.length;") == NODES)
+        return browser.run("return performance.getEntriesByType('paint').find((each) => each.name === 'first-contentful-paint').startTime;")
+    finally:
+        browser.end()
+
+
+@row
+def exporter_page(bench: Bench) -> list[Figure]:
+    """With viewers the exporter also polls, so what it takes without them stands beside. Jobs do not change meanwhile."""
+    seconds, port = (5 if bench.quick else 60), free_port()
+    with slurmrestd() as (slurm, asked), exporter(slurm, f"--ui-bind-address=127.0.0.1:{port}") as (process, _):
+        if not bench.quick:
+            wait_for("the cores of all jobs were asked for", 400, lambda: idle_for(asked, "/resources/", 5))
+        paint = median(first_paint_ms(port) for _ in range(1 if bench.quick else 3))
+        shares = []
+        for count in (0, VIEWERS):
+            with viewers(port, count) as read:
+                time.sleep(2)
+                begun, used = time.monotonic(), cpu_s(process)
+                time.sleep(seconds)
+                shares.append(100 * (cpu_s(process) - used) / (time.monotonic() - begun))
+            if any(amount == 0 for amount in read):
+                raise Fail("a viewer was told nothing")
+    alone, watched = shares
+    return [Figure(f"exporter: first paint of the page, {NODES:,} nodes, {JOBS:,} jobs", "under 1 s", None, paint, "ms", paint < 1000),
+            Figure(f"exporter: CPU with {VIEWERS} viewers at that size, beside none", "under 5 % of a core", alone, watched, "%", watched < 5)]
+
+
+def idle_for(asked: list[str], part: str, seconds: float) -> bool:
+    """Nothing with this part has been asked for so long."""
+    before = sum(part in path for path in asked)
+    time.sleep(seconds)
+    return sum(part in path for path in asked) == before

@@ -1,10 +1,14 @@
-"""The exporter as a user gets it, by its chart: a real Prometheus scrapes it, and a HorizontalPodAutoscaler scales by Slurm's queue."""
+"""The exporter as a user gets it, by its chart: a real Prometheus scrapes it, and the API server serves its figures and its page.
+
+That a HorizontalPodAutoscaler scales workers by them is in test_nodeset.py, where there are workers."""
 
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import re
+import ssl
 import subprocess
 import urllib.error
 import urllib.parse
@@ -13,69 +17,31 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from pods import BUSYBOX
+from exporter_release import API_SERVICE, CHART, EXTERNAL, NAME, Exporter
 from replica import PROGRAM, free_port
-from slincdev import components, parts
+from slincdev import parts
 from slincdev.build import bin_dir, ensure_programs
 from slincdev.cluster import Cluster
-from slincdev.common import PATIENCE, REPO, Fail, run
+from slincdev.common import PATIENCE, Fail
 from slincdev.kube import ApiError
 from slincdev.slurm import Slurm, SlurmError
 from waits import wait_for
 
-CHART, HOME, NAME = REPO / "charts/slurm-exporter", "slurm", "slurm-exporter"
-PARTITION = "slurm-bridge"
-VALUES = ["exporter.image.repository=localhost/slinc/slinc", "exporter.imagePullPolicy=Never", "exporter.jwtKey.name=slurm-auth",
-          "exporter.cacheFrequency=1s", "exporter.jobListSeconds=2", "externalMetrics.enabled=true", "view.enabled=true"]
-EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
+HOME, PARTITION = "slurm", "slurm-bridge"
 WANTED = f"{EXTERNAL}/namespaces/default/slinc_nodes_wanted?labelSelector=partition%3D{PARTITION}"
-SCALERS = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
-DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
-PAGES = ("/metrics", "/metrics/nodes", "/metrics/slinky")
-
-
-class Exporter:
-    """The release, and its one pod as the host reaches it."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster, self.api = cluster, cluster.api()
-
-    def helm(self, *words: object) -> str:
-        return run([bin_dir() / "helm", f"--kubeconfig={self.cluster.admin_config}", *words], timeout=200 * PATIENCE)
-
-    def install(self, name: str = "exporter", home: str = HOME) -> None:
-        values = [word for value in VALUES for word in ("--set", value)]
-        self.helm("install", name, CHART, "-n", home, "--wait", "--timeout", f"{60 * PATIENCE:.0f}s", *values)
-
-    @property
-    def address(self) -> str:
-        found = self.api.get(f"/api/v1/namespaces/{HOME}/pods?labelSelector=app.kubernetes.io%2Fname%3D{NAME}")["items"]
-        return next(pod["status"]["podIP"] for pod in found if not pod["metadata"].get("deletionTimestamp")) + ":8080"
-
-    def get(self, path: str) -> str:
-        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10 * PATIENCE) as answer:
-            return answer.read().decode()
-
-    def shows(self, line: str) -> bool:
-        return line in self.get("/metrics").splitlines()
-
-    def wanted(self) -> list[str]:
-        return [item["value"] for item in self.api.get(WANTED)["items"]]
+UI = "/apis/view.slinky.slurm.net/v1alpha1/ui"
+PAGES = ("/metrics", "/metrics/nodes", "/metrics/slinky", "/metrics/native")
 
 
 @pytest.fixture(scope="module")
 def exporter(cluster: Cluster) -> Iterator[Exporter]:
     ensure_programs(["prometheus", "promtool"])
-    parts.ensure_images(["slinc"])
-    for node in cluster.nodes():
-        components.import_image(node, parts.image_archive("slinc"))
-    found = Exporter(cluster)
+    found = Exporter(cluster, HOME, "exporter.jwtKey.name=slurm-auth", "ui.enabled=true")
     found.install()
     yield found
-    found.helm("uninstall", "exporter", "-n", HOME, "--wait")
+    found.uninstall()
     kinds = "deployments,services,secrets,configmaps,serviceaccounts,rolebindings,clusterroles,clusterrolebindings,apiservices,networkpolicies"
     assert parts.kubectl(cluster, "get", kinds, "-A", "-o", "name", "-l", "app.kubernetes.io/instance=exporter") == "", "nothing is left"
-    assert not found.api.exists("/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io")
 
 
 @pytest.fixture
@@ -98,7 +64,8 @@ def queue(slurm: Slurm, eventually: Callable) -> Iterator[Callable[[int], list[i
 def prometheus(folder: Path, target: str) -> Iterator[Callable[[str], list[dict]]]:
     """Debian's Prometheus, which scrapes every page each two seconds; asked by a query."""
     port = free_port()
-    config = {"global": {"scrape_interval": "2s", "scrape_timeout": "2s"}, "scrape_configs": [
+    rules = CHART / "files/rules.json"
+    config = {"global": {"scrape_interval": "2s", "scrape_timeout": "2s", "evaluation_interval": "2s"}, "rule_files": [str(rules)], "scrape_configs": [
         {"job_name": path, "metrics_path": path, "static_configs": [{"targets": [target]}]} for path in PAGES]}
     (folder / "prometheus.yml").write_text(json.dumps(config))
     process = subprocess.Popen([bin_dir() / "prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
@@ -115,12 +82,15 @@ def prometheus(folder: Path, target: str) -> Iterator[Callable[[str], list[dict]
         process.wait(30)
 
 
-def check_dashboard(query: Callable[[str], list[dict]]) -> None:
-    """Prometheus takes every query; those that need neither hours nor generic resources have data."""
-    panels = json.loads((CHART / "files/cluster.json").read_text())["panels"]
-    queries = [target["expr"] for panel in panels for target in panel["targets"]]
-    assert len(queries) > 15
-    empty = [text for text in queries if query(text) == [] and not re.search(r"gres|rate\(|increase\(|account", text)]
+def check_queries(query: Callable[[str], list[dict]]) -> None:
+    """Prometheus takes every query of dashboards and rules; those of the cluster that need neither hours nor generic resources have data."""
+    panels = {name: json.loads((CHART / f"files/{name}.json").read_text())["panels"] for name in ("cluster", "bridge")}
+    queries = {name: [target["expr"] for panel in found for target in panel["targets"]] for name, found in panels.items()}
+    rules = [rule["expr"] for group in json.loads((CHART / "files/rules.json").read_text())["groups"] for rule in group["rules"]]
+    assert len(queries["cluster"]) > 15 and len(queries["bridge"]) > 10 and len(rules) > 20
+    for text in [*queries["bridge"], *rules]:
+        query(text)
+    empty = [text for text in queries["cluster"] if query(text) == [] and not re.search(r"gres|rate\(|increase\(|account", text)]
     assert empty == []
 
 
@@ -128,6 +98,7 @@ def test_prometheus_scrapes_every_page_and_promtool_has_nothing_to_say(exporter:
     queue(5)
     wait_for("the queue is shown", 60, lambda: exporter.shows(f'slinc_pending_nodes{{partition="{PARTITION}",class="resources"}} 3')
              or exporter.shows(f'slinc_pending_nodes{{partition="{PARTITION}",class="priority"}} 2'), hint=lambda: exporter.get("/metrics")[:4000])
+    assert "SUCCESS" in subprocess.run([bin_dir() / "promtool", "check", "rules", CHART / "files/rules.json"], text=True, capture_output=True, check=True).stdout
     for path in PAGES[:2]:
         checked = subprocess.run([bin_dir() / "promtool", "check", "metrics"], input=exporter.get(path), text=True, capture_output=True)
         assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
@@ -138,9 +109,11 @@ def test_prometheus_scrapes_every_page_and_promtool_has_nothing_to_say(exporter:
         assert [one["value"][1] for one in query(f'sum(slinc_pending_cpus{{partition="{PARTITION}"}})')] == ["9"]
         assert [one["value"][1] for one in query('slinc_node_cpus_allocated{node="exp-1",holder="pod"}')] == ["3"]
         assert [one["value"][1] for one in query(f'slurm_partition_jobs_pending_total{{partition="{PARTITION}"}}')] == ["3"]
+        assert [one["value"][1] for one in query(f'slurm_partition_jobs_pending{{partition="{PARTITION}"}}')] == ["3"]
         assert [one["value"][1] for one in query("sum(slinc_slurm_up)")] == ["6"]
         assert query('slinc_slurm_info{version=~"26.05.*"}') != []
-        check_dashboard(query)
+        check_queries(query)
+        assert [one["value"][1] for one in query(f'slinc:cpus_used:ratio{{partition="{PARTITION}"}} > 0')] != []
 
 
 def test_keda_reads_the_same_figure(exporter: Exporter, queue: Callable) -> None:
@@ -149,46 +122,56 @@ def test_keda_reads_the_same_figure(exporter: Exporter, queue: Callable) -> None
     def answer() -> dict:
         return json.loads(exporter.get(f"/autoscale/v1/partitions/{PARTITION}"))
     wait_for("five nodes are wanted", 60, lambda: answer()["wanted"] == 5 and answer()["busy"] == 2, hint=lambda: json.dumps(answer()))
-    assert exporter.wanted() == ["5"]
+    assert exporter.wanted(PARTITION) == ["5"]
     with pytest.raises(urllib.error.HTTPError, match="404"):
         exporter.get("/autoscale/v1/partitions/nowhere")
 
 
-def test_an_autoscaler_follows_the_queue(exporter: Exporter, queue: Callable, slurm: Slurm, eventually: Callable) -> None:
-    """The target is a Deployment that stands for workers: what counts is the size that the real controller gives it."""
-    api = exporter.api
-    labels = {"app": "stands-for-workers"}
-    container = {"name": "main", "image": BUSYBOX, "imagePullPolicy": "Never", "command": ["sleep", "100000"]}
-    api.post(DEPLOYMENTS, {"metadata": {"name": "workers"}, "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": {
-        "metadata": {"labels": labels}, "spec": {"terminationGracePeriodSeconds": 0, "containers": [container]}}}})
-    api.post(SCALERS, {"metadata": {"name": "workers"}, "spec": {
-        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "workers"}, "minReplicas": 1, "maxReplicas": 8,
-        "metrics": [{"type": "External", "external": {"metric": {"name": "slinc_nodes_wanted", "selector": {"matchLabels": {"partition": PARTITION}}},
-                                                      "target": {"type": "AverageValue", "averageValue": "1"}}}],
-        "behavior": {"scaleUp": {"policies": [{"type": "Pods", "value": 8, "periodSeconds": 15}]}, "scaleDown": {"stabilizationWindowSeconds": 0}}}})
-
-    def size() -> int:
-        return api.get(f"{DEPLOYMENTS}/workers")["spec"]["replicas"]
-
-    def said() -> str:
-        return json.dumps(api.get(f"{SCALERS}/workers")["status"])
+@contextlib.contextmanager
+def answered(host: str, port: int, context: ssl.SSLContext, path: str, **headers: str) -> Iterator[http.client.HTTPResponse]:
+    connection = http.client.HTTPSConnection(host, port, context=context, timeout=20 * PATIENCE)
     try:
-        jobs = queue(5)
-        wait_for("the size follows the queue", 60, lambda: size() == 5, hint=said)
-        assert ("ScalingActive", "True") in [(one["type"], one["status"]) for one in api.get(f"{SCALERS}/workers")["status"]["conditions"]]
-        for job in jobs:
-            slurm.cancel(job)
-        wait_for("the size follows the queue down", 60, lambda: size() == 1, hint=said)
+        connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        yield connection.getresponse()
     finally:
-        api.delete(f"{SCALERS}/workers")
-        api.delete(f"{DEPLOYMENTS}/workers")
+        connection.close()
+
+
+def first_event(answer: http.client.HTTPResponse) -> dict:
+    """The snapshot with which a stream begins."""
+    assert (answer.status, answer.readline()) == (200, b"event: snap\n")
+    return json.loads(answer.readline().removeprefix(b"data: "))
+
+
+def test_the_page_is_for_whoever_may_see_it(exporter: Exporter, queue: Callable) -> None:
+    queue(1)
+    api, admin = exporter.api, f"Bearer {exporter.api.token}"
+    page = parts.kubectl(exporter.cluster, "get", "--raw", UI)
+    assert "<title>Slinc</title>" in page
+    with pytest.raises(Fail, match="(?i)forbidden"):
+        parts.kubectl(exporter.cluster, "--as=nobody", "get", "--raw", UI)
+    with answered(api.host, api.port, api.context, f"{UI}?watch=1", Authorization=admin) as answer:  # as a browser behind `kubectl proxy`
+        assert {"exp-1", "exp-2"} <= {node[0] for node in first_event(answer)["nodes"]}
+    token, anybody = parts.kubectl(exporter.cluster, "create", "token", "default").strip(), ssl._create_unverified_context()
+    with answered(exporter.host, 6443, anybody, "/ui/?watch=1") as answer:
+        assert answer.status == 401
+    with answered(exporter.host, 6443, anybody, "/ui/?watch=1", Authorization=f"Bearer {token}") as answer:
+        assert answer.status == 403
+        assert "may not watch ui.view.slinky.slurm.net" in json.loads(answer.read())["message"]
+    parts.kubectl(exporter.cluster, "create", "clusterrolebinding", "page-viewer", "--clusterrole=slinc-viewer", "--serviceaccount=default:default")
+    try:
+        def is_let_in() -> bool:
+            with answered(exporter.host, 6443, anybody, "/ui/?watch=1", Cookie=f"slinc-token={token}") as answer:
+                return answer.status == 200 and first_event(answer)["cluster"] != ""
+        wait_for("the right counts", 30, is_let_in)
+    finally:
+        parts.kubectl(exporter.cluster, "delete", "clusterrolebinding", "page-viewer")
 
 
 def test_the_api_is_found_and_asks_what_its_readers_may(exporter: Exporter) -> None:
     api = exporter.api
     assert {"slinc_nodes_wanted", "slinc_pending_cpus"} <= {one["name"] for one in api.get(EXTERNAL)["resources"]}
-    available = next(one for one in api.get("/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io")["status"]["conditions"]
-                     if one["type"] == "Available")
+    available = next(one for one in api.get(API_SERVICE)["status"]["conditions"] if one["type"] == "Available")
     assert available["status"] == "True"
     with pytest.raises(ApiError) as refused:
         api.get(f"{EXTERNAL}/namespaces/default/no_such_metric")
@@ -230,7 +213,7 @@ def test_the_chart_does_not_take_the_api_from_another_owner(exporter: Exporter) 
     try:
         with pytest.raises(Fail, match=f"belongs to Service {HOME}/{NAME}-api"):
             exporter.install("second", "second")
-        service = exporter.api.get("/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io")["spec"]["service"]
+        service = exporter.api.get(API_SERVICE)["spec"]["service"]
         assert (service["namespace"], service["name"]) == (HOME, f"{NAME}-api")
     finally:
         exporter.api.delete("/api/v1/namespaces/second")

@@ -60,6 +60,17 @@ def held_cores(browser: Browser, node: str) -> int:
     return browser.run("const each = state.byName.get(arguments[0]); return each ? count(each.held, 'p') : -1;", node)
 
 
+def drawn_cores(browser: Browser, node: str) -> set[int]:
+    runs = browser.run("return state.byName.get(arguments[0]).held;", node)
+    return {core for first, end, _ in runs for core in range(first, end)}
+
+
+def given_cores(slurm: Slurm, job: int, node: str) -> set[int]:
+    """As slurmctld says."""
+    found = next(one for one in slurm.call("GET", f"/slurm/{{api}}/resources/{job}")["nodes"] if one["node"] == node)
+    return {core for core in range(found["sockets_per_node"] * found["cores_per_socket"]) if int(found["core_bitmap"], 16) >> core & 1}
+
+
 def test_the_page_shows_who_holds_cores_and_who_waits(browser: Browser, slurm: Slurm) -> None:
     wait_for("the page shows the nodes", 20, lambda: held_cores(browser, "page0") == 0)
     running = slurm.submit("train", cpus=3, constraints="page", required_nodes=["page0"])
@@ -68,9 +79,12 @@ def test_the_page_shows_who_holds_cores_and_who_waits(browser: Browser, slurm: S
         wait_for("three cores of the node are held", 30, lambda: held_cores(browser, "page0") == 3)
         wait_for("the job that is held stands in the queue", 30, lambda: "later" in browser.text("#queue"))
         assert "held" in browser.text("#queue")
-        browser.run(f"location.hash = 'job/{running}';")
+        wait_for("the page knows which cores these are", 30, lambda: browser.run("return state.byName.get('page0').exact;") == 1)
+        assert drawn_cores(browser, "page0") == given_cores(slurm, running, "page0")
+        browser.keys("/", *"train", "\ue007")  # a pod, its node and its life by the keyboard alone: Enter opens the first match
+        wait_for("the job's life is told", 20, lambda: "allocated" in browser.text("#drawer") and "running" in browser.text("#drawer"))
         assert "page0" in browser.text("#drawer")
-        browser.keys("\ue00c")  # Escape
+        browser.keys("\ue00c", "\ue00c")  # Escape
         assert browser.run("return document.getElementById('drawer').hidden;")
     finally:
         slurm.cancel(running)

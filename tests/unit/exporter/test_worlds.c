@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "exporter/families.h"
 #include "exporter/legacy.h"
+#include "exporter/native.h"
 #include "exporter/top.h"
 #include "lint.h"
 
@@ -108,6 +109,8 @@ static void write_page(const struct slurm *slurm, const struct json *root, struc
     }
     if (str_is(page, "slinky"))
         legacy_write(&view, &tally, out);
+    else if (str_is(page, "native"))
+        native_write(&tally, out);
     else
         families_write(&tally, str_is(page, "nodes") ? FAMILY_NODES : FAMILY_CLUSTER, out);
     tally_done(&tally);
@@ -128,6 +131,7 @@ static void the_page_is_as_expected(void **state)
     const struct json *root = ((const struct written_world *)*state)->root, *line;
     struct json_iter expect = json_iter(json_get(root, "expect"));
     struct json_iter absent = json_iter(json_get(root, "absent"));
+    struct str page_name = json_str(json_get(root, "page"));
     auto_buf struct buf page;
     struct err err = { .class = 0 };
     struct slurm slurm;
@@ -136,7 +140,8 @@ static void the_page_is_as_expected(void **state)
     slurm_up(&slurm, root);
     write_page(&slurm, root, &page);
     slurm_down(&slurm);
-    if (lint_page(buf_str(&page), str_is(json_str(json_get(root, "page")), "slinky"), &err) < 0)
+    if (lint_page(buf_str(&page), str_is(page_name, "slinky") || str_is(page_name, "native"),
+                  &err) < 0)
         fail_msg("%s", err.text);
     while (json_next_item(&expect, &line))
         if (!has_line(buf_str(&page), json_str(line), true))
