@@ -283,6 +283,7 @@ struct admit_answer admit_review(const struct admit *admit, enum admit_hook hook
         answer.status = err.class == ERR_TOO_BIG ? ADMISSION_TOO_LARGE : ADMISSION_BAD_REQUEST;
         return answer;
     }
+    request.config = admit->config;
     if (!is_our_business(admit, hook, &request))
         answer.verdict = allow(&request, out);
     else if (admit_pod_check(request.pod, &err) < 0)

@@ -11,6 +11,7 @@ enum admit_op { ADMIT_CREATE = 1, ADMIT_UPDATE = 2 }; /* bits: rules name both *
 /* Borrowed from the review's document. */
 struct admit_request {
     struct admission_request review; /* answers carry its uid */
+    const struct bridge_config *config;
     struct str ns, resource, subresource, user;
     unsigned op;            /* enum admit_op; 0: another, of which we say nothing */
     const struct json *pod; /* the object; NULL when there is none */

@@ -2,6 +2,7 @@
 #include "bridge/admit_rules.h"
 
 #include "bridge/admit_private.h"
+#include "bridge/device_table.h"
 #include "bridge/job_desc.h"
 #include "bridge/names.h"
 
@@ -16,9 +17,6 @@ enum {
     MAX_WHY = 4096,
     MAX_ARENA = 64 << 20, /* annotations and their values: a review is much smaller */
 };
-
-/* The device classes that Slurm can count. */
-static const char *const device_classes[] = { CPU_CLASS, "gpu.nvidia.com", "gpu.example.com" };
 
 static struct str shown(struct str name)
 {
@@ -100,14 +98,6 @@ static bool has_native_cpu(const struct json *pod)
            names_resource(pod, "cpu");
 }
 
-static bool is_supported(struct str class)
-{
-    for (size_t i = 0; i < sizeof(device_classes) / sizeof(device_classes[0]); i++)
-        if (str_is(class, device_classes[i]))
-            return true;
-    return false;
-}
-
 /* ---- rules: whether a pod breaks them; those whose words depend on the pod write them ---- */
 
 static bool is_resize(const struct admit_request *request, const struct json *pod, struct buf *why)
@@ -125,11 +115,6 @@ static bool has_node(const struct admit_request *request, const struct json *pod
     return admit_annotation(pod, BRIDGE_NODE_ANNOTATION).len > 0;
 }
 
-static bool has_claims(const struct admit_request *request, const struct json *pod, struct buf *why)
-{
-    return json_exists(json_at(pod, "spec", "resourceClaims"));
-}
-
 static bool has_two_cpus(const struct admit_request *request, const struct json *pod,
                          struct buf *why)
 {
@@ -145,7 +130,7 @@ static bool has_foreign_class(const struct admit_request *request, const struct 
     while (next_device(&walk, &name, &class)) {
         struct str container = json_str(json_get(walk.container, "name"));
 
-        if (is_supported(class))
+        if (device_row_of_class(request->config, class))
             continue;
         buf_printf(why,
                    "container \"" STR_FMT "\" uses unsupported DRA device class \"" STR_FMT "\"",
@@ -179,22 +164,6 @@ static bool says_gres_twice(const struct admit_request *request, const struct js
         return true;
     }
     return false;
-}
-
-/* Such a pod needs a claim, which its scheduler makes: without one the kubelet refuses it. */
-static bool needs_claim(const struct admit_request *request, const struct json *pod,
-                        struct buf *why)
-{
-    struct resource_walk walk = resource_walk(pod);
-    struct str name, class;
-
-    if (!next_device(&walk, &name, &class))
-        return false;
-    buf_printf(why,
-               "container \"" STR_FMT "\" uses DRA device class \"" STR_FMT
-               "\", and the bridge does not make resource claims yet",
-               STR_ARG(shown(json_str(json_get(walk.container, "name")))), STR_ARG(shown(class)));
-    return true;
 }
 
 static bool is_running(const struct json *pod)
@@ -268,13 +237,9 @@ static const struct rule {
       "can't create a pod with a slurm external jobid label" },
     { ADMIT_CREATE, false, has_node, "the annotation `" BRIDGE_NODE_ANNOTATION "`",
       "can't create a pod with a slurm external node annotation" },
-    { ADMIT_CREATE, false, has_claims, "`spec.resourceClaims`",
-      "can't schedule a pod with a resourceclaim, use the annotation " GRES_ANNOTATION
-      " to request devices instead" },
     { ADMIT_CREATE, false, has_two_cpus, "`cpu` beside `" CPU_DEVICE "`",
       "can't specify both native \"cpu\" and CPU DRA resource \"" CPU_DEVICE "\"" },
-    { BOTH, true, has_foreign_class,
-      "a device class that is none of `" CPU_CLASS "`, `gpu.nvidia.com`, `gpu.example.com`",
+    { BOTH, true, has_foreign_class, "a device class that the config key `devices` does not know",
       "container \"<c>\" uses unsupported DRA device class \"<class>\"" },
     { BOTH, true, says_cpus_twice, "the annotation `cpu-per-task` beside `" CPU_DEVICE "`",
       "annotation \"" CPU_ANNOTATION "\" conflicts with CPU DRA resource \"" CPU_DEVICE
@@ -282,9 +247,6 @@ static const struct rule {
     { BOTH, true, says_gres_twice, "the annotation `gres` beside another device class",
       "annotation \"" GRES_ANNOTATION "\" conflicts with DRA resource \"<resource>\": "
       "explicit DRA requests are authoritative" },
-    { BOTH, true, needs_claim, "any other use of a device class",
-      "container \"<c>\" uses DRA device class \"<class>\", and the bridge does not make resource "
-      "claims yet" },
     { ADMIT_UPDATE, false, moves_job, "another job label on a pod that runs",
       "can't update a running pod's external jobid label" },
     { ADMIT_UPDATE, false, moves_node, "another node annotation on a pod that runs",

@@ -6,6 +6,7 @@
 #include "bridge/bind.h"
 
 #include "bridge/assign.h"
+#include "bridge/device_claims.h"
 #include "bridge/names.h"
 #include "bridge/place.h"
 #include "bridge/report.h"
@@ -306,6 +307,7 @@ static int place_rest_later(const struct bridge_world *world, const struct unit 
 static int place_waiting(const struct bridge_world *world, const struct unit *unit,
                          struct plan *plan, bool is_prepared, struct err *err)
 {
+    struct claims_misfit misfit;
     struct assignments assigned;
     const char *forgotten;
 
@@ -338,6 +340,14 @@ static int place_waiting(const struct bridge_world *world, const struct unit *un
     }
     if (plan_volumes(world, unit, plan, &assigned))
         return 0;
+    switch (plan_claims(world, unit, plan, &assigned, &misfit)) {
+    case CLAIMS_WAIT:
+        return 0;
+    case CLAIMS_MISFIT:
+        return give_back(world, unit, plan, misfit.node, misfit.why);
+    case CLAIMS_READY:
+        break;
+    }
     bind_all(world, unit, plan, &assigned);
     return 0;
 }

@@ -300,6 +300,7 @@ static void start_slurm(struct bridge *bridge)
         .unit_states = world->unit_states,
         .node_refusals = world->node_refusals,
         .capacity = world->capacity,
+        .layouts = world->layouts,
         .metrics = bridge->metrics,
         .cluster = cluster,
         .submits_per_second = bridge->options.config->submits_per_second,
@@ -316,6 +317,8 @@ static void add_controllers(struct bridge *bridge)
     bridge->unit_watches[0] = (struct controller_watch){ world->pods, bridge_on_pod };
     kube_cache_listen(world->optional[OPTIONAL_PODGROUPS].cache, bridge_on_group, bridge);
     kube_cache_listen(world->optional[OPTIONAL_COSCHEDULING].cache, bridge_on_group, bridge);
+    kube_cache_listen(world->optional[OPTIONAL_CLAIMS].cache, bridge_on_claim, bridge);
+    kube_cache_listen(world->optional[OPTIONAL_SLICES].cache, bridge_on_slice, bridge);
     eligible_listen(world->eligible, bridge_on_eligible, bridge);
     watches_listen(bridge->watches, bridge_on_words, bridge);
     bridge->node_watches[0] = (struct controller_watch){ world->nodes, bridge_on_node };
@@ -425,6 +428,7 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
     bridge->world.unit_states = unit_states_new();
     bridge->world.node_refusals = node_refusals_new();
     bridge->world.node_sizes = node_sizes_new();
+    bridge->world.layouts = job_layouts_new();
     bridge->world.facts.job_visibility = SLURM_SIGHT_UNKNOWN;
     bridge->world.facts.job_visibility_why = "";
     bridge->world.facts.suspicion = "";
@@ -477,6 +481,7 @@ void bridge_free(struct bridge *bridge)
     unit_states_free(bridge->world.unit_states);
     node_refusals_free(bridge->world.node_refusals);
     node_sizes_free(bridge->world.node_sizes);
+    job_layouts_free(bridge->world.layouts);
     metrics_free(bridge->metrics);
     watches_free(bridge->watches);
     slurm_client_free(bridge->slurm);

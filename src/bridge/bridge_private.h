@@ -54,6 +54,8 @@ void bridge_on_pod(struct controller *controller, const struct kube_object *old,
 void bridge_on_group(void *context, const struct kube_object *old, const struct kube_object *next);
 void bridge_look_at_all(struct bridge *bridge);
 void bridge_look_at_all_that_wait(void *context);
+void bridge_on_claim(void *context, const struct kube_object *old, const struct kube_object *next);
+void bridge_on_slice(void *context, const struct kube_object *old, const struct kube_object *next);
 void bridge_on_words(void *context, const struct kube_object *owner);
 void bridge_on_eligible(void *context);
 void bridge_on_node(struct controller *controller, const struct kube_object *old,

@@ -146,6 +146,45 @@ void bridge_on_words(void *context, const struct kube_object *owner)
             enqueue_pod(&bridge->units, pod);
 }
 
+static bool names_claim(const struct kube_pod *pod, const struct kube_object *claim)
+{
+    for (unsigned i = 0; pod->rare && i < pod->rare->claim_count; i++)
+        if (strcmp(pod->rare->claims[i].claim, claim->name) == 0)
+            return true;
+    return false;
+}
+
+/* The pod that it was made for; of a claim that a person made, whoever names it. */
+void bridge_on_claim(void *context, const struct kube_object *old, const struct kube_object *next)
+{
+    struct bridge *bridge = context;
+    const struct kube_object *claim = next ? next : old, *pod;
+    struct kube_cache_walk walk = kube_cache_walk(bridge->world.pods);
+
+    if (!bridge->poller)
+        return;
+    if (claim->owner.uid[0]) {
+        pod = kube_cache_get(bridge->world.pods, claim->ns, claim->owner.name);
+        if (pod && strcmp(pod->uid, claim->owner.uid) == 0)
+            enqueue_pod(&bridge->units, pod);
+        return;
+    }
+    while ((pod = kube_cache_next(&walk)) != NULL)
+        if (strcmp(pod->ns, claim->ns) == 0 && names_claim(kube_pod_of(pod), claim))
+            enqueue_pod(&bridge->units, pod);
+}
+
+/* Devices are a part of what Slurm is told of their node. */
+void bridge_on_slice(void *context, const struct kube_object *old, const struct kube_object *next)
+{
+    struct bridge *bridge = context;
+    const struct kube_object *node =
+        kube_cache_get(bridge->world.nodes, "", kube_slice_of(next ? next : old)->node);
+
+    if (bridge->poller && node && world_slurm_name(kube_node_of(node))[0])
+        engine_enqueue(&bridge->nodes, str_of(world_slurm_name(kube_node_of(node))));
+}
+
 /* Of a group any member may have other nodes, so it is always planned again. */
 static bool has_same_nodes(const struct bridge *bridge, const struct kube_pod *pod)
 {
@@ -227,6 +266,14 @@ void bridge_wake_node(void *context, struct str name)
     engine_enqueue(&bridge->nodes, name);
 }
 
+/* What it has on its nodes may be another thing when it runs again. */
+static void keep_layout(struct bridge *bridge, const struct slurm_job *old,
+                        const struct slurm_job *next)
+{
+    if (old && (!next || job_phase(next) != JOB_RUNS || strcmp(old->nodes, next->nodes) != 0))
+        job_layouts_forget(bridge->world.layouts, old->id);
+}
+
 static void take_job_change(struct bridge *bridge, const struct slurm_job *old,
                             const struct slurm_job *next)
 {
@@ -238,6 +285,7 @@ static void take_job_change(struct bridge *bridge, const struct slurm_job *old,
     if (!job || !world_job_key(&bridge->world, job, &key, &attempt))
         return;
     timings_count_job(&bridge->timings, old, next);
+    keep_layout(bridge, old, next);
     if (next) {
         /* Jobs of ours are followed closely until they have ended; others need not be. */
         if (job_phase(next) == JOB_ENDED)

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "bridge/config_rules.h"
+#include "bridge/device_table.h"
 #include "codec/selector.h"
 #include "codec/yaml.h"
 #include "io/reload.h"
@@ -38,6 +39,7 @@ enum form {
     FORM_LABELS,
     FORM_PRIORITIES,
     FORM_USERS,
+    FORM_DEVICES,
 };
 
 static const struct {
@@ -54,6 +56,7 @@ static const struct {
     [FORM_LABELS] = { "list of label keys", "" }, /* config_rules.c says it itself */
     [FORM_PRIORITIES] = { "map", "" },
     [FORM_USERS] = { "list of rules", "" },
+    [FORM_DEVICES] = { "list of rows", "" },
 };
 
 _Static_assert(MAX_COUNT == 1000000000, "as the text says");
@@ -110,6 +113,15 @@ static const struct key keys[] = {
     { "users", FORM_USERS, AT(users), "[]",
       "who pods are in Slurm; the first rule whose `namespace` and `serviceAccount` match (`*` "
       "stands for any characters) gives `user`, `group`, `account` and `qos`" },
+    { "devices", FORM_DEVICES, AT(devices),
+      "[{class: gpu.nvidia.com, where: {type: gpu}, gres: gpu}, {class: gpu.example.com, gres: "
+      "gpu}, "
+      "{class: cores.slinky.slurm.net, gres: cpu}, {class: dra.cpu, gres: cpu}, "
+      "{resource: nvidia.com/gpu, gres: gpu}, "
+      "{resource: amd.com/gpu, gres: gpu}]",
+      "what devices are in Slurm: a DeviceClass (its `driver`, and the attributes `where` of its "
+      "devices) or the `resource` of a device plugin, and the `gres` and `type` that stand for it; "
+      "see [devices](devices.md)" },
     { "trustAnnotations", FORM_BOOL, AT(trust_annotations), "true",
       "whether annotations may say user, group, account, QOS, a priority and a nice below 0; else "
       "those are ignored" },
@@ -178,6 +190,7 @@ static bool text_is(enum form form, struct str text)
     case FORM_LABELS:
     case FORM_PRIORITIES:
     case FORM_USERS:
+    case FORM_DEVICES:
         break;
     }
     return true;
@@ -256,6 +269,8 @@ static int take_rules(struct bridge_config *config, const struct key *key, const
         rc = config_take_labels(config, value, err);
     else if (key->form == FORM_PRIORITIES)
         rc = config_take_priorities(config, value, err);
+    else if (key->form == FORM_DEVICES)
+        rc = device_table_read(config, value, err);
     else
         rc = config_take_users(config, value, err);
     return rc < 0 ? err_wrap(err, "%s", key->name) : 0;
@@ -286,6 +301,7 @@ static int take_value(struct bridge_config *config, const struct key *key, const
     case FORM_LABELS:
     case FORM_PRIORITIES:
     case FORM_USERS:
+    case FORM_DEVICES:
         return take_rules(config, key, value, err);
     }
     return err_set(err, ERR_BUG, "%s has form %d", key->name, (int)key->form);

@@ -27,6 +27,8 @@ struct bridge_priority { /* what a priority class of Kubernetes is in Slurm: one
     int64_t priority; /* -1: it is a QOS */
 };
 
+struct device_row;
+
 struct bridge_config {
     const char *scheduler_name; /* schedulerName */
     const char *slurm_rest_api; /* slurmRestApi: http://, https:// or unix:// */
@@ -51,6 +53,8 @@ struct bridge_config {
     unsigned priority_count;
     const struct bridge_user *users; /* users: the first that matches counts */
     unsigned user_count;
+    const struct device_row *devices; /* devices: what they are in Slurm (device_table.h) */
+    unsigned device_count;
     bool trust_annotations;   /* trustAnnotations: they may say user, group, account and QOS */
     const char *jwt_key_file; /* jwtKeyFile: sign our own short-lived tokens; "" = token file */
     const char *jwt_user;     /* jwtUser: whose tokens those are; default "slurm" */

@@ -26,6 +26,7 @@ struct eligible_caches {
     struct kube_cache *nodes;
     struct kube_cache *namespaces;                 /* for the labels only */
     struct kube_cache *claims, *volumes, *classes; /* kinds_volume.h */
+    struct kube_cache *device_classes;             /* kinds_device.h */
 };
 
 struct eligible_set {

@@ -10,7 +10,7 @@
 #include "bridge/eligible_private.h"
 
 #include "base/mem.h"
-#include "bridge/names.h"
+#include "bridge/device_table.h"
 #include "codec/hostlist.h"
 
 #include <assert.h>
@@ -142,24 +142,17 @@ bool eligible_read_selector(struct arena *arena, const char *text, const struct 
            nodeselector_from_json(arena, json_root(doc), ret, err) == 0;
 }
 
-/* The kubelet refuses a pod whose scheduler made no claim for it. */
-static void refuse_device_classes(struct pod_class *pod_class)
+/* Resources that a device class stands for, where the node itself has none. */
+static void setup_device_classes(const struct eligible *eligible, struct pod_class *pod_class)
 {
     const struct kube_amounts *extended = &pod_class->pod->requests.extended;
-    size_t prefix = strlen(BRIDGE_DEVICE_CLASS);
 
-    for (unsigned i = 0; i < extended->count; i++) {
-        const char *name = extended->at[i].name;
-
-        if (extended->at[i].amount <= 0 || strncmp(name, BRIDGE_DEVICE_CLASS, prefix) != 0)
-            continue;
-        pod_class->trouble =
-            arena_printf(&pod_class->arena,
-                         "the pod uses DRA device class \"%s\", and the bridge does "
-                         "not make resource claims yet",
-                         name + prefix);
-        pod_class->trouble_passes = false;
-    }
+    pod_class->by_class =
+        arena_alloc_array(&pod_class->arena, extended->count + 1, sizeof(*pod_class->by_class));
+    for (unsigned i = 0; i < extended->count; i++)
+        pod_class->by_class[i] =
+            device_class_of_resource(eligible->caches.device_classes, str_of(extended->at[i].name))
+                .len > 0;
 }
 
 /* The rules come with a reference, which the class keeps. */
@@ -189,7 +182,7 @@ static struct pod_class *new_class(struct eligible *eligible, const struct kube_
     pod_class->rules = rules;
     if (rules && rules->trouble)
         pod_class->trouble = rules->trouble;
-    refuse_device_classes(pod_class);
+    setup_device_classes(eligible, pod_class);
     eligible_pods_setup(eligible, pod_class);
     return pod_class;
 }
@@ -278,9 +271,10 @@ static bool has_free_ports(const struct eligible *eligible, const struct kube_po
 }
 
 /* A node that has not said how much cpu, memory or pods it has is not known to be short of it. */
-static unsigned short_of(const struct kube_requests *needs, const struct kube_node *node,
+static unsigned short_of(const struct pod_class *pod_class, const struct kube_node *node,
                          const struct kube_requests *taken, const int64_t *taken_extended)
 {
+    const struct kube_requests *needs = &pod_class->pod->requests;
     const struct kube_amounts *has = &node->extended;
 
     if (needs->cpu_milli > 0 && node->cpu_milli > 0 &&
@@ -295,6 +289,8 @@ static unsigned short_of(const struct kube_requests *needs, const struct kube_no
 
         while (at < has->count && strcmp(has->at[at].name, needs->extended.at[i].name) != 0)
             at++;
+        if (at == has->count && pod_class->by_class[i])
+            continue; /* Slurm counts these */
         if (needs->extended.at[i].amount > 0 &&
             (at == has->count ||
              needs->extended.at[i].amount > has->at[at].amount - taken_extended[at]))
@@ -348,7 +344,7 @@ static struct filter_result fits(struct eligible *eligible, const struct pod_cla
     else if (node->pods > 0 && slot->pods >= node->pods)
         code = ELIGIBLE_PODS;
     else
-        code = short_of(&pod->requests, node, &slot->of_others, slot->others_extended);
+        code = short_of(pod_class, node, &slot->of_others, slot->others_extended);
     if (code == ELIGIBLE_FITS)
         code = judge_volumes(eligible, pod_class, node, &subject);
     result.code = (uint8_t)code;
@@ -369,7 +365,7 @@ unsigned pod_class_fits_now(struct eligible *eligible, const struct pod_class *p
         if (strcmp(other->object.uid, pod->object.uid) != 0 &&
             !(other->object.deleted_us && kube_pod_is_terminated(other)))
             eligible_add_up(&node->extended, &other->requests, &taken, extended);
-    return short_of(&pod_class->pod->requests, node, &taken, extended);
+    return short_of(pod_class, node, &taken, extended);
 }
 
 /* ---- results ---- */

@@ -124,6 +124,7 @@ struct pod_class {
     uint64_t number; /* of no other class, also of none that was forgotten */
     struct arena arena;
     const struct kube_pod *pod;          /* the first of its pods, with a reference */
+    bool *by_class; /* of requests.extended: whether a device class stands for it */
     const char *trouble;                 /* NULL, or why no node will do */
     bool trouble_passes;                 /* a volume is being bound: whoever has a node keeps it */
     const struct nodeselector *affinity; /* NULL for none */

@@ -6,6 +6,7 @@
 #include "bridge/node_spec.h"
 
 #include "bridge/config_rules.h"
+#include "bridge/device_nodes.h"
 #include "bridge/names.h"
 #include "codec/hostlist.h"
 #include "codec/slurmconf.h"
@@ -21,8 +22,6 @@ enum { MILLI = 1000, MIB = 1 << 20 };
  * not speak IPv6, which we cannot see. Nobody connects to an external node, so its own address is
  * for people to read, and without one any will do: this one would be refused at once. */
 #define NO_ADDRESS "127.0.0.1"
-
-static const char *const gpu_resources[] = { "nvidia.com/gpu", "amd.com/gpu" };
 
 /* ---- lists of words separated by ',' ---- */
 
@@ -102,14 +101,6 @@ static const char *address_of(const struct kube_node *node)
     return inet_pton(AF_INET, node->internal_ip, &address) == 1 ? node->internal_ip : NO_ADDRESS;
 }
 
-static bool is_gpu(const char *resource)
-{
-    for (size_t i = 0; i < sizeof(gpu_resources) / sizeof(gpu_resources[0]); i++)
-        if (strcmp(resource, gpu_resources[i]) == 0)
-            return true;
-    return false;
-}
-
 static int64_t at_least_one(int64_t amount)
 {
     return amount > 1 ? amount : 1;
@@ -118,9 +109,8 @@ static int64_t at_least_one(int64_t amount)
 /* Of what the kubelet gives to pods Slurm gets what DaemonSets and static pods leave. Memory has a
  * margin, so that the next small DaemonSet changes nothing; CPUs are whole ones anyway. */
 static void measure(const struct bridge_world *world, const struct kube_node *node,
-                    struct node_spec *spec)
+                    int64_t *devices, struct node_spec *spec)
 {
-    int64_t devices[KUBE_MAX_RESOURCES] = { 0 };
     struct kube_requests overhead = { 0 };
 
     if (world->eligible)
@@ -130,9 +120,68 @@ static void measure(const struct bridge_world *world, const struct kube_node *no
     spec->all_memory = node->memory / MIB;
     spec->cpus = at_least_one((node->cpu_milli - overhead.cpu_milli) / MILLI);
     spec->memory = at_least_one((node->memory - overhead.memory) / MIB - spec->margin);
-    for (unsigned i = 0; i < node->extended.count; i++)
-        if (is_gpu(node->extended.at[i].name) && node->extended.at[i].amount > devices[i])
-            spec->gpus += node->extended.at[i].amount - devices[i];
+}
+
+/* ---- devices ---- */
+
+static struct node_gres *need_gres(struct node_spec *spec, const struct device_row *row)
+{
+    for (unsigned i = 0; i < spec->gres_count; i++)
+        if (strcmp(spec->gres[i].name, row->gres) == 0 &&
+            strcmp(spec->gres[i].type, row->type) == 0)
+            return &spec->gres[i];
+    spec->gres[spec->gres_count] = (struct node_gres){ .name = row->gres, .type = row->type };
+    return &spec->gres[spec->gres_count++];
+}
+
+/* A driver that is away shows no devices, and they are still there: what Slurm has counts. */
+static void add_class(const struct bridge_world *world, const struct kube_node *node,
+                      const struct slurm_node *record, struct arena *arena,
+                      const struct device_row *row, struct node_spec *spec)
+{
+    struct node_gres *gres = need_gres(spec, row);
+    struct node_devices devices;
+    int64_t first, count = 0;
+
+    devices_of_node(world, row, node->object.name, arena, &devices);
+    if (devices.unknown && record)
+        (void)gres_find(record->gres, row->gres, row->type, &first, &count);
+    gres->count += devices.unknown ? count : devices.count;
+    gres->driver = row->driver;
+}
+
+/* Those with numbers first: Slurm counts the devices of a name in the order of its records. */
+static void measure_devices(const struct bridge_world *world, const struct kube_node *node,
+                            struct arena *arena, const int64_t *taken, struct node_spec *spec)
+{
+    const struct bridge_config *config = world->config;
+    const char *name = world->slurm_nodes ? world_record_name(world, node) : "";
+    const struct slurm_node *record = *name ? world_slurm_node(world, str_of(name)) : NULL;
+
+    spec->gres = arena_alloc_array(arena, config->device_count + 1, sizeof(*spec->gres));
+    for (unsigned i = 0; i < config->device_count; i++)
+        if (config->devices[i].class[0] && !device_row_is_cpu(&config->devices[i]))
+            add_class(world, node, record, arena, &config->devices[i], spec);
+    for (unsigned i = 0; i < node->extended.count; i++) {
+        const struct device_row *row =
+            device_row_of_plugin(config, str_of(node->extended.at[i].name));
+
+        if (row && node->extended.at[i].amount > taken[i])
+            need_gres(spec, row)->count += node->extended.at[i].amount - taken[i];
+    }
+}
+
+/* Cores are numbered as on the machine, from the first; the last ones are the system's. */
+static void measure_cores(const struct bridge_world *world, const struct kube_node *node,
+                          struct arena *arena, struct node_spec *spec)
+{
+    struct node_cores cores;
+
+    spec->threads = 1;
+    if (!node_cores_of(world, node->object.name, arena, &cores) || spec->cpus < cores.threads)
+        return;
+    spec->threads = cores.threads;
+    spec->cpus -= spec->cpus % cores.threads;
 }
 
 bool node_spec_of(const struct bridge_world *world, const struct kube_node *node,
@@ -142,6 +191,7 @@ bool node_spec_of(const struct bridge_world *world, const struct kube_node *node
     const char *partitions =
         clean_words(arena, kube_pairs_get(notes, BRIDGE_PARTITIONS_ANNOTATION, NULL));
     struct str topology = str_trim(kube_pairs_get(notes, BRIDGE_TOPOLOGY_ANNOTATION, NULL));
+    int64_t devices[KUBE_MAX_RESOURCES] = { 0 };
 
     *ret_shape = (struct node_spec){
         .partitions = partitions,
@@ -149,8 +199,34 @@ bool node_spec_of(const struct bridge_world *world, const struct kube_node *node
         .topology = arena_strndup(arena, topology.at, topology.len),
         .address = address_of(node),
     };
-    measure(world, node, ret_shape);
+    measure(world, node, devices, ret_shape);
+    measure_devices(world, node, arena, devices, ret_shape);
+    measure_cores(world, node, arena, ret_shape);
     return ret_shape->all_cpus > 0 && ret_shape->all_memory > 0;
+}
+
+/* The mere presence of a file gives the devices numbers, which the bridge reads when a job runs. */
+static void describe_gres(const struct node_spec *spec, struct arena *arena,
+                          struct slurm_node_ask *ask)
+{
+    const char *gres = "", *conf = "";
+
+    for (unsigned i = 0; i < spec->gres_count; i++) {
+        const struct node_gres *entry = &spec->gres[i];
+        bool has_type = entry->type[0];
+
+        if (entry->count == 0)
+            continue;
+        gres = arena_printf(arena, "%s%s%s%s%s:%" PRId64, gres, *gres ? "," : "", entry->name,
+                            has_type ? ":" : "", entry->type, entry->count);
+        conf = arena_printf(arena, "%s%scount=%" PRId64 ",name=%s%s%s%s%s", conf, *conf ? "+" : "",
+                            entry->count, entry->name, has_type ? ",type=" : "", entry->type,
+                            entry->driver ? ",file=" : "", entry->driver ? entry->driver : "");
+    }
+    if (*gres) {
+        ask->gres = gres;
+        ask->gres_conf = conf;
+    }
 }
 
 void node_spec_describe(const struct node_spec *spec, const char *name, struct arena *arena,
@@ -161,88 +237,77 @@ void node_spec_describe(const struct node_spec *spec, const char *name, struct a
         .address = spec->address,
         .cpus = spec->cpus,
         .sockets = 1,
-        .cores_per_socket = spec->cpus,
-        .threads_per_core = 1,
+        .cores_per_socket = spec->cpus / spec->threads,
+        .threads_per_core = spec->threads,
         .memory = spec->memory,
         .features = *spec->features ? spec->features : NULL,
         .topology = *spec->topology ? spec->topology : NULL,
     };
-    if (spec->gpus > 0) {
-        ret_ask->gres = arena_printf(arena, "gpu:%" PRId64, spec->gpus);
-        ret_ask->gres_conf = arena_printf(arena, "count=%" PRId64 ",name=gpu", spec->gpus);
-    }
+    describe_gres(spec, arena, ret_ask);
 }
 
 /* ---- comparing ---- */
 
-/* The number behind the last ':' of "gpu:8", "gpu:h100:8", "gpu:8(S:0-1)"; a name alone is one. */
-static int64_t count_of(struct str item)
+/* The devices of a name, of whatever type: those who made the node before us may have given types.
+ */
+static int64_t wanted_of(const struct node_spec *spec, struct str name)
 {
-    struct str part = item, rest = item, before;
-    uint64_t count;
-
-    if (str_cut(item, '(', &before, &rest))
-        item = before;
-    rest = item;
-    while (str_next(&rest, ':', &part))
-        ;
-    return str_to_u64(part, 0, INT32_MAX, &count, NULL) < 0 ? 1 : (int64_t)count;
-}
-
-/* Of whatever type: those who made the node before us may have given types. The commas inside
- * "(...)" split off parts that name no gpu. */
-static int64_t gpus_in(const char *gres)
-{
-    struct str rest = str_of(gres), item;
     int64_t count = 0;
 
-    while (next_word(&rest, &item))
-        if (str_is(item, "gpu") || str_starts(item, STR("gpu:")))
-            count += count_of(item);
+    for (unsigned i = 0; i < spec->gres_count; i++)
+        if (str_is(name, spec->gres[i].name))
+            count += spec->gres[i].count;
     return count;
+}
+
+static enum node_size compare_gres(const struct node_spec *spec, const struct slurm_node *slurm)
+{
+    enum node_size size = NODE_SIZE_RIGHT;
+    struct str rest = str_of(slurm->gres), name, type;
+    int64_t count;
+
+    while (gres_next(&rest, &name, &type, &count))
+        if (gres_total(slurm->gres, name) > wanted_of(spec, name))
+            return NODE_SIZE_TOO_MUCH;
+    for (unsigned i = 0; i < spec->gres_count; i++)
+        if (gres_total(slurm->gres, str_of(spec->gres[i].name)) <
+            wanted_of(spec, str_of(spec->gres[i].name)))
+            size = NODE_SIZE_GROWN;
+    return size;
 }
 
 enum node_size node_spec_size(const struct node_spec *spec, const struct slurm_node *slurm)
 {
-    int64_t gpus = gpus_in(slurm->gres);
+    enum node_size gres = compare_gres(spec, slurm);
     int64_t more_memory = spec->memory - slurm->real_memory;
 
-    if (slurm->cpus > spec->all_cpus || slurm->real_memory > spec->all_memory || gpus > spec->gpus)
+    if (slurm->cpus > spec->all_cpus || slurm->real_memory > spec->all_memory ||
+        gres == NODE_SIZE_TOO_MUCH)
         return NODE_SIZE_TOO_MUCH;
-    if (gpus < spec->gpus)
+    if (gres == NODE_SIZE_GROWN)
         return NODE_SIZE_GROWN;
-    if (slurm->cpus != spec->cpus || more_memory > spec->margin || more_memory < -spec->margin)
+    if (slurm->cpus != spec->cpus || more_memory > spec->margin || more_memory < -spec->margin ||
+        (slurm->threads > 0 && slurm->threads != spec->threads))
         return NODE_SIZE_DIFFERS;
     return NODE_SIZE_RIGHT;
 }
 
-static bool is_plain_gpu(struct str item)
+static bool is_of_table(const struct bridge_config *config, struct str name, struct str type)
 {
-    struct str name = item, count;
-    uint64_t number;
-
-    if (str_cut(item, '(', &name, &count))
-        item = name;
-    return str_is(item, "gpu") || (str_cut(item, ':', &name, &count) && str_is(name, "gpu") &&
-                                   str_to_u64(count, 0, INT32_MAX, &number, NULL) == 0);
+    for (unsigned i = 0; i < config->device_count; i++)
+        if (str_is(name, config->devices[i].gres) && str_is(type, config->devices[i].type))
+            return true;
+    return false;
 }
 
-/* "gpu:2(S:0,1)" has a comma that ends no item. */
-bool node_has_foreign_gres(const struct slurm_node *slurm)
+bool node_has_foreign_gres(const struct bridge_config *config, const struct slurm_node *slurm)
 {
-    struct str rest = str_of(slurm->gres), item;
-    bool is_inside = false;
+    struct str rest = str_of(slurm->gres), name, type;
+    int64_t count;
 
-    while (next_word(&rest, &item)) {
-        bool was_inside = is_inside;
-
-        if (memchr(item.at, '(', item.len))
-            is_inside = true;
-        if (memchr(item.at, ')', item.len))
-            is_inside = false;
-        if (!was_inside && !is_plain_gpu(item))
+    while (gres_next(&rest, &name, &type, &count))
+        if (!is_of_table(config, name, type))
             return true;
-    }
     return false;
 }
 

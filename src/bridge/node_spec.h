@@ -5,8 +5,17 @@
 #include "bridge/world.h"
 #include "slurm/calls.h"
 
+struct node_gres {
+    const char *name, *type;
+    const char *driver; /* whose devices have numbers in Slurm; NULL: they are only counted */
+    int64_t count;
+};
+
 struct node_spec {
-    int64_t cpus, memory, gpus;   /* whole CPUs, MiB and devices that pods of Slurm may use */
+    int64_t cpus, memory;   /* whole CPUs and MiB that pods of Slurm may use */
+    int64_t threads;        /* CPUs of a core, where cores can be pinned; else 1 */
+    struct node_gres *gres; /* devices that pods of Slurm may use */
+    unsigned gres_count;
     int64_t all_cpus, all_memory; /* with what DaemonSets request, and the margin */
     int64_t margin;               /* MiB by which the memory in Slurm may differ */
     const char *partitions;       /* that its annotation names, separated by ','; "" names none */
@@ -29,9 +38,9 @@ enum node_size {
     NODE_SIZE_TOO_MUCH, /* Slurm was promised what the node does not have at all */
 };
 enum node_size node_spec_size(const struct node_spec *spec, const struct slurm_node *slurm);
-/* Gres that we did not write: those with a type, and others than GPUs. With the record they would
- * be lost. */
-bool node_has_foreign_gres(const struct slurm_node *slurm);
+/* Gres that we did not write: of a name and type that the table of devices does not have. With the
+ * record they would be lost. */
+bool node_has_foreign_gres(const struct bridge_config *config, const struct slurm_node *slurm);
 /* A spec that names no features takes whatever there are. */
 bool node_spec_has_features_of(const struct node_spec *spec, const struct slurm_node *slurm);
 /* Whether the features differ in a word that is a partition of Slurm's. */

@@ -178,7 +178,7 @@ static bool wants_resize(const struct look *look)
  * idle one can as well be that node; a busy one is not drained for it. */
 static bool wants_recreation(const struct look *look)
 {
-    if (!look->slurm || !look->has_spec || node_has_foreign_gres(look->slurm))
+    if (!look->slurm || !look->has_spec || node_has_foreign_gres(look->world->config, look->slurm))
         return false;
     if (!has_right_size(look))
         return wants_resize(look);
@@ -337,7 +337,7 @@ static void wait_for_size(const struct look *look, struct plan *plan)
     if (!look->has_spec || has_right_size(look))
         return;
     left_us = resize_left_us(look);
-    if (node_has_foreign_gres(look->slurm))
+    if (node_has_foreign_gres(look->world->config, look->slurm))
         plan_wait(plan, "it keeps its size: its gres %s is not of this bridge, and would be lost",
                   look->slurm->gres);
     else if (left_us > 0) {

@@ -9,6 +9,7 @@
 
 #include "bridge/assign.h"
 #include "bridge/bind.h"
+#include "bridge/device_claims.h"
 #include "bridge/names.h"
 #include "bridge/release.h"
 #include "bridge/report.h"
@@ -114,6 +115,8 @@ static bool has_shrunk(const struct bridge_world *world, const struct unit *unit
 static int place_waiting(const struct bridge_world *world, const struct unit *unit,
                          struct plan *plan, bool is_prepared, struct err *err)
 {
+    if (!unit->job || job_phase(unit->job) != JOB_RUNS)
+        plan_free_claims(world, unit, plan);
     if (!unit->job)
         return plan_submit(world, unit, plan, err);
     if (has_shrunk(world, unit, plan))

@@ -179,6 +179,11 @@ struct action *plan_slurm_look(struct plan *plan, const struct slurm_job *job)
     return add_about(plan, "look at", action_about(plan, ACTION_LOOK, job));
 }
 
+struct action *plan_slurm_layout(struct plan *plan, const struct slurm_job *job)
+{
+    return add_about(plan, "read layout of", action_about(plan, ACTION_LAYOUT, job));
+}
+
 struct action *plan_slurm_update_job(struct plan *plan, const struct slurm_job *job,
                                      const struct json_mut *fields)
 {

@@ -17,6 +17,7 @@
 
 #include "bridge/capacity.h"
 #include "bridge/job_desc.h"
+#include "bridge/job_layouts.h"
 #include "bridge/node_refusals.h"
 #include "bridge/unit_state.h"
 #include "engine/engine.h"
@@ -61,6 +62,8 @@ struct action *plan_slurm_cancel(struct plan *plan, const struct slurm_job *job,
 struct action *plan_slurm_give_back(struct plan *plan, const struct slurm_job *job,
                                     const char *misfit, const char *why);
 struct action *plan_slurm_look(struct plan *plan, const struct slurm_job *job); /* read it now */
+/* Reads what it was given on its nodes (job_layouts.h). */
+struct action *plan_slurm_layout(struct plan *plan, const struct slurm_job *job);
 /* fields: JSON of a job update. */
 struct action *plan_slurm_update_job(struct plan *plan, const struct slurm_job *job,
                                      const struct json_mut *fields);
@@ -89,6 +92,7 @@ struct slurm_executor_options {
     struct unit_states *unit_states;
     struct node_refusals *node_refusals;
     struct capacity *capacity;
+    struct job_layouts *layouts;
     struct metrics *metrics;
     struct str cluster;
     int64_t submits_per_second; /* 0: no limit */

@@ -603,6 +603,9 @@ void *executor_start(void *service, const struct action *action, executor_finish
     case ACTION_LOOK:
         look_at_job(task);
         break;
+    case ACTION_LAYOUT:
+        layout_start(task);
+        break;
     case ACTION_UPDATE_JOB:
         update_job(task);
         break;

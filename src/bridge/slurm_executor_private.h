@@ -12,6 +12,7 @@ enum slurm_action_kind {
     ACTION_SUBMIT,
     ACTION_CANCEL,
     ACTION_LOOK,
+    ACTION_LAYOUT,
     ACTION_UPDATE_JOB,
     ACTION_CREATE_NODE,
     ACTION_UPDATE_NODE,
@@ -30,7 +31,7 @@ struct slurm_action {
     unsigned pod_count;
     bool at_once;
 
-    int64_t job_id; /* CANCEL, LOOK, UPDATE_JOB */
+    int64_t job_id; /* CANCEL, LOOK, LAYOUT, UPDATE_JOB */
     const char *sluid;
     const char *why;
     const char *misfit;         /* CANCEL: a node that will not do; NULL */
@@ -167,6 +168,9 @@ struct str slurm_action_unit(
 void submit_start(struct slurm_task *task);
 void submit_cancelled(struct slurm_task *task);
 void submit_done(struct slurm_executor *executor);
+
+/* ---- slurm_executor_layout.c ---- */
+void layout_start(struct slurm_task *task);
 
 /* ---- slurm_executor_nodes.c ---- */
 void node_start(struct slurm_task *task);

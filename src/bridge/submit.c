@@ -55,6 +55,8 @@ static int describe(const struct bridge_world *world, const struct unit *unit, b
     const struct kube_pod **pods;
     struct translate_from from = { .config = world->config,
                                    .slurm_nodes = world->slurm_nodes,
+                                   .classes = world->optional[OPTIONAL_DEVICE_CLASSES].cache,
+                                   .claims = world->optional[OPTIONAL_CLAIMS].cache,
                                    .owner = unit->owner,
                                    .job = unit->owner_job,
                                    .more = unit->more_annotations,

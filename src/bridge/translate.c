@@ -8,13 +8,11 @@
  * Slurm's fields is refused here, because Slurm would cut it without a word. */
 #include "bridge/translate.h"
 
+#include "bridge/device_needs.h"
 #include "bridge/prefer.h"
 #include "codec/timestamp.h"
 
 #include <inttypes.h>
-
-#define DEVICE_CLASS "deviceclass.resource.kubernetes.io/"
-#define DRA_CPU      DEVICE_CLASS "dra.cpu"
 
 enum {
     MIB = 1 << 20,
@@ -165,10 +163,10 @@ static int64_t milli_of_units(int64_t units)
     return units > INT64_MAX / 1000 ? INT64_MAX : units * 1000;
 }
 
-/* Cores by the device class dra.cpu are CPUs like any others. */
-static int64_t cpu_of(const struct kube_requests *amounts)
+/* Cores by a device class are CPUs like any others. */
+static int64_t cpu_of(const struct kube_requests *amounts, int64_t cores)
 {
-    return larger(amounts->cpu_milli, milli_of_units(kube_amount_of(&amounts->extended, DRA_CPU)));
+    return larger(amounts->cpu_milli, milli_of_units(cores));
 }
 
 /* Where the pods say nothing: pod-level limits of a Job's template are what its pods have, unless
@@ -181,13 +179,14 @@ static int64_t wanted_or(int64_t amount, int64_t of_job, int64_t of_group,
     return amount == 0 ? divide_up(of_group, least_pods(from)) : amount;
 }
 
-static int64_t cpu_wanted(const struct translate_from *from)
+/* cores: of each pod by device classes. */
+static int64_t cpu_wanted(const struct translate_from *from, const int64_t *cores)
 {
     int64_t milli = 0;
 
     for (unsigned i = 0; i < from->pod_count; i++)
-        milli =
-            larger(milli, larger(cpu_of(&from->pods[i]->requests), cpu_of(&from->pods[i]->limits)));
+        milli = larger(milli, larger(cpu_of(&from->pods[i]->requests, cores[i]),
+                                     cpu_of(&from->pods[i]->limits, cores[i])));
     return wanted_or(milli, from->job ? from->job->cpu_milli : 0, from->group_cpu_milli, from);
 }
 
@@ -200,9 +199,10 @@ static int64_t memory_wanted(const struct translate_from *from)
     return wanted_or(bytes, from->job ? from->job->memory : 0, from->group_memory, from);
 }
 
-static int take_amounts(struct job_desc *desc, const struct translate_from *from, struct err *err)
+static int take_amounts(struct job_desc *desc, const struct translate_from *from,
+                        const int64_t *cores, struct err *err)
 {
-    int64_t cpus = divide_up(cpu_wanted(from), 1000);
+    int64_t cpus = divide_up(cpu_wanted(from, cores), 1000);
     int64_t memory = divide_up(memory_wanted(from), MIB);
 
     if (cpus > JOB_DESC_MAX_CPUS)
@@ -218,76 +218,62 @@ static int take_amounts(struct job_desc *desc, const struct translate_from *from
 /* ---- devices ---- */
 
 struct gres {
-    struct str class; /* "" for GPUs of a device plugin, whoever made them */
-    int64_t amount;   /* the most that a pod wants */
-    int64_t of_pod;   /* what the pod at hand wants */
+    const char *name, *type; /* type "": of any, as device plugins have them */
+    int64_t amount;          /* the most that a pod wants */
+    int64_t of_pod;          /* what the pod at hand wants */
 };
 
-struct gres_list { /* in byte order of the classes: equal pods give equal texts */
+struct gres_list { /* in byte order of the types, then the names: equal pods give equal texts */
     struct gres *at;
     unsigned count;
 };
 
-/* Whether an extended resource is a GPU for Slurm, and of what class. */
-static bool is_gres(const char *resource, struct str *ret_class)
+static int compare_gres(const struct gres *gres, const struct device_row *row)
 {
-    struct str name = str_of(resource);
+    int order = strcmp(gres->type, row->type);
 
-    if (str_is(name, "nvidia.com/gpu") || str_is(name, "amd.com/gpu")) {
-        *ret_class = STR("");
-        return true;
-    }
-    if (!str_starts(name, STR(DEVICE_CLASS)) || str_is(name, DRA_CPU))
-        return false;
-    *ret_class = str_sub(name, sizeof(DEVICE_CLASS) - 1, name.len);
-    return ret_class->len > 0;
+    return order ? order : strcmp(gres->name, row->gres);
 }
 
-/* A class becomes part of a list that Slurm reads: nothing in it may end its item. */
-static int check_class(struct str class, struct err *err)
+static struct gres *need_gres(struct gres_list *list, const struct device_row *row,
+                              struct arena *arena)
 {
-    for (size_t i = 0; i < class.len; i++) {
-        char c = class.at[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-
-        if (!is_letter && !(c >= '0' && c <= '9') && c != '-' && c != '.' && c != '_')
-            return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is no name of a DeviceClass",
-                           STR_ARG(class));
-    }
-    return 0;
-}
-
-static struct gres *need_gres(struct gres_list *list, struct str class)
-{
+    struct gres *more;
     unsigned i = 0;
 
-    while (i < list->count && str_cmp(list->at[i].class, class) < 0)
+    while (i < list->count && compare_gres(&list->at[i], row) < 0)
         i++;
-    if (i < list->count && str_eq(list->at[i].class, class))
+    if (i < list->count && compare_gres(&list->at[i], row) == 0)
         return &list->at[i];
-    memmove(&list->at[i + 1], &list->at[i], (list->count - i) * sizeof(list->at[0]));
-    list->at[i] = (struct gres){ .class = class };
+    more = arena_alloc_array(arena, list->count + 1, sizeof(*more));
+    for (unsigned k = 0; k < list->count; k++)
+        more[k + (k >= i)] = list->at[k];
+    more[i] = (struct gres){ .name = row->gres, .type = row->type };
+    list->at = more;
     list->count++;
-    return &list->at[i];
+    return &more[i];
+}
+
+static void add_amount(int64_t *sum, int64_t amount)
+{
+    if (__builtin_add_overflow(*sum, amount, sum))
+        *sum = INT64_MAX;
 }
 
 /* GPUs of different makers on one pod add up to one count. */
-static int add_pod(struct gres_list *list, const struct kube_pod *pod, struct err *err)
+static int add_pod(struct gres_list *list, const struct translate_from *from, unsigned at,
+                   struct arena *arena, int64_t *cores, struct err *err)
 {
-    const struct kube_amounts *amounts = &pod->limits.extended;
+    struct device_view view = { from->config, from->classes, from->claims };
+    struct device_amounts amounts;
 
-    for (unsigned i = 0; i < amounts->count; i++) {
-        struct str class;
-        struct gres *gres;
-
-        if (!is_gres(amounts->at[i].name, &class) || amounts->at[i].amount <= 0)
-            continue;
-        if (check_class(class, err) < 0)
-            return -ERR_INVALID;
-        gres = need_gres(list, class);
-        if (__builtin_add_overflow(gres->of_pod, amounts->at[i].amount, &gres->of_pod))
-            gres->of_pod = INT64_MAX;
-    }
+    if (device_amounts_of(&view, from->pods[at], arena, &amounts, err) < 0)
+        return -err->class;
+    for (unsigned i = 0; i < amounts.count; i++)
+        add_amount(device_row_is_cpu(amounts.at[i].row)
+                       ? cores
+                       : &need_gres(list, amounts.at[i].row, arena)->of_pod,
+                   amounts.at[i].amount);
     for (unsigned i = 0; i < list->count; i++) {
         list->at[i].amount = larger(list->at[i].amount, list->at[i].of_pod);
         list->at[i].of_pod = 0;
@@ -298,32 +284,33 @@ static int add_pod(struct gres_list *list, const struct kube_pod *pod, struct er
 static void write_gres(const struct gres_list *list, struct buf *out)
 {
     for (unsigned i = 0; i < list->count; i++)
-        buf_printf(out, "%sgres/gpu%s" STR_FMT "=%" PRId64, i > 0 ? "," : "",
-                   list->at[i].class.len > 0 ? ":" : "", STR_ARG(list->at[i].class),
-                   list->at[i].amount);
+        buf_printf(out, "%sgres/%s%s%s=%" PRId64, i > 0 ? "," : "", list->at[i].name,
+                   list->at[i].type[0] ? ":" : "", list->at[i].type, list->at[i].amount);
 }
 
-/* Only limits: Kubernetes has them equal to the requests for every device. */
+static bool has_devices(const struct kube_pod *pod)
+{
+    return pod->limits.extended.count + pod->requests.extended.count > 0 ||
+           (pod->rare && pod->rare->claim_count > 0);
+}
+
+/* A pod that is bound has its devices: it is counted as far as its claims can be read. */
 static int take_devices(struct job_desc *desc, const struct translate_from *from,
-                        struct arena *arena, struct err *err)
+                        struct arena *arena, int64_t *cores, struct err *err)
 {
     struct gres_list list = { 0 };
     auto_buf struct buf text = { .max = MAX_GRES_TEXT };
-    size_t most = 0;
 
     for (unsigned i = 0; i < from->pod_count; i++)
-        most += from->pods[i]->limits.extended.count;
-    if (most == 0)
-        return 0;
-    list.at = arena_alloc_array(arena, most, sizeof(list.at[0]));
-    for (unsigned i = 0; i < from->pod_count; i++)
-        if (add_pod(&list, from->pods[i], err) < 0)
-            return -ERR_INVALID;
+        if (has_devices(from->pods[i]) && add_pod(&list, from, i, arena, &cores[i], err) < 0 &&
+            !from->pods[i]->node_name[0])
+            return err_wrap(err, "pod %s", from->pods[i]->object.name);
     write_gres(&list, &text);
     if (buf_check(&text, "devices", NULL) < 0)
         return err_set(err, ERR_INVALID, "%u kinds of devices are too many for one job",
                        list.count);
-    desc->gres = arena_strdup(arena, buf_text(&text));
+    if (list.count > 0)
+        desc->gres = arena_strdup(arena, buf_text(&text));
     return 0;
 }
 
@@ -460,22 +447,10 @@ static int64_t oldest(const struct translate_from *from)
     return timestamp_to_seconds(created_us);
 }
 
-/* Nobody would allocate them: the pod would hold its node and never start. The webhook says so,
- * too, but not every pod comes by it. */
-static int check_claims(const struct translate_from *from, struct err *err)
-{
-    for (unsigned i = 0; i < from->pod_count; i++)
-        if (from->pods[i]->has_claims && !from->pods[i]->node_name[0])
-            return err_set(err, ERR_INVALID,
-                           "pod %s has spec.resourceClaims, which nobody allocates for a pod that "
-                           "Slurm places: use the annotation gres",
-                           from->pods[i]->object.name);
-    return 0;
-}
-
 static int take_all(struct job_desc *desc, const struct translate_from *from, struct arena *arena,
                     struct err *err)
 {
+    int64_t *cores = arena_alloc_array(arena, from->pod_count + 1, sizeof(*cores));
     int rc;
 
     job_desc_init(desc);
@@ -484,13 +459,11 @@ static int take_all(struct job_desc *desc, const struct translate_from *from, st
     take_config(desc, from);
     take_count(desc, from);
     take_priority(desc, from);
-    rc = check_claims(from, err);
+    rc = take_deadlines(desc, from, err);
     if (rc == 0)
-        rc = take_deadlines(desc, from, err);
+        rc = take_devices(desc, from, arena, cores, err);
     if (rc == 0)
-        rc = take_amounts(desc, from, err);
-    if (rc == 0)
-        rc = take_devices(desc, from, arena, err);
+        rc = take_amounts(desc, from, cores, err);
     return rc;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "bridge/admit.h"
+#include "bridge/kinds_device.h"
 #include "bridge/kinds_volume.h"
 #include "bridge/names.h"
 #include "engine/watch_set.h"
@@ -59,6 +60,9 @@ static const struct {
     [ALWAYS + OPTIONAL_COSCHEDULING] = { &bridge_coscheduling_kind, NULL },
     [ALWAYS + OPTIONAL_LWS] = { &bridge_lws_kind, NULL },
     [ALWAYS + OPTIONAL_JOBSETS] = { &bridge_jobset_kind, NULL },
+    [ALWAYS + OPTIONAL_DEVICE_CLASSES] = { &bridge_device_class_kind, NULL },
+    [ALWAYS + OPTIONAL_SLICES] = { &bridge_slice_kind, NULL },
+    [ALWAYS + OPTIONAL_CLAIMS] = { &bridge_resource_claim_kind, NULL },
 };
 
 /* ---- making ---- */
@@ -74,14 +78,16 @@ static void fill_world(struct bridge_world *world, struct kube_cache *const cach
     world->statefulsets = caches[STATEFULSETS];
     for (unsigned i = 0; i < OPTIONAL_KINDS; i++)
         world->optional[i] = (struct optional){ .cache = caches[ALWAYS + i] };
-    world->eligible = eligible_new(&(struct eligible_caches){ .pods = caches[PODS],
-                                                              .other_pods = caches[OTHER_PODS],
-                                                              .nodes = caches[NODES],
-                                                              .namespaces = caches[NAMESPACES],
-                                                              .claims = caches[CLAIMS],
-                                                              .volumes = caches[VOLUMES],
-                                                              .classes = caches[CLASSES] },
-                                   world->config->scheduler_name);
+    world->eligible = eligible_new(
+        &(struct eligible_caches){ .pods = caches[PODS],
+                                   .other_pods = caches[OTHER_PODS],
+                                   .nodes = caches[NODES],
+                                   .namespaces = caches[NAMESPACES],
+                                   .claims = caches[CLAIMS],
+                                   .volumes = caches[VOLUMES],
+                                   .classes = caches[CLASSES],
+                                   .device_classes = caches[ALWAYS + OPTIONAL_DEVICE_CLASSES] },
+        world->config->scheduler_name);
     world_add_indexes(world);
 }
 
@@ -182,7 +188,8 @@ void watches_listen(struct watches *watches, watches_words words, void *context)
     watches->words = words;
     watches->words_context = context;
     for (unsigned i = 0; i < KINDS; i++)
-        if (i == JOBS || i == REPLICASETS || i == STATEFULSETS || i >= ALWAYS)
+        if (i == JOBS || i == REPLICASETS || i == STATEFULSETS ||
+            (i >= ALWAYS && i < ALWAYS + OPTIONAL_DEVICE_CLASSES))
             kube_cache_listen(watches->caches[i], on_owner, watches);
 }
 

@@ -5,6 +5,7 @@
  * the oldest has it, whatever order they were seen in. */
 #include "bridge/world.h"
 
+#include "bridge/device_claims.h"
 #include "bridge/group.h"
 #include "bridge/names.h"
 #include "bridge/node_state.h"
@@ -206,6 +207,13 @@ bool world_job_key(const struct bridge_world *world, const struct slurm_job *job
     return true;
 }
 
+struct device_view world_device_view(const struct bridge_world *world)
+{
+    return (struct device_view){ .config = world->config,
+                                 .classes = world->optional[OPTIONAL_DEVICE_CLASSES].cache,
+                                 .claims = world->optional[OPTIONAL_CLAIMS].cache };
+}
+
 /* ---- indexes ---- */
 
 static void emit_unit(const struct kube_object *object, kube_index_emit emit, void *context)
@@ -230,6 +238,12 @@ static void emit_slurm_name(const struct kube_object *object, kube_index_emit em
         emit(context, name);
 }
 
+static void emit_slice_node(const struct kube_object *object, kube_index_emit emit, void *context)
+{
+    if (kube_slice_of(object)->node[0])
+        emit(context, str_of(kube_slice_of(object)->node));
+}
+
 static void emit_node(const struct kube_object *object, kube_index_emit emit, void *context)
 {
     const struct kube_pod *pod = kube_pod_of(object);
@@ -244,6 +258,14 @@ void world_add_indexes(struct bridge_world *world)
     world->pods_by_unit = kube_cache_add_index(world->pods, emit_unit);
     world->waiters_by_owner = kube_cache_add_index(world->pods, submit_queue_emit);
     world->nodes_by_slurm_name = kube_cache_add_index(world->nodes, emit_slurm_name);
+    if (!world->optional[OPTIONAL_CLAIMS].cache)
+        return;
+    world->slices_by_node =
+        kube_cache_add_index(world->optional[OPTIONAL_SLICES].cache, emit_slice_node);
+    world->claims_by_device =
+        kube_cache_add_index(world->optional[OPTIONAL_CLAIMS].cache, claims_emit_devices);
+    world->claims_by_cores =
+        kube_cache_add_index(world->optional[OPTIONAL_CLAIMS].cache, claims_emit_cores);
 }
 
 bool world_has_job(const struct bridge_world *world, struct str key)

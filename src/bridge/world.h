@@ -7,8 +7,10 @@
 
 #include "bridge/capacity.h"
 #include "bridge/config.h"
+#include "bridge/device_needs.h"
 #include "bridge/eligible.h"
 #include "bridge/foreign_nodes.h"
+#include "bridge/job_layouts.h"
 #include "bridge/kinds.h"
 #include "bridge/node_refusals.h"
 #include "bridge/node_sizes.h"
@@ -54,7 +56,10 @@ enum optional_kind {
     OPTIONAL_COSCHEDULING,
     OPTIONAL_LWS,
     OPTIONAL_JOBSETS,
-    OPTIONAL_KINDS, /* how many there are */
+    OPTIONAL_DEVICE_CLASSES,
+    OPTIONAL_SLICES,
+    OPTIONAL_CLAIMS, /* for devices, of the DRA API */
+    OPTIONAL_KINDS,  /* how many there are */
 };
 
 struct optional {
@@ -72,6 +77,10 @@ struct bridge_world {
     int pods_by_node;        /* index: the Kubernetes node that they are bound to */
     int waiters_by_owner;    /* index: the queue of pods that exclude each other (submit_queue.h) */
     int nodes_by_slurm_name; /* index: the name in Slurm */
+    int slices_by_node;      /* index: the Kubernetes node whose devices they show */
+    int claims_by_device;    /* index: "driver/pool/device" that they are allocated */
+    int claims_by_cores;     /* index: the Kubernetes node of whose cores they have some */
+    struct job_layouts *layouts;   /* what jobs were given on their nodes; plans only read it */
     struct kube_cache *other_pods; /* of other schedulers */
     const struct slurm_cache *slurm_jobs, *slurm_nodes, *slurm_partitions;
     struct unit_states *unit_states;     /* plans only read it */
@@ -85,6 +94,8 @@ struct bridge_world {
 
 /* Registers the indexes. Before any object is in the caches. */
 void world_add_indexes(struct bridge_world *world);
+
+struct device_view world_device_view(const struct bridge_world *world);
 
 /* ---- names ---- */
 /* The name that a Kubernetes node asks for, by its label or by its own name; "" for none. */

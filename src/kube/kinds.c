@@ -24,6 +24,9 @@ static const struct kube_field pod_fields[] = {
     { { "spec", "hostNetwork" }, KUBE_BOOL, IN_POD(host_network) },
     { { "spec", "terminationGracePeriodSeconds" }, KUBE_I64, IN_POD(termination_grace) },
     { { "status", "phase" }, KUBE_STR, IN_POD(phase) },
+    { { "status", "extendedResourceClaimStatus", "resourceClaimName" },
+      KUBE_STR,
+      IN_POD(extended_claim) },
     { { "metadata", "deletionGracePeriodSeconds" }, KUBE_I64, IN_POD(deletion_grace) },
     { { NULL }, KUBE_STR, 0 },
 };
@@ -249,6 +252,28 @@ static int decode_claims(struct kube_decoder *decoder, const struct json *in,
     return 0;
 }
 
+static int decode_template_claims(struct kube_decoder *decoder, const struct json *in,
+                                  const struct json *value, void *object, struct err *err)
+{
+    struct json_iter iter = json_iter(value);
+    struct kube_pod *pod = object;
+    const struct json *item;
+    struct kube_pair *pairs;
+    unsigned count = 0;
+
+    pod->template_claims = (struct kube_pairs){ 0 };
+    if (json_len(value) == 0)
+        return 0;
+    if (check_length(value, err) < 0)
+        return -ERR_TOO_BIG;
+    pairs = kube_decoder_alloc(decoder, json_len(value) * sizeof(*pairs));
+    while (json_next_item(&iter, &item))
+        pairs[count++] = (struct kube_pair){ str_of(text_of(decoder, item, "name")),
+                                             str_of(text_of(decoder, item, "resourceClaimName")) };
+    pod->template_claims = (struct kube_pairs){ pairs, count };
+    return 0;
+}
+
 static int decode_spread(struct kube_decoder *decoder, const struct json *in,
                          const struct json *value, void *object, struct err *err)
 {
@@ -345,6 +370,7 @@ static const struct part pod_parts[] = {
     { "spec", "affinity", false, decode_affinity },
     { "spec", "resourceClaims", false, decode_claims },
     { "spec", "topologySpreadConstraints", false, decode_spread },
+    { "status", "resourceClaimStatuses", true, decode_template_claims },
     { "status", "conditions", true, decode_pod_conditions },
     { "status", "containerStatuses", false, decode_states },
     { "status", "initContainerStatuses", false, decode_init_states },

@@ -61,6 +61,17 @@ struct kube_port {        /* of the node, taken by a pod */
     uint16_t port;
 };
 
+struct kube_device_ask { /* of one container, for one extended resource */
+    const char *container, *resource;
+    int64_t amount;
+    uint16_t order; /* of the container: init containers first */
+    bool is_init;   /* it ends before the containers after it start; a sidecar does not */
+};
+
+struct kube_claim_ref {                  /* an entry of spec.resourceClaims */
+    const char *name, *claim, *template; /* one of the last two is "" */
+};
+
 /* What few pods say. Rules stay JSON text, and only what is required, or can be told to Slurm: the
  * pods of one workload say the same, so whoever places them compiles it once. */
 struct kube_rare {
@@ -72,6 +83,9 @@ struct kube_rare {
     const char *const *volume_claims; /* names; those of generic ephemeral volumes too, */
     const bool *volume_claim_is_own;  /* which are made for the pod and have it as owner */
     unsigned port_count, volume_claim_count;
+    const struct kube_device_ask *device_asks; /* by container, then in the order of the text */
+    const struct kube_claim_ref *claims;
+    unsigned device_ask_count, claim_count;
     int64_t active_deadline; /* seconds; 0 = none */
 };
 
@@ -80,13 +94,15 @@ struct kube_pod {
     const char *phase, *node_name, *scheduler_name, *priority_class, *hostname, *subdomain;
     const char *pod_group; /* spec.schedulingGroup.podGroupName */
     const char *service_account;
+    const char *extended_claim; /* status.extendedResourceClaimStatus; "" without */
     int64_t priority;
     int64_t termination_grace, deletion_grace; /* seconds: of the spec, and once it is deleted */
     int64_t ready_since_us; /* when `ready` last changed, by the kubelet's clock; 0: it never did */
     struct kube_requests requests;
     struct kube_requests limits; /* summed alike; overhead only comes on top of what has a limit */
     struct kube_pairs node_selector;
-    const struct kube_rare *rare; /* NULL when it says nothing of that */
+    struct kube_pairs template_claims; /* status.resourceClaimStatuses: entry and claim */
+    const struct kube_rare *rare;      /* NULL when it says nothing of that */
     const struct kube_toleration *tolerations;
     const struct kube_condition *conditions;
     unsigned toleration_count, condition_count;

@@ -205,6 +205,111 @@ static int decode_volumes(struct kube_decoder *decoder, const struct spec *spec,
     return 0;
 }
 
+/* ---- devices ---- */
+
+struct asks {
+    struct kube_decoder *decoder;
+    struct kube_device_ask *at; /* NULL: they are only counted */
+    unsigned count;
+};
+
+static int take_ask(struct asks *asks, const struct json *container, struct str resource,
+                    const struct json *amount, unsigned order, bool is_init, struct err *err)
+{
+    struct kube_device_ask *ask;
+
+    if (!asks->at) {
+        asks->count++;
+        return 0;
+    }
+    ask = &asks->at[asks->count++];
+    ask->container = kube_decoder_str(asks->decoder, json_str(json_get(container, "name")));
+    ask->resource = kube_decoder_str(asks->decoder, resource);
+    ask->order = (uint16_t)order;
+    ask->is_init = is_init;
+    return kube_decoder_is_counting(asks->decoder)
+               ? 0
+               : kube_quantity(amount, false, &ask->amount, err);
+}
+
+/* Extended resources are those with a '/' in their name. */
+static int take_asks(struct asks *asks, const struct json *containers, unsigned order, bool is_init,
+                     struct err *err)
+{
+    struct json_iter iter = json_iter(containers);
+    const struct json *container, *amount;
+    struct str resource;
+    int rc = 0;
+
+    while (json_next_item(&iter, &container)) {
+        struct json_iter requests = json_iter(json_at(container, "resources", "requests"));
+        bool is_sidecar = str_is(json_str(json_get(container, "restartPolicy")), "Always");
+
+        while (rc == 0 && json_next_member(&requests, &resource, &amount))
+            if (memchr(resource.at, '/', resource.len))
+                rc =
+                    take_ask(asks, container, resource, amount, order, is_init && !is_sidecar, err);
+        order++;
+    }
+    return rc;
+}
+
+static int take_all_asks(struct asks *asks, const struct json *init, const struct json *containers,
+                         struct err *err)
+{
+    int rc;
+
+    asks->count = 0;
+    rc = take_asks(asks, init, 0, true, err);
+    return rc < 0 ? rc : take_asks(asks, containers, (unsigned)json_len(init), false, err);
+}
+
+static int decode_asks(struct kube_decoder *decoder, const struct spec *spec,
+                       const struct json *value, struct kube_rare *rare, struct err *err)
+{
+    const struct json *init = kube_decoder_get(decoder, spec->of, "initContainers");
+    struct asks asks = { .decoder = decoder };
+
+    rare->device_asks = NULL;
+    rare->device_ask_count = 0;
+    (void)take_all_asks(&asks, init, value, err); /* counting cannot fail */
+    if (asks.count == 0)
+        return 0;
+    if (asks.count > KUBE_MAX_ITEMS)
+        return err_set(err, ERR_TOO_BIG, "%u devices, more than %d", asks.count, KUBE_MAX_ITEMS);
+    asks.at = kube_decoder_alloc(decoder, asks.count * sizeof(*asks.at));
+    rare->device_asks = asks.at;
+    rare->device_ask_count = asks.count;
+    return take_all_asks(&asks, init, value, err);
+}
+
+static int decode_claims(struct kube_decoder *decoder, const struct spec *spec,
+                         const struct json *value, struct kube_rare *rare, struct err *err)
+{
+    struct json_iter iter = json_iter(value);
+    const struct json *item;
+    struct kube_claim_ref *refs;
+    unsigned count = 0;
+
+    rare->claims = NULL;
+    rare->claim_count = 0;
+    if (check_length(value, err) < 0)
+        return -ERR_TOO_BIG;
+    if (json_len(value) == 0)
+        return 0;
+    refs = kube_decoder_alloc(decoder, json_len(value) * sizeof(*refs));
+    while (json_next_item(&iter, &item)) {
+        refs[count].name = kube_decoder_str(decoder, json_str(json_get(item, "name")));
+        refs[count].claim =
+            kube_decoder_str(decoder, json_str(json_get(item, "resourceClaimName")));
+        refs[count++].template =
+            kube_decoder_str(decoder, json_str(json_get(item, "resourceClaimTemplateName")));
+    }
+    rare->claims = refs;
+    rare->claim_count = count;
+    return 0;
+}
+
 /* ---- all of it ---- */
 
 static int decode_deadline(struct kube_decoder *decoder, const struct spec *spec,
@@ -216,6 +321,8 @@ static int decode_deadline(struct kube_decoder *decoder, const struct spec *spec
 
 static const struct part parts[] = {
     { "containers", decode_ports },
+    { "containers", decode_asks },
+    { "resourceClaims", decode_claims },
     { "volumes", decode_volumes },
     { "affinity", decode_affinity },
     { "topologySpreadConstraints", decode_spread },
@@ -226,7 +333,8 @@ static bool is_empty(const struct kube_rare *rare)
 {
     return !rare->node_affinity[0] && !rare->node_preference[0] && !rare->pod_affinity[0] &&
            !rare->pod_anti_affinity[0] && !rare->spread[0] && rare->port_count == 0 &&
-           rare->volume_claim_count == 0 && rare->active_deadline == 0;
+           rare->volume_claim_count == 0 && rare->active_deadline == 0 &&
+           rare->device_ask_count == 0 && rare->claim_count == 0;
 }
 
 static void keep_rare(struct kube_decoder *decoder, const struct kube_rare *rare,
@@ -245,7 +353,11 @@ static void keep_rare(struct kube_decoder *decoder, const struct kube_rare *rare
 int kube_rare_decode(struct kube_decoder *decoder, const struct json *root, struct kube_pod *pod,
                      struct err *err)
 {
-    static const struct kube_rare none = { "", "", "", "", "", NULL, NULL, NULL, 0, 0, 0 };
+    static const struct kube_rare none = { .node_affinity = "",
+                                           .node_preference = "",
+                                           .pod_affinity = "",
+                                           .pod_anti_affinity = "",
+                                           .spread = "" };
     const struct json *name = json_at(root, "metadata", "name");
     struct spec spec = { .of = kube_decoder_get(decoder, root, "spec"),
                          .pod_name = name ? json_str(name) : str_of(pod->object.name),

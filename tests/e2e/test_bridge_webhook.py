@@ -223,8 +223,6 @@ def test_pods_take_the_word_of_their_job_that_they_start_together(site, eventual
 
 REFUSED = [
     ({"labels": {JOB_LABEL: "7"}}, {}, "can't create a pod with a slurm external jobid label"),
-    ({}, {"resourceClaims": [{"name": "c", "resourceClaimName": "c"}]},
-     f"can't schedule a pod with a resourceclaim, use the annotation {WISH}gres to request devices instead"),
     ({"annotations": {f"{WISH}timelimit": "soon"}}, {}, f'{WISH}timelimit: "soon" is not '),
 ]  # the other rules: tests/unit/bridge/test_admit_rules.c
 

@@ -189,6 +189,7 @@ void bridge_people_make_node_named(struct bridge_scene *scene, const char *name,
                                    unsigned cpus);
 void bridge_people_delete_node(struct bridge_scene *scene, unsigned number);
 void bridge_people_make_pod(struct bridge_scene *scene, const char *name, unsigned cpus);
+void bridge_people_make_pod_with_device(struct bridge_scene *scene, const char *name);
 void bridge_people_delete_pod(struct bridge_scene *scene, const char *ns, const char *name,
                               int grace);
 void bridge_people_delete_all(struct bridge_scene *scene); /* pods and groups; nodes stay */
@@ -209,6 +210,16 @@ void bridge_groups_delete_all(struct bridge_scene *scene);
 /* ---- sim_bridge_kubelet.c: what runs pods, and cleans up behind nodes ---- */
 void bridge_kubelet_start(struct bridge_scene *scene);
 void bridge_kubelet_finish(struct bridge_scene *scene, const char *pod, bool well); /* of work */
+
+/* ---- sim_bridge_devices.c: devices, who frees claims, and what is promised of both ---- */
+void bridge_devices_prepare(struct bridge_scene *scene); /* a claim of people: work/mine */
+void bridge_devices_of_node(struct bridge_scene *scene, const char *node);
+void bridge_devices_step(struct bridge_scene *scene); /* of the controller that frees claims */
+unsigned bridge_devices_claims(const struct bridge_scene *scene); /* how many there are */
+bool bridge_pod_wants(const struct json *pod, const char *class); /* a device; NULL: that we have */
+void bridge_promises_on_device_claim(struct bridge_scene *scene, const struct api_change *change);
+void bridge_promises_on_bound_with_device(struct bridge_scene *scene, const struct json *pod,
+                                          const char *node);
 
 /* ---- sim_bridge_slurm.c: people and daemons in Slurm ---- */
 void bridge_slurm_prepare(struct bridge_scene *scene);

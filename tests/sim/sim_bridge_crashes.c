@@ -220,6 +220,16 @@ static void start_slurmctld(struct bridge_scene *scene)
     bridge_slurm_daemons_up(scene);
 }
 
+static void make_with_device(struct bridge_scene *scene)
+{
+    bridge_people_make_pod_with_device(scene, "p1");
+}
+
+static void make_second_with_device(struct bridge_scene *scene)
+{
+    bridge_people_make_pod_with_device(scene, "p2");
+}
+
 static void make_gang(struct bridge_scene *scene)
 {
     bridge_groups_make_as(scene, "a PodGroup");
@@ -305,6 +315,10 @@ static const struct bridge_story stories[] = {
     { "a pod is deleted before it has a place", { { 8, make_p1 }, { 8, delete_p1 } } },
     { "a pod is made again", { { 8, make_p1 }, { 20, delete_p1_by_force }, { 21, make_p1 } } },
     { "a job is cancelled", { { 8, make_p1 }, { 20, cancel_jobs } } },
+    { "a pod with a device is placed and finishes",
+      { { 8, make_with_device }, { 20, finish_p1 }, { 21, make_second_with_device } } },
+    { "the job of a pod with a device is cancelled as it starts",
+      { { 8, make_with_device }, { 8, make_second_with_device }, { 9, cancel_jobs } } },
     { "a job is put back", { { 8, make_p1 }, { 20, requeue_jobs } } },
     { "a node goes", { { 8, make_p1 }, { 20, delete_node_1 } } },
     { "a node goes and comes back",

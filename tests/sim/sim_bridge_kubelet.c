@@ -138,6 +138,7 @@ static void on_kubelet(void *context)
     api_store_visit(scene->world->store, "pods", take_name, &look);
     for (unsigned i = 0; i < look.count; i++)
         look_at_pod(scene, &look.names[i]);
+    bridge_devices_step(scene);
     loop_timer_start(scene->world->loop, &scene->kubelet,
                      rand_jitter(&scene->world->rand, LOOK_US, 60), on_kubelet, scene);
 }

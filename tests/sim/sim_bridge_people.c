@@ -49,6 +49,8 @@ void bridge_people_make_node(struct bridge_scene *scene, unsigned number, unsign
     char name[32];
 
     (void)snprintf(name, sizeof(name), "node-%u", number);
+    if (number <= 2) /* the others are alike, and made in one call */
+        bridge_devices_of_node(scene, name);
     bridge_people_make_node_named(scene, name, number, cpus);
 }
 
@@ -116,7 +118,7 @@ static void set_size(struct bridge_scene *scene, unsigned number, unsigned cpus)
 
 struct pod_kind {
     const char *labels, *annotations, *owner, *finalizers;
-    const char *spec, *ports;
+    const char *spec, *ports, *requests;
     const char *scheduler;
     unsigned cpus;
 };
@@ -149,16 +151,26 @@ static void make_pod(struct bridge_scene *scene, const char *name, const struct 
         "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"" STRANGER
         "\":\"x\"%s},\"annotations\":{%s}%s%s},\"spec\":{\"schedulerName\":\"%s\","
         "\"terminationGracePeriodSeconds\":4%s,\"containers\":[{\"name\":\"c\",\"image\":\"i\"%s,"
-        "\"resources\":{\"requests\":{\"cpu\":\"%u\",\"memory\":\"64Mi\"}}}]}}",
+        "\"resources\":{\"requests\":{\"cpu\":\"%u\",\"memory\":\"64Mi\"%s}}}]}}",
         name, kind->labels ? kind->labels : "", kind->annotations ? kind->annotations : "",
         kind->finalizers ? kind->finalizers : "", owner,
         kind->scheduler ? kind->scheduler : SCENE_SCHEDULER, kind->spec ? kind->spec : "",
-        kind->ports ? kind->ports : "", kind->cpus ? kind->cpus : 1);
+        kind->ports ? kind->ports : "", kind->cpus ? kind->cpus : 1,
+        kind->requests ? kind->requests : "");
 }
 
 void bridge_people_make_pod(struct bridge_scene *scene, const char *name, unsigned cpus)
 {
     make_pod(scene, name, &(struct pod_kind){ .cpus = cpus });
+}
+
+#define A_DEVICE ",\"" BRIDGE_DEVICE_CLASS "gpu.example.com\":\"1\""
+
+void bridge_people_make_pod_with_device(struct bridge_scene *scene, const char *name)
+{
+    make_pod(scene, name,
+             &(struct pod_kind){ .annotations = "\"" PREFIX "exclusive\":\"false\"",
+                                 .requests = A_DEVICE });
 }
 
 void bridge_people_delete_pod(struct bridge_scene *scene, const char *ns, const char *name,
@@ -207,6 +219,10 @@ static void make_some_pod(struct slurm_action *deed)
         { .annotations = "\"" PREFIX "timelimit\":\"soon\"" },
         { .annotations = "\"" PREFIX "partition\":\"nowhere\"" },
         { .cpus = SCENE_IMPOSSIBLE },
+        { .requests = A_DEVICE },
+        { .spec = ",\"resourceClaims\":[{\"name\":\"g\",\"resourceClaimName\":\"mine\"}]" },
+        { .annotations = "\"" PREFIX "exclusive\":\"false\"", .requests = A_DEVICE },
+        { .requests = ",\"" BRIDGE_DEVICE_CLASS "odd\":\"1\"" },
         { .scheduler = SCENE_STRANGER },
         { .scheduler = SCENE_STRANGER, LOOKS_LIKE_OURS },
         { .scheduler = SCENE_SCHEDULER "-2", LOOKS_LIKE_OURS },
@@ -432,6 +448,7 @@ void bridge_people_prepare(struct bridge_scene *scene)
     system = api_store_find(scene->world->store, "namespaces", "", "kube-system");
     (void)snprintf(scene->cluster, sizeof(scene->cluster), "%s",
                    json_str(json_at(system, "metadata", "uid")).at);
+    bridge_devices_prepare(scene);
     for (unsigned i = 1; i <= scene->node_count; i++)
         bridge_people_make_node(scene, i, SCENE_CPUS);
 }

@@ -217,6 +217,7 @@ static void on_bound(struct bridge_scene *scene, const struct api_change *change
     a_port_of_a_node_is_given_once(scene, pod, change->next);
     no_pod_is_bound_while_two_jobs_of_it_are_known(scene, pod, job);
     a_member_has_no_two_jobs(scene, pod);
+    bridge_promises_on_bound_with_device(scene, change->next, node);
 }
 
 static void two_jobs_of_a_unit_do_not_last(struct bridge_scene *scene)
@@ -425,6 +426,7 @@ void bridge_promises_on_change(void *context, const struct api_change *change)
     bool is_bound = is_pod(change) && next && node.len > 0;
 
     bridge_note_change(scene, change);
+    bridge_promises_on_device_claim(scene, change);
     if (bridge_is_ours(change->user))
         bridge_promises_on_claim(scene, change);
     if (scene->is_removed)

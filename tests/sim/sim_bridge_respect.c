@@ -121,15 +121,23 @@ static bool podgroup_is_respected(const struct json *old, const struct json *nex
                           json_at(next, "status", "conditions"), "type", conditions);
 }
 
+static bool claim_is_respected(const struct json *old, const struct json *next)
+{
+    return json_equal(json_get(old, "spec"), json_get(next, "spec")) &&
+           json_equal(json_at(old, "metadata", "ownerReferences"),
+                      json_at(next, "metadata", "ownerReferences"));
+}
+
 /* The kinds that we write at all, besides leases and events. */
 static const struct {
     const char *group, *plural;
     bool (*is_respected)(const struct json *old, const struct json *next);
-    bool may_delete;
+    bool may_delete, may_create;
 } written[] = {
-    { "", "pods", pod_is_respected, true },
-    { "", "nodes", node_is_respected, false },
-    { "scheduling.k8s.io", "podgroups", podgroup_is_respected, false },
+    { "", "pods", pod_is_respected, true, false },
+    { "", "nodes", node_is_respected, false, false },
+    { "scheduling.k8s.io", "podgroups", podgroup_is_respected, false, false },
+    { "resource.k8s.io", "resourceclaims", claim_is_respected, false, true },
 };
 
 void bridge_promises_on_our_write(struct bridge_scene *scene, const struct api_change *change)
@@ -144,7 +152,7 @@ void bridge_promises_on_our_write(struct bridge_scene *scene, const struct api_c
            (strcmp(written[row].plural, plural) != 0 ||
             strcmp(written[row].group, change->kind->group) != 0))
         row++;
-    if (row == sizeof(written) / sizeof(written[0]) || !old)
+    if (row == sizeof(written) / sizeof(written[0]) || (!old && !written[row].may_create))
         world_break(scene->world, "%s wrote %s %s", change->user, plural,
                     name_of(old ? old : next));
     else if (strcmp(plural, "pods") == 0 &&
@@ -153,7 +161,7 @@ void bridge_promises_on_our_write(struct bridge_scene *scene, const struct api_c
                     name_of(old));
     else if (!next && !written[row].may_delete)
         world_break(scene->world, "%s deleted %s %s", change->user, plural, name_of(old));
-    else if (next && !written[row].is_respected(old, next))
+    else if (old && next && !written[row].is_respected(old, next))
         world_break(scene->world, "%s changed what is not ours in %s %s", change->user, plural,
                     name_of(old));
 }

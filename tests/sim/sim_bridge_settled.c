@@ -97,16 +97,19 @@ static void one_that_waits_alone_says_why(struct look *look, const struct json *
     const char *name = look->pod->name;
     unsigned jobs = look->own.count;
 
-    if (annotation(pod, "timelimit")[0]) {
+    if (annotation(pod, "timelimit")[0] || bridge_pod_wants(pod, "odd")) {
         if (jobs > 0 || !says(pod, "Invalid"))
-            world_break(world, "pod %s has a bad annotation, and does not say so", name);
+            world_break(world, "pod %s is wrong, and does not say so", name);
     } else if (is_impossible(pod)) { /* no node has it, Slurm refuses it, or never starts it */
         if (jobs > 1 || !(jobs ? says(pod, NULL) : says_that_none_fits(pod)))
             world_break(world, "pod %s asks for too much, and does not say so", name);
+    } else if (jobs == 0 && json_exists(json_at(pod, "spec", "resourceClaims"))) {
+        if (!says(pod, NULL)) /* another pod has the claim, or no node the device */
+            world_break(world, "pod %s has no job, and does not say why", name);
     } else if (jobs == 0 && json_exists(json_at(pod, "spec", "nodeSelector"))) {
         if (!says_that_none_fits(pod))
             world_break(world, "pod %s has no job, and does not say why", name);
-    } else if (jobs == 0 && bridge_pod_has_port(pod)) {
+    } else if (jobs == 0 && (bridge_pod_has_port(pod) || bridge_pod_wants(pod, NULL))) {
         if (!says_that_none_fits(pod))
             world_break(world, "pod %s has no job, and does not say why", name);
     } else if (jobs != 1) {
@@ -550,6 +553,9 @@ static struct rest find_rest(struct bridge_scene *scene)
 
     api_store_visit(scene->world->store, "pods", take_pod, &rest);
     slurm_store_visit_jobs(scene->world->slurm, take_live_job, &rest);
+    if (!rest.what[0] && bridge_devices_claims(scene) > 0)
+        (void)snprintf(rest.what, sizeof(rest.what), "%u claims are left without their pods",
+                       bridge_devices_claims(scene));
     return rest;
 }
 

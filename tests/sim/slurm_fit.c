@@ -62,12 +62,17 @@ bool ctld_features_fit(const char *wanted, const char *features)
 
 bool ctld_gres_ask(struct str item, struct ctld_gres *ret_gres)
 {
-    struct str name = item, rest = STR(""), type = STR("");
+    struct str name = item, rest = STR(""), type = STR(""), amount;
     uint64_t count = 1;
 
     *ret_gres = (struct ctld_gres){ .count = 0 };
     if (str_starts(item, STR("gres/")) || str_starts(item, STR("gres:")))
         name = item = str_sub(item, 5, item.len);
+    if (str_cut(item, '=', &name, &amount)) { /* as TRES: gpu:type=2 */
+        item = name;
+        if (str_to_u64(amount, 1, 1 << 16, &count, NULL) < 0)
+            return false;
+    }
     if (str_cut(item, ':', &name, &rest) && str_to_u64(rest, 1, 1 << 16, &count, NULL) < 0) {
         struct str number = STR("");
 

@@ -12,7 +12,7 @@ enum { SECOND_US = 1000000, NOW_US = 100 * SECOND_US, MAX_TEXT = 1 << 20 };
 struct bench {
     struct clock clock;
     struct loop *loop;
-    struct bridge_config config;
+    struct bridge_config config, defaults;
     struct slurm_cache *slurm_nodes, *slurm_partitions;
     struct bridge_world world;
     struct arena arena;
@@ -66,6 +66,9 @@ static inline void bench_up(struct bench *bench)
     static const char *const partitions[] = { "{'name':'all'}", "{'name':'p1'}", "{'name':'p2'}" };
 
     *bench = (struct bench){ .config = { .scheduler_name = "bridge" } };
+    assert_int_equal(bridge_config_parse(STR(""), &bench->defaults, NULL), 0);
+    bench->config.devices = bench->defaults.devices;
+    bench->config.device_count = bench->defaults.device_count;
     clock_init_virtual(&bench->clock, WALL_US);
     bench->loop = loop_new_virtual(&bench->clock);
     bench->slurm_nodes = slurm_cache_new(&slurm_node_kind, bench->loop, STR("c1"));
@@ -95,6 +98,7 @@ static inline void bench_down(struct bench *bench)
     slurm_cache_free(bench->slurm_nodes);
     slurm_cache_free(bench->slurm_partitions);
     loop_free(bench->loop);
+    bridge_config_done(&bench->defaults);
 }
 
 #endif

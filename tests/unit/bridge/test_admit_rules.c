@@ -73,18 +73,13 @@ static void a_new_pod_may_not_name_a_job_or_a_node_of_ours(void **state)
     check_all(rows, COUNT(rows));
 }
 
-static void a_new_pod_may_not_bring_claims(void **state)
+static void claims_are_allocated_and_so_not_refused(void **state)
 {
-    static const char said[] = "can't schedule a pod with a resourceclaim, use the annotation "
-                               "slurmjob.slinky.slurm.net/gres to request devices instead";
-    static const struct row rows[] = {
-        { NULL, "{'metadata':{},'spec':{'resourceClaims':[{'name':'c'}]}}", NULL, said },
-        { NULL, "{'metadata':{},'spec':{'resourceClaims':[]}}", NULL, said },
-        { NULL, "{'metadata':{},'spec':{'resourceClaims':null}}", NULL, NULL },
-        { "UPDATE", "{'metadata':{},'spec':{'resourceClaims':[]}}", EMPTY, NULL },
-    };
+    static const struct row row = { NULL,
+                                    "{'metadata':{},'spec':{'resourceClaims':[{'name':'c'}]}}",
+                                    NULL, NULL };
 
-    check_all(rows, COUNT(rows));
+    check_as(&row, NULL, NULL);
 }
 
 static void topology_spread_is_honoured_and_so_not_refused(void **state)
@@ -102,19 +97,12 @@ static void topology_spread_is_honoured_and_so_not_refused(void **state)
 #define WITH(annotation, spec)                                                                     \
     "{'metadata':{'annotations':{'" WISH annotation "':'1'}},'spec':{" spec "}}"
 
-#define NO_CLAIM(class)                                                                            \
-    "container \"main\" uses DRA device class \"" class "\", and the bridge does not make "        \
-                                                        "resource claims yet"
-
-static void a_pod_that_needs_a_claim_of_its_scheduler_is_refused(void **state)
+static void a_pod_may_use_every_class_of_the_table(void **state)
 {
     static const struct row rows[] = {
-        { NULL, POD(CONTAINERS("containers", "requests", CLASS "dra.cpu")), NULL,
-          NO_CLAIM("dra.cpu") },
-        { NULL, POD(CONTAINERS("initContainers", "limits", CLASS "gpu.nvidia.com")), NULL,
-          NO_CLAIM("gpu.nvidia.com") },
-        { NULL, POD(CONTAINERS("containers", "limits", CLASS "gpu.example.com")), NULL,
-          NO_CLAIM("gpu.example.com") },
+        { NULL, POD(CONTAINERS("containers", "requests", CLASS "dra.cpu")), NULL, NULL },
+        { NULL, POD(CONTAINERS("initContainers", "limits", CLASS "gpu.nvidia.com")), NULL, NULL },
+        { NULL, POD(CONTAINERS("containers", "limits", CLASS "gpu.example.com")), NULL, NULL },
         { "UPDATE", POD(CONTAINERS("containers", "requests", CLASS "dra.cpu")),
           POD(CONTAINERS("containers", "requests", CLASS "dra.cpu")), NULL },
     };
@@ -147,11 +135,11 @@ static void native_cpus_and_cores_of_dra_do_not_go_together(void **state)
         { NULL,
           POD(CONTAINERS("containers", "requests",
                          CLASS "dra.cpu") ",'resources':{'limits':{'memory':'1'}}"),
-          NULL, NO_CLAIM("dra.cpu") },
+          NULL, NULL },
         { "UPDATE",
           POD(CONTAINERS("containers", "requests",
                          CLASS "dra.cpu") ",'resources':{'limits':{'cpu':'1'}}"),
-          EMPTY, NO_CLAIM("dra.cpu") },
+          EMPTY, NULL },
     };
 
     check_all(rows, COUNT(rows));
@@ -194,14 +182,13 @@ static void what_devices_say_annotations_may_not_say_again(void **state)
         { NULL, WITH("cpu-per-task", CONTAINERS("initContainers", "limits", CLASS "dra.cpu")), NULL,
           cpu },
         { NULL, WITH("cpu-per-task", CONTAINERS("containers", "limits", CLASS "gpu.nvidia.com")),
-          NULL, NO_CLAIM("gpu.nvidia.com") },
+          NULL, NULL },
         { NULL, WITH("cpu-per-task", CONTAINERS("containers", "limits", "cpu")), NULL, NULL },
         { NULL, WITH("gres", CONTAINERS("containers", "limits", CLASS "gpu.nvidia.com")), NULL,
           gres },
         { NULL, WITH("gres", CONTAINERS("initContainers", "requests", CLASS "gpu.nvidia.com")),
           NULL, gres },
-        { NULL, WITH("gres", CONTAINERS("containers", "limits", CLASS "dra.cpu")), NULL,
-          NO_CLAIM("dra.cpu") },
+        { NULL, WITH("gres", CONTAINERS("containers", "limits", CLASS "dra.cpu")), NULL, NULL },
         { "UPDATE", WITH("gres", CONTAINERS("containers", "limits", CLASS "gpu.nvidia.com")),
           POD(CONTAINERS("containers", "limits", CLASS "gpu.nvidia.com")), gres },
         { "UPDATE", WITH("gres", CONTAINERS("containers", "limits", CLASS "gpu.nvidia.com")),
@@ -332,7 +319,6 @@ static void nothing_is_refused_out_of_scope(void **state)
     static const char *const pods[] = {
         LABELLED("'7'"),
         ANNOTATED("'n1'"),
-        POD("'resourceClaims':[]"),
         POD(CONTAINERS("containers", "limits", CLASS "odd")),
         "{'metadata':{'annotations':{'" WISH "timelimit':'soon'}},'spec':{}}",
     };
@@ -342,11 +328,12 @@ static void nothing_is_refused_out_of_scope(void **state)
             rig_ask(&rig, ADMIT_VALIDATE, (struct call){ .ns = "elsewhere", .pod = pods[i] })
                 .answer.verdict,
             ADMIT_ALLOWED);
-    assert_int_equal(
-        rig_ask(&rig, ADMIT_VALIDATE,
-                (struct call){ .ns = "elsewhere", .pod = POD(OURS ",'resourceClaims':[]") })
-            .answer.verdict,
-        ADMIT_REFUSED);
+    assert_int_equal(rig_ask(&rig, ADMIT_VALIDATE,
+                             (struct call){ .ns = "elsewhere",
+                                            .pod = POD(OURS "," CONTAINERS("containers", "limits",
+                                                                           CLASS "odd")) })
+                         .answer.verdict,
+                     ADMIT_REFUSED);
 }
 
 static void deletion_is_always_allowed(void **state)
@@ -361,8 +348,7 @@ static void the_first_rule_that_is_broken_is_told(void **state)
 {
     static const struct row row = { NULL,
                                     "{'metadata':{'labels':{" JOB ":'7'},'annotations':{" NODE
-                                    ":'n1','" WISH
-                                    "timelimit':'soon'}},'spec':{'resourceClaims':[]}}",
+                                    ":'n1','" WISH "timelimit':'soon'}},'spec':{}}",
                                     NULL, "can't create a pod with a slurm external jobid label" };
 
     check_as(&row, NULL, NULL);
@@ -403,7 +389,7 @@ static void the_reference_has_every_rule(void **state)
     admit_rules_reference(&out);
     for (const char *at = buf_text(&out); *at; at++)
         lines += *at == '\n';
-    assert_int_equal(lines, 2 + 12);
+    assert_int_equal(lines, 2 + 10);
     assert_non_null(strstr(buf_text(&out), "| update | a resize | `can't resize"));
     assert_non_null(strstr(buf_text(&out), "| create, update | "));
 }
@@ -414,9 +400,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_new_pod_may_not_name_a_job_or_a_node_of_ours),
-        TEST(a_new_pod_may_not_bring_claims),
+        TEST(claims_are_allocated_and_so_not_refused),
         TEST(topology_spread_is_honoured_and_so_not_refused),
-        TEST(a_pod_that_needs_a_claim_of_its_scheduler_is_refused),
+        TEST(a_pod_may_use_every_class_of_the_table),
         TEST(native_cpus_and_cores_of_dra_do_not_go_together),
         TEST(device_classes_that_slurm_cannot_count_are_refused),
         TEST(what_devices_say_annotations_may_not_say_again),

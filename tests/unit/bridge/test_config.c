@@ -430,6 +430,7 @@ static void the_reference_has_a_row_for_every_key(void **state)
                                         "priorityClasses",
                                         "users",
                                         "trustAnnotations",
+                                        "devices",
                                         "gracePeriodInTimeLimit",
                                         "nodeMemoryMarginMiB",
                                         "nodeResizeSeconds",

@@ -141,10 +141,8 @@ static void resources_above_what_a_node_has_exclude(void **state)
           "{pod: p, needs: {x.io/gpu: 1}}", "n2", "1 Insufficient x.io/gpu" },
         { "more devices", "[{node: n1, has: {x.io/gpu: 2}}]", "{pod: p, needs: {x.io/gpu: 3}}",
           "n1", NULL },
-        { "devices of a class, for which nobody makes a claim", "[{node: n1}]",
-          "{pod: p, needs: {deviceclass.resource.kubernetes.io/gpu.nvidia.com: 3}}", "n1",
-          "the pod uses DRA device class \"gpu.nvidia.com\", and the bridge does not make resource "
-          "claims yet" },
+        { "devices of a class are Slurm's to count", "[{node: n1}]",
+          "{pod: p, needs: {deviceclass.resource.kubernetes.io/gpu.nvidia.com: 3}}", "", "" },
         { "less what others take",
           "[{node: n1, has: {cpu: 4}}, {pod: a, by: x, at: n1, needs: {cpu: 100m}}]",
           "{pod: p, needs: {cpu: 4}}", "n1", "1 Insufficient cpu" },

@@ -107,7 +107,7 @@ static void devices_become_one_list_per_node(void **state)
         { "with those that have no class",
           { .pods = { C(LIMIT("nvidia.com/gpu: 1, " DRA "gpu.example.com: 1")) } },
           "gres/gpu=1,gres/gpu:gpu.example.com=1" },
-        { "only limits count", { .pods = { C(ASK("nvidia.com/gpu: 2")) } }, "" },
+        { "requests count as well", { .pods = { C(ASK("nvidia.com/gpu: 2")) } }, "gres/gpu=2" },
         { "CPUs are no devices", { .pods = { C(LIMIT(DRA "dra.cpu: 2")) } }, "cpus=2" },
         { "none is none", { .pods = { C(LIMIT("nvidia.com/gpu: 0")) } }, "" },
         { "others are Kubernetes' own affair",
@@ -115,13 +115,24 @@ static void devices_become_one_list_per_node(void **state)
           "" },
         { "numbers are plain", { .pods = { C(LIMIT("nvidia.com/gpu: 1k")) } }, "gres/gpu=1000" },
         { "the largest over the pods, kind by kind",
-          { .pods = { C(LIMIT("nvidia.com/gpu: 1, amd.com/gpu: 1")),
+          { .config = "devices: [{class: a, gres: gpu}, {class: b, gres: gpu}, "
+                      "{resource: nvidia.com/gpu, gres: gpu}, {resource: amd.com/gpu, gres: gpu}]",
+            .pods = { C(LIMIT("nvidia.com/gpu: 1, amd.com/gpu: 1")),
                       C(LIMIT(DRA "b: 2, nvidia.com/gpu: 3")),
                       C(LIMIT(DRA "b: 1, " DRA "a: 1")) } },
           "gres/gpu=3,gres/gpu:a=1,gres/gpu:b=2" },
-        { "nothing in a name ends its item",
+        { "a name of the table, for a class and for a device plugin",
+          { .config = "devices: [{class: fast, driver: d, gres: fpga, type: x}, "
+                      "{resource: example.com/nic, gres: nic}]",
+            .pods = { C(LIMIT(DRA "fast: 1") "," LIMIT("example.com/nic: 2")) } },
+          "gres/nic=2,gres/fpga:x=1" },
+        { "cores of a class are CPUs",
+          { .pods = { C(LIMIT(DRA "cores.slinky.slurm.net: 3")) } },
+          "cpus=3" },
+        { "a class that the table does not have",
           { .pods = { C(LIMIT("'" DRA "a=1,license/x': 1")) } },
-          "refused: \"a=1,license/x\" is no name of a DeviceClass" },
+          "refused: pod pod-0: resource \"deviceclass.resource.kubernetes.io/a=1,license/x\" uses "
+          "DRA device class \"a=1,license/x\", which the bridge's config (devices) does not know" },
     };
 
     RIG_CHECK(rows, rig_write_amounts);
@@ -225,11 +236,10 @@ static void the_pods_of_a_gang_have_a_node_each(void **state)
             .annotations = S "min-nodes: '3', " S "max-nodes: '4'",
             .pods = { C("{}"), C("{}") } },
           "pod-0 nodes=2 min=3 max=4 tasks=1" },
-        { "claims are nobody's to allocate",
+        { "a claim that is not there yet",
           { .is_gang = true,
             .pods = { C("{}"), "resourceClaims: [{name: g, resourceClaimName: g}], " C("{}") } },
-          "refused: pod pod-1 has spec.resourceClaims, which nobody allocates for a pod that Slurm "
-          "places: use the annotation gres" },
+          "refused: pod pod-1: resourceclaim \"g\" is not there yet" },
         { "more than it may have",
           { .is_gang = true, .annotations = S "min-nodes: '3'", .pods = { C("{}"), C("{}") } },
           "refused: wants at least 3 nodes, and at most 2: see the annotations min-nodes and "

@@ -91,7 +91,10 @@ static void list_kube(struct small_world *small, bool begins)
                                           world->optional[OPTIONAL_WORKLOADS].cache,
                                           world->optional[OPTIONAL_COSCHEDULING].cache,
                                           world->optional[OPTIONAL_LWS].cache,
-                                          world->optional[OPTIONAL_JOBSETS].cache };
+                                          world->optional[OPTIONAL_JOBSETS].cache,
+                                          world->optional[OPTIONAL_DEVICE_CLASSES].cache,
+                                          world->optional[OPTIONAL_SLICES].cache,
+                                          world->optional[OPTIONAL_CLAIMS].cache };
 
     for (size_t i = 0; i < sizeof(caches) / sizeof(caches[0]); i++) {
         if (begins)
@@ -107,6 +110,9 @@ static const struct kube_kind *const optional_kinds[OPTIONAL_KINDS] = {
     [OPTIONAL_COSCHEDULING] = &bridge_coscheduling_kind,
     [OPTIONAL_LWS] = &bridge_lws_kind,
     [OPTIONAL_JOBSETS] = &bridge_jobset_kind,
+    [OPTIONAL_DEVICE_CLASSES] = &bridge_device_class_kind,
+    [OPTIONAL_SLICES] = &bridge_slice_kind,
+    [OPTIONAL_CLAIMS] = &bridge_resource_claim_kind,
 };
 
 static void make_caches(struct small_world *small)
@@ -125,12 +131,15 @@ static void make_caches(struct small_world *small)
     small->claims = kube_cache_new(&bridge_claim_kind, &small->clock);
     small->volumes = kube_cache_new(&bridge_volume_kind, &small->clock);
     small->classes = kube_cache_new(&bridge_storage_class_kind, &small->clock);
-    world->eligible = eligible_new(&(struct eligible_caches){ .pods = world->pods,
-                                                              .nodes = world->nodes,
-                                                              .claims = small->claims,
-                                                              .volumes = small->volumes,
-                                                              .classes = small->classes },
-                                   SCHEDULER);
+    world->eligible = eligible_new(
+        &(struct eligible_caches){ .pods = world->pods,
+                                   .nodes = world->nodes,
+                                   .claims = small->claims,
+                                   .volumes = small->volumes,
+                                   .classes = small->classes,
+                                   .device_classes =
+                                       world->optional[OPTIONAL_DEVICE_CLASSES].cache },
+        SCHEDULER);
     world_add_indexes(world);
     small->jobs = slurm_cache_new(&slurm_job_kind, small->loop, STR(CLUSTER));
     small->nodes = slurm_cache_new(&slurm_node_kind, small->loop, STR(""));
@@ -139,6 +148,7 @@ static void make_caches(struct small_world *small)
     world->slurm_nodes = small->nodes;
     world->slurm_partitions = small->partitions;
     world->unit_states = unit_states_new();
+    world->layouts = job_layouts_new();
     world->capacity = capacity_new(small->jobs, small->nodes);
     world->foreign_nodes =
         foreign_nodes_new(small->nodes, world->nodes, world->nodes_by_slurm_name, STR(CLUSTER));
@@ -198,6 +208,7 @@ void small_world_done(struct small_world *small)
     capacity_free(world->capacity);
     foreign_nodes_free(world->foreign_nodes);
     unit_states_free(world->unit_states);
+    job_layouts_free(world->layouts);
     slurm_cache_free(small->jobs);
     slurm_cache_free(small->nodes);
     slurm_cache_free(small->partitions);

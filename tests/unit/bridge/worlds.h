@@ -55,6 +55,16 @@
  *
  * `tried`: the claim was told of this node, which was taken back.
  *
+ * Of devices: `devices: {resource: 1}` on a pod (its only container) and on a node (allocatable),
+ * `resource_claims`, `template_claims` (as in spec and status) and `extended_claim` on a pod;
+ *
+ *     device_classes: [{name: c, spec: {...}}]
+ *     slices: [{node: n1, driver: d, pool: p, generation: 1, of: 1, devices: [gpu-0]}]
+ *     resource_claims: [{name: c, pod: a, finalizer: true, spec: {...}, status: {...}}]
+ *
+ * `pod` owns the claim. `layout: [...]` of a job is what Slurm says it has on its nodes, and was
+ * read; `gres` and `threads` of a Slurm node.
+ *
  * Of rules about others: `ports: [8080]`, `priority: 5`, `avoids: x` and `spreads: x` on a pod,
  * who are those with the label `app: x`; `over: zone`: by this label of nodes, which is `host`
  * when it is not said. `affinity` of a pod as it stands in Kubernetes. An ask was `sent` at this

@@ -46,6 +46,10 @@ static const struct key pod_keys[] = {
     { .name = "cpu", TEXT },
     { .name = "memory", TEXT },
     { .name = "requests", ANY },
+    { .name = "devices", ANY },
+    { .name = "resource_claims", LIST },
+    { .name = "template_claims", LIST },
+    { .name = "extended_claim", TEXT },
     { .name = "node", TEXT },
     { .name = "podgroup", TEXT },
     { .name = "selector", ANY },
@@ -66,10 +70,19 @@ static const struct key pod_keys[] = {
 };
 
 static const struct key node_keys[] = {
-    { .name = "name", TEXT },     { .name = "annotations", ANY }, { .name = "labels", ANY },
-    { .name = "slurm", TEXT },    { .name = "lent", FLAG },       { .name = "cpu", TEXT },
-    { .name = "memory", TEXT },   { .name = "ready", FLAG },      { .name = "since", NUMBER },
-    { .name = "cordoned", FLAG }, { .name = "taints", LIST },     { 0 },
+    { .name = "name", TEXT },
+    { .name = "annotations", ANY },
+    { .name = "labels", ANY },
+    { .name = "slurm", TEXT },
+    { .name = "lent", FLAG },
+    { .name = "cpu", TEXT },
+    { .name = "memory", TEXT },
+    { .name = "ready", FLAG },
+    { .name = "since", NUMBER },
+    { .name = "cordoned", FLAG },
+    { .name = "taints", LIST },
+    { .name = "devices", ANY },
+    { 0 },
 };
 
 static const char *const owner_kinds[] = { "Job", "ReplicaSet", "StatefulSet", NULL };
@@ -114,6 +127,29 @@ static const struct key class_keys[] = {
     { 0 },
 };
 
+static const struct key device_class_keys[] = {
+    { .name = "name", TEXT },
+    { .name = "spec", ANY },
+    { 0 },
+};
+
+static const struct key slice_keys[] = {
+    { .name = "name", TEXT },    { .name = "node", TEXT },
+    { .name = "driver", TEXT },  { .name = "pool", TEXT },
+    { .name = "of", NUMBER },    { .name = "generation", NUMBER },
+    { .name = "devices", LIST }, { 0 },
+};
+
+static const struct key resource_claim_keys[] = {
+    { .name = "name", TEXT },
+    { .name = "pod", TEXT },
+    { .name = "finalizer", FLAG },
+    { .name = "deleted", NUMBER },
+    { .name = "spec", ANY },
+    { .name = "status", ANY },
+    { 0 },
+};
+
 /* ---- Slurm's side: beside our short ones, keys as Slurm names them ---- */
 
 static const struct key job_keys[] = {
@@ -147,6 +183,7 @@ static const struct key job_keys[] = {
     { .name = "ended", NUMBER },
     { .name = "time_limit", NUMBER },
     { .name = "restart_cnt", NUMBER },
+    { .name = "layout", LIST },
     { 0 },
 };
 
@@ -154,7 +191,8 @@ static const struct key slurm_node_keys[] = {
     { .name = "name", TEXT },       { .name = "cpus", NUMBER },
     { .name = "memory", NUMBER },   { .name = "state", TEXT },
     { .name = "partitions", TEXT }, { .name = "features", ANY },
-    { .name = "extra", TEXT },      { 0 },
+    { .name = "extra", TEXT },      { .name = "gres", TEXT },
+    { .name = "threads", NUMBER },  { 0 },
 };
 
 static const char *const ask_states[] = { "none", "sent", "unresolved", "refused", NULL };
@@ -218,6 +256,9 @@ static const struct key given_keys[] = {
     { .name = "claims", ROWS, claim_keys },
     { .name = "volumes", ROWS, volume_keys },
     { .name = "classes", ROWS, class_keys },
+    { .name = "device_classes", ROWS, device_class_keys },
+    { .name = "slices", ROWS, slice_keys },
+    { .name = "resource_claims", ROWS, resource_claim_keys },
     { .name = "slurm_nodes", ROWS, slurm_node_keys },
     { .name = "jobs", ROWS, job_keys },
     { .name = "asks", ROWS, ask_keys },

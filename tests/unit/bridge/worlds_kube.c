@@ -182,6 +182,13 @@ static void put_pod_spec(struct small_world *small, struct json_build *build, st
         json_put_text(build, requests, "memory", member(small, row, "memory", ""));
     while (json_next_member(&more, &name, &amount))
         json_put_at(build, requests, json_copy(build, amount), name.at);
+    more = json_iter(json_get(row, "devices"));
+    while (json_next_member(&more, &name, &amount)) {
+        json_put_at(build, requests, json_copy(build, amount), name.at);
+        json_put_at(build, container, json_copy(build, amount), "resources", "limits", name.at);
+    }
+    if (json_get(row, "resource_claims"))
+        json_put(build, spec, "resourceClaims", json_copy(build, json_get(row, "resource_claims")));
     json_push(json_put_array(build, spec, "containers"), container);
     if (json_get(row, "node"))
         json_put_text(build, spec, "nodeName", member(small, row, "node", ""));
@@ -244,6 +251,12 @@ static void add_pod(struct small_world *small, const struct json *row)
     }
     if (json_get(row, "conditions"))
         json_put(build, status, "conditions", json_copy(build, json_get(row, "conditions")));
+    if (json_get(row, "extended_claim"))
+        json_put_text(build, json_put_object(build, status, "extendedResourceClaimStatus"),
+                      "resourceClaimName", member(small, row, "extended_claim", ""));
+    if (json_get(row, "template_claims"))
+        json_put(build, status, "resourceClaimStatuses",
+                 json_copy(build, json_get(row, "template_claims")));
     put_kube(small->world.pods, root);
 }
 
@@ -256,6 +269,9 @@ static void add_node(struct small_world *small, const struct json *row)
     struct json_mut *status = json_put_object(build, root, "status");
     struct json_mut *allocatable = json_put_object(build, status, "allocatable");
     struct json_mut *ready = json_new_object(build);
+    const struct json *amount;
+    struct json_iter more;
+    struct str name;
 
     if (json_get(row, "slurm"))
         json_put_at(build, root, json_new_str(build, json_str(json_get(row, "slurm"))), "metadata",
@@ -270,6 +286,9 @@ static void add_node(struct small_world *small, const struct json *row)
                  json_copy(build, json_get(row, "taints")));
     json_put_text(build, allocatable, "cpu", member(small, row, "cpu", "4"));
     json_put_text(build, allocatable, "memory", member(small, row, "memory", "8Gi"));
+    more = json_iter(json_get(row, "devices"));
+    while (json_next_member(&more, &name, &amount))
+        json_put_at(build, allocatable, json_copy(build, amount), name.at);
     json_put_text(build, ready, "type", "Ready");
     json_put_text(build, ready, "status",
                   json_bool_or(json_get(row, "ready"), true) ? "True" : "False");
@@ -364,6 +383,69 @@ static void add_class(struct small_world *small, const struct json *row)
     add_storage(small, small->classes, NULL, row);
 }
 
+/* ---- devices ---- */
+
+static void add_device_class(struct small_world *small, const struct json *row)
+{
+    add_storage(small, small->world.optional[OPTIONAL_DEVICE_CLASSES].cache, NULL, row);
+}
+
+/* devices: names, or objects as they stand in Kubernetes. */
+static void add_slice(struct small_world *small, const struct json *row)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *root = named(small, build, row, NULL);
+    struct json_mut *spec = json_put_object(build, root, "spec");
+    struct json_mut *pool = json_put_object(build, spec, "pool");
+    struct json_mut *devices = json_put_array(build, spec, "devices");
+    struct json_iter iter = json_iter(json_get(row, "devices"));
+    const struct json *item;
+
+    json_put_text(build, spec, "driver", member(small, row, "driver", "gpu.example.com"));
+    json_put_text(build, spec, "nodeName", member(small, row, "node", "n1"));
+    json_put_text(build, pool, "name", member(small, row, "pool", "p"));
+    json_put_i64(build, pool, "generation", json_i64_or(json_get(row, "generation"), 1));
+    json_put_i64(build, pool, "resourceSliceCount", json_i64_or(json_get(row, "of"), 1));
+    while (json_next_item(&iter, &item)) {
+        struct json_mut *device = json_new_object(build);
+
+        if (json_is_string(item))
+            json_put_str(build, device, "name", json_str(item));
+        json_push(devices, json_is_string(item) ? device : json_copy(build, item));
+    }
+    put_kube(small->world.optional[OPTIONAL_SLICES].cache, root);
+}
+
+/* As it stands in Kubernetes; `pod` owns it. */
+static void add_resource_claim(struct small_world *small, const struct json *row)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *root = named(small, build, row, "default");
+    struct json_mut *metadata = json_mut_get(root, STR("metadata"));
+    const char *pod = member(small, row, "pod", NULL);
+
+    if (pod) {
+        struct json_mut *reference = json_new_object(build);
+
+        json_put_text(build, reference, "apiVersion", "v1");
+        json_put_text(build, reference, "kind", "Pod");
+        json_put_text(build, reference, "name", pod);
+        json_put_text(build, reference, "uid", uid_of(small, pod));
+        json_put_bool(build, reference, "controller", true);
+        json_push(json_put_array(build, metadata, "ownerReferences"), reference);
+    }
+    if (json_bool_or(json_get(row, "finalizer"), true))
+        json_push_str(build, json_put_array(build, metadata, "finalizers"),
+                      STR(BRIDGE_CLAIM_FINALIZER));
+    if (json_get(row, "deleted"))
+        json_put_str(build, metadata, "deletionTimestamp", time_of(small, row, "deleted", 0));
+    if (json_get(row, "spec"))
+        json_put(build, root, "spec", json_copy(build, json_get(row, "spec")));
+    if (json_get(row, "status"))
+        json_put(build, root, "status", json_copy(build, json_get(row, "status")));
+    put_kube(small->world.optional[OPTIONAL_CLAIMS].cache, root);
+}
+
 /* ---- all of them ---- */
 
 static void take_away_kinds(struct small_world *small, const struct json *given)
@@ -390,6 +472,9 @@ void small_world_add_kube(struct small_world *small, const struct json *given)
     each(small, given, "classes", add_class);
     each(small, given, "volumes", add_volume);
     each(small, given, "claims", add_claim);
+    each(small, given, "device_classes", add_device_class);
+    each(small, given, "slices", add_slice);
+    each(small, given, "resource_claims", add_resource_claim);
     each(small, given, "nodes", add_node);
     each(small, given, "pods", add_pod);
 }

@@ -188,11 +188,30 @@ static void put_time(struct json_build *build, struct json_mut *root, const char
         json_put_i64(build, root, key, WORLDS_EPOCH_S + json_i64_or(second, 0));
 }
 
+/* What the job has on its nodes, as slurmrestd says it. */
+static void add_layout(struct small_world *small, const struct json *row)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *body = json_new_object(build);
+    struct err err = { .class = 0 };
+
+    if (!json_get(row, "layout"))
+        return;
+    json_put(build, body, "nodes", json_copy(build, json_get(row, "layout")));
+
+    auto_json_doc struct json_doc *doc = json_freeze(body);
+
+    if (job_layouts_put(small->world.layouts, json_i64_or(json_get(row, "id"), 7), "",
+                        json_root(doc), &err) < 0)
+        fail_msg("layout: %s", err.text);
+}
+
 static void add_job(struct small_world *small, const struct json *row)
 {
-    static const char *const shorthands[] = { "id",      "pod",       "attempt", "state", "cluster",
-                                              "reason",  "read",      "pods",    "noted", "changed",
-                                              "foreign", "submitted", "ended",   "uid",   NULL };
+    static const char *const shorthands[] = { "id",      "pod",     "attempt", "state",
+                                              "cluster", "reason",  "read",    "pods",
+                                              "noted",   "changed", "foreign", "submitted",
+                                              "ended",   "uid",     "layout",  NULL };
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *root = json_new_object(build);
 
@@ -213,6 +232,7 @@ static void add_job(struct small_world *small, const struct json *row)
     copy_the_rest(build, root, row, shorthands);
     put_slurm(small->jobs, &slurm_job_kind, root,
               (LED_FROM_S + json_i64_or(json_get(row, "read"), 0)) * SECOND_US);
+    add_layout(small, row);
 }
 
 static void add_slurm_node(struct small_world *small, const struct json *row)

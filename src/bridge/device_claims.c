@@ -1,0 +1,517 @@
+/* device_claims.c - claims for devices and cores, written before a pod is bound.
+ *
+ * One plan creates the claim, allocates it and tells the pod its name; the next one binds the pod.
+ * Kubernetes frees a claim when its pod is over or deleted; what was allocated for a job that is
+ * gone is freed here.
+ *
+ * Holds: a claim is allocated only on the node and with the devices of the running job; a device
+ * that another claim has is waited for; a claim of others is never changed but for its allocation
+ * and finalizer. */
+#include "bridge/device_claims.h"
+
+#include "bridge/device_choose.h"
+#include "bridge/names.h"
+#include "bridge/report.h"
+#include "bridge/slurm_action.h"
+#include "codec/digest.h"
+#include "codec/json_format.h"
+#include "codec/timestamp.h"
+#include "kube/owners.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+    LOOK_IF_FREE_US = 100000, /* nothing tells a unit that a claim of another pod is free */
+    LOOK_FOR_LAYOUT_US = 1000000,
+    HELD_TOO_LONG_S = 30,
+    MAX_CONFIG = 1 << 20,
+    UUID_TEXT = 37,
+    MAX_NUMBER = 24,
+};
+
+struct claiming {
+    const struct bridge_world *world;
+    const struct unit *unit;
+    struct plan *plan;
+    const struct assignments *assigned;
+    struct device_view view;
+    struct chooser chooser;
+    struct kube_cache *claims;
+    unsigned writes; /* claims or pods that are not as they must be */
+    const char *wait;
+    const char *trouble; /* that does not pass by itself */
+    bool is_held;
+    struct claims_misfit misfit;
+};
+
+struct pod_work { /* one pod that is assigned */
+    const struct kube_pod *pod;
+    const struct kube_node *node;
+    struct pod_claims claims;
+    struct choice *choices; /* of each claim that is to be allocated; devices NULL: it is */
+};
+
+/* ---- an allocation as JSON ---- */
+
+/* Some UUID that is always the same for the same claim and device. */
+static void write_uuid(const char *claim, const char *device, char ret_text[UUID_TEXT])
+{
+    auto_buf struct buf seed = { .max = 2 * KUBE_MAX_NAME + 2 };
+    char hex[DIGEST_HEX];
+
+    buf_printf(&seed, "%s/%s", claim, device);
+    digest_sha256(buf_str(&seed), hex);
+    (void)snprintf(ret_text, UUID_TEXT, "%.8s-%.4s-4%.3s-8%.3s-%.12s", hex, hex + 8, hex + 12,
+                   hex + 15, hex + 18);
+}
+
+static struct json_mut *result_json(struct json_build *build, const char *claim,
+                                    const struct chosen_device *chosen)
+{
+    struct json_mut *result =
+        json_format(build, "{'request':%s,'driver':%s,'pool':%s,'device':%s}", chosen->request,
+                    chosen->driver, chosen->pool, chosen->device);
+    char uuid[UUID_TEXT], cores[MAX_NUMBER];
+
+    if (chosen->cores == 0)
+        return result;
+    write_uuid(claim, chosen->device, uuid);
+    (void)snprintf(cores, sizeof(cores), "%" PRId64, chosen->cores);
+    json_put_text(build, result, "shareID", uuid);
+    json_put_text(build, json_put_object(build, result, "consumedCapacity"), "cores", cores);
+    return result;
+}
+
+/* config: entries as a class or a claim has them. */
+static void push_config(struct json_build *build, struct json_mut *list, const char *config,
+                        const char *source, const char *request)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    struct json_iter iter;
+    const struct json *entry;
+
+    if (!config[0] || json_parse(str_of(config), MAX_CONFIG, &doc, NULL) < 0)
+        return;
+    iter = json_iter(json_root(doc));
+    while (json_next_item(&iter, &entry)) {
+        struct json_mut *copy = json_copy(build, entry);
+
+        json_put_text(build, copy, "source", source);
+        if (request)
+            json_push_str(build, json_put_array(build, copy, "requests"), str_of(request));
+        json_push(list, copy);
+    }
+}
+
+static struct json_mut *config_json(const struct claiming *claiming, struct json_build *build,
+                                    const struct pod_claim *claim, const struct choice *choice)
+{
+    struct json_mut *list = json_new_array(build);
+
+    for (unsigned i = 0; i < claim->request_count; i++) {
+        const struct kube_object *class =
+            claiming->view.classes
+                ? kube_cache_get(claiming->view.classes, "", claim->requests[i].class)
+                : NULL;
+
+        if (class)
+            push_config(build, list, kube_device_class_of(class)->config, "FromClass",
+                        claim->requests[i].name);
+    }
+    if (claim->kind == POD_CLAIM_USER)
+        push_config(build, list, claim->found->config, "FromClaim", NULL);
+    if (choice->cores[0])
+        json_push(list,
+                  json_format(build,
+                              "{'source':'FromClass','requests':[],'opaque':{'driver':%s,"
+                              "'parameters':{'apiVersion':%s,'kind':%s,'cores':%s,'sockets':%l,"
+                              "'coresPerSocket':%l,'threadsPerCore':%l,'job':%s}}}",
+                              BRIDGE_CORES_DRIVER, BRIDGE_CORES_VERSION, BRIDGE_CORES_KIND,
+                              choice->cores, choice->sockets, choice->cores_per_socket,
+                              choice->threads, claiming->unit->job->object.key));
+    return list;
+}
+
+static struct json_mut *status_json(const struct claiming *claiming, struct json_build *build,
+                                    const struct pod_work *work, const struct pod_claim *claim,
+                                    const struct choice *choice)
+{
+    auto_buf struct buf now = { .max = 64 };
+    struct json_mut *results = json_new_array(build);
+    struct json_mut *config = config_json(claiming, build, claim, choice);
+    struct json_mut *devices = json_new_object(build);
+
+    (void)timestamp_print(claiming->world->facts.wall_us, &now, NULL);
+    for (unsigned i = 0; i < choice->count; i++)
+        json_push(results, result_json(build, claim->name, &choice->devices[i]));
+    json_put(build, devices, "results", results);
+    if (json_mut_len(config) > 0)
+        json_put(build, devices, "config", config);
+    return json_format(build,
+                       "{'allocation':{'allocationTimestamp':%s,'devices':%m,'nodeSelector':"
+                       "{'nodeSelectorTerms':[{'matchFields':[{'key':'metadata.name',"
+                       "'operator':'In','values':[%s]}]}]}},"
+                       "'reservedFor':[{'resource':'pods','name':%s,'uid':%s}]}",
+                       buf_text(&now), devices, work->node->object.name, work->pod->object.name,
+                       work->pod->object.uid);
+}
+
+/* ---- writes ---- */
+
+static void create_claim(struct claiming *claiming, const struct pod_work *work,
+                         const struct pod_claim *claim)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *requests = json_new_array(build), *object;
+
+    for (unsigned i = 0; i < claim->request_count; i++)
+        json_push(requests, json_format(build,
+                                        "{'name':%s,'exactly':{'deviceClassName':%s,"
+                                        "'allocationMode':'ExactCount','count':%l}}",
+                                        claim->requests[i].name, claim->requests[i].class,
+                                        claim->requests[i].count));
+    object = json_format(build,
+                         "{'metadata':{'name':%s,'finalizers':['" BRIDGE_CLAIM_FINALIZER "'],"
+                         "'ownerReferences':[%m]},'spec':{'devices':{'requests':%m}}}",
+                         claim->name, kube_owner_reference(build, &work->pod->object), requests);
+    if (claim->kind == POD_CLAIM_EXTENDED)
+        json_put_text(build, json_object_at(build, object, "metadata", "annotations"),
+                      BRIDGE_EXTENDED_CLAIM, "true");
+    (void)plan_create(claiming->plan, claiming->claims, &bridge_resource_claims,
+                      work->pod->object.ns, object);
+}
+
+/* Without it Kubernetes would not clear the allocation when the pod is over. */
+static void add_finalizer(struct claiming *claiming, const struct kube_object *claim)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *patch = json_new_object(build);
+    struct json_mut *list =
+        json_put_array(build, json_put_object(build, patch, "metadata"), "finalizers");
+
+    for (unsigned i = 0; i < claim->finalizer_count; i++)
+        json_push_str(build, list, claim->finalizers[i]);
+    json_push_str(build, list, STR(BRIDGE_CLAIM_FINALIZER));
+    (void)plan_merge_patch(claiming->plan, claiming->claims, &bridge_resource_claims, claim->ns,
+                           claim->name, NULL, claim->version, patch);
+}
+
+static void allocate(struct claiming *claiming, const struct pod_work *work,
+                     const struct pod_claim *claim, const struct choice *choice)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *patch = json_new_object(build);
+
+    if (claim->found && claim->found->object.uid[0])
+        json_put_text(build, json_put_object(build, patch, "metadata"), "uid",
+                      claim->found->object.uid);
+    json_put(build, patch, "status", status_json(claiming, build, work, claim, choice));
+    (void)plan_merge_patch(claiming->plan, claiming->claims, &bridge_resource_claims,
+                           work->pod->object.ns, claim->name, "status", NULL, patch);
+}
+
+/* The kubelet finds the claim by this, and reads it when it is told of the pod. */
+static void tell_pod(struct claiming *claiming, const struct pod_work *work, const char *claim)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    const struct kube_object *pod = &work->pod->object;
+    struct json_mut *mappings = json_new_array(build);
+
+    for (unsigned i = 0; i < work->claims.mapping_count; i++) {
+        const struct device_mapping *mapping = &work->claims.mappings[i];
+
+        json_push(mappings,
+                  json_format(build, "{'containerName':%s,'resourceName':%s,'requestName':%s}",
+                              mapping->container, mapping->resource, mapping->request));
+    }
+    (void)plan_merge_patch(claiming->plan, claiming->world->pods, &kube_pods, pod->ns, pod->name,
+                           "status", NULL,
+                           json_format(build,
+                                       "{'metadata':{'uid':%s},'status':{"
+                                       "'extendedResourceClaimStatus':{'resourceClaimName':%s,"
+                                       "'requestMappings':%m}}}",
+                                       pod->uid, claim, mappings));
+}
+
+static void free_claim(const struct bridge_world *world, struct plan *plan,
+                       const struct kube_object *claim)
+{
+    auto_json_build struct json_build *build = json_build_new();
+
+    (void)plan_merge_patch(plan, world->optional[OPTIONAL_CLAIMS].cache, &bridge_resource_claims,
+                           claim->ns, claim->name, "status", claim->version,
+                           json_format(build,
+                                       "{'metadata':{'uid':%s},'status':{'allocation':null,"
+                                       "'reservedFor':null}}",
+                                       claim->uid));
+}
+
+/* ---- what is to be done for one claim ---- */
+
+static unsigned sharers_of(const struct claiming *claiming, const struct kube_node *node)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < claiming->assigned->count; i++)
+        count += claiming->assigned->at[i].node == node;
+    for (unsigned i = 0; i < claiming->unit->member_count; i++)
+        count += strcmp(claiming->unit->members[i].pod->node_name, node->object.name) == 0;
+    return count;
+}
+
+static bool is_users_own(const struct pod_claim *claim, const struct kube_pod *pod)
+{
+    return claim->kind == POD_CLAIM_USER ||
+           strcmp(claim->found->object.owner.uid, pod->object.uid) == 0;
+}
+
+/* A claim whose node or devices are not those of the job is freed, and allocated by the next plan.
+ */
+static void look_at_claim(struct claiming *claiming, const struct pod_work *work, unsigned at)
+{
+    const struct pod_claim *claim = &work->claims.at[at];
+    const struct kube_resource_claim *found = claim->found;
+    enum choose_state state;
+    const char *why = "";
+
+    if (found && !is_users_own(claim, work->pod)) {
+        claiming->trouble = arena_printf(
+            claiming->plan->arena, "resourceclaim \"%s\" belongs to another pod", claim->name);
+        return;
+    }
+    if (found && found->object.deleted_us) {
+        claiming->wait = arena_printf(claiming->plan->arena,
+                                      "resourceclaim \"%s\" is being deleted", claim->name);
+        return;
+    }
+    if (found && found->is_allocated) {
+        if (choose_agrees(&claiming->chooser, work->node, claim))
+            return;
+        free_claim(claiming->world, claiming->plan, &found->object);
+        claiming->wait =
+            arena_printf(claiming->plan->arena,
+                         "resourceclaim \"%s\" is freed: it is of another job", claim->name);
+        return;
+    }
+    state = choose_devices(&claiming->chooser, work->pod, work->node, claim,
+                           sharers_of(claiming, work->node), &work->choices[at], &why);
+    if (state == CHOOSE_DONE) {
+        claiming->writes++;
+        return;
+    }
+    claiming->misfit =
+        (struct claims_misfit){ world_record_name(claiming->world, work->node), why };
+    claiming->is_held = state == CHOOSE_HELD;
+}
+
+static bool is_stuck(const struct claiming *claiming)
+{
+    return claiming->wait || claiming->trouble || claiming->misfit.why;
+}
+
+static void look_at_pod(struct claiming *claiming, struct pod_work *work)
+{
+    struct err err = { .class = 0 };
+    int rc = pod_claims_of(&claiming->view, work->pod, work->node, claiming->plan->arena,
+                           &work->claims, &err);
+
+    if (rc < 0) {
+        const char *text = arena_strdup(claiming->plan->arena, err.text);
+
+        if (rc == -ERR_NOT_FOUND)
+            claiming->wait = text;
+        else
+            claiming->trouble = text;
+        return;
+    }
+    work->choices =
+        arena_alloc_array(claiming->plan->arena, work->claims.count + 1, sizeof(*work->choices));
+    for (unsigned i = 0; i < work->claims.count && !is_stuck(claiming); i++) {
+        look_at_claim(claiming, work, i);
+        if (work->claims.at[i].kind == POD_CLAIM_EXTENDED &&
+            strcmp(work->pod->extended_claim, work->claims.at[i].name) != 0)
+            claiming->writes++;
+    }
+}
+
+/* ---- the plan ---- */
+
+static void write_first(struct claiming *claiming, const struct pod_work *work)
+{
+    for (unsigned i = 0; i < work->claims.count; i++) {
+        const struct pod_claim *claim = &work->claims.at[i];
+
+        if (!claim->found)
+            create_claim(claiming, work, claim);
+        else if (!kube_object_has_finalizer(&claim->found->object, BRIDGE_CLAIM_FINALIZER))
+            add_finalizer(claiming, &claim->found->object);
+    }
+}
+
+static void write_rest(struct claiming *claiming, const struct pod_work *work)
+{
+    for (unsigned i = 0; i < work->claims.count; i++) {
+        const struct pod_claim *claim = &work->claims.at[i];
+
+        if (work->choices[i].devices)
+            allocate(claiming, work, claim, &work->choices[i]);
+        if (claim->kind == POD_CLAIM_EXTENDED &&
+            strcmp(work->pod->extended_claim, claim->name) != 0)
+            tell_pod(claiming, work, claim->name);
+    }
+}
+
+static bool wants_claims(const struct kube_pod *pod)
+{
+    return pod->rare && (pod->rare->claim_count > 0 || pod->rare->device_ask_count > 0);
+}
+
+/* Few pods want any. */
+static struct pod_work *find_work(const struct claiming *claiming, unsigned *ret_count)
+{
+    const struct assignments *assigned = claiming->assigned;
+    struct pod_work *works =
+        arena_alloc_array(claiming->plan->arena, assigned->count + 1, sizeof(*works));
+
+    *ret_count = 0;
+    for (unsigned i = 0; i < assigned->count; i++) {
+        const struct kube_pod *pod = claiming->unit->members[assigned->at[i].member].pod;
+
+        if (wants_claims(pod))
+            works[(*ret_count)++] = (struct pod_work){ .pod = pod, .node = assigned->at[i].node };
+    }
+    return works;
+}
+
+static enum claims_state wait_or_give_back(struct claiming *claiming,
+                                           struct claims_misfit *ret_misfit)
+{
+    const struct slurm_job *job = claiming->unit->job;
+    int64_t ran_s = claiming->world->facts.wall_us / 1000000 - job->start_time;
+
+    if (claiming->trouble) {
+        report_trouble(claiming->world, claiming->unit, claiming->plan, "ClaimRefused", "%s",
+                       claiming->trouble);
+        plan_slurm_cancel(claiming->plan, job, NULL, claiming->trouble);
+        return CLAIMS_WAIT;
+    }
+    if (claiming->misfit.why && (!claiming->is_held || ran_s > HELD_TOO_LONG_S)) {
+        *ret_misfit = claiming->misfit;
+        return CLAIMS_MISFIT;
+    }
+    report_waiting(claiming->world, claiming->unit, claiming->plan, "DevicesNotReady",
+                   "job %s runs; %s", job->object.key,
+                   claiming->wait ? claiming->wait : claiming->misfit.why);
+    plan_look_again(claiming->plan, LOOK_IF_FREE_US);
+    return CLAIMS_WAIT;
+}
+
+static enum claims_state plan_works(struct claiming *claiming, struct pod_work *works,
+                                    unsigned count, struct claims_misfit *ret_misfit)
+{
+    for (unsigned i = 0; i < count && !is_stuck(claiming); i++)
+        look_at_pod(claiming, &works[i]);
+    if (is_stuck(claiming))
+        return wait_or_give_back(claiming, ret_misfit);
+    if (claiming->writes == 0)
+        return CLAIMS_READY;
+    for (unsigned i = 0; i < count; i++)
+        write_first(claiming, &works[i]);
+    plan_next_stage(claiming->plan);
+    for (unsigned i = 0; i < count; i++)
+        write_rest(claiming, &works[i]);
+    plan_wait(claiming->plan, "its claims are being written");
+    return CLAIMS_WAIT;
+}
+
+enum claims_state plan_claims(const struct bridge_world *world, const struct unit *unit,
+                              struct plan *plan, const struct assignments *assigned,
+                              struct claims_misfit *ret_misfit)
+{
+    struct claiming claiming = { .world = world,
+                                 .unit = unit,
+                                 .plan = plan,
+                                 .assigned = assigned,
+                                 .view = world_device_view(world),
+                                 .claims = world->optional[OPTIONAL_CLAIMS].cache };
+    unsigned count;
+    struct pod_work *works = find_work(&claiming, &count);
+
+    if (count == 0)
+        return CLAIMS_READY;
+    claiming.chooser = (struct chooser){ .world = world,
+                                         .unit = unit,
+                                         .layout = job_layouts_get(world->layouts, unit->job),
+                                         .arena = plan->arena };
+    if (!claiming.chooser.layout) {
+        (void)plan_slurm_layout(plan, unit->job);
+        plan_wait(plan, "what job %s has on its nodes is being read", unit->job->object.key);
+        plan_look_again(plan, LOOK_FOR_LAYOUT_US);
+        return CLAIMS_WAIT;
+    }
+    return plan_works(&claiming, works, count, ret_misfit);
+}
+
+/* ---- freeing ---- */
+
+static bool is_reserved_for(const struct kube_resource_claim *claim, const struct kube_pod *pod)
+{
+    for (unsigned i = 0; i < claim->user_count; i++)
+        if (strcmp(claim->users[i].uid, pod->object.uid) != 0)
+            return false;
+    return claim->user_count > 0 || strcmp(claim->object.owner.uid, pod->object.uid) == 0;
+}
+
+static void free_by_name(const struct bridge_world *world, const struct kube_pod *pod,
+                         struct plan *plan, const char *name)
+{
+    const struct kube_object *object =
+        kube_cache_get(world->optional[OPTIONAL_CLAIMS].cache, pod->object.ns, name);
+
+    if (object && kube_resource_claim_of(object)->is_allocated && object->deleted_us == 0 &&
+        is_reserved_for(kube_resource_claim_of(object), pod))
+        free_claim(world, plan, object);
+}
+
+void plan_free_claims(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+{
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const struct kube_pod *pod = unit->members[i].pod;
+
+        if (!wants_claims(pod) || unit->members[i].stage != POD_WAITS)
+            continue;
+        free_by_name(world, pod, plan,
+                     arena_printf(plan->arena, BRIDGE_CLAIM_PREFIX "%s", pod->object.uid));
+        for (unsigned k = 0; k < pod->rare->claim_count; k++) {
+            const struct kube_claim_ref *ref = &pod->rare->claims[k];
+            struct str name = kube_pairs_get(&pod->template_claims, ref->name, NULL);
+
+            if (ref->claim[0] || name.len > 0)
+                free_by_name(world, pod, plan, ref->claim[0] ? ref->claim : name.at);
+        }
+    }
+}
+
+/* ---- indexes ---- */
+
+void claims_emit_devices(const struct kube_object *object, kube_index_emit emit, void *context)
+{
+    const struct kube_resource_claim *claim = kube_resource_claim_of(object);
+
+    for (unsigned i = 0; i < claim->result_count; i++) {
+        const struct claim_result *result = &claim->results[i];
+        auto_buf struct buf key = { .max = 4 * KUBE_MAX_NAME };
+
+        device_key(&key, result->driver, result->pool, result->device);
+        emit(context, buf_str(&key));
+    }
+}
+
+void claims_emit_cores(const struct kube_object *object, kube_index_emit emit, void *context)
+{
+    const struct kube_resource_claim *claim = kube_resource_claim_of(object);
+
+    if (claim->cores[0] && claim->node[0])
+        emit(context, str_of(claim->node));
+}

@@ -1,0 +1,30 @@
+/* device_claims.h - the part of a plan that has devices and cores ready where a pod will run. */
+#ifndef SLINC_BRIDGE_DEVICE_CLAIMS_H
+#define SLINC_BRIDGE_DEVICE_CLAIMS_H
+
+#include "bridge/assign.h"
+
+enum claims_state {
+    CLAIMS_READY,  /* all pods have what they need: they may be bound */
+    CLAIMS_WAIT,   /* claims are being written, or wait for others */
+    CLAIMS_MISFIT, /* the node cannot give what Slurm chose there */
+};
+
+struct claims_misfit {
+    const char *node; /* its Slurm name */
+    const char *why;
+};
+
+/* Makes and allocates the claims of pods that are assigned, as Slurm chose their devices. */
+enum claims_state plan_claims(const struct bridge_world *world, const struct unit *unit,
+                              struct plan *plan, const struct assignments *assigned,
+                              struct claims_misfit *ret_misfit);
+
+/* Pods that wait have no devices: what was allocated for a job that is gone is freed. */
+void plan_free_claims(const struct bridge_world *world, const struct unit *unit, struct plan *plan);
+
+/* The devices and cores of world.claims_by_device and world.claims_by_cores. */
+void claims_emit_devices(const struct kube_object *claim, kube_index_emit emit, void *context);
+void claims_emit_cores(const struct kube_object *claim, kube_index_emit emit, void *context);
+
+#endif

@@ -1,0 +1,238 @@
+/* device_nodes.c - devices of a node from the newest complete generation of each pool.
+ *
+ * Holds: a pool of which slices are missing, or that names a device twice, tells nothing; the order
+ * of devices depends only on their names, in which numbers count as numbers. */
+#include "bridge/device_nodes.h"
+
+#include "bridge/names.h"
+
+#include <stdlib.h>
+
+enum { MAX_NODE_SLICES = 1024 };
+
+/* ---- slices ---- */
+
+struct slices {
+    const struct kube_slice *at[MAX_NODE_SLICES]; /* of the driver on the node */
+    unsigned count;
+};
+
+static void find_slices(const struct bridge_world *world, const char *node, const char *driver,
+                        struct slices *slices)
+{
+    struct kube_index_walk walk =
+        kube_cache_by(world->optional[OPTIONAL_SLICES].cache, world->slices_by_node, str_of(node));
+    const struct kube_object *object;
+
+    slices->count = 0;
+    while (slices->count < MAX_NODE_SLICES && (object = kube_index_next(&walk)))
+        if (strcmp(kube_slice_of(object)->driver, driver) == 0)
+            slices->at[slices->count++] = kube_slice_of(object);
+}
+
+static bool is_newest(const struct slices *slices, const struct kube_slice *slice)
+{
+    for (unsigned i = 0; i < slices->count; i++)
+        if (strcmp(slices->at[i]->pool, slice->pool) == 0 &&
+            slices->at[i]->generation > slice->generation)
+            return false;
+    return true;
+}
+
+static bool is_whole(const struct slices *slices, const struct kube_slice *slice)
+{
+    int64_t count = 0;
+
+    for (unsigned i = 0; i < slices->count; i++)
+        count += strcmp(slices->at[i]->pool, slice->pool) == 0 &&
+                 slices->at[i]->generation == slice->generation;
+    return count == slice->slices;
+}
+
+/* ---- order ---- */
+
+/* "gpu-2" before "gpu-10". */
+static int compare_names(const char *a, const char *b)
+{
+    while (*a && *b) {
+        bool both = *a >= '0' && *a <= '9' && *b >= '0' && *b <= '9';
+        size_t left = both ? strspn(a, "0123456789") : 1,
+               right = both ? strspn(b, "0123456789") : 1;
+        int order = both && left != right ? (left < right ? -1 : 1) : strncmp(a, b, left);
+
+        if (order != 0)
+            return order;
+        a += left;
+        b += right;
+    }
+    return (*a != 0) - (*b != 0);
+}
+
+static int compare_devices(const void *left, const void *right)
+{
+    const struct node_device *a = left, *b = right;
+    int order = compare_names(a->pool, b->pool);
+
+    return order ? order : compare_names(a->device->name, b->device->name);
+}
+
+/* ---- the list ---- */
+
+static bool has_twice(const struct node_device *sorted, unsigned count)
+{
+    for (unsigned i = 1; i < count; i++)
+        if (compare_devices(&sorted[i - 1], &sorted[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Parts of devices and devices for several pods have no gres. Cores are for several pods, and
+ * Slurm keeps them apart. */
+static bool counts(const struct device_row *row, const struct slice_device *device)
+{
+    return device_row_is_cpu(row) ||
+           (!device->is_shared && !device->is_part && !device->has_conditions);
+}
+
+static unsigned collect(const struct bridge_world *world, const struct device_row *row,
+                        const struct slices *slices, struct node_device *list)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < slices->count; i++) {
+        const struct kube_slice *slice = slices->at[i];
+
+        for (unsigned k = 0; is_newest(slices, slice) && k < slice->device_count; k++)
+            if (counts(row, &slice->devices[k]) &&
+                device_is_of_row(world->config, row, slice->driver, &slice->devices[k]))
+                list[count++] = (struct node_device){ slice->pool, &slice->devices[k] };
+    }
+    return count;
+}
+
+void devices_of_node(const struct bridge_world *world, const struct device_row *row,
+                     const char *node, struct arena *arena, struct node_devices *ret_devices)
+{
+    struct slices slices = { .count = 0 };
+    struct node_device *list;
+    unsigned most = 0;
+
+    *ret_devices = (struct node_devices){ 0 };
+    if (world->optional[OPTIONAL_SLICES].cache)
+        find_slices(world, node, row->driver, &slices);
+    for (unsigned i = 0; i < slices.count; i++) {
+        most += slices.at[i]->device_count;
+        if (is_newest(&slices, slices.at[i]) && !is_whole(&slices, slices.at[i]))
+            ret_devices->unknown =
+                arena_printf(arena, "driver %s has not published all slices of pool %s on node %s",
+                             row->driver, slices.at[i]->pool, node);
+    }
+    if (slices.count == 0)
+        ret_devices->unknown =
+            arena_printf(arena, "driver %s shows no devices on node %s", row->driver, node);
+    list = arena_alloc_array(arena, most + 1, sizeof(*list));
+    ret_devices->count = collect(world, row, &slices, list);
+    qsort(list, ret_devices->count, sizeof(*list), compare_devices);
+    ret_devices->at = list;
+    if (has_twice(list, ret_devices->count))
+        ret_devices->unknown =
+            arena_printf(arena, "driver %s shows a device of node %s twice", row->driver, node);
+}
+
+/* ---- gres ---- */
+
+/* "gpu:h100:8(S:0-1)" is gpu, h100, 8; "gpu:8" has no type. */
+static int64_t read_item(struct str item, struct str *ret_name, struct str *ret_type)
+{
+    struct str before, rest, count;
+    uint64_t number;
+
+    if (str_cut(item, '(', &before, &rest))
+        item = before;
+    *ret_type = STR("");
+    if (!str_cut(item, ':', ret_name, &rest)) {
+        *ret_name = item;
+        return 1;
+    }
+    if (str_cut(rest, ':', ret_type, &count))
+        rest = count;
+    if (str_to_u64(rest, 0, INT32_MAX, &number, NULL) == 0)
+        return (int64_t)number;
+    *ret_type = rest;
+    return 1;
+}
+
+/* "gpu:2(S:0,1)" has a comma that ends no item. */
+bool gres_next(struct str *rest, struct str *ret_name, struct str *ret_type, int64_t *ret_count)
+{
+    struct str item, more;
+
+    do {
+        if (!str_next(rest, ',', &item))
+            return false;
+        while (memchr(item.at, '(', item.len) && !memchr(item.at, ')', item.len) &&
+               str_next(rest, ',', &more))
+            item.len = (size_t)(more.at + more.len - item.at);
+        item = str_trim(item);
+    } while (item.len == 0);
+    *ret_count = read_item(item, ret_name, ret_type);
+    return true;
+}
+
+int64_t gres_total(const char *list, struct str name)
+{
+    struct str rest = str_of(list), item_name, item_type;
+    int64_t count, total = 0;
+
+    while (gres_next(&rest, &item_name, &item_type, &count))
+        total += str_eq(item_name, name) ? count : 0;
+    return total;
+}
+
+bool gres_find(const char *list, const char *name, const char *type, int64_t *ret_first,
+               int64_t *ret_count)
+{
+    struct str rest = str_of(list), item_name, item_type;
+    int64_t first = 0, count;
+
+    while (gres_next(&rest, &item_name, &item_type, &count)) {
+        if (!str_is(item_name, name))
+            continue;
+        if (str_is(item_type, type)) {
+            *ret_first = first;
+            *ret_count = count;
+            return true;
+        }
+        first += count;
+    }
+    return false;
+}
+
+/* ---- cores ---- */
+
+static int64_t number_of(const struct slice_device *device, const char *attribute)
+{
+    int64_t number = 0;
+
+    for (unsigned i = 0; i < device->attributes.count; i++)
+        if (str_is(device->attributes.at[i].key, attribute))
+            (void)str_to_i64(device->attributes.at[i].value, 1, 1 << 20, &number, NULL);
+    return number;
+}
+
+bool node_cores_of(const struct bridge_world *world, const char *node, struct arena *arena,
+                   struct node_cores *ret_cores)
+{
+    const struct device_row *row = device_row_of_class(world->config, STR(BRIDGE_CORES_DRIVER));
+    struct node_devices devices;
+
+    if (!row)
+        return false;
+    devices_of_node(world, row, node, arena, &devices);
+    if (devices.unknown || devices.count == 0)
+        return false;
+    ret_cores->threads = number_of(devices.at[0].device, "threadsPerCore");
+    ret_cores->cores = number_of(devices.at[0].device, "nodeSockets") *
+                       number_of(devices.at[0].device, "nodeCoresPerSocket");
+    return ret_cores->threads > 0 && ret_cores->cores > 0;
+}

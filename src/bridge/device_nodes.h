@@ -1,0 +1,41 @@
+/* device_nodes.h - the devices of a node, as its ResourceSlices show them, and what they are called
+ * in Slurm. */
+#ifndef SLINC_BRIDGE_DEVICE_NODES_H
+#define SLINC_BRIDGE_DEVICE_NODES_H
+
+#include "bridge/device_table.h"
+#include "bridge/world.h"
+
+struct node_device {
+    const char *pool;
+    const struct slice_device *device;
+};
+
+/* The devices of one row on one node, in the order in which Slurm counts them. */
+struct node_devices {
+    const struct node_device *at;
+    unsigned count;
+    /* Why nothing may be concluded from the list: a driver that is away has no slices, and its
+     * devices are still there. NULL: it is whole. */
+    const char *unknown;
+};
+
+void devices_of_node(const struct bridge_world *world, const struct device_row *row,
+                     const char *node, struct arena *arena, struct node_devices *ret_devices);
+
+/* The next entry of a list of gres: "gpu:a:4,gpu:b:4(S:0,1)". */
+bool gres_next(struct str *rest, struct str *ret_name, struct str *ret_type, int64_t *ret_count);
+int64_t gres_total(const char *list, struct str name); /* of all types */
+/* Where a list of gres ("gpu:a:4,gpu:b:4(S:0)") has the entry of this name and type: the index of
+ * its first device among all devices of the name, and how many it has. False: there is none. */
+bool gres_find(const char *list, const char *name, const char *type, int64_t *ret_first,
+               int64_t *ret_count);
+
+/* The geometry of a node whose cores can be pinned; false when it has none. */
+struct node_cores {
+    int64_t cores, threads; /* of the machine; threads of one core */
+};
+bool node_cores_of(const struct bridge_world *world, const char *node, struct arena *arena,
+                   struct node_cores *ret_cores);
+
+#endif

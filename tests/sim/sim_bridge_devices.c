@@ -1,0 +1,192 @@
+/* sim_bridge_devices.c - devices of some nodes, the controller of Kubernetes that frees claims, and
+ * the promises about both: a device is given once, a pod is bound with its device, and no claim is
+ * left behind.
+ *
+ * The controller does what kube-controller-manager does: it frees a claim whose pod is finished,
+ * gone, another one of the name, or deleted before it was bound. */
+#include "sim_bridge.h"
+
+#define CLASS  "gpu.example.com"
+#define CLAIMS "resourceclaims"
+
+enum { MAX_CLAIMS = 128 };
+
+void bridge_devices_of_node(struct bridge_scene *scene, const char *node)
+{
+    (void)bridge_people_call(
+        scene, "POST", "/apis/resource.k8s.io/v1/resourceslices",
+        "{\"metadata\":{\"name\":\"%s-gpus\"},\"spec\":{\"driver\":\"" CLASS
+        "\",\"nodeName\":\"%s\",\"pool\":{\"name\":\"%s\",\"generation\":1,"
+        "\"resourceSliceCount\":1},\"devices\":[{\"name\":\"gpu-0\"},{\"name\":\"gpu-1\"}]}}",
+        node, node, node);
+}
+
+void bridge_devices_prepare(struct bridge_scene *scene)
+{
+    (void)bridge_people_call(
+        scene, "POST", "/apis/resource.k8s.io/v1/namespaces/" SCENE_NS "/resourceclaims", "%s",
+        "{\"metadata\":{\"name\":\"mine\"},\"spec\":{\"devices\":{\"requests\":[{\"name\":\"r\","
+        "\"exactly\":{\"deviceClassName\":\"" CLASS "\",\"count\":1}}]}}}");
+}
+
+/* ---- the controller ---- */
+
+struct claims {
+    struct {
+        char ns[16], name[64];
+    } at[MAX_CLAIMS];
+    unsigned count;
+};
+
+static void take_claim(void *context, const struct json *claim)
+{
+    struct claims *claims = context;
+
+    if (claims->count == MAX_CLAIMS)
+        return;
+    (void)snprintf(claims->at[claims->count].ns, sizeof(claims->at[0].ns), "%s",
+                   json_str(json_at(claim, "metadata", "namespace")).at);
+    (void)snprintf(claims->at[claims->count].name, sizeof(claims->at[0].name), "%s",
+                   json_str(json_at(claim, "metadata", "name")).at);
+    claims->count++;
+}
+
+static bool is_over(const struct bridge_scene *scene, const char *ns, const struct json *user)
+{
+    const struct json *pod =
+        api_store_find(scene->world->store, "pods", ns, json_str(json_get(user, "name")).at);
+    struct str phase = json_str(json_at(pod, "status", "phase"));
+
+    return !pod ||
+           !str_eq(json_str(json_at(pod, "metadata", "uid")), json_str(json_get(user, "uid"))) ||
+           str_is(phase, "Succeeded") || str_is(phase, "Failed") ||
+           (json_exists(json_at(pod, "metadata", "deletionTimestamp")) &&
+            json_str(json_at(pod, "spec", "nodeName")).len == 0);
+}
+
+static void write_claim(struct bridge_scene *scene, const char *method, const char *ns,
+                        const char *name, const char *part, const char *body)
+{
+    char path[200];
+
+    (void)snprintf(path, sizeof(path), "/apis/resource.k8s.io/v1/namespaces/%s/resourceclaims/%s%s",
+                   ns, name, part);
+    (void)world_call(scene->world, "controllers", method, path, body);
+}
+
+static void free_claim(struct bridge_scene *scene, const char *ns, const char *name)
+{
+    const struct json *claim = api_store_find(scene->world->store, CLAIMS, ns, name);
+    const struct json *user = json_item(json_at(claim, "status", "reservedFor"), 0);
+    const struct json *owner = json_item(json_at(claim, "metadata", "ownerReferences"), 0);
+    bool is_free = !json_exists(json_at(claim, "status", "allocation"));
+    bool is_deleted = json_exists(json_at(claim, "metadata", "deletionTimestamp"));
+
+    if (!claim)
+        return;
+    if (user && is_over(scene, ns, user)) {
+        write_claim(scene, "PATCH", ns, name, "/status",
+                    "{\"status\":{\"allocation\":null,\"reservedFor\":null}}");
+    } else if (is_free && !user && (is_deleted || !owner || is_over(scene, ns, owner))) {
+        if (json_len(json_at(claim, "metadata", "finalizers")) > 0)
+            write_claim(scene, "PATCH", ns, name, "", "{\"metadata\":{\"finalizers\":null}}");
+        if (!is_deleted && owner)
+            write_claim(scene, "DELETE", ns, name, "", NULL);
+    }
+}
+
+void bridge_devices_step(struct bridge_scene *scene)
+{
+    struct claims claims = { .count = 0 };
+
+    api_store_visit(scene->world->store, CLAIMS, take_claim, &claims);
+    for (unsigned i = 0; i < claims.count; i++)
+        if (rand_chance(&scene->world->rand, 500))
+            free_claim(scene, claims.at[i].ns, claims.at[i].name);
+}
+
+/* ---- the promises ---- */
+
+struct holder {
+    struct bridge_scene *scene;
+    const struct json *claim;
+};
+
+static bool is_same(const struct json *a, const struct json *b, const char *key)
+{
+    return str_eq(json_str(json_get(a, key)), json_str(json_get(b, key)));
+}
+
+static void no_device_is_given_twice(void *context, const struct json *other)
+{
+    const struct holder *holder = context;
+    struct json_iter mine =
+        json_iter(json_at(holder->claim, "status", "allocation", "devices", "results"));
+    const struct json *a, *b;
+
+    if (is_same(json_get(holder->claim, "metadata"), json_get(other, "metadata"), "uid"))
+        return;
+    while (json_next_item(&mine, &a)) {
+        struct json_iter theirs =
+            json_iter(json_at(other, "status", "allocation", "devices", "results"));
+
+        while (json_next_item(&theirs, &b))
+            if (is_same(a, b, "driver") && is_same(a, b, "pool") && is_same(a, b, "device"))
+                world_break(holder->scene->world, "device %s of %s is given to claims %s and %s",
+                            json_str(json_get(a, "device")).at, json_str(json_get(a, "pool")).at,
+                            json_str(json_at(holder->claim, "metadata", "name")).at,
+                            json_str(json_at(other, "metadata", "name")).at);
+    }
+}
+
+void bridge_promises_on_device_claim(struct bridge_scene *scene, const struct api_change *change)
+{
+    const struct json *before = json_at(change->old, "status", "allocation");
+    const struct json *now = json_at(change->next, "status", "allocation");
+    struct holder holder = { scene, change->next };
+
+    if (strcmp(change->kind->plural, CLAIMS) != 0 || !json_exists(now))
+        return;
+    if (json_exists(before) && !json_equal(before, now))
+        world_break(scene->world, "the allocation of claim %s was changed",
+                    json_str(json_at(change->next, "metadata", "name")).at);
+    api_store_visit(scene->world->store, CLAIMS, no_device_is_given_twice, &holder);
+}
+
+bool bridge_pod_wants(const struct json *pod, const char *class)
+{
+    const struct json *container = json_item(json_at(pod, "spec", "containers"), 0);
+    char name[100];
+
+    (void)snprintf(name, sizeof(name), BRIDGE_DEVICE_CLASS "%s", class ? class : CLASS);
+    return json_exists(json_at(container, "resources", "requests", name));
+}
+
+void bridge_promises_on_bound_with_device(struct bridge_scene *scene, const struct json *pod,
+                                          const char *node)
+{
+    const char *name =
+        json_str(json_at(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")).at;
+    const struct json *claim = api_store_find(scene->world->store, CLAIMS, SCENE_NS, name);
+    const struct json *result =
+        json_item(json_at(claim, "status", "allocation", "devices", "results"), 0);
+
+    if (bridge_pod_wants(pod, NULL) && !str_is(json_str(json_get(result, "pool")), node))
+        world_break(scene->world, "pod %s is bound to %s and has no device there",
+                    json_str(json_at(pod, "metadata", "name")).at, node);
+}
+
+/* Those of people stay. */
+static void count_claim(void *context, const struct json *claim)
+{
+    *(unsigned *)context += json_len(json_at(claim, "metadata", "ownerReferences")) > 0 ||
+                            json_exists(json_at(claim, "status", "allocation"));
+}
+
+unsigned bridge_devices_claims(const struct bridge_scene *scene)
+{
+    unsigned count = 0;
+
+    api_store_visit(scene->world->store, CLAIMS, count_claim, &count);
+    return count;
+}
