@@ -78,6 +78,15 @@ static void describe(const struct kube_rare *rare, struct buf *out)
                    rare->ports[i].port);
     for (unsigned i = 0; i < rare->volume_claim_count; i++)
         add(out, "claim", rare->volume_claims[i]);
+    for (unsigned i = 0; i < rare->claim_count; i++)
+        buf_printf(out, "%s=%s/%s ", rare->claims[i].name, rare->claims[i].claim,
+                   rare->claims[i].template);
+    for (unsigned i = 0; i < rare->device_ask_count; i++) {
+        const struct kube_device_ask *ask = &rare->device_asks[i];
+
+        buf_printf(out, "%s:%" PRId64 "@%u/%s%s ", ask->resource, ask->amount, ask->order,
+                   ask->container, ask->is_init ? "(init)" : "");
+    }
     if (rare->active_deadline > 0)
         buf_printf(out, "deadline=%" PRId64 " ", rare->active_deadline);
 }
@@ -116,6 +125,13 @@ static void rules_are_kept_as_text(void **state)
           "'c'}},{'name':'x','ephemeral':{}}]",
           "claim=c claim=a-x " },
         { "'activeDeadlineSeconds':60", "deadline=60 " },
+        { "'resourceClaims':[{'name':'a','resourceClaimName':'c'},{'name':'b',"
+          "'resourceClaimTemplateName':'t'}]",
+          "a=c/ b=/t " },
+        { "'initContainers':[{'name':'i','resources':{'requests':{'x.io/gpu':'2'}}},{'name':'s',"
+          "'restartPolicy':'Always','resources':{'requests':{'cpu':'1','x.io/gpu':'1'}}}],"
+          "'containers':[{'name':'m','resources':{'requests':{'memory':'1','x.io/gpu':'3'}}}]",
+          "x.io/gpu:2@0/i(init) x.io/gpu:1@1/s x.io/gpu:3@2/m " },
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
