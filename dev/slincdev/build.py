@@ -231,6 +231,8 @@ def _part_programs() -> list[Program]:
         Program("certmanager", pin["CERTMANAGER_VERSION"], ("certmanager",), _build_part_of("github.com/cert-manager/cert-manager", "certmanager")),
         Program("jobset", pin["JOBSET_VERSION"], ("jobset",), _build_in_module("sigs.k8s.io/jobset", ".", "jobset")),
         Program("lws", pin["LWS_VERSION"], ("lws",), _build_in_module("sigs.k8s.io/lws", "./cmd", "lws")),
+        Program("dra-example", pin["DRA_EXAMPLE_VERSION"], ("dra-example-kubeletplugin",),
+                _install(f"sigs.k8s.io/dra-example-driver/cmd/dra-example-kubeletplugin@v{pin['DRA_EXAMPLE_VERSION']}")),
         *(Program(name, pin["PROMETHEUS_VERSION"], (name,), _from_deb(name, pin["PROMETHEUS_VERSION"], name)) for name in ("prometheus", "promtool")),
         Program("helm-unittest", pin["HELM_UNITTEST_VERSION"], ("helm-unittest",),
                 _build_in_module("github.com/helm-unittest/helm-unittest", "./cmd/helm-unittest", "helm-unittest")),

@@ -301,17 +301,20 @@ int topology_cpus(const struct topology *topology, const struct topology_choice 
     auto_bitmap struct bitmap cores = { 0 };
     int result;
 
-    /* A node that Slurm knows as one socket counts its cores in the same order. */
-    bool same_sockets = choice->sockets == topology->sockets || choice->sockets == 1;
+    /* A node that Slurm knows as one socket counts its cores in the same order; it may leave the
+     * last ones to the system. */
+    bool fits = choice->sockets == 1 ? choice->cores_per_socket <= topology->core_count
+                                     : choice->sockets == topology->sockets &&
+                                           choice->cores_per_socket == topology->cores_per_socket;
 
-    if (!same_sockets || choice->threads_per_core != topology->threads_per_core ||
-        (uint64_t)choice->sockets * choice->cores_per_socket != topology->core_count)
+    if (!fits || choice->threads_per_core != topology->threads_per_core)
         return err_set(err, ERR_INVALID,
                        "Slurm counts %u sockets x %u cores x %u threads, this machine has "
                        "%u x %u x %u",
                        choice->sockets, choice->cores_per_socket, choice->threads_per_core,
                        topology->sockets, topology->cores_per_socket, topology->threads_per_core);
-    result = bitmap_parse_ranges(choice->cores, topology->core_count, &cores, err);
+    result = bitmap_parse_ranges(choice->cores, (size_t)choice->sockets * choice->cores_per_socket,
+                                 &cores, err);
     if (result < 0)
         return err_wrap(err, "cores '" STR_FMT "'", STR_ARG(choice->cores));
     if (bitmap_count(&cores) == 0)
