@@ -33,7 +33,7 @@ def drivers(cluster) -> Iterator[None]:
     api, cores = cluster.api(), Plugin(cluster)
     api.post(f"{DEVICES}/deviceclasses", CLASS)
     api.post(f"{DEVICES}/deviceclasses", {"metadata": {"name": GPU}, "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{GPU}'"}}]}})
-    cluster.start("dra-example", ["env", f"NODE_NAME={NODE}", bin_dir() / "dra-example-kubeletplugin", "--kubeconfig", cluster.admin_config, "--node-name", NODE,
+    cluster.start("dra-example", ["env", f"NODE_NAME={NODE}", bin_dir() / "dra-example", "--kubeconfig", cluster.admin_config, "--node-name", NODE,
                                   "--num-devices", str(GPUS), "--cdi-root", "/var/run/cdi"])
     cores.start()
     wait_for("both show their devices", 60, lambda: len(api.get(f"{DEVICES}/resourceslices")["items"]) == 2,
