@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "bridge/device_table.h"
+#include "bridge/names.h"
 #include "codec/hostlist.h"
 
 #include <assert.h>
