@@ -1,4 +1,4 @@
-/* bridge_private.h - what bridge.c and bridge_wake.c share. Private to them. */
+/* bridge_private.h - what bridge.c, bridge_wake.c and why.c share. Private to them. */
 #ifndef SLINC_BRIDGE_BRIDGE_PRIVATE_H
 #define SLINC_BRIDGE_BRIDGE_PRIVATE_H
 

@@ -4,6 +4,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "bridge/bridge.h"
+#include "codec/json.h"
+#include "engine/health.h"
 #include "io/loop.h"
 
 #include <inttypes.h>
@@ -241,6 +243,31 @@ static void run_all(void *context)
 void checks_start(struct checks *checks)
 {
     loop_timer_start(checks->loop, &checks->timer, FIRST_US, run_all, checks);
+}
+
+static void write_all(void *context, struct buf *out)
+{
+    static const char *const results[] = { [CHECK_UNKNOWN] = "unknown",
+                                           [CHECK_GOOD] = "good",
+                                           [CHECK_WARNS] = "warns",
+                                           [CHECK_BAD] = "bad" };
+    const struct checks *checks = context;
+
+    for (size_t i = 0; i < CHECK_COUNT; i++) {
+        buf_printf(out, "%s{\"name\":", i == 0 ? "[" : ",");
+        json_escape(out, str_of(checks_table[i].name));
+        buf_printf(out, ",\"result\":\"%s\",\"what\":", results[checks->last[i].result]);
+        json_escape(out, str_of(checks->last[i].what));
+        buf_add_text(out, ",\"fix\":");
+        json_escape(out, str_of(checks->last[i].fix));
+        buf_add_char(out, '}');
+    }
+    buf_add_char(out, ']');
+}
+
+void checks_add_health(struct checks *checks, struct health *health)
+{
+    health_show(health, "checks", write_all, checks);
 }
 
 void checks_free(struct checks *checks)

@@ -47,4 +47,8 @@ struct checks *checks_new(struct loop *loop, struct bridge *bridge,
 void checks_start(struct checks *checks);
 void checks_free(struct checks *checks); /* before the bridge */
 
+/* What was found last, as the part "checks" of /debug/state: for `slinc doctor`. */
+struct health;
+void checks_add_health(struct checks *checks, struct health *health);
+
 #endif

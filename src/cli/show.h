@@ -1,12 +1,11 @@
 /* show.h - what `slinc queue`, `nodes` and `why` print: documents of the APIs in, text out. Pure.
- *
- * jobs and nodes are documents of view.slinky.slurm.net; NULL where they could not be read, and
- * then `missing` says why. */
+ */
 #ifndef SLINC_CLI_SHOW_H
 #define SLINC_CLI_SHOW_H
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "cli/story.h"
 #include "codec/json.h"
 
 struct show_options {
@@ -21,15 +20,21 @@ void show_queue(const struct json *jobs, const struct show_options *options, str
 void show_nodes(const struct json *nodes, const struct show_options *options, struct arena *arena,
                 struct buf *out);
 
-struct show_story {            /* what is known about one pod or job */
-    const struct json *pod;    /* NULL: it is about a job */
-    const struct json *events; /* of the pod; may be NULL */
-    const struct json *jobs;   /* may be NULL */
-    const char *missing;       /* why jobs could not be read; "" */
-    int64_t job_id;            /* without a pod */
+/* What is known about one pod, job or NodeSet. A document is NULL when it could not be read; then
+ * its `no_` text says why, or is "" when there is none. */
+struct why_facts {
+    const struct json *pod, *nodeset; /* one of them, or else job_id */
+    int64_t job_id;
+    const struct json *events;   /* of the pod or NodeSet */
+    const struct json *pods;     /* of the job, or the workers of the NodeSet */
+    const struct json *jobs;     /* of the view API */
+    const struct json *nodes;    /* of the view API */
+    const struct json *decision; /* what the bridge thinks of the pod: GET /debug/why */
+    const char *no_jobs, *no_nodes, *no_decision, *no_pods;
 };
-/* -ERR_NOT_FOUND: there is no such job among those that have not ended. */
-int show_why(const struct show_story *story, const struct show_options *options,
-             struct arena *arena, struct buf *out, struct err *err);
+
+/* -ERR_NOT_FOUND: Slurm has no such job that has not ended. */
+int why_tell(const struct why_facts *facts, const struct show_options *options,
+             struct story *ret_story, struct err *err);
 
 #endif

@@ -10,9 +10,9 @@ int cmd_dra(int argc, char **argv);
 int cmd_operator(int argc, char **argv);
 int cmd_exporter(int argc, char **argv);
 int cmd_keys(int argc, char **argv);
-int cmd_queue(int argc, char **argv);
-int cmd_nodes(int argc, char **argv);
-int cmd_why(int argc, char **argv);
 int cmd_host_keys(int argc, char **argv);
+
+/* By what name it was called: "slinc", or "kubectl slinc" as a plugin of kubectl. */
+const char *cmd_program(void);
 
 #endif

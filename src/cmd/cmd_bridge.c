@@ -15,6 +15,7 @@
 #include "bridge/slurm_action.h"
 #include "bridge/slurm_health.h"
 #include "bridge/timings.h"
+#include "bridge/why.h"
 #include "cmd/cmd.h"
 #include "cmd/flags.h"
 #include "cmd/process.h"
@@ -252,6 +253,9 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
     enum run_exit code;
 
     bridge_add_health(bridge, health);
+    checks_add_health(checks, health);
+    listeners.routes[listeners.own_count++] =
+        (struct http_route){ .path = "/debug/why", .handle = why_serve, .context = bridge };
     if (listen_for_health(&listeners, loop, health, values, &err) < 0 ||
         (wants_webhook(values) && webhook_open(&webhook, ends, values, bridge_admit_caches(bridge),
                                                bridge_metrics(bridge), health, &err) < 0))

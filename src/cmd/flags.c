@@ -3,6 +3,8 @@
 
 #include "base/str.h"
 
+#include <string.h>
+
 static bool is_bool(const struct flag *flag)
 {
     return flag->type == FLAG_BOOL || flag->type == FLAG_IGNORED_BOOL;
@@ -101,14 +103,36 @@ static int set_fallbacks(const struct flag *flags, void *values, struct err *err
 int flags_parse(const struct flag *flags, int argc, char *const *argv, void *ret_values,
                 bool *ret_help, struct err *err)
 {
+    int count;
+
+    return flags_parse_mixed(flags, argc, (char **)(uintptr_t)argv, ret_values, ret_help, NULL, 0,
+                             &count, err);
+}
+
+int flags_parse_mixed(const struct flag *flags, int argc, char **argv, void *ret_values,
+                      bool *ret_help, char **ret_words, int max_words, int *ret_count,
+                      struct err *err)
+{
     int result = set_fallbacks(flags, ret_values, err);
+    bool only_words = false;
 
     *ret_help = false;
+    *ret_count = 0;
     for (int i = 0; result == 0 && i < argc; i++) {
         struct str rest;
 
-        if (!cut_dashes(argv[i], &rest))
-            return err_set(err, ERR_INVALID, "'%s' is no flag; see --help", argv[i]);
+        if (max_words > 0 && !only_words && strcmp(argv[i], "--") == 0) {
+            only_words = true;
+            continue;
+        }
+        if (only_words || !cut_dashes(argv[i], &rest)) {
+            if (max_words == 0)
+                return err_set(err, ERR_INVALID, "'%s' is no flag; see --help", argv[i]);
+            if (*ret_count == max_words)
+                return err_set(err, ERR_INVALID, "too many words; see --help");
+            ret_words[(*ret_count)++] = argv[i];
+            continue;
+        }
         if (str_is(rest, "help") || str_is(rest, "h")) {
             *ret_help = true;
             return 0;
@@ -121,7 +145,9 @@ int flags_parse(const struct flag *flags, int argc, char *const *argv, void *ret
 void flags_help(const struct flag *flags, struct buf *out)
 {
     for (; flags->name; flags++) {
-        buf_printf(out, "  --%-28s %s", flags->name, flags->help);
+        bool is_letter = flags->name[1] == '\0';
+
+        buf_printf(out, is_letter ? "  -%-29s %s" : "  --%-28s %s", flags->name, flags->help);
         if (flags->fallback && flags->fallback[0])
             buf_printf(out, " (default %s)", flags->fallback);
         buf_add_char(out, '\n');

@@ -33,6 +33,12 @@ struct flag {
 int flags_parse(const struct flag *flags, int argc, char *const *argv, void *ret_values,
                 bool *ret_help, struct err *err);
 
+/* The same with words among the flags, as kubectl takes them: they go to ret_words, at most so
+ * many. Behind `--` all are words. */
+int flags_parse_mixed(const struct flag *flags, int argc, char **argv, void *ret_values,
+                      bool *ret_help, char **ret_words, int max_words, int *ret_count,
+                      struct err *err);
+
 void flags_help(const struct flag *flags, struct buf *out);
 
 #endif

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -45,3 +46,48 @@ def test_an_error_at_start_is_a_line_of_json_in_a_pipe_or_when_asked_for() -> No
     for text in (piped, at_terminal(*NO_CONFIG, "--zap-encoder=json")[1]):
         line = json.loads(text)
         assert (line["level"], line["msg"]) == ("error", "cannot start") and "/nowhere/config.yaml" in line["error"]
+
+
+def test_as_a_plugin_of_kubectl_it_is_called_so(tmp_path: Path) -> None:
+    for name in ("kubectl-slinc", "kubectl_complete-slinc"):
+        (tmp_path / name).symlink_to(SLINC)
+    shown = subprocess.run([tmp_path / "kubectl-slinc", "why", "--help"], text=True, capture_output=True, timeout=30).stdout
+    assert "usage: kubectl slinc why [pod|nodeset] NAME | job ID [flags]" in shown
+    wrong = subprocess.run([tmp_path / "kubectl-slinc", "why"], text=True, capture_output=True, timeout=30,
+                           env=os.environ | {"KUBECONFIG": "/nowhere"})
+    assert wrong.stderr.startswith("kubectl slinc why: ")
+    completed = subprocess.run([tmp_path / "kubectl_complete-slinc", "why", ""], text=True, capture_output=True, timeout=30).stdout
+    assert completed.splitlines() == ["pod", "job", "nodeset", ":4"]
+
+
+COMPLETED = [
+    (["q"], ["queue"]),
+    (["queue", "--pa"], ["--partition"]),
+    (["queue", "-o", ""], ["json"]),
+    (["why", ""], ["pod", "job", "nodeset"]),
+    (["drain", "n"], ["node"]),
+    (["completion", ""], ["bash", "zsh", "fish"]),
+    (["nonsense", ""], []),
+]
+
+
+@pytest.mark.parametrize("words,expected", COMPLETED, ids=[" ".join(words) for words, _ in COMPLETED])
+def test_bash_completes_commands_words_and_flags(words: list[str], expected: list[str]) -> None:
+    script = subprocess.run([SLINC, "completion", "bash"], text=True, capture_output=True, timeout=30, check=True).stdout
+    typed = " ".join(f"'{word}'" for word in words)
+    asked = f"COMP_WORDS=('{SLINC}' {typed}); COMP_CWORD={len(words)}; _slinc; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    done = subprocess.run(["bash", "-c", f"{script}\n{asked}"], text=True, capture_output=True, timeout=30, check=True)
+    assert [line for line in done.stdout.split("\n") if line] == expected
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_the_scripts_of_other_shells_can_be_read_by_them(shell: str) -> None:
+    script = subprocess.run([SLINC, "completion", shell], text=True, capture_output=True, timeout=30, check=True).stdout
+    assert "slinc" in script and "__complete" in script
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=script, text=True, timeout=30, check=True)
+
+
+def test_a_shell_that_is_not_known_is_refused() -> None:
+    done = subprocess.run([SLINC, "completion", "tcsh"], text=True, capture_output=True, timeout=30)
+    assert done.returncode == 2 and "wants bash, zsh or fish" in done.stderr

@@ -17,6 +17,7 @@
 
 #include "bridge/place.h"
 #include "bridge/unit.h"
+#include "bridge/why.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -154,6 +155,24 @@ static void check_state(const struct json *root, const struct bridge_world *worl
         fail_msg("the state is '%s', not '" STR_FMT "'", state, STR_ARG(expected));
 }
 
+/* What `slinc why` gets of the first pod: it is the decision of the plan. */
+static void check_why(const struct json *root, const struct bridge_world *world,
+                      struct arena *arena)
+{
+    struct json_iter iter = json_iter(json_get(root, "why"));
+    struct kube_cache_walk walk = kube_cache_walk(world->pods);
+    const struct kube_object *pod = kube_cache_next(&walk);
+    const struct json *part;
+    auto_buf struct buf out;
+
+    buf_init(&out, MAX_PLAN);
+    if (json_get(root, "why"))
+        why_write(world, kube_pod_of(pod), arena, &out);
+    while (json_next_item(&iter, &part))
+        if (!strstr(buf_text(&out), json_str(part).at))
+            fail_msg("why has no %s: %s", json_str(part).at, buf_text(&out));
+}
+
 static void check_world(const struct json *root)
 {
     const struct json *given = json_get(root, "given");
@@ -174,6 +193,7 @@ static void check_world(const struct json *root)
     check_actions(root, &plan);
     check_wait(root, &plan);
     check_state(root, &small.world, key, &arena);
+    check_why(root, &small.world, &arena);
     arena_done(&arena);
     small_world_done(&small);
 }

@@ -29,6 +29,7 @@
  *     state: bound                 # the phase of the unit, in the words of unit_phase_name
  *     again: true                  # whether it looks again by itself
  *     enqueues: [default/uid-b]    # the other keys that are planned next, by rank
+ *     why: ['"fit":1']            # texts of the JSON that `slinc why` gets of the first pod
  *
  * What is not said is what is usual; what nobody reads is refused (worlds_check.h). The texts that
  * an action `has` and `lacks` are of its JSON, and a patch or an update must have some. A world

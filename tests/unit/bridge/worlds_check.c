@@ -295,6 +295,7 @@ static const struct key world_keys[] = {
     { .name = "state", TEXT, .values = unit_states },
     { .name = "again", FLAG },
     { .name = "enqueues", LIST },
+    { .name = "why", LIST },
     { 0 },
 };
 

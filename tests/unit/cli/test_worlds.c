@@ -1,9 +1,12 @@
 /* test_worlds.c - documents of the APIs in, what a person reads out.
  *
- * A world has `show` (queue, nodes or why), `jobs` and `nodes` as documents of
- * view.slinky.slurm.net, `pod`, `events`, `job`, `missing`, `partition`, `user`, `now` (RFC 3339),
- * and `expect`: the whole text, or `fails`: the error. */
+ * A world has `show` (queue, nodes, why, drain or resume), `jobs` and `nodes` as documents of
+ * view.slinky.slurm.net, `pod`, `nodeset`, `pods`, `events`, `decision` (of the bridge), `job` (an
+ * id), `missing` (why Slurm's part could not be read), `partition`, `user`, `now` (RFC 3339), and
+ * `expect`: the whole text, or `fails`: the error. Of `why` also `json`: texts of its JSON. Of
+ * drain and resume: `node`, `reason`, and `patch`: what is sent. */
 #include "../worlds_read.h"
+#include "cli/mark.h"
 #include "cli/show.h"
 #include "cli/text.h"
 
@@ -21,6 +24,68 @@ static const char *text_or_empty(const struct json *root, const char *key)
     return json_str(json_get(root, key)).at;
 }
 
+static const struct json *part(const struct json *root, const char *key)
+{
+    return json_exists(json_get(root, key)) ? json_get(root, key) : NULL;
+}
+
+static void check_json(const struct json *root, const struct story *story)
+{
+    struct json_iter iter = json_iter(json_get(root, "json"));
+    const struct json *text;
+    auto_buf struct buf out;
+
+    buf_init(&out, 1 << 20);
+    story_write_json(story, &out);
+    while (json_next_item(&iter, &text))
+        if (!strstr(buf_text(&out), json_str(text).at))
+            fail_msg("the JSON has no %s: %s", json_str(text).at, buf_text(&out));
+}
+
+static int tell_why(const struct json *root, const struct show_options *options,
+                    struct arena *arena, struct buf *out, struct err *err)
+{
+    const char *missing = text_or_empty(root, "missing");
+    const struct why_facts facts = {
+        .pod = part(root, "pod"),
+        .nodeset = part(root, "nodeset"),
+        .job_id = json_i64_or(json_get(root, "job"), 0),
+        .events = part(root, "events"),
+        .pods = part(root, "pods"),
+        .jobs = part(root, "jobs"),
+        .nodes = part(root, "nodes"),
+        .decision = part(root, "decision"),
+        .no_jobs = missing,
+        .no_nodes = missing,
+        .no_decision = missing,
+        .no_pods = missing,
+    };
+    struct story story = { .arena = arena, .summary = "" };
+    int result = why_tell(&facts, options, &story, err);
+
+    if (result < 0)
+        return result;
+    check_json(root, &story);
+    story_write_text(&story, json_bool_or(json_get(root, "colours"), false), out);
+    return 0;
+}
+
+static int tell_mark(const struct json *root, bool drains, struct arena *arena, struct buf *out,
+                     struct err *err)
+{
+    struct mark mark = { .name = text_or_empty(root, "of"),
+                         .reason = text_or_empty(root, "reason"),
+                         .drains = drains,
+                         .arena = arena };
+    int result = mark_plan(&mark, part(root, "node"), part(root, "pod"), err);
+
+    if (result < 0)
+        return result;
+    assert_string_equal(mark.patch, text_or_empty(root, "patch"));
+    buf_printf(out, "%s\n", mark.said);
+    return 0;
+}
+
 static int show(const struct json *root, struct arena *arena, struct buf *out, struct err *err)
 {
     const struct show_options options = {
@@ -29,17 +94,12 @@ static int show(const struct json *root, struct arena *arena, struct buf *out, s
         .now_s = text_seconds(json_str(json_get(root, "now"))),
         .without_head = json_bool_or(json_get(root, "no_headers"), false),
     };
-    const struct show_story story = {
-        .pod = json_exists(json_get(root, "pod")) ? json_get(root, "pod") : NULL,
-        .events = json_get(root, "events"),
-        .jobs = json_get(root, "jobs"),
-        .missing = text_or_empty(root, "missing"),
-        .job_id = json_i64_or(json_get(root, "job"), 0),
-    };
     struct str what = json_str(json_get(root, "show"));
 
     if (str_is(what, "why"))
-        return show_why(&story, &options, arena, out, err);
+        return tell_why(root, &options, arena, out, err);
+    if (str_is(what, "drain") || str_is(what, "resume"))
+        return tell_mark(root, str_is(what, "drain"), arena, out, err);
     if (str_is(what, "queue"))
         show_queue(json_get(root, "jobs"), &options, arena, out);
     else

@@ -114,12 +114,35 @@ static void help_is_asked_for_and_lists_every_flag(void **state)
     assert_non_null(strstr(buf_text(&out), "(default usual)"));
 }
 
+static void words_may_stand_among_the_flags(void **state)
+{
+    const char *given[] = { "why", "--on", "pod", "--text", "a", "--", "--odd" };
+    char **arguments = (char **)(uintptr_t)given, *words[3];
+    struct values values = { .text = NULL };
+    struct err err = { .class = 0 };
+    int count;
+    bool help;
+
+    assert_int_equal(flags_parse_mixed(flags, 7, arguments, &values, &help, words, 3, &count, &err),
+                     0);
+    assert_int_equal(count, 3);
+    assert_string_equal(words[0], "why");
+    assert_string_equal(words[1], "pod");
+    assert_string_equal(words[2], "--odd");
+    assert_true(values.on);
+    assert_string_equal(values.text, "a");
+    assert_int_equal(flags_parse_mixed(flags, 7, arguments, &values, &help, words, 2, &count, &err),
+                     -ERR_INVALID);
+    assert_string_equal(err.text, "too many words; see --help");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flags_are_read_in_every_form_that_go_takes),
         cmocka_unit_test(what_is_wrong_is_named),
         cmocka_unit_test(help_is_asked_for_and_lists_every_flag),
+        cmocka_unit_test(words_may_stand_among_the_flags),
     };
 
     return cmocka_run_group_tests_name("flags", tests, NULL, NULL);

@@ -1,0 +1,263 @@
+/* cmd_why.c - `slinc why`: reads what is known of one pod, job or NodeSet, and tells it.
+ *
+ * The bridge's own decision comes from the bridge, through the proxy of the API server; a user who
+ * may not use that is told so, and gets the rest. */
+#include "cmd/terminal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BRIDGE_US = 2 * 1000000 };
+
+#define JOB_LABEL "scheduler.slinky.slurm.net/slurm-jobid"
+
+static const struct kube_resource nodesets = { "slinky.slurm.net", "v1beta1", "nodesets", "NodeSet",
+                                               true };
+/* Those of the core API: their messages are called so. */
+static const struct kube_resource events = { "", "v1", "events", "Event", true };
+
+static const struct flag why_flags[] = {
+    TERMINAL_NAMESPACE,
+    { "exit-code", FLAG_BOOL, TERMINAL_AT(exit_code), "false",
+      "end with 10 when it waits, 11 when it cannot start as it is, 12 when it failed" },
+    TERMINAL_FLAGS,
+};
+
+enum { WHY_JOBS, WHY_NODES, WHY_POD, WHY_NODESET, WHY_EVENTS, WHY_FETCHES };
+
+/* ---- the bridge ---- */
+
+/* The name of the port as the chart gives it. */
+static int64_t metrics_port(const struct json *pod)
+{
+    struct json_iter containers = json_iter(json_at(pod, "spec", "containers"));
+    const struct json *container, *port;
+
+    while (json_next_item(&containers, &container)) {
+        struct json_iter ports = json_iter(json_get(container, "ports"));
+
+        while (json_next_item(&ports, &port))
+            if (str_is(json_str(json_get(port, "name")), "metrics"))
+                return json_i64_or(json_get(port, "containerPort"), 0);
+    }
+    return 0;
+}
+
+/* The replica that leads, else the first that runs; all of them have the same caches. */
+static const struct json *choose_replica(const struct json *pods, const struct json *leases)
+{
+    struct json_iter iter = json_iter(json_get(pods, "items"));
+    const struct json *pod, *chosen = NULL;
+
+    while (json_next_item(&iter, &pod)) {
+        struct json_iter held = json_iter(json_get(leases, "items"));
+        struct str name = json_str(json_at(pod, "metadata", "name"));
+        const struct json *lease;
+
+        if (!str_is(json_str(json_at(pod, "status", "phase")), "Running") || metrics_port(pod) == 0)
+            continue;
+        if (!chosen)
+            chosen = pod;
+        while (json_next_item(&held, &lease))
+            if (str_starts(json_str(json_at(lease, "spec", "holderIdentity")), name))
+                return pod;
+    }
+    return chosen;
+}
+
+/* What the bridge thinks of the pod. ret_decision is read by the caller and freed. */
+static void ask_bridge(struct terminal *terminal, const struct json *pod, const char *ns,
+                       const char *name, struct fetch *ret_decision, const char **ret_missing)
+{
+    const char *scheduler =
+        terminal_escape(terminal, json_str(json_at(pod, "spec", "schedulerName")));
+    const char *label =
+        arena_printf(&terminal->arena, "labelSelector=app.kubernetes.io%%2Fname%%3D%s", scheduler);
+    const char *field =
+        arena_printf(&terminal->arena, "fieldSelector=metadata.name%%3D%s", scheduler);
+    struct fetch found[] = {
+        { .request = { KUBE_LIST, &kube_pods, .query = label, .timeout_us = BRIDGE_US } },
+        { .request = { KUBE_LIST, &kube_leases, .query = field, .timeout_us = BRIDGE_US } },
+    };
+    const struct json *replica;
+    const char *space;
+
+    terminal_fetch(terminal, found, 2);
+    replica = choose_replica(fetch_root(&found[0]), fetch_root(&found[1]));
+    *ret_missing = terminal_missing(terminal, &found[0]);
+    if (replica) {
+        space = arena_printf(&terminal->arena, STR_FMT,
+                             STR_ARG(json_str(json_at(replica, "metadata", "namespace"))));
+        ret_decision->request = (struct kube_request){ .verb = KUBE_GET,
+                                                       .resource = &kube_pods,
+                                                       .ns = space,
+                                                       .subresource = "proxy",
+                                                       .timeout_us = BRIDGE_US };
+        ret_decision->path = arena_printf(
+            &terminal->arena,
+            "/api/v1/namespaces/%s/pods/" STR_FMT ":%" PRId64 "/proxy/debug/why?pod=%s%%2F%s",
+            space, STR_ARG(json_str(json_at(replica, "metadata", "name"))), metrics_port(replica),
+            terminal_escape(terminal, str_of(ns)), terminal_escape(terminal, str_of(name)));
+        terminal_fetch(terminal, ret_decision, 1);
+        *ret_missing = terminal_missing(terminal, ret_decision);
+    } else if (!(*ret_missing)[0]) {
+        *ret_missing = arena_printf(
+            &terminal->arena, "not shown: no pod of scheduler %s runs in this cluster", scheduler);
+    }
+    fetch_done(found, 2);
+}
+
+/* ---- telling ---- */
+
+static int tell(struct terminal *terminal, const struct why_facts *facts)
+{
+    struct story story = { .arena = &terminal->arena, .summary = "" };
+    struct err err = { .class = 0 };
+
+    if (why_tell(facts, &terminal->show, &story, &err) < 0)
+        return terminal_fail(terminal, TERMINAL_NOT_FOUND, err.text);
+    if (terminal->flags.is_json)
+        story_write_json(&story, &terminal->out);
+    else
+        story_write_text(&story, terminal->show.colours, &terminal->out);
+    (void)terminal_print(terminal);
+    return terminal->flags.exit_code ? story_exit_code(story.result) : TERMINAL_OK;
+}
+
+/* By the bridge; others are placed by Kubernetes. */
+static bool is_bridged(const struct json *pod)
+{
+    return !str_is(json_str(json_at(pod, "spec", "schedulerName")), "default-scheduler");
+}
+
+static int tell_pod(struct terminal *terminal, struct why_facts *facts, const char *ns,
+                    const char *name)
+{
+    struct fetch decision = { .path = NULL };
+    int code;
+
+    if (is_bridged(facts->pod))
+        ask_bridge(terminal, facts->pod, ns, name, &decision, &facts->no_decision);
+    facts->decision = fetch_root(&decision);
+    code = tell(terminal, facts);
+    fetch_done(&decision, 1);
+    return code;
+}
+
+static int tell_nodeset(struct terminal *terminal, struct why_facts *facts, const char *ns,
+                        const char *name)
+{
+    const char *query = arena_printf(
+        &terminal->arena,
+        "labelSelector=app.kubernetes.io%%2Fname%%3Dslurmd%%2Capp.kubernetes.io%%2Finstance%%3D%s",
+        terminal_escape(terminal, str_of(name)));
+    struct fetch workers = { .request = { KUBE_LIST, &kube_pods, ns, .query = query,
+                                          .timeout_us = TERMINAL_ANSWER_US } };
+    int code;
+
+    terminal_fetch(terminal, &workers, 1);
+    facts->pods = fetch_root(&workers);
+    facts->no_pods = terminal_missing(terminal, &workers);
+    code = tell(terminal, facts);
+    fetch_done(&workers, 1);
+    return code;
+}
+
+/* A pod or a NodeSet, whichever has the name; the pod first. */
+static int why_object(struct terminal *terminal, const char *name, bool is_pod, bool is_nodeset)
+{
+    const char *ns = terminal_namespace(terminal);
+    const char *query = arena_printf(&terminal->arena, "fieldSelector=involvedObject.name%%3D%s",
+                                     terminal_escape(terminal, str_of(name)));
+    struct fetch fetches[WHY_FETCHES] = {
+        [WHY_JOBS] = { .request = { KUBE_LIST, &terminal_view_jobs,
+                                    .timeout_us = TERMINAL_ANSWER_US } },
+        [WHY_NODES] = { .request = { KUBE_LIST, &terminal_view_nodes,
+                                     .timeout_us = TERMINAL_ANSWER_US } },
+        [WHY_POD] = { .request = { KUBE_GET, is_pod ? &kube_pods : NULL, ns, name,
+                                   .timeout_us = TERMINAL_ANSWER_US } },
+        [WHY_NODESET] = { .request = { KUBE_GET, is_nodeset ? &nodesets : NULL, ns, name,
+                                       .timeout_us = TERMINAL_ANSWER_US } },
+        [WHY_EVENTS] = { .request = { KUBE_LIST, &events, ns, .query = query,
+                                      .timeout_us = TERMINAL_ANSWER_US } },
+    };
+    struct why_facts facts = { .no_decision = "", .no_pods = "" };
+    int code;
+
+    terminal_fetch(terminal, fetches, WHY_FETCHES);
+    facts.jobs = fetch_root(&fetches[WHY_JOBS]);
+    facts.nodes = fetch_root(&fetches[WHY_NODES]);
+    facts.events = fetch_root(&fetches[WHY_EVENTS]);
+    facts.no_jobs = terminal_missing(terminal, &fetches[WHY_JOBS]);
+    facts.no_nodes = terminal_missing(terminal, &fetches[WHY_NODES]);
+    if ((facts.pod = fetch_root(&fetches[WHY_POD])))
+        code = tell_pod(terminal, &facts, ns, name);
+    else if ((facts.nodeset = fetch_root(&fetches[WHY_NODESET])))
+        code = tell_nodeset(terminal, &facts, ns, name);
+    else
+        code = terminal_fail(terminal, terminal_exit_of(&fetches[is_pod ? WHY_POD : WHY_NODESET]),
+                             fetches[is_pod ? WHY_POD : WHY_NODESET].message);
+    fetch_done(fetches, WHY_FETCHES);
+    return code;
+}
+
+static int why_job(struct terminal *terminal, int64_t id)
+{
+    const char *query =
+        arena_printf(&terminal->arena,
+                     "labelSelector=scheduler.slinky.slurm.net%%2Fslurm-jobid%%3D%" PRId64, id);
+    struct fetch fetches[] = {
+        { .request = { KUBE_LIST, &terminal_view_jobs, .timeout_us = TERMINAL_ANSWER_US } },
+        { .request = { KUBE_LIST, &terminal_view_nodes, .timeout_us = TERMINAL_ANSWER_US } },
+        { .request = { KUBE_LIST, &kube_pods, .query = query, .timeout_us = TERMINAL_ANSWER_US } },
+    };
+    struct why_facts facts = { .job_id = id, .no_jobs = "", .no_decision = "" };
+    int code;
+
+    terminal_fetch(terminal, fetches, 3);
+    facts.jobs = fetch_root(&fetches[0]);
+    facts.nodes = fetch_root(&fetches[1]);
+    facts.pods = fetch_root(&fetches[2]);
+    facts.no_nodes = terminal_missing(terminal, &fetches[1]);
+    facts.no_pods = terminal_missing(terminal, &fetches[2]);
+    code = facts.jobs ? tell(terminal, &facts)
+                      : terminal_fail(terminal, terminal_exit_of(&fetches[0]),
+                                      terminal_missing(terminal, &fetches[0]));
+    fetch_done(fetches, 3);
+    return code;
+}
+
+/* `why NAME`, `why pod NAME`, `why nodeset NAME`, `why job ID`, `why pod/NAME`; a number alone is
+ * a job. */
+static int run_why(struct terminal *terminal, int count, char **words)
+{
+    struct str kind = STR(""), name = str_of(count > 0 ? words[count - 1] : "");
+    int64_t id = 0;
+    bool is_number, says_pod, says_job, says_nodeset;
+
+    if (count == 2)
+        kind = str_of(words[0]);
+    else if (count == 1)
+        (void)str_cut(name, '/', &kind, &name);
+    is_number = str_to_i64(name, 1, INT64_MAX, &id, NULL) == 0;
+    says_pod = str_is(kind, "pod") || str_is(kind, "pods") || str_is(kind, "po");
+    says_job = str_is(kind, "job") || str_is(kind, "jobs");
+    says_nodeset = str_is(kind, "nodeset") || str_is(kind, "nodesets");
+    if (count < 1 || count > 2 || (says_job && !is_number) ||
+        (kind.len > 0 && !says_pod && !says_job && !says_nodeset))
+        return terminal_fail(terminal, TERMINAL_USAGE,
+                             "wants POD, `pod NAME`, `nodeset NAME` or `job ID`; see --help");
+    if (says_job || (is_number && kind.len == 0))
+        return why_job(terminal, id);
+    return why_object(terminal, name.at, !says_nodeset, !says_pod);
+}
+
+const struct terminal_command terminal_why = {
+    .name = "why",
+    .words = "[pod|nodeset] NAME | job ID ",
+    .what = "tells why a pod, a job or a NodeSet waits, and what would help",
+    .kinds = "pod job nodeset",
+    .flags = why_flags,
+    .run = run_why,
+};
