@@ -2,6 +2,7 @@
  *
  * The bridge's own decision comes from the bridge, through the proxy of the API server; a user who
  * may not use that is told so, and gets the rest. */
+#include "cli/replica.h"
 #include "cmd/terminal.h"
 
 #include <inttypes.h>
@@ -9,8 +10,6 @@
 #include <string.h>
 
 enum { BRIDGE_US = 2 * 1000000 };
-
-#define JOB_LABEL "scheduler.slinky.slurm.net/slurm-jobid"
 
 static const struct kube_resource nodesets = { "slinky.slurm.net", "v1beta1", "nodesets", "NodeSet",
                                                true };
@@ -27,44 +26,6 @@ static const struct flag why_flags[] = {
 enum { WHY_JOBS, WHY_NODES, WHY_POD, WHY_NODESET, WHY_EVENTS, WHY_FETCHES };
 
 /* ---- the bridge ---- */
-
-/* The name of the port as the chart gives it. */
-static int64_t metrics_port(const struct json *pod)
-{
-    struct json_iter containers = json_iter(json_at(pod, "spec", "containers"));
-    const struct json *container, *port;
-
-    while (json_next_item(&containers, &container)) {
-        struct json_iter ports = json_iter(json_get(container, "ports"));
-
-        while (json_next_item(&ports, &port))
-            if (str_is(json_str(json_get(port, "name")), "metrics"))
-                return json_i64_or(json_get(port, "containerPort"), 0);
-    }
-    return 0;
-}
-
-/* The replica that leads, else the first that runs; all of them have the same caches. */
-static const struct json *choose_replica(const struct json *pods, const struct json *leases)
-{
-    struct json_iter iter = json_iter(json_get(pods, "items"));
-    const struct json *pod, *chosen = NULL;
-
-    while (json_next_item(&iter, &pod)) {
-        struct json_iter held = json_iter(json_get(leases, "items"));
-        struct str name = json_str(json_at(pod, "metadata", "name"));
-        const struct json *lease;
-
-        if (!str_is(json_str(json_at(pod, "status", "phase")), "Running") || metrics_port(pod) == 0)
-            continue;
-        if (!chosen)
-            chosen = pod;
-        while (json_next_item(&held, &lease))
-            if (str_starts(json_str(json_at(lease, "spec", "holderIdentity")), name))
-                return pod;
-    }
-    return chosen;
-}
 
 /* What the bridge thinks of the pod. ret_decision is read by the caller and freed. */
 static void ask_bridge(struct terminal *terminal, const struct json *pod, const char *ns,
@@ -84,7 +45,7 @@ static void ask_bridge(struct terminal *terminal, const struct json *pod, const 
     const char *space;
 
     terminal_fetch(terminal, found, 2);
-    replica = choose_replica(fetch_root(&found[0]), fetch_root(&found[1]));
+    replica = replica_choose(fetch_root(&found[0]), fetch_root(&found[1]), NULL);
     *ret_missing = terminal_missing(terminal, &found[0]);
     if (replica) {
         space = arena_printf(&terminal->arena, STR_FMT,
@@ -94,11 +55,10 @@ static void ask_bridge(struct terminal *terminal, const struct json *pod, const 
                                                        .ns = space,
                                                        .subresource = "proxy",
                                                        .timeout_us = BRIDGE_US };
-        ret_decision->path = arena_printf(
-            &terminal->arena,
-            "/api/v1/namespaces/%s/pods/" STR_FMT ":%" PRId64 "/proxy/debug/why?pod=%s%%2F%s",
-            space, STR_ARG(json_str(json_at(replica, "metadata", "name"))), metrics_port(replica),
-            terminal_escape(terminal, str_of(ns)), terminal_escape(terminal, str_of(name)));
+        ret_decision->path = replica_path(&terminal->arena, replica,
+                                          arena_printf(&terminal->arena, "/debug/why?pod=%s%%2F%s",
+                                                       terminal_escape(terminal, str_of(ns)),
+                                                       terminal_escape(terminal, str_of(name))));
         terminal_fetch(terminal, ret_decision, 1);
         *ret_missing = terminal_missing(terminal, ret_decision);
     } else if (!(*ret_missing)[0]) {

@@ -27,6 +27,7 @@ static const struct command commands[] = {
     { "nodes", "lists nodes by state, and who holds them", NULL, &terminal_nodes },
     { "why", "tells why a pod, a job or a NodeSet waits, and what would help", NULL,
       &terminal_why },
+    { "doctor", "checks a whole installation, and says how to mend it", NULL, &terminal_doctor },
     { "drain", "takes a node or a worker out of service, without ending jobs", NULL,
       &terminal_drain },
     { "resume", "puts a node or a worker back into service", NULL, &terminal_resume },

@@ -91,3 +91,13 @@ def test_the_scripts_of_other_shells_can_be_read_by_them(shell: str) -> None:
 def test_a_shell_that_is_not_known_is_refused() -> None:
     done = subprocess.run([SLINC, "completion", "tcsh"], text=True, capture_output=True, timeout=30)
     assert done.returncode == 2 and "wants bash, zsh or fish" in done.stderr
+
+
+def test_every_check_of_the_doctor_is_documented() -> None:
+    rows = json.loads(subprocess.run([SLINC, "doctor", "--list", "-o", "json"], text=True, capture_output=True, timeout=30, check=True).stdout)
+    documented = (REPO / "docs/cli.md").read_text()
+    assert len(rows) >= 25
+    for row in rows:
+        assert f"| SD{row['id']} | {row['area']} | {row['title']} | {row['fix']} |" in documented
+    shown = subprocess.run([SLINC, "doctor", "--help"], text=True, capture_output=True, timeout=30, check=True).stdout
+    assert all(f"SD{row['id']} " in shown for row in rows)

@@ -4,8 +4,10 @@
  * view.slinky.slurm.net, `pod`, `nodeset`, `pods`, `events`, `decision` (of the bridge), `job` (an
  * id), `missing` (why Slurm's part could not be read), `partition`, `user`, `now` (RFC 3339), and
  * `expect`: the whole text, or `fails`: the error. Of `why` also `json`: texts of its JSON. Of
- * drain and resume: `node`, `reason`, and `patch`: what is sent. */
+ * drain and resume: `node`, `reason`, and `patch`: what is sent. Of doctor: `facts` by the names of
+ * fact_names below, those that are not there are missing, and `only`; `worst` is the result. */
 #include "../worlds_read.h"
+#include "cli/doctor.h"
 #include "cli/mark.h"
 #include "cli/show.h"
 #include "cli/text.h"
@@ -86,6 +88,43 @@ static int tell_mark(const struct json *root, bool drains, struct arena *arena, 
     return 0;
 }
 
+static const char *const fact_names[DOCTOR_FACTS] = {
+    [FACT_VERSION] = "version",     [FACT_CRDS] = "crds",
+    [FACT_PODS] = "pods",           [FACT_NODES] = "nodes",
+    [FACT_LEASES] = "leases",       [FACT_WEBHOOKS] = "webhooks",
+    [FACT_ENDPOINTS] = "endpoints", [FACT_APISERVICES] = "apiservices",
+    [FACT_HPAS] = "hpas",           [FACT_NODESETS] = "nodesets",
+    [FACT_VIEW_JOBS] = "view_jobs", [FACT_VIEW_NODES] = "view_nodes",
+    [FACT_BRIDGE] = "bridge",       [FACT_EXPORTER] = "exporter",
+    [FACT_ACCESS] = "access",       [FACT_KUBELETS] = "kubelets",
+    [FACT_TOKENS] = "tokens",
+};
+
+static void examine(const struct json *root, struct arena *arena, struct buf *out)
+{
+    static const char *const results[] = { "ok", "warns", "fails" };
+    struct doctor_facts facts = { .now_s = text_seconds(json_str(json_get(root, "now"))) };
+    const struct doctor doctor = { .facts = &facts, .arena = arena };
+    struct doctor_options options = { .only = text_or_empty(root, "only") };
+    auto_buf struct buf as_json;
+    enum doctor_result worst;
+
+    buf_init(&as_json, 1 << 20);
+    for (unsigned i = 0; i < DOCTOR_FACTS; i++) {
+        const struct json *fact = part(json_get(root, "facts"), fact_names[i]);
+
+        facts.of[i].missing = arena_printf(arena, "needs the right to list %s", fact_names[i]);
+        if (json_is_string(fact))
+            facts.of[i].text = json_str(fact);
+        else
+            facts.of[i].doc = fact;
+    }
+    worst = doctor_report(&doctor, &options, out);
+    assert_string_equal(results[worst], text_or_empty(root, "worst"));
+    options.is_json = true;
+    assert_int_equal(doctor_report(&doctor, &options, &as_json), worst);
+}
+
 static int show(const struct json *root, struct arena *arena, struct buf *out, struct err *err)
 {
     const struct show_options options = {
@@ -100,7 +139,9 @@ static int show(const struct json *root, struct arena *arena, struct buf *out, s
         return tell_why(root, &options, arena, out, err);
     if (str_is(what, "drain") || str_is(what, "resume"))
         return tell_mark(root, str_is(what, "drain"), arena, out, err);
-    if (str_is(what, "queue"))
+    if (str_is(what, "doctor"))
+        examine(root, arena, out);
+    else if (str_is(what, "queue"))
         show_queue(json_get(root, "jobs"), &options, arena, out);
     else
         show_nodes(json_get(root, "nodes"), &options, arena, out);
