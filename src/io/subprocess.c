@@ -95,7 +95,7 @@ static void on_deadline(void *context)
     finish(process, err_set(&err, ERR_TIMEOUT, "the program did not end in time"), &err);
 }
 
-static int spawn(const char *const *argv, int output, pid_t *ret_pid)
+static int spawn(const char *const *argv, const char *const *env, int output, pid_t *ret_pid)
 {
     posix_spawn_file_actions_t actions;
     int number;
@@ -103,13 +103,22 @@ static int spawn(const char *const *argv, int output, pid_t *ret_pid)
     (void)posix_spawn_file_actions_init(&actions);
     (void)posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     (void)posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    number = posix_spawn(ret_pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
+    number = posix_spawnp(ret_pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv,
+                          (char *const *)(uintptr_t)env);
     (void)posix_spawn_file_actions_destroy(&actions);
     return number;
 }
 
 struct subprocess *subprocess_start(struct loop *loop, const char *const *argv, int64_t timeout_us,
                                     subprocess_done done, void *context, struct err *err)
+{
+    return subprocess_start_env(loop, argv, (const char *const *)environ, timeout_us, done, context,
+                                err);
+}
+
+struct subprocess *subprocess_start_env(struct loop *loop, const char *const *argv,
+                                        const char *const *env, int64_t timeout_us,
+                                        subprocess_done done, void *context, struct err *err)
 {
     struct subprocess *process;
     int ends[2], number;
@@ -119,7 +128,7 @@ struct subprocess *subprocess_start(struct loop *loop, const char *const *argv, 
         (void)err_system(err, errno, "pipe");
         return NULL;
     }
-    number = spawn(argv, ends[1], &pid);
+    number = spawn(argv, env, ends[1], &pid);
     (void)close(ends[1]);
     if (number != 0) {
         (void)close(ends[0]);

@@ -20,6 +20,11 @@ typedef void (*subprocess_done)(void *context, int result, struct str output,
  * the loop, unless it is cancelled. Returns NULL when it cannot be started: then err says why. */
 struct subprocess *subprocess_start(struct loop *loop, const char *const *argv, int64_t timeout_us,
                                     subprocess_done done, void *context, struct err *err);
+/* The same with another environment: NAME=VALUE, ends with NULL. A program without '/' in its name
+ * is looked for in PATH. */
+struct subprocess *subprocess_start_env(struct loop *loop, const char *const *argv,
+                                        const char *const *env, int64_t timeout_us,
+                                        subprocess_done done, void *context, struct err *err);
 void subprocess_cancel(struct subprocess *process); /* ends the program, too */
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "io/http_client.h"
 #include "io/reload.h"
+#include "kube/config_exec.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@ void kube_config_free(struct kube_config *config)
 {
     if (!config)
         return;
+    kube_exec_free(config->exec);
     reload_file_free(config->token_reload);
     secret_done(&config->ca);
     secret_done(&config->cert);
@@ -196,6 +198,8 @@ int kube_config_open(struct kube_config *config, struct loop *loop, struct err *
 {
     struct reload_options options = { .path = config->token_file, .max = MAX_TOKEN };
 
+    if (config->exec)
+        return kube_exec_open(config->exec, config, loop, err);
     if (!config->token_file || config->token_reload)
         return 0;
     if (reload_file_new(loop, &options, &config->token_reload, err) < 0)
@@ -223,6 +227,7 @@ static struct str pem_of(const struct kube_config_secret *secret)
 int kube_config_transport(struct loop *loop, struct kube_config *config,
                           struct http_transport **ret_transport, struct err *err)
 {
+    int result = kube_config_open(config, loop, err);
     struct http_client_options options = {
         .base_url = config->server,
         .tls = { .ca_file = config->ca.at ? NULL : config->ca_file,
@@ -238,7 +243,6 @@ int kube_config_transport(struct loop *loop, struct kube_config *config,
         .gzip = true,
         .proxy_from_environment = true,
     };
-    int result = kube_config_open(config, loop, err);
 
     if (result < 0)
         return result;

@@ -3,8 +3,9 @@
  *
  * Order: an explicit path; KUBECONFIG (a list, merged as kubectl does: the first that says a thing
  * wins); the service account of the pod; ~/.kube/config. What a kubeconfig asks for and we cannot
- * do (exec, auth-provider, basic auth, impersonation, proxy-url) is refused with a message that
- * names what to do instead: nothing that changes who we are is ever skipped. */
+ * do (auth-provider, basic auth, impersonation, proxy-url) is refused with a message that names
+ * what to do instead: nothing that changes who we are is ever skipped. Credentials of a program
+ * (exec) are in config_exec.h. */
 #ifndef SLINC_KUBE_CONFIG_H
 #define SLINC_KUBE_CONFIG_H
 
@@ -18,6 +19,7 @@
 enum { KUBE_CONFIG_MAX_FILES = 16, KUBE_CONFIG_MAX_BYTES = 1 << 20 };
 
 struct reload_file;
+struct kube_exec;
 
 struct kube_config_secret { /* wiped when freed; at is NULL when there is none */
     char *at;
@@ -35,6 +37,7 @@ struct kube_config {
     bool insecure;
     char *token_file; /* read again as it rotates; wins over token */
     struct kube_config_secret token;
+    struct kube_exec *exec;           /* the program that gives token or certificate; NULL */
     struct reload_file *token_reload; /* private: after kube_config_open */
 };
 
@@ -61,8 +64,9 @@ int kube_config_resolve(const struct kube_config_file *files, unsigned count, co
 
 void kube_config_free(struct kube_config *config);
 
-/* Begins to follow the token file, if there is one. Called by kube_config_transport; calling it
- * again does nothing. The config is freed before the loop. */
+/* Begins to follow the token file, if there is one; runs the program that gives credentials, if
+ * there is one, and waits for it: not from inside the loop. Called by kube_config_transport;
+ * calling it again does nothing. The config is freed before the loop. */
 int kube_config_open(struct kube_config *config, struct loop *loop, struct err *err);
 struct str kube_config_token(const struct kube_config *config); /* now; empty when there is none */
 

@@ -10,6 +10,7 @@
 #include "codec/base64.h"
 #include "codec/yaml.h"
 #include "io/http_text.h"
+#include "kube/config_exec.h"
 
 enum { MAX_PATH = 4096, MAX_TOKEN = 16 * 1024, MAX_PEM = 256 * 1024 };
 
@@ -26,7 +27,6 @@ static const struct {
     const struct section *section;
     const char *key, *instead;
 } refused[] = {
-    { &users, "exec", "use a token, a tokenFile or a client certificate (kubectl create token)" },
     { &users, "auth-provider", "use a token, a tokenFile or a client certificate" },
     { &users, "username", "basic authentication is gone from Kubernetes; use a token" },
     { &users, "password", "basic authentication is gone from Kubernetes; use a token" },
@@ -231,6 +231,13 @@ static int take_user(struct kube_config *config, const struct json *user, const 
         take_path(user, "tokenFile", path, &config->token_file, err) < 0 ||
         take_token(config, user, err) < 0)
         return -err->class;
+    if (is_set(json_get(user, "exec")) &&
+        (config->token.at || config->token_file || config->cert.at || config->cert_file))
+        return err_set(err, ERR_INVALID,
+                       "kubeconfig: a user with exec has also a token or a certificate: which of "
+                       "them counts is not clear");
+    if (is_set(json_get(user, "exec")) && str_starts(str_of(config->server), STR("http://")))
+        return err_set(err, ERR_INVALID, "kubeconfig: a token would go over plain http; use https");
     if ((config->cert.at || config->cert_file) != (config->key.at || config->key_file))
         return err_set(err, ERR_INVALID,
                        "kubeconfig: a client certificate and its key belong together");
@@ -272,6 +279,9 @@ static int fill(struct kube_config *config, const struct sources *sources, const
     if (user_name.len > 0 && (want_section(sources, &users, user_name, &user, &path, err) < 0 ||
                               take_user(config, user, path, err) < 0))
         return -err->class;
+    if (user_name.len > 0 && is_set(json_get(user, "exec")) &&
+        kube_exec_new(json_get(user, "exec"), user_name, path, &config->exec, err) < 0)
+        return -err->class;
     if (take_text(context, "namespace", &config->ns, err) < 0)
         return -err->class;
     if (!config->ns)
@@ -282,19 +292,29 @@ static int fill(struct kube_config *config, const struct sources *sources, const
 
 /* --- parsed text, wiped afterwards --- */
 
+static void wipe_text(const struct json *value)
+{
+    struct str text = json_str(value);
+
+    if (text.len > 0)
+        explicit_bzero((void *)(uintptr_t)text.at, text.len);
+}
+
 /* The document is ours alone, and nobody reads it after this. */
 static void wipe(const struct json_doc *doc)
 {
     struct json_iter iter = json_iter(json_get(json_root(doc), "users"));
     const struct json *entry;
 
-    while (json_next_item(&iter, &entry))
-        for (size_t i = 0; i < sizeof(secret_keys) / sizeof(secret_keys[0]); i++) {
-            struct str text = json_str(json_at(entry, "user", secret_keys[i]));
+    while (json_next_item(&iter, &entry)) {
+        struct json_iter env = json_iter(json_at(entry, "user", "exec", "env"));
+        const struct json *variable;
 
-            if (text.len > 0)
-                explicit_bzero((void *)(uintptr_t)text.at, text.len);
-        }
+        for (size_t i = 0; i < sizeof(secret_keys) / sizeof(secret_keys[0]); i++)
+            wipe_text(json_at(entry, "user", secret_keys[i]));
+        while (json_next_item(&env, &variable))
+            wipe_text(json_get(variable, "value"));
+    }
 }
 
 static void sources_done(struct sources *sources)

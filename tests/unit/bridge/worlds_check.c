@@ -287,16 +287,11 @@ static const char *const unit_states[] = { "gone",
                                            NULL };
 
 static const struct key world_keys[] = {
-    { .name = "name", TEXT },
-    { .name = "given", ROW, given_keys },
-    { .name = "plan", TEXT },
-    { .name = "expect", LIST },
-    { .name = "waits", TEXT },
-    { .name = "state", TEXT, .values = unit_states },
-    { .name = "again", FLAG },
-    { .name = "enqueues", LIST },
-    { .name = "why", LIST },
-    { 0 },
+    { .name = "name", TEXT },  { .name = "given", ROW, given_keys },
+    { .name = "plan", TEXT },  { .name = "expect", LIST },
+    { .name = "waits", TEXT }, { .name = "state", TEXT, .values = unit_states },
+    { .name = "again", FLAG }, { .name = "enqueues", LIST },
+    { .name = "why", LIST },   { 0 },
 };
 
 /* ---- */

@@ -347,7 +347,18 @@ static void what_cannot_be_done_is_refused_with_what_to_do_instead(void **state)
     static const struct {
         const char *user, *words;
     } rows[] = {
-        { "{exec: {command: aws}}", "exec is not supported: use a token" },
+        { "{exec: {command: aws}}", "apiVersion must be client.authentication.k8s.io/v1" },
+        { "{exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: aws}}",
+          "apiVersion must" },
+        { "{exec: {apiVersion: client.authentication.k8s.io/v1}}", "command" },
+        { "{exec: {apiVersion: client.authentication.k8s.io/v1, command: a, interactiveMode: "
+          "Always}}",
+          "interactiveMode Always is not supported" },
+        { "{exec: {apiVersion: client.authentication.k8s.io/v1, command: a}, token: t}",
+          "which of them counts" },
+        { "{exec: {apiVersion: client.authentication.k8s.io/v1, command: a, env: [{name: '', "
+          "value: p4ssw0rd}]}}",
+          "env has" },
         { "{auth-provider: {name: gcp}}", "auth-provider is not supported: use a token" },
         { "{username: admin, password: p4ssw0rd}", "use a token" },
         { "{password: p4ssw0rd}", "use a token" },
