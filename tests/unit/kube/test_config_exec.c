@@ -21,8 +21,8 @@
 
 enum { SECOND = 1000000 };
 
-/* A kubeconfig whose user runs this shell script; more: further members of exec. */
-static int load(const char *script, const char *version, const char *more,
+/* A kubeconfig whose user runs this command with a shell script; more: further members of exec. */
+static int load(const char *command, const char *script, const char *more,
                 struct kube_config **ret_config, struct err *err)
 {
     auto_buf struct buf text;
@@ -35,20 +35,26 @@ static int load(const char *script, const char *version, const char *more,
                "clusters: [{name: k, cluster: {server: 'https://h:6443', "
                "certificate-authority-data: Y2E=}}]\n"
                "users:\n- name: cloud\n  user:\n    exec:\n"
-               "      apiVersion: %s\n      command: sh\n      args: ['-c', %s]\n%s",
-               version, script, more);
+               "      apiVersion: %s\n      command: %s\n      args: ['-c', %s]\n%s",
+               V1, command, script, more);
     file = (struct kube_config_file){ .text = buf_str(&text), .path = "/home/me/.kube/config" };
     return kube_config_resolve(&file, 1, NULL, ret_config, err);
 }
 
 /* What became of the program: 0 and a config, or the error. */
-static int run(const char *script, const char *more, struct kube_config **ret_config,
-               struct loop **ret_loop, struct err *err)
+static int run_command(const char *command, const char *script, const char *more,
+                       struct kube_config **ret_config, struct loop **ret_loop, struct err *err)
 {
-    int result = load(script, V1, more, ret_config, err);
+    int result = load(command, script, more, ret_config, err);
 
     assert_int_equal(loop_new_real(ret_loop, NULL), 0);
     return result < 0 ? result : kube_config_open(*ret_config, *ret_loop, err);
+}
+
+static int run(const char *script, const char *more, struct kube_config **ret_config,
+               struct loop **ret_loop, struct err *err)
+{
+    return run_command("sh", script, more, ret_config, ret_loop, err);
 }
 
 static void done(struct kube_config *config, struct loop *loop)
@@ -155,10 +161,9 @@ static void a_program_that_fails_or_is_not_there_is_named(void **state)
     assert_null(strstr(err.text, "t0k"));
     done(config, loop);
     config = NULL;
-    assert_true(
-        run("x",
-            "      command: /nowhere/plugin\n      installHint: |\n        get it\n        x\n",
-            &config, &loop, &err) < 0);
+    assert_true(run_command("/nowhere/plugin", "x",
+                            "      installHint: |\n        get it\n        x\n", &config, &loop,
+                            &err) < 0);
     assert_non_null(strstr(err.text, "/nowhere/plugin cannot be started: get it"));
     done(config, loop);
 }
