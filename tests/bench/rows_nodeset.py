@@ -16,7 +16,7 @@ from rows_ground import TOLERATE_FAKE
 from rows_operator import GROUP, Operator, custom, operator_on, steady
 from slincdev.cluster import Cluster
 from slincdev.common import wait_for
-from slincdev.kube import ApiError, b64
+from slincdev.kube import Api, ApiError, b64
 from slincdev.parts import ensure_images, facts, import_images
 from slincdev.slurm import Slurm, SlurmError
 
@@ -121,8 +121,12 @@ class Fleet:
             name = found["metadata"]["name"]
             self.api.merge(self.path(GROUP, "nodesets", name), {"metadata": {"annotations": {"nodeset.slinky.slurm.net/skip-drain": "true"}}})
             self.api.delete(self.path(GROUP, "nodesets", name))
-        self.api.delete(f"/api/v1/namespaces/{self.namespace}")
-        wait_for("the workers are gone", 240, lambda: not self.api.get(self.path("/api/v1", "pods") + "?limit=1")["items"], every=0.5)
+        end_namespace(self.api, self.namespace)
+
+
+def end_namespace(api: Api, name: str) -> None:
+    api.delete(f"/api/v1/namespaces/{name}")
+    wait_for(f"namespace {name} is gone", 240, lambda: not api.exists(f"/api/v1/namespaces/{name}"), every=0.5)
 
 
 def answers(slurm: Slurm) -> bool:
@@ -168,7 +172,7 @@ def time_by_one(cluster: Cluster, fleet: Fleet, size: int) -> float:
     for index in range(size):
         api.post(f"/api/v1/namespaces/{AWAY}/pods", {"metadata": about | {"name": f"w-{index}"}, "spec": spec})
     took = time.monotonic() - begun
-    api.delete(f"/api/v1/namespaces/{AWAY}")
+    end_namespace(api, AWAY)
     return took
 
 

@@ -6,6 +6,7 @@
  *     refused: create service a/b: no           the write for it that the API server refuses
  *     monitoring: true                          the API server has ServiceMonitors
  *     propagated: DiskPressure                  conditions of Nodes that explain drains
+ *     unregistered: 2                           workers that may exist and not be registered
  *     plan: RestApi slurm                       what is planned
  *     about: [pod, node]                        compares only actions with this second word
  *     expect:                                   all that is written, in this order
@@ -56,10 +57,10 @@ static int check_keys(const struct json *object, const char *const *known, struc
 
 static int check_world(const struct json *root, struct err *err)
 {
-    static const char *const of_world[] = { "name",       "given",   "slurm",      "plan",
-                                            "about",      "expect",  "fails",      "waits",
-                                            "look_again", "refused", "monitoring", "propagated",
-                                            NULL };
+    static const char *const of_world[] = { "name",         "given",   "slurm",      "plan",
+                                            "about",        "expect",  "fails",      "waits",
+                                            "look_again",   "refused", "monitoring", "propagated",
+                                            "unregistered", NULL };
     static const char *const of_action[] = { "do", "has", "lacks", "stage", NULL };
     struct json_iter iter = json_iter(json_get(root, "expect"));
     const struct json *action;
@@ -177,6 +178,8 @@ static void the_plan_is_as_expected(void **state)
                               json_str(json_get(root, "refused")).at);
     if (json_get(root, "propagated"))
         desk.world.propagated_conditions = json_str(json_get(root, "propagated")).at;
+    desk.world.max_unregistered =
+        json_i64_or(json_get(root, "unregistered"), desk.world.max_unregistered);
     if (json_get(root, "monitoring"))
         desk_has_all(desk.world.service_monitors);
     if (desk_plan(&desk, kind, name, &err) < 0)
