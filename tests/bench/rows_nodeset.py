@@ -26,10 +26,10 @@ RANGE = 500  # nodes in one call that creates them
 
 
 class PodWatch:
-    """When each worker was first seen, and first seen to be on its way out."""
+    """When each worker was first seen, and first seen to be on its way out. It ends with the namespace."""
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
-        self.api, self.namespace = cluster.api(), namespace
+        self.api, self.namespace, self.is_over = cluster.api(), namespace, False
         self.seen: dict[str, float] = {}
         self.leaving: dict[str, float] = {}
         self.answer = self._open()
@@ -42,11 +42,11 @@ class PodWatch:
         return connection.getresponse()
 
     def _read(self) -> None:
-        while True:
+        while not self.is_over:
             with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
                 for line in self.answer:
                     self._see(json.loads(line))
-            self.answer = self._open()
+                self.answer = self._open()
 
     def _see(self, event: dict) -> None:
         metadata, now = event["object"].get("metadata", {}), time.monotonic()
@@ -64,6 +64,7 @@ class Fleet:
         self.api.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
         self.api.post(self.path("/api/v1", "secrets"), {"metadata": {"name": "keys"}, "data": {
             "slurm.key": b64(secrets.token_bytes(1024)), "jwt.key": b64(secrets.token_bytes(32))}})
+        self.watch = PodWatch(cluster, namespace)
         self.make("configmaps", "files", {"cgroup.conf": "CgroupPlugin=disabled\n"})
         self.custom("Controller", "slurm", {
             "slurmKeyRef": {"name": "keys", "key": "slurm.key"}, "jwtKeyRef": {"name": "keys", "key": "jwt.key"},
@@ -121,6 +122,7 @@ class Fleet:
             name = found["metadata"]["name"]
             self.api.merge(self.path(GROUP, "nodesets", name), {"metadata": {"annotations": {"nodeset.slinky.slurm.net/skip-drain": "true"}}})
             self.api.delete(self.path(GROUP, "nodesets", name))
+        self.watch.is_over = True
         end_namespace(self.api, self.namespace)
 
 
@@ -154,8 +156,8 @@ def make_nodes(slurm: Slurm, size: int) -> None:
         slurm.create_nodes(f"w-[{start}-{min(start + RANGE, size) - 1}]", 2, 100, "w")
 
 
-def time_pods(fleet: Fleet, watch: PodWatch, size: int, within_s: float) -> float:
-    begun = time.monotonic()
+def time_pods(fleet: Fleet, size: int, within_s: float) -> float:
+    watch, begun = fleet.watch, time.monotonic()
     fleet.scale(size)
     wait_for(f"{size} workers are there", within_s, lambda: len(watch.seen) >= size, every=0.02)
     return max(watch.seen.values()) - begun
@@ -176,8 +178,9 @@ def time_by_one(cluster: Cluster, fleet: Fleet, size: int) -> float:
     return took
 
 
-def leave_times(fleet: Fleet, slurm: Slurm, watch: PodWatch, count: int) -> list[float]:
+def leave_times(fleet: Fleet, slurm: Slurm, count: int) -> list[float]:
     """Workers with a job each are to go; the jobs end one after the other. From a job's end to the pod's deletion."""
+    watch = fleet.watch
     jobs = {f"w-{index}": slurm.submit(f"j{index}", partition="w", required_nodes=f"w-{index}") for index in range(count)}
 
     def busy() -> bool:
@@ -200,20 +203,23 @@ def leave_times(fleet: Fleet, slurm: Slurm, watch: PodWatch, count: int) -> list
 def nodeset(bench: Bench) -> list[Figure]:
     """A NodeSet grows from 0 to 500 workers; then workers with jobs are removed, each when its job ends."""
     size, going = (200, 40) if bench.quick else (500, 100)
-    with fleet_on(bench.cluster, HOME) as (_, fleet):
+    with fleet_on(bench.cluster, HOME) as (operator, fleet):
         slurm = fleet.start_slurmrestd()
         make_nodes(slurm, size)
         fleet.make_nodeset(0)
         wait_for("the NodeSet is known", 60, lambda: fleet.status().get("observedGeneration", 0) > 0 and partition_is_there(slurm), every=0.5)
-        watch = PodWatch(bench.cluster, HOME)
-        mine = size / time_pods(fleet, watch, size, 120)
+        before = operator.kube_writes()
+        mine = size / time_pods(fleet, size, 120)
         wait_for(f"{size} workers serve", 180, lambda: fleet.is_serving(size), every=0.5)
+        writes = (operator.kube_writes() - before) / size
         theirs = size / time_by_one(bench.cluster, fleet, size)
-        waits = leave_times(fleet, slurm, watch, going)
+        waits = leave_times(fleet, slurm, going)
     p99 = quantiles(waits, n=100)[98]
     return [
         Figure(f"nodeset: 0 to {size} workers, real slurmctld with registered nodes, kwok pods", "at least 100 pods/s; one connection",
                theirs, mine, "pods/s", mine >= 100),
+        Figure("nodeset: writes to the API server for each worker until it serves", "ground: create, conditions, metadata, Events, status", None,
+               writes, "writes"),
         Figure("nodeset: end of a worker's last job to the deletion of its pod, p99", "under 2 s; Slinky up to 30 s", 30.0, p99, "s", p99 < 2),
     ]
 
@@ -250,10 +256,9 @@ def nodeset_without_slurm(bench: Bench) -> list[Figure]:
     with fleet_on(bench.cluster, HOME) as (_, fleet):
         fleet.custom("RestApi", "slurm", {"controllerRef": {"name": "slurm"}, "replicas": 0, "slurmrestd": fleet.image("slurmrestd")})
         wait_for("slurmrestd has its Service", 30, lambda: fleet.api.exists(fleet.path("/api/v1", "services", "slurm-restapi")))
-        watch = PodWatch(bench.cluster, HOME)
         fleet.make_nodeset(size)
         begun = time.monotonic()
         with contextlib.suppress(Exception):
-            wait_for(f"{size} workers are there", 60, lambda: len(watch.seen) >= size, every=0.05)
-        took, made = time.monotonic() - begun, len(watch.seen)
+            wait_for(f"{size} workers are there", 60, lambda: len(fleet.watch.seen) >= size, every=0.05)
+        took, made = time.monotonic() - begun, len(fleet.watch.seen)
     return [Figure(f"nodeset, slurmrestd away: workers created of {size} ({took:.1f} s)", "all; Slinky 0 in 60 s", 0, made, "pods", made == size)]
