@@ -1,16 +1,18 @@
 /* main.c - slinc-init, the first process of a container that needs more than one, or a reaper.
  *
  *   slinc-init [--grace SECONDS] [--dir PATH[:UID:GID]]... [--drop TEXT]... [--drop-unless NAME]
- *              [--first PROGRAM [ARG...] --]... [--also PROGRAM [ARG...] --]...
+ *              [[--if FILE] --first PROGRAM [ARG...] --]...
+ *              [[--if FILE] --also PROGRAM [ARG...] --]...
  *              [--slurmd [--sys PATH]] PROGRAM [ARG...]
  *
  * Makes the folders, runs each --first program to its end, then keeps the helpers (--also) and the
- * main program running; ends with the main program's status. The main program comes last, so that
- * arguments added to the container's command are its own. Lines of its error output with a TEXT are
- * left out, unless the environment has NAME (then somebody wants to see them all). Environment
- * variables in arguments are expanded as words.h tells; --slurmd merges the pod's limits as
- * slurmd_conf.h tells, and starts slurmd in a control group of its
- * own as cgroup.h tells; sysfs is at /sys unless --sys names another folder. */
+ * main program running; ends with the main program's status. A --first or --also program after --if
+ * is left out where the file is not there. The main program comes last, so that arguments added to
+ * the container's command are its own. Lines of its error output with a TEXT are left out, unless
+ * the environment has NAME (then somebody wants to see them all). Environment variables in
+ * arguments are expanded as words.h tells; --slurmd merges the pod's limits as slurmd_conf.h tells,
+ * and starts slurmd in a control group of its own as cgroup.h tells; sysfs is at /sys unless --sys
+ * names another folder. */
 #include "cgroup.h"
 #include "program.h"
 #include "sieve.h"
@@ -39,15 +41,17 @@ struct plan {
     const char *unless; /* a variable that, when set, lets all lines through */
     uint64_t grace_s;
     bool slurmd;
+    bool skips_next;              /* the file of an --if is not there */
+    struct program skipped;       /* read, and not run */
     const char *sys;              /* NULL: "/sys" */
     char cgroup[CGROUP_PATH_MAX]; /* slurmd's */
 };
 
-static const char usage[] =
-    "usage: slinc-init [--grace SECONDS] [--dir PATH[:UID:GID]]...\n"
-    "                  [--drop TEXT]... [--drop-unless NAME]\n"
-    "                  [--first PROGRAM [ARG...] --]... [--also PROGRAM [ARG...] --]...\n"
-    "                  [--slurmd [--sys PATH]] PROGRAM [ARG...]\n";
+static const char usage[] = "usage: slinc-init [--grace SECONDS] [--dir PATH[:UID:GID]]...\n"
+                            "                  [--drop TEXT]... [--drop-unless NAME]\n"
+                            "                  [[--if FILE] --first PROGRAM [ARG...] --]...\n"
+                            "                  [[--if FILE] --also PROGRAM [ARG...] --]...\n"
+                            "                  [--slurmd [--sys PATH]] PROGRAM [ARG...]\n";
 
 /* ---- the command line ---- */
 
@@ -82,7 +86,7 @@ static int add_drop(struct sieve *sieve, const char *text, struct err *err)
 static bool has_value(struct str option)
 {
     return str_is(option, "--grace") || str_is(option, "--dir") || str_is(option, "--drop") ||
-           str_is(option, "--drop-unless") || str_is(option, "--sys");
+           str_is(option, "--drop-unless") || str_is(option, "--sys") || str_is(option, "--if");
 }
 
 /* Reads the value of an option that has one. */
@@ -101,6 +105,10 @@ static int read_value(char **argv, int argc, int *at, struct plan *plan, struct 
         plan->unless = value;
         return 0;
     }
+    if (str_is(str_of(option), "--if")) {
+        plan->skips_next = access(value, F_OK) < 0;
+        return 0;
+    }
     if (str_is(str_of(option), "--sys")) {
         plan->sys = value;
         return 0;
@@ -109,6 +117,17 @@ static int read_value(char **argv, int argc, int *at, struct plan *plan, struct 
         return err_set(err, ERR_TOO_BIG, "more than %d folders", DIRS_MAX);
     plan->dirs[plan->dir_count++] = value;
     return 0;
+}
+
+/* The program that a --first or --also reads into. */
+static struct program *place_of(struct plan *plan, bool first)
+{
+    if (plan->skips_next) {
+        plan->skips_next = false;
+        words_done(&plan->skipped.words);
+        return &plan->skipped;
+    }
+    return first ? &plan->first[plan->first_count++] : &plan->programs[plan->count++];
 }
 
 static int read_option(char **argv, int argc, int *at, struct plan *plan, struct err *err)
@@ -128,9 +147,7 @@ static int read_option(char **argv, int argc, int *at, struct plan *plan, struct
     if ((first ? plan->first_count : plan->count) == PROGRAMS_MAX)
         return err_set(err, ERR_TOO_BIG, "more than %d programs", PROGRAMS_MAX);
     (*at)++;
-    return read_program(argv, argc, at, false,
-                        first ? &plan->first[plan->first_count++] : &plan->programs[plan->count++],
-                        err);
+    return read_program(argv, argc, at, false, place_of(plan, first), err);
 }
 
 static int read_plan(char **argv, int argc, struct plan *plan, struct err *err)

@@ -14,7 +14,9 @@ struct program {
     int status;         /* as waitpid gave it, once it has ended */
     int errors;         /* where its error output goes; 0 for our own */
     const char *cgroup; /* the control group it starts in; NULL for our own */
-    int64_t starts_at;  /* when a helper that ended is started again, in ms of program_now */
+    int64_t started_at; /* in ms of program_now */
+    int64_t starts_at;  /* when a helper that ended is started again */
+    int64_t waits_ms;   /* before that start; grows while the helper ends soon after each */
 };
 
 int64_t program_now(void); /* ms of the monotonic clock */

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { RESTART_MS = 1000, IDLE_MS = 60000 };
+enum { RESTART_MS = 1000, RESTART_MAX_MS = 60000, LIVES_MS = 10000, IDLE_MS = 60000 };
 
 struct run {
     struct program *programs; /* [0] is the main one */
@@ -42,6 +42,7 @@ static void start(struct program *program)
 {
     struct err err;
 
+    program->started_at = program_now();
     if (program_start(program, &err)) {
         fprintf(stderr, "slinc-init: %s\n", err.text);
         program->status = 126 << 8; /* as if it had exited with 126 */
@@ -61,9 +62,14 @@ static void helper_ended(struct run *run, struct program *helper)
 {
     if (run->deadline != 0)
         return;
-    fprintf(stderr, "slinc-init: %s ended with %d, starting it again\n", helper->words.at[0],
-            program_exit_code(helper->status));
-    helper->starts_at = program_now() + RESTART_MS;
+    if (helper->waits_ms == 0 || program_now() - helper->started_at >= LIVES_MS)
+        helper->waits_ms = RESTART_MS;
+    else if (helper->waits_ms < RESTART_MAX_MS)
+        helper->waits_ms *= 2;
+    fprintf(stderr, "slinc-init: %s ended with %d, starting it again in %lld s\n",
+            helper->words.at[0], program_exit_code(helper->status),
+            (long long)helper->waits_ms / 1000);
+    helper->starts_at = program_now() + helper->waits_ms;
 }
 
 static void note_end(struct run *run, pid_t pid, int status)

@@ -63,6 +63,20 @@ StorageLoc=slurm_acct_db
 """
 CGROUP_CONF = "CgroupPlugin=disabled\n"  # for a cgroup v1 machine; else cgroup/v2, IgnoreSystemd
 SLURM_KEY, JWT_KEY = os.urandom(1024), os.urandom(32)
+SSSD_CONF = """\
+[sssd]
+services = nss,pam
+domains = DEFAULT
+[nss]
+filter_users = root,slurm
+[domain/DEFAULT]
+id_provider = proxy
+proxy_lib_name = files
+auth_provider = proxy
+proxy_pam_target = sssd-shadowutils
+"""
+WORKER_SSH = 2222  # all containers share one network here
+SSHD_CONF = f"UsePAM yes\nPort {WORKER_SSH}\n"
 
 
 def saw(text: str) -> None:
@@ -146,6 +160,8 @@ class Cluster:
     def worker(self) -> Container:
         item = self.make("slurmd", "worker-0")
         item.put("/etc/slurm/slurm.key", SLURM_KEY, 0o600)
+        item.put("/etc/ssh/sshd_config", SSHD_CONF, 0o600)  # as of a NodeSet with ssh
+        subprocess.run(["chroot", item.root, "useradd", "-m", "alice"], check=True)
         item.start(
             ["-Z", "--conf-server", f"{ADDRESS}:6817", "--conf", "Features=try Topology=$TOPOLOGY"],
             {"POD_CPUS": "1", "POD_MEMORY": "512", "TOPOLOGY": ""},
@@ -153,12 +169,15 @@ class Cluster:
         for path in ("livez", "readyz"):
             url = f"http://{ADDRESS}:6818/{path}"
             until(f"slurmd /{path} is 204", lambda u=url: get(u)[0] == 204, item)
+        until("sshd of the worker listens", lambda: port_open(WORKER_SSH), item)
         return item
 
     def login(self) -> Container:
         item = self.make("login", "login")
         item.mount_memory("/run/slurm", "mode=755")
         item.put("/etc/slurm/slurm.key", SLURM_KEY, 0o600, 401)
+        item.put("/etc/sssd/sssd.conf", SSSD_CONF, 0o600)
+        subprocess.run(["chroot", item.root, "useradd", "-m", "alice"], check=True)
         item.start(env={"SACKD_OPTIONS": f"--conf-server {ADDRESS}:6817"})
         socket = item.root / "run/slurm/sack.socket"
         until("login has its sack.socket", socket.is_socket, item)
@@ -192,6 +211,30 @@ def check_rest(restapi: Container, token: str) -> None:
     status, body = get(f"http://{ADDRESS}:6820/slurmdb/v0.0.45/clusters/", token)
     assert status == 200 and json.loads(body)["clusters"][0]["name"] == "try", body
     saw("GET /slurmdb/v0.0.45/clusters/ knows the cluster")
+
+
+def check_people(login: Container, worker: Container) -> None:
+    """Who somebody is, and who may come into a worker: root, and nobody without a job there."""
+    def sssd_knows_alice() -> bool:
+        try:
+            return login.run("getent", "-s", "sss", "passwd", "alice").startswith("alice:")
+        except AssertionError:
+            return False
+    until("sssd of login knows a user", sssd_knows_alice, login)
+    login.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "/root/.ssh/id_ed25519")
+    key = (login.root / "root/.ssh/id_ed25519.pub").read_text()
+    worker.put("/root/.ssh/authorized_keys", key, 0o600)
+    worker.put("/home/alice/.ssh/authorized_keys", key, 0o600, 1000)
+    ssh = ["ssh", "-o", "StrictHostKeyChecking=no", "-o", "BatchMode=yes", "-p", str(WORKER_SSH)]
+    assert login.run(*ssh, f"root@{ADDRESS}", "hostname").strip().endswith("worker-0")
+    saw("root comes from login into the worker")
+    try:
+        login.run(*ssh, f"alice@{ADDRESS}", "hostname")
+    except AssertionError as refused:
+        assert "no active jobs on this node" in str(refused), worker.text()
+        saw("a user without a job does not")
+    else:
+        raise AssertionError("alice came in without a job")
 
 
 def check_reconfigure(controller: Container, worker: Container) -> None:
@@ -234,6 +277,7 @@ def main(archives: Path, work: Path) -> None:
     saw("sinfo in login, through sackd")
     assert login.run("srun", "-n1", "hostname").strip() == "worker-0"
     saw("srun from login ran on the worker")
+    check_people(login, worker)
     token = token_from(controller)
     for user in ("", "65534:65534"):
         restapi = cluster.restapi(user)

@@ -86,6 +86,7 @@ def test_a_program_that_is_not_there_gives_127_and_a_line(init: Path) -> None:
         (["--drop", "x"] * 17 + ["true"], "more than 16"),
         (["--drop", "", "true"], "drop everything"),
         (["--drop-unless"], "has no value"),
+        (["--if"], "has no value"),
         (["true"] + ["x"] * 1024, "more than 1024"),
     ],
 )
@@ -199,6 +200,23 @@ def test_a_helper_that_ends_is_started_again_a_second_later(init: Path) -> None:
     assert time.monotonic() - since > 1
     process.terminate()
     assert process.wait(30) == 128 + signal.SIGTERM
+
+
+def test_a_helper_that_keeps_ending_waits_longer_each_time(init: Path) -> None:
+    process = start(init, "--also", "sh", "-c", "exit 1", "--", "sleep", "30")
+    assert [line(process).rpartition(" in ")[2] for _ in range(3)] == ["1 s", "2 s", "4 s"]
+    process.terminate()
+    assert process.wait(30) == 128 + signal.SIGTERM
+
+
+def test_a_program_of_an_if_runs_only_where_the_file_is(init: Path, tmp_path: Path) -> None:
+    there, gone = tmp_path / "there", tmp_path / "gone"
+    there.touch()
+    words = ["--if", gone, "--first", "echo", "not this", "--", "--if", there, "--first", "echo", "this", "--", "--first", "echo", "always", "--"]
+    assert run(init, *map(str, words), "echo", "main").stdout == "this\nalways\nmain\n"
+    over = tmp_path / "over"
+    helper = run(init, "--if", str(gone), "--also", "touch", str(over), "--", "sleep", "0.3")
+    assert helper.returncode == 0 and not over.exists()
 
 
 def test_a_helper_ends_on_term_too(init: Path) -> None:
