@@ -30,6 +30,11 @@ api:
   caBundle: ""
 ui:
   enabled: false
+  port: 0
+  openPort: 0
+prometheusRule:
+  enabled: true
+  labels: {}
 {{- end }}
 
 {{/* Values in the wrong place, and where they belong. The schema accepts them, so that the error can say it. */}}
