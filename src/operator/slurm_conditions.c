@@ -54,7 +54,9 @@ struct kube_condition_want want_database(const struct sync *sync, const struct s
         return (struct kube_condition_want){ type, KUBE_FALSE, "NotReachable",
                                              since_text(sync, type, facts->accounting_since_us,
                                                         facts->accounting_reason) };
-    if (facts && (facts->is_known || !facts->has_restapi) && live_condition(sync, type))
+    /* Reachable and not asked yet: an operator that starts anew says nothing. */
+    if (facts && !facts->is_reachable && (facts->is_known || !facts->has_restapi) &&
+        live_condition(sync, type))
         return (struct kube_condition_want){ type, KUBE_UNKNOWN_TRUTH, "NotAsked",
                                              "slurmdbd cannot be asked: see the condition "
                                              "SlurmReachable of its Controller" };
