@@ -130,7 +130,7 @@ static void recount(struct eligible *eligible, struct node_slot *slot)
 
 /* ---- changes of pods ---- */
 
-static bool same_pairs(const struct kube_pairs *a, const struct kube_pairs *b)
+bool eligible_same_pairs(const struct kube_pairs *a, const struct kube_pairs *b)
 {
     if (a->count != b->count)
         return false;
@@ -186,7 +186,7 @@ static void pod_changed(void *context, const struct kube_object *old_object,
     /* What rules look at in a pod that has a node; the rest of its spec does not change. */
     if (old && next && strcmp(old->node_name, next->node_name) == 0 &&
         (old->object.deleted_us == 0) == (next->object.deleted_us == 0) &&
-        same_pairs(&old->object.labels, &next->object.labels) &&
+        eligible_same_pairs(&old->object.labels, &next->object.labels) &&
         old->requests.cpu_milli == next->requests.cpu_milli &&
         old->requests.memory == next->requests.memory &&
         old->requests.ephemeral == next->requests.ephemeral &&
@@ -209,7 +209,7 @@ static void other_pod_changed(void *context, const struct kube_object *old,
 static void namespace_changed(void *context, const struct kube_object *old,
                               const struct kube_object *next)
 {
-    if (old && next && same_pairs(&old->labels, &next->labels))
+    if (old && next && eligible_same_pairs(&old->labels, &next->labels))
         return;
     eligible_touch(context, ELIGIBLE_NO_SLOT);
     eligible_count_anew(context);
@@ -289,7 +289,7 @@ static bool same_taints(const struct kube_node *a, const struct kube_node *b)
 static void change_node(struct eligible *eligible, int number, const struct kube_node *old,
                         const struct kube_node *next)
 {
-    bool same_labels = same_pairs(&old->object.labels, &next->object.labels);
+    bool same_labels = eligible_same_pairs(&old->object.labels, &next->object.labels);
     bool same_extended = same_amounts(&old->extended, &next->extended);
 
     set_node(eligible, &eligible->slots[number], next);

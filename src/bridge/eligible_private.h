@@ -190,6 +190,7 @@ struct eligible {
 
 /* ---- eligible.c ---- */
 void eligible_touch(struct eligible *eligible, int slot); /* or ELIGIBLE_NO_SLOT */
+bool eligible_same_pairs(const struct kube_pairs *a, const struct kube_pairs *b);
 bool eligible_is_ours(const struct eligible *eligible, const struct kube_pod *pod);
 bool eligible_is_placed(const struct kube_pod *pod); /* bound and not finished: rules count it */
 int eligible_slot_of(const struct eligible *eligible, const char *node); /* or NO_SLOT */

@@ -573,7 +573,8 @@ static void volume_changed(void *context, const struct kube_object *old,
     struct eligible *eligible = context;
 
     if (a && b && is_free(a) == is_free(b) && a->size == b->size && a->access == b->access &&
-        strcmp(a->class, b->class) == 0 && strcmp(a->mode, b->mode) == 0 &&
+        strcmp(class_of(old, a->class), class_of(next, b->class)) == 0 &&
+        strcmp(a->mode, b->mode) == 0 && eligible_same_pairs(&old->labels, &next->labels) &&
         strcmp(a->affinity, b->affinity) == 0 && strcmp(a->attributes, b->attributes) == 0 &&
         strcmp(a->for_ns, b->for_ns) == 0 && strcmp(a->for_name, b->for_name) == 0 &&
         strcmp(a->for_uid, b->for_uid) == 0 && (old->deleted_us == 0) == (next->deleted_us == 0))

@@ -181,6 +181,21 @@ static void a_set_follows_volumes(void **state)
     rig_free(rig);
 }
 
+static void a_set_follows_the_labels_of_free_volumes(void **state)
+{
+    struct rig *rig = rig_new();
+
+    rig_put(rig, "[" NODES ", " CLASS
+                 ", " CLAIM("c", "1Gi",
+                            ", selector: {matchLabels: {s: x}}") ", "
+                                                                 "{volume: v, is: {spec: {" SPEC(
+                                                                     "2Gi") "}, " FREE "}}]");
+    rig_expect(rig, "no label", USES("c"), "a1,b1", NULL);
+    rig_put(rig, "[{volume: v, labels: {s: x}, is: {spec: {" SPEC("2Gi") "}, " FREE "}}]");
+    rig_expect(rig, "labelled", USES("c"), "", "");
+    rig_free(rig);
+}
+
 static void without_volumes_to_look_at_nothing_is_objected(void **state)
 {
     struct rig *rig = rig_new_but(1u << RIG_VOLUMES);
@@ -313,6 +328,7 @@ int main(void)
         cmocka_unit_test(only_nodes_with_a_volume_that_suits_will_do),
         cmocka_unit_test(claims_of_one_pod_want_a_volume_each),
         cmocka_unit_test(a_set_follows_volumes),
+        cmocka_unit_test(a_set_follows_the_labels_of_free_volumes),
         cmocka_unit_test(without_volumes_to_look_at_nothing_is_objected),
         cmocka_unit_test(the_smallest_volume_that_is_big_enough_is_taken),
         cmocka_unit_test(pods_that_go_together_take_different_volumes),
