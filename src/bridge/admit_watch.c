@@ -1,12 +1,16 @@
-/* admit_watch.c - the caches of a webhook that runs alone.
+/* admit_watch.c - what the webhook reads of the cluster: the caches of one that runs alone, and who
+ * we are, by a SelfSubjectReview.
  *
  * Holds: JobSets are watched once the API server has said that it knows them; until then their
  * cache is not synced, and no Job can have one above it. */
 #include "bridge/admit_watch.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "bridge/kinds.h"
 #include "engine/watch_set.h"
+
+enum { SECOND_US = 1000000, RETRY_US = 5 * SECOND_US, ANSWER_US = 10 * SECOND_US };
 
 enum { NAMESPACES, JOBS, JOBSETS, KINDS };
 
@@ -52,4 +56,72 @@ struct admit_caches admit_watch_caches(const struct admit_watch *watch)
 void admit_watch_add_health(const struct admit_watch *watch, struct health *health)
 {
     watch_set_add_health(watch->set, health);
+}
+
+/* ---- who we are ---- */
+
+static const struct kube_resource self_subject_reviews = { "authentication.k8s.io", "v1",
+                                                           "selfsubjectreviews",
+                                                           "SelfSubjectReview", false };
+
+struct admit_self {
+    struct kube_client *client;
+    struct admit *admit;
+    struct kube_call *call;
+    struct loop_timer retry;
+    bool was_told; /* that it cannot be known */
+};
+
+static void ask_who_we_are(void *context);
+
+static void on_who_we_are(void *context, const struct kube_answer *answer)
+{
+    struct admit_self *self = context;
+    struct str user = json_str(json_at(answer->object, "status", "userInfo", "username"));
+
+    self->call = NULL;
+    if (answer->outcome == KUBE_DONE && user.len > 0) {
+        log_info("updates of pods by this user are never refused", LOG_STR("user", user));
+        admit_trust(self->admit, user);
+        return;
+    }
+    if (!self->was_told)
+        log_warn("cannot ask who we are: an update of a running pod by the bridge may be refused",
+                 LOG_TEXT("outcome", kube_outcome_name(answer->outcome)),
+                 LOG_TEXT("error", answer->message));
+    self->was_told = true;
+    loop_timer_start(kube_client_loop(self->client), &self->retry, RETRY_US, ask_who_we_are, self);
+}
+
+static void ask_who_we_are(void *context)
+{
+    struct admit_self *self = context;
+    const struct kube_request request = {
+        .verb = KUBE_CREATE,
+        .resource = &self_subject_reviews,
+        .body = STR("{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"SelfSubjectReview\"}"),
+        .timeout_us = ANSWER_US,
+    };
+
+    self->call = kube_send(self->client, &request, on_who_we_are, self);
+}
+
+struct admit_self *admit_self_new(struct kube_client *client, struct admit *admit)
+{
+    struct admit_self *self = mem_alloc(sizeof(*self));
+
+    self->client = client;
+    self->admit = admit;
+    ask_who_we_are(self);
+    return self;
+}
+
+void admit_self_free(struct admit_self *self)
+{
+    if (!self)
+        return;
+    loop_timer_stop(&self->retry);
+    if (self->call)
+        kube_call_cancel(self->call);
+    mem_free(self);
 }

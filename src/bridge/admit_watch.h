@@ -16,4 +16,12 @@ void admit_watch_free(struct admit_watch *watch);
 struct admit_caches admit_watch_caches(const struct admit_watch *watch);
 void admit_watch_add_health(const struct admit_watch *watch, struct health *health);
 
+/* Asks the API server who we are to it, so that the webhook knows the bridge's own updates; and
+ * again every few seconds until there is an answer, which goes to admit_trust. All replicas of a
+ * bridge run as one account. A webhook that runs as another is told the bridge's by
+ * admit_trust_also. All are borrowed and outlive it. */
+struct admit_self;
+struct admit_self *admit_self_new(struct kube_client *client, struct admit *admit);
+void admit_self_free(struct admit_self *self);
+
 #endif

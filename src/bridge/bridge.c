@@ -290,7 +290,7 @@ static void start_slurm(struct bridge *bridge)
     world->slurm_jobs = jobs;
     world->slurm_nodes = nodes;
     world->slurm_partitions = slurm_poller_cache(bridge->poller, SLURM_FEED_PARTITIONS);
-    world->capacity = capacity_new(jobs, nodes);
+    world->capacity = capacity_new(bridge->links.loop, jobs, nodes);
     world->foreign_nodes =
         foreign_nodes_new(nodes, world->nodes, world->nodes_by_slurm_name, world->cluster);
     bridge->executor = slurm_executor_new(&(struct slurm_executor_options){

@@ -19,6 +19,8 @@
 #include <stdlib.h>
 
 enum {
+    SECOND_US = 1000000,
+    LONGEST_CLOSED_US = 60 * SECOND_US,
     MAX_NAMES = 1 << 22,
     HOSTLIST_MEMORY = 64 << 20,
     ID_TEXT = 24,
@@ -27,7 +29,8 @@ enum {
 
 struct part {
     size_t waiting;
-    bool is_closed;
+    unsigned refusals;                /* in a row */
+    int64_t closed_until_us;          /* loop time */
     char hint[HOSTLIST_MAX_NAME + 1]; /* the node where something fitted last */
 };
 
@@ -50,6 +53,7 @@ struct reserved {
 };
 
 struct capacity {
+    struct loop *loop;
     struct map nodes, parts; /* by name */
     struct list reserved;
     uint64_t generation, last_reserved;
@@ -279,11 +283,13 @@ static void job_changed(void *context, const struct slurm_object *old_object,
 
 /* ---- the view ---- */
 
-struct capacity *capacity_new(struct slurm_cache *jobs, struct slurm_cache *nodes)
+struct capacity *capacity_new(struct loop *loop, struct slurm_cache *jobs,
+                              struct slurm_cache *nodes)
 {
     const struct map_options by_name = { .max = MAX_NAMES, .free_value = mem_free };
     struct capacity *capacity = mem_alloc(sizeof(*capacity));
 
+    capacity->loop = loop;
     capacity->generation = 1;
     map_init(&capacity->nodes, &by_name);
     map_init(&capacity->parts, &by_name);
@@ -316,9 +322,23 @@ size_t capacity_waiting(const struct capacity *capacity, const char *partition)
     return part ? part->waiting : 0;
 }
 
-void capacity_set_closed(struct capacity *capacity, const char *partition, bool is_closed)
+/* Of submits that were refused side by side the first one counts. */
+void capacity_refused(struct capacity *capacity, const char *partition)
 {
-    part_of(capacity, str_of(partition))->is_closed = is_closed;
+    struct part *part = part_of(capacity, str_of(partition));
+    int64_t now_us = loop_now_us(capacity->loop), pause_us;
+
+    if (part->closed_until_us > now_us)
+        return;
+    pause_us = (int64_t)SECOND_US << part->refusals;
+    if (pause_us < LONGEST_CLOSED_US)
+        part->refusals++;
+    part->closed_until_us = now_us + (pause_us < LONGEST_CLOSED_US ? pause_us : LONGEST_CLOSED_US);
+}
+
+void capacity_taken(struct capacity *capacity, const char *partition)
+{
+    part_of(capacity, str_of(partition))->refusals = 0;
 }
 
 /* ---- what fits ---- */
@@ -379,7 +399,7 @@ static const struct slurm_node *find(const struct capacity *capacity, const stru
         desc->nodes > 1 || desc->min_nodes > 1 || desc->max_nodes > 1)
         return NULL;
     part = map_get(&capacity->parts, str_of(desc->partition));
-    if (part && part->is_closed)
+    if (part && part->closed_until_us > loop_now_us(capacity->loop))
         return NULL;
     if (is_said(desc->excluded_nodes) && hostlist_parse(&arena, str_of(desc->excluded_nodes),
                                                         HOSTLIST_MAX_NAMES, &excluded, NULL) < 0)

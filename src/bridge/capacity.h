@@ -6,13 +6,15 @@
 #define SLINC_BRIDGE_CAPACITY_H
 
 #include "bridge/job_desc.h"
+#include "io/loop.h"
 #include "slurm/cache.h"
 
 struct capacity;
 
 /* Listens to both caches, so it comes before their first object. They may go first, if nothing else
  * is done with it than freeing it. */
-struct capacity *capacity_new(struct slurm_cache *jobs, struct slurm_cache *nodes);
+struct capacity *capacity_new(struct loop *loop, struct slurm_cache *jobs,
+                              struct slurm_cache *nodes);
 void capacity_free(struct capacity *capacity);
 
 /* Whether some usable node of the partition has what one node of the job description needs, after
@@ -24,8 +26,10 @@ bool capacity_fits(const struct capacity *capacity, const struct job_desc *desc)
  * a time or another job, nor at a limit of their account or QOS. */
 size_t capacity_waiting(const struct capacity *capacity, const char *partition);
 
-/* An immediate submit was refused there: nothing is said to fit until it is opened again. */
-void capacity_set_closed(struct capacity *capacity, const char *partition, bool is_closed);
+/* An immediate submit was refused there: nothing is said to fit for a second, or longer, up to a
+ * minute, when refusals follow each other without one that was taken. */
+void capacity_refused(struct capacity *capacity, const char *partition);
+void capacity_taken(struct capacity *capacity, const char *partition);
 
 /* A submit for an immediate allocation is on its way: its node is not reserved twice. The
  * reservation goes with capacity_unreserve when it came to nothing; else, with capacity_confirm, as

@@ -18,76 +18,48 @@ struct search {
     size_t values; /* that were looked for so far */
 };
 
-static bool is_feature_label(const struct bridge_config *config, struct str key)
-{
-    for (unsigned i = 0; i < config->node_feature_count; i++)
-        if (str_eq(config->node_features[i], key))
-            return true;
-    return false;
-}
-
-static bool has_feature(const struct slurm_node *node, struct str feature)
-{
-    struct str rest = str_of(node->features), word;
-
-    while (str_next(&rest, ',', &word))
-        if (str_eq(word, feature))
-            return true;
-    return false;
-}
-
 static bool is_there(const struct slurm_cache *nodes, struct str feature)
 {
     struct slurm_cache_walk walk = slurm_cache_walk(nodes);
     const struct slurm_object *node;
 
-    while ((node = slurm_cache_next(&walk)) != NULL)
-        if (has_feature(slurm_node_of(node), feature))
-            return true;
+    while ((node = slurm_cache_next(&walk)) != NULL) {
+        struct str rest = str_of(slurm_node_of(node)->features), word;
+
+        while (str_next(&rest, ',', &word))
+            if (str_eq(word, feature))
+                return true;
+    }
     return false;
 }
 
-/* The features that will do, those that are there. False: that a node has none will do, too, or
- * there are too many. */
-static bool features_of(struct search *search, const struct selector_requirement *wanted,
-                        struct str *ret_features, size_t *ret_count)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < wanted->value_count; i++) {
-        struct str feature = config_feature_of(wanted->key, wanted->values[i]);
-
-        if (feature.len == 0 || search->values == MAX_VALUES)
-            return false;
-        search->values++;
-        if (is_there(search->from->slurm_nodes, feature))
-            ret_features[count++] = feature;
-    }
-    *ret_count = count;
-    return true;
-}
-
-/* a, or (a|b). */
+/* a, or (a|b): those of the features that will do that are there. False: there is none, that a node
+ * has none will do, too, or there are too many. */
 static bool write_requirement(struct search *search, const struct json *requirement,
                               struct buf *out)
 {
+    const struct bridge_config *config = search->from->config;
     struct selector_requirement wanted;
-    struct str *features;
-    size_t count;
+    auto_buf struct buf list = { .max = MAX_EXPRESSION };
+    bool is_label = false;
+    unsigned count = 0;
 
     if (selector_requirement_from_json(search->arena, requirement, true, &wanted, NULL) < 0 ||
-        wanted.op != SELECTOR_IN || !is_feature_label(search->from->config, wanted.key))
+        wanted.op != SELECTOR_IN)
         return false;
-    features = arena_alloc_array(search->arena, wanted.value_count, sizeof(*features));
-    if (!features_of(search, &wanted, features, &count) || count == 0)
-        return false;
-    buf_add_text(out, count > 1 ? "(" : "");
-    for (size_t i = 0; i < count; i++) {
-        buf_add_text(out, i > 0 ? "|" : "");
-        buf_add_str(out, features[i]);
+    for (unsigned i = 0; i < config->node_feature_count; i++)
+        is_label |= str_eq(config->node_features[i], wanted.key);
+    for (size_t i = 0; is_label && i < wanted.value_count; i++) {
+        struct str feature = config_feature_of(wanted.key, wanted.values[i]);
+
+        if (feature.len == 0 || search->values++ == MAX_VALUES)
+            return false;
+        if (!is_there(search->from->slurm_nodes, feature))
+            continue;
+        buf_printf(&list, "%s" STR_FMT, count++ > 0 ? "|" : "", STR_ARG(feature));
     }
-    buf_add_text(out, count > 1 ? ")" : "");
-    return true;
+    buf_printf(out, count > 1 ? "(%s)" : "%s", buf_text(&list));
+    return count > 0 && !list.overflowed;
 }
 
 /* A term with nothing in it matches no node. */
@@ -108,18 +80,20 @@ static bool write_term(struct search *search, const struct json *term, struct bu
     return out->len > 0 && !out->overflowed;
 }
 
-static const char *heaviest(const struct prefer_from *from, const struct json *terms,
-                            struct arena *arena)
+static const char *heaviest(const struct prefer_from *from, const char *terms, struct arena *arena)
 {
     struct search search = { .from = from, .arena = arena };
-    struct json_iter iter = json_iter(terms);
+    auto_json_doc struct json_doc *doc = NULL;
     auto_buf struct buf text = { .max = MAX_EXPRESSION };
     const char *best = "";
     const struct json *term;
+    struct json_iter iter;
     int64_t most = 0;
 
-    if (json_len(terms) > NODESELECTOR_MAX_TERMS)
+    if (!terms[0] || json_parse(str_of(terms), KUBE_MAX_RULE, &doc, NULL) < 0 ||
+        json_len(json_root(doc)) > NODESELECTOR_MAX_TERMS)
         return "";
+    iter = json_iter(json_root(doc));
     while (json_next_item(&iter, &term)) {
         int64_t weight = json_i64_or(json_get(term, "weight"), 0);
 
@@ -129,16 +103,6 @@ static const char *heaviest(const struct prefer_from *from, const struct json *t
         best = arena_strdup(arena, buf_text(&text));
     }
     return best;
-}
-
-static const char *read_terms(const struct prefer_from *from, const char *terms,
-                              struct arena *arena)
-{
-    auto_json_doc struct json_doc *doc = NULL;
-
-    if (!terms[0] || json_parse(str_of(terms), KUBE_MAX_RULE, &doc, NULL) < 0)
-        return "";
-    return heaviest(from, json_root(doc), arena);
 }
 
 static const char *terms_of(const struct kube_pod *pod)
@@ -152,11 +116,11 @@ const char *prefer_of(const struct prefer_from *from, struct arena *arena)
 
     if (from->config->node_feature_count == 0 || !from->slurm_nodes)
         return "";
-    prefer = read_terms(from, terms, arena);
+    prefer = heaviest(from, terms, arena);
     for (unsigned i = 1; prefer[0] && i < from->pod_count; i++) {
         const char *others = terms_of(from->pods[i]);
 
-        if (strcmp(others, terms) != 0 && strcmp(read_terms(from, others, arena), prefer) != 0)
+        if (strcmp(others, terms) != 0 && strcmp(heaviest(from, others, arena), prefer) != 0)
             return "";
     }
     return prefer;

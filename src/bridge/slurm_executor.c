@@ -173,40 +173,29 @@ static bool list_has(const struct json *list, const struct slurm_task *task)
 
 static void ask_unless(struct slurm_task *task);
 
-static void does_not_object(struct slurm_task *task)
-{
-    task->unless = task->unless->also;
-    ask_unless(task);
-}
-
-static void on_unless_list(void *context, const struct kube_answer *answer)
-{
-    struct slurm_task *task = context;
-
-    task->look = NULL;
-    if (answer->outcome != KUBE_DONE) /* unknown is not gone */
-        task_end(task, answer->outcome, answer->message);
-    else if (!json_is_array(json_get(answer->object, "items")) || list_has(answer->object, task))
-        task_end(task, KUBE_CONFLICT, "the object is still there");
-    else
-        does_not_object(task);
-}
-
+/* Unknown is not gone. */
 static void on_unless(void *context, const struct kube_answer *answer)
 {
     struct slurm_task *task = context;
     const struct action_unless *unless = task->unless;
     struct str uid = json_str(json_at(answer->object, "metadata", "uid"));
+    bool is_done = answer->outcome == KUBE_DONE, is_gone;
 
     task->look = NULL;
-    if (answer->outcome == KUBE_GONE ||
-        (answer->outcome == KUBE_DONE && uid.len > 0 && unless->uid && unless->uid[0] &&
-         !str_is(uid, unless->uid)))
-        does_not_object(task);
-    else if (answer->outcome == KUBE_DONE)
+    if (unless->name)
+        is_gone = answer->outcome == KUBE_GONE || (is_done && uid.len > 0 && unless->uid &&
+                                                   unless->uid[0] && !str_is(uid, unless->uid));
+    else
+        is_gone = is_done && json_is_array(json_get(answer->object, "items")) &&
+                  !list_has(answer->object, task);
+    if (is_gone) {
+        task->unless = unless->also;
+        ask_unless(task);
+    } else if (is_done) {
         task_end(task, KUBE_CONFLICT, "the object is still there");
-    else /* unknown is not gone */
+    } else {
         task_end(task, answer->outcome, answer->message);
+    }
 }
 
 static void ask_unless(struct slurm_task *task)
@@ -224,8 +213,7 @@ static void ask_unless(struct slurm_task *task)
         .ns = unless->ns,
         .name = unless->name,
     };
-    task->look = kube_send(task->executor->options.kube, &request,
-                           unless->name ? on_unless : on_unless_list, task);
+    task->look = kube_send(task->executor->options.kube, &request, on_unless, task);
 }
 
 void task_unless(struct slurm_task *task, void (*next)(struct slurm_task *task))
@@ -280,8 +268,9 @@ bool executor_may_send(const struct slurm_executor *executor)
     return !executor->options.may_act || executor->options.may_act(executor->options.context);
 }
 
-const char *executor_objection(const struct slurm_executor *executor,
-                               const struct slurm_action *detail)
+/* Why the job that an action is about must not be touched now; NULL when it may be. */
+static const char *objection(const struct slurm_executor *executor,
+                             const struct slurm_action *detail)
 {
     const struct slurm_job *job = shown(executor, detail->job_id);
 
@@ -321,13 +310,6 @@ struct str slurm_action_unit(const struct slurm_action *detail)
     return slurm_key_read(detail->key, &key) ? key.unit : detail->key;
 }
 
-static unsigned slurm_action_attempt(const struct slurm_action *detail)
-{
-    struct slurm_key key;
-
-    return slurm_key_read(detail->key, &key) ? key.attempt : 0;
-}
-
 static bool has_another(const struct slurm_executor *executor, const struct slurm_action *detail)
 {
     struct slurm_index_walk walk =
@@ -347,13 +329,14 @@ static void cancel_ended(struct slurm_task *task, const struct slurm_error *erro
 {
     struct slurm_executor *executor = task->executor;
     bool is_over = error->class == SLURM_DONE || error->class == SLURM_NOT_FOUND;
+    struct slurm_key key = { .attempt = 0 };
 
+    (void)slurm_key_read(task->detail->key, &key);
     metrics_add(executor->options.metrics, &slurm_executor_metrics[EXECUTOR_CANCELS], 1,
                 slurm_class_name(error->class), NULL);
     log_info("cancelled a job", LOG_STR("unit", slurm_action_unit(task->detail)),
-             LOG_U64("attempt", slurm_action_attempt(task->detail)),
-             LOG_I64("job", task->detail->job_id), LOG_TEXT("sluid", task->detail->sluid),
-             LOG_TEXT("why", task->detail->why),
+             LOG_U64("attempt", key.attempt), LOG_I64("job", task->detail->job_id),
+             LOG_TEXT("sluid", task->detail->sluid), LOG_TEXT("why", task->detail->why),
              LOG_TEXT("result", slurm_class_name(error->class)));
     if (!error->unsent)
         wrote_job(executor, task->detail->job_id, read);
@@ -442,10 +425,10 @@ static struct batch *gather_cancels(struct slurm_executor *executor, const char 
 
     while (batch->count < CANCELS_AT_ONCE && (first = list_first(&executor->cancels))) {
         struct slurm_task *task = list_item(first, struct slurm_task, queue_link);
-        const char *objection = executor_objection(executor, task->detail);
+        const char *why = objection(executor, task->detail);
 
-        if (objection) {
-            task_end(task, KUBE_CONFLICT, objection);
+        if (why) {
+            task_end(task, KUBE_CONFLICT, why);
             continue;
         }
         if (has_another(executor, task->detail))
@@ -560,10 +543,10 @@ static void on_updated(void *context, const struct slurm_answer *answer)
 
 static void update_job(struct slurm_task *task)
 {
-    const char *objection = executor_objection(task->executor, task->detail);
+    const char *why = objection(task->executor, task->detail);
 
-    if (objection)
-        task_end_soon(task, KUBE_CONFLICT, objection);
+    if (why)
+        task_end_soon(task, KUBE_CONFLICT, why);
     else if (task->detail->fields.len == 0)
         task_end_soon(task, sync_answered(task, &(struct slurm_error){ .class = SLURM_DONE }), "");
     else
@@ -630,18 +613,6 @@ void executor_cancel(void *service, void *handle)
 
 /* ---- the executor ---- */
 
-int64_t pause_more(struct pause *pause, int64_t now_us, int64_t longest_us)
-{
-    int64_t us = INT64_C(1) * SECOND_US << pause->level;
-
-    if (us > longest_us)
-        us = longest_us;
-    else
-        pause->level++;
-    pause->until_us = now_us + us;
-    return us;
-}
-
 struct slurm_executor *slurm_executor_new(const struct slurm_executor_options *options)
 {
     struct slurm_executor *executor = mem_alloc(sizeof(*executor));
@@ -659,7 +630,6 @@ struct slurm_executor *slurm_executor_new(const struct slurm_executor_options *o
     list_init(&executor->submits);
     list_init(&executor->node_tasks);
     list_init(&executor->settling);
-    map_init(&executor->partitions, &(struct map_options){ .max = 1 << 16 });
     for (size_t i = 0; i < ACTION_KINDS; i++)
         executor->batch_max[i] = MAX_NODE_BATCH;
     return executor;

@@ -110,7 +110,6 @@ struct slurm_executor {
     struct pause full;
     char full_why[280];
     int64_t denied_us; /* since when submits are denied, whatever they ask for; 0: they are not */
-    struct map partitions; /* refused immediate submits: struct partition_pause */
     struct loop_timer settle_timer;
     int64_t list_asked_us; /* when a whole list was last asked for, to settle */
 
@@ -139,15 +138,10 @@ void task_unless(struct slurm_task *task, void (*next)(struct slurm_task *task))
 
 enum kube_outcome executor_outcome(enum slurm_class class);
 bool executor_may_send(const struct slurm_executor *executor); /* we lead, now */
-/* Why the job that a action is about must not be touched now; NULL when it may be. */
-const char *executor_objection(const struct slurm_executor *executor,
-                               const struct slurm_action *detail);
 
 struct batch *batch_new(struct slurm_executor *executor, enum slurm_action_kind kind);
 void batch_add(struct batch *batch, struct slurm_task *task);
 void batch_free(struct batch *batch); /* without works; ends its call */
-
-int64_t pause_more(struct pause *pause, int64_t now_us, int64_t longest_us);
 
 enum slurm_executor_metric {
     EXECUTOR_SUBMITS,
@@ -159,10 +153,10 @@ enum slurm_executor_metric {
     EXECUTOR_METRICS, /* how many there are */
 };
 
-/* The unit's job is as the submit says. */
-void sync_submitted(struct unit_state *unit, int64_t job_id, const struct job_desc *desc);
 struct str slurm_action_unit(
     const struct slurm_action *detail); /* of its key: without the attempt */
+/* The unit's job is as the submit says. */
+void sync_submitted(struct unit_state *unit, int64_t job_id, const struct job_desc *desc);
 
 /* ---- slurm_executor_submit.c ---- */
 void submit_start(struct slurm_task *task);

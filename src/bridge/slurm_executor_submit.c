@@ -24,10 +24,9 @@ enum {
     SECOND_US = 1000000,
     EXPECT_US = 10 * SECOND_US,       /* polled often so long after a submit */
     LONGEST_FULL_US = 15 * SECOND_US, /* between submits while Slurm has no place */
-    LONGEST_CLOSED_US = 60 * SECOND_US,
-    AGAIN_US = 600 * SECOND_US,     /* a submit that cannot be met */
-    SOON_AGAIN_US = 15 * SECOND_US, /* and one that could be later */
-    LONGEST_DELAY_US = SECOND_US,   /* that a submit waits here for the throttle */
+    AGAIN_US = 600 * SECOND_US,       /* a submit that cannot be met */
+    SOON_AGAIN_US = 15 * SECOND_US,   /* and one that could be later */
+    LONGEST_DELAY_US = SECOND_US,     /* that a submit waits here for the throttle */
     SUBMITS_AT_ONCE = 8, /* slurmctld takes them one by one: more only stand before the reads */
     SETTLE_LOOK_US = SECOND_US / 5,
     SETTLE_AT_ONCE = 64,
@@ -70,74 +69,20 @@ static void full_key(const struct slurm_action *detail, struct buf *out)
     slurm_key_write(&key, out);
 }
 
-/* ---- partitions whose immediate submits were refused ---- */
+/* ---- pauses ---- */
 
-struct partition_pause {
-    struct slurm_executor *executor;
-    struct pause pause;
-    struct loop_timer timer;
-    char name[];
-};
-
-static void open_again(void *context)
+/* Slurm has no place for more jobs, or denies whatever is submitted: all wait, and longer each time
+ * until one is taken. */
+static void pause_all(struct slurm_executor *executor, const char *what, const char *why)
 {
-    struct partition_pause *partition = context;
+    int64_t now = now_us(executor), us = (int64_t)SECOND_US << executor->full.level;
 
-    capacity_set_closed(partition->executor->options.capacity, partition->name, false);
-}
-
-static struct partition_pause *need_partition(struct slurm_executor *executor, const char *name)
-{
-    struct partition_pause *partition = map_get(&executor->partitions, str_of(name));
-    size_t length = strlen(name);
-
-    if (partition)
-        return partition;
-    partition = mem_alloc(sizeof(*partition) + length + 1);
-    partition->executor = executor;
-    memcpy(partition->name, name, length);
-    if (map_put(&executor->partitions, str_of(name), partition, NULL) == 0)
-        return partition;
-    mem_free(partition); /* more partitions than anybody has: no pause then */
-    return NULL;
-}
-
-/* Of submits that were refused side by side the first one counts. */
-static void close_partition(struct slurm_executor *executor, const char *name)
-{
-    struct partition_pause *partition = need_partition(executor, name);
-
-    if (!partition || loop_timer_is_armed(&partition->timer))
+    snprintf(executor->full_why, sizeof(executor->full_why), "%s%s", what, why);
+    if (executor->full.until_us > now)
         return;
-    capacity_set_closed(executor->options.capacity, name, true);
-    loop_timer_start(executor->loop, &partition->timer,
-                     pause_more(&partition->pause, now_us(executor), LONGEST_CLOSED_US), open_again,
-                     partition);
-}
-
-/* ---- no place for more jobs ---- */
-
-static void note_full(struct slurm_executor *executor, const char *why)
-{
-    int64_t now = now_us(executor);
-
-    snprintf(executor->full_why, sizeof(executor->full_why), "%s", why);
-    if (executor->full.until_us <= now)
-        pause_more(&executor->full, now, LONGEST_FULL_US);
-}
-
-/* ---- denied ---- */
-
-/* Whatever is submitted would be denied: all wait. */
-static void note_denied(struct slurm_executor *executor, const char *why)
-{
-    int64_t now = now_us(executor);
-
-    if (executor->denied_us == 0)
-        executor->denied_us = now > 0 ? now : 1;
-    snprintf(executor->full_why, sizeof(executor->full_why), "Slurm cannot be used: %s", why);
-    if (executor->full.until_us <= now)
-        pause_more(&executor->full, now, LONGEST_FULL_US);
+    if (us < LONGEST_FULL_US)
+        executor->full.level++;
+    executor->full.until_us = now + (us < LONGEST_FULL_US ? us : LONGEST_FULL_US);
 }
 
 int64_t slurm_executor_denied_us(const struct slurm_executor *executor)
@@ -326,13 +271,8 @@ static void submitted(struct slurm_task *task, struct unit_state *unit,
 
     executor->full = (struct pause){ 0 };
     executor->denied_us = 0;
-    if (task->detail->at_once) {
-        struct partition_pause *partition =
-            map_get(&executor->partitions, str_of(partition_of(task->detail)));
-
-        if (partition)
-            partition->pause.level = 0;
-    }
+    if (task->detail->at_once)
+        capacity_taken(executor->options.capacity, partition_of(task->detail));
     drop_old_slices(executor);
     if (!task->detail->at_once)
         executor->queued[executor->queued_slice % QUEUED_SLICES]++;
@@ -445,16 +385,18 @@ static enum kube_outcome refused(struct slurm_task *task, struct unit_state *uni
     switch (row->refusal) {
     case REFUSAL_QUEUE:
         unit->queues = true;
-        close_partition(executor, partition_of(task->detail));
+        capacity_refused(executor->options.capacity, partition_of(task->detail));
         break;
     case REFUSAL_FULL:
-        note_full(executor, error->text);
+        pause_all(executor, "", error->text);
         break;
     case REFUSAL_NODES:
         slurm_poller_refresh(executor->options.poller, SLURM_FEED_NODES);
         return KUBE_UNAVAILABLE;
     case REFUSAL_OURS:
-        note_denied(executor, error->text);
+        if (executor->denied_us == 0)
+            executor->denied_us = now_us(executor) > 0 ? now_us(executor) : 1;
+        pause_all(executor, "Slurm cannot be used: ", error->text);
         break;
     case REFUSAL_USER:
         keep_refusal(executor, unit, SOON_AGAIN_US);
@@ -687,13 +629,6 @@ void submit_cancelled(struct slurm_task *task)
 
 void submit_done(struct slurm_executor *executor)
 {
-    map_each (item, &executor->partitions) {
-        struct partition_pause *partition = item->value;
-
-        loop_timer_stop(&partition->timer);
-        mem_free(partition);
-    }
-    map_done(&executor->partitions);
     loop_timer_stop(&executor->settle_timer);
     loop_timer_stop(&executor->submit_timer);
 }

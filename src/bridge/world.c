@@ -268,26 +268,23 @@ void world_add_indexes(struct bridge_world *world)
         kube_cache_add_index(world->optional[OPTIONAL_CLAIMS].cache, claims_emit_cores);
 }
 
-bool world_has_job(const struct bridge_world *world, struct str key)
+static bool has_job(const struct bridge_world *world, struct str key, bool runs)
 {
     struct slurm_index_walk walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_KEY, key);
     const struct slurm_object *job;
 
-    while ((job = slurm_index_next(&walk)) != NULL)
-        if (!slurm_job_has_ended(&slurm_job_of(job)->state))
+    while ((job = slurm_index_next(&walk)) != NULL) {
+        const struct slurm_words *state = &slurm_job_of(job)->state;
+
+        if (runs ? slurm_words_has(state, SLURM_JOB_RUNNING) : !slurm_job_has_ended(state))
             return true;
+    }
     return false;
 }
 
-bool world_has_running_job(const struct bridge_world *world, struct str key)
+bool world_has_job(const struct bridge_world *world, struct str key)
 {
-    struct slurm_index_walk walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_KEY, key);
-    const struct slurm_object *job;
-
-    while ((job = slurm_index_next(&walk)) != NULL)
-        if (slurm_words_has(&slurm_job_of(job)->state, SLURM_JOB_RUNNING))
-            return true;
-    return false;
+    return has_job(world, key, false);
 }
 
 bool world_has_pod_without_job(const struct bridge_world *world, const char *kube_node)
@@ -303,7 +300,7 @@ bool world_has_pod_without_job(const struct bridge_world *world, const char *kub
         buf_init(&key, SLURM_MAX_KEY);
         world_unit_key(world, pod, &key);
         if (world_is_ours(world, pod) && !kube_pod_is_finished(pod) &&
-            !world_has_running_job(world, buf_str(&key)))
+            !has_job(world, buf_str(&key), true))
             return true;
     }
     return false;

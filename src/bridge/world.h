@@ -13,7 +13,6 @@
 #include "bridge/job_layouts.h"
 #include "bridge/kinds.h"
 #include "bridge/node_refusals.h"
-#include "bridge/node_sizes.h"
 #include "bridge/unit_state.h"
 #include "engine/plan.h"
 #include "engine/watch_set.h"
@@ -143,7 +142,6 @@ bool world_has_pod_without_job(const struct bridge_world *world, const char *kub
 bool world_is_being_left(const struct bridge_world *world, const char *kube_node);
 /* Whether Slurm has a job for this key that has not ended. */
 bool world_has_job(const struct bridge_world *world, struct str key);
-bool world_has_running_job(const struct bridge_world *world, struct str key);
 
 /* uninstall.c: no pod has our finalizer, no job and no node in Slurm is ours, no node has our
  * taint. Else what is left. */

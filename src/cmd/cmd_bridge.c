@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "bridge/admit_rules.h"
-#include "bridge/admit_self.h"
 #include "bridge/admit_server.h"
 #include "bridge/admit_watch.h"
 #include "bridge/bridge.h"

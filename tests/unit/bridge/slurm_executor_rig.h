@@ -121,7 +121,7 @@ static inline int rig_up(void **state)
     rig->nodes = slurm_poller_cache(rig->poller, SLURM_FEED_NODES);
     rig->unit_states = unit_states_new();
     rig->node_refusals = node_refusals_new();
-    rig->capacity = capacity_new(rig->jobs, rig->nodes);
+    rig->capacity = capacity_new(rig->loop, rig->jobs, rig->nodes);
     rig->metrics = metrics_new();
     rig_actor(rig, 0);
     rig_sync(rig, rig->jobs);

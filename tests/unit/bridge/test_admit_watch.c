@@ -1,6 +1,5 @@
 /* test_admit_watch.c - what a webhook without a bridge reads of the cluster, and who it is. */
 #include "admit_rig.h"
-#include "bridge/admit_self.h"
 #include "bridge/admit_watch.h"
 #include "fake_transport.h"
 

@@ -40,7 +40,7 @@ static int up(void **state)
     bench->loop = loop_new_virtual(&bench->clock);
     bench->jobs = slurm_cache_new(&slurm_job_kind, bench->loop, STR("c"));
     bench->nodes = slurm_cache_new(&slurm_node_kind, bench->loop, STR(""));
-    bench->capacity = capacity_new(bench->jobs, bench->nodes);
+    bench->capacity = capacity_new(bench->loop, bench->jobs, bench->nodes);
     sync_cache(bench->jobs, 1);
     sync_cache(bench->nodes, 1);
     bench->stamp = 1;
@@ -384,12 +384,12 @@ static void nothing_fits_in_a_closed_partition(void **state)
     struct bench *bench = *state;
 
     node(bench, "n1", 4, 1000, "\"IDLE\"", "p,q");
-    capacity_set_closed(bench->capacity, "p", true);
+    capacity_refused(bench->capacity, "p");
     assert_false(fits(bench, 1, 1));
     bench->desc.partition = "q";
     assert_true(fits(bench, 1, 1));
     bench->desc.partition = "p";
-    capacity_set_closed(bench->capacity, "p", false);
+    clock_advance_us(&bench->clock, SECOND_US);
     assert_true(fits(bench, 1, 1));
 }
 
