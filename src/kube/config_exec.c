@@ -344,12 +344,12 @@ static char *info_variable(const struct kube_exec *exec)
 static bool is_set_by(const struct kube_exec *exec, const char *pair)
 {
     const char *equals = strchr(pair, '=');
-    size_t length = equals ? (size_t)(equals - pair) + 1 : strlen(pair);
+    struct str name = { pair, equals ? (size_t)(equals - pair) + 1 : strlen(pair) };
 
     for (unsigned i = 0; i < exec->env_count; i++)
-        if (strncmp(exec->env[i], pair, length) == 0)
+        if (str_starts(str_of(exec->env[i]), name))
             return true;
-    return strncmp(pair, "KUBERNETES_EXEC_INFO=", length) == 0;
+    return str_starts(STR("KUBERNETES_EXEC_INFO="), name);
 }
 
 static int start(struct kube_exec *exec, struct err *err)
