@@ -101,7 +101,7 @@ def test_it_is_well_in_a_restricted_namespace(chart, tmp_path):
         for path in ("healthz", "readyz"):
             assert "ok" in kubectl(chart.cluster, "get", "--raw", f"/api/v1/namespaces/{HOME}/services/{service}:health/proxy/{path}")
     rendered = tmp_path / "tests.yaml"  # busybox of this cluster cannot look up names, so the pods of `helm test` are only admitted
-    rendered.write_text(chart.helm_home("template", NAME, CHART, "--validate", "--show-only", "templates/tests/health.yaml", *settings()))
+    rendered.write_text(chart.helm_home("template", NAME, CHART, "--validate", "--dry-run=server", "--show-only", "templates/tests/health.yaml", *settings()))
     assert kubectl(chart.cluster, "-n", HOME, "apply", "--dry-run=server", "-f", rendered).count("created (server dry run)") == 2
 
 
@@ -147,7 +147,7 @@ def test_the_outage_of_the_webhook_stops_only_what_must_be_checked(chart, eventu
 
 
 def test_it_has_the_rights_it_needs_also_as_one_process_for_one_namespace(chart, cluster, eventually):
-    given = rights_given(chart.helm_home("template", NAME, CHART, "--validate", *settings()))
+    given = rights_given(chart.helm_home("template", NAME, CHART, "--validate", "--dry-run=server", *settings()))
     used = audited(components.audit_log(cluster), chart.audited_since, HOME)
     for account, extra in ((NAME, f"{NAME}-lease"), (WEBHOOK, WEBHOOK)):
         assert [right for right, decided in used[account].items() if decided != {"allow"}] == []
