@@ -24,6 +24,14 @@ static bool is_on_its_way(const struct worker *worker)
     return worker->mark >= CAUSE_UPDATE;
 }
 
+/* A busy one whose end is not known ends last; one without a job is free now. */
+static int64_t end_of(const struct worker *worker)
+{
+    return worker->deadline_us == 0 && worker->record && slurm_node_is_busy(worker->record)
+               ? INT64_MAX
+               : worker->deadline_us;
+}
+
 int worker_compare(const struct worker *a, const struct worker *b)
 {
     const struct kube_pod *left = a->pod, *right = b->pod;
@@ -33,7 +41,7 @@ int worker_compare(const struct worker *a, const struct worker *b)
         less(phase_rank(left), phase_rank(right)),
         less(left->ready, right->ready),
         less(a->deletion_cost, b->deletion_cost),
-        less(a->deadline_us, b->deadline_us),
+        less(end_of(a), end_of(b)),
         less(b->is_cordoned, a->is_cordoned),
         less(b->ordinal, a->ordinal),
         less(right->ready_since_us, left->ready_since_us),

@@ -171,6 +171,21 @@ static void on_node(void *context, const struct slurm_object *old, const struct 
         options->nodes_changed(options->changed_context, str_of(cluster->key));
 }
 
+/* Plans of NodeSets read where jobs run, since when, and how long they may. */
+static bool concerns_workers(const struct slurm_job *a, const struct slurm_job *b)
+{
+    return slurm_words_has(&a->state, SLURM_JOB_RUNNING) !=
+               slurm_words_has(&b->state, SLURM_JOB_RUNNING) ||
+           strcmp(a->nodes, b->nodes) != 0 || a->start_time != b->start_time ||
+           !slurm_number_equal(a->time_limit, b->time_limit);
+}
+
+static void on_job(void *context, const struct slurm_object *old, const struct slurm_object *next)
+{
+    if (!old || !next || concerns_workers(slurm_job_of(old), slurm_job_of(next)))
+        on_node(context, old, next);
+}
+
 static void start_poller(struct cluster *cluster)
 {
     struct slurm_facts *facts = cluster->facts;
@@ -183,6 +198,7 @@ static void start_poller(struct cluster *cluster)
     facts->partitions = slurm_poller_cache(poller, SLURM_FEED_PARTITIONS);
     facts->reservations = slurm_poller_cache(poller, SLURM_FEED_RESERVATIONS);
     slurm_cache_listen(facts->nodes, on_node, cluster);
+    slurm_cache_listen(facts->jobs, on_job, cluster);
     slurm_poller_start(poller);
 }
 

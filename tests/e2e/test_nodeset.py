@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import random
+import re
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from definitions import installed
-from exporter_release import Exporter
 from slincdev.cluster import Cluster
-from slincdev.common import PATIENCE, Fail
+from slincdev.common import Fail
 from slincdev.kube import ApiError
 from slincdev.parts import ensure_images, import_images
 from slurm_operator import Operator, Site
@@ -17,8 +24,9 @@ from waits import PASSING, wait_for
 HOME = "nodeset-site"
 IMAGES = ["slurmctld", "slurmrestd", "slurmd", "login", "busybox"]
 PREFIX = "nodeset.slinky.slurm.net"
-HPA_PERIOD_S = 15  # of kube-controller-manager
 PROTECTED = f"{PREFIX}/pod-protect"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/slurm-operator"
+SAVES_S = 7  # slurmctld writes down what changed at least this often
 
 
 class Fleet(Site):
@@ -64,12 +72,27 @@ class Fleet(Site):
         script = "while [ ! -e /tmp/end-$SLURM_JOB_ID ]; do sleep 0.1; done"
         job = self.login("sbatch", "--parsable", "-D", "/tmp", "-o", "/dev/null", "-w", node, "--wrap", script)
         self.wait(f"job {job} runs", 30, lambda: self.job_state(job) == "RUNNING")
+        self.saved_at = time.monotonic() + SAVES_S
         return job
 
     def end_job(self, job: str) -> None:
         pod = self.worker_pods()[self.login("squeue", "-h", "-j", job, "-o", "%N")]["metadata"]["name"]
         self.kubectl("exec", pod, "-c", "slurmd", "--", "touch", f"/tmp/end-{job}")
         self.wait(f"job {job} has ended as it should", 30, lambda: self.job_state(job) == "COMPLETED")
+
+    def slurmctld(self) -> int:
+        """The process, as this machine numbers it."""
+        space = self.kubectl("exec", "slurm-controller-0", "-c", "slurmctld", "--", "readlink", "/proc/self/ns/pid").strip()
+        [found] = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit() and is_first_of(one, space)]
+        return found
+
+    def kill_slurmctld(self) -> None:
+        """With what it had time to write down; its container is started again."""
+        time.sleep(max(0.0, self.saved_at - time.monotonic()))
+        os.kill(self.slurmctld(), signal.SIGKILL)
+
+    def slurmctld_is_up(self) -> bool:
+        return "UP" in self.kubectl("exec", "slurm-controller-0", "-c", "slurmctld", "--", "scontrol", "ping")
 
     def wait(self, what: str, calm_s: float, check: Callable[[], object]) -> object:
         def show() -> str:
@@ -79,6 +102,43 @@ class Fleet(Site):
 
     def job_state(self, job: str) -> str:
         return self.login("squeue", "-h", "-t", "all", "-j", job, "-o", "%T")
+
+
+def is_first_of(process: Path, space: str) -> bool:
+    """Whether it is process 1 of this PID namespace."""
+    with contextlib.suppress(OSError):
+        return os.readlink(process / "ns/pid") == space and re.search(r"^NSpid:.*\t1$", (process / "status").read_text(), re.M) is not None
+    return False
+
+
+def revive(operator: Operator) -> None:
+    """kill -9, and another one that need not wait for the end of the lease."""
+    operator.kill()
+    operator.cluster.api().delete(LEASE)
+    operator.start().wait_until_it_leads()
+
+
+@contextlib.contextmanager
+def killed_at_random(operator: Operator) -> Iterator[None]:
+    """Whatever the operator does, it is killed in the middle of it, again and again."""
+    seed = random.randrange(1 << 32)
+    chance, over, problems = random.Random(seed), threading.Event(), []
+
+    def kill() -> None:
+        try:
+            while not over.wait(chance.uniform(0.3, 6)):
+                revive(operator)
+        except BaseException as error:
+            problems.append(error)
+    print(f"the operator is killed at random moments: seed {seed}")
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+    assert not problems, problems
 
 
 @pytest.fixture(scope="module")
@@ -127,45 +187,14 @@ def test_a_person_who_has_logged_in_runs_a_command_on_a_worker(fleet):
     assert fleet.login("sinfo", "-h", "-p", "w", "-o", "%N") == "w-0"
 
 
-@pytest.fixture
-def scaler(cluster: Cluster, fleet: Fleet) -> Iterator[str]:
-    """The exporter's chart, and a HorizontalPodAutoscaler from no worker to three; its path."""
-    exporter, path = Exporter(cluster, HOME, "exporter.jwtKey.name=keys"), f"/apis/autoscaling/v2/namespaces/{HOME}/horizontalpodautoscalers"
-    exporter.install()
-    metric = {"name": "slinc_nodes_wanted", "selector": {"matchLabels": {"partition": "w"}}}
-    fleet.api.post(path, {"metadata": {"name": "workers"}, "spec": {
-        "scaleTargetRef": {"apiVersion": "slinky.slurm.net/v1beta1", "kind": "NodeSet", "name": "workers"}, "minReplicas": 0, "maxReplicas": 3,
-        "metrics": [{"type": "External", "external": {"metric": metric, "target": {"type": "AverageValue", "averageValue": "1"}}}],
-        "behavior": {"scaleUp": {"tolerance": "0", "policies": [{"type": "Pods", "value": 3, "periodSeconds": 15}]},
-                     "scaleDown": {"tolerance": "0", "stabilizationWindowSeconds": 0}}}})
-    yield f"{path}/workers"
-    fleet.api.delete(f"{path}/workers")
-    exporter.uninstall()
-
-
-def test_an_autoscaler_sizes_a_nodeset_by_the_queue_from_zero_and_back(fleet, scaler):
-    def wait(what: str, calm_s: float, check: Callable[[], object]) -> None:
-        wait_for(what, calm_s, check, hint=lambda: str(fleet.api.get(scaler).get("status")) + fleet.kubectl("get", "pods,nodesets.slinky.slurm.net"),
-                 forgiven=(*PASSING, Fail))
-
-    def wanted() -> int:
-        return fleet.api.get(fleet.path("nodesets", "workers"))["spec"]["replicas"]
-    wait("nobody wants the worker", 45, lambda: wanted() == 0)
-    wait("it drains and goes", 60, lambda: not fleet.worker_pods())
-    job, begun = fleet.login("sbatch", "--parsable", "-D", "/tmp", "-o", "/dev/null", "-N2", "--wrap", "sleep 3"), time.monotonic()
-    wait("a job wants two workers", 60, lambda: wanted() == 2)
-    assert time.monotonic() - begun < 2 * HPA_PERIOD_S * PATIENCE
-    wait("the job has run on them", 90, lambda: fleet.job_state(job) == "COMPLETED")
-    wait("nobody wants them any more", 2 * HPA_PERIOD_S, lambda: wanted() == 0)
-    wait("they drain and go", 60, lambda: not fleet.worker_pods())
-
-
 def test_workers_with_jobs_outlive_a_scale_in_until_their_jobs_end(fleet, operator):
     fleet.scale(3)
     fleet.wait("three workers are idle", 90, lambda: fleet.is_idle("w-0", "w-1", "w-2"))
     assert sorted(fleet.login("srun", "-N3", "hostname").split()) == ["w-0", "w-1", "w-2"]
     before, jobs = fleet.uids(), {node: fleet.start_job(node) for node in ("w-0", "w-1", "w-2")}
     fleet.wait("all have the label of busy workers", 10, lambda: all(one["metadata"]["labels"].get(PROTECTED) == "true" for one in fleet.worker_pods().values()))
+    fleet.wait("jobs without a limit end last", 20, lambda: all(one["metadata"].get("annotations", {}).get(f"{PREFIX}/pod-deadline", "").startswith("9999")
+                                                                for one in fleet.worker_pods().values()))
     fleet.scale(1)
     going = fleet.wait("two of them drain", 20, lambda: len(fleet.draining()) == 2 and fleet.draining())
     pod = fleet.worker_pods()[min(going)]["metadata"]["name"]
@@ -177,8 +206,9 @@ def test_workers_with_jobs_outlive_a_scale_in_until_their_jobs_end(fleet, operat
     fleet.wait("a scale-in that is taken back undrains them", 20, lambda: not fleet.draining())
     fleet.scale(1)
     going = fleet.wait("two drain again", 20, lambda: len(fleet.draining()) == 2 and fleet.draining())
-    operator.kill()
-    operator.start().wait_until_it_leads()
+    fleet.kill_slurmctld()
+    revive(operator)
+    fleet.wait("a new slurmctld and a new operator drain the same two", 60, lambda: fleet.draining() == going)
     for node in sorted(going):
         assert {fleet.job_state(job) for job in jobs.values()} == {"RUNNING"} and fleet.uids() == {name: before[name] for name in jobs}
         fleet.end_job(jobs.pop(node))
@@ -196,6 +226,8 @@ def test_a_cordoned_node_drains_its_workers_and_gives_them_back(fleet):
     fleet.api.merge(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
     try:
         fleet.wait("Slurm drains the worker", 20, lambda: fleet.draining() == {name})
+        fleet.kill_slurmctld()
+        fleet.wait("it is drained still, or again", 60, lambda: fleet.draining() == {name})
         assert fleet.reasons()[name].startswith(f"slurm-operator: Node ({node}) was cordoned")
         assert fleet.job_state(job) == "RUNNING"
     finally:
@@ -206,18 +238,36 @@ def test_a_cordoned_node_drains_its_workers_and_gives_them_back(fleet):
     assert fleet.uids() == before
 
 
-def test_an_update_replaces_every_worker_and_ends_no_job(fleet):
+def test_a_partition_that_is_switched_off_takes_no_more_jobs_and_keeps_those_that_run(fleet):
+    [name] = fleet.uids()
+
+    def partition() -> str:
+        return fleet.login("sinfo", "-h", "-p", "w", "-o", "%a")
+    job = fleet.start_job(name)
+    fleet.api.merge(fleet.path("nodesets", "workers"), {"spec": {"partition": {"enabled": False}}})
+    fleet.wait("Slurm drains the partition", 30, lambda: partition() == "drain")
+    assert fleet.job_state(job) == "RUNNING" and fleet.slurmctld_is_up()
+    fleet.api.merge(fleet.path("nodesets", "workers"), {"spec": {"partition": {"enabled": True}}})
+    fleet.wait("Slurm uses the partition again", 30, lambda: partition() == "up")
+    fleet.end_job(job)
+
+
+def test_an_update_replaces_every_worker_and_ends_no_job(fleet, operator):
     fleet.scale(2)
     fleet.wait("two workers are idle", 90, lambda: len(fleet.uids()) == 2 and fleet.is_idle(*fleet.uids()))
     before = fleet.uids()
     jobs = {node: fleet.start_job(node) for node in before}
-    fleet.api.merge(fleet.path("nodesets", "workers"), {"spec": {"extraConf": "Features=fresh"}})
-    for _ in range(2):
-        [node] = fleet.wait("one of them drains: maxUnavailable is a quarter of two, rounded up", 30, lambda: fleet.draining() & jobs.keys())
-        assert fleet.uids()[node] == before[node] and {fleet.job_state(job) for job in jobs.values()} == {"RUNNING"}
-        fleet.end_job(jobs.pop(node))
-        fleet.wait(f"{node} is replaced", 60, lambda node=node: fleet.uids().get(node) not in (None, before[node]))
-        assert all(fleet.job_state(other) == "RUNNING" for other in jobs.values())
+    with killed_at_random(operator):
+        fleet.api.merge(fleet.path("nodesets", "workers"), {"spec": {"extraConf": "Features=fresh"}})
+        for _ in range(2):
+            [node] = fleet.wait("one of them drains: maxUnavailable is a quarter of two, rounded up", 60, lambda: fleet.draining() & jobs.keys())
+            if len(jobs) == 2:
+                fleet.kill_slurmctld()
+                fleet.wait("slurmctld is back", 90, lambda: fleet.draining() & jobs.keys() == {node})
+            assert fleet.uids()[node] == before[node] and {fleet.job_state(job) for job in jobs.values()} == {"RUNNING"}
+            fleet.end_job(jobs.pop(node))
+            fleet.wait(f"{node} is replaced", 90, lambda node=node: fleet.uids().get(node) not in (None, before[node]))
+            assert all(fleet.job_state(other) == "RUNNING" for other in jobs.values())
     fleet.wait("both are new and idle", 90, lambda: fleet.is_idle(*before) and fleet.status().get("updatedReplicas") == 2)
     assert set(fleet.login("sinfo", "-hN", "-n", ",".join(before), "-o", "%f").split()) == {"fresh,w"}
 
@@ -232,5 +282,5 @@ def test_a_deleted_nodeset_waits_for_its_jobs_and_leaves_nothing(fleet):
     assert fleet.job_state(job) == "RUNNING"
     fleet.end_job(job)
     fleet.wait("nothing of the NodeSet is left", 150, lambda: not fleet.worker_pods() and not fleet.api.exists(fleet.path("nodesets", "workers")))
-    assert "UP" in fleet.kubectl("exec", "statefulset/slurm-controller", "-c", "slurmctld", "--", "scontrol", "ping")
+    assert fleet.slurmctld_is_up()
     fleet.wait("nor of what NodeSets share", 30, lambda: not fleet.api.exists(f"/apis/policy/v1/namespaces/{HOME}/poddisruptionbudgets/slurm-workers-pdb-slurm"))
