@@ -101,6 +101,7 @@ def lower_priority() -> None:
 
 def run_job(suite: Suite, text: str) -> int:
     wanted = json.loads(text)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it, and what is ignored the tests' programs would inherit
     if wanted.pop("is_low"):
         lower_priority()
     job = Job(repo=suite.repo, **wanted)

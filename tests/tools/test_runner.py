@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -282,3 +283,12 @@ def test_jobs_that_start_at_once_on_a_new_machine_make_the_python_tools_once(tmp
     with ThreadPoolExecutor(3) as jobs:
         folders = {str(folder) for folder in jobs.map(lambda _: pytests.python_tools(), range(3))}
     assert len(folders) == 1 and len(made) == 2
+
+
+def test_programs_of_tests_can_be_hung_up_also_below_nohup(suite):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        done = suite("once", a="import signal\ndef test_default(): assert signal.getsignal(signal.SIGHUP) == signal.SIG_DFL")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert last_line(done) == "1 passed, 0 failed"
