@@ -346,7 +346,7 @@ int pod_claims_of(const struct device_view *view, const struct kube_pod *pod,
         else
             rc = read_claim(view, pod, &pod->rare->claims[i], arena,
                             &ret_claims->at[ret_claims->count++], err);
-    for (unsigned i = 0; i < ret_claims->count; i++)
+    for (unsigned i = 0; rc == 0 && i < ret_claims->count; i++)
         if (ret_claims->at[i].kind != POD_CLAIM_USER)
             find_own(view, pod, &ret_claims->at[i]);
     return rc;
