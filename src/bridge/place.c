@@ -182,8 +182,12 @@ static int place_former(const struct bridge_world *world, const struct unit *uni
     plan_let_go(world, &former, plan);
     if (former.in[POD_ENDING] > 0)
         plan_look_again(plan, FENCE_LOOK_US);
-    if (former.stage == POD_BOUND && slurm_is_clear(world) && !former.is_behind)
+    if (former.stage != POD_BOUND)
+        return 0;
+    if (slurm_is_clear(world) && !former.is_behind)
         return plan_rebook(world, &former, plan, true, err);
+    plan_wait(plan, "the job of the group's former object is being read");
+    plan_look_again(plan, LOOK_MIN_US); /* nothing tells a unit when it has been */
     return 0;
 }
 
