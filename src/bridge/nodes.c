@@ -21,6 +21,7 @@ enum {
     LOOK_FOR_IDLE_US = 5 * SECOND_US, /* changes of the record come sooner */
     LOOK_FOR_PARTITION_US = 30 * SECOND_US,
     LOOK_FOR_ANSWER_US = 30 * SECOND_US, /* what was refused is tried again */
+    WAIT_FOR_DEVICES_US = 60 * SECOND_US,
     MAX_ACTION_TEXT = 1 << 20,
 };
 
@@ -274,6 +275,16 @@ static void plan_mark(const struct look *look, struct plan *plan)
         node_plan_mark(plan, look->name, look->world->cluster, node, inherited);
 }
 
+/* Devices that are read later reach Slurm only when the node is idle. A server that does not let us
+ * read them keeps no node away for ever. */
+static bool may_have_devices(const struct bridge_world *world)
+{
+    const struct optional *slices = &world->optional[OPTIONAL_SLICES];
+
+    return slices->cache && slices->state == WATCH_UNKNOWN &&
+           world->facts.now_us - world->facts.leading_us < WAIT_FOR_DEVICES_US;
+}
+
 /* The creation cannot carry the mark; a node whose mark got lost on the way is adopted later. */
 static void plan_make(const struct look *look, struct plan *plan)
 {
@@ -286,6 +297,11 @@ static void plan_make(const struct look *look, struct plan *plan)
     }
     if (!look->has_spec) {
         plan_wait(plan, "node %s has not said what it can give", look->kube->object.name);
+        return;
+    }
+    if (may_have_devices(look->world)) {
+        plan_wait(plan, "the devices of nodes are being read");
+        plan_look_again(plan, LOOK_UNTIL_KNOWN_US);
         return;
     }
     node_spec_describe(&look->spec, look->name, plan->arena, &ask);

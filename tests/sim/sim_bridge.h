@@ -214,6 +214,7 @@ void bridge_kubelet_finish(struct bridge_scene *scene, const char *pod, bool wel
 /* ---- sim_bridge_devices.c: devices, who frees claims, and what is promised of both ---- */
 void bridge_devices_prepare(struct bridge_scene *scene); /* a claim of people: work/mine */
 void bridge_devices_of_node(struct bridge_scene *scene, const char *node);
+unsigned bridge_devices_shown(const struct bridge_scene *scene, const char *node);
 void bridge_devices_step(struct bridge_scene *scene); /* of the controller that frees claims */
 unsigned bridge_devices_claims(const struct bridge_scene *scene); /* how many there are */
 bool bridge_pod_wants(const struct json *pod, const char *class); /* a device; NULL: that we have */

@@ -21,6 +21,15 @@ void bridge_devices_of_node(struct bridge_scene *scene, const char *node)
         node, node, node);
 }
 
+unsigned bridge_devices_shown(const struct bridge_scene *scene, const char *node)
+{
+    char name[64];
+
+    (void)snprintf(name, sizeof(name), "%s-gpus", node);
+    return (unsigned)json_len(json_at(
+        api_store_find(scene->world->store, "resourceslices", "", name), "spec", "devices"));
+}
+
 void bridge_devices_prepare(struct bridge_scene *scene)
 {
     (void)bridge_people_call(

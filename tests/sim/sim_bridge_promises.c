@@ -400,7 +400,17 @@ static void a_pod_is_deleted_only_for_what_slurm_did(struct bridge_scene *scene,
                 pod->name);
 }
 
-/* One that has another size now is made anew, when its work is over. */
+static unsigned devices_in(const char *gres)
+{
+    const char *last = strrchr(gres, ':');
+    uint64_t count = 0;
+
+    (void)str_to_u64(str_of(last ? last + 1 : ""), 0, UINT32_MAX, &count, NULL);
+    return (unsigned)count;
+}
+
+/* One that has another size or other devices now is made anew, when its work is over: drivers may
+ * show devices long after the node came. */
 static void a_slurm_node_goes_only_with_its_kubernetes_node(struct bridge_scene *scene,
                                                             const struct slurm_store_node *there)
 {
@@ -411,6 +421,7 @@ static void a_slurm_node_goes_only_with_its_kubernetes_node(struct bridge_scene 
     (void)str_to_i64(json_str(json_at(node, "status", "allocatable", "cpu")), 1, INT32_MAX, &cpus,
                      NULL);
     if (bridge_node_is_labelled(node) && cpus == there->cpus &&
+        bridge_devices_shown(scene, there->name) == devices_in(there->gres) &&
         loop_now_us(scene->world->loop) - note->changed_us > (int64_t)BELIEF_S * SECOND)
         world_break(scene->world, "Slurm node %s is deleted, and its Kubernetes node is as ever",
                     there->name);

@@ -360,7 +360,7 @@ struct room {
     struct slurm_store_job first;
     const char *unit;
     int64_t pods, most_nodes; /* 0: as many as there are pods */
-    int64_t cpus;             /* of the largest */
+    int64_t cpus, devices;    /* of the largest */
     bool is_picky, wants_all;
 };
 
@@ -389,8 +389,10 @@ static void take_wish(void *context, const struct json *pod)
         room->most_nodes = bridge_group_most_nodes(room->scene, pod);
     if (bridge_pod_cpus(pod) > room->cpus)
         room->cpus = bridge_pod_cpus(pod);
+    room->devices |= bridge_pod_wants(pod, NULL); /* one each */
     room->is_picky |= bridge_pod_has_port(pod) || is_impossible(pod) ||
-                      json_exists(json_at(pod, "spec", "nodeSelector"));
+                      json_exists(json_at(pod, "spec", "nodeSelector")) ||
+                      json_exists(json_at(pod, "spec", "resourceClaims"));
 }
 
 struct claim {
@@ -441,7 +443,8 @@ static void the_first_in_line_has_no_room(struct bridge_scene *scene)
         (void)snprintf(name, sizeof(name), "node-%u", i);
         free += slurm_store_find_node(scene->world->slurm, name, &node) && !node.is_down &&
                 !node.is_drained && node.external && !is_claimed(scene, name) &&
-                (int64_t)node.cpus - node.alloc_cpus >= room.cpus * share;
+                (int64_t)node.cpus - node.alloc_cpus >= room.cpus * share &&
+                node.free_devices >= room.devices * share;
     }
     if (room.pods > 0 && !room.is_picky && free * share >= room.pods)
         world_break(scene->world,

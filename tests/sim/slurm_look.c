@@ -36,6 +36,15 @@ static struct slurm_store_job job_view(const struct ctld_job *job)
     };
 }
 
+static unsigned free_devices(const struct ctld_node *node)
+{
+    unsigned count = 0;
+
+    for (unsigned k = 0; k < node->gres_count; k++)
+        count += node->gres[k].count - (unsigned)bitmap_count(&node->gres[k].busy);
+    return count;
+}
+
 static struct slurm_store_node node_view(struct buf *scratch, const struct ctld_node *node)
 {
     size_t busy = bitmap_count(&node->busy);
@@ -59,6 +68,7 @@ static struct slurm_store_node node_view(struct buf *scratch, const struct ctld_
         .jobs = node->jobs,
         .memory = node->memory,
         .alloc_memory = node->alloc_memory,
+        .free_devices = free_devices(node),
         .external = node->external,
         .is_drained = node->drained,
         .is_down = node->down,

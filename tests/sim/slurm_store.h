@@ -149,6 +149,7 @@ struct slurm_store_node {
     const char *features, *comment, *extra, *gres;
     unsigned cpus, alloc_cpus, jobs; /* jobs that hold something on it */
     int64_t memory, alloc_memory;    /* MiB */
+    unsigned free_devices;           /* of all its gres */
     bool external, is_drained, is_down;
 };
 

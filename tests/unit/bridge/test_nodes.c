@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "bridge/kinds_device.h"
 #include "nodes_rig.h"
 
 struct row {
@@ -584,12 +585,51 @@ static void a_renamed_node_gets_its_new_record_when_the_old_one_is_gone(void **s
     bench_down(&bench);
 }
 
+static void emit_no_slice(const struct kube_object *object, kube_index_emit emit, void *context) {}
+
+/* They would reach Slurm only when the node is idle. */
+static void a_node_is_made_when_devices_were_read(void **state)
+{
+    static const char *const none[] = { NULL };
+    static const char *const made[] = { "create slurm node n1", "update slurm node n1", NULL };
+    static const struct {
+        enum watch_state state;
+        int64_t led_s;
+        const char *const *actions;
+    } cases[] = {
+        { WATCH_UNKNOWN, 10, none },
+        { WATCH_UNKNOWN, 60, made }, /* nobody may read them */
+        { WATCH_PRESENT, 10, made },
+        { WATCH_ABSENT, 10, made },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct bench bench;
+        struct plan plan;
+
+        bench_up(&bench);
+        bench.world.optional[OPTIONAL_SLICES] =
+            (struct optional){ kube_cache_new(&bridge_slice_kind, &bench.clock), cases[i].state };
+        bench.world.slices_by_node =
+            kube_cache_add_index(bench.world.optional[OPTIONAL_SLICES].cache, emit_no_slice);
+        bench.world.facts.leading_us = NOW_US - cases[i].led_s * SECOND_US;
+        rig_fill(&bench, NODE(LABEL, TAINTED, READY), NULL, KNOWN);
+        plan_init(&plan, &bench.arena);
+        assert_int_equal(nodes_plan(&bench.world, STR("n1"), &plan, NULL), 0);
+        rig_expect_actions(&plan, cases[i].actions);
+        assert_int_equal(plan.waits != NULL, cases[i].actions == none);
+        kube_cache_free(bench.world.optional[OPTIONAL_SLICES].cache);
+        bench_down(&bench);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plan_says_what_to_do_in_each_situation),
         cmocka_unit_test(a_renamed_nodes_old_record_is_retired),
         cmocka_unit_test(a_renamed_node_gets_its_new_record_when_the_old_one_is_gone),
+        cmocka_unit_test(a_node_is_made_when_devices_were_read),
     };
 
     return cmocka_run_group_tests_name("nodes", tests, NULL, NULL);
