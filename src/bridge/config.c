@@ -116,7 +116,7 @@ static const struct key keys[] = {
     { "devices", FORM_DEVICES, AT(devices),
       "[{class: gpu.nvidia.com, where: {type: gpu}, gres: gpu}, {class: gpu.example.com, gres: "
       "gpu}, "
-      "{class: cores.slinky.slurm.net, gres: cpu}, {class: dra.cpu, gres: cpu}, "
+      "{class: cores.slinky.slurm.net, gres: cpu}, "
       "{resource: nvidia.com/gpu, gres: gpu}, "
       "{resource: amd.com/gpu, gres: gpu}]",
       "what devices are in Slurm: a DeviceClass (its `driver`, and the attributes `where` of its "

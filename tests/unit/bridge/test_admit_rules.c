@@ -17,6 +17,13 @@ static int begin(void **state)
     return 0;
 }
 
+/* Somebody made rows of their own. */
+static int begin_with_cores(void **state)
+{
+    rig_begin(&rig, "devices: [{class: dra.cpu, gres: cpu}, {class: gpu.nvidia.com, gres: gpu}]");
+    return 0;
+}
+
 static int end(void **state)
 {
     rig_end(&rig);
@@ -100,11 +107,12 @@ static void topology_spread_is_honoured_and_so_not_refused(void **state)
 static void a_pod_may_use_every_class_of_the_table(void **state)
 {
     static const struct row rows[] = {
-        { NULL, POD(CONTAINERS("containers", "requests", CLASS "dra.cpu")), NULL, NULL },
+        { NULL, POD(CONTAINERS("containers", "requests", CLASS "cores.slinky.slurm.net")), NULL,
+          NULL },
         { NULL, POD(CONTAINERS("initContainers", "limits", CLASS "gpu.nvidia.com")), NULL, NULL },
         { NULL, POD(CONTAINERS("containers", "limits", CLASS "gpu.example.com")), NULL, NULL },
-        { "UPDATE", POD(CONTAINERS("containers", "requests", CLASS "dra.cpu")),
-          POD(CONTAINERS("containers", "requests", CLASS "dra.cpu")), NULL },
+        { "UPDATE", POD(CONTAINERS("containers", "requests", CLASS "cores.slinky.slurm.net")),
+          POD(CONTAINERS("containers", "requests", CLASS "cores.slinky.slurm.net")), NULL },
     };
 
     check_all(rows, COUNT(rows));
@@ -158,6 +166,8 @@ static void device_classes_that_slurm_cannot_count_are_refused(void **state)
           "container \"main\" uses unsupported DRA device class \"\"" },
         { NULL, POD(CONTAINERS("containers", "limits", CLASS "gpu.nvidia.com.x")), NULL,
           "container \"main\" uses unsupported DRA device class \"gpu.nvidia.com.x\"" },
+        { NULL, POD(CONTAINERS("containers", "limits", CLASS "dra.cpu")), NULL,
+          "container \"main\" uses unsupported DRA device class \"dra.cpu\"" },
         { "UPDATE", POD(CONTAINERS("containers", "limits", CLASS "odd")), EMPTY, said },
         { "UPDATE", POD(CONTAINERS("containers", "limits", CLASS "odd")), NULL, said },
         { "UPDATE", POD(CONTAINERS("containers", "limits", CLASS "odd")),
@@ -403,9 +413,11 @@ int main(void)
         TEST(claims_are_allocated_and_so_not_refused),
         TEST(topology_spread_is_honoured_and_so_not_refused),
         TEST(a_pod_may_use_every_class_of_the_table),
-        TEST(native_cpus_and_cores_of_dra_do_not_go_together),
+        cmocka_unit_test_setup_teardown(native_cpus_and_cores_of_dra_do_not_go_together,
+                                        begin_with_cores, end),
         TEST(device_classes_that_slurm_cannot_count_are_refused),
-        TEST(what_devices_say_annotations_may_not_say_again),
+        cmocka_unit_test_setup_teardown(what_devices_say_annotations_may_not_say_again,
+                                        begin_with_cores, end),
         TEST(a_pod_of_ours_keeps_its_size),
         TEST(a_pod_that_runs_keeps_its_job_and_its_node),
         TEST(an_annotation_that_cannot_be_read_is_named),
