@@ -26,8 +26,10 @@ enum {
 void eligible_touch(struct eligible *eligible, int slot)
 {
     eligible->sequence++;
-    if (slot != ELIGIBLE_NO_SLOT)
+    if (slot != ELIGIBLE_NO_SLOT) {
         eligible->slots[slot].changed = eligible->sequence;
+        eligible->log[eligible->logged++ % ELIGIBLE_LOG] = (uint32_t)slot;
+    }
     if (eligible->changed)
         eligible->changed(eligible->context);
 }
@@ -257,7 +259,7 @@ static void add_node(struct eligible *eligible, const struct kube_node *node)
     eligible_put(&eligible->by_name, str_of(node->object.name), (void *)((uintptr_t)number + 1));
     recount(eligible, slot);
     eligible_touch(eligible, number);
-    slot->born = eligible->labels_changed = eligible->sequence;
+    slot->born = eligible->sequence;
     eligible_count_anew(eligible);
 }
 
@@ -269,7 +271,6 @@ static void drop_node(struct eligible *eligible, int number)
     mem_free(slot->others_extended);
     *slot = (struct node_slot){ 0 };
     eligible_touch(eligible, number);
-    eligible->labels_changed = eligible->sequence;
     eligible_count_anew(eligible);
 }
 
@@ -299,9 +300,9 @@ static void change_node(struct eligible *eligible, int number, const struct kube
         return;
     if (!same_extended)
         recount(eligible, &eligible->slots[number]);
-    eligible_touch(eligible, number);
     if (!same_labels)
-        eligible->labels_changed = eligible->sequence;
+        eligible_relabel(eligible, &old->object.labels, &next->object.labels);
+    eligible_touch(eligible, number);
 }
 
 /* Under another name in Slurm it is another node. */

@@ -260,11 +260,12 @@ bool eligible_want_one_port(const struct kube_pod *a, const struct kube_pod *b)
 static bool has_free_ports(const struct eligible *eligible, const struct kube_pod *pod,
                            const struct kube_node *node)
 {
-    struct pods_walk walk = eligible_pods_on(eligible, node->object.name);
+    struct pods_walk walk;
     const struct kube_pod *other;
 
     if (!pod->rare || pod->rare->port_count == 0)
         return true;
+    walk = eligible_pods_on(eligible, node->object.name);
     while ((other = eligible_next_pod(&walk)) != NULL)
         if (eligible_want_one_port(pod, other))
             return false;
@@ -312,7 +313,7 @@ static unsigned judge_volumes(struct eligible *eligible, const struct pod_class 
     for (unsigned i = 0; i < pod_class->topology_count; i++)
         if (!nodeselector_matches(pod_class->topologies[i], subject))
             return ELIGIBLE_VOLUME_CLASS;
-    return eligible_pick_volumes(eligible, pod_class, node, NULL, 0)
+    return pod_class->claim_count == 0 || eligible_pick_volumes(eligible, pod_class, node, NULL, 0)
                ? (unsigned)ELIGIBLE_FITS
                : (unsigned)ELIGIBLE_VOLUME_CLASS;
 }
@@ -418,12 +419,15 @@ static void refresh(struct eligible *eligible, struct pod_class *pod_class)
 {
     bool judges_all = pod_class->seen == 0 ||
                       (pod_class->claim_count > 0 && eligible->volumes_changed > pod_class->seen);
+    uint64_t unseen = eligible->logged - pod_class->seen_log;
+    bool walks_all = judges_all || unseen > ELIGIBLE_LOG;
     bool with_pods = looks_at_pods(pod_class), touched = false, differs = false;
 
     if (pod_class->seen == eligible->sequence)
         return;
     fit_arrays(eligible, pod_class);
-    for (size_t i = 0; i < eligible->slot_count; i++) {
+    for (size_t k = 0; k < (walks_all ? eligible->slot_count : unseen); k++) {
+        size_t i = walks_all ? k : eligible->log[(pod_class->seen_log + k) % ELIGIBLE_LOG];
         const struct node_slot *slot = &eligible->slots[i];
         struct filter_result next;
 
@@ -442,6 +446,7 @@ static void refresh(struct eligible *eligible, struct pod_class *pod_class)
         pod_class->changed = eligible->sequence;
     }
     pod_class->seen = eligible->sequence;
+    pod_class->seen_log = eligible->logged;
 }
 
 struct pod_class *pod_class_get(struct eligible *eligible, const struct kube_pod *pod)

@@ -202,6 +202,76 @@ static bool term_matches(const struct eligible *eligible, const struct pod_term 
     return in_namespace && selector_matches(term->labels, kube_labels(&pod->object.labels));
 }
 
+/* ---- labels of nodes ---- */
+
+/* The value of one label of the node in each slot, as a number: two nodes with one number are in
+ * one domain. Kept while the label is the same on all nodes, and no node comes or goes. */
+struct column {
+    char *key;
+    uint32_t *of; /* by slot; 0 where the label is absent */
+    uint32_t count;
+};
+
+static void drop_column(struct eligible *eligible, struct column *column)
+{
+    map_take(&eligible->columns, str_of(column->key));
+    mem_free(column->of);
+    mem_free(column->key);
+    mem_free(column);
+}
+
+static void drop_columns(struct eligible *eligible)
+{
+    map_each (item, &eligible->columns)
+        drop_column(eligible, item->value);
+}
+
+void eligible_relabel(struct eligible *eligible, const struct kube_pairs *old,
+                      const struct kube_pairs *next)
+{
+    map_each (item, &eligible->columns) {
+        struct column *column = item->value;
+        bool had, has;
+        struct str before = kube_pairs_get(old, column->key, &had);
+        struct str after = kube_pairs_get(next, column->key, &has);
+
+        if (had != has || !str_eq(before, after))
+            drop_column(eligible, column);
+    }
+}
+
+static void fill_column(const struct eligible *eligible, struct column *column)
+{
+    static const struct map_options options = { .max = ELIGIBLE_MAX_NAMES, .borrow_keys = true };
+    auto_map struct map values;
+
+    map_init(&values, &options);
+    column->of = mem_alloc_array(eligible->slot_count + 1, sizeof(*column->of));
+    for (size_t i = 0; i < eligible->slot_count; i++) {
+        const struct kube_node *node = eligible->slots[i].node;
+        bool found = false;
+        struct str value =
+            node ? kube_pairs_get(&node->object.labels, column->key, &found) : STR("");
+
+        if (found && !map_has(&values, value))
+            eligible_put(&values, value, (void *)(uintptr_t)++column->count);
+        column->of[i] = found ? (uint32_t)(uintptr_t)map_get(&values, value) : 0;
+    }
+}
+
+static const struct column *column_of(struct eligible *eligible, const char *key)
+{
+    struct column *column = map_get(&eligible->columns, str_of(key));
+
+    if (!column) {
+        column = mem_alloc(sizeof(*column));
+        column->key = mem_strdup(key);
+        fill_column(eligible, column);
+        eligible_put(&eligible->columns, str_of(column->key), column);
+    }
+    return column;
+}
+
 /* ---- counting ---- */
 
 static bool tally_counts(const struct eligible *eligible, const struct tally *tally,
@@ -230,11 +300,11 @@ static void step(uint32_t *count, int direction)
         --*count;
 }
 
+/* For a pod with anti-affinity. */
 static void count_owner(struct eligible *eligible, int slot, const struct kube_pod *pod,
                         int direction)
 {
-    struct pod_rules *rules =
-        pod->rare && pod->rare->pod_anti_affinity[0] ? find_rules(eligible, pod) : NULL;
+    struct pod_rules *rules = slot != ELIGIBLE_NO_SLOT ? find_rules(eligible, pod) : NULL;
 
     if (!rules)
         return;
@@ -268,20 +338,21 @@ void eligible_count_pod(struct eligible *eligible, int slot, const struct kube_p
 void eligible_count_anew(struct eligible *eligible)
 {
     eligible->owners_stale = true;
+    drop_columns(eligible);
     list_each (struct tally, tally, &eligible->tallies, link) {
         tally->is_stale = true;
         tally->changed = eligible->sequence;
     }
 }
 
-/* All placed pods that have a slot, and those that are reserved. */
+/* All placed pods, and those that are reserved. */
 struct all_pods {
     const struct eligible *eligible;
     struct kube_cache_walk walk;
     unsigned cache, reserved;
 };
 
-static const struct kube_pod *next_of_all(struct all_pods *all, int *ret_slot)
+static const struct kube_pod *next_of_all(struct all_pods *all)
 {
     const struct eligible *eligible = all->eligible;
     const struct kube_cache *caches[] = { eligible->caches.pods, eligible->caches.other_pods };
@@ -295,24 +366,27 @@ static const struct kube_pod *next_of_all(struct all_pods *all, int *ret_slot)
         while ((object = kube_cache_next(&all->walk)) != NULL) {
             const struct kube_pod *pod = kube_pod_of(object);
 
-            if (!eligible_is_placed(pod) || (all->cache == 1 && eligible_is_ours(eligible, pod)))
-                continue;
-            *ret_slot = eligible_slot_of(eligible, pod->node_name);
-            if (*ret_slot != ELIGIBLE_NO_SLOT)
+            if (eligible_is_placed(pod) && !(all->cache == 1 && eligible_is_ours(eligible, pod)))
                 return pod;
         }
     }
     if (all->reserved == eligible->reserved_count)
         return NULL;
-    *ret_slot = eligible->reserved[all->reserved].slot;
     return eligible->reserved[all->reserved++].pod;
+}
+
+/* Of the pod that came last, or NO_SLOT. It is looked up only for a pod that counts. */
+static int slot_in_all(const struct all_pods *all, const struct kube_pod *pod)
+{
+    if (all->reserved > 0)
+        return all->eligible->reserved[all->reserved - 1].slot;
+    return eligible_slot_of(all->eligible, pod->node_name);
 }
 
 void eligible_count_owners(struct eligible *eligible)
 {
     struct all_pods all = { .eligible = eligible };
     const struct kube_pod *pod;
-    int slot;
 
     if (!eligible->owners_stale)
         return;
@@ -325,8 +399,9 @@ void eligible_count_owners(struct eligible *eligible)
         mem_free(rules->owners_in);
         rules->owners_in = NULL;
     }
-    while ((pod = next_of_all(&all, &slot)) != NULL)
-        count_owner(eligible, slot, pod, 1);
+    while ((pod = next_of_all(&all)) != NULL)
+        if (pod->rare && pod->rare->pod_anti_affinity[0])
+            count_owner(eligible, slot_in_all(&all, pod), pod, 1);
     map_each (item, &eligible->rules)
         drop_if_unused(eligible, item->value);
 }
@@ -336,7 +411,6 @@ static void count_tallies(const struct eligible *eligible, struct pod_class *pod
 {
     struct all_pods all = { .eligible = eligible };
     const struct kube_pod *pod;
-    int slot;
 
     for (unsigned i = 0; i < pod_class->tally_count; i++) {
         struct tally *tally = &pod_class->tallies[i];
@@ -345,10 +419,14 @@ static void count_tallies(const struct eligible *eligible, struct pod_class *pod
         tally->count = mem_alloc_array(eligible->capacity + 1, sizeof(*tally->count));
         tally->is_stale = false;
     }
-    while ((pod = next_of_all(&all, &slot)) != NULL)
+    while ((pod = next_of_all(&all)) != NULL)
         for (unsigned i = 0; i < pod_class->tally_count; i++)
-            if (tally_counts(eligible, &pod_class->tallies[i], pod))
-                pod_class->tallies[i].count[slot]++;
+            if (tally_counts(eligible, &pod_class->tallies[i], pod)) {
+                int slot = slot_in_all(&all, pod);
+
+                if (slot != ELIGIBLE_NO_SLOT)
+                    pod_class->tallies[i].count[slot]++;
+            }
 }
 
 /* ---- classes ---- */
@@ -481,63 +559,6 @@ void eligible_pods_release(struct eligible *eligible, struct pod_class *pod_clas
 }
 
 /* ---- domains ---- */
-
-/* The value of one label of the node in each slot, as a number: two nodes with one number are in
- * one domain. */
-struct column {
-    char *key;
-    uint64_t seen; /* the change of labels that it knows */
-    uint32_t *of;  /* by slot; 0 where the label is absent */
-    uint32_t count;
-};
-
-static void drop_columns(struct eligible *eligible)
-{
-    map_each (item, &eligible->columns) {
-        struct column *column = item->value;
-
-        mem_free(column->of);
-        mem_free(column->key);
-        mem_free(column);
-    }
-    map_clear(&eligible->columns);
-}
-
-static void fill_column(const struct eligible *eligible, struct column *column)
-{
-    static const struct map_options options = { .max = ELIGIBLE_MAX_NAMES, .borrow_keys = true };
-    auto_map struct map values;
-
-    map_init(&values, &options);
-    column->seen = eligible->labels_changed;
-    column->count = 0;
-    mem_free(column->of);
-    column->of = mem_alloc_array(eligible->slot_count + 1, sizeof(*column->of));
-    for (size_t i = 0; i < eligible->slot_count; i++) {
-        const struct kube_node *node = eligible->slots[i].node;
-        bool found = false;
-        struct str value =
-            node ? kube_pairs_get(&node->object.labels, column->key, &found) : STR("");
-
-        if (found && !map_has(&values, value))
-            eligible_put(&values, value, (void *)(uintptr_t)++column->count);
-        column->of[i] = found ? (uint32_t)(uintptr_t)map_get(&values, value) : 0;
-    }
-}
-
-static const struct column *column_of(struct eligible *eligible, const char *key)
-{
-    struct column *column = map_get(&eligible->columns, str_of(key));
-
-    if (!column) {
-        column = mem_alloc(sizeof(*column));
-        column->key = mem_strdup(key);
-        eligible_put(&eligible->columns, str_of(column->key), column);
-    }
-    if (!column->of || column->seen != eligible->labels_changed)
-        fill_column(eligible, column);
-    return column;
-}
 
 /* How many counted pods there are in each domain; freed by the caller. */
 static uint64_t *sum_up(const struct eligible *eligible, const struct column *column,

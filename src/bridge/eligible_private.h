@@ -19,6 +19,7 @@ enum {
     ELIGIBLE_MAX_TERMS = 64,     /* of one pod and rule */
     ELIGIBLE_MEMORY = 128 << 20, /* of one class or one set of rules: a fuse */
     ELIGIBLE_MAX_NAMES = 1 << 20,
+    ELIGIBLE_LOG = 256, /* the last changes of slots: a class that missed more looks at all slots */
 };
 
 /* Why a node does not do; after the last one come the extended resources of the class. */
@@ -123,10 +124,10 @@ struct pod_class {
     struct str key;
     uint64_t number; /* of no other class, also of none that was forgotten */
     struct arena arena;
-    const struct kube_pod *pod;          /* the first of its pods, with a reference */
-    bool *by_class; /* of requests.extended: whether a device class stands for it */
-    const char *trouble;                 /* NULL, or why no node will do */
-    bool trouble_passes;                 /* a volume is being bound: whoever has a node keeps it */
+    const struct kube_pod *pod; /* the first of its pods, with a reference */
+    bool *by_class;             /* of requests.extended: whether a device class stands for it */
+    const char *trouble;        /* NULL, or why no node will do */
+    bool trouble_passes;        /* a volume is being bound: whoever has a node keeps it */
     const struct nodeselector *affinity; /* NULL for none */
     const struct nodeselector **volumes; /* each must match */
     const struct nodeselector **topologies;
@@ -144,6 +145,7 @@ struct pod_class {
     unsigned repelled_count;
 
     uint64_t seen;                /* the last change that the results know */
+    uint64_t seen_log;            /* how much of the log they know */
     struct filter_result *fixed;  /* by slot, without other pods */
     struct filter_result *result; /* by slot; the same array where there are no such rules */
     size_t capacity;
@@ -164,10 +166,11 @@ struct eligible {
     struct node_slot *slots;
     size_t slot_count, capacity; /* in use or freed; allocated */
     struct map by_name;          /* slot + 1 */
+    uint32_t log[ELIGIBLE_LOG];  /* slots in the order of their changes, as a ring */
+    uint64_t logged;             /* into it, ever */
     int pods_by_node, others_by_node, pods_by_claim, others_by_claim; /* indexes */
 
     struct map columns; /* labels of nodes as numbers, by key */
-    uint64_t labels_changed;
     struct map rules;
     struct list tallies;
     bool owners_stale; /* owners of rules must be counted anew */
@@ -232,6 +235,9 @@ void eligible_count_pod(struct eligible *eligible, int slot, const struct kube_p
                         int direction);
 void eligible_count_anew(struct eligible *eligible); /* nodes came or went, namespaces changed */
 void eligible_count_owners(struct eligible *eligible);
+/* The labels of one node changed. */
+void eligible_relabel(struct eligible *eligible, const struct kube_pairs *old,
+                      const struct kube_pairs *next);
 /* What of the pod and its surroundings decides; appended to the key. */
 void eligible_pods_key(struct eligible *eligible, const struct kube_pod *pod,
                        const struct pod_rules *rules, struct buf *key);

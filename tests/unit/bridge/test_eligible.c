@@ -9,6 +9,8 @@
 
 #include "eligible_rig.h"
 
+enum { MANY_CHANGES = 1000 }; /* more than a view remembers one by one */
+
 #define TWO "{node: n1, labels: {disk: ssd, gen: '3'}}, {node: n2}"
 
 static void taints_that_are_not_tolerated_exclude(void **state)
@@ -263,6 +265,22 @@ static uint64_t result_of(struct rig *rig, const char *text)
     return result;
 }
 
+static void a_set_follows_a_node_that_changed_long_ago(void **state)
+{
+    static const char *const gpus[] = { "[{node: n2, has: {gpu: 1}}]",
+                                        "[{node: n2, has: {gpu: 2}}]" };
+    const char *pod = "{pod: p, needs: {cpu: 6}}";
+    struct rig *rig = rig_new();
+
+    rig_put(rig, "[{node: n1}, {node: n2}]");
+    rig_expect(rig, "both", pod, "", "");
+    rig_put(rig, "[{node: n1, has: {cpu: 4}}]");
+    for (unsigned i = 0; i < MANY_CHANGES; i++)
+        rig_put(rig, gpus[i % 2]);
+    rig_expect(rig, "one became too small", pod, "n1", "1 Insufficient cpu");
+    rig_free(rig);
+}
+
 static void a_result_is_another_only_when_other_nodes_fit(void **state)
 {
     static const char *const pod = "{pod: p, needs: {cpu: 4}}";
@@ -385,6 +403,7 @@ int main(void)
         cmocka_unit_test(host_ports_are_taken_once),
         cmocka_unit_test(a_pod_about_to_be_bound_is_held_against_all_that_is_there),
         cmocka_unit_test(a_set_follows_nodes_and_pods),
+        cmocka_unit_test(a_set_follows_a_node_that_changed_long_ago),
         cmocka_unit_test(a_result_is_another_only_when_other_nodes_fit),
         cmocka_unit_test(pods_that_were_there_before_their_node_count),
         cmocka_unit_test(what_decides_nothing_is_no_news),
