@@ -131,7 +131,7 @@ def keys_of(text: str) -> set[str]:
 
 def test_our_values_are_those_of_the_other_chart_and_a_few_more() -> None:
     more = {key.split(".")[-1] if key.startswith("nodesetDefaults") else key.split(".")[0] for key in keys(CHART / "values.yaml") - keys(OLD)}
-    assert more == {"imageRegistry", "keepOldImages", "keys", "networkPolicy", "minReadySeconds", "revisionHistoryLimit", "volumeClaimTemplates", "persistentVolumeClaimRetentionPolicy"}
+    assert more == {"bridge", "imageRegistry", "keepOldImages", "keys", "networkPolicy", "minReadySeconds", "revisionHistoryLimit", "volumeClaimTemplates", "persistentVolumeClaimRetentionPolicy"}
     assert keys(OLD) <= keys(CHART / "values.yaml")
 
 

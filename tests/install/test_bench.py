@@ -38,7 +38,7 @@ def test_a_row_that_fails_loses_no_figures_of_other_rows(tmp_path: Path) -> None
     folder = tmp_path / "tests/bench"
     folder.mkdir(parents=True)
     (tmp_path / "dev").symlink_to(REPO / "dev")
-    for name in ("run", "frame.py"):
+    for name in ("run", "frame.py", "daemon.py"):
         shutil.copy(REPO / "tests/bench" / name, folder)
     (folder / "rows_fake.py").write_text(ROWS)
     done = subprocess.run([sys.executable, folder / "run"], text=True, capture_output=True, timeout=60)
