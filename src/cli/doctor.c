@@ -123,6 +123,17 @@ void doctor_fix(const struct doctor *doctor, struct doctor_finding *finding, con
     va_end(args);
 }
 
+const struct json *doctor_condition(const struct json *object, const char *type)
+{
+    struct json_iter iter = json_iter(json_at(object, "status", "conditions"));
+    const struct json *one;
+
+    while (json_next_item(&iter, &one))
+        if (str_is(json_str(json_get(one, "type")), type))
+            return one;
+    return NULL;
+}
+
 void doctor_names_add(struct doctor_names *names, struct str ns, struct str name)
 {
     if (names->count++ >= MAX_NAMES)

@@ -94,6 +94,9 @@ struct doctor_names {
 };
 void doctor_names_add(struct doctor_names *names, struct str ns, struct str name);
 
+/* The condition of this type in the status of an object; NULL: it has none. */
+const struct json *doctor_condition(const struct json *object, const char *type);
+
 /* ---- doctor_cluster.c ---- */
 typedef void doctor_function(const struct doctor *doctor, struct doctor_finding *finding);
 doctor_function doctor_version, doctor_crds, doctor_our_pods, doctor_leases, doctor_access,

@@ -28,17 +28,6 @@ static struct str namespace_of(const struct json *object)
     return json_str(json_at(object, "metadata", "namespace"));
 }
 
-static const struct json *condition_of(const struct json *object, const char *type)
-{
-    struct json_iter iter = json_iter(json_at(object, "status", "conditions"));
-    const struct json *one;
-
-    while (json_next_item(&iter, &one))
-        if (str_is(json_str(json_get(one, "type")), type))
-            return one;
-    return NULL;
-}
-
 static bool is_true(const struct json *condition)
 {
     return str_is(json_str(json_get(condition, "status")), "True");
@@ -130,7 +119,7 @@ void doctor_our_pods(const struct doctor *doctor, struct doctor_finding *finding
         if (!is_ours(pod) || is_over(pod))
             continue;
         count++;
-        if (!is_true(condition_of(pod, "Ready")))
+        if (!is_true(doctor_condition(pod, "Ready")))
             doctor_names_add(&unready, namespace_of(pod), name_of(pod));
         while (at < apps && !str_eq(seen[at].app, app))
             at++;
@@ -317,7 +306,7 @@ static void judge_service(const struct doctor *doctor, const char *name, const c
                           struct doctor_finding *finding)
 {
     const struct json *service = find_service(doctor, name);
-    const struct json *available = condition_of(service, "Available");
+    const struct json *available = doctor_condition(service, "Available");
     const struct json *behind = json_at(service, "spec", "service");
 
     if (!service)
@@ -354,7 +343,7 @@ void doctor_api_services(const struct doctor *doctor, struct doctor_finding *fin
     buf_init(&wrong.text, MAX_NAMES_TEXT);
     while (json_next_item(&iter, &one))
         if (json_exists(json_at(one, "spec", "service")) &&
-            !is_true(condition_of(one, "Available")))
+            !is_true(doctor_condition(one, "Available")))
             doctor_names_add(&wrong, STR(""), name_of(one));
     if (wrong.count > 0)
         doctor_find(doctor, finding, DOCTOR_FAILS, "%zu unavailable: %s", wrong.count,

@@ -19,17 +19,6 @@ static void add_name(struct doctor_names *names, const struct json *object)
                      json_str(json_at(object, "metadata", "name")));
 }
 
-static const struct json *condition_of(const struct json *object, const char *type)
-{
-    struct json_iter iter = json_iter(json_at(object, "status", "conditions"));
-    const struct json *one;
-
-    while (json_next_item(&iter, &one))
-        if (str_is(json_str(json_get(one, "type")), type))
-            return one;
-    return NULL;
-}
-
 static bool has_finalizer(const struct json *pod)
 {
     struct json_iter iter = json_iter(json_at(pod, "metadata", "finalizers"));
@@ -71,7 +60,7 @@ void doctor_refused(const struct doctor *doctor, struct doctor_finding *finding)
 
     buf_init(&wrong.text, MAX_NAMES_TEXT);
     while (json_next_item(&iter, &pod)) {
-        const struct json *waits = condition_of(pod, "SlurmPending");
+        const struct json *waits = doctor_condition(pod, "SlurmPending");
         int64_t since = text_seconds(json_str(json_get(waits, "lastTransitionTime")));
 
         if (str_is(json_str(json_get(waits, "reason")), "Refused") &&
@@ -97,7 +86,7 @@ void doctor_workers(const struct doctor *doctor, struct doctor_finding *finding)
 
     buf_init(&wrong.text, MAX_NAMES_TEXT);
     while (json_next_item(&iter, &nodeset)) {
-        const struct json *ready = condition_of(nodeset, "Ready");
+        const struct json *ready = doctor_condition(nodeset, "Ready");
         int64_t since = text_seconds(json_str(json_get(ready, "lastTransitionTime")));
 
         count++;
@@ -131,7 +120,7 @@ static void judge_autoscalers(const struct doctor *doctor, bool at_zero, const c
 
     buf_init(&wrong.text, MAX_NAMES_TEXT);
     while (json_next_item(&iter, &hpa)) {
-        const struct json *active = condition_of(hpa, "ScalingActive");
+        const struct json *active = doctor_condition(hpa, "ScalingActive");
         bool is_off = str_is(json_str(json_get(active, "reason")), "ScalingDisabled");
 
         if (!str_is(json_str(json_at(hpa, "spec", "scaleTargetRef", "kind")), "NodeSet"))

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -292,3 +293,9 @@ def test_programs_of_tests_can_be_hung_up_also_below_nohup(suite):
     finally:
         signal.signal(signal.SIGHUP, before)
     assert last_line(done) == "1 passed, 0 failed"
+
+
+def test_every_planted_fault_still_has_its_place():
+    faults = tomllib.loads((REPO / "tests/tools/mutations.toml").read_text())["fault"]
+    lost = [f"{fault['file']}: {fault['old']}" for fault in faults if (REPO / fault["file"]).read_text().count(fault["old"]) != 1]
+    assert not lost
