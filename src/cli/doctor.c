@@ -94,6 +94,9 @@ const struct doctor_check doctor_checks[] = {
 /* ---- for checks ---- */
 
 static const char *format_text(const struct doctor *doctor, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static const char *format_text(const struct doctor *doctor, const char *format, va_list args)
 {
     auto_buf struct buf text;
 

@@ -6,10 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+static const double MAX_DBD_QUEUE = 1000, MAX_THREADS = 200, MAX_AGENT_QUEUE = 100;
+
 enum {
-    MAX_DBD_QUEUE = 1000,
-    MAX_THREADS = 200,
-    MAX_AGENT_QUEUE = 100,
     SOON_S = 600,
     DAY_S = 86400,
     MAX_NAMES_TEXT = 2048,

@@ -32,6 +32,9 @@ int story_exit_code(enum story_result result)
 }
 
 static const char *format_text(struct story *story, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static const char *format_text(struct story *story, const char *format, va_list args)
 {
     auto_buf struct buf text;
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from definitions import installed
 from slincdev.cluster import Cluster
-from slincdev.common import Fail
+from slincdev.common import PATIENCE, Fail
 from slincdev.kube import ApiError
 from slincdev.parts import ensure_images, import_images
 from slurm_operator import Operator, Site
@@ -47,8 +47,15 @@ class Fleet(Site):
         return self.api.get(self.path("nodesets", "workers")).get("status", {})
 
     def login(self, *words: str) -> str:
-        """In a login pod, as somebody who has logged in there."""
-        return self.kubectl("exec", "deployment/login", "-c", "login", "--", *words).strip()
+        """In a login pod, as somebody who has logged in there. While sackd takes a new slurm.conf a command gets no token, and asks Slurm nothing."""
+        end = time.monotonic() + 30 * PATIENCE
+        while True:
+            try:
+                return self.kubectl("exec", "deployment/login", "-c", "login", "--", *words).strip()
+            except Fail as fail:
+                if "failed to create token" not in str(fail) or time.monotonic() > end:
+                    raise
+                time.sleep(0.5)
 
     def node_states(self) -> dict[str, set[str]]:
         lines = self.login("sinfo", "-hN", "-O", "NodeList:60,StateComplete:60").splitlines()
