@@ -113,7 +113,7 @@ def test_prometheus_scrapes_every_page_and_promtool_has_nothing_to_say(exporter:
         assert [one["value"][1] for one in query("sum(slinc_slurm_up)")] == ["6"]
         assert query('slinc_slurm_info{version=~"26.05.*"}') != []
         check_queries(query)
-        assert [one["value"][1] for one in query(f'slinc:cpus_used:ratio{{partition="{PARTITION}"}} > 0')] != []
+        wait_for("a recording rule has been evaluated", 60, lambda: query(f'slinc:cpus_used:ratio{{partition="{PARTITION}"}} > 0') != [])
 
 
 def test_keda_reads_the_same_figure(exporter: Exporter, queue: Callable) -> None:
