@@ -142,13 +142,25 @@ def ready_slurm(cluster: Cluster) -> Slurm:
     return slurm
 
 
-_rows: dict[str, Callable[[Bench], list[Figure]]] = {}
+Measure = Callable[[Bench], list[Figure]]
+_rows: dict[str, Measure] = {}
+_full_only: set[str] = set()
 
 
-def row(measure: Callable[[Bench], list[Figure]]) -> Callable[[Bench], list[Figure]]:
+def row(measure: Measure) -> Measure:
     _rows[measure.__name__.replace("_", "-")] = measure
     return measure
 
 
-def all_rows() -> dict[str, Callable[[Bench], list[Figure]]]:
+def full_row(measure: Measure) -> Measure:
+    """One that --quick leaves out unless it is named."""
+    _full_only.add(measure.__name__.replace("_", "-"))
+    return row(measure)
+
+
+def all_rows() -> dict[str, Measure]:
     return _rows
+
+
+def quick_rows() -> list[str]:
+    return [name for name in _rows if name not in _full_only]

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from daemon import Daemon
-from frame import Bench, Figure, build_programs, make_cluster_programs, ready_slurm, row
+from frame import Bench, Figure, build_programs, full_row, make_cluster_programs, ready_slurm, row
 from rows_ground import TOLERATE_FAKE, BindWatch
 from slincdev import up as life
 from slincdev.cluster import Cluster, find
@@ -182,7 +182,7 @@ def bridge_steady(bench: Bench) -> list[Figure]:
     ]
 
 
-@row
+@full_row
 def bridge_many_jobs(bench: Bench) -> list[Figure]:
     """The same load while Slurm has few jobs of others, and many."""
     slurm, figures, few, many = bench.slurm, {}, 100, 1000 if bench.quick else 4000
@@ -227,7 +227,7 @@ def _empty(slurm: Slurm) -> None:
     no_jobs_left(slurm)
 
 
-@row
+@full_row
 def bridge_big(bench: Bench) -> list[Figure]:
     """5,000 nodes: how soon Slurm has them, how the rate holds when 5,000 pods are placed, and memory with 10,000 pods."""
     nodes, first, more = (500, 1500, 500) if bench.quick else (5000, 5000, 4000)
@@ -265,7 +265,7 @@ EXCLUDES = {  # how pods exclude each other
 }
 
 
-@row
+@full_row
 def bridge_apart(bench: Bench) -> list[Figure]:
     """50 pods at once that exclude each other on 60 nodes: Slurm does not know why, so they are submitted one at a time."""
     figures, count = [], 50

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from statistics import median
 
-from frame import Bench, Figure, build_programs, row
+from frame import Bench, Figure, build_programs, full_row, row
 from rows_bridge import SCHEDULER, Load, bridge_on, lend_nodes, no_jobs_left, warm_up
 from slincdev.common import REPO, run
 
@@ -34,7 +34,7 @@ def gang_of_100(bench: Bench) -> list[Figure]:
     return [Figure("gang of 100 pods: allocated to bound, p99, at most", "at most 0.5 s", None, last, "s", last <= 0.5)]
 
 
-@row
+@full_row
 def gangs_of_20(bench: Bench) -> list[Figure]:
     """50 gangs of 20 pods on 20 nodes, beside as many single pods."""
     rounds, singles, gangs = 1 if bench.quick else 3, [], []

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from statistics import quantiles
 
-from frame import Bench, Figure, row
+from frame import Bench, Figure, full_row, row
 from rows_ground import TOLERATE_FAKE
 from rows_operator import GROUP, Operator, custom, operator_on, steady
 from slincdev.cluster import Cluster
@@ -228,7 +228,7 @@ def partition_is_there(slurm: Slurm) -> bool:
     return any(one["name"] == "w" for one in slurm.call("GET", "/slurm/{api}/partitions/")["partitions"])
 
 
-@row
+@full_row
 def nodeset_steady(bench: Bench) -> list[Figure]:
     """A NodeSet of 5,000 workers that all serve, and nothing happens."""
     size = 1000 if bench.quick else 5000
@@ -249,7 +249,7 @@ def nodeset_steady(bench: Bench) -> list[Figure]:
     ]
 
 
-@row
+@full_row
 def nodeset_without_slurm(bench: Bench) -> list[Figure]:
     """slurmrestd has no pod, so that nobody answers for Slurm. Slinky's operator made 0 of 100 in 60 s."""
     size = 100

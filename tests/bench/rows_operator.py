@@ -16,7 +16,7 @@ from rows_kube import reference_programs
 from slincdev.build import bin_dir
 from slincdev.cluster import Cluster
 from slincdev.common import run, wait_for
-from slincdev.crds import CHART, KINDS
+from slincdev.crds import CHART
 from slincdev.kube import Api, ApiError, b64
 from slincdev.parts import ensure_images, facts, import_images
 
@@ -53,7 +53,8 @@ def is_accepted(cluster: Cluster, kind: str, plural: str) -> bool:
 def operator_on(cluster: Cluster) -> Iterator[Operator]:
     build_programs()
     api = cluster.api()
-    run([bin_dir() / "helm", f"--kubeconfig={cluster.admin_config}", "install", "slurm-operator-crds", CHART])
+    # The definitions stay for the rows that follow: one that is made again under its name takes objects only after a minute.
+    run([bin_dir() / "helm", f"--kubeconfig={cluster.admin_config}", "upgrade", "--install", "slurm-operator-crds", CHART])
     for kind, plural in (("Controller", "controllers"), ("RestApi", "restapis")):
         wait_for(f"{plural} are accepted", 30, lambda kind=kind, plural=plural: is_accepted(cluster, kind, plural))
     with tempfile.TemporaryDirectory() as folder:
@@ -65,9 +66,6 @@ def operator_on(cluster: Cluster) -> Iterator[Operator]:
             for name in (HOME, COPY, ONE):
                 with contextlib.suppress(ApiError):
                     api.delete(f"/api/v1/namespaces/{name}")
-            for plural in KINDS:
-                api.delete(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.slinky.slurm.net")
-            run([bin_dir() / "helm", f"--kubeconfig={cluster.admin_config}", "uninstall", "slurm-operator-crds"])
 
 
 def make_namespace(cluster: Cluster, name: str) -> None:

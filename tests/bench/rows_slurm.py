@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from statistics import quantiles
 
-from frame import Bench, Figure, build_programs, row
+from frame import Bench, Figure, build_programs, full_row, row
 from rows_ground import _submit_plainly
 from slincdev.common import REPO, run
 from slincdev.slurm import Slurm
@@ -119,7 +119,7 @@ def _longest(bench: Bench, what: str, theirs: dict, mine: dict) -> list[Figure]:
     ]
 
 
-@row
+@full_row
 def slurm_poll_idle(bench: Bench) -> list[Figure]:
     """Nothing changes."""
     slurm, rounds = big_slurm(bench), 1 if bench.quick else 2
@@ -142,7 +142,7 @@ def slurm_poll_idle(bench: Bench) -> list[Figure]:
     ]
 
 
-@row
+@full_row
 def slurm_poll_busy(bench: Bench) -> list[Figure]:
     """50 calls a second submit and cancel jobs."""
     slurm, rounds = big_slurm(bench), 1 if bench.quick else 2
@@ -187,7 +187,7 @@ def slurm_submits(bench: Bench) -> list[Figure]:
     return [Figure("submits, eight at a time", "at least 0.9 x plain connections", plain, rate, "jobs/s", rate >= 0.9 * plain)]
 
 
-@row
+@full_row
 def slurm_notice(bench: Bench) -> list[Figure]:
     """1,000 tracked jobs, of which some are cancelled past the poller: from the cancel's answer to the event."""
     slurm, count = big_slurm(bench), 100 if bench.quick else 400
@@ -199,7 +199,7 @@ def slurm_notice(bench: Bench) -> list[Figure]:
             for name, value in (("p50", cuts[49]), ("p99", cuts[98]), ("slowest", delays[-1]))]
 
 
-@row
+@full_row
 def slurm_wrote(bench: Bench) -> list[Figure]:
     """What the client itself changed, jobs and nodes in turn: from the answer to when its cache shows it."""
     slurm, count = big_slurm(bench), 100 if bench.quick else 400
