@@ -115,13 +115,11 @@ static int open_slurm(struct ends *ends, struct err *err)
 
 static int ends_open(struct ends *ends, const struct bridge_flags *values, struct err *err)
 {
-    const struct kube_config_options options = { .path = values->process.kubeconfig,
-                                                 .context = values->process.context };
     int result;
 
     if (bridge_config_load(values->config, &ends->config, err) < 0)
         return err_wrap(err, "--config %s", values->config);
-    if ((result = process_api_open(&ends->kube, &options, err)) < 0)
+    if ((result = process_api_open(&ends->kube, &values->process, err)) < 0)
         return result;
     ends->links = (struct bridge_links){ .loop = ends->kube.loop,
                                          .api = ends->kube.api,
@@ -352,8 +350,9 @@ static int read_roles(struct bridge_flags *values, struct err *err)
     return 0;
 }
 
-static int check_flags(struct bridge_flags *values, struct err *err)
+static int check_flags(void *flag_values, struct err *err)
 {
+    struct bridge_flags *values = flag_values;
     int result = read_roles(values, err);
 
     if (result < 0)
@@ -387,25 +386,28 @@ static void metrics_reference(struct buf *out)
     }
 }
 
-static void print_help(void)
+static void write_reference(struct buf *out)
 {
-    auto_buf struct buf out;
-
-    buf_init(&out, 1 << 20);
-    buf_add_text(&out, "slinc bridge: lets Slurm place the pods of Kubernetes\n\nflags:\n");
-    flags_help(flags, &out);
-    buf_add_text(&out, "\nconfig file:\n\n");
-    bridge_config_reference(&out);
-    buf_add_text(&out, "\nannotations of pods, or of the object that owns or groups them:\n\n");
-    job_desc_reference(&out);
-    buf_add_text(&out, "\nwhat Slurm does to a job, and what that means for its pod:\n\n");
-    job_end_reference(&out);
-    buf_add_text(&out, "\nwhat the webhook refuses:\n\n");
-    admit_rules_reference(&out);
-    metrics_reference(&out);
-    buf_add_text(&out, "\nSLURM_JWT_FILE names the file with the token for Slurm.\n");
-    (void)fputs(buf_text(&out), stdout);
+    buf_add_text(out, "\nconfig file:\n\n");
+    bridge_config_reference(out);
+    buf_add_text(out, "\nannotations of pods, or of the object that owns or groups them:\n\n");
+    job_desc_reference(out);
+    buf_add_text(out, "\nwhat Slurm does to a job, and what that means for its pod:\n\n");
+    job_end_reference(out);
+    buf_add_text(out, "\nwhat the webhook refuses:\n\n");
+    admit_rules_reference(out);
+    metrics_reference(out);
+    buf_add_text(out, "\nSLURM_JWT_FILE names the file with the token for Slurm.\n");
 }
+
+static const struct process_command command = {
+    .name = "bridge",
+    .what = "lets Slurm place the pods of Kubernetes",
+    .flags = flags,
+    .process_flags = AT(process),
+    .check = check_flags,
+    .help = write_reference,
+};
 
 int cmd_bridge(int argc, char **argv)
 {
@@ -413,22 +415,13 @@ int cmd_bridge(int argc, char **argv)
     struct ends ends = { .kube = { .loop = NULL } };
     struct err err = { .class = 0 };
     enum run_exit code = RUN_FAILED;
-    bool help;
 
-    if (flags_parse(flags, argc, argv, &values, &help, &err) < 0 ||
-        (!help && (check_flags(&values, &err) < 0 ||
-                   process_log(values.process.log_level, values.process.log_encoder, &err) < 0))) {
-        (void)fprintf(stderr, "slinc bridge: %s\n", err.text);
-        return RUN_USAGE;
-    }
-    if (help) {
-        print_help();
-        return RUN_OK;
-    }
+    if (!process_begin(&command, argc, argv, &values, &code))
+        return (int)code;
     if (ends_open(&ends, &values, &err) == 0)
         code = run_with(&ends, &values);
     else
-        process_cannot_start("bridge", values.process.log_encoder, &err);
+        process_cannot_start("bridge", &values.process, &err);
     ends_close(&ends);
     return (int)code;
 }

@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 struct dra_flags {
+    struct process_flags process;
     const char *node, *sys, *kubelet_root, *cdi_folder, *hook;
-    const char *health_address, *metrics_address, *kubeconfig, *context, *log_level, *log_encoder;
+    const char *health_address, *metrics_address;
     bool check;
 };
 
@@ -33,11 +34,7 @@ static const struct flag flags[] = {
       "where /healthz and /readyz are served; 0: nowhere" },
     { "metrics-addr", FLAG_TEXT, AT(metrics_address), ":8080",
       "where /metrics and /debug/state are served; 0: nowhere" },
-    { "kubeconfig", FLAG_TEXT, AT(kubeconfig), NULL, "instead of the pod's service account" },
-    { "context", FLAG_TEXT, AT(context), NULL, "of the kubeconfig" },
-    { "zap-log-level", FLAG_TEXT, AT(log_level), "info", "error, warn, info or debug" },
-    { "zap-encoder", FLAG_TEXT, AT(log_encoder), NULL,
-      "json or console; else console on a terminal" },
+    PROCESS_OWN_FLAGS(AT(process)),
     { NULL, FLAG_TEXT, 0, NULL, NULL },
 };
 
@@ -128,7 +125,7 @@ static enum run_exit run_with(const struct process_api *api, const struct dra_fl
 
     process_identity(identity, &options.seed);
     if (dra_plugin_new(api->loop, api->api, &options, &plugin, &err) < 0) {
-        process_cannot_start("dra", values->log_encoder, &err);
+        process_cannot_start("dra", &values->process, &err);
         return RUN_FAILED;
     }
     code = run_plugin(plugin, api->loop, values);
@@ -136,16 +133,12 @@ static enum run_exit run_with(const struct process_api *api, const struct dra_fl
     return code;
 }
 
-static void print_help(void)
-{
-    auto_buf struct buf out;
-
-    buf_init(&out, 1 << 20);
-    buf_add_text(&out, "slinc dra: a kubelet plugin that pins containers to the cores that Slurm "
-                       "chose\n\nflags:\n");
-    flags_help(flags, &out);
-    (void)fputs(buf_text(&out), stdout);
-}
+static const struct process_command command = {
+    .name = "dra",
+    .what = "a kubelet plugin that pins containers to the cores that Slurm chose",
+    .flags = flags,
+    .process_flags = AT(process),
+};
 
 int cmd_dra(int argc, char **argv)
 {
@@ -154,27 +147,16 @@ int cmd_dra(int argc, char **argv)
     struct names names = { .node = "" };
     struct err err = { .class = 0 };
     enum run_exit code = RUN_FAILED;
-    bool help = false;
 
-    if (flags_parse(flags, argc, argv, &values, &help, &err) < 0 ||
-        (!help && process_log(values.log_level, values.log_encoder, &err) < 0)) {
-        (void)fprintf(stderr, "slinc dra: %s\n", err.text);
-        return RUN_USAGE;
-    }
-    if (help) {
-        print_help();
-        return RUN_OK;
-    }
+    if (!process_begin(&command, argc, argv, &values, &code))
+        return (int)code;
     fill_names(&values, &names);
     if (values.check)
         return (int)check(&values);
-    if (process_api_open(
-            &api,
-            &(struct kube_config_options){ .path = values.kubeconfig, .context = values.context },
-            &err) < 0)
-        process_cannot_start("dra", values.log_encoder, &err);
-    else
+    if (process_api_open(&api, &values.process, &err) == 0)
         code = run_with(&api, &values);
+    else
+        process_cannot_start("dra", &values.process, &err);
     process_api_close(&api);
     return (int)code;
 }

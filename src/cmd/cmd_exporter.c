@@ -79,8 +79,9 @@ static const struct flag flags[] = {
     { NULL, FLAG_TEXT, 0, NULL, NULL },
 };
 
-static int check_flags(struct exporter_flags *values, struct err *err)
+static int check_flags(void *flag_values, struct err *err)
 {
+    struct exporter_flags *values = flag_values;
     struct str users = str_of(values->user_labels);
 
     if (duration_parse(str_of(values->cache_freq), &values->poll_us, err) < 0)
@@ -135,13 +136,11 @@ static bool serves_api(const struct exporter_flags *values)
 /* Without the API nothing is asked of Kubernetes, and no account is needed. */
 static int open_loop(struct links *links, const struct exporter_flags *values, struct err *err)
 {
-    const struct kube_config_options options = { .path = values->process.kubeconfig,
-                                                 .context = values->process.context };
     int result;
 
     if (!serves_api(values))
         return loop_new_real(&links->loop, err);
-    result = process_api_open(&links->kube, &options, err);
+    result = process_api_open(&links->kube, &values->process, err);
     links->loop = links->kube.loop;
     return result < 0 ? err_wrap(err, "the aggregated API") : 0;
 }
@@ -279,25 +278,18 @@ static enum run_exit run_exporter(const struct links *links, const struct export
     return code;
 }
 
-static void print_help(void)
+static void write_reference(struct buf *out)
 {
-    auto_buf struct buf out;
-
-    buf_init(&out, 1 << 20);
-    buf_add_text(&out, "slinc exporter: shows Slurm's figures to Prometheus and autoscalers\n\n"
-                       "flags:\n");
-    flags_help(flags, &out);
-    buf_add_text(&out, "\nmetrics of Slurm:\n\n");
-    families_reference(&out);
-    buf_add_text(&out, "\nwhy jobs wait:\n\n");
-    reason_reference(&out);
-    buf_add_text(&out, "\nmetrics of the scheduler under their old names, on /metrics/slinky:\n\n");
-    legacy_reference(&out);
-    buf_add_text(&out, "\nmetrics of the process:\n\n");
-    metrics_write_reference(engine_metrics, ENGINE_METRIC_COUNT, &out);
-    buf_add_text(&out, "\nSLURM_JWT_FILE names the file with the token for Slurm; SLURM_JWT holds "
-                       "it itself.\n");
-    (void)fputs(buf_text(&out), stdout);
+    buf_add_text(out, "\nmetrics of Slurm:\n\n");
+    families_reference(out);
+    buf_add_text(out, "\nwhy jobs wait:\n\n");
+    reason_reference(out);
+    buf_add_text(out, "\nmetrics of the scheduler under their old names, on /metrics/slinky:\n\n");
+    legacy_reference(out);
+    buf_add_text(out, "\nmetrics of the process:\n\n");
+    metrics_write_reference(engine_metrics, ENGINE_METRIC_COUNT, out);
+    buf_add_text(out, "\nSLURM_JWT_FILE names the file with the token for Slurm; SLURM_JWT holds "
+                      "it itself.\n");
 }
 
 static enum run_exit print_file(const char *name)
@@ -318,30 +310,30 @@ static enum run_exit print_file(const char *name)
     return RUN_OK;
 }
 
+static const struct process_command command = {
+    .name = "exporter",
+    .what = "shows Slurm's figures to Prometheus and autoscalers",
+    .flags = flags,
+    .process_flags = AT(process),
+    .check = check_flags,
+    .help = write_reference,
+};
+
 int cmd_exporter(int argc, char **argv)
 {
     struct exporter_flags values = { .server = NULL };
     struct links links = { .loop = NULL };
     struct err err = { .class = 0 };
     enum run_exit code = RUN_FAILED;
-    bool help;
 
-    if (flags_parse(flags, argc, argv, &values, &help, &err) < 0 ||
-        (!help && (check_flags(&values, &err) < 0 ||
-                   process_log(values.process.log_level, values.process.log_encoder, &err) < 0))) {
-        (void)fprintf(stderr, "slinc exporter: %s\n", err.text);
-        return RUN_USAGE;
-    }
-    if (help) {
-        print_help();
-        return RUN_OK;
-    }
+    if (!process_begin(&command, argc, argv, &values, &code))
+        return (int)code;
     if (values.print[0])
         return (int)print_file(values.print);
     if (links_open(&links, &values, &err) == 0)
         code = run_exporter(&links, &values);
     else
-        process_cannot_start("exporter", values.process.log_encoder, &err);
+        process_cannot_start("exporter", &values.process, &err);
     links_close(&links);
     return (int)code;
 }

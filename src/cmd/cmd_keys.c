@@ -13,11 +13,21 @@
 
 enum { MAX_SECRETS = 8, MAX_JSON = 64 << 10 };
 
+/* What the flags name. */
+struct keys_work {
+    struct arena arena;
+    struct json_doc *labels, *slurm_annotations, *jwt_annotations;
+    struct keys_release release;
+    struct keys_secret secrets[MAX_SECRETS];
+    unsigned count;
+};
+
 struct keys_flags {
+    struct process_flags process;
     const char *ns, *release, *release_ns, *labels;
     const char *slurm_secret, *slurm_annotations, *jwt_secret, *jwt_annotations, *protect;
-    const char *kubeconfig, *context, *log_level, *log_encoder;
     bool delete;
+    struct keys_work work;
 };
 
 #define AT(member) offsetof(struct keys_flags, member)
@@ -35,21 +45,8 @@ static const struct flag flags[] = {
       "Secrets that are not made, only kept from being deleted; with commas between" },
     { "delete", FLAG_BOOL, AT(delete), "false",
       "delete the two Secrets, if the release made them and is being uninstalled" },
-    { "kubeconfig", FLAG_TEXT, AT(kubeconfig), NULL, "instead of the pod's service account" },
-    { "context", FLAG_TEXT, AT(context), NULL, "of the kubeconfig" },
-    { "zap-log-level", FLAG_TEXT, AT(log_level), "info", "error, warn, info or debug" },
-    { "zap-encoder", FLAG_TEXT, AT(log_encoder), NULL,
-      "json or console; else console on a terminal" },
+    PROCESS_OWN_FLAGS(AT(process)),
     { NULL, FLAG_TEXT, 0, NULL, NULL },
-};
-
-/* What the flags name. */
-struct keys_work {
-    struct arena arena;
-    struct json_doc *labels, *slurm_annotations, *jwt_annotations;
-    struct keys_release release;
-    struct keys_secret secrets[MAX_SECRETS];
-    unsigned count;
 };
 
 static int read_json(const char *flag, const char *text, struct json_doc **ret, struct err *err)
@@ -69,8 +66,10 @@ static int add_secret(struct keys_work *work, struct keys_secret secret, struct 
     return 0;
 }
 
-static int read_flags(const struct keys_flags *values, struct keys_work *ret, struct err *err)
+static int read_flags(void *flag_values, struct err *err)
 {
+    struct keys_flags *values = flag_values;
+    struct keys_work *ret = &values->work;
     struct str rest = str_of(values->protect), name;
     int result;
 
@@ -103,9 +102,9 @@ static int read_flags(const struct keys_flags *values, struct keys_work *ret, st
     return result;
 }
 
-static int run_with(const struct process_api *api, const struct keys_flags *values,
-                    struct keys_work *work, struct err *err)
+static int run_with(const struct process_api *api, struct keys_flags *values, struct err *err)
 {
+    struct keys_work *work = &values->work;
     const char *ns = values->ns[0] ? values->ns : api->config->ns;
     struct kube_client *client = kube_client_new(api->loop, api->api);
     bool uninstalled = false;
@@ -130,49 +129,35 @@ static int run_with(const struct process_api *api, const struct keys_flags *valu
     return result;
 }
 
-static void print_help(void)
-{
-    auto_buf struct buf out;
-
-    buf_init(&out, 1 << 20);
-    buf_add_text(&out, "slinc keys: makes and keeps the keys of a Slurm cluster, for the chart "
-                       "slurm\n\nflags:\n");
-    flags_help(flags, &out);
-    (void)fputs(buf_text(&out), stdout);
-}
+static const struct process_command command = {
+    .name = "keys",
+    .what = "makes and keeps the keys of a Slurm cluster, for the chart slurm",
+    .flags = flags,
+    .process_flags = AT(process),
+    .check = read_flags,
+};
 
 int cmd_keys(int argc, char **argv)
 {
     struct keys_flags values = { .ns = NULL };
-    struct keys_work work = { .count = 0 };
+    struct keys_work *work = &values.work;
     struct process_api api = { .loop = NULL };
     struct err err = { .class = 0 };
     enum run_exit code = RUN_FAILED;
-    bool help;
 
-    arena_init(&work.arena, 1 << 20);
-    if (flags_parse(flags, argc, argv, &values, &help, &err) < 0 ||
-        (!help && (read_flags(&values, &work, &err) < 0 ||
-                   process_log(values.log_level, values.log_encoder, &err) < 0))) {
-        (void)fprintf(stderr, "slinc keys: %s\n", err.text);
-        code = RUN_USAGE;
-    } else if (help) {
-        print_help();
-        code = RUN_OK;
-    } else if (process_api_open(&api,
-                                &(struct kube_config_options){ .path = values.kubeconfig,
-                                                               .context = values.context },
-                                &err) < 0) {
-        process_cannot_start("keys", values.log_encoder, &err);
-    } else if (run_with(&api, &values, &work, &err) < 0) {
-        log_error("the keys are not as they should be", LOG_ERROR(&err));
-    } else {
-        code = RUN_OK;
+    arena_init(&work->arena, 1 << 20);
+    if (process_begin(&command, argc, argv, &values, &code)) {
+        if (process_api_open(&api, &values.process, &err) < 0)
+            process_cannot_start("keys", &values.process, &err);
+        else if (run_with(&api, &values, &err) < 0)
+            log_error("the keys are not as they should be", LOG_ERROR(&err));
+        else
+            code = RUN_OK;
+        process_api_close(&api);
     }
-    process_api_close(&api);
-    json_doc_free(work.labels);
-    json_doc_free(work.slurm_annotations);
-    json_doc_free(work.jwt_annotations);
-    arena_done(&work.arena);
+    json_doc_free(work->labels);
+    json_doc_free(work->slurm_annotations);
+    json_doc_free(work->jwt_annotations);
+    arena_done(&work->arena);
     return (int)code;
 }

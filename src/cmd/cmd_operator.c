@@ -17,10 +17,17 @@
 
 enum { MAX_NAMESPACES = KUBE_INFORMER_MAX_NAMESPACES, MAX_UNREGISTERED = 1 << 20 };
 
+struct namespaces {
+    struct arena arena;
+    const char *at[MAX_NAMESPACES];
+    unsigned count;
+};
+
 struct operator_flags {
     struct process_flags process;
     const char *health_address, *metrics_address, *server_address, *cert_folder;
-    const char *lease_ns, *namespaces;
+    const char *lease_ns, *namespace_list;
+    struct namespaces namespaces; /* of the list */
     const char *propagated_conditions;
     int64_t max_unregistered;
     bool webhook_only;
@@ -41,7 +48,7 @@ static const struct flag flags[] = {
       "validate custom resources and do nothing else, without a lease" },
     { "leader-elect-namespace", FLAG_TEXT, AT(lease_ns), NULL,
       "of the lease that only the leader holds; else the pod's own" },
-    { "namespaces", FLAG_TEXT, AT(namespaces), "", "watched, with commas between; empty: all" },
+    { "namespaces", FLAG_TEXT, AT(namespace_list), "", "watched, with commas between; empty: all" },
     { "propagated-node-conditions", FLAG_TEXT, AT(propagated_conditions), "",
       "types of Node conditions whose reason explains why a cordoned Node is drained" },
     { "max-unregistered-workers", FLAG_NUMBER, AT(max_unregistered), "500",
@@ -58,29 +65,6 @@ static const struct flag flags[] = {
     PROCESS_FLAGS(AT(process)),
     { NULL, FLAG_TEXT, 0, NULL, NULL },
 };
-
-/* ---- the namespaces of --namespaces ---- */
-
-struct namespaces {
-    struct arena arena;
-    const char *at[MAX_NAMESPACES];
-    unsigned count;
-};
-
-static int read_namespaces(const char *text, struct namespaces *ret, struct err *err)
-{
-    struct str rest = str_of(text), name;
-
-    while (str_next(&rest, ',', &name)) {
-        name = str_trim(name);
-        if (name.len == 0)
-            continue;
-        if (ret->count == MAX_NAMESPACES)
-            return err_set(err, ERR_INVALID, "--namespaces: more than %d", MAX_NAMESPACES);
-        ret->at[ret->count++] = arena_strndup(&ret->arena, name.at, name.len);
-    }
-    return 0;
-}
 
 /* ---- the webhook ---- */
 
@@ -190,8 +174,7 @@ static struct http_transport *connect_slurm(void *context, const char *url, stru
     return http_client_new(context, &options, &transport, err) < 0 ? NULL : transport;
 }
 
-static enum run_exit run_with(const struct process_api *api, const struct namespaces *namespaces,
-                              const struct operator_flags *values)
+static enum run_exit run_with(const struct process_api *api, const struct operator_flags *values)
 {
     const struct operator_links links = { .loop = api->loop,
                                           .api = api->api,
@@ -200,8 +183,8 @@ static enum run_exit run_with(const struct process_api *api, const struct namesp
                                           .connect_context = api->loop };
     struct operator_options options = { .lease_ns = values->lease_ns,
                                         .host_keys_program = "/proc/self/exe",
-                                        .namespaces = namespaces->at,
-                                        .namespace_count = namespaces->count,
+                                        .namespaces = values->namespaces.at,
+                                        .namespace_count = values->namespaces.count,
                                         .propagated_conditions = values->propagated_conditions };
     char identity[PROCESS_IDENTITY];
     struct slurm_operator *program;
@@ -221,8 +204,24 @@ static enum run_exit run_with(const struct process_api *api, const struct namesp
     return code;
 }
 
-static int check_flags(const struct operator_flags *values, struct err *err)
+static int read_namespaces(const char *text, struct namespaces *ret, struct err *err)
 {
+    struct str rest = str_of(text), name;
+
+    while (str_next(&rest, ',', &name)) {
+        name = str_trim(name);
+        if (name.len == 0)
+            continue;
+        if (ret->count == MAX_NAMESPACES)
+            return err_set(err, ERR_INVALID, "--namespaces: more than %d", MAX_NAMESPACES);
+        ret->at[ret->count++] = arena_strndup(&ret->arena, name.at, name.len);
+    }
+    return 0;
+}
+
+static int check_flags(void *flag_values, struct err *err)
+{
+    struct operator_flags *values = flag_values;
     char host[PROCESS_MAX_HOST];
     uint16_t port = 0;
     int result = process_address_read(
@@ -230,24 +229,17 @@ static int check_flags(const struct operator_flags *values, struct err *err)
 
     if (result == 0 && port == 0 && values->webhook_only)
         result = err_set(err, ERR_INVALID, "--webhook-only needs a --server-addr that is not 0");
-    return result;
+    return result < 0 ? result : read_namespaces(values->namespace_list, &values->namespaces, err);
 }
 
-static void print_help(void)
+static void write_reference(struct buf *out)
 {
-    auto_buf struct buf out;
-
-    buf_init(&out, 1 << 20);
-    buf_add_text(&out,
-                 "slinc operator: Slurm clusters as custom resources of Kubernetes\n\nflags:\n");
-    flags_help(flags, &out);
-    buf_add_text(&out, "\nwhat the webhook refuses:\n\n");
-    admit_rules_describe(&out);
-    buf_add_text(&out, "\nmetrics, the webhook:\n\n");
-    metrics_write_reference(operator_admit_metrics, operator_admit_metric_count, &out);
-    buf_add_text(&out, "\nmetrics, the process and its work:\n\n");
-    metrics_write_reference(engine_metrics, ENGINE_METRIC_COUNT, &out);
-    (void)fputs(buf_text(&out), stdout);
+    buf_add_text(out, "\nwhat the webhook refuses:\n\n");
+    admit_rules_describe(out);
+    buf_add_text(out, "\nmetrics, the webhook:\n\n");
+    metrics_write_reference(operator_admit_metrics, operator_admit_metric_count, out);
+    buf_add_text(out, "\nmetrics, the process and its work:\n\n");
+    metrics_write_reference(engine_metrics, ENGINE_METRIC_COUNT, out);
 }
 
 /* Prints a new set of SSH host keys: the operator runs this beside its loop. */
@@ -267,34 +259,30 @@ int cmd_host_keys(int argc, char **argv)
     return RUN_OK;
 }
 
+static const struct process_command command = {
+    .name = "operator",
+    .what = "Slurm clusters as custom resources of Kubernetes",
+    .flags = flags,
+    .process_flags = AT(process),
+    .check = check_flags,
+    .help = write_reference,
+};
+
 int cmd_operator(int argc, char **argv)
 {
     struct operator_flags values = { .health_address = NULL };
     struct process_api api = { .loop = NULL };
-    struct namespaces namespaces = { .count = 0 };
     struct err err = { .class = 0 };
     enum run_exit code = RUN_FAILED;
-    bool help;
 
-    arena_init(&namespaces.arena, 1 << 20);
-    if (flags_parse(flags, argc, argv, &values, &help, &err) < 0 ||
-        (!help && (read_namespaces(values.namespaces, &namespaces, &err) < 0 ||
-                   check_flags(&values, &err) < 0 ||
-                   process_log(values.process.log_level, values.process.log_encoder, &err) < 0))) {
-        (void)fprintf(stderr, "slinc operator: %s\n", err.text);
-        code = RUN_USAGE;
-    } else if (help) {
-        print_help();
-        code = RUN_OK;
-    } else if (process_api_open(&api,
-                                &(struct kube_config_options){ .path = values.process.kubeconfig,
-                                                               .context = values.process.context },
-                                &err) < 0) {
-        process_cannot_start("operator", values.process.log_encoder, &err);
-    } else {
-        code = run_with(&api, &namespaces, &values);
+    arena_init(&values.namespaces.arena, 1 << 20);
+    if (process_begin(&command, argc, argv, &values, &code)) {
+        if (process_api_open(&api, &values.process, &err) == 0)
+            code = run_with(&api, &values);
+        else
+            process_cannot_start("operator", &values.process, &err);
+        process_api_close(&api);
     }
-    process_api_close(&api);
-    arena_done(&namespaces.arena);
+    arena_done(&values.namespaces.arena);
     return (int)code;
 }

@@ -8,11 +8,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-int process_log(const char *level, const char *encoder, struct err *err)
+/* Without --zap-encoder: console on a terminal, else json. */
+static int start_log(const struct process_flags *flags, struct err *err)
 {
     struct log_options options = { .level = LOG_LEVEL_INFO };
-    struct str name = str_of(encoder);
-    int result = log_level_parse(str_of(level), &options.level, err);
+    struct str name = str_of(flags->log_encoder);
+    int result = log_level_parse(str_of(flags->log_level), &options.level, err);
 
     if (result < 0)
         return err_wrap(err, "--zap-log-level");
@@ -24,6 +25,40 @@ int process_log(const char *level, const char *encoder, struct err *err)
         return err_set(err, ERR_INVALID, "--zap-encoder: wants json or console");
     log_setup(&options);
     return 0;
+}
+
+static void print_help(const struct process_command *command)
+{
+    auto_buf struct buf out;
+
+    buf_init(&out, 1 << 20);
+    buf_printf(&out, "slinc %s: %s\n\nflags:\n", command->name, command->what);
+    flags_help(command->flags, &out);
+    if (command->help)
+        command->help(&out);
+    (void)fputs(buf_text(&out), stdout);
+}
+
+bool process_begin(const struct process_command *command, int argc, char **argv, void *values,
+                   enum run_exit *ret_code)
+{
+    const struct process_flags *flags =
+        (const void *)((const char *)values + command->process_flags);
+    struct err err = { .class = 0 };
+    bool help;
+
+    if (flags_parse(command->flags, argc, argv, values, &help, &err) < 0 ||
+        (!help &&
+         ((command->check && command->check(values, &err) < 0) || start_log(flags, &err) < 0))) {
+        (void)fprintf(stderr, "slinc %s: %s\n", command->name, err.text);
+        *ret_code = RUN_USAGE;
+        return false;
+    }
+    if (!help)
+        return true;
+    print_help(command);
+    *ret_code = RUN_OK;
+    return false;
 }
 
 void process_identity(char ret_identity[PROCESS_IDENTITY], uint64_t *ret_seed)
@@ -38,13 +73,14 @@ void process_identity(char ret_identity[PROCESS_IDENTITY], uint64_t *ret_seed)
                    (unsigned long long)rand_u64(&rand));
 }
 
-int process_api_open(struct process_api *api, const struct kube_config_options *options,
-                     struct err *err)
+int process_api_open(struct process_api *api, const struct process_flags *flags, struct err *err)
 {
+    const struct kube_config_options options = { .path = flags->kubeconfig,
+                                                 .context = flags->context };
     int result;
 
     if ((result = loop_new_real(&api->loop, err)) < 0 ||
-        (result = kube_config_load(options, &api->config, err)) < 0 ||
+        (result = kube_config_load(&options, &api->config, err)) < 0 ||
         (result = kube_config_transport(api->loop, api->config, &api->api, err)) < 0)
         return result;
     return kube_config_transport(api->loop, api->config, &api->lease_api, err);
@@ -117,9 +153,10 @@ void process_listen_end(struct process_listeners *listeners)
     http_server_free(listeners->metrics);
 }
 
-void process_cannot_start(const char *command, const char *encoder, const struct err *err)
+void process_cannot_start(const char *command, const struct process_flags *flags,
+                          const struct err *err)
 {
-    if (isatty(STDERR_FILENO) && !str_is(str_of(encoder), "json"))
+    if (isatty(STDERR_FILENO) && !str_is(str_of(flags->log_encoder), "json"))
         (void)fprintf(stderr, "slinc %s: cannot start: %s\n", command, err->text);
     else
         log_error("cannot start", LOG_ERROR(err));

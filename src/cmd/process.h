@@ -5,11 +5,12 @@
 
 #include "cmd/flags.h"
 #include "engine/health.h"
+#include "engine/run.h"
 #include "kube/config.h"
 
 enum { PROCESS_IDENTITY = 160, PROCESS_MAX_HOST = 128 };
 
-/* Flags that all such commands have. */
+/* Flags that all commands with a log have. */
 struct process_flags {
     const char *kubeconfig, *context, *log_level, *log_encoder;
 };
@@ -17,14 +18,18 @@ struct process_flags {
 #define PROCESS_FLAG_AT(at, member) ((at) + offsetof(struct process_flags, member))
 
 /* Their rows in a table of flags; at: the offset of a struct process_flags. */
-#define PROCESS_FLAGS(at)                                                                          \
+#define PROCESS_OWN_FLAGS(at)                                                                      \
     { "kubeconfig", FLAG_TEXT, PROCESS_FLAG_AT(at, kubeconfig), NULL,                              \
       "instead of the pod's service account" },                                                    \
         { "context", FLAG_TEXT, PROCESS_FLAG_AT(at, context), NULL, "of the kubeconfig" },         \
         { "zap-log-level", FLAG_TEXT, PROCESS_FLAG_AT(at, log_level), "info",                      \
           "error, warn, info or debug" },                                                          \
         { "zap-encoder", FLAG_TEXT, PROCESS_FLAG_AT(at, log_encoder), NULL,                        \
-          "json or console; else console on a terminal" },                                         \
+          "json or console; else console on a terminal" }
+
+/* And those that the commands of Slinky have. */
+#define PROCESS_FLAGS(at)                                                                          \
+    PROCESS_OWN_FLAGS(at),                                                                         \
         { "leader-elect", FLAG_IGNORED_BOOL, 0, NULL, "taken, and always true" },                  \
         { "metrics-secure", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },             \
         { "enable-http2", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },               \
@@ -32,8 +37,18 @@ struct process_flags {
         { "zap-stacktrace-level", FLAG_IGNORED, 0, NULL, "taken, and without effect" },            \
         { "zap-time-encoding", FLAG_IGNORED, 0, NULL, "taken, and without effect" }
 
-/* level: --zap-log-level; encoder: --zap-encoder, "" or NULL: console on a terminal, else json. */
-int process_log(const char *level, const char *encoder, struct err *err);
+struct process_command {
+    const char *name, *what;                     /* what it does, in half a line, for --help */
+    const struct flag *flags;                    /* of a struct whose pointer is `values` below */
+    size_t process_flags;                        /* where in it the struct process_flags is */
+    int (*check)(void *values, struct err *err); /* NULL: the flags need no more checks */
+    void (*help)(struct buf *out);               /* what --help says behind the flags; NULL */
+};
+
+/* Reads the command line and starts the log. False: the process is to end with *ret_code, because
+ * --help was printed, or because the command line is wrong, which was said. */
+bool process_begin(const struct process_command *command, int argc, char **argv, void *values,
+                   enum run_exit *ret_code);
 
 /* Replicas must differ: the host's name (in Kubernetes: the pod's) and some chance. */
 void process_identity(char ret_identity[PROCESS_IDENTITY], uint64_t *ret_seed);
@@ -46,8 +61,7 @@ struct process_api {
     struct http_transport *api, *lease_api;
 };
 
-int process_api_open(struct process_api *api, const struct kube_config_options *options,
-                     struct err *err);
+int process_api_open(struct process_api *api, const struct process_flags *flags, struct err *err);
 void process_api_close(struct process_api *api); /* also one that failed to open */
 
 /* An address is ":8080" or "127.0.0.1:8080"; "0" or "" for none. Errors name the flag. */
@@ -75,6 +89,7 @@ int process_listen(struct process_listeners *listeners, struct loop *loop, struc
 void process_listen_end(struct process_listeners *listeners);
 
 /* Says why the process cannot start: a sentence at a terminal, else a line of the log. */
-void process_cannot_start(const char *command, const char *encoder, const struct err *err);
+void process_cannot_start(const char *command, const struct process_flags *flags,
+                          const struct err *err);
 
 #endif

@@ -125,13 +125,13 @@ static void print_help(const struct terminal_command *command)
 static int open_and_run(struct terminal *terminal, const struct terminal_command *command,
                         int count, char **words)
 {
-    const struct kube_config_options options = { .path = terminal->flags.kubeconfig,
-                                                 .context = terminal->flags.context };
+    const struct process_flags flags = { .kubeconfig = terminal->flags.kubeconfig,
+                                         .context = terminal->flags.context };
     struct err err = { .class = 0 };
     int code;
 
     if (!(command->is_offline && terminal->flags.list) &&
-        process_api_open(&terminal->api, &options, &err) < 0) {
+        process_api_open(&terminal->api, &flags, &err) < 0) {
         code = terminal_fail(terminal, TERMINAL_FAILED, err.text);
     } else {
         terminal->show = (struct show_options){

@@ -21,7 +21,7 @@ from frame import ready_slurm  # noqa: E402
 from slincdev.slurm import Slurm, SlurmError  # noqa: E402
 
 ROWS = '''
-from frame import Bench, Figure, row
+from frame import Bench, Figure, full_row, row
 
 @row
 def before(bench): return [Figure("first", "any", 1, 2, "s", True)]
@@ -29,7 +29,7 @@ def before(bench): return [Figure("first", "any", 1, 2, "s", True)]
 @row
 def broken(bench): raise RuntimeError("404: no such path")
 
-@row
+@full_row
 def behind(bench): return [Figure("third", "under 1 s", None, 3, "s", False)]
 '''
 
@@ -47,6 +47,9 @@ def test_a_row_that_fails_loses_no_figures_of_other_rows(tmp_path: Path) -> None
     assert "The row broken has no figures, because it failed: 404: no such path" in done.stdout
     assert "1 of 2 figures miss their goal: third" in done.stdout
     assert subprocess.run([sys.executable, folder / "run", "before"], capture_output=True, timeout=60).returncode == 0
+    quick = subprocess.run([sys.executable, folder / "run", "--quick"], text=True, capture_output=True, timeout=60).stdout
+    assert "A quick run leaves out: behind" in quick and "third" not in quick
+    assert "third" in subprocess.run([sys.executable, folder / "run", "--quick", "behind"], text=True, capture_output=True, timeout=60).stdout
 
 
 class Restd(http.server.BaseHTTPRequestHandler):

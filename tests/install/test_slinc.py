@@ -41,6 +41,15 @@ def test_an_error_at_start_is_a_sentence_at_a_terminal() -> None:
     assert "{" not in text and "error=" not in text and "\033" not in text
 
 
+@pytest.mark.parametrize("command", ["bridge", "dra", "exporter", "keys", "operator"])
+def test_an_unknown_flag_is_named_and_help_is_printed(command: str) -> None:
+    wrong = subprocess.run([SLINC, command, "--bogus"], text=True, capture_output=True, timeout=30)
+    assert (wrong.returncode, wrong.stderr) == (2, f"slinc {command}: unknown flag --bogus; see --help\n")
+    shown = subprocess.run([SLINC, command, "--help"], text=True, capture_output=True, timeout=30)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.startswith(f"slinc {command}: ") and "--zap-log-level" in shown.stdout
+
+
 def test_an_error_at_start_is_a_line_of_json_in_a_pipe_or_when_asked_for() -> None:
     piped = subprocess.run([SLINC, *NO_CONFIG], text=True, capture_output=True, timeout=30).stderr
     for text in (piped, at_terminal(*NO_CONFIG, "--zap-encoder=json")[1]):
