@@ -14,12 +14,10 @@
 
 enum { ADMIT_MAX_BODY = 8 << 20, ADMIT_MAX_ANSWER = 1 << 20 };
 
-extern const struct kube_kind bridge_namespace_kind; /* metadata alone */
-
 /* Any may be NULL. Without namespaces a selector decides nothing; without jobs or jobsets no
  * annotation is taken from them. */
 struct admit_caches {
-    const struct kube_cache *namespaces; /* bridge_namespace_kind */
+    const struct kube_cache *namespaces; /* kube_namespace_kind */
     const struct kube_cache *jobs, *jobsets;
 };
 

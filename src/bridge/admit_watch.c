@@ -22,7 +22,7 @@ struct admit_watch {
 
 struct admit_watch *admit_watch_new(struct kube_client *client, uint64_t seed)
 {
-    static const struct kube_kind *const kinds[KINDS] = { &bridge_namespace_kind, &bridge_job_kind,
+    static const struct kube_kind *const kinds[KINDS] = { &kube_namespace_kind, &bridge_job_kind,
                                                           &bridge_jobset_kind };
     struct admit_watch *watch = mem_alloc(sizeof(*watch));
     struct watch_row rows[KINDS] = { [JOBSETS] = { .is_optional = true } };

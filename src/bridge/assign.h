@@ -1,6 +1,6 @@
 /* assign.h - which node of a running job each pod of its unit gets.
  *
- * Pods choose by rank, nodes come in Slurm's order: the same facts always give the same answer. A
+ * Nodes come in Slurm's order: the same facts always give the same answer. A
  * slot that a member has, or has not left yet, is not assigned again. */
 #ifndef SLINC_BRIDGE_ASSIGN_H
 #define SLINC_BRIDGE_ASSIGN_H
@@ -20,14 +20,14 @@ struct assignments {
     unsigned left;      /* members that wait and got none */
     bool will_be_freed; /* by pods that are ending, or whose job has ended */
     bool is_guess;      /* pods share a node of which the job's part was not read */
-    const char *misfit; /* the Slurm name of the first node that does not fit; NULL */
+    const char *misfit; /* the Slurm name of a node that does not fit the first of these; NULL */
     const char *why;    /* it does not fit */
     bool is_among_own;  /* because of members that were assigned before */
 };
 
-/* Each member gets the first node that fits, by rank. A member that is assigned counts as placed
- * for the members after it. When some get no node, the members that may use the fewest nodes choose
- * first. No member moves for another.
+/* The members that may use the fewest nodes choose first, members that may use as many by rank;
+ * each gets the first node that fits. A member that is assigned counts as placed for the members
+ * after it. No member moves for another.
  *
  * desc: what the unit submits. Its tasks_per_node pods go on each node; more than that, as far as
  * they fit, when the job has whole nodes and all of them fit. -ERR_INVALID: the job's list of nodes

@@ -1,4 +1,4 @@
-/* assign_fit.c - whether a pod may have a place on a node of its job, or one that Slurm may give.
+/* assign_fit.c - whether a pod may have a slot on a node of its job, or on one that Slurm may give.
  *
  * Holds: no node gets more pods than the job has room for there, nor two that want the same port of
  * it; rules of members about each other are kept, as if one were bound after the other. */
@@ -48,9 +48,10 @@ static bool has_no_port_for(const struct slots *slots, const struct slot *slot,
     if (!pod->rare || pod->rare->port_count == 0 || slot->held == 0)
         return false;
     for (unsigned i = 0; i < assigned->count; i++) {
-        const struct kube_pod *other = slots->unit->members[assigned->at[i].member].pod;
+        unsigned other = assigned->at[i].member;
 
-        if (slots->slot_of[i] == slot && eligible_want_one_port(pod, other))
+        if (slots->slot_of[other] == slot &&
+            filter_ports_collide(pod, slots->unit->members[other].pod))
             return true;
     }
     return false;
@@ -93,73 +94,77 @@ static bool is_waited_for(const struct slots *slots, const struct slot *slot)
 
 /* ---- one member ---- */
 
-void slots_note_misfit(struct slots *slots, const struct slot *slot, const char *why,
-                       bool is_among_own)
+/* What is on a node that Slurm may give does not matter: it gives only what is free. */
+bool slots_fit(struct slots *slots, const struct slot *slot, unsigned member, unsigned limit)
+{
+    const struct kube_pod *pod = slots->unit->members[member].pod;
+
+    if (has_no_port_for(slots, slot, pod))
+        return false;
+    if (!slots->job)
+        return (slot->held > 0 || slots->nodes_left > 0) &&
+               filter_objection(slots->world->filter, pod, slot->node) == FILTER_NO_OBJECTION;
+    arena_reset(slots->aside);
+    /* One pod more than was submitted, on a node that the job has alone. */
+    return !node_misfit(slots->world, slots->aside, pod, slot->node, slot->slurm_name) &&
+           (limit <= slots->per_node ||
+            (slot->cpu_milli + pod->requests.cpu_milli <= slot->node->cpu_milli &&
+             slot->memory + pod->requests.memory <= slot->node->memory)) &&
+           has_cpus(slots, slot, pod);
+}
+
+/* The first one counts; a reason of the node comes before one of the group's own pods. A node that
+ * a pod has fits in itself. */
+static void record(struct slots *slots, const struct slot *slot, const char *why, bool is_among_own)
 {
     struct assignments *assigned = &slots->assigned;
 
-    if (assigned->misfit && (is_among_own || !assigned->is_among_own))
+    if ((assigned->misfit && (is_among_own || !assigned->is_among_own)) ||
+        (!is_among_own && slot->held > 0))
         return;
     assigned->misfit = slot->slurm_name;
     assigned->why = arena_strdup(slots->arena, why);
     assigned->is_among_own = is_among_own;
 }
 
-/* Whether the pod may go there, with those that were assigned theirs. */
-bool slots_will_do(struct slots *slots, const struct slot *slot, const struct kube_pod *pod)
+static void explain_slot(struct slots *slots, const struct slot *slot, const struct kube_pod *pod)
 {
+    const struct bridge_world *world = slots->world;
+    bool pods_object = slots->has_pod_rules && slot->node &&
+                       filter_objection(world->filter, pod, slot->node) == FILTER_PODS_OBJECT;
     const char *why;
 
-    if (has_no_port_for(slots, slot, pod)) {
-        slots_note_misfit(slots, slot, "pods of its group want the same port of a node", true);
-        return false;
-    }
     arena_reset(slots->aside);
-    why = node_misfit(slots->world, slots->aside, pod, slot->node, slot->slurm_name);
+    if (has_no_port_for(slots, slot, pod)) {
+        record(slots, slot, "pods of its group want the same port of a node", true);
+        return;
+    }
+    if (!slots->job) {
+        if (pods_object)
+            record(slots, slot, filter_misfit(world->filter, pod, slot->node, slots->aside), true);
+        return;
+    }
+    why = node_misfit(world, slots->aside, pod, slot->node, slot->slurm_name);
     if (!why)
-        return true;
-    /* Of its own group; else it was excluded when Slurm was asked. */
-    if (slots->has_pod_rules && slots->assigned.count > 0 && slot->node &&
-        eligible_objection(slots->world->eligible, pod, slot->node) == ELIGIBLE_PODS_OBJECT)
-        slots_note_misfit(
-            slots, slot, arena_printf(slots->aside, "%s, by the pods of its own group", why), true);
-    else if (slot->node && world_is_being_left(slots->world, slot->node->object.name) &&
+        return;
+    /* The pods of its own group object; pods of others were excluded when Slurm was asked. */
+    if (pods_object && slots->assigned.count > 0)
+        record(slots, slot, arena_printf(slots->aside, "%s, by the pods of its own group", why),
+               true);
+    else if (slot->node && world_is_being_left(world, slot->node->object.name) &&
              !is_waited_for(slots, slot))
         slots->assigned.will_be_freed = true;
     else
-        slots_note_misfit(slots, slot, slots->objection = why, false);
-    return false;
+        record(slots, slot, why, false);
 }
 
-/* The same of a node that Slurm may give: what is on it now does not matter. */
-static bool would_do(struct slots *slots, const struct slot *slot, const struct kube_pod *pod)
+void slots_explain(struct slots *slots, unsigned limit)
 {
-    enum eligible_objection objection;
+    unsigned first = 0;
 
-    if (slot->held == 0 && slots->nodes_left == 0)
-        return false;
-    if (has_no_port_for(slots, slot, pod)) {
-        slots_note_misfit(slots, slot, "pods of its group want the same port of a node", true);
-        return false;
-    }
-    objection = eligible_objection(slots->world->eligible, pod, slot->node);
-    if (objection == ELIGIBLE_PODS_OBJECT && !slots->assigned.misfit)
-        slots_note_misfit(slots, slot,
-                          eligible_misfit(slots->world->eligible, pod, slot->node, slots->arena),
-                          true);
-    return objection == ELIGIBLE_NO_OBJECTION;
-}
-
-bool slots_suits(struct slots *slots, const struct slot *slot, unsigned member, unsigned limit)
-{
-    const struct kube_pod *pod = slots_pod(slots, member);
-
-    if (!slots->job)
-        return would_do(slots, slot, pod);
-    /* One pod more than was submitted, on a node that the job has alone. */
-    return slots_will_do(slots, slot, pod) &&
-           (limit <= slots->per_node ||
-            (slot->cpu_milli + pod->requests.cpu_milli <= slot->node->cpu_milli &&
-             slot->memory + pod->requests.memory <= slot->node->memory)) &&
-           has_cpus(slots, slot, pod);
+    while (slots->slot_of[slots->order[first]])
+        first++;
+    for (unsigned i = 0; i < slots->count; i++)
+        if (slots->at[i].held < limit)
+            explain_slot(slots, &slots->at[i], slots->unit->members[slots->order[first]].pod);
 }

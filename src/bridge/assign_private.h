@@ -10,10 +10,9 @@ struct slot {
     const char *slurm_name;
     const struct kube_node *node; /* NULL: Kubernetes has none */
     unsigned held;                /* members that are there, and those that are assigned it now */
-    int64_t cpu_milli, memory;    /* what these use */
+    int64_t cpu_milli, memory;    /* what these request */
     bool is_busy, was_tried;      /* of a preselection */
     uint64_t refused;             /* the class of pods that do not fit here; 0: none is known */
-    const char *why;              /* they do not fit; NULL: there is no room for them */
 };
 
 struct slots {
@@ -23,18 +22,14 @@ struct slots {
     const struct slurm_job *job; /* NULL: it is a preselection */
     struct slot *at;
     unsigned count;
-    unsigned *next_open;  /* by slot: itself, or a later one before which all are full */
     bool has_whole_nodes; /* the job was submitted with exclusive */
     bool has_all_cpus;    /* Slurm gave the job all CPUs of its nodes */
     bool has_pod_rules;   /* members have rules about each other */
     unsigned per_node;
     unsigned nodes_left;   /* of a preselection: how many more may be used */
-    bool *has_slot;        /* by member */
-    uint64_t *classes;     /* by member: 1 + its class (eligible_class); 0: not looked at */
-    const char *objection; /* to the slot that was tried last, in aside; NULL: it has no room */
-    uint64_t slotless;     /* the class of a member that found no slot in this round; 0 */
-    struct slot **slot_of; /* by assignment */
     unsigned *order;       /* members that wait, in the order in which they choose */
+    uint64_t *classes;     /* by member: filter_class; 0: it is judged by itself */
+    struct slot **slot_of; /* by member; NULL: it has none yet */
     struct assignments assigned;
 };
 
@@ -45,19 +40,10 @@ void slots_assign(struct slots *slots); /* as many members as possible */
 
 /* ---- assign_fit.c ---- */
 
-static inline const struct kube_pod *slots_pod(const struct slots *slots, unsigned member)
-{
-    return slots->unit->members[member].pod;
-}
-
-/* Whether a member may be assigned to this slot, which then holds no more than limit. The first
- * reason against it is recorded. */
-bool slots_suits(struct slots *slots, const struct slot *slot, unsigned member, unsigned limit);
-/* Whether a pod may go to this node of the job, beside the pods that are assigned already. */
-bool slots_will_do(struct slots *slots, const struct slot *slot, const struct kube_pod *pod);
-/* Records the first node that does not fit a member. */
-void slots_note_misfit(struct slots *slots, const struct slot *slot, const char *why,
-                       bool is_among_own);
+/* Whether a member may be assigned to this slot, which then holds no more than limit. */
+bool slots_fit(struct slots *slots, const struct slot *slot, unsigned member, unsigned limit);
+/* Records why the first member that got no slot got none of those that hold less than limit. */
+void slots_explain(struct slots *slots, unsigned limit);
 /* Whether the job has all CPUs of its nodes. Only then it is known how many it has of each. */
 bool slots_has_all_cpus(const struct slots *slots);
 

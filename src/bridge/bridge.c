@@ -108,7 +108,7 @@ static void forget_if_over(struct bridge *bridge, struct str key)
 }
 
 /* Changes of nodes and of other pods wake the unit when the result is another (bridge_wake.c). */
-static void record_eligible(const struct bridge *bridge, struct str key)
+static void record_nodes_version(const struct bridge *bridge, struct str key)
 {
     const struct bridge_world *world = &bridge->world;
     struct kube_index_walk pods = kube_cache_by(world->pods, world->pods_by_unit, key);
@@ -116,8 +116,8 @@ static void record_eligible(const struct bridge *bridge, struct str key)
 
     if (pod && !group_key_is_of_group(key) && unit_states_get(world->unit_states, key) &&
         pod_stage(world, kube_pod_of(pod)) == POD_WAITS)
-        unit_states_need(world->unit_states, key)->eligible_result =
-            eligible_result(world->eligible, kube_pod_of(pod));
+        unit_states_need(world->unit_states, key)->nodes_version =
+            filter_version(world->filter, kube_pod_of(pod));
 }
 
 static int plan_unit(struct controller *controller, struct str key, struct plan *plan,
@@ -133,7 +133,7 @@ static int plan_unit(struct controller *controller, struct str key, struct plan 
     timings_seen(&bridge->timings, key);
     result = place_plan(&bridge->world, key, plan, err);
     timings_planned(&bridge->timings, key);
-    record_eligible(bridge, key);
+    record_nodes_version(bridge, key);
     forget_if_over(bridge, key);
     /* A young pod without a place: its job starts any moment. An old one is not worth the
      * questions. */
@@ -319,7 +319,7 @@ static void add_controllers(struct bridge *bridge)
     kube_cache_listen(world->optional[OPTIONAL_COSCHEDULING].cache, bridge_on_group, bridge);
     kube_cache_listen(world->optional[OPTIONAL_CLAIMS].cache, bridge_on_claim, bridge);
     kube_cache_listen(world->optional[OPTIONAL_SLICES].cache, bridge_on_slice, bridge);
-    eligible_listen(world->eligible, bridge_on_eligible, bridge);
+    filter_listen(world->filter, bridge_on_filter, bridge);
     watches_listen(bridge->watches, bridge_on_words, bridge);
     bridge->node_watches[0] = (struct controller_watch){ world->nodes, bridge_on_node };
     bridge->node_watches[1] = (struct controller_watch){ world->other_pods, bridge_on_other_pod };
@@ -469,7 +469,7 @@ void bridge_free(struct bridge *bridge)
         kube_call_cancel(bridge->identify);
     if (bridge->is_checking)
         slurm_sight_stop(&bridge->sight);
-    loop_timer_stop(&bridge->eligible_timer);
+    loop_timer_stop(&bridge->filter_timer);
     watches_stop(bridge->watches);
     engine_free(bridge->engine);
     slurm_executor_free(bridge->executor);

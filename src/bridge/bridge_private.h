@@ -43,7 +43,7 @@ struct bridge {
     struct bridge_world world;
     struct controller units, nodes;
     struct controller_watch unit_watches[BRIDGE_MAX_WATCHES], node_watches[2];
-    struct loop_timer eligible_timer; /* eligible nodes have changed */
+    struct loop_timer filter_timer; /* the nodes that pods may use have changed */
 };
 
 /* ---- bridge_wake.c: changes become keys ---- */
@@ -57,7 +57,7 @@ void bridge_look_at_all_that_wait(void *context);
 void bridge_on_claim(void *context, const struct kube_object *old, const struct kube_object *next);
 void bridge_on_slice(void *context, const struct kube_object *old, const struct kube_object *next);
 void bridge_on_words(void *context, const struct kube_object *owner);
-void bridge_on_eligible(void *context);
+void bridge_on_filter(void *context);
 void bridge_on_node(struct controller *controller, const struct kube_object *old,
                     const struct kube_object *next);
 void bridge_on_other_pod(struct controller *controller, const struct kube_object *old,

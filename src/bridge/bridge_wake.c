@@ -194,7 +194,7 @@ static bool has_same_nodes(const struct bridge *bridge, const struct kube_pod *p
     world_own_key(pod, &key);
     state = unit_states_get(bridge->world.unit_states, buf_str(&key));
     return state && !world_has_group(&bridge->world, pod) &&
-           state->eligible_result == eligible_result(bridge->world.eligible, pod);
+           state->nodes_version == filter_version(bridge->world.filter, pod);
 }
 
 /* Only pods that wait and may use other nodes than when they were last planned. */
@@ -210,12 +210,12 @@ static void look_at_those_with_other_nodes(void *context)
             enqueue_pod(&bridge->units, pod);
 }
 
-void bridge_on_eligible(void *context)
+void bridge_on_filter(void *context)
 {
     struct bridge *bridge = context;
 
-    if (bridge->poller && !loop_timer_is_armed(&bridge->eligible_timer))
-        loop_timer_start(bridge->links.loop, &bridge->eligible_timer, FOLLOW_US,
+    if (bridge->poller && !loop_timer_is_armed(&bridge->filter_timer))
+        loop_timer_start(bridge->links.loop, &bridge->filter_timer, FOLLOW_US,
                          look_at_those_with_other_nodes, bridge);
 }
 
@@ -237,7 +237,7 @@ static void enqueue_node_of(struct controller *controller, const struct kube_obj
     const struct kube_pod *pod = object ? kube_pod_of(object) : NULL;
     const struct kube_object *node;
 
-    if (!pod || !pod->node_name[0] || !eligible_is_of_node(pod))
+    if (!pod || !pod->node_name[0] || !filter_is_of_node(pod))
         return;
     node = kube_cache_get(bridge->world.nodes, "", pod->node_name);
     if (node && world_slurm_name(kube_node_of(node))[0])

@@ -1,10 +1,11 @@
-/* exclude.c - the nodes that Slurm must not give to a unit: those that Kubernetes does not have or
- * that its rules leave out for one of its pods, and those that Slurm gave before and that still
- * will not do. When it gave nodes that will do for each pod but not for all together, the next
- * submit leaves only nodes that will.
+/* exclude.c - the nodes that Slurm must not give to a unit: those that Kubernetes does not have,
+ * those that its rules leave out for one of the pods, and those that Slurm gave before and that
+ * still do not fit. When Slurm gave nodes that fit each pod but not all of them together, or when
+ * too few nodes fit all of the pods, the job may use only nodes that the bridge chose
+ * (preselect.c).
  *
- * Holds: a name that Slurm does not know (any more) is never sent, because it would have the whole
- * submit refused. */
+ * Holds: a name that Slurm does not know (any more) is never sent, because Slurm would refuse the
+ * whole submit. */
 #include "bridge/exclude.h"
 
 #include "bridge/assign.h"
@@ -31,7 +32,7 @@ const char *node_misfit(const struct bridge_world *world, struct arena *arena,
         return arena_printf(arena, "node %s is cordoned", node->object.name);
     if (!node->ready)
         return arena_printf(arena, "node %s is not ready", node->object.name);
-    return world->eligible ? eligible_misfit(world->eligible, pod, node, arena) : NULL;
+    return world->filter ? filter_misfit(world->filter, pod, node, arena) : NULL;
 }
 
 /* ---- what is left out ---- */
@@ -73,19 +74,6 @@ static void add_known(const struct bridge_world *world, struct names *names, con
             add_name(names, name);
 }
 
-/* Why it will not do, in words; NULL when it will. */
-static const char *why_not(const struct bridge_world *world, struct arena *arena,
-                           const struct kube_pod *pod, struct str name)
-{
-    const struct kube_node *node = world_node_by_slurm_name(world, name);
-    const char *why = node_misfit(world, arena, pod, node, name.at);
-
-    if (!why && world_has_pod_without_job(world, node->object.name))
-        why = arena_printf(arena, "node %s: a pod whose job Slurm has forgotten runs there",
-                           node->object.name);
-    return why;
-}
-
 static bool has_name(const struct names *names, struct str name)
 {
     for (size_t i = 0; i < names->count; i++)
@@ -94,25 +82,27 @@ static bool has_name(const struct names *names, struct str name)
     return false;
 }
 
-/* Nodes that Slurm gave before and that still will not do; foreign nodes are left out anyhow. A
- * node of tied pods may do by itself. */
+/* Nodes that Slurm gave before and that still do not fit. The filter lets these pass, because it
+ * does not count what our own pods request and how a node is just now. Foreign nodes are left out
+ * anyhow. if_it_fits: the reason against a node that fits by itself; NULL: it may be given. */
 static void add_misfits(const struct bridge_world *world, const struct unit *unit,
-                        struct names *names, struct exclusion *exclusion,
-                        const char *if_by_pod_rules)
+                        struct names *names, struct exclusion *exclusion, const char *if_it_fits)
 {
-    unsigned given = unit->state ? unit->state->misfit_count : 0;
-
-    for (unsigned i = 0; i < given; i++) {
+    for (unsigned i = 0; unit->state && i < unit->state->misfit_count; i++) {
         struct str name = str_of(unit->state->misfits[i]);
+        const struct kube_node *node = world_node_by_slurm_name(world, name);
         const char *why;
 
-        if (!world_slurm_node(world, name) || !world_node_by_slurm_name(world, name) ||
-            has_name(names, name) ||
-            (!(why = why_not(world, names->arena, unit->pod, name)) && !(why = if_by_pod_rules)))
+        if (!node || !world_slurm_node(world, name) || has_name(names, name))
+            continue;
+        why = node_misfit(world, names->arena, unit->pod, node, name.at);
+        if (!why && world_has_pod_without_job(world, node->object.name))
+            why = arena_printf(names->arena,
+                               "node %s: a pod whose job Slurm has forgotten runs there",
+                               node->object.name);
+        if (!why && !(why = if_it_fits))
             continue;
         add_name(names, name);
-        /* The rules let it pass, because they do not count what our own pods take and how a node is
-         * just now: so it does not fit, for a reason of its own. */
         exclusion->fit -= exclusion->fit > 0;
         exclusion->why = arena_printf(names->arena, "%s%s%s", exclusion->why,
                                       exclusion->why[0] ? ", " : "", why);
@@ -141,18 +131,18 @@ static bool has_text(const char *const *texts, unsigned count, const char *text)
 
 /* Whether its pods may use different nodes. Members are mostly alike: equal lists are looked at
  * once. What more than MAX_LISTS exclude is seen when their nodes are assigned. */
-static bool add_ineligible(const struct bridge_world *world, const struct unit *unit,
-                           struct names *names, struct exclusion *exclusion)
+static bool add_unfit(const struct bridge_world *world, const struct unit *unit,
+                      struct names *names, struct exclusion *exclusion)
 {
     const char *lists[MAX_LISTS];
     unsigned count = 0;
 
-    for (unsigned i = 0; world->eligible && i < unit->member_count && count < MAX_LISTS; i++) {
-        const struct eligible_set *set;
+    for (unsigned i = 0; world->filter && i < unit->member_count && count < MAX_LISTS; i++) {
+        const struct filter_set *set;
 
         if (unit->members[i].stage != POD_WAITS)
             continue;
-        set = eligible_nodes(world->eligible, unit->members[i].pod);
+        set = filter_nodes(world->filter, unit->members[i].pod);
         if (has_text(lists, count, set->excluded))
             continue;
         if (count == 0 || set->fit < exclusion->fit) {
@@ -171,7 +161,7 @@ static bool add_ineligible(const struct bridge_world *world, const struct unit *
     return count > 1;
 }
 
-/* ---- pods that mind each other ---- */
+/* ---- preselected nodes ---- */
 
 static bool has_node(const struct preselection *preselection, const struct kube_node *node)
 {
@@ -181,59 +171,33 @@ static bool has_node(const struct preselection *preselection, const struct kube_
     return false;
 }
 
-/* Slurm cannot be told what they mind, so it chose wrongly and may again: we choose for it, anew at
- * every look while the job waits. False: we cannot. */
-static bool choose(const struct bridge_world *world, const struct unit *unit, struct names *names,
-                   struct exclusion *exclusion)
+/* The bridge chooses for Slurm, anew at every look while the job waits. False: it cannot. */
+static bool choose(const struct bridge_world *world, const struct unit *unit,
+                   const struct job_desc *desc, struct names *names, struct exclusion *exclusion)
 {
-    struct err err = { .class = 0 };
-    struct job_desc desc;
+    struct kube_cache_walk walk = kube_cache_walk(world->nodes);
     struct preselection preselection;
+    const struct kube_object *object;
 
-    if (!unit->owner || unit_describe(world, unit, names->arena, &desc, &err) < 0 ||
-        !preselect_nodes(world, unit, &desc, names->arena, &preselection) ||
+    if (!preselect_nodes(world, unit, desc, names->arena, &preselection) ||
         (!preselection.is_enough && (!preselection.why || exclusion->fit == 0)))
         return false;
     exclusion->fit = preselection.count;
-    if (preselection.is_enough) {
-        struct kube_cache_walk walk = kube_cache_walk(world->nodes);
-        const struct kube_object *object;
-
-        names->count = 0;
-        while ((object = kube_cache_next(&walk)) != NULL) {
-            const struct kube_node *node = kube_node_of(object);
-            struct str name = str_of(world_slurm_name(node));
-
-            if (world_slurm_node(world, name) && !has_node(&preselection, node))
-                add_name(names, name);
-        }
+    if (!preselection.is_enough) {
+        if (preselection.count >= job_desc_least_nodes(desc))
+            exclusion->fit = 0; /* enough nodes, but not for all of its pods */
+        exclusion->why =
+            arena_printf(names->arena, "%s, by the pods of its own group", preselection.why);
         return true;
     }
-    if (preselection.count >= job_desc_least_nodes(&desc))
-        exclusion->fit = 0; /* enough nodes, but not for all of its pods */
-    exclusion->why =
-        arena_printf(names->arena, "%s, by the pods of its own group", preselection.why);
+    names->count = 0;
+    while ((object = kube_cache_next(&walk)) != NULL) {
+        struct str name = str_of(world_slurm_name(kube_node_of(object)));
+
+        if (world_slurm_node(world, name) && !has_node(&preselection, kube_node_of(object)))
+            add_name(names, name);
+    }
     return true;
-}
-
-/* Too few nodes will do for all of its pods: some may do for one, some for another. */
-static bool has_too_few(const struct bridge_world *world, const struct unit *unit,
-                        const struct exclusion *exclusion, struct arena *arena)
-{
-    struct err err = { .class = 0 };
-    struct job_desc desc;
-
-    return unit->owner && unit_describe(world, unit, arena, &desc, &err) == 0 &&
-           exclusion->fit < (uint64_t)job_desc_least_nodes(&desc);
-}
-
-/* It gave wrong ones before; or there are none for a pod that wants to be with another of these. */
-static bool must_choose(const struct bridge_world *world, const struct unit *unit,
-                        const struct exclusion *exclusion)
-{
-    bool was_wrong = unit->state && unit->state->misfit_count > 0;
-
-    return (was_wrong || exclusion->fit == 0) && assign_has_pod_rules(world, unit);
 }
 
 /* All that is needed on the way is in memory of its own: a plan may wait long for its submit, and
@@ -245,19 +209,23 @@ struct exclusion exclusion_of(const struct bridge_world *world, const struct uni
     struct exclusion exclusion = { .why = "" };
     auto_arena struct arena aside;
     struct names names = { .arena = &aside };
+    struct err err = { .class = 0 };
+    bool differs, go_together = true, is_chosen = false;
+    struct job_desc desc;
     auto_buf struct buf list;
-    bool differs;
 
     arena_init(&aside, MAX_ASIDE);
     buf_init(&list, HOSTLIST_MAX_TEXT);
-    differs = add_ineligible(world, unit, &names, &exclusion);
-    if (must_choose(world, unit, &exclusion)) {
-        if (!choose(world, unit, &names, &exclusion))
-            add_misfits(world, unit, &names, &exclusion, "its pods do not go together there");
-    } else if (!differs || !has_too_few(world, unit, &exclusion, &aside) ||
-               !choose(world, unit, &names, &exclusion)) {
-        add_misfits(world, unit, &names, &exclusion, NULL);
-    }
+    differs = add_unfit(world, unit, &names, &exclusion);
+    if ((unit->state && unit->state->misfit_count > 0) || exclusion.fit == 0)
+        go_together = !assign_has_pod_rules(world, unit);
+    if ((differs || !go_together) && unit->owner &&
+        unit_describe(world, unit, &aside, &desc, &err) == 0 &&
+        (!go_together || exclusion.fit < (uint64_t)job_desc_least_nodes(&desc)))
+        is_chosen = choose(world, unit, &desc, &names, &exclusion);
+    if (!is_chosen)
+        add_misfits(world, unit, &names, &exclusion,
+                    go_together ? NULL : "its pods do not go together there");
     exclusion.why = arena_strdup(arena, exclusion.why);
     if (names.count > 0 && hostlist_fold(names.at, names.count, &list, NULL) == 0 &&
         !list.overflowed) /* half a list means other nodes; misfits show at bind */

@@ -113,8 +113,8 @@ static void measure(const struct bridge_world *world, const struct kube_node *no
 {
     struct kube_requests overhead = { 0 };
 
-    if (world->eligible)
-        overhead = eligible_node_overhead(world->eligible, node, devices);
+    if (world->filter)
+        overhead = filter_node_overhead(world->filter, node, devices);
     spec->margin = world->config->memory_margin;
     spec->all_cpus = node->cpu_milli / MILLI;
     spec->all_memory = node->memory / MIB;

@@ -94,7 +94,7 @@ static bool start_anew(struct slots *slots)
     slots->at[0] = first;
     for (unsigned i = 0; i < slots->count; i++)
         slots->at[i].held = 0;
-    memset(slots->has_slot, 0, slots->unit->member_count * sizeof(*slots->has_slot));
+    memset(slots->slot_of, 0, slots->unit->member_count * sizeof(*slots->slot_of));
     slots->assigned = (struct assignments){ .at = slots->assigned.at };
     return true;
 }
@@ -124,7 +124,7 @@ bool preselect_nodes(const struct bridge_world *world, const struct unit *unit,
     int64_t least = job_desc_least_nodes(desc);
     unsigned best = 0;
 
-    if (!world->eligible || !desc->partition[0] || desc->constraints[0] || desc->reservation[0] ||
+    if (!world->filter || !desc->partition[0] || desc->constraints[0] || desc->reservation[0] ||
         desc->switches >= 0 || desc->segment_size >= 0 ||
         kube_cache_count(world->nodes) > ASSIGN_MAX_PAIRS / (unit->in[POD_WAITS] + 1))
         return false;

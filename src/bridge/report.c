@@ -4,7 +4,6 @@
 #include "bridge/report.h"
 
 #include "base/map.h"
-#include "bridge/admit.h"
 #include "bridge/names.h"
 #include "bridge/place.h"
 #include "bridge/slurm_action.h"
@@ -25,12 +24,6 @@ enum {
 
 struct condition_update {
     const char *type, *status, *reason, *message;
-};
-
-struct waiting_report { /* about waiting */
-    const char *reason;
-    int64_t patience_us; /* nothing is written on a pod that is younger */
-    char message[MAX_MESSAGE];
 };
 
 static bool is_said(const struct kube_pod *pod, const struct condition_update *update)
@@ -90,68 +83,69 @@ static void say(const struct bridge_world *world, const struct kube_pod *pod, co
                          version, patch, predicted);
 }
 
-/* A second; longer while many wait, or words about waiting would keep them waiting. */
-static int64_t patience_us(const struct bridge_world *world)
-{
-    int64_t for_all_us = (int64_t)world->facts.waiting_pods * REPORT_EACH_US;
-
-    return for_all_us > SECOND_US ? for_all_us : SECOND_US;
-}
-
-/* Both conditions in one write. */
+/* Both conditions in one write, unless the pod has them; not before left_us have passed. */
 static bool report_one(const struct bridge_world *world, const struct member *member,
-                       struct plan *plan, const struct waiting_report *waiting)
+                       struct plan *plan, const char *reason, const char *message, int64_t left_us)
 {
     const struct condition_update updates[] = {
-        { BRIDGE_PENDING_CONDITION, "True", waiting->reason, waiting->message },
-        { "PodScheduled", "False", "Unschedulable", waiting->message },
+        { BRIDGE_PENDING_CONDITION, "True", reason, message },
+        { "PodScheduled", "False", "Unschedulable", message },
     };
-    int64_t waited_us = world->facts.wall_us - member->pod->object.created_us;
 
     if (is_said(member->pod, &updates[0]))
         return false;
-    if (waited_us < waiting->patience_us) {
-        plan_look_again(plan, SECOND_US - (waited_us > 0 ? waited_us % SECOND_US : 0));
-        return false;
-    }
-    say(world, member->pod, NULL, plan, updates, member->stage == POD_WAITS ? 2 : 1);
-    return true;
+    if (left_us > 0)
+        plan_look_again(plan, left_us);
+    else
+        say(world, member->pod, NULL, plan, updates, member->stage == POD_WAITS ? 2 : 1);
+    return left_us <= 0;
 }
 
+/* Nothing is written on a pod that is younger than patience_us. */
 static bool report_all(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                       const struct waiting_report *waiting)
+                       int64_t patience_us, const char *reason, const char *format, va_list args)
 {
+    char message[MAX_MESSAGE];
     bool told = false;
 
-    plan_wait(plan, "%s", waiting->message);
-    for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++)
+    (void)vsnprintf(message, sizeof(message), format, args);
+    plan_wait(plan, "%s", message);
+    for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++) {
+        int64_t waited_us = world->facts.wall_us - unit->members[i].pod->object.created_us;
+        int64_t left_us = SECOND_US - (waited_us > 0 ? waited_us % SECOND_US : 0);
+
         if (unit->members[i].stage == unit->stage)
-            told |= report_one(world, &unit->members[i], plan, waiting);
+            told |= report_one(world, &unit->members[i], plan, reason, message,
+                               waited_us < patience_us ? left_us : 0);
+    }
     return told;
 }
 
+/* After a second; later while many wait, or words about waiting would keep them waiting. */
 bool report_waiting(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                     const char *reason, const char *format, ...)
 {
-    struct waiting_report waiting = { .reason = reason, .patience_us = patience_us(world) };
+    int64_t for_all_us = (int64_t)world->facts.waiting_pods * REPORT_EACH_US;
     va_list args;
+    bool told;
 
     va_start(args, format);
-    (void)vsnprintf(waiting.message, sizeof(waiting.message), format, args);
+    told = report_all(world, unit, plan, for_all_us > SECOND_US ? for_all_us : SECOND_US, reason,
+                      format, args);
     va_end(args);
-    return report_all(world, unit, plan, &waiting);
+    return told;
 }
 
 bool report_trouble(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                     const char *reason, const char *format, ...)
 {
-    struct waiting_report waiting = { .reason = reason, .patience_us = SECOND_US };
     va_list args;
+    bool told;
 
     va_start(args, format);
-    (void)vsnprintf(waiting.message, sizeof(waiting.message), format, args);
+    told = report_all(world, unit, plan, SECOND_US, reason, format, args);
     va_end(args);
-    return report_all(world, unit, plan, &waiting);
+    return told;
 }
 
 int64_t report_trouble_delay_us(size_t waiting, const char *uid)
@@ -168,40 +162,30 @@ int64_t report_trouble_delay_us(size_t waiting, const char *uid)
 void report_slurm_trouble(const struct bridge_world *world, const struct unit *unit,
                           struct plan *plan, int64_t since_us, const char *why)
 {
-    const struct condition_update updates[] = {
-        { BRIDGE_PENDING_CONDITION, "True", "SlurmUnavailable", why },
-        { "PodScheduled", "False", "Unschedulable", why },
-    };
+    static const char *const reason = "SlurmUnavailable";
+    int64_t lasts_us = world->facts.now_us - since_us;
     bool told = false;
 
     plan_wait(plan, "%s", why);
     for (unsigned i = 0; i < unit->member_count; i++) {
-        const struct member *member = &unit->members[i];
-        int64_t waited_us = world->facts.wall_us - member->pod->object.created_us;
-        int64_t lasts_us = world->facts.now_us - since_us;
-        int64_t left_us =
-            report_trouble_delay_us(world->facts.waiting_pods, member->pod->object.uid) -
-            (waited_us < lasts_us ? waited_us : lasts_us);
+        const struct kube_object *pod = &unit->members[i].pod->object;
+        int64_t waited_us = world->facts.wall_us - pod->created_us;
+        int64_t delay_us = report_trouble_delay_us(world->facts.waiting_pods, pod->uid);
 
-        if (member->stage != unit->stage || is_said(member->pod, &updates[0]))
-            continue;
-        if (left_us > 0) {
-            plan_look_again(plan, left_us);
-            continue;
-        }
-        say(world, member->pod, NULL, plan, updates, member->stage == POD_WAITS ? 2 : 1);
-        told = true;
+        if (unit->members[i].stage == unit->stage)
+            told |= report_one(world, &unit->members[i], plan, reason, why,
+                               delay_us - (waited_us < lasts_us ? waited_us : lasts_us));
     }
     if (told) {
         /* The same words about the same namespace are one Event, however many pods say them. */
         const struct kube_object *found =
             world->namespaces ? kube_cache_get(world->namespaces, "", unit->pod->object.ns) : NULL;
-        const struct kube_object space = { .kind = &bridge_namespace_kind,
+        const struct kube_object space = { .kind = &kube_namespace_kind,
                                            .ns = unit->pod->object.ns,
                                            .name = unit->pod->object.ns,
                                            .uid = found ? found->uid : "" };
 
-        plan_event(plan, &space, KUBE_EVENT_WARNING, updates[0].reason, "%s", updates[0].message);
+        plan_event(plan, &space, KUBE_EVENT_WARNING, reason, "%s", why);
     }
 }
 

@@ -196,7 +196,7 @@ bool submit_queue_is_free(const struct bridge_world *world, const struct unit *u
     struct look look = { world, unit, first_waiter(unit), plan->arena->limit, 0 };
     int64_t pause_us;
 
-    if (!world->eligible || !look.first || look_at_queue(&look) != COMES_FIRST)
+    if (!world->filter || !look.first || look_at_queue(&look) != COMES_FIRST)
         return true;
     /* The message does not name the other pod: it would change at every look. */
     report_waiting(world, unit, plan, "WaitingForTurn",

@@ -65,11 +65,11 @@ struct unit_state {
      * is bound by them any more. */
     unsigned given_up[UNIT_STATE_MAX_GIVEN_UP];
     unsigned given_up_count;
-    uint64_t eligible_result; /* of its pod, when it was last planned (eligible.h) */
-    unsigned members;         /* that were there at the last look */
-    int64_t grown_us;         /* when there were more than before */
-    int64_t lost_us;          /* since when it is bound and has no job; 0 = it has one */
-    bool is_rebooking;        /* and others wait for it to get one: not for ever */
+    uint64_t nodes_version; /* of its pod, when it was last planned (filter.h) */
+    unsigned members;       /* that were there at the last look */
+    int64_t grown_us;       /* when there were more than before */
+    int64_t lost_us;        /* since when it is bound and has no job; 0 = it has one */
+    bool is_rebooking;      /* and others wait for it to get one: not for ever */
     int64_t seen_us, submitted_us, allocated_us, bound_us; /* loop times; 0 = not yet */
 };
 

@@ -22,11 +22,6 @@ enum {
 #define SELECTED_NODE "volume.kubernetes.io/selected-node"
 #define BOUND_BY_US   "pv.kubernetes.io/bound-by-controller"
 
-static const struct kube_resource claims = { "", "v1", "persistentvolumeclaims",
-                                             "PersistentVolumeClaim", true };
-static const struct kube_resource volumes = { "", "v1", "persistentvolumes", "PersistentVolume",
-                                              false };
-
 static void select_node(struct plan *plan, const struct kube_object *claim, const char *node)
 {
     auto_json_build struct json_build *build = json_build_new();
@@ -35,7 +30,8 @@ static void select_node(struct plan *plan, const struct kube_object *claim, cons
 
     json_put_text(build, metadata, "uid", claim->uid);
     json_put_text(build, json_put_object(build, metadata, "annotations"), SELECTED_NODE, node);
-    plan_merge_patch(plan, NULL, &claims, claim->ns, claim->name, NULL, claim->version, patch);
+    plan_merge_patch(plan, NULL, &kube_volume_claims, claim->ns, claim->name, NULL, claim->version,
+                     patch);
 }
 
 static void take_volume(const struct bridge_world *world, struct plan *plan,
@@ -48,13 +44,13 @@ static void take_volume(const struct bridge_world *world, struct plan *plan,
 
     json_put_text(build, metadata, "uid", volume->uid);
     json_put_text(build, json_put_object(build, metadata, "annotations"), BOUND_BY_US, "yes");
-    json_put_text(build, claim_ref, "apiVersion", claims.version);
-    json_put_text(build, claim_ref, "kind", claims.kind);
+    json_put_text(build, claim_ref, "apiVersion", kube_volume_claims.version);
+    json_put_text(build, claim_ref, "kind", kube_volume_claims.kind);
     json_put_text(build, claim_ref, "namespace", claim->ns);
     json_put_text(build, claim_ref, "name", claim->name);
     json_put_text(build, claim_ref, "uid", claim->uid);
-    plan_merge_patch(plan, eligible_volume_cache(world->eligible), &volumes, NULL, volume->name,
-                     NULL, volume->version, patch);
+    plan_merge_patch(plan, world->volumes, &kube_volumes, NULL, volume->name, NULL, volume->version,
+                     patch);
 }
 
 static unsigned most_claims(const struct unit *unit, const struct assignments *assigned)
@@ -70,7 +66,7 @@ static unsigned most_claims(const struct unit *unit, const struct assignments *a
 }
 
 /* Of one that is not bound: there is room for one. */
-static const char *words_about(struct arena *arena, const struct eligible_open *open)
+static const char *words_about(struct arena *arena, const struct filter_claim *open)
 {
     if (!open->claim)
         return arena_printf(arena, "persistentvolumeclaim \"%s\" is not there", open->name);
@@ -79,7 +75,7 @@ static const char *words_about(struct arena *arena, const struct eligible_open *
                             "persistentvolumeclaim \"%s\" is being bound to persistentvolume "
                             "\"%s\"",
                             open->name, open->volume->name);
-    if (open->step == ELIGIBLE_NO_VOLUME)
+    if (open->step == FILTER_NO_VOLUME)
         return arena_printf(arena, "persistentvolumeclaim \"%s\" finds no free volume on its node",
                             open->name);
     return arena_printf(arena,
@@ -91,7 +87,7 @@ static const char *words_about(struct arena *arena, const struct eligible_open *
 /* ---- the plan ---- */
 
 struct open_claims {
-    struct eligible_open *at;
+    struct filter_claim *at;
     const char **nodes; /* of the pods, by claim */
     unsigned count;
 };
@@ -99,7 +95,7 @@ struct open_claims {
 static struct open_claims find_open(const struct bridge_world *world, const struct unit *unit,
                                     struct arena *arena, const struct assignments *assigned)
 {
-    unsigned max = world->eligible ? most_claims(unit, assigned) : 0;
+    unsigned max = world->filter ? most_claims(unit, assigned) : 0;
     struct open_claims open = { .at = arena_alloc_array(arena, max + 1, sizeof(*open.at)),
                                 .nodes = arena_alloc_array(arena, max + 1, sizeof(*open.nodes)) };
 
@@ -108,7 +104,7 @@ static struct open_claims find_open(const struct bridge_world *world, const stru
         const struct kube_pod *pod = unit->members[assigned->at[i].member].pod;
         unsigned known = open.count;
 
-        open.count = eligible_open_claims(world->eligible, pod, node, open.at, known, max);
+        open.count = filter_unbound_claims(world->filter, pod, node, open.at, known, max);
         for (unsigned k = known; k < open.count; k++)
             open.nodes[k] = node;
     }
@@ -137,13 +133,13 @@ bool plan_volumes(const struct bridge_world *world, const struct unit *unit, str
     }
     for (unsigned i = 0; i < open.count; i++) {
         switch (open.at[i].step) {
-        case ELIGIBLE_WAIT:
-        case ELIGIBLE_NO_VOLUME:
+        case FILTER_WAIT:
+        case FILTER_NO_VOLUME:
             break;
-        case ELIGIBLE_SELECT_NODE:
+        case FILTER_SELECT_NODE:
             select_node(plan, open.at[i].claim, open.nodes[i]);
             break;
-        case ELIGIBLE_TAKE_VOLUME:
+        case FILTER_TAKE_VOLUME:
             take_volume(world, plan, open.at[i].volume, open.at[i].claim);
             break;
         }

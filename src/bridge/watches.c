@@ -8,9 +8,9 @@
 #include "base/mem.h"
 #include "bridge/admit.h"
 #include "bridge/kinds_device.h"
-#include "bridge/kinds_volume.h"
 #include "bridge/names.h"
 #include "engine/watch_set.h"
+#include "kube/volume_kinds.h"
 
 #include <stdio.h>
 
@@ -51,10 +51,10 @@ static const struct {
     [JOBS] = { &bridge_job_kind, NULL },
     [REPLICASETS] = { &bridge_replicaset_kind, NULL },
     [STATEFULSETS] = { &bridge_statefulset_kind, NULL },
-    [NAMESPACES] = { &bridge_namespace_kind, NULL },
-    [CLAIMS] = { &bridge_claim_kind, NULL },
-    [VOLUMES] = { &bridge_volume_kind, NULL },
-    [CLASSES] = { &bridge_storage_class_kind, NULL },
+    [NAMESPACES] = { &kube_namespace_kind, NULL },
+    [CLAIMS] = { &kube_claim_kind, NULL },
+    [VOLUMES] = { &kube_volume_kind, NULL },
+    [CLASSES] = { &kube_storage_class_kind, NULL },
     [ALWAYS + OPTIONAL_PODGROUPS] = { &bridge_podgroup_kind, NULL },
     [ALWAYS + OPTIONAL_WORKLOADS] = { &bridge_workload_kind, NULL },
     [ALWAYS + OPTIONAL_COSCHEDULING] = { &bridge_coscheduling_kind, NULL },
@@ -69,6 +69,16 @@ static const struct {
 
 static void fill_world(struct bridge_world *world, struct kube_cache *const caches[KINDS])
 {
+    const struct filter_hooks hooks = world_filter_hooks(world);
+    const struct filter_caches filtered = { .pods = caches[PODS],
+                                            .other_pods = caches[OTHER_PODS],
+                                            .nodes = caches[NODES],
+                                            .namespaces = caches[NAMESPACES],
+                                            .claims = caches[CLAIMS],
+                                            .volumes = caches[VOLUMES],
+                                            .classes = caches[CLASSES] };
+
+    world->volumes = caches[VOLUMES];
     world->other_pods = caches[OTHER_PODS];
     world->pods = caches[PODS];
     world->nodes = caches[NODES];
@@ -78,16 +88,7 @@ static void fill_world(struct bridge_world *world, struct kube_cache *const cach
     world->statefulsets = caches[STATEFULSETS];
     for (unsigned i = 0; i < OPTIONAL_KINDS; i++)
         world->optional[i] = (struct optional){ .cache = caches[ALWAYS + i] };
-    world->eligible = eligible_new(
-        &(struct eligible_caches){ .pods = caches[PODS],
-                                   .other_pods = caches[OTHER_PODS],
-                                   .nodes = caches[NODES],
-                                   .namespaces = caches[NAMESPACES],
-                                   .claims = caches[CLAIMS],
-                                   .volumes = caches[VOLUMES],
-                                   .classes = caches[CLASSES],
-                                   .device_classes = caches[ALWAYS + OPTIONAL_DEVICE_CLASSES] },
-        world->config->scheduler_name);
+    world->filter = filter_new(&filtered, &hooks);
     world_add_indexes(world);
 }
 
@@ -127,8 +128,8 @@ void watches_stop(struct watches *watches)
 
 void watches_free(struct watches *watches)
 {
-    eligible_free(watches->world->eligible);
-    watches->world->eligible = NULL;
+    filter_free(watches->world->filter);
+    watches->world->filter = NULL;
     for (unsigned i = 0; i < KINDS; i++)
         kube_cache_free(watches->caches[i]);
     mem_free(watches);

@@ -207,6 +207,43 @@ bool world_job_key(const struct bridge_world *world, const struct slurm_job *job
     return true;
 }
 
+/* ---- the filter ---- */
+
+static bool is_our_taint(const void *context, const struct kube_taint *taint)
+{
+    const struct bridge_world *world = context;
+
+    return strcmp(taint->key, BRIDGE_TAINT) == 0 &&
+           strcmp(taint->value, world->config->scheduler_name) == 0;
+}
+
+/* NULL for a node that is not lent to Slurm. */
+static const char *name_of_lent(const void *context, const struct kube_node *node)
+{
+    const char *name = world_slurm_name(node);
+    bool is_lent;
+
+    (void)kube_pairs_get(&node->object.labels, BRIDGE_EXTERNAL_LABEL, &is_lent);
+    for (unsigned i = 0; !is_lent && i < node->taint_count; i++)
+        is_lent = is_our_taint(context, &node->taints[i]);
+    return is_lent && hostlist_check_name(str_of(name), NULL) == 0 ? name : NULL;
+}
+
+/* Slurm counts the devices of a class, as GRES. */
+static bool is_of_device_class(const void *context, const char *resource)
+{
+    const struct bridge_world *world = context;
+
+    return device_class_of_resource(world->optional[OPTIONAL_DEVICE_CLASSES].cache,
+                                    str_of(resource))
+               .len > 0;
+}
+
+struct filter_hooks world_filter_hooks(const struct bridge_world *world)
+{
+    return (struct filter_hooks){ name_of_lent, is_our_taint, is_of_device_class, world };
+}
+
 struct device_view world_device_view(const struct bridge_world *world)
 {
     return (struct device_view){ .config = world->config,

@@ -8,7 +8,6 @@
 #include "bridge/capacity.h"
 #include "bridge/config.h"
 #include "bridge/device_needs.h"
-#include "bridge/eligible.h"
 #include "bridge/foreign_nodes.h"
 #include "bridge/job_layouts.h"
 #include "bridge/kinds.h"
@@ -16,6 +15,7 @@
 #include "bridge/unit_state.h"
 #include "engine/plan.h"
 #include "engine/watch_set.h"
+#include "filter/filter.h"
 #include "slurm/cache.h"
 #include "slurm/sight.h"
 #include "slurm/submit.h"
@@ -81,18 +81,22 @@ struct bridge_world {
     int claims_by_cores;     /* index: the Kubernetes node of whose cores they have some */
     struct job_layouts *layouts;   /* what jobs were given on their nodes; plans only read it */
     struct kube_cache *other_pods; /* of other schedulers */
+    struct kube_cache *volumes;    /* PersistentVolumes; may be NULL */
     const struct slurm_cache *slurm_jobs, *slurm_nodes, *slurm_partitions;
     struct unit_states *unit_states;     /* plans only read it */
     struct node_refusals *node_refusals; /* nor do they write this; NULL: there are none */
     struct node_sizes *node_sizes;       /* the same; NULL: all have lasted */
     struct capacity *capacity;
     struct foreign_nodes *foreign_nodes;
-    struct eligible *eligible; /* NULL: every node will do */
+    struct filter *filter; /* which nodes pods may use; NULL: all */
     struct bridge_facts facts;
 };
 
 /* Registers the indexes. Before any object is in the caches. */
 void world_add_indexes(struct bridge_world *world);
+
+/* The filter lists the nodes that are lent to Slurm, by their names in Slurm. */
+struct filter_hooks world_filter_hooks(const struct bridge_world *world);
 
 struct device_view world_device_view(const struct bridge_world *world);
 

@@ -516,3 +516,11 @@ const struct kube_kind kube_node_kind = {
     .fields = node_fields,
     .decode_more = decode_node,
 };
+
+static const struct kube_field no_fields[] = { { { NULL }, KUBE_STR, 0 } };
+
+const struct kube_kind kube_namespace_kind = {
+    .resource = &kube_namespaces,
+    .size = sizeof(struct kube_object),
+    .fields = no_fields,
+};

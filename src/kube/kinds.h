@@ -125,6 +125,7 @@ struct kube_node {
 };
 
 extern const struct kube_kind kube_pod_kind, kube_node_kind;
+extern const struct kube_kind kube_namespace_kind; /* metadata alone */
 
 static inline const struct kube_pod *kube_pod_of(const struct kube_object *object)
 {

@@ -11,6 +11,10 @@ const struct kube_resource kube_namespaces = { "", "v1", "namespaces", "Namespac
 const struct kube_resource kube_configmaps = { "", "v1", "configmaps", "ConfigMap", true };
 const struct kube_resource kube_secrets = { "", "v1", "secrets", "Secret", true };
 const struct kube_resource kube_services = { "", "v1", "services", "Service", true };
+const struct kube_resource kube_volume_claims = { "", "v1", "persistentvolumeclaims",
+                                                  "PersistentVolumeClaim", true };
+const struct kube_resource kube_volumes = { "", "v1", "persistentvolumes", "PersistentVolume",
+                                            false };
 const struct kube_resource kube_leases = { "coordination.k8s.io", "v1", "leases", "Lease", true };
 const struct kube_resource kube_events = { "events.k8s.io", "v1", "events", "Event", true };
 const struct kube_resource kube_subject_access_reviews = { "authorization.k8s.io", "v1",

@@ -15,8 +15,8 @@ struct kube_resource {
 };
 
 extern const struct kube_resource kube_pods, kube_nodes, kube_namespaces, kube_configmaps,
-    kube_secrets, kube_services, kube_leases, kube_events, kube_subject_access_reviews,
-    kube_token_reviews;
+    kube_secrets, kube_services, kube_volume_claims, kube_volumes, kube_leases, kube_events,
+    kube_subject_access_reviews, kube_token_reviews;
 
 /* "/api/v1/namespaces/x/pods/y/status". ns "" or NULL on a namespaced kind means all namespaces
  * (for lists); name and subresource may be NULL. Names are escaped. */

@@ -14,8 +14,6 @@ static const struct kube_resource tokens = CUSTOM("tokens", "Token");
 static const struct kube_resource deployments = { "apps", "v1", "deployments", "Deployment", true };
 static const struct kube_resource statefulsets = { "apps", "v1", "statefulsets", "StatefulSet",
                                                    true };
-static const struct kube_resource claims = { "", "v1", "persistentvolumeclaims",
-                                             "PersistentVolumeClaim", true };
 static const struct kube_resource revisions = { "apps", "v1", "controllerrevisions",
                                                 "ControllerRevision", true };
 static const struct kube_resource budgets = { "policy", "v1", "poddisruptionbudgets",
@@ -34,7 +32,7 @@ const struct kube_kind operator_secret_kind = { .resource = &kube_secrets };
 const struct kube_kind operator_service_kind = { .resource = &kube_services };
 const struct kube_kind operator_deployment_kind = { .resource = &deployments };
 const struct kube_kind operator_statefulset_kind = { .resource = &statefulsets };
-const struct kube_kind operator_claim_kind = { .resource = &claims };
+const struct kube_kind operator_claim_kind = { .resource = &kube_volume_claims };
 const struct kube_kind operator_revision_kind = { .resource = &revisions };
 const struct kube_kind operator_budget_kind = { .resource = &budgets };
 const struct kube_kind operator_service_monitor_kind = { .resource = &service_monitors };

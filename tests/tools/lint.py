@@ -20,8 +20,10 @@ from slincdev.common import cache_dir
 LAYERS = {
     "base": [], "codec": ["base"], "io": ["base", "codec"], "kube": ["base", "codec", "io"], "slurm": ["base", "codec", "io"],
     "engine": ["base", "codec", "io", "kube", "slurm"],
-    **{name: ["base", "codec", "io", "kube", "slurm", "engine"] for name in ("bridge", "operator", "exporter", "dra", "cli")},
-    "cmd": ["base", "codec", "io", "kube", "slurm", "engine", "bridge", "operator", "exporter", "dra", "cli"],
+    "filter": ["base", "codec", "kube"],
+    "bridge": ["base", "codec", "io", "kube", "slurm", "engine", "filter"],
+    **{name: ["base", "codec", "io", "kube", "slurm", "engine"] for name in ("operator", "exporter", "dra", "cli")},
+    "cmd": ["base", "codec", "io", "kube", "slurm", "engine", "filter", "bridge", "operator", "exporter", "dra", "cli"],
 }
 
 # Functions that have a bounded or thread-safe replacement of ours, and what it is.

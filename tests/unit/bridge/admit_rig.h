@@ -84,7 +84,7 @@ RIG_UNUSED static void rig_begin(struct rig *rig, const char *config)
     arena_init(&rig->arena, 64 << 20);
     if (bridge_config_parse(str_of(config), &rig->config, &err) < 0)
         fail_msg("%s", err.text);
-    rig->namespaces = kube_cache_new(&bridge_namespace_kind, &rig->clock);
+    rig->namespaces = kube_cache_new(&kube_namespace_kind, &rig->clock);
     rig->jobs = kube_cache_new(&bridge_job_kind, &rig->clock);
     rig->jobsets = kube_cache_new(&bridge_jobset_kind, &rig->clock);
     caches = (struct admit_caches){ rig->namespaces, rig->jobs, rig->jobsets };

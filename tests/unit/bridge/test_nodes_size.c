@@ -230,8 +230,9 @@ static void check_row(const struct row *row)
     bench.config.memory_margin = row->margin;
     bench.config.resize_after_s = row->after;
     bench.config.drains_to_resize = row->drains;
-    bench.world.eligible = eligible_new(
-        &(struct eligible_caches){ .other_pods = pods, .nodes = bench.world.nodes }, "bridge");
+    bench.world.filter =
+        filter_new(&(struct filter_caches){ .other_pods = pods, .nodes = bench.world.nodes },
+                   &(struct filter_hooks){ .name_of = NULL });
     bench.world.node_sizes = node_sizes_new();
     rig_fill(&bench, row->kube, row->slurm, KNOWN);
     put_pods(pods, row);
@@ -251,7 +252,7 @@ static void check_row(const struct row *row)
     assert_int_equal(node_size_differs(&bench.world, STR("n1"), &bench.arena),
                      row->slurm && row->waits && !strstr(row->waits, "partition"));
     node_sizes_free(bench.world.node_sizes);
-    eligible_free(bench.world.eligible);
+    filter_free(bench.world.filter);
     kube_cache_free(pods);
     bench_down(&bench);
 }

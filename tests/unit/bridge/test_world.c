@@ -221,6 +221,42 @@ static void a_jobs_key_is_what_stands_before_the_last_dot(void **state)
     }
 }
 
+static void the_filter_lists_nodes_that_are_lent_to_slurm_by_their_slurm_names(void **state)
+{
+#define LENT(more) ",'labels':{'" BRIDGE_EXTERNAL_LABEL "':''" more "}"
+    static const struct {
+        const char *metadata, *spec, *name;
+    } cases[] = {
+        { LENT(""), "'spec':{}", "n" },
+        { "", "'spec':{}", NULL },
+        { "", "'spec':{'taints':[{'key':'" BRIDGE_TAINT "','value':'bridge','effect':'x'}]}", "n" },
+        { "", "'spec':{'taints':[{'key':'" BRIDGE_TAINT "','value':'b2','effect':'x'}]}", NULL },
+        { LENT(",'" BRIDGE_SLURM_NAME_LABEL "':'x7'"), "'spec':{}", "x7" },
+        { LENT(",'" BRIDGE_SLURM_NAME_LABEL "':''"), "'spec':{}", NULL },
+        { LENT(",'" BRIDGE_SLURM_NAME_LABEL "':'no,name'"), "'spec':{}", NULL },
+    };
+#undef LENT
+    struct bench *bench = *state;
+    struct filter_hooks hooks = world_filter_hooks(&bench->world);
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct kube_object *node;
+        const char *name;
+
+        put(bench->world.nodes, "n", cases[i].metadata, cases[i].spec);
+        node = kube_cache_get(bench->world.nodes, "", "n");
+        assert_non_null(node);
+        name = hooks.name_of(hooks.context, kube_node_of(node));
+        assert_string_equal(name ? name : "none", cases[i].name ? cases[i].name : "none");
+    }
+    assert_true(hooks.ignores_taint(
+        hooks.context, &(struct kube_taint){ BRIDGE_TAINT, "bridge", KUBE_NO_EXECUTE }));
+    assert_false(hooks.ignores_taint(hooks.context,
+                                     &(struct kube_taint){ BRIDGE_TAINT, "b2", KUBE_NO_EXECUTE }));
+    assert_true(hooks.ignores_resource(hooks.context, BRIDGE_DEVICE_CLASS "gpu.example.com"));
+    assert_false(hooks.ignores_resource(hooks.context, "example.com/gpu"));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -233,6 +269,7 @@ int main(void)
         TEST(a_pod_is_a_unit_of_its_own_by_namespace_and_uid),
         TEST(a_pod_of_another_scheduler_is_not_ours),
         TEST(a_jobs_key_is_what_stands_before_the_last_dot),
+        TEST(the_filter_lists_nodes_that_are_lent_to_slurm_by_their_slurm_names),
     };
 
     return cmocka_run_group_tests_name("world", tests, NULL, NULL);

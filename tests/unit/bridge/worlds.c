@@ -10,7 +10,7 @@
 #include "worlds_check.h"
 #include "worlds_private.h"
 
-#include "bridge/kinds_volume.h"
+#include "kube/volume_kinds.h"
 
 enum { LISTED_S = 20 }; /* when all jobs were last listed: after the fence, where now is */
 
@@ -118,6 +118,7 @@ static const struct kube_kind *const optional_kinds[OPTIONAL_KINDS] = {
 static void make_caches(struct small_world *small)
 {
     struct bridge_world *world = &small->world;
+    struct filter_hooks hooks;
 
     world->pods = kube_cache_new(&kube_pod_kind, &small->clock);
     world->nodes = kube_cache_new(&kube_node_kind, &small->clock);
@@ -128,18 +129,17 @@ static void make_caches(struct small_world *small)
         world->optional[i] =
             (struct optional){ .cache = kube_cache_new(optional_kinds[i], &small->clock),
                                .state = WATCH_PRESENT };
-    small->claims = kube_cache_new(&bridge_claim_kind, &small->clock);
-    small->volumes = kube_cache_new(&bridge_volume_kind, &small->clock);
-    small->classes = kube_cache_new(&bridge_storage_class_kind, &small->clock);
-    world->eligible = eligible_new(
-        &(struct eligible_caches){ .pods = world->pods,
-                                   .nodes = world->nodes,
-                                   .claims = small->claims,
-                                   .volumes = small->volumes,
-                                   .classes = small->classes,
-                                   .device_classes =
-                                       world->optional[OPTIONAL_DEVICE_CLASSES].cache },
-        SCHEDULER);
+    small->claims = kube_cache_new(&kube_claim_kind, &small->clock);
+    small->volumes = kube_cache_new(&kube_volume_kind, &small->clock);
+    small->classes = kube_cache_new(&kube_storage_class_kind, &small->clock);
+    world->volumes = small->volumes;
+    hooks = world_filter_hooks(world);
+    world->filter = filter_new(&(struct filter_caches){ .pods = world->pods,
+                                                        .nodes = world->nodes,
+                                                        .claims = small->claims,
+                                                        .volumes = small->volumes,
+                                                        .classes = small->classes },
+                               &hooks);
     world_add_indexes(world);
     small->jobs = slurm_cache_new(&slurm_job_kind, small->loop, STR(CLUSTER));
     small->nodes = slurm_cache_new(&slurm_node_kind, small->loop, STR(""));
@@ -212,7 +212,7 @@ void small_world_done(struct small_world *small)
     slurm_cache_free(small->jobs);
     slurm_cache_free(small->nodes);
     slurm_cache_free(small->partitions);
-    eligible_free(world->eligible);
+    filter_free(world->filter);
     kube_cache_free(small->claims);
     kube_cache_free(small->volumes);
     kube_cache_free(small->classes);

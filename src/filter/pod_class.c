@@ -1,24 +1,19 @@
-/* eligible_class.c - all that decides where a pod may run, under a key; and its set of nodes.
+/* pod_class.c - all that decides where a pod may run, under a key; and its set of nodes.
  *
- * `fits` says what a node by itself means for a class, in the order of Kubernetes' scheduler, and
- * the first objection counts. What our own pods take of cpu, memory and devices is left out of it
- * (Slurm counts that); only a pod that is about to be bound is held against it, as the kubelet will
- * do.
+ * `fits` says what a node by itself means for a class, in the order of Kubernetes' scheduler: the
+ * first objection counts. What pods of our own scheduler request is left out; only a pod that is
+ * about to be bound is held against it, as the kubelet will do.
  *
  * Holds   pods with the same key have the same set; a result is the one that judging the node now
  *         would give, once the class has seen the last change; texts are written when asked for. */
-#include "bridge/eligible_private.h"
+#include "filter/filter_private.h"
 
 #include "base/mem.h"
-#include "bridge/device_table.h"
-#include "bridge/names.h"
 #include "codec/hostlist.h"
 
-#include <assert.h>
 #include <string.h>
 
 enum {
-    MAX_RULE_TEXT = 4 << 20,
     MAX_WHY = 4096,
     CODES = UINT8_MAX + 1,
 };
@@ -26,48 +21,38 @@ enum {
 /* ---- words ---- */
 
 static const char *const words[] = {
-    [ELIGIBLE_TAINTS] = "node(s) had untolerated taint(s)",
-    [ELIGIBLE_AFFINITY] = "node(s) didn't match Pod's node affinity/selector",
-    [ELIGIBLE_PORTS] = "node(s) didn't have free ports for the requested pod ports",
-    [ELIGIBLE_PODS] = "Too many pods",
-    [ELIGIBLE_CPU] = "Insufficient cpu",
-    [ELIGIBLE_MEMORY_SHORT] = "Insufficient memory",
-    [ELIGIBLE_EPHEMERAL] = "Insufficient ephemeral-storage",
-    [ELIGIBLE_VOLUME_NODE] = "node(s) didn't match PersistentVolume's node affinity",
-    [ELIGIBLE_VOLUME_CLASS] = "node(s) didn't find available persistent volumes to bind",
-    [ELIGIBLE_SPREAD] = "node(s) didn't match pod topology spread constraints",
-    [ELIGIBLE_SPREAD_LABEL] =
+    [FILTER_TAINTS] = "node(s) had untolerated taint(s)",
+    [FILTER_AFFINITY] = "node(s) didn't match Pod's node affinity/selector",
+    [FILTER_PORTS] = "node(s) didn't have free ports for the requested pod ports",
+    [FILTER_PODS] = "Too many pods",
+    [FILTER_CPU] = "Insufficient cpu",
+    [FILTER_MEMORY_SHORT] = "Insufficient memory",
+    [FILTER_EPHEMERAL] = "Insufficient ephemeral-storage",
+    [FILTER_VOLUME_NODE] = "node(s) didn't match PersistentVolume's node affinity",
+    [FILTER_VOLUME_CLASS] = "node(s) didn't find available persistent volumes to bind",
+    [FILTER_SPREAD] = "node(s) didn't match pod topology spread constraints",
+    [FILTER_SPREAD_LABEL] =
         "node(s) didn't match pod topology spread constraints (missing required label)",
-    [ELIGIBLE_ATTRACTED] = "node(s) didn't match pod affinity rules",
-    [ELIGIBLE_AVOIDS] = "node(s) didn't match pod anti-affinity rules",
-    [ELIGIBLE_REPELLED] = "node(s) didn't satisfy existing pods anti-affinity rules",
+    [FILTER_POD_AFFINITY] = "node(s) didn't match pod affinity rules",
+    [FILTER_POD_ANTI_AFFINITY] = "node(s) didn't match pod anti-affinity rules",
+    [FILTER_ANTI_AFFINITY_OF_OTHERS] = "node(s) didn't satisfy existing pods anti-affinity rules",
 };
 
-static void write_words(const struct pod_class *pod_class, unsigned code, struct buf *out)
+void pod_class_words(const struct pod_class *pod_class, unsigned code, struct buf *out)
 {
     const struct kube_amounts *extended = &pod_class->pod->requests.extended;
 
-    if (code == ELIGIBLE_TROUBLE)
+    if (code == FILTER_TROUBLE)
         buf_add_text(out, pod_class->trouble);
-    else if (code >= ELIGIBLE_EXTENDED && code - ELIGIBLE_EXTENDED < extended->count)
-        buf_printf(out, "Insufficient %s", extended->at[code - ELIGIBLE_EXTENDED].name);
+    else if (code >= FILTER_EXTENDED && code - FILTER_EXTENDED < extended->count)
+        buf_printf(out, "Insufficient %s", extended->at[code - FILTER_EXTENDED].name);
     else
         buf_add_text(out, words[code]);
 }
 
-const char *pod_class_words(const struct pod_class *pod_class, unsigned code, struct arena *arena)
-{
-    auto_buf struct buf text;
-
-    buf_init(&text, MAX_WHY);
-    write_words(pod_class, code, &text);
-    return arena_strdup(arena, buf_text(&text));
-}
-
 /* ---- the key ---- */
 
-/* The state of the node that these taints show is shown to Slurm by a drain: they exclude nothing.
- */
+/* These taints say how the node is just now, which passes: they exclude nothing. */
 static bool taint_passes(const char *key)
 {
     return strcmp(key, "node.kubernetes.io/not-ready") == 0 ||
@@ -86,12 +71,13 @@ static void key_text(struct buf *key, const char *text)
     buf_add(key, text, strlen(text) + 1);
 }
 
-static void write_key(struct eligible *eligible, const struct kube_pod *pod,
+/* True: rules of bound pods are about this one. */
+static bool write_key(struct filter *filter, const struct kube_pod *pod,
                       const struct pod_rules *rules)
 {
     const struct kube_amounts *extended = &pod->requests.extended;
     const struct kube_rare *rare = pod->rare;
-    struct buf *key = &eligible->key;
+    struct buf *key = &filter->key;
 
     buf_clear(key);
     key_number(key, pod->requests.cpu_milli);
@@ -126,74 +112,68 @@ static void write_key(struct eligible *eligible, const struct kube_pod *pod,
             key_text(key, rare->ports[i].protocol);
             key_text(key, rare->ports[i].ip);
         }
-        eligible_volumes_key(eligible, pod, key);
+        volume_rules_key(filter, pod, key);
         key_text(key, "");
     }
-    eligible_pods_key(eligible, pod, rules, key);
+    return pod_rules_key(filter, pod, rules, key);
 }
 
 /* ---- making one ---- */
 
-bool eligible_read_selector(struct arena *arena, const char *text, const struct nodeselector **ret,
-                            struct err *err)
+bool filter_read_selector(struct arena *arena, const char *text, const struct nodeselector **ret,
+                          struct err *err)
 {
     auto_json_doc struct json_doc *doc = NULL;
 
-    return json_parse(str_of(text), MAX_RULE_TEXT, &doc, err) == 0 &&
+    return json_parse(str_of(text), FILTER_MAX_TEXT, &doc, err) == 0 &&
            nodeselector_from_json(arena, json_root(doc), ret, err) == 0;
 }
 
-/* Resources that a device class stands for, where the node itself has none. */
-static void setup_device_classes(const struct eligible *eligible, struct pod_class *pod_class)
+static struct pod_class *new_class(struct filter *filter, const struct kube_pod *pod,
+                                   const struct pod_rules *rules, bool is_avoided)
 {
-    const struct kube_amounts *extended = &pod_class->pod->requests.extended;
-
-    pod_class->by_class =
-        arena_alloc_array(&pod_class->arena, extended->count + 1, sizeof(*pod_class->by_class));
-    for (unsigned i = 0; i < extended->count; i++)
-        pod_class->by_class[i] =
-            device_class_of_resource(eligible->caches.device_classes, str_of(extended->at[i].name))
-                .len > 0;
-}
-
-/* The rules come with a reference, which the class keeps. */
-static struct pod_class *new_class(struct eligible *eligible, const struct kube_pod *pod,
-                                   struct pod_rules *rules)
-{
+    const struct kube_amounts *extended = &pod->requests.extended;
     struct pod_class *pod_class = mem_alloc(sizeof(*pod_class));
-    struct str key = buf_str(&eligible->key);
+    const struct filter_hooks *hooks = &filter->hooks;
+    struct str key = buf_str(&filter->key);
     struct err err = { 0 };
 
-    arena_init(&pod_class->arena, ELIGIBLE_MEMORY);
+    arena_init(&pod_class->arena, FILTER_MEMORY);
     (void)kube_object_ref(&pod->object);
     pod_class->pod = pod;
     pod_class->key = (struct str){ arena_strndup(&pod_class->arena, key.at, key.len), key.len };
-    pod_class->number = ++eligible->last_number;
+    pod_class->number = ++filter->last_number;
     pod_class->text_stale = true;
-    if (eligible->key.overflowed)
-        pod_class->trouble = "the pod says more about its nodes than can be read";
+    pod_class->rules = rules;
+    pod_class->is_avoided = is_avoided;
     buf_init(&pod_class->excluded, HOSTLIST_MAX_TEXT);
     buf_init(&pod_class->why, MAX_WHY);
+    for (unsigned i = 0; hooks->ignores_resource && i < extended->count; i++)
+        if (hooks->ignores_resource(hooks->context, extended->at[i].name))
+            pod_class->ignored |= UINT64_C(1) << i;
+    if (filter->key.overflowed)
+        pod_class->trouble = "the pod says more about its nodes than can be read";
     if (pod->rare && pod->rare->node_affinity[0] &&
-        !eligible_read_selector(&pod_class->arena, pod->rare->node_affinity, &pod_class->affinity,
-                                &err))
+        !filter_read_selector(&pod_class->arena, pod->rare->node_affinity, &pod_class->affinity,
+                              &err))
         pod_class->trouble =
             arena_printf(&pod_class->arena, "the pod's node affinity cannot be read: %s", err.text);
-    eligible_volumes_setup(eligible, pod_class);
-    pod_class->rules = rules;
-    if (rules && rules->trouble)
-        pod_class->trouble = rules->trouble;
-    setup_device_classes(eligible, pod_class);
-    eligible_pods_setup(eligible, pod_class);
+    pod_class_setup_volumes(filter, pod_class);
+    if (rules) {
+        pod_class_setup_counts(filter, pod_class);
+        pod_class->trouble = rules->trouble ? rules->trouble : pod_class->trouble;
+    }
     return pod_class;
 }
 
-static void drop_class(struct eligible *eligible, struct pod_class *pod_class)
+void pod_class_free(void *value)
 {
-    map_take(&eligible->classes, pod_class->key);
-    list_remove(&pod_class->lru);
-    eligible_pods_release(eligible, pod_class);
-    pod_rules_release(eligible, pod_class->rules);
+    struct pod_class *pod_class = value;
+
+    for (unsigned i = 0; i < pod_class->count_count; i++) {
+        list_remove(&pod_class->counts[i].link);
+        mem_free(pod_class->counts[i].in);
+    }
     for (unsigned i = 0; i < pod_class->claim_count; i++)
         kube_object_unref(&pod_class->claims[i].claim->object);
     if (pod_class->result != pod_class->fixed)
@@ -206,22 +186,15 @@ static void drop_class(struct eligible *eligible, struct pod_class *pod_class)
     mem_free(pod_class);
 }
 
-void pod_classes_done(struct eligible *eligible)
-{
-    list_each (struct pod_class, pod_class, &eligible->lru, lru)
-        drop_class(eligible, pod_class);
-    map_done(&eligible->classes);
-}
-
 /* ---- what a node says ---- */
 
-static bool is_tolerated(const struct eligible *eligible, const struct kube_pod *pod,
+static bool is_tolerated(const struct filter *filter, const struct kube_pod *pod,
                          const struct kube_taint *taint)
 {
-    if (taint->effect != KUBE_NO_SCHEDULE && taint->effect != KUBE_NO_EXECUTE)
-        return true;
-    if (strcmp(taint->key, BRIDGE_TAINT) == 0 &&
-        strcmp(taint->value, eligible->scheduler_name) == 0)
+    const struct filter_hooks *hooks = &filter->hooks;
+
+    if ((taint->effect != KUBE_NO_SCHEDULE && taint->effect != KUBE_NO_EXECUTE) ||
+        (hooks->ignores_taint && hooks->ignores_taint(hooks->context, taint)))
         return true;
     for (unsigned i = 0; i < pod->toleration_count; i++)
         if (kube_tolerates(&pod->tolerations[i], taint))
@@ -242,7 +215,7 @@ static bool matches_labels(const struct pod_class *pod_class,
     return !pod_class->affinity || nodeselector_matches(pod_class->affinity, subject);
 }
 
-bool eligible_want_one_port(const struct kube_pod *a, const struct kube_pod *b)
+bool filter_ports_collide(const struct kube_pod *a, const struct kube_pod *b)
 {
     for (unsigned i = 0; a->rare && b->rare && i < a->rare->port_count; i++)
         for (unsigned j = 0; j < b->rare->port_count; j++) {
@@ -257,7 +230,7 @@ bool eligible_want_one_port(const struct kube_pod *a, const struct kube_pod *b)
     return false;
 }
 
-static bool has_free_ports(const struct eligible *eligible, const struct kube_pod *pod,
+static bool has_free_ports(const struct filter *filter, const struct kube_pod *pod,
                            const struct kube_node *node)
 {
     struct pods_walk walk;
@@ -265,9 +238,9 @@ static bool has_free_ports(const struct eligible *eligible, const struct kube_po
 
     if (!pod->rare || pod->rare->port_count == 0)
         return true;
-    walk = eligible_pods_on(eligible, node->object.name);
-    while ((other = eligible_next_pod(&walk)) != NULL)
-        if (eligible_want_one_port(pod, other))
+    walk = filter_pods_on(filter, node->object.name);
+    while ((other = filter_next_pod(&walk)) != NULL)
+        if (filter_ports_collide(pod, other))
             return false;
     return true;
 }
@@ -281,92 +254,91 @@ static unsigned short_of(const struct pod_class *pod_class, const struct kube_no
 
     if (needs->cpu_milli > 0 && node->cpu_milli > 0 &&
         needs->cpu_milli > node->cpu_milli - taken->cpu_milli)
-        return ELIGIBLE_CPU;
+        return FILTER_CPU;
     if (needs->memory > 0 && node->memory > 0 && needs->memory > node->memory - taken->memory)
-        return ELIGIBLE_MEMORY_SHORT;
+        return FILTER_MEMORY_SHORT;
     if (needs->ephemeral > 0 && needs->ephemeral > node->ephemeral - taken->ephemeral)
-        return ELIGIBLE_EPHEMERAL;
+        return FILTER_EPHEMERAL;
     for (unsigned i = 0; i < needs->extended.count; i++) {
         unsigned at = 0;
 
         while (at < has->count && strcmp(has->at[at].name, needs->extended.at[i].name) != 0)
             at++;
-        if (at == has->count && pod_class->by_class[i])
-            continue; /* Slurm counts these */
+        if (at == has->count && pod_class->ignored >> i & 1)
+            continue;
         if (needs->extended.at[i].amount > 0 &&
             (at == has->count ||
              needs->extended.at[i].amount > has->at[at].amount - taken_extended[at]))
-            return ELIGIBLE_EXTENDED + i;
+            return FILTER_EXTENDED + i;
     }
-    return ELIGIBLE_FITS;
+    return FILTER_FITS;
 }
 
-static unsigned judge_volumes(struct eligible *eligible, const struct pod_class *pod_class,
+static unsigned judge_volumes(struct filter *filter, const struct pod_class *pod_class,
                               const struct kube_node *node, const struct nodeselector_node *subject)
 {
     for (unsigned i = 0; i < pod_class->volume_count; i++)
         if (!nodeselector_matches(pod_class->volumes[i], subject))
-            return ELIGIBLE_VOLUME_NODE;
+            return FILTER_VOLUME_NODE;
     for (unsigned i = 0; i < pod_class->selected_count; i++)
         if (strcmp(pod_class->selected[i], node->object.name) != 0)
-            return ELIGIBLE_VOLUME_CLASS;
+            return FILTER_VOLUME_CLASS;
     for (unsigned i = 0; i < pod_class->topology_count; i++)
         if (!nodeselector_matches(pod_class->topologies[i], subject))
-            return ELIGIBLE_VOLUME_CLASS;
-    return pod_class->claim_count == 0 || eligible_pick_volumes(eligible, pod_class, node, NULL, 0)
-               ? (unsigned)ELIGIBLE_FITS
-               : (unsigned)ELIGIBLE_VOLUME_CLASS;
+            return FILTER_VOLUME_CLASS;
+    return pod_class->claim_count == 0 || pod_class_pick_volumes(filter, pod_class, node, NULL, 0)
+               ? (unsigned)FILTER_FITS
+               : (unsigned)FILTER_VOLUME_CLASS;
 }
 
-static struct filter_result fits(struct eligible *eligible, const struct pod_class *pod_class,
+static struct filter_result fits(struct filter *filter, const struct pod_class *pod_class,
                                  const struct node_slot *slot)
 {
     const struct kube_node *node = slot->node;
     const struct kube_pod *pod = pod_class->pod;
-    struct filter_result result = { .code = ELIGIBLE_FREE_SLOT, .tolerated = true };
+    struct filter_result result = { .code = FILTER_FREE_SLOT, .tolerated = true };
     struct nodeselector_node subject;
     unsigned code;
 
     if (!node)
         return result;
-    subject =
-        (struct nodeselector_node){ str_of(node->object.name), kube_labels(&node->object.labels) };
-    result.lent = slot->lent;
+    subject = filter_subject(node);
+    result.named = slot->name != NULL;
     result.matches = matches_labels(pod_class, &subject);
     for (unsigned i = 0; result.tolerated && i < node->taint_count; i++)
-        result.tolerated = is_tolerated(eligible, pod, &node->taints[i]);
+        result.tolerated = is_tolerated(filter, pod, &node->taints[i]);
     if (pod_class->trouble)
-        code = ELIGIBLE_TROUBLE;
+        code = FILTER_TROUBLE;
     else if (!result.tolerated)
-        code = ELIGIBLE_TAINTS;
+        code = FILTER_TAINTS;
     else if (!result.matches)
-        code = ELIGIBLE_AFFINITY;
-    else if (!has_free_ports(eligible, pod, node))
-        code = ELIGIBLE_PORTS;
+        code = FILTER_AFFINITY;
+    else if (!has_free_ports(filter, pod, node))
+        code = FILTER_PORTS;
     else if (node->pods > 0 && slot->pods >= node->pods)
-        code = ELIGIBLE_PODS;
+        code = FILTER_PODS;
     else
         code = short_of(pod_class, node, &slot->of_others, slot->others_extended);
-    if (code == ELIGIBLE_FITS)
-        code = judge_volumes(eligible, pod_class, node, &subject);
+    if (code == FILTER_FITS)
+        code = judge_volumes(filter, pod_class, node, &subject);
     result.code = (uint8_t)code;
     return result;
 }
 
 /* A pod whose containers have all ended takes nothing, though it may still be listed. */
-unsigned pod_class_fits_now(struct eligible *eligible, const struct pod_class *pod_class,
+unsigned pod_class_fits_now(struct filter *filter, const struct pod_class *pod_class,
                             const struct kube_pod *pod, int slot)
 {
-    const struct kube_node *node = eligible->slots[slot].node;
-    struct pods_walk walk = eligible_pods_on(eligible, node->object.name);
+    const struct kube_node *node = filter->slots[slot].node;
+    struct pods_walk walk = filter_pods_on(filter, node->object.name);
     int64_t extended[KUBE_MAX_RESOURCES] = { 0 };
     struct kube_requests taken = { 0 };
     const struct kube_pod *other;
 
-    while ((other = eligible_next_pod(&walk)) != NULL)
+    while ((other = filter_next_pod(&walk)) != NULL)
         if (strcmp(other->object.uid, pod->object.uid) != 0 &&
             !(other->object.deleted_us && kube_pod_is_terminated(other)))
-            eligible_add_up(&node->extended, &other->requests, &taken, extended);
+            filter_add_up(&node->extended, &other->requests, &taken, extended);
     return short_of(pod_class, node, &taken, extended);
 }
 
@@ -374,17 +346,17 @@ unsigned pod_class_fits_now(struct eligible *eligible, const struct pod_class *p
 
 static bool looks_at_pods(const struct pod_class *pod_class)
 {
-    return pod_class->tally_count > 0 || pod_class->repelled_count > 0;
+    return pod_class->count_count > 0 || pod_class->is_avoided;
 }
 
 static bool same_result(struct filter_result a, struct filter_result b)
 {
-    return a.code == b.code && a.lent == b.lent;
+    return a.code == b.code && a.named == b.named;
 }
 
-static void fit_arrays(const struct eligible *eligible, struct pod_class *pod_class)
+static void fit_arrays(const struct filter *filter, struct pod_class *pod_class)
 {
-    size_t from = pod_class->capacity, to = eligible->capacity, size = sizeof(*pod_class->fixed);
+    size_t from = pod_class->capacity, to = filter->capacity, size = sizeof(*pod_class->fixed);
 
     if (from == to)
         return;
@@ -400,14 +372,15 @@ static void fit_arrays(const struct eligible *eligible, struct pod_class *pod_cl
 }
 
 /* True: some result is another. */
-static bool judge_with_pods(struct eligible *eligible, struct pod_class *pod_class, bool touched)
+static bool judge_with_pods(struct filter *filter, struct pod_class *pod_class,
+                            const struct kube_pod *pod, bool touched)
 {
-    size_t count = eligible->slot_count, size = count * sizeof(*pod_class->result);
+    size_t count = filter->slot_count, size = count * sizeof(*pod_class->result);
     auto_free struct filter_result *before = mem_alloc_array(count + 1, sizeof(*before));
 
     if (size > 0)
         memcpy(before, pod_class->result, size);
-    if (!eligible_pods_judge(eligible, pod_class, touched))
+    if (!pod_class_judge_pods(filter, pod_class, pod, touched))
         return false;
     for (size_t i = 0; i < count; i++)
         if (!same_result(before[i], pod_class->result[i]))
@@ -415,68 +388,71 @@ static bool judge_with_pods(struct eligible *eligible, struct pod_class *pod_cla
     return false;
 }
 
-static void refresh(struct eligible *eligible, struct pod_class *pod_class)
+static void refresh(struct filter *filter, struct pod_class *pod_class, const struct kube_pod *pod)
 {
     bool judges_all = pod_class->seen == 0 ||
-                      (pod_class->claim_count > 0 && eligible->volumes_changed > pod_class->seen);
-    uint64_t unseen = eligible->logged - pod_class->seen_log;
-    bool walks_all = judges_all || unseen > ELIGIBLE_LOG;
-    bool with_pods = looks_at_pods(pod_class), touched = false, differs = false;
+                      (pod_class->claim_count > 0 && filter->volumes_changed > pod_class->seen);
+    bool looks_at_slots = judges_all || filter->slots_changed > pod_class->seen;
+    bool with_pods = looks_at_pods(pod_class), touched = false;
+    bool differs = filter->names_changed > pod_class->seen;
 
-    if (pod_class->seen == eligible->sequence)
+    if (pod_class->seen == filter->sequence)
         return;
-    fit_arrays(eligible, pod_class);
-    for (size_t k = 0; k < (walks_all ? eligible->slot_count : unseen); k++) {
-        size_t i = walks_all ? k : eligible->log[(pod_class->seen_log + k) % ELIGIBLE_LOG];
-        const struct node_slot *slot = &eligible->slots[i];
+    fit_arrays(filter, pod_class);
+    for (size_t i = 0; looks_at_slots && i < filter->slot_count; i++) {
+        const struct node_slot *slot = &filter->slots[i];
         struct filter_result next;
 
         if (!judges_all && slot->changed <= pod_class->seen)
             continue;
-        next = fits(eligible, pod_class, slot);
+        next = fits(filter, pod_class, slot);
         touched = true;
-        differs |=
-            slot->born > pod_class->seen || (!with_pods && !same_result(pod_class->fixed[i], next));
+        differs |= !with_pods && !same_result(pod_class->fixed[i], next);
         pod_class->fixed[i] = next;
     }
     if (with_pods)
-        differs |= judge_with_pods(eligible, pod_class, touched);
+        differs |= judge_with_pods(filter, pod_class, pod, touched);
     if (differs) {
         pod_class->text_stale = true;
-        pod_class->changed = eligible->sequence;
+        pod_class->changed = filter->sequence;
+        pod_class->fit = 0;
+        for (size_t i = 0; i < filter->slot_count; i++)
+            pod_class->fit +=
+                pod_class->result[i].named && pod_class->result[i].code == FILTER_FITS;
     }
-    pod_class->seen = eligible->sequence;
-    pod_class->seen_log = eligible->logged;
+    pod_class->seen = filter->sequence;
 }
 
-struct pod_class *pod_class_get(struct eligible *eligible, const struct kube_pod *pod)
+/* Classes and rules are not kept for ever: when there are too many, those in use are made again. */
+static void forget_if_many(struct filter *filter)
 {
-    struct pod_rules *rules;
+    if (filter->classes.count < FILTER_MAX_CLASSES && filter->rules.count <= filter->max_rules)
+        return;
+    map_clear(&filter->classes); /* they use rules */
+    map_clear(&filter->rules);
+    filter->holders_stale = filter->has_forgotten = true;
+}
+
+struct pod_class *pod_class_get(struct filter *filter, const struct kube_pod *pod)
+{
+    const struct pod_rules *rules;
     struct pod_class *pod_class;
+    bool is_avoided;
 
-    eligible_count_owners(eligible);
-    rules = pod_rules_get(eligible, pod);
-    write_key(eligible, pod, rules);
-    pod_class = map_get(&eligible->classes, buf_str(&eligible->key));
-    if (pod_class) {
-        pod_rules_release(eligible, rules);
-        list_remove(&pod_class->lru);
-    } else {
-        pod_class = new_class(eligible, pod, rules);
-        eligible_put(&eligible->classes, pod_class->key, pod_class);
+    forget_if_many(filter);
+    filter_count_holders(filter);
+    rules = pod_rules_of(filter, pod);
+    is_avoided = write_key(filter, pod, rules);
+    pod_class = map_get(&filter->classes, buf_str(&filter->key));
+    if (!pod_class) {
+        pod_class = new_class(filter, pod, rules, is_avoided);
+        filter_put(&filter->classes, pod_class->key, pod_class);
     }
-    list_push_back(&eligible->lru, &pod_class->lru);
-    if (eligible->classes.count > ELIGIBLE_MAX_CLASSES) {
-        struct pod_class *oldest = list_item(list_first(&eligible->lru), struct pod_class, lru);
-
-        eligible->forgot_rules |= oldest->tally_count > 0;
-        drop_class(eligible, oldest);
-    }
-    refresh(eligible, pod_class);
+    refresh(filter, pod_class, pod);
     return pod_class;
 }
 
-void pod_class_write(struct eligible *eligible, struct pod_class *pod_class)
+void pod_class_write(struct filter *filter, struct pod_class *pod_class)
 {
     unsigned counts[CODES] = { 0 }, total = 0;
     auto_free struct str *names = NULL;
@@ -484,31 +460,31 @@ void pod_class_write(struct eligible *eligible, struct pod_class *pod_class)
 
     if (!pod_class->text_stale)
         return;
-    names = mem_alloc_array(eligible->slot_count + 1, sizeof(*names));
-    for (size_t i = 0; i < eligible->slot_count; i++) {
-        if (!pod_class->result[i].lent)
+    names = mem_alloc_array(filter->slot_count + 1, sizeof(*names));
+    for (size_t i = 0; i < filter->slot_count; i++) {
+        if (!pod_class->result[i].named)
             continue;
         total++;
         counts[pod_class->result[i].code]++;
-        if (pod_class->result[i].code != ELIGIBLE_FITS)
-            names[excluded++] = str_of(eligible->slots[i].slurm_name);
+        if (pod_class->result[i].code != FILTER_FITS)
+            names[excluded++] = str_of(filter->slots[i].name);
     }
     buf_clear(&pod_class->excluded);
     (void)hostlist_fold(names, excluded, &pod_class->excluded, NULL); /* all have valid names */
     if (pod_class->excluded.overflowed)
         buf_clear(&pod_class->excluded); /* half a list means other nodes; misfits show at bind */
     buf_clear(&pod_class->why);
-    for (unsigned code = ELIGIBLE_FITS + 1; code < CODES; code++) {
+    for (unsigned code = FILTER_FITS + 1; code < CODES; code++) {
         if (counts[code] == 0)
             continue;
         buf_add_text(&pod_class->why, pod_class->why.len > 0 ? ", " : "");
-        if (code != ELIGIBLE_TROUBLE)
+        if (code != FILTER_TROUBLE)
             buf_printf(&pod_class->why, "%u ", counts[code]);
-        write_words(pod_class, code, &pod_class->why);
+        pod_class_words(pod_class, code, &pod_class->why);
     }
     pod_class->text_stale = false;
-    pod_class->set = (struct eligible_set){ .excluded = buf_text(&pod_class->excluded),
-                                            .fit = counts[ELIGIBLE_FITS],
-                                            .total = total,
-                                            .why = buf_text(&pod_class->why) };
+    pod_class->set = (struct filter_set){ .excluded = buf_text(&pod_class->excluded),
+                                          .fit = counts[FILTER_FITS],
+                                          .total = total,
+                                          .why = buf_text(&pod_class->why) };
 }

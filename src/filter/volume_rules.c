@@ -1,28 +1,25 @@
-/* eligible_volumes.c - where the volumes of a pod may be used, and what must be done for them
- * first.
+/* volume_rules.c - where the volumes of a pod may be used, and what must be done for them first.
  *
- * A claim is looked up each time: what is found goes into the key of the class, so pods with claims
- * of their own share a class while these are in the same state. A claim that is not bound and does
- * not wait for a pod to use it makes the pod wait; so does one that is not there. A claim without
- * provisioner takes a free volume, as Kubernetes' scheduler does it: the smallest claim chooses
- * first, and takes the smallest volume of its class that is big enough and suits it.
+ * A claim is looked up each time, and what is found goes into the key of the class: pods with
+ * claims of their own share a class while their claims are in the same state. A claim that is not
+ * bound and does not wait for a consumer makes the pod wait, and so does a claim that does not
+ * exist. A claim whose class has no provisioner takes a free volume, as Kubernetes' scheduler does
+ * it: the smallest claim chooses first, and takes the smallest volume that is big enough.
  *
- * Holds   a volume is free when it is Available, for no claim and not being deleted: one that a
- *         claim is about to take (predictions are in the cache) is no longer free. */
-#include "bridge/eligible_private.h"
+ * Holds   a volume is free when it is Available, for no claim and not being deleted. A volume that
+ *         a claim is about to take is not free: predictions are in the cache. */
+#include "filter/filter_private.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 enum {
-    MAX_RULE_TEXT = 4 << 20,
     MAX_INDEX_KEY = 2048,
     MAX_SELECTORS = 4096, /* of free volumes, kept */
 };
 
 #define SELECTED_NODE  "volume.kubernetes.io/selected-node"
 #define BIND_COMPLETED "pv.kubernetes.io/bind-completed"
-#define OLD_CLASS      "volume.beta.kubernetes.io/storage-class"
 #define NO_PROVISIONER "kubernetes.io/no-provisioner"
 #define ON_FIRST_USE   "WaitForFirstConsumer"
 #define HOSTNAME       "kubernetes.io/hostname"
@@ -35,13 +32,6 @@ static bool is_free(const struct kube_volume *volume)
            strcmp(volume->phase, "Available") == 0;
 }
 
-static const char *class_of(const struct kube_object *object, const char *class)
-{
-    struct str old = kube_pairs_get(&object->annotations, OLD_CLASS, NULL);
-
-    return old.len > 0 ? old.at : class;
-}
-
 static struct str pair(struct buf *text, const char *a, char between, const char *b)
 {
     buf_init(text, MAX_INDEX_KEY);
@@ -50,22 +40,18 @@ static struct str pair(struct buf *text, const char *a, char between, const char
 }
 
 /* "class\nhost" has the free volumes of a class that name this host, "class\n" those that name
- * none, "class\t" all of them. */
+ * none.
+ */
 static void emit_class(const struct kube_object *object, kube_index_emit emit, void *context)
 {
     const struct kube_volume *volume = kube_volume_of(object);
-    const char *class = class_of(object, volume->class);
 
-    if (!is_free(volume) || !class[0])
-        return;
-    for (unsigned i = 0; i < volume->host_count || i == 0; i++) {
+    for (unsigned i = 0; is_free(volume) && (i < volume->host_count || i == 0); i++) {
+        const char *host = volume->host_count > 0 ? volume->hosts[i] : "";
         auto_buf struct buf text;
 
-        emit(context, pair(&text, class, '\n', volume->host_count > 0 ? volume->hosts[i] : ""));
+        emit(context, pair(&text, volume->class, '\n', host));
     }
-    auto_buf struct buf all;
-
-    emit(context, pair(&all, class, '\t', ""));
 }
 
 static void emit_volume_claim(const struct kube_object *object, kube_index_emit emit, void *context)
@@ -82,7 +68,7 @@ static void emit_pod_claims(const struct kube_object *object, kube_index_emit em
 {
     const struct kube_pod *pod = kube_pod_of(object);
 
-    for (unsigned i = 0; eligible_is_placed(pod) && pod->rare && i < pod->rare->volume_claim_count;
+    for (unsigned i = 0; filter_is_placed(pod) && pod->rare && i < pod->rare->volume_claim_count;
          i++) {
         auto_buf struct buf text;
 
@@ -104,8 +90,7 @@ enum claim_state {
     CLAIM_FOREIGN,  /* it has the name of the pod's own claim, and is not the pod's */
     CLAIM_LOST,     /* its volume is not there */
     CLAIM_WAITS,    /* for a volume, whatever the pod does */
-    CLAIM_UNSERVED, /* nobody makes it a volume, and none of its class is free */
-    CLAIM_CHOOSES,  /* one of those that are free, on first use */
+    CLAIM_CHOOSES,  /* takes a free volume on first use */
     CLAIM_RESERVED, /* a volume is for it, and will be bound to it */
     CLAIM_DELAYED,  /* its volume is made on first use */
     CLAIM_IN_USE,   /* by the one pod that may use it */
@@ -122,8 +107,6 @@ static const char *const troubles[CLAIM_STATES] = {
     [CLAIM_LOST] = "persistentvolumeclaim \"%s\" is bound to a persistent volume that does not "
                    "exist",
     [CLAIM_WAITS] = "pod has unbound immediate PersistentVolumeClaims",
-    [CLAIM_UNSERVED] = "persistentvolumeclaim \"%s\" waits for a persistent volume: its storage "
-                       "class has no provisioner",
     [CLAIM_IN_USE] = "persistentvolumeclaim \"%s\" is in use by another pod, and its access mode "
                      "is ReadWriteOncePod",
 };
@@ -150,18 +133,17 @@ static bool is_usable(const struct kube_claim *claim, const struct kube_volume *
     const char *has = volume->mode[0] ? volume->mode : "Filesystem";
     const char *wants = claim->mode[0] ? claim->mode : "Filesystem";
 
-    return volume->size >= claim->size && strcmp(has, wants) == 0 &&
-           strcmp(volume->attributes, claim->attributes) == 0 && !volume->object.deleted_us;
+    return volume->size >= claim->size && strcmp(has, wants) == 0 && !volume->object.deleted_us;
 }
 
 /* The volume that names this claim, if it can be used; of several the first by name. */
-static const struct kube_volume *reserved_for(const struct eligible *eligible,
+static const struct kube_volume *reserved_for(const struct filter *filter,
                                               const struct kube_claim *claim)
 {
     const struct kube_object *object, *first = NULL;
     auto_buf struct buf text;
     struct kube_index_walk walk =
-        kube_cache_by(eligible->caches.volumes, eligible->volumes_by_claim,
+        kube_cache_by(filter->caches.volumes, filter->volumes_by_claim,
                       pair(&text, claim->object.ns, '/', claim->object.name));
 
     while ((object = kube_index_next(&walk)) != NULL) {
@@ -174,29 +156,22 @@ static const struct kube_volume *reserved_for(const struct eligible *eligible,
     return first ? kube_volume_of(first) : NULL;
 }
 
-static enum claim_state look_at_unbound(const struct eligible *eligible, struct claim *claim)
+static enum claim_state look_at_unbound(const struct filter *filter, struct claim *claim)
 {
-    const struct kube_object *object = &claim->claim->object;
-    const struct kube_object *class =
-        find(eligible->caches.classes, "", class_of(object, claim->claim->class));
-    auto_buf struct buf text;
-    struct str key = pair(&text, class ? class->name : "", '\t', "");
+    const struct kube_object *class = find(filter->caches.classes, "", claim->claim->class);
 
     claim->class = class ? kube_storage_class_of(class) : NULL;
-    claim->selected = kube_pairs_get(&object->annotations, SELECTED_NODE, NULL);
-    if (!eligible->caches.classes)
+    claim->selected = kube_pairs_get(&claim->claim->object.annotations, SELECTED_NODE, NULL);
+    if (!filter->caches.classes)
         return CLAIM_UNKNOWN;
     if (!claim->class || strcmp(claim->class->binding_mode, ON_FIRST_USE) != 0)
         return CLAIM_WAITS;
     if (strcmp(claim->class->provisioner, NO_PROVISIONER) != 0)
         return CLAIM_DELAYED;
-    if (!eligible->caches.volumes)
+    if (!filter->caches.volumes)
         return CLAIM_UNKNOWN;
-    claim->volume = reserved_for(eligible, claim->claim);
-    if (claim->volume)
-        return CLAIM_RESERVED;
-    return is_in(eligible->caches.volumes, eligible->volumes_by_class, key) ? CLAIM_CHOOSES
-                                                                            : CLAIM_UNSERVED;
+    claim->volume = reserved_for(filter, claim->claim);
+    return claim->volume ? CLAIM_RESERVED : CLAIM_CHOOSES;
 }
 
 static bool is_bound(const struct kube_claim *claim)
@@ -207,29 +182,28 @@ static bool is_bound(const struct kube_claim *claim)
     return claim->volume[0] && completed;
 }
 
-static enum claim_state look_up(const struct eligible *eligible, const char *ns,
-                                struct claim *claim)
+static enum claim_state look_up(const struct filter *filter, const char *ns, struct claim *claim)
 {
-    const struct kube_object *object = find(eligible->caches.claims, ns, claim->name), *volume;
+    const struct kube_object *object = find(filter->caches.claims, ns, claim->name), *volume;
 
     if (!object)
-        return eligible->caches.claims ? CLAIM_MISSING : CLAIM_UNKNOWN;
+        return filter->caches.claims ? CLAIM_MISSING : CLAIM_UNKNOWN;
     claim->claim = kube_claim_of(object);
     if (object->deleted_us)
         return CLAIM_ENDING;
     if (!is_bound(claim->claim)) /* one that has been given a volume takes a moment */
-        return claim->claim->volume[0] ? CLAIM_WAITS : look_at_unbound(eligible, claim);
-    volume = find(eligible->caches.volumes, "", claim->claim->volume);
+        return claim->claim->volume[0] ? CLAIM_WAITS : look_at_unbound(filter, claim);
+    volume = find(filter->caches.volumes, "", claim->claim->volume);
     claim->volume = volume ? kube_volume_of(volume) : NULL;
     if (volume)
         return CLAIM_BOUND;
-    return eligible->caches.volumes ? CLAIM_LOST : CLAIM_UNKNOWN;
+    return filter->caches.volumes ? CLAIM_LOST : CLAIM_UNKNOWN;
 }
 
 /* ---- the claims of a pod, each once ---- */
 
 struct claim_walk {
-    const struct eligible *eligible;
+    const struct filter *filter;
     const struct kube_pod *pod;
     unsigned at, count;
 };
@@ -258,7 +232,7 @@ static bool next_claim(struct claim_walk *walk, struct claim *ret_claim)
 
     if (!name)
         return false;
-    claim.state = look_up(walk->eligible, walk->pod->object.ns, &claim);
+    claim.state = look_up(walk->filter, walk->pod->object.ns, &claim);
     if (claim.claim && walk->pod->rare->volume_claim_is_own[walk->at - 1] &&
         strcmp(claim.claim->object.owner.uid, walk->pod->object.uid) != 0)
         claim.state = CLAIM_FOREIGN;
@@ -274,35 +248,34 @@ static bool has_volume(const struct claim *claim)
 }
 
 /* What one pod may use no other pod gets, on whatever node. */
-static void check_use(const struct eligible *eligible, struct claim *claim)
+static void check_use(const struct filter *filter, struct claim *claim)
 {
-    const struct eligible_caches *caches = &eligible->caches;
+    const struct filter_caches *caches = &filter->caches;
     auto_buf struct buf text = { .max = MAX_INDEX_KEY };
     struct str key;
 
     if (claim->state != CLAIM_BOUND || !(claim->claim->access & KUBE_ACCESS_ONE_POD))
         return;
     key = pair(&text, claim->claim->object.ns, '/', claim->name);
-    if (is_in(caches->pods, eligible->pods_by_claim, key) ||
-        is_in(caches->other_pods, eligible->others_by_claim, key))
+    if (is_in(caches->pods, filter->pods_by_claim, key) ||
+        is_in(caches->other_pods, filter->others_by_claim, key))
         claim->state = CLAIM_IN_USE;
 }
 
-void eligible_volumes_key(struct eligible *eligible, const struct kube_pod *pod, struct buf *key)
+void volume_rules_key(struct filter *filter, const struct kube_pod *pod, struct buf *key)
 {
-    struct claim_walk walk = { .eligible = eligible, .pod = pod };
+    struct claim_walk walk = { .filter = filter, .pod = pod };
     struct claim claim;
 
     while (next_claim(&walk, &claim)) {
-        check_use(eligible, &claim);
+        check_use(filter, &claim);
         buf_printf(key, "%d %s\n", (int)claim.state,
                    claim.selected.len > 0 ? claim.selected.at : "");
         if (has_volume(&claim))
             buf_add_text(key, claim.volume->affinity);
         else if (claim.state == CLAIM_CHOOSES)
-            buf_printf(key, "%s\n%s\n%s\n%s\n%" PRId64 "\n%u", claim.class->object.name,
-                       claim.claim->mode, claim.claim->attributes, claim.claim->selector,
-                       claim.claim->size, claim.claim->access);
+            buf_printf(key, "%s\n%s\n%s\n%" PRId64 "\n%u", claim.claim->class, claim.claim->mode,
+                       claim.claim->selector, claim.claim->size, claim.claim->access);
         else if (claim.state == CLAIM_DELAYED)
             buf_add_text(key, claim.class->topology);
         else if (claim.state != CLAIM_UNKNOWN && claim.state != CLAIM_WAITS)
@@ -316,7 +289,7 @@ static void add_selector(struct pod_class *pod_class, const char *text,
 {
     struct err err = { 0 };
 
-    if (text[0] && eligible_read_selector(&pod_class->arena, text, &list[*count], &err))
+    if (text[0] && filter_read_selector(&pod_class->arena, text, &list[*count], &err))
         ++*count;
     else if (text[0])
         pod_class->trouble = arena_printf(&pod_class->arena,
@@ -327,14 +300,12 @@ static void add_choosing(struct pod_class *pod_class, const struct claim *claim)
 {
     const char *text = claim->claim->selector;
     struct arena *arena = &pod_class->arena;
-    struct class_claim next = { .claim = claim->claim,
-                                .class = arena_strdup(arena, claim->class->object.name),
-                                .number = claim->number };
+    struct class_claim next = { .claim = claim->claim, .number = claim->number };
     auto_json_doc struct json_doc *doc = NULL;
     unsigned at = pod_class->claim_count;
     struct err err = { 0 };
 
-    if ((text[0] && json_parse(str_of(text), MAX_RULE_TEXT, &doc, &err) < 0) ||
+    if ((text[0] && json_parse(str_of(text), FILTER_MAX_TEXT, &doc, &err) < 0) ||
         selector_from_json(arena, doc ? json_root(doc) : NULL, SELECTOR_ABSENT_MATCHES_ALL,
                            &next.labels, &err) < 0) {
         pod_class->trouble =
@@ -348,12 +319,12 @@ static void add_choosing(struct pod_class *pod_class, const struct claim *claim)
     pod_class->claim_count++;
 }
 
-static void setup_claim(struct eligible *eligible, struct pod_class *pod_class, struct claim *claim)
+static void setup_claim(struct filter *filter, struct pod_class *pod_class, struct claim *claim)
 {
     struct arena *arena = &pod_class->arena;
     const char *trouble;
 
-    check_use(eligible, claim);
+    check_use(filter, claim);
     trouble = troubles[claim->state];
     if (trouble && (!pod_class->trouble || pod_class->trouble_passes)) {
         const char *name = strstr(trouble, "%s");
@@ -377,11 +348,11 @@ static void setup_claim(struct eligible *eligible, struct pod_class *pod_class, 
         pod_class->selected[pod_class->selected_count++] = arena_strdup(arena, claim->selected.at);
 }
 
-void eligible_volumes_setup(struct eligible *eligible, struct pod_class *pod_class)
+void pod_class_setup_volumes(struct filter *filter, struct pod_class *pod_class)
 {
     const struct kube_pod *pod = pod_class->pod;
     unsigned count = pod->rare ? pod->rare->volume_claim_count : 0;
-    struct claim_walk walk = { .eligible = eligible, .pod = pod };
+    struct claim_walk walk = { .filter = filter, .pod = pod };
     struct arena *arena = &pod_class->arena;
     struct claim claim;
 
@@ -393,13 +364,13 @@ void eligible_volumes_setup(struct eligible *eligible, struct pod_class *pod_cla
     pod_class->claims = arena_alloc_array(arena, count, sizeof(*pod_class->claims));
     pod_class->picks = arena_alloc_array(arena, count, sizeof(*pod_class->picks));
     while (next_claim(&walk, &claim))
-        setup_claim(eligible, pod_class, &claim);
+        setup_claim(filter, pod_class, &claim);
 }
 
 /* ---- free volumes ---- */
 
 /* Of a volume that names no host: what it says is read once. */
-static bool is_reachable(struct eligible *eligible, const struct kube_volume *volume,
+static bool is_reachable(struct filter *filter, const struct kube_volume *volume,
                          const struct nodeselector_node *node)
 {
     struct str text = str_of(volume->affinity);
@@ -407,20 +378,20 @@ static bool is_reachable(struct eligible *eligible, const struct kube_volume *vo
 
     if (text.len == 0)
         return true;
-    if (!map_has(&eligible->selectors, text)) {
-        if (eligible->selectors.count == MAX_SELECTORS) {
-            map_clear(&eligible->selectors);
-            arena_reset(&eligible->selector_memory);
+    if (!map_has(&filter->selectors, text)) {
+        if (filter->selectors.count == MAX_SELECTORS) {
+            map_clear(&filter->selectors);
+            arena_reset(&filter->selector_memory);
         }
-        (void)eligible_read_selector(&eligible->selector_memory, text.at, &selector, NULL);
-        eligible_put(&eligible->selectors, text, (void *)(uintptr_t)selector);
+        (void)filter_read_selector(&filter->selector_memory, text.at, &selector, NULL);
+        filter_put(&filter->selectors, text, (void *)(uintptr_t)selector);
     }
-    selector = map_get(&eligible->selectors, text);
+    selector = map_get(&filter->selectors, text);
     return selector && nodeselector_matches(selector, node);
 }
 
 static bool is_taken(const struct pod_class *pod_class, unsigned picked,
-                     const struct eligible_open *taken, unsigned taken_count, const char *name)
+                     const struct filter_claim *taken, unsigned taken_count, const char *name)
 {
     for (unsigned i = 0; i < picked; i++)
         if (strcmp(pod_class->picks[i], name) == 0)
@@ -431,12 +402,11 @@ static bool is_taken(const struct pod_class *pod_class, unsigned picked,
     return false;
 }
 
-bool eligible_pick_volumes(struct eligible *eligible, const struct pod_class *pod_class,
-                           const struct kube_node *node, const struct eligible_open *taken,
-                           unsigned taken_count)
+bool pod_class_pick_volumes(struct filter *filter, const struct pod_class *pod_class,
+                            const struct kube_node *node, const struct filter_claim *taken,
+                            unsigned taken_count)
 {
-    const struct nodeselector_node subject = { str_of(node->object.name),
-                                               kube_labels(&node->object.labels) };
+    const struct nodeselector_node subject = filter_subject(node);
     struct str host = kube_pairs_get(&node->object.labels, HOSTNAME, NULL);
 
     for (unsigned which = 0; which < pod_class->claim_count; which++) {
@@ -447,8 +417,8 @@ bool eligible_pick_volumes(struct eligible *eligible, const struct pod_class *po
             const struct kube_object *object;
             auto_buf struct buf text;
             struct kube_index_walk walk =
-                kube_cache_by(eligible->caches.volumes, eligible->volumes_by_class,
-                              pair(&text, wanted->class, '\n', with_host ? host.at : ""));
+                kube_cache_by(filter->caches.volumes, filter->volumes_by_class,
+                              pair(&text, wanted->claim->class, '\n', with_host ? host.at : ""));
 
             while ((object = kube_index_next(&walk)) != NULL) {
                 const struct kube_volume *volume = kube_volume_of(object);
@@ -460,7 +430,7 @@ bool eligible_pick_volumes(struct eligible *eligible, const struct pod_class *po
                     continue;
                 if (is_usable(wanted->claim, volume) && (volume->access & access) == access &&
                     selector_matches(wanted->labels, kube_labels(&object->labels)) &&
-                    (with_host || is_reachable(eligible, volume, &subject)) &&
+                    (with_host || is_reachable(filter, volume, &subject)) &&
                     !is_taken(pod_class, which, taken, taken_count, object->name))
                     best = volume;
             }
@@ -474,7 +444,7 @@ bool eligible_pick_volumes(struct eligible *eligible, const struct pod_class *po
 
 /* ---- before a bind ---- */
 
-static bool is_listed(const struct eligible_open *list, unsigned count, const struct claim *claim)
+static bool is_listed(const struct filter_claim *list, unsigned count, const struct claim *claim)
 {
     for (unsigned i = 0; i < count; i++)
         if (claim->claim && list[i].claim == &claim->claim->object)
@@ -483,35 +453,34 @@ static bool is_listed(const struct eligible_open *list, unsigned count, const st
 }
 
 /* The volumes that were picked for a pod go to its claims. */
-static void take_picks(const struct eligible *eligible, const struct pod_class *pod_class,
-                       const struct kube_pod *pod, struct eligible_open *list, unsigned count)
+static void take_picks(const struct filter *filter, const struct pod_class *pod_class,
+                       const struct kube_pod *pod, struct filter_claim *list, unsigned count)
 {
-    struct claim_walk walk = { .eligible = eligible, .pod = pod };
+    struct claim_walk walk = { .filter = filter, .pod = pod };
     const char *name;
 
     while ((name = next_name(&walk)) != NULL)
         for (unsigned i = 0; i < pod_class->claim_count; i++)
             for (unsigned k = 0; pod_class->claims[i].number == walk.count - 1 && k < count; k++)
                 if (list[k].claim && strcmp(list[k].name, name) == 0) {
-                    list[k].volume = find(eligible->caches.volumes, "", pod_class->picks[i]);
-                    list[k].step = list[k].volume ? ELIGIBLE_TAKE_VOLUME : ELIGIBLE_NO_VOLUME;
+                    list[k].volume = find(filter->caches.volumes, "", pod_class->picks[i]);
+                    list[k].step = list[k].volume ? FILTER_TAKE_VOLUME : FILTER_NO_VOLUME;
                 }
 }
 
-unsigned eligible_open_claims(struct eligible *eligible, const struct kube_pod *pod,
-                              const char *node, struct eligible_open *list, unsigned count,
-                              unsigned max)
+unsigned filter_unbound_claims(struct filter *filter, const struct kube_pod *pod, const char *node,
+                               struct filter_claim *list, unsigned count, unsigned max)
 {
-    struct claim_walk walk = { .eligible = eligible, .pod = pod };
-    const struct kube_object *object = find(eligible->caches.nodes, "", node);
+    struct claim_walk walk = { .filter = filter, .pod = pod };
+    const struct kube_object *object = find(filter->caches.nodes, "", node);
     const struct pod_class *pod_class;
     unsigned first = count;
     bool chooses = false;
     struct claim claim;
 
-    while (eligible->caches.claims && count < max && next_claim(&walk, &claim)) {
-        struct eligible_open open = { .name = claim.name,
-                                      .claim = claim.claim ? &claim.claim->object : NULL };
+    while (filter->caches.claims && count < max && next_claim(&walk, &claim)) {
+        struct filter_claim open = { .name = claim.name,
+                                     .claim = claim.claim ? &claim.claim->object : NULL };
 
         /* its volume counts when it is seen, where volumes are watched at all */
         if (claim.state == CLAIM_BOUND || is_listed(list, count, &claim) ||
@@ -520,23 +489,18 @@ unsigned eligible_open_claims(struct eligible *eligible, const struct kube_pod *
         if (claim.state == CLAIM_RESERVED)
             open.volume = &claim.volume->object;
         if (claim.state == CLAIM_DELAYED && !str_is(claim.selected, node))
-            open.step = ELIGIBLE_SELECT_NODE;
+            open.step = FILTER_SELECT_NODE;
         if (claim.state == CLAIM_CHOOSES)
-            open.step = ELIGIBLE_NO_VOLUME; /* until one is picked */
+            open.step = FILTER_NO_VOLUME; /* until one is picked */
         chooses |= claim.state == CLAIM_CHOOSES;
         list[count++] = open;
     }
     if (!chooses || !object)
         return count;
-    pod_class = pod_class_get(eligible, pod);
-    if (eligible_pick_volumes(eligible, pod_class, kube_node_of(object), list, first))
-        take_picks(eligible, pod_class, pod, list + first, count - first);
+    pod_class = pod_class_get(filter, pod);
+    if (pod_class_pick_volumes(filter, pod_class, kube_node_of(object), list, first))
+        take_picks(filter, pod_class, pod, list + first, count - first);
     return count;
-}
-
-struct kube_cache *eligible_volume_cache(const struct eligible *eligible)
-{
-    return eligible->caches.volumes;
 }
 
 /* ---- changes ---- */
@@ -561,7 +525,7 @@ static void claim_changed(void *context, const struct kube_object *old,
         strcmp(a->class, b->class) != 0 || a->size != b->size ||
         (old->deleted_us == 0) != (next->deleted_us == 0) ||
         !same_annotation(old, next, SELECTED_NODE) || !same_annotation(old, next, BIND_COMPLETED))
-        eligible_touch(context, ELIGIBLE_NO_SLOT);
+        filter_touch(context, FILTER_NO_SLOT);
 }
 
 /* Most of a volume does not change while it is there: it is taken, becomes free, or goes. */
@@ -570,40 +534,39 @@ static void volume_changed(void *context, const struct kube_object *old,
 {
     const struct kube_volume *a = old ? kube_volume_of(old) : NULL;
     const struct kube_volume *b = next ? kube_volume_of(next) : NULL;
-    struct eligible *eligible = context;
+    struct filter *filter = context;
 
     if (a && b && is_free(a) == is_free(b) && a->size == b->size && a->access == b->access &&
-        strcmp(class_of(old, a->class), class_of(next, b->class)) == 0 &&
-        strcmp(a->mode, b->mode) == 0 && eligible_same_pairs(&old->labels, &next->labels) &&
-        strcmp(a->affinity, b->affinity) == 0 && strcmp(a->attributes, b->attributes) == 0 &&
+        strcmp(a->class, b->class) == 0 && strcmp(a->mode, b->mode) == 0 &&
+        filter_same_pairs(&old->labels, &next->labels) && strcmp(a->affinity, b->affinity) == 0 &&
         strcmp(a->for_ns, b->for_ns) == 0 && strcmp(a->for_name, b->for_name) == 0 &&
         strcmp(a->for_uid, b->for_uid) == 0 && (old->deleted_us == 0) == (next->deleted_us == 0))
         return;
-    eligible_touch(eligible, ELIGIBLE_NO_SLOT);
-    eligible->volumes_changed = eligible->sequence;
+    filter_touch(filter, FILTER_NO_SLOT);
+    filter->volumes_changed = filter->sequence;
 }
 
 static void class_changed(void *context, const struct kube_object *old,
                           const struct kube_object *next)
 {
-    eligible_touch(context, ELIGIBLE_NO_SLOT);
+    filter_touch(context, FILTER_NO_SLOT);
 }
 
-void eligible_volumes_listen(struct eligible *eligible)
+void volume_rules_listen(struct filter *filter)
 {
-    const struct eligible_caches *caches = &eligible->caches;
+    const struct filter_caches *caches = &filter->caches;
 
     if (caches->pods)
-        eligible->pods_by_claim = kube_cache_add_index(caches->pods, emit_pod_claims);
+        filter->pods_by_claim = kube_cache_add_index(caches->pods, emit_pod_claims);
     if (caches->other_pods)
-        eligible->others_by_claim = kube_cache_add_index(caches->other_pods, emit_pod_claims);
+        filter->others_by_claim = kube_cache_add_index(caches->other_pods, emit_pod_claims);
     if (caches->claims)
-        kube_cache_listen(caches->claims, claim_changed, eligible);
+        kube_cache_listen(caches->claims, claim_changed, filter);
     if (caches->classes)
-        kube_cache_listen(caches->classes, class_changed, eligible);
+        kube_cache_listen(caches->classes, class_changed, filter);
     if (!caches->volumes)
         return;
-    eligible->volumes_by_class = kube_cache_add_index(caches->volumes, emit_class);
-    eligible->volumes_by_claim = kube_cache_add_index(caches->volumes, emit_volume_claim);
-    kube_cache_listen(caches->volumes, volume_changed, eligible);
+    filter->volumes_by_class = kube_cache_add_index(caches->volumes, emit_class);
+    filter->volumes_by_claim = kube_cache_add_index(caches->volumes, emit_volume_claim);
+    kube_cache_listen(caches->volumes, volume_changed, filter);
 }

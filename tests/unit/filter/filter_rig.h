@@ -1,28 +1,23 @@
-/* eligible_rig.h - small worlds for the rules of placing, in short YAML:
+/* filter_rig.h - small worlds for the rules of the filter, in short YAML:
  *
  *     [{node: n1, labels: {zone: a}, has: {cpu: 4}}, {pod: p, at: n1, by: others}, {claim: c} ...]
  *
- * Nodes are lent to Slurm unless `lent: false`. Pods are of our scheduler unless `by` says
- * otherwise; `spec`, `status`, `is` are taken over as they stand. */
-#ifndef SLINC_TESTS_BRIDGE_ELIGIBLE_RIG_H
-#define SLINC_TESTS_BRIDGE_ELIGIBLE_RIG_H
+ * Pods of ours can get each node unless `lent: false`, under the name of its label `name`. The
+ * taint `ours` keeps no pod away. Pods are of our scheduler unless `by` says otherwise; `spec`,
+ * `status`, `is` are taken over as they stand. */
+#ifndef SLINC_TESTS_FILTER_RIG_H
+#define SLINC_TESTS_FILTER_RIG_H
 
 #include "base/mem.h"
-#include "bridge/eligible.h"
-#include "bridge/kinds_volume.h"
-#include "bridge/names.h"
 #include "codec/yaml.h"
+#include "filter/filter.h"
+#include "kube/volume_kinds.h"
 
 #include <stdio.h>
 
 enum { RIG_MEMORY = 1 << 24 };
 
-static const struct kube_field rig_no_fields[] = { { { NULL }, KUBE_STR, 0 } };
-static const struct kube_kind rig_namespace_kind = {
-    .resource = &kube_namespaces,
-    .size = sizeof(struct kube_object),
-    .fields = rig_no_fields,
-};
+#define RIG_NOT_LENT "not-lent"
 
 enum rig_cache {
     RIG_PODS,
@@ -43,19 +38,40 @@ static const struct {
     [RIG_PODS] = { "pod", &kube_pod_kind, true },
     [RIG_OTHERS] = { "", &kube_pod_kind, true },
     [RIG_NODES] = { "node", &kube_node_kind, false },
-    [RIG_NAMESPACES] = { "namespace", &rig_namespace_kind, false },
-    [RIG_CLAIMS] = { "claim", &bridge_claim_kind, true },
-    [RIG_VOLUMES] = { "volume", &bridge_volume_kind, false },
-    [RIG_CLASSES] = { "class", &bridge_storage_class_kind, false },
+    [RIG_NAMESPACES] = { "namespace", &kube_namespace_kind, false },
+    [RIG_CLAIMS] = { "claim", &kube_claim_kind, true },
+    [RIG_VOLUMES] = { "volume", &kube_volume_kind, false },
+    [RIG_CLASSES] = { "class", &kube_storage_class_kind, false },
 };
 
 struct rig {
     struct clock clock;
     struct kube_cache *caches[RIG_CACHES];
-    struct eligible *eligible;
+    struct filter *filter;
     int64_t version;
     struct arena arena;
 };
+
+/* ---- hooks ---- */
+
+static inline const char *rig_name_of(const void *context, const struct kube_node *node)
+{
+    bool is_named, is_not_lent;
+    struct str name = kube_pairs_get(&node->object.labels, "name", &is_named);
+
+    (void)kube_pairs_get(&node->object.labels, RIG_NOT_LENT, &is_not_lent);
+    return is_not_lent ? NULL : is_named ? name.at : node->object.name;
+}
+
+static inline bool rig_ignores_taint(const void *context, const struct kube_taint *taint)
+{
+    return strcmp(taint->key, "ours") == 0;
+}
+
+static inline bool rig_ignores_resource(const void *context, const char *resource)
+{
+    return str_starts(str_of(resource), STR("deviceclass"));
+}
 
 /* Without the caches in the mask. */
 static inline struct rig *rig_new_but(unsigned missing)
@@ -69,14 +85,15 @@ static inline struct rig *rig_new_but(unsigned missing)
         rig->caches[i] = kube_cache_new(rig_kinds[i].kind, &rig->clock);
         seen[i] = missing >> i & 1 ? NULL : rig->caches[i];
     }
-    rig->eligible = eligible_new(&(struct eligible_caches){ .pods = seen[RIG_PODS],
-                                                            .other_pods = seen[RIG_OTHERS],
-                                                            .nodes = seen[RIG_NODES],
-                                                            .namespaces = seen[RIG_NAMESPACES],
-                                                            .claims = seen[RIG_CLAIMS],
-                                                            .volumes = seen[RIG_VOLUMES],
-                                                            .classes = seen[RIG_CLASSES] },
-                                 "ours");
+    rig->filter = filter_new(
+        &(struct filter_caches){ .pods = seen[RIG_PODS],
+                                 .other_pods = seen[RIG_OTHERS],
+                                 .nodes = seen[RIG_NODES],
+                                 .namespaces = seen[RIG_NAMESPACES],
+                                 .claims = seen[RIG_CLAIMS],
+                                 .volumes = seen[RIG_VOLUMES],
+                                 .classes = seen[RIG_CLASSES] },
+        &(struct filter_hooks){ rig_name_of, rig_ignores_taint, rig_ignores_resource, NULL });
     return rig;
 }
 
@@ -87,7 +104,7 @@ static inline struct rig *rig_new(void)
 
 static inline void rig_free(struct rig *rig)
 {
-    eligible_free(rig->eligible);
+    filter_free(rig->filter);
     for (unsigned i = 0; i < RIG_CACHES; i++)
         kube_cache_free(rig->caches[i]);
     arena_done(&rig->arena);
@@ -154,9 +171,9 @@ static inline void rig_node(struct json_build *build, struct json_mut *object,
     const struct json *value;
     struct str key;
 
-    if (json_bool_or(json_get(item, "lent"), true))
+    if (!json_bool_or(json_get(item, "lent"), true))
         json_put_at(build, object, json_new_str(build, STR("")), "metadata", "labels",
-                    BRIDGE_EXTERNAL_LABEL);
+                    RIG_NOT_LENT);
     rig_copy(build, spec, "taints", json_get(item, "taints"));
     json_put_text(build, has, "cpu", "8");
     json_put_text(build, has, "memory", "8Gi");
@@ -249,7 +266,7 @@ static inline void rig_expect(struct rig *rig, const char *what, const char *pod
                               const char *excluded, const char *why)
 {
     const struct kube_pod *pod = rig_waiting(rig, pod_text);
-    const struct eligible_set *set = eligible_nodes(rig->eligible, pod);
+    const struct filter_set *set = filter_nodes(rig->filter, pod);
 
     if (strcmp(set->excluded, excluded) != 0)
         fail_msg("%s: excludes \"%s\", not \"%s\" (%s)", what, set->excluded, excluded, set->why);
@@ -266,9 +283,15 @@ static inline const char *rig_misfit(struct rig *rig, const char *pod_text, cons
     const char *words;
 
     assert_non_null(object);
-    words = eligible_misfit(rig->eligible, pod, kube_node_of(object), &rig->arena);
+    words = filter_misfit(rig->filter, pod, kube_node_of(object), &rig->arena);
     kube_object_unref(&pod->object);
     return words ? strstr(words, ": ") + 2 : NULL;
+}
+
+/* For filter_listen. */
+static inline void rig_count_call(void *context)
+{
+    ++*(unsigned *)context;
 }
 
 struct rig_case {

@@ -1,12 +1,11 @@
-/* bench_eligible.c - how long it takes to say which of many nodes a pod may use, beside plain code
+/* bench_filter.c - how long it takes to say which of many nodes a pod may use, beside plain code
  * that walks all nodes each time. Prints JSON, times in microseconds.
  *
- *     bench_eligible NODES PODS */
+ *     bench_filter NODES PODS */
 #include "base/mem.h"
-#include "bridge/eligible.h"
-#include "bridge/names.h"
 #include "codec/hostlist.h"
 #include "codec/nodeselector.h"
+#include "filter/filter.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@ enum {
 struct bench {
     struct clock clock;
     struct kube_cache *pods, *nodes;
-    struct eligible *eligible;
+    struct filter *filter;
     uint64_t node_count, pod_count, version;
     struct arena arena;
 };
@@ -75,7 +74,7 @@ static const struct kube_object *decode(const struct kube_kind *kind, const char
         buf_add_char(&json, *c == '\'' ? '"' : *c);
     if (json_parse(buf_str(&json), MAX_TEXT, &doc, &err) < 0 ||
         kube_object_decode(kind, json_root(doc), &object, &err) < 0) {
-        (void)fprintf(stderr, "bench_eligible: %s: %s\n", err.text, text);
+        (void)fprintf(stderr, "bench_filter: %s: %s\n", err.text, text);
         exit(1);
     }
     return object;
@@ -89,17 +88,18 @@ static void put_node(struct bench *bench, uint64_t number, bool is_fast)
     buf_init(&text, MAX_TEXT);
     buf_printf(&text,
                "{'metadata':{'name':'node-%llu','uid':'u%llu','resourceVersion':'%llu','labels':{"
-               "'" BRIDGE_EXTERNAL_LABEL "':'','kubernetes.io/os':'linux','disk':'%s',"
+               "'kubernetes.io/os':'linux','disk':'%s',"
                "'kubernetes.io/hostname':'node-%llu','topology.kubernetes.io/zone':'z%llu'",
                (unsigned long long)number, (unsigned long long)number,
                (unsigned long long)++bench->version, is_fast ? "ssd" : "hdd",
                (unsigned long long)number, (unsigned long long)(number % ZONES));
     for (unsigned i = 0; i < LABELS; i++)
         buf_printf(&text, ",'feature.example.com/cpu-flag-%u':'true'", i);
-    buf_printf(&text, "}},'spec':{'taints':[{'key':'" BRIDGE_TAINT
-                      "','value':'ours','effect':'NoExecute'},{'key':'dedicated','effect':'"
-                      "PreferNoSchedule'}]},'status':{'allocatable':{'cpu':'64','memory':'256Gi',"
-                      "'pods':'110','ephemeral-storage':'100Gi'}}}");
+    buf_printf(
+        &text,
+        "}},'spec':{'taints':[{'key':'ours','effect':'NoExecute'},{'key':'dedicated','effect':'"
+        "PreferNoSchedule'}]},'status':{'allocatable':{'cpu':'64','memory':'256Gi',"
+        "'pods':'110','ephemeral-storage':'100Gi'}}}");
     object = decode(&kube_node_kind, buf_text(&text));
     kube_cache_seen(bench->nodes, object);
     kube_object_unref(object);
@@ -134,14 +134,20 @@ static void bind_pod(struct bench *bench, uint64_t number)
     kube_object_unref(object);
 }
 
+static bool ignores_taint(const void *context, const struct kube_taint *taint)
+{
+    return str_is(str_of(taint->key), "ours");
+}
+
 static void build_world(struct bench *bench)
 {
     clock_init_real(&bench->clock);
     arena_init(&bench->arena, MEMORY);
     bench->pods = kube_cache_new(&kube_pod_kind, &bench->clock);
     bench->nodes = kube_cache_new(&kube_node_kind, &bench->clock);
-    bench->eligible = eligible_new(
-        &(struct eligible_caches){ .pods = bench->pods, .nodes = bench->nodes }, "ours");
+    bench->filter =
+        filter_new(&(struct filter_caches){ .pods = bench->pods, .nodes = bench->nodes },
+                   &(struct filter_hooks){ .ignores_taint = ignores_taint });
     for (uint64_t i = 0; i < bench->node_count; i++)
         put_node(bench, i, i % 2);
     for (uint64_t i = 0; i < bench->pod_count; i++)
@@ -172,7 +178,7 @@ static double ask_new(struct bench *bench, unsigned sort, unsigned *ret_fit)
         const struct kube_object *waiting = pod(bench, MAX_COUNT, i + 1, "", sorts[sort].spec);
         double begun = now_us();
 
-        *ret_fit = eligible_nodes(bench->eligible, kube_pod_of(waiting))->fit;
+        *ret_fit = filter_nodes(bench->filter, kube_pod_of(waiting))->fit;
         took[i] = now_us() - begun;
         kube_object_unref(waiting);
     }
@@ -185,7 +191,7 @@ static double ask_known(struct bench *bench, unsigned sort)
     double begun = now_us();
 
     for (unsigned i = 0; i < KNOWN; i++)
-        (void)eligible_nodes(bench->eligible, kube_pod_of(waiting));
+        (void)filter_nodes(bench->filter, kube_pod_of(waiting));
     kube_object_unref(waiting);
     return (now_us() - begun) / (double)KNOWN;
 }
@@ -204,7 +210,7 @@ static double ask_changed(struct bench *bench, unsigned sort, bool by_node)
         else
             bind_pod(bench, bench->pod_count += APPS);
         begun = now_us();
-        (void)eligible_nodes(bench->eligible, kube_pod_of(waiting));
+        (void)filter_nodes(bench->filter, kube_pod_of(waiting));
         took[i] = now_us() - begun;
     }
     kube_object_unref(waiting);
@@ -235,9 +241,8 @@ static unsigned walk_nodes(struct bench *bench, const struct nodeselector *selec
         bool found;
         struct str os = kube_pairs_get(&node->labels, "kubernetes.io/os", &found);
 
-        (void)kube_pairs_get(&node->labels, BRIDGE_EXTERNAL_LABEL, &found);
-        if (found && (!str_is(os, "linux") || !nodeselector_matches(selector, &subject) ||
-                      kube_node_of(node)->cpu_milli < 1))
+        if (!found || !str_is(os, "linux") || !nodeselector_matches(selector, &subject) ||
+            kube_node_of(node)->cpu_milli < 1)
             names[count++] = str_of(node->name);
     }
     (void)hostlist_fold(names, count, excluded, NULL);
@@ -273,7 +278,7 @@ int main(int argc, char **argv)
 
     if (argc != 3 || str_to_u64(str_of(argv[1]), 1, MAX_COUNT, &bench.node_count, NULL) < 0 ||
         str_to_u64(str_of(argv[2]), 0, MAX_COUNT, &bench.pod_count, NULL) < 0) {
-        (void)fprintf(stderr, "usage: bench_eligible NODES PODS\n");
+        (void)fprintf(stderr, "usage: bench_filter NODES PODS\n");
         return 2;
     }
     build_world(&bench);
@@ -290,7 +295,7 @@ int main(int argc, char **argv)
     }
     printf("\"walk\": %.1f", ask_plainly(&bench, &plain_fit));
     printf(", \"walk_fit\": %u}\n", plain_fit);
-    eligible_free(bench.eligible);
+    filter_free(bench.filter);
     kube_cache_free(bench.pods);
     kube_cache_free(bench.nodes);
     arena_done(&bench.arena);

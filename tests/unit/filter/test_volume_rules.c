@@ -1,4 +1,4 @@
-/* test_eligible_volumes.c - where the volumes of a pod let it run, and what they want first. */
+/* test_volume_rules.c - where the volumes of a pod let it run, and what they want first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "eligible_rig.h"
+#include "filter_rig.h"
 
 #define NODES "{node: a1, labels: {zone: a}}, {node: b1, labels: {zone: b}}"
 #define USES(name)                                                                                 \
@@ -57,19 +57,12 @@ static void volumes_decide_where_pods_can_run(void **state)
           ", {claim: c, annotations: {volume.kubernetes.io/selected-node: a1}, is: {spec: "
           "{storageClassName: late}}}, " LATE("late", "") "]",
           USES("c"), "b1", NULL },
-        { "the class is named in the old way",
-          "[" NODES
-          ", {claim: c, annotations: {volume.beta.kubernetes.io/storage-class: late}}, " LATE(
-              "late", "") "]",
-          USES("c"), "", "" },
         { "on first use, and nobody makes it",
           "[" NODES ", " UNBOUND(
               "c",
               "local") ", {class: local, is: {provisioner: "
                        "kubernetes.io/no-provisioner, volumeBindingMode: WaitForFirstConsumer}}]",
-          USES("c"), none,
-          "persistentvolumeclaim \"c\" waits for a persistent volume: its storage class has no "
-          "provisioner" },
+          USES("c"), none, "2 node(s) didn't find available persistent volumes to bind" },
         { "the claim of an ephemeral volume is named after the pod, and its own",
           "[" NODES ", " OWNED_BY("p") ", {volume: v1, is: {spec: {" ZONE("b") "}}}]",
           "{pod: p, spec: {volumes: [{name: v, ephemeral: {volumeClaimTemplate: {}}}]}}", "a1",
@@ -130,13 +123,13 @@ enum { MAX_OPEN = 4 };
  */
 static void expect_open(struct rig *rig, const char *text, const char *node, const char *expected)
 {
-    static const char signs[] = { [ELIGIBLE_WAIT] = '.',
-                                  [ELIGIBLE_SELECT_NODE] = '>',
-                                  [ELIGIBLE_TAKE_VOLUME] = '=',
-                                  [ELIGIBLE_NO_VOLUME] = '-' };
+    static const char signs[] = { [FILTER_WAIT] = '.',
+                                  [FILTER_SELECT_NODE] = '>',
+                                  [FILTER_TAKE_VOLUME] = '=',
+                                  [FILTER_NO_VOLUME] = '-' };
     const struct kube_pod *pod = rig_waiting(rig, text);
-    struct eligible_open open[MAX_OPEN];
-    unsigned count = eligible_open_claims(rig->eligible, pod, node, open, 0, MAX_OPEN);
+    struct filter_claim open[MAX_OPEN];
+    unsigned count = filter_unbound_claims(rig->filter, pod, node, open, 0, MAX_OPEN);
     auto_buf struct buf found;
 
     buf_init(&found, 1000);
@@ -178,21 +171,21 @@ static void claims_are_told_of_the_node_before_the_bind(void **state)
 static void a_set_follows_claims_and_volumes(void **state)
 {
     struct rig *rig = rig_new();
-    uint64_t generation;
+    unsigned calls = 0;
 
     rig_put(rig, "[" NODES "]");
     rig_expect(rig, "missing", USES("c"), "a1,b1", NULL);
-    generation = eligible_generation(rig->eligible);
+    filter_listen(rig->filter, rig_count_call, &calls);
     rig_put(rig, "[" UNBOUND("c", "late") "]");
-    assert_true(eligible_generation(rig->eligible) > generation);
+    assert_int_equal(calls, 1);
     rig_expect(rig, "no class yet", USES("c"), "a1,b1", NULL);
     rig_put(rig, "[" LATE("late", "") "]");
     rig_expect(rig, "late", USES("c"), "", "");
     rig_put(rig, "[" BOUND("c", "v1") ", {volume: v1, is: {spec: {" ZONE("b") "}}}]");
     rig_expect(rig, "bound", USES("c"), "a1", NULL);
-    generation = eligible_generation(rig->eligible);
+    calls = 0;
     rig_put(rig, "[" BOUND("c", "v1") ", {volume: v1, is: {spec: {" ZONE("b") "}}}]");
-    assert_int_equal(eligible_generation(rig->eligible), generation);
+    assert_int_equal(calls, 0);
     rig_free(rig);
 }
 
@@ -237,5 +230,5 @@ int main(void)
         cmocka_unit_test(a_patch_leaves_what_it_does_not_name),
     };
 
-    return cmocka_run_group_tests_name("eligible_volumes", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("volume_rules", tests, NULL, NULL);
 }

@@ -1,25 +1,21 @@
-/* kinds_volume.c - claims, volumes and storage classes by tables.
+/* volume_kinds.c - claims, volumes and storage classes by tables.
  *
  * Holds: a part that is absent is left as it is, so that a patch can be laid over an object. Both
  * sorts of topology rule become a NodeSelector, so that one piece of code reads them. */
-#include "bridge/kinds_volume.h"
+#include "kube/volume_kinds.h"
 
 #include <stddef.h>
 
 #define HOSTNAME "kubernetes.io/hostname"
 #define TOPOLOGY "a topology rule"
 
-static const struct kube_resource claims = { "", "v1", "persistentvolumeclaims",
-                                             "PersistentVolumeClaim", true };
-static const struct kube_resource volumes = { "", "v1", "persistentvolumes", "PersistentVolume",
-                                              false };
 static const struct kube_resource classes = { "storage.k8s.io", "v1", "storageclasses",
                                               "StorageClass", false };
+
 static const struct kube_field claim_fields[] = {
     { { "spec", "volumeName" }, KUBE_STR, offsetof(struct kube_claim, volume) },
     { { "spec", "storageClassName" }, KUBE_STR, offsetof(struct kube_claim, class) },
     { { "spec", "volumeMode" }, KUBE_STR, offsetof(struct kube_claim, mode) },
-    { { "spec", "volumeAttributesClassName" }, KUBE_STR, offsetof(struct kube_claim, attributes) },
     { { "spec", "resources", "requests", "storage" },
       KUBE_QUANTITY,
       offsetof(struct kube_claim, size) },
@@ -29,7 +25,6 @@ static const struct kube_field claim_fields[] = {
 static const struct kube_field volume_fields[] = {
     { { "spec", "storageClassName" }, KUBE_STR, offsetof(struct kube_volume, class) },
     { { "spec", "volumeMode" }, KUBE_STR, offsetof(struct kube_volume, mode) },
-    { { "spec", "volumeAttributesClassName" }, KUBE_STR, offsetof(struct kube_volume, attributes) },
     { { "spec", "claimRef", "namespace" }, KUBE_STR, offsetof(struct kube_volume, for_ns) },
     { { "spec", "claimRef", "name" }, KUBE_STR, offsetof(struct kube_volume, for_name) },
     { { "spec", "claimRef", "uid" }, KUBE_STR, offsetof(struct kube_volume, for_uid) },
@@ -175,21 +170,21 @@ static int decode_class(struct kube_decoder *decoder, const struct json *root, v
     return kube_decoder_text(decoder, &text, TOPOLOGY, &class->topology, err);
 }
 
-const struct kube_kind bridge_claim_kind = {
-    .resource = &claims,
+const struct kube_kind kube_claim_kind = {
+    .resource = &kube_volume_claims,
     .size = sizeof(struct kube_claim),
     .fields = claim_fields,
     .decode_more = decode_claim,
 };
 
-const struct kube_kind bridge_volume_kind = {
-    .resource = &volumes,
+const struct kube_kind kube_volume_kind = {
+    .resource = &kube_volumes,
     .size = sizeof(struct kube_volume),
     .fields = volume_fields,
     .decode_more = decode_volume,
 };
 
-const struct kube_kind bridge_storage_class_kind = {
+const struct kube_kind kube_storage_class_kind = {
     .resource = &classes,
     .size = sizeof(struct kube_storage_class),
     .fields = class_fields,

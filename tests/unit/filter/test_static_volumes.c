@@ -1,4 +1,4 @@
-/* test_eligible_static.c - static volumes: which of the free ones a claim may take. */
+/* test_static_volumes.c - static volumes: which of the free ones a claim may take. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "eligible_rig.h"
+#include "filter_rig.h"
 
 enum { MAX_OPEN = 8 };
 
@@ -43,8 +43,7 @@ static void only_nodes_with_a_volume_that_suits_will_do(void **state)
     static const char *const none = "a1,b1";
     const struct rig_case cases[] = {
         { "there is none", WORLD("{volume: v, is: {spec: {}}}"), USES("c"), none,
-          "persistentvolumeclaim \"c\" waits for a persistent volume: its storage class has no "
-          "provisioner" },
+          "2 node(s) didn't find available persistent volumes to bind" },
         { "of one node", WORLD(DISK("v", "b1", "2Gi")), USES("c"), "a1",
           "1 node(s) didn't find available persistent volumes to bind" },
         { "of either", WORLD(DISK("v", "'a1', b1", "2Gi")), USES("c"), "", "" },
@@ -53,10 +52,6 @@ static void only_nodes_with_a_volume_that_suits_will_do(void **state)
         { "of another class",
           WORLD("{volume: v, is: {spec: {" OF("x", "ReadWriteOnce", "2Gi") "}, " FREE "}}"),
           USES("c"), none, NULL },
-        { "the class is named in the old way",
-          WORLD("{volume: v, annotations: {volume.beta.kubernetes.io/storage-class: local}, is: "
-                "{spec: {" OF("x", "ReadWriteOnce", "2Gi") ", " HOST("a1") "}, " FREE "}}"),
-          USES("c"), "b1", NULL },
         { "of fewer access modes",
           "[" NODES ", " CLASS ", " CLAIM_OF("c", "ReadWriteOnce, ReadOnlyMany", "1Gi",
                                              "") ", " DISK("v", "a1", "2Gi") "]",
@@ -71,10 +66,6 @@ static void only_nodes_with_a_volume_that_suits_will_do(void **state)
         { "of the same mode, said and not said",
           WORLD("{volume: v, is: {spec: {" SPEC("2Gi") ", volumeMode: Filesystem}, " FREE "}}"),
           USES("c"), "", "" },
-        { "of other attributes",
-          WORLD("{volume: v, is: {spec: {" SPEC("2Gi") ", volumeAttributesClassName: gold}, " FREE
-                                                       "}}"),
-          USES("c"), none, NULL },
         { "not available",
           WORLD("{volume: v, is: {spec: {" SPEC("2Gi") "}, status: {phase: Released}}}"), USES("c"),
           none, NULL },
@@ -151,17 +142,17 @@ static void claims_of_one_pod_want_a_volume_each(void **state)
 static void a_set_follows_volumes(void **state)
 {
     struct rig *rig = rig_new();
-    uint64_t generation;
+    unsigned calls = 0;
 
     rig_put(rig, WORLD(DISK("v1", "a1", "2Gi")));
     rig_expect(rig, "one", USES("c"), "b1", NULL);
     rig_put(rig, "[" DISK("v2", "b1", "2Gi") "]");
     rig_expect(rig, "one more", USES("c"), "", "");
-    generation = eligible_generation(rig->eligible);
+    filter_listen(rig->filter, rig_count_call, &calls);
     rig_put(rig, "[" DISK("v2", "b1", "2Gi") "]");
-    assert_int_equal(eligible_generation(rig->eligible), generation);
+    assert_int_equal(calls, 0);
     rig_put(rig, "[" DISK("v1", "a1", "1Gi") "]");
-    assert_true(eligible_generation(rig->eligible) > generation);
+    assert_int_equal(calls, 1);
     rig_expect(rig, "smaller", USES("c"), "a1", NULL);
     rig_drop(rig, RIG_VOLUMES, "", "v2");
     rig_expect(rig, "gone", USES("c"), "a1,b1", NULL);
@@ -173,10 +164,10 @@ static void a_set_follows_volumes(void **state)
     rig_expect(rig, "gone again", USES("c"), "a1", NULL);
     rig_put(rig,
             "[{volume: v5, is: {spec: {" SPEC("2Gi") ", claimRef: {namespace: d, name: x}}}}]");
-    generation = eligible_generation(rig->eligible);
+    calls = 0;
     rig_put(rig,
             "[{volume: v5, is: {spec: {" SPEC("2Gi") ", claimRef: {namespace: d, name: c}}}}]");
-    assert_true(eligible_generation(rig->eligible) > generation);
+    assert_int_equal(calls, 1);
     rig_expect(rig, "one is for it", USES("c"), "", "");
     rig_free(rig);
 }
@@ -202,7 +193,6 @@ static void without_volumes_to_look_at_nothing_is_objected(void **state)
 
     rig_put(rig, "[" NODES ", " CLASS ", " CLAIM("c", "2Gi", "") "]");
     rig_expect(rig, "no cache", USES("c"), "", "");
-    assert_null(eligible_volume_cache(rig->eligible));
     rig_free(rig);
 }
 
@@ -210,10 +200,10 @@ static void without_volumes_to_look_at_nothing_is_objected(void **state)
 
 /* "c=v1" for each claim: it takes this volume; "c.v1" waits for it; "c-" gets none. */
 static unsigned add_open(struct rig *rig, const char *text, const char *node,
-                         struct eligible_open *open, unsigned count)
+                         struct filter_claim *open, unsigned count)
 {
     const struct kube_pod *pod = rig_waiting(rig, text);
-    unsigned all = eligible_open_claims(rig->eligible, pod, node, open, count, MAX_OPEN);
+    unsigned all = filter_unbound_claims(rig->filter, pod, node, open, count, MAX_OPEN);
 
     for (unsigned i = count; i < all; i++) /* the pod goes away */
         open[i].name = arena_strdup(&rig->arena, open[i].name);
@@ -221,12 +211,12 @@ static unsigned add_open(struct rig *rig, const char *text, const char *node,
     return all;
 }
 
-static const char *show_open(struct rig *rig, const struct eligible_open *open, unsigned count)
+static const char *show_open(struct rig *rig, const struct filter_claim *open, unsigned count)
 {
-    static const char signs[] = { [ELIGIBLE_WAIT] = '.',
-                                  [ELIGIBLE_SELECT_NODE] = '>',
-                                  [ELIGIBLE_TAKE_VOLUME] = '=',
-                                  [ELIGIBLE_NO_VOLUME] = '-' };
+    static const char signs[] = { [FILTER_WAIT] = '.',
+                                  [FILTER_SELECT_NODE] = '>',
+                                  [FILTER_TAKE_VOLUME] = '=',
+                                  [FILTER_NO_VOLUME] = '-' };
     auto_buf struct buf text;
 
     buf_init(&text, 1000);
@@ -238,7 +228,7 @@ static const char *show_open(struct rig *rig, const struct eligible_open *open, 
 
 static const char *open_at(struct rig *rig, const char *text, const char *node)
 {
-    struct eligible_open open[MAX_OPEN];
+    struct filter_claim open[MAX_OPEN];
 
     return show_open(rig, open, add_open(rig, text, node, open, 0));
 }
@@ -267,7 +257,7 @@ static void the_smallest_volume_that_is_big_enough_is_taken(void **state)
 static void pods_that_go_together_take_different_volumes(void **state)
 {
     struct rig *rig = rig_new();
-    struct eligible_open open[MAX_OPEN];
+    struct filter_claim open[MAX_OPEN];
     unsigned count;
 
     rig_put(rig, WORLD(DISK("v2", "a1", "2Gi") ", " DISK("v3", "a1", "3Gi") ", " CLAIM(
@@ -283,15 +273,15 @@ static void pods_that_go_together_take_different_volumes(void **state)
 static void the_list_of_open_claims_is_bounded(void **state)
 {
     struct rig *rig = rig_new();
-    struct eligible_open open[1];
+    struct filter_claim open[1];
     const struct kube_pod *pod = rig_waiting(rig, USES_TWO);
 
     rig_put(rig,
             WORLD(CLAIM("d", "1Gi", "") ", " DISK("v2", "a1", "2Gi") ", " DISK("v3", "a1", "3Gi")));
-    assert_int_equal(eligible_open_claims(rig->eligible, pod, "a1", open, 0, 1), 1);
+    assert_int_equal(filter_unbound_claims(rig->filter, pod, "a1", open, 0, 1), 1);
     assert_string_equal(open[0].volume->name, "v3");
-    assert_int_equal(eligible_open_claims(rig->eligible, pod, "a1", open, 1, 1), 1);
-    assert_int_equal(eligible_open_claims(rig->eligible, pod, "gone", open, 0, 1), 1);
+    assert_int_equal(filter_unbound_claims(rig->filter, pod, "a1", open, 1, 1), 1);
+    assert_int_equal(filter_unbound_claims(rig->filter, pod, "gone", open, 0, 1), 1);
     assert_null(open[0].volume);
     kube_object_unref(&pod->object);
     rig_free(rig);
@@ -304,7 +294,7 @@ static void a_volume_that_is_being_taken_is_nobody_elses(void **state)
     struct json_doc *patch =
         rig_parse("{metadata: {annotations: {pv.kubernetes.io/bound-by-controller: 'yes'}}, spec: "
                   "{claimRef: {namespace: d, name: c, uid: c}}}");
-    struct kube_cache *cache = eligible_volume_cache(rig->eligible);
+    struct kube_cache *cache = rig->caches[RIG_VOLUMES];
     struct kube_overlay *overlay;
 
     rig_put(rig,
@@ -336,5 +326,5 @@ int main(void)
         cmocka_unit_test(a_volume_that_is_being_taken_is_nobody_elses),
     };
 
-    return cmocka_run_group_tests_name("eligible_static", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("static_volumes", tests, NULL, NULL);
 }

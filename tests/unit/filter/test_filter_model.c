@@ -1,8 +1,9 @@
-/* test_eligible_model.c - a view that lived through any changes says what a new one would say.
+/* test_filter_model.c - a view that lived through any changes says what a new one would say.
  *
  * Random nodes, pods, claims, volumes and namespaces come, change and go. Some pods that wait are
  * asked about in between; each answer must be that of a view which sees the caches for the first
- * time, in another order. While pods have seats it must be that of a view in which they are bound.
+ * time, in another order. While pods have reservations it must be that of a view in which they are
+ * bound.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "eligible_rig.h"
+#include "filter_rig.h"
 
 #include "base/rand.h"
 
@@ -23,7 +24,7 @@ enum {
     UIDS = 3,
     CLAIMS = 4,
     TEXT = 4096,
-    SEATS = 4
+    RESERVED = 4
 };
 
 #define REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
@@ -92,9 +93,7 @@ static void change_node(struct rig *rig, struct rand *rand)
         "[{node: %s, labels: {%s %s host: h%u, kubernetes.io/hostname: h%u}, taints: [%s], lent: "
         "%s, has: {cpu: %s, pods: "
         "%s %s}}]",
-        name, ONE_OF(rand, "", "zone: a,", "zone: b,"),
-        ONE_OF(rand, "", "", "", "slinky.slurm.net/slurm-nodename: s,",
-               "slinky.slurm.net/slurm-nodename: '',"),
+        name, ONE_OF(rand, "", "zone: a,", "zone: b,"), ONE_OF(rand, "", "", "", "name: s,"),
         rand_chance(rand, 900) ? node : 0, rand_chance(rand, 900) ? node : 1,
         ONE_OF(rand, "", "", "{key: t, effect: NoSchedule}"),
         ONE_OF(rand, "true", "true", "true", "false"), ONE_OF(rand, "1", "4", "8"),
@@ -231,8 +230,8 @@ static void compare(struct rig *rig, struct rig *other, const char *text, uint64
                     unsigned step)
 {
     const struct kube_pod *pod = rig_waiting(rig, text);
-    const struct eligible_set *set = eligible_nodes(rig->eligible, pod);
-    const struct eligible_set *want = eligible_nodes(other->eligible, pod);
+    const struct filter_set *set = filter_nodes(rig->filter, pod);
+    const struct filter_set *want = filter_nodes(other->filter, pod);
     struct kube_cache_walk walk = kube_cache_walk(rig->caches[RIG_NODES]);
     const struct kube_object *node;
 
@@ -241,8 +240,8 @@ static void compare(struct rig *rig, struct rig *other, const char *text, uint64
         fail_msg("seed %u step %u: %s\n  has  %s: %s\n  want %s: %s", (unsigned)seed, step, text,
                  set->excluded, set->why, want->excluded, want->why);
     while ((node = kube_cache_next(&walk)) != NULL) {
-        const char *says = eligible_misfit(rig->eligible, pod, kube_node_of(node), &rig->arena);
-        const char *should = eligible_misfit(other->eligible, pod, kube_node_of(node), &rig->arena);
+        const char *says = filter_misfit(rig->filter, pod, kube_node_of(node), &rig->arena);
+        const char *should = filter_misfit(other->filter, pod, kube_node_of(node), &rig->arena);
 
         if (strcmp(says ? says : "", should ? should : "") != 0)
             fail_msg("seed %u step %u: %s: %s, not %s", (unsigned)seed, step, text,
@@ -266,13 +265,14 @@ static bool minds_only_pods(const char *text)
     return !strstr(text, "hostPort") && !strstr(text, "claimName") && !strstr(text, "needs");
 }
 
-static void compare_with_seats(struct rig *rig, struct rand *rand, uint64_t seed, unsigned step)
+static void compare_with_reservations(struct rig *rig, struct rand *rand, uint64_t seed,
+                                      unsigned step)
 {
-    const struct kube_pod *seated[SEATS];
+    const struct kube_pod *reserved[RESERVED];
     struct rig *other = fresh(rig, rand);
     unsigned count = 0;
 
-    for (unsigned i = 0; i < SEATS; i++) {
+    for (unsigned i = 0; i < RESERVED; i++) {
         const char *text = waiting[rand_below(rand, WAITING)];
         char name[16];
         const struct kube_object *node;
@@ -281,35 +281,35 @@ static void compare_with_seats(struct rig *rig, struct rand *rand, uint64_t seed
         node = kube_cache_get(rig->caches[RIG_NODES], "", name);
         if (!node || kube_node_of(node)->pods <= PODS || !minds_only_pods(text))
             continue; /* nor how many pods a node takes */
-        seated[count] = rig_waiting(rig, text);
-        eligible_reserve(rig->eligible, seated[count++], kube_node_of(node));
+        reserved[count] = rig_waiting(rig, text);
+        filter_reserve(rig->filter, reserved[count++], kube_node_of(node));
         bind_waiting(other, text, i, name);
         for (unsigned k = 0; k < WAITING; k++)
             compare(rig, other, waiting[k], seed, step);
     }
-    eligible_unreserve_all(rig->eligible);
+    filter_unreserve_all(rig->filter);
     for (unsigned i = 0; i < count; i++)
-        kube_object_unref(&seated[i]->object);
+        kube_object_unref(&reserved[i]->object);
     rig_free(other);
 }
 
-/* A set that differs from an earlier one has another generation. */
+/* A set that differs from an earlier one has another version. */
 struct earlier {
-    uint64_t generation; /* 0: none yet */
+    uint64_t version; /* 0: none yet */
     char excluded[TEXT];
 };
 
-static void check_generation(struct rig *rig, const char *text, struct earlier *earlier,
-                             uint64_t seed, unsigned step)
+static void check_version(struct rig *rig, const char *text, struct earlier *earlier, uint64_t seed,
+                          unsigned step)
 {
     const struct kube_pod *pod = rig_waiting(rig, text);
-    const struct eligible_set *set = eligible_nodes(rig->eligible, pod);
+    const struct filter_set *set = filter_nodes(rig->filter, pod);
 
-    if (earlier->generation == eligible_generation(rig->eligible) &&
+    if (earlier->version == filter_version(rig->filter, pod) &&
         strcmp(earlier->excluded, set->excluded) != 0)
         fail_msg("seed %u step %u: %s: %s became %s unnoticed", (unsigned)seed, step, text,
                  earlier->excluded, set->excluded);
-    earlier->generation = eligible_generation(rig->eligible);
+    earlier->version = filter_version(rig->filter, pod);
     (void)snprintf(earlier->excluded, TEXT, "%s", set->excluded);
     kube_object_unref(&pod->object);
 }
@@ -327,9 +327,9 @@ static void run(uint64_t seed)
         change(rig, &rand);
         for (unsigned i = 0; i < WAITING; i++)
             if (rand_chance(&rand, 300))
-                check_generation(rig, waiting[i], &earlier[i], seed, step);
+                check_version(rig, waiting[i], &earlier[i], seed, step);
         if (rand_chance(&rand, 25))
-            compare_with_seats(rig, &rand, seed, step);
+            compare_with_reservations(rig, &rand, seed, step);
         if (!rand_chance(&rand, 400))
             continue;
         other = fresh(rig, &rand);
@@ -354,5 +354,5 @@ int main(void)
         cmocka_unit_test(a_view_that_lived_through_changes_says_what_a_new_one_says),
     };
 
-    return cmocka_run_group_tests_name("eligible_model", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("filter_model", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_eligible_pods.c - how pods draw, repel and spread other pods. */
+/* test_pod_rules.c - how pods draw, repel and spread other pods. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "eligible_rig.h"
+#include "filter_rig.h"
 
 /* Two zones of two nodes each, and one node in none. */
 #define ZONES                                                                                      \
@@ -206,7 +206,7 @@ static void a_set_follows_the_pods_that_its_rules_look_at(void **state)
         "{pod: p, labels: {app: web}, spec: {affinity: {podAntiAffinity: "
         "{" REQUIRED ": [{topologyKey: host, " APP("web") "}]}}}}";
     struct rig *rig = rig_new();
-    uint64_t generation;
+    unsigned calls = 0;
 
     rig_put(rig, "[" ZONES "]");
     rig_expect(rig, "empty", pod, "", "");
@@ -220,9 +220,9 @@ static void a_set_follows_the_pods_that_its_rules_look_at(void **state)
     rig_expect(rig, "two", pod, "a1,b1", NULL);
     rig_put(rig, "[{node: b1, labels: {zone: b, host: a2}}]");
     rig_expect(rig, "a node in another domain", pod, "a[1-2],b1", NULL);
-    generation = eligible_generation(rig->eligible);
+    filter_listen(rig->filter, rig_count_call, &calls);
     rig_put(rig, "[{pod: z, at: c1, labels: {app: db}}]");
-    assert_int_equal(eligible_generation(rig->eligible), generation);
+    assert_int_equal(calls, 0);
     rig_drop(rig, RIG_NODES, "", "b1");
     rig_expect(rig, "node gone", pod, "a1", NULL);
     rig_put(rig, "[{node: b1, labels: {host: b1}}]");
@@ -272,27 +272,27 @@ static void a_pod_with_a_seat_counts_as_placed_until_it_leaves_and_nobody_is_tol
     a1 = kube_node_of(kube_cache_get(rig->caches[RIG_NODES], "", "a1"));
     a2 = kube_node_of(kube_cache_get(rig->caches[RIG_NODES], "", "a2"));
     b1 = kube_node_of(kube_cache_get(rig->caches[RIG_NODES], "", "b1"));
-    assert_true(eligible_minds_others(pod));
-    eligible_listen(rig->eligible, hear, &heard);
+    assert_true(filter_has_pod_rules(pod));
+    filter_listen(rig->filter, hear, &heard);
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(eligible_objection(rig->eligible, pod, a2), ELIGIBLE_NO_OBJECTION);
-        eligible_reserve(rig->eligible, pod, a1);
-        assert_int_equal(eligible_objection(rig->eligible, pod, a2), ELIGIBLE_PODS_OBJECT);
-        assert_int_equal(eligible_objection(rig->eligible, pod, b1), ELIGIBLE_NO_OBJECTION);
+        assert_int_equal(filter_objection(rig->filter, pod, a2), FILTER_NO_OBJECTION);
+        filter_reserve(rig->filter, pod, a1);
+        assert_int_equal(filter_objection(rig->filter, pod, a2), FILTER_PODS_OBJECT);
+        assert_int_equal(filter_objection(rig->filter, pod, b1), FILTER_NO_OBJECTION);
         rig_expect(rig, "its own rules", apart, "a[1-2]",
                    "2 node(s) didn't match pod anti-affinity rules");
         rig_expect(rig, "those of the one with a seat", other, "a[1-2]",
                    "2 node(s) didn't satisfy existing pods anti-affinity rules");
-        eligible_reserve(rig->eligible, pod, b1);
+        filter_reserve(rig->filter, pod, b1);
         rig_expect(rig, "two seats", apart, "a[1-2],b[1-2]", NULL);
-        eligible_unreserve_all(rig->eligible);
+        filter_unreserve_all(rig->filter);
         rig_expect(rig, "all have left", apart, "", "");
         rig_expect(rig, "for others too", other, "", "");
     }
     assert_int_equal(heard, 0);
     rig_put(rig, "[{node: b1, taints: [{key: t, effect: NoSchedule}]}]");
     b1 = kube_node_of(kube_cache_get(rig->caches[RIG_NODES], "", "b1"));
-    assert_int_equal(eligible_objection(rig->eligible, pod, b1), ELIGIBLE_NODE_OBJECTS);
+    assert_int_equal(filter_objection(rig->filter, pod, b1), FILTER_NODE_OBJECTS);
     assert_true(heard > 0);
     kube_object_unref(&pod->object);
     rig_free(rig);
@@ -360,5 +360,5 @@ int main(void)
         cmocka_unit_test(rules_without_end_are_refused),
     };
 
-    return cmocka_run_group_tests_name("eligible_pods", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("pod_rules", tests, NULL, NULL);
 }

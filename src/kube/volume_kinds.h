@@ -1,7 +1,7 @@
-/* kinds_volume.h - what decides where a pod with volumes may run, as small as the bridge uses it.
- */
-#ifndef SLINC_BRIDGE_KINDS_VOLUME_H
-#define SLINC_BRIDGE_KINDS_VOLUME_H
+/* volume_kinds.h - what decides where a pod with volumes may run, as small as src/filter
+ * uses it. */
+#ifndef SLINC_KUBE_VOLUME_KINDS_H
+#define SLINC_KUBE_VOLUME_KINDS_H
 
 #include "kube/object.h"
 
@@ -12,12 +12,12 @@ enum {
 
 struct kube_claim { /* v1 PersistentVolumeClaim; its node of choice is an annotation */
     struct kube_object object;
-    const char *volume;            /* "" until it has one */
-    const char *class;             /* "" when it names none */
-    const char *mode, *attributes; /* as those of a volume, below */
-    const char *selector;          /* JSON of a LabelSelector; "" where any volume will do */
-    int64_t size;                  /* bytes that it asks for */
-    unsigned access;               /* a bit for each mode */
+    const char *volume;   /* "" until it has one */
+    const char *class;    /* "" when it names none */
+    const char *mode;     /* as that of a volume, below */
+    const char *selector; /* JSON of a LabelSelector; "" where any volume will do */
+    int64_t size;         /* bytes that it asks for */
+    unsigned access;      /* a bit for each mode */
 };
 
 struct kube_volume { /* v1 PersistentVolume */
@@ -25,10 +25,9 @@ struct kube_volume { /* v1 PersistentVolume */
     const char *affinity;     /* JSON of a NodeSelector; "" where any node will do */
     const char *const *hosts; /* all that it says: the label kubernetes.io/hostname is one of */
     unsigned host_count;      /* these; 0: it says something else */
-    const char *class;        /* "" when it names none; an annotation may say otherwise */
+    const char *class;        /* "" when it names none */
     const char *phase;
     const char *mode;                        /* volumeMode; "" is Filesystem */
-    const char *attributes;                  /* name of a VolumeAttributesClass; "" for none */
     const char *for_ns, *for_name, *for_uid; /* claimRef; "" when it is for nobody */
     int64_t size;
     unsigned access;
@@ -40,7 +39,7 @@ struct kube_storage_class { /* storage.k8s.io/v1 StorageClass */
     const char *topology; /* allowedTopologies, as JSON of a NodeSelector; "" where any will do */
 };
 
-extern const struct kube_kind bridge_claim_kind, bridge_volume_kind, bridge_storage_class_kind;
+extern const struct kube_kind kube_claim_kind, kube_volume_kind, kube_storage_class_kind;
 
 static inline const struct kube_claim *kube_claim_of(const struct kube_object *object)
 {
