@@ -77,51 +77,6 @@ void admit_trust_also(struct admit *admit, struct str user)
     trust(&admit->users[1], user);
 }
 
-/* ---- reading ---- */
-
-static unsigned read_op(struct str operation)
-{
-    if (str_is(operation, "CREATE"))
-        return ADMIT_CREATE;
-    return str_is(operation, "UPDATE") ? ADMIT_UPDATE : 0;
-}
-
-/* "pods" of the core group; "" for what we do not know. A review without a resource goes by its
- * kind. */
-static struct str read_resource(const struct json *request)
-{
-    const struct json *resource = json_get(request, "resource");
-    const struct json *kind = json_get(request, "kind");
-    const struct json *named = json_exists(resource) ? resource : kind;
-    struct str name = json_exists(resource) ? json_str(json_get(resource, "resource"))
-                                            : json_str(json_get(kind, "kind"));
-
-    if (json_str(json_get(named, "group")).len > 0)
-        return STR("");
-    return str_is(name, "pods") || str_is(name, "Pod") ? STR("pods") : STR("");
-}
-
-static int read_review(const struct json *review, struct admit_request *ret_request,
-                       struct err *err)
-{
-    struct admission_request read;
-    int result = admission_read(review, &read, err);
-
-    if (result < 0)
-        return result;
-    *ret_request = (struct admit_request){
-        .review = read,
-        .ns = read.ns,
-        .resource = read_resource(json_get(review, "request")),
-        .subresource = read.subresource,
-        .user = read.user,
-        .op = read_op(read.operation),
-        .pod = read.object,
-        .old = read.old,
-    };
-    return 0;
-}
-
 /* ---- scope ---- */
 
 enum scope { SCOPE_OUT, SCOPE_IN, SCOPE_NOT_KNOWN };
@@ -139,25 +94,21 @@ static enum scope scope_by_selector(const struct admit *admit, struct str ns)
     return selector_matches(admit->selector, kube_labels(&found->labels)) ? SCOPE_IN : SCOPE_OUT;
 }
 
-static enum scope scope_by_name(const struct admit *admit, struct str ns)
-{
-    for (unsigned i = 0; i < admit->config->managed_namespace_count; i++)
-        if (str_eq(ns, admit->config->managed_namespaces[i]))
-            return SCOPE_IN;
-    return SCOPE_OUT;
-}
-
 static enum scope scope_of(const struct admit *admit, const struct admit_request *request)
 {
-    if (admit_is_mirror(request->pod))
+    if (admit_is_mirror(request->review.object))
         return SCOPE_OUT;
-    if (str_is(json_str(json_at(request->pod, "spec", "schedulerName")),
+    if (str_is(json_str(json_at(request->review.object, "spec", "schedulerName")),
                admit->config->scheduler_name))
         return SCOPE_IN;
-    if (str_is(admit_owner(request->pod).kind, "DaemonSet"))
+    if (str_is(admit_owner(request->review.object).kind, "DaemonSet"))
         return SCOPE_OUT;
-    return admit->selector ? scope_by_selector(admit, request->ns)
-                           : scope_by_name(admit, request->ns);
+    if (admit->selector)
+        return scope_by_selector(admit, request->review.ns);
+    for (unsigned i = 0; i < admit->config->managed_namespace_count; i++)
+        if (str_eq(request->review.ns, admit->config->managed_namespaces[i]))
+            return SCOPE_IN;
+    return SCOPE_OUT;
 }
 
 /* ---- answering ---- */
@@ -216,17 +167,18 @@ static enum admit_verdict change(const struct admit_request *request, const stru
 static bool is_our_business(const struct admit *admit, enum admit_hook hook,
                             const struct admit_request *request)
 {
-    bool is_plain = request->subresource.len == 0;
+    bool is_plain = request->review.subresource.len == 0;
 
-    if (!str_is(request->resource, "pods"))
+    if (!str_is(request->review.resource, "pods") || request->review.group.len > 0)
         return false;
     if (request->op == ADMIT_CREATE)
         return is_plain;
     return hook == ADMIT_VALIDATE && request->op == ADMIT_UPDATE &&
-           (is_plain || str_is(request->subresource, "resize")) &&
-           !(request->user.len > 0 && (str_eq(request->user, str_of(admit->users[0])) ||
-                                       str_eq(request->user, str_of(admit->users[1])))) &&
-           !json_exists(json_at(request->pod, "metadata", "deletionTimestamp"));
+           (is_plain || str_is(request->review.subresource, "resize")) &&
+           !(request->review.user.len > 0 &&
+             (str_eq(request->review.user, str_of(admit->users[0])) ||
+              str_eq(request->review.user, str_of(admit->users[1])))) &&
+           !json_exists(json_at(request->review.object, "metadata", "deletionTimestamp"));
 }
 
 static void answer_pod(const struct admit *admit, enum admit_hook hook,
@@ -240,7 +192,8 @@ static void answer_pod(const struct admit *admit, enum admit_hook hook,
         answer->verdict = allow(request, out);
         return;
     case SCOPE_NOT_KNOWN:
-        buf_printf(&what, "the namespace \"" STR_FMT "\"", STR_ARG(str_sub(request->ns, 0, 64)));
+        buf_printf(&what, "the namespace \"" STR_FMT "\"",
+                   STR_ARG(str_sub(request->review.ns, 0, 64)));
         answer->verdict = deny_unknown(request, buf_text(&what), out);
         answer->is_early = true;
         return;
@@ -274,19 +227,21 @@ struct admit_answer admit_review(const struct admit *admit, enum admit_hook hook
 {
     struct admit_answer answer = { .status = 200, .verdict = ADMIT_UNREADABLE };
     auto_json_doc struct json_doc *doc = NULL;
-    struct admit_request request;
+    struct admit_request request = { .config = admit->config };
     struct err err = { .class = 0 };
 
     if (json_parse(body, ADMIT_MAX_BODY, &doc, &err) < 0 ||
-        read_review(json_root(doc), &request, &err) < 0) {
+        admission_read(json_root(doc), &request.review, &err) < 0) {
         buf_printf(out, "%s\n", err.text);
         answer.status = err.class == ERR_TOO_BIG ? ADMISSION_TOO_LARGE : ADMISSION_BAD_REQUEST;
         return answer;
     }
-    request.config = admit->config;
+    request.op = str_is(request.review.operation, "CREATE")   ? ADMIT_CREATE
+                 : str_is(request.review.operation, "UPDATE") ? ADMIT_UPDATE
+                                                              : 0;
     if (!is_our_business(admit, hook, &request))
         answer.verdict = allow(&request, out);
-    else if (admit_pod_check(request.pod, &err) < 0)
+    else if (admit_pod_check(request.review.object, &err) < 0)
         answer.verdict = deny(&request, ADMIT_UNREADABLE, str_of(err.text), out);
     else
         answer_pod(admit, hook, &request, &answer, out);

@@ -176,16 +176,17 @@ void admit_mutate(const struct admit *admit, const struct admit_request *request
     *ret_mutation = (struct admit_mutation){ .ops = ops };
     /* Whoever names a node goes past every scheduler, and so past Slurm. A pod of a DaemonSet
      * belongs to its node. */
-    if (json_str(json_at(request->pod, "spec", "nodeName")).len > 0 &&
-        !str_is(admit_owner(request->pod).kind, "DaemonSet"))
+    if (json_str(json_at(request->review.object, "spec", "nodeName")).len > 0 &&
+        !str_is(admit_owner(request->review.object).kind, "DaemonSet"))
         patch_op(build, ops, "remove", STR("/spec/nodeName"), NULL);
-    if (!take_scheduler(admit, build, ops, request->pod))
+    if (!take_scheduler(admit, build, ops, request->review.object))
         return;
-    tolerate(admit, build, ops, request->pod);
-    finalize(build, ops, request->pod);
-    if (admit_has_annotation(request->pod, GANG_ANNOTATION))
+    tolerate(admit, build, ops, request->review.object);
+    finalize(build, ops, request->review.object);
+    if (admit_has_annotation(request->review.object, GANG_ANNOTATION))
         return;
-    value = gang_of(admit, request->ns, admit_owner(request->pod), ret_mutation, &found);
+    value = gang_of(admit, request->review.ns, admit_owner(request->review.object), ret_mutation,
+                    &found);
     if (found)
-        annotate(build, ret_mutation->ops, request->pod, GANG_ANNOTATION, value);
+        annotate(build, ret_mutation->ops, request->review.object, GANG_ANNOTATION, value);
 }

@@ -10,12 +10,9 @@ enum admit_op { ADMIT_CREATE = 1, ADMIT_UPDATE = 2 }; /* bits: rules name both *
 
 /* Borrowed from the review's document. */
 struct admit_request {
-    struct admission_request review; /* answers carry its uid */
+    struct admission_request review; /* its object is the pod */
     const struct bridge_config *config;
-    struct str ns, resource, subresource, user;
-    unsigned op;            /* enum admit_op; 0: another, of which we say nothing */
-    const struct json *pod; /* the object; NULL when there is none */
-    const struct json *old; /* of an update; NULL when it was not sent */
+    unsigned op; /* enum admit_op; 0: another, of which we say nothing */
 };
 
 struct admit {

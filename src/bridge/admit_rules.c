@@ -102,7 +102,7 @@ static bool has_native_cpu(const struct json *pod)
 
 static bool is_resize(const struct admit_request *request, const struct json *pod, struct buf *why)
 {
-    return str_is(request->subresource, "resize");
+    return str_is(request->review.subresource, "resize");
 }
 
 static bool has_job(const struct admit_request *request, const struct json *pod, struct buf *why)
@@ -173,14 +173,15 @@ static bool is_running(const struct json *pod)
 
 static bool moves_job(const struct admit_request *request, const struct json *pod, struct buf *why)
 {
-    return is_running(pod) &&
-           !str_eq(admit_label(pod, BRIDGE_JOB_LABEL), admit_label(request->old, BRIDGE_JOB_LABEL));
+    return is_running(pod) && !str_eq(admit_label(pod, BRIDGE_JOB_LABEL),
+                                      admit_label(request->review.old, BRIDGE_JOB_LABEL));
 }
 
 static bool moves_node(const struct admit_request *request, const struct json *pod, struct buf *why)
 {
-    return is_running(pod) && !str_eq(admit_annotation(pod, BRIDGE_NODE_ANNOTATION),
-                                      admit_annotation(request->old, BRIDGE_NODE_ANNOTATION));
+    return is_running(pod) &&
+           !str_eq(admit_annotation(pod, BRIDGE_NODE_ANNOTATION),
+                   admit_annotation(request->review.old, BRIDGE_NODE_ANNOTATION));
 }
 
 /* Those with our prefix; the others are nobody's business here. */
@@ -273,15 +274,15 @@ static bool was_broken(const struct rule *rule, const struct admit_request *requ
 {
     auto_buf struct buf before = { .max = MAX_WHY };
 
-    return rule->is_of_state && request->op == ADMIT_UPDATE && request->old &&
-           is_broken(rule, request, request->old, &before) &&
+    return rule->is_of_state && request->op == ADMIT_UPDATE && request->review.old &&
+           is_broken(rule, request, request->review.old, &before) &&
            str_eq(buf_str(&before), buf_str(why));
 }
 
 bool admit_rules_allow(const struct admit_request *request, struct buf *why)
 {
     for (const struct rule *rule = rules; rule < rules_end; rule++)
-        if ((rule->ops & request->op) && is_broken(rule, request, request->pod, why) &&
+        if ((rule->ops & request->op) && is_broken(rule, request, request->review.object, why) &&
             !was_broken(rule, request, why))
             return false;
     return true;

@@ -1,15 +1,7 @@
 /* admit_server.c - the paths of the bridge's webhook. */
 #include "bridge/admit_server.h"
 
-#include "base/mem.h"
-#include "engine/webhook.h"
-
-enum { HOOKS = ADMIT_VALIDATE + 1 };
 _Static_assert(ADMIT_MAX_BODY == (int)WEBHOOK_MAX_BODY, "what is read can be parsed");
-
-static const char *const paths[HOOKS] = {
-    [ADMIT_MUTATE] = "/mutate--v1-pod", [ADMIT_VALIDATE] = "/validate--v1-pod"
-};
 
 const struct metric_family admit_metrics[] = {
     { .name = "slinc_bridge_admissions_total",
@@ -23,74 +15,34 @@ const struct metric_family admit_metrics[] = {
 };
 const size_t admit_metric_count = sizeof(admit_metrics) / sizeof(admit_metrics[0]);
 
-struct hook {
-    const struct admit *admit;
-    enum admit_hook which;
-};
-
-struct admit_server {
-    struct hook hooks[HOOKS];
-    struct webhook_server *webhook;
-};
-
-static struct webhook_answer review(void *context, struct str body, struct buf *out)
+static struct webhook_answer review(const struct admit *admit, enum admit_hook hook,
+                                    struct str body, struct buf *out)
 {
-    const struct hook *hook = context;
-    struct admit_answer answer = admit_review(hook->admit, hook->which, body, out);
+    struct admit_answer answer = admit_review(admit, hook, body, out);
 
     return (struct webhook_answer){ answer.status, admit_verdict_name(answer.verdict),
                                     answer.is_early };
 }
 
-int admit_server_new(struct loop *loop, const struct admit_server_options *options,
-                     struct admit_server **ret_server, struct err *err)
+static struct webhook_answer mutate(void *context, struct str body, struct buf *out)
 {
-    struct admit_server *server = mem_alloc(sizeof(*server));
-    struct webhook_path table[HOOKS];
-    const struct webhook_options webhook = { .paths = table,
-                                             .path_count = HOOKS,
-                                             .metrics = options->metrics,
-                                             .results = &admit_metrics[0],
-                                             .held = &admit_metrics[1],
-                                             .address = options->address,
-                                             .port = options->port,
-                                             .folder = options->folder,
-                                             .reload_us = options->look_us,
-                                             .hold_us = options->hold_us,
-                                             .is_needed = options->is_needed };
-    int result;
-
-    for (unsigned i = 0; i < HOOKS; i++) {
-        server->hooks[i] = (struct hook){ options->admit, (enum admit_hook)i };
-        table[i] = (struct webhook_path){ paths[i], review, &server->hooks[i] };
-    }
-    result = webhook_server_new(loop, &webhook, &server->webhook, err);
-    if (result < 0)
-        mem_free(server);
-    else
-        *ret_server = server;
-    return result;
+    return review(context, ADMIT_MUTATE, body, out);
 }
 
-void admit_server_free(struct admit_server *server)
+static struct webhook_answer validate(void *context, struct str body, struct buf *out)
 {
-    if (!server)
-        return;
-    webhook_server_free(server->webhook);
-    mem_free(server);
+    return review(context, ADMIT_VALIDATE, body, out);
 }
 
-bool admit_server_is_serving(const struct admit_server *server)
+int admit_server_new(struct loop *loop, struct admit *admit, struct webhook_options options,
+                     struct webhook_server **ret_server, struct err *err)
 {
-    return webhook_server_is_serving(server->webhook);
-}
+    const struct webhook_path paths[] = { { "/mutate--v1-pod", mutate, admit },
+                                          { "/validate--v1-pod", validate, admit } };
 
-uint16_t admit_server_port(const struct admit_server *server)
-{
-    return webhook_server_port(server->webhook);
-}
-
-void admit_server_add_health(struct admit_server *server, struct health *health)
-{
-    webhook_server_add_health(server->webhook, health);
+    options.paths = paths;
+    options.path_count = sizeof(paths) / sizeof(paths[0]);
+    options.results = &admit_metrics[0];
+    options.held = &admit_metrics[1];
+    return webhook_server_new(loop, &options, ret_server, err);
 }

@@ -52,28 +52,12 @@ static bool is_whole(const struct slices *slices, const struct kube_slice *slice
 /* ---- order ---- */
 
 /* "gpu-2" before "gpu-10". */
-static int compare_names(const char *a, const char *b)
-{
-    while (*a && *b) {
-        bool both = *a >= '0' && *a <= '9' && *b >= '0' && *b <= '9';
-        size_t left = both ? strspn(a, "0123456789") : 1,
-               right = both ? strspn(b, "0123456789") : 1;
-        int order = both && left != right ? (left < right ? -1 : 1) : strncmp(a, b, left);
-
-        if (order != 0)
-            return order;
-        a += left;
-        b += right;
-    }
-    return (*a != 0) - (*b != 0);
-}
-
 static int compare_devices(const void *left, const void *right)
 {
     const struct node_device *a = left, *b = right;
-    int order = compare_names(a->pool, b->pool);
+    int order = strverscmp(a->pool, b->pool);
 
-    return order ? order : compare_names(a->device->name, b->device->name);
+    return order ? order : strverscmp(a->device->name, b->device->name);
 }
 
 /* ---- the list ---- */

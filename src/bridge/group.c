@@ -90,49 +90,6 @@ bool group_key_is_of_group(struct str key)
 
 /* ---- rank ---- */
 
-static int compare_numbers(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* "w-9" before "w-10": runs of digits compare by value, the rest byte by byte. */
-static int compare_names(const char *a, const char *b)
-{
-    while (*a && *b) {
-        const char *a_end = a, *b_end = b;
-        int order;
-
-        if (!is_digit(*a) || !is_digit(*b)) {
-            if (*a != *b)
-                return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
-            a++;
-            b++;
-            continue;
-        }
-        while (*a == '0' && is_digit(a[1]))
-            a++;
-        while (*b == '0' && is_digit(b[1]))
-            b++;
-        for (a_end = a; is_digit(*a_end);)
-            a_end++;
-        for (b_end = b; is_digit(*b_end);)
-            b_end++;
-        order = compare_numbers(a_end - a, b_end - b);
-        if (order == 0)
-            order = memcmp(a, b, (size_t)(a_end - a));
-        if (order != 0)
-            return order;
-        a = a_end;
-        b = b_end;
-    }
-    return *a ? 1 : *b ? -1 : 0;
-}
-
 struct group_rank group_rank_of(const struct kube_pod *pod)
 {
     static const char *const labels[GROUP_INDEXES] = {
@@ -154,13 +111,8 @@ struct group_rank group_rank_of(const struct kube_pod *pod)
 
 int group_rank_compare(const struct group_rank *a, const struct group_rank *b)
 {
-    int order;
-
-    for (size_t i = 0; i < GROUP_INDEXES; i++) {
-        order = compare_numbers(a->indexes[i], b->indexes[i]);
-        if (order != 0)
-            return order;
-    }
-    order = compare_names(a->name, b->name);
-    return order != 0 ? order : strcmp(a->name, b->name);
+    for (size_t i = 0; i < GROUP_INDEXES; i++)
+        if (a->indexes[i] != b->indexes[i])
+            return a->indexes[i] < b->indexes[i] ? -1 : 1;
+    return strverscmp(a->name, b->name); /* "w-9" before "w-10" */
 }

@@ -41,7 +41,7 @@ static void take_job(const struct bridge_world *world, struct arena *arena, stru
 
 /* A controller of a kind that we do not watch says nothing about the job: the pod speaks for
  * itself. */
-static void root_of_pod(const struct bridge_world *world, struct arena *arena, struct unit *unit)
+static void owner_of_pod(const struct bridge_world *world, struct arena *arena, struct unit *unit)
 {
     const struct kube_owner *owner = &unit->pod->object.owner;
     const struct {
@@ -127,11 +127,6 @@ static void take_words(const struct bridge_world *world, struct arena *arena, st
         unit->more_annotations[unit->more_count++] = &workload->annotations;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* `gang: "4"` starts with four of them; what a Job has finished does not come again. */
 static int64_t needed_of_gang(const struct unit *unit, int64_t all)
 {
@@ -141,18 +136,8 @@ static int64_t needed_of_gang(const struct unit *unit, int64_t all)
     uint64_t wanted;
 
     if (str_to_u64(value, 1, UNIT_MAX_MEMBERS, &wanted, NULL) == 0)
-        return all > 0 ? least(all, (int64_t)wanted) : (int64_t)wanted;
+        return all > 0 && all < (int64_t)wanted ? all : (int64_t)wanted;
     return all;
-}
-
-/* What a group has finished does not come again either; it does not count its pods. */
-static int64_t count_succeeded(const struct unit *unit)
-{
-    int64_t count = 0;
-
-    for (unsigned i = 0; i < unit->member_count; i++)
-        count += str_is(str_of(unit->members[i].pod->phase), "Succeeded");
-    return count;
 }
 
 static bool has_pod_of(const struct unit *unit, const struct kube_replicated *replicated)
@@ -182,26 +167,23 @@ static int64_t pods_of_jobset(const struct unit *unit)
     return pods;
 }
 
-static int64_t pods_of_job(const struct kube_job *job)
+static void owner_of_job_gang(const struct bridge_world *world, struct arena *arena,
+                              struct unit *unit)
 {
-    int64_t left = job->completions - job->succeeded;
+    const struct kube_object *object = owning_job(world, arena, unit->pod);
+    const struct kube_job *job;
+    int64_t left;
 
-    return job->completions > 0 && left < job->parallelism ? left : job->parallelism;
-}
-
-static void root_of_job_gang(const struct bridge_world *world, struct arena *arena,
-                             struct unit *unit)
-{
-    const struct kube_object *job = owning_job(world, arena, unit->pod);
-
-    if (!job) {
+    if (!object) {
         want(arena, unit, "Job", str_of(unit->pod->object.owner.name));
         return;
     }
-    unit->owner = job;
-    unit->name = job->name;
-    unit->owner_job = kube_job_of(job);
-    unit->needed = needed_of_gang(unit, pods_of_job(unit->owner_job));
+    job = kube_job_of(object);
+    left = job->completions > 0 ? job->completions - job->succeeded : job->parallelism;
+    unit->owner = object;
+    unit->name = object->name;
+    unit->owner_job = job;
+    unit->needed = needed_of_gang(unit, left < job->parallelism ? left : job->parallelism);
 }
 
 static const enum optional_kind objects[GROUP_KINDS] = {
@@ -211,7 +193,7 @@ static const enum optional_kind objects[GROUP_KINDS] = {
     [GROUP_JOBSET] = OPTIONAL_JOBSETS,
 };
 
-static void root_of_group(const struct bridge_world *world, struct arena *arena, struct unit *unit)
+static void owner_of_group(const struct bridge_world *world, struct arena *arena, struct unit *unit)
 {
     struct group group = group_of(unit->pod);
     const struct optional *api = &world->optional[objects[unit->kind]];
@@ -235,8 +217,10 @@ static void root_of_group(const struct bridge_world *world, struct arena *arena,
     unit->is_open = unit->kind == GROUP_PODGROUP || unit->kind == GROUP_COSCHEDULING;
     if (unit->kind == GROUP_JOBSET)
         unit->needed = pods_of_jobset(unit);
-    if (unit->is_open || unit->kind == GROUP_JOBSET)
-        unit->needed -= count_succeeded(unit);
+    /* What the group has finished does not come again; the group does not count its pods. */
+    for (unsigned i = 0; (unit->is_open || unit->kind == GROUP_JOBSET) && i < unit->member_count;
+         i++)
+        unit->needed -= str_is(str_of(unit->members[i].pod->phase), "Succeeded");
     if (unit->kind == GROUP_JOBSET)
         unit->needed = needed_of_gang(unit, unit->needed);
 }
@@ -244,15 +228,16 @@ static void root_of_group(const struct bridge_world *world, struct arena *arena,
 static void find_owner(const struct bridge_world *world, struct arena *arena, struct unit *unit)
 {
     if (unit->kind == GROUP_NONE)
-        root_of_pod(world, arena, unit);
+        owner_of_pod(world, arena, unit);
     else if (unit->kind == GROUP_JOB)
-        root_of_job_gang(world, arena, unit);
+        owner_of_job_gang(world, arena, unit);
     else
-        root_of_group(world, arena, unit);
+        owner_of_group(world, arena, unit);
 }
 
 /* For a member with a job of its own the same words count as for its group. */
-static void root_of_member(const struct bridge_world *world, struct arena *arena, struct unit *unit)
+static void owner_of_member(const struct bridge_world *world, struct arena *arena,
+                            struct unit *unit)
 {
     struct unit member = *unit;
 
@@ -270,7 +255,7 @@ void unit_find_owner(const struct bridge_world *world, struct arena *arena, stru
 {
     unit->needed = 1;
     if (unit->kind == GROUP_NONE && world_has_group(world, unit->pod))
-        root_of_member(world, arena, unit);
+        owner_of_member(world, arena, unit);
     else
         find_owner(world, arena, unit);
     if (unit->needed < 1)

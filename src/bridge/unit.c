@@ -66,16 +66,6 @@ static int by_rank(const void *a, const void *b)
     return group_rank_compare(&((const struct member *)a)->rank, &((const struct member *)b)->rank);
 }
 
-static unsigned count_pods(const struct bridge_world *world, struct str key)
-{
-    struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_unit, key);
-    unsigned count = 0;
-
-    while (count < UNIT_MAX_MEMBERS && kube_index_next(&walk))
-        count++;
-    return count;
-}
-
 bool unit_is_of_former(const struct unit *unit, const struct kube_pod *pod)
 {
     int64_t id = pod->node_name[0] && unit->former_count > 0 ? recorded_id(pod) : 0;
@@ -99,8 +89,9 @@ static bool is_member(const struct bridge_world *world, const struct unit *unit,
 static void gather_members(const struct bridge_world *world, struct arena *arena, struct unit *unit)
 {
     struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_unit, unit->key);
-    unsigned most = count_pods(world, unit->key);
-    struct member *members = arena_alloc_array(arena, most > 0 ? most : 1, sizeof(*members));
+    size_t all = kube_cache_count_by(world->pods, world->pods_by_unit, unit->key);
+    size_t most = all < UNIT_MAX_MEMBERS ? all : UNIT_MAX_MEMBERS;
+    struct member *members = arena_alloc_array(arena, most + 1, sizeof(*members));
     const struct kube_object *object;
     unsigned count = 0;
 
@@ -321,20 +312,13 @@ static void gather_jobs(const struct bridge_world *world, struct unit *unit)
 
 /* ---- the whole ---- */
 
-static enum group_kind kind_of(const struct bridge_world *world, struct str key)
+/* Of a group, any of its pods; NULL: it has none, or is no group. */
+static const struct kube_pod *pod_of_group(const struct bridge_world *world, struct str key)
 {
     struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_unit, key);
     const struct kube_object *pod = kube_index_next(&walk);
 
-    return group_key_is_of_group(key) && pod ? group_of(kube_pod_of(pod)).kind : GROUP_NONE;
-}
-
-static const struct kube_object *object_of(const struct bridge_world *world, struct str key)
-{
-    struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_unit, key);
-    const struct kube_object *pod = kube_index_next(&walk);
-
-    return group_key_is_of_group(key) && pod ? world_group_object(world, kube_pod_of(pod)) : NULL;
+    return group_key_is_of_group(key) && pod ? kube_pod_of(pod) : NULL;
 }
 
 static void gather_former(const struct bridge_world *world, struct unit *unit)
@@ -363,12 +347,14 @@ static void gather_rest(const struct bridge_world *world, struct arena *arena, s
 void unit_gather_former(const struct bridge_world *world, const struct unit *unit,
                         const struct slurm_job *former, struct arena *arena, struct unit *ret_unit)
 {
+    const struct kube_pod *pod = pod_of_group(world, unit->key);
+
     *ret_unit = (struct unit){ .key = unit->key,
                                .kind = unit->kind,
                                .uid = "",
                                .former = { former },
                                .former_count = 1,
-                               .successor = object_of(world, unit->key),
+                               .successor = pod ? world_group_object(world, pod) : NULL,
                                .state = unit->state,
                                .jobs = { former },
                                .job_count = 1,
@@ -383,10 +369,11 @@ void unit_gather(const struct bridge_world *world, struct str key, struct arena 
                  struct unit *ret_unit)
 {
     struct unit *unit = ret_unit;
-    const struct kube_object *object = object_of(world, key);
+    const struct kube_pod *pod = pod_of_group(world, key);
+    const struct kube_object *object = pod ? world_group_object(world, pod) : NULL;
 
     *unit = (struct unit){ .key = key,
-                           .kind = kind_of(world, key),
+                           .kind = pod ? group_of(pod).kind : GROUP_NONE,
                            .uid = object ? object->uid : "",
                            .state = unit_states_get(world->unit_states, key) };
     gather_former(world, unit);

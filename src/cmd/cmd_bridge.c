@@ -155,7 +155,7 @@ struct webhook {
     struct kube_client *client;
     struct admit *admit;
     struct admit_self *self;
-    struct admit_server *server;
+    struct webhook_server *server;
 };
 
 /* One that only looks, or gives all back, changes no pods. */
@@ -169,19 +169,19 @@ static int webhook_open(struct webhook *webhook, const struct ends *ends,
                         const struct bridge_flags *values, struct admit_caches caches,
                         struct metrics *metrics, struct health *health, struct err *err)
 {
-    struct admit_server_options options = { .metrics = metrics,
-                                            .port = (uint16_t)values->webhook_port,
-                                            .folder = values->webhook_folder,
-                                            .is_needed = !values->places };
+    const struct webhook_options options = { .metrics = metrics,
+                                             .port = (uint16_t)values->webhook_port,
+                                             .folder = values->webhook_folder,
+                                             .is_needed = !values->places };
     int result = admit_new(&ends->config, &caches, &webhook->admit, err);
 
     if (result < 0)
         return result;
     admit_trust_also(webhook->admit, str_of(values->bridge_user));
-    options.admit = webhook->admit;
-    if ((result = admit_server_new(ends->links.loop, &options, &webhook->server, err)) < 0)
+    result = admit_server_new(ends->links.loop, webhook->admit, options, &webhook->server, err);
+    if (result < 0)
         return result;
-    admit_server_add_health(webhook->server, health);
+    webhook_server_add_health(webhook->server, health);
     webhook->client = kube_client_new(ends->links.loop, ends->links.api);
     webhook->self = admit_self_new(webhook->client, webhook->admit);
     return 0;
@@ -191,7 +191,7 @@ static void webhook_close(struct webhook *webhook)
 {
     admit_self_free(webhook->self);
     kube_client_free(webhook->client);
-    admit_server_free(webhook->server);
+    webhook_server_free(webhook->server);
     admit_free(webhook->admit);
 }
 

@@ -17,8 +17,8 @@ struct world {
     struct loop *loop;
     struct metrics *metrics;
     struct health *health;
-    struct admit_server *server;
-    struct admit_server_options options;
+    struct webhook_server *server;
+    struct webhook_options options;
     struct http_transport *transport;
     char folder[64], cert_file[96], key_file[96];
     unsigned served;
@@ -52,7 +52,7 @@ static void connect_to(struct world *world)
     const struct http_client_options options = { .base_url = url,
                                                  .tls = { .ca = str_of(ca.cert_pem) } };
 
-    (void)snprintf(url, sizeof(url), "https://127.0.0.1:%u", admit_server_port(world->server));
+    (void)snprintf(url, sizeof(url), "https://127.0.0.1:%u", webhook_server_port(world->server));
     assert_int_equal(http_client_new(world->loop, &options, &world->transport, NULL), 0);
 }
 
@@ -68,12 +68,12 @@ static void begin(struct world *world, const char *config, bool has_certificate)
     assert_int_equal(loop_new_real(&world->loop, NULL), 0);
     world->metrics = metrics_new();
     world->health = health_new(world->loop, world->metrics, NULL);
-    world->options.admit = world->rig.admit;
     world->options.metrics = world->metrics;
     world->options.address = "127.0.0.1";
     world->options.folder = world->folder;
-    assert_int_equal(admit_server_new(world->loop, &world->options, &world->server, NULL), 0);
-    admit_server_add_health(world->server, world->health);
+    assert_int_equal(
+        admit_server_new(world->loop, world->rig.admit, world->options, &world->server, NULL), 0);
+    webhook_server_add_health(world->server, world->health);
     if (has_certificate)
         connect_to(world);
 }
@@ -81,7 +81,7 @@ static void begin(struct world *world, const char *config, bool has_certificate)
 static void end(struct world *world)
 {
     http_transport_free(world->transport);
-    admit_server_free(world->server);
+    webhook_server_free(world->server);
     health_free(world->health);
     metrics_free(world->metrics);
     loop_free(world->loop);
@@ -269,7 +269,7 @@ static void an_end_with_answers_held_back_leaves_nothing_behind(void **state)
     run_for(world.loop, 100 * MS_US);
     assert_true(
         metrics_get(world.metrics, &engine_metrics[METRIC_WEBHOOK_IN_FLIGHT], MUTATE, NULL) == 1);
-    admit_server_free(world.server);
+    webhook_server_free(world.server);
     world.server = NULL;
     run_until(world.loop, &lost.ends);
     assert_int_equal(lost.status, 0);
@@ -283,7 +283,7 @@ static void stop_when_served(void *context)
     struct world *world = context;
     static struct loop_timer again;
 
-    world->served = admit_server_is_serving(world->server);
+    world->served = webhook_server_is_serving(world->server);
     if (world->served)
         loop_stop(world->loop);
     else
@@ -292,13 +292,13 @@ static void stop_when_served(void *context)
 
 static void a_certificate_that_comes_later_is_found(void **state)
 {
-    struct world world = { .options = { .look_us = 10 * MS_US } };
+    struct world world = { .options = { .reload_us = 10 * MS_US } };
 
     begin(&world, "", false);
-    assert_false(admit_server_is_serving(world.server));
-    assert_int_equal(admit_server_port(world.server), 0);
+    assert_false(webhook_server_is_serving(world.server));
+    assert_int_equal(webhook_server_port(world.server), 0);
     run_for(world.loop, 30 * MS_US);
-    assert_false(admit_server_is_serving(world.server));
+    assert_false(webhook_server_is_serving(world.server));
     write_certificate(&world);
     stop_when_served(&world);
     run_until(world.loop, &world.served);
@@ -339,14 +339,14 @@ static void a_folder_without_a_certificate_makes_it_unready(void **state)
 static void a_taken_port_is_an_error(void **state)
 {
     struct world world = { .server = NULL };
-    struct admit_server_options options;
-    struct admit_server *second;
+    struct webhook_options options;
+    struct webhook_server *second;
     struct err err = { .class = 0 };
 
     begin(&world, "", true);
     options = world.options;
-    options.port = admit_server_port(world.server);
-    assert_true(admit_server_new(world.loop, &options, &second, &err) < 0);
+    options.port = webhook_server_port(world.server);
+    assert_true(admit_server_new(world.loop, world.rig.admit, options, &second, &err) < 0);
     assert_true(str_starts(str_of(err.text), STR("the webhook: ")));
     end(&world);
 }
@@ -354,8 +354,8 @@ static void a_taken_port_is_an_error(void **state)
 static void a_folders_name_has_a_greatest_length(void **state)
 {
     struct world world = { .server = NULL };
-    struct admit_server_options options;
-    struct admit_server *second;
+    struct webhook_options options;
+    struct webhook_server *second;
     char folder[2000];
 
     begin(&world, "", true);
@@ -363,7 +363,8 @@ static void a_folders_name_has_a_greatest_length(void **state)
     folder[sizeof(folder) - 1] = '\0';
     options = world.options;
     options.folder = folder;
-    assert_int_equal(admit_server_new(world.loop, &options, &second, NULL), -ERR_TOO_BIG);
+    assert_int_equal(admit_server_new(world.loop, world.rig.admit, options, &second, NULL),
+                     -ERR_TOO_BIG);
     end(&world);
 }
 
