@@ -10,7 +10,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "bridge/admit.h"
 #include "bridge/group.h"
 #include "bridge/names.h"
 #include "bridge/node_state.h"
@@ -522,11 +521,9 @@ struct metrics *bridge_metrics(const struct bridge *bridge)
     return bridge->metrics;
 }
 
-struct admit_caches bridge_admit_caches(const struct bridge *bridge)
+const struct bridge_world *bridge_world(const struct bridge *bridge)
 {
-    return (struct admit_caches){ .namespaces = watches_namespaces(bridge->watches),
-                                  .jobs = bridge->world.jobs,
-                                  .jobsets = bridge->world.optional[OPTIONAL_JOBSETS].cache };
+    return &bridge->world;
 }
 
 static size_t count_labelled(const struct kube_cache *nodes)

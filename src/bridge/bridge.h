@@ -35,6 +35,7 @@ struct bridge_links {
 };
 
 struct bridge;
+struct bridge_world;
 
 struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_options *options);
 /* Reads which cluster this is, then begins. */
@@ -51,6 +52,7 @@ bool bridge_may_release(void *bridge);
 struct engine *bridge_engine(const struct bridge *bridge);
 struct kube_lease *bridge_lease(const struct bridge *bridge);
 struct metrics *bridge_metrics(const struct bridge *bridge);
+const struct bridge_world *bridge_world(const struct bridge *bridge); /* for the caches in it */
 void bridge_add_health(struct bridge *bridge, struct health *health);
 
 /* Of a bridge that is being removed: no pod has our finalizer, no job and no node in Slurm is ours,

@@ -6,7 +6,6 @@
 #include "bridge/watches.h"
 
 #include "base/mem.h"
-#include "bridge/admit.h"
 #include "bridge/kinds_device.h"
 #include "bridge/names.h"
 #include "engine/watch_set.h"
@@ -213,11 +212,6 @@ unsigned watches_rows(const struct watches *watches, struct controller_watch *re
         if (i != PODS && i != NODES)
             ret_rows[count++] = (struct controller_watch){ watches->caches[i], no_keys };
     return count;
-}
-
-struct kube_cache *watches_namespaces(const struct watches *watches)
-{
-    return watches->caches[NAMESPACES];
 }
 
 void watches_add_health(const struct watches *watches, struct health *health)

@@ -31,7 +31,6 @@ unsigned watches_rows(const struct watches *watches, struct controller_watch *ro
 typedef void (*watches_words)(void *context, const struct kube_object *owner);
 void watches_listen(struct watches *watches, watches_words words, void *context);
 
-struct kube_cache *watches_namespaces(const struct watches *watches);
 void watches_add_health(const struct watches *watches, struct health *health);
 
 #endif

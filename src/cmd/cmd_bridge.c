@@ -2,11 +2,11 @@
  *
  * A list of things made in the order in which they need each other, and freed in the opposite one.
  * SIGTERM stops it cleanly. */
+#include "admit/rules.h"
+#include "admit/server.h"
+#include "admit/watch.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "bridge/admit_rules.h"
-#include "bridge/admit_server.h"
-#include "bridge/admit_watch.h"
 #include "bridge/bridge.h"
 #include "bridge/checks.h"
 #include "bridge/end_policy.h"
@@ -15,6 +15,7 @@
 #include "bridge/slurm_health.h"
 #include "bridge/timings.h"
 #include "bridge/why.h"
+#include "bridge/world.h"
 #include "cmd/cmd.h"
 #include "cmd/flags.h"
 #include "cmd/process.h"
@@ -165,6 +166,14 @@ static bool wants_webhook(const struct bridge_flags *values)
            !values->uninstall;
 }
 
+/* The webhook reads the caches of the bridge beside it. */
+static struct admit_caches caches_of(const struct bridge_world *world)
+{
+    return (struct admit_caches){ .namespaces = world->namespaces,
+                                  .jobs = world->jobs,
+                                  .jobsets = world->optional[OPTIONAL_JOBSETS].cache };
+}
+
 static int webhook_open(struct webhook *webhook, const struct ends *ends,
                         const struct bridge_flags *values, struct admit_caches caches,
                         struct metrics *metrics, struct health *health, struct err *err)
@@ -254,8 +263,9 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
     listeners.routes[listeners.own_count++] =
         (struct http_route){ .path = "/debug/why", .handle = why_serve, .context = bridge };
     if (listen_for_health(&listeners, loop, health, values, &err) < 0 ||
-        (wants_webhook(values) && webhook_open(&webhook, ends, values, bridge_admit_caches(bridge),
-                                               bridge_metrics(bridge), health, &err) < 0))
+        (wants_webhook(values) &&
+         webhook_open(&webhook, ends, values, caches_of(bridge_world(bridge)),
+                      bridge_metrics(bridge), health, &err) < 0))
         run_fail(run, &err);
     bridge_start(bridge);
     checks_start(checks);

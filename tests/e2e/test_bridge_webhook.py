@@ -224,7 +224,7 @@ def test_pods_take_the_word_of_their_job_that_they_start_together(site, eventual
 REFUSED = [
     ({"labels": {JOB_LABEL: "7"}}, {}, "can't create a pod with a slurm external jobid label"),
     ({"annotations": {f"{WISH}timelimit": "soon"}}, {}, f'{WISH}timelimit: "soon" is not '),
-]  # the other rules: tests/unit/bridge/test_admit_rules.c
+]  # the other rules: tests/unit/admit/test_rules.c
 
 
 def test_a_wrong_pod_is_refused_in_words_that_reach_the_person_and_are_counted(site, cluster, bridge):

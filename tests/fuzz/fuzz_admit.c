@@ -1,7 +1,7 @@
 /* fuzz_admit.c - any bytes, to either hook, get a 4xx with a line of text, or a review that can be
  * read: with the request's uid, and words where it denies. A patch fits the pod, and the pod that
  * it makes needs no other. The first byte chooses hook and config. */
-#include "bridge/admit.h"
+#include "admit/admit.h"
 #include "codec/base64.h"
 #include "codec/patch.h"
 

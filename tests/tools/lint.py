@@ -22,8 +22,9 @@ LAYERS = {
     "engine": ["base", "codec", "io", "kube", "slurm"],
     "filter": ["base", "codec", "kube"],
     "bridge": ["base", "codec", "io", "kube", "slurm", "engine", "filter"],
+    "admit": ["base", "codec", "io", "kube", "slurm", "engine", "bridge"],
     **{name: ["base", "codec", "io", "kube", "slurm", "engine"] for name in ("operator", "exporter", "dra", "cli")},
-    "cmd": ["base", "codec", "io", "kube", "slurm", "engine", "filter", "bridge", "operator", "exporter", "dra", "cli"],
+    "cmd": ["base", "codec", "io", "kube", "slurm", "engine", "filter", "bridge", "admit", "operator", "exporter", "dra", "cli"],
 }
 
 # Functions that have a bounded or thread-safe replacement of ours, and what it is.

@@ -1,5 +1,5 @@
 /* test_webhook.c - each path of the table has its own function and context; an early answer is held
- * and its review repeated. What else holds on the wire: tests/unit/bridge/test_admit_server.c. */
+ * and its review repeated. What else holds on the wire: tests/unit/admit/test_server.c. */
 #include "engine/webhook.h"
 
 #include "../io/certs.h"

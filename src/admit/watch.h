@@ -1,9 +1,9 @@
-/* admit_watch.h - what the webhook reads of the cluster when no bridge runs beside it: namespaces,
+/* watch.h - what the webhook reads of the cluster when no bridge runs beside it: namespaces,
  * Jobs, and JobSets where the cluster has them. */
-#ifndef SLINC_BRIDGE_ADMIT_WATCH_H
-#define SLINC_BRIDGE_ADMIT_WATCH_H
+#ifndef SLINC_ADMIT_WATCH_H
+#define SLINC_ADMIT_WATCH_H
 
-#include "bridge/admit.h"
+#include "admit/admit.h"
 #include "engine/health.h"
 #include "kube/client.h"
 

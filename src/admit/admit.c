@@ -3,11 +3,11 @@
  * Holds: what is not a pod, not ours or not of our business is allowed; what cannot be read is
  * refused; a fact that was not seen yet is never taken for "no". Every answer carries the uid of
  * its request. */
-#include "bridge/admit.h"
+#include "admit/admit.h"
 
+#include "admit/admit_private.h"
+#include "admit/rules.h"
 #include "base/mem.h"
-#include "bridge/admit_private.h"
-#include "bridge/admit_rules.h"
 #include "codec/base64.h"
 #include "kube/kinds.h"
 

@@ -1,6 +1,6 @@
-/* test_admit_watch.c - what a webhook without a bridge reads of the cluster, and who it is. */
+/* test_watch.c - what a webhook without a bridge reads of the cluster, and who it is. */
+#include "admit/watch.h"
 #include "admit_rig.h"
-#include "bridge/admit_watch.h"
 #include "fake_transport.h"
 
 #define NAMESPACES  "/api/v1/namespaces"

@@ -1,5 +1,5 @@
-/* admit_server.c - the paths of the bridge's webhook. */
-#include "bridge/admit_server.h"
+/* server.c - the paths of the bridge's webhook. */
+#include "admit/server.h"
 
 _Static_assert(ADMIT_MAX_BODY == (int)WEBHOOK_MAX_BODY, "what is read can be parsed");
 

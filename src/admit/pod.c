@@ -1,5 +1,5 @@
-/* admit_pod.c - questions about a pod as it stands in a review. */
-#include "bridge/admit_private.h"
+/* pod.c - questions about a pod as it stands in a review. */
+#include "admit/admit_private.h"
 
 /* What is looked at, and the type that it has in every pod; absent and null are as good, but for
  * the first two. */

@@ -1,9 +1,9 @@
-/* test_admit_server.c - the webhook on the wire: what is answered how, certificates that come
+/* test_server.c - the webhook on the wire: what is answered how, certificates that come
  * later, answers that wait for what was made a moment ago, counts, readiness. */
 #include "../io/certs.h"
 #include "../io/exchange.h"
+#include "admit/server.h"
 #include "admit_rig.h"
-#include "bridge/admit_server.h"
 #include "engine/engine_metrics.h"
 
 #include <unistd.h>

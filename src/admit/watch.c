@@ -1,9 +1,9 @@
-/* admit_watch.c - what the webhook reads of the cluster: the caches of one that runs alone, and who
+/* watch.c - what the webhook reads of the cluster: the caches of one that runs alone, and who
  * we are, by a SelfSubjectReview.
  *
  * Holds: JobSets are watched once the API server has said that it knows them; until then their
  * cache is not synced, and no Job can have one above it. */
-#include "bridge/admit_watch.h"
+#include "admit/watch.h"
 
 #include "base/log.h"
 #include "base/mem.h"

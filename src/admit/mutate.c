@@ -1,4 +1,4 @@
-/* admit_mutate.c - what a pod needs before Slurm can place it, as one JSON patch.
+/* mutate.c - what a pod needs before Slurm can place it, as one JSON patch.
  *
  * Our scheduler's name, room on our nodes (the toleration), our finalizer, which keeps its record
  * until its job has ended, and the word of its Job or JobSet that its pods start together. One
@@ -7,7 +7,7 @@
  * Holds: a pod that is as it should be is not touched; only what is new is changed (an update may
  * not change these fields, and would fail for it); a pod of another scheduler gets no finalizer,
  * for nobody would take it off. */
-#include "bridge/admit_private.h"
+#include "admit/admit_private.h"
 #include "bridge/kinds.h"
 #include "bridge/names.h"
 #include "codec/patch.h"

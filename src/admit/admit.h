@@ -2,11 +2,11 @@
  * of the answer out.
  *
  * In scope is a pod whose namespace is managed, or that names our scheduler. Such a pod is given
- * what Slurm's placing needs (admit_mutate.c), or is refused with words for its author
- * (admit_rules.h). All others pass as they are: so do mirror pods, and the pods of DaemonSets,
+ * what Slurm's placing needs (mutate.c), or is refused with words for its author
+ * (rules.h). All others pass as they are: so do mirror pods, and the pods of DaemonSets,
  * which belong to their nodes, unless they name our scheduler themselves. */
-#ifndef SLINC_BRIDGE_ADMIT_H
-#define SLINC_BRIDGE_ADMIT_H
+#ifndef SLINC_ADMIT_ADMIT_H
+#define SLINC_ADMIT_ADMIT_H
 
 #include "base/buf.h"
 #include "bridge/config.h"
@@ -54,10 +54,5 @@ void admit_trust_also(struct admit *admit, struct str user);
 /* Appends the answer; out's maximum should be ADMIT_MAX_ANSWER. Never fails, whatever the bytes. */
 struct admit_answer admit_review(const struct admit *admit, enum admit_hook hook, struct str body,
                                  struct buf *out);
-
-/* ---- for whoever has the caches ---- */
-
-struct bridge;
-struct admit_caches bridge_admit_caches(const struct bridge *bridge); /* bridge.c */
 
 #endif

@@ -1,6 +1,6 @@
-/* test_admit_rules.c - what is refused, in which words, and what is not. */
+/* test_rules.c - what is refused, in which words, and what is not. */
+#include "admit/rules.h"
 #include "admit_rig.h"
-#include "bridge/admit_rules.h"
 
 #define CLASS    "deviceclass.resource.kubernetes.io/"
 #define JOB      "'" BRIDGE_JOB_LABEL "'"

@@ -1,12 +1,12 @@
-/* admit_server.h - the bridge's webhook: two paths of engine/webhook.h, and what it counts.
+/* server.h - the bridge's webhook: two paths of engine/webhook.h, and what it counts.
  *
  *     /mutate--v1-pod, /validate--v1-pod   POST of an AdmissionReview (admit.h)
  *
  * An answer is held while the namespace or the Job of a pod is not in the caches yet. */
-#ifndef SLINC_BRIDGE_ADMIT_SERVER_H
-#define SLINC_BRIDGE_ADMIT_SERVER_H
+#ifndef SLINC_ADMIT_SERVER_H
+#define SLINC_ADMIT_SERVER_H
 
-#include "bridge/admit.h"
+#include "admit/admit.h"
 #include "engine/webhook.h"
 
 /* webhook_server_new with the paths and counters of the bridge. The webhook borrows admit. */

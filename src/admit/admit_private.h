@@ -1,8 +1,8 @@
 /* admit_private.h - a review as it was read, and what the files of admission share. */
-#ifndef SLINC_BRIDGE_ADMIT_PRIVATE_H
-#define SLINC_BRIDGE_ADMIT_PRIVATE_H
+#ifndef SLINC_ADMIT_ADMIT_PRIVATE_H
+#define SLINC_ADMIT_ADMIT_PRIVATE_H
 
-#include "bridge/admit.h"
+#include "admit/admit.h"
 #include "codec/selector.h"
 #include "engine/admission.h"
 
@@ -23,7 +23,7 @@ struct admit {
     char *users[2];                  /* whose updates are never refused; NULL: nobody's */
 };
 
-/* ---- admit_pod.c: questions about a pod that is JSON ---- */
+/* ---- pod.c: questions about a pod that is JSON ---- */
 
 /* -ERR_INVALID when a part that is looked at is not of the type that a pod has there. */
 int admit_pod_check(const struct json *pod, struct err *err);
@@ -38,7 +38,7 @@ struct admit_owner { /* the controller among its owners; "" when there is none *
 };
 struct admit_owner admit_owner(const struct json *pod);
 
-/* ---- admit_mutate.c ---- */
+/* ---- mutate.c ---- */
 
 struct admit_mutation {
     struct json_mut *ops;  /* a JSON patch; without items when the pod is as it should be */

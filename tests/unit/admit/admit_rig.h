@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "bridge/admit.h"
+#include "admit/admit.h"
 #include "bridge/kinds.h"
 #include "bridge/names.h"
 #include "codec/base64.h"

@@ -1,10 +1,10 @@
-/* admit_rules.h - what a pod of ours may not ask for, as a table of rules with words for its
+/* rules.h - what a pod of ours may not ask for, as a table of rules with words for its
  * author.
  *
  * The first rule that is broken is told. An update is refused for what it brings: what was wrong
  * with the pod before it does not keep anybody from mending or removing it. */
-#ifndef SLINC_BRIDGE_ADMIT_RULES_H
-#define SLINC_BRIDGE_ADMIT_RULES_H
+#ifndef SLINC_ADMIT_RULES_H
+#define SLINC_ADMIT_RULES_H
 
 #include "base/buf.h"
 

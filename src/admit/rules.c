@@ -1,7 +1,7 @@
-/* admit_rules.c - the table of rules, in the order in which they are asked. */
-#include "bridge/admit_rules.h"
+/* rules.c - the table of rules, in the order in which they are asked. */
+#include "admit/rules.h"
 
-#include "bridge/admit_private.h"
+#include "admit/admit_private.h"
 #include "bridge/device_table.h"
 #include "bridge/job_desc.h"
 #include "bridge/names.h"
