@@ -32,6 +32,8 @@ struct str admit_label(const struct json *pod, const char *key);      /* "" when
 struct str admit_annotation(const struct json *pod, const char *key); /* "" when absent */
 bool admit_has_annotation(const struct json *pod, const char *key);
 bool admit_is_mirror(const struct json *pod);
+/* Whether a container requests or limits it. */
+bool admit_names_resource(const struct json *pod, const char *resource); /* rules.c */
 
 struct admit_owner { /* the controller among its owners; "" when there is none */
     struct str version, kind, name, uid; /* version: "batch/v1" */

@@ -1,19 +1,23 @@
 /* mutate.c - what a pod needs before Slurm can place it, as one JSON patch.
  *
  * Our scheduler's name, room on our nodes (the toleration), our finalizer, which keeps its record
- * until its job has ended, and the word of its Job or JobSet that its pods start together. One
- * write, at the one moment where it costs none.
+ * until its job has ended, the word of its Job or JobSet that its pods start together, and, with
+ * `pinCpus: auto`, an entry for the claim that limits it to its cores. One write, at the one moment
+ * where it costs none.
  *
  * Holds: a pod that is as it should be is not touched; only what is new is changed (an update may
  * not change these fields, and would fail for it); a pod of another scheduler gets no finalizer,
  * for nobody would take it off. */
 #include "admit/admit_private.h"
+#include "bridge/device_needs.h"
 #include "bridge/kinds.h"
 #include "bridge/names.h"
+#include "codec/json_format.h"
 #include "codec/patch.h"
 
 #define DEFAULT_SCHEDULER "default-scheduler"
 #define GANG_ANNOTATION   BRIDGE_ANNOTATION_PREFIX BRIDGE_GANG
+#define EXCLUSIVE         BRIDGE_ANNOTATION_PREFIX "exclusive"
 
 enum { MAX_POINTER = 256 };
 
@@ -115,6 +119,59 @@ static void finalize(struct json_build *build, struct json_mut *ops, const struc
            json_new_str(build, STR(BRIDGE_FINALIZER)));
 }
 
+/* ---- cores ---- */
+
+/* All containers share the cores of the pod. */
+static void claim_cores_for(struct json_build *build, struct json_mut *ops, const struct json *pod,
+                            const char *list)
+{
+    struct json_iter iter = json_iter(json_at(pod, "spec", list));
+    const struct json *container;
+
+    for (unsigned i = 0; json_next_item(&iter, &container); i++) {
+        const struct json *resources = json_get(container, "resources");
+        const struct json *claims = json_get(resources, "claims");
+        struct json_mut *claim = json_format(build, "{'name':%s}", BRIDGE_CPU_CLAIM);
+        auto_buf struct buf pointer = { .max = MAX_POINTER };
+
+        buf_printf(&pointer, "/spec/%s/%u/resources", list, i);
+        if (json_is_object(resources)) {
+            buf_add_text(&pointer, "/claims");
+            append(build, ops, claims, buf_text(&pointer), claim);
+        } else if (json_is_object(container)) {
+            patch_op(build, ops, "add", buf_str(&pointer),
+                     json_format(build, "{'claims':[%m]}", claim));
+        }
+    }
+}
+
+/* The bridge makes the claim before it binds the pod. Its name is that of no other claim: a pod
+ * has no UID yet, and a pod that was copied gets another name. */
+static void pin(struct json_build *build, struct json_mut *ops, const struct admit_request *request)
+{
+    const struct json *pod = request->review.object, *claim;
+    const struct json *claims = json_at(pod, "spec", "resourceClaims");
+    struct json_iter iter = json_iter(claims);
+    auto_buf struct buf name = { .max = KUBE_MAX_NAME }, pointer = { .max = MAX_POINTER };
+
+    if (!device_wants_cpu_claim(request->config, admit_has_annotation(pod, EXCLUSIVE),
+                                admit_annotation(pod, EXCLUSIVE)) ||
+        admit_names_resource(pod, BRIDGE_DEVICE_CLASS BRIDGE_CORES_DRIVER))
+        return;
+    buf_printf(&name, BRIDGE_CPU_CLAIM "-" STR_FMT, STR_ARG(request->review.uid));
+    for (unsigned i = 0; json_next_item(&iter, &claim); i++)
+        if (str_is(json_str(json_get(claim, "name")), BRIDGE_CPU_CLAIM)) {
+            buf_printf(&pointer, "/spec/resourceClaims/%u/resourceClaimName", i);
+            patch_op(build, ops, "add", buf_str(&pointer), json_new_str(build, buf_str(&name)));
+            return;
+        }
+    append(build, ops, claims, "/spec/resourceClaims",
+           json_format(build, "{'name':%s,'resourceClaimName':%s}", BRIDGE_CPU_CLAIM,
+                       buf_text(&name)));
+    claim_cores_for(build, ops, pod, "initContainers");
+    claim_cores_for(build, ops, pod, "containers");
+}
+
 /* ---- gang ---- */
 
 /* NULL when it is not there, or is another of that name. */
@@ -183,6 +240,7 @@ void admit_mutate(const struct admit *admit, const struct admit_request *request
         return;
     tolerate(admit, build, ops, request->review.object);
     finalize(build, ops, request->review.object);
+    pin(build, ops, request);
     if (admit_has_annotation(request->review.object, GANG_ANNOTATION))
         return;
     value = gang_of(admit, request->review.ns, admit_owner(request->review.object), ret_mutation,

@@ -20,6 +20,7 @@ static const struct needed_part {
     { { "spec", "containers" }, JSON_ARRAY },
     { { "spec", "initContainers" }, JSON_ARRAY },
     { { "spec", "resources" }, JSON_OBJECT },
+    { { "spec", "resourceClaims" }, JSON_ARRAY },
     { { "status" }, JSON_OBJECT },
     { { "status", "phase" }, JSON_STRING },
 };

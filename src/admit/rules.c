@@ -79,13 +79,13 @@ static bool next_device(struct resource_walk *walk, struct str *ret_name, struct
     return false;
 }
 
-static bool names_resource(const struct json *pod, const char *wanted)
+bool admit_names_resource(const struct json *pod, const char *resource)
 {
     struct resource_walk walk = resource_walk(pod);
     struct str name;
 
     while (next_resource(&walk, &name))
-        if (str_is(name, wanted))
+        if (str_is(name, resource))
             return true;
     return false;
 }
@@ -95,7 +95,7 @@ static bool has_native_cpu(const struct json *pod)
     const struct json *whole = json_at(pod, "spec", "resources");
 
     return json_at(whole, "requests", "cpu") || json_at(whole, "limits", "cpu") ||
-           names_resource(pod, "cpu");
+           admit_names_resource(pod, "cpu");
 }
 
 /* ---- rules: whether a pod breaks them; those whose words depend on the pod write them ---- */
@@ -118,7 +118,7 @@ static bool has_node(const struct admit_request *request, const struct json *pod
 static bool has_two_cpus(const struct admit_request *request, const struct json *pod,
                          struct buf *why)
 {
-    return names_resource(pod, CPU_DEVICE) && has_native_cpu(pod);
+    return admit_names_resource(pod, CPU_DEVICE) && has_native_cpu(pod);
 }
 
 static bool has_foreign_class(const struct admit_request *request, const struct json *pod,
@@ -143,7 +143,7 @@ static bool has_foreign_class(const struct admit_request *request, const struct 
 static bool says_cpus_twice(const struct admit_request *request, const struct json *pod,
                             struct buf *why)
 {
-    return admit_has_annotation(pod, CPU_ANNOTATION) && names_resource(pod, CPU_DEVICE);
+    return admit_has_annotation(pod, CPU_ANNOTATION) && admit_names_resource(pod, CPU_DEVICE);
 }
 
 static bool says_gres_twice(const struct admit_request *request, const struct json *pod,

@@ -174,8 +174,11 @@ static void report_bound(const struct bridge_world *world, const struct unit *un
 
     report_placed(world, unit, plan, unit->job, node->object.name);
     plan_event(plan, pod, KUBE_EVENT_NORMAL, "Scheduled",
-               "Successfully assigned %s/%s to %s (job %s)", pod->ns, pod->name, node->object.name,
-               unit->job->object.key);
+               "Successfully assigned %s/%s to %s (job %s)%s", pod->ns, pod->name,
+               node->object.name, unit->job->object.key,
+               device_lacks_cpu_claim(world->config, unit->pod)
+                   ? "; it is not pinned to cores, because it was made without the bridge's webhook"
+                   : "");
 }
 
 /* All bindings are one stage, and so are under way together; of a very large group the rest is

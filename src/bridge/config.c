@@ -36,6 +36,7 @@ enum form {
     FORM_SELECTOR,
     FORM_BOOL,
     FORM_COUNT,
+    FORM_PIN,
     FORM_LABELS,
     FORM_PRIORITIES,
     FORM_USERS,
@@ -53,6 +54,7 @@ static const struct {
     [FORM_SELECTOR] = { "label selector", "a label selector: matchLabels, matchExpressions" },
     [FORM_BOOL] = { "true or false", "true or false" },
     [FORM_COUNT] = { "whole number", "a whole number from 0 to 1000000000" },
+    [FORM_PIN] = { "never or auto", "never or auto" },
     [FORM_LABELS] = { "list of label keys", "" }, /* config_rules.c says it itself */
     [FORM_PRIORITIES] = { "map", "" },
     [FORM_USERS] = { "list of rules", "" },
@@ -113,6 +115,9 @@ static const struct key keys[] = {
     { "users", FORM_USERS, AT(users), "[]",
       "who pods are in Slurm; the first rule whose `namespace` and `serviceAccount` match (`*` "
       "stands for any characters) gives `user`, `group`, `account` and `qos`" },
+    { "pinCpus", FORM_PIN, AT(pins_cpus), "never",
+      "`auto`: pods that share nodes run on the cores that Slurm chose, and only on nodes with "
+      "`slinc dra`; see [devices](devices.md)" },
     { "devices", FORM_DEVICES, AT(devices),
       "[{class: gpu.nvidia.com, where: {type: gpu}, gres: gpu}, {class: gpu.example.com, gres: "
       "gpu}, "
@@ -187,6 +192,7 @@ static bool text_is(enum form form, struct str text)
     case FORM_SELECTOR:
     case FORM_BOOL:
     case FORM_COUNT:
+    case FORM_PIN:
     case FORM_LABELS:
     case FORM_PRIORITIES:
     case FORM_USERS:
@@ -298,6 +304,11 @@ static int take_value(struct bridge_config *config, const struct key *key, const
         return 0;
     case FORM_COUNT:
         return take_count(key, value, place, err);
+    case FORM_PIN:
+        if (!str_is(json_str(value), "auto") && !str_is(json_str(value), "never"))
+            return refuse(key, err);
+        *(bool *)place = str_is(json_str(value), "auto");
+        return 0;
     case FORM_LABELS:
     case FORM_PRIORITIES:
     case FORM_USERS:

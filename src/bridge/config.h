@@ -53,6 +53,7 @@ struct bridge_config {
     unsigned priority_count;
     const struct bridge_user *users; /* users: the first that matches counts */
     unsigned user_count;
+    bool pins_cpus; /* pinCpus: auto: the webhook has pods that share nodes pinned to their cores */
     const struct device_row *devices; /* devices: what they are in Slurm (device_table.h) */
     unsigned device_count;
     bool trust_annotations;   /* trustAnnotations: they may say user, group, account and QOS */

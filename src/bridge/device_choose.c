@@ -17,6 +17,12 @@ struct taken_device {
     struct taken_device *next;
 };
 
+struct taken_cores {
+    const struct kube_node *node;
+    const char *cores;
+    struct taken_cores *next;
+};
+
 void device_key(struct buf *out, const char *driver, const char *pool, const char *device)
 {
     buf_printf(out, "%s/%s/%s", driver, pool, device);
@@ -204,7 +210,8 @@ static bool read_ranges(const char *text, size_t bits, struct bitmap *ret_map)
     return bitmap_parse_ranges(str_of(text), bits, ret_map, NULL) == 0;
 }
 
-/* The cores of the other claims on this node: of pods of this unit and of others. */
+/* The cores of the other claims on this node: of pods of this unit, with what this plan chose for
+ * them, and of others. */
 static const struct kube_resource_claim *cores_of_others(const struct chooser *chooser,
                                                          const struct kube_node *node,
                                                          const struct pod_claim *claim,
@@ -230,10 +237,24 @@ static const struct kube_resource_claim *cores_of_others(const struct chooser *c
         else if (bitmap_count(&theirs) > 0)
             holder = other;
     }
+    for (const struct taken_cores *taken = chooser->taken_cores; taken; taken = taken->next) {
+        auto_bitmap struct bitmap theirs = { 0 };
+
+        if (taken->node == node && read_ranges(taken->cores, cores->bits, &theirs))
+            bitmap_or(members, &theirs);
+    }
     return holder;
 }
 
-/* Of several pods of one job on a node each has as many cores as it asks CPUs for. */
+static void take_cores(struct chooser *chooser, const struct kube_node *node, const char *cores)
+{
+    struct taken_cores *taken = arena_alloc(chooser->arena, sizeof(*taken));
+
+    *taken = (struct taken_cores){ node, cores, chooser->taken_cores };
+    chooser->taken_cores = taken;
+}
+
+/* Of several pods of one job on a node each has as many cores as it asks CPUs for, at least one. */
 static void keep_first(struct bitmap *cores, int64_t count)
 {
     for (size_t bit = 0; bitmap_next(cores, bit, &bit); bit++)
@@ -251,11 +272,12 @@ static int64_t cores_wanted(const struct kube_pod *pod, const struct pod_claim *
             cpus += claim->requests[i].count;
     if (cpus == 0)
         cpus = (pod->requests.cpu_milli + MILLI - 1) / MILLI;
-    return (cpus + threads - 1) / threads;
+    return cpus > threads ? (cpus + threads - 1) / threads : 1;
 }
 
-/* One result for each device that has some of the cores: Kubernetes knows which they are. */
-static bool choose_core_devices(struct chooser *chooser, const struct device_request *request,
+/* One result for each device that has some of the cores: Kubernetes knows which they are. The
+ * machine may have more cores than Slurm counts. */
+static bool choose_core_devices(const struct device_request *request,
                                 const struct node_devices *devices, const struct bitmap *cores,
                                 struct choice *choice)
 {
@@ -266,8 +288,7 @@ static bool choose_core_devices(struct chooser *chooser, const struct device_req
         auto_bitmap struct bitmap theirs = { 0 };
         size_t count;
 
-        if (!read_ranges(kube_pairs_get(&device->attributes, "cores", NULL).at, cores->bits,
-                         &theirs))
+        if (!read_ranges(kube_pairs_get(&device->attributes, "cores", NULL).at, MAX_INDEX, &theirs))
             return false;
         bitmap_and(&theirs, cores);
         count = bitmap_count(&theirs);
@@ -278,7 +299,6 @@ static bool choose_core_devices(struct chooser *chooser, const struct device_req
             (struct chosen_device){ request->name, request->row->driver, devices->at[i].pool,
                                     device->name, (int64_t)count };
     }
-    (void)chooser;
     return covered == bitmap_count(cores);
 }
 
@@ -299,8 +319,11 @@ static enum choose_state choose_cores(struct chooser *chooser, const struct kube
     if (request->row)
         devices_of_node(chooser->world, request->row, node->object.name, chooser->arena, &devices);
     if (devices.unknown || devices.count == 0) {
-        *ret_why = devices.unknown ? devices.unknown : "the node cannot pin";
-        return claim->kind == POD_CLAIM_CPU ? CHOOSE_DONE : CHOOSE_MISFIT; /* runs unpinned */
+        *ret_why = devices.unknown
+                       ? devices.unknown
+                       : arena_printf(chooser->arena, "node %s cannot pin pods to cores",
+                                      node->object.name);
+        return CHOOSE_MISFIT;
     }
     if (!given || !record || slurm_layout_cores(given, &cores, &err) < 0) {
         *ret_why =
@@ -323,7 +346,7 @@ static enum choose_state choose_cores(struct chooser *chooser, const struct kube
         return CHOOSE_HELD;
     }
     if (bitmap_count(&cores) == 0 || text.overflowed ||
-        !choose_core_devices(chooser, request, &devices, &cores, choice)) {
+        !choose_core_devices(request, &devices, &cores, choice)) {
         *ret_why = arena_printf(chooser->arena,
                                 "the cores %s that Slurm chose are not all cores of node %s",
                                 buf_text(&text), node->object.name);
@@ -332,6 +355,7 @@ static enum choose_state choose_cores(struct chooser *chooser, const struct kube
     choice->cores = arena_strdup(chooser->arena, buf_text(&text));
     choice->sockets = given->sockets;
     choice->cores_per_socket = given->cores_per_socket;
+    take_cores(chooser, node, choice->cores);
     return CHOOSE_DONE;
 }
 
@@ -416,9 +440,7 @@ static bool agrees_cores(const struct chooser *chooser, const struct kube_node *
     const struct slurm_layout_node *given = layout_of(chooser, node);
     auto_bitmap struct bitmap cores = { 0 }, theirs = { 0 };
 
-    if (!claim->found->cores[0]) /* it runs unpinned */
-        return claim->kind == POD_CLAIM_CPU;
-    if (!given || slurm_layout_cores(given, &cores, NULL) < 0 ||
+    if (!claim->found->cores[0] || !given || slurm_layout_cores(given, &cores, NULL) < 0 ||
         !read_ranges(claim->found->cores, cores.bits, &theirs))
         return false;
     bitmap_andnot(&theirs, &cores);

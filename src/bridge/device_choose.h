@@ -27,7 +27,8 @@ struct chooser {
     const struct unit *unit;
     const struct slurm_layout *layout;
     struct arena *arena;
-    struct taken_device *taken; /* private */
+    struct taken_device *taken; /* private, as the next */
+    struct taken_cores *taken_cores;
 };
 
 enum choose_state {

@@ -254,7 +254,8 @@ static unsigned sharers_of(const struct claiming *claiming, const struct kube_no
     unsigned count = 0;
 
     for (unsigned i = 0; i < claiming->assigned->count; i++)
-        count += claiming->assigned->at[i].node == node;
+        count += claiming->assigned->at[i].node == node &&
+                 !claiming->unit->members[claiming->assigned->at[i].member].pod->node_name[0];
     for (unsigned i = 0; i < claiming->unit->member_count; i++)
         count += strcmp(claiming->unit->members[i].pod->node_name, node->object.name) == 0;
     return count;
@@ -266,8 +267,8 @@ static bool is_users_own(const struct pod_claim *claim, const struct kube_pod *p
            strcmp(claim->found->object.owner.uid, pod->object.uid) == 0;
 }
 
-/* A claim whose node or devices are not those of the job is freed, and allocated by the next plan.
- */
+/* A claim whose node or devices are not those of the job is freed, unless its pod is bound, and
+ * allocated by the next plan. */
 static void look_at_claim(struct claiming *claiming, const struct pod_work *work, unsigned at)
 {
     const struct pod_claim *claim = &work->claims.at[at];
@@ -286,7 +287,7 @@ static void look_at_claim(struct claiming *claiming, const struct pod_work *work
         return;
     }
     if (found && found->is_allocated) {
-        if (choose_agrees(&claiming->chooser, work->node, claim))
+        if (work->pod->node_name[0] || choose_agrees(&claiming->chooser, work->node, claim))
             return;
         free_claim(claiming->world, claiming->plan, &found->object);
         claiming->wait =
@@ -407,13 +408,14 @@ static enum claims_state wait_or_give_back(struct claiming *claiming,
     return CLAIMS_WAIT;
 }
 
+/* ret_misfit: NULL of pods that are bound, whose job is not given back. */
 static enum claims_state plan_works(struct claiming *claiming, struct pod_work *works,
                                     unsigned count, struct claims_misfit *ret_misfit)
 {
     for (unsigned i = 0; i < count && !is_stuck(claiming); i++)
         look_at_pod(claiming, &works[i]);
     if (is_stuck(claiming))
-        return wait_or_give_back(claiming, ret_misfit);
+        return ret_misfit ? wait_or_give_back(claiming, ret_misfit) : CLAIMS_WAIT;
     if (claiming->writes == 0)
         return CLAIMS_READY;
     for (unsigned i = 0; i < count; i++)
@@ -451,6 +453,41 @@ enum claims_state plan_claims(const struct bridge_world *world, const struct uni
         return CLAIMS_WAIT;
     }
     return plan_works(&claiming, works, count, ret_misfit);
+}
+
+/* ---- of pods that are bound ---- */
+
+static bool has_lost_allocation(const struct bridge_world *world, const struct kube_pod *pod,
+                                const struct kube_node *node, struct arena *arena)
+{
+    struct device_view view = world_device_view(world);
+    struct pod_claims claims;
+
+    if (!wants_claims(pod) || pod_claims_of(&view, pod, node, arena, &claims, NULL) < 0)
+        return false;
+    for (unsigned i = 0; i < claims.count; i++)
+        if (claims.at[i].found && !claims.at[i].found->is_allocated)
+            return true;
+    return false;
+}
+
+bool plan_restore_claims(const struct bridge_world *world, const struct unit *unit,
+                         struct plan *plan)
+{
+    struct assignments lost = { .at = arena_alloc_array(plan->arena, unit->member_count + 1,
+                                                        sizeof(*lost.at)) };
+
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const struct kube_pod *pod = unit->members[i].pod;
+        const struct kube_object *node = kube_cache_get(world->nodes, "", pod->node_name);
+
+        if (unit->members[i].stage == POD_BOUND && node &&
+            has_lost_allocation(world, pod, kube_node_of(node), plan->arena))
+            lost.at[lost.count++] = (struct assignment){ i, kube_node_of(node) };
+    }
+    if (lost.count > 0)
+        (void)plan_claims(world, unit, plan, &lost, NULL);
+    return lost.count > 0;
 }
 
 /* ---- freeing ---- */

@@ -5,6 +5,7 @@
  * added. */
 #include "bridge/device_needs.h"
 
+#include "bridge/job_desc_form.h"
 #include "bridge/names.h"
 
 static int check_row(const struct device_row *row, struct str class, const char *what,
@@ -41,6 +42,28 @@ static bool is_cpu_claim(const struct kube_claim_ref *ref)
 {
     return strcmp(ref->name, BRIDGE_CPU_CLAIM) == 0 &&
            str_starts(str_of(ref->claim), STR(BRIDGE_CPU_CLAIM "-"));
+}
+
+bool device_wants_cpu_claim(const struct bridge_config *config, bool says, struct str exclusive)
+{
+    struct job_value value = { .number = !config->shared };
+
+    if (says)
+        (void)job_form_read(JOB_FORM_EXCLUSIVE, (struct job_range){ 0 }, 0, exclusive, &value);
+    return config->pins_cpus && !value.number;
+}
+
+bool device_lacks_cpu_claim(const struct bridge_config *config, const struct kube_pod *pod)
+{
+    bool says;
+    struct str exclusive =
+        kube_pairs_get(&pod->object.annotations, BRIDGE_ANNOTATION_PREFIX "exclusive", &says);
+
+    for (unsigned i = 0; pod->rare && i < pod->rare->claim_count; i++)
+        if (is_cpu_claim(&pod->rare->claims[i]))
+            return false;
+    return device_wants_cpu_claim(config, says, exclusive) &&
+           kube_amount_of(&pod->requests.extended, BRIDGE_DEVICE_CLASS BRIDGE_CORES_DRIVER) == 0;
 }
 
 static int find_claim(const struct device_view *view, const struct kube_pod *pod,

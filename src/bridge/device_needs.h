@@ -21,6 +21,12 @@ struct device_amounts {
     unsigned count;
 };
 
+/* Whether the webhook gives a pod an entry for a claim of cores (BRIDGE_CPU_CLAIM), unless the pod
+ * requests cores itself: it shares its node. says: it has the annotation `exclusive`. */
+bool device_wants_cpu_claim(const struct bridge_config *config, bool says, struct str exclusive);
+/* Whether the pod should have such an entry, and has none: the webhook was away. */
+bool device_lacks_cpu_claim(const struct bridge_config *config, const struct kube_pod *pod);
+
 /* -ERR_INVALID: Slurm cannot give that; the text is for the pod's author. -ERR_NOT_FOUND: a claim
  * that the pod names is not there yet. */
 int device_amounts_of(const struct device_view *view, const struct kube_pod *pod,

@@ -1,4 +1,4 @@
-/* job_desc_form.h - the forms in which people write annotations. Private to job_desc. */
+/* job_desc_form.h - the forms in which people write annotations. */
 #ifndef SLINC_BRIDGE_JOB_DESC_FORM_H
 #define SLINC_BRIDGE_JOB_DESC_FORM_H
 

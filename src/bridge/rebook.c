@@ -10,6 +10,7 @@
 
 #include "bridge/assign.h"
 #include "bridge/bind.h"
+#include "bridge/device_claims.h"
 #include "bridge/end_policy.h"
 #include "bridge/hosts.h"
 #include "bridge/names.h"
@@ -248,7 +249,7 @@ static int rebook_with(const struct bridge_world *world, const struct unit *unit
         if (!is_under_them(world, unit, &nodes))
             return drop_stray(plan, job);
         result = keep_running(world, unit, plan, &nodes);
-        if (result == 0 && unit->in[POD_WAITS] > 0)
+        if (!plan_restore_claims(world, unit, plan) && result == 0 && unit->in[POD_WAITS] > 0)
             result = plan_place(world, unit, plan, is_prepared, err);
         return result;
     case JOB_WAITS:

@@ -8,7 +8,7 @@ import json
 import re
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median, quantiles
@@ -58,10 +58,13 @@ def bridge_on(cluster: Cluster, slurm: Slurm) -> Iterator[Bridge]:
             bridge.stop()
 
 
+def fake_nodes(cluster: Cluster) -> list[str]:
+    return [node["metadata"]["name"] for node in cluster.api().get("/api/v1/nodes?labelSelector=type%3Dkwok")["items"]]
+
+
 def lend_nodes(cluster: Cluster, slurm: Slurm, within_s: float) -> float:
     """Labels all fake nodes; gives how long it took until Slurm had them all, counted from the last label."""
-    api = cluster.api()
-    names = [node["metadata"]["name"] for node in api.get("/api/v1/nodes?labelSelector=type%3Dkwok")["items"]]
+    api, names = cluster.api(), fake_nodes(cluster)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda name: api.merge(f"/api/v1/nodes/{name}", {"metadata": LABELS}), names))
     begun = time.monotonic()
@@ -90,7 +93,7 @@ class Load:
     """Pods created as fast as eight connections can, or at a steady rate, and when each was bound."""
 
     def __init__(self, cluster: Cluster, namespace: str, scheduler: str, count: int, per_second: float = 0, within_s: float = 180,
-                 gang: int = 0, annotations: dict[str, str] | None = None, spec: dict | None = None) -> None:
+                 gang: int = 0, annotations: dict[str, str] | None = None, spec: dict | Callable[[int], dict] | None = None) -> None:
         """gang: so many pods each belong to one PodGroup, made before them, with these annotations. spec: more of it, for each pod."""
         namespace = f"{namespace}-{next(_loads)}"  # a row may be measured twice on one cluster
         self.api, self.namespace, self.gang = cluster.api(), namespace, gang
@@ -108,7 +111,7 @@ class Load:
                 time.sleep(max(0.0, begun + index / per_second - time.monotonic()))
             created[f"p{index}"] = time.monotonic()
             body = pod(index, scheduler)
-            body["spec"] |= spec or {}
+            body["spec"] |= spec(index) if callable(spec) else spec or {}
             if gang:
                 body["spec"]["schedulingGroup"] = {"podGroupName": f"g{index // gang}"}
             self.api.post(f"/api/v1/namespaces/{namespace}/pods", body)

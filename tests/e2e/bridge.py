@@ -395,10 +395,10 @@ def rank_of(pod: dict) -> tuple:
 
 
 @contextlib.contextmanager
-def at_work(site: Site, bridge: Bridge, names: list[str]) -> Iterator[Bridge]:
+def at_work(site: Site, bridge: Bridge, names: list[str], *flags: str) -> Iterator[Bridge]:
     """It leads, and Slurm has the nodes; after the block all of it is gone, and the rules hold."""
     try:
-        bridge.start().wait_until_it_leads()
+        bridge.start(*flags).wait_until_it_leads()
         wait_for("the nodes are in Slurm", 30, lambda: site.are_registered(names))
         yield bridge
         site.clear(names)

@@ -46,8 +46,8 @@ class Certificate:
 class Webhook:
     """The bridge's webhook as the API server is told of it: an outage may stop what Fail stands behind, and no more."""
 
-    def __init__(self, cluster: Cluster, port: int, certificate: Certificate) -> None:
-        self.api, self.host, self.port, self.certificate = cluster.api(), cluster.host_ip, port, certificate
+    def __init__(self, cluster: Cluster, port: int, certificate: Certificate, managed: str = MANAGED) -> None:
+        self.api, self.host, self.port, self.certificate, self.managed = cluster.api(), cluster.host_ip, port, certificate, managed
 
     def entry(self, name: str, path: str, operations: list[str], resources: list[str], managed: bool, policy: str) -> dict:
         conditions = [] if managed else [{"name": "names-our-scheduler", "expression": f"object.spec.schedulerName == '{SCHEDULER}'"}]
@@ -55,7 +55,7 @@ class Webhook:
                 "clientConfig": {"url": f"https://{self.host}:{self.port}{path}", "caBundle": b64(self.certificate.authority())},
                 "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": operations, "resources": resources}],
                 "namespaceSelector": {"matchExpressions": [
-                    {"key": "kubernetes.io/metadata.name", "operator": "In" if managed else "NotIn", "values": [MANAGED]}]},
+                    {"key": "kubernetes.io/metadata.name", "operator": "In" if managed else "NotIn", "values": [self.managed]}]},
                 "matchConditions": conditions, "failurePolicy": policy}
 
     def register(self) -> None:

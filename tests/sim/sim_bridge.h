@@ -190,6 +190,7 @@ void bridge_people_make_node_named(struct bridge_scene *scene, const char *name,
 void bridge_people_delete_node(struct bridge_scene *scene, unsigned number);
 void bridge_people_make_pod(struct bridge_scene *scene, const char *name, unsigned cpus);
 void bridge_people_make_pod_with_device(struct bridge_scene *scene, const char *name);
+void bridge_people_make_pinned_pod(struct bridge_scene *scene, const char *name);
 void bridge_people_delete_pod(struct bridge_scene *scene, const char *ns, const char *name,
                               int grace);
 void bridge_people_delete_all(struct bridge_scene *scene); /* pods and groups; nodes stay */
@@ -213,7 +214,8 @@ void bridge_kubelet_finish(struct bridge_scene *scene, const char *pod, bool wel
 
 /* ---- sim_bridge_devices.c: devices, who frees claims, and what is promised of both ---- */
 void bridge_devices_prepare(struct bridge_scene *scene); /* a claim of people: work/mine */
-void bridge_devices_of_node(struct bridge_scene *scene, const char *node);
+void bridge_gpus_of_node(struct bridge_scene *scene, const char *node);
+void bridge_cores_of_node(struct bridge_scene *scene, const char *node);
 unsigned bridge_devices_shown(const struct bridge_scene *scene, const char *node);
 void bridge_devices_step(struct bridge_scene *scene); /* of the controller that frees claims */
 unsigned bridge_devices_claims(const struct bridge_scene *scene); /* how many there are */

@@ -230,6 +230,16 @@ static void make_second_with_device(struct bridge_scene *scene)
     bridge_people_make_pod_with_device(scene, "p2");
 }
 
+static void make_pinned(struct bridge_scene *scene)
+{
+    bridge_people_make_pinned_pod(scene, "p1");
+}
+
+static void make_second_pinned(struct bridge_scene *scene)
+{
+    bridge_people_make_pinned_pod(scene, "p2");
+}
+
 static void make_gang(struct bridge_scene *scene)
 {
     bridge_groups_make_as(scene, "a PodGroup");
@@ -319,6 +329,11 @@ static const struct bridge_story stories[] = {
       { { 8, make_with_device }, { 20, finish_p1 }, { 21, make_second_with_device } } },
     { "the job of a pod with a device is cancelled as it starts",
       { { 8, make_with_device }, { 8, make_second_with_device }, { 9, cancel_jobs } } },
+    { "pods that are pinned to their cores come and go",
+      { { 8, make_pinned },
+        { 8, make_second_pinned },
+        { 20, delete_p1_by_force },
+        { 21, make_pinned } } },
     { "a job is put back", { { 8, make_p1 }, { 20, requeue_jobs } } },
     { "a node goes", { { 8, make_p1 }, { 20, delete_node_1 } } },
     { "a node goes and comes back",

@@ -1,17 +1,19 @@
-/* sim_bridge_devices.c - devices of some nodes, the controller of Kubernetes that frees claims, and
- * the promises about both: a device is given once, a pod is bound with its device, and no claim is
- * left behind.
+/* sim_bridge_devices.c - devices and cores of some nodes, the controller of Kubernetes that frees
+ * claims, and the promises about them: a device or core is given once, a pod is bound with its
+ * device and its cores, and no claim is left behind.
  *
  * The controller does what kube-controller-manager does: it frees a claim whose pod is finished,
  * gone, another one of the name, or deleted before it was bound. */
 #include "sim_bridge.h"
 
+#include "codec/bitmap.h"
+
 #define CLASS  "gpu.example.com"
 #define CLAIMS "resourceclaims"
 
-enum { MAX_CLAIMS = 128 };
+enum { MAX_CLAIMS = 128, MAX_CORES = 16 };
 
-void bridge_devices_of_node(struct bridge_scene *scene, const char *node)
+void bridge_gpus_of_node(struct bridge_scene *scene, const char *node)
 {
     (void)bridge_people_call(
         scene, "POST", "/apis/resource.k8s.io/v1/resourceslices",
@@ -19,6 +21,20 @@ void bridge_devices_of_node(struct bridge_scene *scene, const char *node)
         "\",\"nodeName\":\"%s\",\"pool\":{\"name\":\"%s\",\"generation\":1,"
         "\"resourceSliceCount\":1},\"devices\":[{\"name\":\"gpu-0\"},{\"name\":\"gpu-1\"}]}}",
         node, node, node);
+}
+
+void bridge_cores_of_node(struct bridge_scene *scene, const char *node)
+{
+    (void)bridge_people_call(
+        scene, "POST", "/apis/resource.k8s.io/v1/resourceslices",
+        "{\"metadata\":{\"name\":\"%s-" BRIDGE_CORES_DRIVER
+        "\"},\"spec\":{\"driver\":\"" BRIDGE_CORES_DRIVER
+        "\",\"nodeName\":\"%s\",\"pool\":{\"name\":\"%s\",\"generation\":1,"
+        "\"resourceSliceCount\":1},\"devices\":[{\"name\":\"socket0-numa0\","
+        "\"allowMultipleAllocations\":true,\"attributes\":{\"cores\":{\"string\":\"0-%d\"},"
+        "\"nodeSockets\":{\"int\":1},\"nodeCoresPerSocket\":{\"int\":%d},"
+        "\"threadsPerCore\":{\"int\":1}}}]}}",
+        node, node, node, MAX_CORES - 1, MAX_CORES);
 }
 
 unsigned bridge_devices_shown(const struct bridge_scene *scene, const char *node)
@@ -126,6 +142,26 @@ static bool is_same(const struct json *a, const struct json *b, const char *key)
     return str_eq(json_str(json_get(a, key)), json_str(json_get(b, key)));
 }
 
+/* Slurm's cores that a claim has on its node. */
+static bool cores_of(const struct json *claim, struct bitmap *ret_cores)
+{
+    const struct json *entry =
+        json_item(json_at(claim, "status", "allocation", "devices", "config"), 0);
+
+    return bitmap_parse_ranges(json_str(json_at(entry, "opaque", "parameters", "cores")), MAX_CORES,
+                               ret_cores, NULL) == 0;
+}
+
+static bool shares_cores(const struct json *a, const struct json *b)
+{
+    auto_bitmap struct bitmap mine = { 0 }, theirs = { 0 };
+
+    if (!cores_of(a, &mine) || !cores_of(b, &theirs))
+        return true;
+    bitmap_and(&mine, &theirs);
+    return bitmap_count(&mine) > 0;
+}
+
 static void no_device_is_given_twice(void *context, const struct json *other)
 {
     const struct holder *holder = context;
@@ -140,7 +176,8 @@ static void no_device_is_given_twice(void *context, const struct json *other)
             json_iter(json_at(other, "status", "allocation", "devices", "results"));
 
         while (json_next_item(&theirs, &b))
-            if (is_same(a, b, "driver") && is_same(a, b, "pool") && is_same(a, b, "device"))
+            if (is_same(a, b, "driver") && is_same(a, b, "pool") && is_same(a, b, "device") &&
+                (!json_exists(json_get(a, "shareID")) || shares_cores(holder->claim, other)))
                 world_break(holder->scene->world, "device %s of %s is given to claims %s and %s",
                             json_str(json_get(a, "device")).at, json_str(json_get(a, "pool")).at,
                             json_str(json_at(holder->claim, "metadata", "name")).at,
@@ -180,8 +217,20 @@ void bridge_promises_on_bound_with_device(struct bridge_scene *scene, const stru
     const struct json *result =
         json_item(json_at(claim, "status", "allocation", "devices", "results"), 0);
 
+    const struct json *entry = json_item(json_at(pod, "spec", "resourceClaims"), 0);
+    auto_bitmap struct bitmap cores = { 0 };
+
     if (bridge_pod_wants(pod, NULL) && !str_is(json_str(json_get(result, "pool")), node))
         world_break(scene->world, "pod %s is bound to %s and has no device there",
+                    json_str(json_at(pod, "metadata", "name")).at, node);
+    if (!str_is(json_str(json_get(entry, "name")), BRIDGE_CPU_CLAIM))
+        return;
+    claim = api_store_find(scene->world->store, CLAIMS, SCENE_NS,
+                           json_str(json_get(entry, "resourceClaimName")).at);
+    result = json_item(json_at(claim, "status", "allocation", "devices", "results"), 0);
+    if (!str_is(json_str(json_get(result, "pool")), node) || !cores_of(claim, &cores) ||
+        bitmap_count(&cores) == 0)
+        world_break(scene->world, "pod %s is bound to %s and has no cores there",
                     json_str(json_at(pod, "metadata", "name")).at, node);
 }
 

@@ -2,6 +2,7 @@
  * and cordon, break, delete, re-make, resize and relabel nodes. */
 #include "sim_bridge.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 
 enum { SECOND = SCENE_SECOND };
@@ -49,8 +50,9 @@ void bridge_people_make_node(struct bridge_scene *scene, unsigned number, unsign
     char name[32];
 
     (void)snprintf(name, sizeof(name), "node-%u", number);
-    if (number <= 2) /* the others are alike, and made in one call */
-        bridge_devices_of_node(scene, name);
+    if (number <= 2)
+        bridge_gpus_of_node(scene, name);
+    bridge_cores_of_node(scene, name);
     bridge_people_make_node_named(scene, name, number, cpus);
 }
 
@@ -121,6 +123,7 @@ struct pod_kind {
     const char *spec, *ports, *requests;
     const char *scheduler;
     unsigned cpus;
+    bool pins; /* it has the entry of the webhook for a claim of its cores */
 };
 
 /* The controller that owns it, if it is there. */
@@ -142,19 +145,24 @@ static void write_owner(struct bridge_scene *scene, const char *kind, char *text
 
 static void make_pod(struct bridge_scene *scene, const char *name, const struct pod_kind *kind)
 {
-    char owner[SCENE_TEXT] = "";
+    char owner[SCENE_TEXT] = "", cores[SCENE_TEXT] = "";
 
+    if (kind->pins)
+        (void)snprintf(cores, sizeof(cores),
+                       ",\"resourceClaims\":[{\"name\":\"" BRIDGE_CPU_CLAIM
+                       "\",\"resourceClaimName\":\"" BRIDGE_CPU_CLAIM "-%s-%" PRId64 "\"}]",
+                       name, loop_now_us(scene->world->loop));
     if (kind->owner)
         write_owner(scene, kind->owner, owner, sizeof(owner));
     (void)bridge_people_call(
         scene, "POST", PODS,
         "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"" STRANGER
         "\":\"x\"%s},\"annotations\":{%s}%s%s},\"spec\":{\"schedulerName\":\"%s\","
-        "\"terminationGracePeriodSeconds\":4%s,\"containers\":[{\"name\":\"c\",\"image\":\"i\"%s,"
+        "\"terminationGracePeriodSeconds\":4%s%s,\"containers\":[{\"name\":\"c\",\"image\":\"i\"%s,"
         "\"resources\":{\"requests\":{\"cpu\":\"%u\",\"memory\":\"64Mi\"%s}}}]}}",
         name, kind->labels ? kind->labels : "", kind->annotations ? kind->annotations : "",
         kind->finalizers ? kind->finalizers : "", owner,
-        kind->scheduler ? kind->scheduler : SCENE_SCHEDULER, kind->spec ? kind->spec : "",
+        kind->scheduler ? kind->scheduler : SCENE_SCHEDULER, kind->spec ? kind->spec : "", cores,
         kind->ports ? kind->ports : "", kind->cpus ? kind->cpus : 1,
         kind->requests ? kind->requests : "");
 }
@@ -171,6 +179,13 @@ void bridge_people_make_pod_with_device(struct bridge_scene *scene, const char *
     make_pod(scene, name,
              &(struct pod_kind){ .annotations = "\"" PREFIX "exclusive\":\"false\"",
                                  .requests = A_DEVICE });
+}
+
+void bridge_people_make_pinned_pod(struct bridge_scene *scene, const char *name)
+{
+    make_pod(
+        scene, name,
+        &(struct pod_kind){ .annotations = "\"" PREFIX "exclusive\":\"false\"", .pins = true });
 }
 
 void bridge_people_delete_pod(struct bridge_scene *scene, const char *ns, const char *name,
@@ -223,6 +238,8 @@ static void make_some_pod(struct slurm_action *deed)
         { .spec = ",\"resourceClaims\":[{\"name\":\"g\",\"resourceClaimName\":\"mine\"}]" },
         { .annotations = "\"" PREFIX "exclusive\":\"false\"", .requests = A_DEVICE },
         { .requests = ",\"" BRIDGE_DEVICE_CLASS "odd\":\"1\"" },
+        { .annotations = "\"" PREFIX "exclusive\":\"false\"", .pins = true },
+        { .annotations = "\"" PREFIX "exclusive\":\"false\"", .cpus = 2, .pins = true },
         { .scheduler = SCENE_STRANGER },
         { .scheduler = SCENE_STRANGER, LOOKS_LIKE_OURS },
         { .scheduler = SCENE_SCHEDULER "-2", LOOKS_LIKE_OURS },

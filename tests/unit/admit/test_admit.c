@@ -239,19 +239,91 @@ static void a_pod_is_known_by_group_and_name(void **state)
     }
 }
 
-/* ---- namespaces by selector ---- */
-
-static void use_selector(const char *config)
+static void use_config(const char *config)
 {
     rig_end(&rig);
     rig_begin(&rig, config);
 }
 
+/* ---- cores ---- */
+
+#define OURS                                                                                       \
+    "'metadata':{'finalizers':[" FINALIZER "]%s},'spec':{'schedulerName':'" SCHEDULER              \
+    "','tolerations':[" TOLERATION "]%s}"
+#define CORES_CLAIM ",'resourceClaims':[{'name':'slinc-cpu','resourceClaimName':'slinc-cpu-u-1'}]"
+
+static const char *our_pod(const char *metadata, const char *spec)
+{
+    return arena_printf(&rig.arena, "{" OURS "}", metadata, spec);
+}
+
+static void a_pod_that_shares_its_node_claims_its_cores_with_all_containers(void **state)
+{
+    use_config("pinCpus: auto\nsharedNodes: true");
+    assert_becomes(
+        (struct call){
+            .pod = our_pod("", ",'initContainers':[{'name':'i','resources':null},{'name':'s',"
+                               "'resources':{'requests':{'cpu':'1'}}}],'containers':[{'name':'c'},"
+                               "{'name':'d','resources':{'claims':[{'name':'g'}]}}]") },
+        our_pod("", CORES_CLAIM
+                ",'initContainers':[{'name':'i','resources':{'claims':[{'name':'slinc-cpu'}]}},"
+                "{'name':'s','resources':{'requests':{'cpu':'1'},'claims':[{'name':'slinc-cpu'}]}}]"
+                ",'containers':[{'name':'c','resources':{'claims':[{'name':'slinc-cpu'}]}},{'name':"
+                "'d','resources':{'claims':[{'name':'g'},{'name':'slinc-cpu'}]}}]"));
+}
+
+static void the_claim_of_cores_comes_after_those_of_the_pod(void **state)
+{
+    use_config("pinCpus: auto\nsharedNodes: true");
+    assert_becomes(
+        (struct call){ .pod = our_pod("", ",'resourceClaims':[{'name':'g'}]") },
+        our_pod("", ",'resourceClaims':[{'name':'g'},{'name':'slinc-cpu','resourceClaimName':"
+                    "'slinc-cpu-u-1'}]"));
+}
+
+static void a_pod_that_was_copied_gets_a_claim_of_its_own(void **state)
+{
+    use_config("pinCpus: auto\nsharedNodes: true");
+    assert_becomes((struct call){ .pod = our_pod("", ",'resourceClaims':[{'name':'slinc-cpu',"
+                                                     "'resourceClaimName':'slinc-cpu-u-0'}]") },
+                   our_pod("", CORES_CLAIM));
+}
+
+static void only_pods_that_share_nodes_and_ask_for_no_cores_are_pinned(void **state)
+{
+    static const struct {
+        const char *config, *metadata, *spec;
+        bool pins;
+    } cases[] = {
+        { "pinCpus: auto", "", "", false },
+        { "pinCpus: auto", ",'annotations':{'" WISH "exclusive':'False '}", "", true },
+        { "pinCpus: auto\nsharedNodes: true", ",'annotations':{'" WISH "exclusive':'true'}", "",
+          false },
+        { "pinCpus: never\nsharedNodes: true", "", "", false },
+        { "sharedNodes: true", "", "", false },
+        { "pinCpus: auto\nsharedNodes: true", "",
+          ",'containers':[{'name':'c','resources':{'limits':{'deviceclass.resource.kubernetes.io/"
+          "cores.slinky.slurm.net':'1'}}}]",
+          false },
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *pod;
+
+        use_config(cases[i].config);
+        pod = our_pod(cases[i].metadata, cases[i].spec);
+        assert_becomes((struct call){ .pod = pod },
+                       cases[i].pins ? our_pod(cases[i].metadata, CORES_CLAIM) : pod);
+    }
+}
+
+/* ---- namespaces by selector ---- */
+
 static void a_selector_decides_by_the_labels_of_the_namespace(void **state)
 {
     struct call call = { .ns = "team-a", .pod = "{'metadata':{},'spec':{}}" };
 
-    use_selector("managedNamespaceSelector: {matchLabels: {slurm: 'yes'}}");
+    use_config("managedNamespaceSelector: {matchLabels: {slurm: 'yes'}}");
     rig_see(&rig, rig.namespaces,
             "{'metadata':{'name':'team-a','uid':'1','resourceVersion':'1','labels':{'slurm':'yes'"
             ",'a':'b'}}}");
@@ -264,7 +336,7 @@ static void a_selector_decides_by_the_labels_of_the_namespace(void **state)
 
 static void an_empty_selector_takes_every_namespace_and_the_list_counts_no_more(void **state)
 {
-    use_selector("managedNamespaceSelector: {}\nmanagedNamespaces: [other]");
+    use_config("managedNamespaceSelector: {}\nmanagedNamespaces: [other]");
     rig_see(&rig, rig.namespaces, "{'metadata':{'name':'any','uid':'1','resourceVersion':'1'}}");
     assert_int_equal(rig_ask(&rig, ADMIT_MUTATE,
                              (struct call){ .ns = "any", .pod = "{'metadata':{},'spec':{}}" })
@@ -276,7 +348,7 @@ static void a_namespace_that_was_not_seen_is_asked_for_again(void **state)
 {
     struct call call = { .ns = "new", .pod = "{'metadata':{},'spec':{}}" };
 
-    use_selector("managedNamespaceSelector: {matchLabels: {slurm: 'yes'}}");
+    use_config("managedNamespaceSelector: {matchLabels: {slurm: 'yes'}}");
     for (int hook = ADMIT_MUTATE; hook <= ADMIT_VALIDATE; hook++) {
         struct reply reply = rig_ask(&rig, (enum admit_hook)hook, call);
 
@@ -295,7 +367,7 @@ static void a_namespace_that_was_not_seen_is_asked_for_again(void **state)
 
 static void our_schedulers_name_needs_no_namespace(void **state)
 {
-    use_selector("managedNamespaceSelector: {matchLabels: {slurm: 'yes'}}");
+    use_config("managedNamespaceSelector: {matchLabels: {slurm: 'yes'}}");
     assert_int_equal(
         rig_ask(&rig, ADMIT_MUTATE,
                 (struct call){ .ns = "new",
@@ -310,7 +382,7 @@ static void without_a_cache_a_selector_decides_nothing(void **state)
     auto_buf struct buf out = { .max = ADMIT_MAX_ANSWER };
     struct admit *alone;
 
-    use_selector("managedNamespaceSelector: {}");
+    use_config("managedNamespaceSelector: {}");
     assert_int_equal(admit_new(&rig.config, &(struct admit_caches){ .jobs = NULL }, &alone, NULL),
                      0);
     assert_int_equal(
@@ -324,7 +396,7 @@ static void a_name_longer_than_any_is_no_namespace(void **state)
     char *name = arena_alloc(&rig.arena, 2 * KUBE_MAX_NAME);
 
     memset(name, 'n', 2 * KUBE_MAX_NAME - 1);
-    use_selector("managedNamespaceSelector: {}");
+    use_config("managedNamespaceSelector: {}");
     name = arena_alloc(&rig.arena, 2 * KUBE_MAX_NAME);
     memset(name, 'n', 2 * KUBE_MAX_NAME - 1);
     assert_int_equal(
@@ -603,6 +675,10 @@ int main(void)
         TEST(a_daemonset_that_names_our_scheduler_means_it_but_keeps_its_node),
         TEST(what_we_do_not_know_is_allowed),
         TEST(a_pod_is_known_by_group_and_name),
+        TEST(a_pod_that_shares_its_node_claims_its_cores_with_all_containers),
+        TEST(the_claim_of_cores_comes_after_those_of_the_pod),
+        TEST(a_pod_that_was_copied_gets_a_claim_of_its_own),
+        TEST(only_pods_that_share_nodes_and_ask_for_no_cores_are_pinned),
         TEST(a_selector_decides_by_the_labels_of_the_namespace),
         TEST(an_empty_selector_takes_every_namespace_and_the_list_counts_no_more),
         TEST(a_namespace_that_was_not_seen_is_asked_for_again),

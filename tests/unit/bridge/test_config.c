@@ -69,7 +69,8 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
     static const char *const texts[] = {
         "schedulerName: s\nslurmRestApi: https://h:1/p\nmanagedNamespaces: [a, b-1]\n"
         "managedNamespaceSelector: {matchLabels: {team: x}}\nmcsLabel: m\npartition: p\n"
-        "sharedNodes: true\nsubmitOnly: yes\nfenceAfterSeconds: 300\nasksPerSecond: 0x10\n"
+        "sharedNodes: true\npinCpus: auto\nsubmitOnly: yes\nfenceAfterSeconds: 300\nasksPerSecond: "
+        "0x10\n"
         "nodeMemoryMarginMiB: 7\nnodeResizeSeconds: 9\ndrainToResize: true\n"
         "nodeFeatures: [a/b, c]\npodDeadlineAsTimeLimit: true\ngracePeriodInTimeLimit: "
         "true\npriorityClasses: {high: '9', low: "
@@ -78,7 +79,8 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         "trustAnnotations: false\njwtKeyFile: /k\njwtUser: u\n",
         "SCHEDULERNAME: s\nslurmrestapi: https://h:1/p\nmanagednamespaces: [a, b-1]\n"
         "ManagedNamespaceSelector: {matchLabels: {team: x}}\nMcsLabel: m\nPartition: p\n"
-        "sharednodes: true\nSubmitOnly: true\nfenceafterseconds: 300\nAsksPerSecond: 16\n"
+        "sharednodes: true\npincpus: auto\nSubmitOnly: true\nfenceafterseconds: "
+        "300\nAsksPerSecond: 16\n"
         "NodeMemoryMarginMib: 7\nnoderesizeseconds: 9\nDrainToResize: true\n"
         "NODEFEATURES: [a/b, c]\npodDeadlineAsTimelimit: true\nGracePeriodInTimelimit: "
         "true\nPriorityclasses: {high: '9', low: "
@@ -101,6 +103,7 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         assert_string_equal(config.mcs_label, "m");
         assert_string_equal(config.partition, "p");
         assert_true(config.shared);
+        assert_true(config.pins_cpus);
         assert_true(config.submit_only);
         assert_int_equal(config.fence_after_s, 300);
         assert_int_equal(config.submits_per_second, 16);
@@ -196,6 +199,8 @@ static void bad_values_name_their_key_and_what_is_allowed(void **state)
         { "mcsLabel: []", "mcsLabel: wants a text of one line; numbers, yes and no need quotes" },
         { "sharedNodes: 'true'", "sharedNodes: wants true or false" },
         { "submitOnly: 1", "submitOnly: wants true or false" },
+        { "pinCpus: true", "pinCpus: wants never or auto" },
+        { "pinCpus: always", "pinCpus: wants never or auto" },
         { "fenceAfterSeconds: -1", FENCE },
         { "fenceAfterSeconds: 1.5", FENCE },
         { "fenceAfterSeconds: 1000000001", FENCE },
@@ -430,6 +435,7 @@ static void the_reference_has_a_row_for_every_key(void **state)
                                         "priorityClasses",
                                         "users",
                                         "trustAnnotations",
+                                        "pinCpus",
                                         "devices",
                                         "gracePeriodInTimeLimit",
                                         "nodeMemoryMarginMiB",
