@@ -53,7 +53,7 @@ void bridge_on_pod(struct controller *controller, const struct kube_object *old,
                    const struct kube_object *next);
 void bridge_on_group(void *context, const struct kube_object *old, const struct kube_object *next);
 void bridge_look_at_all(struct bridge *bridge);
-void bridge_look_at_all_that_wait(void *context);
+void bridge_look_at_all_that_wait(struct bridge *bridge);
 void bridge_on_claim(void *context, const struct kube_object *old, const struct kube_object *next);
 void bridge_on_slice(void *context, const struct kube_object *old, const struct kube_object *next);
 void bridge_on_words(void *context, const struct kube_object *owner);

@@ -29,23 +29,19 @@ bool bridge_may_act(void *context)
 
 /* A plan looks at all pods of a unit, so that of a large group several changes are looked at by one
  * plan: else as many plans as pods would follow when all of them start or end. */
-static int64_t pause_before(const struct bridge *bridge, struct str key)
-{
-    size_t pods = kube_cache_count_by(bridge->world.pods, bridge->world.pods_by_unit, key);
-
-    return pods > LARGE_GROUP ? (int64_t)pods * PAUSE_PER_POD_US : 0;
-}
-
 static void enqueue_pod(struct controller *controller, const struct kube_object *pod)
 {
     struct bridge *bridge = controller->context;
     auto_buf struct buf key;
+    size_t pods;
 
     buf_init(&key, SLURM_MAX_KEY);
     if (!pod || !world_is_ours(&bridge->world, kube_pod_of(pod)))
         return;
     world_unit_key(&bridge->world, kube_pod_of(pod), &key);
-    engine_enqueue_after(controller, buf_str(&key), pause_before(bridge, buf_str(&key)));
+    pods = kube_cache_count_by(bridge->world.pods, bridge->world.pods_by_unit, buf_str(&key));
+    engine_enqueue_after(controller, buf_str(&key),
+                         pods > LARGE_GROUP ? (int64_t)pods * PAUSE_PER_POD_US : 0);
 }
 
 /* Servers before 1.35 drop what a Binding says of labels: the pod is seen with a node and without
@@ -121,29 +117,56 @@ void bridge_look_at_all(struct bridge *bridge)
         enqueue_pod(&bridge->units, pod);
 }
 
-/* Jobs that wait follow what is true of the nodes now. */
-void bridge_look_at_all_that_wait(void *context)
+/* Of a group any member may have other nodes, so it is always planned again. */
+static bool has_same_nodes(const struct bridge *bridge, const struct kube_pod *pod)
 {
-    struct bridge *bridge = context;
+    const struct unit_state *state;
+    auto_buf struct buf key = { .max = SLURM_MAX_KEY };
+
+    world_own_key(pod, &key);
+    state = unit_states_get(bridge->world.unit_states, buf_str(&key));
+    return state && !world_has_group(&bridge->world, pod) &&
+           state->nodes_version == filter_version(bridge->world.filter, pod);
+}
+
+/* ns NULL: of all namespaces. */
+static void look_at_those_that_wait(struct bridge *bridge, const char *ns, bool with_other_nodes)
+{
     struct kube_cache_walk walk = kube_cache_walk(bridge->world.pods);
     const struct kube_object *pod;
 
     while ((pod = kube_cache_next(&walk)) != NULL)
-        if (pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS)
+        if ((!ns || strcmp(pod->ns, ns) == 0) &&
+            pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS &&
+            !(with_other_nodes && has_same_nodes(bridge, kube_pod_of(pod))))
             enqueue_pod(&bridge->units, pod);
+}
+
+/* Jobs that wait follow what is true of the nodes now. */
+void bridge_look_at_all_that_wait(struct bridge *bridge)
+{
+    look_at_those_that_wait(bridge, NULL, false);
 }
 
 /* Whose pods these words count for is found by the plans: any in its namespace may be. */
 void bridge_on_words(void *context, const struct kube_object *owner)
 {
-    struct bridge *bridge = context;
-    struct kube_cache_walk walk = kube_cache_walk(bridge->world.pods);
-    const struct kube_object *pod;
+    look_at_those_that_wait(context, owner->ns, false);
+}
 
-    while ((pod = kube_cache_next(&walk)) != NULL)
-        if (strcmp(pod->ns, owner->ns) == 0 &&
-            pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS)
-            enqueue_pod(&bridge->units, pod);
+/* Only pods that may use other nodes than when they were last planned. */
+static void look_at_those_with_other_nodes(void *context)
+{
+    look_at_those_that_wait(context, NULL, true);
+}
+
+void bridge_on_filter(void *context)
+{
+    struct bridge *bridge = context;
+
+    if (bridge->poller && !loop_timer_is_armed(&bridge->filter_timer))
+        loop_timer_start(bridge->links.loop, &bridge->filter_timer, FOLLOW_US,
+                         look_at_those_with_other_nodes, bridge);
 }
 
 static bool names_claim(const struct kube_pod *pod, const struct kube_object *claim)
@@ -174,51 +197,6 @@ void bridge_on_claim(void *context, const struct kube_object *old, const struct 
             enqueue_pod(&bridge->units, pod);
 }
 
-/* Devices are a part of what Slurm is told of their node. */
-void bridge_on_slice(void *context, const struct kube_object *old, const struct kube_object *next)
-{
-    struct bridge *bridge = context;
-    const struct kube_object *node =
-        kube_cache_get(bridge->world.nodes, "", kube_slice_of(next ? next : old)->node);
-
-    if (bridge->poller && node && world_slurm_name(kube_node_of(node))[0])
-        engine_enqueue(&bridge->nodes, str_of(world_slurm_name(kube_node_of(node))));
-}
-
-/* Of a group any member may have other nodes, so it is always planned again. */
-static bool has_same_nodes(const struct bridge *bridge, const struct kube_pod *pod)
-{
-    const struct unit_state *state;
-    auto_buf struct buf key = { .max = SLURM_MAX_KEY };
-
-    world_own_key(pod, &key);
-    state = unit_states_get(bridge->world.unit_states, buf_str(&key));
-    return state && !world_has_group(&bridge->world, pod) &&
-           state->nodes_version == filter_version(bridge->world.filter, pod);
-}
-
-/* Only pods that wait and may use other nodes than when they were last planned. */
-static void look_at_those_with_other_nodes(void *context)
-{
-    struct bridge *bridge = context;
-    struct kube_cache_walk walk = kube_cache_walk(bridge->world.pods);
-    const struct kube_object *pod;
-
-    while ((pod = kube_cache_next(&walk)) != NULL)
-        if (pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS &&
-            !has_same_nodes(bridge, kube_pod_of(pod)))
-            enqueue_pod(&bridge->units, pod);
-}
-
-void bridge_on_filter(void *context)
-{
-    struct bridge *bridge = context;
-
-    if (bridge->poller && !loop_timer_is_armed(&bridge->filter_timer))
-        loop_timer_start(bridge->links.loop, &bridge->filter_timer, FOLLOW_US,
-                         look_at_those_with_other_nodes, bridge);
-}
-
 void bridge_on_node(struct controller *controller, const struct kube_object *old,
                     const struct kube_object *next)
 {
@@ -231,25 +209,34 @@ void bridge_on_node(struct controller *controller, const struct kube_object *old
         engine_enqueue(controller, str_of(now));
 }
 
-static void enqueue_node_of(struct controller *controller, const struct kube_object *object)
+/* kube_name: in Kubernetes. */
+static void enqueue_node(struct bridge *bridge, const char *kube_name)
 {
-    const struct bridge *bridge = controller->context;
-    const struct kube_pod *pod = object ? kube_pod_of(object) : NULL;
-    const struct kube_object *node;
+    const struct kube_object *node = kube_cache_get(bridge->world.nodes, "", kube_name);
 
-    if (!pod || !pod->node_name[0] || !filter_is_of_node(pod))
-        return;
-    node = kube_cache_get(bridge->world.nodes, "", pod->node_name);
     if (node && world_slurm_name(kube_node_of(node))[0])
-        engine_enqueue(controller, str_of(world_slurm_name(kube_node_of(node))));
+        engine_enqueue(&bridge->nodes, str_of(world_slurm_name(kube_node_of(node))));
+}
+
+/* Devices are a part of what Slurm is told of their node. */
+void bridge_on_slice(void *context, const struct kube_object *old, const struct kube_object *next)
+{
+    struct bridge *bridge = context;
+
+    if (bridge->poller)
+        enqueue_node(bridge, kube_slice_of(next ? next : old)->node);
 }
 
 /* Pods of DaemonSets take from what their node can give to Slurm. */
 void bridge_on_other_pod(struct controller *controller, const struct kube_object *old,
                          const struct kube_object *next)
 {
-    enqueue_node_of(controller, old);
-    enqueue_node_of(controller, next);
+    const struct kube_object *const pods[] = { old, next };
+
+    for (size_t i = 0; i < 2; i++)
+        if (pods[i] && kube_pod_of(pods[i])->node_name[0] &&
+            filter_is_of_node(kube_pod_of(pods[i])))
+            enqueue_node(controller->context, kube_pod_of(pods[i])->node_name);
 }
 
 void bridge_wake_unit(void *context, struct str key)
@@ -266,14 +253,6 @@ void bridge_wake_node(void *context, struct str name)
     engine_enqueue(&bridge->nodes, name);
 }
 
-/* What it has on its nodes may be another thing when it runs again. */
-static void keep_layout(struct bridge *bridge, const struct slurm_job *old,
-                        const struct slurm_job *next)
-{
-    if (old && (!next || job_phase(next) != JOB_RUNS || strcmp(old->nodes, next->nodes) != 0))
-        job_layouts_forget(bridge->world.layouts, old->id);
-}
-
 static void take_job_change(struct bridge *bridge, const struct slurm_job *old,
                             const struct slurm_job *next)
 {
@@ -285,7 +264,9 @@ static void take_job_change(struct bridge *bridge, const struct slurm_job *old,
     if (!job || !world_job_key(&bridge->world, job, &key, &attempt))
         return;
     timings_count_job(&bridge->timings, old, next);
-    keep_layout(bridge, old, next);
+    /* What it has on its nodes may be another thing when it runs again. */
+    if (old && (!next || job_phase(next) != JOB_RUNS || strcmp(old->nodes, next->nodes) != 0))
+        job_layouts_forget(bridge->world.layouts, old->id);
     if (next) {
         /* Jobs of ours are followed closely until they have ended; others need not be. */
         if (job_phase(next) == JOB_ENDED)

@@ -102,16 +102,13 @@ static const uint64_t out_of_service = STATE(UNKNOWN) | STATE(DOWN) | STATE(ERRO
 /* And in these not at once; they come and go, and are no news about the node. */
 static const uint64_t not_at_once = STATE(PLANNED) | STATE(POWERING_UP);
 
-static bool is_in_service(const struct slurm_node *node)
-{
-    return (node->state.known & out_of_service) == 0;
-}
-
 /* Whether a refused submit is worth another try. */
 static bool is_news(const struct slurm_node *old, const struct slurm_node *next)
 {
-    return !old || !next || is_in_service(old) != is_in_service(next) || old->cpus != next->cpus ||
-           old->effective_cpus != next->effective_cpus || old->real_memory != next->real_memory ||
+    return !old || !next ||
+           !(old->state.known & out_of_service) != !(next->state.known & out_of_service) ||
+           old->cpus != next->cpus || old->effective_cpus != next->effective_cpus ||
+           old->real_memory != next->real_memory ||
            old->specialized_memory != next->specialized_memory || old->sockets != next->sockets ||
            old->cores != next->cores || old->threads != next->threads ||
            strcmp(old->features, next->features) != 0 ||
@@ -171,29 +168,20 @@ static int64_t memory_of_tres(const char *tres)
     return -1;
 }
 
-static int64_t share(int64_t amount, int64_t nodes)
-{
-    return (amount + nodes - 1) / nodes;
-}
-
 /* What a job has of each of its nodes. */
 static struct amount holding_of(const struct slurm_job *job)
 {
     int64_t nodes = job->node_count > 1 ? job->node_count : 1;
     int64_t memory = memory_of_tres(job->tres_alloc);
 
-    memory = memory >= 0 ? share(memory, nodes) : slurm_number_or(job->memory_per_node, 0, 0);
-    return (struct amount){ .cpus = share(job->cpus, nodes), .memory = memory };
+    memory =
+        memory >= 0 ? (memory + nodes - 1) / nodes : slurm_number_or(job->memory_per_node, 0, 0);
+    return (struct amount){ .cpus = (job->cpus + nodes - 1) / nodes, .memory = memory };
 }
 
-static bool has_state(const struct slurm_job *job, enum slurm_job_state state)
+static bool is_pending(const struct slurm_job *job)
 {
-    return slurm_words_has(&job->state, state);
-}
-
-static bool holds_nodes(const struct slurm_job *job)
-{
-    return job->nodes[0] && !slurm_job_has_ended(&job->state) && !has_state(job, SLURM_JOB_PENDING);
+    return slurm_words_has(&job->state, SLURM_JOB_PENDING);
 }
 
 /* How the reasons begin of those that nobody has to wait for; the last two are at a limit of their
@@ -204,8 +192,8 @@ static const char *const idle_reasons[] = {
 
 static bool waits(const struct slurm_job *job)
 {
-    if (!has_state(job, SLURM_JOB_PENDING) || job->hold || has_state(job, SLURM_JOB_CONFIGURING) ||
-        slurm_job_has_ended(&job->state))
+    if (!is_pending(job) || job->hold || slurm_job_has_ended(&job->state) ||
+        slurm_words_has(&job->state, SLURM_JOB_CONFIGURING))
         return false; /* CONFIGURING: an allocation of ours whose nodes were not read yet */
     for (size_t i = 0; i < sizeof(idle_reasons) / sizeof(idle_reasons[0]); i++)
         if (str_starts(str_of(job->reason), str_of(idle_reasons[i])))
@@ -229,23 +217,12 @@ static void count_held(struct capacity *capacity, const struct slurm_job *job, i
     struct str name;
 
     arena_init(&arena, HOSTLIST_MEMORY);
-    if (!holds_nodes(job) ||
+    if (!job->nodes[0] || slurm_job_has_ended(&job->state) || is_pending(job) ||
         hostlist_parse(&arena, str_of(job->nodes), HOSTLIST_MAX_NAMES, &list, NULL) < 0)
         return; /* the same both times */
     iter = hostlist_iter(list);
     while (hostlist_next(&iter, &name))
         take(capacity, name, holding_of(job), sign);
-}
-
-static bool same_holding(const struct slurm_job *old, const struct slurm_job *next)
-{
-    struct amount a, b;
-
-    if (!holds_nodes(old) || !holds_nodes(next) || strcmp(old->nodes, next->nodes) != 0)
-        return false;
-    a = holding_of(old);
-    b = holding_of(next);
-    return a.cpus == b.cpus && a.memory == b.memory;
 }
 
 static void unreserve(struct capacity *capacity, struct reserved *reserved)
@@ -265,20 +242,18 @@ static void job_changed(void *context, const struct slurm_object *old_object,
     const struct slurm_object *either = next_object ? next_object : old_object;
 
     assert(either);
-    if (!next || !has_state(next, SLURM_JOB_PENDING))
+    if (!next || !is_pending(next))
         list_each (struct reserved, reserved, &capacity->reserved, link)
             if (strcmp(reserved->job, either->key) == 0)
                 unreserve(capacity, reserved);
-    if (old)
-        count_waiting(capacity, old, -1);
-    if (next)
+    if (next) { /* first, so that a node that stays is not forgotten between the two */
         count_waiting(capacity, next, 1);
-    if (old && next && same_holding(old, next))
-        return;
-    if (old)
-        count_held(capacity, old, -1);
-    if (next)
         count_held(capacity, next, 1);
+    }
+    if (old) {
+        count_waiting(capacity, old, -1);
+        count_held(capacity, old, -1);
+    }
 }
 
 /* ---- the view ---- */

@@ -1,5 +1,5 @@
-/* job_change.c - the fields of a job that may be said otherwise while it waits, one row each: how
- * the record shows them, and how one that is said no more is taken back.
+/* job_change.c - the fields of a job that may change while it waits, one row each: how a field that
+ * is set no more is taken back.
  *
  * Holds: after an update the job is as if it had been submitted so; what slurmctld does with each
  * is in docs/internals/bridge.md. The size of a job is told as a whole, with the CPUs that follow
@@ -19,52 +19,41 @@ enum unsaid {           /* an update in place of a value */
               ANEW,     /* neither: Slurm changes it of no job */
 };
 
-enum shown {            /* in the record */
-             SHOWN_NOT, /* not as it was said, or not kept here */
-             SHOWN_TEXT,
-             SHOWN_TEXT_IF, /* where Slurm has accounting, else "" */
-             SHOWN_NUMBER,
-};
-
 static const struct row {
     const char *field;
     enum unsaid unsaid;
-    enum shown shown;
-    size_t said_at, shown_at;
 } rows[] = {
-#define AT(said, record) offsetof(struct job_desc, said), offsetof(struct slurm_job, record)
-    { "account", KEEPS, SHOWN_TEXT_IF, AT(account, account) },
-    { "begin_time", NEVER, SHOWN_NOT, 0, 0 },
-    { "comment", EMPTY, SHOWN_TEXT, AT(comment, comment) },
-    { "constraints", EMPTY, SHOWN_TEXT, AT(constraints, features) },
-    { "deadline", KEEPS, SHOWN_NOT, 0, 0 },
-    { "dependency", EMPTY, SHOWN_NOT, 0, 0 },
-    { "licenses", EMPTY, SHOWN_NOT, 0, 0 },
-    { "name", KEEPS, SHOWN_TEXT, AT(name, name) },
-    { "network", EMPTY, SHOWN_NOT, 0, 0 },
-    { "nice", ZERO, SHOWN_NOT, 0, 0 },
-    { "partition", KEEPS, SHOWN_TEXT, AT(partition, partition) },
-    { "priority", OWN, SHOWN_NUMBER, AT(priority, priority) },
-    { "qos", KEEPS, SHOWN_TEXT_IF, AT(qos, qos) },
-    { "required_switches", NO_LIMIT, SHOWN_NOT, 0, 0 },
-    { "reservation", EMPTY, SHOWN_TEXT, AT(reservation, reservation) },
-    { "time_limit", OWN, SHOWN_NUMBER, AT(time_limit, time_limit) },
-    { "tres_per_node", EMPTY, SHOWN_NOT, 0, 0 },
-    { "tres_per_task", EMPTY, SHOWN_NOT, 0, 0 },
-    { "wait_for_switch", ZERO, SHOWN_NOT, 0, 0 },
-    { "wckey", EMPTY, SHOWN_NOT, 0, 0 },
-    { "nodes", SIZE, SHOWN_NOT, 0, 0 },
-    { "minimum_nodes", SIZE, SHOWN_NOT, 0, 0 },
-    { "maximum_nodes", SIZE, SHOWN_NOT, 0, 0 },
-    { "tasks", SIZE, SHOWN_NOT, 0, 0 },
-    { "tasks_per_node", SIZE, SHOWN_NOT, 0, 0 },
-    { "cpus_per_task", SIZE, SHOWN_NOT, 0, 0 },
-    { "memory_per_node", SIZE, SHOWN_NOT, 0, 0 },
-    { "group_id", ANEW, SHOWN_NOT, 0, 0 },
-    { "segment_size", ANEW, SHOWN_NOT, 0, 0 },
-    { "shared", ANEW, SHOWN_NOT, 0, 0 },
-    { "user_id", ANEW, SHOWN_NOT, 0, 0 },
-#undef AT
+    { "account", KEEPS },
+    { "begin_time", NEVER },
+    { "comment", EMPTY },
+    { "constraints", EMPTY },
+    { "deadline", KEEPS },
+    { "dependency", EMPTY },
+    { "licenses", EMPTY },
+    { "name", KEEPS },
+    { "network", EMPTY },
+    { "nice", ZERO },
+    { "partition", KEEPS },
+    { "priority", OWN },
+    { "qos", KEEPS },
+    { "required_switches", NO_LIMIT },
+    { "reservation", EMPTY },
+    { "time_limit", OWN },
+    { "tres_per_node", EMPTY },
+    { "tres_per_task", EMPTY },
+    { "wait_for_switch", ZERO },
+    { "wckey", EMPTY },
+    { "nodes", SIZE },
+    { "minimum_nodes", SIZE },
+    { "maximum_nodes", SIZE },
+    { "tasks", SIZE },
+    { "tasks_per_node", SIZE },
+    { "cpus_per_task", SIZE },
+    { "memory_per_node", SIZE },
+    { "group_id", ANEW },
+    { "segment_size", ANEW },
+    { "shared", ANEW },
+    { "user_id", ANEW },
 };
 
 _Static_assert(sizeof(rows) / sizeof(rows[0]) == JOB_CHANGE_FIELDS, "a mark for each");
@@ -212,41 +201,6 @@ bool field_hashes_read(struct str note, struct field_hashes *ret_hashes)
     return true;
 }
 
-/* ---- what differs ---- */
-
-static const void *at(const void *object, size_t offset)
-{
-    return (const char *)object + offset;
-}
-
-/* What is not said may be whatever Slurm, or a plugin of the site, made of it. */
-static bool is_shown_otherwise(const struct job_desc *desc, const struct slurm_job *job,
-                               const struct row *row)
-{
-    const char *text;
-    struct slurm_number number;
-
-    if (row->shown == SHOWN_NOT || job_desc_field_hash(desc, row->field) == 0)
-        return false;
-    if (row->shown == SHOWN_NUMBER) {
-        number = *(const struct slurm_number *)at(job, row->shown_at);
-        return !number.set || number.number != *(const int64_t *)at(desc, row->said_at);
-    }
-    text = *(const char *const *)at(job, row->shown_at);
-    return strcmp(text, *(const char *const *)at(desc, row->said_at)) != 0 &&
-           (text[0] || row->shown == SHOWN_TEXT);
-}
-
-/* People may hold a job: its priority is 0 then, whatever was said. */
-static bool differs(const struct job_desc *desc, const struct job_change_from *from, size_t i)
-{
-    bool is_peoples = from->job && from->job->hold && strcmp(rows[i].field, "priority") == 0;
-
-    if (from->hashes && from->hashes->at[i] != job_desc_field_hash(desc, rows[i].field))
-        return true;
-    return from->job && !is_peoples && is_shown_otherwise(desc, from->job, &rows[i]);
-}
-
 /* ---- what is sent ---- */
 
 /* NULL: nothing takes it back. */
@@ -281,25 +235,20 @@ static bool put(struct json_build *build, struct json_mut *fields, const struct 
     return value != NULL;
 }
 
-static int64_t at_least_one(int64_t count)
-{
-    return count > 0 ? count : 1;
-}
-
 bool job_change(struct json_build *build, struct json_mut *fields, const struct job_desc *desc,
-                const struct job_change_from *from, struct field_hashes *ret_hashes)
+                const struct field_hashes *last, bool resized, struct field_hashes *ret_hashes)
 {
-    bool resized = from->resized, any = false;
+    bool any = false;
 
     field_hashes_of(desc, ret_hashes);
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
-        if (rows[i].unsaid == ANEW && from->hashes)
-            ret_hashes->at[i] = from->hashes->at[i];
-        if (rows[i].unsaid == ANEW || !differs(desc, from, i))
-            continue;
-        if (rows[i].unsaid == SIZE) {
-            resized = true;
-        } else if (put(build, fields, desc, &rows[i])) {
+        bool differs = last->at[i] != ret_hashes->at[i];
+
+        if (rows[i].unsaid == ANEW) {
+            ret_hashes->at[i] = last->at[i];
+        } else if (rows[i].unsaid == SIZE) {
+            resized |= differs;
+        } else if (differs && put(build, fields, desc, &rows[i])) {
             ret_hashes->at[i] = FIELD_HASH_UNKNOWN;
             any = true;
         }
@@ -307,7 +256,8 @@ bool job_change(struct json_build *build, struct json_mut *fields, const struct 
     if (resized) {
         /* Slurm reckons these from a new submit, but not from an update. */
         int64_t nodes = desc->min_nodes > 0 ? desc->min_nodes : desc->nodes;
-        int64_t cpus = at_least_one(desc->tasks_per_node) * at_least_one(desc->cpus_per_task);
+        int64_t tasks = desc->tasks_per_node > 0 ? desc->tasks_per_node : 1;
+        int64_t cpus = tasks * (desc->cpus_per_task > 0 ? desc->cpus_per_task : 1);
 
         for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
             if (rows[i].unsaid == SIZE && put(build, fields, desc, &rows[i]))

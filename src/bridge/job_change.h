@@ -1,8 +1,7 @@
 /* job_change.h - which fields of a job that waits can change, and what an update must say for that.
  *
- * A job is compared with the description that it was last submitted or updated with, as far as that
- * is known, so that what people changed in Slurm stays. Where it is not known the job's record
- * counts, for the fields that the record shows unchanged.
+ * A job is compared with the description that it was last submitted or updated with, never with its
+ * record, so that what people changed in Slurm stays.
  *
  * The hashes of the last description stand as a note in the job, for the next leader. slurmctld
  * takes the note of an update also when it refuses the rest. So the fields that an update changes
@@ -11,7 +10,6 @@
 #define SLINC_BRIDGE_JOB_CHANGE_H
 
 #include "bridge/job_desc.h"
-#include "slurm/object.h"
 
 enum { JOB_CHANGE_FIELDS = 31 };
 
@@ -44,16 +42,11 @@ bool field_hashes_may_hold(const struct field_hashes *hashes);
 /* A field that has changed and that Slurm cannot change: only a new job has it. NULL: none. */
 const char *field_hashes_need_anew(const struct field_hashes *hashes, const struct job_desc *desc);
 
-struct job_change_from {
-    const struct field_hashes *hashes; /* NULL: not known */
-    const struct slurm_job *job;       /* its record; NULL: the hashes are sure */
-    bool resized;                      /* it is for more or fewer pods than before */
-};
-
-/* Puts into `fields` what an update must say; false: nothing. docs/internals/bridge.md has what
- * Slurm does with each field. The hashes go into the note of the update, and count until it was
- * made. */
+/* Puts into `fields` what an update must say; false: nothing. last: what the job has. resized: it
+ * is for more or fewer pods than before, and its size is sent as a whole. docs/internals/bridge.md
+ * has what Slurm does with each field. ret_hashes go into the note of the update, and count until
+ * the update was made. */
 bool job_change(struct json_build *build, struct json_mut *fields, const struct job_desc *desc,
-                const struct job_change_from *from, struct field_hashes *ret_hashes);
+                const struct field_hashes *last, bool resized, struct field_hashes *ret_hashes);
 
 #endif

@@ -114,13 +114,6 @@ static bool read_gang(struct str value, int64_t *ret_gang)
     return true;
 }
 
-static bool is_false(struct str value)
-{
-    struct str text = str_trim(value);
-
-    return text.len == 5 && strncasecmp(text.at, "false", text.len) == 0;
-}
-
 /* ---- all of them ---- */
 
 bool job_form_read(enum job_form form, struct job_range range, int64_t created, struct str value,
@@ -159,7 +152,8 @@ bool job_form_read(enum job_form form, struct job_range range, int64_t created, 
     case JOB_FORM_GANG:
         return read_gang(value, &ret_value->number);
     case JOB_FORM_EXCLUSIVE:
-        ret_value->number = !is_false(value);
+        value = str_trim(value);
+        ret_value->number = value.len != 5 || strncasecmp(value.at, "false", 5) != 0;
         return true;
     }
     return false;

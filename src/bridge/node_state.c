@@ -5,41 +5,31 @@
 #include "bridge/node_state.h"
 
 #include "bridge/names.h"
+#include "bridge/nodes.h"
 #include "bridge/slurm_action.h"
 
 #include <string.h>
 
-enum { MAX_MARK = 1024, MAX_MARK_MEMORY = 1 << 16 };
+enum { MAX_MARK = 1024, MAX_MARK_MEMORY = 1 << 16, SECOND_US = 1000000 };
 
-static bool has(const struct slurm_node *slurm, enum slurm_node_state word)
-{
-    return slurm_words_has(&slurm->state, word);
-}
+#define OUT_OF_SERVICE "node.kubernetes.io/out-of-service"
 
 bool node_is_external(const struct slurm_node *slurm)
 {
-    return has(slurm, SLURM_NODE_EXTERNAL);
-}
-
-bool node_is_busy(const struct slurm_node *slurm)
-{
-    return has(slurm, SLURM_NODE_ALLOCATED) || has(slurm, SLURM_NODE_MIXED) ||
-           has(slurm, SLURM_NODE_COMPLETING);
-}
-
-bool node_is_drained(const struct slurm_node *slurm)
-{
-    return has(slurm, SLURM_NODE_DRAIN);
+    return slurm_words_has(&slurm->state, SLURM_NODE_EXTERNAL);
 }
 
 bool node_is_out(const struct slurm_node *slurm)
 {
-    return node_is_drained(slurm) || has(slurm, SLURM_NODE_DOWN) || has(slurm, SLURM_NODE_FAIL);
+    return slurm_words_has(&slurm->state, SLURM_NODE_DRAIN) ||
+           slurm_words_has(&slurm->state, SLURM_NODE_DOWN) ||
+           slurm_words_has(&slurm->state, SLURM_NODE_FAIL);
 }
 
 bool node_is_out_by_us(const struct slurm_node *slurm)
 {
-    return node_is_drained(slurm) && str_starts(str_of(slurm->reason), STR(BRIDGE_REASON));
+    return slurm_words_has(&slurm->state, SLURM_NODE_DRAIN) &&
+           str_starts(str_of(slurm->reason), STR(BRIDGE_REASON));
 }
 
 /* ---- whose it is ---- */
@@ -150,4 +140,37 @@ bool node_plan_undrain(struct plan *plan, const struct slurm_node *slurm)
         return true;
     plan_state(plan, slurm, "UNDRAIN", NULL);
     return false;
+}
+
+/* ---- fenced: nothing can run there any more ----
+ * What is not known does not count: an unsynced cache, a suspected slurmctld, a condition without a
+ * time. */
+
+/* By the node's own clock: so long that a difference of clocks does not matter is up to whoever
+ * configures it. */
+static bool is_long_not_ready(const struct bridge_world *world, const struct kube_node *node)
+{
+    int64_t after_us = world->config->fence_after_s * SECOND_US;
+
+    return after_us > 0 && !node->ready && node->ready_since_us > 0 &&
+           world->facts.wall_us - node->ready_since_us >= after_us;
+}
+
+bool node_is_fenced(const struct bridge_world *world, const char *kube_name)
+{
+    const struct kube_object *object = kube_cache_get(world->nodes, "", kube_name);
+    const struct slurm_node *slurm;
+    const struct kube_node *node;
+
+    if (!kube_name[0] || !kube_cache_is_synced(world->nodes))
+        return false;
+    if (!object)
+        return true;
+    node = kube_node_of(object);
+    if (kube_node_has_taint(node, OUT_OF_SERVICE))
+        return true;
+    if (!is_long_not_ready(world, node) || !world->facts.slurm_synced || world->facts.is_suspicious)
+        return false;
+    slurm = world_slurm_node(world, str_of(world_record_name(world, node)));
+    return slurm && node_is_out(slurm);
 }

@@ -25,8 +25,6 @@ void node_plan_mark(struct plan *plan, const char *name, struct str cluster, con
 bool node_is_inherited(const struct slurm_node *slurm);
 
 bool node_is_external(const struct slurm_node *slurm);
-bool node_is_busy(const struct slurm_node *slurm);      /* has work, or is clearing up after it */
-bool node_is_drained(const struct slurm_node *slurm);   /* by anybody; may still have work */
 bool node_is_out(const struct slurm_node *slurm);       /* drained, down or failing: no new work */
 bool node_is_out_by_us(const struct slurm_node *slurm); /* and we may end that */
 

@@ -56,21 +56,13 @@ struct look {
     const char *why;
 };
 
-static bool has_label(const struct kube_node *node)
-{
-    bool found;
-
-    (void)kube_pairs_get(&node->object.labels, BRIDGE_EXTERNAL_LABEL, &found);
-    return found;
-}
-
 static void find_trouble(struct look *look)
 {
     struct err err = { .class = 0 };
 
     if (!look->is_labelled)
         return;
-    if (look->asked && node_is_busy(look->slurm)) {
+    if (look->asked && slurm_node_is_busy(look->slurm)) {
         look->trouble = "SlurmNameChanged";
         look->says =
             arena_printf(look->arena, "Slurm node %s has work; it becomes \"%s\" when it is idle",
@@ -111,7 +103,8 @@ static void look_at_kube(struct look *look)
 {
     if (!look->kube)
         return;
-    look->is_labelled = has_label(look->kube) && look->kube->object.deleted_us == 0;
+    (void)kube_pairs_get(&look->kube->object.labels, BRIDGE_EXTERNAL_LABEL, &look->is_labelled);
+    look->is_labelled &= look->kube->object.deleted_us == 0;
     if (!look->is_labelled)
         return;
     look->has_spec = node_spec_of(look->world, look->kube, look->arena, &look->spec);
@@ -170,9 +163,9 @@ static bool wants_resize(const struct look *look)
             return false;
         break;
     case NODE_SIZE_TOO_MUCH:
-        return resize_left_us(look) <= 0 && (!node_is_busy(look->slurm) || may_drain);
+        return resize_left_us(look) <= 0 && (!slurm_node_is_busy(look->slurm) || may_drain);
     }
-    return !node_is_busy(look->slurm) || (may_drain && look->world->config->drains_to_resize);
+    return !slurm_node_is_busy(look->slurm) || (may_drain && look->world->config->drains_to_resize);
 }
 
 /* Slurm takes a node into the partitions of new features only when nodes are made or removed. An
@@ -183,7 +176,7 @@ static bool wants_recreation(const struct look *look)
         return false;
     if (!has_right_size(look))
         return wants_resize(look);
-    return !look->missing && !node_is_busy(look->slurm) && !is_out_by_others(look->slurm) &&
+    return !look->missing && !slurm_node_is_busy(look->slurm) && !is_out_by_others(look->slurm) &&
            node_spec_moves(&look->spec, look->slurm, look->world, look->arena);
 }
 
@@ -432,7 +425,7 @@ static void plan_remove(const struct look *look, const char *doing, struct plan 
         struct action_unless unless;
 
         plan_look_again(plan, LOOK_FOR_IDLE_US);
-        if (node_is_busy(look->slurm))
+        if (slurm_node_is_busy(look->slurm))
             plan_wait(plan, "%s; it is drained and still has work", look->why);
         else if (slurm_cache_known_us(look->world->slurm_nodes, look->name) <
                  look->world->facts.leading_us)
@@ -451,7 +444,7 @@ static struct node_word word_of(const struct slurm_node *slurm)
 {
     const char *reason = *slurm->reason ? slurm->reason : "no reason was given";
 
-    if (node_is_drained(slurm))
+    if (slurm_words_has(&slurm->state, SLURM_NODE_DRAIN))
         return (struct node_word){ false, "Drained", reason };
     if (slurm_words_has(&slurm->state, SLURM_NODE_DOWN))
         return (struct node_word){ false, "Down", reason };

@@ -73,8 +73,9 @@ static void slots_of_all_nodes(struct slots *slots, const struct job_desc *desc)
 
         if (slurm && is_candidate(slots->world, node, slurm, desc->partition) &&
             !is_misfit(slots, node))
-            slots->at[slots->count++] =
-                (struct slot){ .slurm_name = name, .node = node, .is_busy = node_is_busy(slurm) };
+            slots->at[slots->count++] = (struct slot){ .slurm_name = name,
+                                                       .node = node,
+                                                       .is_busy = slurm_node_is_busy(slurm) };
     }
     qsort(slots->at, slots->count, sizeof(*slots->at), by_use_and_name);
 }

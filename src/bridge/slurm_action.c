@@ -68,31 +68,23 @@ static struct slurm_action *new_action(struct plan *plan, enum slurm_action_kind
     return detail;
 }
 
-static struct action_unless copy_unless(struct plan *plan, const struct action_unless *unless)
+/* NULL: none. */
+static const struct action_unless *keep_unless(struct plan *plan,
+                                               const struct action_unless *unless)
 {
-    struct action_unless copy = { .resource = unless->resource,
-                                  .ns = keep(plan, unless->ns),
-                                  .name = keep(plan, unless->name),
-                                  .uid = keep(plan, unless->uid),
-                                  .unit = keep(plan, unless->unit),
-                                  .job_id = unless->job_id };
+    struct action_unless *copy;
 
-    if (unless->also) {
-        struct action_unless *also = arena_alloc(plan->arena, sizeof(*also));
-
-        *also = copy_unless(plan, unless->also);
-        copy.also = also;
-    }
-    return copy;
-}
-
-static void keep_unless(struct plan *plan, struct slurm_action *detail,
-                        const struct action_unless *unless)
-{
     if (!unless)
-        return;
-    detail->has_unless = true;
-    detail->unless = copy_unless(plan, unless);
+        return NULL;
+    copy = arena_alloc(plan->arena, sizeof(*copy));
+    *copy = (struct action_unless){ .resource = unless->resource,
+                                    .ns = keep(plan, unless->ns),
+                                    .name = keep(plan, unless->name),
+                                    .uid = keep(plan, unless->uid),
+                                    .unit = keep(plan, unless->unit),
+                                    .job_id = unless->job_id,
+                                    .also = keep_unless(plan, unless->also) };
+    return copy;
 }
 
 static void keep_fields(struct plan *plan, struct slurm_action *detail,
@@ -160,7 +152,7 @@ struct action *plan_slurm_cancel(struct plan *plan, const struct slurm_job *job,
     struct slurm_action *detail = action_about(plan, ACTION_CANCEL, job);
 
     detail->why = keep(plan, why);
-    keep_unless(plan, detail, unless);
+    detail->unless = keep_unless(plan, unless);
     return add_about(plan, "cancel", detail);
 }
 
@@ -245,7 +237,7 @@ struct action *plan_slurm_delete_node(struct plan *plan, const char *name,
     struct slurm_action *detail = new_action(plan, ACTION_DELETE_NODE);
 
     detail->node = keep(plan, name);
-    keep_unless(plan, detail, unless);
+    detail->unless = keep_unless(plan, unless);
     return add_node(plan, "delete", name, detail);
 }
 
@@ -344,7 +336,7 @@ void slurm_action_write(const struct action *action, struct buf *out)
     if (detail->kind == ACTION_CREATE_NODE)
         put_make(build, into, &detail->make);
     put_fields(build, into, detail->fields);
-    if (detail->has_unless)
-        put_unless(build, into, &detail->unless);
+    if (detail->unless)
+        put_unless(build, into, detail->unless);
     json_mut_write(into, out);
 }

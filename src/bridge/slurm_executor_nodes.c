@@ -76,16 +76,6 @@ static bool go_together(const struct slurm_action *a, const struct slurm_action 
 
 /* ---- seeing what was done ---- */
 
-static void look_at_settling(void *context);
-
-static void finish(struct slurm_task *task)
-{
-    const struct slurm_executor_options *options = &task->executor->options;
-
-    options->wake_node(options->context, str_of(task->detail->node));
-    task_end(task, task->outcome, task->message);
-}
-
 /* One round through the list; what is not seen yet goes to its end. */
 static void look_at_settling(void *context)
 {
@@ -93,43 +83,46 @@ static void look_at_settling(void *context)
     struct list seen, *first;
 
     list_init(&seen);
-    list_each (struct slurm_task, task, &executor->settling, queue_link) {
+    list_each (struct executor_task, task, &executor->settling, base.queue_link) {
         if (slurm_cache_known_us(executor->nodes, task->detail->node) < task->answered_us &&
-            loop_now_us(executor->loop) - task->answered_us < SETTLE_US)
+            loop_now_us(executor->lane.loop) - task->answered_us < SETTLE_US)
             continue;
-        list_remove(&task->queue_link);
-        list_push_back(&seen, &task->queue_link);
+        list_remove(&task->base.queue_link);
+        list_push_back(&seen, &task->base.queue_link);
     }
     if (!list_is_empty(&executor->settling))
-        loop_timer_start(executor->loop, &executor->settling_timer, SETTLE_LOOK_US,
+        loop_timer_start(executor->lane.loop, &executor->settling_timer, SETTLE_LOOK_US,
                          look_at_settling, executor);
-    while ((first = list_first(&seen)))
-        finish(list_item(first, struct slurm_task, queue_link));
+    while ((first = list_first(&seen))) {
+        struct executor_task *task = list_item(first, struct executor_task, base.queue_link);
+
+        executor->options.wake_node(executor->options.context, str_of(task->detail->node));
+        slurm_task_end(&task->base, task->base.outcome, task->base.message);
+    }
 }
 
-static void settle(struct slurm_task *task, enum kube_outcome outcome, const char *message)
+static void settle(struct executor_task *task, enum kube_outcome outcome, const char *message)
 {
     struct slurm_executor *executor = task->executor;
 
-    task->batch = NULL;
-    task->outcome = outcome;
-    task->answered_us = loop_now_us(executor->loop);
-    snprintf(task->message, sizeof(task->message), "%s", message);
-    list_remove(&task->queue_link);
-    list_push_back(&executor->settling, &task->queue_link);
+    task->base.outcome = outcome;
+    task->answered_us = loop_now_us(executor->lane.loop);
+    snprintf(task->base.message, sizeof(task->base.message), "%s", message);
+    list_remove(&task->base.queue_link);
+    list_push_back(&executor->settling, &task->base.queue_link);
     if (!loop_timer_is_armed(&executor->settling_timer))
-        loop_timer_start(executor->loop, &executor->settling_timer, SETTLE_LOOK_US,
+        loop_timer_start(executor->lane.loop, &executor->settling_timer, SETTLE_LOOK_US,
                          look_at_settling, executor);
 }
 
 /* ---- refusals ---- */
 
-static void write_action(const struct slurm_task *task, struct buf *out)
+static void write_action(const struct executor_task *task, struct buf *out)
 {
     slurm_action_write(&(const struct action){ .detail = task->detail }, out);
 }
 
-static void remember_refusal(const struct slurm_task *task, const char *why)
+static void remember_refusal(const struct executor_task *task, const char *why)
 {
     auto_buf struct buf text;
 
@@ -139,7 +132,7 @@ static void remember_refusal(const struct slurm_task *task, const char *why)
                       buf_str(&text), why);
 }
 
-static void forget_refusal(const struct slurm_task *task)
+static void forget_refusal(const struct executor_task *task)
 {
     struct node_refusals *refusals = task->executor->options.node_refusals;
     auto_buf struct buf text;
@@ -175,9 +168,9 @@ static enum kube_outcome outcome_of(const struct batch *batch, const struct slur
 {
     if (error->class == SLURM_NOT_FOUND && batch->kind == ACTION_DELETE_NODE && batch->count == 1)
         return KUBE_DONE;
-    if (batch->count > 1 && executor_outcome(error->class) == KUBE_INVALID)
+    if (batch->count > 1 && slurm_outcome(error->class) == KUBE_INVALID)
         return KUBE_CONFLICT; /* about one of them: alone it is told so */
-    return executor_outcome(error->class);
+    return slurm_outcome(error->class);
 }
 
 static void send_nodes(void *context);
@@ -185,7 +178,7 @@ static void send_nodes(void *context);
 static void send_soon(struct slurm_executor *executor)
 {
     if (!list_is_empty(&executor->node_tasks) && !loop_timer_is_armed(&executor->node_timer))
-        loop_timer_start(executor->loop, &executor->node_timer, 0, send_nodes, executor);
+        loop_timer_start(executor->lane.loop, &executor->node_timer, 0, send_nodes, executor);
 }
 
 /* Reads after it: one by one, or all in one list. */
@@ -193,14 +186,14 @@ static void read_again(struct batch *batch)
 {
     struct slurm_poller *poller = batch->executor->options.poller;
 
-    list_each (const struct slurm_task, task, &batch->tasks, queue_link) {
+    list_each (const struct executor_task, task, &batch->tasks, base.queue_link) {
         if (batch->count <= FEW_READS)
             slurm_poller_wrote(poller, SLURM_FEED_NODES, task->detail->node);
         else
             slurm_cache_wrote(batch->executor->nodes, task->detail->node,
-                              loop_now_us(batch->executor->loop));
+                              loop_now_us(batch->executor->lane.loop));
     }
-    slurm_poller_expect(poller, loop_now_us(batch->executor->loop) + SETTLE_US);
+    slurm_poller_expect(poller, loop_now_us(batch->executor->lane.loop) + SETTLE_US);
     if (batch->count > FEW_READS)
         slurm_poller_refresh(poller, SLURM_FEED_NODES);
 }
@@ -216,7 +209,7 @@ static void on_answer(void *context, const struct slurm_answer *answer)
 
     batch->call = NULL;
     executor->node_calls--;
-    slurm_poller_heard(executor->options.poller, answer);
+    slurm_lane_heard(&executor->lane, answer);
     metrics_add(executor->options.metrics, &slurm_executor_metrics[EXECUTOR_NODE_CALLS], 1,
                 verb(batch->kind), slurm_class_name(error->class), NULL);
     max = &batch->executor->batch_max[batch->kind];
@@ -227,7 +220,7 @@ static void on_answer(void *context, const struct slurm_answer *answer)
     if (!error->unsent)
         read_again(batch);
     while ((first = list_first(&batch->tasks))) {
-        struct slurm_task *task = list_item(first, struct slurm_task, queue_link);
+        struct executor_task *task = list_item(first, struct executor_task, base.queue_link);
 
         if (error->class == SLURM_DONE)
             forget_refusal(task);
@@ -245,15 +238,15 @@ static void on_answer(void *context, const struct slurm_answer *answer)
 
 static struct slurm_call *create(struct batch *batch)
 {
-    const struct slurm_task *first =
-        list_item(list_first(&batch->tasks), const struct slurm_task, queue_link);
+    const struct executor_task *first =
+        list_item(list_first(&batch->tasks), const struct executor_task, base.queue_link);
     struct slurm_node_ask ask = first->detail->make;
     auto_buf struct buf names;
     auto_buf struct buf addresses;
 
     buf_init(&names, MAX_BODY);
     buf_init(&addresses, MAX_BODY);
-    list_each (const struct slurm_task, task, &batch->tasks, queue_link) {
+    list_each (const struct executor_task, task, &batch->tasks, base.queue_link) {
         buf_printf(&names, "%s%s", names.len > 0 ? "," : "", task->detail->node);
         buf_printf(&addresses, "%s%s", addresses.len > 0 ? "," : "", task->detail->make.address);
     }
@@ -265,8 +258,8 @@ static struct slurm_call *create(struct batch *batch)
 static struct slurm_call *update(struct batch *batch)
 {
     struct slurm_client *slurm = batch->executor->options.slurm;
-    const struct slurm_task *first =
-        list_item(list_first(&batch->tasks), const struct slurm_task, queue_link);
+    const struct executor_task *first =
+        list_item(list_first(&batch->tasks), const struct executor_task, base.queue_link);
     auto_json_build struct json_build *build = json_build_new();
     auto_json_doc struct json_doc *doc = NULL;
     struct json_mut *body, *names;
@@ -279,7 +272,7 @@ static struct slurm_call *update(struct batch *batch)
     (void)json_parse(first->detail->fields, MAX_BODY, &doc, NULL); /* an object: see node_start */
     body = json_copy(build, json_root(doc));
     names = json_put_array(build, body, "name");
-    list_each (const struct slurm_task, task, &batch->tasks, queue_link)
+    list_each (const struct executor_task, task, &batch->tasks, base.queue_link)
         json_push_str(build, names, str_of(task->detail->node));
     json_mut_write(body, &text);
     return slurm_nodes_update(slurm, buf_str(&text), on_answer, batch);
@@ -290,7 +283,7 @@ static struct slurm_call *delete(struct batch *batch)
     auto_buf struct buf names;
 
     buf_init(&names, MAX_BODY);
-    list_each (const struct slurm_task, task, &batch->tasks, queue_link)
+    list_each (const struct executor_task, task, &batch->tasks, base.queue_link)
         buf_printf(&names, "%s%s", names.len > 0 ? "," : "", task->detail->node);
     return slurm_node_delete(batch->executor->options.slurm, buf_text(&names), on_answer, batch);
 }
@@ -315,13 +308,13 @@ static void send_batch(struct batch *batch)
 /* The first that waits, and all that may go with it. */
 static struct batch *gather(struct slurm_executor *executor)
 {
-    const struct slurm_task *first =
-        list_item(list_first(&executor->node_tasks), const struct slurm_task, queue_link);
+    const struct executor_task *first =
+        list_item(list_first(&executor->node_tasks), const struct executor_task, base.queue_link);
     const struct slurm_action *like = first->detail;
     struct batch *batch = batch_new(executor, like->kind);
     size_t path = 0;
 
-    list_each (struct slurm_task, task, &executor->node_tasks, queue_link) {
+    list_each (struct executor_task, task, &executor->node_tasks, base.queue_link) {
         size_t length = strlen(task->detail->node) + strlen("%2C");
 
         if (batch->count > 0 && !go_together(like, task->detail))
@@ -341,21 +334,21 @@ static void refuse(struct slurm_executor *executor, bool deletions_only, const c
     struct list refused, *first;
 
     list_init(&refused);
-    list_each (struct slurm_task, task, &executor->node_tasks, queue_link) {
+    list_each (struct executor_task, task, &executor->node_tasks, base.queue_link) {
         if (deletions_only && task->detail->kind != ACTION_DELETE_NODE)
             continue;
-        list_remove(&task->queue_link);
-        list_push_back(&refused, &task->queue_link);
+        list_remove(&task->base.queue_link);
+        list_push_back(&refused, &task->base.queue_link);
     }
     while ((first = list_first(&refused)))
-        task_end(list_item(first, struct slurm_task, queue_link), KUBE_CONFLICT, why);
+        slurm_task_end(list_item(first, struct slurm_task, queue_link), KUBE_CONFLICT, why);
 }
 
 static void send_nodes(void *context)
 {
     struct slurm_executor *executor = context;
 
-    if (!executor_may_send(executor))
+    if (!slurm_lane_may_send(&executor->lane))
         refuse(executor, false, "not sent: this bridge does not lead any more");
     else if (slurm_poller_is_suspicious(executor->options.poller))
         refuse(executor, true, "not sent: slurmctld may have been restarted");
@@ -363,9 +356,9 @@ static void send_nodes(void *context)
         send_batch(gather(executor));
 }
 
-static void enqueue(struct slurm_task *task)
+static void enqueue(struct executor_task *task)
 {
-    list_push_back(&task->executor->node_tasks, &task->queue_link);
+    list_push_back(&task->executor->node_tasks, &task->base.queue_link);
     send_soon(task->executor);
 }
 
@@ -391,13 +384,13 @@ static int check(const struct slurm_action *detail, struct err *err)
     return result;
 }
 
-void node_start(struct slurm_task *task)
+void node_start(struct executor_task *task)
 {
     struct err why = { 0 };
 
     if (check(task->detail, &why) < 0) {
         remember_refusal(task, why.text);
-        task_end_soon(task, KUBE_INVALID, why.text);
+        slurm_task_end_soon(&task->base, KUBE_INVALID, why.text);
     } else {
         task_unless(task, enqueue);
     }

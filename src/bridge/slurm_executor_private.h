@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "bridge/slurm_action.h"
+#include "engine/slurm_lane.h"
 
 /* ---- slurm_action.c: the detail of an action; all of it lives in the plan's arena ---- */
 
@@ -42,8 +43,7 @@ struct slurm_action {
     struct slurm_node_ask make; /* CREATE_NODE */
     struct str fields;          /* UPDATE_*: JSON text */
 
-    bool has_unless;
-    struct action_unless unless;
+    const struct action_unless *unless; /* CANCEL, DELETE_NODE; NULL */
 };
 
 /* The detail as JSON; for plan_write. */
@@ -51,32 +51,20 @@ void slurm_action_write(const struct action *action, struct buf *out);
 
 enum { QUEUED_SLICES = 20, QUEUED_SLICE_US = 100000 };
 
-/* ---- slurm_executor.c: a action on its way ---- */
-
-typedef void (*executor_finish)(void *context, const struct kube_answer *answer);
+/* ---- slurm_executor.c: an action on its way ---- */
 
 struct batch;
 
-struct slurm_task {
-    struct list link;       /* in executor.works */
-    struct list queue_link; /* in a list of those that wait, or in its batch */
+struct executor_task {
+    struct slurm_task base; /* its queue_link: in a list of those that wait, or in its batch */
     struct slurm_executor *executor;
-    const struct slurm_action *detail; /* the plan's, until this is finished or cancelled */
-    executor_finish finish;
-    void *context;
-    void (*next)(struct slurm_task *task); /* what follows when `unless` has been seen to */
-    const struct action_unless *unless;    /* the one that is being asked */
-    struct loop_timer timer;
-    struct slurm_call *call;
+    const struct slurm_action *detail;
+    void (*next)(struct executor_task *task); /* what follows when `unless` does not object */
+    const struct action_unless *unless;       /* the one that is being asked */
     struct kube_call *look;
-    struct batch *batch;    /* that it was sent with */
-    uint64_t reserved;      /* ASK, immediate */
-    struct json_doc *asked; /* ASK: the job as it was sent */
-    int64_t answered_us;    /* of a node: finished when the cache is as new */
-
-    enum kube_outcome outcome; /* to be told */
-    int64_t retry_after_us;
-    char message[280];
+    uint64_t reserved;      /* SUBMIT, immediate */
+    struct json_doc *asked; /* SUBMIT: the job as it was sent */
+    int64_t answered_us;    /* of a node: the task ends when the cache is as new as that */
 };
 
 struct batch { /* one call for several actions; those that were cancelled since have left it */
@@ -95,13 +83,13 @@ struct pause { /* grows while refusals follow each other, without a success betw
 
 struct slurm_executor {
     struct slurm_executor_options options;
+    struct slurm_lane lane;
     char *cluster;
-    struct loop *loop;
     struct slurm_cache *jobs, *nodes;
     int64_t message_timeout_s;
-    struct list tasks, batches;
+    struct list batches;
 
-    struct list submits; /* struct slurm_task: wait until fewer are in flight */
+    struct list submits; /* struct executor_task: wait until fewer are in flight */
     unsigned submits_in_flight;
     unsigned queued[QUEUED_SLICES]; /* submits taken, by tenths of a second */
     int64_t queued_slice;           /* the youngest of these, counted from 0 */
@@ -125,22 +113,19 @@ struct slurm_executor {
     struct loop_timer settling_timer;
 };
 
-void *executor_start(void *service, const struct action *action, executor_finish finish,
+void *executor_start(void *service, const struct action *action, slurm_task_finish finish,
                      void *context);
 void executor_cancel(void *service, void *handle);
 
-/* Tells the executor; the work is gone afterwards. Only from the loop, never from executor_start.
- */
-void task_end(struct slurm_task *task, enum kube_outcome outcome, const char *message);
-void task_end_soon(struct slurm_task *task, enum kube_outcome outcome, const char *message);
-/* next is called if `unless` does not object; else it ends. */
-void task_unless(struct slurm_task *task, void (*next)(struct slurm_task *task));
-
-enum kube_outcome executor_outcome(enum slurm_class class);
-bool executor_may_send(const struct slurm_executor *executor); /* we lead, now */
+enum { ID_TEXT = 24 };
+const char *id_text(int64_t id, char text[ID_TEXT]); /* the key of a job in the cache */
+/* Why the job that an action is about must not be touched now; NULL when it may be. */
+const char *job_objection(const struct slurm_executor *executor, const struct slurm_action *detail);
+/* read: read it now, else the next poll shows what became of it. */
+void wrote_job(struct slurm_executor *executor, int64_t id, bool read);
 
 struct batch *batch_new(struct slurm_executor *executor, enum slurm_action_kind kind);
-void batch_add(struct batch *batch, struct slurm_task *task);
+void batch_add(struct batch *batch, struct executor_task *task);
 void batch_free(struct batch *batch); /* without works; ends its call */
 
 enum slurm_executor_metric {
@@ -159,15 +144,18 @@ struct str slurm_action_unit(
 void sync_submitted(struct unit_state *unit, int64_t job_id, const struct job_desc *desc);
 
 /* ---- slurm_executor_submit.c ---- */
-void submit_start(struct slurm_task *task);
-void submit_cancelled(struct slurm_task *task);
+void submit_start(struct executor_task *task);
+void submit_cancelled(struct executor_task *task);
 void submit_done(struct slurm_executor *executor);
 
-/* ---- slurm_executor_layout.c ---- */
-void layout_start(struct slurm_task *task);
+/* ---- slurm_executor_cancel.c ---- */
+void cancel_start(struct executor_task *task);
+void cancel_done(struct slurm_executor *executor);
+/* next is called if `unless` does not object; else it ends. */
+void task_unless(struct executor_task *task, void (*next)(struct executor_task *task));
 
 /* ---- slurm_executor_nodes.c ---- */
-void node_start(struct slurm_task *task);
+void node_start(struct executor_task *task);
 void node_done(struct slurm_executor *executor);
 
 #endif

@@ -30,12 +30,11 @@ enum {
     SUBMITS_AT_ONCE = 8, /* slurmctld takes them one by one: more only stand before the reads */
     SETTLE_LOOK_US = SECOND_US / 5,
     SETTLE_AT_ONCE = 64,
-    ID_TEXT = 24,
 };
 
 static int64_t now_us(const struct slurm_executor *executor)
 {
-    return loop_now_us(executor->loop);
+    return loop_now_us(executor->lane.loop);
 }
 
 static const char *way(const struct slurm_action *detail)
@@ -142,7 +141,7 @@ static void settle_after(struct slurm_executor *executor, int64_t delay_us)
     int64_t due_us = now_us(executor) + delay_us;
 
     if (!loop_timer_is_armed(&executor->settle_timer) || executor->settle_timer.due_us > due_us)
-        loop_timer_start(executor->loop, &executor->settle_timer, delay_us, settle, executor);
+        loop_timer_start(executor->lane.loop, &executor->settle_timer, delay_us, settle, executor);
 }
 
 static void settle(void *context)
@@ -213,12 +212,12 @@ size_t slurm_executor_queued(const struct slurm_executor *executor)
 /* ---- submitted ---- */
 
 /* The job as it will be listed, as far as the submit tells. */
-static const struct slurm_object *foretell(const struct slurm_task *task,
+static const struct slurm_object *foretell(const struct executor_task *task,
                                            const struct slurm_submit_outcome *outcome)
 {
     static const char *const told[] = { "name",  "partition",      "admin_comment", "flags",
                                         "extra", "excluded_nodes", "required_nodes" };
-    int64_t wall_s = clock_wall_us(loop_clock(task->executor->loop)) / SECOND_US;
+    int64_t wall_s = clock_wall_us(loop_clock(task->executor->lane.loop)) / SECOND_US;
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *job = json_new_object(build);
     struct json_mut *states = json_put_array(build, job, "job_state");
@@ -242,7 +241,7 @@ static const struct slurm_object *foretell(const struct slurm_task *task,
 
 /* Shows the new job, unless a poll was faster; an id that was another job's is a reason to doubt.
  */
-static void show(struct slurm_task *task, const struct slurm_submit_outcome *outcome)
+static void show(struct executor_task *task, const struct slurm_submit_outcome *outcome)
 {
     struct slurm_executor *executor = task->executor;
     const struct slurm_object *object = foretell(task, outcome), *old;
@@ -264,7 +263,7 @@ static void show(struct slurm_task *task, const struct slurm_submit_outcome *out
     slurm_object_unref(object);
 }
 
-static void submitted(struct slurm_task *task, struct unit_state *unit,
+static void submitted(struct executor_task *task, struct unit_state *unit,
                       const struct slurm_submit_outcome *outcome)
 {
     struct slurm_executor *executor = task->executor;
@@ -352,7 +351,7 @@ static void keep_refusal(struct slurm_executor *executor, struct unit_state *uni
 }
 
 /* Once for as long as it is refused in the same way, however often it is tried. */
-static void log_refused(const struct slurm_task *task, const struct refusal_row *row,
+static void log_refused(const struct executor_task *task, const struct refusal_row *row,
                         const struct slurm_error *error, bool is_news)
 {
     const struct slurm_action *detail = task->detail;
@@ -370,7 +369,7 @@ static void log_refused(const struct slurm_task *task, const struct refusal_row 
 }
 
 /* How the action ends: DONE when the unit state tells the next plan what to do. */
-static enum kube_outcome refused(struct slurm_task *task, struct unit_state *unit,
+static enum kube_outcome refused(struct executor_task *task, struct unit_state *unit,
                                  const struct slurm_error *error, bool is_news)
 {
     struct slurm_executor *executor = task->executor;
@@ -413,7 +412,7 @@ static enum kube_outcome refused(struct slurm_task *task, struct unit_state *uni
 
 /* ---- the answer ---- */
 
-static enum kube_outcome judge(struct slurm_task *task, const struct slurm_answer *answer)
+static enum kube_outcome judge(struct executor_task *task, const struct slurm_answer *answer)
 {
     struct slurm_executor *executor = task->executor;
     struct unit_state *unit = unit_states_need(executor->options.unit_states, task->detail->key);
@@ -449,19 +448,19 @@ static void let_next_go(struct slurm_executor *executor);
 
 static void on_answer(void *context, const struct slurm_answer *answer)
 {
-    struct slurm_task *task = context;
+    struct executor_task *task = context;
     struct slurm_executor *executor = task->executor;
     double seconds = (double)answer->took_us / 1e6;
     enum kube_outcome outcome;
 
-    task->call = NULL;
-    slurm_poller_heard(executor->options.poller, answer);
+    task->base.call = NULL;
+    slurm_lane_heard(&executor->lane, answer);
     metrics_observe(executor->options.metrics, &slurm_executor_metrics[EXECUTOR_SUBMIT_SECONDS],
                     seconds, way(task->detail), NULL);
     outcome = judge(task, answer);
     capacity_unreserve(executor->options.capacity, task->reserved);
     executor->options.wake_unit(executor->options.context, task->detail->key);
-    task_end(task, outcome, answer->error.text);
+    slurm_task_end(&task->base, outcome, answer->error.text);
     let_next_go(executor);
 }
 
@@ -476,7 +475,7 @@ static const char *objection(const struct slurm_executor *executor,
     auto_buf struct buf key;
 
     full_key(detail, &key);
-    if (!executor_may_send(executor))
+    if (!slurm_lane_may_send(&executor->lane))
         return "not sent: this bridge does not lead any more";
     if (slurm_poller_is_suspicious(executor->options.poller))
         return "not sent: slurmctld may have been restarted";
@@ -512,7 +511,7 @@ static const struct unit_state *record(struct slurm_executor *executor,
     return unit;
 }
 
-static void send(struct slurm_task *task)
+static void send(struct executor_task *task)
 {
     struct slurm_executor *executor = task->executor;
     const struct slurm_action *detail = task->detail;
@@ -542,7 +541,7 @@ static void send(struct slurm_task *task)
                                         .message_timeout_s = executor->message_timeout_s };
 
     executor->submits_in_flight++;
-    task->call = slurm_submit(executor->options.slurm, &request, on_answer, task);
+    task->base.call = slurm_submit(executor->options.slurm, &request, on_answer, task);
     task->asked = json_freeze(request.job);
 }
 
@@ -554,17 +553,17 @@ static unsigned max_submits_in_flight(const struct slurm_executor *executor)
 
 static void send_if_free(void *context)
 {
-    struct slurm_task *task = context;
+    struct executor_task *task = context;
     struct slurm_executor *executor = task->executor;
     const char *why;
 
     if (executor->submits_in_flight >= max_submits_in_flight(executor)) {
-        list_push_back(&executor->submits, &task->queue_link);
+        list_push_back(&executor->submits, &task->base.queue_link);
         return;
     }
     why = objection(executor, task->detail);
     if (why)
-        task_end(task, KUBE_CONFLICT, why);
+        slurm_task_end(&task->base, KUBE_CONFLICT, why);
     else
         send(task);
 }
@@ -578,7 +577,7 @@ static void send_waiting(void *context)
            (first = list_first(&executor->submits)) != NULL) {
         list_remove(first);
         list_init(first);
-        send_if_free(list_item(first, struct slurm_task, queue_link));
+        send_if_free(list_item(first, struct executor_task, base.queue_link));
     }
 }
 
@@ -587,12 +586,12 @@ static void let_next_go(struct slurm_executor *executor)
 {
     executor->submits_in_flight--;
     if (!list_is_empty(&executor->submits))
-        loop_timer_start(executor->loop, &executor->submit_timer, 0, send_waiting, executor);
+        loop_timer_start(executor->lane.loop, &executor->submit_timer, 0, send_waiting, executor);
 }
 
 /* Submits are spaced evenly, with a tenth of a second's worth in one go. Whose turn is too far away
  * is sent back to be planned again by then. */
-void submit_start(struct slurm_task *task)
+void submit_start(struct executor_task *task)
 {
     struct slurm_executor *executor = task->executor;
     int64_t rate = executor->options.submits_per_second, now = now_us(executor);
@@ -604,23 +603,24 @@ void submit_start(struct slurm_task *task)
         if (executor->next_submit_us > now)
             due_us = executor->next_submit_us;
         if (due_us - now > LONGEST_DELAY_US) {
-            task->retry_after_us = due_us - now;
-            task_end_soon(task, KUBE_UNAVAILABLE, "not sent: more asks than asksPerSecond");
+            task->base.retry_after_us = due_us - now;
+            slurm_task_end_soon(&task->base, KUBE_UNAVAILABLE,
+                                "not sent: more asks than asksPerSecond");
             return;
         }
         executor->next_submit_us += rate < SECOND_US ? SECOND_US / rate : 1;
     }
-    loop_timer_start(executor->loop, &task->timer, due_us - now, send_if_free, task);
+    loop_timer_start(executor->lane.loop, &task->base.timer, due_us - now, send_if_free, task);
 }
 
-void submit_cancelled(struct slurm_task *task)
+void submit_cancelled(struct executor_task *task)
 {
     struct slurm_executor *executor = task->executor;
     const struct unit_state *unit =
         unit_states_get(executor->options.unit_states, task->detail->key);
 
     capacity_unreserve(executor->options.capacity, task->reserved);
-    if (!task->call)
+    if (!task->base.call)
         return;
     if (unit)
         unresolved(executor, unit->key, unit->submit.sent_us + fence_us(executor));

@@ -112,15 +112,6 @@ static struct guard_result look_at_slurm(const struct bridge_world *world, struc
     return (struct guard_result){ .guard = GUARD_OPEN };
 }
 
-/* Bound pods use their nodes, even if slurmctld has forgotten their jobs: these jobs are submitted
- * before all others. */
-static bool others_come_first(const struct bridge_world *world, const struct unit *unit)
-{
-    const struct bridge_facts *facts = &world->facts;
-
-    return unit->stage == POD_WAITS && (facts->rebooking > 0 || rebooking_comes_first(world));
-}
-
 struct guard_result submit_guard_check(const struct bridge_world *world, const struct unit *unit,
                                        uint64_t desc_hash, struct arena *arena)
 {
@@ -131,7 +122,9 @@ struct guard_result submit_guard_check(const struct bridge_world *world, const s
         view = look_at_submit(world, &unit->state->submit, desc_hash, arena);
     if (view.guard != GUARD_OPEN)
         return view;
-    if (others_come_first(world, unit))
+    /* Bound pods use their nodes, even if slurmctld has forgotten their jobs: these jobs are
+     * submitted before all others. */
+    if (unit->stage == POD_WAITS && (world->facts.rebooking > 0 || rebooking_comes_first(world)))
         return later("pods that may have lost their jobs come first", SECOND_US);
     if ((left_us = takeover_delay_left_us(world, unit)) > 0)
         return later("the bridge before this one may have asked Slurm already", left_us);

@@ -1,9 +1,10 @@
-/* sync_pending.c - a job that waits follows its unit: only what differs is sent.
+/* sync_pending.c - updates a job that waits when its unit changes: only what differs is sent.
  *
- * Holds: what people changed in Slurm stays, while it is known what the job was submitted with:
- * this process remembers it, or the note in the job's comment says it; a change that Slurm refused
- * is told to the pods, and not sent again while nothing changes; what cannot be translated leaves
- * the job as it was. The nodes that the job must not get are followed whatever becomes of the rest.
+ * Holds: what people changed in Slurm stays, because the unit is compared with what the job was
+ * last submitted or updated with. This process remembers that, or the note in the job's comment
+ * says it; a job without either is taken for submitted as its unit says now. A change that Slurm
+ * refused is reported, and not sent again while nothing changes; what cannot be translated leaves
+ * the job as it was. The nodes that the job must not get are updated whatever becomes of the rest.
  */
 #include "bridge/place.h"
 
@@ -24,9 +25,8 @@ struct sync {
     struct job_desc desc;       /* as the job is then */
     struct field_hashes hashes; /* what it was submitted with */
     struct field_hashes noted;  /* the same until the update was made */
-    bool is_known;              /* that is: it is remembered, or noted in its comment */
-    bool is_remembered;
-    bool differs; /* by what its unit asks for */
+    bool is_remembered;         /* this process knows the hashes */
+    bool differs;               /* by what its unit asks for */
 };
 
 /* ---- what it was submitted with ---- */
@@ -38,7 +38,8 @@ static bool read_note(const struct slurm_job *job, struct field_hashes *ret_hash
     return slurm_submit_note(job, &note) && field_hashes_read(buf_str(&note), ret_hashes);
 }
 
-/* What its note leaves open may be an update that came late, unless we know that it was made. */
+/* Fields that its note calls unknown may be those of an update that came late, unless we know that
+ * it was made. */
 static void recall(const struct unit *unit, struct sync *sync)
 {
     const struct last_applied *last = unit->state ? &unit->state->last_applied : NULL;
@@ -46,13 +47,16 @@ static void recall(const struct unit *unit, struct sync *sync)
     bool is_noted = read_note(unit->job, &noted);
 
     sync->is_remembered = last && last->job_id == unit->job->id;
-    sync->is_known = sync->is_remembered || is_noted;
-    if (sync->is_remembered)
+    if (sync->is_remembered) {
         sync->hashes = last->hashes;
-    else if (is_noted)
+        if (is_noted && !last->settles)
+            field_hashes_add_unknown(&sync->hashes, &noted);
+    } else if (is_noted) {
         sync->hashes = noted;
-    if (sync->is_remembered && is_noted && !last->settles)
-        field_hashes_add_unknown(&sync->hashes, &noted);
+        field_hashes_fix(&sync->hashes, &sync->desc);
+    } else {
+        field_hashes_of(&sync->desc, &sync->hashes);
+    }
 }
 
 /* pods NULL: the same. A comment that others have written stays. */
@@ -160,16 +164,12 @@ static void put_changes(const struct bridge_world *world, const struct unit *uni
 {
     unsigned count = 0;
     const struct str *members = other_members(unit, arena, &count);
-    struct job_change_from from = { .hashes = sync->is_known ? &sync->hashes : NULL,
-                                    .job = sync->is_known ? NULL : unit->job,
-                                    .resized = members && !sync->is_known };
 
     /* A job that its annotation held is first let go: only then Slurm takes another priority. */
-    if (sync->is_known && unit->job->hold && sync->desc.priority > 0 &&
-        field_hashes_may_hold(&sync->hashes))
+    if (unit->job->hold && sync->desc.priority > 0 && field_hashes_may_hold(&sync->hashes))
         sync->desc.priority = -1;
-    sync->differs = job_change(sync->build, sync->fields, &sync->desc, &from, &sync->noted);
-    sync->differs |= members != NULL;
+    sync->differs = job_change(sync->build, sync->fields, &sync->desc, &sync->hashes,
+                               members != NULL, &sync->noted);
     put_usual_time(world, unit->job, sync);
     if (sync->differs)
         put_comment(unit, members, count, &sync->noted, sync);
@@ -211,7 +211,7 @@ static bool is_described(const struct bridge_world *world, const struct unit *un
  * people hold stays: a new one would not be held. */
 static bool is_replaced(const struct unit *unit, struct plan *plan, const struct sync *sync)
 {
-    const char *field = sync->is_known ? field_hashes_need_anew(&sync->hashes, &sync->desc) : NULL;
+    const char *field = field_hashes_need_anew(&sync->hashes, &sync->desc);
 
     /* Its annotations do not say that it is held. */
     if (!field || (unit->job->hold && strcmp(unit->job->reason, "BadConstraints") != 0 &&
@@ -249,11 +249,9 @@ bool plan_sync_pending(const struct bridge_world *world, const struct unit *unit
     bool in_trouble, nodes_differ, remembers = false;
     struct exclusion exclusion;
 
-    recall(unit, &sync);
     in_trouble = unit->owner && !is_described(world, unit, plan, &sync);
     if (unit->owner && !in_trouble) {
-        if (!sync.is_remembered)
-            field_hashes_fix(&sync.hashes, &sync.desc);
+        recall(unit, &sync);
         if (is_fresh && is_replaced(unit, plan, &sync))
             return true;
         in_trouble = is_refused(world, unit, plan, &sync);

@@ -158,15 +158,10 @@ static void take_priority(struct job_desc *desc, const struct translate_from *fr
 
 /* ---- CPUs and memory ---- */
 
-static int64_t milli_of_units(int64_t units)
-{
-    return units > INT64_MAX / 1000 ? INT64_MAX : units * 1000;
-}
-
 /* Cores by a device class are CPUs like any others. */
 static int64_t cpu_of(const struct kube_requests *amounts, int64_t cores)
 {
-    return larger(amounts->cpu_milli, milli_of_units(cores));
+    return larger(amounts->cpu_milli, cores > INT64_MAX / 1000 ? INT64_MAX : cores * 1000);
 }
 
 /* Where the pods say nothing: pod-level limits of a Job's template are what its pods have, unless
@@ -281,19 +276,6 @@ static int add_pod(struct gres_list *list, const struct translate_from *from, un
     return 0;
 }
 
-static void write_gres(const struct gres_list *list, struct buf *out)
-{
-    for (unsigned i = 0; i < list->count; i++)
-        buf_printf(out, "%sgres/%s%s%s=%" PRId64, i > 0 ? "," : "", list->at[i].name,
-                   list->at[i].type[0] ? ":" : "", list->at[i].type, list->at[i].amount);
-}
-
-static bool has_devices(const struct kube_pod *pod)
-{
-    return pod->limits.extended.count + pod->requests.extended.count > 0 ||
-           (pod->rare && pod->rare->claim_count > 0);
-}
-
 /* A pod that is bound has its devices: it is counted as far as its claims can be read. */
 static int take_devices(struct job_desc *desc, const struct translate_from *from,
                         struct arena *arena, int64_t *cores, struct err *err)
@@ -301,11 +283,17 @@ static int take_devices(struct job_desc *desc, const struct translate_from *from
     struct gres_list list = { 0 };
     auto_buf struct buf text = { .max = MAX_GRES_TEXT };
 
-    for (unsigned i = 0; i < from->pod_count; i++)
-        if (has_devices(from->pods[i]) && add_pod(&list, from, i, arena, &cores[i], err) < 0 &&
-            !from->pods[i]->node_name[0])
-            return err_wrap(err, "pod %s", from->pods[i]->object.name);
-    write_gres(&list, &text);
+    for (unsigned i = 0; i < from->pod_count; i++) {
+        const struct kube_pod *pod = from->pods[i];
+        bool has_devices = pod->limits.extended.count + pod->requests.extended.count > 0 ||
+                           (pod->rare && pod->rare->claim_count > 0);
+
+        if (has_devices && add_pod(&list, from, i, arena, &cores[i], err) < 0 && !pod->node_name[0])
+            return err_wrap(err, "pod %s", pod->object.name);
+    }
+    for (unsigned i = 0; i < list.count; i++)
+        buf_printf(&text, "%sgres/%s%s%s=%" PRId64, i > 0 ? "," : "", list.at[i].name,
+                   list.at[i].type[0] ? ":" : "", list.at[i].type, list.at[i].amount);
     if (buf_check(&text, "devices", NULL) < 0)
         return err_set(err, ERR_INVALID, "%u kinds of devices are too many for one job",
                        list.count);
@@ -337,18 +325,6 @@ static void take_rights_back(struct job_desc *desc, const struct job_desc *base)
     if (desc->priority != 0)
         desc->priority = base->priority;
     desc->nice = larger(desc->nice, 0);
-}
-
-/* ---- what they would rather have ---- */
-
-/* Slurm tries the preference in place of the constraints, not beside them. */
-static void take_preference(struct job_desc *desc, const struct translate_from *from,
-                            struct arena *arena)
-{
-    struct prefer_from prefer = { from->config, from->slurm_nodes, from->pods, from->pod_count };
-
-    if (!desc->constraints[0])
-        desc->prefer = prefer_of(&prefer, arena);
 }
 
 /* ---- pods that share nodes ---- */
@@ -485,7 +461,10 @@ int translate(const struct translate_from *from, struct arena *arena, struct job
         rc = complete(&desc, &base, from, err);
     if (rc < 0)
         return rc;
-    take_preference(&desc, from, arena);
+    if (!desc.constraints[0]) /* Slurm would try the preference in place of the constraints */
+        desc.prefer = prefer_of(
+            &(struct prefer_from){ from->config, from->slurm_nodes, from->pods, from->pod_count },
+            arena);
     *ret_ask = desc;
     return 0;
 }

@@ -432,6 +432,7 @@ static void add_slurm(struct slurm_operator *program, const struct operator_link
                                           .connect_context = links->connect_context,
                                           .changed = on_slurm,
                                           .nodes_changed = on_slurm_nodes,
+                                          .may_act = may_act,
                                           .changed_context = program,
                                           .seed = seed });
     engine_add_service(program->engine, &action_slurm_cluster, program->slurm);

@@ -1,6 +1,7 @@
 /* slurm_actions.c - carries out calls to Slurm clusters.
  *
- * Holds: an action that was started is finished once, also when its client ends before. */
+ * Holds: an action that was started is finished once, also when its client ends before
+ * (engine/slurm_lane.h). */
 #include "operator/slurm_actions.h"
 
 #include "base/mem.h"
@@ -21,74 +22,15 @@ struct slurm_change { /* detail of an action */
     struct str body;
 };
 
-struct operation { /* an action on its way */
-    struct list link;
-    struct cluster *cluster; /* NULL: there is none, and it ends by the timer */
-    const struct slurm_change *change;
-    struct slurm_call *call;
-    struct loop_timer soon;
-    void (*finish)(void *context, const struct kube_answer *answer);
-    void *context;
-};
-
 struct call_type {
     const char *what; /* as logs say it: "drain node" */
     struct slurm_call *(*send)(struct slurm_client *client, const struct slurm_change *change,
                                slurm_done done, void *context);
     enum slurm_feed feed; /* which cache the call changes; SLURM_FEEDS: none */
     /* What the answer means; NULL: by its class alone. */
-    enum kube_outcome (*judge)(struct operation *operation, const struct slurm_answer *answer);
+    enum kube_outcome (*judge)(struct cluster *cluster, const char *name,
+                               const struct slurm_answer *answer);
 };
-
-/* ---- ends ---- */
-
-static void finish(struct operation *operation, enum kube_outcome outcome, const char *message)
-{
-    struct kube_answer answer = { .outcome = outcome, .reason = "", .message = message };
-
-    loop_timer_stop(&operation->soon);
-    list_remove(&operation->link);
-    operation->finish(operation->context, &answer);
-    mem_free(operation);
-}
-
-void slurm_actions_end(struct cluster *cluster, const char *reason)
-{
-    list_each (struct operation, operation, &cluster->actions, link) {
-        slurm_call_cancel(operation->call);
-        finish(operation, KUBE_UNAVAILABLE, reason);
-    }
-}
-
-/* What is refused for good and what got no answer are alike: the key comes back by back-off. */
-static enum kube_outcome outcome_of(const struct slurm_error *error)
-{
-    switch (error->class) {
-    case SLURM_DONE:
-    case SLURM_NOT_FOUND:
-    case SLURM_UNKNOWN_NODE:
-        return KUBE_DONE;
-    case SLURM_INVALID:
-    case SLURM_FORBIDDEN:
-        return KUBE_INVALID;
-    default:
-        return KUBE_UNAVAILABLE;
-    }
-}
-
-static void on_answer(void *context, const struct slurm_answer *answer)
-{
-    struct operation *operation = context;
-    const struct call_type *type = operation->change->type;
-    struct slurm_poller *poller = operation->cluster->poller;
-    enum kube_outcome outcome =
-        type->judge ? type->judge(operation, answer) : outcome_of(&answer->error);
-
-    if (poller && type->feed != SLURM_FEEDS)
-        slurm_poller_wrote(poller, type->feed, operation->change->name);
-    finish(operation, outcome,
-           outcome == KUBE_CONFLICT ? "Slurm shows another state" : answer->error.text);
-}
 
 /* ---- the calls ---- */
 
@@ -100,12 +42,12 @@ static struct slurm_call *send_reconfigure(struct slurm_client *client,
     return slurm_reconfigure(client, done, context);
 }
 
-static enum kube_outcome judge_reconfigure(struct operation *operation,
+static enum kube_outcome judge_reconfigure(struct cluster *cluster, const char *version,
                                            const struct slurm_answer *answer)
 {
     if (answer->error.class != SLURM_DONE)
         return KUBE_UNAVAILABLE;
-    slurm_cluster_reconfigured(operation->cluster, operation->change->name);
+    slurm_cluster_reconfigured(cluster, version);
     return KUBE_DONE;
 }
 
@@ -136,10 +78,10 @@ static struct slurm_call *send_node_read(struct slurm_client *client,
                       done, context);
 }
 
-static enum kube_outcome judge_drained(struct operation *operation,
+static enum kube_outcome judge_drained(struct cluster *cluster, const char *node,
                                        const struct slurm_answer *answer)
 {
-    struct slurm_poller *poller = operation->cluster->poller;
+    struct slurm_poller *poller = cluster->lane.poller;
     auto_slurm_list struct slurm_list list = { .count = 0 };
 
     if (!poller || slurm_poller_is_suspicious(poller))
@@ -151,7 +93,7 @@ static enum kube_outcome judge_drained(struct operation *operation,
         return KUBE_UNAVAILABLE;
     if (slurm_node_is_drained(slurm_node_of(list.at[0])))
         return KUBE_DONE;
-    slurm_poller_read(poller, SLURM_FEED_NODES, operation->change->name);
+    slurm_poller_read(poller, SLURM_FEED_NODES, node);
     return KUBE_CONFLICT; /* the cache thought otherwise */
 }
 
@@ -181,41 +123,54 @@ static const struct call_type
 
 /* ---- the type of action ---- */
 
-static void on_no_client(void *context)
+/* What is not there need not be deleted or changed. */
+static enum kube_outcome outcome_of(enum slurm_class class)
 {
-    finish(context, KUBE_UNAVAILABLE, "no slurmrestd is known");
+    return class == SLURM_NOT_FOUND || class == SLURM_UNKNOWN_NODE ? KUBE_DONE
+                                                                   : slurm_outcome(class);
 }
 
-static void *start(void *service, const struct action *action,
-                   void (*done)(void *context, const struct kube_answer *answer), void *context)
+static void on_answer(void *context, const struct slurm_answer *answer)
+{
+    struct slurm_task *task = context;
+    struct cluster *cluster = list_item(task->lane, struct cluster, lane);
+    const struct slurm_change *change = task->detail;
+    const struct call_type *type = change->type;
+    enum kube_outcome outcome;
+
+    task->call = NULL;
+    slurm_lane_heard(task->lane, answer);
+    outcome =
+        type->judge ? type->judge(cluster, change->name, answer) : outcome_of(answer->error.class);
+    if (task->lane->poller && type->feed != SLURM_FEEDS)
+        slurm_poller_wrote(task->lane->poller, type->feed, change->name);
+    slurm_task_end(task, outcome,
+                   type->judge && outcome == KUBE_CONFLICT ? "Slurm shows another state"
+                                                           : answer->error.text);
+}
+
+static void send(struct slurm_task *task)
+{
+    const struct slurm_change *change = task->detail;
+
+    task->call = change->type->send(task->lane->client, change, on_answer, task);
+}
+
+static void *start(void *service, const struct action *action, slurm_task_finish finish,
+                   void *context)
 {
     struct slurm_clusters *clusters = service;
     const struct slurm_change *change = action->detail;
     struct cluster *cluster = map_get(&clusters->all, str_of(change->cluster));
-    struct operation *operation = mem_alloc(sizeof(*operation));
 
-    *operation = (struct operation){ .change = change, .finish = done, .context = context };
-    list_init(&operation->link);
-    if (!cluster || !cluster->client) {
-        loop_timer_start(clusters->options.loop, &operation->soon, 0, on_no_client, operation);
-        return operation;
-    }
-    operation->cluster = cluster;
-    list_push_back(&cluster->actions, &operation->link);
-    operation->call = change->type->send(cluster->client, change, on_answer, operation);
-    return operation;
+    return slurm_task_start(cluster ? &cluster->lane : &clusters->nowhere,
+                            sizeof(struct slurm_task), action, finish, context, send);
 }
 
 static void cancel(void *service, void *handle)
 {
-    struct operation *operation = handle;
-
     (void)service;
-    loop_timer_stop(&operation->soon);
-    if (operation->call)
-        slurm_call_cancel(operation->call);
-    list_remove(&operation->link);
-    mem_free(operation);
+    slurm_task_free(handle);
 }
 
 static void write_detail(const struct action *action, struct buf *out)
@@ -230,7 +185,7 @@ static void write_detail(const struct action *action, struct buf *out)
 
 const struct action_type action_slurm_cluster = {
     .name = "slurm",
-    .max_in_flight = 256,
+    .max_in_flight = 4096, /* each cluster has its own limit */
     .start = start,
     .cancel = cancel,
     .write = write_detail,

@@ -12,6 +12,7 @@
 
 enum {
     MAX_CLUSTERS = 1 << 20,
+    MAX_CALLS = 32, /* to one Slurm cluster at once: a slow one holds up no other */
     MAX_SECRET = 64 << 10,
     MIN_CONF_VERSION = 45,
     TOKEN_S = 900,
@@ -109,7 +110,7 @@ static void on_conf(void *context, const struct slurm_answer *answer)
 static void ask(struct cluster *cluster, enum slurm_endpoint endpoint, slurm_done done)
 {
     cluster->call = slurm_send(
-        cluster->client,
+        cluster->lane.client,
         &(struct slurm_request){
             .verb = SLURM_GET, .endpoint = endpoint, .timeout_us = answer_us, .once = true },
         done, cluster);
@@ -153,7 +154,7 @@ void slurm_cluster_reconfigured(struct cluster *cluster, const char *version)
     (void)snprintf(facts->reconfigured, sizeof(facts->reconfigured), "%s", version);
     facts->reconfigured_us = wall_us(cluster->clusters);
     cluster->ask_from_us = now_us(cluster->clusters);
-    if (!cluster->call && slurm_client_version(cluster->client) >= MIN_CONF_VERSION)
+    if (!cluster->call && slurm_client_version(cluster->lane.client) >= MIN_CONF_VERSION)
         ask(cluster, SLURM_CONF, on_conf);
     tell_changed(cluster);
 }
@@ -189,10 +190,11 @@ static void on_job(void *context, const struct slurm_object *old, const struct s
 static void start_poller(struct cluster *cluster)
 {
     struct slurm_facts *facts = cluster->facts;
-    struct slurm_poller *poller = slurm_poller_new(
-        cluster->client, &(struct slurm_poller_options){ .cluster = STR(""), .slow_us = poll_us });
+    struct slurm_poller *poller =
+        slurm_poller_new(cluster->lane.client,
+                         &(struct slurm_poller_options){ .cluster = STR(""), .slow_us = poll_us });
 
-    cluster->poller = poller;
+    cluster->lane.poller = poller;
     facts->nodes = slurm_poller_cache(poller, SLURM_FEED_NODES);
     facts->jobs = slurm_poller_cache(poller, SLURM_FEED_JOBS);
     facts->partitions = slurm_poller_cache(poller, SLURM_FEED_PARTITIONS);
@@ -204,8 +206,8 @@ static void start_poller(struct cluster *cluster)
 
 static void end_poller(struct cluster *cluster)
 {
-    slurm_poller_free(cluster->poller);
-    cluster->poller = NULL;
+    slurm_poller_free(cluster->lane.poller);
+    cluster->lane.poller = NULL;
     cluster->facts->nodes = cluster->facts->jobs = NULL;
     cluster->facts->partitions = cluster->facts->reservations = NULL;
 }
@@ -216,29 +218,31 @@ static void update_poller(struct cluster *cluster)
     bool is_wanted =
         kube_cache_count_by(world->nodesets, world->by_controller, str_of(cluster->key)) > 0;
 
-    if (is_wanted && !cluster->poller)
+    if (is_wanted && !cluster->lane.poller)
         start_poller(cluster);
-    else if (!is_wanted && cluster->poller)
+    else if (!is_wanted && cluster->lane.poller)
         end_poller(cluster);
-    cluster->facts->is_suspicious = cluster->poller && slurm_poller_is_suspicious(cluster->poller);
+    cluster->facts->is_suspicious =
+        cluster->lane.poller && slurm_poller_is_suspicious(cluster->lane.poller);
 }
 
 /* ---- clients ---- */
 
 static void end_client(struct cluster *cluster)
 {
+    struct slurm_client *client = cluster->lane.client;
+
     if (cluster->call)
         slurm_call_cancel(cluster->call);
     cluster->call = NULL;
     if (cluster->database_call)
         slurm_call_cancel(cluster->database_call);
     cluster->database_call = NULL;
-    slurm_actions_end(cluster, "the address or the key of slurmrestd changed");
     end_poller(cluster);
-    slurm_client_free(cluster->client);
+    slurm_lane_close(&cluster->lane, "the address or the key of slurmrestd changed");
+    slurm_client_free(client);
     slurm_token_free(cluster->token);
     http_transport_free(cluster->transport);
-    cluster->client = NULL;
     cluster->token = NULL;
     cluster->transport = NULL;
     cluster->address = (struct address){ .url = "" };
@@ -267,7 +271,7 @@ static int make_client(struct cluster *cluster, const struct address *address, s
         end_client(cluster);
         return -ERR_UNAVAILABLE;
     }
-    cluster->client = slurm_client_new(
+    cluster->lane.client = slurm_client_new(
         options->loop, cluster->transport, cluster->token,
         &(struct slurm_client_options){ .try_timeout_us = answer_us, .seed = options->seed });
     cluster->address = *address;
@@ -290,7 +294,7 @@ static int update_client(struct cluster *cluster, const struct kube_object *cont
     if ((result = slurm_url(world, restapi, address.url, err)) == 0 &&
         (result = slurm_jwt_key(world, controller, &key, err)) == 0) {
         digest_sha256(buf_str(&key), address.key_hash);
-        if (!cluster->client || strcmp(cluster->address.url, address.url) != 0 ||
+        if (!cluster->lane.client || strcmp(cluster->address.url, address.url) != 0 ||
             strcmp(cluster->address.key_hash, address.key_hash) != 0) {
             end_client(cluster);
             result = make_client(cluster, &address, buf_str(&key), err);
@@ -312,7 +316,10 @@ static struct cluster *cluster_of(struct slurm_clusters *clusters, const char *k
     cluster->clusters = clusters;
     (void)snprintf(cluster->key, sizeof(cluster->key), "%s", key);
     cluster->facts = operator_world_slurm_put(clusters->options.world, str_of(key));
-    list_init(&cluster->actions);
+    slurm_lane_init(&cluster->lane, clusters->options.loop);
+    cluster->lane.max_tasks = MAX_CALLS;
+    cluster->lane.may_act = clusters->options.may_act;
+    cluster->lane.context = clusters->options.changed_context;
     (void)map_put(&clusters->all, str_of(key), cluster, NULL);
     tell_changed(cluster);
     return cluster;
@@ -339,7 +346,7 @@ static void ask_database_when_due(struct cluster *cluster, const struct kube_obj
     cluster->database_from_us =
         now + (cluster->facts->accounting == ACCOUNTING_ANSWERS ? ask_us : ask_often_us);
     cluster->database_call = slurm_send(
-        cluster->client,
+        cluster->lane.client,
         &(struct slurm_request){
             .verb = SLURM_GET, .endpoint = SLURM_DB_QOS, .timeout_us = answer_us, .once = true },
         on_database, cluster);
@@ -435,6 +442,7 @@ struct slurm_clusters *slurm_clusters_new(const struct slurm_clusters_options *o
     struct slurm_clusters *clusters = mem_alloc(sizeof(*clusters));
 
     clusters->options = *options;
+    slurm_lane_init(&clusters->nowhere, options->loop);
     map_init(&clusters->all,
              &(struct map_options){ .max = MAX_CLUSTERS, .free_value = free_cluster });
     return clusters;
@@ -452,5 +460,6 @@ void slurm_clusters_free(struct slurm_clusters *clusters)
         return;
     loop_timer_stop(&clusters->timer);
     map_done(&clusters->all);
+    slurm_lane_done(&clusters->nowhere);
     mem_free(clusters);
 }

@@ -24,8 +24,9 @@ struct slurm_clusters_options {
     void *connect_context;
     void (*changed)(void *context, struct str key);       /* facts of this Controller */
     void (*nodes_changed)(void *context, struct str key); /* nodes of its Slurm; may be NULL */
-    void *changed_context;                                /* of both */
-    uint64_t seed;                                        /* of the pauses of clients */
+    bool (*may_act)(void *context); /* asked when a call is sent; NULL: always */
+    void *changed_context;          /* of all three */
+    uint64_t seed;                  /* of the pauses of clients */
 };
 
 struct slurm_clusters;

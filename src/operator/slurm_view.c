@@ -33,13 +33,6 @@ bool slurm_node_is_draining(const struct slurm_node *node)
     return slurm_words_has(&node->state, SLURM_NODE_DRAIN) && !slurm_node_has(node, "UNDRAIN");
 }
 
-bool slurm_node_is_busy(const struct slurm_node *node)
-{
-    return slurm_words_has(&node->state, SLURM_NODE_ALLOCATED) ||
-           slurm_words_has(&node->state, SLURM_NODE_MIXED) ||
-           slurm_words_has(&node->state, SLURM_NODE_COMPLETING);
-}
-
 bool slurm_node_is_drained(const struct slurm_node *node)
 {
     return slurm_node_is_draining(node) && !slurm_node_is_busy(node);

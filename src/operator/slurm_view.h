@@ -8,8 +8,7 @@
 /* Runs no job, and no job can start: DRAIN, not UNDRAIN, and none of ALLOCATED, MIXED, COMPLETING.
  */
 bool slurm_node_is_drained(const struct slurm_node *node);
-bool slurm_node_is_draining(const struct slurm_node *node); /* DRAIN and not UNDRAIN */
-bool slurm_node_is_busy(const struct slurm_node *node);     /* ALLOCATED, MIXED or COMPLETING */
+bool slurm_node_is_draining(const struct slurm_node *node);           /* DRAIN and not UNDRAIN */
 bool slurm_node_has(const struct slurm_node *node, const char *word); /* in its state: "INVALID" */
 bool slurm_reservation_has(const struct slurm_reservation *reservation, const char *flag);
 

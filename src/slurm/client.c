@@ -78,7 +78,8 @@ static void finish(struct slurm_call *call, const struct slurm_error *error, str
                                    .tries = call->tries,
                                    .sent_us = call->sent_us,
                                    .took_us = now_us(call) - call->started_us,
-                                   .bytes = call->bytes };
+                                   .bytes = call->bytes,
+                                   .retry_after_us = call->retry_after_us };
 
     take_off(call);
     if (client->observer)
@@ -209,6 +210,7 @@ static void on_answered(void *context, const struct http_answer *http)
         client->version = 0; /* the server may have become another one: ask again next time */
     if (call->item && !in_pieces && error.class == SLURM_DONE)
         slurm_intake_tree(call, json_root(doc));
+    call->retry_after_us = http->status == 429 ? http->retry_after_us : 0;
     settle(call, &error, http->retry_after_us, &doc);
 }
 
@@ -261,6 +263,7 @@ static void send_try(struct slurm_call *call)
     http.deadline_us = try_deadline(call);
     call->state = CALL_SENT;
     call->bytes = 0;
+    call->retry_after_us = 0;
     loop_timer_stop(&call->timer);
     if (is_bulk(call))
         client->bulk = call;

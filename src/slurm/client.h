@@ -77,6 +77,7 @@ struct slurm_answer {
     int64_t sent_us; /* loop time of the last try: what the answer shows is at least as new */
     int64_t took_us; /* from slurm_send on */
     size_t bytes;    /* of the body */
+    int64_t retry_after_us; /* of a 429: how long the server asks for a pause; else 0 */
 };
 
 typedef void (*slurm_done)(void *context, const struct slurm_answer *answer);

@@ -56,9 +56,10 @@ struct slurm_call {
     struct http_call *http;  /* while CALL_SENT */
     int64_t started_us, deadline_us, sent_us;
     unsigned tries;
-    size_t bytes;        /* of the last answer's body */
-    bool renewed;        /* the token, after a refusal */
-    uint64_t token_mark; /* of the token that the last try carried */
+    size_t bytes;           /* of the last answer's body */
+    int64_t retry_after_us; /* of the last answer, when it was a 429 */
+    bool renewed;           /* the token, after a refusal */
+    uint64_t token_mark;    /* of the token that the last try carried */
     struct slurm_error error;
     slurm_done done;
     void *context;

@@ -155,6 +155,9 @@ static const struct slurm_situation situations[] = {
     /* what is left of 422 is about the request, but is no proof that nothing was done */
     { 422, ANY, '*', 0, ERRORS, SLURM_INVALID, NO, "refused" },
 
+    /* a proxy before slurmrestd that limits rates */
+    { 429, ANY, '*', 0, 0, SLURM_UNAVAILABLE, YES, "too many requests" },
+
     /* answers that are none: nothing follows from them */
     { 504, ANY, 'r', 0, 0, SLURM_TIMEOUT, YES, "no answer in time" },
     { 200, ANY, 'r', 0, TEXT, SLURM_UNAVAILABLE, YES, "the answer is not JSON" },

@@ -286,3 +286,10 @@ int slurm_brief_of(const struct json *item, struct slurm_brief *ret_brief, struc
     *ret_brief = brief;
     return 0;
 }
+
+bool slurm_node_is_busy(const struct slurm_node *node)
+{
+    return slurm_words_has(&node->state, SLURM_NODE_ALLOCATED) ||
+           slurm_words_has(&node->state, SLURM_NODE_MIXED) ||
+           slurm_words_has(&node->state, SLURM_NODE_COMPLETING);
+}

@@ -119,6 +119,7 @@ static inline const struct slurm_ping *slurm_ping_of(const struct slurm_object *
 
 /* When Slurm expects a pending job to start; 0 when it does not say. */
 int64_t slurm_job_expected_start(const struct slurm_job *job);
+bool slurm_node_is_busy(const struct slurm_node *node); /* has work, or clears up after it */
 
 /* ---- whole answers ---- */
 

@@ -23,14 +23,14 @@ static struct job_desc plain(void)
 }
 
 /* The update as JSON; "{}" when there is none. */
-static const char *change(const struct job_desc *desc, const struct job_change_from *from)
+static const char *change(const struct job_desc *desc, const struct field_hashes *last)
 {
     static char text[2000];
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *fields = json_new_object(build);
     auto_buf struct buf out = { .max = sizeof(text) };
     struct field_hashes noted;
-    bool any = job_change(build, fields, desc, from, &noted);
+    bool any = job_change(build, fields, desc, last, false, &noted);
 
     json_mut_write(fields, &out);
     snprintf(text, sizeof(text), "%s", buf_text(&out));
@@ -43,7 +43,7 @@ static const char *change_of(const struct job_desc *old, const struct job_desc *
     struct field_hashes hashes;
 
     field_hashes_of(old, &hashes);
-    return change(next, &(struct job_change_from){ .hashes = &hashes });
+    return change(next, &hashes);
 }
 
 #define SET(what) offsetof(struct job_desc, what)
@@ -168,58 +168,6 @@ static void the_cpus_of_a_size_are_those_of_its_fewest_nodes(void **state)
                         "\"minimum_cpus\":4,\"minimum_cpus_per_node\":2}");
 }
 
-/* ---- by the record ---- */
-
-static const struct slurm_object *record(const char *text)
-{
-    auto_json_doc struct json_doc *doc = NULL;
-    const struct slurm_object *object = NULL;
-
-    assert_int_equal(json_parse(str_of(text), 10000, &doc, NULL), 0);
-    assert_int_equal(slurm_object_decode(&slurm_job_kind, json_root(doc), &object, NULL), 0);
-    return object;
-}
-
-static void of_what_is_said_the_record_tells_what_differs(void **state)
-{
-    const struct slurm_object *object =
-        record("{\"job_id\":7,\"name\":\"n\",\"partition\":\"p\",\"comment\":\"by a plugin\","
-               "\"resv_name\":\"r\",\"features\":\"f\",\"time_limit\":60,\"priority\":9,"
-               "\"dependency\":\"\"}");
-    struct job_change_from from = { .job = slurm_job_of(object) };
-    struct job_desc desc = plain();
-
-    assert_string_equal(change(&desc, &from), "{}");
-    desc.reservation = "r";
-    desc.constraints = "f";
-    desc.time_limit = 60;
-    desc.priority = 9;
-    desc.account = desc.qos = "not shown without accounting";
-    desc.dependency = "afterok:3"; /* shown in other words */
-    desc.nice = 5;
-    assert_string_equal(change(&desc, &from), "{}");
-    desc.time_limit = 30;
-    desc.priority = 8;
-    desc.comment = "c";
-    desc.partition = "q";
-    assert_string_equal(change(&desc, &from), "{\"comment\":\"c\",\"partition\":\"q\","
-                                              "\"priority\":{\"set\":true,\"number\":8},"
-                                              "\"time_limit\":{\"set\":true,\"number\":30}}");
-    slurm_object_unref(object);
-}
-
-static void what_people_hold_stays_held(void **state)
-{
-    const struct slurm_object *object =
-        record("{\"job_id\":7,\"name\":\"n\",\"partition\":\"p\",\"priority\":0,\"hold\":true}");
-    struct job_desc desc = plain();
-
-    desc.priority = 9;
-    assert_string_equal(change(&desc, &(struct job_change_from){ .job = slurm_job_of(object) }),
-                        "{}");
-    slurm_object_unref(object);
-}
-
 static void a_mark_tells_that_a_job_was_to_be_held(void **state)
 {
     struct job_desc desc = plain();
@@ -340,8 +288,7 @@ static struct field_hashes noted_from(const struct job_desc *old, const struct j
     struct field_hashes hashes, noted;
 
     field_hashes_of(old, &hashes);
-    assert_true(job_change(build, json_new_object(build), next,
-                           &(struct job_change_from){ .hashes = &hashes }, &noted));
+    assert_true(job_change(build, json_new_object(build), next, &hashes, false, &noted));
     return noted;
 }
 
@@ -356,12 +303,11 @@ static void what_an_update_changes_is_open_and_said_again_by_who_knows_no_better
     after.time_limit = 5;
     noted = noted_from(&before, &after);
     assert_true(field_hashes_have_unknown(&noted));
-    assert_string_equal(change(&after, &(struct job_change_from){ .hashes = &noted }),
-                        "{\"dependency\":\"afterok:3\",\"licenses\":\"\","
-                        "\"time_limit\":{\"set\":true,\"number\":5}}");
+    assert_string_equal(change(&after, &noted), "{\"dependency\":\"afterok:3\",\"licenses\":\"\","
+                                                "\"time_limit\":{\"set\":true,\"number\":5}}");
     field_hashes_settle(&noted, &after);
     assert_false(field_hashes_have_unknown(&noted));
-    assert_string_equal(change(&after, &(struct job_change_from){ .hashes = &noted }), "{}");
+    assert_string_equal(change(&after, &noted), "{}");
 }
 
 static void a_size_that_an_update_changes_is_open(void **state)
@@ -373,9 +319,8 @@ static void a_size_that_an_update_changes_is_open(void **state)
     two = three;
     two.nodes = two.max_nodes = 2;
     noted = noted_from(&three, &two);
-    assert_string_equal(change(&two, &(struct job_change_from){ .hashes = &noted }),
-                        "{\"nodes\":\"2\",\"maximum_nodes\":2,"
-                        "\"minimum_cpus\":2,\"minimum_cpus_per_node\":1}");
+    assert_string_equal(change(&two, &noted), "{\"nodes\":\"2\",\"maximum_nodes\":2,"
+                                              "\"minimum_cpus\":2,\"minimum_cpus_per_node\":1}");
 }
 
 static void an_update_changes_nothing_of_what_only_a_new_job_has(void **state)
@@ -398,8 +343,6 @@ int main(void)
         cmocka_unit_test(only_a_new_job_has_what_slurm_changes_of_none),
         cmocka_unit_test(a_size_is_said_as_a_whole_with_its_cpus),
         cmocka_unit_test(the_cpus_of_a_size_are_those_of_its_fewest_nodes),
-        cmocka_unit_test(of_what_is_said_the_record_tells_what_differs),
-        cmocka_unit_test(what_people_hold_stays_held),
         cmocka_unit_test(a_mark_tells_that_a_job_was_to_be_held),
         cmocka_unit_test(a_note_says_what_the_marks_say),
         cmocka_unit_test(a_note_that_was_not_written_so_is_not_read),

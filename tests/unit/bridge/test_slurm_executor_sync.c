@@ -20,8 +20,7 @@ static struct action *plan_to(struct rig *rig, struct json_mut *fields)
 
     before.comment = "";
     field_hashes_of(&before, &hashes);
-    (void)job_change(rig->build, json_new_object(rig->build), &rig->job,
-                     &(struct job_change_from){ .hashes = &hashes }, &noted);
+    (void)job_change(rig->build, json_new_object(rig->build), &rig->job, &hashes, false, &noted);
     return plan_slurm_sync(&rig->plan, rig_shown(rig, "7"), fields, &rig->job, &noted);
 }
 

@@ -84,7 +84,7 @@ static struct field_hashes marks_of(struct small_world *small, const char *unit,
 
     field_hashes_of(said_by(small, unit, annotations, row), &hashes);
     if (!changed || !job_change(build, json_new_object(build), said_by(small, unit, changed, row),
-                                &(struct job_change_from){ .hashes = &hashes }, &noted))
+                                &hashes, false, &noted))
         return hashes;
     return noted;
 }
