@@ -28,67 +28,11 @@
 
 enum {
     SECOND_US = 1000000,
-    RETRY_US = SECOND_US,      /* of the first questions, until they are answered */
-    SIGHT_US = 60 * SECOND_US, /* between questions about slurmctld's configuration */
+    RETRY_US = SECOND_US, /* of the first questions, until they are answered */
     YOUNG_US = 60 * SECOND_US,
     EXPECT_US = 2 * SECOND_US,
-    TROUBLE_US = SECOND_US, /* between looks at whether Slurm can be used */
-    MAX_SKEW_US = 2 * SECOND_US,
     MAX_UNIT_MEMORY = 64 << 20, /* of one unit in /debug/state */
 };
-
-static const char became_leader[] = "this bridge has just become the leader";
-
-/* ---- the facts of the moment ---- */
-
-/* The end of a suspicion, unless it came with the lease. */
-static void note_restart(struct bridge *bridge)
-{
-    struct bridge_facts *facts = &bridge->world.facts;
-    bool is_suspicious = slurm_poller_is_suspicious(bridge->poller);
-
-    int64_t listed_us = slurm_cache_listed_us(bridge->world.slurm_jobs);
-
-    if (is_suspicious && !bridge->was_restarted &&
-        !str_is(str_of(slurm_poller_why(bridge->poller)), became_leader)) {
-        bridge->was_restarted = true;
-        bridge->listed_us = listed_us;
-    }
-    if (is_suspicious || !bridge->was_restarted)
-        return;
-    bridge->was_restarted = false;
-    if (listed_us == bridge->listed_us)
-        return; /* its boot time showed that it was not */
-    log_warn("jobs were read again: slurmctld may have been restarted",
-             LOG_TEXT("why", slurm_poller_why(bridge->poller)));
-    facts->restarted_us = loop_now_us(bridge->links.loop);
-}
-
-static void refresh_facts(struct bridge *bridge)
-{
-    struct bridge_facts *facts = &bridge->world.facts;
-
-    facts->now_us = loop_now_us(bridge->links.loop);
-    facts->wall_us = clock_wall_us(loop_clock(bridge->links.loop));
-    facts->slurm_synced = slurm_poller_is_synced(bridge->poller);
-    facts->is_suspicious = slurm_poller_is_suspicious(bridge->poller);
-    facts->suspicion = slurm_poller_why(bridge->poller);
-    facts->pause_us = slurm_executor_pause_us(bridge->executor, &facts->pause_why);
-    facts->denied_us = slurm_executor_denied_us(bridge->executor);
-    if (facts->denied_us && bridge->trouble.why[0])
-        facts->pause_why = bridge->trouble.why; /* the same words on all pods */
-    facts->trouble = bridge->is_unread ? bridge->trouble.why : "";
-    facts->trouble_us = bridge->trouble.since_us;
-    facts->takeover_delay_us =
-        slurm_submit_fence_us(bridge->slurm, bridge->has_site ? bridge->site.message_timeout_s : 0);
-    facts->waiting_pods = bridge->timings.waiting;
-    facts->unsubmitted = timings_unsubmitted(&bridge->timings);
-    facts->queued = slurm_executor_queued(bridge->executor);
-    facts->rebooking = bridge->timings.rebooking;
-    if (watches_refresh(bridge->watches))
-        bridge_look_at_all(bridge);
-    note_restart(bridge);
-}
 
 /* ---- plans ---- */
 
@@ -128,7 +72,7 @@ static int plan_unit(struct controller *controller, struct str key, struct plan 
     struct kube_index_walk pods;
     const struct kube_object *pod;
 
-    refresh_facts(bridge);
+    bridge_refresh_facts(bridge);
     timings_seen(&bridge->timings, key);
     result = place_plan(&bridge->world, key, plan, err);
     timings_planned(&bridge->timings, key);
@@ -151,7 +95,7 @@ static int plan_node(struct controller *controller, struct str key, struct plan 
     struct bridge *bridge = controller->context;
     const struct bridge_world *world = &bridge->world;
 
-    refresh_facts(bridge);
+    bridge_refresh_facts(bridge);
     if (!world_node_by_slurm_name(world, key) && !world_slurm_node(world, key))
         node_refusals_forget(world->node_refusals, key);
     node_sizes_record(world->node_sizes, key, node_size_differs(world, key, plan->arena),
@@ -170,7 +114,7 @@ static void begin_to_lead(struct bridge *bridge)
     facts->no_takeover_delay = kube_lease_was_released(bridge->lease);
     unit_states_forget_applied(bridge->world.unit_states);
     if (bridge->poller)
-        slurm_poller_suspect(bridge->poller, became_leader);
+        slurm_poller_suspect(bridge->poller, bridge_became_leader);
     engine_wake(bridge->engine);
 }
 
@@ -189,82 +133,6 @@ static void observe_only(struct bridge *bridge)
 {
     log_info("observing only: nothing is written", LOG_TEXT("identity", bridge->options.identity));
     begin_to_lead(bridge);
-}
-
-/* ---- whether Slurm can be used ---- */
-
-/* A submit that is denied while polls are not: its token lives for seconds, so the clocks matter.
- */
-static void write_denial(const struct bridge *bridge, const char *denied, char *why, size_t size)
-{
-    int64_t skew_us = bridge->has_site ? bridge->site.skew_us : 0;
-    int64_t apart_us = skew_us > 0 ? skew_us : -skew_us;
-
-    if (apart_us > MAX_SKEW_US)
-        (void)snprintf(why, size, "%s (slurmctld's clock is %" PRId64 " s %s ours)", denied,
-                       apart_us / SECOND_US, skew_us > 0 ? "ahead of" : "behind");
-    else
-        (void)snprintf(why, size, "%s", denied);
-}
-
-static void look_for_trouble(void *context)
-{
-    struct bridge *bridge = context;
-    const char *error = slurm_trouble_of_polls(bridge->poller), *denied;
-    bool was_unread = bridge->is_unread;
-    char why[sizeof(bridge->trouble.why)] = "";
-
-    bridge->is_unread = error[0] != '\0';
-    if (was_unread && !bridge->is_unread)
-        slurm_executor_forget_denial(bridge->executor);
-    (void)slurm_executor_pause_us(bridge->executor, &denied);
-    if (bridge->is_unread)
-        (void)snprintf(why, sizeof(why), "Slurm cannot be used: %s", error);
-    else if (slurm_executor_denied_us(bridge->executor) && denied[0])
-        write_denial(bridge, denied, why, sizeof(why));
-    else if (slurm_executor_denied_us(bridge->executor)) /* a submit tries whether it still is */
-        (void)snprintf(why, sizeof(why), "%s", bridge->trouble.why);
-    if (slurm_trouble_update(&bridge->trouble, why, loop_now_us(bridge->links.loop)))
-        bridge_look_at_all_that_wait(bridge);
-    loop_timer_start(bridge->links.loop, &bridge->look_for_trouble, TROUBLE_US, look_for_trouble,
-                     bridge);
-}
-
-/* ---- what slurmctld says of itself ---- */
-
-static void ask_site(void *context);
-
-static void on_site(void *context, enum slurm_sight sight, const char *why,
-                    const struct slurm_site *site)
-{
-    struct bridge *bridge = context;
-    struct bridge_facts *facts = &bridge->world.facts;
-    bool is_news = sight != facts->job_visibility;
-
-    bridge->is_checking = false;
-    (void)snprintf(bridge->sight_why, sizeof(bridge->sight_why), "%s", why);
-    facts->job_visibility = sight;
-    facts->knows_job_visibility = true;
-    facts->job_visibility_why = bridge->sight_why;
-    if (site) {
-        bridge->site = *site;
-        bridge->has_site = true;
-        facts->jobs_are_interactive_ok = site->inactive_limit_s == 0;
-        slurm_executor_set_message_timeout(bridge->executor, site->message_timeout_s);
-    }
-    if (is_news && sight == SLURM_SEES_PART)
-        log_error("Slurm is not asked for jobs: its token must see all of them",
-                  LOG_TEXT("why", why));
-    loop_timer_start(bridge->links.loop, &bridge->look_at_site, site ? SIGHT_US : RETRY_US,
-                     ask_site, bridge);
-}
-
-static void ask_site(void *context)
-{
-    struct bridge *bridge = context;
-
-    bridge->is_checking = true;
-    slurm_can_see_all(&bridge->sight, bridge->slurm, on_site, bridge);
 }
 
 /* ---- the beginning ---- */
@@ -356,8 +224,7 @@ static void begin(struct bridge *bridge)
     engine_start(bridge->engine);
     if (bridge->options.observe_only)
         observe_only(bridge);
-    ask_site(bridge);
-    look_for_trouble(bridge);
+    bridge_observe_slurm(bridge);
 }
 
 static void identify(void *context);
@@ -462,12 +329,9 @@ void bridge_free(struct bridge *bridge)
     if (!bridge)
         return;
     loop_timer_stop(&bridge->retry);
-    loop_timer_stop(&bridge->look_at_site);
-    loop_timer_stop(&bridge->look_for_trouble);
     if (bridge->identify)
         kube_call_cancel(bridge->identify);
-    if (bridge->is_checking)
-        slurm_sight_stop(&bridge->sight);
+    bridge_stop_observing(bridge);
     loop_timer_stop(&bridge->filter_timer);
     watches_stop(bridge->watches);
     engine_free(bridge->engine);

@@ -1,4 +1,4 @@
-/* bridge_private.h - what bridge.c, bridge_wake.c and why.c share. Private to them. */
+/* bridge_private.h - what bridge.c, bridge_slurm.c, bridge_wake.c and why.c share. */
 #ifndef SLINC_BRIDGE_BRIDGE_PRIVATE_H
 #define SLINC_BRIDGE_BRIDGE_PRIVATE_H
 
@@ -45,6 +45,13 @@ struct bridge {
     struct controller_watch unit_watches[BRIDGE_MAX_WATCHES], node_watches[2];
     struct loop_timer filter_timer; /* the nodes that pods may use have changed */
 };
+
+/* ---- bridge_slurm.c: what is known of Slurm beside its caches ---- */
+
+extern const char bridge_became_leader[];         /* why slurmctld is suspected at that moment */
+void bridge_refresh_facts(struct bridge *bridge); /* before every plan */
+void bridge_observe_slurm(struct bridge *bridge); /* once there is an executor */
+void bridge_stop_observing(struct bridge *bridge);
 
 /* ---- bridge_wake.c: changes become keys ---- */
 

@@ -412,20 +412,15 @@ int bridge_config_parse(struct str text, struct bridge_config *ret_config, struc
     return rc;
 }
 
-static bool is_empty_file(const char *path)
-{
-    struct stat info;
-
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0;
-}
-
 int bridge_config_load(const char *path, struct bridge_config *ret_config, struct err *err)
 {
+    struct stat info;
     size_t length;
     char *bytes;
     int rc;
 
-    if (is_empty_file(path)) /* is legal here, and nowhere else */
+    /* An empty file is legal here, and nowhere else. */
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0)
         return bridge_config_parse(STR(""), ret_config, err);
     rc = reload_read(path, MAX_FILE, &bytes, &length, err);
     if (rc < 0)

@@ -252,12 +252,6 @@ static void on_layout(void *context, const struct slurm_answer *answer)
     slurm_task_end(&task->base, KUBE_DONE, "");
 }
 
-static void layout_start(struct executor_task *task)
-{
-    task->base.call =
-        slurm_resources_get(task->executor->options.slurm, task->detail->job_id, on_layout, task);
-}
-
 /* ---- for the executor ---- */
 
 static void start(struct slurm_task *base)
@@ -277,7 +271,7 @@ static void start(struct slurm_task *base)
         look_at_job(task);
         break;
     case ACTION_LAYOUT:
-        layout_start(task);
+        base->call = slurm_resources_get(base->lane->client, task->detail->job_id, on_layout, task);
         break;
     case ACTION_UPDATE_JOB:
         update_job(task);

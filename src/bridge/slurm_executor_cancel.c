@@ -255,21 +255,19 @@ static void send_cancels(void *context)
 static void cancel_job(struct executor_task *task)
 {
     struct slurm_executor *executor = task->executor;
-    struct str unit;
-    uint64_t attempt;
+    const struct slurm_action *detail = task->detail;
+    struct unit_state *state;
+    struct slurm_key key;
 
     /* Before the cancel: the next submit, whoever plans it, must not get this node again. */
-    if (task->detail->misfit)
+    if (detail->misfit)
         unit_state_add_misfit(
-            unit_states_need(executor->options.unit_states, slurm_action_unit(task->detail)),
-            task->detail->misfit);
+            unit_states_need(executor->options.unit_states, slurm_action_unit(detail)),
+            detail->misfit);
     /* Whatever becomes of the cancel, and even if it comes only when the job runs. */
-    unit = slurm_action_unit(task->detail);
-    if (unit.len < task->detail->key.len && unit_states_get(executor->options.unit_states, unit) &&
-        str_to_u64(str_sub(task->detail->key, unit.len + 1, task->detail->key.len), 1, UINT32_MAX,
-                   &attempt, NULL) == 0)
-        unit_state_give_up(unit_states_need(executor->options.unit_states, unit),
-                           (unsigned)attempt);
+    state = unit_states_find(executor->options.unit_states, slurm_action_unit(detail));
+    if (state && slurm_key_read(detail->key, &key) && key.uid.len == 0)
+        unit_state_give_up(state, key.attempt);
     list_push_back(&executor->cancels, &task->base.queue_link);
     if (!loop_timer_is_armed(&executor->cancel_timer))
         loop_timer_start(executor->lane.loop, &executor->cancel_timer, 0, send_cancels, executor);

@@ -364,22 +364,16 @@ static void enqueue(struct executor_task *task)
 
 /* ---- what could spoil a whole call is refused alone ---- */
 
-static bool is_object(struct str text)
-{
-    auto_json_doc struct json_doc *doc = NULL;
-
-    return json_parse(text, MAX_BODY, &doc, NULL) == 0 && json_is_object(json_root(doc));
-}
-
 static int check(const struct slurm_action *detail, struct err *err)
 {
-    auto_buf struct buf line;
+    auto_buf struct buf line = { .max = MAX_BODY };
+    auto_json_doc struct json_doc *doc = NULL;
     int result = hostlist_check_name(str_of(detail->node), err);
 
-    buf_init(&line, MAX_BODY);
     if (result == 0 && detail->kind == ACTION_CREATE_NODE)
         result = slurm_node_line(&detail->make, &line, err);
-    if (result == 0 && detail->kind == ACTION_UPDATE_NODE && !is_object(detail->fields))
+    if (result == 0 && detail->kind == ACTION_UPDATE_NODE &&
+        (json_parse(detail->fields, MAX_BODY, &doc, NULL) < 0 || !json_is_object(json_root(doc))))
         result = err_set(err, ERR_INVALID, "the fields of node %s are no object", detail->node);
     return result;
 }

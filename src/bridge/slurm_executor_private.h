@@ -148,6 +148,9 @@ void submit_start(struct executor_task *task);
 void submit_cancelled(struct executor_task *task);
 void submit_done(struct slurm_executor *executor);
 
+/* ---- slurm_executor_unresolved.c ---- */
+void submit_unresolved(struct slurm_executor *executor, struct str key, int64_t settles_us);
+
 /* ---- slurm_executor_cancel.c ---- */
 void cancel_start(struct executor_task *task);
 void cancel_done(struct slurm_executor *executor);

@@ -5,8 +5,7 @@
  *   refused     by the table below: submit instead, ask without what is preferred, wait until there
  *               is place, refresh the nodes, or remember the refusal
  *   denied      the token is no good: nobody asks for a while, and then one does
- *   unresolved  remembered until a whole job list that began later than settles_us was merged; this
- *               file asks for that list, and wakes the unit
+ *   unresolved  nobody knows whether there is a job: slurm_executor_unresolved.c
  *
  * Holds: a submit is on record as SENT before it is sent; a submit that is SENT, or UNRESOLVED and
  * not settled, is never followed by another; what is cancelled after sending stays UNRESOLVED. */
@@ -28,8 +27,6 @@ enum {
     SOON_AGAIN_US = 15 * SECOND_US,   /* and one that could be later */
     LONGEST_DELAY_US = SECOND_US,     /* that a submit waits here for the throttle */
     SUBMITS_AT_ONCE = 8, /* slurmctld takes them one by one: more only stand before the reads */
-    SETTLE_LOOK_US = SECOND_US / 5,
-    SETTLE_AT_ONCE = 64,
 };
 
 static int64_t now_us(const struct slurm_executor *executor)
@@ -103,86 +100,6 @@ int64_t slurm_executor_pause_us(const struct slurm_executor *executor, const cha
 
     *ret_why = is_full ? executor->full_why : "";
     return is_full ? executor->full.until_us : 0;
-}
-
-/* ---- settling ---- */
-
-struct sweep {
-    struct slurm_executor *executor;
-    struct str keys[SETTLE_AT_ONCE]; /* in the unit state */
-    size_t count;
-    int64_t listed_us;
-    int64_t due_us;  /* the latest settles_us that has passed and no list has answered */
-    int64_t next_us; /* the earliest of the others */
-};
-
-static void sort_out(void *context, const struct unit_state *unit)
-{
-    struct sweep *sweep = context;
-    int64_t settles_us = unit->submit.settles_us;
-
-    if (unit->submit.state != SUBMIT_UNRESOLVED)
-        return;
-    if (settles_us < sweep->listed_us) {
-        if (sweep->count < SETTLE_AT_ONCE)
-            sweep->keys[sweep->count++] = unit->key;
-    } else if (settles_us < now_us(sweep->executor)) {
-        if (settles_us > sweep->due_us)
-            sweep->due_us = settles_us;
-    } else if (settles_us < sweep->next_us) {
-        sweep->next_us = settles_us;
-    }
-}
-
-static void settle(void *context);
-
-static void settle_after(struct slurm_executor *executor, int64_t delay_us)
-{
-    int64_t due_us = now_us(executor) + delay_us;
-
-    if (!loop_timer_is_armed(&executor->settle_timer) || executor->settle_timer.due_us > due_us)
-        loop_timer_start(executor->lane.loop, &executor->settle_timer, delay_us, settle, executor);
-}
-
-static void settle(void *context)
-{
-    struct slurm_executor *executor = context;
-    int64_t now = now_us(executor);
-    struct sweep sweep = { .executor = executor,
-                           .listed_us = slurm_cache_listed_us(executor->jobs),
-                           .due_us = INT64_MIN,
-                           .next_us = INT64_MAX };
-
-    if (unit_states_in(executor->options.unit_states, SUBMIT_UNRESOLVED) == 0)
-        return;
-    unit_states_each(executor->options.unit_states, sort_out, &sweep);
-    for (size_t i = 0; i < sweep.count; i++) {
-        /* What was looked for is in the cache now, or is not there. */
-        struct unit_state *unit = unit_states_need(executor->options.unit_states, sweep.keys[i]);
-
-        unit_states_move(executor->options.unit_states, unit, SUBMIT_NONE);
-        executor->options.wake_unit(executor->options.context, unit->key);
-    }
-    if (sweep.due_us >= executor->list_asked_us && sweep.due_us != INT64_MIN) {
-        slurm_poller_suspect(executor->options.poller, "an ask for a job was not answered");
-        executor->list_asked_us = now;
-    }
-    if (sweep.count == SETTLE_AT_ONCE)
-        settle_after(executor, 0);
-    else if (sweep.due_us != INT64_MIN)
-        settle_after(executor, SETTLE_LOOK_US);
-    else if (sweep.next_us != INT64_MAX)
-        settle_after(executor, sweep.next_us + 1 - now);
-}
-
-static void unresolved(struct slurm_executor *executor, struct str key, int64_t settles_us)
-{
-    struct unit_state *unit = unit_states_need(executor->options.unit_states, key);
-    int64_t left_us = settles_us + 1 - now_us(executor);
-
-    unit_states_move(executor->options.unit_states, unit, SUBMIT_UNRESOLVED);
-    unit->submit.settles_us = settles_us;
-    settle_after(executor, left_us > 0 ? left_us : 0);
 }
 
 /* ---- how many joined the queue ---- */
@@ -440,7 +357,7 @@ static enum kube_outcome judge(struct executor_task *task, const struct slurm_an
     log_warn("Slurm did not answer: whether there is a job will be known later",
              LOG_STR("unit", task->detail->key), LOG_U64("attempt", task->detail->attempt),
              LOG_TEXT("way", way(task->detail)), LOG_TEXT("error", answer->error.text));
-    unresolved(executor, task->detail->key, outcome.settles_us);
+    submit_unresolved(executor, task->detail->key, outcome.settles_us);
     return KUBE_DONE;
 }
 
@@ -623,7 +540,7 @@ void submit_cancelled(struct executor_task *task)
     if (!task->base.call)
         return;
     if (unit)
-        unresolved(executor, unit->key, unit->submit.sent_us + fence_us(executor));
+        submit_unresolved(executor, unit->key, unit->submit.sent_us + fence_us(executor));
     let_next_go(executor);
 }
 

@@ -92,23 +92,17 @@ void timings_seen(struct timings *timings, struct str key)
     observe(timings, "created to seen", clock_wall_us(loop_clock(timings->loop)) - pod->created_us);
 }
 
-static bool is_lost(const struct timings *timings, struct str key)
-{
-    const struct kube_object *pod;
-
-    return !world_has_job(timings->world, key) && count_in(timings, key, POD_BOUND, &pod) > 0;
-}
-
 void timings_planned(struct timings *timings, struct str key)
 {
-    bool lost = is_lost(timings, key);
     int64_t now_us = loop_now_us(timings->loop);
-    struct unit_state *unit;
+    const struct kube_object *pod;
+    bool lost = !world_has_job(timings->world, key) && count_in(timings, key, POD_BOUND, &pod) > 0;
+    struct unit_state *unit = lost ? unit_states_need(timings->world->unit_states, key)
+                                   : unit_states_find(timings->world->unit_states, key);
     bool counts;
 
-    if (!lost && !unit_states_get(timings->world->unit_states, key))
+    if (!unit)
         return;
-    unit = unit_states_need(timings->world->unit_states, key);
     if (!lost)
         unit->lost_us = 0;
     else if (unit->lost_us == 0)
@@ -137,9 +131,9 @@ static void observe_bound(struct timings *timings, const struct kube_pod *pod)
 
     buf_init(&key, 1024);
     world_unit_key(timings->world, pod, &key);
-    if (!unit_states_get(timings->world->unit_states, buf_str(&key)))
+    state = unit_states_find(timings->world->unit_states, buf_str(&key));
+    if (!state)
         return;
-    state = unit_states_need(timings->world->unit_states, buf_str(&key));
     if (state->bound_us && group_of(pod).kind == GROUP_NONE)
         return;
     state->bound_us = now_us;
@@ -212,12 +206,9 @@ void timings_pod_changed(struct timings *timings, const struct kube_pod *old,
 
 void timings_job_changed(struct timings *timings, struct str key, const struct slurm_job *job)
 {
-    struct unit_state *state;
+    struct unit_state *state = unit_states_find(timings->world->unit_states, key);
 
-    if (job_phase(job) != JOB_RUNS || !unit_states_get(timings->world->unit_states, key))
-        return;
-    state = unit_states_need(timings->world->unit_states, key);
-    if (state->allocated_us)
+    if (!state || job_phase(job) != JOB_RUNS || state->allocated_us)
         return;
     state->allocated_us = loop_now_us(timings->loop);
     if (state->submitted_us && state->seen_us)

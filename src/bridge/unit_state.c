@@ -69,6 +69,13 @@ const struct unit_state *unit_states_get(const struct unit_states *states, struc
     return entry ? &entry->unit : NULL;
 }
 
+struct unit_state *unit_states_find(struct unit_states *states, struct str key)
+{
+    struct entry *entry = map_get(&states->units, key);
+
+    return entry ? &entry->unit : NULL;
+}
+
 static struct entry *add(struct unit_states *states, struct str key)
 {
     struct entry *entry = mem_alloc(sizeof(*entry) + key.len + 1);
@@ -85,9 +92,9 @@ static struct entry *add(struct unit_states *states, struct str key)
 
 struct unit_state *unit_states_need(struct unit_states *states, struct str key)
 {
-    struct entry *entry = map_get(&states->units, key);
+    struct unit_state *unit = unit_states_find(states, key);
 
-    return entry ? &entry->unit : &add(states, key)->unit;
+    return unit ? unit : &add(states, key)->unit;
 }
 
 void unit_states_forget(struct unit_states *states, struct str key)

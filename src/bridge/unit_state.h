@@ -79,7 +79,8 @@ struct unit_states *unit_states_new(void);
 void unit_states_free(struct unit_states *states);
 
 const struct unit_state *unit_states_get(const struct unit_states *states,
-                                         struct str key); /* or NULL */
+                                         struct str key);                        /* or NULL */
+struct unit_state *unit_states_find(struct unit_states *states, struct str key); /* or NULL */
 struct unit_state *unit_states_need(struct unit_states *states,
                                     struct str key); /* made when missing */
 void unit_states_forget(struct unit_states *states, struct str key);

@@ -27,20 +27,14 @@ const char *world_slurm_name(const struct kube_node *node)
     return found ? label.at : node->object.name;
 }
 
-static bool has_it_before(const struct kube_object *node, const struct kube_object *other)
-{
-    if (node->created_us != other->created_us)
-        return node->created_us < other->created_us;
-    return strcmp(node->name, other->name) < 0;
-}
-
 const struct kube_node *world_node_asking_for(const struct bridge_world *world, struct str name)
 {
     struct kube_index_walk walk = kube_cache_by(world->nodes, world->nodes_by_slurm_name, name);
     const struct kube_object *first = NULL, *node;
 
     while ((node = kube_index_next(&walk)))
-        if (!first || has_it_before(node, first))
+        if (!first || node->created_us < first->created_us ||
+            (node->created_us == first->created_us && strcmp(node->name, first->name) < 0))
             first = node;
     return first ? kube_node_of(first) : NULL;
 }

@@ -12,7 +12,7 @@
 
 enum {
     MAX_CLUSTERS = 1 << 20,
-    MAX_CALLS = 32, /* to one Slurm cluster at once: a slow one holds up no other */
+    MAX_CALLS = 256, /* to one Slurm cluster at once: a slow one holds up no other */
     MAX_SECRET = 64 << 10,
     MIN_CONF_VERSION = 45,
     TOKEN_S = 900,
