@@ -26,9 +26,10 @@ enum {
     LOOK_FOR_NODE_US = 5 * SECOND_US, /* nothing tells a unit that its node is back */
 };
 
-static const char *slurm_name_of(const struct bridge_world *world, const struct unit *unit)
+/* The name in Slurm of the node that it is bound to; "" when that is not known. */
+static const char *slurm_name_of(const struct bridge_world *world, const struct kube_pod *pod)
 {
-    const struct kube_object *node = kube_cache_get(world->nodes, "", unit->pod->node_name);
+    const struct kube_object *node = kube_cache_get(world->nodes, "", pod->node_name);
 
     return node ? world_record_name(world, kube_node_of(node)) : "";
 }
@@ -91,8 +92,7 @@ struct job_nodes {
 static bool is_on(const struct bridge_world *world, const struct member *member,
                   const struct host_set *allocated)
 {
-    const struct kube_object *node = kube_cache_get(world->nodes, "", member->pod->node_name);
-    const char *name = node ? world_record_name(world, kube_node_of(node)) : "";
+    const char *name = slurm_name_of(world, member->pod);
 
     return name[0] && host_set_has(allocated, name);
 }
@@ -103,11 +103,10 @@ static bool is_under_them(const struct bridge_world *world, const struct unit *u
 {
     for (unsigned i = 0; i < unit->member_count; i++) {
         const struct member *member = &unit->members[i];
-        struct unit one = unit_focus(unit, i);
 
         if ((member->stage == POD_BOUND || member->stage == POD_ENDING) &&
             (member->recorded_id == 0 || member->recorded_id == unit->job->id ||
-             !slurm_name_of(world, &one)[0] || is_on(world, member, &nodes->allocated)))
+             !slurm_name_of(world, member->pod)[0] || is_on(world, member, &nodes->allocated)))
             return true;
     }
     return false;
@@ -185,7 +184,7 @@ static int keep_running(const struct bridge_world *world, const struct unit *uni
         if (is_on(world, &unit->members[i], &nodes->allocated)) {
             record_job(world, &one, plan);
             report_placed(world, &one, plan, unit->job, one.pod->node_name);
-        } else if (!slurm_name_of(world, &one)[0]) {
+        } else if (!slurm_name_of(world, one.pod)[0]) {
             plan_slurm_look(plan, unit->job);
             plan_wait(plan, "its node %s is not known", one.pod->node_name);
             plan_look_again(plan, LOOK_FOR_NODE_US);
