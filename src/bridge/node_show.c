@@ -15,21 +15,6 @@ enum { MAX_PATH = 128, NOWHERE = -1 };
 
 /* ---- the taint ---- */
 
-static const char *effect_name(enum kube_effect effect)
-{
-    switch (effect) {
-    case KUBE_NO_SCHEDULE:
-        return "NoSchedule";
-    case KUBE_PREFER_NO_SCHEDULE:
-        return "PreferNoSchedule";
-    case KUBE_NO_EXECUTE:
-        return "NoExecute";
-    case KUBE_EFFECT_ANY:
-        break;
-    }
-    return "";
-}
-
 static int place_of_ours(const struct kube_node *node)
 {
     for (unsigned i = 0; i < node->taint_count; i++)
@@ -39,75 +24,39 @@ static int place_of_ours(const struct kube_node *node)
     return NOWHERE;
 }
 
-static struct json_mut *taint_json(struct json_build *build, const struct kube_taint *taint)
-{
-    struct json_mut *into = json_new_object(build);
-
-    json_put_text(build, into, "key", taint->key);
-    if (*taint->value)
-        json_put_text(build, into, "value", taint->value);
-    json_put_text(build, into, "effect", effect_name(taint->effect));
-    return into;
-}
-
-/* The list as it will be, for the cache. ours is NULL when it goes. */
-static struct json_mut *foretell(struct json_build *build, const struct kube_node *node, int place,
-                                 const struct kube_taint *ours)
-{
-    struct json_mut *root = json_new_object(build);
-    struct json_mut *taints = json_put_array(build, json_put_object(build, root, "spec"), "taints");
-
-    for (unsigned i = 0; i < node->taint_count; i++)
-        if ((int)i != place)
-            json_push(taints, taint_json(build, &node->taints[i]));
-        else if (ours)
-            json_push(taints, taint_json(build, ours));
-    if (place == NOWHERE && ours)
-        json_push(taints, taint_json(build, ours));
-    return root;
-}
-
-static void put_op(struct json_build *build, struct json_mut *ops, const struct kube_node *node,
-                   int place, const struct kube_taint *ours)
-{
-    char path[MAX_PATH];
-    struct json_mut *list;
-
-    (void)snprintf(path, sizeof(path), "/spec/taints/%d%s", place, ours ? "/value" : "");
-    if (place != NOWHERE && !ours) {
-        patch_op(build, ops, "remove", str_of(path), NULL);
-    } else if (place != NOWHERE) {
-        patch_op(build, ops, "add", str_of(path), json_new_str(build, str_of(ours->value)));
-    } else if (node->taint_count > 0) {
-        patch_op(build, ops, "add", STR("/spec/taints/-"), taint_json(build, ours));
-    } else {
-        list = json_new_array(build);
-        json_push(list, taint_json(build, ours));
-        patch_op(build, ops, "add", STR("/spec/taints"), list);
-    }
-}
-
+/* value NULL: the taint goes. */
 static void plan_taint(const struct bridge_world *world, const struct kube_node *node, int place,
-                       const struct kube_taint *ours, struct plan *plan)
+                       const char *value, struct plan *plan)
 {
     auto_json_build struct json_build *build = json_build_new();
-    struct json_mut *ops = json_new_array(build);
+    struct json_mut *ops = json_new_array(build), *taint = json_new_object(build);
+    char path[MAX_PATH];
 
+    (void)snprintf(path, sizeof(path), "/spec/taints/%d%s", place, value ? "/value" : "");
     patch_op(build, ops, "test", STR("/metadata/resourceVersion"),
              json_new_str(build, str_of(node->object.version)));
-    put_op(build, ops, node, place, ours);
-    plan_json_patch(plan, world->nodes, &kube_nodes, NULL, node->object.name, NULL, ops,
-                    foretell(build, node, place, ours));
+    if (!value) {
+        patch_op(build, ops, "remove", str_of(path), NULL);
+    } else if (place != NOWHERE) {
+        patch_op(build, ops, "add", str_of(path), json_new_str(build, str_of(value)));
+    } else {
+        json_put_text(build, taint, "key", BRIDGE_TAINT);
+        if (value[0])
+            json_put_text(build, taint, "value", value);
+        json_put_text(build, taint, "effect", "NoExecute");
+        patch_append(build, ops, STR("/spec/taints"), node->taint_count, taint);
+    }
+    plan_json_patch(plan, world->nodes, &kube_nodes, NULL, node->object.name, NULL, ops, NULL);
 }
 
 void node_show_taint(const struct bridge_world *world, const struct kube_node *node,
                      struct plan *plan)
 {
-    const struct kube_taint ours = { BRIDGE_TAINT, world->config->scheduler_name, KUBE_NO_EXECUTE };
+    const char *value = world->config->scheduler_name;
     int place = place_of_ours(node);
 
-    if (place == NOWHERE || !str_is(str_of(node->taints[place].value), ours.value))
-        plan_taint(world, node, place, &ours, plan);
+    if (place == NOWHERE || !str_is(str_of(node->taints[place].value), value))
+        plan_taint(world, node, place, value, plan);
 }
 
 bool node_shows_taint(const struct kube_node *node)

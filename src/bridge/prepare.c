@@ -21,21 +21,6 @@ static bool tolerates_us(const struct bridge_world *world, const struct kube_pod
     return false;
 }
 
-/* Appends to a list, or makes it. */
-static void append_to(struct json_build *build, struct json_mut *operations, struct arena *arena,
-                      const char *path, unsigned count, struct json_mut *item)
-{
-    struct json_mut *list;
-
-    if (count > 0) {
-        patch_op(build, operations, "add", str_of(arena_printf(arena, "%s/-", path)), item);
-        return;
-    }
-    list = json_new_array(build);
-    json_push(list, item);
-    patch_op(build, operations, "add", str_of(path), list);
-}
-
 static struct json_mut *our_toleration(struct json_build *build, const char *scheduler)
 {
     struct json_mut *toleration = json_new_object(build);
@@ -47,50 +32,6 @@ static struct json_mut *our_toleration(struct json_build *build, const char *sch
     return toleration;
 }
 
-static void foretell_finalizer(struct json_build *build, struct json_mut *predicted,
-                               const struct kube_object *pod)
-{
-    struct json_mut *list =
-        json_put_array(build, json_object_at(build, predicted, "metadata"), "finalizers");
-
-    for (unsigned i = 0; i < pod->finalizer_count; i++)
-        json_push_str(build, list, pod->finalizers[i]);
-    json_push_str(build, list, STR(BRIDGE_FINALIZER));
-}
-
-static const char *effect_name(enum kube_effect effect)
-{
-    static const char *const names[] = {
-        [KUBE_EFFECT_ANY] = "",
-        [KUBE_NO_SCHEDULE] = "NoSchedule",
-        [KUBE_PREFER_NO_SCHEDULE] = "PreferNoSchedule",
-        [KUBE_NO_EXECUTE] = "NoExecute",
-    };
-
-    return names[effect];
-}
-
-static void foretell_toleration(const struct bridge_world *world, struct json_build *build,
-                                struct json_mut *predicted, const struct kube_pod *pod)
-{
-    struct json_mut *list =
-        json_put_array(build, json_object_at(build, predicted, "spec"), "tolerations");
-
-    for (unsigned i = 0; i < pod->toleration_count; i++) {
-        const struct kube_toleration *has = &pod->tolerations[i];
-        struct json_mut *item = json_new_object(build);
-
-        json_put_text(build, item, "key", has->key);
-        json_put_text(build, item, "value", has->value);
-        json_put_text(build, item, "operator", has->exists ? "Exists" : "Equal");
-        json_put_text(build, item, "effect", effect_name(has->effect));
-        if (has->seconds >= 0)
-            json_put_i64(build, item, "tolerationSeconds", has->seconds);
-        json_push(list, item);
-    }
-    json_push(list, our_toleration(build, world->config->scheduler_name));
-}
-
 /* A list that we make where there was none would take the place of one that others have made since:
  * so only for the version seen. */
 static bool prepare_pod(const struct bridge_world *world, const struct kube_pod *pod,
@@ -100,7 +41,6 @@ static bool prepare_pod(const struct bridge_world *world, const struct kube_pod 
     bool tolerant = tolerates_us(world, pod);
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *operations = json_new_array(build);
-    struct json_mut *predicted = json_new_object(build);
 
     if (held && tolerant)
         return false;
@@ -109,18 +49,14 @@ static bool prepare_pod(const struct bridge_world *world, const struct kube_pod 
     if ((!held && pod->object.finalizer_count == 0) || (!tolerant && pod->toleration_count == 0))
         patch_op(build, operations, "test", STR("/metadata/resourceVersion"),
                  json_new_str(build, str_of(pod->object.version)));
-    if (!held) {
-        append_to(build, operations, plan->arena, "/metadata/finalizers",
-                  pod->object.finalizer_count, json_new_str(build, STR(BRIDGE_FINALIZER)));
-        foretell_finalizer(build, predicted, &pod->object);
-    }
-    if (!tolerant) {
-        append_to(build, operations, plan->arena, "/spec/tolerations", pod->toleration_count,
-                  our_toleration(build, world->config->scheduler_name));
-        foretell_toleration(world, build, predicted, pod);
-    }
+    if (!held)
+        patch_append(build, operations, STR("/metadata/finalizers"), pod->object.finalizer_count,
+                     json_new_str(build, STR(BRIDGE_FINALIZER)));
+    if (!tolerant)
+        patch_append(build, operations, STR("/spec/tolerations"), pod->toleration_count,
+                     our_toleration(build, world->config->scheduler_name));
     plan_json_patch(plan, world->pods, &kube_pods, pod->object.ns, pod->object.name, NULL,
-                    operations, predicted);
+                    operations, NULL);
     return true;
 }
 

@@ -374,3 +374,19 @@ void patch_op(struct json_build *build, struct json_mut *ops, const char *op, st
         json_put(build, object, "value", value);
     json_push(ops, object);
 }
+
+void patch_append(struct json_build *build, struct json_mut *ops, struct str path, size_t count,
+                  struct json_mut *item)
+{
+    auto_buf struct buf end = { .max = path.len + sizeof("/-") };
+    struct json_mut *list;
+
+    if (count > 0) {
+        buf_printf(&end, STR_FMT "/-", STR_ARG(path));
+        patch_op(build, ops, "add", buf_str(&end), item);
+        return;
+    }
+    list = json_new_array(build);
+    json_push(list, item);
+    patch_op(build, ops, "add", path, list);
+}

@@ -36,6 +36,10 @@ int patch_json_apply(struct json_build *build, const struct json *target, const 
 /* Appends {"op", "path", "value"} to `ops`; value is NULL for "remove". */
 void patch_op(struct json_build *build, struct json_mut *ops, const char *op, struct str path,
               struct json_mut *value);
+/* Appends an item to the list at `path`, which has `count` items now; a list that is empty may be
+ * absent and is made, so test the version then. */
+void patch_append(struct json_build *build, struct json_mut *ops, struct str path, size_t count,
+                  struct json_mut *item);
 
 /* Adds "/" and the key as JSON pointers spell it ('~' and '/' escaped). */
 void patch_pointer_add(struct buf *pointer, struct str key);

@@ -257,6 +257,17 @@ static void operations_are_built_with_escaped_paths(void **state)
                         "{\"op\":\"remove\",\"path\":\"/x\"}]");
 }
 
+static void an_item_is_appended_or_the_list_is_made(void **state)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *ops = json_new_array(build);
+
+    patch_append(build, ops, STR("/a/b"), 2, json_new_i64(build, 1));
+    patch_append(build, ops, STR("/a/b"), 0, json_new_i64(build, 1));
+    assert_written(ops, "[{\"op\":\"add\",\"path\":\"/a/b/-\",\"value\":1},"
+                        "{\"op\":\"add\",\"path\":\"/a/b\",\"value\":[1]}]");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +279,7 @@ int main(void)
         cmocka_unit_test(a_patch_never_makes_a_tree_too_deep),
         cmocka_unit_test(the_number_of_operations_is_bounded),
         cmocka_unit_test(operations_are_built_with_escaped_paths),
+        cmocka_unit_test(an_item_is_appended_or_the_list_is_made),
     };
 
     return cmocka_run_group_tests_name("patch", tests, NULL, NULL);
