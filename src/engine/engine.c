@@ -22,6 +22,8 @@ enum {
     MAX_WORKS = 8192,  /* keys in work at once, of one controller: others must not wait for them */
     MANY_TRIES = 5,    /* a world that is another than we saw, so often, is worth a word */
     SLICE_US = 20000,
+    CHEAP_US = 1000,       /* a plan that takes less is made again at every change */
+    MAX_PAUSE_US = 500000, /* after the most costly one */
     TICK_US = 1000000,
     TICK_UNSYNCED_US = 50000,
 };
@@ -133,6 +135,7 @@ static void free_work(void *value)
 {
     struct work *work = value;
 
+    loop_timer_stop(&work->pause);
     arena_done(&work->arena);
     mem_free(work);
 }
@@ -254,6 +257,38 @@ static void end_with_failed_steps(struct work *work)
     end_work(work, BACK_FAILED, 0);
 }
 
+static void on_pause_over(void *context)
+{
+    end_work(context, BACK_DONE, 0);
+}
+
+/* How long the next plan of this key waits: controller.pause_factor. */
+static int64_t pause_of(const struct work *work)
+{
+    const struct engine_work *owner = work->owner;
+    int64_t pause_us = owner->controller->pause_factor * work->cost_us;
+
+    if (work->cost_us < CHEAP_US)
+        return 0;
+    if (pause_us > MAX_PAUSE_US)
+        pause_us = MAX_PAUSE_US;
+    return work->taken_us + work->cost_us + pause_us - loop_now_us(owner->engine->loop);
+}
+
+/* A key that pauses stays in work: the queue keeps what is added meanwhile. */
+static void end_or_pause(struct work *work)
+{
+    struct engine *engine = work->owner->engine;
+    int64_t pause_us = pause_of(work);
+
+    if (pause_us <= 0 || engine->is_stopping) {
+        end_work(work, BACK_DONE, 0);
+        return;
+    }
+    plan_clear(&work->plan); /* its memory */
+    loop_timer_start(engine->loop, &work->pause, pause_us, on_pause_over, work);
+}
+
 static void end_well(struct work *work)
 {
     int64_t again_us = work->plan.look_again_us;
@@ -266,7 +301,7 @@ static void end_well(struct work *work)
     count_end(work, again_us > 0 ? "requeue_after" : "success");
     if (again_us > 0)
         queue_add_after(work->owner->queue, work->key, again_us);
-    end_work(work, BACK_DONE, 0);
+    end_or_pause(work);
 }
 
 static void end_plan_failed(struct work *work, const struct err *err)
@@ -406,6 +441,7 @@ static void plan_key(struct engine_work *owner, struct str key)
         end_plan_failed(work, &err);
         return;
     }
+    work->cost_us = loop_now_us(engine->loop) - work->taken_us;
     engine_note_waits(owner, key, work->plan.waits);
     list_each (const struct plan_key, other, &work->plan.enqueues, link)
         queue_add(owner->queue, other->key);
@@ -535,6 +571,14 @@ static void check_stopped(struct engine *engine)
         loop_timer_start(engine->loop, &engine->stop, 0, on_stopped, engine);
 }
 
+static void stop_work(struct work *work)
+{
+    if (loop_timer_is_armed(&work->pause))
+        end_work(work, BACK_DONE, 0);
+    else
+        execution_drop(&work->execution);
+}
+
 void engine_stop(struct engine *engine, int64_t within_us, void (*done)(void *context),
                  void *context)
 {
@@ -546,14 +590,18 @@ void engine_stop(struct engine *engine, int64_t within_us, void (*done)(void *co
     loop_timer_start(engine->loop, &engine->stop, within_us, on_stopped, engine);
     for (unsigned i = 0; i < engine->controller_count; i++)
         map_each (item, &engine->controllers[i]->works)
-            execution_drop(&((struct work *)item->value)->execution);
+            stop_work(item->value);
     check_stopped(engine);
 }
 
 static void free_controller(struct engine_work *owner)
 {
-    map_each (item, &owner->works)
-        execution_give_up(&((struct work *)item->value)->execution);
+    map_each (item, &owner->works) {
+        struct work *work = item->value;
+
+        if (!loop_timer_is_armed(&work->pause))
+            execution_give_up(&work->execution);
+    }
     owner->controller->work = NULL;
     map_done(&owner->works);
     map_done(&owner->notes);

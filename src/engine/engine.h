@@ -31,7 +31,10 @@ struct controller {
     unsigned watch_count;
     /* 0, or -class with err set: the plan is dropped, the key comes back by back-off. */
     int (*plan)(struct controller *controller, struct str key, struct plan *plan, struct err *err);
-    void *context;            /* the caller's */
+    void *context; /* the caller's */
+    /* A key whose plan took a millisecond or longer is planned again only after so many times that
+     * time (half a second at most), so that many changes cost few plans; 0 = at every change. */
+    unsigned pause_factor;
     struct engine_work *work; /* private */
 };
 

@@ -15,7 +15,8 @@ struct work { /* one key between queue_take and its end */
     struct arena arena;
     struct plan plan;
     struct execution execution;
-    int64_t taken_us;
+    int64_t taken_us, cost_us; /* when it was taken; how long the plan took */
+    struct loop_timer pause;   /* armed: the plan is carried out, and the next one waits */
 };
 
 struct note {      /* what is to be said of a key, from one look at it to the next */

@@ -2,8 +2,9 @@
  * its cluster shares, sshd_config, the revision, and a pod for every worker that is missing.
  *
  * Holds: an ordinal whose pod is still being deleted is waited for, not skipped; no more than
- * max_unregistered workers of a Slurm cluster exist that Slurm has not seen; a refusal stops the
- * creates behind it (stages of 8, 16, 32 ... pods), and no other failure stops the first. */
+ * max_unregistered workers of a Slurm cluster exist that Slurm has not seen; the first eight
+ * creates are a stage of their own, so that a refusal (a quota, a webhook) is heard before all are
+ * sent. */
 #include "engine/child.h"
 #include "engine/event_action.h"
 #include "kube/owners.h"
@@ -13,7 +14,7 @@
 
 #include <stdlib.h>
 
-enum { FIRST_BATCH = 8 };
+enum { FIRST_CREATES = 8 };
 
 /* A pod that ends as soon as it starts is not made again at once. */
 static const int64_t failed_us = 10000000, look_again_us = 1000000;
@@ -425,7 +426,6 @@ static void create_claims(struct nodeset *nodeset, const struct worker_identity 
 void nodeset_create(struct nodeset *nodeset)
 {
     const struct sync *sync = &nodeset->sync;
-    size_t batch = FIRST_BATCH, in_batch = 0;
     bool has_claims = json_len(json_get(sync->spec, "volumeClaimTemplates")) > 0;
 
     for (size_t i = 0; i < nodeset->create_count; i++)
@@ -436,14 +436,10 @@ void nodeset_create(struct nodeset *nodeset)
     for (size_t i = 0; i < nodeset->create_count; i++) {
         const struct worker_create *create = &nodeset->creates[i];
 
-        if (in_batch == 0 && (i > 0 || has_claims))
+        if (i == FIRST_CREATES || (i == 0 && has_claims))
             plan_next_stage(sync->plan);
         (void)plan_create(sync->plan, sync->world->pods, &kube_pods, sync->object->ns,
                           worker_pod(sync->build, sync->plan->arena, sync->object,
                                      nodeset->template, &create->identity, create->was_there));
-        if (++in_batch == batch) {
-            in_batch = 0;
-            batch *= 2;
-        }
     }
 }

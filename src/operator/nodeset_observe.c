@@ -143,6 +143,13 @@ static void put_unknown(struct changes *changes, const struct kube_pod *pod)
     }
 }
 
+/* A pod that is gone by now needs it no more, and others are not to wait for another plan. */
+static void allow_missing(struct action *action)
+{
+    if (action)
+        action->missing_is_fine = true;
+}
+
 static void plan_conditions(struct nodeset *nodeset, const struct worker *worker)
 {
     const struct operator_world *world = nodeset->sync.world;
@@ -169,8 +176,8 @@ static void plan_conditions(struct nodeset *nodeset, const struct worker *worker
     patch = json_format(changes.build, "{'metadata':{'uid':%s},'status':{}}", pod->uid);
     json_put(changes.build, json_object_at(changes.build, patch, "status"), "conditions",
              changes.list);
-    (void)plan_strategic_patch(plan, world->pods, &kube_pods, pod->ns, pod->name, "status", NULL,
-                               patch, patch);
+    allow_missing(plan_strategic_patch(plan, world->pods, &kube_pods, pod->ns, pod->name, "status",
+                                       NULL, patch, patch));
 }
 
 /* ---- labels and annotations ---- */
@@ -294,8 +301,8 @@ static void plan_metadata(struct nodeset *nodeset, const struct worker *worker)
     if (!marks.patch)
         return;
     json_put_at(build, marks.patch, json_new_str(build, str_of(pod->uid)), "metadata", "uid");
-    (void)plan_merge_patch(plan, nodeset->sync.world->pods, &kube_pods, pod->ns, pod->name, NULL,
-                           NULL, marks.patch);
+    allow_missing(plan_merge_patch(plan, nodeset->sync.world->pods, &kube_pods, pod->ns, pod->name,
+                                   NULL, NULL, marks.patch));
 }
 
 static void observe_each(struct nodeset *nodeset,

@@ -21,7 +21,12 @@
 
 #include <stdio.h>
 
-enum { MAX_WATCHES = OPERATOR_MAX_WATCHES + 1, MAX_PLANS = 8, MAX_KEY = 2 * KUBE_MAX_NAME };
+enum {
+    MAX_WATCHES = OPERATOR_MAX_WATCHES + 1,
+    MAX_PLANS = 8,
+    MAX_KEY = 2 * KUBE_MAX_NAME,
+    PAUSE_FACTOR = 8, /* a NodeSet of thousands of workers changes faster than it is planned */
+};
 
 struct kind_controller {
     struct slurm_operator *program;
@@ -354,7 +359,8 @@ static void add_kind(struct slurm_operator *program, unsigned at, const char *id
                                             .watches = kind->watches,
                                             .watch_count = kind->watch_count,
                                             .plan = plan_key,
-                                            .context = kind };
+                                            .context = kind,
+                                            .pause_factor = PAUSE_FACTOR };
     engine_add(program->engine, &kind->controller);
 }
 

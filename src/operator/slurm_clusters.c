@@ -4,8 +4,10 @@
  * asked. A Controller that NodeSets refer to has a poller too, which keeps Slurm's nodes and jobs
  * in caches. */
 #include "base/mem.h"
+#include "codec/hostlist.h"
 #include "operator/slurm_address.h"
 #include "operator/slurm_clusters_private.h"
+#include "operator/slurm_view.h"
 #include "slurm/calls.h"
 
 #include <stdio.h>
@@ -16,11 +18,13 @@ enum {
     MAX_SECRET = 64 << 10,
     MIN_CONF_VERSION = 45,
     TOKEN_S = 900,
+    MAX_NODES_READ = 256, /* of a job that ended */
+    MAX_HOSTLIST_MEMORY = 1 << 20,
 };
 
 static const int64_t look_us = 1000000, ask_us = 10000000, ask_often_us = 2000000,
                      answer_us = 30000000, /* a name that DNS does not have costs 10 s */
-    poll_us = 1000000;
+    poll_us = 1000000, expect_us = 5000000;
 
 static int64_t now_us(const struct slurm_clusters *clusters)
 {
@@ -181,8 +185,44 @@ static bool concerns_workers(const struct slurm_job *a, const struct slurm_job *
            !slurm_number_equal(a->time_limit, b->time_limit);
 }
 
+/* Whether this job was on nodes and leaves them: it has ended, or its last processes are ending. */
+static bool leaves_nodes(const struct slurm_object *old, const struct slurm_object *next)
+{
+    const struct slurm_job *was = old ? slurm_job_of(old) : NULL;
+
+    return was && was->nodes[0] &&
+           (!slurm_job_has_ended(&was->state) ||
+            slurm_words_has(&was->state, SLURM_JOB_COMPLETING)) &&
+           (!next || slurm_job_has_ended(&slurm_job_of(next)->state));
+}
+
+/* A worker that drains is deleted when its last job has ended. A list of thousands of nodes would
+ * tell that seconds later. */
+static void read_draining(const struct cluster *cluster, const struct slurm_job *job)
+{
+    const struct slurm_object *node;
+    const struct hostlist *list;
+    auto_arena struct arena arena;
+    struct hostlist_iter iter;
+    struct str name;
+
+    arena_init(&arena, MAX_HOSTLIST_MEMORY);
+    if (hostlist_parse(&arena, str_of(job->nodes), MAX_NODES_READ, &list, NULL) < 0)
+        return; /* the list tells */
+    iter = hostlist_iter(list);
+    while (hostlist_next(&iter, &name)) {
+        node = slurm_cache_get(cluster->facts->nodes, name.at);
+        if (!node || !slurm_node_is_draining(slurm_node_of(node)))
+            continue;
+        slurm_poller_read(cluster->poller, SLURM_FEED_NODES, name.at);
+        slurm_poller_expect(cluster->poller, now_us(cluster->clusters) + expect_us);
+    }
+}
+
 static void on_job(void *context, const struct slurm_object *old, const struct slurm_object *next)
 {
+    if (leaves_nodes(old, next))
+        read_draining(context, slurm_job_of(old));
     if (!old || !next || concerns_workers(slurm_job_of(old), slurm_job_of(next)))
         on_node(context, old, next);
 }

@@ -70,6 +70,67 @@ static void a_plan_that_waited_too_long_for_its_turn_is_made_anew(void **state)
     world_tear_down(&world);
 }
 
+static int plan_of_3_ms(struct world *world, struct str key, struct plan *plan, struct err *err)
+{
+    clock_advance_us(&world->clock, 3 * MS);
+    return 0;
+}
+
+static unsigned plans_at_a_change_each_ms(unsigned pause_factor, world_plan plan)
+{
+    struct world world;
+    unsigned plans;
+
+    world_begin(&world, NULL);
+    world.controller.pause_factor = pause_factor;
+    world.plan = plan;
+    for (int i = 0; i < 100; i++) {
+        engine_enqueue(&world.controller, STR("a/one"));
+        world_run(&world, MS);
+    }
+    world_run(&world, SECOND);
+    assert_true(engine_is_idle(world.engine));
+    plans = world.plans;
+    world_tear_down(&world);
+    return plans;
+}
+
+static void a_costly_plan_is_not_made_at_every_change(void **state)
+{
+    assert_int_equal(plans_at_a_change_each_ms(0, plan_of_3_ms), 100);
+    assert_in_range(plans_at_a_change_each_ms(8, plan_of_3_ms), 4, 6); /* in 27 ms, one */
+    assert_int_equal(plans_at_a_change_each_ms(8, NULL), 100);         /* it costs nothing */
+}
+
+static void a_key_that_pauses_delays_no_stop(void **state)
+{
+    struct world world;
+
+    world_begin(&world, NULL);
+    world.controller.pause_factor = 8;
+    world.plan = plan_of_3_ms;
+    engine_enqueue(&world.controller, STR("a/one"));
+    world_run(&world, MS);
+    assert_false(engine_is_idle(world.engine));
+    engine_stop(world.engine, SECOND, world_stopped, &world);
+    world_run(&world, MS);
+    assert_true(world.stopped);
+    world_tear_down(&world);
+}
+
+static void a_key_may_pause_when_the_engine_ends(void **state)
+{
+    struct world world;
+
+    world_begin(&world, NULL);
+    world.controller.pause_factor = 8;
+    world.plan = plan_of_3_ms;
+    engine_enqueue(&world.controller, STR("a/one"));
+    world_run(&world, MS);
+    assert_false(engine_is_idle(world.engine));
+    world_tear_down(&world);
+}
+
 struct slow { /* a service of another type that answers when the test says so */
     void (*finish)(void *context, const struct kube_answer *answer);
     void *context;
@@ -221,6 +282,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_large_plan_and_a_small_one_take_turns_under_the_limit),
         cmocka_unit_test(a_plan_that_waited_too_long_for_its_turn_is_made_anew),
+        cmocka_unit_test(a_costly_plan_is_not_made_at_every_change),
+        cmocka_unit_test(a_key_that_pauses_delays_no_stop),
+        cmocka_unit_test(a_key_may_pause_when_the_engine_ends),
         cmocka_unit_test(a_service_that_hangs_does_not_hold_up_the_others),
         cmocka_unit_test(a_type_of_action_may_have_a_limit_of_its_own),
         cmocka_unit_test(keys_that_wait_for_a_service_leave_room_for_other_controllers),

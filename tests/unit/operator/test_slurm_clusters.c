@@ -31,6 +31,8 @@ struct rig {
     unsigned pings, reconfigures, database_questions;
     bool is_database_down, is_database_cut; /* cut: no answer to this question alone */
     const char *node_state;                 /* of the one node that Slurm has; NULL: it has none */
+    const char *job_state;                  /* of job 7 on that node; NULL: there is none */
+    unsigned node_reads;                    /* of that node alone */
     bool lists_fail;                        /* 502 for every list */
     char body[512];
 };
@@ -57,12 +59,25 @@ static struct fake_answer answer_with_nodes(struct rig *rig, bool is_one)
                                  .ends = true };
 }
 
+/* The list of jobs, one of them, and the list of their states. */
+static struct fake_answer answer_with_job(struct rig *rig, bool is_state)
+{
+    (void)snprintf(rig->body, sizeof(rig->body),
+                   "{\"jobs\":[{\"job_id\":%s,\"nodes\":\"w-0\",\"%s\":[%s]}],"
+                   "\"last_update\":{\"set\":true,\"number\":5},\"errors\":[],\"warnings\":[]}",
+                   is_state ? "\"7\"" : "7", is_state ? "state" : "job_state", rig->job_state);
+    return (struct fake_answer){ .status = 200, .body = rig->body, .ends = true };
+}
+
 static struct fake_answer answer(void *context, const struct fake_sent *sent)
 {
     struct rig *rig = context;
 
     if (rig->is_down)
         return (struct fake_answer){ .class = ERR_UNAVAILABLE };
+    if (rig->job_state && strstr(sent->path, "/job"))
+        return answer_with_job(rig, strstr(sent->path, "/state") != NULL);
+    rig->node_reads += strstr(sent->path, "/node/") != NULL;
     if (strstr(sent->path, "/nodes") || strstr(sent->path, "/jobs") ||
         strstr(sent->path, "/partitions") || strstr(sent->path, "/reservations"))
         return answer_with_nodes(rig, false);
@@ -592,6 +607,31 @@ static void nobody_is_drained_while_slurmctld_may_have_lost_records(void **state
     assert_int_equal(confirm(rig), KUBE_UNAVAILABLE);
 }
 
+/* How often the node is read alone in the second and a half after its job has ended. */
+static unsigned reads_after_job(struct rig *rig, const char *node_state)
+{
+    rig->node_state = node_state;
+    rig->job_state = "\"RUNNING\"";
+    add_all(rig, 0);
+    add_nodeset(rig);
+    run(rig, 5 * SECOND);
+    assert_non_null(slurm_cache_get(facts(rig)->jobs, "7"));
+    assert_int_equal(rig->node_reads, 0);
+    rig->job_state = "\"COMPLETED\"";
+    run(rig, 3 * SECOND / 2);
+    return rig->node_reads;
+}
+
+static void a_node_that_drains_is_read_when_its_job_ends(void **state)
+{
+    assert_int_equal(reads_after_job(*state, "\"ALLOCATED\",\"DRAIN\""), 1);
+}
+
+static void another_node_is_read_with_the_list(void **state)
+{
+    assert_int_equal(reads_after_job(*state, "\"ALLOCATED\""), 0);
+}
+
 static void without_a_poller_nobody_is_drained(void **state)
 {
     struct rig *rig = *state;
@@ -626,6 +666,8 @@ int main(void)
         TEST(what_was_read_goes_with_the_client),
         TEST(only_a_node_without_jobs_counts_as_drained),
         TEST(nobody_is_drained_while_slurmctld_may_have_lost_records),
+        TEST(a_node_that_drains_is_read_when_its_job_ends),
+        TEST(another_node_is_read_with_the_list),
         TEST(without_a_poller_nobody_is_drained),
     };
 
