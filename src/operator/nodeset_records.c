@@ -136,7 +136,7 @@ bool nodeset_record_is_stale(const struct nodeset *nodeset, const struct worker 
     struct str revision = revision_of(worker);
 
     if (worker->knowledge != SLURM_PRESENT || !worker->is_healthy || revision.len == 0 ||
-        strstr(worker->record->comment, revision.at))
+        worker->record->comment[0] == '\0' || strstr(worker->record->comment, revision.at))
         return false;
     return is_of_other_inputs(nodeset, worker, registration_inputs(nodeset), true);
 }
@@ -369,11 +369,31 @@ static bool has_worker(const struct nodeset *nodeset, const char *name)
     return false;
 }
 
-/* spec.pruneSlurmNodeRecords NodeNotFound: records that name this NodeSet, are down and do not
- * respond, and whose Node (DaemonSet mode) or worker (StatefulSet mode) is gone. */
+/* Whether a worker is about to come under a name that was there before. */
+static bool is_one_missing(const struct nodeset *nodeset)
+{
+    int64_t missing = nodeset->is_daemonset ? 0 : nodeset->replicas;
+
+    for (size_t i = 0; i < nodeset->count; i++)
+        missing -= worker_is_live(&nodeset->workers[i]) && !nodeset->workers[i].is_other_mode;
+    return missing > 0;
+}
+
+/* A node that does not respond, or whose pod said so when it ended: slurmctld notices the end of
+ * slurmd minutes later. A worker that is replaced takes over the record, with a drain of others. */
+static bool has_ended(const struct slurm_node *record, bool is_missing)
+{
+    return slurm_node_has(record, "DOWN") &&
+           (slurm_node_has(record, "NOT_RESPONDING") ||
+            (!is_missing && strcmp(record->reason, REASON_TERMINATING) == 0));
+}
+
+/* spec.pruneSlurmNodeRecords NodeNotFound: records that name this NodeSet, whose slurmd has ended,
+ * and whose Node (DaemonSet mode) or worker (StatefulSet mode) is gone. */
 void nodeset_plan_prune(struct nodeset *nodeset)
 {
     const struct sync *sync = &nodeset->sync;
+    bool is_missing = is_one_missing(nodeset);
     struct slurm_cache_walk walk;
     const struct slurm_object *object;
 
@@ -385,8 +405,8 @@ void nodeset_plan_prune(struct nodeset *nodeset)
         const struct slurm_node *record = slurm_node_of(object);
         auto_json_doc struct json_doc *doc = NULL;
 
-        if (!slurm_node_has(record, "DOWN") || !slurm_node_has(record, "NOT_RESPONDING") ||
-            slurm_node_is_busy(record) || has_worker(nodeset, record->name) ||
+        if (!has_ended(record, is_missing) || slurm_node_is_busy(record) ||
+            has_worker(nodeset, record->name) ||
             slurm_view_node(sync->world, nodeset->facts, record->name, NULL) != SLURM_PRESENT)
             continue;
         doc = parse_comment(record->comment);
