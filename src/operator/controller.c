@@ -201,9 +201,10 @@ static int plan_config(struct sync *sync, struct err *err)
     struct controller_input input;
     int result = read_input(sync, &input, err);
 
-    return result < 0 ? result
-                      : plan_child(sync->plan, sync->world->configmaps, sync->object,
-                                   controller_config(sync->build, &input), err);
+    if (result < 0 || controller_is_first_restart(&input)) /* then it goes behind the StatefulSet */
+        return result;
+    return plan_child(sync->plan, sync->world->configmaps, sync->object,
+                      controller_config(sync->build, &input), err);
 }
 
 /* A StatefulSet cannot change its serviceName: it is made anew, and its pods with it. Their claims
@@ -233,7 +234,12 @@ static int plan_statefulset(struct sync *sync, struct err *err)
         plan_child_absent(sync->plan, sync->world->statefulsets, sync->object, input.live->name);
         return 0;
     }
-    return plan_child(sync->plan, sync->world->statefulsets, sync->object, statefulset, err);
+    result = plan_child(sync->plan, sync->world->statefulsets, sync->object, statefulset, err);
+    if (result < 0 || !controller_is_first_restart(&input))
+        return result;
+    plan_next_stage(sync->plan);
+    return plan_child(sync->plan, sync->world->configmaps, sync->object,
+                      controller_config(sync->build, &input), err);
 }
 
 static int plan_files(struct sync *sync, struct err *err)

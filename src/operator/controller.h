@@ -29,6 +29,9 @@ int controller_service(struct json_build *build, const struct controller_input *
                        struct json_mut **ret_service, struct err *err);
 struct json_mut *controller_service_monitor(struct json_build *build,
                                             const struct kube_object *controller);
+/* Whether pods of a StatefulSet that another operator made restart for another value of an option
+ * (restart_options.h). */
+bool controller_is_first_restart(const struct controller_input *input);
 int controller_statefulset(struct json_build *build, const struct controller_input *input,
                            struct json_mut **ret_statefulset, struct err *err);
 

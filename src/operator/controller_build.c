@@ -343,22 +343,45 @@ static const char *live_options(const struct controller_input *input)
                : NULL;
 }
 
+/* NULL: the text cannot be read. */
+static const char *wanted_options(const struct controller_input *input)
+{
+    auto_json_doc struct json_doc *config = json_freeze(input->config);
+    const char *text;
+
+    return restart_options(input->arena, json_str(json_get(json_root(config), "slurm.conf")), &text,
+                           NULL) == 0
+               ? text
+               : NULL;
+}
+
+static const struct json *written_options(const struct controller_input *input)
+{
+    return input->live ? json_at(operator_spec(input->live), "template", "metadata", "annotations",
+                                 ANNOTATION_RESTART_OPTIONS)
+                       : NULL;
+}
+
+bool controller_is_first_restart(const struct controller_input *input)
+{
+    const char *wanted = wanted_options(input), *live = live_options(input);
+
+    return input->live && !json_exists(written_options(input)) && wanted && live &&
+           strcmp(live, wanted) != 0;
+}
+
 /* A template that another operator made does not have the annotation. It gets it with the first
  * change that needs a restart; until then its pods run with the ConfigMap as it is. A text that
  * cannot be read restarts nothing: slurmctld refuses it. */
 static void put_restart_options(struct json_build *build, const struct controller_input *input,
-                                struct str conf, struct json_mut *annotations)
+                                struct json_mut *annotations)
 {
-    const struct json *written = input->live
-                                     ? json_at(operator_spec(input->live), "template", "metadata",
-                                               "annotations", ANNOTATION_RESTART_OPTIONS)
-                                     : NULL;
-    const char *wanted, *live = live_options(input);
-    bool is_taken_over = input->live && !json_exists(written);
+    const struct json *written = written_options(input);
+    const char *wanted = wanted_options(input);
 
-    if (restart_options(input->arena, conf, &wanted, NULL) < 0)
+    if (!wanted)
         wanted = json_exists(written) ? json_str(written).at : NULL;
-    if (wanted && (!is_taken_over || (live && strcmp(live, wanted) != 0)))
+    if (wanted && (!input->live || json_exists(written) || controller_is_first_restart(input)))
         json_put_text(build, annotations, ANNOTATION_RESTART_OPTIONS, wanted);
 }
 
@@ -382,8 +405,7 @@ static int build_hashes(struct json_build *build, const struct controller_input 
                                    slurm_key, jwt_key);
     if (!in_place)
         json_put_text(build, *ret_annotations, ANNOTATION_CONFIG_HASH, files);
-    put_restart_options(build, input, json_str(json_get(json_root(config), "slurm.conf")),
-                        *ret_annotations);
+    put_restart_options(build, input, *ret_annotations);
     return 0;
 }
 

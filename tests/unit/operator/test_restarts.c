@@ -90,6 +90,15 @@ static bool writes(const struct desk *desk, const struct kube_cache *cache)
     return false;
 }
 
+static unsigned stage_of(const struct desk *desk, const struct kube_cache *cache)
+{
+    list_each (const struct action, action, &desk->plan.actions, link)
+        if (action->cache == cache)
+            return action->stage;
+    fail_msg("nothing is written to this cache");
+    return 0;
+}
+
 static const struct change {
     const char *name;
     const char *annotation, *before, *after; /* the annotation, and extraConf before and after */
@@ -173,6 +182,11 @@ static void slurmctld_restarts_only_for_options_that_need_it(void **state)
         if (writes(&desk, desk.world.statefulsets) != change->restarts)
             fail_msg("%s: slurmctld %s", change->name,
                      change->restarts ? "does not restart" : "restarts");
+        /* Only the ConfigMap says with which options the pods of another operator run: if it were
+         * written and the StatefulSet not, the restart would be forgotten. */
+        if (change->is_taken_over && change->restarts)
+            assert_true(stage_of(&desk, desk.world.configmaps) >
+                        stage_of(&desk, desk.world.statefulsets));
         desk_done(&desk);
     }
     (void)state;
