@@ -18,6 +18,7 @@
 #include "bridge/world.h"
 #include "cmd/cmd.h"
 #include "cmd/flags.h"
+#include "cmd/pod_sync.h"
 #include "cmd/process.h"
 #include "engine/engine_metrics.h"
 #include "engine/run.h"
@@ -255,9 +256,14 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
                                .until_us = loop_now_us(loop) + values->uninstall_s * SECOND_US };
     struct process_listeners listeners = { .metrics = NULL };
     struct webhook webhook = { .admit = NULL };
+    struct kube_client *client = kube_client_new(loop, ends->links.api);
+    struct pod_sync *pod_sync = NULL;
+    const char *pod = getenv("POD_NAME");
     struct err err = { .class = 0 };
     enum run_exit code;
 
+    if (pod && !values->observe_only)
+        pod_sync = pod_sync_new(client, ends->links.token, ends->kube.config->ns, pod);
     bridge_add_health(bridge, health);
     checks_add_health(checks, health);
     listeners.routes[listeners.own_count++] =
@@ -273,6 +279,8 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
         loop_timer_start(loop, &leaving.timer, LEAVE_LOOK_US, look_if_left, &leaving);
     code = run_loop(run);
     loop_timer_stop(&leaving.timer);
+    pod_sync_free(pod_sync);
+    kube_client_free(client);
     checks_free(checks);
     webhook_close(&webhook);
     process_listen_end(&listeners);
@@ -407,7 +415,10 @@ static void write_reference(struct buf *out)
     buf_add_text(out, "\nwhat the webhook refuses:\n\n");
     admit_rules_reference(out);
     metrics_reference(out);
-    buf_add_text(out, "\nSLURM_JWT_FILE names the file with the token for Slurm.\n");
+    buf_add_text(
+        out, "\nSLURM_JWT_FILE names the file with the token for Slurm. POD_NAME is our own pod: "
+             "when Slurm refuses the token, the pod gets an annotation, so that kubelet "
+             "brings a new one.\n");
 }
 
 static const struct process_command command = {

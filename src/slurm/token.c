@@ -16,7 +16,8 @@ struct slurm_token {
     enum token_source source;
     char *text; /* the one given out last */
     size_t len;
-    uint64_t mark; /* how many there have been */
+    uint64_t mark;     /* how many there have been */
+    uint64_t outdated; /* how often it was refused, and its file was as before */
     char user[JWT_USER_MAX + 1];
 
     struct loop *loop;
@@ -169,15 +170,33 @@ static int64_t wall_s(const struct slurm_token *token)
     return clock_wall_us(token->clock) / 1000000;
 }
 
+/* A key that cannot be read leaves the one that was read before. */
+static int read_key(struct slurm_token *token, bool *ret_is_new, struct err *err)
+{
+    char *key;
+    size_t len;
+    int result = reload_read(token->path, JWT_KEY_MAX, &key, &len, err);
+
+    *ret_is_new = false;
+    if (result < 0)
+        return err_wrap(err, "key file");
+    *ret_is_new = !token->key || !str_eq_secret((struct str){ key, len },
+                                                (struct str){ token->key, token->key_len });
+    mem_free_secret(token->key, token->key_len);
+    token->key = key;
+    token->key_len = len;
+    return 0;
+}
+
 static int mint(struct slurm_token *token, int64_t lifetime_s, struct err *err)
 {
     struct jwt_claims claims = { .iat = wall_s(token), .exp = wall_s(token) + lifetime_s };
     struct buf text;
+    bool is_new;
     int result;
 
-    if (!token->key && reload_read(token->path, JWT_KEY_MAX, &token->key, &token->key_len, err) < 0)
-        return err_wrap(err, "key file");
-
+    if (!token->key && (result = read_key(token, &is_new, err)) < 0)
+        return result;
     snprintf(claims.sun, sizeof(claims.sun), "%s", token->user);
     buf_init(&text, JWT_TOKEN_MAX);
     result = jwt_sign((struct str){ token->key, token->key_len }, &claims, &text, err);
@@ -261,12 +280,20 @@ static int look_again(struct slurm_token *token)
 {
     struct str text;
 
+    uint64_t before = token->mark;
+    bool is_new = false;
+    int result;
+
     if (token->source == TOKEN_MINTED) {
         token->is_short = false;
+        if (token->path && (read_key(token, &is_new, NULL) < 0 || !is_new))
+            token->outdated++;
         return mint(token, token->lifetime_s, NULL);
     }
     reload_file_look(token->file);
-    return slurm_token_get(token, &text, NULL);
+    result = slurm_token_get(token, &text, NULL);
+    token->outdated += token->mark == before;
+    return result;
 }
 
 bool slurm_token_renew(struct slurm_token *token)
@@ -281,6 +308,11 @@ bool slurm_token_renew(struct slurm_token *token)
 uint64_t slurm_token_mark(const struct slurm_token *token)
 {
     return token->mark;
+}
+
+uint64_t slurm_token_outdated(const struct slurm_token *token)
+{
+    return token->outdated;
 }
 
 const char *slurm_token_user(struct slurm_token *token)

@@ -32,8 +32,8 @@ struct slurm_token *slurm_token_new_awaited(struct loop *loop, const char *path)
 int slurm_token_new_minted(const struct clock *clock, struct str key, const char *user,
                            int64_t lifetime_s, struct slurm_token **ret_token, struct err *err);
 
-/* The same with a key from a file, which is read when the first token is wanted, and may come until
- * then. */
+/* The same with a key from a file, which is read when the first token is wanted, may come until
+ * then, and is read again after a refusal. */
 int slurm_token_new_key_file(const struct clock *clock, const char *path, const char *user,
                              int64_t lifetime_s, struct slurm_token **ret_token, struct err *err);
 
@@ -53,6 +53,10 @@ bool slurm_token_can_mint(const struct slurm_token *token);
 bool slurm_token_renew(struct slurm_token *token);
 /* Of the token given out last: another text has another mark. */
 uint64_t slurm_token_mark(const struct slurm_token *token);
+
+/* How often a token from a file was refused while the file was the same as before: somebody renewed
+ * it elsewhere, and the file has not followed yet. */
+uint64_t slurm_token_outdated(const struct slurm_token *token);
 
 /* Whose token it is, as it says itself; "" when that cannot be read. Valid as long as the text. */
 const char *slurm_token_user(struct slurm_token *token);

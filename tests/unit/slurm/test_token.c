@@ -102,11 +102,14 @@ static void a_token_file_is_followed(void **state)
     assert_int_equal(slurm_token_new_file(loop, path, &token, NULL), 0);
     assert_int_equal(slurm_token_get(token, &text, NULL), 0);
     assert_true(str_is(text, "first"));
+    assert_int_equal(slurm_token_outdated(token), 0);
     assert_false(slurm_token_renew(token)); /* still the same */
+    assert_int_equal(slurm_token_outdated(token), 1);
     write_file(path, "second\n");
     assert_int_equal(slurm_token_get(token, &text, NULL), 0);
     assert_true(str_is(text, "first"));
     assert_true(slurm_token_renew(token));
+    assert_int_equal(slurm_token_outdated(token), 1);
     assert_int_equal(slurm_token_get(token, &text, NULL), 0);
     assert_true(str_is(text, "second"));
     write_file(path, ""); /* gone bad: the last good one stays */
@@ -180,6 +183,37 @@ static void a_key_file_may_come_later_too(void **state)
     assert_string_equal(claims_of(text, 1700000000).sun, "slurm");
     slurm_token_free(token);
     unlink(path);
+}
+
+static void another_key_is_read_after_a_refusal(void **state)
+{
+    struct clock clock;
+    struct slurm_token *token;
+    struct jwt_claims claims;
+    struct str text;
+    char path[] = "/tmp/slinc-key-XXXXXX";
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    close(fd);
+    write_file(path, "fedcba9876543210fedcba9876543210");
+    clock_init_virtual(&clock, wall_us);
+    assert_int_equal(slurm_token_new_key_file(&clock, path, "slurm", 900, &token, NULL), 0);
+    assert_int_equal(slurm_token_get(token, &text, NULL), 0);
+    assert_true(jwt_verify(KEY, text, 1700000000, 0, &claims, NULL) < 0);
+    (void)slurm_token_renew(token);
+    assert_int_equal(slurm_token_outdated(token), 1);
+    write_file(path, "0123456789abcdef0123456789abcdef");
+    assert_true(slurm_token_renew(token));
+    assert_int_equal(slurm_token_outdated(token), 1);
+    assert_int_equal(slurm_token_get(token, &text, NULL), 0);
+    assert_string_equal(claims_of(text, 1700000000).sun, "slurm");
+    unlink(path); /* the last one stays */
+    (void)slurm_token_renew(token);
+    assert_int_equal(slurm_token_outdated(token), 2);
+    assert_int_equal(slurm_token_get(token, &text, NULL), 0);
+    assert_string_equal(claims_of(text, 1700000000).sun, "slurm");
+    slurm_token_free(token);
 }
 
 static void our_own_tokens_are_renewed_when_four_fifths_have_passed(void **state)
@@ -284,6 +318,7 @@ int main(void)
         cmocka_unit_test(a_token_file_is_followed),
         cmocka_unit_test(a_token_file_may_come_later_and_until_then_says_what_is_missing),
         cmocka_unit_test(a_key_file_may_come_later_too),
+        cmocka_unit_test(another_key_is_read_after_a_refusal),
         cmocka_unit_test(our_own_tokens_are_renewed_when_four_fifths_have_passed),
         cmocka_unit_test(a_clock_set_back_makes_a_new_token),
         cmocka_unit_test(a_short_token_is_used_once_and_not_kept),
