@@ -28,6 +28,9 @@ MATTERS: dict[str, tuple[str, list[str]]] = {
     "affinity": ".nodeAffinity.x=y", "resources": ".limits.cpu=1", "serviceMonitor.enabled": "=false", "serviceMonitor.labels": ".a=b",
     "serviceMonitor.endpoints": "[0].path=/other", "networkPolicy.enabled": "=true"}.items()
 } | {f"exporter.jwtKey.{key}": ("=other", ["exporter.jwtKey.name=key"]) for key in ("key", "user")} | {
+    f"exporter.pdb.{key}": (change, ["exporter.replicas=2", *([] if key == "enabled" else ["exporter.pdb.enabled=true"])])
+    for key, change in {"enabled": "=true", "minAvailable": "=2", "maxUnavailable": "=0"}.items()
+} | {
     "exporter.networkPolicy.from": ("[0].podSelector.matchLabels.a=b", ["exporter.networkPolicy.enabled=true"])}
 
 

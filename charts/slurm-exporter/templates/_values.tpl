@@ -16,6 +16,10 @@ exporter:
   userLabels: auto
   legacyPath: ""
   nodeSelector: {}
+  pdb:
+    enabled: false
+    minAvailable: 1
+    maxUnavailable: null
   serviceMonitor:
     labels: {}
   networkPolicy:
@@ -51,6 +55,7 @@ nodeSelector: exporter.nodeSelector
 tolerations: exporter.tolerations
 affinity: exporter.affinity
 resources: exporter.resources
+pdb: exporter.pdb
 serviceMonitor: exporter.serviceMonitor
 networkPolicy: exporter.networkPolicy
 exporter.imagePullSecrets: imagePullSecrets
