@@ -171,6 +171,7 @@ def fleet(cluster: Cluster, operator: Operator) -> Fleet:
     found, ref = Fleet(cluster, HOME), {"controllerRef": {"name": "slurm"}}
     found.api.post(found.core("secrets"), {"metadata": {"name": "sssd"}, "stringData": {"sssd.conf": "[sssd]\n"}})
     found.api.post(found.core("configmaps"), {"metadata": {"name": "files"}, "data": {"cgroup.conf": "CgroupPlugin=disabled\n"}})
+    found.api.post(found.core("configmaps"), {"metadata": {"name": "settings"}, "data": {"GREETING": "hello"}})
     found.make("controllers", "slurm", found.make_keys() | {
         "slurmctld": found.image("slurmctld"), "logfile": found.busybox, "persistence": {"enabled": False}, "configFileRefs": [{"name": "files"}],
         "extraConf": "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/affinity\nMinJobAge=10"})
@@ -180,7 +181,7 @@ def fleet(cluster: Cluster, operator: Operator) -> Fleet:
         "service": {"spec": {"type": "ClusterIP"}}})
     found.make("nodesets", "workers", ref | {
         "replicas": 1, "oversubscribeNode": True, "logfile": found.busybox,
-        "slurmd": found.image("slurmd") | {"resources": {"requests": {"cpu": "50m"}}},
+        "slurmd": found.image("slurmd") | {"resources": {"requests": {"cpu": "50m"}}, "envFrom": [{"configMapRef": {"name": "settings"}}]},
         "template": {"spec": {"hostname": "w-", "terminationGracePeriodSeconds": 5}},
         "partition": {"enabled": True, "config": "State=UP Default=YES MaxTime=UNLIMITED"}})
     for plural, name in {"controllers": "slurm", "restapis": "slurm", "loginsets": "login"}.items():
@@ -257,6 +258,23 @@ def test_a_partition_that_is_switched_off_takes_no_more_jobs_and_keeps_those_tha
     fleet.api.merge(fleet.path("nodesets", "workers"), {"spec": {"partition": {"enabled": True}}})
     fleet.wait("Slurm uses the partition again", 30, lambda: partition() == "up")
     fleet.end_job(job)
+
+
+def test_another_content_that_a_worker_reads_replaces_it_when_its_job_has_ended(fleet):
+    [name] = before = fleet.uids()
+    fleet.wait("the worker is idle", 60, lambda: fleet.is_idle(name))
+    fleet.api.merge(fleet.path("nodesets", "workers"), {"metadata": {"annotations": {"slinky.slurm.net/reload-on-change": "true"}}})
+    fleet.wait("what the worker read is part of its revision now, so it is replaced", 60, lambda: fleet.uids().get(name) not in (None, before[name]))
+    fleet.wait("the worker is idle", 60, lambda: fleet.is_idle(name))
+    before, job = fleet.uids(), fleet.start_job(name)
+    fleet.api.merge(fleet.core("configmaps", "settings"), {"data": {"GREETING": "good morning"}})
+    fleet.wait("it drains", 20, lambda: fleet.draining() == {name})
+    assert fleet.job_state(job) == "RUNNING" and fleet.uids() == before
+    fleet.end_job(job)
+    fleet.wait("it is replaced", 60, lambda: fleet.uids().get(name) not in (None, before[name]))
+    fleet.wait("the new one is idle", 60, lambda: fleet.is_idle(name))
+    assert fleet.kubectl("exec", fleet.worker_pods()[name]["metadata"]["name"], "-c", "slurmd", "--", "printenv", "GREETING").strip() == "good morning"
+    assert fleet.login("srun", "hostname") == name
 
 
 def test_an_update_replaces_every_worker_and_ends_no_job(fleet, operator):
