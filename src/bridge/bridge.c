@@ -186,6 +186,8 @@ static void add_controllers(struct bridge *bridge)
     kube_cache_listen(world->optional[OPTIONAL_COSCHEDULING].cache, bridge_on_group, bridge);
     kube_cache_listen(world->optional[OPTIONAL_CLAIMS].cache, bridge_on_claim, bridge);
     kube_cache_listen(world->optional[OPTIONAL_SLICES].cache, bridge_on_slice, bridge);
+    kube_cache_listen(world->optional[OPTIONAL_DEVICE_CLASSES].cache, bridge_on_device_class,
+                      bridge);
     filter_listen(world->filter, bridge_on_filter, bridge);
     watches_listen(bridge->watches, bridge_on_words, bridge);
     bridge->node_watches[0] = (struct controller_watch){ world->nodes, bridge_on_node };

@@ -63,6 +63,8 @@ void bridge_look_at_all(struct bridge *bridge);
 void bridge_look_at_all_that_wait(struct bridge *bridge);
 void bridge_on_claim(void *context, const struct kube_object *old, const struct kube_object *next);
 void bridge_on_slice(void *context, const struct kube_object *old, const struct kube_object *next);
+void bridge_on_device_class(void *context, const struct kube_object *old,
+                            const struct kube_object *next);
 void bridge_on_words(void *context, const struct kube_object *owner);
 void bridge_on_filter(void *context);
 void bridge_on_node(struct controller *controller, const struct kube_object *old,

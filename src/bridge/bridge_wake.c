@@ -218,13 +218,27 @@ static void enqueue_node(struct bridge *bridge, const char *kube_name)
         engine_enqueue(&bridge->nodes, str_of(world_slurm_name(kube_node_of(node))));
 }
 
-/* Devices are a part of what Slurm is told of their node. */
+/* Devices are a part of what Slurm is told of their node, and its cores let pods be pinned. */
 void bridge_on_slice(void *context, const struct kube_object *old, const struct kube_object *next)
 {
     struct bridge *bridge = context;
+    const char *node = kube_slice_of(next ? next : old)->node;
 
+    filter_node_changed(bridge->world.filter, node);
     if (bridge->poller)
-        enqueue_node(bridge, kube_slice_of(next ? next : old)->node);
+        enqueue_node(bridge, node);
+}
+
+/* It may stand for a resource that pods request. */
+void bridge_on_device_class(void *context, const struct kube_object *old,
+                            const struct kube_object *next)
+{
+    struct bridge *bridge = context;
+
+    if (!old || !next ||
+        strcmp(kube_device_class_of(old)->extended_resource,
+               kube_device_class_of(next)->extended_resource) != 0)
+        filter_resources_changed(bridge->world.filter);
 }
 
 /* Pods of DaemonSets take from what their node can give to Slurm. */

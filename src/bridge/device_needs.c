@@ -53,17 +53,21 @@ bool device_wants_cpu_claim(const struct bridge_config *config, bool says, struc
     return config->pins_cpus && !value.number;
 }
 
+bool device_needs_cores(const struct kube_pod *pod)
+{
+    for (unsigned i = 0; pod->rare && i < pod->rare->claim_count; i++)
+        if (is_cpu_claim(&pod->rare->claims[i]))
+            return true;
+    return kube_amount_of(&pod->requests.extended, BRIDGE_DEVICE_CLASS BRIDGE_CORES_DRIVER) > 0;
+}
+
 bool device_lacks_cpu_claim(const struct bridge_config *config, const struct kube_pod *pod)
 {
     bool says;
     struct str exclusive =
         kube_pairs_get(&pod->object.annotations, BRIDGE_ANNOTATION_PREFIX "exclusive", &says);
 
-    for (unsigned i = 0; pod->rare && i < pod->rare->claim_count; i++)
-        if (is_cpu_claim(&pod->rare->claims[i]))
-            return false;
-    return device_wants_cpu_claim(config, says, exclusive) &&
-           kube_amount_of(&pod->requests.extended, BRIDGE_DEVICE_CLASS BRIDGE_CORES_DRIVER) == 0;
+    return device_wants_cpu_claim(config, says, exclusive) && !device_needs_cores(pod);
 }
 
 static int find_claim(const struct device_view *view, const struct kube_pod *pod,

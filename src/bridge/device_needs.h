@@ -24,6 +24,8 @@ struct device_amounts {
 /* Whether the webhook gives a pod an entry for a claim of cores (BRIDGE_CPU_CLAIM), unless the pod
  * requests cores itself: it shares its node. says: it has the annotation `exclusive`. */
 bool device_wants_cpu_claim(const struct bridge_config *config, bool says, struct str exclusive);
+/* Whether it runs only where pods can be pinned: it has such an entry, or requests cores. */
+bool device_needs_cores(const struct kube_pod *pod);
 /* Whether the pod should have such an entry, and has none: the webhook was away. */
 bool device_lacks_cpu_claim(const struct bridge_config *config, const struct kube_pod *pod);
 

@@ -109,6 +109,20 @@ static void add_misfits(const struct bridge_world *world, const struct unit *uni
     }
 }
 
+/* Slurm shows each name once: a list with a name twice would be sent again and again. */
+static void drop_those_in(struct names *names, const char *hosts)
+{
+    struct host_set set = { 0 };
+    size_t kept = 0;
+
+    if (names->count > 0)
+        set = host_set_of(names->arena, hosts);
+    for (size_t i = 0; i < names->count; i++)
+        if (!host_set_has(&set, names->at[i].at))
+            names->at[kept++] = names->at[i];
+    names->count = kept;
+}
+
 static unsigned count_each_once(const struct names *names)
 {
     struct err err = { .class = 0 };
@@ -227,6 +241,8 @@ struct exclusion exclusion_of(const struct bridge_world *world, const struct uni
         add_misfits(world, unit, &names, &exclusion,
                     go_together ? NULL : "its pods do not go together there");
     exclusion.why = arena_strdup(arena, exclusion.why);
+    if (foreign[0])
+        drop_those_in(&names, foreign);
     if (names.count > 0 && hostlist_fold(names.at, names.count, &list, NULL) == 0 &&
         !list.overflowed) /* half a list means other nodes; misfits show at bind */
         exclusion.nodes =

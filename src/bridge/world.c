@@ -233,9 +233,27 @@ static bool is_of_device_class(const void *context, const char *resource)
                .len > 0;
 }
 
+static const char *need_of(const void *context, const struct kube_pod *pod)
+{
+    return device_needs_cores(pod) ? "node(s) cannot pin pods to cores (slinc dra)" : NULL;
+}
+
+/* By the name that `slinc dra` gives to its slice. */
+static bool has_cores(const void *context, const struct kube_node *node)
+{
+    const struct bridge_world *world = context;
+    auto_buf struct buf name = { .max = 2 * KUBE_MAX_NAME };
+    const struct kube_object *slice;
+
+    buf_printf(&name, "%s-" BRIDGE_CORES_DRIVER, node->object.name);
+    slice = kube_cache_get(world->optional[OPTIONAL_SLICES].cache, "", buf_text(&name));
+    return slice && kube_slice_of(slice)->device_count > 0;
+}
+
 struct filter_hooks world_filter_hooks(const struct bridge_world *world)
 {
-    return (struct filter_hooks){ name_of_lent, is_our_taint, is_of_device_class, world };
+    return (struct filter_hooks){ name_of_lent, is_our_taint, is_of_device_class,
+                                  need_of,      has_cores,    world };
 }
 
 struct device_view world_device_view(const struct bridge_world *world)

@@ -316,6 +316,14 @@ static void node_changed(void *context, const struct kube_object *old,
         drop_node(filter, number);
 }
 
+void filter_node_changed(struct filter *filter, const char *node)
+{
+    int number = filter_slot_of(filter, node);
+
+    if (number != FILTER_NO_SLOT)
+        filter_touch(filter, number);
+}
+
 /* ---- the filter ---- */
 
 struct filter *filter_new(const struct filter_caches *caches, const struct filter_hooks *hooks)

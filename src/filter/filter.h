@@ -36,6 +36,10 @@ struct filter_hooks {
     bool (*ignores_taint)(const void *context, const struct kube_taint *taint);
     /* An extended resource that a node need not have. */
     bool (*ignores_resource)(const void *context, const char *resource);
+    /* What else the pod needs of a node, as "node(s) ..." of a node that has it not; NULL: nothing.
+     * Whether the node has it. */
+    const char *(*need_of)(const void *context, const struct kube_pod *pod);
+    bool (*has_need)(const void *context, const struct kube_node *node);
     const void *context;
 };
 
@@ -44,6 +48,11 @@ struct filter;
 /* Before any object is in the caches. */
 struct filter *filter_new(const struct filter_caches *caches, const struct filter_hooks *hooks);
 void filter_free(struct filter *filter); /* the caches must not change after it */
+
+/* has_need may say something else of this node. */
+void filter_node_changed(struct filter *filter, const char *node);
+/* ignores_resource may say something else. */
+void filter_resources_changed(struct filter *filter);
 
 struct filter_set {
     const char *excluded; /* folded list of the names of nodes that do not fit; "" for none */

@@ -30,6 +30,7 @@ enum filter_code {
     FILTER_AFFINITY,
     FILTER_PORTS,
     FILTER_PODS,
+    FILTER_NEED,
     FILTER_CPU,
     FILTER_MEMORY_SHORT,
     FILTER_EPHEMERAL,
@@ -116,6 +117,7 @@ struct pod_class {
     uint64_t number;            /* of no other class, also of none that was forgotten */
     const struct kube_pod *pod; /* the first of its pods, with a reference */
     uint64_t ignored;           /* a bit per extended resource: a node need not have it */
+    const char *need;           /* filter_hooks.need_of */
     const char *trouble;        /* NULL, or why no node fits */
     bool trouble_passes;        /* a volume is being bound: a pod that has a node keeps it */
     const struct nodeselector *affinity; /* NULL for none */

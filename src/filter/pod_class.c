@@ -42,7 +42,9 @@ void pod_class_words(const struct pod_class *pod_class, unsigned code, struct bu
 {
     const struct kube_amounts *extended = &pod_class->pod->requests.extended;
 
-    if (code == FILTER_TROUBLE)
+    if (code == FILTER_NEED)
+        buf_add_text(out, pod_class->need);
+    else if (code == FILTER_TROUBLE)
         buf_add_text(out, pod_class->trouble);
     else if (code >= FILTER_EXTENDED && code - FILTER_EXTENDED < extended->count)
         buf_printf(out, "Insufficient %s", extended->at[code - FILTER_EXTENDED].name);
@@ -71,6 +73,11 @@ static void key_text(struct buf *key, const char *text)
     buf_add(key, text, strlen(text) + 1);
 }
 
+static const char *need_of(const struct filter *filter, const struct kube_pod *pod)
+{
+    return filter->hooks.need_of ? filter->hooks.need_of(filter->hooks.context, pod) : NULL;
+}
+
 /* True: rules of bound pods are about this one. */
 static bool write_key(struct filter *filter, const struct kube_pod *pod,
                       const struct pod_rules *rules)
@@ -78,8 +85,10 @@ static bool write_key(struct filter *filter, const struct kube_pod *pod,
     const struct kube_amounts *extended = &pod->requests.extended;
     const struct kube_rare *rare = pod->rare;
     struct buf *key = &filter->key;
+    const char *need = need_of(filter, pod);
 
     buf_clear(key);
+    key_text(key, need ? need : "");
     key_number(key, pod->requests.cpu_milli);
     key_number(key, pod->requests.memory);
     key_number(key, pod->requests.ephemeral);
@@ -146,6 +155,7 @@ static struct pod_class *new_class(struct filter *filter, const struct kube_pod 
     pod_class->text_stale = true;
     pod_class->rules = rules;
     pod_class->is_avoided = is_avoided;
+    pod_class->need = need_of(filter, pod);
     buf_init(&pod_class->excluded, HOSTLIST_MAX_TEXT);
     buf_init(&pod_class->why, MAX_WHY);
     for (unsigned i = 0; hooks->ignores_resource && i < extended->count; i++)
@@ -317,6 +327,8 @@ static struct filter_result fits(struct filter *filter, const struct pod_class *
         code = FILTER_PORTS;
     else if (node->pods > 0 && slot->pods >= node->pods)
         code = FILTER_PODS;
+    else if (pod_class->need && !filter->hooks.has_need(filter->hooks.context, node))
+        code = FILTER_NEED;
     else
         code = short_of(pod_class, node, &slot->of_others, slot->others_extended);
     if (code == FILTER_FITS)
@@ -431,6 +443,13 @@ static void forget_if_many(struct filter *filter)
     map_clear(&filter->classes); /* they use rules */
     map_clear(&filter->rules);
     filter->holders_stale = filter->has_forgotten = true;
+}
+
+void filter_resources_changed(struct filter *filter)
+{
+    map_clear(&filter->classes);
+    filter->has_forgotten = true;
+    filter_touch(filter, FILTER_NO_SLOT);
 }
 
 struct pod_class *pod_class_get(struct filter *filter, const struct kube_pod *pod)

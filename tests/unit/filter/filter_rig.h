@@ -48,6 +48,8 @@ struct rig {
     struct clock clock;
     struct kube_cache *caches[RIG_CACHES];
     struct filter *filter;
+    const char *ignored;   /* a resource that nodes need not have; NULL */
+    const char *with_need; /* the node that has what pods with the label "needy" need; NULL */
     int64_t version;
     struct arena arena;
 };
@@ -70,7 +72,25 @@ static inline bool rig_ignores_taint(const void *context, const struct kube_tain
 
 static inline bool rig_ignores_resource(const void *context, const char *resource)
 {
-    return str_starts(str_of(resource), STR("deviceclass"));
+    const struct rig *rig = context;
+
+    return str_starts(str_of(resource), STR("deviceclass")) ||
+           (rig->ignored && strcmp(resource, rig->ignored) == 0);
+}
+
+static inline const char *rig_need_of(const void *context, const struct kube_pod *pod)
+{
+    bool is_needy;
+
+    (void)kube_pairs_get(&pod->object.labels, "needy", &is_needy);
+    return is_needy ? "node(s) have no such thing" : NULL;
+}
+
+static inline bool rig_has_need(const void *context, const struct kube_node *node)
+{
+    const struct rig *rig = context;
+
+    return rig->with_need && strcmp(node->object.name, rig->with_need) == 0;
 }
 
 /* Without the caches in the mask. */
@@ -85,15 +105,16 @@ static inline struct rig *rig_new_but(unsigned missing)
         rig->caches[i] = kube_cache_new(rig_kinds[i].kind, &rig->clock);
         seen[i] = missing >> i & 1 ? NULL : rig->caches[i];
     }
-    rig->filter = filter_new(
-        &(struct filter_caches){ .pods = seen[RIG_PODS],
-                                 .other_pods = seen[RIG_OTHERS],
-                                 .nodes = seen[RIG_NODES],
-                                 .namespaces = seen[RIG_NAMESPACES],
-                                 .claims = seen[RIG_CLAIMS],
-                                 .volumes = seen[RIG_VOLUMES],
-                                 .classes = seen[RIG_CLASSES] },
-        &(struct filter_hooks){ rig_name_of, rig_ignores_taint, rig_ignores_resource, NULL });
+    rig->filter =
+        filter_new(&(struct filter_caches){ .pods = seen[RIG_PODS],
+                                            .other_pods = seen[RIG_OTHERS],
+                                            .nodes = seen[RIG_NODES],
+                                            .namespaces = seen[RIG_NAMESPACES],
+                                            .claims = seen[RIG_CLAIMS],
+                                            .volumes = seen[RIG_VOLUMES],
+                                            .classes = seen[RIG_CLASSES] },
+                   &(struct filter_hooks){ rig_name_of, rig_ignores_taint, rig_ignores_resource,
+                                           rig_need_of, rig_has_need, rig });
     return rig;
 }
 

@@ -345,6 +345,25 @@ static void missing_caches_object_to_nothing(void **state)
     rig_free(rig);
 }
 
+static void what_only_the_user_of_the_filter_knows_may_change(void **state)
+{
+    struct rig *rig = rig_new();
+    const char *needy = "{pod: p, labels: {needy: x}}", *device = "{pod: p, needs: {x.io/gpu: 1}}";
+
+    rig_put(rig, "[{node: n1}, {node: n2}]");
+    rig_expect(rig, "no node", needy, "n[1-2]", "2 node(s) have no such thing");
+    rig_expect(rig, "who needs nothing", "{pod: p}", "", "");
+    rig->with_need = "n2";
+    filter_node_changed(rig->filter, "n2");
+    filter_node_changed(rig->filter, "unknown");
+    rig_expect(rig, "one node", needy, "n1", "1 node(s) have no such thing");
+    rig_expect(rig, "a resource", device, "n[1-2]", NULL);
+    rig->ignored = "x.io/gpu";
+    filter_resources_changed(rig->filter);
+    rig_expect(rig, "no resource", device, "", "");
+    rig_free(rig);
+}
+
 static void the_classes_that_are_kept_are_bounded(void **state)
 {
     struct rig *rig = rig_new();
@@ -391,6 +410,7 @@ int main(void)
         cmocka_unit_test(pods_that_were_there_before_their_node_count),
         cmocka_unit_test(what_decides_nothing_is_no_news),
         cmocka_unit_test(missing_caches_object_to_nothing),
+        cmocka_unit_test(what_only_the_user_of_the_filter_knows_may_change),
         cmocka_unit_test(the_classes_that_are_kept_are_bounded),
         cmocka_unit_test(what_cannot_be_read_is_said),
     };
