@@ -214,8 +214,8 @@ static void read_draining(const struct cluster *cluster, const struct slurm_job 
         node = slurm_cache_get(cluster->facts->nodes, name.at);
         if (!node || !slurm_node_is_draining(slurm_node_of(node)))
             continue;
-        slurm_poller_read(cluster->poller, SLURM_FEED_NODES, name.at);
-        slurm_poller_expect(cluster->poller, now_us(cluster->clusters) + expect_us);
+        slurm_poller_read(cluster->lane.poller, SLURM_FEED_NODES, name.at);
+        slurm_poller_expect(cluster->lane.poller, now_us(cluster->clusters) + expect_us);
     }
 }
 
