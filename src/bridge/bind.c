@@ -119,15 +119,6 @@ static const struct bind_basis *basis_of(const struct bridge_world *world,
     return basis;
 }
 
-/* Pods that lost their jobs may wait long until other jobs give back the resources. */
-static bool may_be_forgetful(const struct bridge_world *world)
-{
-    const struct bridge_facts *facts = &world->facts;
-
-    return facts->rebooking > 0 ||
-           (facts->restarted_us && facts->now_us - facts->restarted_us < FORGETFUL_US);
-}
-
 static struct json_mut *binding_metadata(const struct unit *unit, struct json_build *build,
                                          const struct kube_node *node)
 {
@@ -232,10 +223,16 @@ static int read_places(const struct unit *unit, struct plan *plan)
     return 0;
 }
 
+/* A node with a pod whose job Slurm has forgotten; NULL: there is none. Such pods may wait long for
+ * their new jobs, until other jobs give back the resources. */
 static const char *pod_without_job_on(const struct bridge_world *world,
                                       const struct assignments *assigned)
 {
-    for (unsigned i = 0; may_be_forgetful(world) && i < assigned->count; i++)
+    const struct bridge_facts *facts = &world->facts;
+    bool may_be = facts->rebooking > 0 ||
+                  (facts->restarted_us && facts->now_us - facts->restarted_us < FORGETFUL_US);
+
+    for (unsigned i = 0; may_be && i < assigned->count; i++)
         if (world_has_pod_without_job(world, assigned->at[i].node->object.name))
             return world_record_name(world, assigned->at[i].node);
     return NULL;
@@ -307,9 +304,10 @@ static int place_rest_later(const struct bridge_world *world, const struct unit 
     return 0;
 }
 
-static int place_waiting(const struct bridge_world *world, const struct unit *unit,
-                         struct plan *plan, bool is_prepared, struct err *err)
+int plan_place(const struct bridge_world *world, const struct unit *whole, struct plan *plan,
+               bool is_prepared, struct err *err)
 {
+    const struct unit waiting = unit_in(whole, POD_WAITS), *unit = &waiting;
     struct claims_misfit misfit;
     struct assignments assigned;
     const char *forgotten;
@@ -353,12 +351,4 @@ static int place_waiting(const struct bridge_world *world, const struct unit *un
     }
     bind_all(world, unit, plan, &assigned);
     return 0;
-}
-
-int plan_place(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-               bool is_prepared, struct err *err)
-{
-    struct unit those = unit_in(unit, POD_WAITS);
-
-    return place_waiting(world, &those, plan, is_prepared, err);
 }
