@@ -8,10 +8,36 @@
 
 enum { MAX_ANSWER = 4 << 20, MAX_MEMORY = 64 << 20, MAX_NAME = 1024 };
 
-static void put_text(struct buf *out, const char *key, const char *text)
+/* The job as Slurm showed it last, with the keys of a job in the exporter's view API. A unit's own
+ * job may be shown to whoever may read its pods. */
+static void write_job(const struct slurm_job *job, struct buf *out)
 {
-    buf_printf(out, ",\"%s\":", key);
-    json_escape(out, str_of(text));
+    bool waits = slurm_words_has(&job->state, SLURM_JOB_PENDING);
+
+    buf_printf(out, ",\"slurm\":{\"id\":%" PRId64 ",\"state\":\"%s\",\"holder\":\"pod\"", job->id,
+               waits                              ? "pending"
+               : slurm_job_has_ended(&job->state) ? "ended"
+                                                  : "running");
+    json_add_text(out, "partition", job->partition);
+    json_add_text(out, "user", job->user);
+    json_add_text(out, "account", job->account);
+    json_add_text(out, "qos", job->qos);
+    json_add_time(out, "submitted", job->submit_time);
+    if (job->node_count > 0)
+        buf_printf(out, ",\"nodes\":%" PRId64 ",\"cpus\":%" PRId64, job->node_count, job->cpus);
+    if (job->priority.set)
+        buf_printf(out, ",\"priority\":%" PRId64, (int64_t)job->priority.number);
+    if (job->time_limit.set)
+        buf_printf(out, ",\"timeLimitSeconds\":%" PRId64, 60 * (int64_t)job->time_limit.number);
+    if (waits) {
+        json_add_text(out, "reason", job->reason[0] ? job->reason : "None");
+        json_add_time(out, "expectedStart", slurm_job_expected_start(job));
+        json_add_text(out, "expectedNodes", job->scheduled_nodes);
+    } else {
+        json_add_time(out, "started", job->start_time);
+        json_add_text(out, "nodeList", job->nodes);
+    }
+    buf_add_char(out, '}');
 }
 
 /* How Slurm is asked for the unit, or why it cannot be, and the nodes that its pods may use. */
@@ -24,7 +50,7 @@ static void write_translation(const struct bridge_world *world, const struct uni
     struct job_desc desc;
 
     if (unit_describe(world, unit, arena, &desc, &err) < 0) {
-        put_text(out, "invalid", err.text);
+        json_add_text(out, "invalid", err.text);
         return;
     }
     buf_add_text(out, ",\"job\":");
@@ -34,7 +60,7 @@ static void write_translation(const struct bridge_world *world, const struct uni
     exclusion = exclusion_of(world, unit, desc.partition, arena);
     buf_printf(out, ",\"nodes\":{\"fit\":%u,\"total\":%u,\"needed\":%" PRId64, exclusion.fit,
                exclusion.total, job_desc_least_nodes(&desc));
-    put_text(out, "why", exclusion.why);
+    json_add_text(out, "why", exclusion.why);
     buf_add_char(out, '}');
 }
 
@@ -54,9 +80,9 @@ void why_write(const struct bridge_world *world, const struct kube_pod *pod, str
     buf_printf(out, ",\"phase\":\"%s\",\"pods\":%u,\"needed\":%" PRId64 ",\"bound\":%u",
                unit_phase_name(phase), unit.member_count, unit.needed, unit.in[POD_BOUND]);
     if (unit.job)
-        buf_printf(out, ",\"jobId\":%" PRId64, unit.job->id);
+        write_job(unit.job, out);
     if (unit.pod && !unit.owner)
-        put_text(out, "invalid", unit.wanting ? unit.wanting : "its owner is not known yet");
+        json_add_text(out, "invalid", unit.wanting ? unit.wanting : "its owner is not known yet");
     else if (unit.pod && phase != UNIT_OVER && phase != UNIT_FOREIGN)
         write_translation(world, &unit, arena, out);
     buf_add_char(out, '}');

@@ -8,7 +8,8 @@
 #include "bridge/unit.h"
 #include "io/http_server.h"
 
-/* The pod's unit and its phase; the job description that its pods become; which nodes fit. */
+/* The pod's unit and its phase; its job, as Slurm showed it last; the job description that its pods
+ * become; which nodes fit. */
 void why_write(const struct bridge_world *world, const struct kube_pod *pod, struct arena *arena,
                struct buf *out);
 

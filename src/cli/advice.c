@@ -82,9 +82,9 @@ static const struct advice table[] = {
       "it is over a limit of its QOS: ask for less, or take another {qos} (sacctmgr show qos)",
       "it is over a limit of its QOS: ask for less, or take another QOS (sacctmgr show qos)",
       false },
-    { "ReqNodeNotAvail*", ADMIN,
-      "nodes that it needs are down, drained or reserved: see `slinc nodes`",
-      "nodes that it needs are down, drained or reserved: see `slinc nodes`", false },
+    { "ReqNodeNotAvail*", "",
+      "nodes that it needs are kept for other jobs, drained or down: see `slinc nodes`",
+      "nodes that it needs are kept for other jobs, drained or down: see `slinc nodes`", false },
     { "Resources", "",
       "nobody has to act; a lower {timelimit} may let it start before others (backfill)",
       "nobody has to act; a lower time limit may let it start before others (backfill)", false },
@@ -117,7 +117,7 @@ static const struct advice table[] = {
     { "TooFewPlaces", USER, "ask for as many places as there are pods: {min-nodes}, {max-nodes}",
       "", false },
     { "Refused", BOTH,
-      "change what Slurm's words name; the bridge submits again when the pod, its owner or the "
+      "correct what Slurm's message names; the bridge submits again when the pod, its owner or the "
       "nodes change, and every ten minutes",
       "", true },
     { "WaitingForTurn", "",
@@ -148,15 +148,18 @@ const struct advice *advice_of(struct str reason)
 void advice_write(const char *text, int64_t job_id, struct buf *out)
 {
     struct str rest = str_of(text), before, behind, word;
-    const char *prefix = PREFIX; /* of the first annotation that is named */
+    bool was_told = false; /* where such words stand */
 
     while (str_cut(rest, '{', &before, &behind) && str_cut(behind, '}', &word, &rest)) {
         buf_add_str(out, before);
-        if (str_is(word, "id"))
+        if (str_is(word, "id")) {
             buf_printf(out, "%" PRId64, job_id);
-        else
-            buf_printf(out, "annotation %s" STR_FMT, prefix, STR_ARG(word));
-        prefix = str_is(word, "id") ? prefix : "";
+            continue;
+        }
+        buf_add_str(out, word);
+        if (!was_told)
+            buf_printf(out, " (annotation " PREFIX STR_FMT ")", STR_ARG(word));
+        was_told = true;
     }
     buf_add_str(out, rest);
 }

@@ -11,7 +11,7 @@
 struct advice {
     const char *reason; /* Slurm's word, or that of the condition; a '*' at the end: begins so */
     const char *actor;  /* who has to act; "": nobody */
-    const char *pod;    /* what to change of a pod; a word {X} is the annotation X */
+    const char *pod;    /* what to change of a pod; a word {x} is what the annotation x says */
     const char *job;    /* what to change of a job of Slurm; {id} is its number */
     bool is_never;      /* without a change it never starts */
 };

@@ -2,6 +2,7 @@
 #include "cli/doctor.h"
 
 #include "cli/text.h"
+#include "kube/condition_list.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -93,18 +94,6 @@ const struct doctor_check doctor_checks[] = {
 
 /* ---- for checks ---- */
 
-static const char *format_text(const struct doctor *doctor, const char *format, va_list args)
-    __attribute__((format(printf, 2, 0)));
-
-static const char *format_text(const struct doctor *doctor, const char *format, va_list args)
-{
-    auto_buf struct buf text;
-
-    buf_init(&text, MAX_TEXT);
-    buf_vprintf(&text, format, args);
-    return text_plain(doctor->arena, buf_str(&text));
-}
-
 void doctor_find(const struct doctor *doctor, struct doctor_finding *finding,
                  enum doctor_result result, const char *format, ...)
 {
@@ -112,7 +101,7 @@ void doctor_find(const struct doctor *doctor, struct doctor_finding *finding,
 
     va_start(args, format);
     finding->result = result;
-    finding->what = format_text(doctor, format, args);
+    finding->what = text_plain_vprintf(doctor->arena, format, args);
     va_end(args);
 }
 
@@ -122,19 +111,13 @@ void doctor_fix(const struct doctor *doctor, struct doctor_finding *finding, con
     va_list args;
 
     va_start(args, format);
-    finding->fix = format_text(doctor, format, args);
+    finding->fix = text_plain_vprintf(doctor->arena, format, args);
     va_end(args);
 }
 
 const struct json *doctor_condition(const struct json *object, const char *type)
 {
-    struct json_iter iter = json_iter(json_at(object, "status", "conditions"));
-    const struct json *one;
-
-    while (json_next_item(&iter, &one))
-        if (str_is(json_str(json_get(one, "type")), type))
-            return one;
-    return NULL;
+    return kube_condition_entry(json_at(object, "status", "conditions"), type);
 }
 
 void doctor_names_add(struct doctor_names *names, struct str ns, struct str name)

@@ -87,8 +87,8 @@ void doctor_crds(const struct doctor *doctor, struct doctor_finding *finding)
 
 static bool is_ours(const struct json *pod)
 {
-    return replica_is_of(pod, "slurm-bridge") || replica_is_of(pod, "slurm-operator") ||
-           replica_is_of(pod, "slurm-exporter");
+    return replica_runs(pod, "bridge") || replica_runs(pod, "operator") ||
+           replica_runs(pod, "exporter");
 }
 
 static bool is_over(const struct json *pod)
@@ -138,7 +138,7 @@ void doctor_our_pods(const struct doctor *doctor, struct doctor_finding *finding
                     buf_text(&mixed.text));
     else if (count == 0)
         doctor_find(doctor, finding, DOCTOR_SKIPPED,
-                    "no pod of the charts slurm-bridge, slurm-operator or slurm-exporter");
+                    "no pod runs slinc bridge, operator or exporter");
     else
         doctor_find(doctor, finding, DOCTOR_OK, "%zu pods", count);
     buf_done(&unready.text);
@@ -250,6 +250,14 @@ void doctor_dns(const struct doctor *doctor, struct doctor_finding *finding)
             "of slurmrestd may not resolve");
 }
 
+/* The charts put their name on a configuration, which nobody replaces when it changes. */
+static bool is_our_webhook(const struct json *config)
+{
+    struct str chart = json_str(json_at(config, "metadata", "labels", "helm.sh/chart"));
+
+    return str_starts(chart, STR("slurm-bridge-")) || str_starts(chart, STR("slurm-operator-"));
+}
+
 void doctor_webhooks(const struct doctor *doctor, struct doctor_finding *finding)
 {
     struct json_iter iter = json_iter(items(doctor, FACT_WEBHOOKS));
@@ -259,7 +267,7 @@ void doctor_webhooks(const struct doctor *doctor, struct doctor_finding *finding
     while (json_next_item(&iter, &config)) {
         struct json_iter webhooks = json_iter(json_get(config, "webhooks"));
 
-        while (is_ours(config) && json_next_item(&webhooks, &webhook)) {
+        while (is_our_webhook(config) && json_next_item(&webhooks, &webhook)) {
             const struct json *client = json_get(webhook, "clientConfig");
             struct str ns = json_str(json_at(client, "service", "namespace"));
             struct str service = json_str(json_at(client, "service", "name"));

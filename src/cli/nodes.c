@@ -14,6 +14,7 @@ struct state_row {
     struct str *names;
     size_t count;
     double pod, job, all;
+    int64_t gpus, gpus_used;
     struct {
         struct str text;
         size_t count;
@@ -54,16 +55,10 @@ static void add_reason(struct state_row *row, struct str reason)
     }
 }
 
-static bool is_in(const struct json *node, const char *partition)
+bool show_nodes_has(const struct json *node, const struct show_options *options)
 {
-    struct str rest = json_str(json_get(node, "partitions")), name;
-
-    if (!partition[0])
-        return true;
-    while (rest.len > 0 && str_next(&rest, ',', &name))
-        if (str_is(name, partition))
-            return true;
-    return false;
+    return !options->partition[0] ||
+           text_lists(json_str(json_get(node, "partitions")), str_of(options->partition));
 }
 
 static void add_node(struct state_rows *rows, const struct json *node, struct arena *arena,
@@ -78,6 +73,8 @@ static void add_node(struct state_rows *rows, const struct json *node, struct ar
     row->job += job;
     row->all += pod + job + json_f64_or(json_get(cpus, "idle"), 0) +
                 json_f64_or(json_get(cpus, "unusable"), 0);
+    row->gpus += show_count_gpus(json_get(node, "gres"));
+    row->gpus_used += show_count_gpus(json_get(node, "gresUsed"));
     add_reason(row, json_str(json_get(node, "reason")));
 }
 
@@ -114,21 +111,23 @@ void show_nodes(const struct json *nodes, const struct show_options *options, st
     size_t count = 0;
 
     while (json_next_item(&iter, &node)) {
-        if (!is_in(node, options->partition))
+        if (!show_nodes_has(node, options))
             continue;
         add_node(rows, node, arena, json_len(items));
         count++;
     }
-    text_table_init(&table, arena, 7);
-    text_table_row(&table, "STATE", "NODES", "NAMES", "CPU USED", "POD", "JOB", "WHY");
+    text_table_init(&table, arena, 8);
+    text_table_row(&table, "STATE", "NODES", "NAMES", "CPU USED", "POD", "JOB", "GPU USED", "WHY");
     for (unsigned i = 0; i < rows->count; i++) {
         const struct state_row *row = &rows->rows[i];
 
-        text_table_row(&table, text_plain(arena, row->state),
-                       arena_printf(arena, "%zu", row->count), names_of(row, arena),
-                       arena_printf(arena, "%.0f/%.0f", row->pod + row->job, row->all),
-                       arena_printf(arena, "%.0f", row->pod), arena_printf(arena, "%.0f", row->job),
-                       reasons_of(row, arena));
+        text_table_row(
+            &table, text_plain(arena, row->state), arena_printf(arena, "%zu", row->count),
+            names_of(row, arena), arena_printf(arena, "%.0f/%.0f", row->pod + row->job, row->all),
+            arena_printf(arena, "%.0f", row->pod), arena_printf(arena, "%.0f", row->job),
+            row->gpus > 0 ? arena_printf(arena, "%" PRId64 "/%" PRId64, row->gpus_used, row->gpus)
+                          : "-",
+            reasons_of(row, arena));
     }
     if (count > 0)
         text_table_write(&table, !options->without_head, out);

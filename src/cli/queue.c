@@ -19,25 +19,15 @@ static int compare(const void *a, const void *b)
     return left->id < right->id ? -1 : left->id > right->id;
 }
 
-static bool lists(struct str partitions, const char *wanted)
-{
-    struct str name;
-
-    while (partitions.len > 0 && str_next(&partitions, ',', &name))
-        if (str_is(name, wanted))
-            return true;
-    return false;
-}
-
-static bool is_wanted(const struct json *job, const struct show_options *options)
+bool show_queue_has(const struct json *job, const struct show_options *options)
 {
     return str_is(json_str(json_get(job, "state")), "pending") &&
            (!options->partition[0] ||
-            lists(json_str(json_get(job, "partition")), options->partition)) &&
+            text_lists(json_str(json_get(job, "partition")), str_of(options->partition))) &&
            (!options->user[0] || str_is(json_str(json_get(job, "user")), options->user));
 }
 
-static int64_t count_gpus(const struct json *gres)
+int64_t show_count_gpus(const struct json *gres)
 {
     struct json_iter iter = json_iter(gres);
     const struct json *count;
@@ -110,7 +100,7 @@ static void add_row(struct text_table *table, const struct json *job, size_t *ra
                    what_of(arena, job), who_of(arena, job),
                    arena_printf(arena, "%" PRId64, json_i64_or(json_get(job, "nodes"), 0)),
                    arena_printf(arena, "%" PRId64, json_i64_or(json_get(job, "cpus"), 0)),
-                   arena_printf(arena, "%" PRId64, count_gpus(json_get(job, "gres"))),
+                   arena_printf(arena, "%" PRId64, show_count_gpus(json_get(job, "gres"))),
                    text_age(arena, options->now_s, since_s), words_of(arena, job),
                    start_s > options->now_s ? text_clock(arena, options->now_s, start_s) : "-");
 }
@@ -147,7 +137,7 @@ void show_queue(const struct json *jobs, const struct show_options *options, str
     size_t count = 0, rank = 0;
 
     while (json_next_item(&iter, &job))
-        if (is_wanted(job, options))
+        if (show_queue_has(job, options))
             waiting[count++] =
                 (struct waiting){ .job = job,
                                   .priority = json_i64_or(json_get(job, "priority"), 0),

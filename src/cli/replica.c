@@ -3,13 +3,15 @@
 
 #include <inttypes.h>
 
-bool replica_is_of(const struct json *pod, const char *chart)
+bool replica_runs(const struct json *pod, const char *command)
 {
-    struct str made_by = json_str(json_at(pod, "metadata", "labels", "helm.sh/chart"));
-    struct str name = str_of(chart);
+    struct json_iter containers = json_iter(json_at(pod, "spec", "containers"));
+    const struct json *container;
 
-    return str_starts(made_by, name) &&
-           str_starts(str_sub(made_by, name.len, made_by.len), STR("-"));
+    while (json_next_item(&containers, &container))
+        if (str_is(json_str(json_item(json_get(container, "args"), 0)), command))
+            return true;
+    return false;
 }
 
 /* By the name that the charts give the port; 0: it has none. */
@@ -40,14 +42,14 @@ static bool holds_one_of(const struct json *leases, struct str pod)
 }
 
 const struct json *replica_choose(const struct json *pods, const struct json *leases,
-                                  const char *chart)
+                                  const char *command)
 {
     struct json_iter iter = json_iter(json_get(pods, "items"));
     const struct json *pod, *chosen = NULL;
 
     while (json_next_item(&iter, &pod)) {
         if (!str_is(json_str(json_at(pod, "status", "phase")), "Running") ||
-            metrics_port(pod) == 0 || (chart && !replica_is_of(pod, chart)))
+            metrics_port(pod) == 0 || (command && !replica_runs(pod, command)))
             continue;
         if (!chosen)
             chosen = pod;

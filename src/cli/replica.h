@@ -5,13 +5,14 @@
 #include "base/arena.h"
 #include "codec/json.h"
 
-/* Whether the chart of this name made the pod. */
-bool replica_is_of(const struct json *pod, const char *chart);
+/* Whether a container of the pod runs this command of slinc: "bridge", "operator", "exporter".
+ * (Names and labels differ between releases, and no chart puts its own name on its pods.) */
+bool replica_runs(const struct json *pod, const char *command);
 
 /* The pod that runs and holds one of the leases, else the first that runs: all replicas have the
- * same caches. chart NULL: any. NULL: none runs. */
+ * same caches. command NULL: any. NULL: none runs. */
 const struct json *replica_choose(const struct json *pods, const struct json *leases,
-                                  const char *chart);
+                                  const char *command);
 
 /* What it serves beside its metrics: "/debug/state". In the arena. */
 const char *replica_path(struct arena *arena, const struct json *pod, const char *path);

@@ -15,6 +15,11 @@ struct show_options {
     bool colours;
 };
 
+/* What they list, of the documents' items. */
+bool show_queue_has(const struct json *job, const struct show_options *options);
+bool show_nodes_has(const struct json *node, const struct show_options *options);
+int64_t show_count_gpus(const struct json *gres);
+
 void show_queue(const struct json *jobs, const struct show_options *options, struct arena *arena,
                 struct buf *out);
 void show_nodes(const struct json *nodes, const struct show_options *options, struct arena *arena,

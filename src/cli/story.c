@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_LINE = 8192, EXIT_WAITS = 10, EXIT_NEVER = 11, EXIT_FAILED = 12 };
+enum { EXIT_WAITS = 10, EXIT_NEVER = 11, EXIT_FAILED = 12 };
 
 static const struct {
     const char *name, *word, *colour;
@@ -31,25 +31,13 @@ int story_exit_code(enum story_result result)
     return results[result].exit_code;
 }
 
-static const char *format_text(struct story *story, const char *format, va_list args)
-    __attribute__((format(printf, 2, 0)));
-
-static const char *format_text(struct story *story, const char *format, va_list args)
-{
-    auto_buf struct buf text;
-
-    buf_init(&text, MAX_LINE);
-    buf_vprintf(&text, format, args);
-    return text_plain(story->arena, buf_str(&text));
-}
-
 void story_conclude(struct story *story, enum story_result result, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
     story->result = result;
-    story->summary = format_text(story, format, args);
+    story->summary = text_plain_vprintf(story->arena, format, args);
     va_end(args);
 }
 
@@ -59,7 +47,7 @@ void story_add(struct story *story, const char *about, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    text = format_text(story, format, args);
+    text = text_plain_vprintf(story->arena, format, args);
     va_end(args);
     if (!text[0] || story->line_count == STORY_MAX_LINES)
         return;

@@ -102,3 +102,22 @@ const char *text_plain(struct arena *arena, struct str text)
             *at = ' ';
     return plain;
 }
+
+bool text_lists(struct str list, struct str name)
+{
+    struct str one;
+
+    while (list.len > 0 && str_next(&list, ',', &one))
+        if (str_eq(one, name))
+            return true;
+    return false;
+}
+
+const char *text_plain_vprintf(struct arena *arena, const char *format, va_list args)
+{
+    auto_buf struct buf text;
+
+    buf_init(&text, TEXT_MAX_LINE);
+    buf_vprintf(&text, format, args);
+    return text_plain(arena, buf_str(&text));
+}

@@ -6,7 +6,9 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-enum { TEXT_MAX_COLUMNS = 16, TEXT_MAX_ROWS = 1 << 20 };
+#include <stdarg.h>
+
+enum { TEXT_MAX_COLUMNS = 16, TEXT_MAX_ROWS = 1 << 20, TEXT_MAX_LINE = 8192 };
 
 struct text_table {
     struct arena *arena;
@@ -27,7 +29,12 @@ const char *text_age(struct arena *arena, int64_t now_s, int64_t then_s);
 const char *text_clock(struct arena *arena, int64_t now_s, int64_t then_s);
 int64_t text_seconds(struct str rfc3339); /* since 1970; 0 for what is no time */
 
+/* Whether "a,b,c" has the name. */
+bool text_lists(struct str list, struct str name);
+
 /* Without control characters. */
 const char *text_plain(struct arena *arena, struct str text);
+const char *text_plain_vprintf(struct arena *arena, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 
 #endif

@@ -2,6 +2,8 @@
  * could not be read is named. */
 #include "cli/why_private.h"
 
+#include "kube/condition_list.h"
+
 enum { MAX_EVENTS = 3 };
 
 const char *why_text(const struct why *why, const struct json *object, const char *key)
@@ -11,13 +13,7 @@ const char *why_text(const struct why *why, const struct json *object, const cha
 
 const struct json *why_condition(const struct json *object, const char *type)
 {
-    struct json_iter iter = json_iter(json_at(object, "status", "conditions"));
-    const struct json *found;
-
-    while (json_next_item(&iter, &found))
-        if (str_is(json_str(json_get(found, "type")), type))
-            return found;
-    return NULL;
+    return kube_condition_entry(json_at(object, "status", "conditions"), type);
 }
 
 bool why_is_true(const struct json *condition)
@@ -30,17 +26,30 @@ const char *why_clock(const struct why *why, const struct json *time)
     return text_clock(why->arena, why->options->now_s, text_seconds(json_str(time)));
 }
 
-/* The last warnings; where there is none, the last events. */
+static const char *event_age(const struct why *why, const struct json *event)
+{
+    int64_t time_s = text_seconds(json_str(json_get(event, "lastTimestamp")));
+
+    if (time_s == 0)
+        time_s = text_seconds(json_str(json_get(event, "eventTime")));
+    if (time_s == 0 || time_s > why->options->now_s)
+        return "";
+    return arena_printf(why->arena, " (%s ago)", text_age(why->arena, why->options->now_s, time_s));
+}
+
+/* The last warnings; where there is none, the last events of what has not started. */
 void why_add_events(struct why *why)
 {
     const struct json *items = json_get(why->facts->events, "items"), *event;
+    enum story_result result = why->story->result;
     size_t count = 0, index = 0;
     struct json_iter iter = json_iter(items);
     bool only_warnings;
 
     while (json_next_item(&iter, &event))
         count += str_is(json_str(json_get(event, "type")), "Warning");
-    only_warnings = count > 0;
+    only_warnings =
+        count > 0 || result == STORY_READY || result == STORY_RUNNING || result == STORY_ENDED;
     if (!only_warnings)
         count = json_len(items);
     iter = json_iter(items);
@@ -48,8 +57,8 @@ void why_add_events(struct why *why)
         if (only_warnings && !str_is(json_str(json_get(event, "type")), "Warning"))
             continue;
         if (index++ + MAX_EVENTS >= count)
-            story_add(why->story, "event", "%s: %s", why_text(why, event, "reason"),
-                      why_text(why, event, "message"));
+            story_add(why->story, "event", "%s: %s%s", why_text(why, event, "reason"),
+                      why_text(why, event, "message"), event_age(why, event));
     }
 }
 
@@ -72,7 +81,7 @@ int why_tell(const struct why_facts *facts, const struct show_options *options,
         return 0;
     }
     if (!why.job)
-        return err_set(err, ERR_NOT_FOUND, "Slurm has no job %lld that has not ended",
+        return err_set(err, ERR_NOT_FOUND, "no job %lld waits or runs in Slurm",
                        (long long)why.job_id);
     why_of_job(&why);
     return 0;

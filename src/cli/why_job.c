@@ -2,23 +2,44 @@
 #include "cli/advice.h"
 #include "cli/why_private.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 
-enum { MAX_AHEAD = 2, MAX_PODS = 5, MINUTE_S = 60, HOUR_S = 3600, DAY_S = 86400 };
+enum { MAX_AHEAD = 2, MAX_PODS = 5, OLD_S = 10, MINUTE_S = 60, HOUR_S = 3600, DAY_S = 86400 };
 
+/* The job that a waiting pod names itself: "job 7 waits: Resources". The bridge's replica that was
+ * asked may not have read of it yet. 0: none. */
+static int64_t told_job(const struct json *pod)
+{
+    const struct json *waits = why_condition(pod, WHY_PENDING_CONDITION);
+    struct str before, rest = json_str(json_get(waits, "message"));
+    int64_t id = 0;
+
+    if (why_is_true(waits) && str_cut(rest, ' ', &before, &rest) && str_is(before, "job") &&
+        str_cut(rest, ' ', &before, &rest))
+        (void)str_to_i64(before, 1, INT64_MAX, &id, NULL);
+    return id;
+}
+
+/* From the exporter's list; what the bridge knows of it where that does not have the job (yet), or
+ * may not be read. */
 void why_find_job(struct why *why)
 {
     struct json_iter iter = json_iter(json_get(why->facts->jobs, "items"));
-    const struct json *job;
+    const struct json *own = json_get(why->facts->decision, "slurm"), *job;
 
     if (why->facts->pod)
         (void)str_to_i64(json_str(json_at(why->facts->pod, "metadata", "labels", WHY_JOB_LABEL)), 1,
                          INT64_MAX, &why->job_id, NULL);
     if (why->job_id == 0)
-        why->job_id = json_i64_or(json_get(why->facts->decision, "jobId"), 0);
+        why->job_id = json_i64_or(json_get(own, "id"), 0);
+    if (why->job_id == 0)
+        why->job_id = told_job(why->facts->pod);
     while (why->job_id > 0 && !why->job && json_next_item(&iter, &job))
         if (json_i64_or(json_get(job, "id"), 0) == why->job_id)
             why->job = job;
+    if (!why->job && json_exists(own))
+        why->job = own;
     story_attach(why->story, "job", why->job);
 }
 
@@ -42,14 +63,18 @@ static void add_became(struct why *why)
     auto_buf struct buf text;
 
     buf_init(&text, 4096);
-    buf_printf(&text, "job %" PRId64 " %s", why->job_id, why_text(why, job, "user"));
+    buf_printf(&text, "job %" PRId64, why->job_id);
+    if (json_exists(json_get(job, "user")))
+        buf_printf(&text, " of %s", why_text(why, job, "user"));
     if (json_exists(json_get(job, "account")))
-        buf_printf(&text, "/%s", why_text(why, job, "account"));
+        buf_printf(&text, "%s%s", json_exists(json_get(job, "user")) ? "/" : ", account ",
+                   why_text(why, job, "account"));
     buf_printf(&text, ", partition %s", why_text(why, job, "partition"));
     if (json_exists(json_get(job, "qos")))
         buf_printf(&text, ", qos %s", why_text(why, job, "qos"));
-    buf_printf(&text, ", %" PRId64 " node%s, %" PRId64 " cpu%s", nodes, nodes == 1 ? "" : "s", cpus,
-               cpus == 1 ? "" : "s");
+    if (nodes > 0)
+        buf_printf(&text, ", %" PRId64 " node%s, %" PRId64 " cpu%s", nodes, nodes == 1 ? "" : "s",
+                   cpus, cpus == 1 ? "" : "s");
     while (json_next_member(&iter, &name, &count))
         buf_printf(&text, ", %s %" PRId64, text_plain(why->arena, name), json_i64_or(count, 0));
     if (json_exists(json_get(job, "timeLimitSeconds")))
@@ -68,23 +93,46 @@ static void add_place(struct why *why, struct buf *text)
     size_t rank = 1, count = 0, named = 0;
 
     while (json_next_item(&iter, &other)) {
+        int64_t priority = json_i64_or(json_get(other, "priority"), 0);
+
         if (!str_is(json_str(json_get(other, "state")), "pending") ||
             !str_eq(json_str(json_get(other, "partition")), partition))
             continue;
         count++;
-        if (json_i64_or(json_get(other, "priority"), 0) <= own)
+        if (priority < own ||
+            (priority == own && json_i64_or(json_get(other, "id"), 0) >= why->job_id))
             continue;
         rank++;
         if (named < MAX_AHEAD)
             ahead[named++] = other;
     }
-    buf_printf(text, "; priority %" PRId64 ", place %zu of %zu in %s", own, rank, count,
-               text_plain(why->arena, partition));
+    buf_printf(text, ", place %zu of %zu in %s", rank, count, text_plain(why->arena, partition));
     for (size_t i = 0; i < named; i++)
         buf_printf(text, "%s %" PRId64 " %s", i == 0 ? " behind" : ",",
                    json_i64_or(json_get(ahead[i], "id"), 0), why_text(why, ahead[i], "user"));
     if (named > 0 && rank - 1 > named)
         buf_printf(text, " and %zu more", rank - 1 - named);
+}
+
+/* Why the job waits. Reasons are read less often than states: that of the pod's condition may be
+ * newer. */
+struct str why_reason(const struct why *why)
+{
+    const struct json *waits = why_condition(why->facts->pod, WHY_PENDING_CONDITION);
+    struct str reason = json_str(json_get(why->job, "reason"));
+
+    return (reason.len == 0 || str_is(reason, "None")) && why_is_true(waits)
+               ? json_str(json_get(waits, "reason"))
+               : reason;
+}
+
+/* What the exporter read long ago is dated. */
+static const char *age_text(const struct why *why)
+{
+    double age_s = json_f64_or(json_get(why->facts->jobs, "ageSeconds"), 0);
+    bool is_listed = why->job != json_get(why->facts->decision, "slurm");
+
+    return is_listed && age_s > OLD_S ? arena_printf(why->arena, ", %.0f s ago", age_s) : "";
 }
 
 static void add_waiting(struct why *why)
@@ -94,9 +142,13 @@ static void add_waiting(struct why *why)
     auto_buf struct buf text;
 
     buf_init(&text, 4096);
-    buf_printf(&text, "PENDING %s", why_text(why, job, "reason"));
-    add_place(why, &text);
+    buf_printf(&text, "PENDING %s%s; priority %" PRId64, text_plain(why->arena, why_reason(why)),
+               age_text(why), json_i64_or(json_get(job, "priority"), 0));
+    if (why->facts->jobs)
+        add_place(why, &text);
     story_add(why->story, "Slurm", "%s", buf_text(&text));
+    if (!why->facts->jobs)
+        story_add(why->story, "Slurm", "its place in the queue is %s", why->facts->no_jobs);
     if (start_s > why->options->now_s)
         story_add(why->story, "starts", "about %s UTC (in %s)%s%s, by Slurm's plan",
                   text_clock(why->arena, why->options->now_s, start_s),
@@ -107,6 +159,17 @@ static void add_waiting(struct why *why)
         story_add(why->story, "starts", "Slurm's plan has no time for it yet");
 }
 
+/* In capitals, as Slurm's own commands write it. */
+static const char *state_word(const struct why *why, const struct json *job)
+{
+    struct str state = json_str(json_get(job, "state"));
+    char *word = arena_strndup(why->arena, state.at, state.len);
+
+    for (char *at = word; *at; at++)
+        *at = (char)toupper((unsigned char)*at);
+    return word;
+}
+
 void why_add_job(struct why *why)
 {
     const struct json *job = why->job;
@@ -115,7 +178,10 @@ void why_add_job(struct why *why)
         if (why->facts->no_jobs[0])
             story_add(why->story, "Slurm", "%s", why->facts->no_jobs);
         else if (why->job_id > 0)
-            story_add(why->story, "Slurm", "has no job %" PRId64 " that has not ended",
+            story_add(why->story, "Slurm",
+                      why->story->result == STORY_WAITING
+                          ? "job %" PRId64 " was submitted, and has not been read yet: ask again"
+                          : "job %" PRId64 " has ended",
                       why->job_id);
         return;
     }
@@ -123,8 +189,9 @@ void why_add_job(struct why *why)
     if (str_is(json_str(json_get(job, "state")), "pending"))
         add_waiting(why);
     else
-        story_add(why->story, "Slurm", "%s on %s since %s", why_text(why, job, "state"),
-                  why_text(why, job, "nodeList"), why_clock(why, json_get(job, "started")));
+        story_add(why->story, "Slurm", "%s on %s since %s%s", state_word(why, job),
+                  why_text(why, job, "nodeList"), why_clock(why, json_get(job, "started")),
+                  age_text(why));
 }
 
 void why_add_advice(struct why *why, struct str reason)

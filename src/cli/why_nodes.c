@@ -18,14 +18,13 @@ struct room {
     size_t cause_count, other;
 };
 
-static bool lists(struct str partitions, struct str wanted)
+static bool lists_one_of(struct str partitions, struct str wanted)
 {
-    struct str name, rest = wanted, one;
+    struct str name;
 
-    while (partitions.len > 0 && str_next(&partitions, ',', &name))
-        for (rest = wanted; rest.len > 0 && str_next(&rest, ',', &one);)
-            if (str_eq(name, one))
-                return true;
+    while (wanted.len > 0 && str_next(&wanted, ',', &name))
+        if (text_lists(partitions, name))
+            return true;
     return false;
 }
 
@@ -140,11 +139,11 @@ void why_add_nodes(struct why *why)
     if (!why->job)
         return;
     if (!why->facts->nodes) {
-        story_add(why->story, "nodes", "%s", why->facts->no_nodes);
+        story_add(why->story, "nodes", "the room on Slurm's nodes is %s", why->facts->no_nodes);
         return;
     }
     while (json_next_item(&iter, &node))
-        if (lists(json_str(json_get(node, "partitions")), partitions))
+        if (lists_one_of(json_str(json_get(node, "partitions")), partitions))
             count_node(why, node, &room);
     buf_printf(&text, "in %s %zu of %zu have room now, %" PRId64 " needed",
                text_plain(why->arena, partitions), room.free, room.total,

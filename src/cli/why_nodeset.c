@@ -10,6 +10,7 @@
 #define UNREGISTERED "slinc.slurm.net/unregistered-since"
 #define DEADLINE     "nodeset.slinky.slurm.net/pod-deadline"
 #define WORKER_APP   "slurmd"
+#define NEVER_YEAR   "9999-" /* of a deadline that never comes */
 
 enum { MAX_WORKERS_TOLD = 8 };
 
@@ -60,7 +61,9 @@ static void add_marks(const struct why *why, const struct json *pod, struct buf 
     if (json_exists(json_get(notes, UNREGISTERED)))
         buf_printf(text, "; not registered since %s",
                    why_clock(why, json_get(notes, UNREGISTERED)));
-    if (json_exists(json_get(notes, DEADLINE)))
+    if (str_starts(json_str(json_get(notes, DEADLINE)), STR(NEVER_YEAR)))
+        buf_add_text(text, "; it has a job without a time limit");
+    else if (json_exists(json_get(notes, DEADLINE)))
         buf_printf(text, "; its last job ends by %s", why_clock(why, json_get(notes, DEADLINE)));
 }
 

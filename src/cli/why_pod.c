@@ -97,17 +97,17 @@ static int64_t number_of(const struct json *value)
 static void add_translation(struct why *why)
 {
     static const struct {
-        const char *key, *text;
-    } rows[] = { { "partition", "partition" },
-                 { "account", "account" },
-                 { "qos", "qos" },
-                 { "user_id", "user" },
-                 { "minimum_nodes", "nodes" },
-                 { "cpus_per_task", "cpus each" },
-                 { "memory_per_node", "MiB each" },
-                 { "tres_per_node", "each node" },
-                 { "constraints", "features" },
-                 { "time_limit", "minutes at most" } };
+        const char *key, *text, *one; /* one: instead of text, of the number 1 */
+    } rows[] = { { "partition", "partition", NULL },
+                 { "account", "account", NULL },
+                 { "qos", "qos", NULL },
+                 { "user_id", "user", NULL },
+                 { "minimum_nodes", "nodes", "node" },
+                 { "cpus_per_task", "cpus each", "cpu each" },
+                 { "memory_per_node", "MiB each", NULL },
+                 { "tres_per_node", "each node", NULL },
+                 { "constraints", "features", NULL },
+                 { "time_limit", "minutes at most", "minute at most" } };
     const struct json *decision = why->facts->decision;
     const struct json *desc = json_get(decision, "job");
     const char *between = "";
@@ -122,7 +122,8 @@ static void add_translation(struct why *why)
         if (json_is_string(value) && json_str(value).len > 0)
             buf_printf(&text, "%s%s " STR_FMT, between, rows[i].text, STR_ARG(json_str(value)));
         else if (!json_is_string(value) && number_of(value) >= 0)
-            buf_printf(&text, "%s%" PRId64 " %s", between, number_of(value), rows[i].text);
+            buf_printf(&text, "%s%" PRId64 " %s", between, number_of(value),
+                       number_of(value) == 1 && rows[i].one ? rows[i].one : rows[i].text);
         else
             continue;
         between = ", ";
@@ -130,22 +131,47 @@ static void add_translation(struct why *why)
     story_add(why->story, "became", "%s%s", text.len > 0 ? "a job: " : "", buf_text(&text));
 }
 
-/* Hours and minutes of what is known; '-' for what has not happened. */
+/* Since the pod was created; '-' for what has not happened. Clocks may differ by a second. */
+static void add_step(const struct why *why, const char *name, const struct json *time,
+                     struct buf *text)
+{
+    int64_t from_s =
+        text_seconds(json_str(json_at(why->facts->pod, "metadata", "creationTimestamp")));
+    int64_t time_s = text_seconds(json_str(time));
+
+    if (time_s == 0)
+        buf_printf(text, " > %s -", name);
+    else
+        buf_printf(text, " > %s +%s", name,
+                   text_age(why->arena, time_s > from_s ? time_s : from_s, from_s));
+}
+
+static bool is_bridged(const struct json *pod)
+{
+    return !str_is(json_str(json_at(pod, "spec", "schedulerName")), "default-scheduler");
+}
+
 static void add_life(struct why *why)
 {
     const struct json *pod = why->facts->pod;
     const struct json *bound = why_condition(pod, "PodScheduled");
     const struct json *ready = why_condition(pod, "Ready");
+    auto_buf struct buf text;
 
-    story_add(why->story, "life", "created %s > submitted %s > allocated %s > bound %s > ready %s",
-              why_clock(why, json_at(pod, "metadata", "creationTimestamp")),
-              why_clock(why, json_get(why->job, "submitted")),
-              why_clock(why, json_get(why->job, "started")),
-              why_is_true(bound) ? why_clock(why, json_get(bound, "lastTransitionTime")) : "-",
-              why_is_true(ready) ? why_clock(why, json_get(ready, "lastTransitionTime")) : "-");
+    buf_init(&text, MAX_LINE);
+    buf_printf(&text, "created %s", why_clock(why, json_at(pod, "metadata", "creationTimestamp")));
+    if (is_bridged(pod)) {
+        add_step(why, "submitted", json_get(why->job, "submitted"), &text);
+        add_step(why, "allocated", json_get(why->job, "started"), &text);
+    }
+    add_step(why, "bound", why_is_true(bound) ? json_get(bound, "lastTransitionTime") : NULL,
+             &text);
+    add_step(why, "ready", why_is_true(ready) ? json_get(ready, "lastTransitionTime") : NULL,
+             &text);
+    story_add(why->story, "life", "%s", buf_text(&text));
 }
 
-/* The first container that waits for something, in the kubelet's words. */
+/* The first container that waits for something or failed, in the kubelet's words. */
 static const char *container_trouble(struct why *why, const struct json *pod)
 {
     struct json_iter iter = json_iter(json_at(pod, "status", "containerStatuses"));
@@ -153,7 +179,13 @@ static const char *container_trouble(struct why *why, const struct json *pod)
 
     while (json_next_item(&iter, &status)) {
         const struct json *waits = json_at(status, "state", "waiting");
+        const struct json *ended = json_at(status, "state", "terminated");
 
+        if (json_i64_or(json_get(ended, "exitCode"), 0) != 0)
+            return arena_printf(why->arena, "container %s ended with %" PRId64 ": %s",
+                                why_text(why, status, "name"),
+                                json_i64_or(json_get(ended, "exitCode"), 0),
+                                why_text(why, ended, "reason"));
         if (json_exists(json_get(waits, "reason")))
             return arena_printf(why->arena, "container %s waits: %s%s%s",
                                 why_text(why, status, "name"), why_text(why, waits, "reason"),
@@ -178,8 +210,7 @@ static void conclude_waiting(struct why *why, const char *name, const char *age)
     else if (json_exists(json_at(pod, "metadata", "labels", WHY_JOB_LABEL)) || why->job)
         story_conclude(why->story, STORY_WAITING, "%s waits for %s in Slurm", name, age);
     else
-        story_conclude(why->story, STORY_WAITING,
-                       "%s waits for %s: scheduler %s has not placed it, and says nothing of Slurm",
+        story_conclude(why->story, STORY_WAITING, "%s waits for %s: scheduler %s has not placed it",
                        name, age,
                        text_plain(why->arena, json_str(json_at(pod, "spec", "schedulerName"))));
     if (!why_is_true(waits) && json_exists(json_get(scheduled, "message")))
@@ -206,10 +237,12 @@ static void conclude(struct why *why)
                        why_text(why, ended, "message"));
     else if (str_is(phase, "Succeeded") || str_is(phase, "Failed"))
         story_conclude(why->story, str_is(phase, "Failed") ? STORY_FAILED : STORY_ENDED,
-                       "%s has ended: " STR_FMT, name, STR_ARG(phase));
+                       "%s has ended: " STR_FMT "%s%s", name, STR_ARG(phase),
+                       trouble[0] ? "; " : "", trouble);
     else if (node.len > 0)
         story_conclude(why->story, str_is(phase, "Running") ? STORY_RUNNING : STORY_BOUND,
-                       "%s is on " STR_FMT ", " STR_FMT "%s%s", name, STR_ARG(node), STR_ARG(phase),
+                       "%s %s " STR_FMT "%s%s", name,
+                       str_is(phase, "Running") ? "runs on" : "is bound to", STR_ARG(node),
                        trouble[0] ? "; " : "", trouble);
     else
         conclude_waiting(why, name, age);
@@ -228,7 +261,7 @@ void why_of_pod(struct why *why)
 {
     const struct json *pod = why->facts->pod;
     const struct json *waits = why_condition(pod, WHY_PENDING_CONDITION);
-    struct str reason = json_str(json_get(why->job, "reason"));
+    struct str reason = why_reason(why);
 
     if (why_is_worker(pod)) {
         tell_worker(why);
@@ -237,7 +270,11 @@ void why_of_pod(struct why *why)
     conclude(why);
     add_asked(why);
     add_translation(why);
-    why_add_job(why);
+    if (is_bridged(pod) || why->job)
+        why_add_job(why);
+    else
+        story_add(why->story, "Slurm", "has nothing to do with this pod: its scheduler is %s",
+                  text_plain(why->arena, json_str(json_at(pod, "spec", "schedulerName"))));
     if (why->story->result == STORY_WAITING || why->story->result == STORY_NEVER) {
         why_add_nodes(why);
         if (!why->job || !str_is(json_str(json_get(why->job, "state")), "pending"))

@@ -23,6 +23,7 @@ void why_find_job(struct why *why);
 void why_of_job(struct why *why);
 /* What it became, what Slurm says, when it starts. */
 void why_add_job(struct why *why);
+struct str why_reason(const struct why *why); /* Slurm's word; "" when it is not known */
 /* Who has to act, and how. reason: Slurm's, or that of a condition; "" when nothing is known. */
 void why_add_advice(struct why *why, struct str reason);
 

@@ -63,20 +63,20 @@ enum { READS = sizeof(reads) / sizeof(reads[0]) };
 
 /* What bridge and operator cannot do without. */
 static const struct {
-    const char *chart, *verb, *group, *resource, *subresource;
+    const char *command, *verb, *group, *resource, *subresource;
 } rights[] = {
-    { "slurm-bridge", "create", "", "pods", "binding" },
-    { "slurm-bridge", "patch", "", "pods", "status" },
-    { "slurm-bridge", "patch", "", "pods", "" },
-    { "slurm-bridge", "delete", "", "pods", "" },
-    { "slurm-bridge", "list", "", "nodes", "" },
-    { "slurm-bridge", "patch", "", "nodes", "" },
-    { "slurm-bridge", "patch", "", "nodes", "status" },
-    { "slurm-operator", "create", "", "pods", "" },
-    { "slurm-operator", "create", "", "secrets", "" },
-    { "slurm-operator", "create", "apps", "statefulsets", "" },
-    { "slurm-operator", "list", "slinky.slurm.net", "nodesets", "" },
-    { "slurm-operator", "patch", "slinky.slurm.net", "nodesets", "status" },
+    { "bridge", "create", "", "pods", "binding" },
+    { "bridge", "patch", "", "pods", "status" },
+    { "bridge", "patch", "", "pods", "" },
+    { "bridge", "delete", "", "pods", "" },
+    { "bridge", "list", "", "nodes", "" },
+    { "bridge", "patch", "", "nodes", "" },
+    { "bridge", "patch", "", "nodes", "status" },
+    { "operator", "create", "", "pods", "" },
+    { "operator", "create", "", "secrets", "" },
+    { "operator", "create", "apps", "statefulsets", "" },
+    { "operator", "list", "slinky.slurm.net", "nodesets", "" },
+    { "operator", "patch", "slinky.slurm.net", "nodesets", "status" },
 };
 
 enum { RIGHTS = sizeof(rights) / sizeof(rights[0]) };
@@ -95,14 +95,9 @@ static const char *text_of(struct examination *exam, const struct json *value)
 
 static void take(struct examination *exam, enum doctor_fact fact, const struct fetch *fetch)
 {
-    const char *missing = terminal_missing(exam->terminal, fetch);
-    struct str words = str_of(missing);
-
-    if (str_starts(words, STR("not shown: ")))
-        missing += strlen("not shown: ");
     exam->facts.of[fact].doc = fetch_root(fetch);
     exam->facts.of[fact].text = buf_str(&fetch->text);
-    exam->facts.of[fact].missing = missing;
+    exam->facts.of[fact].missing = terminal_lacks(exam->terminal, fetch);
 }
 
 static void read_lists(struct examination *exam)
@@ -123,13 +118,13 @@ static void read_lists(struct examination *exam)
 /* ---- our own processes ---- */
 
 static void prepare_process(struct examination *exam, enum doctor_fact fact, struct fetch *fetch,
-                            const char *chart, const char *path)
+                            const char *command, const char *path)
 {
     const struct json *pods = exam->facts.of[FACT_PODS].doc;
-    const struct json *pod = replica_choose(pods, exam->facts.of[FACT_LEASES].doc, chart);
+    const struct json *pod = replica_choose(pods, exam->facts.of[FACT_LEASES].doc, command);
 
     exam->facts.of[fact].missing =
-        pods ? arena_printf(&exam->terminal->arena, "no pod of the chart %s runs", chart)
+        pods ? arena_printf(&exam->terminal->arena, "no pod runs slinc %s", command)
              : exam->facts.of[FACT_PODS].missing;
     if (!pod)
         return;
@@ -144,8 +139,8 @@ static void prepare_process(struct examination *exam, enum doctor_fact fact, str
 
 static void read_processes(struct examination *exam)
 {
-    prepare_process(exam, FACT_BRIDGE, &exam->bridge, "slurm-bridge", "/debug/state");
-    prepare_process(exam, FACT_EXPORTER, &exam->exporter, "slurm-exporter", "/metrics");
+    prepare_process(exam, FACT_BRIDGE, &exam->bridge, "bridge", "/debug/state");
+    prepare_process(exam, FACT_EXPORTER, &exam->exporter, "exporter", "/metrics");
     terminal_fetch(exam->terminal, &exam->bridge, 1);
     terminal_fetch(exam->terminal, &exam->exporter, 1);
     if (exam->bridge.path)
@@ -179,18 +174,10 @@ static void gather_end(struct examination *exam, enum doctor_fact fact,
     exam->facts.of[fact].doc = json_root(exam->made[fact]);
 }
 
-static const char *missing_of(struct examination *exam, const struct fetch *fetch)
+/* The account of the first pod that runs the command, as RBAC names it; NULL. */
+static const char *account_of(struct examination *exam, const char *command)
 {
-    const char *missing = terminal_missing(exam->terminal, fetch);
-
-    return str_starts(str_of(missing), STR("not shown: ")) ? missing + strlen("not shown: ")
-                                                           : missing;
-}
-
-/* The account of the first pod of a chart, as RBAC names it; NULL. */
-static const char *account_of(struct examination *exam, const char *chart)
-{
-    const struct json *pod = replica_choose(exam->facts.of[FACT_PODS].doc, NULL, chart);
+    const struct json *pod = replica_choose(exam->facts.of[FACT_PODS].doc, NULL, command);
 
     if (!pod)
         return NULL;
@@ -225,7 +212,7 @@ static void read_rights(struct examination *exam)
 
     gather_begin(&gathered, build);
     for (size_t i = 0; i < RIGHTS; i++) {
-        users[i] = account_of(exam, rights[i].chart);
+        users[i] = account_of(exam, rights[i].command);
         fetches[i] = (struct fetch){ .path = NULL };
         if (users[i])
             ask_right(exam, i, users[i], &fetches[i]);
@@ -238,7 +225,7 @@ static void read_rights(struct examination *exam)
         if (!users[i])
             continue;
         if (!fetches[i].doc || kube_access_read(fetch_root(&fetches[i]), &answer, NULL) < 0) {
-            gathered.missing = missing_of(exam, &fetches[i]);
+            gathered.missing = terminal_lacks(exam->terminal, &fetches[i]);
             continue;
         }
         json_put_text(build, one, "user", users[i]);
@@ -268,7 +255,8 @@ static void read_kubelets(struct examination *exam)
     while (json_next_item(&iter, &node) && count < MAX_KUBELETS) {
         const char *name = text_of(exam, json_at(node, "metadata", "name"));
 
-        if (!json_exists(json_at(node, "metadata", "labels", EXTERNAL_LABEL)))
+        if (!json_exists(json_at(node, "metadata", "labels", EXTERNAL_LABEL)) ||
+            json_len(json_at(node, "status", "addresses")) == 0) /* nobody plays its kubelet */
             continue;
         fetches[count++] = (struct fetch){
             .request = { KUBE_GET, &kube_nodes, NULL, name, "proxy", .timeout_us = ANSWER_US },
@@ -281,7 +269,7 @@ static void read_kubelets(struct examination *exam)
         struct json_mut *one = json_new_object(build);
 
         if (!fetches[i].doc)
-            gathered.missing = missing_of(exam, &fetches[i]);
+            gathered.missing = terminal_lacks(exam->terminal, &fetches[i]);
         json_put_text(build, one, "node", fetches[i].request.name);
         json_put(build, one, "kubeletconfig",
                  json_copy(build, json_get(fetch_root(&fetches[i]), "kubeletconfig")));
@@ -324,11 +312,11 @@ static bool token_end(const struct json *secret, int64_t *ret_end)
 /* The Secrets that pods of bridge and exporter mount. */
 static size_t list_secrets(struct examination *exam, struct fetch *fetches)
 {
-    static const char *const charts[] = { "slurm-bridge", "slurm-exporter" };
+    static const char *const commands[] = { "bridge", "exporter" };
     size_t count = 0;
 
-    for (size_t i = 0; i < sizeof(charts) / sizeof(charts[0]); i++) {
-        const struct json *pod = replica_choose(exam->facts.of[FACT_PODS].doc, NULL, charts[i]);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        const struct json *pod = replica_choose(exam->facts.of[FACT_PODS].doc, NULL, commands[i]);
         struct json_iter iter = json_iter(json_at(pod, "spec", "volumes"));
         const struct json *volume;
 
@@ -364,7 +352,7 @@ static void read_tokens(struct examination *exam)
         int64_t end;
 
         if (!fetches[i].doc)
-            gathered.missing = missing_of(exam, &fetches[i]);
+            gathered.missing = terminal_lacks(exam->terminal, &fetches[i]);
         if (!fetches[i].doc || !token_end(fetch_root(&fetches[i]), &end))
             continue;
         json_put_text(build, one, "name",

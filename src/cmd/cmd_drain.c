@@ -46,7 +46,7 @@ static int patch(struct terminal *terminal, const struct mark *mark)
     if (mark->patch[0])
         terminal_fetch(terminal, &fetch, 1);
     if (mark->patch[0] && fetch.outcome != KUBE_DONE)
-        code = terminal_fail(terminal, terminal_exit_of(&fetch), fetch.message);
+        code = terminal_fail(terminal, terminal_exit_of(&fetch), terminal_lacks(terminal, &fetch));
     else
         write_result(terminal, mark);
     fetch_done(&fetch, 1);
@@ -76,8 +76,8 @@ static int run(struct terminal *terminal, int count, char **words, bool drains)
     mark.reason = terminal->flags.reason ? terminal->flags.reason : "";
     terminal_fetch(terminal, fetches, 2);
     if (!fetches[0].doc && !fetches[1].doc)
-        code = terminal_fail(terminal, terminal_exit_of(&fetches[says_worker]),
-                             fetches[says_worker].message);
+        code = terminal_refuse(terminal, &fetches[says_worker || fetches[0].status == 404],
+                               says_node ? "node" : "node or worker");
     else if (mark_plan(&mark, fetch_root(&fetches[0]), fetch_root(&fetches[1]), &err) < 0)
         code = terminal_fail(terminal, TERMINAL_FAILED, err.text);
     else

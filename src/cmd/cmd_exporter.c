@@ -21,12 +21,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TOKEN_LIFE_S = 300, SLURM_CONNECTIONS = 8, SECOND_US = 1000000, NANOS_PER_US = 1000 };
+enum {
+    TOKEN_LIFE_S = 300,
+    SLURM_CONNECTIONS = 8,
+    BRIDGE_CONNECTIONS = 4,
+    SECOND_US = 1000000,
+    NANOS_PER_US = 1000
+};
 
 struct exporter_flags {
     const char *server, *cache_freq, *metrics_address, *health_address, *legacy_path, *user_labels;
     const char *ui_address;
-    const char *key_file, *key_user, *api_address, *api_folder, *api_service;
+    const char *key_file, *key_user, *api_address, *api_folder, *api_service, *bridge;
     struct process_flags process;
     const char *print;
     bool external, view, ui;
@@ -57,6 +63,9 @@ static const struct flag flags[] = {
       "serve external.metrics.k8s.io for HorizontalPodAutoscalers, over TLS" },
     { "view-api", FLAG_BOOL, AT(view), "false",
       "serve view.slinky.slurm.net: jobs and nodes, for `slinc queue`, `nodes` and `why`" },
+    { "bridge", FLAG_TEXT, AT(bridge), "",
+      "where the metrics of slinc bridge are served: the view API asks there why a pod waits, for "
+      "whoever may get that pod" },
     { "ui", FLAG_BOOL, AT(ui), "false",
       "serve the live page /ui/ beside these APIs, to whoever may list and watch "
       "ui.view.slinky.slurm.net" },
@@ -106,7 +115,7 @@ struct links {
     struct loop *loop;
     struct process_api kube; /* where the API is served */
     struct slurm_token *token;
-    struct http_transport *slurm;
+    struct http_transport *slurm, *bridge; /* bridge: NULL when it is not asked */
 };
 
 /* The pages must be served before there is a token: a file is awaited. */
@@ -160,12 +169,21 @@ static int links_open(struct links *links, const struct exporter_flags *values, 
         (result = open_token(links, values, err)) < 0)
         return result;
     result = http_client_new(links->loop, &options, &links->slurm, err);
-    return result < 0 ? err_wrap(err, "--server %s", values->server) : 0;
+    if (result < 0)
+        return err_wrap(err, "--server %s", values->server);
+    if (!values->view || !values->bridge[0])
+        return 0;
+    result = http_client_new(links->loop,
+                             &(struct http_client_options){ .base_url = values->bridge,
+                                                            .max_connections = BRIDGE_CONNECTIONS },
+                             &links->bridge, err);
+    return result < 0 ? err_wrap(err, "--bridge %s", values->bridge) : 0;
 }
 
 static void links_close(struct links *links)
 {
     http_transport_free(links->slurm);
+    http_transport_free(links->bridge);
     slurm_token_free(links->token);
     if (links->kube.loop)
         process_api_close(&links->kube);
@@ -224,7 +242,8 @@ static int open_api(const struct links *links, const struct exporter_flags *valu
     struct process_address at = { "--api-bind-address", values->api_address };
     struct api_options options = { .folder = values->api_folder,
                                    .service = values->external ? values->api_service : "",
-                                   .ui = values->ui ? ui : NULL };
+                                   .ui = values->ui ? ui : NULL,
+                                   .bridge = links->bridge };
     char host[PROCESS_MAX_HOST];
     int result = process_address_read(at, host, &options.port, err);
 

@@ -19,38 +19,67 @@ static const struct flag nodes_flags[] = {
     TERMINAL_FLAGS,
 };
 
-static int run_list(struct terminal *terminal, int count, const struct kube_resource *resource,
-                    void (*show)(const struct json *list, const struct show_options *options,
-                                 struct arena *arena, struct buf *out))
+struct listing { /* what a command lists */
+    const struct kube_resource *resource;
+    bool (*has)(const struct json *item, const struct show_options *options);
+    void (*show)(const struct json *list, const struct show_options *options, struct arena *arena,
+                 struct buf *out);
+};
+
+/* The document, with the items that are wanted. */
+static void write_json(const struct listing *list, const struct json *root,
+                       const struct show_options *options, struct buf *out)
 {
-    struct fetch fetch = {
-        .request = { .verb = KUBE_LIST, .resource = resource, .timeout_us = TERMINAL_ANSWER_US }
-    };
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *copy = json_new_object(build), *items;
+    struct json_iter iter = json_iter(root);
+    const struct json *value;
+    struct str name;
+
+    while (json_next_member(&iter, &name, &value))
+        if (!str_is(name, "items"))
+            json_put(build, copy, name.at, json_copy(build, value));
+    items = json_put_array(build, copy, "items");
+    iter = json_iter(json_get(root, "items"));
+    while (json_next_item(&iter, &value))
+        if (list->has(value, options))
+            json_push(items, json_copy(build, value));
+    json_mut_write_pretty(copy, out);
+}
+
+static int run_list(struct terminal *terminal, int count, const struct listing *list)
+{
+    struct fetch fetch = { .request = { .verb = KUBE_LIST,
+                                        .resource = list->resource,
+                                        .timeout_us = TERMINAL_ANSWER_US } };
 
     if (count > 0)
         return terminal_fail(terminal, TERMINAL_USAGE, "takes no arguments; see --help");
     terminal_fetch(terminal, &fetch, 1);
     if (!fetch.doc)
-        return terminal_fail(terminal, terminal_exit_of(&fetch),
-                             terminal_missing(terminal, &fetch));
+        return terminal_fail(terminal, terminal_exit_of(&fetch), terminal_lacks(terminal, &fetch));
     if (terminal->flags.is_json)
-        json_write_pretty(json_root(fetch.doc), &terminal->out);
+        write_json(list, json_root(fetch.doc), &terminal->show, &terminal->out);
     else
-        show(json_root(fetch.doc), &terminal->show, &terminal->arena, &terminal->out);
+        list->show(json_root(fetch.doc), &terminal->show, &terminal->arena, &terminal->out);
     fetch_done(&fetch, 1);
     return terminal_print(terminal);
 }
 
 static int run_queue(struct terminal *terminal, int count, char **words)
 {
+    static const struct listing list = { &terminal_view_jobs, show_queue_has, show_queue };
+
     (void)words;
-    return run_list(terminal, count, &terminal_view_jobs, show_queue);
+    return run_list(terminal, count, &list);
 }
 
 static int run_nodes(struct terminal *terminal, int count, char **words)
 {
+    static const struct listing list = { &terminal_view_nodes, show_nodes_has, show_nodes };
+
     (void)words;
-    return run_list(terminal, count, &terminal_view_nodes, show_nodes);
+    return run_list(terminal, count, &list);
 }
 
 const struct terminal_command terminal_queue = { .name = "queue",

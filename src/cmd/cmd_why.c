@@ -1,7 +1,8 @@
 /* cmd_why.c - `slinc why`: reads what is known of one pod, job or NodeSet, and tells it.
  *
- * The bridge's own decision comes from the bridge, through the proxy of the API server; a user who
- * may not use that is told so, and gets the rest. */
+ * The bridge's own decision comes from the view API, which asks the bridge for whoever may get the
+ * pod; where there is no view API, from the bridge itself through the proxy of the API server,
+ * which needs more rights. What is missing is said, and the rest is told. */
 #include "cli/replica.h"
 #include "cmd/terminal.h"
 
@@ -23,12 +24,13 @@ static const struct flag why_flags[] = {
     TERMINAL_FLAGS,
 };
 
-enum { WHY_JOBS, WHY_NODES, WHY_POD, WHY_NODESET, WHY_EVENTS, WHY_FETCHES };
+enum { WHY_JOBS, WHY_NODES, WHY_POD, WHY_DECISION, WHY_NODESET, WHY_EVENTS, WHY_FETCHES };
 
 /* ---- the bridge ---- */
 
-/* What the bridge thinks of the pod. ret_decision is read by the caller and freed. */
-static void ask_bridge(struct terminal *terminal, const struct json *pod, const char *ns,
+/* What the bridge thinks of the pod, by the proxy. ret_decision is freed by the caller. Says
+ * whether the user may use the proxy. */
+static bool ask_bridge(struct terminal *terminal, const struct json *pod, const char *ns,
                        const char *name, struct fetch *ret_decision, const char **ret_missing)
 {
     const char *scheduler =
@@ -43,6 +45,7 @@ static void ask_bridge(struct terminal *terminal, const struct json *pod, const 
     };
     const struct json *replica;
     const char *space;
+    bool may;
 
     terminal_fetch(terminal, found, 2);
     replica = replica_choose(fetch_root(&found[0]), fetch_root(&found[1]), NULL);
@@ -65,7 +68,9 @@ static void ask_bridge(struct terminal *terminal, const struct json *pod, const 
         *ret_missing = arena_printf(
             &terminal->arena, "not shown: no pod of scheduler %s runs in this cluster", scheduler);
     }
+    may = found[0].status != 403 && ret_decision->status != 403;
     fetch_done(found, 2);
+    return may;
 }
 
 /* ---- telling ---- */
@@ -91,15 +96,22 @@ static bool is_bridged(const struct json *pod)
     return !str_is(json_str(json_at(pod, "spec", "schedulerName")), "default-scheduler");
 }
 
+/* decided: what the view API said. */
 static int tell_pod(struct terminal *terminal, struct why_facts *facts, const char *ns,
-                    const char *name)
+                    const char *name, const struct fetch *decided)
 {
     struct fetch decision = { .path = NULL };
     int code;
 
-    if (is_bridged(facts->pod))
-        ask_bridge(terminal, facts->pod, ns, name, &decision, &facts->no_decision);
-    facts->decision = fetch_root(&decision);
+    if (decided->doc) {
+        facts->decision = json_get(fetch_root(decided), "decision");
+    } else if (is_bridged(facts->pod)) {
+        if (!ask_bridge(terminal, facts->pod, ns, name, &decision, &facts->no_decision))
+            facts->no_decision = decided->status == 404 && facts->no_jobs[0]
+                                     ? facts->no_jobs
+                                     : terminal_missing(terminal, decided);
+        facts->decision = fetch_root(&decision);
+    }
     code = tell(terminal, facts);
     fetch_done(&decision, 1);
     return code;
@@ -137,6 +149,8 @@ static int why_object(struct terminal *terminal, const char *name, bool is_pod, 
                                      .timeout_us = TERMINAL_ANSWER_US } },
         [WHY_POD] = { .request = { KUBE_GET, is_pod ? &kube_pods : NULL, ns, name,
                                    .timeout_us = TERMINAL_ANSWER_US } },
+        [WHY_DECISION] = { .request = { KUBE_GET, is_pod ? &terminal_view_workloads : NULL, ns,
+                                        name, "why", .timeout_us = BRIDGE_US } },
         [WHY_NODESET] = { .request = { KUBE_GET, is_nodeset ? &nodesets : NULL, ns, name,
                                        .timeout_us = TERMINAL_ANSWER_US } },
         [WHY_EVENTS] = { .request = { KUBE_LIST, &events, ns, .query = query,
@@ -152,12 +166,14 @@ static int why_object(struct terminal *terminal, const char *name, bool is_pod, 
     facts.no_jobs = terminal_missing(terminal, &fetches[WHY_JOBS]);
     facts.no_nodes = terminal_missing(terminal, &fetches[WHY_NODES]);
     if ((facts.pod = fetch_root(&fetches[WHY_POD])))
-        code = tell_pod(terminal, &facts, ns, name);
+        code = tell_pod(terminal, &facts, ns, name, &fetches[WHY_DECISION]);
     else if ((facts.nodeset = fetch_root(&fetches[WHY_NODESET])))
         code = tell_nodeset(terminal, &facts, ns, name);
     else
-        code = terminal_fail(terminal, terminal_exit_of(&fetches[is_pod ? WHY_POD : WHY_NODESET]),
-                             fetches[is_pod ? WHY_POD : WHY_NODESET].message);
+        code = terminal_refuse(terminal, &fetches[is_pod ? WHY_POD : WHY_NODESET],
+                               is_pod && is_nodeset ? "pod or NodeSet"
+                               : is_pod             ? "pod"
+                                                    : "NodeSet");
     fetch_done(fetches, WHY_FETCHES);
     return code;
 }
@@ -183,7 +199,7 @@ static int why_job(struct terminal *terminal, int64_t id)
     facts.no_pods = terminal_missing(terminal, &fetches[2]);
     code = facts.jobs ? tell(terminal, &facts)
                       : terminal_fail(terminal, terminal_exit_of(&fetches[0]),
-                                      terminal_missing(terminal, &fetches[0]));
+                                      terminal_lacks(terminal, &fetches[0]));
     fetch_done(fetches, 3);
     return code;
 }

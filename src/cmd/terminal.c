@@ -20,6 +20,8 @@ enum {
 
 const struct kube_resource terminal_view_jobs = { VIEW_GROUP, "v1alpha1", "jobs", "SlurmJob",
                                                   false };
+const struct kube_resource terminal_view_workloads = { VIEW_GROUP, "v1alpha1", "workloads",
+                                                       "Workload", true };
 const struct kube_resource terminal_view_nodes = { VIEW_GROUP, "v1alpha1", "nodes", "SlurmNode",
                                                    false };
 
@@ -67,6 +69,13 @@ static const char *verb_of(const struct fetch *fetch)
 
 const char *terminal_missing(struct terminal *terminal, const struct fetch *fetch)
 {
+    const char *lacks = terminal_lacks(terminal, fetch);
+
+    return lacks[0] ? arena_printf(&terminal->arena, "not shown: %s", lacks) : "";
+}
+
+const char *terminal_lacks(struct terminal *terminal, const struct fetch *fetch)
+{
     const struct kube_request *request = &fetch->request;
     const struct kube_resource *resource = request->resource;
     bool is_view = resource && strcmp(resource->group, VIEW_GROUP) == 0;
@@ -74,19 +83,21 @@ const char *terminal_missing(struct terminal *terminal, const struct fetch *fetc
 
     if (fetch->doc || fetch->text.len > 0)
         return "";
-    if (is_view && fetch->status == 404)
-        return "not shown: this cluster has no view API (chart slurm-exporter, view.enabled)";
+    if (is_view && !resource->namespaced && fetch->status == 404)
+        return "this cluster has no view API (chart slurm-exporter, view.enabled)";
     if (fetch->status != 403 || !resource)
-        return arena_printf(&terminal->arena, "not shown: %s", fetch->message);
+        return arena_strdup(&terminal->arena, fetch->message);
     scope = !resource->namespaced ? ""
             : request->ns && request->ns[0]
                 ? arena_printf(&terminal->arena, " in namespace %s", request->ns)
                 : " in all namespaces";
-    return arena_printf(&terminal->arena, "not shown: needs the right to %s %s%s%s%s%s%s",
-                        verb_of(fetch), resource->plural, request->subresource ? "/" : "",
+    return arena_printf(&terminal->arena, "needs the right to %s %s%s%s%s%s%s%s", verb_of(fetch),
+                        resource->plural, request->subresource ? "/" : "",
                         request->subresource ? request->subresource : "",
-                        resource->group[0] ? "." : "", resource->group,
-                        is_view ? " (ClusterRole slinc-viewer)" : scope);
+                        resource->group[0] ? "." : "", resource->group, scope,
+                        !is_view               ? ""
+                        : resource->namespaced ? " (ClusterRole slinc-why)"
+                                               : " (ClusterRole slinc-viewer)");
 }
 
 enum terminal_exit terminal_exit_of(const struct fetch *fetch)
@@ -94,6 +105,16 @@ enum terminal_exit terminal_exit_of(const struct fetch *fetch)
     return fetch->status == 403   ? TERMINAL_FORBIDDEN
            : fetch->status == 404 ? TERMINAL_NOT_FOUND
                                   : TERMINAL_FAILED;
+}
+
+int terminal_refuse(struct terminal *terminal, const struct fetch *fetch, const char *what)
+{
+    const char *text = fetch->status == 404
+                           ? arena_printf(&terminal->arena, "there is no %s %s in namespace %s",
+                                          what, fetch->request.name, terminal_namespace(terminal))
+                           : terminal_lacks(terminal, fetch);
+
+    return terminal_fail(terminal, terminal_exit_of(fetch), text);
 }
 
 /* ---- running ---- */

@@ -79,12 +79,15 @@ void terminal_fetch(struct terminal *terminal, struct fetch *fetches, size_t cou
 /* Fit to stand in a path or a query. */
 const char *terminal_escape(struct terminal *terminal, struct str text);
 
-/* Why a read gave nothing, and which right would help: "not shown: needs the right to list pods
- * in namespace x". "" for what was read. */
+/* Why a read gave nothing, and which right would help: "needs the right to list pods in namespace
+ * x". "" for what was read. terminal_missing begins with "not shown: ". */
+const char *terminal_lacks(struct terminal *terminal, const struct fetch *fetch);
 const char *terminal_missing(struct terminal *terminal, const struct fetch *fetch);
+/* Ends because this was not read: "there is no WHAT name in namespace x", or why not. */
+int terminal_refuse(struct terminal *terminal, const struct fetch *fetch, const char *what);
 enum terminal_exit terminal_exit_of(const struct fetch *fetch);
 
 /* Of the view API of the exporter. */
-extern const struct kube_resource terminal_view_jobs, terminal_view_nodes;
+extern const struct kube_resource terminal_view_jobs, terminal_view_nodes, terminal_view_workloads;
 
 #endif

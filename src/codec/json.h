@@ -175,6 +175,11 @@ void json_write_canonical(const struct json *value, struct buf *out);
 /* `text` as a JSON string with its quotes; what is not UTF-8 becomes U+FFFD. */
 void json_escape(struct buf *out, struct str text);
 
+/* A member behind others of an object, as text: ,"key":"text". Nothing for "" and for times up to
+ * 1970; seconds: since then, written as RFC 3339. */
+void json_add_text(struct buf *out, const char *key, const char *text);
+void json_add_time(struct buf *out, const char *key, int64_t seconds);
+
 /* ---- building ----
  * Members keep the order in which they came. Keys and strings are copied in; what is not UTF-8
  * becomes U+FFFD, so what is written is always valid JSON. A value belongs to one container: put

@@ -4,6 +4,7 @@
 #include "codec/json_private.h"
 
 #include "base/mem.h"
+#include "codec/timestamp.h"
 
 #include <inttypes.h>
 
@@ -168,5 +169,24 @@ void json_escape(struct buf *out, struct str text)
         if (text.len > 0)
             escape_char(out, &text);
     }
+    buf_add_char(out, '"');
+}
+
+void json_add_text(struct buf *out, const char *key, const char *text)
+{
+    if (!text[0])
+        return;
+    buf_printf(out, ",\"%s\":", key);
+    json_escape(out, str_of(text));
+}
+
+void json_add_time(struct buf *out, const char *key, int64_t seconds)
+{
+    int64_t time;
+
+    if (seconds <= 0 || timestamp_of_seconds(seconds, &time, NULL) < 0)
+        return;
+    buf_printf(out, ",\"%s\":\"", key);
+    (void)timestamp_print(time, out, NULL);
     buf_add_char(out, '"');
 }

@@ -201,8 +201,8 @@ static void on_access(void *context, const struct kube_answer *answer)
         tell(ask, 503, err.text);
         return;
     }
-    (void)snprintf(why, sizeof(why), "the user may not %s %s.%s%s%s", ask->question.verb,
-                   ask->question.resource, ask->question.group,
+    (void)snprintf(why, sizeof(why), "the user may not %s %s%s%s%s%s", ask->question.verb,
+                   ask->question.resource, ask->question.group[0] ? "." : "", ask->question.group,
                    ask->question.ns[0] ? " in namespace " : "", ask->question.ns);
     remember(ask, access.allowed ? 200 : 403, why);
     tell(ask, access.allowed ? 200 : 403, why);
@@ -220,6 +220,7 @@ static void ask_access(struct ask *ask, struct kube_access_question *question)
     question->version = ask->question.version;
     question->resource = ask->question.resource;
     question->ns = ask->question.ns;
+    question->name = ask->question.name;
     buf_init(&body, KUBE_REVIEW_MAX_BODY);
     kube_access_write(question, &body);
     if (buf_check(&body, "the question about the user", &err) < 0) {
@@ -360,6 +361,7 @@ void access_ask(struct access *access, const struct http_view *view,
         .version = arena_strdup(&ask->arena, question->version),
         .resource = arena_strdup(&ask->arena, question->resource),
         .ns = arena_strdup(&ask->arena, question->ns),
+        .name = question->name ? arena_strdup(&ask->arena, question->name) : NULL,
     };
     list_push_back(&access->asks, &ask->link);
     access->ask_count++;

@@ -21,6 +21,7 @@ bool access_knows_proxy(const struct access *access); /* how the API server prov
 
 struct access_question { /* what they want to do; borrowed until access_ask returns */
     const char *verb, *group, *version, *resource, *ns;
+    const char *name;  /* of one object; NULL: of any */
     const char *token; /* instead of what the request shows; NULL for that */
 };
 

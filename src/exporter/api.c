@@ -16,6 +16,8 @@ enum {
     OWNER_US = 60 * SECOND_US,
     MAX_SELECTOR = 16 * 1024,
     MAX_PATH = 4096,
+    BRIDGE_US = SECOND_US / 2,
+    MAX_DECISION = 4 << 20,
     API_ROUTES = 4 + API_PAGE_ROUTES,
 };
 
@@ -29,7 +31,8 @@ struct api {
     struct kube_client *client;
     struct access *access;
     struct http_server *server;
-    struct api_page *page; /* NULL: none */
+    struct http_transport *bridge; /* NULL: it is not asked */
+    struct api_page *page;         /* NULL: none */
     struct http_route routes[API_ROUTES];
     char *service;
     struct kube_call *owner_call;
@@ -47,6 +50,8 @@ struct api_request { /* waits for what its user may */
     char *resource;      /* of external metrics: the metric */
     enum view_kind view; /* of the view API, else VIEW_IS_GROUP */
     struct buf selector;
+    char *ns, *pod;         /* of VIEW_IS_WHY */
+    struct http_call *call; /* to the bridge; NULL: none is under way */
 };
 
 static void refuse(struct http_responder *responder, int status, const char *why)
@@ -89,16 +94,74 @@ static void answer(struct api_request *request)
 
 static void request_free(struct api_request *request)
 {
+    if (request->call)
+        http_cancel(request->api->bridge, request->call);
     list_remove(&request->link);
+    mem_free(request->ns);
+    mem_free(request->pod);
     buf_done(&request->selector);
     mem_free(request->resource);
     mem_free(request);
+}
+
+/* ---- what the bridge thinks of a pod ---- */
+
+static void on_bridge_answer(void *context, const struct http_answer *answer)
+{
+    struct api_request *request = context;
+    const struct view_question question = { VIEW_IS_WHY, str_of(request->ns),
+                                            str_of(request->pod) };
+    auto_buf struct buf out;
+
+    request->call = NULL;
+    buf_init(&out, 2 * MAX_DECISION);
+    if (answer->status == 200) {
+        view_write_why(&question, answer->body, &out);
+        http_respond_json(request->responder, 200, buf_str(&out));
+    } else {
+        buf_printf(&out, "the bridge says: " STR_FMT, STR_ARG(str_trim(answer->body)));
+        refuse(request->responder, answer->status == 404 ? 404 : 503, buf_text(&out));
+    }
+    request_free(request);
+}
+
+static void on_bridge_failed(void *context, const struct err *why)
+{
+    struct api_request *request = context;
+    auto_buf struct buf out;
+
+    request->call = NULL;
+    buf_init(&out, MAX_PATH);
+    buf_printf(&out, "the bridge does not answer the exporter: %s", why->text);
+    refuse(request->responder, 503, buf_text(&out));
+    request_free(request);
+}
+
+static void ask_bridge(struct api_request *request)
+{
+    struct api *api = request->api;
+    auto_buf struct buf path;
+
+    buf_init(&path, MAX_PATH);
+    buf_printf(&path, "/debug/why?pod=%s%%2F%s", request->ns, request->pod);
+    request->call = http_send(
+        api->bridge,
+        &(struct http_request){ .method = "GET",
+                                .path = buf_text(&path),
+                                .deadline_us = loop_now_us(api->loop) + BRIDGE_US,
+                                .max_answer = MAX_DECISION },
+        &(struct http_handlers){
+            .answered = on_bridge_answer, .failed = on_bridge_failed, .context = request });
 }
 
 static void on_access(void *context, int status, const char *why)
 {
     struct api_request *request = context;
 
+    if (status == 200 && request->view == VIEW_IS_WHY) {
+        ask_bridge(request);
+        return;
+    }
     if (status == 200)
         answer(request);
     else
@@ -156,6 +219,30 @@ static void ask_view(struct api *api, const struct http_view *view, enum view_ki
                on_access, request);
 }
 
+/* The answer holds nothing that the pod's readers may not know. */
+static void ask_why(struct api *api, const struct http_view *view,
+                    const struct view_question *question, struct http_responder *responder)
+{
+    struct api_request *request;
+
+    if (!api->bridge) {
+        refuse(responder, 503, "the exporter was not told where the bridge is (--bridge)");
+        return;
+    }
+    request = new_request(api, STR("pods"), responder);
+    request->view = VIEW_IS_WHY;
+    request->ns = mem_strndup(question->ns.at, question->ns.len);
+    request->pod = mem_strndup(question->pod.at, question->pod.len);
+    access_ask(api->access, view,
+               &(struct access_question){ .verb = "get",
+                                          .group = "",
+                                          .version = "v1",
+                                          .resource = "pods",
+                                          .ns = request->ns,
+                                          .name = request->pod },
+               on_access, request);
+}
+
 /* ---- requests ---- */
 
 static void serve_external(void *context, const struct http_view *view,
@@ -191,19 +278,21 @@ static void serve_external(void *context, const struct http_view *view,
 static void serve_view(void *context, const struct http_view *view,
                        struct http_responder *responder)
 {
-    enum view_kind kind;
+    struct view_question question;
     struct err err = { .class = 0 };
     auto_buf struct buf out;
 
     buf_init(&out, MAX_PATH);
     if (strcmp(view->method, "GET") != 0) {
         refuse(responder, 405, "only GET is served");
-    } else if (view_parse(str_of(view->path), &kind, &err) < 0) {
+    } else if (view_parse(str_of(view->path), &question, &err) < 0) {
         refuse(responder, 404, err.text);
-    } else if (view_resource(kind)) {
-        ask_view(context, view, kind, responder);
+    } else if (question.kind == VIEW_IS_WHY) {
+        ask_why(context, view, &question, responder);
+    } else if (view_resource(question.kind)) {
+        ask_view(context, view, question.kind, responder);
     } else {
-        (void)view_write(NULL, kind, &out, &err);
+        (void)view_write(NULL, question.kind, &out, &err);
         http_respond_json(responder, 200, buf_str(&out));
     }
 }
@@ -319,6 +408,7 @@ int api_new(struct loop *loop, struct http_transport *kube, struct exporter *exp
     api->loop = loop;
     api->exporter = exporter;
     api->metrics = metrics;
+    api->bridge = options->bridge;
     api->service = mem_strdup(options->service);
     (void)snprintf(api->owner, sizeof(api->owner), "?"); /* nothing was said yet */
     list_init(&api->requests);

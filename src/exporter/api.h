@@ -1,5 +1,6 @@
 /* api.h - the aggregated API server of the exporter: HTTPS, discovery, and what whoever may read it
- * is told: external metrics (external.h), jobs and nodes (view.h).
+ * is told: external metrics (external.h), jobs and nodes (view.h). What the bridge thinks of a pod
+ * is told to whoever may get that pod.
  *
  * Discovery answers always: while an aggregated API does not answer, no namespace of the cluster
  * can be deleted. Whose the APIService is, is looked at and said; it is never written. */
@@ -14,9 +15,10 @@ struct api;
 struct api_options {
     const char *address; /* NULL: all */
     uint16_t port;
-    const char *folder;  /* of tls.crt and tls.key; they may change at any time */
-    const char *service; /* NAMESPACE/NAME of ours in the APIService; "": not looked at */
-    struct ui *ui;       /* the live page; NULL: it is not served */
+    const char *folder;            /* of tls.crt and tls.key; they may change at any time */
+    const char *service;           /* NAMESPACE/NAME of ours in the APIService; "": not looked at */
+    struct ui *ui;                 /* the live page; NULL: it is not served */
+    struct http_transport *bridge; /* to its /debug/why; NULL: it is not asked */
 };
 
 /* All are borrowed and outlive it. */

@@ -230,6 +230,14 @@ static void write_owner_billing(struct page *page, const struct tally *tally)
       .needs = NEEDS_JOBS,                                                                         \
       .write = write_owner,                                                                        \
       IN(tally_owner, jobs) },                                                                     \
+        { GAUGE(kind "_nodes",                                                                     \
+                "Nodes that these jobs hold or ask for; a node counts for each job.", kind,        \
+                "state"),                                                                          \
+          .unit = "",                                                                              \
+          .from = "tres_alloc_str, tres_req_str",                                                  \
+          .needs = NEEDS_JOBS,                                                                     \
+          .write = write_owner,                                                                    \
+          IN(tally_owner, nodes) },                                                                \
         { GAUGE(kind "_cpus", "CPUs that these jobs hold or ask for.", kind, "state"),             \
           .unit = "",                                                                              \
           .from = "tres_alloc_str, tres_req_str",                                                  \

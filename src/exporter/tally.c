@@ -177,6 +177,7 @@ void tally_request_of(const struct slurm_job *job, struct tally_request *ret_req
     double most = (double)slurm_number_or(job->array_max_tasks, 0, 0);
     struct tres *each = &ret_request->each;
 
+    ret_request->is_exclusive = str_is(str_of(job->shared), "none");
     ret_request->tasks = (double)count_tasks(str_of(job->array_tasks));
     ret_request->at_once = most > 0 && most < ret_request->tasks ? most : ret_request->tasks;
     tres_read(str_of(job->tres_request), each);
@@ -227,13 +228,14 @@ static double tasks_on_node(struct tally *tally, const struct tally_size *size,
     return most;
 }
 
+/* is_exclusive: it, or every job of the partition, gets whole nodes. */
 static void add_wanted(struct tally *tally, struct tally_size *size,
-                       const struct tally_request *request)
+                       const struct tally_request *request, bool is_exclusive)
 {
     double on_node;
 
-    if (request->each.nodes > 1) {
-        size->wide_nodes += request->at_once * (double)request->each.nodes;
+    if (request->each.nodes > 1 || is_exclusive) {
+        size->whole_nodes += request->at_once * (double)request->each.nodes;
         return;
     }
     on_node = tasks_on_node(tally, size, &request->each);
@@ -250,18 +252,26 @@ double tally_nodes_wanted(const struct tally_group *group)
 
     if (size->shared_nodes > 0 && more < 1)
         more = 1;
-    return size->busy + size->wide_nodes + fmax(more, 0);
+    return size->busy + size->whole_nodes + fmax(more, 0);
+}
+
+/* NULL: Slurm has not said what it is like. */
+static const struct slurm_partition *partition_of(const struct tally *tally,
+                                                  const struct tally_group *group)
+{
+    const struct slurm_object *object =
+        tally->view->partitions ? slurm_cache_get(tally->view->partitions, group->name) : NULL;
+
+    return object ? slurm_partition_of(object) : NULL;
 }
 
 /* Slurm says of a job that asks for more nodes than its partition has now that it can never start;
  * more nodes would help, up to the partition's own limit. */
-static bool is_larger_than_partition(const struct tally *tally, const struct tally_group *group,
-                                     const struct slurm_job *job,
+static bool is_larger_than_partition(const struct slurm_partition *partition,
+                                     const struct tally_group *group, const struct slurm_job *job,
                                      const struct tally_request *request)
 {
     struct str reason = str_of(job->reason);
-    const struct slurm_object *partition =
-        tally->view->partitions ? slurm_cache_get(tally->view->partitions, group->name) : NULL;
     double nodes = 0;
 
     if (!partition || job->hold ||
@@ -270,8 +280,8 @@ static bool is_larger_than_partition(const struct tally *tally, const struct tal
     for (unsigned i = 0; i < TALLY_NODE_STATES; i++)
         nodes += group->nodes[i];
     return (double)request->each.nodes > nodes &&
-           (!slurm_partition_of(partition)->max_nodes.set ||
-            request->each.nodes <= (int64_t)slurm_partition_of(partition)->max_nodes.number);
+           (!partition->max_nodes.set ||
+            request->each.nodes <= (int64_t)partition->max_nodes.number);
 }
 
 static void add_pending(struct tally *tally, struct tally_group *group, const struct slurm_job *job,
@@ -279,6 +289,7 @@ static void add_pending(struct tally *tally, struct tally_group *group, const st
 {
     enum reason_class class = reason_class_of(job->reason, job->hold);
     struct tally_pending *pending = &group->pending[class];
+    const struct slurm_partition *partition = partition_of(tally, group);
     int64_t since_s = job->eligible_time > 0 ? job->eligible_time : job->submit_time;
 
     find_reason(tally, group, job->reason)->jobs[class] += request->tasks;
@@ -289,8 +300,10 @@ static void add_pending(struct tally *tally, struct tally_group *group, const st
     for (unsigned i = 0; i < request->each.gres_count; i++)
         pending->gres[tally_gres_index(tally, request->each.gres[i].name)] +=
             request->at_once * (double)request->each.gres[i].count;
-    if (reason_wants_nodes(class) || is_larger_than_partition(tally, group, job, request))
-        add_wanted(tally, &group->size, request);
+    if (reason_wants_nodes(class) || is_larger_than_partition(partition, group, job, request))
+        add_wanted(tally, &group->size, request,
+                   request->is_exclusive ||
+                       (partition && str_is(str_of(partition->oversubscribe), "EXCLUSIVE")));
     if (since_s > 0 && (pending->since_s == 0 || since_s < pending->since_s))
         pending->since_s = since_s;
 }
@@ -314,6 +327,7 @@ static void add_to_owner(struct tally *tally, enum tally_owner_kind kind, const 
         return;
     owner = find_owner(tally, kind, name);
     owner->jobs[standing] += jobs;
+    owner->nodes[standing] += times * (double)tres->nodes;
     owner->cpus[standing] += times * (double)tres->cpus;
     owner->memory_bytes[standing] += times * tres->memory_bytes;
     for (unsigned i = 0; i < tres->gres_count; i++)

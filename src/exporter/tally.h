@@ -110,10 +110,10 @@ struct tally_pending {
 
 /* What an autoscaler needs to know of a partition. */
 struct tally_size {
-    double busy;                                                /* usable nodes in use */
-    double free_nodes;                                          /* the rest of these, added up */
-    double wide_nodes;                                          /* for jobs of several nodes */
-    double shared_nodes;                                        /* for jobs of one node */
+    double busy;         /* usable nodes in use */
+    double free_nodes;   /* the rest of these, added up */
+    double whole_nodes;  /* for jobs of several nodes, and for those that share none */
+    double shared_nodes; /* for the other jobs of one node */
     double node_cpus, node_memory_bytes, node_gres[TALLY_GRES]; /* of the largest node */
 };
 
@@ -135,7 +135,8 @@ struct tally_reason {
 
 struct tally_owner { /* one account, user or QOS */
     const char *name;
-    double jobs[TALLY_STANDINGS], cpus[TALLY_STANDINGS], memory_bytes[TALLY_STANDINGS];
+    double jobs[TALLY_STANDINGS], nodes[TALLY_STANDINGS], cpus[TALLY_STANDINGS];
+    double memory_bytes[TALLY_STANDINGS];
     double gres[TALLY_GRES][TALLY_STANDINGS];
     double billing; /* of what runs */
 };
@@ -183,7 +184,8 @@ enum tally_holder tally_holder_of(const struct slurm_job *job); /* TALLY_POD or 
  * `%n` run at once. The amounts are those of the tasks that may run at once. */
 struct tally_request {
     double tasks, at_once;
-    struct tres each; /* of one task */
+    struct tres each;  /* of one task */
+    bool is_exclusive; /* it shares its nodes with nobody */
 };
 void tally_request_of(const struct slurm_job *job, struct tally_request *ret_request);
 

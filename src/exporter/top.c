@@ -35,6 +35,7 @@ static void add_owner(struct tally_owner *into, const struct tally_owner *owner)
 {
     for (unsigned i = 0; i < TALLY_STANDINGS; i++) {
         into->jobs[i] += owner->jobs[i];
+        into->nodes[i] += owner->nodes[i];
         into->cpus[i] += owner->cpus[i];
         into->memory_bytes[i] += owner->memory_bytes[i];
         for (unsigned k = 0; k < TALLY_GRES; k++)

@@ -3,10 +3,10 @@
 
 #include "base/mem.h"
 #include "codec/json.h"
+#include "exporter/ui_rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct holder {
     unsigned index;
@@ -97,23 +97,6 @@ static bool take_text(char **kept, const struct buf *text)
 
 /* ---- holders ---- */
 
-/* The pods of a job stand in its comment; others are known by their name. */
-static void write_job_name(const struct slurm_job *job, struct buf *out)
-{
-    auto_json_doc struct json_doc *comment = NULL;
-    const struct json *pods = NULL;
-
-    if (tally_holder_of(job) == TALLY_POD &&
-        json_parse(str_of(job->admin_comment), SLURM_MAX_OBJECT_TEXT, &comment, NULL) == 0)
-        pods = json_get(json_root(comment), "pods");
-    json_escape(out, json_len(pods) == 1 ? json_str(json_item(pods, 0)) : str_of(job->name));
-}
-
-static const char *user_of(const struct tally *tally, const struct slurm_job *job)
-{
-    return tally->view->shows_users ? job->user : "";
-}
-
 static unsigned holder_index(struct ui_view *view, const struct tally *tally,
                              const struct slurm_job *job)
 {
@@ -126,9 +109,9 @@ static unsigned holder_index(struct ui_view *view, const struct tally *tally,
     if (holder)
         return holder->index;
     buf_printf(&text, "\"%s\",", tally_holder_of(job) == TALLY_POD ? "p" : "j");
-    write_job_name(job, &text);
+    ui_write_name(job, &text);
     buf_printf(&text, ",%" PRId64 ",", job->id);
-    json_escape(&text, str_of(user_of(tally, job)));
+    json_escape(&text, str_of(ui_user(tally, job)));
     buf_printf(&text, ",%" PRId64 ",%" PRId64, job->submit_time, job->start_time);
     holder = mem_alloc(sizeof(*holder));
     *holder = (struct holder){ .index = (unsigned)view->holders.count,
@@ -149,17 +132,6 @@ static const char state_letters[TALLY_NODE_STATES] = {
     [TALLY_NODE_DOWN] = 'x',       [TALLY_NODE_FAIL] = 'f',     [TALLY_NODE_POWERED_DOWN] = 'o',
     [TALLY_NODE_POWERING] = 'w',   [TALLY_NODE_UNKNOWN] = 'u',
 };
-
-/* Generic resources whose name is or begins with "gpu". */
-static int64_t gpus_of(const struct tres *tres)
-{
-    int64_t count = 0;
-
-    for (unsigned i = 0; i < tres->gres_count; i++)
-        if (str_is(tres->gres[i].name, "gpu") || str_starts(tres->gres[i].name, STR("gpu:")))
-            count += tres->gres[i].count;
-    return count;
-}
 
 /* The cores, or the GPUs, of one node, while they are given to their holders. */
 struct cells {
@@ -223,7 +195,7 @@ static bool give_exactly(const struct ui_view *view, struct holding *to,
 
     if (held->nodes > 0 && held->cpus / held->nodes >= to->cores.count && to->cores.next == 0) {
         give_some(&to->cores, to->cores.count, holder);
-        give_some(&to->gpus, gpus_of(held) / held->nodes, holder);
+        give_some(&to->gpus, ui_gpus(held) / held->nodes, holder);
         return true;
     }
     if (!known || known->core_count == 0)
@@ -253,7 +225,7 @@ static void give_cells(struct ui_view *view, const struct tally *tally, struct h
         } else if (tally_holder_of(job) == kind && held.nodes > 0 &&
                    !(view->layouts && layouts_find(view->layouts, job, to->node->node->name))) {
             give_some(&to->cores, held.cpus / held.nodes, holder);
-            give_some(&to->gpus, gpus_of(&held) / held.nodes, holder);
+            give_some(&to->gpus, ui_gpus(&held) / held.nodes, holder);
         }
     }
 }
@@ -264,7 +236,7 @@ static void write_node(struct ui_view *view, const struct tally *tally,
     auto_buf struct buf cores = { .max = UI_VIEW_MAX_TEXT }, gpus = { .max = UI_VIEW_MAX_TEXT };
     struct holding holding = { .node = node,
                                .cores = cells_new(tally, node->node->cpus),
-                               .gpus = cells_new(tally, gpus_of(&node->has)),
+                               .gpus = cells_new(tally, ui_gpus(&node->has)),
                                .is_exact = true };
 
     if (tally->view->jobs) {
@@ -286,7 +258,7 @@ static void write_node_head(const struct tally_node *node, struct buf *out)
 
     (void)str_next(&partitions, ',', &first);
     json_escape(out, str_of(node->node->name));
-    buf_printf(out, ",%" PRId64 ",%" PRId64 ",", node->node->cpus, gpus_of(&node->has));
+    buf_printf(out, ",%" PRId64 ",%" PRId64 ",", node->node->cpus, ui_gpus(&node->has));
     json_escape(out, first);
 }
 
@@ -328,146 +300,6 @@ static bool look_at_nodes(struct ui_view *view, const struct tally *tally)
         view->nodes[i].changed = take_text(&view->nodes[i].text, &text);
     }
     return is_new;
-}
-
-/* ---- the queue ---- */
-
-static int by_priority(const void *a, const void *b)
-{
-    const struct slurm_job *left = *(const struct slurm_job *const *)a;
-    const struct slurm_job *right = *(const struct slurm_job *const *)b;
-
-    if (left->priority.number != right->priority.number)
-        return left->priority.number > right->priority.number ? -1 : 1;
-    return left->id < right->id ? -1 : left->id > right->id;
-}
-
-static void write_waiting(const struct tally *tally, const struct slurm_job *job, struct buf *out)
-{
-    struct tally_request request;
-
-    tally_request_of(job, &request);
-    buf_printf(out, "[%" PRId64 ",\"%s\",", job->id, tally_holder_of(job) == TALLY_POD ? "p" : "j");
-    write_job_name(job, out);
-    buf_add_char(out, ',');
-    json_escape(out, str_of(user_of(tally, job)));
-    buf_add_char(out, ',');
-    json_escape(out, str_of(job->account));
-    buf_add_char(out, ',');
-    json_escape(out, str_of(job->partition));
-    buf_printf(out, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",\"%s\",", request.each.nodes,
-               request.each.cpus, gpus_of(&request.each), job->submit_time,
-               reason_class_name(reason_class_of(job->reason, job->hold)));
-    json_escape(out, str_of(job->reason));
-    buf_printf(out, ",%" PRId64 "]", slurm_job_expected_start(job));
-}
-
-/* The jobs that wait, those of the highest priority first. */
-static void write_queue(const struct tally *tally, struct buf *out)
-{
-    struct slurm_cache_walk walk = slurm_cache_walk(tally->view->jobs);
-    const struct slurm_job **waiting =
-        arena_alloc(tally->arena,
-                    (slurm_cache_count(tally->view->jobs) + 1) * sizeof(const struct slurm_job *));
-    const struct slurm_object *object;
-    enum tally_job_state state;
-    size_t count = 0;
-
-    while ((object = slurm_cache_next(&walk)))
-        if (tally_job_state_of(slurm_job_of(object), &state) && state == TALLY_JOB_PENDING)
-            waiting[count++] = slurm_job_of(object);
-    qsort(waiting, count, sizeof(const struct slurm_job *), by_priority);
-    buf_add_char(out, '[');
-    for (size_t i = 0; i < count && i < UI_VIEW_QUEUE; i++) {
-        if (i > 0)
-            buf_add_char(out, ',');
-        write_waiting(tally, waiting[i], out);
-    }
-    buf_add_char(out, ']');
-}
-
-/* ---- sums ---- */
-
-static void write_holders(struct buf *out, const char *name, const double sums[TALLY_HOLDERS])
-{
-    buf_printf(out, "\"%s\":{", name);
-    for (unsigned i = 0; i < TALLY_HOLDERS; i++)
-        buf_printf(out, "%s\"%s\":%.0f", i > 0 ? "," : "", tally_holder_names[i], sums[i]);
-    buf_add_text(out, "},");
-}
-
-static void write_totals(const struct tally *tally, struct buf *out)
-{
-    const struct tally_group *cluster = &tally->cluster;
-    double gpus[TALLY_HOLDERS] = { 0 }, wanted = 0;
-
-    for (unsigned i = 0; i < tally->gres_count; i++)
-        if (str_is(str_of(tally->gres_names[i]), "gpu") ||
-            str_starts(str_of(tally->gres_names[i]), STR("gpu:")))
-            for (unsigned holder = 0; holder < TALLY_HOLDERS; holder++)
-                gpus[holder] += cluster->gres[i][holder];
-    buf_add_char(out, '{');
-    write_holders(out, "cores", cluster->cpus);
-    write_holders(out, "gpus", gpus);
-    buf_printf(out, "\"nodes\":%zu,\"running\":%.0f,\"pending\":{", tally->node_count,
-               cluster->jobs[TALLY_JOB_RUNNING]);
-    for (unsigned i = 0; i < REASON_CLASSES; i++) {
-        buf_printf(out, "%s\"%s\":%.0f", i > 0 ? "," : "", reason_class_name((enum reason_class)i),
-                   cluster->pending[i].jobs);
-        if (reason_wants_nodes((enum reason_class)i))
-            wanted += cluster->pending[i].nodes;
-    }
-    buf_printf(out, "},\"wanted\":%.0f}", wanted);
-}
-
-static void write_partitions(const struct tally *tally, struct buf *out)
-{
-    bool is_first = true;
-
-    buf_add_char(out, '[');
-    map_each (item, &tally->partitions) {
-        const struct tally_group *group = item->value;
-        double nodes = 0, cores = 0, waiting = 0;
-
-        for (unsigned i = 0; i < TALLY_NODE_STATES; i++)
-            nodes += group->nodes[i];
-        for (unsigned i = 0; i < TALLY_HOLDERS; i++)
-            cores += group->cpus[i];
-        for (unsigned i = 0; i < REASON_CLASSES; i++)
-            waiting += group->pending[i].jobs;
-        buf_add_text(out, is_first ? "[" : ",[");
-        json_escape(out, str_of(group->name));
-        buf_printf(out, ",%.0f,%.0f,%.0f,%.0f]", nodes, cores,
-                   group->cpus[TALLY_POD] + group->cpus[TALLY_JOB], waiting);
-        is_first = false;
-    }
-    buf_add_char(out, ']');
-}
-
-static void write_ages(const struct tally *tally, struct buf *out)
-{
-    const struct tally_health *health = tally->view->health;
-
-    buf_add_char(out, '{');
-    if (health && health->kinds[KIND_JOBS].age_s >= 0)
-        buf_printf(out, "\"jobs\":%.1f%s", health->kinds[KIND_JOBS].age_s,
-                   health->kinds[KIND_NODES].age_s >= 0 ? "," : "");
-    if (health && health->kinds[KIND_NODES].age_s >= 0)
-        buf_printf(out, "\"nodes\":%.1f", health->kinds[KIND_NODES].age_s);
-    buf_add_char(out, '}');
-}
-
-static void write_about(const struct tally *tally, struct buf *out)
-{
-    const struct tally_health *health = tally->view->health;
-    bool hides_jobs = health && health->knows_hidden && health->hides[HIDES_JOBS];
-
-    buf_add_text(out, "\"cluster\":");
-    json_escape(out, str_of(health ? health->cluster : ""));
-    buf_printf(out, ",\"names\":%s,\"hidden\":", tally->view->shows_users ? "true" : "false");
-    json_escape(out, hides_jobs ? STR("Slurm's PrivateData hides jobs of others: what they hold is "
-                                      "not shown.")
-                                : STR(""));
 }
 
 static void look_at_member(struct ui_view *view, unsigned index, const struct tally *tally,
@@ -523,13 +355,13 @@ bool ui_view_look(struct ui_view *view, const struct tally *tally)
     if (tally->view->nodes && look_at_nodes(view, tally))
         is_new = true;
     if (tally->view->jobs)
-        look_at_member(view, MEMBER_QUEUE, tally, write_queue);
+        look_at_member(view, MEMBER_QUEUE, tally, ui_write_queue);
     if (tally->view->jobs && tally->view->nodes) {
-        look_at_member(view, MEMBER_TOTALS, tally, write_totals);
-        look_at_member(view, MEMBER_PARTITIONS, tally, write_partitions);
+        look_at_member(view, MEMBER_TOTALS, tally, ui_write_totals);
+        look_at_member(view, MEMBER_PARTITIONS, tally, ui_write_partitions);
     }
-    look_at_member(view, MEMBER_AGES, tally, write_ages);
-    write_about(tally, &about);
+    look_at_member(view, MEMBER_AGES, tally, ui_write_ages);
+    ui_write_about(tally, &about);
     if (take_text(&view->about, &about))
         is_new = true;
     take_sample(view, tally);
@@ -544,7 +376,7 @@ void ui_view_look_at_ages(struct ui_view *view, const struct tally *tally)
     for (size_t i = 0; i < view->node_count; i++)
         view->nodes[i].changed = false;
     view->has_sample = false;
-    look_at_member(view, MEMBER_AGES, tally, write_ages);
+    look_at_member(view, MEMBER_AGES, tally, ui_write_ages);
 }
 
 static void write_members(const struct ui_view *view, bool only_changed, struct buf *out)

@@ -2,11 +2,13 @@
 #include "exporter/view.h"
 
 #include "codec/json.h"
-#include "codec/timestamp.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 
 #define VIEW_VERSION VIEW_GROUP "/v1alpha1"
+
+enum { MAX_NAME = 253 };
 
 static const struct {
     const char *path, *resource;
@@ -17,7 +19,37 @@ static const struct {
     [VIEW_IS_NODES] = { "/v1alpha1/nodes", "nodes" },
 };
 
-int view_parse(struct str path, enum view_kind *ret_kind, struct err *err)
+/* Of namespaces and pods. Nothing else reaches the bridge. */
+static bool is_name(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!islower((unsigned char)text.at[i]) && !isdigit((unsigned char)text.at[i]) &&
+            text.at[i] != '-' && text.at[i] != '.')
+            return false;
+    return text.len > 0 && text.len <= MAX_NAME;
+}
+
+/* "/v1alpha1/namespaces/NS/workloads/POD/why" */
+static bool parse_why(struct str rest, struct view_question *ret_question)
+{
+    static const char *const words[] = { "",          "v1alpha1", "namespaces", NULL,
+                                         "workloads", NULL,       "why" };
+    enum { PARTS = sizeof(words) / sizeof(words[0]) };
+    struct str parts[PARTS + 1];
+    size_t count = 0;
+
+    while (count <= PARTS && rest.len > 0 && str_next(&rest, '/', &parts[count]))
+        count++;
+    if (count != PARTS)
+        return false;
+    for (size_t i = 0; i < PARTS; i++)
+        if (words[i] ? !str_is(parts[i], words[i]) : !is_name(parts[i]))
+            return false;
+    *ret_question = (struct view_question){ VIEW_IS_WHY, .ns = parts[3], .pod = parts[5] };
+    return true;
+}
+
+int view_parse(struct str path, struct view_question *ret_question, struct err *err)
 {
     struct str rest = str_sub(path, strlen(VIEW_PATH), path.len);
 
@@ -26,10 +58,12 @@ int view_parse(struct str path, enum view_kind *ret_kind, struct err *err)
     for (size_t i = 0; str_starts(path, STR(VIEW_PATH)) && i < sizeof(rows) / sizeof(rows[0]);
          i++) {
         if (str_is(rest, rows[i].path)) {
-            *ret_kind = (enum view_kind)i;
+            *ret_question = (struct view_question){ .kind = (enum view_kind)i };
             return 0;
         }
     }
+    if (str_starts(path, STR(VIEW_PATH)) && parse_why(rest, ret_question))
+        return 0;
     return err_set(err, ERR_NOT_FOUND, "the server could not find the requested resource");
 }
 
@@ -39,23 +73,6 @@ const char *view_resource(enum view_kind kind)
 }
 
 /* ---- members; each writes its own comma ---- */
-
-static void put_text(struct buf *out, const char *key, const char *text)
-{
-    if (!text[0])
-        return;
-    buf_printf(out, ",\"%s\":", key);
-    json_escape(out, str_of(text));
-}
-
-static void put_time(struct buf *out, const char *key, int64_t seconds)
-{
-    if (seconds <= 0)
-        return;
-    buf_printf(out, ",\"%s\":\"", key);
-    (void)timestamp_print(seconds * TIMESTAMP_SECOND, out, NULL);
-    buf_add_char(out, '"');
-}
 
 static void put_gres(struct buf *out, const char *key, const struct tres *tres, double times)
 {
@@ -102,10 +119,10 @@ static void write_pending(struct buf *out, const struct slurm_job *job)
                request.tasks, request.each.nodes, request.each.cpus, request.each.memory_bytes,
                reason_class_name(class));
     put_gres(out, "gres", &request.each, 1);
-    put_text(out, "actor", reason_class_actor(class));
-    put_text(out, "reason", job->reason[0] ? job->reason : "None");
-    put_time(out, "expectedStart", job->start_time);
-    put_text(out, "expectedNodes", job->scheduled_nodes);
+    json_add_text(out, "actor", reason_class_actor(class));
+    json_add_text(out, "reason", job->reason[0] ? job->reason : "None");
+    json_add_time(out, "expectedStart", slurm_job_expected_start(job));
+    json_add_text(out, "expectedNodes", job->scheduled_nodes);
 }
 
 static void write_held(struct buf *out, const struct slurm_job *job)
@@ -116,8 +133,8 @@ static void write_held(struct buf *out, const struct slurm_job *job)
     buf_printf(out, ",\"tasks\":1,\"nodes\":%" PRId64 ",\"cpus\":%" PRId64 ",\"memoryBytes\":%.0f",
                held.nodes, held.cpus, held.memory_bytes);
     put_gres(out, "gres", &held, 1);
-    put_time(out, "started", job->start_time);
-    put_text(out, "nodeList", job->nodes);
+    json_add_time(out, "started", job->start_time);
+    json_add_text(out, "nodeList", job->nodes);
 }
 
 static void write_job(struct buf *out, const struct slurm_job *job, enum tally_job_state state,
@@ -125,16 +142,16 @@ static void write_job(struct buf *out, const struct slurm_job *job, enum tally_j
 {
     buf_printf(out, "{\"id\":%" PRId64 ",\"state\":\"%s\",\"holder\":\"%s\"", job->id,
                tally_job_state_names[state], tally_holder_names[tally_holder_of(job)]);
-    put_text(out, "name", job->name);
+    json_add_text(out, "name", job->name);
     put_pod(out, job);
     if (shows_users)
-        put_text(out, "user", job->user);
-    put_text(out, "account", job->account);
-    put_text(out, "qos", job->qos);
-    put_text(out, "partition", job->partition);
-    put_text(out, "reservation", job->reservation);
-    put_time(out, "submitted", job->submit_time);
-    put_time(out, "eligible", job->eligible_time);
+        json_add_text(out, "user", job->user);
+    json_add_text(out, "account", job->account);
+    json_add_text(out, "qos", job->qos);
+    json_add_text(out, "partition", job->partition);
+    json_add_text(out, "reservation", job->reservation);
+    json_add_time(out, "submitted", job->submit_time);
+    json_add_time(out, "eligible", job->eligible_time);
     if (job->priority.set)
         buf_printf(out, ",\"priority\":%" PRId64, job->priority.number);
     if (job->time_limit.set)
@@ -181,13 +198,13 @@ static void write_node(struct buf *out, const struct tally_node *node)
     buf_add_text(out, "{\"name\":");
     json_escape(out, str_of(node->node->name));
     buf_printf(out, ",\"state\":\"%s\"", tally_node_state_names[node->state]);
-    put_text(out, "partitions", node->node->partitions);
+    json_add_text(out, "partitions", node->node->partitions);
     put_shares(out, "cpus", node->cpus);
     put_shares(out, "memoryBytes", node->memory_bytes);
     put_gres(out, "gres", &node->has, 1);
     put_gres(out, "gresUsed", &node->used, 1);
-    put_text(out, "reason", node->node->reason);
-    put_time(out, "reasonSince", node->node->reason[0] ? node->node->reason_time : 0);
+    json_add_text(out, "reason", node->node->reason);
+    json_add_time(out, "reasonSince", node->node->reason[0] ? node->node->reason_time : 0);
     buf_add_char(out, '}');
 }
 
@@ -219,7 +236,9 @@ static void write_discovery(enum view_kind kind, struct buf *out)
             "{\"name\":\"jobs\",\"singularName\":\"job\",\"namespaced\":false,"
             "\"kind\":\"SlurmJob\",\"verbs\":[\"list\"]},"
             "{\"name\":\"nodes\",\"singularName\":\"node\",\"namespaced\":false,"
-            "\"kind\":\"SlurmNode\",\"verbs\":[\"list\"]}]}");
+            "\"kind\":\"SlurmNode\",\"verbs\":[\"list\"]},"
+            "{\"name\":\"workloads/why\",\"singularName\":\"\",\"namespaced\":true,"
+            "\"kind\":\"WorkloadWhy\",\"verbs\":[\"get\"]}]}");
 }
 
 int view_write(const struct tally *tally, enum view_kind kind, struct buf *out, struct err *err)
@@ -247,4 +266,13 @@ int view_write(const struct tally *tally, enum view_kind kind, struct buf *out, 
         write_nodes(tally, out);
     buf_add_text(out, "]}");
     return buf_check(out, "the answer", err);
+}
+
+void view_write_why(const struct view_question *question, struct str decision, struct buf *out)
+{
+    buf_printf(out,
+               "{\"kind\":\"WorkloadWhy\",\"apiVersion\":\"" VIEW_VERSION
+               "\",\"metadata\":{\"name\":\"" STR_FMT "\",\"namespace\":\"" STR_FMT
+               "\"},\"decision\":" STR_FMT "}",
+               STR_ARG(question->pod), STR_ARG(question->ns), STR_ARG(decision));
 }

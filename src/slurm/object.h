@@ -44,6 +44,7 @@ struct slurm_job {
     const char *tres_alloc, *tres_request, *tres_per_job, *tres_per_node, *licenses;
     const char *array_tasks;       /* of those that wait: "1-9:2"; Slurm may end it with "..." */
     const char *features, *prefer; /* that its nodes must have; that they had better have */
+    const char *shared;            /* "none": whole nodes are its own (--exclusive) */
     struct slurm_words state, flags;
     struct slurm_number priority, time_limit; /* time_limit in minutes */
     struct slurm_number exit_code, exit_signal;
@@ -68,6 +69,7 @@ struct slurm_node {
 struct slurm_partition {
     struct slurm_object object;
     const char *name, *node_sets, *nodes, *allowed_accounts, *allowed_qos, *topology;
+    const char *oversubscribe; /* "EXCLUSIVE": jobs get whole nodes; "" before v0.0.44 */
     struct slurm_words state;
     struct slurm_number max_time, default_time; /* minutes */
     struct slurm_number max_nodes;

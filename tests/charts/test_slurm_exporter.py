@@ -18,7 +18,7 @@ MINE = ["externalMetrics.enabled=true", "api.existingSecret=mine", "api.caBundle
 # Every value: how to change it, and what must be set before for it to matter.
 MATTERS: dict[str, tuple[str, list[str]]] = {
     "nameOverride": ("=other", []), "namespaceOverride": ("=other", []), "imageRegistry": ("=other", []), "imagePullSecrets": ("[0].name=a", []), "priorityClassName": ("=high", []),
-    "externalMetrics.enabled": ("=true", []), "view.enabled": ("=true", []), "ui.enabled": ("=true", []), "ui.port": ("=8443", ["ui.enabled=true"]), "ui.openPort": ("=8090", []), "api.existingSecret": ("=other", MINE),
+    "externalMetrics.enabled": ("=true", []), "view.enabled": ("=true", []), "view.bridge": ("=http://a:1", ["view.enabled=true"]), "ui.enabled": ("=true", []), "ui.port": ("=8443", ["ui.enabled=true"]), "ui.openPort": ("=8090", []), "api.existingSecret": ("=other", MINE),
     "api.caBundle": ("=Yg==", MINE), "grafana.enabled": ("=false", []),
     "prometheusRule.enabled": ("=false", []), "prometheusRule.labels": (".a=b", []),
 } | {f"exporter.{key}": (change, []) for key, change in {

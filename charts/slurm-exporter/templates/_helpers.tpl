@@ -45,6 +45,11 @@ true
 {{- default (printf "http://slurm-restapi.%s:6820" (include "slurm-exporter.namespace" .)) .Values.exporter.server -}}
 {{- end }}
 
+{{/* where the bridge tells why a pod waits: its metrics, by the Service of the chart slurm-bridge */}}
+{{- define "slurm-exporter.bridge" -}}
+{{- default (printf "http://slurm-bridge-controllers.%s:8080" (include "slurm-exporter.namespace" .)) .Values.view.bridge -}}
+{{- end }}
+
 {{/* whether there is an aggregated API, its Service, and the Secret with its certificate */}}
 {{- define "slurm-exporter.serves" -}}
 {{- if and .Values.exporter.enabled (or .Values.externalMetrics.enabled .Values.view.enabled .Values.ui.enabled) -}}

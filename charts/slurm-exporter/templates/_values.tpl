@@ -29,6 +29,7 @@ externalMetrics:
   enabled: false
 view:
   enabled: false
+  bridge: ""
 api:
   existingSecret: ""
   caBundle: ""

@@ -438,6 +438,19 @@ static void escaping_repairs_what_is_not_utf8(void **state)
     }
 }
 
+static void members_are_added_behind_others_and_only_when_they_say_something(void **state)
+{
+    auto_buf struct buf out = { .max = MAX };
+
+    (void)state;
+    json_add_text(&out, "a", "x\"");
+    json_add_text(&out, "b", "");
+    json_add_time(&out, "c", 86400);
+    json_add_time(&out, "d", 0);
+    json_add_time(&out, "e", INT64_MAX);
+    assert_string_equal(buf_text(&out), ",\"a\":\"x\\\"\",\"c\":\"1970-01-02T00:00:00Z\"");
+}
+
 static void writing_stops_at_the_maximum_of_the_buffer(void **state)
 {
     auto_json_doc struct json_doc *doc = parsed("[1,2,3]");
@@ -583,6 +596,7 @@ int main(void)
         cmocka_unit_test(a_clone_outlives_its_document),
         cmocka_unit_test(canonical_text_is_one_for_equal_values),
         cmocka_unit_test(escaping_repairs_what_is_not_utf8),
+        cmocka_unit_test(members_are_added_behind_others_and_only_when_they_say_something),
         cmocka_unit_test(writing_stops_at_the_maximum_of_the_buffer),
         cmocka_unit_test(people_get_lines_and_indents),
         cmocka_unit_test(members_keep_the_order_in_which_they_came),

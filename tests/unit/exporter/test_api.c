@@ -22,7 +22,9 @@ struct rig {
     struct ui *ui; /* NULL: no page */
     struct api *api;
     char folder[32], cert_file[64], key_file[64];
-    const char *owner; /* of the APIService */
+    const char *owner;             /* of the APIService */
+    struct http_transport *bridge; /* NULL: it is not asked */
+    unsigned bridge_calls;
     unsigned reviews, tokens;
     char asked[2048]; /* the last SubjectAccessReview */
 };
@@ -34,6 +36,19 @@ static void serve_kubernetes(void *context, const struct http_view *view,
     auto_buf struct buf out;
 
     buf_init(&out, 64 * 1024);
+    if (strcmp(view->path, "/debug/why") == 0) { /* it plays the bridge, too */
+        struct buf pod;
+
+        buf_init(&pod, 256);
+        assert_int_equal(http_view_query(view, "pod", &pod, NULL), 0);
+        if (strcmp(buf_text(&pod), "team/a") == 0)
+            http_respond_json(responder, 200, STR("{\"unit\":\"team/uid\"}"));
+        else
+            http_respond_text(responder, 404, "the bridge has no such pod\n");
+        rig->bridge_calls++;
+        buf_done(&pod);
+        return;
+    }
     if (strstr(view->path, "configmaps")) {
         buf_add_text(&out, "{\"data\":{\"requestheader-client-ca-file\":");
         json_escape(&out, str_of(proxy_ca.cert_pem));
@@ -105,7 +120,8 @@ static void start(struct rig *rig)
     const struct api_options options = { .address = "127.0.0.1",
                                          .folder = rig->folder,
                                          .service = "slurm/exporter-api",
-                                         .ui = rig->ui };
+                                         .ui = rig->ui,
+                                         .bridge = rig->bridge };
 
     assert_int_equal(
         api_new(rig->loop, rig->kube, rig->exporter, rig->metrics, &options, &rig->api, NULL), 0);
@@ -199,6 +215,55 @@ static void jobs_and_nodes_need_a_right_of_their_own(void **state)
     assert_non_null(strstr(rig->asked, "\"resource\":\"jobs\""));
     assert_int_equal(status_for(rig, &proxy, "anna", NULL, VIEW "/nodes"), 503);
     assert_int_equal(status_for(rig, &proxy, "anna", NULL, VIEW "/pods"), 404);
+}
+
+#define WHY VIEW "/namespaces/team/workloads/a/why"
+
+static void why_a_pod_waits_is_told_to_whoever_may_get_the_pod(void **state)
+{
+    struct rig *rig = *state;
+    struct http_request request = { .method = "GET", .path = WHY };
+    struct exchange done = { .ends = 0 };
+
+    rig->bridge = rig->kube;
+    start(rig);
+    assert_int_equal(status_for(rig, NULL, "anna", NULL, WHY), 401);
+    assert_int_equal(status_for(rig, &proxy, "bert", NULL, WHY), 403);
+    assert_int_equal(rig->bridge_calls, 0);
+    assert_non_null(strstr(rig->asked, "\"verb\":\"get\""));
+    assert_non_null(strstr(rig->asked, "\"resource\":\"pods\""));
+    assert_non_null(strstr(rig->asked, "\"namespace\":\"team\""));
+    assert_non_null(strstr(rig->asked, "\"name\":\"a\""));
+    assert_null(strstr(rig->asked, "view.slinky"));
+    request.headers[request.header_count++] =
+        (struct http_header){ .name = "X-Remote-User", .value = "anna" };
+    do_request(rig, &proxy, &request, &done);
+    assert_int_equal(done.status, 200);
+    assert_non_null(strstr(done.body, "\"kind\":\"WorkloadWhy\""));
+    assert_non_null(strstr(done.body, "\"decision\":{\"unit\":\"team/uid\"}"));
+    assert_int_equal(status_for(rig, &proxy, "anna", NULL, VIEW "/namespaces/b/workloads/a/why"),
+                     404);
+    assert_int_equal(rig->bridge_calls, 2);
+    /* no other path reaches the bridge */
+    assert_int_equal(
+        status_for(rig, &proxy, "anna", NULL, VIEW "/namespaces/team/workloads/a%2Fb/why"), 404);
+    assert_int_equal(status_for(rig, &proxy, "anna", NULL, VIEW "/namespaces/team/workloads/a"),
+                     404);
+    assert_int_equal(status_for(rig, &proxy, "anna", NULL, VIEW "/namespaces//workloads/a/why"),
+                     404);
+    assert_int_equal(rig->bridge_calls, 2);
+}
+
+static void without_a_bridge_nobody_is_told_why(void **state)
+{
+    struct rig *rig = *state;
+
+    start(rig);
+    assert_int_equal(status_for(rig, &proxy, "anna", NULL, WHY), 503);
+    api_free(rig->api);
+    rig->bridge = rig->slurm; /* where nobody listens */
+    start(rig);
+    assert_int_equal(status_for(rig, &proxy, "anna", NULL, WHY), 503);
 }
 
 static void start_page(struct rig *rig)
@@ -346,6 +411,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(discovery_answers_everybody_even_without_slurm),
         TEST(jobs_and_nodes_need_a_right_of_their_own),
+        TEST(why_a_pod_waits_is_told_to_whoever_may_get_the_pod),
+        TEST(without_a_bridge_nobody_is_told_why),
         TEST(without_the_page_nothing_of_it_is_served),
         TEST(the_page_is_everybodys_and_its_facts_need_a_right),
         TEST(a_browser_gives_a_token_for_a_cookie),
