@@ -242,8 +242,9 @@ bool unit_has_nodes(const struct bridge_world *world, const struct unit *unit, s
 
     if (leaves_enough(exclusion, job))
         return true;
-    if (!why[0])
-        why = arena_printf(plan->arena, "its pods need %" PRId64, wanted);
+    if (exclusion->fit > 0 || !why[0])
+        why = arena_printf(plan->arena, "its pods need %" PRId64 "%s%s", wanted, why[0] ? ", " : "",
+                           why);
     if (report_trouble(world, unit, plan, "NoNodeFits", "%u/%u nodes are available: %s",
                        exclusion->fit, exclusion->total, why))
         plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "FailedScheduling",
