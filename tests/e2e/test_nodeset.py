@@ -10,10 +10,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from definitions import installed
+from exporter_release import Exporter
 from slincdev.cluster import Cluster
 from slincdev.common import PATIENCE, Fail
 from slincdev.kube import ApiError
@@ -24,6 +26,7 @@ from waits import PASSING, wait_for
 HOME = "nodeset-site"
 IMAGES = ["slurmctld", "slurmrestd", "slurmd", "login", "busybox"]
 PREFIX = "nodeset.slinky.slurm.net"
+HPA_PERIOD_S = 15  # of kube-controller-manager
 PROTECTED = f"{PREFIX}/pod-protect"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/slurm-operator"
 SAVES_S = 7  # slurmctld writes down what changed at least this often
@@ -193,6 +196,42 @@ def test_a_person_who_has_logged_in_runs_a_command_on_a_worker(fleet):
     fleet.wait("the worker is idle", 90, lambda: fleet.is_idle("w-0"))
     assert fleet.login("srun", "hostname") == "w-0"
     assert fleet.login("sinfo", "-h", "-p", "w", "-o", "%N") == "w-0"
+
+
+@pytest.fixture
+def scaler(cluster: Cluster, fleet: Fleet) -> Iterator[str]:
+    """The exporter's chart, and a HorizontalPodAutoscaler from no worker to three; its path."""
+    exporter, path = Exporter(cluster, HOME, "exporter.jwtKey.name=keys"), f"/apis/autoscaling/v2/namespaces/{HOME}/horizontalpodautoscalers"
+    exporter.install()
+    metric = {"name": "slinc_nodes_wanted", "selector": {"matchLabels": {"partition": "w"}}}
+    fleet.api.post(path, {"metadata": {"name": "workers"}, "spec": {
+        "scaleTargetRef": {"apiVersion": "slinky.slurm.net/v1beta1", "kind": "NodeSet", "name": "workers"}, "minReplicas": 0, "maxReplicas": 3,
+        "metrics": [{"type": "External", "external": {"metric": metric, "target": {"type": "AverageValue", "averageValue": "1"}}}],
+        "behavior": {"scaleUp": {"tolerance": "0", "policies": [{"type": "Pods", "value": 3, "periodSeconds": 15}]},
+                     "scaleDown": {"tolerance": "0", "stabilizationWindowSeconds": 0}}}})
+    yield f"{path}/workers"
+    fleet.api.delete(f"{path}/workers")
+    exporter.uninstall()
+
+
+def test_an_autoscaler_sizes_a_nodeset_by_the_queue_from_zero_and_back(fleet, scaler):
+    def wait(what: str, calm_s: float, check: Callable[[], object]) -> None:
+        wait_for(what, calm_s, check, hint=lambda: str(fleet.api.get(scaler).get("status")) + fleet.kubectl("get", "pods,nodesets.slinky.slurm.net"),
+                 forgiven=(*PASSING, Fail))
+
+    def wanted() -> int:
+        return fleet.api.get(fleet.path("nodesets", "workers"))["spec"]["replicas"]
+    wait("nobody wants the worker", 45, lambda: wanted() == 0)
+    wait("it drains and goes", 60, lambda: not fleet.worker_pods())
+    job = fleet.login("sbatch", "--parsable", "-D", "/tmp", "-o", "/dev/null", "-N2", "--wrap", "sleep 3")
+    submitted = int(fleet.login("sh", "-c", f"date +%s -d $(squeue -h -j {job} -o %V)"))  # on the one clock of this machine
+    wait("a job wants two workers", 60, lambda: wanted() == 2)
+    scaled = datetime.fromisoformat(fleet.api.get(scaler)["status"]["lastScaleTime"]).timestamp()
+    print(f"the autoscaler followed the queue after {scaled - submitted:.0f} s")
+    assert scaled - submitted <= 2 * HPA_PERIOD_S
+    wait("the job has run on them", 90, lambda: fleet.job_state(job) == "COMPLETED")
+    wait("nobody wants them any more", 2 * HPA_PERIOD_S, lambda: wanted() == 0)
+    wait("they drain and go", 60, lambda: not fleet.worker_pods())
 
 
 def test_workers_with_jobs_outlive_a_scale_in_until_their_jobs_end(fleet, operator):

@@ -1,4 +1,5 @@
-"""The operator and the bridge in one cluster: three lines of Helm without values, pods beside native jobs on one node, a new JWT key."""
+"""The operator and the bridge in one cluster: three lines of Helm without values, pods beside native jobs on one node and on cores of their
+own, what a person at the terminal is told of them, a new JWT key."""
 
 from __future__ import annotations
 
@@ -7,30 +8,35 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import secrets
 import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from bridge import JOB_LABEL, NODE_LABEL, PARTITIONS, TAINT, WISH
 from definitions import DEFINITION, KINDS
 from pods import BUSYBOX, pod
+from slincdev.build import bin_dir
+from slincdev.claims import CORES, SLICES, fake_cores, numbers, show_devices
 from slincdev.cluster import Cluster
-from slincdev.common import PATIENCE, REPO, Fail
+from slincdev.common import PATIENCE, REPO, Fail, run
 from slincdev.components import NODE
 from slincdev.kube import ApiError, b64
 from slincdev.parts import ensure_images, import_images, kubectl
 from slincdev.release import ensure_image
-from slincdev.system import IMAGES, VALUES, System
+from slincdev.system import IMAGES, VALUES, WORKERS, System
+from terminal import Terminal, config_of
 from waits import PASSING, wait_for
 
 HOME, OPERATOR_HOME, MANAGED = "together", "together-operator", "slurm-bridge"
 SLURM_NAME = "slinky.slurm.net/slurm-nodename"
 KWOK = "kwok-0"
 REFUSED_S = 30  # how long calls may be refused after the key was replaced
-UNTIL_TOLD = "while [ ! -e /tmp/end-$SLURM_JOB_ID ]; do sleep 0.1; done"
+UNTIL_TOLD = "grep Cpus_allowed_list /proc/self/status > /tmp/cpus-$SLURM_JOB_ID; while [ ! -e /tmp/end-$SLURM_JOB_ID ]; do sleep 0.1; done"
 ON_KWOK = {"nodeSelector": {"type": "kwok"}, "tolerations": [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]}
 HELM = """
 helm install slurm-operator charts/slurm-operator -n together-operator --create-namespace
@@ -45,10 +51,11 @@ class Together(System):
     def pods_path(self, name: str = "") -> str:
         return f"/api/v1/namespaces/{MANAGED}/pods/{name}".rstrip("/")
 
-    def make(self, name: str, **spec) -> None:
-        one = pod(name, BUSYBOX, "sleep", "1000000", **spec)
-        one["metadata"]["annotations"] = {f"{WISH}exclusive": "false"}
-        one["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m", "memory": "16Mi"}}  # a core of Slurm's; Kubernetes has few to give
+    def make(self, name: str, *command: str, cpu: str = "100m", annotations: dict | None = None, **spec) -> None:
+        """By default it takes a core of Slurm's; Kubernetes has few to give."""
+        one = pod(name, BUSYBOX, *(command or ("sleep", "1000000")), **spec)
+        one["metadata"]["annotations"] = {f"{WISH}exclusive": "false"} | (annotations or {})
+        one["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu, "memory": "16Mi"}}
         self.api.post(self.pods_path(), one)
 
     def pod(self, name: str) -> dict:
@@ -71,6 +78,13 @@ class Together(System):
         """By Slurm's accounting."""
         used, idle, _, _ = map(int, self.slurm(f"sinfo -hN -n {node} -o %C").splitlines()[0].split("/"))
         return idle
+
+    def cpus_of(self, name: str) -> set[int]:
+        """On which the pod may run."""
+        return allowed(self.kubectl("-n", MANAGED, "exec", name, "--", "grep", "Cpus_allowed_list", "/proc/self/status"))
+
+    def cpus_of_job(self, job: str) -> set[int]:
+        return allowed(self.kubectl("-n", HOME, "exec", self.worker_pods()["cpu-0"]["metadata"]["name"], "-c", "slurmd", "--", "cat", f"/tmp/cpus-{job}"))
 
     def rest_status(self) -> int:
         """With which slurmrestd answers to the token that the bridge is given."""
@@ -95,6 +109,10 @@ class Together(System):
             return self.kubectl(*words)
         except Fail as fail:
             return str(fail)
+
+
+def allowed(line: str) -> set[int]:
+    return numbers(line.split()[1])
 
 
 def volume(cluster: Cluster) -> dict:
@@ -140,6 +158,7 @@ def remove(system: Together) -> None:
         if api.exists(DEFINITION.format(plural)):
             wait_for(f"{plural} are gone", 60, lambda plural=plural: are_gone(plural))
             api.delete(DEFINITION.format(plural))
+    api.delete(f"{SLICES}?fieldSelector=spec.driver%3D{CORES}")
     for node, labels in ((KWOK, {NODE_LABEL: None}), (NODE, {SLURM_NAME: None})):
         taints = [one for one in api.get(f"/api/v1/nodes/{node}")["spec"].get("taints", []) if one["key"] != TAINT]
         api.merge(f"/api/v1/nodes/{node}", {"metadata": {"labels": labels}, "spec": {"taints": taints}})
@@ -158,19 +177,24 @@ def test_three_lines_of_helm_without_values_are_a_whole_system(system: Together)
 
 @pytest.fixture(scope="module")
 def hybrid(system: Together) -> Together:
-    """The real node has a worker, which tolerates the bridge; so do the pods of the system, which live there as well."""
+    """The real node has a worker, which tolerates the bridge; so do the pods of the system, which live there as well. Pods are pinned: the real
+    node by the chart's DaemonSet, the fake one as far as anybody can see."""
+    pins = ["--set", f"bridgeConfig.pinCpus=auto,dra.enabled=true,dra.nodeSelector.kubernetes\\.io/hostname={NODE}"]
+    show_devices(system.api, CORES, KWOK, [fake_cores(64)])
     with_volume = ["--set", "controller.persistence.enabled=true,loginsets.main.enabled=false,nodesets.cpu.slurmd.resources.limits.cpu=2"]
     system.helm("upgrade", "slurm-operator", REPO / "charts/slurm-operator", "-n", OPERATOR_HOME, "-f", VALUES / "operator.yaml", "--wait")
     system.helm("upgrade", "slurm", REPO / "charts/slurm", "-n", HOME, "-f", VALUES / "slurm.yaml", *with_volume)
-    system.helm("upgrade", "slurm-bridge", REPO / "charts/slurm-bridge", "-n", HOME, "-f", VALUES / "bridge.yaml")
+    system.helm("upgrade", "slurm-bridge", REPO / "charts/slurm-bridge", "-n", HOME, "-f", VALUES / "bridge.yaml", *pins)
     system.wait("the worker is idle, with two cores", 120, lambda: system.are_idle("cpu-0") and system.free_cores("cpu-0") == 2)
     system.wait("an external node is in the same Slurm", 60, lambda: KWOK in system.node_states())
     system.api.merge(f"/api/v1/nodes/{NODE}", {"metadata": {"labels": {SLURM_NAME: "cpu-0"}}})
+    system.wait("the node shows its cores", 60, lambda: system.api.get(f"{SLICES}/{NODE}-{CORES}")["spec"].get("devices"))
     system.wait("the node is shared", 60, lambda: any(one["key"] == TAINT for one in system.api.get(f"/api/v1/nodes/{NODE}")["spec"].get("taints", [])))
     return system
 
 
-def test_pods_and_native_jobs_share_a_node_by_slurms_accounting(hybrid: Together) -> None:
+def test_pods_and_native_jobs_share_a_node_and_no_core(hybrid: Together) -> None:
+    """In rounds, because the node has two cores: who comes third waits, and gets the core that becomes free."""
     system = hybrid
     native = system.sbatch()
     system.wait("a native job runs", 60, lambda: system.job_states()[native] == "RUNNING")
@@ -178,18 +202,177 @@ def test_pods_and_native_jobs_share_a_node_by_slurms_accounting(hybrid: Together
     system.wait("a pod runs beside it", 90, lambda: system.is_running("beside"))
     assert system.pod("beside")["spec"]["nodeName"] == NODE
     system.wait("Slurm counts both", 30, lambda: system.free_cores("cpu-0") == 0)
+    cpus, other = system.cpus_of_job(native), system.cpus_of("beside")
+    assert sorted([tuple(cpus), tuple(other)]) == [(0,), (1,)]
     system.make("third")
     system.wait("another pod waits for a core", 60, lambda: "job" in system.says("third"))
     system.end_job("cpu-0", native)
     system.wait("the pod starts on the core that is free now", 60, lambda: system.is_running("third"))
+    assert system.cpus_of("third") == cpus and system.cpus_of("beside") == other
     native = system.sbatch()
     system.wait("a native job waits for a core", 30, lambda: system.job_states()[native] == "PENDING")
     system.api.delete(system.pods_path("third"), {"gracePeriodSeconds": 0})
     system.wait("it starts when the pod is gone", 60, lambda: system.job_states()[native] == "RUNNING")
-    assert system.is_running("beside")
+    assert system.cpus_of_job(native) == cpus and system.cpus_of("beside") == other
     system.end_job("cpu-0", native)
     system.api.delete(system.pods_path("beside"), {"gracePeriodSeconds": 0})
     system.wait("both cores are free", 60, lambda: system.free_cores("cpu-0") == 2)
+
+
+# --- at the terminal ---
+
+
+class Office(Terminal):
+    """An administrator at the terminal, beside the exporter; and somebody who may read pods and events of one namespace, and nothing else."""
+
+    def __init__(self, system: Together, folder: Path) -> None:
+        super().__init__(system.cluster.admin_config)
+        self.system, self.user = system, Terminal(config_of(system.cluster, folder, MANAGED))
+        self.native: list[str] = []
+
+    def why(self, *words: str) -> str:
+        """It answers within a second."""
+        said = self.run("why", *words)
+        assert self.seconds < 1 * PATIENCE, self.seconds
+        return said
+
+    def tells(self, what: str, *parts: str, namespace: str = MANAGED) -> None:
+        """As soon as bridge and exporter have read what happened. Text and JSON say the same."""
+        words = (*what.split(), "-n", namespace)
+
+        def told() -> bool:
+            found = self.json("why", *words)
+            lines = [found["summary"], *(f"{one['about']} {one['text']}" for one in found["evidence"])]
+            return found["result"].upper() == parts[0] and all(any(part in line for line in lines) for part in parts[1:])
+        wait_for(f"why {what} tells {parts}", 30, told, hint=lambda: self.said)
+        said = " ".join(self.why(*words).split())
+        assert said.startswith(f"{parts[0]} ") and all(part.partition(" ")[2] in said for part in parts[1:]), said
+
+
+def gang(name: str, size: int) -> dict:
+    """A Job whose pods start together, each on a node that kwok plays, of which Slurm has one."""
+    template = pod("x", BUSYBOX, "sleep", "1000000", restartPolicy="Never", **ON_KWOK)
+    template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1", "memory": "16Mi"}}
+    return {"metadata": {"name": name, "annotations": {f"{WISH}gang": "true"}},
+            "spec": {"parallelism": size, "completions": size, "template": {"metadata": {"labels": {"gang": name}}, "spec": template["spec"]}}}
+
+
+@pytest.fixture(scope="class")
+def office(hybrid: Together, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    """With a pod in every state, and native jobs of which one waits."""
+    system, found = hybrid, Office(hybrid, tmp_path_factory.mktemp("office"))
+    system.helm("install", "slurm-exporter", REPO / "charts/slurm-exporter", "-n", HOME, "-f", VALUES / "exporter.yaml", "--set", "externalMetrics.enabled=true", "--wait",
+                "--timeout", f"{60 * PATIENCE:.0f}s")
+    kubectl(system.cluster, "-n", MANAGED, "create", "role", "reader", "--verb=get,list", "--resource=pods,events")
+    kubectl(system.cluster, "-n", MANAGED, "create", "rolebinding", "reader", "--role=reader", f"--serviceaccount={MANAGED}:default")
+    system.make("ended", "true", restartPolicy="Never")
+    system.wait("a pod has ended", 60, lambda: system.pod("ended")["status"]["phase"] == "Succeeded")
+    found.native = [system.sbatch("-J", "native"), system.sbatch("-J", "native"), system.sbatch("-J", "next")]
+    system.wait("native jobs have the worker", 60, lambda: [system.job_states()[one] for one in found.native[:2]] == ["RUNNING", "RUNNING"])
+    system.make("runs", **ON_KWOK)
+    system.make("waits", nodeSelector={"kubernetes.io/hostname": NODE})
+    system.make("huge", cpu="500", **ON_KWOK)
+    system.make("lost", annotations={f"{WISH}partition": "nowhere"}, **ON_KWOK)
+    system.api.post(f"/apis/batch/v1/namespaces/{MANAGED}/jobs", gang("duo", 2))
+    system.api.post("/api/v1/namespaces/default/pods", pod("stranger", BUSYBOX, nodeSelector={"nobody": "has-this"}))
+    yield found
+    system.api.delete("/api/v1/namespaces/default/pods/stranger", {"gracePeriodSeconds": 0})
+    system.api.delete(f"/apis/batch/v1/namespaces/{MANAGED}/jobs/duo", {"propagationPolicy": "Background"})
+    for name in ("ended", "runs", "waits", "huge", "lost"):
+        system.api.delete(system.pods_path(name), {"gracePeriodSeconds": 0})
+    system.slurm(f"scancel {' '.join(found.native)}")
+    system.helm("uninstall", "slurm-exporter", "-n", HOME, "--wait")
+    system.wait("both cores are free", 60, lambda: system.free_cores("cpu-0") == 2)
+
+
+class TestAtTheTerminal:
+    def test_why_tells_the_whole_story_of_a_pod_a_job_and_a_nodeset(self, office: Office) -> None:
+        system, (first, _, last) = office.system, office.native
+        member = system.api.get(f"{system.pods_path()}?labelSelector=gang%3Dduo")["items"][0]["metadata"]["name"]
+        office.tells("waits", "WAITING", "Slurm PENDING", "nodes by Kubernetes' rules 1 of", "nodes in slurm-bridge 1 of 2 have room now, 1 needed; 1 busy", "submitted +")
+        assert re.search(r"^  to do     (nobody has to act|nodes that it needs are kept for other jobs)", office.why("waits", "-n", MANAGED), re.M)
+        office.tells(member, "WAITING", "asked one of 2 pods that start together (2 exist)", "1/2 nodes are available: its pods need 2", "has to act: change the selector")
+        office.tells("runs", "RUNNING", f"runs on {KWOK}", "became job", f"Slurm RUNNING on {KWOK} since", "bound +")
+        office.tells("ended", "ENDED", "has ended: Succeeded", "has ended")
+        office.tells("lost", "NEVER", "Invalid partition name specified", "partition=nowhere", "became a job: partition nowhere", "has to act: correct what Slurm's message names")
+        office.tells("huge", "WAITING", "Insufficient cpu", "by Kubernetes' rules 0 of 2 fit, 1 needed")
+        office.tells("stranger", "WAITING", "Slurm has nothing to do with this pod: its scheduler is default-scheduler", namespace="default")
+        office.tells(f"job {first}", "RUNNING", f"job {first} (native) is running on cpu-0", "none: it was submitted to Slurm itself")
+        office.tells(f"job {last}", "WAITING", f"job {last} (next) waits for", "Slurm PENDING", "nodes in cpu 0 of 1 have room now")
+        office.tells(f"nodeset {WORKERS}", "READY", "1 of 1 workers serve", namespace=HOME)
+        assert "there is no pod or NodeSet nobody in namespace" in office.run("why", "nobody", "-n", MANAGED, code=3)
+        assert "no job 999999 waits or runs in Slurm" in office.run("why", "job", "999999", code=3)
+        assert office.run("why", "waits", "-n", MANAGED, "--exit-code", code=10) and office.run("why", "lost", "-n", MANAGED, "--exit-code", code=11)
+
+    def test_why_tells_somebody_who_may_read_a_pod_what_the_bridge_knows_and_of_no_other_pod(self, office: Office) -> None:
+        said = office.user.run("why", "waits", "-n", MANAGED)
+        assert office.user.seconds < 1 * PATIENCE, office.user.seconds
+        for part in ("Slurm     PENDING", "by Kubernetes' rules 1 of 2 fit, 1 needed", "became    job",
+                     "its place in the queue is not shown: needs the right to list jobs.view.slinky.slurm.net (ClusterRole slinc-viewer)",
+                     "the room on Slurm's nodes is not shown: needs the right to list nodes.view.slinky.slurm.net (ClusterRole slinc-viewer)"):
+            assert part in said, part
+        assert "needs the right to get pods in namespace default" in office.user.run("why", "stranger", "-n", "default", code=4)
+        with pytest.raises(Fail, match="the user may not get pods in namespace default"):
+            run([bin_dir() / "kubectl", f"--kubeconfig={office.user.kubeconfig}", "get", "--raw", "/apis/view.slinky.slurm.net/v1alpha1/namespaces/default/workloads/stranger/why"])
+
+    def test_the_queue_lists_who_waits_whether_pod_or_job(self, office: Office) -> None:
+        office.tells("waits", "WAITING", "Slurm PENDING")
+        job = next(one for one in office.json("queue")["items"] if one.get("pod") == f"{MANAGED}/waits")["id"]
+        lines = office.run("queue").splitlines()
+        assert lines[0].split() == ["#", "JOB", "WHAT", "WHO", "NODES", "CPU", "GPU", "WAITS", "REASON", "STARTS"]
+        assert any(f"{job} " in line and f"pod {MANAGED}/waits" in line for line in lines)
+        assert any(f"{office.native[2]} " in line and "job next" in line for line in lines)
+        assert re.fullmatch(r"2 waiting, \d nodes wanted; data \d+ s old", lines[-1]), lines[-1]
+        assert [one["id"] for one in office.json("queue", "-p", "cpu")["items"]] == [int(office.native[2])]
+        assert "needs the right to list jobs.view.slinky.slurm.net" in office.user.run("queue", code=4)
+
+    def test_nodes_tell_who_holds_them_and_drain_takes_one_out_of_service(self, office: Office) -> None:
+        def shown(*words: str) -> list[str]:
+            return office.run("nodes", *words).splitlines()
+
+        def states() -> dict[str, str]:
+            return {one["name"]: one["state"] for one in office.json("nodes")["items"]}
+        wait_for("the worker is full", 20, lambda: any(line.split()[:6] == ["allocated", "1", "cpu-0", "2/2", "0", "2"] for line in shown()), hint=lambda: office.said)
+        assert any(line.split()[:3] == ["mixed", "1", KWOK] for line in shown("-p", "slurm-bridge"))
+        try:
+            assert office.run("drain", KWOK, "--reason", "a fan") == f"node {KWOK} is cordoned: Slurm starts no job there, and what runs there goes on\n"
+            assert office.json("drain", KWOK)["changed"] is False
+            wait_for("Slurm drains it", 30, lambda: states()[KWOK] == "draining", hint=lambda: office.said)
+            assert any(line.startswith("draining") and "is unschedulable (1)" in line for line in shown())
+            assert office.system.is_running("runs")
+            assert "needs the right to get nodes" in office.user.run("drain", KWOK, code=4)
+        finally:
+            office.run("resume", KWOK)
+        wait_for("Slurm uses it again", 30, lambda: states()[KWOK] == "mixed", hint=lambda: office.said)
+        worker = office.system.worker_pods()["cpu-0"]["metadata"]["name"]
+        try:
+            office.run("drain", "worker", worker, "-n", HOME)
+            office.tells(f"nodeset {WORKERS}", "WAITING", "0 of 1 workers serve", "cordoned by a person (slinc resume takes it back)", namespace=HOME)
+        finally:
+            office.run("resume", worker, "-n", HOME)
+        office.tells(f"nodeset {WORKERS}", "READY", "1 of 1 workers serve", namespace=HOME)
+
+    def test_the_doctor_finds_an_installation_in_order_and_says_what_is_not(self, office: Office) -> None:
+        """What a slow machine shows (SD212) and what nobody uses here is no finding."""
+        def found() -> dict[int, dict]:
+            return {one["id"]: one for one in office.json("doctor", "--fail-on=never")["checks"]}
+        healthy = found()
+        assert {number for number, one in healthy.items() if one["result"] == "failed"} == set()
+        assert {number for number, one in healthy.items() if one["result"] == "warning"} <= {212}, healthy
+        skipped = {number: one["found"] for number, one in healthy.items() if one["result"] == "skipped"}
+        assert skipped.keys() <= {204, 212, 411, 602, 603}, skipped
+        assert "2 leases" in healthy[104]["found"] and "is served by together/" in healthy[601]["found"]
+        path = f"/apis/apps/v1/namespaces/{HOME}/deployments/slurm-bridge-scheduler/scale"
+        office.system.api.merge(path, {"spec": {"replicas": 0}})
+        try:
+            wait_for("no bridge runs", 60, lambda: found()[201]["result"] == "skipped" and found()[402]["result"] == "failed", hint=lambda: office.said)
+            said = office.run("doctor", code=6)
+            assert re.search(r"^x SD402 webhook \S+ Service together/\S+ has no endpoint that is ready: pods cannot be created$", said, re.M), said
+            assert re.search(r"^- SD106 SD201 .* skipped: no pod runs slinc bridge$", said, re.M), said
+        finally:
+            office.system.api.merge(path, {"spec": {"replicas": 2}})
+        wait_for("the bridge leads again", 60, lambda: found()[201]["result"] == "ok", hint=lambda: office.said)
+        assert re.match(r"kubernetes 1 ok 6 skipped, slurm 13 skipped, ", office.user.run("doctor"))
 
 
 def test_a_new_jwt_key_refuses_calls_for_half_a_minute_at_most_and_loses_nothing(hybrid: Together) -> None:
