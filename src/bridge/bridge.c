@@ -291,7 +291,9 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
     bridge->lease_kube = kube_client_new(links->loop, links->lease_api);
     bridge->metrics = metrics_new();
     bridge->slurm = slurm_client_new(links->loop, links->slurm, links->token,
-                                     &(struct slurm_client_options){ .seed = options->seed | 1 });
+                                     &(struct slurm_client_options){ .seed = options->seed | 1,
+                                                                     .may_write = bridge_may_act,
+                                                                     .may_write_context = bridge });
     bridge->world.config = options->config;
     bridge->world.unit_states = unit_states_new();
     bridge->world.node_refusals = node_refusals_new();

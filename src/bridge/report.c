@@ -102,8 +102,11 @@ static bool report_one(const struct bridge_world *world, const struct member *me
 }
 
 /* Nothing is written on a pod that is younger than patience_us. */
-static bool report_all(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                       int64_t patience_us, const char *reason, const char *format, va_list args)
+__attribute__((format(printf, 6, 0))) static bool report_all(const struct bridge_world *world,
+                                                             const struct unit *unit,
+                                                             struct plan *plan, int64_t patience_us,
+                                                             const char *reason, const char *format,
+                                                             va_list args)
 {
     char message[MAX_MESSAGE];
     bool told = false;

@@ -132,7 +132,7 @@ static const char *age_text(const struct why *why)
     double age_s = json_f64_or(json_get(why->facts->jobs, "ageSeconds"), 0);
     bool is_listed = why->job != json_get(why->facts->decision, "slurm");
 
-    return is_listed && age_s > OLD_S ? arena_printf(why->arena, ", %.0f s ago", age_s) : "";
+    return is_listed && age_s > (int)OLD_S ? arena_printf(why->arena, ", %.0f s ago", age_s) : "";
 }
 
 static void add_waiting(struct why *why)

@@ -313,7 +313,10 @@ static int make_client(struct cluster *cluster, const struct address *address, s
     }
     cluster->lane.client = slurm_client_new(
         options->loop, cluster->transport, cluster->token,
-        &(struct slurm_client_options){ .try_timeout_us = answer_us, .seed = options->seed });
+        &(struct slurm_client_options){ .try_timeout_us = answer_us,
+                                        .seed = options->seed,
+                                        .may_write = options->may_act,
+                                        .may_write_context = options->changed_context });
     cluster->address = *address;
     if (!cluster->facts->is_reachable)
         cluster->facts->is_known = false; /* what failed before is mended */

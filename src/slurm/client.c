@@ -176,13 +176,16 @@ static void settle(struct slurm_call *call, const struct slurm_error *error, int
 /* Another call may have had it renewed while this one was under way with the old one. */
 static bool gets_new_token(struct slurm_call *call, const struct slurm_error *error)
 {
+    const struct slurm_client_options *options = &call->client->options;
     struct slurm_token *token = call->client->token;
 
     if (error->class != SLURM_AUTH || call->renewed)
         return false;
     call->renewed = true;
     (void)slurm_token_renew(token);
-    return slurm_token_mark(token) != call->token_mark;
+    return slurm_token_mark(token) != call->token_mark &&
+           (!slurm_is_write(call->verb, call->endpoint) || !options->may_write ||
+            options->may_write(options->may_write_context));
 }
 
 /* ---- answers ---- */

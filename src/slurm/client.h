@@ -27,6 +27,10 @@ struct slurm_client_options {
     int64_t write_timeout_us; /* 0 = 12 s: Slurm's usual MessageTimeout and 2 s */
     int64_t try_timeout_us;   /* of one try of a read that is no long list; 0 = 15 s */
     uint64_t seed;            /* of the pauses' jitter; 0: random */
+    /* Asked before a write that was refused for its token is sent again with a new one. NULL: it is
+     * always sent. */
+    bool (*may_write)(void *context);
+    void *may_write_context;
 };
 
 /* Loop, transport and token are borrowed and outlive the client. Four connections are plenty for

@@ -423,6 +423,15 @@ static int check_immutable(struct api_call *call, const struct json *old, const 
                                   &(struct api_wrong){ .reason = "FieldValueForbidden",
                                                        .field = "spec",
                                                        .message = pods });
+    if (strcmp(call->kind->plural, "resourceclaims") == 0 &&
+        json_exists(json_at(old, "status", "allocation")) &&
+        json_exists(json_at(next, "status", "allocation")) &&
+        !json_equal(json_at(old, "status", "allocation"), json_at(next, "status", "allocation")))
+        return api_refuse_invalid(
+            call, call->name,
+            &(struct api_wrong){ .reason = "FieldValueInvalid",
+                                 .field = "status.allocation",
+                                 .message = "Invalid value: field is immutable" });
     if (json_bool_or(json_get(old, "immutable"), false) &&
         !json_equal(json_get(old, "data"), json_get(next, "data")))
         return api_refuse_invalid(

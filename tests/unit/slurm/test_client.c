@@ -276,6 +276,30 @@ static void a_refused_token_is_renewed_and_tried_once_more_even_for_a_write(void
     assert_true(world->answer.error.nothing_done);
 }
 
+static bool may_not(void *context)
+{
+    (void)context;
+    return false;
+}
+
+static void a_write_of_who_may_no_longer_write_is_not_tried_again(void **state)
+{
+    struct world *world = *state;
+
+    world_client(world, &(struct slurm_client_options){ .version = 45, .may_write = may_not });
+    world_plays(world, "POST", V45 "/job/submit", "bad_token_submit");
+    send_write(world);
+    clock_advance_us(&world->clock, 2 * SECOND_US);
+    assert_int_equal(world_ends(world), SLURM_AUTH);
+    assert_int_equal(world->answer.tries, 1);
+    assert_true(world->answer.error.nothing_done);
+    world_plays(world, "GET", V45 "/nodes/", "bad_token_read");
+    world_answers(world, "GET", V45 "/nodes/", 200, NODES_BODY);
+    list_nodes(world);
+    clock_advance_us(&world->clock, 2 * SECOND_US);
+    assert_int_equal(world_ends(world), SLURM_DONE);
+}
+
 static void a_fixed_token_that_is_refused_is_not_tried_again(void **state)
 {
     struct world *world = *state;
@@ -476,6 +500,7 @@ int main(void)
         TEST(a_write_is_sent_once_whatever_comes),
         TEST(a_get_that_acts_is_sent_once_too),
         TEST(a_refused_token_is_renewed_and_tried_once_more_even_for_a_write),
+        TEST(a_write_of_who_may_no_longer_write_is_not_tried_again),
         TEST(a_fixed_token_that_is_refused_is_not_tried_again),
         TEST(of_the_long_lists_one_at_a_time_is_under_way),
         TEST(a_long_list_that_waits_its_turn_has_a_deadline_too),
