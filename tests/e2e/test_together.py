@@ -230,6 +230,10 @@ class Office(Terminal):
         self.system, self.user = system, Terminal(config_of(system.cluster, folder, MANAGED))
         self.native: list[str] = []
 
+    def members(self) -> list[str]:
+        """The pods of the gang."""
+        return [one["metadata"]["name"] for one in self.system.api.get(f"{self.system.pods_path()}?labelSelector=gang%3Dduo")["items"]]
+
     def why(self, *words: str) -> str:
         """It answers within a second."""
         said = self.run("why", *words)
@@ -275,6 +279,7 @@ def office(hybrid: Together, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     system.make("lost", annotations={f"{WISH}partition": "nowhere"}, **ON_KWOK)
     system.api.post(f"/apis/batch/v1/namespaces/{MANAGED}/jobs", gang("duo", 2))
     system.api.post("/api/v1/namespaces/default/pods", pod("stranger", BUSYBOX, nodeSelector={"nobody": "has-this"}))
+    system.wait("the pod that fits runs, and the gang is whole", 60, lambda: system.is_running("runs") and len(found.members()) == 2)
     yield found
     system.api.delete("/api/v1/namespaces/default/pods/stranger", {"gracePeriodSeconds": 0})
     system.api.delete(f"/apis/batch/v1/namespaces/{MANAGED}/jobs/duo", {"propagationPolicy": "Background"})
@@ -287,11 +292,10 @@ def office(hybrid: Together, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 class TestAtTheTerminal:
     def test_why_tells_the_whole_story_of_a_pod_a_job_and_a_nodeset(self, office: Office) -> None:
-        system, (first, _, last) = office.system, office.native
-        member = system.api.get(f"{system.pods_path()}?labelSelector=gang%3Dduo")["items"][0]["metadata"]["name"]
+        first, _, last = office.native
         office.tells("waits", "WAITING", "Slurm PENDING", "nodes by Kubernetes' rules 1 of", "nodes in slurm-bridge 1 of 2 have room now, 1 needed; 1 busy", "submitted +")
         assert re.search(r"^  to do     (nobody has to act|nodes that it needs are kept for other jobs)", office.why("waits", "-n", MANAGED), re.M)
-        office.tells(member, "WAITING", "asked one of 2 pods that start together (2 exist)", "1/2 nodes are available: its pods need 2", "has to act: change the selector")
+        office.tells(office.members()[0], "WAITING", "asked one of 2 pods that start together (2 exist)", "1/2 nodes are available: its pods need 2", "has to act: change the selector")
         office.tells("runs", "RUNNING", f"runs on {KWOK}", "became job", f"Slurm RUNNING on {KWOK} since", "bound +")
         office.tells("ended", "ENDED", "has ended: Succeeded", "has ended")
         office.tells("lost", "NEVER", "Invalid partition name specified", "partition=nowhere", "became a job: partition nowhere", "has to act: correct what Slurm's message names")
@@ -318,7 +322,11 @@ class TestAtTheTerminal:
     def test_the_queue_lists_who_waits_whether_pod_or_job(self, office: Office) -> None:
         office.tells("waits", "WAITING", "Slurm PENDING")
         job = next(one for one in office.json("queue")["items"] if one.get("pod") == f"{MANAGED}/waits")["id"]
-        lines = office.run("queue").splitlines()
+
+        def two_wait() -> list[str] | None:
+            lines = office.run("queue").splitlines()
+            return lines if lines[-1].startswith("2 waiting") else None
+        lines = wait_for("two wait", 30, two_wait, hint=lambda: office.said)
         assert lines[0].split() == ["#", "JOB", "WHAT", "WHO", "NODES", "CPU", "GPU", "WAITS", "REASON", "STARTS"]
         assert any(f"{job} " in line and f"pod {MANAGED}/waits" in line for line in lines)
         assert any(f"{office.native[2]} " in line and "job next" in line for line in lines)
@@ -333,7 +341,7 @@ class TestAtTheTerminal:
         def states() -> dict[str, str]:
             return {one["name"]: one["state"] for one in office.json("nodes")["items"]}
         wait_for("the worker is full", 20, lambda: any(line.split()[:6] == ["allocated", "1", "cpu-0", "2/2", "0", "2"] for line in shown()), hint=lambda: office.said)
-        assert any(line.split()[:3] == ["mixed", "1", KWOK] for line in shown("-p", "slurm-bridge"))
+        wait_for("the other is in use", 20, lambda: any(line.split()[:3] == ["mixed", "1", KWOK] for line in shown("-p", "slurm-bridge")), hint=lambda: office.said)
         try:
             assert office.run("drain", KWOK, "--reason", "a fan") == f"node {KWOK} is cordoned: Slurm starts no job there, and what runs there goes on\n"
             assert office.json("drain", KWOK)["changed"] is False
