@@ -15,7 +15,7 @@
 
 enum {
     SECOND_US = 1000000,
-    FIRST_US = 5 * SECOND_US,
+    FIRST_US = 5 * SECOND_US, /* and while something is not known */
     PERIOD_US = 30 * SECOND_US,
     MIN_JOB_AGE_S = 60,
     MAX_SKEW_US = 2 * SECOND_US, /* submit_guard.c takes clocks to be that close */
@@ -68,7 +68,7 @@ static void check_job_visibility(const struct check_facts *facts, struct check_f
         find(finding, CHECK_BAD, "use a token of SlurmUser, or of a user with AdminLevel=Operator",
              "our Slurm user does not see all jobs, so none is asked for: %s",
              facts->job_visibility_why);
-    else if (!facts->slurm_error[0])
+    else if (!facts->slurm_error[0] && facts->job_visibility_why[0])
         find(finding, CHECK_WARNS, "use a token of SlurmUser, which always does",
              "whether our Slurm user sees all jobs is not known: %s", facts->job_visibility_why);
 }
@@ -227,6 +227,7 @@ static void run_all(void *context)
     struct check_facts facts = { .config = checks->config,
                                  .slurm_error = "",
                                  .job_visibility_why = "" };
+    bool all_known = true;
 
     bridge_check_facts(checks->bridge, &facts);
     for (size_t i = 0; i < CHECK_COUNT; i++) {
@@ -236,8 +237,10 @@ static void run_all(void *context)
         if (finding.result != checks->last[i].result)
             tell(checks_table[i].name, &finding);
         checks->last[i] = finding;
+        all_known = all_known && finding.result != CHECK_UNKNOWN;
     }
-    loop_timer_start(checks->loop, &checks->timer, PERIOD_US, run_all, checks);
+    loop_timer_start(checks->loop, &checks->timer, all_known ? PERIOD_US : FIRST_US, run_all,
+                     checks);
 }
 
 void checks_start(struct checks *checks)

@@ -364,11 +364,12 @@ class TestAtTheTerminal:
         """What a slow machine shows (SD212) and what nobody uses here is no finding."""
         def found() -> dict[int, dict]:
             return {one["id"]: one for one in office.json("doctor", "--fail-on=never")["checks"]}
-        healthy = found()
-        assert {number for number, one in healthy.items() if one["result"] == "failed"} == set()
-        assert {number for number, one in healthy.items() if one["result"] == "warning"} <= {212}, healthy
-        skipped = {number: one["found"] for number, one in healthy.items() if one["result"] == "skipped"}
-        assert skipped.keys() <= {204, 212, 411, 602, 603}, skipped
+        def in_order() -> dict[int, dict] | None:
+            """A bridge that began to lead a moment ago has not checked everything."""
+            now = found()
+            results = {result: {number for number, one in now.items() if one["result"] == result} for result in ("failed", "warning", "skipped")}
+            return now if not results["failed"] and results["warning"] <= {212} and results["skipped"] <= {204, 212, 411, 602, 603} else None
+        healthy = wait_for("everything is in order", 30, in_order, hint=lambda: office.said)
         assert "2 leases" in healthy[104]["found"] and "is served by together/" in healthy[601]["found"]
         path = f"/apis/apps/v1/namespaces/{HOME}/deployments/slurm-bridge-scheduler/scale"
         office.system.api.merge(path, {"spec": {"replicas": 0}})

@@ -70,6 +70,10 @@ static void what_is_not_known_is_not_judged(void **state)
 
     for (size_t i = 1; i < CHECK_COUNT; i++) /* but the first: that nobody answers is known */
         assert_int_equal(run(checks_table[i].name, &facts).result, CHECK_UNKNOWN);
+    facts.slurm_error = "";
+    assert_int_equal(run("sees all jobs", &facts).result, CHECK_UNKNOWN);
+    facts.job_visibility_why = "slurmctld does not tell its configuration";
+    assert_int_equal(run("sees all jobs", &facts).result, CHECK_WARNS);
 }
 
 static void each_trouble_is_named_and_mended(void **state)
