@@ -175,14 +175,16 @@ void why_add_job(struct why *why)
     const struct json *job = why->job;
 
     if (!job) {
-        if (why->facts->no_jobs[0])
+        bool asked = !why->facts->no_jobs[0] || json_exists(why->facts->decision);
+
+        if (asked && why->job_id > 0 && why->story->result == STORY_WAITING)
+            story_add(why->story, "Slurm",
+                      "job %" PRId64 " was submitted, and has not been read yet: ask again",
+                      why->job_id);
+        else if (why->facts->no_jobs[0])
             story_add(why->story, "Slurm", "%s", why->facts->no_jobs);
         else if (why->job_id > 0)
-            story_add(why->story, "Slurm",
-                      why->story->result == STORY_WAITING
-                          ? "job %" PRId64 " was submitted, and has not been read yet: ask again"
-                          : "job %" PRId64 " has ended",
-                      why->job_id);
+            story_add(why->story, "Slurm", "job %" PRId64 " has ended", why->job_id);
         return;
     }
     add_became(why);
