@@ -9,11 +9,12 @@
  * not change these fields, and would fail for it); a pod of another scheduler gets no finalizer,
  * for nobody would take it off. */
 #include "admit/admit_private.h"
-#include "bridge/device_needs.h"
+#include "bridge/config.h"
 #include "bridge/kinds.h"
 #include "bridge/names.h"
 #include "codec/json_format.h"
 #include "codec/patch.h"
+#include "device/names.h"
 
 #define DEFAULT_SCHEDULER "default-scheduler"
 #define GANG_ANNOTATION   BRIDGE_ANNOTATION_PREFIX BRIDGE_GANG
@@ -131,7 +132,7 @@ static void claim_cores_for(struct json_build *build, struct json_mut *ops, cons
     for (unsigned i = 0; json_next_item(&iter, &container); i++) {
         const struct json *resources = json_get(container, "resources");
         const struct json *claims = json_get(resources, "claims");
-        struct json_mut *claim = json_format(build, "{'name':%s}", BRIDGE_CPU_CLAIM);
+        struct json_mut *claim = json_format(build, "{'name':%s}", DEVICE_CPU_CLAIM);
         auto_buf struct buf pointer = { .max = MAX_POINTER };
 
         buf_printf(&pointer, "/spec/%s/%u/resources", list, i);
@@ -154,19 +155,19 @@ static void pin(struct json_build *build, struct json_mut *ops, const struct adm
     struct json_iter iter = json_iter(claims);
     auto_buf struct buf name = { .max = KUBE_MAX_NAME }, pointer = { .max = MAX_POINTER };
 
-    if (!device_wants_cpu_claim(request->config, admit_has_annotation(pod, EXCLUSIVE),
-                                admit_annotation(pod, EXCLUSIVE)) ||
-        admit_names_resource(pod, BRIDGE_DEVICE_CLASS BRIDGE_CORES_DRIVER))
+    if (!bridge_config_pins(request->config, admit_has_annotation(pod, EXCLUSIVE),
+                            admit_annotation(pod, EXCLUSIVE)) ||
+        admit_names_resource(pod, DEVICE_CLASS_PREFIX DEVICE_CORES_DRIVER))
         return;
-    buf_printf(&name, BRIDGE_CPU_CLAIM "-" STR_FMT, STR_ARG(request->review.uid));
+    buf_printf(&name, DEVICE_CPU_CLAIM "-" STR_FMT, STR_ARG(request->review.uid));
     for (unsigned i = 0; json_next_item(&iter, &claim); i++)
-        if (str_is(json_str(json_get(claim, "name")), BRIDGE_CPU_CLAIM)) {
+        if (str_is(json_str(json_get(claim, "name")), DEVICE_CPU_CLAIM)) {
             buf_printf(&pointer, "/spec/resourceClaims/%u/resourceClaimName", i);
             patch_op(build, ops, "add", buf_str(&pointer), json_new_str(build, buf_str(&name)));
             return;
         }
     append(build, ops, claims, "/spec/resourceClaims",
-           json_format(build, "{'name':%s,'resourceClaimName':%s}", BRIDGE_CPU_CLAIM,
+           json_format(build, "{'name':%s,'resourceClaimName':%s}", DEVICE_CPU_CLAIM,
                        buf_text(&name)));
     claim_cores_for(build, ops, pod, "initContainers");
     claim_cores_for(build, ops, pod, "containers");

@@ -2,7 +2,7 @@
 #include "admit/rules.h"
 
 #include "admit/admit_private.h"
-#include "bridge/device_table.h"
+#include "bridge/config.h"
 #include "bridge/job_desc.h"
 #include "bridge/names.h"
 
@@ -130,7 +130,7 @@ static bool has_foreign_class(const struct admit_request *request, const struct 
     while (next_device(&walk, &name, &class)) {
         struct str container = json_str(json_get(walk.container, "name"));
 
-        if (device_row_of_class(request->config, class))
+        if (device_row_of_class(&request->config->devices, class))
             continue;
         buf_printf(why,
                    "container \"" STR_FMT "\" uses unsupported DRA device class \"" STR_FMT "\"",

@@ -158,6 +158,16 @@ static bool bind_to(const struct bridge_world *world, const struct unit *unit, s
     return true;
 }
 
+/* The webhook was away when the pod was made. */
+static bool lacks_cpu_claim(const struct bridge_config *config, const struct kube_pod *pod)
+{
+    bool says;
+    struct str exclusive =
+        kube_pairs_get(&pod->object.annotations, BRIDGE_ANNOTATION_PREFIX "exclusive", &says);
+
+    return bridge_config_pins(config, says, exclusive) && !device_needs_cores(pod);
+}
+
 static void report_bound(const struct bridge_world *world, const struct unit *unit,
                          struct plan *plan, const struct kube_node *node)
 {
@@ -167,7 +177,7 @@ static void report_bound(const struct bridge_world *world, const struct unit *un
     plan_event(plan, pod, KUBE_EVENT_NORMAL, "Scheduled",
                "Successfully assigned %s/%s to %s (job %s)%s", pod->ns, pod->name,
                node->object.name, unit->job->object.key,
-               device_lacks_cpu_claim(world->config, unit->pod)
+               lacks_cpu_claim(world->config, unit->pod)
                    ? "; it is not pinned to cores, because it was made without the bridge's webhook"
                    : "");
 }

@@ -8,7 +8,6 @@
 
 #include "base/mem.h"
 #include "bridge/config_rules.h"
-#include "bridge/device_table.h"
 #include "codec/selector.h"
 #include "codec/yaml.h"
 #include "io/reload.h"
@@ -276,7 +275,7 @@ static int take_rules(struct bridge_config *config, const struct key *key, const
     else if (key->form == FORM_PRIORITIES)
         rc = config_take_priorities(config, value, err);
     else if (key->form == FORM_DEVICES)
-        rc = device_table_read(config, value, err);
+        rc = device_table_read(&config->arena, value, &config->devices, err);
     else
         rc = config_take_users(config, value, err);
     return rc < 0 ? err_wrap(err, "%s", key->name) : 0;

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "codec/json.h"
+#include "device/table.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,8 +27,6 @@ struct bridge_priority { /* what a priority class of Kubernetes is in Slurm: one
     const char *class, *qos;
     int64_t priority; /* -1: it is a QOS */
 };
-
-struct device_row;
 
 struct bridge_config {
     const char *scheduler_name; /* schedulerName */
@@ -54,14 +53,13 @@ struct bridge_config {
     const struct bridge_user *users; /* users: the first that matches counts */
     unsigned user_count;
     bool pins_cpus; /* pinCpus: auto: the webhook has pods that share nodes pinned to their cores */
-    const struct device_row *devices; /* devices: what they are in Slurm (device_table.h) */
-    unsigned device_count;
-    bool trust_annotations;   /* trustAnnotations: they may say user, group, account and QOS */
-    const char *jwt_key_file; /* jwtKeyFile: sign our own short-lived tokens; "" = token file */
-    const char *jwt_user;     /* jwtUser: whose tokens those are; default "slurm" */
-    const char *warnings;     /* what was ignored, one line each; "" */
-    struct json_doc *doc;     /* private: holds the selector */
-    struct arena arena;       /* private: holds all the others */
+    struct device_table devices; /* devices: what they are in Slurm */
+    bool trust_annotations;      /* trustAnnotations: they may say user, group, account and QOS */
+    const char *jwt_key_file;    /* jwtKeyFile: sign our own short-lived tokens; "" = token file */
+    const char *jwt_user;        /* jwtUser: whose tokens those are; default "slurm" */
+    const char *warnings;        /* what was ignored, one line each; "" */
+    struct json_doc *doc;        /* private: holds the selector */
+    struct arena arena;          /* private: holds all the others */
 };
 
 /* Defaults are those of the chart. The text is YAML; an empty one gives the defaults. Errors name
@@ -76,6 +74,10 @@ const struct bridge_user *bridge_config_user(const struct bridge_config *config,
 /* NULL for a class that has no rule. */
 const struct bridge_priority *bridge_config_priority(const struct bridge_config *config,
                                                      const char *class);
+
+/* Whether the webhook gives a pod an entry for a claim of cores (DEVICE_CPU_CLAIM), unless the pod
+ * requests cores itself: it shares its node. says: it has the annotation `exclusive`. */
+bool bridge_config_pins(const struct bridge_config *config, bool says, struct str exclusive);
 
 /* The reference table as Markdown: key, type, default, meaning. */
 void bridge_config_reference(struct buf *out);

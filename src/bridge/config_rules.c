@@ -5,6 +5,7 @@
  * it would match more than was meant. */
 #include "bridge/config_rules.h"
 
+#include "bridge/job_desc_form.h"
 #include "codec/selector.h"
 
 #include <fnmatch.h>
@@ -247,4 +248,15 @@ const struct bridge_user *bridge_config_user(const struct bridge_config *config,
             return rule;
     }
     return NULL;
+}
+
+/* ---- cores ---- */
+
+bool bridge_config_pins(const struct bridge_config *config, bool says, struct str exclusive)
+{
+    struct job_value value = { .number = !config->shared };
+
+    if (says)
+        (void)job_form_read(JOB_FORM_EXCLUSIVE, (struct job_range){ 0 }, 0, exclusive, &value);
+    return config->pins_cpus && !value.number;
 }

@@ -9,13 +9,14 @@
  * and finalizer. */
 #include "bridge/device_claims.h"
 
-#include "bridge/device_choose.h"
 #include "bridge/names.h"
 #include "bridge/report.h"
 #include "bridge/slurm_action.h"
 #include "codec/digest.h"
 #include "codec/json_format.h"
 #include "codec/timestamp.h"
+#include "device/choose.h"
+#include "device/names.h"
 #include "kube/owners.h"
 
 #include <inttypes.h>
@@ -35,7 +36,7 @@ struct claiming {
     const struct unit *unit;
     struct plan *plan;
     const struct assignments *assigned;
-    struct device_view view;
+    const struct slurm_layout *layout;
     struct chooser chooser;
     struct kube_cache *claims;
     unsigned writes; /* claims or pods that are not as they must be */
@@ -111,8 +112,8 @@ static struct json_mut *config_json(const struct claiming *claiming, struct json
 
     for (unsigned i = 0; i < claim->request_count; i++) {
         const struct kube_object *class =
-            claiming->view.classes
-                ? kube_cache_get(claiming->view.classes, "", claim->requests[i].class)
+            claiming->chooser.view.classes
+                ? kube_cache_get(claiming->chooser.view.classes, "", claim->requests[i].class)
                 : NULL;
 
         if (class)
@@ -127,7 +128,7 @@ static struct json_mut *config_json(const struct claiming *claiming, struct json
                               "{'source':'FromClass','requests':[],'opaque':{'driver':%s,"
                               "'parameters':{'apiVersion':%s,'kind':%s,'cores':%s,'sockets':%l,"
                               "'coresPerSocket':%l,'threadsPerCore':%l,'job':%s}}}",
-                              BRIDGE_CORES_DRIVER, BRIDGE_CORES_VERSION, BRIDGE_CORES_KIND,
+                              DEVICE_CORES_DRIVER, DEVICE_CORES_VERSION, DEVICE_CORES_KIND,
                               choice->cores, choice->sockets, choice->cores_per_socket,
                               choice->threads, claiming->unit->job->object.key));
     return list;
@@ -172,13 +173,13 @@ static void create_claim(struct claiming *claiming, const struct pod_work *work,
                                         claim->requests[i].name, claim->requests[i].class,
                                         claim->requests[i].count));
     object = json_format(build,
-                         "{'metadata':{'name':%s,'finalizers':['" BRIDGE_CLAIM_FINALIZER "'],"
+                         "{'metadata':{'name':%s,'finalizers':['" DEVICE_CLAIM_FINALIZER "'],"
                          "'ownerReferences':[%m]},'spec':{'devices':{'requests':%m}}}",
                          claim->name, kube_owner_reference(build, &work->pod->object), requests);
     if (claim->kind == POD_CLAIM_EXTENDED)
         json_put_text(build, json_object_at(build, object, "metadata", "annotations"),
-                      BRIDGE_EXTENDED_CLAIM, "true");
-    (void)plan_create(claiming->plan, claiming->claims, &bridge_resource_claims,
+                      DEVICE_EXTENDED_CLAIM, "true");
+    (void)plan_create(claiming->plan, claiming->claims, &device_resource_claims,
                       work->pod->object.ns, object);
 }
 
@@ -192,8 +193,8 @@ static void add_finalizer(struct claiming *claiming, const struct kube_object *c
 
     for (unsigned i = 0; i < claim->finalizer_count; i++)
         json_push_str(build, list, claim->finalizers[i]);
-    json_push_str(build, list, STR(BRIDGE_CLAIM_FINALIZER));
-    (void)plan_merge_patch(claiming->plan, claiming->claims, &bridge_resource_claims, claim->ns,
+    json_push_str(build, list, STR(DEVICE_CLAIM_FINALIZER));
+    (void)plan_merge_patch(claiming->plan, claiming->claims, &device_resource_claims, claim->ns,
                            claim->name, NULL, claim->version, patch);
 }
 
@@ -207,7 +208,7 @@ static void allocate(struct claiming *claiming, const struct pod_work *work,
         json_put_text(build, json_put_object(build, patch, "metadata"), "uid",
                       claim->found->object.uid);
     json_put(build, patch, "status", status_json(claiming, build, work, claim, choice));
-    (void)plan_merge_patch(claiming->plan, claiming->claims, &bridge_resource_claims,
+    (void)plan_merge_patch(claiming->plan, claiming->claims, &device_resource_claims,
                            work->pod->object.ns, claim->name, "status", NULL, patch);
 }
 
@@ -239,7 +240,7 @@ static void free_claim(const struct bridge_world *world, struct plan *plan,
 {
     auto_json_build struct json_build *build = json_build_new();
 
-    (void)plan_merge_patch(plan, world->optional[OPTIONAL_CLAIMS].cache, &bridge_resource_claims,
+    (void)plan_merge_patch(plan, world->optional[OPTIONAL_CLAIMS].cache, &device_resource_claims,
                            claim->ns, claim->name, "status", claim->version,
                            json_format(build,
                                        "{'metadata':{'uid':%s},'status':{'allocation':null,"
@@ -267,12 +268,24 @@ static bool is_users_own(const struct pod_claim *claim, const struct kube_pod *p
            strcmp(claim->found->object.owner.uid, pod->object.uid) == 0;
 }
 
+static struct job_node job_node_of(const struct claiming *claiming, const struct kube_node *node)
+{
+    const char *name = world_record_name(claiming->world, node);
+    struct job_node found = { node, world_slurm_node(claiming->world, str_of(name)), NULL };
+
+    for (size_t i = 0; !found.given && i < claiming->layout->count; i++)
+        if (strcmp(claiming->layout->nodes[i].name, name) == 0)
+            found.given = &claiming->layout->nodes[i];
+    return found;
+}
+
 /* A claim whose node or devices are not those of the job is freed, unless its pod is bound, and
  * allocated by the next plan. */
 static void look_at_claim(struct claiming *claiming, const struct pod_work *work, unsigned at)
 {
     const struct pod_claim *claim = &work->claims.at[at];
     const struct kube_resource_claim *found = claim->found;
+    struct job_node where;
     enum choose_state state;
     const char *why = "";
 
@@ -286,8 +299,11 @@ static void look_at_claim(struct claiming *claiming, const struct pod_work *work
                                       "resourceclaim \"%s\" is being deleted", claim->name);
         return;
     }
+    if (found && found->is_allocated && work->pod->node_name[0])
+        return;
+    where = job_node_of(claiming, work->node);
     if (found && found->is_allocated) {
-        if (work->pod->node_name[0] || choose_agrees(&claiming->chooser, work->node, claim))
+        if (choose_agrees(&claiming->chooser, &where, claim))
             return;
         free_claim(claiming->world, claiming->plan, &found->object);
         claiming->wait =
@@ -295,7 +311,7 @@ static void look_at_claim(struct claiming *claiming, const struct pod_work *work
                          "resourceclaim \"%s\" is freed: it is of another job", claim->name);
         return;
     }
-    state = choose_devices(&claiming->chooser, work->pod, work->node, claim,
+    state = choose_devices(&claiming->chooser, work->pod, &where, claim,
                            sharers_of(claiming, work->node), &work->choices[at], &why);
     if (state == CHOOSE_DONE) {
         claiming->writes++;
@@ -314,7 +330,7 @@ static bool is_stuck(const struct claiming *claiming)
 static void look_at_pod(struct claiming *claiming, struct pod_work *work)
 {
     struct err err = { .class = 0 };
-    int rc = pod_claims_of(&claiming->view, work->pod, work->node, claiming->plan->arena,
+    int rc = pod_claims_of(&claiming->chooser.view, work->pod, work->node, claiming->plan->arena,
                            &work->claims, &err);
 
     if (rc < 0) {
@@ -345,7 +361,7 @@ static void write_first(struct claiming *claiming, const struct pod_work *work)
 
         if (!claim->found)
             create_claim(claiming, work, claim);
-        else if (!kube_object_has_finalizer(&claim->found->object, BRIDGE_CLAIM_FINALIZER))
+        else if (!kube_object_has_finalizer(&claim->found->object, DEVICE_CLAIM_FINALIZER))
             add_finalizer(claiming, &claim->found->object);
     }
 }
@@ -435,23 +451,27 @@ enum claims_state plan_claims(const struct bridge_world *world, const struct uni
                                  .unit = unit,
                                  .plan = plan,
                                  .assigned = assigned,
-                                 .view = world_device_view(world),
                                  .claims = world->optional[OPTIONAL_CLAIMS].cache };
+    const struct kube_pod **pods;
     unsigned count;
     struct pod_work *works = find_work(&claiming, &count);
 
     if (count == 0)
         return CLAIMS_READY;
-    claiming.chooser = (struct chooser){ .world = world,
-                                         .unit = unit,
-                                         .layout = job_layouts_get(world->layouts, unit->job),
-                                         .arena = plan->arena };
-    if (!claiming.chooser.layout) {
+    claiming.layout = job_layouts_get(world->layouts, unit->job);
+    if (!claiming.layout) {
         (void)plan_slurm_layout(plan, unit->job);
         plan_wait(plan, "what job %s has on its nodes is being read", unit->job->object.key);
         plan_look_again(plan, LOOK_FOR_LAYOUT_US);
         return CLAIMS_WAIT;
     }
+    pods = arena_alloc_array(plan->arena, unit->member_count, sizeof(const struct kube_pod *));
+    for (unsigned i = 0; i < unit->member_count; i++)
+        pods[i] = unit->members[i].pod;
+    claiming.chooser = (struct chooser){ .view = world_device_view(world),
+                                         .pods = pods,
+                                         .pod_count = unit->member_count,
+                                         .arena = plan->arena };
     return plan_works(&claiming, works, count, ret_misfit);
 }
 
@@ -519,7 +539,7 @@ void plan_free_claims(const struct bridge_world *world, const struct unit *unit,
         if (!wants_claims(pod) || unit->members[i].stage != POD_WAITS)
             continue;
         free_by_name(world, pod, plan,
-                     arena_printf(plan->arena, BRIDGE_CLAIM_PREFIX "%s", pod->object.uid));
+                     arena_printf(plan->arena, DEVICE_CLAIM_PREFIX "%s", pod->object.uid));
         for (unsigned k = 0; k < pod->rare->claim_count; k++) {
             const struct kube_claim_ref *ref = &pod->rare->claims[k];
             struct str name = kube_pairs_get(&pod->template_claims, ref->name, NULL);
@@ -528,27 +548,4 @@ void plan_free_claims(const struct bridge_world *world, const struct unit *unit,
                 free_by_name(world, pod, plan, ref->claim[0] ? ref->claim : name.at);
         }
     }
-}
-
-/* ---- indexes ---- */
-
-void claims_emit_devices(const struct kube_object *object, kube_index_emit emit, void *context)
-{
-    const struct kube_resource_claim *claim = kube_resource_claim_of(object);
-
-    for (unsigned i = 0; i < claim->result_count; i++) {
-        const struct claim_result *result = &claim->results[i];
-        auto_buf struct buf key = { .max = 4 * KUBE_MAX_NAME };
-
-        device_key(&key, result->driver, result->pool, result->device);
-        emit(context, buf_str(&key));
-    }
-}
-
-void claims_emit_cores(const struct kube_object *object, kube_index_emit emit, void *context)
-{
-    const struct kube_resource_claim *claim = kube_resource_claim_of(object);
-
-    if (claim->cores[0] && claim->node[0])
-        emit(context, str_of(claim->node));
 }

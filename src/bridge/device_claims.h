@@ -29,8 +29,4 @@ bool plan_restore_claims(const struct bridge_world *world, const struct unit *un
 /* Pods that wait have no devices: what was allocated for a job that is gone is freed. */
 void plan_free_claims(const struct bridge_world *world, const struct unit *unit, struct plan *plan);
 
-/* The devices and cores of world.claims_by_device and world.claims_by_cores. */
-void claims_emit_devices(const struct kube_object *claim, kube_index_emit emit, void *context);
-void claims_emit_cores(const struct kube_object *claim, kube_index_emit emit, void *context);
-
 #endif

@@ -36,16 +36,6 @@
 #define BRIDGE_JOBSET_PART_LABEL    "jobset.sigs.k8s.io/replicatedjob-name"
 #define BRIDGE_JOBSET_INDEX_LABEL   "jobset.sigs.k8s.io/job-global-index"
 #define BRIDGE_COMPLETION_LABEL     "batch.kubernetes.io/job-completion-index"
-#define BRIDGE_DEVICE_CLASS         "deviceclass.resource.kubernetes.io/" /* begins resources by DRA */
-
-/* ---- on claims ---- */
-#define BRIDGE_CORES_DRIVER    "cores.slinky.slurm.net"  /* `slinc dra`, and its DeviceClass */
-#define BRIDGE_CORES_VERSION   BRIDGE_CORES_DRIVER "/v1" /* of what it is told (docs/devices.md) */
-#define BRIDGE_CORES_KIND      "SlurmCores"
-#define BRIDGE_CLAIM_PREFIX    "slinc-"    /* and the UID of its pod */
-#define BRIDGE_CPU_CLAIM       "slinc-cpu" /* the entry of a pod that is pinned */
-#define BRIDGE_EXTENDED_CLAIM  "resource.kubernetes.io/extended-resource-claim"
-#define BRIDGE_CLAIM_FINALIZER "resource.kubernetes.io/delete-protection"
 
 /* ---- in Slurm ---- */
 #define BRIDGE_REASON "slurm-bridge:" /* begins every reason of a drain that is ours */

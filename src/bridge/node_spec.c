@@ -6,10 +6,10 @@
 #include "bridge/node_spec.h"
 
 #include "bridge/config_rules.h"
-#include "bridge/device_nodes.h"
 #include "bridge/names.h"
 #include "codec/hostlist.h"
 #include "codec/slurmconf.h"
+#include "device/nodes.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -135,7 +135,7 @@ static struct node_gres *need_gres(struct node_spec *spec, const struct device_r
 }
 
 /* A driver that is away shows no devices, and they are still there: what Slurm has counts. */
-static void add_class(const struct bridge_world *world, const struct kube_node *node,
+static void add_class(const struct device_view *view, const struct kube_node *node,
                       const struct slurm_node *record, struct arena *arena,
                       const struct device_row *row, struct node_spec *spec)
 {
@@ -143,7 +143,7 @@ static void add_class(const struct bridge_world *world, const struct kube_node *
     struct node_devices devices;
     int64_t first, count = 0;
 
-    devices_of_node(world, row, node->object.name, arena, &devices);
+    devices_of_node(view, row, node->object.name, arena, &devices);
     if (devices.unknown && record)
         (void)gres_find(record->gres, row->gres, row->type, &first, &count);
     gres->count += devices.unknown ? count : devices.count;
@@ -154,17 +154,17 @@ static void add_class(const struct bridge_world *world, const struct kube_node *
 static void measure_devices(const struct bridge_world *world, const struct kube_node *node,
                             struct arena *arena, const int64_t *taken, struct node_spec *spec)
 {
-    const struct bridge_config *config = world->config;
+    struct device_view view = world_device_view(world);
     const char *name = world->slurm_nodes ? world_record_name(world, node) : "";
     const struct slurm_node *record = *name ? world_slurm_node(world, str_of(name)) : NULL;
 
-    spec->gres = arena_alloc_array(arena, config->device_count + 1, sizeof(*spec->gres));
-    for (unsigned i = 0; i < config->device_count; i++)
-        if (config->devices[i].class[0] && !device_row_is_cpu(&config->devices[i]))
-            add_class(world, node, record, arena, &config->devices[i], spec);
+    spec->gres = arena_alloc_array(arena, view.table->count + 1, sizeof(*spec->gres));
+    for (unsigned i = 0; i < view.table->count; i++)
+        if (view.table->rows[i].class[0] && !device_row_is_cpu(&view.table->rows[i]))
+            add_class(&view, node, record, arena, &view.table->rows[i], spec);
     for (unsigned i = 0; i < node->extended.count; i++) {
         const struct device_row *row =
-            device_row_of_plugin(config, str_of(node->extended.at[i].name));
+            device_row_of_plugin(view.table, str_of(node->extended.at[i].name));
 
         if (row && node->extended.at[i].amount > taken[i])
             need_gres(spec, row)->count += node->extended.at[i].amount - taken[i];
@@ -175,10 +175,11 @@ static void measure_devices(const struct bridge_world *world, const struct kube_
 static void measure_cores(const struct bridge_world *world, const struct kube_node *node,
                           struct arena *arena, struct node_spec *spec)
 {
+    struct device_view view = world_device_view(world);
     struct node_cores cores;
 
     spec->threads = 1;
-    if (!node_cores_of(world, node->object.name, arena, &cores) || spec->cpus < cores.threads)
+    if (!node_cores_of(&view, node->object.name, arena, &cores) || spec->cpus < cores.threads)
         return;
     spec->threads = cores.threads;
     spec->cpus -= spec->cpus % cores.threads;
@@ -292,10 +293,10 @@ enum node_size node_spec_size(const struct node_spec *spec, const struct slurm_n
     return NODE_SIZE_RIGHT;
 }
 
-static bool is_of_table(const struct bridge_config *config, struct str name, struct str type)
+static bool is_of_table(const struct device_table *table, struct str name, struct str type)
 {
-    for (unsigned i = 0; i < config->device_count; i++)
-        if (str_is(name, config->devices[i].gres) && str_is(type, config->devices[i].type))
+    for (unsigned i = 0; i < table->count; i++)
+        if (str_is(name, table->rows[i].gres) && str_is(type, table->rows[i].type))
             return true;
     return false;
 }
@@ -306,7 +307,7 @@ bool node_has_foreign_gres(const struct bridge_config *config, const struct slur
     int64_t count;
 
     while (gres_next(&rest, &name, &type, &count))
-        if (!is_of_table(config, name, type))
+        if (!is_of_table(&config->devices, name, type))
             return true;
     return false;
 }

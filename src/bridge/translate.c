@@ -8,9 +8,9 @@
  * Slurm's fields is refused here, because Slurm would cut it without a word. */
 #include "bridge/translate.h"
 
-#include "bridge/device_needs.h"
 #include "bridge/prefer.h"
 #include "codec/timestamp.h"
+#include "device/needs.h"
 
 #include <inttypes.h>
 
@@ -259,7 +259,9 @@ static void add_amount(int64_t *sum, int64_t amount)
 static int add_pod(struct gres_list *list, const struct translate_from *from, unsigned at,
                    struct arena *arena, int64_t *cores, struct err *err)
 {
-    struct device_view view = { from->config, from->classes, from->claims };
+    struct device_view view = { .table = &from->config->devices,
+                                .classes = from->classes,
+                                .claims = from->claims };
     struct device_amounts amounts;
 
     if (device_amounts_of(&view, from->pods[at], arena, &amounts, err) < 0)

@@ -6,8 +6,8 @@
 #include "bridge/watches.h"
 
 #include "base/mem.h"
-#include "bridge/kinds_device.h"
 #include "bridge/names.h"
+#include "device/kinds.h"
 #include "engine/watch_set.h"
 #include "kube/volume_kinds.h"
 
@@ -59,9 +59,9 @@ static const struct {
     [ALWAYS + OPTIONAL_COSCHEDULING] = { &bridge_coscheduling_kind, NULL },
     [ALWAYS + OPTIONAL_LWS] = { &bridge_lws_kind, NULL },
     [ALWAYS + OPTIONAL_JOBSETS] = { &bridge_jobset_kind, NULL },
-    [ALWAYS + OPTIONAL_DEVICE_CLASSES] = { &bridge_device_class_kind, NULL },
-    [ALWAYS + OPTIONAL_SLICES] = { &bridge_slice_kind, NULL },
-    [ALWAYS + OPTIONAL_CLAIMS] = { &bridge_resource_claim_kind, NULL },
+    [ALWAYS + OPTIONAL_DEVICE_CLASSES] = { &device_class_kind, NULL },
+    [ALWAYS + OPTIONAL_SLICES] = { &device_slice_kind, NULL },
+    [ALWAYS + OPTIONAL_CLAIMS] = { &device_claim_kind, NULL },
 };
 
 /* ---- making ---- */

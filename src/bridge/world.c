@@ -5,12 +5,12 @@
  * the oldest has it, whatever order they were seen in. */
 #include "bridge/world.h"
 
-#include "bridge/device_claims.h"
 #include "bridge/group.h"
 #include "bridge/names.h"
 #include "bridge/node_state.h"
 #include "bridge/submit_queue.h"
 #include "codec/hostlist.h"
+#include "device/names.h"
 
 #include <string.h>
 
@@ -245,7 +245,7 @@ static bool has_cores(const void *context, const struct kube_node *node)
     auto_buf struct buf name = { .max = 2 * KUBE_MAX_NAME };
     const struct kube_object *slice;
 
-    buf_printf(&name, "%s-" BRIDGE_CORES_DRIVER, node->object.name);
+    buf_printf(&name, "%s-" DEVICE_CORES_DRIVER, node->object.name);
     slice = kube_cache_get(world->optional[OPTIONAL_SLICES].cache, "", buf_text(&name));
     return slice && kube_slice_of(slice)->device_count > 0;
 }
@@ -258,9 +258,11 @@ struct filter_hooks world_filter_hooks(const struct bridge_world *world)
 
 struct device_view world_device_view(const struct bridge_world *world)
 {
-    return (struct device_view){ .config = world->config,
+    return (struct device_view){ .table = &world->config->devices,
                                  .classes = world->optional[OPTIONAL_DEVICE_CLASSES].cache,
-                                 .claims = world->optional[OPTIONAL_CLAIMS].cache };
+                                 .slices = world->optional[OPTIONAL_SLICES].cache,
+                                 .claims = world->optional[OPTIONAL_CLAIMS].cache,
+                                 .indexes = world->device_indexes };
 }
 
 /* ---- indexes ---- */
@@ -287,12 +289,6 @@ static void emit_slurm_name(const struct kube_object *object, kube_index_emit em
         emit(context, name);
 }
 
-static void emit_slice_node(const struct kube_object *object, kube_index_emit emit, void *context)
-{
-    if (kube_slice_of(object)->node[0])
-        emit(context, str_of(kube_slice_of(object)->node));
-}
-
 static void emit_node(const struct kube_object *object, kube_index_emit emit, void *context)
 {
     const struct kube_pod *pod = kube_pod_of(object);
@@ -307,14 +303,9 @@ void world_add_indexes(struct bridge_world *world)
     world->pods_by_unit = kube_cache_add_index(world->pods, emit_unit);
     world->waiters_by_owner = kube_cache_add_index(world->pods, submit_queue_emit);
     world->nodes_by_slurm_name = kube_cache_add_index(world->nodes, emit_slurm_name);
-    if (!world->optional[OPTIONAL_CLAIMS].cache)
-        return;
-    world->slices_by_node =
-        kube_cache_add_index(world->optional[OPTIONAL_SLICES].cache, emit_slice_node);
-    world->claims_by_device =
-        kube_cache_add_index(world->optional[OPTIONAL_CLAIMS].cache, claims_emit_devices);
-    world->claims_by_cores =
-        kube_cache_add_index(world->optional[OPTIONAL_CLAIMS].cache, claims_emit_cores);
+    if (world->optional[OPTIONAL_CLAIMS].cache)
+        world->device_indexes = device_add_indexes(world->optional[OPTIONAL_SLICES].cache,
+                                                   world->optional[OPTIONAL_CLAIMS].cache);
 }
 
 static bool has_job(const struct bridge_world *world, struct str key, bool runs)

@@ -7,12 +7,12 @@
 
 #include "bridge/capacity.h"
 #include "bridge/config.h"
-#include "bridge/device_needs.h"
 #include "bridge/foreign_nodes.h"
 #include "bridge/job_layouts.h"
 #include "bridge/kinds.h"
 #include "bridge/node_refusals.h"
 #include "bridge/unit_state.h"
+#include "device/needs.h"
 #include "engine/plan.h"
 #include "engine/watch_set.h"
 #include "filter/filter.h"
@@ -76,9 +76,7 @@ struct bridge_world {
     int pods_by_node;        /* index: the Kubernetes node that they are bound to */
     int waiters_by_owner;    /* index: the queue of pods that exclude each other (submit_queue.h) */
     int nodes_by_slurm_name; /* index: the name in Slurm */
-    int slices_by_node;      /* index: the Kubernetes node whose devices they show */
-    int claims_by_device;    /* index: "driver/pool/device" that they are allocated */
-    int claims_by_cores;     /* index: the Kubernetes node of whose cores they have some */
+    struct device_indexes device_indexes;
     struct job_layouts *layouts;   /* what jobs were given on their nodes; plans only read it */
     struct kube_cache *other_pods; /* of other schedulers */
     struct kube_cache *volumes;    /* PersistentVolumes; may be NULL */

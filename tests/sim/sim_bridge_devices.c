@@ -7,6 +7,7 @@
 #include "sim_bridge.h"
 
 #include "codec/bitmap.h"
+#include "device/names.h"
 
 #define CLASS  "gpu.example.com"
 #define CLAIMS "resourceclaims"
@@ -27,8 +28,8 @@ void bridge_cores_of_node(struct bridge_scene *scene, const char *node)
 {
     (void)bridge_people_call(
         scene, "POST", "/apis/resource.k8s.io/v1/resourceslices",
-        "{\"metadata\":{\"name\":\"%s-" BRIDGE_CORES_DRIVER
-        "\"},\"spec\":{\"driver\":\"" BRIDGE_CORES_DRIVER
+        "{\"metadata\":{\"name\":\"%s-" DEVICE_CORES_DRIVER
+        "\"},\"spec\":{\"driver\":\"" DEVICE_CORES_DRIVER
         "\",\"nodeName\":\"%s\",\"pool\":{\"name\":\"%s\",\"generation\":1,"
         "\"resourceSliceCount\":1},\"devices\":[{\"name\":\"socket0-numa0\","
         "\"allowMultipleAllocations\":true,\"attributes\":{\"cores\":{\"string\":\"0-%d\"},"
@@ -204,7 +205,7 @@ bool bridge_pod_wants(const struct json *pod, const char *class)
     const struct json *container = json_item(json_at(pod, "spec", "containers"), 0);
     char name[100];
 
-    (void)snprintf(name, sizeof(name), BRIDGE_DEVICE_CLASS "%s", class ? class : CLASS);
+    (void)snprintf(name, sizeof(name), DEVICE_CLASS_PREFIX "%s", class ? class : CLASS);
     return json_exists(json_at(container, "resources", "requests", name));
 }
 
@@ -223,7 +224,7 @@ void bridge_promises_on_bound_with_device(struct bridge_scene *scene, const stru
     if (bridge_pod_wants(pod, NULL) && !str_is(json_str(json_get(result, "pool")), node))
         world_break(scene->world, "pod %s is bound to %s and has no device there",
                     json_str(json_at(pod, "metadata", "name")).at, node);
-    if (!str_is(json_str(json_get(entry, "name")), BRIDGE_CPU_CLAIM))
+    if (!str_is(json_str(json_get(entry, "name")), DEVICE_CPU_CLAIM))
         return;
     claim = api_store_find(scene->world->store, CLAIMS, SCENE_NS,
                            json_str(json_get(entry, "resourceClaimName")).at);

@@ -2,6 +2,8 @@
  * and cordon, break, delete, re-make, resize and relabel nodes. */
 #include "sim_bridge.h"
 
+#include "device/names.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 
@@ -149,8 +151,8 @@ static void make_pod(struct bridge_scene *scene, const char *name, const struct 
 
     if (kind->pins)
         (void)snprintf(cores, sizeof(cores),
-                       ",\"resourceClaims\":[{\"name\":\"" BRIDGE_CPU_CLAIM
-                       "\",\"resourceClaimName\":\"" BRIDGE_CPU_CLAIM "-%s-%" PRId64 "\"}]",
+                       ",\"resourceClaims\":[{\"name\":\"" DEVICE_CPU_CLAIM
+                       "\",\"resourceClaimName\":\"" DEVICE_CPU_CLAIM "-%s-%" PRId64 "\"}]",
                        name, loop_now_us(scene->world->loop));
     if (kind->owner)
         write_owner(scene, kind->owner, owner, sizeof(owner));
@@ -172,7 +174,7 @@ void bridge_people_make_pod(struct bridge_scene *scene, const char *name, unsign
     make_pod(scene, name, &(struct pod_kind){ .cpus = cpus });
 }
 
-#define A_DEVICE ",\"" BRIDGE_DEVICE_CLASS "gpu.example.com\":\"1\""
+#define A_DEVICE ",\"" DEVICE_CLASS_PREFIX "gpu.example.com\":\"1\""
 
 void bridge_people_make_pod_with_device(struct bridge_scene *scene, const char *name)
 {
@@ -237,7 +239,7 @@ static void make_some_pod(struct slurm_action *deed)
         { .requests = A_DEVICE },
         { .spec = ",\"resourceClaims\":[{\"name\":\"g\",\"resourceClaimName\":\"mine\"}]" },
         { .annotations = "\"" PREFIX "exclusive\":\"false\"", .requests = A_DEVICE },
-        { .requests = ",\"" BRIDGE_DEVICE_CLASS "odd\":\"1\"" },
+        { .requests = ",\"" DEVICE_CLASS_PREFIX "odd\":\"1\"" },
         { .annotations = "\"" PREFIX "exclusive\":\"false\"", .pins = true },
         { .annotations = "\"" PREFIX "exclusive\":\"false\"", .cpus = 2, .pins = true },
         { .scheduler = SCENE_STRANGER },

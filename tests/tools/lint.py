@@ -21,10 +21,11 @@ LAYERS = {
     "base": [], "codec": ["base"], "io": ["base", "codec"], "kube": ["base", "codec", "io"], "slurm": ["base", "codec", "io"],
     "engine": ["base", "codec", "io", "kube", "slurm"],
     "filter": ["base", "codec", "kube"],
-    "bridge": ["base", "codec", "io", "kube", "slurm", "engine", "filter"],
-    "admit": ["base", "codec", "io", "kube", "slurm", "engine", "bridge"],
+    "device": ["base", "codec", "kube", "slurm"],
+    "bridge": ["base", "codec", "io", "kube", "slurm", "engine", "filter", "device"],
+    "admit": ["base", "codec", "io", "kube", "slurm", "engine", "device", "bridge"],
     **{name: ["base", "codec", "io", "kube", "slurm", "engine"] for name in ("operator", "exporter", "dra", "cli")},
-    "cmd": ["base", "codec", "io", "kube", "slurm", "engine", "filter", "bridge", "admit", "operator", "exporter", "dra", "cli"],
+    "cmd": ["base", "codec", "io", "kube", "slurm", "engine", "filter", "device", "bridge", "admit", "operator", "exporter", "dra", "cli"],
 }
 
 # Functions that have a bounded or thread-safe replacement of ours, and what it is.

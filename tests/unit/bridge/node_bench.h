@@ -68,7 +68,6 @@ static inline void bench_up(struct bench *bench)
     *bench = (struct bench){ .config = { .scheduler_name = "bridge" } };
     assert_int_equal(bridge_config_parse(STR(""), &bench->defaults, NULL), 0);
     bench->config.devices = bench->defaults.devices;
-    bench->config.device_count = bench->defaults.device_count;
     clock_init_virtual(&bench->clock, WALL_US);
     bench->loop = loop_new_virtual(&bench->clock);
     bench->slurm_nodes = slurm_cache_new(&slurm_node_kind, bench->loop, STR("c1"));

@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "bridge/kinds_device.h"
 #include "nodes_rig.h"
 
 struct row {
@@ -609,8 +608,8 @@ static void a_node_is_made_when_devices_were_read(void **state)
 
         bench_up(&bench);
         bench.world.optional[OPTIONAL_SLICES] =
-            (struct optional){ kube_cache_new(&bridge_slice_kind, &bench.clock), cases[i].state };
-        bench.world.slices_by_node =
+            (struct optional){ kube_cache_new(&device_slice_kind, &bench.clock), cases[i].state };
+        bench.world.device_indexes.slices_by_node =
             kube_cache_add_index(bench.world.optional[OPTIONAL_SLICES].cache, emit_no_slice);
         bench.world.facts.leading_us = NOW_US - cases[i].led_s * SECOND_US;
         rig_fill(&bench, NODE(LABEL, TAINTED, READY), NULL, KNOWN);

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "bridge/names.h"
 #include "bridge/world.h"
+#include "device/names.h"
 
 #include <stdio.h>
 
@@ -253,7 +254,7 @@ static void the_filter_lists_nodes_that_are_lent_to_slurm_by_their_slurm_names(v
         hooks.context, &(struct kube_taint){ BRIDGE_TAINT, "bridge", KUBE_NO_EXECUTE }));
     assert_false(hooks.ignores_taint(hooks.context,
                                      &(struct kube_taint){ BRIDGE_TAINT, "b2", KUBE_NO_EXECUTE }));
-    assert_true(hooks.ignores_resource(hooks.context, BRIDGE_DEVICE_CLASS "gpu.example.com"));
+    assert_true(hooks.ignores_resource(hooks.context, DEVICE_CLASS_PREFIX "gpu.example.com"));
     assert_false(hooks.ignores_resource(hooks.context, "example.com/gpu"));
 }
 

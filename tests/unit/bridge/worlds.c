@@ -110,9 +110,9 @@ static const struct kube_kind *const optional_kinds[OPTIONAL_KINDS] = {
     [OPTIONAL_COSCHEDULING] = &bridge_coscheduling_kind,
     [OPTIONAL_LWS] = &bridge_lws_kind,
     [OPTIONAL_JOBSETS] = &bridge_jobset_kind,
-    [OPTIONAL_DEVICE_CLASSES] = &bridge_device_class_kind,
-    [OPTIONAL_SLICES] = &bridge_slice_kind,
-    [OPTIONAL_CLAIMS] = &bridge_resource_claim_kind,
+    [OPTIONAL_DEVICE_CLASSES] = &device_class_kind,
+    [OPTIONAL_SLICES] = &device_slice_kind,
+    [OPTIONAL_CLAIMS] = &device_claim_kind,
 };
 
 static void make_caches(struct small_world *small)

@@ -11,6 +11,7 @@
 
 #include "bridge/names.h"
 #include "codec/timestamp.h"
+#include "device/names.h"
 
 static struct str time_of(struct small_world *small, const struct json *row, const char *key,
                           int64_t fallback)
@@ -436,7 +437,7 @@ static void add_resource_claim(struct small_world *small, const struct json *row
     }
     if (json_bool_or(json_get(row, "finalizer"), true))
         json_push_str(build, json_put_array(build, metadata, "finalizers"),
-                      STR(BRIDGE_CLAIM_FINALIZER));
+                      STR(DEVICE_CLAIM_FINALIZER));
     if (json_get(row, "deleted"))
         json_put_str(build, metadata, "deletionTimestamp", time_of(small, row, "deleted", 0));
     if (json_get(row, "spec"))

@@ -1,6 +1,6 @@
-/* kinds_device.h - devices of the DRA API (resource.k8s.io), as small as the bridge uses them. */
-#ifndef SLINC_BRIDGE_KINDS_DEVICE_H
-#define SLINC_BRIDGE_KINDS_DEVICE_H
+/* kinds.h - devices of the DRA API (resource.k8s.io), as small as the bridge uses them. */
+#ifndef SLINC_DEVICE_KINDS_H
+#define SLINC_DEVICE_KINDS_H
 
 #include "kube/object.h"
 
@@ -55,9 +55,8 @@ struct kube_resource_claim { /* ResourceClaim */
     bool is_allocated;
 };
 
-extern const struct kube_resource bridge_resource_claims;
-extern const struct kube_kind bridge_device_class_kind, bridge_slice_kind,
-    bridge_resource_claim_kind;
+extern const struct kube_resource device_resource_claims;
+extern const struct kube_kind device_class_kind, device_slice_kind, device_claim_kind;
 
 static inline const struct kube_device_class *kube_device_class_of(const struct kube_object *object)
 {

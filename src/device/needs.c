@@ -1,12 +1,11 @@
-/* device_needs.c - from the resources and claims of a pod to amounts and to claims.
+/* needs.c - from the resources and claims of a pod to amounts and to claims.
  *
  * Holds: the requests of a claim have as many devices as Kubernetes counts for the pod: init
  * containers use those of the containers that start after them, and only what they need beyond is
  * added. */
-#include "bridge/device_needs.h"
+#include "device/needs.h"
 
-#include "bridge/job_desc_form.h"
-#include "bridge/names.h"
+#include "device/names.h"
 
 static int check_row(const struct device_row *row, struct str class, const char *what,
                      const char *name, struct err *err)
@@ -21,7 +20,7 @@ static int check_row(const struct device_row *row, struct str class, const char 
 
 static bool is_of_class(const char *resource)
 {
-    return str_starts(str_of(resource), STR(BRIDGE_DEVICE_CLASS));
+    return str_starts(str_of(resource), STR(DEVICE_CLASS_PREFIX));
 }
 
 /* ---- claims that pods name ---- */
@@ -40,17 +39,8 @@ static const char *claim_name(const struct kube_pod *pod, const struct kube_clai
 
 static bool is_cpu_claim(const struct kube_claim_ref *ref)
 {
-    return strcmp(ref->name, BRIDGE_CPU_CLAIM) == 0 &&
-           str_starts(str_of(ref->claim), STR(BRIDGE_CPU_CLAIM "-"));
-}
-
-bool device_wants_cpu_claim(const struct bridge_config *config, bool says, struct str exclusive)
-{
-    struct job_value value = { .number = !config->shared };
-
-    if (says)
-        (void)job_form_read(JOB_FORM_EXCLUSIVE, (struct job_range){ 0 }, 0, exclusive, &value);
-    return config->pins_cpus && !value.number;
+    return strcmp(ref->name, DEVICE_CPU_CLAIM) == 0 &&
+           str_starts(str_of(ref->claim), STR(DEVICE_CPU_CLAIM "-"));
 }
 
 bool device_needs_cores(const struct kube_pod *pod)
@@ -58,16 +48,7 @@ bool device_needs_cores(const struct kube_pod *pod)
     for (unsigned i = 0; pod->rare && i < pod->rare->claim_count; i++)
         if (is_cpu_claim(&pod->rare->claims[i]))
             return true;
-    return kube_amount_of(&pod->requests.extended, BRIDGE_DEVICE_CLASS BRIDGE_CORES_DRIVER) > 0;
-}
-
-bool device_lacks_cpu_claim(const struct bridge_config *config, const struct kube_pod *pod)
-{
-    bool says;
-    struct str exclusive =
-        kube_pairs_get(&pod->object.annotations, BRIDGE_ANNOTATION_PREFIX "exclusive", &says);
-
-    return device_wants_cpu_claim(config, says, exclusive) && !device_needs_cores(pod);
+    return kube_amount_of(&pod->requests.extended, DEVICE_CLASS_PREFIX DEVICE_CORES_DRIVER) > 0;
 }
 
 static int find_claim(const struct device_view *view, const struct kube_pod *pod,
@@ -104,7 +85,7 @@ static int read_request(const struct device_view *view, const struct kube_resour
                         const struct claim_request *request, struct device_request *ret_request,
                         struct err *err)
 {
-    const struct device_row *row = device_row_of_class(view->config, str_of(request->class));
+    const struct device_row *row = device_row_of_class(view->table, str_of(request->class));
     const char *refused = claim->refused[0] ? claim->refused : request->refused;
 
     if (!refused[0] && row && device_row_is_cpu(row))
@@ -148,12 +129,12 @@ static int add_resource(const struct device_view *view, const struct kube_amount
                         struct device_amounts *amounts, struct err *err)
 {
     struct str class = device_class_of_resource(view->classes, str_of(amount->name));
-    const struct device_row *row = device_row_of_plugin(view->config, str_of(amount->name));
+    const struct device_row *row = device_row_of_plugin(view->table, str_of(amount->name));
 
     if (amount->amount <= 0)
         return 0;
     if (!row)
-        row = device_row_of_class(view->config, class);
+        row = device_row_of_class(view->table, class);
     if (!row && is_of_class(amount->name))
         return check_row(row, class, "resource", amount->name, err);
     if (row)
@@ -234,7 +215,7 @@ static int find_asks(const struct device_view *view, const struct kube_pod *pod,
     for (unsigned i = 0; i < count; i++) {
         const struct kube_device_ask *ask = &pod->rare->device_asks[i];
         struct str class = device_class_of_resource(view->classes, str_of(ask->resource));
-        const struct device_row *row = device_row_of_class(view->config, class);
+        const struct device_row *row = device_row_of_class(view->table, class);
 
         if (class.len == 0 || ask->amount <= 0 || is_served_by_plugin(node, ask->resource))
             continue;
@@ -311,7 +292,7 @@ static int add_extended(const struct device_view *view, const struct kube_pod *p
     claims->count++;
     *claim = (struct pod_claim){
         .kind = POD_CLAIM_EXTENDED,
-        .name = arena_printf(arena, BRIDGE_CLAIM_PREFIX "%s", pod->object.uid),
+        .name = arena_printf(arena, DEVICE_CLAIM_PREFIX "%s", pod->object.uid),
         .requests = arena_alloc_array(arena, 2 * asks.count, sizeof(*claim->requests)),
     };
     claims->mappings =
@@ -351,8 +332,8 @@ static void add_cpu(const struct device_view *view, const struct kube_claim_ref 
                                  .requests = arena_alloc_array(arena, 1, sizeof(*claim->requests)),
                                  .request_count = 1 };
     claim->requests[0] =
-        (struct device_request){ "cpu", BRIDGE_CORES_DRIVER,
-                                 device_row_of_class(view->config, STR(BRIDGE_CORES_DRIVER)), 1 };
+        (struct device_request){ "cpu", DEVICE_CORES_DRIVER,
+                                 device_row_of_class(view->table, STR(DEVICE_CORES_DRIVER)), 1 };
 }
 
 int pod_claims_of(const struct device_view *view, const struct kube_pod *pod,

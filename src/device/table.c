@@ -1,9 +1,9 @@
-/* device_table.c - reads the rows of `devices`, and finds the row of a class, a resource, a device.
+/* table.c - reads the rows of `devices`, and finds the row of a class, a resource, a device.
  *
  * Holds: gres, type and class can stand in Slurm's lists as they are. */
-#include "bridge/device_table.h"
+#include "device/table.h"
 
-#include "bridge/names.h"
+#include "device/names.h"
 
 #include <strings.h>
 
@@ -37,13 +37,13 @@ static bool is_word(struct str text)
     return text.len > 0 && text.len <= MAX_WORD;
 }
 
-static const char *keep(struct bridge_config *config, struct str text)
+static const char *keep(struct arena *arena, struct str text)
 {
-    return arena_strndup(&config->arena, text.at, text.len);
+    return arena_strndup(arena, text.at, text.len);
 }
 
-static int take_where(struct bridge_config *config, struct device_row *row,
-                      const struct json *value, struct err *err)
+static int take_where(struct arena *arena, struct device_row *row, const struct json *value,
+                      struct err *err)
 {
     struct json_iter iter = json_iter(value);
     struct device_where *where;
@@ -53,7 +53,7 @@ static int take_where(struct bridge_config *config, struct device_row *row,
     if (!json_is_object(value) || json_len(value) > MAX_WHERE)
         return err_set(err, ERR_INVALID, "where: wants attributes and their values, at most %d",
                        MAX_WHERE);
-    where = arena_alloc_array(&config->arena, json_len(value) + 1, sizeof(*where));
+    where = arena_alloc_array(arena, json_len(value) + 1, sizeof(*where));
     while (json_next_member(&iter, &attribute, &wanted)) {
         if (!json_is_string(wanted))
             return err_set(err, ERR_INVALID,
@@ -61,19 +61,19 @@ static int take_where(struct bridge_config *config, struct device_row *row,
                            "need quotes",
                            STR_ARG(attribute));
         where[row->where_count++] =
-            (struct device_where){ keep(config, attribute), keep(config, json_str(wanted)) };
+            (struct device_where){ keep(arena, attribute), keep(arena, json_str(wanted)) };
     }
     row->where = where;
     return 0;
 }
 
-static int take_word(struct bridge_config *config, struct device_row *row, struct str name,
+static int take_word(struct arena *arena, struct device_row *row, struct str name,
                      const struct json *value, struct err *err)
 {
     struct str text = json_str(value);
 
     if (str_is(name, "where"))
-        return take_where(config, row, value, err);
+        return take_where(arena, row, value, err);
     for (size_t i = 0; i < WORD_COUNT; i++) {
         const char **place = (const char **)(void *)((char *)row + words[i].offset);
 
@@ -84,14 +84,14 @@ static int take_word(struct bridge_config *config, struct device_row *row, struc
             return err_set(err, ERR_INVALID,
                            "%s: wants a name of at most %d letters, digits, '-', '_' and '.'",
                            words[i].name, MAX_WORD);
-        *place = keep(config, text);
+        *place = keep(arena, text);
         return 0;
     }
     return err_set(err, ERR_INVALID, "has no \"" STR_FMT "\"", STR_ARG(str_sub(name, 0, 64)));
 }
 
-static int take_row(struct bridge_config *config, const struct json *item,
-                    struct device_row *ret_row, struct err *err)
+static int take_row(struct arena *arena, const struct json *item, struct device_row *ret_row,
+                    struct err *err)
 {
     struct device_row row = { "", "", "", "", NULL, NULL, 0 };
     struct json_iter iter = json_iter(item);
@@ -99,7 +99,7 @@ static int take_row(struct bridge_config *config, const struct json *item,
     struct str name;
 
     while (json_next_member(&iter, &name, &value))
-        if (json_exists(value) && take_word(config, &row, name, value, err) < 0)
+        if (json_exists(value) && take_word(arena, &row, name, value, err) < 0)
             return -err->class;
     if (!row.class[0] == !row.resource[0])
         return err_set(err, ERR_INVALID, "wants either a class or a resource");
@@ -115,7 +115,8 @@ static int take_row(struct bridge_config *config, const struct json *item,
     return 0;
 }
 
-int device_table_read(struct bridge_config *config, const struct json *list, struct err *err)
+int device_table_read(struct arena *arena, const struct json *list, struct device_table *ret_table,
+                      struct err *err)
 {
     struct json_iter iter = json_iter(list);
     struct device_row *rows;
@@ -127,12 +128,11 @@ int device_table_read(struct bridge_config *config, const struct json *list, str
                        "wants a list of at most %d rows: class or resource, driver, where, gres, "
                        "type",
                        MAX_ROWS);
-    rows = arena_alloc_array(&config->arena, json_len(list) + 1, sizeof(*rows));
+    rows = arena_alloc_array(arena, json_len(list) + 1, sizeof(*rows));
     while (json_next_item(&iter, &item))
-        if (take_row(config, item, &rows[count++], err) < 0)
+        if (take_row(arena, item, &rows[count++], err) < 0)
             return err_wrap(err, "row %u", count);
-    config->devices = rows;
-    config->device_count = count;
+    *ret_table = (struct device_table){ rows, count };
     return 0;
 }
 
@@ -143,20 +143,19 @@ bool device_row_is_cpu(const struct device_row *row)
     return strcmp(row->gres, "cpu") == 0;
 }
 
-const struct device_row *device_row_of_class(const struct bridge_config *config, struct str class)
+const struct device_row *device_row_of_class(const struct device_table *table, struct str class)
 {
-    for (unsigned i = 0; i < config->device_count; i++)
-        if (class.len > 0 && str_is(class, config->devices[i].class))
-            return &config->devices[i];
+    for (unsigned i = 0; i < table->count; i++)
+        if (class.len > 0 && str_is(class, table->rows[i].class))
+            return &table->rows[i];
     return NULL;
 }
 
-const struct device_row *device_row_of_plugin(const struct bridge_config *config,
-                                              struct str resource)
+const struct device_row *device_row_of_plugin(const struct device_table *table, struct str resource)
 {
-    for (unsigned i = 0; i < config->device_count; i++)
-        if (resource.len > 0 && str_is(resource, config->devices[i].resource))
-            return &config->devices[i];
+    for (unsigned i = 0; i < table->count; i++)
+        if (resource.len > 0 && str_is(resource, table->rows[i].resource))
+            return &table->rows[i];
     return NULL;
 }
 
@@ -169,7 +168,7 @@ static bool comes_before(const struct kube_object *a, const struct kube_object *
 
 struct str device_class_of_resource(const struct kube_cache *classes, struct str resource)
 {
-    struct str prefix = STR(BRIDGE_DEVICE_CLASS);
+    struct str prefix = STR(DEVICE_CLASS_PREFIX);
     const struct kube_object *class, *found = NULL;
     struct kube_cache_walk walk;
 
@@ -199,10 +198,10 @@ static bool has_attributes(const struct device_row *row, const struct slice_devi
     return true;
 }
 
-bool device_is_of_row(const struct bridge_config *config, const struct device_row *row,
+bool device_is_of_row(const struct device_table *table, const struct device_row *row,
                       const char *driver, const struct slice_device *device)
 {
-    for (const struct device_row *first = config->devices; first <= row; first++)
+    for (const struct device_row *first = table->rows; first <= row; first++)
         if (strcmp(first->driver, driver) == 0 && has_attributes(first, device))
             return first == row;
     return false;

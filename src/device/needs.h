@@ -1,15 +1,10 @@
-/* device_needs.h - what devices a pod needs: as amounts for its job, and as claims before it is
+/* needs.h - what devices a pod needs: as amounts for its job, and as claims before it is
  * bound. Pure. */
-#ifndef SLINC_BRIDGE_DEVICE_NEEDS_H
-#define SLINC_BRIDGE_DEVICE_NEEDS_H
+#ifndef SLINC_DEVICE_NEEDS_H
+#define SLINC_DEVICE_NEEDS_H
 
-#include "bridge/device_table.h"
+#include "device/view.h"
 #include "kube/kinds.h"
-
-struct device_view { /* what it reads; caches may be NULL */
-    const struct bridge_config *config;
-    const struct kube_cache *classes, *claims;
-};
 
 struct device_amount {
     const struct device_row *row;
@@ -21,13 +16,9 @@ struct device_amounts {
     unsigned count;
 };
 
-/* Whether the webhook gives a pod an entry for a claim of cores (BRIDGE_CPU_CLAIM), unless the pod
- * requests cores itself: it shares its node. says: it has the annotation `exclusive`. */
-bool device_wants_cpu_claim(const struct bridge_config *config, bool says, struct str exclusive);
-/* Whether it runs only where pods can be pinned: it has such an entry, or requests cores. */
+/* Whether the pod runs only where pods can be pinned: it has the entry for a claim of cores that
+ * the webhook makes (DEVICE_CPU_CLAIM), or requests cores. */
 bool device_needs_cores(const struct kube_pod *pod);
-/* Whether the pod should have such an entry, and has none: the webhook was away. */
-bool device_lacks_cpu_claim(const struct bridge_config *config, const struct kube_pod *pod);
 
 /* -ERR_INVALID: Slurm cannot give that; the text is for the pod's author. -ERR_NOT_FOUND: a claim
  * that the pod names is not there yet. */

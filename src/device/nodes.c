@@ -1,10 +1,10 @@
-/* device_nodes.c - devices of a node from the newest complete generation of each pool.
+/* nodes.c - devices of a node from the newest complete generation of each pool.
  *
  * Holds: a pool of which slices are missing, or that names a device twice, tells nothing; the order
  * of devices depends only on their names, in which numbers count as numbers. */
-#include "bridge/device_nodes.h"
+#include "device/nodes.h"
 
-#include "bridge/names.h"
+#include "device/names.h"
 
 #include <stdlib.h>
 
@@ -17,11 +17,11 @@ struct slices {
     unsigned count;
 };
 
-static void find_slices(const struct bridge_world *world, const char *node, const char *driver,
+static void find_slices(const struct device_view *view, const char *node, const char *driver,
                         struct slices *slices)
 {
     struct kube_index_walk walk =
-        kube_cache_by(world->optional[OPTIONAL_SLICES].cache, world->slices_by_node, str_of(node));
+        kube_cache_by(view->slices, view->indexes.slices_by_node, str_of(node));
     const struct kube_object *object;
 
     slices->count = 0;
@@ -78,7 +78,7 @@ static bool counts(const struct device_row *row, const struct slice_device *devi
            (!device->is_shared && !device->is_part && !device->has_conditions);
 }
 
-static unsigned collect(const struct bridge_world *world, const struct device_row *row,
+static unsigned collect(const struct device_view *view, const struct device_row *row,
                         const struct slices *slices, struct node_device *list)
 {
     unsigned count = 0;
@@ -88,22 +88,22 @@ static unsigned collect(const struct bridge_world *world, const struct device_ro
 
         for (unsigned k = 0; is_newest(slices, slice) && k < slice->device_count; k++)
             if (counts(row, &slice->devices[k]) &&
-                device_is_of_row(world->config, row, slice->driver, &slice->devices[k]))
+                device_is_of_row(view->table, row, slice->driver, &slice->devices[k]))
                 list[count++] = (struct node_device){ slice->pool, &slice->devices[k] };
     }
     return count;
 }
 
-void devices_of_node(const struct bridge_world *world, const struct device_row *row,
-                     const char *node, struct arena *arena, struct node_devices *ret_devices)
+void devices_of_node(const struct device_view *view, const struct device_row *row, const char *node,
+                     struct arena *arena, struct node_devices *ret_devices)
 {
     struct slices slices = { .count = 0 };
     struct node_device *list;
     unsigned most = 0;
 
     *ret_devices = (struct node_devices){ 0 };
-    if (world->optional[OPTIONAL_SLICES].cache)
-        find_slices(world, node, row->driver, &slices);
+    if (view->slices)
+        find_slices(view, node, row->driver, &slices);
     for (unsigned i = 0; i < slices.count; i++) {
         most += slices.at[i]->device_count;
         if (is_newest(&slices, slices.at[i]) && !is_whole(&slices, slices.at[i]))
@@ -115,7 +115,7 @@ void devices_of_node(const struct bridge_world *world, const struct device_row *
         ret_devices->unknown =
             arena_printf(arena, "driver %s shows no devices on node %s", row->driver, node);
     list = arena_alloc_array(arena, most + 1, sizeof(*list));
-    ret_devices->count = collect(world, row, &slices, list);
+    ret_devices->count = collect(view, row, &slices, list);
     qsort(list, ret_devices->count, sizeof(*list), compare_devices);
     ret_devices->at = list;
     if (has_twice(list, ret_devices->count))
@@ -204,15 +204,15 @@ static int64_t number_of(const struct slice_device *device, const char *attribut
     return number;
 }
 
-bool node_cores_of(const struct bridge_world *world, const char *node, struct arena *arena,
+bool node_cores_of(const struct device_view *view, const char *node, struct arena *arena,
                    struct node_cores *ret_cores)
 {
-    const struct device_row *row = device_row_of_class(world->config, STR(BRIDGE_CORES_DRIVER));
+    const struct device_row *row = device_row_of_class(view->table, STR(DEVICE_CORES_DRIVER));
     struct node_devices devices;
 
     if (!row)
         return false;
-    devices_of_node(world, row, node, arena, &devices);
+    devices_of_node(view, row, node, arena, &devices);
     if (devices.unknown || devices.count == 0)
         return false;
     ret_cores->threads = number_of(devices.at[0].device, "threadsPerCore");

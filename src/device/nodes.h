@@ -1,10 +1,9 @@
-/* device_nodes.h - the devices of a node, as its ResourceSlices show them, and what they are called
+/* nodes.h - the devices of a node, as its ResourceSlices show them, and what they are called
  * in Slurm. */
-#ifndef SLINC_BRIDGE_DEVICE_NODES_H
-#define SLINC_BRIDGE_DEVICE_NODES_H
+#ifndef SLINC_DEVICE_NODES_H
+#define SLINC_DEVICE_NODES_H
 
-#include "bridge/device_table.h"
-#include "bridge/world.h"
+#include "device/needs.h"
 
 struct node_device {
     const char *pool;
@@ -20,8 +19,8 @@ struct node_devices {
     const char *unknown;
 };
 
-void devices_of_node(const struct bridge_world *world, const struct device_row *row,
-                     const char *node, struct arena *arena, struct node_devices *ret_devices);
+void devices_of_node(const struct device_view *view, const struct device_row *row, const char *node,
+                     struct arena *arena, struct node_devices *ret_devices);
 
 /* The next entry of a list of gres: "gpu:a:4,gpu:b:4(S:0,1)". */
 bool gres_next(struct str *rest, struct str *ret_name, struct str *ret_type, int64_t *ret_count);
@@ -35,7 +34,7 @@ bool gres_find(const char *list, const char *name, const char *type, int64_t *re
 struct node_cores {
     int64_t cores, threads; /* of the machine; threads of one core */
 };
-bool node_cores_of(const struct bridge_world *world, const char *node, struct arena *arena,
+bool node_cores_of(const struct device_view *view, const char *node, struct arena *arena,
                    struct node_cores *ret_cores);
 
 #endif

@@ -1,11 +1,10 @@
-/* device_choose.c - from Slurm's indexes and core maps to devices of a node.
+/* choose.c - from Slurm's indexes and core maps to devices of a node.
  *
  * Holds: the n-th device of a gres name is the n-th of the record of the node in Slurm, and within
  * a type the n-th that the driver shows, by name; a device is chosen only while no other claim has
  * it, because the API server would allocate it twice. */
-#include "bridge/device_choose.h"
+#include "device/choose.h"
 
-#include "bridge/names.h"
 #include "codec/bitmap.h"
 
 #include <inttypes.h>
@@ -23,23 +22,7 @@ struct taken_cores {
     struct taken_cores *next;
 };
 
-void device_key(struct buf *out, const char *driver, const char *pool, const char *device)
-{
-    buf_printf(out, "%s/%s/%s", driver, pool, device);
-}
-
 /* ---- what the job has on the node ---- */
-
-static const struct slurm_layout_node *layout_of(const struct chooser *chooser,
-                                                 const struct kube_node *node)
-{
-    const char *name = world_record_name(chooser->world, node);
-
-    for (size_t i = 0; i < chooser->layout->count; i++)
-        if (strcmp(chooser->layout->nodes[i].name, name) == 0)
-            return &chooser->layout->nodes[i];
-    return NULL;
-}
 
 /* The indexes of a gres. Without any, a job that has all devices of its node has all indexes. */
 static bool read_indexes(const struct slurm_layout_node *given, const struct device_row *row,
@@ -68,19 +51,19 @@ static bool read_indexes(const struct slurm_layout_node *given, const struct dev
 
 /* The devices of a row that the job has on the node; NULL: ret_why says what is wrong. */
 static const struct node_device *job_devices(const struct chooser *chooser,
-                                             const struct kube_node *node,
+                                             const struct job_node *where,
                                              const struct device_row *row, unsigned *ret_count,
                                              const char **ret_why)
 {
-    const struct slurm_layout_node *given = layout_of(chooser, node);
-    const char *slurm_name = world_record_name(chooser->world, node), *name = node->object.name;
-    const struct slurm_node *record = world_slurm_node(chooser->world, str_of(slurm_name));
+    const struct slurm_layout_node *given = where->given;
+    const struct slurm_node *record = where->record;
+    const char *name = where->node->object.name;
     auto_bitmap struct bitmap indexes = { 0 };
     struct node_devices devices;
     struct node_device *list;
     int64_t first = 0, total = 0;
 
-    devices_of_node(chooser->world, row, name, chooser->arena, &devices);
+    devices_of_node(&chooser->view, row, name, chooser->arena, &devices);
     if (devices.unknown) {
         *ret_why = devices.unknown;
         return NULL;
@@ -111,17 +94,13 @@ static const struct node_device *job_devices(const struct chooser *chooser,
 
 /* ---- who has a device ---- */
 
-static bool is_member(const struct unit *unit, const char *uid)
+/* Whether the claim is for another pod of the job. */
+static bool is_of_job(const struct chooser *chooser, const struct kube_resource_claim *claim)
 {
-    for (unsigned i = 0; i < unit->member_count; i++)
-        if (strcmp(unit->members[i].pod->object.uid, uid) == 0)
+    for (unsigned i = 0; claim->user_count > 0 && i < chooser->pod_count; i++)
+        if (strcmp(chooser->pods[i]->object.uid, claim->users[0].uid) == 0)
             return true;
     return false;
-}
-
-static bool is_of_unit(const struct unit *unit, const struct kube_resource_claim *claim)
-{
-    return claim->user_count > 0 && is_member(unit, claim->users[0].uid);
 }
 
 /* Another claim that has the device; NULL. */
@@ -130,14 +109,13 @@ static const struct kube_resource_claim *holder_of(const struct chooser *chooser
                                                    const char *driver,
                                                    const struct node_device *device)
 {
-    const struct bridge_world *world = chooser->world;
+    const struct device_view *view = &chooser->view;
     auto_buf struct buf key = { .max = MAX_KEY };
     const struct kube_object *other;
     struct kube_index_walk walk;
 
     device_key(&key, driver, device->pool, device->device->name);
-    walk = kube_cache_by(world->optional[OPTIONAL_CLAIMS].cache, world->claims_by_device,
-                         buf_str(&key));
+    walk = kube_cache_by(view->claims, view->indexes.claims_by_device, buf_str(&key));
     while ((other = kube_index_next(&walk)))
         if (!claim->found || other != &claim->found->object)
             return kube_resource_claim_of(other);
@@ -162,7 +140,7 @@ static void take(struct chooser *chooser, const struct slice_device *device)
 
 /* ---- devices ---- */
 
-static enum choose_state choose_gres(struct chooser *chooser, const struct kube_node *node,
+static enum choose_state choose_gres(struct chooser *chooser, const struct job_node *where,
                                      const struct pod_claim *claim,
                                      const struct device_request *request, struct choice *choice,
                                      const char **ret_why)
@@ -170,14 +148,14 @@ static enum choose_state choose_gres(struct chooser *chooser, const struct kube_
     const struct kube_resource_claim *holder = NULL;
     const struct device_row *row = request->row;
     unsigned count = 0, chosen = 0;
-    const struct node_device *devices = job_devices(chooser, node, row, &count, ret_why);
+    const struct node_device *devices = job_devices(chooser, where, row, &count, ret_why);
 
     for (unsigned i = 0; devices && i < count && chosen < request->count; i++) {
         const struct slice_device *device = devices[i].device;
         const struct kube_resource_claim *other =
             holder_of(chooser, claim, row->driver, &devices[i]);
 
-        if (other && !is_of_unit(chooser->unit, other))
+        if (other && !is_of_job(chooser, other))
             holder = other;
         if (other || is_taken(chooser, device) || device->is_tainted)
             continue;
@@ -195,11 +173,11 @@ static enum choose_state choose_gres(struct chooser *chooser, const struct kube_
                                   "resourceclaim %s/%s still has a device of class %s that Slurm "
                                   "chose on node %s",
                                   holder->object.ns, holder->object.name, request->class,
-                                  node->object.name)
+                                  where->node->object.name)
                    : arena_printf(chooser->arena,
                                   "of class %s Slurm gave %u devices on node %s that can be used, "
                                   "and the pod needs %" PRId64,
-                                  request->class, count, node->object.name, request->count);
+                                  request->class, count, where->node->object.name, request->count);
     return holder ? CHOOSE_HELD : CHOOSE_MISFIT;
 }
 
@@ -210,7 +188,7 @@ static bool read_ranges(const char *text, size_t bits, struct bitmap *ret_map)
     return bitmap_parse_ranges(str_of(text), bits, ret_map, NULL) == 0;
 }
 
-/* The cores of the other claims on this node: of pods of this unit, with what this plan chose for
+/* The cores of the other claims on this node: of pods of the job, with what this plan chose for
  * them, and of others. */
 static const struct kube_resource_claim *cores_of_others(const struct chooser *chooser,
                                                          const struct kube_node *node,
@@ -218,9 +196,9 @@ static const struct kube_resource_claim *cores_of_others(const struct chooser *c
                                                          const struct bitmap *cores,
                                                          struct bitmap *members)
 {
-    const struct bridge_world *world = chooser->world;
-    struct kube_index_walk walk = kube_cache_by(world->optional[OPTIONAL_CLAIMS].cache,
-                                                world->claims_by_cores, str_of(node->object.name));
+    const struct device_view *view = &chooser->view;
+    struct kube_index_walk walk =
+        kube_cache_by(view->claims, view->indexes.claims_by_cores, str_of(node->object.name));
     const struct kube_resource_claim *holder = NULL;
     const struct kube_object *object;
 
@@ -232,7 +210,7 @@ static const struct kube_resource_claim *cores_of_others(const struct chooser *c
             !read_ranges(other->cores, cores->bits, &theirs))
             continue;
         bitmap_and(&theirs, cores);
-        if (is_of_unit(chooser->unit, other))
+        if (is_of_job(chooser, other))
             bitmap_or(members, &theirs);
         else if (bitmap_count(&theirs) > 0)
             holder = other;
@@ -303,13 +281,13 @@ static bool choose_core_devices(const struct device_request *request,
 }
 
 static enum choose_state choose_cores(struct chooser *chooser, const struct kube_pod *pod,
-                                      const struct kube_node *node, const struct pod_claim *claim,
+                                      const struct job_node *where, const struct pod_claim *claim,
                                       const struct device_request *request, unsigned sharers,
                                       struct choice *choice, const char **ret_why)
 {
-    const struct slurm_layout_node *given = layout_of(chooser, node);
-    const struct slurm_node *record =
-        world_slurm_node(chooser->world, str_of(world_record_name(chooser->world, node)));
+    const struct slurm_layout_node *given = where->given;
+    const struct slurm_node *record = where->record;
+    const struct kube_node *node = where->node;
     const struct kube_resource_claim *holder;
     auto_bitmap struct bitmap cores = { 0 }, members = { 0 };
     auto_buf struct buf text = { .max = MAX_RANGES };
@@ -317,7 +295,7 @@ static enum choose_state choose_cores(struct chooser *chooser, const struct kube
     struct err err = { .class = 0 };
 
     if (request->row)
-        devices_of_node(chooser->world, request->row, node->object.name, chooser->arena, &devices);
+        devices_of_node(&chooser->view, request->row, node->object.name, chooser->arena, &devices);
     if (devices.unknown || devices.count == 0) {
         *ret_why = devices.unknown
                        ? devices.unknown
@@ -377,7 +355,7 @@ static bool is_of_cores(const struct pod_claim *claim, const struct device_reque
 }
 
 enum choose_state choose_devices(struct chooser *chooser, const struct kube_pod *pod,
-                                 const struct kube_node *node, const struct pod_claim *claim,
+                                 const struct job_node *where, const struct pod_claim *claim,
                                  unsigned sharers, struct choice *ret_choice, const char **ret_why)
 {
     enum choose_state state = CHOOSE_DONE;
@@ -395,9 +373,9 @@ enum choose_state choose_devices(struct chooser *chooser, const struct kube_pod 
             return CHOOSE_MISFIT;
         }
         if (!is_of_cores(claim, request))
-            state = choose_gres(chooser, node, claim, request, ret_choice, ret_why);
+            state = choose_gres(chooser, where, claim, request, ret_choice, ret_why);
         else if (!has_cores) /* all containers of the claim share them */
-            state = choose_cores(chooser, pod, node, claim, request, sharers, ret_choice, ret_why);
+            state = choose_cores(chooser, pod, where, claim, request, sharers, ret_choice, ret_why);
         has_cores |= is_of_cores(claim, request);
     }
     if (state == CHOOSE_DONE && ret_choice->count > CLAIM_MAX_RESULTS) {
@@ -410,12 +388,12 @@ enum choose_state choose_devices(struct chooser *chooser, const struct kube_pod 
 
 /* ---- whether an allocation still is right ---- */
 
-static bool agrees_gres(const struct chooser *chooser, const struct kube_node *node,
+static bool agrees_gres(const struct chooser *chooser, const struct job_node *where,
                         const struct pod_claim *claim, const struct device_request *request)
 {
     const char *why;
     unsigned count = 0;
-    const struct node_device *devices = job_devices(chooser, node, request->row, &count, &why);
+    const struct node_device *devices = job_devices(chooser, where, request->row, &count, &why);
     int64_t found = 0;
 
     for (unsigned i = 0; i < claim->found->result_count; i++) {
@@ -434,10 +412,9 @@ static bool agrees_gres(const struct chooser *chooser, const struct kube_node *n
     return found == request->count;
 }
 
-static bool agrees_cores(const struct chooser *chooser, const struct kube_node *node,
-                         const struct pod_claim *claim)
+static bool agrees_cores(const struct job_node *where, const struct pod_claim *claim)
 {
-    const struct slurm_layout_node *given = layout_of(chooser, node);
+    const struct slurm_layout_node *given = where->given;
     auto_bitmap struct bitmap cores = { 0 }, theirs = { 0 };
 
     if (!claim->found->cores[0] || !given || slurm_layout_cores(given, &cores, NULL) < 0 ||
@@ -447,15 +424,15 @@ static bool agrees_cores(const struct chooser *chooser, const struct kube_node *
     return bitmap_count(&theirs) == 0;
 }
 
-bool choose_agrees(struct chooser *chooser, const struct kube_node *node,
+bool choose_agrees(struct chooser *chooser, const struct job_node *where,
                    const struct pod_claim *claim)
 {
-    if (strcmp(claim->found->node, node->object.name) != 0)
+    if (strcmp(claim->found->node, where->node->object.name) != 0)
         return false;
     for (unsigned i = 0; i < claim->request_count; i++)
         if (is_of_cores(claim, &claim->requests[i])
-                ? !agrees_cores(chooser, node, claim)
-                : !agrees_gres(chooser, node, claim, &claim->requests[i]))
+                ? !agrees_cores(where, claim)
+                : !agrees_gres(chooser, where, claim, &claim->requests[i]))
             return false;
     return true;
 }

@@ -1,11 +1,11 @@
-/* device_choose.h - which devices and cores of its node a claim gets: those that Slurm gave to the
+/* choose.h - which devices and cores of its node a claim gets: those that Slurm gave to the
  * job there. Pure. */
-#ifndef SLINC_BRIDGE_DEVICE_CHOOSE_H
-#define SLINC_BRIDGE_DEVICE_CHOOSE_H
+#ifndef SLINC_DEVICE_CHOOSE_H
+#define SLINC_DEVICE_CHOOSE_H
 
-#include "bridge/device_needs.h"
-#include "bridge/device_nodes.h"
-#include "bridge/unit.h"
+#include "device/needs.h"
+#include "device/nodes.h"
+#include "slurm/object.h"
 
 enum { CLAIM_MAX_RESULTS = 32 }; /* of an allocation, in Kubernetes */
 
@@ -21,11 +21,18 @@ struct choice {
     int64_t sockets, cores_per_socket, threads;
 };
 
+/* A node, and what a job has on it. */
+struct job_node {
+    const struct kube_node *node;
+    const struct slurm_node *record;       /* in Slurm; NULL: there is none */
+    const struct slurm_layout_node *given; /* by the layout of the job; NULL: the job has nothing */
+};
+
 /* One for all pods of a plan: what it chose for one it does not choose for another. */
 struct chooser {
-    const struct bridge_world *world;
-    const struct unit *unit;
-    const struct slurm_layout *layout;
+    struct device_view view;
+    const struct kube_pod *const *pods; /* of the job: they share what it has on a node */
+    unsigned pod_count;
     struct arena *arena;
     struct taken_device *taken; /* private, as the next */
     struct taken_cores *taken_cores;
@@ -37,16 +44,13 @@ enum choose_state {
     CHOOSE_MISFIT, /* the node does not have what Slurm chose */
 };
 
-/* sharers: pods of the unit on the node, with this one. why: in the arena, for people. */
+/* sharers: pods of the job on the node, with this one. why: in the arena, for people. */
 enum choose_state choose_devices(struct chooser *chooser, const struct kube_pod *pod,
-                                 const struct kube_node *node, const struct pod_claim *claim,
+                                 const struct job_node *where, const struct pod_claim *claim,
                                  unsigned sharers, struct choice *ret_choice, const char **ret_why);
 
 /* Whether what the claim was allocated is what the job has on the node. */
-bool choose_agrees(struct chooser *chooser, const struct kube_node *node,
+bool choose_agrees(struct chooser *chooser, const struct job_node *where,
                    const struct pod_claim *claim);
-
-/* The key of a device in world.claims_by_device. */
-void device_key(struct buf *out, const char *driver, const char *pool, const char *device);
 
 #endif

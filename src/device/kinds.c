@@ -1,9 +1,9 @@
-/* kinds_device.c - device classes, slices and claims by tables.
+/* kinds.c - device classes, slices and claims by tables.
  *
  * Holds: a part that is absent is left as it is, so that a patch can be laid over an object. */
-#include "bridge/kinds_device.h"
+#include "device/kinds.h"
 
-#include "bridge/names.h"
+#include "device/names.h"
 #include "kube/kinds.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ static const struct kube_resource classes = { "resource.k8s.io", "v1", "devicecl
                                               "DeviceClass", false };
 static const struct kube_resource slices = { "resource.k8s.io", "v1", "resourceslices",
                                              "ResourceSlice", false };
-const struct kube_resource bridge_resource_claims = { "resource.k8s.io", "v1", "resourceclaims",
+const struct kube_resource device_resource_claims = { "resource.k8s.io", "v1", "resourceclaims",
                                                       "ResourceClaim", true };
 
 #define IN_CLAIM(member) offsetof(struct kube_resource_claim, member)
@@ -214,7 +214,7 @@ static const char *decode_cores(struct kube_decoder *decoder, const struct json 
     const struct json *item;
 
     while (json_next_item(&iter, &item))
-        if (str_is(json_str(json_at(item, "opaque", "driver")), BRIDGE_CORES_DRIVER) &&
+        if (str_is(json_str(json_at(item, "opaque", "driver")), DEVICE_CORES_DRIVER) &&
             str_is(json_str(json_get(item, "source")), "FromClass"))
             return kube_decoder_str(decoder,
                                     json_str(json_at(item, "opaque", "parameters", "cores")));
@@ -295,22 +295,22 @@ static int decode_claim(struct kube_decoder *decoder, const struct json *root, v
     return rc == 0 && users ? decode_users(decoder, users, claim, err) : rc;
 }
 
-const struct kube_kind bridge_device_class_kind = {
+const struct kube_kind device_class_kind = {
     .resource = &classes,
     .size = sizeof(struct kube_device_class),
     .fields = class_fields,
     .decode_more = decode_class,
 };
 
-const struct kube_kind bridge_slice_kind = {
+const struct kube_kind device_slice_kind = {
     .resource = &slices,
     .size = sizeof(struct kube_slice),
     .fields = slice_fields,
     .decode_more = decode_slice,
 };
 
-const struct kube_kind bridge_resource_claim_kind = {
-    .resource = &bridge_resource_claims,
+const struct kube_kind device_claim_kind = {
+    .resource = &device_resource_claims,
     .size = sizeof(struct kube_resource_claim),
     .fields = claim_fields,
     .decode_more = decode_claim,
