@@ -146,7 +146,9 @@ static void start_slurm(struct bridge *bridge)
         bridge->slurm, &(struct slurm_poller_options){ .cluster = cluster,
                                                        .fast_us = bridge->options.slurm_fast_us,
                                                        .tracked_only = true,
-                                                       .nodes_only = true });
+                                                       .nodes_only = true,
+                                                       .layout_read = bridge_take_layout,
+                                                       .context = bridge });
 
     struct slurm_cache *jobs = slurm_poller_cache(bridge->poller, SLURM_FEED_JOBS);
     struct slurm_cache *nodes = slurm_poller_cache(bridge->poller, SLURM_FEED_NODES);

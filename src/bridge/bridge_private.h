@@ -73,6 +73,7 @@ void bridge_on_other_pod(struct controller *controller, const struct kube_object
                          const struct kube_object *next);
 void bridge_wake_unit(void *context, struct str key);
 void bridge_wake_node(void *context, struct str name);
+void bridge_take_layout(void *context, const struct slurm_job *job, const struct json *body);
 void bridge_on_slurm_job(void *context, const struct slurm_object *before,
                          const struct slurm_object *after);
 void bridge_on_slurm_node(void *context, const struct slurm_object *old,

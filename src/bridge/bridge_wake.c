@@ -267,6 +267,16 @@ void bridge_wake_node(void *context, struct str name)
     engine_enqueue(&bridge->nodes, name);
 }
 
+/* The poller has read what a job has on its nodes; only pods with devices need it. With
+ * `pinCpus: auto` the cores of every pod may be such. */
+void bridge_take_layout(void *context, const struct slurm_job *job, const struct json *body)
+{
+    struct bridge *bridge = context;
+
+    if (job->tres_per_node[0] || bridge->world.config->pins_cpus)
+        (void)job_layouts_put(bridge->world.layouts, job->id, job->sluid, body, NULL);
+}
+
 static void take_job_change(struct bridge *bridge, const struct slurm_job *old,
                             const struct slurm_job *next)
 {
@@ -278,8 +288,10 @@ static void take_job_change(struct bridge *bridge, const struct slurm_job *old,
     if (!job || !world_job_key(&bridge->world, job, &key, &attempt))
         return;
     timings_count_job(&bridge->timings, old, next);
-    /* What it has on its nodes may be another thing when it runs again. */
-    if (old && (!next || job_phase(next) != JOB_RUNS || strcmp(old->nodes, next->nodes) != 0))
+    /* What it has on its nodes may be another thing when it runs again. Of a job that begins to run
+     * it may just have been read (bridge_take_layout). */
+    if (old && (!next || job_phase(next) != JOB_RUNS ||
+                (old->nodes[0] && strcmp(old->nodes, next->nodes) != 0)))
         job_layouts_forget(bridge->world.layouts, old->id);
     if (next) {
         /* Jobs of ours are followed closely until they have ended; others need not be. */

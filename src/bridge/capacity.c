@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "codec/hostlist.h"
+#include "device/nodes.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -37,16 +38,24 @@ struct part {
 struct amount {
     int64_t cpus, memory;
     unsigned users;
+    const char *gres; /* "gres/gpu:a=2,gres/nic=1"; "" or NULL: none. Not summed up in a node */
+};
+
+struct gres_taken {
+    int64_t count;
+    char *name, *type; /* type "": Slurm chooses */
 };
 
 struct node {
     const struct slurm_node *slurm; /* the one in the cache; NULL */
     struct amount taken;
+    struct gres_taken *gres;
+    unsigned gres_count;
 };
 
 struct reserved {
     uint64_t number;
-    char *node;
+    char *node, *gres;
     struct amount amount;
     struct list link;
     char job[ID_TEXT]; /* "" until it is confirmed */
@@ -78,6 +87,61 @@ static struct part *part_of(struct capacity *capacity, struct str name)
     return need(&capacity->parts, name, sizeof(struct part));
 }
 
+static void free_node(void *value)
+{
+    struct node *node = value;
+
+    for (unsigned i = 0; i < node->gres_count; i++) {
+        mem_free(node->gres[i].name);
+        mem_free(node->gres[i].type);
+    }
+    mem_free(node->gres);
+    mem_free(node);
+}
+
+/* The next gres of a list as jobs ask for them: "gres/gpu:a=2", "gres/gpu:2". */
+static bool next_gres(struct str *rest, struct str *ret_name, struct str *ret_type,
+                      int64_t *ret_count)
+{
+    struct str item, key, number;
+    uint64_t count;
+
+    do {
+        if (!str_next(rest, ',', &item))
+            return false;
+        if (str_starts(item, STR("gres/")))
+            item = str_sub(item, strlen("gres/"), item.len);
+    } while (item.len == 0);
+    if (!str_cut(item, '=', &key, &number))
+        return gres_next(&item, ret_name, ret_type, ret_count);
+    if (!str_cut(key, ':', ret_name, ret_type)) {
+        *ret_name = key;
+        *ret_type = STR("");
+    }
+    *ret_count = str_to_u64(number, 0, INT32_MAX, &count, NULL) == 0 ? (int64_t)count : INT32_MAX;
+    return true;
+}
+
+static void take_gres(struct node *node, const char *list, int sign)
+{
+    struct str rest = str_of(list), name, type;
+    int64_t count;
+
+    while (next_gres(&rest, &name, &type, &count)) {
+        unsigned at = 0;
+
+        while (at < node->gres_count &&
+               !(str_is(name, node->gres[at].name) && str_is(type, node->gres[at].type)))
+            at++;
+        if (at == node->gres_count) {
+            node->gres = mem_resize_array(node->gres, ++node->gres_count, sizeof(*node->gres));
+            node->gres[at] = (struct gres_taken){ 0, mem_strndup(name.at, name.len),
+                                                  mem_strndup(type.at, type.len) };
+        }
+        node->gres[at].count += sign * count;
+    }
+}
+
 /* Takes an amount of a node, or with sign -1 gives it back. */
 static void take(struct capacity *capacity, struct str name, struct amount amount, int sign)
 {
@@ -86,6 +150,8 @@ static void take(struct capacity *capacity, struct str name, struct amount amoun
     node->taken.cpus += sign * amount.cpus;
     node->taken.memory += sign * amount.memory;
     node->taken.users = sign > 0 ? node->taken.users + 1 : node->taken.users - 1;
+    if (amount.gres)
+        take_gres(node, amount.gres, sign);
     if (!node->slurm && node->taken.users == 0)
         map_remove(&capacity->nodes, name);
 }
@@ -176,7 +242,9 @@ static struct amount holding_of(const struct slurm_job *job)
 
     memory =
         memory >= 0 ? (memory + nodes - 1) / nodes : slurm_number_or(job->memory_per_node, 0, 0);
-    return (struct amount){ .cpus = (job->cpus + nodes - 1) / nodes, .memory = memory };
+    return (struct amount){ .cpus = (job->cpus + nodes - 1) / nodes,
+                            .memory = memory,
+                            .gres = job->tres_per_node };
 }
 
 static bool is_pending(const struct slurm_job *job)
@@ -230,6 +298,7 @@ static void unreserve(struct capacity *capacity, struct reserved *reserved)
     list_remove(&reserved->link);
     take(capacity, str_of(reserved->node), reserved->amount, -1);
     mem_free(reserved->node);
+    mem_free(reserved->gres);
     mem_free(reserved);
 }
 
@@ -261,13 +330,14 @@ static void job_changed(void *context, const struct slurm_object *old_object,
 struct capacity *capacity_new(struct loop *loop, struct slurm_cache *jobs,
                               struct slurm_cache *nodes)
 {
-    const struct map_options by_name = { .max = MAX_NAMES, .free_value = mem_free };
+    const struct map_options of_nodes = { .max = MAX_NAMES, .free_value = free_node };
+    const struct map_options of_parts = { .max = MAX_NAMES, .free_value = mem_free };
     struct capacity *capacity = mem_alloc(sizeof(*capacity));
 
     capacity->loop = loop;
     capacity->generation = 1;
-    map_init(&capacity->nodes, &by_name);
-    map_init(&capacity->parts, &by_name);
+    map_init(&capacity->nodes, &of_nodes);
+    map_init(&capacity->parts, &of_parts);
     list_init(&capacity->reserved);
     slurm_cache_listen(jobs, job_changed, capacity);
     slurm_cache_listen(nodes, node_changed, capacity);
@@ -330,13 +400,46 @@ static struct amount need_of(const struct job_desc *desc)
     bool is_absurd = tasks > INT32_MAX || each > INT32_MAX;
 
     return (struct amount){ .cpus = is_absurd ? INT64_MAX / 2 : tasks * each,
-                            .memory = desc->memory > 0 ? desc->memory : 0 };
+                            .memory = desc->memory > 0 ? desc->memory : 0,
+                            .gres = desc->gres };
 }
 
 static struct amount size_of(const struct slurm_node *node)
 {
     return (struct amount){ .cpus = node->effective_cpus > 0 ? node->effective_cpus : node->cpus,
                             .memory = node->real_memory - node->specialized_memory };
+}
+
+/* Of one name, and of one type unless that is "". What Slurm shows as used may be old; and jobs may
+ * have asked in ways that are not counted here. So the larger of the two counts. */
+static int64_t gres_left(const struct node *node, struct str name, struct str type)
+{
+    struct str has = str_of(node->slurm->gres), used = str_of(node->slurm->gres_used);
+    int64_t count, total = 0, shown = 0, taken = 0;
+    struct str item_name, item_type;
+
+    while (gres_next(&has, &item_name, &item_type, &count))
+        if (str_eq(item_name, name) && (type.len == 0 || str_eq(item_type, type)))
+            total += count;
+    while (gres_next(&used, &item_name, &item_type, &count))
+        if (str_eq(item_name, name) && (type.len == 0 || str_eq(item_type, type)))
+            shown += count;
+    for (unsigned i = 0; i < node->gres_count; i++)
+        if (str_is(name, node->gres[i].name) &&
+            (type.len == 0 || !node->gres[i].type[0] || str_is(type, node->gres[i].type)))
+            taken += node->gres[i].count;
+    return total - (shown > taken ? shown : taken);
+}
+
+static bool gres_fits(const struct node *node, const char *list)
+{
+    struct str rest = str_of(list), name, type;
+    int64_t count;
+
+    while (next_gres(&rest, &name, &type, &count))
+        if (count > gres_left(node, name, type))
+            return false;
+    return true;
 }
 
 static bool node_fits(const struct node *node, const struct job_desc *desc, struct amount needed)
@@ -349,7 +452,8 @@ static bool node_fits(const struct node *node, const struct job_desc *desc, stru
         return false;
     has = size_of(node->slurm);
     if (needed.cpus > has.cpus - node->taken.cpus ||
-        needed.memory > has.memory - node->taken.memory)
+        needed.memory > has.memory - node->taken.memory ||
+        (needed.gres && !gres_fits(node, needed.gres)))
         return false;
     rest = str_of(node->slurm->partitions);
     while (str_next(&rest, ',', &name))
@@ -369,7 +473,7 @@ static const struct slurm_node *find(const struct capacity *capacity, const stru
     struct part *part;
 
     arena_init(&arena, HOSTLIST_MEMORY);
-    if (!is_said(desc->partition) || is_said(desc->gres) || is_said(desc->constraints) ||
+    if (!is_said(desc->partition) || is_said(desc->gres_per_task) || is_said(desc->constraints) ||
         is_said(desc->licenses) || is_said(desc->reservation) || is_said(desc->required_nodes) ||
         desc->nodes > 1 || desc->min_nodes > 1 || desc->max_nodes > 1)
         return NULL;
@@ -412,6 +516,8 @@ uint64_t capacity_reserve(struct capacity *capacity, const struct job_desc *desc
     reserved->number = ++capacity->last_reserved;
     reserved->node = mem_strdup(node->name);
     reserved->amount = desc->exclusive ? size_of(node) : need_of(desc);
+    reserved->gres = mem_strdup(desc->gres ? desc->gres : "");
+    reserved->amount.gres = reserved->gres;
     take(capacity, str_of(reserved->node), reserved->amount, 1);
     list_push_back(&capacity->reserved, &reserved->link);
     return reserved->number;

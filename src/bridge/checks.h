@@ -14,7 +14,7 @@ struct check_facts {
     unsigned version;              /* of slurmrestd: 44 is v0.0.44; 0: not known */
     const struct slurm_site *site; /* NULL: slurmctld does not tell */
     enum slurm_sight job_visibility;
-    const char *job_visibility_why; /* "" before that was answered */
+    const char *job_visibility_why;          /* "" before that was answered */
     bool partitions_known, partition_exists; /* the one of the config */
     size_t slurm_nodes, labelled_nodes;      /* there now; Kubernetes nodes to be registered */
     int64_t skew_us;                         /* of the API server's clock against ours */

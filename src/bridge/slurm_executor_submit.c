@@ -132,8 +132,10 @@ size_t slurm_executor_queued(const struct slurm_executor *executor)
 static const struct slurm_object *foretell(const struct executor_task *task,
                                            const struct slurm_submit_outcome *outcome)
 {
-    static const char *const told[] = { "name",  "partition",      "admin_comment", "flags",
-                                        "extra", "excluded_nodes", "required_nodes" };
+    static const char *const told[] = {
+        "name",  "partition",      "admin_comment",  "flags",
+        "extra", "excluded_nodes", "required_nodes", "tres_per_node"
+    };
     int64_t wall_s = clock_wall_us(loop_clock(task->executor->lane.loop)) / SECOND_US;
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *job = json_new_object(build);

@@ -38,6 +38,10 @@ struct slurm_poller_options {
     bool tracked_only;  /* poll the tracked jobs often, all others every five seconds at most */
     bool nodes_only;    /* of a job that starts read its nodes alone, which is cheap; what else
                            changed about it (times, tres_alloc) is as it was while it waited */
+    /* With nodes_only: what such a job has on its nodes (slurm_layout_decode), told when the cache
+     * has it as running. NULL: nobody wants to know. */
+    void (*layout_read)(void *context, const struct slurm_job *job, const struct json *body);
+    void *context;
 };
 
 /* The client is borrowed and outlives the poller. Listen to the caches before the start. */

@@ -67,6 +67,7 @@ struct job_read {
  * when slurmctld has not been restarted since we knew the id, for else the id may be another's. */
 struct job_start {
     const struct slurm_object *job;
+    struct json_doc *layout; /* for options.layout_read; NULL */
     int64_t sent_us;
 };
 

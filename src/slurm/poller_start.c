@@ -49,8 +49,10 @@ static void look_at_boot_time(void *context);
 
 static void forget(struct job_starts *starts)
 {
-    for (size_t i = 0; i < starts->count; i++)
+    for (size_t i = 0; i < starts->count; i++) {
         slurm_object_unref(starts->at[i].job);
+        json_doc_free(starts->at[i].layout);
+    }
     starts->count = 0;
 }
 
@@ -58,10 +60,13 @@ static void take_start(struct slurm_poller *poller, const struct job_start *star
 {
     const struct slurm_entry *entry = slurm_entry_find(jobs_of(poller), str_of(start->job->key));
 
-    if (entry && is_outdated(entry, start->sent_us))
+    if (entry && is_outdated(entry, start->sent_us)) {
         slurm_poller_read(poller, SLURM_FEED_JOBS, start->job->key);
-    else
-        slurm_cache_seen(jobs_of(poller), start->job, start->sent_us);
+        return;
+    }
+    if (slurm_cache_seen(jobs_of(poller), start->job, start->sent_us) && start->layout)
+        poller->options.layout_read(poller->options.context, slurm_job_of(start->job),
+                                    json_root(start->layout));
 }
 
 static void rest(struct slurm_poller *poller, const struct slurm_answer *answer)
@@ -121,13 +126,13 @@ static const char *join_nodes(struct arena *arena, const struct slurm_layout *la
     return arena_strdup(arena, buf_text(&names));
 }
 
-static void keep(struct job_starts *starts, const struct slurm_object *job, int64_t sent_us)
+static void keep(struct job_starts *starts, struct job_start start)
 {
     if (starts->count == starts->capacity) {
         starts->capacity = starts->capacity ? 2 * starts->capacity : 16;
         starts->at = mem_resize_array(starts->at, starts->capacity, sizeof(*starts->at));
     }
-    starts->at[starts->count++] = (struct job_start){ job, sent_us };
+    starts->at[starts->count++] = start;
 }
 
 /* False when the answer does not tell. */
@@ -144,8 +149,9 @@ static bool take_nodes(struct slurm_poller *poller, const char *key,
         slurm_layout_decode(&arena, answer->body, &layout, NULL) < 0 || layout.count == 0)
         return false;
     keep(&poller->starts.answered,
-         slurm_job_started(slurm_job_of(entry->object), join_nodes(&arena, &layout)),
-         answer->sent_us);
+         (struct job_start){
+             slurm_job_started(slurm_job_of(entry->object), join_nodes(&arena, &layout)),
+             poller->options.layout_read ? json_clone(answer->body) : NULL, answer->sent_us });
     return true;
 }
 

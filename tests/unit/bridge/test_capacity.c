@@ -78,16 +78,22 @@ static void see(struct bench *bench, struct slurm_cache *cache, const struct slu
     loop_run(bench->loop);
 }
 
-static void node(struct bench *bench, const char *name, int cpus, int memory, const char *state,
-                 const char *partitions)
+static void node_with(struct bench *bench, const char *name, int cpus, int memory,
+                      const char *state, const char *partitions, const char *more)
 {
     auto_buf struct buf text = { .max = 2000 };
 
     buf_printf(&text,
                "{\"name\":\"%s\",\"cpus\":%d,\"effective_cpus\":%d,\"real_memory\":%d,\"state\":["
-               "%s],\"partitions\":\"%s\"}",
-               name, cpus, cpus, memory, state, partitions);
+               "%s],\"partitions\":\"%s\"%s}",
+               name, cpus, cpus, memory, state, partitions, more);
     see(bench, bench->nodes, &slurm_node_kind, buf_text(&text));
+}
+
+static void node(struct bench *bench, const char *name, int cpus, int memory, const char *state,
+                 const char *partitions)
+{
+    node_with(bench, name, cpus, memory, state, partitions, "");
 }
 
 static void job(struct bench *bench, int id, const char *state, const char *nodes, int node_count,
@@ -285,12 +291,13 @@ static void what_it_cannot_judge_never_fits(void **state)
 {
     struct bench *bench = *state;
     const struct job_desc plain = bench->desc;
-    struct job_desc odd[12];
+    struct job_desc odd[13];
     size_t count = 0;
 
-    for (size_t i = 0; i < 12; i++)
+    for (size_t i = 0; i < 13; i++)
         odd[i] = plain;
-    odd[count++].gres = "gres/gpu=1";
+    odd[count++].gres = "gres/gpu=1"; /* of which no node has any */
+    odd[count++].gres_per_task = "gres/gpu=1";
     odd[count++].constraints = "a100";
     odd[count++].licenses = "x";
     odd[count++].reservation = "r";
@@ -310,6 +317,70 @@ static void what_it_cannot_judge_never_fits(void **state)
     }
     capacity_unreserve(bench->capacity, 0);
     capacity_confirm(bench->capacity, 0, 7);
+}
+
+static bool gres_fits(const struct bench *bench, const char *gres)
+{
+    struct job_desc desc = bench->desc;
+
+    desc.gres = gres;
+    return capacity_fits(bench->capacity, &desc);
+}
+
+static void devices_are_counted_by_name_and_type(void **state)
+{
+    struct bench *bench = *state;
+
+    node_with(
+        bench, "n1", 64, 10000, "\"IDLE\"", "p",
+        ",\"gres\":\"gpu:a:4(S:0,1),gpu:b:2,nic:1\",\"gres_used\":\"gpu:a:0(IDX:N/A),nic:0\"");
+    assert_true(gres_fits(bench, "gres/gpu:a=4,gres/nic=1"));
+    assert_true(gres_fits(bench, "gres/gpu:b:2"));
+    assert_true(gres_fits(bench, "gpu:6"));
+    assert_false(gres_fits(bench, "gres/gpu:a=5"));
+    assert_false(gres_fits(bench, "gres/gpu=7"));
+    assert_false(gres_fits(bench, "gres/gpu:a=1,gres/nic=2"));
+    assert_false(gres_fits(bench, "gres/fpga=1"));
+    assert_false(gres_fits(bench, "gres/gpu=many"));
+    job(bench, 1, "RUNNING", "n1", 1, 1, "", ",\"tres_per_node\":\"gres/gpu:a=3\"");
+    assert_true(gres_fits(bench, "gres/gpu:a=1"));
+    assert_false(gres_fits(bench, "gres/gpu:a=2"));
+    assert_true(gres_fits(bench, "gres/gpu:b=2"));
+    assert_false(gres_fits(bench, "gres/gpu=4"));
+    job(bench, 2, "RUNNING", "n1", 1, 1, "", ",\"tres_per_node\":\"gres/gpu:1\""); /* of any type */
+    assert_false(gres_fits(bench, "gres/gpu:a=1"));
+    gone(bench, bench->jobs, "1");
+    gone(bench, bench->jobs, "2");
+    assert_true(gres_fits(bench, "gres/gpu:a=4,gres/gpu:b=2"));
+}
+
+/* By jobs of others that say in other ways what they need. */
+static void devices_that_slurm_shows_as_used_are_taken(void **state)
+{
+    struct bench *bench = *state;
+
+    node_with(bench, "n1", 64, 10000, "\"MIXED\"", "p",
+              ",\"gres\":\"gpu:a:4\",\"gres_used\":\"gpu:a:3(IDX:0-2)\"");
+    assert_true(gres_fits(bench, "gres/gpu:a=1"));
+    assert_false(gres_fits(bench, "gres/gpu:a=2"));
+}
+
+static void a_device_is_not_promised_twice(void **state)
+{
+    struct bench *bench = *state;
+    uint64_t reserved;
+
+    node_with(bench, "n1", 64, 10000, "\"IDLE\"", "p", ",\"gres\":\"gpu:a:2\"");
+    bench->desc.gres = "gres/gpu:a=1";
+    assert_true(capacity_reserve(bench->capacity, &bench->desc) != 0);
+    reserved = capacity_reserve(bench->capacity, &bench->desc);
+    assert_true(reserved != 0);
+    assert_false(capacity_fits(bench->capacity, &bench->desc));
+    capacity_confirm(bench->capacity, reserved, 7);
+    job(bench, 7, "RUNNING", "n1", 1, 1, "", ",\"tres_per_node\":\"gres/gpu:a=1\"");
+    assert_false(capacity_fits(bench->capacity, &bench->desc)); /* by the job now */
+    gone(bench, bench->jobs, "7");
+    assert_true(capacity_fits(bench->capacity, &bench->desc));
 }
 
 static void an_excluded_node_does_not_count(void **state)
@@ -480,6 +551,9 @@ int main(void)
         TEST(an_id_that_another_job_has_now_is_counted_once),
         TEST(those_who_may_start_wait_in_each_partition_they_name),
         TEST(what_it_cannot_judge_never_fits),
+        TEST(devices_are_counted_by_name_and_type),
+        TEST(devices_that_slurm_shows_as_used_are_taken),
+        TEST(a_device_is_not_promised_twice),
         TEST(an_excluded_node_does_not_count),
         TEST(a_promise_is_not_made_twice),
         TEST(a_kept_promise_goes_when_the_cache_shows_what_the_job_holds),

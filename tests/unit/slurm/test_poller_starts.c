@@ -81,6 +81,43 @@ static void of_a_job_that_starts_the_nodes_alone_may_be_read(void **state)
     assert_string_equal(job->object.key, "1");
 }
 
+static void count_layout(void *context, const struct slurm_job *job, const struct json *body)
+{
+    auto_arena struct arena arena;
+    struct slurm_layout layout;
+    unsigned *count = context;
+
+    arena_init(&arena, SLURM_LAYOUT_MEMORY);
+    assert_int_equal(slurm_layout_decode(&arena, body, &layout, NULL), 0);
+    assert_int_equal(layout.count, 2);
+    assert_string_equal(job->nodes, "n1,n2");
+    (*count)++;
+}
+
+/* Nodes that are not believed say nothing about devices either. */
+static void what_a_job_has_on_its_nodes_is_told_with_them(void **state)
+{
+    struct ctld *ctld = *state;
+    unsigned count = 0;
+    struct slurm_poller_options options = { .nodes_only = true,
+                                            .layout_read = count_layout,
+                                            .context = &count };
+
+    ctld_poller(ctld, &options);
+    ctld_begin(ctld);
+    ctld_submit(ctld, "PENDING");
+    ctld_run(ctld, 4000);
+    it_starts(ctld);
+    assert_int_equal(count, 1);
+    ctld_submit(ctld, "PENDING");
+    ctld_run(ctld, 4000);
+    ctld->boot_time++;
+    ctld_job(ctld, 2)->state = "RUNNING";
+    ctld_run(ctld, 4000);
+    assert_int_equal(ctld_sent(ctld, "/resources/2"), 1);
+    assert_int_equal(count, 1);
+}
+
 static void a_job_whose_nodes_cannot_be_read_is_read_whole(void **state)
 {
     struct ctld *ctld = *state;
@@ -190,6 +227,7 @@ int main(void)
         TEST(what_was_written_is_read_at_once),
         TEST(what_is_being_read_is_not_read_again),
         TEST(of_a_job_that_starts_the_nodes_alone_may_be_read),
+        TEST(what_a_job_has_on_its_nodes_is_told_with_them),
         TEST(a_job_whose_nodes_cannot_be_read_is_read_whole),
         TEST(nodes_are_not_believed_after_a_restart),
         TEST(nodes_are_not_believed_when_later_states_say_that_it_waits),
