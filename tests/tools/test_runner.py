@@ -295,7 +295,9 @@ def test_programs_of_tests_can_be_hung_up_also_below_nohup(suite):
     assert last_line(done) == "1 passed, 0 failed"
 
 
-def test_every_planted_fault_still_has_its_place():
+def test_every_planted_fault_still_has_its_place_and_its_test():
     faults = tomllib.loads((REPO / "tests/tools/mutations.toml").read_text())["fault"]
+    cases = "".join(path.read_text() for path in (REPO / "tests/unit").rglob("*.c"))
     lost = [f"{fault['file']}: {fault['old']}" for fault in faults if (REPO / fault["file"]).read_text().count(fault["old"]) != 1]
+    lost += [case for fault in faults if (case := fault["test"].get("case")) and f"void {case}(" not in cases]
     assert not lost
