@@ -264,9 +264,10 @@ static void cancel_job(struct executor_task *task)
         unit_state_add_misfit(
             unit_states_need(executor->options.unit_states, slurm_action_unit(detail)),
             detail->misfit);
-    /* Whatever becomes of the cancel, and even if it comes only when the job runs. */
+    /* Whatever becomes of the cancel, and even if it comes only when the job runs. The attempts of
+     * a group go on when its object is made again, so the uid in the key makes no difference. */
     state = unit_states_find(executor->options.unit_states, slurm_action_unit(detail));
-    if (state && slurm_key_read(detail->key, &key) && key.uid.len == 0)
+    if (state && slurm_key_read(detail->key, &key))
         unit_state_give_up(state, key.attempt);
     list_push_back(&executor->cancels, &task->base.queue_link);
     if (!loop_timer_is_armed(&executor->cancel_timer))

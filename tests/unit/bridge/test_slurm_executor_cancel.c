@@ -98,6 +98,23 @@ static void a_status_that_names_nobody_is_believed_of_everybody(void **state)
     assert_int_equal(second->outcome, KUBE_UNKNOWN);
 }
 
+/* Nothing is bound by such a job any more: the cancel may have no answer, and come late. */
+static void an_attempt_that_is_cancelled_is_given_up_also_of_a_group(void **state)
+{
+    static const char *const units[] = { "ns/uid", "ns/podgroup/g" };
+    static const char *const keys[] = { "ns/uid.3", "ns/podgroup/g@uid-g.3" };
+    struct rig *rig = *state;
+
+    for (int i = 0; i < 2; i++) {
+        const struct unit_state *unit = unit_states_need(rig->unit_states, str_of(units[i]));
+
+        rig_job(rig, 7 + i, "s", "RUNNING", keys[i]);
+        cancel(rig, i == 0 ? "7" : "8", NULL);
+        assert_true(unit_state_has_given_up(unit, 3));
+        assert_false(unit_state_has_given_up(unit, 2));
+    }
+}
+
 static void a_failed_bulk_cancel_fails_each(void **state)
 {
     struct rig *rig = *state;
@@ -464,6 +481,7 @@ int main(void)
         TEST(a_job_is_cancelled_by_its_sluid_where_that_is_known),
         TEST(several_cancels_of_one_turn_are_one_call),
         TEST(a_status_that_names_nobody_is_believed_of_everybody),
+        TEST(an_attempt_that_is_cancelled_is_given_up_also_of_a_group),
         TEST(a_failed_bulk_cancel_fails_each),
         TEST(a_job_is_only_cancelled_as_it_was_planned_on),
         TEST(a_job_of_another_cluster_is_never_cancelled),
