@@ -262,12 +262,6 @@ static unsigned sharers_of(const struct claiming *claiming, const struct kube_no
     return count;
 }
 
-static bool is_users_own(const struct pod_claim *claim, const struct kube_pod *pod)
-{
-    return claim->kind == POD_CLAIM_USER ||
-           strcmp(claim->found->object.owner.uid, pod->object.uid) == 0;
-}
-
 static struct job_node job_node_of(const struct claiming *claiming, const struct kube_node *node)
 {
     const char *name = world_record_name(claiming->world, node);
@@ -289,7 +283,8 @@ static void look_at_claim(struct claiming *claiming, const struct pod_work *work
     enum choose_state state;
     const char *why = "";
 
-    if (found && !is_users_own(claim, work->pod)) {
+    if (found && claim->kind != POD_CLAIM_USER &&
+        strcmp(found->object.owner.uid, work->pod->object.uid) != 0) {
         claiming->trouble = arena_printf(
             claiming->plan->arena, "resourceclaim \"%s\" belongs to another pod", claim->name);
         return;

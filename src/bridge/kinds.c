@@ -125,15 +125,6 @@ static int decode_podgroup(struct kube_decoder *decoder, const struct json *root
     return 0;
 }
 
-/* How many pods a Job has at once, as its defaults have it. */
-static int64_t pods_of_job(const struct json *spec)
-{
-    int64_t parallelism = json_i64_or(json_get(spec, "parallelism"), 1);
-    int64_t completions = json_i64_or(json_get(spec, "completions"), parallelism);
-
-    return completions < parallelism ? completions : parallelism;
-}
-
 static int decode_jobset(struct kube_decoder *decoder, const struct json *root, void *object,
                          struct err *err)
 {
@@ -152,11 +143,14 @@ static int decode_jobset(struct kube_decoder *decoder, const struct json *root, 
     replicated = kube_decoder_alloc(decoder, (json_len(list) + 1) * sizeof(*replicated));
     while (json_next_item(&iter, &job)) {
         struct kube_replicated *part = &replicated[count++];
+        const struct json *spec = json_at(job, "template", "spec");
+        int64_t parallelism = json_i64_or(json_get(spec, "parallelism"), 1);
+        int64_t completions = json_i64_or(json_get(spec, "completions"), parallelism);
+        int64_t pods = completions < parallelism ? completions : parallelism; /* at once */
 
         part->name = kube_decoder_str(decoder, json_str(json_get(job, "name")));
         part->comes_later = json_len(json_get(job, "dependsOn")) > 0 || (in_order && count > 1);
-        if (__builtin_mul_overflow(json_i64_or(json_get(job, "replicas"), 1),
-                                   pods_of_job(json_at(job, "template", "spec")), &part->pods) ||
+        if (__builtin_mul_overflow(json_i64_or(json_get(job, "replicas"), 1), pods, &part->pods) ||
             __builtin_add_overflow(size, part->pods, &size))
             return err_set(err, ERR_INVALID, "spec.replicatedJobs: more pods than can be counted");
     }

@@ -94,13 +94,6 @@ static const char *with_labels(const struct bridge_config *config, const struct 
 
 /* ---- the spec ---- */
 
-static const char *address_of(const struct kube_node *node)
-{
-    struct in_addr address;
-
-    return inet_pton(AF_INET, node->internal_ip, &address) == 1 ? node->internal_ip : NO_ADDRESS;
-}
-
 static int64_t at_least_one(int64_t amount)
 {
     return amount > 1 ? amount : 1;
@@ -193,12 +186,14 @@ bool node_spec_of(const struct bridge_world *world, const struct kube_node *node
         clean_words(arena, kube_pairs_get(notes, BRIDGE_PARTITIONS_ANNOTATION, NULL));
     struct str topology = str_trim(kube_pairs_get(notes, BRIDGE_TOPOLOGY_ANNOTATION, NULL));
     int64_t devices[KUBE_MAX_RESOURCES] = { 0 };
+    struct in_addr address;
 
     *ret_shape = (struct node_spec){
         .partitions = partitions,
         .features = with_labels(world->config, node, arena, partitions),
         .topology = arena_strndup(arena, topology.at, topology.len),
-        .address = address_of(node),
+        .address =
+            inet_pton(AF_INET, node->internal_ip, &address) == 1 ? node->internal_ip : NO_ADDRESS,
     };
     measure(world, node, devices, ret_shape);
     measure_devices(world, node, arena, devices, ret_shape);

@@ -146,19 +146,10 @@ bool node_plan_undrain(struct plan *plan, const struct slurm_node *slurm)
  * What is not known does not count: an unsynced cache, a suspected slurmctld, a condition without a
  * time. */
 
-/* By the node's own clock: so long that a difference of clocks does not matter is up to whoever
- * configures it. */
-static bool is_long_not_ready(const struct bridge_world *world, const struct kube_node *node)
-{
-    int64_t after_us = world->config->fence_after_s * SECOND_US;
-
-    return after_us > 0 && !node->ready && node->ready_since_us > 0 &&
-           world->facts.wall_us - node->ready_since_us >= after_us;
-}
-
 bool node_is_fenced(const struct bridge_world *world, const char *kube_name)
 {
     const struct kube_object *object = kube_cache_get(world->nodes, "", kube_name);
+    int64_t after_us = world->config->fence_after_s * SECOND_US;
     const struct slurm_node *slurm;
     const struct kube_node *node;
 
@@ -169,7 +160,12 @@ bool node_is_fenced(const struct bridge_world *world, const char *kube_name)
     node = kube_node_of(object);
     if (kube_node_has_taint(node, OUT_OF_SERVICE))
         return true;
-    if (!is_long_not_ready(world, node) || !world->facts.slurm_synced || world->facts.is_suspicious)
+    /* By the node's own clock: whoever configures the time sees that it is longer than clocks
+     * differ. */
+    if (after_us <= 0 || node->ready || node->ready_since_us <= 0 ||
+        world->facts.wall_us - node->ready_since_us < after_us)
+        return false;
+    if (!world->facts.slurm_synced || world->facts.is_suspicious)
         return false;
     slurm = world_slurm_node(world, str_of(world_record_name(world, node)));
     return slurm && node_is_out(slurm);

@@ -268,19 +268,11 @@ static void plan_mark(const struct look *look, struct plan *plan)
         node_plan_mark(plan, look->name, look->world->cluster, node, inherited);
 }
 
-/* Devices that are read later reach Slurm only when the node is idle. A server that does not let us
- * read them keeps no node away for ever. */
-static bool may_have_devices(const struct bridge_world *world)
-{
-    const struct optional *slices = &world->optional[OPTIONAL_SLICES];
-
-    return slices->cache && slices->state == WATCH_UNKNOWN &&
-           world->facts.now_us - world->facts.leading_us < WAIT_FOR_DEVICES_US;
-}
-
 /* The creation cannot carry the mark; a node whose mark got lost on the way is adopted later. */
 static void plan_make(const struct look *look, struct plan *plan)
 {
+    const struct bridge_world *world = look->world;
+    const struct optional *slices = &world->optional[OPTIONAL_SLICES];
     struct slurm_node_ask ask;
 
     if (look->missing) {
@@ -292,7 +284,10 @@ static void plan_make(const struct look *look, struct plan *plan)
         plan_wait(plan, "node %s has not said what it can give", look->kube->object.name);
         return;
     }
-    if (may_have_devices(look->world)) {
+    /* Devices that are read later reach Slurm only when the node is idle. A server that does not
+     * let us read them keeps no node away for ever. */
+    if (slices->cache && slices->state == WATCH_UNKNOWN &&
+        world->facts.now_us - world->facts.leading_us < WAIT_FOR_DEVICES_US) {
         plan_wait(plan, "the devices of nodes are being read");
         plan_look_again(plan, LOOK_UNTIL_KNOWN_US);
         return;
@@ -300,7 +295,7 @@ static void plan_make(const struct look *look, struct plan *plan)
     node_spec_describe(&look->spec, look->name, plan->arena, &ask);
     plan_slurm_create_node(plan, &ask);
     plan_next_stage(plan);
-    node_plan_mark(plan, look->name, look->world->cluster, look->kube->object.name, false);
+    node_plan_mark(plan, look->name, world->cluster, look->kube->object.name, false);
     plan_look_again(plan, LOOK_FOR_ANSWER_US);
 }
 

@@ -78,12 +78,6 @@ static const struct kube_object *owning_job(const struct bridge_world *world, st
     return find(world->jobs, pod->object.ns, str_of(owner->name), owner->uid, arena);
 }
 
-static bool has_longer(const struct kube_job *job, const struct kube_job *other)
-{
-    return job->active_deadline == 0 ||
-           (other->active_deadline != 0 && job->active_deadline > other->active_deadline);
-}
-
 /* Of the Jobs whose pods are in the group, the one with the most time. Where one of its pods has
  * none, no Job ends them all. */
 static void take_longest_job(const struct bridge_world *world, struct arena *arena,
@@ -94,6 +88,7 @@ static void take_longest_job(const struct bridge_world *world, struct arena *are
     for (unsigned i = 0; i < unit->member_count; i++) {
         const struct kube_owner *owner = &unit->members[i].pod->object.owner;
         const struct kube_object *job;
+        int64_t deadline;
 
         if (last && str_is(str_of(owner->uid), last->uid))
             continue;
@@ -105,7 +100,9 @@ static void take_longest_job(const struct bridge_world *world, struct arena *are
             unit->owner_job = NULL;
             return;
         }
-        if (!unit->owner_job || has_longer(kube_job_of(job), unit->owner_job))
+        deadline = kube_job_of(job)->active_deadline; /* 0: it has none */
+        if (!unit->owner_job || deadline == 0 ||
+            (unit->owner_job->active_deadline != 0 && deadline > unit->owner_job->active_deadline))
             unit->owner_job = kube_job_of(job);
     }
 }

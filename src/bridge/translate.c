@@ -71,13 +71,6 @@ static int64_t least_pods(const struct translate_from *from)
                                                                   : from->pod_count;
 }
 
-static const char *name_of(const struct translate_from *from)
-{
-    if (from->name)
-        return from->name;
-    return from->pod_count == 1 ? from->pods[0]->object.name : from->owner->name;
-}
-
 /* Without a gang a Job's pods go one by one, each with a job of its own. */
 static void take_count(struct job_desc *desc, const struct translate_from *from)
 {
@@ -249,12 +242,6 @@ static struct gres *need_gres(struct gres_list *list, const struct device_row *r
     return &more[i];
 }
 
-static void add_amount(int64_t *sum, int64_t amount)
-{
-    if (__builtin_add_overflow(*sum, amount, sum))
-        *sum = INT64_MAX;
-}
-
 /* GPUs of different makers on one pod add up to one count. */
 static int add_pod(struct gres_list *list, const struct translate_from *from, unsigned at,
                    struct arena *arena, int64_t *cores, struct err *err)
@@ -266,11 +253,14 @@ static int add_pod(struct gres_list *list, const struct translate_from *from, un
 
     if (device_amounts_of(&view, from->pods[at], arena, &amounts, err) < 0)
         return -err->class;
-    for (unsigned i = 0; i < amounts.count; i++)
-        add_amount(device_row_is_cpu(amounts.at[i].row)
-                       ? cores
-                       : &need_gres(list, amounts.at[i].row, arena)->of_pod,
-                   amounts.at[i].amount);
+    for (unsigned i = 0; i < amounts.count; i++) {
+        int64_t *sum = device_row_is_cpu(amounts.at[i].row)
+                           ? cores
+                           : &need_gres(list, amounts.at[i].row, arena)->of_pod;
+
+        if (__builtin_add_overflow(*sum, amounts.at[i].amount, sum))
+            *sum = INT64_MAX;
+    }
     for (unsigned i = 0; i < list->count; i++) {
         list->at[i].amount = larger(list->at[i].amount, list->at[i].of_pod);
         list->at[i].of_pod = 0;
@@ -433,7 +423,9 @@ static int take_all(struct job_desc *desc, const struct translate_from *from, st
 
     job_desc_init(desc);
     desc->created = oldest(from);
-    desc->name = name_of(from);
+    desc->name = from->name             ? from->name
+                 : from->pod_count == 1 ? from->pods[0]->object.name
+                                        : from->owner->name;
     take_config(desc, from);
     take_count(desc, from);
     take_priority(desc, from);

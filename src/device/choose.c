@@ -130,14 +130,6 @@ static bool is_taken(const struct chooser *chooser, const struct slice_device *d
     return false;
 }
 
-static void take(struct chooser *chooser, const struct slice_device *device)
-{
-    struct taken_device *taken = arena_alloc(chooser->arena, sizeof(*taken));
-
-    *taken = (struct taken_device){ device, chooser->taken };
-    chooser->taken = taken;
-}
-
 /* ---- devices ---- */
 
 static enum choose_state choose_gres(struct chooser *chooser, const struct job_node *where,
@@ -154,12 +146,15 @@ static enum choose_state choose_gres(struct chooser *chooser, const struct job_n
         const struct slice_device *device = devices[i].device;
         const struct kube_resource_claim *other =
             holder_of(chooser, claim, row->driver, &devices[i]);
+        struct taken_device *taken;
 
         if (other && !is_of_job(chooser, other))
             holder = other;
         if (other || is_taken(chooser, device) || device->is_tainted)
             continue;
-        take(chooser, device);
+        taken = arena_alloc(chooser->arena, sizeof(*taken));
+        *taken = (struct taken_device){ device, chooser->taken };
+        chooser->taken = taken;
         choice->devices[choice->count++] =
             (struct chosen_device){ request->name, row->driver, devices[i].pool, device->name, 0 };
         chosen++;
@@ -177,7 +172,7 @@ static enum choose_state choose_gres(struct chooser *chooser, const struct job_n
                    : arena_printf(chooser->arena,
                                   "of class %s Slurm gave %u devices on node %s that can be used, "
                                   "and the pod needs %" PRId64,
-                                  request->class, count, where->node->object.name, request->count);
+                                  request->class, chosen, where->node->object.name, request->count);
     return holder ? CHOOSE_HELD : CHOOSE_MISFIT;
 }
 
@@ -224,22 +219,7 @@ static const struct kube_resource_claim *cores_of_others(const struct chooser *c
     return holder;
 }
 
-static void take_cores(struct chooser *chooser, const struct kube_node *node, const char *cores)
-{
-    struct taken_cores *taken = arena_alloc(chooser->arena, sizeof(*taken));
-
-    *taken = (struct taken_cores){ node, cores, chooser->taken_cores };
-    chooser->taken_cores = taken;
-}
-
 /* Of several pods of one job on a node each has as many cores as it asks CPUs for, at least one. */
-static void keep_first(struct bitmap *cores, int64_t count)
-{
-    for (size_t bit = 0; bitmap_next(cores, bit, &bit); bit++)
-        if (count-- <= 0)
-            bitmap_clear(cores, bit);
-}
-
 static int64_t cores_wanted(const struct kube_pod *pod, const struct pod_claim *claim,
                             int64_t threads)
 {
@@ -292,6 +272,8 @@ static enum choose_state choose_cores(struct chooser *chooser, const struct kube
     auto_bitmap struct bitmap cores = { 0 }, members = { 0 };
     auto_buf struct buf text = { .max = MAX_RANGES };
     struct node_devices devices = { .unknown = "the bridge's config has no row for cores" };
+    struct taken_cores *taken;
+    int64_t wanted;
     struct err err = { .class = 0 };
 
     if (request->row)
@@ -314,7 +296,10 @@ static enum choose_state choose_cores(struct chooser *chooser, const struct kube
     choice->threads = record->threads > 0 ? record->threads : 1;
     if (sharers > 1) {
         bitmap_andnot(&cores, &members);
-        keep_first(&cores, cores_wanted(pod, claim, choice->threads));
+        wanted = cores_wanted(pod, claim, choice->threads);
+        for (size_t bit = 0; bitmap_next(&cores, bit, &bit); bit++)
+            if (wanted-- <= 0)
+                bitmap_clear(&cores, bit);
     }
     bitmap_print_ranges(&cores, &text);
     if (holder) {
@@ -333,7 +318,9 @@ static enum choose_state choose_cores(struct chooser *chooser, const struct kube
     choice->cores = arena_strdup(chooser->arena, buf_text(&text));
     choice->sockets = given->sockets;
     choice->cores_per_socket = given->cores_per_socket;
-    take_cores(chooser, node, choice->cores);
+    taken = arena_alloc(chooser->arena, sizeof(*taken));
+    *taken = (struct taken_cores){ node, choice->cores, chooser->taken_cores };
+    chooser->taken_cores = taken;
     return CHOOSE_DONE;
 }
 

@@ -87,29 +87,25 @@ static const char *value_text(struct kube_decoder *decoder, const struct json *v
     return kube_decoder_str(decoder, json_str(version ? version : json_get(value, "string")));
 }
 
-static struct str without_domain(struct str name, struct str driver)
-{
-    struct str domain, rest;
-
-    return str_cut(name, '/', &domain, &rest) && str_eq(domain, driver) ? rest : name;
-}
-
 static struct kube_pairs decode_attributes(struct kube_decoder *decoder, struct str driver,
                                            const struct json *attributes)
 {
     struct json_iter iter = json_iter(attributes);
     const struct json *value;
     struct kube_pair *pairs;
-    struct str name;
+    struct str name, domain, rest;
     unsigned count = 0;
 
     if (json_len(attributes) == 0)
         return (struct kube_pairs){ 0 };
     pairs = kube_decoder_alloc(decoder, json_len(attributes) * sizeof(*pairs));
-    while (json_next_member(&iter, &name, &value))
+    while (json_next_member(&iter, &name, &value)) {
+        bool is_own = str_cut(name, '/', &domain, &rest) && str_eq(domain, driver);
+
         pairs[count++] =
-            (struct kube_pair){ str_of(kube_decoder_str(decoder, without_domain(name, driver))),
+            (struct kube_pair){ str_of(kube_decoder_str(decoder, is_own ? rest : name)),
                                 str_of(value_text(decoder, value)) };
+    }
     return (struct kube_pairs){ pairs, count };
 }
 

@@ -198,12 +198,6 @@ struct asks {
     unsigned count;
 };
 
-/* The kubelet serves the name by a device plugin where the node has it. */
-static bool is_served_by_plugin(const struct kube_node *node, const char *resource)
-{
-    return !is_of_class(resource) && kube_amount_of(&node->extended, resource) > 0;
-}
-
 static int find_asks(const struct device_view *view, const struct kube_pod *pod,
                      const struct kube_node *node, struct arena *arena, struct asks *ret_asks,
                      struct err *err)
@@ -217,7 +211,11 @@ static int find_asks(const struct device_view *view, const struct kube_pod *pod,
         struct str class = device_class_of_resource(view->classes, str_of(ask->resource));
         const struct device_row *row = device_row_of_class(view->table, class);
 
-        if (class.len == 0 || ask->amount <= 0 || is_served_by_plugin(node, ask->resource))
+        /* The kubelet serves the name by a device plugin where the node has it. */
+        bool has_plugin =
+            !is_of_class(ask->resource) && kube_amount_of(&node->extended, ask->resource) > 0;
+
+        if (class.len == 0 || ask->amount <= 0 || has_plugin)
             continue;
         if (check_row(row, class, "container", ask->container, err) < 0)
             return -ERR_INVALID;
@@ -313,15 +311,6 @@ static int add_extended(const struct device_view *view, const struct kube_pod *p
 
 /* ---- all claims ---- */
 
-static void find_own(const struct device_view *view, const struct kube_pod *pod,
-                     struct pod_claim *claim)
-{
-    const struct kube_object *object =
-        view->claims ? kube_cache_get(view->claims, pod->object.ns, claim->name) : NULL;
-
-    claim->found = object ? kube_resource_claim_of(object) : NULL;
-}
-
 static void add_cpu(const struct device_view *view, const struct kube_claim_ref *ref,
                     struct arena *arena, struct pod_claims *claims)
 {
@@ -354,8 +343,15 @@ int pod_claims_of(const struct device_view *view, const struct kube_pod *pod,
         else
             rc = read_claim(view, pod, &pod->rare->claims[i], arena,
                             &ret_claims->at[ret_claims->count++], err);
-    for (unsigned i = 0; rc == 0 && i < ret_claims->count; i++)
-        if (ret_claims->at[i].kind != POD_CLAIM_USER)
-            find_own(view, pod, &ret_claims->at[i]);
+    for (unsigned i = 0; rc == 0 && view->claims && i < ret_claims->count; i++) {
+        struct pod_claim *claim = &ret_claims->at[i];
+        const struct kube_object *object =
+            claim->kind == POD_CLAIM_USER
+                ? NULL
+                : kube_cache_get(view->claims, pod->object.ns, claim->name);
+
+        if (object)
+            claim->found = kube_resource_claim_of(object);
+    }
     return rc;
 }

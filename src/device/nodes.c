@@ -72,12 +72,6 @@ static bool has_twice(const struct node_device *sorted, unsigned count)
 
 /* Parts of devices and devices for several pods have no gres. Cores are for several pods, and
  * Slurm keeps them apart. */
-static bool counts(const struct device_row *row, const struct slice_device *device)
-{
-    return device_row_is_cpu(row) ||
-           (!device->is_shared && !device->is_part && !device->has_conditions);
-}
-
 static unsigned collect(const struct device_view *view, const struct device_row *row,
                         const struct slices *slices, struct node_device *list)
 {
@@ -86,10 +80,14 @@ static unsigned collect(const struct device_view *view, const struct device_row 
     for (unsigned i = 0; i < slices->count; i++) {
         const struct kube_slice *slice = slices->at[i];
 
-        for (unsigned k = 0; is_newest(slices, slice) && k < slice->device_count; k++)
-            if (counts(row, &slice->devices[k]) &&
-                device_is_of_row(view->table, row, slice->driver, &slice->devices[k]))
-                list[count++] = (struct node_device){ slice->pool, &slice->devices[k] };
+        for (unsigned k = 0; is_newest(slices, slice) && k < slice->device_count; k++) {
+            const struct slice_device *device = &slice->devices[k];
+            bool has_gres = device_row_is_cpu(row) ||
+                            (!device->is_shared && !device->is_part && !device->has_conditions);
+
+            if (has_gres && device_is_of_row(view->table, row, slice->driver, device))
+                list[count++] = (struct node_device){ slice->pool, device };
+        }
     }
     return count;
 }

@@ -1,0 +1,105 @@
+/* test_choose.c - a claim gets the devices that its job has on the node, and none that another has.
+ */
+#include "device_rig.h"
+
+#include "device/choose.h"
+
+#include <stdio.h>
+
+static const struct kube_node node = { .object = { .name = "n1" } };
+static const struct kube_pod pod = { .object = { .name = "a", .uid = "uid-a" } },
+                             sibling = { .object = { .name = "b", .uid = "uid-b" } };
+static const struct kube_pod *const pods[] = { &pod, &sibling };
+
+static void show_devices(struct rig *rig)
+{
+    rig_see(rig->slices,
+            "{metadata: {name: s, uid: u, resourceVersion: '1'}, spec: {driver: other.example.com, "
+            "nodeName: n1, pool: {name: p,"
+            " generation: 1, resourceSliceCount: 1}, devices: [{name: d0}, {name: d1}, {name: d2},"
+            " {name: d3}]}}");
+}
+
+static void allocate(struct rig *rig, const char *name, const char *device, const char *uid)
+{
+    char text[400];
+
+    (void)snprintf(text, sizeof(text),
+                   "{metadata: {name: %s, namespace: ns, uid: u, resourceVersion: '1'}, status: "
+                   "{allocation: {devices: {results:"
+                   " [{request: r, driver: other.example.com, pool: p, device: %s}]}},"
+                   " reservedFor: [{resource: pods, name: x, uid: %s}]}}",
+                   name, device, uid);
+    rig_see(rig->claims, text);
+}
+
+/* The record has two devices of type a before those of type b, so index 2 is d0. */
+static void expect_choice(struct rig *rig, const char *index, int64_t wanted,
+                          enum choose_state state, const char *devices)
+{
+    const struct slurm_node record = { .gres = "gpu:a:2,gpu:b:4" };
+    const struct slurm_gres gres = { "gpu", "b", index, 2 };
+    const struct slurm_layout_node given = { .gres = &gres, .gres_count = 1 };
+    const struct job_node where = { &node, &record, &given };
+    struct device_request request = { "r", "other.example.com", &rig->table.rows[1], wanted };
+    const struct pod_claim claim = { .name = "c", .requests = &request, .request_count = 1 };
+    struct chooser chooser = {
+        .view = rig->view, .pods = pods, .pod_count = 2, .arena = &rig->arena
+    };
+    auto_buf struct buf found = { .max = 256 };
+    struct choice choice;
+    const char *why = "";
+
+    assert_int_equal(choose_devices(&chooser, &pod, &where, &claim, 1, &choice, &why), state);
+    for (unsigned i = 0; state == CHOOSE_DONE && i < choice.count; i++)
+        buf_printf(&found, "%s ", choice.devices[i].device);
+    assert_string_equal(state == CHOOSE_DONE ? buf_text(&found) : why, devices);
+}
+
+static void the_devices_are_those_of_the_indexes(void **state)
+{
+    struct rig *rig = *state;
+
+    show_devices(rig);
+    expect_choice(rig, "3,5", 2, CHOOSE_DONE, "d1 d3 ");
+    expect_choice(rig, "6", 1, CHOOSE_MISFIT,
+                  "Slurm chose gpu:b number 4, and driver other.example.com shows 4 devices on "
+                  "node n1");
+    expect_choice(rig, "", 1, CHOOSE_MISFIT, "Slurm does not say which gpu:b of node n1 it chose");
+}
+
+static void a_device_that_another_claim_has_is_waited_for(void **state)
+{
+    struct rig *rig = *state;
+
+    show_devices(rig);
+    allocate(rig, "of-another-job", "d1", "uid-x");
+    expect_choice(rig, "3", 1, CHOOSE_HELD,
+                  "resourceclaim ns/of-another-job still has a device of class other.example.com "
+                  "that Slurm chose on node n1");
+}
+
+static void what_another_pod_of_the_job_has_is_left_to_it(void **state)
+{
+    struct rig *rig = *state;
+
+    show_devices(rig);
+    allocate(rig, "of-the-sibling", "d1", "uid-b");
+    expect_choice(rig, "3,5", 1, CHOOSE_DONE, "d3 ");
+    expect_choice(rig, "3", 1, CHOOSE_MISFIT,
+                  "of class other.example.com Slurm gave 0 devices on node n1 that can be used, "
+                  "and the pod needs 1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_devices_are_those_of_the_indexes, rig_up, rig_down),
+        cmocka_unit_test_setup_teardown(a_device_that_another_claim_has_is_waited_for, rig_up,
+                                        rig_down),
+        cmocka_unit_test_setup_teardown(what_another_pod_of_the_job_has_is_left_to_it, rig_up,
+                                        rig_down),
+    };
+
+    return cmocka_run_group_tests_name("device/choose", tests, NULL, NULL);
+}
