@@ -84,20 +84,13 @@ static int refuse_type(struct merge *merge, const char *wanted, const struct jso
 
 /* ---- what counts as given ---- */
 
-static bool is_given(const struct json *value)
+bool json_is_given(const struct json *value)
 {
-    switch (json_type(value)) {
-    case JSON_ABSENT:
-    case JSON_NULL:
-        return false;
-    case JSON_STRING:
+    if (json_is_string(value))
         return json_str(value).len > 0;
-    case JSON_ARRAY:
-    case JSON_OBJECT:
+    if (json_is_array(value) || json_is_object(value))
         return json_len(value) > 0;
-    default:
-        return true;
-    }
+    return json_exists(value);
 }
 
 /* The user's object without members that count as not given. Items of lists stay as they are: an
@@ -113,7 +106,7 @@ static struct json_mut *copy_given(struct merge *merge, const struct json *users
         return json_copy(merge->build, users);
     object = json_new_object(merge->build);
     while (json_next_member(&iter, &key, &value))
-        if (is_given(value) && (copy = copy_given(merge, value)))
+        if (json_is_given(value) && (copy = copy_given(merge, value)))
             json_put_key(merge->build, object, key, copy);
     return json_mut_len(object) > 0 ? object : NULL;
 }
@@ -136,8 +129,8 @@ static bool loses_handler(const char *probe, struct str member, const struct jso
     if (!is_in(member.at, handler_names, sizeof(handler_names) / sizeof(handler_names[0])))
         return false;
     for (size_t i = 0; i < sizeof(handler_names) / sizeof(handler_names[0]); i++)
-        if (is_given(json_get(users, handler_names[i])))
-            return !is_given(json_get_str(users, member));
+        if (json_is_given(json_get(users, handler_names[i])))
+            return !json_is_given(json_get_str(users, member));
     return false;
 }
 
@@ -334,7 +327,7 @@ static int merge_value(struct merge *merge, const char *key, const struct json *
 {
     const struct list_row *row = row_of(key);
 
-    if (!is_given(users)) {
+    if (!json_is_given(users)) {
         *ret_value = ours ? json_copy(merge->build, ours) : NULL;
         return 0;
     }

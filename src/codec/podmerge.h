@@ -23,4 +23,7 @@
 int podmerge(struct json_build *build, const struct json *ours, const struct json *users,
              struct json_mut **ret_merged, struct err *err);
 
+/* Whether a value counts as given: it is neither absent nor null, "", [] or {}. */
+bool json_is_given(const struct json *value);
+
 #endif

@@ -45,7 +45,7 @@ static int compile_term(struct arena *arena, const struct json *value, const cha
 
 static int parse(const char *text, struct json_doc **ret_doc, struct err *err)
 {
-    int rc = json_parse(str_of(text), FILTER_MAX_TEXT, ret_doc, err);
+    int rc = text[0] ? json_parse(str_of(text), FILTER_MAX_TEXT, ret_doc, err) : 0;
 
     if (rc == 0 && json_len(json_root(*ret_doc)) > FILTER_MAX_TERMS)
         rc = err_set(err, ERR_TOO_BIG, "more than %d terms", FILTER_MAX_TERMS);
@@ -62,11 +62,8 @@ static int compile_terms(const struct filter *filter, struct arena *arena, const
     const struct json *item;
     struct json_iter iter;
     unsigned count = 0;
-    int rc;
+    int rc = parse(text, &doc, err);
 
-    if (!text[0])
-        return 0;
-    rc = parse(text, &doc, err);
     if (rc < 0)
         return rc;
     terms = arena_alloc_array(arena, json_len(json_root(doc)) + 1, sizeof(*terms));
@@ -89,15 +86,12 @@ static int compile_terms(const struct filter *filter, struct arena *arena, const
 static int compile_spreads(struct pod_rules *rules, const char *text, const char *ns,
                            struct err *err)
 {
-    auto_json_doc struct json_doc *doc = NULL;
     struct arena *arena = &rules->arena;
+    auto_json_doc struct json_doc *doc = NULL;
     const struct json *item;
     struct json_iter iter;
-    int rc;
+    int rc = parse(text, &doc, err);
 
-    if (!text[0])
-        return 0;
-    rc = parse(text, &doc, err);
     if (rc < 0)
         return rc;
     rules->spread = arena_alloc_array(arena, json_len(json_root(doc)) + 1, sizeof(*rules->spread));

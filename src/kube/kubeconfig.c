@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "codec/base64.h"
+#include "codec/podmerge.h"
 #include "codec/yaml.h"
 #include "io/http_text.h"
 #include "kube/config_exec.h"
@@ -52,22 +53,6 @@ struct sources {
     unsigned count;
 };
 
-static bool is_set(const struct json *value)
-{
-    switch (json_type(value)) {
-    case JSON_ABSENT:
-    case JSON_NULL:
-        return false;
-    case JSON_STRING:
-        return json_str(value).len > 0;
-    case JSON_ARRAY:
-    case JSON_OBJECT:
-        return json_len(value) > 0;
-    default:
-        return true;
-    }
-}
-
 /* Entries look like {"name": ..., "cluster": {...}}; the first of a name wins. */
 static const struct json *find(const struct sources *sources, const struct section *section,
                                struct str name, const char **ret_path)
@@ -97,7 +82,7 @@ static int want_section(const struct sources *sources, const struct section *sec
         return err_set(err, ERR_NOT_FOUND, "kubeconfig has no %s \"" STR_FMT "\"", section->key,
                        STR_ARG(str_sub(name, 0, 64)));
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-        if (refused[i].section == section && is_set(json_get(found, refused[i].key)))
+        if (refused[i].section == section && json_is_given(json_get(found, refused[i].key)))
             return err_set(err, ERR_INVALID, "%s \"" STR_FMT "\" in %s: %s is not supported: %s",
                            section->key, STR_ARG(str_sub(name, 0, 64)), *ret_path, refused[i].key,
                            refused[i].instead);
@@ -111,7 +96,7 @@ static int take_text(const struct json *section, const char *key, char **ret_tex
     const struct json *value = json_get(section, key);
     struct str text = json_str(value);
 
-    if (!is_set(value))
+    if (!json_is_given(value))
         return 0;
     if (!json_is_string(value) || text.len > MAX_PATH || !http_is_header_value(text))
         return err_set(err, ERR_INVALID, "kubeconfig: %s is not a text that can be used", key);
@@ -151,7 +136,7 @@ static int take_data(const struct json *section, const char *key, struct kube_co
     struct buf bytes;
     int result;
 
-    if (!is_set(value))
+    if (!json_is_given(value))
         return 0;
     if (!json_is_string(value))
         return err_set(err, ERR_INVALID, "kubeconfig: %s is not a text", key);
@@ -213,7 +198,7 @@ static int take_token(struct kube_config *config, const struct json *user, struc
     const struct json *value = json_get(user, "token");
     struct str token = str_trim(json_str(value));
 
-    if (!is_set(value))
+    if (!json_is_given(value))
         return 0;
     if (!json_is_string(value) || token.len > MAX_TOKEN || !http_is_header_value(token))
         return err_set(err, ERR_INVALID, "kubeconfig: token is not fit to be sent");
@@ -231,12 +216,12 @@ static int take_user(struct kube_config *config, const struct json *user, const 
         take_path(user, "tokenFile", path, &config->token_file, err) < 0 ||
         take_token(config, user, err) < 0)
         return -err->class;
-    if (is_set(json_get(user, "exec")) &&
+    if (json_is_given(json_get(user, "exec")) &&
         (config->token.at || config->token_file || config->cert.at || config->cert_file))
         return err_set(err, ERR_INVALID,
                        "kubeconfig: a user with exec has also a token or a certificate: which of "
                        "them counts is not clear");
-    if (is_set(json_get(user, "exec")) && str_starts(str_of(config->server), STR("http://")))
+    if (json_is_given(json_get(user, "exec")) && str_starts(str_of(config->server), STR("http://")))
         return err_set(err, ERR_INVALID, "kubeconfig: a token would go over plain http; use https");
     if ((config->cert.at || config->cert_file) != (config->key.at || config->key_file))
         return err_set(err, ERR_INVALID,
@@ -279,7 +264,7 @@ static int fill(struct kube_config *config, const struct sources *sources, const
     if (user_name.len > 0 && (want_section(sources, &users, user_name, &user, &path, err) < 0 ||
                               take_user(config, user, path, err) < 0))
         return -err->class;
-    if (user_name.len > 0 && is_set(json_get(user, "exec")) &&
+    if (user_name.len > 0 && json_is_given(json_get(user, "exec")) &&
         kube_exec_new(json_get(user, "exec"), user_name, path, &config->exec, err) < 0)
         return -err->class;
     if (take_text(context, "namespace", &config->ns, err) < 0)

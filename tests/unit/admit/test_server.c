@@ -1,12 +1,9 @@
 /* test_server.c - the webhook on the wire: what is answered how, certificates that come
  * later, answers that wait for what was made a moment ago, counts, readiness. */
-#include "../io/certs.h"
-#include "../io/exchange.h"
+#include "../io/cert_folder.h"
 #include "admit/server.h"
 #include "admit_rig.h"
 #include "engine/engine_metrics.h"
-
-#include <unistd.h>
 
 #define MUTATE   "/mutate--v1-pod"
 #define VALIDATE "/validate--v1-pod"
@@ -20,57 +17,42 @@ struct world {
     struct webhook_server *server;
     struct webhook_options options;
     struct http_transport *transport;
-    char folder[64], cert_file[96], key_file[96];
+    struct cert_folder folder;
     unsigned served;
 };
 
-static struct cert ca, cert;
+static struct serving_certs certs;
 
 static int make_certs(void **state)
 {
-    cert_make(&ca, "test CA", NULL, NULL, 86400);
-    cert_make(&cert, "webhook", "IP:127.0.0.1", &ca, 86400);
+    serving_certs_make(&certs);
     return 0;
 }
 
 static int free_certs(void **state)
 {
-    cert_free(&ca);
-    cert_free(&cert);
+    serving_certs_free(&certs);
     return 0;
-}
-
-static void write_certificate(struct world *world)
-{
-    write_file(world->cert_file, cert.cert_pem);
-    write_file(world->key_file, cert.key_pem);
 }
 
 static void connect_to(struct world *world)
 {
-    char url[64];
-    const struct http_client_options options = { .base_url = url,
-                                                 .tls = { .ca = str_of(ca.cert_pem) } };
-
-    (void)snprintf(url, sizeof(url), "https://127.0.0.1:%u", webhook_server_port(world->server));
-    assert_int_equal(http_client_new(world->loop, &options, &world->transport, NULL), 0);
+    world->transport =
+        serving_certs_connect(&certs, world->loop, webhook_server_port(world->server));
 }
 
 static void begin(struct world *world, const char *config, bool has_certificate)
 {
-    (void)snprintf(world->folder, sizeof(world->folder), "/tmp/slinc-admit-XXXXXX");
-    assert_non_null(mkdtemp(world->folder));
-    (void)snprintf(world->cert_file, sizeof(world->cert_file), "%s/tls.crt", world->folder);
-    (void)snprintf(world->key_file, sizeof(world->key_file), "%s/tls.key", world->folder);
+    cert_folder_make(&world->folder);
     if (has_certificate)
-        write_certificate(world);
+        cert_folder_fill(&world->folder, &certs.server);
     rig_begin(&world->rig, config);
     assert_int_equal(loop_new_real(&world->loop, NULL), 0);
     world->metrics = metrics_new();
     world->health = health_new(world->loop, world->metrics, NULL);
     world->options.metrics = world->metrics;
     world->options.address = "127.0.0.1";
-    world->options.folder = world->folder;
+    world->options.folder = world->folder.path;
     assert_int_equal(
         admit_server_new(world->loop, world->rig.admit, world->options, &world->server, NULL), 0);
     webhook_server_add_health(world->server, world->health);
@@ -86,9 +68,7 @@ static void end(struct world *world)
     metrics_free(world->metrics);
     loop_free(world->loop);
     rig_end(&world->rig);
-    (void)unlink(world->cert_file);
-    (void)unlink(world->key_file);
-    (void)rmdir(world->folder);
+    cert_folder_remove(&world->folder);
 }
 
 static struct http_request request_of(const char *method, const char *path,
@@ -299,7 +279,7 @@ static void a_certificate_that_comes_later_is_found(void **state)
     assert_int_equal(webhook_server_port(world.server), 0);
     run_for(world.loop, 30 * MS_US);
     assert_false(webhook_server_is_serving(world.server));
-    write_certificate(&world);
+    cert_folder_fill(&world.folder, &certs.server);
     stop_when_served(&world);
     run_until(world.loop, &world.served);
     connect_to(&world);
@@ -322,12 +302,12 @@ static void a_folder_without_a_certificate_makes_it_unready(void **state)
 
     begin(&world, "", false);
     assert_false(is_ready(&world, "[-] webhook: is not served: "));
-    (void)rmdir(world.folder); /* nobody wants a webhook */
+    (void)rmdir(world.folder.path); /* nobody wants a webhook */
     assert_true(is_ready(&world, ""));
     end(&world);
     world = (struct world){ .options = { .is_needed = true } };
     begin(&world, "", false);
-    (void)rmdir(world.folder);
+    (void)rmdir(world.folder.path);
     assert_false(is_ready(&world, "[-] webhook: is not served: "));
     end(&world);
     world = (struct world){ .options = { .is_needed = true } };

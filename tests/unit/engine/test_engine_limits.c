@@ -102,16 +102,21 @@ static void a_costly_plan_is_not_made_at_every_change(void **state)
     assert_int_equal(plans_at_a_change_each_ms(8, NULL), 100);         /* it costs nothing */
 }
 
+static void begin_with_a_key_that_pauses(struct world *world)
+{
+    world_begin(world, NULL);
+    world->controller.pause_factor = 8;
+    world->plan = plan_of_3_ms;
+    engine_enqueue(&world->controller, STR("a/one"));
+    world_run(world, MS);
+    assert_false(engine_is_idle(world->engine));
+}
+
 static void a_key_that_pauses_delays_no_stop(void **state)
 {
     struct world world;
 
-    world_begin(&world, NULL);
-    world.controller.pause_factor = 8;
-    world.plan = plan_of_3_ms;
-    engine_enqueue(&world.controller, STR("a/one"));
-    world_run(&world, MS);
-    assert_false(engine_is_idle(world.engine));
+    begin_with_a_key_that_pauses(&world);
     engine_stop(world.engine, SECOND, world_stopped, &world);
     world_run(&world, MS);
     assert_true(world.stopped);
@@ -122,12 +127,7 @@ static void a_key_may_pause_when_the_engine_ends(void **state)
 {
     struct world world;
 
-    world_begin(&world, NULL);
-    world.controller.pause_factor = 8;
-    world.plan = plan_of_3_ms;
-    engine_enqueue(&world.controller, STR("a/one"));
-    world_run(&world, MS);
-    assert_false(engine_is_idle(world.engine));
+    begin_with_a_key_that_pauses(&world);
     world_tear_down(&world);
 }
 

@@ -2,12 +2,8 @@
  * and its review repeated. What else holds on the wire: tests/unit/admit/test_server.c. */
 #include "engine/webhook.h"
 
-#include "../io/certs.h"
-#include "../io/exchange.h"
+#include "../io/cert_folder.h"
 #include "engine/engine_metrics.h"
-
-#include <stdlib.h>
-#include <unistd.h>
 
 static const struct metric_family results = { .name = "test_results_total",
                                               .help = "Results.",
@@ -29,22 +25,20 @@ struct bench {
     struct webhook_server *server;
     struct http_transport *transport;
     struct reviewer first, second;
-    char folder[64], cert_file[96], key_file[96];
+    struct cert_folder folder;
 };
 
-static struct cert ca, cert;
+static struct serving_certs certs;
 
 static int make_certs(void **state)
 {
-    cert_make(&ca, "test CA", NULL, NULL, 86400);
-    cert_make(&cert, "webhook", "IP:127.0.0.1", &ca, 86400);
+    serving_certs_make(&certs);
     return 0;
 }
 
 static int free_certs(void **state)
 {
-    cert_free(&ca);
-    cert_free(&cert);
+    serving_certs_free(&certs);
     return 0;
 }
 
@@ -74,28 +68,21 @@ static void begin(struct bench *bench, bool counts)
     struct webhook_options options = { .paths = paths,
                                        .path_count = 2,
                                        .address = "127.0.0.1",
-                                       .folder = bench->folder,
+                                       .folder = bench->folder.path,
                                        .hold_us = 10 * (int64_t)SECOND_US };
-    struct http_client_options client = { .tls = { .ca = str_of(ca.cert_pem) } };
-    char url[64];
 
     bench->first.name = "first";
     bench->second.name = "second";
-    (void)snprintf(bench->folder, sizeof(bench->folder), "/tmp/slinc-webhook-XXXXXX");
-    assert_non_null(mkdtemp(bench->folder));
-    (void)snprintf(bench->cert_file, sizeof(bench->cert_file), "%s/tls.crt", bench->folder);
-    (void)snprintf(bench->key_file, sizeof(bench->key_file), "%s/tls.key", bench->folder);
-    write_file(bench->cert_file, cert.cert_pem);
-    write_file(bench->key_file, cert.key_pem);
+    cert_folder_make(&bench->folder);
+    cert_folder_fill(&bench->folder, &certs.server);
     assert_int_equal(loop_new_real(&bench->loop, NULL), 0);
     bench->metrics = metrics_new();
     options.metrics = bench->metrics;
     options.results = counts ? &results : NULL;
     options.held = counts ? &held : NULL;
     assert_int_equal(webhook_server_new(bench->loop, &options, &bench->server, NULL), 0);
-    (void)snprintf(url, sizeof(url), "https://127.0.0.1:%u", webhook_server_port(bench->server));
-    client.base_url = url;
-    assert_int_equal(http_client_new(bench->loop, &client, &bench->transport, NULL), 0);
+    bench->transport =
+        serving_certs_connect(&certs, bench->loop, webhook_server_port(bench->server));
 }
 
 static void end(struct bench *bench)
@@ -104,9 +91,7 @@ static void end(struct bench *bench)
     webhook_server_free(bench->server);
     metrics_free(bench->metrics);
     loop_free(bench->loop);
-    (void)unlink(bench->cert_file);
-    (void)unlink(bench->key_file);
-    (void)rmdir(bench->folder);
+    cert_folder_remove(&bench->folder);
 }
 
 static struct exchange post(struct bench *bench, const char *path)

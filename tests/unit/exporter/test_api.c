@@ -1,12 +1,9 @@
 /* test_api.c - the aggregated API over TLS: who is believed, and what they are answered. Kubernetes
  * is a server of the test's own; Slurm does not answer, so whoever may read gets 503. */
-#include "../io/certs.h"
-#include "../io/exchange.h"
+#include "../io/cert_folder.h"
 #include "base/mem.h"
 #include "exporter/api.h"
 #include "io/http_client.h"
-
-#include <unistd.h>
 
 enum { DAY = 86400 };
 
@@ -21,7 +18,7 @@ struct rig {
     struct exporter *exporter;
     struct ui *ui; /* NULL: no page */
     struct api *api;
-    char folder[32], cert_file[64], key_file[64];
+    struct cert_folder folder;
     const char *owner;             /* of the APIService */
     struct http_transport *bridge; /* NULL: it is not asked */
     unsigned bridge_calls;
@@ -92,12 +89,8 @@ static int set_up(void **state)
 
     rig->owner = "exporter-api";
     route = (struct http_route){ "/", true, serve_kubernetes, rig };
-    snprintf(rig->folder, sizeof(rig->folder), "/tmp/slinc-api-XXXXXX");
-    assert_non_null(mkdtemp(rig->folder));
-    snprintf(rig->cert_file, sizeof(rig->cert_file), "%s/tls.crt", rig->folder);
-    snprintf(rig->key_file, sizeof(rig->key_file), "%s/tls.key", rig->folder);
-    write_file(rig->cert_file, serving.cert_pem);
-    write_file(rig->key_file, serving.key_pem);
+    cert_folder_make(&rig->folder);
+    cert_folder_fill(&rig->folder, &serving);
     assert_int_equal(loop_new_real(&rig->loop, NULL), 0);
     assert_int_equal(http_server_new(rig->loop,
                                      &(struct http_server_options){ .address = "127.0.0.1",
@@ -118,7 +111,7 @@ static int set_up(void **state)
 static void start(struct rig *rig)
 {
     const struct api_options options = { .address = "127.0.0.1",
-                                         .folder = rig->folder,
+                                         .folder = rig->folder.path,
                                          .service = "slurm/exporter-api",
                                          .ui = rig->ui,
                                          .bridge = rig->bridge };
@@ -141,9 +134,7 @@ static int tear_down(void **state)
     http_transport_free(rig->kube);
     http_server_free(rig->kubernetes);
     loop_free(rig->loop);
-    unlink(rig->cert_file);
-    unlink(rig->key_file);
-    rmdir(rig->folder);
+    cert_folder_remove(&rig->folder);
     mem_free(rig);
     return 0;
 }
