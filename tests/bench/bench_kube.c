@@ -2,6 +2,8 @@
  * cost as JSON.
  *
  *     bench_kube https://127.0.0.1:1234 ca.crt list|watch|world|patch|idle */
+#include "costs.h"
+
 #include "base/mem.h"
 #include "io/http_client.h"
 #include "io/loop_real.h"
@@ -10,7 +12,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 enum { PATCHES = 2000, IN_FLIGHT = 64 };
 
@@ -32,29 +33,6 @@ struct bench {
     int64_t begun_us;
     double cpu;
 };
-
-static double cpu_seconds(void)
-{
-    struct rusage usage;
-
-    (void)getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
-
-static double memory_mib(const char *field)
-{
-    char line[256];
-    double kib = 0;
-    FILE *file = fopen("/proc/self/status", "re");
-
-    while (file && fgets(line, sizeof(line), file))
-        if (str_starts(str_of(line), str_of(field)))
-            (void)sscanf(line + strlen(field) + 1, "%lf", &kib);
-    if (file)
-        (void)fclose(file);
-    return kib / 1024;
-}
 
 static void start_clock(struct bench *bench)
 {

@@ -8,6 +8,8 @@
  *                                                client, and sees how late each event comes
  *     bench_slurm URL KEYFILE wrote COUNT        changes jobs and nodes itself, one after the
  *                                                other, and sees how late the caches show it */
+#include "costs.h"
+
 #include "base/mem.h"
 #include "io/http_client.h"
 #include "io/loop_real.h"
@@ -19,7 +21,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -60,29 +61,6 @@ struct bench {
 };
 
 /* ---- what it costs ---- */
-
-static double cpu_seconds(void)
-{
-    struct rusage usage;
-
-    (void)getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
-
-static double memory_mib(const char *field)
-{
-    char line[256];
-    double kib = 0;
-    FILE *file = fopen("/proc/self/status", "re");
-
-    while (file && fgets(line, sizeof(line), file))
-        if (str_starts(str_of(line), str_of(field)))
-            (void)sscanf(line + strlen(field) + 1, "%lf", &kib);
-    if (file)
-        (void)fclose(file);
-    return kib / 1024;
-}
 
 static void count_answer(void *context, enum slurm_verb verb, enum slurm_endpoint endpoint,
                          const struct slurm_answer *answer)

@@ -18,6 +18,23 @@
 
 enum { MAX_FILE = 256 << 10 };
 
+int worlds_check_keys(const struct json *object, const char *const *known, struct err *err)
+{
+    struct json_iter iter = json_iter(object);
+    const struct json *value;
+    struct str key;
+
+    while (json_next_member(&iter, &key, &value)) {
+        size_t i = 0;
+
+        while (known[i] && !str_is(key, known[i]))
+            i++;
+        if (!known[i])
+            return err_set(err, ERR_INVALID, "unknown key '" STR_FMT "'", STR_ARG(key));
+    }
+    return 0;
+}
+
 static int add_world(struct written_worlds *all, const char *file, const struct json *root,
                      struct err *err)
 {

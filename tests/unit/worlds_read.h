@@ -31,6 +31,10 @@ int worlds_read_text(struct written_worlds *all, const char *file, struct str te
 int worlds_read_folder(struct written_worlds *all, const char *folder, struct err *err);
 void worlds_read_done(struct written_worlds *all);
 
+/* For checks: -ERR_INVALID names a member of the object that is not among the known keys, which end
+ * with NULL. */
+int worlds_check_keys(const struct json *object, const char *const *known, struct err *err);
+
 /* main of a program whose tests are worlds: `PROGRAM FOLDER [NAME]` runs the test for all worlds of
  * the folder, or for the one of this name. Its state is a struct written_world. */
 int worlds_main(struct written_worlds *all, int argc, char **argv, void (*test)(void **state));

@@ -48,18 +48,9 @@ static int check_review(const struct json *root, struct err *err)
     static const char *const known[] = { "name",       "kind",   "given",  "unread",
                                          "unreadable", "old",    "object", "denied",
                                          "mistyped",   "warned", "early",  NULL };
-    struct json_iter iter = json_iter(root);
-    const struct json *value;
-    struct str key;
 
-    while (json_next_member(&iter, &key, &value)) {
-        size_t i = 0;
-
-        while (known[i] && !str_is(key, known[i]))
-            i++;
-        if (!known[i])
-            return err_set(err, ERR_INVALID, "unknown key '" STR_FMT "'", STR_ARG(key));
-    }
+    if (worlds_check_keys(root, known, err) < 0)
+        return -ERR_INVALID;
     if (!json_is_object(json_get(root, "object")))
         return err_set(err, ERR_INVALID, "there is no object");
     return 0;

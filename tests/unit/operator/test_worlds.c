@@ -38,23 +38,6 @@ static struct written_worlds all;
 
 /* ---- well-written worlds ---- */
 
-static int check_keys(const struct json *object, const char *const *known, struct err *err)
-{
-    struct json_iter iter = json_iter(object);
-    const struct json *value;
-    struct str key;
-
-    while (json_next_member(&iter, &key, &value)) {
-        size_t i = 0;
-
-        while (known[i] && !str_is(key, known[i]))
-            i++;
-        if (!known[i])
-            return err_set(err, ERR_INVALID, "unknown key '" STR_FMT "'", STR_ARG(key));
-    }
-    return 0;
-}
-
 static int check_world(const struct json *root, struct err *err)
 {
     static const char *const of_world[] = { "name",         "given",   "slurm",      "plan",
@@ -65,14 +48,14 @@ static int check_world(const struct json *root, struct err *err)
     struct json_iter iter = json_iter(json_get(root, "expect"));
     const struct json *action;
 
-    if (check_keys(root, of_world, err) < 0)
+    if (worlds_check_keys(root, of_world, err) < 0)
         return -ERR_INVALID;
     if (!json_is_array(json_get(root, "expect")))
         return err_set(err, ERR_INVALID, "expect is no list");
     while (json_next_item(&iter, &action)) {
         struct str what = json_str(json_get(action, "do"));
 
-        if (check_keys(action, of_action, err) < 0)
+        if (worlds_check_keys(action, of_action, err) < 0)
             return -ERR_INVALID;
         if (str_starts(what, STR("patch")) && !json_get(action, "has"))
             return err_set(err, ERR_INVALID, "'" STR_FMT "' does not say what is written",
