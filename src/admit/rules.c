@@ -90,14 +90,6 @@ bool admit_names_resource(const struct json *pod, const char *resource)
     return false;
 }
 
-static bool has_native_cpu(const struct json *pod)
-{
-    const struct json *whole = json_at(pod, "spec", "resources");
-
-    return json_at(whole, "requests", "cpu") || json_at(whole, "limits", "cpu") ||
-           admit_names_resource(pod, "cpu");
-}
-
 /* ---- rules: whether a pod breaks them; those whose words depend on the pod write them ---- */
 
 static bool is_resize(const struct admit_request *request, const struct json *pod, struct buf *why)
@@ -118,7 +110,11 @@ static bool has_node(const struct admit_request *request, const struct json *pod
 static bool has_two_cpus(const struct admit_request *request, const struct json *pod,
                          struct buf *why)
 {
-    return admit_names_resource(pod, CPU_DEVICE) && has_native_cpu(pod);
+    const struct json *whole = json_at(pod, "spec", "resources");
+
+    return admit_names_resource(pod, CPU_DEVICE) &&
+           (json_at(whole, "requests", "cpu") || json_at(whole, "limits", "cpu") ||
+            admit_names_resource(pod, "cpu"));
 }
 
 static bool has_foreign_class(const struct admit_request *request, const struct json *pod,

@@ -301,7 +301,7 @@ static int place_rest_later(const struct bridge_world *world, const struct unit 
         plan_look_again(plan, LOOK_IF_FREE_US);
         return 0;
     }
-    if (!is_placed && !is_enough(unit, assigned)) { /* it was submitted others */
+    if (!is_placed && !is_enough(unit, assigned)) { /* it was submitted for others */
         report_waiting(world, unit, plan, "TooFewPlaces",
                        "job %s has no place for %u of its pods: it is given back",
                        unit->job->object.key, assigned->left);
@@ -332,7 +332,7 @@ int plan_place(const struct bridge_world *world, const struct unit *whole, struc
         return read_places(unit, plan); /* pods that came after the submit may join it */
     if (assign(world, unit, plan, &assigned, err) < 0)
         return -err->class;
-    if (assigned.is_guess) /* it may have been asked for fewer, before more of them came */
+    if (assigned.is_guess) /* it may have been submitted for fewer pods */
         return read_places(unit, plan);
     enqueue_left_over(unit, plan, &assigned);
     if (assigned.count == 0 || !is_enough(unit, &assigned))

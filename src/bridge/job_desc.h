@@ -73,7 +73,7 @@ void job_desc_drop_waits(struct job_desc *desc);
 
 /* The `job` object of a request, without the members of slurm_submit_ask (submit.h). */
 struct json_mut *job_desc_json(struct json_build *build, const struct job_desc *desc);
-/* Equal asks have equal hashes, in any process. */
+/* Equal descriptions have equal hashes, in any process. */
 uint64_t job_desc_hash(const struct job_desc *desc);
 
 /* One member of that object, by Slurm's name of it; NULL: it is not said. And a small hash of it;

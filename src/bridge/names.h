@@ -8,7 +8,7 @@
 #define BRIDGE_NODE_ANNOTATION "slinky.slurm.net/slurm-node" /* the Kubernetes name of the node */
 #define BRIDGE_FINALIZER       "scheduler.slinky.slurm.net/finalizer"
 #define BRIDGE_ANNOTATION_PREFIX                                                                   \
-    "slurmjob.slinky.slurm.net/" /* wishes about the job: job_desc.h                               \
+    "slurmjob.slinky.slurm.net/" /* what people say of the job: job_desc.h                         \
                                   */
 #define BRIDGE_GANG "gang"       /* suffix: of a Job or JobSet, all of its pods at once */
 #define BRIDGE_ALONE_ANNOTATION                                                                    \

@@ -16,9 +16,7 @@ struct node_refusals;
 struct node_refusals *node_refusals_new(void);
 void node_refusals_free(struct node_refusals *refusals);
 
-/* node: its name in Slurm. action: all that was submitted, as text; the same text is the same
- * action.
- */
+/* node: its name in Slurm. action_text: all that was sent; the same text is the same action. */
 void node_refusals_add(struct node_refusals *refusals, struct str node, struct str action_text,
                        const char *why);
 void node_refusals_done(struct node_refusals *refusals, struct str node, struct str action_text);

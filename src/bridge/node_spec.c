@@ -179,7 +179,7 @@ static void measure_cores(const struct bridge_world *world, const struct kube_no
 }
 
 bool node_spec_of(const struct bridge_world *world, const struct kube_node *node,
-                  struct arena *arena, struct node_spec *ret_shape)
+                  struct arena *arena, struct node_spec *ret_spec)
 {
     const struct kube_pairs *notes = &node->object.annotations;
     const char *partitions =
@@ -188,17 +188,17 @@ bool node_spec_of(const struct bridge_world *world, const struct kube_node *node
     int64_t devices[KUBE_MAX_RESOURCES] = { 0 };
     struct in_addr address;
 
-    *ret_shape = (struct node_spec){
+    *ret_spec = (struct node_spec){
         .partitions = partitions,
         .features = with_labels(world->config, node, arena, partitions),
         .topology = arena_strndup(arena, topology.at, topology.len),
         .address =
             inet_pton(AF_INET, node->internal_ip, &address) == 1 ? node->internal_ip : NO_ADDRESS,
     };
-    measure(world, node, devices, ret_shape);
-    measure_devices(world, node, arena, devices, ret_shape);
-    measure_cores(world, node, arena, ret_shape);
-    return ret_shape->all_cpus > 0 && ret_shape->all_memory > 0;
+    measure(world, node, devices, ret_spec);
+    measure_devices(world, node, arena, devices, ret_spec);
+    measure_cores(world, node, arena, ret_spec);
+    return ret_spec->all_cpus > 0 && ret_spec->all_memory > 0;
 }
 
 /* The mere presence of a file gives the devices numbers, which the bridge reads when a job runs. */

@@ -27,7 +27,7 @@ struct node_spec {
 /* False when the kubelet has not yet said what it can give: nothing may be concluded from the size
  * then; the rest is filled in all the same. */
 bool node_spec_of(const struct bridge_world *world, const struct kube_node *node,
-                  struct arena *arena, struct node_spec *ret_shape);
+                  struct arena *arena, struct node_spec *ret_spec);
 
 /* CPUs, memory and gres of the record, beside what the node can give. Slurm changes none of these:
  * the node must be made anew. */

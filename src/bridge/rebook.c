@@ -2,7 +2,7 @@
  *
  * When Slurm ended the job, the pod is deleted, with the reason on it. When Slurm lost the job (a
  * restart that forgot its last seconds, a record that was purged), or the bridge itself cancelled
- * it before the pod was bound, the pod runs on, and a job is submitted that rebooks it again.
+ * it before the pod was bound, the pod runs on, and another job is submitted for it.
  *
  * Holds: a pod is deleted only because of a record of its own job that says that the job ended. A
  * missing job is no such record. */
@@ -166,9 +166,9 @@ static int rebook_on_its_nodes(const struct bridge_world *world, const struct un
 static int drop_stray(struct plan *plan, const struct slurm_job *job)
 {
     if (job_phase(job) == JOB_ENDS)
-        plan_wait(plan, "job %s, which is not under it, ends", job->object.key);
+        plan_wait(plan, "job %s, which is not its own, ends", job->object.key);
     else
-        plan_slurm_cancel(plan, job, NULL, "it is not the job under its pod");
+        plan_slurm_cancel(plan, job, NULL, "it is not the job of its pod");
     return 0;
 }
 

@@ -38,7 +38,7 @@ static void let_go(const struct bridge_world *world, const struct kube_object *p
         action->missing_is_fine = true;
 }
 
-/* A group's pods are known by what they say of themselves: all of the namespace are submitted. */
+/* A group's pods are known by what they say of themselves: all pods of the namespace are read. */
 static void pods_of_group(struct arena *arena, struct str key, struct str ns,
                           struct action_unless *ret_unless)
 {
@@ -48,7 +48,7 @@ static void pods_of_group(struct arena *arena, struct str key, struct str ns,
 }
 
 /* The pod's name is in the job's comment. A site may have rewritten that: then the key alone tells,
- * and all pods of the namespace are submitted. */
+ * and all pods of the namespace are read. */
 static bool pods_of_job(const struct slurm_job *job, struct arena *arena, struct str key,
                         struct action_unless *ret_unless)
 {

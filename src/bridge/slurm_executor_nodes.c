@@ -1,7 +1,7 @@
 /* slurm_executor_nodes.c - makes, changes and deletes Slurm nodes, many in one call.
  *
- * What comes in one round of the loop is gathered: nodes of one shape are made by one line, with
- * their addresses in the same order; equal changes and deletions go as one list. A action is
+ * What comes in one round of the loop is gathered: nodes of one size are made by one line, with
+ * their addresses in the same order; equal changes and deletions go as one list. An action is
  * finished when the node cache is as new as its answer, so that the next plan sees what it did.
  * Some answers tell of one node of many: the cache then tells which, and each is planned again.
  * What is refused about a node is remembered, for its plan to tell.

@@ -1,10 +1,10 @@
-/* slurm_executor_submit.c - asks Slurm for jobs, one at a time for each unit, and writes down what
- * became of it.
+/* slurm_executor_submit.c - submits jobs, one at a time for each unit, and writes down what became
+ * of each submit.
  *
  *   submitted   the job is in the cache at once, as pending; an immediate one is read for its nodes
- *   refused     by the table below: submit instead, ask without what is preferred, wait until there
- *               is place, refresh the nodes, or remember the refusal
- *   denied      the token is no good: nobody asks for a while, and then one does
+ *   refused     by the table below: the next submit is queued, or prefers nothing, or waits until
+ *               Slurm takes more jobs; the nodes are read again; or the refusal is remembered
+ *   denied      the token is no good: nothing is submitted for a while, and then one job is
  *   unresolved  nobody knows whether there is a job: slurm_executor_unresolved.c
  *
  * Holds: a submit is on record as SENT before it is sent; a submit that is SENT, or UNRESOLVED and
@@ -212,7 +212,7 @@ static void submitted(struct executor_task *task, struct unit_state *unit,
 /* ---- refused ---- */
 
 enum refusal {
-    REFUSAL_QUEUE, /* cannot start at once: the unit's next submit is a submit */
+    REFUSAL_QUEUE, /* cannot start at once: the unit's next submit is queued */
     REFUSAL_FULL,  /* no place for more jobs */
     REFUSAL_NODES, /* it named nodes that Slurm does not have (any more) */
     REFUSAL_OURS,  /* about us, not about the submit: all wait */

@@ -142,7 +142,7 @@ static const struct str *other_members(const struct unit *unit, struct arena *ar
     return names;
 }
 
-/* ---- what is submitted ---- */
+/* ---- what is sent ---- */
 
 /* What a job gets that names none. */
 static void put_usual_time(const struct bridge_world *world, const struct slurm_job *job,
@@ -218,10 +218,10 @@ static bool is_replaced(const struct unit *unit, struct plan *plan, const struct
                    !field_hashes_hold(&sync->hashes)))
         return false;
     plan_event(plan, &unit->pod->object, KUBE_EVENT_NORMAL, "SlurmJobReplaced",
-               "job %s is asked for anew: Slurm can not change what %s says of a job",
+               "job %s is submitted anew: Slurm cannot change what %s says of a job",
                unit->job->object.key, job_desc_annotation(field));
-    plan_slurm_cancel(plan, unit->job, NULL, "it is asked for anew");
-    plan_wait(plan, "job %s is asked for anew", unit->job->object.key);
+    plan_slurm_cancel(plan, unit->job, NULL, "it is submitted anew");
+    plan_wait(plan, "job %s is submitted anew", unit->job->object.key);
     return true;
 }
 

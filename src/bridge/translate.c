@@ -1,8 +1,8 @@
 /* translate.c - from pods to a job description, in the order of precedence, lowest first.
  *
- * Every node of a job gets the same submit, so each amount is the largest over the pods; amounts
- * are taken one by one and may come from different pods. The pods of a gang have a node each,
- * unless it has more pods than it may have nodes.
+ * Slurm gives the same amounts on every node of a job, so each amount is the largest over the pods;
+ * amounts are taken one by one and may come from different pods. The pods of a gang have a node
+ * each, unless it has more pods than it may have nodes.
  *
  * Holds: an amount is rounded up, and one that nobody named is not sent; what does not fit into
  * Slurm's fields is refused here, because Slurm would cut it without a word. */

@@ -57,7 +57,7 @@ struct unit_state {
     struct str key; /* "namespace/uid" */
     struct submit_record submit;
     struct last_applied last_applied;
-    bool queues;                           /* an immediate try was refused: submit from now on */
+    bool queues;                           /* an immediate try was refused: the next is queued */
     bool prefers_nothing;                  /* a preference was refused: the next submit has none */
     char *misfits[UNIT_STATE_MAX_MISFITS]; /* Slurm nodes that did not fit, the last one last */
     unsigned misfit_count;

@@ -217,19 +217,14 @@ static const char *decode_cores(struct kube_decoder *decoder, const struct json 
     return "";
 }
 
-/* {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "values": [node]}]}]} */
-static const char *decode_node(struct kube_decoder *decoder, const struct json *selector)
-{
-    const struct json *term = json_item(json_get(selector, "nodeSelectorTerms"), 0);
-    const struct json *field = json_item(json_get(term, "matchFields"), 0);
-
-    return kube_decoder_str(decoder, json_str(json_item(json_get(field, "values"), 0)));
-}
-
 static int decode_allocation(struct kube_decoder *decoder, const struct json *allocation,
                              struct kube_resource_claim *claim, struct err *err)
 {
     const struct json *list = json_at(allocation, "devices", "results"), *item;
+    /* {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "values": [node]}]}]} */
+    const struct json *term =
+        json_item(json_at(allocation, "nodeSelector", "nodeSelectorTerms"), 0);
+    const struct json *field = json_item(json_get(term, "matchFields"), 0);
     struct json_iter iter = json_iter(list);
     struct claim_result *results;
 
@@ -242,7 +237,7 @@ static int decode_allocation(struct kube_decoder *decoder, const struct json *al
     }
     if (check_length(list, err) < 0)
         return -ERR_TOO_BIG;
-    claim->node = decode_node(decoder, json_get(allocation, "nodeSelector"));
+    claim->node = kube_decoder_str(decoder, json_str(json_item(json_get(field, "values"), 0)));
     claim->cores = decode_cores(decoder, json_at(allocation, "devices", "config"));
     results = kube_decoder_alloc(decoder, (json_len(list) + 1) * sizeof(*results));
     claim->results = results;

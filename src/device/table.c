@@ -159,13 +159,6 @@ const struct device_row *device_row_of_plugin(const struct device_table *table, 
     return NULL;
 }
 
-static bool comes_before(const struct kube_object *a, const struct kube_object *b)
-{
-    if (a->created_us != b->created_us)
-        return a->created_us > b->created_us;
-    return strcmp(a->name, b->name) < 0;
-}
-
 struct str device_class_of_resource(const struct kube_cache *classes, struct str resource)
 {
     struct str prefix = STR(DEVICE_CLASS_PREFIX);
@@ -179,7 +172,8 @@ struct str device_class_of_resource(const struct kube_cache *classes, struct str
     walk = kube_cache_walk(classes);
     while ((class = kube_cache_next(&walk)))
         if (str_is(resource, kube_device_class_of(class)->extended_resource) &&
-            (!found || comes_before(class, found)))
+            (!found || class->created_us > found->created_us ||
+             (class->created_us == found->created_us && strcmp(class->name, found->name) < 0)))
             found = class;
     return found ? str_of(found->name) : STR("");
 }

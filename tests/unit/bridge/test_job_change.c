@@ -81,7 +81,7 @@ static const struct {
     { 0, SET(switch_wait), NULL, 2, "{\"wait_for_switch\":2}", "{\"wait_for_switch\":0}" },
     { 0, SET(time_limit), NULL, 5, "{\"time_limit\":{\"set\":true,\"number\":5}}",
       "{\"time_limit\":{\"set\":true,\"infinite\":true}}" },
-    /* what Slurm does not let change: it is asked for anew, but for what the config says */
+    /* what Slurm does not let change: it is submitted anew, but for what the config says */
     { SET(user_id), 0, "x", 0, "{}", "{}" },
     { SET(group_id), 0, "x", 0, "{}", "{}" },
     { SET(mcs_label), 0, "x", 0, "{}", "{}" },
