@@ -4,7 +4,8 @@
 
 #include "bridge/unit.h"
 
-/* For members that wait and a job that runs. is_prepared: see prepare.h. */
+/* For members that wait and a job that runs. is_prepared: plan_prepare had nothing to do (place.h).
+ */
 int plan_place(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                bool is_prepared, struct err *err);
 

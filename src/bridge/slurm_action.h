@@ -106,9 +106,9 @@ struct slurm_executor_options {
 };
 
 struct slurm_executor *slurm_executor_new(
-    const struct slurm_executor_options *options); /* all borrowed */
-void slurm_executor_free(
-    struct slurm_executor *executor); /* what is under way ends without callback; asks stay SENT */
+    const struct slurm_executor_options *options);         /* all borrowed */
+void slurm_executor_free(struct slurm_executor *executor); /* what is under way ends without
+                                                              callback; submits stay SENT */
 void slurm_executor_set_message_timeout(struct slurm_executor *executor,
                                         int64_t seconds); /* of slurmctld */
 /* Slurm has no place for more jobs until then (loop time; 0: it has), and why. */

@@ -24,8 +24,8 @@ enum slurm_action_kind {
 struct slurm_action {
     enum slurm_action_kind kind;
 
-    struct str key; /* ASK: of the unit. Of a job: as it was planned on, with its attempt */
-    struct str uid; /* ASK: in the job's key; "" */
+    struct str key; /* SUBMIT: of the unit. Of a job: as it was planned on, with its attempt */
+    struct str uid; /* SUBMIT: in the job's key; "" */
     unsigned attempt;
     struct job_desc job;
     const struct str *pods;

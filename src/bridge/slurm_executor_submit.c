@@ -275,7 +275,7 @@ static void log_refused(const struct executor_task *task, const struct refusal_r
 {
     const struct slurm_action *detail = task->detail;
 
-    if (row->refusal == REFUSAL_OURS) /* slurm_trouble.c says it, for all */
+    if (row->refusal == REFUSAL_OURS) /* slurm_health.c says it, for all */
         return;
     if (row->refusal != REFUSAL_USER)
         log_info("Slurm refused a job", LOG_STR("unit", detail->key),
@@ -440,7 +440,7 @@ static void send(struct executor_task *task)
     struct field_hashes hashes;
 
     full_key(detail, &key);
-    /* What it is asked with: another leader will want to know. */
+    /* What it is submitted with: another leader will want to know. */
     buf_init(&note, SLURM_MAX_NOTE);
     field_hashes_of(&detail->job, &hashes);
     field_hashes_write(&hashes, &note);

@@ -26,7 +26,7 @@ struct sync {
     struct field_hashes hashes; /* what it was submitted with */
     struct field_hashes noted;  /* the same until the update was made */
     bool is_remembered;         /* this process knows the hashes */
-    bool differs;               /* by what its unit asks for */
+    bool differs;               /* from what its unit would submit now */
 };
 
 /* ---- what it was submitted with ---- */
@@ -128,7 +128,8 @@ static size_t pods_in_comment(const struct slurm_job *job)
     return json_len(json_get(comment, "pods"));
 }
 
-/* Members came or went while it waited. Its comment says for how many it was asked. NULL: no. */
+/* The members, if some came or went while the job waited: its comment has those that it was
+ * submitted for. NULL: they are the same. */
 static const struct str *other_members(const struct unit *unit, struct arena *arena,
                                        unsigned *ret_count)
 {

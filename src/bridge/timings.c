@@ -1,4 +1,4 @@
-/* timings.c - times each step of a pod's life: created, seen, asked, allocated, bound, ended.
+/* timings.c - times each step of a pod's life: created, seen, submitted, allocated, bound, ended.
  *
  * Holds: each step of a unit is timed once; what a process did not see itself (a restart between
  * two steps) is not guessed. */
@@ -160,7 +160,7 @@ static bool has_place(const struct timings *timings, const struct kube_pod *pod)
            !kube_pod_is_finished(pod);
 }
 
-/* For how many pods it was asked, about: a group has a node for each. */
+/* For how many pods it was submitted, about: a group has a node for each. */
 static size_t places_of(const struct slurm_job *job)
 {
     return job->node_count > 1 ? (size_t)job->node_count : 1;

@@ -14,7 +14,7 @@
 struct translate_from {
     const struct bridge_config *config;
     const struct slurm_cache *slurm_nodes; /* what features there are; NULL: nothing is preferred */
-    const struct kube_cache *classes, *claims; /* of devices (device_needs.h); may be NULL */
+    const struct kube_cache *classes, *claims; /* of devices (device/needs.h); may be NULL */
     const struct kube_pod *const *pods;        /* the unit's members, at least one */
     unsigned pod_count;
     const struct kube_object *owner; /* whose annotations count: the pod itself, its Job ... */

@@ -43,7 +43,7 @@ static const struct curve {
     { "Hidden from the exporter", "short", "slinc_slurm_restricted", "{{by}}" },
 };
 
-/* What the bridge's own /metrics has (docs/observability.md). */
+/* What the bridge's own /metrics has. */
 static const struct curve bridge_curves[] = {
     { "Pods that wait for a node", "short", "sum(slinc_bridge_waiting_pods)", "pods" },
     { "Pods that reached this point, by minute", "short",

@@ -119,6 +119,21 @@ def check_heads(repo: Path) -> list[Problem]:
             for file in _c_files(repo) if not file.read_text().startswith(f"/* {file.name} - ")]
 
 
+def check_references(repo: Path) -> list[Problem]:
+    """Whoever follows a comment, or a page about the sources, finds the file that it names."""
+    paths = [str(file.relative_to(repo)) for file in _tracked(repo)]
+    names = {path.rsplit("/", 1)[-1] for path in paths}
+    problems = []
+    for file in [*_tracked(repo, "src/*.[ch]"), *_tracked(repo, "docs/internals/*.md", "ARCHITECTURE.md")]:
+        text = file.read_text()
+        for part in re.finditer(r"/\*.*?\*/" if file.suffix != ".md" else r"`[^`\n]+`", text, re.S):
+            for found in re.finditer(r"(?<![\w/.<*-])(?:\w+/)*(\w+\.[ch])\b|\bdocs/[\w/-]+\.md\b", part[0]):
+                if found[1] not in names and found[0] not in paths:
+                    number = text[:part.start() + found.start()].count("\n") + 1
+                    problems.append(f"{file.relative_to(repo)}:{number}: there is no {found[0]}")
+    return problems
+
+
 def check_lengths(repo: Path) -> list[Problem]:
     return [f"{file.relative_to(repo)}: {count} lines; would two files read better?"
             for file in _tracked(repo, "src/*.c", "src/*.h") if (count := len(file.read_text().splitlines())) > 800]
@@ -285,7 +300,7 @@ def check_symbols(repo: Path) -> list[Problem]:
 
 
 def run_all(repo: Path) -> tuple[int, int, int]:
-    checks = [check_format, check_layers, check_banned, check_cleanups, check_heads, check_lengths, check_hosts, check_scripts, check_e2e, check_built, check_symbols, check_tidy]
+    checks = [check_format, check_layers, check_banned, check_cleanups, check_heads, check_references, check_lengths, check_hosts, check_scripts, check_e2e, check_built, check_symbols, check_tidy]
     failed = 0
     for check in checks:
         problems = check(repo)

@@ -268,6 +268,17 @@ int well(int x)
     assert lint.check_cleanups(tmp_path) == ["src/a.c:3: 'text' may be cleaned up without ever having had a value"]
 
 
+def test_lint_finds_a_reference_to_a_file_that_is_not_there(tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    for folder in ("src/a", "docs/internals"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "src/a/a.c").write_text('/* a.c - see a.h,\n * old.h, b/gone.c and docs/none.md */\n#include "a.h" /* not <c.h>, but docs/internals/a.md */\n')
+    (tmp_path / "src/a/a.h").write_text("/* a.h - nothing */\n")
+    (tmp_path / "docs/internals/a.md").write_text("`a.c` calls `f` in `a/lost.c`; not_ours.c is no name of a file\n")
+    assert lint.check_references(tmp_path) == ["src/a/a.c:2: there is no old.h", "src/a/a.c:2: there is no b/gone.c",
+                                               "src/a/a.c:2: there is no docs/none.md", "docs/internals/a.md:1: there is no a/lost.c"]
+
+
 def test_jobs_that_start_at_once_on_a_new_machine_make_the_python_tools_once(tmp_path, monkeypatch):
     made = []
 
