@@ -156,11 +156,17 @@ def make_nodes(slurm: Slurm, size: int) -> None:
         slurm.create_nodes(f"w-[{start}-{min(start + RANGE, size) - 1}]", 2, 100, "w")
 
 
+def count_pods(fleet: Fleet) -> int:
+    """The server counts. A watch tells of a pod seconds after it exists when two cores are busy: other writes to pods stand before it."""
+    found = fleet.api.get(fleet.path("/api/v1", "pods") + "?limit=1")
+    return len(found["items"]) + found["metadata"].get("remainingItemCount", 0)
+
+
 def time_pods(fleet: Fleet, size: int, within_s: float) -> float:
-    watch, begun = fleet.watch, time.monotonic()
+    others, begun = count_pods(fleet), time.monotonic()
     fleet.scale(size)
-    wait_for(f"{size} workers are there", within_s, lambda: len(watch.seen) >= size, every=0.02)
-    return max(watch.seen.values()) - begun
+    wait_for(f"{size} workers are there", within_s, lambda: count_pods(fleet) >= others + size, every=0.05)
+    return time.monotonic() - begun
 
 
 def time_by_one(cluster: Cluster, fleet: Fleet, size: int) -> float:
@@ -197,6 +203,40 @@ def leave_times(fleet: Fleet, slurm: Slurm, count: int) -> list[float]:
         time.sleep(0.05)
     wait_for("all workers are gone", 60, lambda: all(name in watch.leaving for name in jobs), every=0.05)
     return [watch.leaving[name] - ended[name] for name in jobs]
+
+
+def is_shown(fleet: Fleet, name: str, state: str) -> bool:
+    conditions = fleet.api.get(fleet.path("/api/v1", "pods", name))["status"].get("conditions", [])
+    return any(one["type"] == f"SlurmNodeState{state}" and one["status"] == "True" for one in conditions)
+
+
+def time_shown(fleet: Fleet, slurm: Slurm, name: str, state: str) -> float:
+    """From Slurm's change to the condition of the pod."""
+    wait_for(f"{name} is {state} in Slurm", 30, lambda: state.upper() in slurm.call("GET", f"/slurm/{{api}}/node/{name}")["nodes"][0]["state"], every=0.02)
+    begun = time.monotonic()
+    wait_for(f"{name} shows {state}", 60, lambda: is_shown(fleet, name, state), every=0.02)
+    return time.monotonic() - begun
+
+
+def job_lags(fleet: Fleet, slurm: Slurm, names: list[str]) -> list[float]:
+    """Starts and ends of jobs, one after the other: each makes the list of all nodes new."""
+    found = []
+    for name in names:
+        job = slurm.submit(f"lag-{name}", partition="w", required_nodes=name)
+        found.append(time_shown(fleet, slurm, name, "Mixed"))
+        slurm.cancel(job)
+        found.append(time_shown(fleet, slurm, name, "Idle"))
+    return found
+
+
+def drain_lags(fleet: Fleet, slurm: Slurm, names: list[str]) -> list[float]:
+    """Drains by somebody else: only the list of all nodes tells of them."""
+    found = []
+    for name in names:
+        slurm.call("POST", f"/slurm/{{api}}/node/{name}", {"state": ["DRAIN"], "reason": "bench"})
+        found.append(time_shown(fleet, slurm, name, "Drain"))
+        time.sleep(5)
+    return found
 
 
 @row
@@ -241,11 +281,15 @@ def nodeset_steady(bench: Bench) -> list[Figure]:
         grown = time.monotonic() - begun
         writes, cpu = steady(operator, 20 if bench.quick else 60)
         memory = operator.memory_mib()
+        drains = drain_lags(fleet, slurm, [f"w-{index}" for index in range(2 if bench.quick else 4)])
+        jobs = job_lags(fleet, slurm, [f"w-{index}" for index in range(100, 105 if bench.quick else 115)])
     return [
         Figure(f"nodeset, {size} workers: until all serve", "ground: 20 kwok nodes, kube-scheduler, two cores", None, grown, "s"),
         Figure(f"nodeset, {size} workers, steady: writes", "0 a minute", None, writes, "writes/min", writes == 0),
         Figure(f"nodeset, {size} workers, steady: CPU", "under 2 % of a core", None, cpu, "%", cpu < 2),
         Figure(f"nodeset, {size} workers: resident memory", "under 100 MiB", None, memory, "MiB", memory < 100),
+        Figure(f"nodeset, {size} workers: start or end of a job to the condition of its pod, longest", "under 2 s", None, max(jobs), "s", max(jobs) < 2),
+        Figure(f"nodeset, {size} workers: a drain by others to the condition of its pod, longest", "under 2 s", None, max(drains), "s", max(drains) < 2),
     ]
 
 
