@@ -18,13 +18,15 @@ enum {
     MAX_SECRET = 64 << 10,
     MIN_CONF_VERSION = 45,
     TOKEN_S = 900,
-    MAX_NODES_READ = 256, /* of a job that ended */
+    MAX_NODES_READ = 256, /* of a job that starts or ends */
+    MAX_READS = 128,      /* of nodes, in a second: more cost as much as their list */
+    SHORT_LIST = 256,     /* of nodes: comes so soon that none is read alone */
     MAX_HOSTLIST_MEMORY = 1 << 20,
 };
 
 static const int64_t look_us = 1000000, ask_us = 10000000, ask_often_us = 2000000,
                      answer_us = 30000000, /* a name that DNS does not have costs 10 s */
-    poll_us = 1000000, expect_us = 5000000;
+    poll_us = 1000000, nodes_us = 500000, expect_us = 5000000;
 
 static int64_t now_us(const struct slurm_clusters *clusters)
 {
@@ -196,14 +198,29 @@ static bool leaves_nodes(const struct slurm_object *old, const struct slurm_obje
            (!next || slurm_job_has_ended(&slurm_job_of(next)->state));
 }
 
-/* A worker that drains is deleted when its last job has ended. A list of thousands of nodes would
- * tell that seconds later. */
-static void read_draining(const struct cluster *cluster, const struct slurm_job *job)
+static bool starts(const struct slurm_object *old, const struct slurm_object *next)
+{
+    return next && slurm_words_has(&slurm_job_of(next)->state, SLURM_JOB_RUNNING) &&
+           (!old || !slurm_words_has(&slurm_job_of(old)->state, SLURM_JOB_RUNNING));
+}
+
+/* Whether reading this node alone is worth it: a worker whose state comes with a long list. Nodes
+ * that are no workers have jobs, too. */
+static bool is_read_alone(const struct cluster *cluster, const struct slurm_node *node)
+{
+    return slurm_cache_count(cluster->facts->nodes) > SHORT_LIST && cluster->reads_left > 0 &&
+           strstr(node->comment, "nodeSetUID");
+}
+
+/* The state of a node changes with its jobs. Conditions of pods show it, and a worker that drains
+ * is deleted when its last job has ended: a list of thousands of nodes tells it seconds later. */
+static void read_nodes(struct cluster *cluster, const struct slurm_job *job)
 {
     const struct slurm_object *node;
     const struct hostlist *list;
     auto_arena struct arena arena;
     struct hostlist_iter iter;
+    bool is_draining;
     struct str name;
 
     arena_init(&arena, MAX_HOSTLIST_MEMORY);
@@ -212,17 +229,25 @@ static void read_draining(const struct cluster *cluster, const struct slurm_job 
     iter = hostlist_iter(list);
     while (hostlist_next(&iter, &name)) {
         node = slurm_cache_get(cluster->facts->nodes, name.at);
-        if (!node || !slurm_node_is_draining(slurm_node_of(node)))
+        is_draining = node && slurm_node_is_draining(slurm_node_of(node));
+        if (!node || (!is_draining && !is_read_alone(cluster, slurm_node_of(node))))
             continue;
         slurm_poller_read(cluster->lane.poller, SLURM_FEED_NODES, name.at);
-        slurm_poller_expect(cluster->lane.poller, now_us(cluster->clusters) + expect_us);
+        if (is_draining)
+            slurm_poller_expect(cluster->lane.poller, now_us(cluster->clusters) + expect_us);
+        else
+            cluster->reads_left--;
     }
 }
 
 static void on_job(void *context, const struct slurm_object *old, const struct slurm_object *next)
 {
+    struct cluster *cluster = context;
+
     if (leaves_nodes(old, next))
-        read_draining(context, slurm_job_of(old));
+        read_nodes(cluster, slurm_job_of(old));
+    else if (starts(old, next) && slurm_cache_is_synced(cluster->facts->jobs))
+        read_nodes(cluster, slurm_job_of(next));
     if (!old || !next || concerns_workers(slurm_job_of(old), slurm_job_of(next)))
         on_node(context, old, next);
 }
@@ -230,9 +255,9 @@ static void on_job(void *context, const struct slurm_object *old, const struct s
 static void start_poller(struct cluster *cluster)
 {
     struct slurm_facts *facts = cluster->facts;
-    struct slurm_poller *poller =
-        slurm_poller_new(cluster->lane.client,
-                         &(struct slurm_poller_options){ .cluster = STR(""), .slow_us = poll_us });
+    struct slurm_poller *poller = slurm_poller_new(
+        cluster->lane.client, &(struct slurm_poller_options){
+                                  .cluster = STR(""), .slow_us = poll_us, .nodes_us = nodes_us });
 
     cluster->lane.poller = poller;
     facts->nodes = slurm_poller_cache(poller, SLURM_FEED_NODES);
@@ -415,6 +440,7 @@ static void look_at(struct slurm_clusters *clusters, const struct kube_object *c
     (void)snprintf(key, sizeof(key), "%s/%s", controller->ns, controller->name);
     cluster = cluster_of(clusters, key);
     cluster->is_seen = true;
+    cluster->reads_left = MAX_READS;
     restapi = slurm_restapi(clusters->options.world, key);
     if (cluster->facts->has_restapi != (restapi != NULL)) {
         end_client(cluster);

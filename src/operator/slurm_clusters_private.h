@@ -27,6 +27,7 @@ struct cluster {
     struct slurm_call *database_call; /* to slurmdbd; it may wait for its database for long */
     int64_t ask_from_us;              /* loop time of the next ping */
     int64_t database_from_us;         /* loop time of the next question to slurmdbd */
+    unsigned reads_left;              /* of nodes whose jobs changed, in this second */
     bool is_seen;                     /* its Controller is there */
 };
 

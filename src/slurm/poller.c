@@ -3,8 +3,9 @@
  * Each kind has a feed that goes round: wait, ask, decode what arrives, commit. Holds: one poll per
  * feed at a time (and one long list per client, which the client sees to); a wait is never shorter
  * than a few times what the last answer took, nor than a second for each megabyte of it, but that a
- * suspicion does not wait so long for its list; only a whole answer to a list can take objects
- * away, and none while a restart of slurmctld is suspected. */
+ * suspicion does not wait so long for its list, and that nodes which are to be seen soon (nodes_us)
+ * may owe half a minute of waits; only a whole answer to a list can take objects away, and none
+ * while a restart of slurmctld is suspected. */
 #include "base/mem.h"
 #include "slurm/calls.h"
 #include "slurm/poller_private.h"
@@ -20,6 +21,7 @@ enum {
     FAST_REST = 3,    /* times the last answer took: then we wait, while something is expected */
     SLOW_REST = 10,   /* and else */
     BYTES_PER_US = 1, /* 60 MB a minute, of each feed */
+    CREDIT_US = 30 * SECOND, /* of waits, which nodes that are to be seen soon may owe */
     UNREACHED_LONGEST_US = 30 * SECOND,
     UNREACHED_US = SECOND,          /* between looks at the boot time after a 502 */
     LONGEST_WAIT_US = 15 * SECOND,  /* after failures, and after an answer that took for ever */
@@ -71,14 +73,28 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static bool may_owe(const struct feed *feed)
+{
+    return feed->row->list == SLURM_NODES && feed->poller->options.nodes_us > 0;
+}
+
+/* How long slurmrestd is left alone for what the last answer took it. */
+static int64_t rest_us(const struct feed *feed, int times)
+{
+    return smaller(times * feed->stats.took_us, LONGEST_WAIT_US);
+}
+
 static int64_t period(const struct feed *feed)
 {
     const struct slurm_poller *poller = feed->poller;
-    bool fast = feed->row->hastens && poller->expect_until_us > loop_now_us(poller->loop);
-    int64_t us = fast ? poller->options.fast_us : poller->options.slow_us;
+    int64_t now_us = loop_now_us(poller->loop);
+    bool fast = feed->row->hastens && poller->expect_until_us > now_us;
 
-    us = larger(us, smaller((fast ? FAST_REST : SLOW_REST) * feed->stats.took_us, LONGEST_WAIT_US));
-    return larger(us, (int64_t)feed->poll_bytes / BYTES_PER_US);
+    if (may_owe(feed))
+        return larger(poller->options.nodes_us, feed->owed_until_us - now_us - CREDIT_US);
+    return larger(fast ? poller->options.fast_us : poller->options.slow_us,
+                  larger(rest_us(feed, fast ? FAST_REST : SLOW_REST),
+                         (int64_t)feed->poll_bytes / BYTES_PER_US));
 }
 
 void slurm_feed_good(struct feed *feed)
@@ -206,6 +222,7 @@ static void note_time(struct feed *feed, const struct slurm_answer *answer)
 
     if (!is_jobs(feed)) {
         feed->stats.took_us = took_us; /* without the wait for its turn */
+        feed->owed_until_us = larger(feed->owed_until_us, now_us) + rest_us(feed, FAST_REST);
         return;
     }
     jobs->list_from_us = now_us + 2 * took_us; /* the next one comes, but not at once */

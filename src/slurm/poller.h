@@ -32,6 +32,9 @@ struct slurm_poller_options {
     struct str cluster; /* whose jobs have keys (submit.h) */
     int64_t fast_us;    /* between polls while something is expected; 0 = 150 ms */
     int64_t slow_us;    /* and else; 0 = 2 s */
+    int64_t nodes_us;   /* between polls of nodes, for those who show their states to others; 0 =
+                           slow_us. Lists may then come in a row, and in the long run take a third
+                           of the time of one slurmrestd, whatever their size */
     int64_t conf_us;    /* between looks at slurmctld's boot time; 0 = 30 s */
     int64_t list_us;    /* between whole lists of jobs, for those who need reasons and expected
                            starts, which no state tells; 0: only when one is needed */

@@ -48,6 +48,7 @@ struct feed {
     int64_t good_us;           /* the start of the last good poll; INT64_MIN = never */
     uint64_t suspicions_then;  /* when the list was asked for */
     size_t poll_bytes;         /* of the last poll: states, or a list that is asked for by period */
+    int64_t owed_until_us;     /* slurmrestd would be left alone until then for all lists so far */
     unsigned failures;         /* in a row */
     bool again;                /* somebody wants a poll that starts after the one under way */
     struct slurm_feed_stats stats;

@@ -30,11 +30,14 @@ struct rig {
     uint32_t conf_hash;
     unsigned pings, reconfigures, database_questions;
     bool is_database_down, is_database_cut; /* cut: no answer to this question alone */
-    const char *node_state;                 /* of the one node that Slurm has; NULL: it has none */
-    const char *job_state;                  /* of job 7 on that node; NULL: there is none */
-    unsigned node_reads;                    /* of that node alone */
-    bool lists_fail;                        /* 502 for every list */
-    char body[512];
+    const char *node_state;                 /* of the nodes that Slurm has; NULL: it has none */
+    unsigned nodes;                         /* w-0 and so on */
+    const char *comment;                    /* of each */
+    const char *job_state;                  /* of job 7; NULL: there is none */
+    const char *job_nodes;
+    unsigned node_reads; /* of one node alone */
+    bool lists_fail;     /* 502 for every list */
+    char body[32 << 10];
 };
 
 /* ---- slurmrestd ---- */
@@ -43,17 +46,21 @@ struct rig {
  * says "no error", without an array. */
 static struct fake_answer answer_with_nodes(struct rig *rig, bool is_one)
 {
-    if (is_one && !rig->node_state)
-        (void)snprintf(rig->body, sizeof(rig->body),
-                       "{\"errors\":[{\"error_number\":0,\"error\":\"No error\"}],"
-                       "\"warnings\":[]}");
-    else
-        (void)snprintf(rig->body, sizeof(rig->body),
-                       "{\"nodes\":[%s%s%s],\"jobs\":[],\"partitions\":[],"
-                       "\"reservations\":[],\"last_update\":{\"set\":true,\"number\":5},"
-                       "\"errors\":[],\"warnings\":[]}",
-                       rig->node_state ? "{\"name\":\"w-0\",\"state\":[" : "",
-                       rig->node_state ? rig->node_state : "", rig->node_state ? "]}" : "");
+    auto_buf struct buf text = { .max = sizeof(rig->body) - 1 };
+
+    if (is_one && !rig->node_state) {
+        buf_add_text(&text, "{\"errors\":[{\"error_number\":0,\"error\":\"No error\"}],"
+                            "\"warnings\":[]}");
+    } else {
+        buf_add_text(&text, "{\"nodes\":[");
+        for (unsigned i = 0; rig->node_state && i < (is_one ? 1 : rig->nodes); i++)
+            buf_printf(&text, "%s{\"name\":\"w-%u\",\"comment\":\"%s\",\"state\":[%s]}",
+                       i > 0 ? "," : "", i, rig->comment, rig->node_state);
+        buf_add_text(&text, "],\"jobs\":[],\"partitions\":[],\"reservations\":[],"
+                            "\"last_update\":{\"set\":true,\"number\":5},"
+                            "\"errors\":[],\"warnings\":[]}");
+    }
+    (void)snprintf(rig->body, sizeof(rig->body), "%s", buf_text(&text));
     return (struct fake_answer){ .status = rig->lists_fail && !is_one ? 502 : 200,
                                  .body = rig->body,
                                  .ends = true };
@@ -63,9 +70,10 @@ static struct fake_answer answer_with_nodes(struct rig *rig, bool is_one)
 static struct fake_answer answer_with_job(struct rig *rig, bool is_state)
 {
     (void)snprintf(rig->body, sizeof(rig->body),
-                   "{\"jobs\":[{\"job_id\":%s,\"nodes\":\"w-0\",\"%s\":[%s]}],"
+                   "{\"jobs\":[{\"job_id\":%s,\"nodes\":\"%s\",\"%s\":[%s]}],"
                    "\"last_update\":{\"set\":true,\"number\":5},\"errors\":[],\"warnings\":[]}",
-                   is_state ? "\"7\"" : "7", is_state ? "state" : "job_state", rig->job_state);
+                   is_state ? "\"7\"" : "7", rig->job_nodes, is_state ? "state" : "job_state",
+                   rig->job_state);
     return (struct fake_answer){ .status = 200, .body = rig->body, .ends = true };
 }
 
@@ -194,6 +202,9 @@ static int setup(void **state)
     struct rig *rig = test_calloc(1, sizeof(*rig));
 
     desk_init(&rig->desk);
+    rig->nodes = 1;
+    rig->comment = "";
+    rig->job_nodes = "w-0";
     rig->loop = loop_new_virtual(&rig->desk.clock);
     rig->clusters = slurm_clusters_new(&(struct slurm_clusters_options){ .loop = rig->loop,
                                                                          .world = &rig->desk.world,
@@ -607,7 +618,7 @@ static void nobody_is_drained_while_slurmctld_may_have_lost_records(void **state
     assert_int_equal(confirm(rig), KUBE_UNAVAILABLE);
 }
 
-/* How often the node is read alone in the second and a half after its job has ended. */
+/* How often nodes are read alone in the second and a half after their job has ended. */
 static unsigned reads_after_job(struct rig *rig, const char *node_state)
 {
     rig->node_state = node_state;
@@ -630,6 +641,44 @@ static void a_node_that_drains_is_read_when_its_job_ends(void **state)
 static void another_node_is_read_with_the_list(void **state)
 {
     assert_int_equal(reads_after_job(*state, "\"ALLOCATED\""), 0);
+}
+
+static void a_worker_among_many_is_read_when_its_job_starts_and_when_it_ends(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->nodes = 300;
+    rig->comment = "{'nodeSetUID':'u'}";
+    rig->node_state = "\"IDLE\"";
+    rig->job_state = "\"PENDING\"";
+    add_all(rig, 0);
+    add_nodeset(rig);
+    run(rig, 5 * SECOND);
+    assert_int_equal(rig->node_reads, 0);
+    rig->job_state = "\"RUNNING\"";
+    run(rig, 3 * SECOND / 2);
+    assert_int_equal(rig->node_reads, 1);
+    rig->job_state = "\"COMPLETED\"";
+    run(rig, 3 * SECOND / 2);
+    assert_int_equal(rig->node_reads, 2);
+}
+
+static void of_many_nodes_one_that_is_no_worker_is_not_read_alone(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->nodes = 300;
+    assert_int_equal(reads_after_job(rig, "\"ALLOCATED\""), 0);
+}
+
+static void no_more_nodes_are_read_alone_in_a_second_than_a_list_costs(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->nodes = 300;
+    rig->comment = "{'nodeSetUID':'u'}";
+    rig->job_nodes = "w-[0-199]";
+    assert_int_equal(reads_after_job(rig, "\"ALLOCATED\""), 128);
 }
 
 static void without_a_poller_nobody_is_drained(void **state)
@@ -668,6 +717,9 @@ int main(void)
         TEST(nobody_is_drained_while_slurmctld_may_have_lost_records),
         TEST(a_node_that_drains_is_read_when_its_job_ends),
         TEST(another_node_is_read_with_the_list),
+        TEST(a_worker_among_many_is_read_when_its_job_starts_and_when_it_ends),
+        TEST(of_many_nodes_one_that_is_no_worker_is_not_read_alone),
+        TEST(no_more_nodes_are_read_alone_in_a_second_than_a_list_costs),
         TEST(without_a_poller_nobody_is_drained),
     };
 

@@ -33,6 +33,7 @@ struct ctld {
     bool no_layout; /* nobody tells which nodes a job has */
     int64_t layout_delay_us;
     int64_t list_delay_us; /* of a whole job list, beside delay_us */
+    int64_t nodes_delay_us;
     struct buf body;
     struct map mirror; /* of jobs */
     struct buf log;
@@ -204,6 +205,8 @@ static inline struct fake_answer ctld_serve(void *context, const struct fake_sen
         answer.delay_us += ctld->layout_delay_us;
     if (strstr(sent->path, "/jobs/?"))
         answer.delay_us += ctld->list_delay_us;
+    if (strstr(sent->path, "/nodes/") && answer.status == 200)
+        answer.delay_us += ctld->nodes_delay_us;
     return answer;
 }
 

@@ -90,6 +90,50 @@ static void a_slow_server_is_asked_less(void **state)
     assert_in_range(ctld_sent(ctld, "/jobs/state/"), 10, 11);
 }
 
+/* Lists of nodes in so many seconds, each of which takes one second and tells of changes. */
+static unsigned node_lists(struct ctld *ctld, int64_t seconds)
+{
+    fake_forget_sent(ctld->world->fake);
+    ctld_run(ctld, seconds * 1000);
+    return ctld_sent(ctld, "/nodes/");
+}
+
+static void a_long_list_of_nodes_is_followed_by_a_long_wait(void **state)
+{
+    struct ctld *ctld = *state;
+
+    ctld_begin(ctld);
+    ctld->nodes_delay_us = SECOND_US;
+    ctld->nodes_changed = INT64_MAX;
+    (void)node_lists(ctld, 3);
+    assert_in_range(node_lists(ctld, 55), 5, 6);
+}
+
+/* A second of work is three seconds of rest: ten lists owe half a minute. */
+static void nodes_that_are_to_be_seen_soon_come_in_a_row_and_owe_their_waits(void **state)
+{
+    struct slurm_poller_options options = { .nodes_us = 500 * MS_US };
+    struct ctld *ctld = *state;
+
+    ctld_poller(ctld, &options);
+    ctld_begin(ctld);
+    assert_in_range(node_lists(ctld, 10), 19, 20); /* unchanged */
+    ctld->nodes_delay_us = SECOND_US;
+    ctld->nodes_changed = INT64_MAX;
+    assert_in_range(node_lists(ctld, 15), 9, 10); /* a second, and half of one between them */
+    (void)node_lists(ctld, 60);
+    assert_in_range(node_lists(ctld, 60), 19, 21);
+    ctld->nodes_changed = 0;
+    (void)node_lists(ctld, 60);
+    ctld->node_comment = "b";
+    ctld->nodes_changed = ctld_second(ctld) + 1;
+    ctld_run(ctld, 1600); /* half a second, and what the list takes */
+    assert_string_equal(
+        slurm_node_of(slurm_cache_get(slurm_poller_cache(ctld->poller, SLURM_FEED_NODES), "n1"))
+            ->comment,
+        "b");
+}
+
 static void a_purged_job_has_gone(void **state)
 {
     struct ctld *ctld = *state;
@@ -195,6 +239,8 @@ int main(void)
         TEST(nothing_new_about_nodes_costs_nothing),
         TEST(what_is_expected_is_polled_for_often),
         TEST(a_slow_server_is_asked_less),
+        TEST(a_long_list_of_nodes_is_followed_by_a_long_wait),
+        TEST(nodes_that_are_to_be_seen_soon_come_in_a_row_and_owe_their_waits),
         TEST(a_purged_job_has_gone),
         TEST(only_tracked_jobs_are_asked_for_in_queries_that_fit),
         TEST(a_job_that_was_not_asked_for_is_not_missing),
