@@ -120,60 +120,7 @@ static void finalize(struct json_build *build, struct json_mut *ops, const struc
            json_new_str(build, STR(BRIDGE_FINALIZER)));
 }
 
-/* ---- cores ---- */
-
-/* All containers share the cores of the pod. */
-static void claim_cores_for(struct json_build *build, struct json_mut *ops, const struct json *pod,
-                            const char *list)
-{
-    struct json_iter iter = json_iter(json_at(pod, "spec", list));
-    const struct json *container;
-
-    for (unsigned i = 0; json_next_item(&iter, &container); i++) {
-        const struct json *resources = json_get(container, "resources");
-        const struct json *claims = json_get(resources, "claims");
-        struct json_mut *claim = json_format(build, "{'name':%s}", DEVICE_CPU_CLAIM);
-        auto_buf struct buf pointer = { .max = MAX_POINTER };
-
-        buf_printf(&pointer, "/spec/%s/%u/resources", list, i);
-        if (json_is_object(resources)) {
-            buf_add_text(&pointer, "/claims");
-            append(build, ops, claims, buf_text(&pointer), claim);
-        } else if (json_is_object(container)) {
-            patch_op(build, ops, "add", buf_str(&pointer),
-                     json_format(build, "{'claims':[%m]}", claim));
-        }
-    }
-}
-
-/* The bridge makes the claim before it binds the pod. Its name is that of no other claim: a pod
- * has no UID yet, and a pod that was copied gets another name. */
-static void pin(struct json_build *build, struct json_mut *ops, const struct admit_request *request)
-{
-    const struct json *pod = request->review.object, *claim;
-    const struct json *claims = json_at(pod, "spec", "resourceClaims");
-    struct json_iter iter = json_iter(claims);
-    auto_buf struct buf name = { .max = KUBE_MAX_NAME }, pointer = { .max = MAX_POINTER };
-
-    if (!bridge_config_pins(request->config, admit_has_annotation(pod, EXCLUSIVE),
-                            admit_annotation(pod, EXCLUSIVE)) ||
-        admit_names_resource(pod, DEVICE_CLASS_PREFIX DEVICE_CORES_DRIVER))
-        return;
-    buf_printf(&name, DEVICE_CPU_CLAIM "-" STR_FMT, STR_ARG(request->review.uid));
-    for (unsigned i = 0; json_next_item(&iter, &claim); i++)
-        if (str_is(json_str(json_get(claim, "name")), DEVICE_CPU_CLAIM)) {
-            buf_printf(&pointer, "/spec/resourceClaims/%u/resourceClaimName", i);
-            patch_op(build, ops, "add", buf_str(&pointer), json_new_str(build, buf_str(&name)));
-            return;
-        }
-    append(build, ops, claims, "/spec/resourceClaims",
-           json_format(build, "{'name':%s,'resourceClaimName':%s}", DEVICE_CPU_CLAIM,
-                       buf_text(&name)));
-    claim_cores_for(build, ops, pod, "initContainers");
-    claim_cores_for(build, ops, pod, "containers");
-}
-
-/* ---- gang ---- */
+/* ---- annotations of owners ---- */
 
 /* NULL when it is not there, or is another of that name. */
 static const struct kube_object *find_owner(const struct kube_cache *cache, struct str ns,
@@ -203,11 +150,13 @@ static const struct kube_object *find_owner(const struct kube_cache *cache, stru
 }
 
 /* A Job's own word counts before that of the JobSet above it. */
-static struct str gang_of(const struct admit *admit, struct str ns, struct admit_owner owner,
-                          struct admit_mutation *mutation, bool *ret_found)
+static struct str owners_annotation(const struct admit *admit, const struct admit_request *request,
+                                    const char *key, struct admit_mutation *mutation,
+                                    bool *ret_found)
 {
+    struct admit_owner owner = admit_owner(request->review.object);
+    struct str ns = request->review.ns, value = STR("");
     const struct kube_object *job, *jobset;
-    struct str value = STR("");
 
     *ret_found = false;
     if (!admit->caches.jobs || !str_is(owner.kind, "Job") ||
@@ -216,12 +165,70 @@ static struct str gang_of(const struct admit *admit, struct str ns, struct admit
     job = find_owner(admit->caches.jobs, ns, owner.name, owner.uid, mutation);
     if (!job)
         return value;
-    value = kube_pairs_get(&job->annotations, GANG_ANNOTATION, ret_found);
+    value = kube_pairs_get(&job->annotations, key, ret_found);
     if (*ret_found || !admit->caches.jobsets || !kube_owner_is(&job->owner, &bridge_jobset_kind))
         return value;
     jobset = find_owner(admit->caches.jobsets, ns, str_of(job->owner.name), str_of(job->owner.uid),
                         mutation);
-    return jobset ? kube_pairs_get(&jobset->annotations, GANG_ANNOTATION, ret_found) : value;
+    return jobset ? kube_pairs_get(&jobset->annotations, key, ret_found) : value;
+}
+
+/* ---- cores ---- */
+
+/* All containers share the cores of the pod. */
+static void claim_cores_for(struct json_build *build, struct json_mut *ops, const struct json *pod,
+                            const char *list)
+{
+    struct json_iter iter = json_iter(json_at(pod, "spec", list));
+    const struct json *container;
+
+    for (unsigned i = 0; json_next_item(&iter, &container); i++) {
+        const struct json *resources = json_get(container, "resources");
+        const struct json *claims = json_get(resources, "claims");
+        struct json_mut *claim = json_format(build, "{'name':%s}", DEVICE_CPU_CLAIM);
+        auto_buf struct buf pointer = { .max = MAX_POINTER };
+
+        buf_printf(&pointer, "/spec/%s/%u/resources", list, i);
+        if (json_is_object(resources)) {
+            buf_add_text(&pointer, "/claims");
+            append(build, ops, claims, buf_text(&pointer), claim);
+        } else if (json_is_object(container)) {
+            patch_op(build, ops, "add", buf_str(&pointer),
+                     json_format(build, "{'claims':[%m]}", claim));
+        }
+    }
+}
+
+/* The bridge makes the claim before it binds the pod. Its name is that of no other claim: a pod
+ * has no UID yet, and a pod that was copied gets another name. */
+static void pin(const struct admit *admit, const struct admit_request *request,
+                struct json_build *build, struct admit_mutation *mutation)
+{
+    const struct json *pod = request->review.object, *claim;
+    const struct json *claims = json_at(pod, "spec", "resourceClaims");
+    struct json_iter iter = json_iter(claims);
+    auto_buf struct buf name = { .max = KUBE_MAX_NAME }, pointer = { .max = MAX_POINTER };
+    struct str exclusive = admit_annotation(pod, EXCLUSIVE);
+    bool says = admit_has_annotation(pod, EXCLUSIVE);
+    struct json_mut *ops = mutation->ops;
+
+    if (!says && request->config->pins_cpus)
+        exclusive = owners_annotation(admit, request, EXCLUSIVE, mutation, &says);
+    if (!bridge_config_pins(request->config, says, exclusive) ||
+        admit_names_resource(pod, DEVICE_CLASS_PREFIX DEVICE_CORES_DRIVER))
+        return;
+    buf_printf(&name, DEVICE_CPU_CLAIM "-" STR_FMT, STR_ARG(request->review.uid));
+    for (unsigned i = 0; json_next_item(&iter, &claim); i++)
+        if (str_is(json_str(json_get(claim, "name")), DEVICE_CPU_CLAIM)) {
+            buf_printf(&pointer, "/spec/resourceClaims/%u/resourceClaimName", i);
+            patch_op(build, ops, "add", buf_str(&pointer), json_new_str(build, buf_str(&name)));
+            return;
+        }
+    append(build, ops, claims, "/spec/resourceClaims",
+           json_format(build, "{'name':%s,'resourceClaimName':%s}", DEVICE_CPU_CLAIM,
+                       buf_text(&name)));
+    claim_cores_for(build, ops, pod, "initContainers");
+    claim_cores_for(build, ops, pod, "containers");
 }
 
 void admit_mutate(const struct admit *admit, const struct admit_request *request,
@@ -241,11 +248,10 @@ void admit_mutate(const struct admit *admit, const struct admit_request *request
         return;
     tolerate(admit, build, ops, request->review.object);
     finalize(build, ops, request->review.object);
-    pin(build, ops, request);
+    pin(admit, request, build, ret_mutation);
     if (admit_has_annotation(request->review.object, GANG_ANNOTATION))
         return;
-    value = gang_of(admit, request->review.ns, admit_owner(request->review.object), ret_mutation,
-                    &found);
+    value = owners_annotation(admit, request, GANG_ANNOTATION, ret_mutation, &found);
     if (found)
         annotate(build, ret_mutation->ops, request->review.object, GANG_ANNOTATION, value);
 }

@@ -410,25 +410,47 @@ static struct amount size_of(const struct slurm_node *node)
                             .memory = node->real_memory - node->specialized_memory };
 }
 
-/* Of one name, and of one type unless that is "". What Slurm shows as used may be old; and jobs may
+/* In a list of a node: of one name, and of one type unless that is "". */
+static int64_t gres_count(const char *list, struct str name, struct str type)
+{
+    struct str rest = str_of(list), item_name, item_type;
+    int64_t count, total = 0;
+
+    while (gres_next(&rest, &item_name, &item_type, &count))
+        if (str_eq(item_name, name) && (type.len == 0 || str_eq(item_type, type)))
+            total += count;
+    return total;
+}
+
+/* What Slurm shows as used may be old; and jobs may
  * have asked in ways that are not counted here. So the larger of the two counts. */
 static int64_t gres_left(const struct node *node, struct str name, struct str type)
 {
-    struct str has = str_of(node->slurm->gres), used = str_of(node->slurm->gres_used);
-    int64_t count, total = 0, shown = 0, taken = 0;
-    struct str item_name, item_type;
+    int64_t shown = gres_count(node->slurm->gres_used, name, type), taken = 0;
 
-    while (gres_next(&has, &item_name, &item_type, &count))
-        if (str_eq(item_name, name) && (type.len == 0 || str_eq(item_type, type)))
-            total += count;
-    while (gres_next(&used, &item_name, &item_type, &count))
-        if (str_eq(item_name, name) && (type.len == 0 || str_eq(item_type, type)))
-            shown += count;
     for (unsigned i = 0; i < node->gres_count; i++)
         if (str_is(name, node->gres[i].name) &&
             (type.len == 0 || !node->gres[i].type[0] || str_is(type, node->gres[i].type)))
             taken += node->gres[i].count;
-    return total - (shown > taken ? shown : taken);
+    return gres_count(node->slurm->gres, name, type) - (shown > taken ? shown : taken);
+}
+
+int64_t capacity_most(const struct capacity *capacity, const char *gres, const char *type,
+                      const char **ret_node)
+{
+    int64_t most = 0;
+
+    *ret_node = "";
+    map_each (item, &capacity->nodes) {
+        const struct slurm_node *node = ((const struct node *)item->value)->slurm;
+        int64_t count = node ? gres_count(node->gres, str_of(gres), str_of(type)) : 0;
+
+        if (node && count > most) {
+            most = count;
+            *ret_node = node->name;
+        }
+    }
+    return most;
 }
 
 static bool gres_fits(const struct node *node, const char *list)

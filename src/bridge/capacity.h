@@ -26,6 +26,11 @@ bool capacity_fits(const struct capacity *capacity, const struct job_desc *desc)
  * a time or another job, nor at a limit of their account or QOS. */
 size_t capacity_waiting(const struct capacity *capacity, const char *partition);
 
+/* The most devices of a gres that a node has, free or not, and which node ("": none has any). type
+ * "": of all types. */
+int64_t capacity_most(const struct capacity *capacity, const char *gres, const char *type,
+                      const char **ret_node);
+
 /* An immediate submit was refused there: nothing is said to fit for a second, or longer, up to a
  * minute, when refusals follow each other without one that was taken. */
 void capacity_refused(struct capacity *capacity, const char *partition);

@@ -165,7 +165,9 @@ static void create_claim(struct claiming *claiming, const struct pod_work *work,
 {
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *requests = json_new_array(build), *object;
+    struct json_mut *owner = kube_owner_reference(build, &work->pod->object);
 
+    (void)json_remove(owner, STR("blockOwnerDeletion")); /* as kube-scheduler has it */
     for (unsigned i = 0; i < claim->request_count; i++)
         json_push(requests, json_format(build,
                                         "{'name':%s,'exactly':{'deviceClassName':%s,"
@@ -175,7 +177,7 @@ static void create_claim(struct claiming *claiming, const struct pod_work *work,
     object = json_format(build,
                          "{'metadata':{'name':%s,'finalizers':['" DEVICE_CLAIM_FINALIZER "'],"
                          "'ownerReferences':[%m]},'spec':{'devices':{'requests':%m}}}",
-                         claim->name, kube_owner_reference(build, &work->pod->object), requests);
+                         claim->name, owner, requests);
     if (claim->kind == POD_CLAIM_EXTENDED)
         json_put_text(build, json_object_at(build, object, "metadata", "annotations"),
                       DEVICE_EXTENDED_CLAIM, "true");

@@ -15,6 +15,7 @@
 #include "bridge/submit_queue.h"
 #include "bridge/translate.h"
 #include "codec/hostlist.h"
+#include "device/needs.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -157,10 +158,40 @@ static bool is_about_to_be_answered(const struct bridge_world *world, const stru
     return left_us > 0;
 }
 
+/* Slurm says only that it refused the job. "": no node has too few devices. */
+static const char *too_few_devices(const struct bridge_world *world, const struct unit *unit,
+                                   struct arena *arena)
+{
+    struct device_view view = world_device_view(world);
+
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const struct kube_pod *pod = unit->members[i].pod;
+        struct device_amounts amounts;
+
+        if (device_amounts_of(&view, pod, arena, &amounts, NULL) < 0)
+            continue;
+        for (unsigned k = 0; k < amounts.count; k++) {
+            const struct device_row *row = amounts.at[k].row;
+            const char *node;
+            int64_t most = capacity_most(world->capacity, row->gres, row->type, &node);
+
+            if (device_row_is_cpu(row) || amounts.at[k].amount <= most)
+                continue;
+            return arena_printf(
+                arena, "; pod %s needs %" PRId64 " devices of %s on one node, and %s",
+                pod->object.name, amounts.at[k].amount, row->class[0] ? row->class : row->resource,
+                node[0] ? arena_printf(arena, "node %s has the most, %" PRId64, node, most)
+                        : "no node has any");
+        }
+    }
+    return "";
+}
+
 static int submit_or_wait(const struct bridge_world *world, const struct unit *unit,
                           struct plan *plan, const struct job_desc *job, bool bound)
 {
     struct guard_result view = submit_guard_check(world, unit, job_desc_hash(job), plan->arena);
+    const char *lack;
 
     switch (view.guard) {
     case GUARD_OPEN:
@@ -176,9 +207,11 @@ static int submit_or_wait(const struct bridge_world *world, const struct unit *u
             report_waiting(world, unit, plan, "WaitingForSlurm", "%s", view.why);
         break;
     case GUARD_REFUSED:
-        if (report_trouble(world, unit, plan, "Refused", "Slurm refused the job: %s", view.why))
+        lack = too_few_devices(world, unit, plan->arena);
+        if (report_trouble(world, unit, plan, "Refused", "Slurm refused the job: %s%s", view.why,
+                           lack))
             plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "FailedScheduling",
-                       "Slurm refused the job: %s", view.why);
+                       "Slurm refused the job: %s%s", view.why, lack);
         plan_look_again(plan, LOOK_FOR_CHANGE_US);
         break;
     }

@@ -355,8 +355,10 @@ enum choose_state choose_devices(struct chooser *chooser, const struct kube_pod 
         const struct device_request *request = &claim->requests[i];
 
         if (!is_of_cores(claim, request) && request->count > CLAIM_MAX_RESULTS) {
-            *ret_why =
-                arena_printf(chooser->arena, "a claim has at most %d devices", CLAIM_MAX_RESULTS);
+            *ret_why = arena_printf(
+                chooser->arena,
+                "a claim has at most %d devices, and %" PRId64 " of class %s are needed on node %s",
+                CLAIM_MAX_RESULTS, request->count, request->class, where->node->object.name);
             return CHOOSE_MISFIT;
         }
         if (!is_of_cores(claim, request))

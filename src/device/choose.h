@@ -7,8 +7,6 @@
 #include "device/nodes.h"
 #include "slurm/object.h"
 
-enum { CLAIM_MAX_RESULTS = 32 }; /* of an allocation, in Kubernetes */
-
 struct chosen_device {
     const char *request, *driver, *pool, *device;
     int64_t cores; /* that the claim has of a device for several pods; 0 of others */

@@ -7,6 +7,8 @@
 
 #include "device/names.h"
 
+#include <inttypes.h>
+
 static int check_row(const struct device_row *row, struct str class, const char *what,
                      const char *name, struct err *err)
 {
@@ -16,6 +18,18 @@ static int check_row(const struct device_row *row, struct str class, const char 
                    "%s \"%s\" uses DRA device class \"" STR_FMT
                    "\", which the bridge's config (devices) does not know",
                    what, name, STR_ARG(class));
+}
+
+/* Cores need few results: one for each NUMA node. */
+static int check_count(const struct device_row *row, int64_t count, const char *what,
+                       const char *name, struct err *err)
+{
+    if (!row->class[0] || device_row_is_cpu(row) || count <= CLAIM_MAX_RESULTS)
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "%s \"%s\" requests %" PRId64
+                   " devices of DRA device class \"%s\", and a claim has at most %d",
+                   what, name, count, row->class, CLAIM_MAX_RESULTS);
 }
 
 static bool is_of_class(const char *resource)
@@ -95,7 +109,8 @@ static int read_request(const struct device_view *view, const struct kube_resour
     if (refused[0])
         return err_set(err, ERR_INVALID, "request \"%s\" of resourceclaim \"%s\" cannot be met: %s",
                        request->name, claim->object.name, refused);
-    if (check_row(row, str_of(request->class), "resourceclaim", claim->object.name, err) < 0)
+    if (check_row(row, str_of(request->class), "resourceclaim", claim->object.name, err) < 0 ||
+        check_count(row, request->count, "resourceclaim", claim->object.name, err) < 0)
         return -ERR_INVALID;
     *ret_request = (struct device_request){ request->name, request->class, row, request->count };
     return 0;
@@ -137,6 +152,8 @@ static int add_resource(const struct device_view *view, const struct kube_amount
         row = device_row_of_class(view->table, class);
     if (!row && is_of_class(amount->name))
         return check_row(row, class, "resource", amount->name, err);
+    if (row && check_count(row, amount->amount, "resource", amount->name, err) < 0)
+        return -ERR_INVALID;
     if (row)
         amounts->at[amounts->count++] = (struct device_amount){ row, amount->amount };
     return 0;
@@ -188,7 +205,8 @@ int device_amounts_of(const struct device_view *view, const struct kube_pod *pod
 
 struct ask { /* of a container, that is served by a claim */
     const struct kube_device_ask *ask;
-    struct device_request *request; /* of a container that keeps its devices */
+    /* Of an init container: what it needs beyond the devices of later containers. NULL: nothing */
+    struct device_request *request;
     struct str class;
     const struct device_row *row;
 };
@@ -240,6 +258,18 @@ static void add_mapping(struct pod_claims *claims, const struct ask *ask,
         (struct device_mapping){ ask->ask->container, ask->ask->resource, request->name };
 }
 
+static bool is_same_resource(const struct ask *a, const struct ask *b)
+{
+    return strcmp(a->ask->resource, b->ask->resource) == 0;
+}
+
+/* As kube-scheduler names it. */
+static const char *request_name(const struct ask *ask, struct arena *arena)
+{
+    return arena_printf(arena, "container-%u-request-%u", (unsigned)ask->ask->order,
+                        (unsigned)ask->ask->place);
+}
+
 /* What an init container needs beyond the devices of those that start after it. */
 static int64_t map_later(struct pod_claims *claims, const struct asks *asks, const struct ask *init)
 {
@@ -248,7 +278,8 @@ static int64_t map_later(struct pod_claims *claims, const struct asks *asks, con
     for (unsigned i = 0; i < asks->count && left > 0; i++) {
         const struct ask *later = &asks->at[i];
 
-        if (!later->request || later->ask->order < init->ask->order || later->row != init->row)
+        if (later->ask->is_init || later->ask->order < init->ask->order ||
+            !is_same_resource(later, init))
             continue;
         add_mapping(claims, init, later->request);
         left -= later->request->count;
@@ -256,24 +287,20 @@ static int64_t map_later(struct pod_claims *claims, const struct asks *asks, con
     return left;
 }
 
-/* One request for all init containers of a class that need more; they run one after the other. */
-static void add_excess(struct pod_claims *claims, struct pod_claim *claim, const struct ask *init,
-                       int64_t left, struct arena *arena)
+/* One request, named after the largest, for all init containers that need more of a resource; they
+ * run one after the other. */
+static void add_excess(struct pod_claim *claim, struct asks *asks, struct ask *init, int64_t left,
+                       struct arena *arena)
 {
-    const char *name;
-
-    if (left <= 0)
-        return;
-    name = arena_printf(arena, "init-%u", (unsigned)init->ask->order);
-    for (unsigned i = 0; i < claim->request_count; i++)
-        if (strncmp(claim->requests[i].name, "init-", 5) == 0 &&
-            claim->requests[i].row == init->row) {
-            if (claim->requests[i].count < left)
-                claim->requests[i].count = left;
-            add_mapping(claims, init, &claim->requests[i]);
-            return;
-        }
-    add_mapping(claims, init, add_request(claim, init, name, left));
+    for (unsigned i = 0; left > 0 && !init->request && i < asks->count; i++)
+        if (asks->at[i].ask->is_init && is_same_resource(&asks->at[i], init))
+            init->request = asks->at[i].request;
+    if (left > 0 && !init->request)
+        init->request = add_request(claim, init, request_name(init, arena), left);
+    if (left > 0 && init->request->count < left) {
+        init->request->count = left;
+        init->request->name = request_name(init, arena);
+    }
 }
 
 static int add_extended(const struct device_view *view, const struct kube_pod *pod,
@@ -296,16 +323,15 @@ static int add_extended(const struct device_view *view, const struct kube_pod *p
     claims->mappings =
         arena_alloc_array(arena, asks.count * (asks.count + 1), sizeof(*claims->mappings));
     for (unsigned i = 0; i < asks.count; i++)
-        if (!asks.at[i].ask->is_init) {
-            const char *name =
-                arena_printf(arena, "container-%u-request-%u", (unsigned)asks.at[i].ask->order, i);
-
-            asks.at[i].request = add_request(claim, &asks.at[i], name, asks.at[i].ask->amount);
-            add_mapping(claims, &asks.at[i], asks.at[i].request);
-        }
+        if (!asks.at[i].ask->is_init)
+            asks.at[i].request = add_request(claim, &asks.at[i], request_name(&asks.at[i], arena),
+                                             asks.at[i].ask->amount);
     for (unsigned i = 0; i < asks.count; i++)
         if (asks.at[i].ask->is_init)
-            add_excess(claims, claim, &asks.at[i], map_later(claims, &asks, &asks.at[i]), arena);
+            add_excess(claim, &asks, &asks.at[i], map_later(claims, &asks, &asks.at[i]), arena);
+    for (unsigned i = 0; i < asks.count; i++)
+        if (asks.at[i].request)
+            add_mapping(claims, &asks.at[i], asks.at[i].request);
     return 0;
 }
 

@@ -6,6 +6,8 @@
 #include "device/view.h"
 #include "kube/kinds.h"
 
+enum { CLAIM_MAX_RESULTS = 32 }; /* of an allocation, in Kubernetes */
+
 struct device_amount {
     const struct device_row *row;
     int64_t amount;

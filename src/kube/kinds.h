@@ -65,6 +65,7 @@ struct kube_device_ask { /* of one container, for one extended resource */
     const char *container, *resource;
     int64_t amount;
     uint16_t order; /* of the container: init containers first */
+    uint16_t place; /* of the resource, among all that the container requests, by name */
     bool is_init;   /* it ends before the containers after it start; a sidecar does not */
 };
 

@@ -216,7 +216,10 @@ struct asks {
 static int take_ask(struct asks *asks, const struct json *container, struct str resource,
                     const struct json *amount, unsigned order, bool is_init, struct err *err)
 {
+    struct json_iter requests = json_iter(json_at(container, "resources", "requests"));
     struct kube_device_ask *ask;
+    const struct json *other;
+    struct str name;
 
     if (!asks->at) {
         asks->count++;
@@ -227,6 +230,9 @@ static int take_ask(struct asks *asks, const struct json *container, struct str 
     ask->resource = kube_decoder_str(asks->decoder, resource);
     ask->order = (uint16_t)order;
     ask->is_init = is_init;
+    ask->place = 0;
+    while (json_next_member(&requests, &name, &other))
+        ask->place = (uint16_t)(ask->place + (str_cmp(name, resource) < 0));
     return kube_decoder_is_counting(asks->decoder)
                ? 0
                : kube_quantity(amount, false, &ask->amount, err);

@@ -187,6 +187,47 @@ def test_each_container_has_devices_of_its_own(site):
     assert found["before"] <= found["main"] | found["side"]
 
 
+def shape_of(claim: dict, pod: dict) -> dict:
+    """What a claim and its pod say, but for the names and devices that differ from one run to the next."""
+    (owner,), (user,) = claim["metadata"]["ownerReferences"], claim["status"]["reservedFor"]
+    allocation, told = claim["status"]["allocation"], pod["status"]["extendedResourceClaimStatus"]
+    assert owner["uid"] == user["uid"] == pod["metadata"]["uid"] and told["resourceClaimName"] == claim["metadata"]["name"]
+    assert allocation.pop("allocationTimestamp")
+    results = allocation["devices"].pop("results")
+    assert len({one.pop("device") for one in results}) == len(results)
+    return {"annotations": claim["metadata"]["annotations"], "finalizers": claim["metadata"]["finalizers"],
+            "owner": {key: value for key, value in owner.items() if key != "uid"}, "user": {key: value for key, value in user.items() if key != "uid"},
+            "requests": sorted(claim["spec"]["devices"].pop("requests"), key=lambda one: one["name"]), "spec": claim["spec"],
+            "results": sorted(results, key=lambda one: one["request"]), "allocation": allocation,
+            "mappings": sorted(told["requestMappings"], key=lambda one: sorted(one.items()))}
+
+
+def test_claims_are_as_kube_scheduler_writes_them(site):
+    """The same pod, first by us and then by the stock scheduler: two containers and an init container, two names of a class."""
+    other, short = "default", {"example.com/gpu": "1"}
+    site.api.merge(f"{DEVICES}/deviceclasses/{GPU}", {"spec": {"extendedResourceName": "example.com/gpu"}})
+    parts = [container("main", STAY, gpus(2)), container("side", STAY, short)]
+    first = [container("before", TELL, gpus(2))]
+    make(site, "alike", *parts, initContainers=first)
+    said(site, "alike", "side")
+    ours = shape_of(claim_of(site, "alike"), site.see("alike"))
+    goes(site, "alike")
+    wait_for("its claims are gone", 30, lambda: not site.api.get(CLAIMS)["items"])
+    path = f"/api/v1/namespaces/{other}/pods"
+    try:
+        site.api.post(path, {"metadata": {"name": "alike"}, "spec": {
+            "nodeSelector": {"kubernetes.io/hostname": NODE}, "tolerations": [{"operator": "Exists"}], "terminationGracePeriodSeconds": 0,
+            "containers": parts, "initContainers": first}})
+        wait_for("kube-scheduler has placed it", 60, lambda: site.api.get(f"{path}/alike")["spec"].get("nodeName"),
+                 hint=lambda: json.dumps(site.api.get(f"{path}/alike")["status"]))
+        (claim,) = site.api.get(f"{DEVICES}/namespaces/{other}/resourceclaims")["items"]
+        assert ours == shape_of(claim, site.api.get(f"{path}/alike"))
+    finally:
+        site.api.delete(f"{path}/alike", {"gracePeriodSeconds": 0})
+        site.api.merge(f"{DEVICES}/deviceclasses/{GPU}", {"spec": {"extendedResourceName": None}})
+        wait_for("its claim is gone", 60, lambda: not site.api.get(f"{DEVICES}/namespaces/{other}/resourceclaims")["items"])
+
+
 def test_claims_of_people_and_of_templates_are_met_by_slurm(site):
     spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": GPU, "count": 2}}]}}
     templates = f"{DEVICES}/namespaces/{HOME}/resourceclaimtemplates"
@@ -206,6 +247,23 @@ def test_claims_of_people_and_of_templates_are_met_by_slurm(site):
     site.api.delete(f"{templates}/each")
 
 
+def restart_kubelet_while_deleted(site: Site, name: str) -> None:
+    """While the kubelet is away nobody unprepares the claim, so its devices stay with the pod. At its start it deletes the
+    ResourceSlices of its node, which the drivers publish again."""
+    folder, number = site.cluster.folder, site.job(site.see(name))["job_id"]
+    supervisor.ask(folder, {"do": "stop", "name": "kubelet"})
+    try:
+        site.delete(name)
+        make(site, "meanwhile", container("main", TELL, gpus(GPUS)))
+        wait_for("the next pod waits for them", 30, lambda: condition(site.see("meanwhile"), "SlurmPending")["status"] == "True")
+        assert claim_of(site, name)["status"]["allocation"] and site.job_state(number) == "RUNNING"
+    finally:
+        supervisor.ask(folder, {"do": "start", "name": "kubelet"})
+    wait_for("the next pod has run", 120, lambda: (site.see("meanwhile") or {"status": {}})["status"].get("phase") == "Succeeded",
+             hint=lambda: kubectl(site.cluster, "-n", HOME, "describe", "pod", "meanwhile")[-2500:])
+    assert len(gpus_of(said(site, "meanwhile"))) == GPUS
+
+
 def end_by(site: Site, how: str, name: str) -> None:
     if how in ("success", "failure"):
         kubectl(site.cluster, "-n", HOME, "exec", name, "--", "touch", f"/{how}")
@@ -215,6 +273,11 @@ def end_by(site: Site, how: str, name: str) -> None:
     elif how == "preemption":
         make(site, "urgent", container("main", "true", gpus(1)), wishes={"partition": "express"})
         wait_for("the urgent one has run", 60, lambda: site.see("urgent")["status"]["phase"] == "Succeeded")
+    elif how == "time-limit":
+        site.scontrol("update", f"JobId={site.job(site.see(name))['job_id']}", "EndTime=now")
+        wait_for("its time is over", 60, lambda: not site.see(name))  # slurmctld looks every 30 s
+    elif how == "node-restart":
+        restart_kubelet_while_deleted(site, name)
     else:
         site.delete(name, {"deletion": None, "force": 0}[how])
 
@@ -224,7 +287,7 @@ def test_devices_are_free_again_after_every_kind_of_end(site):
     until_told = f"{TELL}; trap 'exit 0' TERM; while :; do [ -e /success ] && exit 0; [ -e /failure ] && exit 1; sleep 0.1; done"
     site.scontrol("create", "PartitionName=express", f"Nodes={NODE}", "PriorityTier=10")
     try:
-        for how in ("success", "failure", "deletion", "force", "scancel", "preemption"):
+        for how in ("success", "failure", "deletion", "force", "scancel", "preemption", "time-limit", "node-restart"):
             make(site, how, container("main", until_told, gpus(GPUS)))
             assert len(gpus_of(said(site, how))) == GPUS
             end_by(site, how, how)

@@ -16,6 +16,8 @@ enum { MAX_STEPS = 1000 };
 static const struct api_kind gadgets = { "conformance.slinc.dev", "v1", "gadgets", "Gadget",
                                          API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION |
                                              API_NEEDS_VERSION | API_CUSTOM };
+static const struct api_kind claims = { "resource.k8s.io", "v1", "resourceclaims", "ResourceClaim",
+                                        API_NAMESPACED | API_HAS_STATUS };
 
 struct player {
     struct clock clock;
@@ -167,6 +169,7 @@ int main(int argc, char **argv)
     player.store = api_store_new(&player.clock, 1);
     script_values_init(&player.values);
     api_store_add_kind(player.store, &gadgets);
+    api_store_add_kind(player.store, &claims);
     script_save(&player.values, STR("NS"), STR("conformance"));
 
     struct api_answer answer;

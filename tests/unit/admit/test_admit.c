@@ -459,6 +459,34 @@ static void a_pod_takes_the_word_of_the_jobset_above_its_job(void **state)
     assert_string_equal(gang_of(OF_JOB, &reply), "true");
 }
 
+static bool is_pinned(const char *metadata)
+{
+    struct reply reply = rig_ask(
+        &rig, ADMIT_MUTATE,
+        (struct call){ .pod = arena_printf(&rig.arena, "{'metadata':{%s},'spec':{}}", metadata) });
+    struct json_iter iter = json_iter(reply.patch);
+    const struct json *op;
+
+    assert_false(reply.answer.is_early);
+    while (json_next_item(&iter, &op))
+        if (str_is(json_str(json_get(op, "path")), "/spec/resourceClaims"))
+            return true;
+    return false;
+}
+
+static void a_pod_is_pinned_when_its_job_or_jobset_shares_nodes(void **state)
+{
+    use_config("pinCpus: auto");
+    rig_see(&rig, rig.jobs, JOB("'annotations':{'" WISH "exclusive':'false'},"));
+    assert_true(is_pinned(OF_JOB));
+    assert_false(is_pinned(OF_JOB ",'annotations':{'" WISH "exclusive':'true'}"));
+    rig_see(&rig, rig.jobs, JOB(OF_JOBSET));
+    rig_see(&rig, rig.jobsets,
+            "{'metadata':{'name':'s','namespace':'slurm-bridge','uid':'s-1','annotations':{'" WISH
+            "exclusive':'false'},'resourceVersion':'1'}}");
+    assert_true(is_pinned(OF_JOB));
+}
+
 static void the_nearest_word_counts(void **state)
 {
     struct reply reply;
@@ -687,6 +715,7 @@ int main(void)
         TEST(a_name_longer_than_any_is_no_namespace),
         TEST(a_pod_takes_the_word_of_its_job),
         TEST(a_pod_takes_the_word_of_the_jobset_above_its_job),
+        TEST(a_pod_is_pinned_when_its_job_or_jobset_shares_nodes),
         TEST(the_nearest_word_counts),
         TEST(a_job_that_says_nothing_leaves_its_pods_alone),
         TEST(a_job_that_was_not_seen_yet_makes_the_answer_an_early_one),
