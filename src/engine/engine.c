@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "engine/absent_action.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +90,7 @@ struct engine *engine_new(struct kube_client *client, struct rand *rand, struct 
                                                  .answered = on_answered,
                                                  .answered_context = engine });
     executor_add_lane(engine->executor, &action_kube, client);
+    executor_add_lane(engine->executor, &action_absent, client);
     rest_metrics_watch(&engine->rest, metrics, engine->options.host, client);
     metrics_on_scrape(metrics, engine_refresh_metrics, engine);
     return engine;

@@ -2,6 +2,7 @@
  *
  * Holds: the pod of a worker that may run jobs is deleted only in the stage behind a question to
  * Slurm whether it is drained; no answer, an old one and no slurmrestd are no "yes". */
+#include "engine/absent_action.h"
 #include "engine/event_action.h"
 #include "operator/names.h"
 #include "operator/nodeset.h"
@@ -126,6 +127,19 @@ static void remove_finalizer(struct nodeset *nodeset)
                            patch);
 }
 
+/* Once the NodeSet is gone the garbage collector deletes its pods, whatever runs there. Somebody
+ * who began to lead a moment ago may not have seen them. */
+static void confirm_no_workers(struct nodeset *nodeset)
+{
+    const struct kube_object *object = nodeset->sync.object;
+
+    plan_confirm_absent(nodeset->sync.plan, &kube_pods, object,
+                        arena_printf(nodeset->sync.plan->arena,
+                                     "labelSelector=app.kubernetes.io%%2Fname%%3Dslurmd%%2C"
+                                     "app.kubernetes.io%%2Finstance%%3D%s",
+                                     object->name));
+}
+
 void nodeset_plan_end(struct nodeset *nodeset)
 {
     const struct kube_object *object = nodeset->sync.object;
@@ -137,6 +151,8 @@ void nodeset_plan_end(struct nodeset *nodeset)
     if (!nodeset_must_drain(nodeset)) {
         remove_finalizer(nodeset);
     } else if (nodeset->count == 0 && !waits && !nodeset_has_reservation(nodeset)) {
+        confirm_no_workers(nodeset);
+        plan_next_stage(nodeset->sync.plan);
         remove_finalizer(nodeset);
     } else {
         if (nodeset->count == 0 && waits)
