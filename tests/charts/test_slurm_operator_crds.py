@@ -265,6 +265,7 @@ def test_no_kind_needs_a_spec_and_all_have_a_description_of_every_field(definiti
         schema = crds.schema_of(crd)
         assert "required" not in schema and schema["description"]
         assert [field.path for field in crds.fields(schema) if not field.about] == ["metadata"]
+        assert ": null" not in json.dumps(crd), "a comma in a description made a key of its rest"
         assert all(column["description"] for column in crd["spec"]["versions"][0]["additionalPrinterColumns"])
 
 
