@@ -144,7 +144,7 @@ def retry_briefly(act: Callable[[], None]) -> None:
             time.sleep(0.1)
 
 
-def _try_lock(path: Path) -> object | None:
+def try_lock(path: Path) -> object | None:
     """The locked file, or None. A lock whose file was removed meanwhile holds nobody else off, so it is not taken."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -165,7 +165,7 @@ def locked(path: Path, what: str, seconds: float = 900) -> Iterator[None]:
     """Holds a file lock, waiting for whoever has it."""
     end = time.monotonic() + seconds
     told = False
-    while not (file := _try_lock(path)):
+    while not (file := try_lock(path)):
         if not told:
             say(f"  waiting for another command to finish with {what}")
             told = True

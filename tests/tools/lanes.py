@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from slincdev.common import Fail
+from slincdev.common import Fail, try_lock
 
 WAITING, COMPUTE = "waiting", "compute"
 MAX_FLAKY = 2       # more tests than this that pass only on their second chance fail the run
@@ -60,6 +60,14 @@ class Part:
     shards: Callable[[], dict[str, list[str]]] | None = None  # the name of each job of the part, and its targets
 
 
+@dataclass(frozen=True)
+class Subject:
+    """Pytest modules that test one part of the product, and how long they may take, whichever shard they are in."""
+
+    budget_s: int
+    modules: tuple[str, ...]  # tests/.../test_<module>*.py
+
+
 @dataclass
 class Suite:
     """All that a run needs: the program that runs one job (this one), the parts, and how to build."""
@@ -68,10 +76,9 @@ class Suite:
     repo: Path
     parts: dict[str, Part]
     build: Callable[[str], None]
-    whole_s: int = 0  # the budget of a whole run without `later`; 0: it has none, and its parts neither
-    most_s: int = 0   # with the tests of `later`
+    whole_s: int = 0  # the budget of a whole run; 0: it has none, and its parts neither
     build_s: int = 0  # of the builds before all parts
-    later: dict[str, int] = field(default_factory=dict)  # subjects whose tests are still to come, each with its budget
+    subjects: dict[str, Subject] = field(default_factory=dict)
     at_end: Callable[[dict[str, Result]], None] = lambda results: None
 
 
@@ -166,6 +173,7 @@ class Run:
         self.began = time.monotonic()
         self.took: list[Took] = []
         self.results: dict[str, Result] = {}
+        self.locks: list[object] = []
         self.is_terminal = sys.stdout.isatty()
         self.shown_at = 0.0
 
@@ -266,13 +274,14 @@ def print_table(run: Run, cpu_s: float) -> None:
         print(f"{one.name:<12} {one.lane:<8} {clock(one.began_s):>6} {clock(one.wall_s):>6} {clock(one.cpu_s):>6} {budget:>7}{over}")
     others = max(0.0, cpu_s - sum(one.cpu_s for one in run.took))
     print(f"{'clusters':<12} {'(and all else on the machine)':<22} {clock(others):>6}")
-    for subject, budget_s in suite.later.items():
+    for name, subject in suite.subjects.items():
+        starts = tuple(f"test_{module}" for module in subject.modules)
         used_s = sum(seconds for result in run.results.values() for module, seconds in result.modules.items()
-                     if Path(module).name.startswith(f"test_{subject}"))
-        print(f"{subject:<12} {'later':<8} {'':>6} {clock(used_s):>6} {'':>6} {clock(budget_s):>7}{'  over' if used_s > budget_s else ''}")
+                     if Path(module).name.startswith(starts))
+        print(f"{name:<12} {'subject':<8} {'':>6} {clock(used_s):>6} {'':>6} {clock(subject.budget_s):>7}{'  over' if used_s > subject.budget_s else ''}")
     path = ", ".join(f"{one.name} {clock(one.wall_s)}" for one in critical_path(run.took))
     print(f"critical path: {path}; all of it {clock(seconds)}" + 
-          (f" of {clock(suite.whole_s)}, or {clock(suite.most_s)} with what comes later" if suite.whole_s else ""))
+          (f" of {clock(suite.whole_s)}" if suite.whole_s else ""))
 
 
 def print_flaky(suite: Suite, flaky: dict[str, list[str]]) -> None:
@@ -305,6 +314,15 @@ def jobs_of(suite: Suite, names: list[str], words: list[str]) -> list[Job]:
     return jobs
 
 
+def lock_reports(jobs: list[Job]) -> list[object]:
+    """To be held while the jobs run: a second run of a job in this tree would clear the reports of the first."""
+    locks = [try_lock(job.folder.with_suffix(".lock")) for job in jobs]
+    for job, lock in zip(jobs, locks):
+        if not lock:
+            raise Fail(f"another run is at {job.name} and writes to {job.folder.relative_to(job.repo)}: wait for it, or use another clone")
+    return locks
+
+
 def main(suite: Suite, argv: list[str]) -> int:
     """`PART... [-- WORDS FOR PYTEST]`, or `--job JSON`, which is how a run starts itself for each job."""
     if argv[:1] == ["--job"]:
@@ -318,8 +336,10 @@ def main(suite: Suite, argv: list[str]) -> int:
         signal.signal(number, signal.default_int_handler)
     run, before = Run(suite), machine_cpu_s()
     try:
+        jobs = jobs_of(suite, names, words)
+        run.locks = lock_reports(jobs)
         run.build(sorted({build for name in names for build in suite.parts[name].builds}))
-        run.run(jobs_of(suite, names, words))
+        run.run(jobs)
     except KeyboardInterrupt:
         return 130
     except Fail as fail:
