@@ -55,7 +55,7 @@ def pinned(run: int):
 @row
 def devices(bench: Bench) -> list[Figure]:
     """Every GPU of 25 nodes is claimed at once, beside as many pods without claims; then pinned pods at 20 a second."""
-    rounds, count = 1 if bench.quick else 3, 200 if bench.quick else 1000
+    rounds, count = 1 if bench.quick else 3, 100 if bench.quick else 1000
     free, claiming = [], []
     with cluster_of(25) as (cluster, slurm), bridge_on(cluster, slurm) as bridge, ClaimWatch(cluster) as watch:
         lend_nodes(cluster, slurm, 90)

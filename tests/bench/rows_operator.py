@@ -128,10 +128,10 @@ def time_client_go(cluster: Cluster) -> float:
     return done["seconds"]
 
 
-def steady(operator: Operator, seconds: float) -> tuple[float, float]:
-    """Writes a minute, and the share of a core, when all is as it should be."""
+def steady(operator: Operator, seconds: float, calm_s: float = 5) -> tuple[float, float]:
+    """Writes a minute, and the share of a core, once nothing was written for calm_s."""
     last, since = operator.writes(), time.monotonic()
-    while time.monotonic() - since < 5:
+    while time.monotonic() - since < calm_s:
         time.sleep(0.5)
         if operator.writes() != last:
             last, since = operator.writes(), time.monotonic()
@@ -176,7 +176,7 @@ def operator(bench: Bench) -> list[Figure]:
     """200 RestApi and 50 Controller objects created at once; then nothing changes; then one real slurmctld starts."""
     with operator_on(bench.cluster) as program:
         (created, mine), theirs = time_children(bench.cluster), time_client_go(bench.cluster)
-        writes, cpu = steady(program, 20 if bench.quick else 60)
+        writes, cpu = steady(program, 10 if bench.quick else 60)
         memory = program.memory_mib()
         condition = time_condition(bench.cluster)
     return [

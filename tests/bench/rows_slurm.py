@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from statistics import quantiles
 
-from frame import Bench, Figure, build_programs, full_row, row
+from frame import Bench, Figure, build_programs, full_row
 from rows_ground import _submit_plainly
 from slincdev.common import REPO, run
 from slincdev.slurm import Slurm
@@ -173,7 +173,7 @@ def _submit_on_eight(slurm: Slurm, count: int) -> tuple[float, list[int]]:
     return time.monotonic() - begun, numbers
 
 
-@row
+@full_row
 def slurm_submits(bench: Bench) -> list[Figure]:
     """slurm_submit with eight in flight beside eight plain connections, in many short turns: slurmctld's own pace varies a lot."""
     slurm, count, turns = big_slurm(bench), 80, 6 if bench.quick else 40
