@@ -422,8 +422,8 @@ static int64_t gres_count(const char *list, struct str name, struct str type)
     return total;
 }
 
-/* What Slurm shows as used may be old; and jobs may
- * have asked in ways that are not counted here. So the larger of the two counts. */
+/* What Slurm shows as used may be old, and jobs may have asked in ways that are not counted here:
+ * the larger of the two counts. */
 static int64_t gres_left(const struct node *node, struct str name, struct str type)
 {
     int64_t shown = gres_count(node->slurm->gres_used, name, type), taken = 0;

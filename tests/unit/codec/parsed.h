@@ -1,8 +1,9 @@
-/* parsed.h - JSON for tests, written with single quotes: {'a':1}. */
+/* parsed.h - JSON for tests, written with single quotes: {'a':1}; or as YAML. */
 #ifndef SLINC_TESTS_PARSED_H
 #define SLINC_TESTS_PARSED_H
 
 #include "codec/json.h"
+#include "codec/yaml.h"
 
 #include <stdio.h>
 
@@ -19,6 +20,17 @@ static inline struct json_doc *parsed(const char *text)
             *c = '"';
     if (json_parse(str_of(copy), sizeof(copy), &doc, &err) < 0)
         fail_msg("%s: %s", text, err.text);
+    return doc;
+}
+
+/* Fails the test when the text is no YAML. */
+static inline struct json_doc *parsed_yaml(const char *text)
+{
+    struct json_doc *doc = NULL;
+    struct err err = { .class = 0 };
+
+    if (yaml_parse_one(str_of(text), NULL, &doc, &err) < 0)
+        fail_msg("%s: %s", err.text, text);
     return doc;
 }
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "../codec/parsed.h"
 #include "base/mem.h"
-#include "codec/yaml.h"
 #include "device/view.h"
 
 struct rig {
@@ -21,19 +21,9 @@ struct rig {
     struct device_view view;
 };
 
-static inline struct json_doc *rig_parse(const char *text)
-{
-    struct json_doc *doc = NULL;
-    struct err err = { .class = 0 };
-
-    if (yaml_parse_one(str_of(text), NULL, &doc, &err) < 0)
-        fail_msg("%s: %s", err.text, text);
-    return doc;
-}
-
 static inline void rig_see(struct kube_cache *cache, const char *text)
 {
-    auto_json_doc struct json_doc *doc = rig_parse(text);
+    auto_json_doc struct json_doc *doc = parsed_yaml(text);
     const struct kube_object *object;
 
     assert_int_equal(kube_object_decode(kube_cache_kind(cache), json_root(doc), &object, NULL), 0);
@@ -45,8 +35,8 @@ static inline int rig_up(void **state)
 {
     struct rig *rig = mem_alloc(sizeof(*rig));
     auto_json_doc struct json_doc *rows =
-        rig_parse("[{class: gpu.example.com, gres: gpu, type: a},"
-                  " {class: other.example.com, gres: gpu, type: b}]");
+        parsed_yaml("[{class: gpu.example.com, gres: gpu, type: a},"
+                    " {class: other.example.com, gres: gpu, type: b}]");
 
     clock_init_virtual(&rig->clock, 0);
     arena_init(&rig->arena, 1 << 20);

@@ -8,8 +8,8 @@
 #ifndef SLINC_TESTS_FILTER_RIG_H
 #define SLINC_TESTS_FILTER_RIG_H
 
+#include "../codec/parsed.h"
 #include "base/mem.h"
-#include "codec/yaml.h"
 #include "filter/filter.h"
 #include "kube/volume_kinds.h"
 
@@ -132,16 +132,6 @@ static inline void rig_free(struct rig *rig)
     mem_free(rig);
 }
 
-static inline struct json_doc *rig_parse(const char *text)
-{
-    struct json_doc *doc = NULL;
-    struct err err = { .class = 0 };
-
-    if (yaml_parse_one(str_of(text), NULL, &doc, &err) < 0)
-        fail_msg("%s: %s", err.text, text);
-    return doc;
-}
-
 /* ---- from short to whole objects ---- */
 
 static inline enum rig_cache rig_cache_of(const struct json *item)
@@ -260,7 +250,7 @@ static inline void rig_put_item(struct rig *rig, const struct json *item)
 
 static inline void rig_put(struct rig *rig, const char *list)
 {
-    auto_json_doc struct json_doc *doc = rig_parse(list);
+    auto_json_doc struct json_doc *doc = parsed_yaml(list);
     struct json_iter iter = json_iter(json_root(doc));
     const struct json *item;
 
@@ -276,7 +266,7 @@ static inline void rig_drop(struct rig *rig, enum rig_cache cache, const char *n
 /* A pod that waits: in no cache. The caller unrefs it. */
 static inline const struct kube_pod *rig_waiting(struct rig *rig, const char *text)
 {
-    auto_json_doc struct json_doc *doc = rig_parse(text);
+    auto_json_doc struct json_doc *doc = parsed_yaml(text);
 
     return kube_pod_of(rig_object(rig, json_root(doc)));
 }

@@ -291,9 +291,9 @@ static void the_list_of_open_claims_is_bounded(void **state)
 static void a_volume_that_is_being_taken_is_nobody_elses(void **state)
 {
     struct rig *rig = rig_new();
-    struct json_doc *patch =
-        rig_parse("{metadata: {annotations: {pv.kubernetes.io/bound-by-controller: 'yes'}}, spec: "
-                  "{claimRef: {namespace: d, name: c, uid: c}}}");
+    struct json_doc *patch = parsed_yaml(
+        "{metadata: {annotations: {pv.kubernetes.io/bound-by-controller: 'yes'}}, spec: "
+        "{claimRef: {namespace: d, name: c, uid: c}}}");
     struct kube_cache *cache = rig->caches[RIG_VOLUMES];
     struct kube_overlay *overlay;
 

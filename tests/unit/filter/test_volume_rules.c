@@ -192,7 +192,7 @@ static void a_set_follows_claims_and_volumes(void **state)
 static void a_patch_leaves_what_it_does_not_name(void **state)
 {
     struct rig *rig = rig_new();
-    auto_json_doc struct json_doc *patch = rig_parse("{metadata: {annotations: {a: b}}}");
+    auto_json_doc struct json_doc *patch = parsed_yaml("{metadata: {annotations: {a: b}}}");
     static const struct {
         enum rig_cache cache;
         const char *ns, *name;
