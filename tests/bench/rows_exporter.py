@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 
 from daemon import PROGRAM, free_port
-from frame import Bench, Figure, build_programs, row
+from frame import Bench, Figure, build_programs, full_row, row
 from slincdev.common import REPO, Fail, wait_for
 
 sys.path.append(str(REPO / "tests/e2e"))
@@ -199,7 +199,7 @@ def first_paint_ms(port: int) -> float:
         browser.end()
 
 
-@row
+@full_row
 def exporter_page(bench: Bench) -> list[Figure]:
     """With viewers the exporter also polls, so what it takes without them stands beside. Jobs do not change meanwhile."""
     seconds, port = (5 if bench.quick else 60), free_port()

@@ -26,12 +26,14 @@ def gang_of_100(bench: Bench) -> list[Figure]:
     with bridge_on(bench.cluster, bench.slurm) as bridge:
         lend_nodes(bench.cluster, bench.slurm, 60)
         warm_up(bench.cluster)
-        before = bridge.steps("allocated to bound")
+        turns = []
         for turn in range(3 if bench.quick else 10):
+            before = bridge.steps("allocated to bound")
             Load(bench.cluster, f"gang-{turn}", SCHEDULER, 100, gang=100, annotations=PER_NODE).end()
             no_jobs_left(bench.slurm)
-        last = at_most(before, bridge.steps("allocated to bound"), 0.99)
-    return [Figure("gang of 100 pods: allocated to bound, p99, at most", "at most 0.5 s", None, last, "s", last <= 0.5)]
+            turns.append(at_most(before, bridge.steps("allocated to bound"), 0.99))
+    last = median(turns)
+    return [Figure(f"gang of 100 pods: allocated to bound, p99, at most; median of {len(turns)}", "at most 0.5 s", None, last, "s", last <= 0.5)]
 
 
 @full_row
