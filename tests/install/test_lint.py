@@ -117,6 +117,18 @@ def test_a_source_that_changes_while_it_is_checked_is_checked_again(tree: Tree, 
     assert tree.checks()[0] == ["two.c"]
 
 
+def test_a_clone_in_another_place_has_the_same_results(tmp_path: Path) -> None:
+    """Clones sort before and behind the headers of the system."""
+    def key_in(clone: Path) -> str | None:
+        clone.mkdir()
+        for name in (".clang-tidy", "one.h"):
+            (clone / name).write_text("")
+        return lint._tidy_key(clone, lint.Compiled([f"cc -I{clone}"], {clone / "one.h", tmp_path / "m.h"}), "19")
+
+    (tmp_path / "m.h").write_text("")
+    assert key_in(tmp_path / "a") == key_in(tmp_path / "z") is not None
+
+
 def test_a_result_that_no_run_used_for_a_month_is_dropped(tree: Tree, tmp_path: Path) -> None:
     kept = tmp_path / "cache/tidy"
     old, used = kept / "unused", set(kept.iterdir())

@@ -225,8 +225,8 @@ def _tidy_key(repo: Path, source: Compiled, version: str) -> str | None:
     words = [version, *(command.replace(place, ".") for command in source.commands)]
     key = hashlib.sha256("\0".join(words).encode())
     key.update(_content(repo / ".clang-tidy"))
-    for file in sorted(source.reads):
-        key.update(str(file).replace(place, ".").encode() + b"\0" + _content(file))
+    for name, file in sorted((str(file).replace(place, "."), file) for file in source.reads):
+        key.update(name.encode() + b"\0" + _content(file))
     return key.hexdigest()
 
 
