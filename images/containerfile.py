@@ -62,7 +62,7 @@ def _linked(item: Recipe) -> list[str]:
         return []
     setup = (REPO / "dev/setup").read_text()
     packages = re.search(r"build_packages=\(([^)]*)\)", setup)[1].split()  # type: ignore[index]
-    needed = [name for name in packages if not re.match(r"clang|llvm|libclang|nghttp2-server|python3-venv|git|ca-cert|make|libcmocka", name)]
+    needed = [name for name in packages if not re.match(r"ccache|clang|llvm|libclang|nghttp2-server|python3-venv|git|ca-cert|make|libcmocka", name)]
     sources = " ".join(row.source for row in item.linked)
     lines = ["", "FROM ${DEBIAN} AS linked", f"RUN {APT} libc6-dev {' '.join(needed)}", "COPY . /slinc/",
              f"RUN meson setup /build /slinc --buildtype=debugoptimized -Dtests=false && ninja -C /build {sources}"]

@@ -8,14 +8,27 @@ import hmac
 import http.client
 import json
 import time
+from collections.abc import Callable
 from threading import local
 from urllib.parse import quote
 
 from .cluster import Cluster
-from .common import Fail
+from .common import PATIENCE, Fail
 from .kube import ApiError
 
 API = "v0.0.45"
+
+
+def with_token(command: Callable[[], str]) -> str:
+    """Of a login node. While sackd takes a new slurm.conf a command gets no token and asks Slurm nothing, so it is run again."""
+    end = time.monotonic() + 30 * PATIENCE
+    while True:
+        try:
+            return command()
+        except Fail as fail:
+            if "failed to create token" not in str(fail) or time.monotonic() > end:
+                raise
+            time.sleep(0.5)
 
 
 class SlurmError(Exception):

@@ -10,6 +10,7 @@ from . import parts
 from .build import bin_dir
 from .cluster import Cluster
 from .common import DEV, PATIENCE, REPO, Fail, run
+from .slurm import with_token
 
 HOME, OPERATOR_HOME = "slurm", "slinky"
 IMAGES = ["slinc", "slurmctld", "slurmrestd", "slurmd", "login"]
@@ -104,7 +105,8 @@ class System:
     def ssh(self, text: str) -> str:
         """In a login pod, as a person who has logged in."""
         quiet = ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"]
-        return run(["ssh", "-i", self.ssh_key, *quiet, f"root@{self.login_address()}", text], what=f"ssh {text}", timeout=60 * PATIENCE).strip()
+        argv = ["ssh", "-i", self.ssh_key, *quiet, f"root@{self.login_address()}", text]
+        return with_token(lambda: run(argv, what=f"ssh {text}", timeout=60 * PATIENCE).strip())
 
     def answers_ssh(self) -> bool:
         try:

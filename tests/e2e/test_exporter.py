@@ -190,7 +190,7 @@ def test_the_terminal_shows_queue_and_nodes_to_whoever_may_see_them(exporter: Ex
         return f"{jobs[2]} " in slinc(admin, "queue", "-p", PARTITION).stdout
     wait_for("the third job is listed", 60, listed, hint=lambda: str(slinc(admin, "queue", "-p", PARTITION)))
     assert "waiting" in slinc(admin, "queue", "-p", PARTITION).stdout.splitlines()[-1]
-    assert "exp-[1-2]" in slinc(admin, "nodes", "-p", PARTITION).stdout
+    wait_for("two nodes are in use", 30, lambda: "exp-[1-2]" in slinc(admin, "nodes", "-p", PARTITION).stdout)
     assert jobs[2] in {one["id"] for one in json.loads(slinc(admin, "queue", "-p", PARTITION, "-o", "json").stdout)["items"]}
     assert json.loads(slinc(admin, "queue", "-p", "nowhere", "-o", "json").stdout)["items"] == []
     assert slinc(admin, "why", "job", str(jobs[2])).stdout.startswith("WAITING")

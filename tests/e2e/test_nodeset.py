@@ -17,9 +17,10 @@ import pytest
 from definitions import installed
 from exporter_release import Exporter
 from slincdev.cluster import Cluster
-from slincdev.common import PATIENCE, Fail
+from slincdev.common import Fail
 from slincdev.kube import ApiError
 from slincdev.parts import ensure_images, import_images
+from slincdev.slurm import with_token
 from slurm_operator import Operator, Site
 from waits import PASSING, wait_for
 
@@ -50,15 +51,8 @@ class Fleet(Site):
         return self.api.get(self.path("nodesets", "workers")).get("status", {})
 
     def login(self, *words: str) -> str:
-        """In a login pod, as somebody who has logged in there. While sackd takes a new slurm.conf a command gets no token, and asks Slurm nothing."""
-        end = time.monotonic() + 30 * PATIENCE
-        while True:
-            try:
-                return self.kubectl("exec", "deployment/login", "-c", "login", "--", *words).strip()
-            except Fail as fail:
-                if "failed to create token" not in str(fail) or time.monotonic() > end:
-                    raise
-                time.sleep(0.5)
+        """In a login pod, as somebody who has logged in there."""
+        return with_token(lambda: self.kubectl("exec", "deployment/login", "-c", "login", "--", *words).strip())
 
     def node_states(self) -> dict[str, set[str]]:
         lines = self.login("sinfo", "-hN", "-O", "NodeList:60,StateComplete:60").splitlines()
