@@ -14,6 +14,13 @@ static const char *const soft_labels[] = { "helm.sh/chart", "app.kubernetes.io/v
 enum { CHART_LABELS = 3 };
 /* slurm.conf is brought in by a reconfigure. */
 static const char *const soft_annotations[] = { ANNOTATION_CONFIG_HASH };
+/* Of a pod's spec: the Slinky operator put the user's list in the place of its own. Here the user's
+ * is added to ours, but not at the price of a restart. */
+static const char *const appended_lists[][4] = {
+    { "tolerations" },
+    { "dnsConfig", "searches" },
+    { "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution" },
+};
 /* Their command is a script of ours; another text does the same work. */
 static const char *const script_containers[] = { "logfile", "reconfigure", "initconf" };
 
@@ -97,6 +104,30 @@ static void take_live_scripts(struct json_build *build, const struct json *live_
     }
 }
 
+static const struct json *at_path(const struct json *value, const char *const *path)
+{
+    for (; *path; path++)
+        value = json_get(value, *path);
+    return value;
+}
+
+static void take_live_lists(struct json_build *build, const struct json *live_spec,
+                            const struct json *users_spec, struct json_mut *wanted_spec)
+{
+    for (size_t i = 0; i < sizeof(appended_lists) / sizeof(appended_lists[0]); i++) {
+        const char *const *path = appended_lists[i];
+        const struct json *live = at_path(live_spec, path), *users = at_path(users_spec, path);
+        struct json_mut *parent = wanted_spec;
+
+        if (json_len(users) == 0 || !json_covers(live, users))
+            continue;
+        for (; parent && path[1]; path++)
+            parent = json_mut_get(parent, str_of(*path));
+        if (parent)
+            json_put(build, parent, *path, json_copy(build, live));
+    }
+}
+
 struct json_mut *build_keep_live(struct json_build *build, const struct kube_object *owner,
                                  const struct json *live_template, struct json_mut *wanted)
 {
@@ -110,14 +141,17 @@ struct json_mut *build_keep_live(struct json_build *build, const struct kube_obj
     auto_json_doc struct json_doc *doc = json_freeze(wanted);
     auto_json_doc struct json_doc *kept_doc = NULL;
     struct json_mut *kept = json_copy(build, json_root(doc));
-    struct json_mut *kept_metadata = json_object_at(build, kept, "metadata");
+    struct json_mut *kept_metadata = json_object_at(build, kept, "metadata"), *kept_spec;
 
     if (!json_exists(live_template))
         return wanted;
     take_live_pairs(build, &labels, json_get(live_template, "metadata"), kept_metadata);
     take_live_pairs(build, &annotations, json_get(live_template, "metadata"), kept_metadata);
+    kept_spec = json_object_at(build, kept, "spec");
+    take_live_lists(build, json_get(live_template, "spec"),
+                    json_at(operator_spec(owner), "template", "spec"), kept_spec);
     take_live_scripts(build, json_at(live_template, "spec", "initContainers"),
-                      json_mut_get(json_mut_get(kept, STR("spec")), STR("initContainers")));
+                      json_mut_get(kept_spec, STR("initContainers")));
     kept_doc = json_freeze(kept);
     return json_covers(live_template, json_root(kept_doc)) ? kept : wanted;
 }
