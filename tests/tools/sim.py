@@ -1,7 +1,7 @@
 """Runs the simulator: some seeds of each scenario and a slice of the crash cases, split over all cores.
 
     SIM_SEEDS=300    seeds of the bridge's scenario; the others follow from it
-    SIM_SLICE=3/10   the slice of the crash cases; else it rotates with the number of commits"""
+    SIM_SLICE=3/20   the slice of the crash cases; else it rotates with the number of commits"""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 SEEDS = 300
-SLICES = 10
+SLICES = 20
 SEEDS_PER_PROCESS = 50
 ENVIRONMENT = {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "ASAN_OPTIONS": "detect_leaks=1"}
 
 
 def slice_of_commit(repo: Path) -> tuple[int, int]:
-    """The next commit has the next slice, so ten commits run every case. A tree without history has the first."""
+    """The next commit has the next slice, so twenty commits run every case. A tree without history has the first."""
     counted = subprocess.run(["git", "rev-list", "--count", "HEAD"], cwd=repo, text=True, capture_output=True)
     return (int(counted.stdout) if counted.returncode == 0 else 0) % SLICES + 1, SLICES
 
