@@ -264,6 +264,8 @@ def check_tidy(repo: Path) -> list[Problem]:
 
     def check(file: Path) -> list[Problem]:
         stamp = stamps[file]
+        if stamp and stamp.exists():
+            return []  # a run in another clone was faster
         found = _tidy(repo, file)
         if stamp and not found and stamp == stamp_of(file):  # else somebody changed the file during the check
             stamp.touch()
