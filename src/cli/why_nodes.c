@@ -1,6 +1,7 @@
 /* why_nodes.c - which nodes of the job's partitions have room now, and what is wrong with the
  * others: a summary of what Slurm says of them. It is Slurm that decides. */
 #include "cli/why_private.h"
+#include "codec/quantity.h"
 
 #include <inttypes.h>
 
@@ -60,27 +61,52 @@ static int64_t each(int64_t amount, int64_t nodes)
     return nodes > 1 ? (amount + nodes - 1) / nodes : amount;
 }
 
-/* NULL, or what the node can never give. used: of the same resources; NULL: the node were empty. */
+/* Of this name; a name without a type stands for all its types. */
+static int64_t count_gres(const struct json *gres, struct str wanted)
+{
+    struct json_iter iter = json_iter(gres);
+    const struct json *count;
+    struct str name, kind, type;
+    int64_t sum = 0;
+
+    while (json_next_member(&iter, &name, &count))
+        if (str_eq(name, wanted) || (str_cut(name, ':', &kind, &type) && str_eq(kind, wanted)))
+            sum += json_i64_or(count, 0);
+    return sum;
+}
+
+static const char *memory_text(struct arena *arena, int64_t bytes)
+{
+    const struct quantity quantity = quantity_of_units(bytes, QUANTITY_BINARY_SI);
+    auto_buf struct buf text;
+
+    buf_init(&text, QUANTITY_TEXT_MAX);
+    quantity_print(&quantity, &text);
+    return arena_printf(arena, "%s memory", buf_text(&text));
+}
+
+/* NULL, or what the node lacks: of what is free now, or of all that it has. */
 static const char *what_lacks(struct why *why, const struct json *node, bool now)
 {
+    const struct json *cpus = json_get(node, "cpus"), *memory = json_get(node, "memoryBytes");
     int64_t nodes = json_i64_or(json_get(why->job, "nodes"), 1);
-    int64_t cpus = each(json_i64_or(json_get(why->job, "cpus"), 0), nodes);
-    int64_t has =
-        now ? json_i64_or(json_at(node, "cpus", "idle"), 0) : total_of(json_get(node, "cpus"));
+    int64_t has_cpus = now ? json_i64_or(json_get(cpus, "idle"), 0) : total_of(cpus);
+    int64_t has_memory = now ? json_i64_or(json_get(memory, "idle"), 0) : total_of(memory);
     struct json_iter iter = json_iter(json_get(why->job, "gres"));
     const struct json *wanted;
     struct str name;
 
-    if (has < cpus)
-        return arena_printf(why->arena, "%" PRId64 " cpus", has);
+    if (has_cpus < each(json_i64_or(json_get(why->job, "cpus"), 0), nodes))
+        return arena_printf(why->arena, "%" PRId64 " cpus", has_cpus);
+    if (has_memory < each(json_i64_or(json_get(why->job, "memoryBytes"), 0), nodes))
+        return memory_text(why->arena, has_memory);
     while (json_next_member(&iter, &name, &wanted)) {
-        const char *gres = text_plain(why->arena, name);
-        int64_t count = json_i64_or(json_at(node, "gres", gres), 0);
+        int64_t count = count_gres(json_get(node, "gres"), name);
 
         if (now)
-            count -= json_i64_or(json_at(node, "gresUsed", gres), 0);
+            count -= count_gres(json_get(node, "gresUsed"), name);
         if (count < each(json_i64_or(wanted, 0), nodes))
-            return arena_printf(why->arena, "%" PRId64 " %s", count, gres);
+            return arena_printf(why->arena, "%" PRId64 " %s", count, text_plain(why->arena, name));
     }
     return NULL;
 }
