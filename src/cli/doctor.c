@@ -73,7 +73,9 @@ const struct doctor_check doctor_checks[] = {
     { 412, "nodes", "nodes that are lent to Slurm have the bridge's taint", BIT(FACT_NODES), NULL,
       doctor_taints, "see that the bridge runs and leads" },
     { 413, "nodes", "no node is drained for more than a day", BIT(FACT_VIEW_NODES), NULL,
-      doctor_drained, "mend it, then slinc resume NODE or scontrol update state=resume" },
+      doctor_drained,
+      "mend it, then slinc resume NODE if it is cordoned, else scontrol update nodename=NODE "
+      "state=resume" },
 
     { 501, "workers", "the workers of NodeSets are registered and ready", BIT(FACT_NODESETS), NULL,
       doctor_workers, "slinc why nodeset NAME" },

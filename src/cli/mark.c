@@ -6,6 +6,7 @@
 #define CORDON_REASON "nodeset.slinky.slurm.net/node-cordon-reason"
 #define POD_CORDON    "nodeset.slinky.slurm.net/pod-cordon"
 #define CORDONED_BY   "slinc.slurm.net/cordoned-by"
+#define SLURM_NAME    "slinky.slurm.net/slurm-nodename"
 
 static const char *write_patch(struct arena *arena, const struct json_mut *patch)
 {
@@ -14,6 +15,22 @@ static const char *write_patch(struct arena *arena, const struct json_mut *patch
     buf_init(&out, 1 << 16);
     json_mut_write(patch, &out);
     return arena_strdup(arena, buf_text(&out));
+}
+
+/* A node without a cordon may still be drained in Slurm, by somebody else. slurm_name: "" when it
+ * is that of Kubernetes. */
+static void say_unchanged(struct mark *mark, const char *kind, struct str slurm_name)
+{
+    if (slurm_name.len == 0)
+        slurm_name = str_of(mark->name);
+    mark->patch = "";
+    if (mark->drains)
+        mark->said = arena_printf(mark->arena, "%s %s is cordoned already", kind, mark->name);
+    else
+        mark->said = arena_printf(mark->arena,
+                                  "%s %s is not cordoned; if Slurm drained it: scontrol update "
+                                  "nodename=" STR_FMT " state=resume",
+                                  kind, mark->name, STR_ARG(slurm_name));
 }
 
 /* The bridge drains the Slurm node of a cordoned node, and the operator its workers. */
@@ -27,9 +44,7 @@ static void plan_node(struct mark *mark, const struct json *node)
 
     mark->is_node = true;
     if (is_cordoned == mark->drains && same_reason) {
-        mark->patch = "";
-        mark->said = arena_printf(mark->arena, "node %s is %s already", mark->name,
-                                  mark->drains ? "cordoned" : "in service");
+        say_unchanged(mark, "node", json_str(json_at(node, "metadata", "labels", SLURM_NAME)));
         return;
     }
     json_put_at(build, patch, mark->drains ? json_new_bool(build, true) : json_new_null(build),
@@ -69,9 +84,7 @@ static int plan_worker(struct mark *mark, const struct json *pod, struct err *er
                        "is over",
                        mark->name, STR_ARG(by));
     if (is_cordoned == mark->drains) {
-        mark->patch = "";
-        mark->said = arena_printf(mark->arena, "worker %s is %s already", mark->name,
-                                  mark->drains ? "cordoned" : "in service");
+        say_unchanged(mark, "worker", json_str(json_at(pod, "spec", "hostname")));
         return 0;
     }
     json_put_at(build, patch,
