@@ -24,7 +24,7 @@ enum doctor_fact {
     FACT_VIEW_JOBS,   /* of the view API */
     FACT_VIEW_NODES,
     FACT_BRIDGE,   /* /debug/state of the bridge that leads */
-    FACT_EXPORTER, /* /metrics of the exporter, as text */
+    FACT_EXPORTER, /* /metrics/cluster of the exporter, as text */
     FACT_ACCESS,   /* {items: [{user, verb, resource, allowed}]}: what our accounts may do */
     FACT_KUBELETS, /* {items: [{node, kubeletconfig}]}: of nodes that are lent to Slurm */
     FACT_TOKENS,   /* {items: [{name, expires}]}: of Secrets with a token for Slurm; seconds */

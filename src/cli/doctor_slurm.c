@@ -38,7 +38,11 @@ void doctor_reads(const struct doctor *doctor, struct doctor_finding *finding)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         const char *row = arena_printf(doctor->arena, "slinc_slurm_up{kind=\"%s\"}", kinds[i]);
 
-        if (doctor_sample(metrics(doctor), row, &up) && up < 1) {
+        if (!doctor_sample(metrics(doctor), row, &up)) {
+            doctor_find(doctor, finding, DOCTOR_SKIPPED, "the exporter's metrics have no %s", row);
+            return;
+        }
+        if (up < 1) {
             row = arena_printf(doctor->arena, "slinc_slurm_age_seconds{kind=\"%s\"}", kinds[i]);
             if (doctor_sample(metrics(doctor), row, &age))
                 doctor_find(doctor, finding, DOCTOR_FAILS,
@@ -112,19 +116,37 @@ void doctor_latency(const struct doctor *doctor, struct doctor_finding *finding)
 
 void doctor_hidden(const struct doctor *doctor, struct doctor_finding *finding)
 {
-    static const char *const kinds[] = { "jobs", "users" };
-    double hidden;
+    static const char begins[] = "slinc_slurm_restricted{by=\"";
+    struct doctor_names hidden = { .count = 0 };
+    struct str text = metrics(doctor), line;
+    bool is_told = false, is_unknown = false;
 
-    doctor_find(doctor, finding, DOCTOR_OK, "nothing is hidden");
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (doctor_sample(
-                metrics(doctor),
-                arena_printf(doctor->arena, "slinc_slurm_restricted{by=\"%s\"}", kinds[i]),
-                &hidden) &&
-            hidden > 0)
-            doctor_find(doctor, finding, DOCTOR_WARNS,
-                        "Slurm hides %s from the exporter's user: their figures are absent",
-                        kinds[i]);
+    buf_init(&hidden.text, MAX_NAMES_TEXT);
+    while (text.len > 0 && str_next(&text, '\n', &line)) {
+        struct str name = str_sub(line, sizeof(begins) - 1, line.len), rest;
+        double hides = 0;
+
+        if (!doctor_sample(line, begins, &hides) || !str_cut(name, '"', &name, &rest))
+            continue;
+        is_told = true;
+        if (hides > 0 && str_is(name, "unknown"))
+            is_unknown = true;
+        else if (hides > 0)
+            doctor_names_add(&hidden, STR(""), name);
+    }
+    if (hidden.count > 0)
+        doctor_find(doctor, finding, DOCTOR_WARNS,
+                    "Slurm hides %s from the exporter's user: their figures are absent",
+                    buf_text(&hidden.text));
+    else if (is_unknown)
+        doctor_find(doctor, finding, DOCTOR_WARNS,
+                    "Slurm may hide something from the exporter's user, who cannot find out");
+    else if (!is_told)
+        doctor_find(doctor, finding, DOCTOR_SKIPPED,
+                    "the exporter does not know yet what Slurm hides");
+    else
+        doctor_find(doctor, finding, DOCTOR_OK, "nothing is hidden");
+    buf_done(&hidden.text);
 }
 
 /* ---- tokens ---- */

@@ -140,7 +140,8 @@ static void prepare_process(struct examination *exam, enum doctor_fact fact, str
 static void read_processes(struct examination *exam)
 {
     prepare_process(exam, FACT_BRIDGE, &exam->bridge, "bridge", "/debug/state");
-    prepare_process(exam, FACT_EXPORTER, &exam->exporter, "exporter", "/metrics");
+    /* Not /metrics, where --legacy-path may have put the old series. */
+    prepare_process(exam, FACT_EXPORTER, &exam->exporter, "exporter", "/metrics/cluster");
     terminal_fetch(exam->terminal, &exam->bridge, 1);
     terminal_fetch(exam->terminal, &exam->exporter, 1);
     if (exam->bridge.path)

@@ -1,12 +1,16 @@
-"""The program slinc at a terminal and in a pipe: its version, and an error at start."""
+"""The program slinc at a terminal and in a pipe: its version, an error at start, and the doctor of an API server that gives a few answers."""
 
 from __future__ import annotations
 
+import contextlib
+import http.server
 import json
 import os
 import pty
 import shutil
 import subprocess
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -110,3 +114,54 @@ def test_every_check_of_the_doctor_is_documented() -> None:
         assert f"| SD{row['id']} | {row['area']} | {row['title']} | {row['fix']} |" in documented
     shown = subprocess.run([SLINC, "doctor", "--help"], text=True, capture_output=True, timeout=30, check=True).stdout
     assert all(f"SD{row['id']} " in shown for row in rows)
+
+
+@contextlib.contextmanager
+def api_server(folder: Path, pages: dict[str, str], status: int = 404) -> Iterator[Path]:
+    """The kubeconfig of an API server that has these pages, and answers anything else with the status."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            page = pages.get(self.path.split("?")[0])
+            body = (page if page is not None else json.dumps({"kind": "Status", "code": status, "message": "not for you"})).encode()
+            self.send_response(200 if page is not None else status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+
+        def log_message(self, *words: object) -> None:
+            pass
+
+    config = folder / "kubeconfig"
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        config.write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "it",
+            "clusters": [{"name": "it", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+            "users": [{"name": "it", "user": {}}], "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}]}))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield config
+        finally:
+            server.shutdown()
+
+
+def doctor(config: Path, *words: str) -> subprocess.CompletedProcess:
+    return subprocess.run([SLINC, "doctor", *words, "--kubeconfig", config], text=True, capture_output=True, timeout=60)
+
+
+VERSION = {"/version": json.dumps({"minor": "36", "gitVersion": "v1.36.3"})}
+
+
+def test_the_doctor_reads_the_page_of_the_exporter_that_no_flag_moves(tmp_path: Path) -> None:
+    pod = {"metadata": {"name": "exporter", "namespace": "slurm"}, "status": {"phase": "Running"},
+           "spec": {"containers": [{"args": ["exporter", "--legacy-path=/metrics"], "ports": [{"name": "metrics", "containerPort": 8080}]}]}}
+    proxy = "/api/v1/namespaces/slurm/pods/exporter:8080/proxy"
+    pages = {"/api/v1/pods": json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [pod]}),
+             f"{proxy}/metrics": "slurm_jobs_total 4\n", f"{proxy}/metrics/cluster": 'slinc_slurm_up{kind="jobs"} 0\n'}
+    with api_server(tmp_path, VERSION | pages) as config:
+        done = doctor(config, "--only=SD203")
+    assert done.returncode == 6 and "x SD203 the exporter cannot read jobs\n" in done.stdout, done
