@@ -197,21 +197,57 @@ void doctor_run(const struct doctor *doctor, const struct doctor_check *check,
         ret_finding->fix = check->fix;
 }
 
+/* ---- choosing ---- */
+
+static bool is_called(const struct doctor_check *check, struct str word)
+{
+    struct str number = str_starts(word, STR("SD")) ? str_sub(word, 2, word.len) : word;
+    int64_t id;
+
+    return str_is(word, check->area) ||
+           (str_to_i64(number, 0, INT32_MAX, &id, NULL) == 0 && id == check->id);
+}
+
 static bool is_wanted(const struct doctor_check *check, struct str only)
 {
     struct str word;
-    int64_t id;
 
     if (only.len == 0)
         return true;
-    while (only.len > 0 && str_next(&only, ',', &word)) {
-        struct str number = str_starts(word, STR("SD")) ? str_sub(word, 2, word.len) : word;
-
-        if (str_is(word, check->area) ||
-            (str_to_i64(number, 0, INT32_MAX, &id, NULL) == 0 && id == check->id))
+    while (only.len > 0 && str_next(&only, ',', &word))
+        if (is_called(check, word))
             return true;
-    }
     return false;
+}
+
+static int refuse_word(struct str word, struct err *err)
+{
+    const char *area = "";
+    auto_buf struct buf areas;
+
+    buf_init(&areas, MAX_TEXT);
+    for (const struct doctor_check *check = doctor_checks; check->id; check++) {
+        if (strcmp(check->area, area) != 0)
+            buf_printf(&areas, "%s%s", area[0] ? ", " : "", check->area);
+        area = check->area;
+    }
+    return err_set(err, ERR_INVALID, "no check is called '" STR_FMT "'; wants ids or %s",
+                   STR_ARG(word), buf_text(&areas));
+}
+
+int doctor_check_only(const char *only, struct err *err)
+{
+    struct str rest = str_of(only), word;
+
+    while (rest.len > 0 && str_next(&rest, ',', &word)) {
+        const struct doctor_check *check = doctor_checks;
+
+        while (check->id && !is_called(check, word))
+            check++;
+        if (!check->id)
+            return refuse_word(word, err);
+    }
+    return 0;
 }
 
 /* ---- writing ---- */
@@ -319,18 +355,20 @@ enum doctor_result doctor_report(const struct doctor *doctor, const struct docto
                                  struct buf *out)
 {
     struct found found[MAX_CHECKS];
-    enum doctor_result worst = DOCTOR_OK;
+    enum doctor_result worst = DOCTOR_SKIPPED;
     size_t count = 0;
 
     for (const struct doctor_check *check = doctor_checks; check->id && count < MAX_CHECKS;
          check++) {
+        enum doctor_result result;
+
         if (!is_wanted(check, str_of(options->only)))
             continue;
         found[count].check = check;
         doctor_run(doctor, check, &found[count].finding);
-        if (found[count].finding.result != DOCTOR_SKIPPED && found[count].finding.result > worst)
-            worst = found[count].finding.result;
-        count++;
+        result = found[count++].finding.result;
+        if (result != DOCTOR_SKIPPED && (worst == DOCTOR_SKIPPED || result > worst))
+            worst = result;
     }
     if (options->is_json) {
         write_json(found, count, worst, out);

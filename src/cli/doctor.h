@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/err.h"
 #include "codec/json.h"
 
 enum doctor_fact {
@@ -73,7 +74,11 @@ struct doctor_options {
     bool is_json;
 };
 
-/* Runs the checks and writes what they found. Returns the worst result but DOCTOR_SKIPPED. */
+/* -ERR_INVALID: a word is neither an area nor an id. */
+int doctor_check_only(const char *only, struct err *err);
+
+/* Runs the checks and writes what they found. Returns the worst result; DOCTOR_SKIPPED when every
+ * check was skipped. */
 enum doctor_result doctor_report(const struct doctor *doctor, const struct doctor_options *options,
                                  struct buf *out);
 

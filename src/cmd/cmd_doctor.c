@@ -45,7 +45,7 @@ static const struct {
     const struct kube_resource *resource; /* NULL: path */
     const char *path;
 } reads[] = {
-    { FACT_VERSION, NULL, "/version" },
+    { FACT_VERSION, NULL, "/version" }, /* the first: whether there is a server at all */
     { FACT_CRDS, &crds, NULL },
     { FACT_PODS, &kube_pods, NULL },
     { FACT_NODES, &kube_nodes, NULL },
@@ -377,17 +377,22 @@ static int exit_of(const struct terminal *terminal, enum doctor_result worst)
     return fails && !str_is(fail_on, "never") ? TERMINAL_FINDINGS : TERMINAL_OK;
 }
 
-static int examine(struct terminal *terminal)
+/* A server that may not say its version is there; of any other all checks would be skipped. */
+static const char *why_no_server(struct terminal *terminal, const struct fetch *version)
 {
-    struct examination *exam = arena_alloc(&terminal->arena, sizeof(*exam));
-    struct doctor doctor = { .facts = &exam->facts, .arena = &terminal->arena };
+    if (version->doc || version->status == 403)
+        return "";
+    return arena_printf(&terminal->arena, "the API server cannot be read: %s",
+                        version->text.len > 0 ? "its answer to /version is no JSON"
+                                              : terminal_lacks(terminal, version));
+}
+
+static int report(struct examination *exam)
+{
+    struct terminal *terminal = exam->terminal;
+    const struct doctor doctor = { .facts = &exam->facts, .arena = &terminal->arena };
     enum doctor_result worst;
 
-    exam->terminal = terminal;
-    exam->facts.now_s = terminal->show.now_s;
-    for (unsigned i = 0; i < DOCTOR_FACTS; i++)
-        exam->facts.of[i].missing = "not read";
-    read_lists(exam);
     read_processes(exam);
     read_rights(exam);
     read_kubelets(exam);
@@ -397,7 +402,6 @@ static int examine(struct terminal *terminal)
                                                     .colours = terminal->show.colours,
                                                     .is_json = terminal->flags.is_json },
                           &terminal->out);
-    fetch_done(exam->fetches, READS);
     fetch_done(&exam->bridge, 1);
     fetch_done(&exam->exporter, 1);
     for (unsigned i = 0; i < DOCTOR_FACTS; i++)
@@ -406,15 +410,37 @@ static int examine(struct terminal *terminal)
     return exit_of(terminal, worst);
 }
 
+static int examine(struct terminal *terminal)
+{
+    struct examination *exam = arena_alloc(&terminal->arena, sizeof(*exam));
+    const char *no_server;
+    int code;
+
+    exam->terminal = terminal;
+    exam->facts.now_s = terminal->show.now_s;
+    for (unsigned i = 0; i < DOCTOR_FACTS; i++)
+        exam->facts.of[i].missing = "not read";
+    read_lists(exam);
+    no_server = why_no_server(terminal, &exam->fetches[0]);
+    code = no_server[0] ? terminal_fail(terminal, TERMINAL_FAILED, no_server) : report(exam);
+    fetch_done(exam->fetches, READS);
+    return code;
+}
+
 static int run_doctor(struct terminal *terminal, int count, char **words)
 {
     struct str fail_on = str_of(terminal->flags.fail_on);
+    struct err err = { .class = 0 };
 
     (void)words;
     if (count > 0)
         return terminal_fail(terminal, TERMINAL_USAGE, "takes no arguments; see --help");
     if (!str_is(fail_on, "warn") && !str_is(fail_on, "fail") && !str_is(fail_on, "never"))
         return terminal_fail(terminal, TERMINAL_USAGE, "--fail-on: wants warn, fail or never");
+    if (doctor_check_only(terminal->flags.only, &err) < 0) {
+        (void)err_wrap(&err, "--only");
+        return terminal_fail(terminal, TERMINAL_USAGE, err.text);
+    }
     if (!terminal->flags.list)
         return examine(terminal);
     doctor_list(terminal->flags.is_json, &terminal->arena, &terminal->out);

@@ -165,3 +165,32 @@ def test_the_doctor_reads_the_page_of_the_exporter_that_no_flag_moves(tmp_path: 
     with api_server(tmp_path, VERSION | pages) as config:
         done = doctor(config, "--only=SD203")
     assert done.returncode == 6 and "x SD203 the exporter cannot read jobs\n" in done.stdout, done
+
+
+@pytest.mark.parametrize("pages,status,why", [({}, 401, "401: not for you"), ({"/version": "<html>log in</html>"}, 404, "its answer to /version is no JSON")],
+                         ids=["a token that ended", "a page for people"])
+def test_the_doctor_fails_when_the_api_server_tells_nothing(tmp_path: Path, pages: dict[str, str], status: int, why: str) -> None:
+    with api_server(tmp_path, pages, status) as config:
+        done = doctor(config, "-o", "json")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"slinc doctor: the API server cannot be read: {why}\n")
+
+
+def test_the_doctor_fails_when_there_is_no_api_server(tmp_path: Path) -> None:
+    with api_server(tmp_path, {}) as config:
+        pass
+    done = doctor(config)
+    assert (done.returncode, done.stdout) == (1, "") and done.stderr.startswith("slinc doctor: the API server cannot be read: "), done
+
+
+def test_the_doctor_of_somebody_without_any_right_skips_all_and_finds_nothing_in_order(tmp_path: Path) -> None:
+    with api_server(tmp_path, {}, 403) as config:
+        done = doctor(config, "-o", "json")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["result"], {one["result"] for one in found["checks"]}) == (0, "skipped", {"skipped"})
+
+
+def test_a_check_that_the_doctor_does_not_know_is_a_wrong_word(tmp_path: Path) -> None:
+    with api_server(tmp_path, VERSION) as config:
+        done = doctor(config, "--only=slum")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("slinc doctor: --only: no check is called 'slum'; wants ids or kubernetes, slurm, "), done

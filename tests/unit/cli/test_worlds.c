@@ -100,9 +100,9 @@ static const char *const fact_names[DOCTOR_FACTS] = {
     [FACT_TOKENS] = "tokens",
 };
 
-static void examine(const struct json *root, struct arena *arena, struct buf *out)
+static int examine(const struct json *root, struct arena *arena, struct buf *out, struct err *err)
 {
-    static const char *const results[] = { "ok", "warns", "fails" };
+    static const char *const results[] = { "ok", "warns", "fails", "skipped" };
     struct doctor_facts facts = { .now_s = text_seconds(json_str(json_get(root, "now"))) };
     const struct doctor doctor = { .facts = &facts, .arena = arena };
     struct doctor_options options = { .only = text_or_empty(root, "only") };
@@ -110,6 +110,8 @@ static void examine(const struct json *root, struct arena *arena, struct buf *ou
     enum doctor_result worst;
 
     buf_init(&as_json, 1 << 20);
+    if (doctor_check_only(options.only, err) < 0)
+        return -err->class;
     for (unsigned i = 0; i < DOCTOR_FACTS; i++) {
         const struct json *fact = part(json_get(root, "facts"), fact_names[i]);
 
@@ -123,6 +125,7 @@ static void examine(const struct json *root, struct arena *arena, struct buf *ou
     assert_string_equal(results[worst], text_or_empty(root, "worst"));
     options.is_json = true;
     assert_int_equal(doctor_report(&doctor, &options, &as_json), worst);
+    return 0;
 }
 
 static int show(const struct json *root, struct arena *arena, struct buf *out, struct err *err)
@@ -140,8 +143,8 @@ static int show(const struct json *root, struct arena *arena, struct buf *out, s
     if (str_is(what, "drain") || str_is(what, "resume"))
         return tell_mark(root, str_is(what, "drain"), arena, out, err);
     if (str_is(what, "doctor"))
-        examine(root, arena, out);
-    else if (str_is(what, "queue"))
+        return examine(root, arena, out, err);
+    if (str_is(what, "queue"))
         show_queue(json_get(root, "jobs"), &options, arena, out);
     else
         show_nodes(json_get(root, "nodes"), &options, arena, out);
