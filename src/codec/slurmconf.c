@@ -78,6 +78,15 @@ static int check_key(struct str key, struct err *err)
     return 0;
 }
 
+/* Quotes also go around what is not ASCII, where blanks depend on the locale. */
+static bool needs_quotes(struct str value)
+{
+    for (size_t i = 0; i < value.len; i++)
+        if (is_blank(value.at[i]) || (unsigned char)value.at[i] >= 0x80)
+            return true;
+    return value.len == 0;
+}
+
 static int check_value(struct str key, struct str value, struct err *err)
 {
     if (value.len > CONF_MAX_VALUE)
@@ -86,7 +95,7 @@ static int check_value(struct str key, struct str value, struct err *err)
     for (size_t i = 0; i < value.len; i++) {
         char c = value.at[i];
 
-        if ((is_control(c) && c != '\t') || c == '"')
+        if ((is_control(c) && c != '\t') || (c == '"' && (i == 0 || needs_quotes(value))))
             return err_set(err, ERR_INVALID, STR_FMT ": the value has byte 0x%02x at %zu%s",
                            STR_ARG(key), (unsigned)(unsigned char)c, i,
                            c == '"' ? " (a double quote)" : "");
@@ -105,15 +114,6 @@ static int check_pair(const struct conf_pair *pair, struct err *err)
     if (pair->op && !is_op(pair->op))
         return err_set(err, ERR_INVALID, STR_FMT ": no such operator", STR_ARG(pair->key));
     return check_value(pair->key, pair->value, err);
-}
-
-/* Quotes also go around what is not ASCII, where blanks depend on the locale. */
-static bool needs_quotes(struct str value)
-{
-    for (size_t i = 0; i < value.len; i++)
-        if (is_blank(value.at[i]) || (unsigned char)value.at[i] >= 0x80)
-            return true;
-    return value.len == 0;
 }
 
 static void write_value(struct buf *out, struct str value)

@@ -2,9 +2,10 @@
  *
  * The writer escapes by construction: whatever key and value it accepts, Slurm reads back exactly
  * those, on one line. What the format cannot express is refused with the key and the character.
- * Slurm's rules: a line is Key=Value pairs; a value with blanks stands in double quotes, and no
- * value can hold a double quote; '#' starts a comment and '\' takes the next character as it is,
- * also inside quotes; a '\' at the end joins the next line. Keys have no case. */
+ * Slurm's rules: a line is Key=Value pairs; a value with blanks stands in double quotes and
+ * cannot hold one; a value without blanks cannot begin with one; '#' starts a comment and '\' takes
+ * the next character as it is, also inside quotes; a '\' at the end joins the next line. Keys have
+ * no case. */
 #ifndef SLINC_CODEC_SLURMCONF_H
 #define SLINC_CODEC_SLURMCONF_H
 

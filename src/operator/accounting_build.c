@@ -18,7 +18,8 @@ int accounting_service(struct json_build *build, const struct kube_object *accou
 
 /* ---- slurmdbd.conf ---- */
 
-/* The value of one key of a Secret, in clear. */
+/* The value of one key of a Secret, in clear. `echo pw | base64` leaves a newline at the end, which
+ * no password of a database has. */
 static int read_password(const struct operator_world *world, const struct kube_object *accounting,
                          struct buf *out, struct err *err)
 {
@@ -36,7 +37,12 @@ static int read_password(const struct operator_world *world, const struct kube_o
         return err_set(err, ERR_NOT_FOUND,
                        "spec.storageConfig.passwordKeyRef: Secret %s has no key %s", name,
                        json_str(json_get(ref, "key")).at);
-    return base64_decode(json_str(value), 0, out, err);
+
+    int result = base64_decode(json_str(value), 0, out, err);
+
+    while (out->len > 0 && (out->data[out->len - 1] == '\n' || out->data[out->len - 1] == '\r'))
+        buf_truncate(out, out->len - 1);
+    return result;
 }
 
 static int write_storage(struct conf *conf, const struct json *storage, struct str password,

@@ -30,6 +30,7 @@ static void an_option_is_written_with_quotes_only_where_needed(void **state)
         { "\\#", "Key=\\\\\\#\n" },
         { "x # y\\", "Key=\"x \\# y\\\\\"\n" },
         { "a=b,c='d'", "Key=a=b,c='d'\n" },
+        { "a\"b\"", "Key=a\"b\"\n" },
         { "gr\xc3\xbc\xc3\x9f", "Key=\"gr\xc3\xbc\xc3\x9f\"\n" },
     };
 
@@ -60,6 +61,7 @@ static void what_cannot_be_expressed_is_refused_naming_key_and_character(void **
         { "Key", { "\x7f", 1 }, "Key: the value has byte 0x7f" },
         { "Key", { "\v", 1 }, "Key: the value has byte 0x0b" },
         { "Key", { "say \"hi\"", 8 }, "Key: the value has byte 0x22 at 4 (a double quote)" },
+        { "Key", { "\"hi", 3 }, "Key: the value has byte 0x22 at 0 (a double quote)" },
         { "Key", { "\xff", 1 }, "Key: the value is not UTF-8" },
         { "", { "x", 1 }, "an option's name has 0 bytes" },
         { "Ke y", { "x", 1 }, "an option's name has byte 0x20 at 2" },

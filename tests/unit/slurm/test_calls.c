@@ -165,7 +165,7 @@ static void nothing_can_be_smuggled_into_a_node_line(void **state)
         { .names = "n[1-2]", .address = "1.2.3.4," },
         { .names = "n1", .address = "1.2.3.4", .features = "a b" },
         { .names = "n1", .address = "1.2.3.4", .topology = "a\nb" },
-        { .names = "n1", .address = "1.2.3.4", .topology = "a\"b" },
+        { .names = "n1", .address = "1.2.3.4", .topology = "\"a b" },
         { .names = "n1", .address = "1.2.3.4", .gres = "gpu:1" },
         { .names = "n[1-2]", .address = "1.2.3.4", .gres = "gpu:1", .gres_conf = "count=1" },
         { .names = "n[1-99999]", .address = "1.2.3.4" },
