@@ -40,6 +40,18 @@ static bool has_blank(struct str text)
     return false;
 }
 
+/* The value in a pair of quotes. False when it has none, or when there is more behind them. */
+static bool is_quoted(struct str value, struct str *ret_inside)
+{
+    struct str before, inside, behind;
+
+    if (!str_cut(value, '"', &before, &inside) || before.len > 0 ||
+        !str_cut(inside, '"', &inside, &behind) || behind.len > 0)
+        return false;
+    *ret_inside = inside;
+    return true;
+}
+
 static bool same_word(struct str a, struct str b)
 {
     return a.len == b.len && strncasecmp(a.at, b.at, a.len) == 0;
@@ -55,7 +67,8 @@ static struct str users_value(struct str users, const char *wanted, struct arena
             continue;
         key = str_trim(key);
         value = str_trim(value);
-        if (same_word(key, str_of(wanted)) && value.len > 0 && !has_blank(value))
+        if (same_word(key, str_of(wanted)) && (is_quoted(value, &value) || !has_blank(value)) &&
+            value.len > 0)
             found = value;
     }
     return found;
