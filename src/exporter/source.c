@@ -1,7 +1,8 @@
 /* source.c - the poller and the smaller reads beside it, each with its own period.
  *
  * Holds: a read that fails changes nothing but the age of what is known; what is older than
- * stale_us is not shown. */
+ * stale_us is not shown; what PrivateData may hide is shown only when PrivateData is known, or
+ * cannot be read from this version of Slurm. */
 #include "exporter/source.h"
 
 #include "base/log.h"
@@ -40,6 +41,8 @@ struct source {
     struct slurm_sight_check check;
     struct loop_timer check_timer;
     struct tally_health hidden; /* what the last check found, and the names of the cluster */
+    bool is_judged;             /* until then all that PrivateData may hide counts as hidden */
+    bool knows_site;            /* /conf was read: a check without it changes nothing */
 };
 
 /* ---- the reads beside the poller ---- */
@@ -102,6 +105,7 @@ void source_judge(const struct slurm_site *site, enum slurm_sight sight,
 
 static void check_sight(void *context);
 
+/* old: NULL when nothing was judged before. */
 static void report_hidden(const struct tally_health *old, const struct tally_health *next,
                           const char *why)
 {
@@ -115,28 +119,46 @@ static void report_hidden(const struct tally_health *old, const struct tally_hea
     };
 
     for (unsigned i = 0; i < TALLY_HIDDEN; i++)
-        if (next->hides[i] && (!old->knows_hidden || !old->hides[i]))
+        if (next->hides[i] && (!old || !old->hides[i]))
             log_warn(messages[i], LOG_TEXT("reason", why));
-        else if (!next->hides[i] && old->knows_hidden && old->hides[i])
+        else if (!next->hides[i] && old && old->hides[i])
             log_info("Slurm hides them no longer", LOG_TEXT("hidden", tally_hidden_names[i]));
 }
 
+static void judge(struct source *source, const struct slurm_site *site, enum slurm_sight sight,
+                  const char *why)
+{
+    struct tally_health next = source->hidden;
+
+    source_judge(site, sight, &next);
+    if (site) {
+        (void)snprintf(next.cluster, sizeof(next.cluster), "%s", site->cluster);
+        (void)snprintf(next.version, sizeof(next.version), "%s", site->version);
+        source->knows_site = true;
+    }
+    report_hidden(source->is_judged ? &source->hidden : NULL, &next, why);
+    source->hidden = next;
+    source->is_judged = true;
+}
+
+/* A read of /conf that failed says nothing about PrivateData: what was known of it stays. Only a
+ * Slurm that does not have /conf is judged without it. */
 static void on_sight(void *context, enum slurm_sight sight, const char *why,
                      const struct slurm_site *site)
 {
     struct source *source = context;
-    struct tally_health next = source->hidden;
+    unsigned version = slurm_client_version(source->client);
+    bool is_known = version > 0; /* else nobody answered */
 
-    if (site || slurm_client_version(source->client) > 0) { /* else nobody answered */
-        source_judge(site, sight, &next);
-        if (site) {
-            (void)snprintf(next.cluster, sizeof(next.cluster), "%s", site->cluster);
-            (void)snprintf(next.version, sizeof(next.version), "%s", site->version);
-        }
-        report_hidden(&source->hidden, &next, why);
-        source->hidden = next;
+    if (site || (is_known && version < slurm_endpoint(SLURM_CONF)->since && !source->knows_site)) {
+        judge(source, site, sight, why);
+    } else if (is_known && !source->hidden.knows_hidden) {
+        log_warn("PrivateData is not known yet: series of jobs, nodes and users are absent",
+                 LOG_TEXT("reason", why));
+        source->hidden.knows_hidden = source->hidden.hides[HIDES_UNKNOWN] = true;
     }
-    loop_timer_start(source->loop, &source->check_timer, SIGHT_US, check_sight, source);
+    loop_timer_start(source->loop, &source->check_timer,
+                     source->is_judged ? SIGHT_US : source->options.poll_us, check_sight, source);
 }
 
 static void check_sight(void *context)
@@ -183,6 +205,8 @@ struct source *source_new(struct loop *loop, struct http_transport *transport,
     source->options.poll_us = or_else(options->poll_us, 5 * SECOND_US);
     source->options.list_us = or_else(options->list_us, 30 * SECOND_US);
     source->options.stale_us = or_else(options->stale_us, 60 * SECOND_US);
+    for (unsigned i = 0; i < HIDES_UNKNOWN; i++)
+        source->hidden.hides[i] = true;
     source->client = slurm_client_new(loop, transport, token,
                                       &(struct slurm_client_options){ .seed = options->seed });
     slurm_client_observe(source->client, on_call, source);

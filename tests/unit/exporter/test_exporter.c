@@ -26,6 +26,8 @@ struct rig {
     const char *private_data; /* a JSON array */
     const char *user;         /* of the token */
     bool is_down, runs;       /* runs: its job shares a node */
+    bool conf_fails;          /* the rest is answered */
+    bool is_old;              /* v0.0.44, which has no /conf */
     unsigned layouts_asked;
 };
 
@@ -84,6 +86,12 @@ static struct fake_answer serve(void *context, const struct fake_sent *sent)
     if (rig->is_down)
         return (struct fake_answer){ .status = 502,
                                      .body = "{\"errors\":[{\"error_number\":1800}]}" };
+    if (rig->is_old && strstr(sent->path, "/v0.0.45/"))
+        return (struct fake_answer){ .status = 404, .content_type = "text/plain", .ends = true };
+    if (rig->conf_fails && strstr(sent->path, "/conf"))
+        return (struct fake_answer){ .status = 500,
+                                     .body = "{\"errors\":[{\"error_number\":1007}]}",
+                                     .ends = true };
     return (struct fake_answer){
         .status = 200, .body = body_for(rig, sent->path), .delay_us = 2000, .ends = true
     };
@@ -239,6 +247,54 @@ static void slurms_own_user_sees_all_but_users_stay_private(void **state)
     assert_false(shows(rig, "slinc_user_"));
 }
 
+static void a_failed_read_of_the_configuration_shows_nothing_that_was_hidden(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->private_data = "[\"jobs\",\"users\",\"nodes\"]";
+    rig->user = "anna";
+    start(rig);
+    rig->conf_fails = true;
+    fake_run_for(rig->fake, 90 * SECOND_US);
+    assert_true(shows(rig, "slinc_slurm_failures_total{kind=\"conf\""));
+    assert_true(shows(rig, "slinc_slurm_up{kind=\"jobs\"} 1\n"));
+    assert_true(shows(rig, "slinc_slurm_restricted{by=\"jobs\"} 1\n"));
+    assert_true(shows(rig, "slinc_slurm_restricted{by=\"users\"} 1\n"));
+    assert_false(shows(rig, "slinc_cluster_jobs"));
+    assert_false(shows(rig, "slinc_nodes{"));
+    assert_false(shows(rig, "slinc_user_"));
+}
+
+static void what_may_be_private_is_absent_until_the_configuration_was_read(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->conf_fails = true;
+    start(rig);
+    assert_true(shows(rig, "slinc_slurm_up{kind=\"jobs\"} 1\n"));
+    assert_true(shows(rig, "slinc_slurm_restricted{by=\"unknown\"} 1\n"));
+    assert_false(shows(rig, "slinc_cluster_jobs"));
+    assert_false(shows(rig, "slinc_nodes{"));
+    assert_false(shows(rig, "slinc_user_"));
+    rig->conf_fails = false;
+    fake_run_for(rig->fake, 10 * SECOND_US); /* it is asked again with the next poll */
+    assert_true(shows(rig, "slinc_slurm_restricted{by=\"unknown\"} 0\n"));
+    assert_true(shows(rig, "slinc_slurm_restricted{by=\"jobs\"} 0\n"));
+    assert_true(shows(rig, "slinc_cluster_jobs{state=\"pending\"} 1\n"));
+    assert_true(shows(rig, "slinc_user_jobs{user=\"anna\",state=\"pending\"} 1\n"));
+}
+
+static void a_slurm_without_configuration_to_read_is_shown_with_a_warning(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->is_old = true;
+    start(rig);
+    assert_true(shows(rig, "slinc_slurm_restricted{by=\"unknown\"} 1\n"));
+    assert_true(shows(rig, "slinc_cluster_jobs{state=\"pending\"} 1\n"));
+    assert_true(shows(rig, "slinc_user_jobs{user=\"anna\",state=\"pending\"} 1\n"));
+}
+
 static void what_is_hidden_depends_on_the_users_rights(void **state)
 {
     struct slurm_site site = { .private_data = "nodes,reservations" };
@@ -266,6 +322,9 @@ int main(void)
         TEST(while_slurm_is_away_its_families_vanish_and_its_age_grows),
         TEST(private_jobs_are_said_to_be_hidden_and_not_shown_as_none),
         TEST(slurms_own_user_sees_all_but_users_stay_private),
+        TEST(a_failed_read_of_the_configuration_shows_nothing_that_was_hidden),
+        TEST(what_may_be_private_is_absent_until_the_configuration_was_read),
+        TEST(a_slurm_without_configuration_to_read_is_shown_with_a_warning),
         cmocka_unit_test(what_is_hidden_depends_on_the_users_rights),
     };
 
