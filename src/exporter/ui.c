@@ -37,7 +37,7 @@ struct ui {
     struct loop_timer timer;
     int64_t looked_us;       /* loop time; 0: never */
     uint64_t generations[3]; /* of jobs, nodes and layouts at that look */
-    bool had_jobs, had_nodes;
+    bool had_jobs, had_nodes, had_users;
 };
 
 /* ---- looks ---- */
@@ -68,11 +68,13 @@ static bool has_changed(struct ui *ui, const struct tally_view *view)
                         view->nodes ? slurm_cache_generation(view->nodes) : 0,
                         layouts_generation(ui->layouts) };
     bool is_same = ui->looked_us > 0 && memcmp(now, ui->generations, sizeof(now)) == 0 &&
-                   ui->had_jobs == !!view->jobs && ui->had_nodes == !!view->nodes;
+                   ui->had_jobs == !!view->jobs && ui->had_nodes == !!view->nodes &&
+                   ui->had_users == view->shows_users;
 
     memcpy(ui->generations, now, sizeof(now));
     ui->had_jobs = view->jobs;
     ui->had_nodes = view->nodes;
+    ui->had_users = view->shows_users;
     return !is_same;
 }
 

@@ -31,6 +31,7 @@ static const char *const member_names[MEMBERS] = { "queue", "totals", "partition
 
 struct ui_view {
     const struct layouts *layouts;
+    bool shows_users;   /* at the last look */
     struct map holders; /* struct holder by job, in order of their indexes */
     size_t holders_told;
     struct node_row *nodes;
@@ -342,6 +343,19 @@ static void write_sample(const struct ui_view *view, size_t index, struct buf *o
 
 /* ---- looks and messages ---- */
 
+/* Texts that are kept name who may be hidden now. True: they are dropped. */
+static bool forget_names(struct ui_view *view, const struct tally *tally)
+{
+    if (view->shows_users == tally->view->shows_users)
+        return false;
+    view->shows_users = tally->view->shows_users;
+    map_clear(&view->holders);
+    forget_nodes(view); /* their rows say which holder */
+    mem_free(view->members[MEMBER_QUEUE].text);
+    view->members[MEMBER_QUEUE].text = NULL;
+    return true;
+}
+
 bool ui_view_look(struct ui_view *view, const struct tally *tally)
 {
     bool is_new = view->holders.count > UI_VIEW_MAX_HOLDERS;
@@ -349,6 +363,8 @@ bool ui_view_look(struct ui_view *view, const struct tally *tally)
 
     if (is_new)
         map_clear(&view->holders);
+    if (forget_names(view, tally))
+        is_new = true;
     view->holders_told = view->holders.count;
     for (unsigned i = 0; i < MEMBERS; i++)
         view->members[i].changed = false;

@@ -17,7 +17,7 @@ struct rig {
     struct layouts *layouts;
     struct ui_view *view;
     int64_t now_s, read_us;
-    bool hides_users;
+    bool hides_users, has_no_jobs; /* has_no_jobs: they are stale or hidden */
     struct json_doc *message;
 };
 
@@ -95,7 +95,7 @@ static void list_jobs(struct rig *rig, const char *text)
 static bool look(struct rig *rig)
 {
     struct tally_health health = { .cluster = "c1", .knows_hidden = true };
-    struct tally_view from = { .jobs = rig->jobs,
+    struct tally_view from = { .jobs = rig->has_no_jobs ? NULL : rig->jobs,
                                .nodes = rig->nodes,
                                .health = &health,
                                .now_s = rig->now_s,
@@ -108,7 +108,8 @@ static bool look(struct rig *rig)
 
     arena_init(&arena, 64 << 20);
     tally_init(&tally, &from, &arena);
-    tally_jobs(&tally);
+    if (from.jobs)
+        tally_jobs(&tally);
     tally_nodes(&tally);
     is_new = ui_view_look(rig->view, &tally);
     tally_done(&tally);
@@ -312,6 +313,28 @@ static void users_that_are_not_to_be_shown_are_not(void **state)
                   "[[\"j\",\"cfd\",7,\"\",10,20],[\"p\",\"lab/train\",8,\"\",11,21]]");
 }
 
+static void users_that_were_shown_and_are_hidden_now_are_told_no_more(void **state)
+{
+    struct rig *rig = *state;
+
+    list_nodes(rig, two_nodes);
+    list_jobs(rig, job_and_pod);
+    (void)look(rig);
+    rig->hides_users = true;
+    assert_true(look(rig));
+    assert_member(rig, "holders",
+                  "[[\"j\",\"cfd\",7,\"\",10,20],[\"p\",\"lab/train\",8,\"\",11,21]]");
+    rig->hides_users = false;
+    assert_true(look(rig));
+    assert_member(rig, "holders",
+                  "[[\"j\",\"cfd\",7,\"bob\",10,20],[\"p\",\"lab/train\",8,\"ann\",11,21]]");
+    rig->hides_users = rig->has_no_jobs = true; /* and nothing to write anew */
+    assert_true(look(rig));
+    assert_member(rig, "names", "false");
+    assert_member(rig, "holders", "[]");
+    assert_null(json_get(json_root(rig->message), "queue"));
+}
+
 static void a_sample_is_taken_every_15_s(void **state)
 {
     struct rig *rig = *state;
@@ -342,6 +365,7 @@ int main(void)
         TEST(nodes_that_come_or_go_need_a_snapshot),
         TEST(the_queue_is_in_the_order_of_priority_with_the_class_of_the_reason),
         TEST(users_that_are_not_to_be_shown_are_not),
+        TEST(users_that_were_shown_and_are_hidden_now_are_told_no_more),
         TEST(a_sample_is_taken_every_15_s),
     };
 
