@@ -170,7 +170,7 @@ void ui_write_about(const struct tally *tally, struct buf *out)
     buf_add_text(out, "\"cluster\":");
     json_escape(out, str_of(health ? health->cluster : ""));
     buf_printf(out, ",\"names\":%s,\"hidden\":", tally->view->shows_users ? "true" : "false");
-    json_escape(out, hides_jobs ? STR("Slurm's PrivateData hides jobs of others: what they hold is "
+    json_escape(out, hides_jobs ? STR("Slurm's PrivateData hides jobs of others: who holds what is "
                                       "not shown.")
                                 : STR(""));
 }

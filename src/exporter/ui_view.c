@@ -14,9 +14,12 @@ struct holder {
 };
 
 struct node_row {
-    char *head;   /* what never changes: name, cores, gpus, partition */
-    char *text;   /* state, cores held, gpus held, reason, whether these are the very cores */
-    bool changed; /* by the last look */
+    char *head;    /* what never changes: name, cores, gpus, partition */
+    char *held;    /* cores held, gpus held */
+    bool is_exact; /* these are the very cores */
+    bool by_jobs;  /* the jobs say who holds them, not the node alone */
+    char *text;    /* state, held, reason, is_exact */
+    bool changed;  /* by the last look */
 };
 
 /* A member of the message that is sent whole when it changed. */
@@ -31,7 +34,7 @@ static const char *const member_names[MEMBERS] = { "queue", "totals", "partition
 
 struct ui_view {
     const struct layouts *layouts;
-    bool shows_users;   /* at the last look */
+    bool shows_users, hides_jobs; /* at the last look */
     struct map holders; /* struct holder by job, in order of their indexes */
     size_t holders_told;
     struct node_row *nodes;
@@ -67,6 +70,7 @@ static void forget_nodes(struct ui_view *view)
 {
     for (size_t i = 0; view->nodes && i < view->node_count; i++) {
         mem_free(view->nodes[i].head);
+        mem_free(view->nodes[i].held);
         mem_free(view->nodes[i].text);
     }
     mem_free(view->nodes);
@@ -98,10 +102,23 @@ static bool take_text(char **kept, const struct buf *text)
 
 /* ---- holders ---- */
 
+static unsigned add_holder(struct ui_view *view, const char *key, const char *text)
+{
+    struct holder *holder = mem_alloc(sizeof(*holder));
+
+    *holder =
+        (struct holder){ .index = (unsigned)view->holders.count, .text = mem_strdup(text) };
+    if (map_put(&view->holders, str_of(key), holder, NULL) < 0) {
+        free_holder(holder);
+        return 0;
+    }
+    return ((struct holder *)map_get(&view->holders, str_of(key)))->index;
+}
+
 static unsigned holder_index(struct ui_view *view, const struct tally *tally,
                              const struct slurm_job *job)
 {
-    struct holder *holder;
+    const struct holder *holder;
     auto_buf struct buf text = { .max = UI_VIEW_MAX_TEXT };
     char key[64];
 
@@ -114,14 +131,16 @@ static unsigned holder_index(struct ui_view *view, const struct tally *tally,
     buf_printf(&text, ",%" PRId64 ",", job->id);
     json_escape(&text, str_of(ui_user(tally, job)));
     buf_printf(&text, ",%" PRId64 ",%" PRId64, job->submit_time, job->start_time);
-    holder = mem_alloc(sizeof(*holder));
-    *holder = (struct holder){ .index = (unsigned)view->holders.count,
-                               .text = mem_strdup(buf_text(&text)) };
-    if (map_put(&view->holders, str_of(key), holder, NULL) < 0) {
-        free_holder(holder);
-        return 0;
-    }
-    return ((struct holder *)map_get(&view->holders, str_of(key)))->index;
+    return add_holder(view, key, buf_text(&text));
+}
+
+/* Who holds what is in use while the jobs are not known. */
+static unsigned unnamed_index(struct ui_view *view)
+{
+    static const char key[] = "not shown";
+    const struct holder *holder = map_get(&view->holders, str_of(key));
+
+    return holder ? holder->index : add_holder(view, key, "\"j\",\"not shown\",0,\"\",0,0");
 }
 
 /* ---- nodes ---- */
@@ -231,10 +250,22 @@ static void give_cells(struct ui_view *view, const struct tally *tally, struct h
     }
 }
 
-static void write_node(struct ui_view *view, const struct tally *tally,
-                       const struct tally_node *node, struct buf *out)
+static void give_unnamed(struct ui_view *view, struct holding *to)
+{
+    int64_t cores = to->node->node->alloc_cpus, gpus = ui_gpus(&to->node->used);
+
+    to->is_exact = false;
+    if (cores > 0 || gpus > 0) {
+        give_some(&to->cores, cores, (int)unnamed_index(view));
+        give_some(&to->gpus, gpus, (int)unnamed_index(view));
+    }
+}
+
+static void look_at_holders(struct ui_view *view, const struct tally *tally,
+                            const struct tally_node *node, struct node_row *row)
 {
     auto_buf struct buf cores = { .max = UI_VIEW_MAX_TEXT }, gpus = { .max = UI_VIEW_MAX_TEXT };
+    auto_buf struct buf held = { .max = UI_VIEW_MAX_TEXT };
     struct holding holding = { .node = node,
                                .cores = cells_new(tally, node->node->cpus),
                                .gpus = cells_new(tally, ui_gpus(&node->has)),
@@ -244,13 +275,22 @@ static void write_node(struct ui_view *view, const struct tally *tally,
         give_cells(view, tally, &holding, true, TALLY_POD);
         for (enum tally_holder kind = TALLY_POD; !holding.is_exact && kind <= TALLY_JOB; kind++)
             give_cells(view, tally, &holding, false, kind);
-        write_cells(&holding.cores, &cores);
-        write_cells(&holding.gpus, &gpus);
+    } else {
+        give_unnamed(view, &holding);
     }
-    buf_printf(out, "\"%c\",\"%s\",\"%s\",", state_letters[node->state], buf_text(&cores),
-               buf_text(&gpus));
+    write_cells(&holding.cores, &cores);
+    write_cells(&holding.gpus, &gpus);
+    buf_printf(&held, "\"%s\",\"%s\"", buf_text(&cores), buf_text(&gpus));
+    (void)take_text(&row->held, &held);
+    row->is_exact = holding.is_exact;
+    row->by_jobs = tally->view->jobs;
+}
+
+static void write_node(const struct tally_node *node, const struct node_row *row, struct buf *out)
+{
+    buf_printf(out, "\"%c\",%s,", state_letters[node->state], row->held);
     json_escape(out, str_of(node->node->reason));
-    buf_printf(out, ",%d", holding.is_exact);
+    buf_printf(out, ",%d", row->is_exact);
 }
 
 static void write_node_head(const struct tally_node *node, struct buf *out)
@@ -296,9 +336,13 @@ static bool look_at_nodes(struct ui_view *view, const struct tally *tally)
     auto_buf struct buf text = { .max = UI_VIEW_MAX_TEXT };
 
     for (size_t i = 0; i < view->node_count; i++) {
+        struct node_row *row = &view->nodes[i];
+
+        if (tally->view->jobs || !row->by_jobs) /* else stale jobs are the best that is known */
+            look_at_holders(view, tally, &tally->nodes[i], row);
         buf_clear(&text);
-        write_node(view, tally, &tally->nodes[i], &text);
-        view->nodes[i].changed = take_text(&view->nodes[i].text, &text);
+        write_node(&tally->nodes[i], row, &text);
+        row->changed = take_text(&row->text, &text);
     }
     return is_new;
 }
@@ -318,8 +362,8 @@ static void take_sample(struct ui_view *view, const struct tally *tally)
 {
     double *sample;
 
-    view->has_sample =
-        tally->view->nodes && tally->view->now_s >= view->sampled_s + UI_VIEW_SAMPLE_S;
+    view->has_sample = tally->view->jobs && tally->view->nodes &&
+                       tally->view->now_s >= view->sampled_s + UI_VIEW_SAMPLE_S;
     if (!view->has_sample)
         return;
     view->sampled_s = tally->view->now_s;
@@ -346,9 +390,12 @@ static void write_sample(const struct ui_view *view, size_t index, struct buf *o
 /* Texts that are kept name who may be hidden now. True: they are dropped. */
 static bool forget_names(struct ui_view *view, const struct tally *tally)
 {
-    if (view->shows_users == tally->view->shows_users)
+    bool hides_jobs = tally->view->health && tally->view->health->hides[HIDES_JOBS];
+
+    if (view->shows_users == tally->view->shows_users && view->hides_jobs == hides_jobs)
         return false;
     view->shows_users = tally->view->shows_users;
+    view->hides_jobs = hides_jobs;
     map_clear(&view->holders);
     forget_nodes(view); /* their rows say which holder */
     mem_free(view->members[MEMBER_QUEUE].text);

@@ -35,7 +35,8 @@ struct ui_view *ui_view_new(const struct layouts *layouts); /* borrowed; NULL: n
 void ui_view_free(struct ui_view *view);                    /* takes NULL */
 
 /* Takes a look. True: viewers need a snapshot, because nodes came or went. Jobs and nodes that the
- * tally does not have (stale, hidden) stay as they were; their age tells. */
+ * tally does not have because they are stale stay as they were; their age tells. While jobs are
+ * hidden, or were never read, what is in use of a node belongs to one holder without a name. */
 bool ui_view_look(struct ui_view *view, const struct tally *tally);
 
 /* Nothing changed but the time: only the ages are new. */

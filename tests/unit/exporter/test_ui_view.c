@@ -17,7 +17,7 @@ struct rig {
     struct layouts *layouts;
     struct ui_view *view;
     int64_t now_s, read_us;
-    bool hides_users, has_no_jobs; /* has_no_jobs: they are stale or hidden */
+    bool hides_users, hides_jobs, has_no_jobs; /* has_no_jobs: they are stale or hidden */
     struct json_doc *message;
 };
 
@@ -94,7 +94,9 @@ static void list_jobs(struct rig *rig, const char *text)
 /* Looks, and keeps the message that viewers would get. True: it is a snapshot. */
 static bool look(struct rig *rig)
 {
-    struct tally_health health = { .cluster = "c1", .knows_hidden = true };
+    struct tally_health health = { .cluster = "c1",
+                                   .knows_hidden = true,
+                                   .hides[HIDES_JOBS] = rig->hides_jobs };
     struct tally_view from = { .jobs = rig->has_no_jobs ? NULL : rig->jobs,
                                .nodes = rig->nodes,
                                .health = &health,
@@ -300,6 +302,54 @@ static void the_queue_is_in_the_order_of_priority_with_the_class_of_the_reason(v
         "[1,\"j\",\"low\",\"\",\"\",\"all\",2,8,0,5,\"priority\",\"Priority\",0]]");
 }
 
+static const char n2_drains[] = "[{\"name\":\"n2\",\"cpus\":8,\"alloc_cpus\":6,\"gres\":\"gpu:4\","
+                                "\"gres_used\":\"gpu:3\",\"state\":[\"MIXED\",\"DRAIN\"],"
+                                "\"partitions\":[\"gpu\",\"all\"]},"
+                                " {\"name\":\"n10\",\"cpus\":4,\"state\":[\"IDLE\"],"
+                                "\"partitions\":[\"all\"]}]";
+
+static void while_jobs_are_stale_nodes_keep_their_holders_and_no_sample_is_taken(void **state)
+{
+    struct rig *rig = *state;
+
+    list_nodes(rig, two_nodes);
+    list_jobs(rig, job_and_pod);
+    (void)look(rig);
+    rig->has_no_jobs = true;
+    rig->now_s += UI_VIEW_SAMPLE_S;
+    assert_false(look(rig));
+    assert_member(rig, "n", "[]");
+    assert_null(json_get(json_root(rig->message), "sample"));
+    list_nodes(rig, n2_drains);
+    assert_false(look(rig));
+    assert_member(rig, "n",
+                  "[[0,\"g\",\"0-2:1,3-4:0\",\"0-1:1\",\"\",0],[1,\"i\",\"\",\"\",\"\",1]]");
+}
+
+static void while_jobs_are_hidden_what_is_in_use_has_a_holder_without_a_name(void **state)
+{
+    struct rig *rig = *state;
+
+    list_nodes(rig, n2_drains);
+    list_jobs(rig, job_and_pod);
+    rig->hides_jobs = rig->has_no_jobs = true;
+    assert_true(look(rig));
+    assert_member(rig, "holders", "[[\"j\",\"not shown\",0,\"\",0,0]]");
+    assert_member(rig, "nodes",
+                  "[[\"n2\",8,4,\"gpu\",\"g\",\"0-5:0\",\"0-2:0\",\"\",0],"
+                  "[\"n10\",4,0,\"all\",\"i\",\"\",\"\",\"\",0]]");
+    assert_member(rig, "history", "[]");
+    rig->hides_jobs = rig->has_no_jobs = false;
+    assert_true(look(rig));
+    rig->hides_jobs = rig->has_no_jobs = true;
+    assert_true(look(rig)); /* holders that were shown before are not kept */
+    assert_member(rig, "holders", "[[\"j\",\"not shown\",0,\"\",0,0]]");
+    assert_null(json_get(json_root(rig->message), "queue"));
+    assert_member(rig, "nodes",
+                  "[[\"n2\",8,4,\"gpu\",\"g\",\"0-5:0\",\"0-2:0\",\"\",0],"
+                  "[\"n10\",4,0,\"all\",\"i\",\"\",\"\",\"\",0]]");
+}
+
 static void users_that_are_not_to_be_shown_are_not(void **state)
 {
     struct rig *rig = *state;
@@ -331,7 +381,7 @@ static void users_that_were_shown_and_are_hidden_now_are_told_no_more(void **sta
     rig->hides_users = rig->has_no_jobs = true; /* and nothing to write anew */
     assert_true(look(rig));
     assert_member(rig, "names", "false");
-    assert_member(rig, "holders", "[]");
+    assert_member(rig, "holders", "[[\"j\",\"not shown\",0,\"\",0,0]]");
     assert_null(json_get(json_root(rig->message), "queue"));
 }
 
@@ -364,6 +414,8 @@ int main(void)
         TEST(a_second_look_says_only_what_changed),
         TEST(nodes_that_come_or_go_need_a_snapshot),
         TEST(the_queue_is_in_the_order_of_priority_with_the_class_of_the_reason),
+        TEST(while_jobs_are_stale_nodes_keep_their_holders_and_no_sample_is_taken),
+        TEST(while_jobs_are_hidden_what_is_in_use_has_a_holder_without_a_name),
         TEST(users_that_are_not_to_be_shown_are_not),
         TEST(users_that_were_shown_and_are_hidden_now_are_told_no_more),
         TEST(a_sample_is_taken_every_15_s),
