@@ -108,9 +108,8 @@ static void read_pods(const struct tally *tally, const char *name, struct tres *
         tally_allocation_of(job, &held);
         ret_pods->cpus += held.cpus / held.nodes;
         ret_pods->memory_bytes += held.memory_bytes / (double)held.nodes;
-        for (unsigned i = 0; i < held.gres_count && ret_pods->gres_count < TRES_MAX_GRES; i++)
-            ret_pods->gres[ret_pods->gres_count++] =
-                (struct tres_gres){ held.gres[i].name, held.gres[i].count / held.nodes };
+        for (unsigned i = 0; i < held.gres_count; i++)
+            tres_add(ret_pods, held.gres[i].name, held.gres[i].count / held.nodes);
     }
 }
 

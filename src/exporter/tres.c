@@ -57,7 +57,7 @@ static int64_t at_most_sum(int64_t count)
     return count > MAX_SUM ? MAX_SUM : count;
 }
 
-static void add_gres(struct tres *tres, struct str name, int64_t count)
+void tres_add(struct tres *tres, struct str name, int64_t count)
 {
     for (unsigned i = 0; i < tres->gres_count; i++) {
         if (str_eq(tres->gres[i].name, name)) {
@@ -103,7 +103,7 @@ void tres_read(struct str text, struct tres *ret_tres)
         else if (str_is(name, "mem"))
             ret_tres->memory_bytes = read_amount(value, 1048576.0);
         else if (str_starts(name, STR("gres/")))
-            add_gres(ret_tres, str_sub(name, strlen("gres/"), name.len), read_count(value));
+            tres_add(ret_tres, str_sub(name, strlen("gres/"), name.len), read_count(value));
     }
     take_typed_from_untyped(ret_tres);
 }
@@ -157,6 +157,6 @@ void tres_add_gres(struct tres *tres, struct str text, int64_t times)
             count = read_count(str_sub(item, colon, item.len));
             item = str_sub(item, 0, colon - 1);
         }
-        add_gres(tres, item, count * times);
+        tres_add(tres, item, count * times);
     }
 }

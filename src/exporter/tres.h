@@ -23,6 +23,9 @@ struct tres {
  * read is left out. */
 void tres_read(struct str text, struct tres *ret_tres);
 
+/* Adds so many of one kind. */
+void tres_add(struct tres *tres, struct str name, int64_t count);
+
 /* Adds the generic resources of a node's "gpu:h100:8(S:0-1)" or of a job's "gres/gpu:h100:2", each
  * so many times. */
 void tres_add_gres(struct tres *tres, struct str text, int64_t times);
