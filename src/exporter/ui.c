@@ -15,6 +15,7 @@ struct viewer {
     struct list link;
     struct ui *ui;
     struct http_responder *responder;
+    size_t snapshot; /* bytes of its last one, which a slow reader takes more than a tick to read */
     bool is_gone;
 };
 
@@ -125,11 +126,16 @@ static void on_gone(void *context)
     viewer->is_gone = true;
 }
 
-static void send_to_all(struct ui *ui, struct str message)
+static void send_to_all(struct ui *ui, struct str message, bool is_snapshot)
 {
-    list_each (struct viewer, viewer, &ui->viewers, link)
-        if (viewer->is_gone || !http_stream_send(viewer->responder, message, UI_MAX_BEHIND))
+    list_each (struct viewer, viewer, &ui->viewers, link) {
+        size_t max_behind = UI_MAX_BEHIND + viewer->snapshot;
+
+        if (viewer->is_gone || !http_stream_send(viewer->responder, message, max_behind))
             end_viewer(viewer);
+        else if (is_snapshot)
+            viewer->snapshot = message.len;
+    }
 }
 
 /* A day of samples needs a look every 15 s; viewers are told something every second, so that they
@@ -141,12 +147,14 @@ static void on_tick(void *context)
     bool is_due = loop_now_us(ui->loop) - ui->looked_us >= (int64_t)UI_VIEW_SAMPLE_S * UI_TICK_US;
 
     if (ui->viewer_count > 0 || is_due || ui->looked_us == 0) {
-        if (look(ui, is_due))
+        bool is_snapshot = look(ui, is_due);
+
+        if (is_snapshot)
             write_event(&message, "snap", ui->view, ui_view_write_snapshot);
         else
             write_event(&message, "delta", ui->view, ui_view_write_delta);
         if (buf_check(&message, "the message", NULL) == 0)
-            send_to_all(ui, buf_str(&message));
+            send_to_all(ui, buf_str(&message), is_snapshot);
     }
     loop_timer_start(ui->loop, &ui->timer, UI_TICK_US, on_tick, ui);
 }
@@ -171,6 +179,7 @@ static void answer_stream(struct ui *ui, struct http_responder *responder)
     http_respond_header(responder, "Cache-Control", "no-store");
     http_stream_begin(responder, "text/event-stream");
     write_event(&message, "snap", ui->view, ui_view_write_snapshot);
+    viewer->snapshot = message.len;
     (void)http_stream_send(responder, buf_str(&message), SIZE_MAX);
 }
 

@@ -21,7 +21,7 @@
 enum {
     UI_ROUTES = 2,
     UI_MAX_VIEWERS = 100,
-    UI_MAX_BEHIND = 1 << 20, /* bytes; of a snapshot as much as it has */
+    UI_MAX_BEHIND = 1 << 20, /* bytes, besides the viewer's last snapshot */
     UI_TICK_US = 1000000,
 };
 

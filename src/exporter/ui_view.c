@@ -10,7 +10,8 @@
 
 struct holder {
     unsigned index;
-    char *text; /* the members of its row */
+    char *text;    /* the members of its row */
+    uint64_t look; /* the last one that found it on a node */
 };
 
 struct node_row {
@@ -35,8 +36,10 @@ static const char *const member_names[MEMBERS] = { "queue", "totals", "partition
 struct ui_view {
     const struct layouts *layouts;
     bool shows_users, hides_jobs; /* at the last look */
-    struct map holders; /* struct holder by job, in order of their indexes */
+    struct map holders;           /* struct holder by job, in order of their indexes */
     size_t holders_told;
+    size_t holders_live; /* found on nodes by the last look that had both */
+    uint64_t looks;      /* which had both */
     struct node_row *nodes;
     size_t node_count;
     uint64_t nodes_hash; /* of their names, in order */
@@ -102,45 +105,55 @@ static bool take_text(char **kept, const struct buf *text)
 
 /* ---- holders ---- */
 
-static unsigned add_holder(struct ui_view *view, const char *key, const char *text)
+static struct holder *add_holder(struct ui_view *view, const char *key, const char *text)
 {
     struct holder *holder = mem_alloc(sizeof(*holder));
 
-    *holder =
-        (struct holder){ .index = (unsigned)view->holders.count, .text = mem_strdup(text) };
+    *holder = (struct holder){ .index = (unsigned)view->holders.count, .text = mem_strdup(text) };
     if (map_put(&view->holders, str_of(key), holder, NULL) < 0) {
         free_holder(holder);
-        return 0;
+        return NULL;
     }
-    return ((struct holder *)map_get(&view->holders, str_of(key)))->index;
+    return map_get(&view->holders, str_of(key));
+}
+
+static unsigned index_of(struct ui_view *view, struct holder *holder)
+{
+    if (!holder) /* there are too many */
+        return 0;
+    view->holders_live += holder->look != view->looks;
+    holder->look = view->looks;
+    return holder->index;
 }
 
 static unsigned holder_index(struct ui_view *view, const struct tally *tally,
                              const struct slurm_job *job)
 {
-    const struct holder *holder;
+    struct holder *holder;
     auto_buf struct buf text = { .max = UI_VIEW_MAX_TEXT };
     char key[64];
 
     (void)snprintf(key, sizeof(key), "%" PRId64 " %" PRId64, job->id, job->submit_time);
     holder = map_get(&view->holders, str_of(key));
     if (holder)
-        return holder->index;
+        return index_of(view, holder);
     buf_printf(&text, "\"%s\",", tally_holder_of(job) == TALLY_POD ? "p" : "j");
     ui_write_name(job, &text);
     buf_printf(&text, ",%" PRId64 ",", job->id);
     json_escape(&text, str_of(ui_user(tally, job)));
     buf_printf(&text, ",%" PRId64 ",%" PRId64, job->submit_time, job->start_time);
-    return add_holder(view, key, buf_text(&text));
+    return index_of(view, add_holder(view, key, buf_text(&text)));
 }
 
 /* Who holds what is in use while the jobs are not known. */
 static unsigned unnamed_index(struct ui_view *view)
 {
     static const char key[] = "not shown";
-    const struct holder *holder = map_get(&view->holders, str_of(key));
+    struct holder *holder = map_get(&view->holders, str_of(key));
 
-    return holder ? holder->index : add_holder(view, key, "\"j\",\"not shown\",0,\"\",0,0");
+    if (!holder)
+        holder = add_holder(view, key, "\"j\",\"not shown\",0,\"\",0,0");
+    return index_of(view, holder);
 }
 
 /* ---- nodes ---- */
@@ -403,13 +416,26 @@ static bool forget_names(struct ui_view *view, const struct tally *tally)
     return true;
 }
 
+/* Only a look that writes all rows anew may give holders other indexes. True: they have. */
+static bool drop_old_holders(struct ui_view *view, const struct tally *tally)
+{
+    size_t live = view->holders_live, count = view->holders.count;
+
+    if (!tally->view->jobs || !tally->view->nodes)
+        return false;
+    view->looks++;
+    view->holders_live = 0;
+    if (count <= UI_VIEW_MAX_HOLDERS && count <= 2 * live + UI_VIEW_OLD_HOLDERS)
+        return false;
+    map_clear(&view->holders);
+    return true;
+}
+
 bool ui_view_look(struct ui_view *view, const struct tally *tally)
 {
-    bool is_new = view->holders.count > UI_VIEW_MAX_HOLDERS;
+    bool is_new = drop_old_holders(view, tally);
     auto_buf struct buf about = { .max = UI_VIEW_MAX_TEXT };
 
-    if (is_new)
-        map_clear(&view->holders);
     if (forget_names(view, tally))
         is_new = true;
     view->holders_told = view->holders.count;

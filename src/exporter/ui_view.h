@@ -23,6 +23,7 @@ enum {
     UI_VIEW_MAX_TEXT = 64 << 20,
     UI_VIEW_MAX_NODES = 100000,
     UI_VIEW_MAX_HOLDERS = 100000, /* then all viewers begin anew */
+    UI_VIEW_OLD_HOLDERS = 1000,   /* the same when so many, and more than those that hold, do not */
     UI_VIEW_MAX_CELLS = 65536,    /* cores of one node */
     UI_VIEW_QUEUE = 200,          /* waiting jobs that are shown */
     UI_VIEW_SAMPLES = 24 * 60 * 4,

@@ -269,6 +269,34 @@ static void a_second_look_says_only_what_changed(void **state)
     assert_member(rig, "n", "[[0,\"m\",\"0-7:2\",\"\",\"\",1]]");
 }
 
+static void holders_of_long_ago_are_dropped(void **state)
+{
+    enum { AT_ONCE = 50, TIMES = 2 * UI_VIEW_OLD_HOLDERS / AT_ONCE };
+    struct rig *rig = *state;
+    auto_buf struct buf snapshot = { .max = MAX_TEXT };
+    auto_json_doc struct json_doc *doc = NULL;
+    unsigned begun_anew = 0;
+
+    list_nodes(rig, two_nodes);
+    for (unsigned i = 0; i < TIMES; i++) {
+        auto_buf struct buf jobs = { .max = MAX_TEXT };
+
+        for (unsigned k = 0; k < AT_ONCE; k++)
+            buf_printf(&jobs,
+                       "%c{\"job_id\":%u,\"job_state\":[\"RUNNING\"],\"nodes\":\"n2\","
+                       "\"tres_alloc_str\":\"cpu=1,node=1\"}",
+                       k > 0 ? ',' : '[', 1 + i * AT_ONCE + k);
+        buf_add_char(&jobs, ']');
+        list_jobs(rig, buf_text(&jobs));
+        begun_anew += look(rig);
+    }
+    assert_int_equal(begun_anew, 2); /* the first one, and once for those that have ended */
+    ui_view_write_snapshot(rig->view, &snapshot);
+    assert_int_equal(json_parse(buf_str(&snapshot), MAX_TEXT, &doc, NULL), 0);
+    assert_in_range(json_len(json_get(json_root(doc), "holders")), AT_ONCE,
+                    UI_VIEW_OLD_HOLDERS + 3 * AT_ONCE);
+}
+
 static void nodes_that_come_or_go_need_a_snapshot(void **state)
 {
     struct rig *rig = *state;
@@ -412,6 +440,7 @@ int main(void)
         TEST(what_was_known_of_a_job_that_started_again_does_not_count),
         TEST(an_unchanged_look_tells_only_the_ages),
         TEST(a_second_look_says_only_what_changed),
+        TEST(holders_of_long_ago_are_dropped),
         TEST(nodes_that_come_or_go_need_a_snapshot),
         TEST(the_queue_is_in_the_order_of_priority_with_the_class_of_the_reason),
         TEST(while_jobs_are_stale_nodes_keep_their_holders_and_no_sample_is_taken),
