@@ -176,10 +176,12 @@ def _is_ready(cluster: Cluster, resource: str) -> bool:
 
 
 def _is_accepted(cluster: Cluster, collection: str, body: dict) -> bool:
-    """Whether the object could be made now: a dry run asks the webhooks too."""
+    """Whether the object could be made now, which a dry run asks the webhooks too, and whether clients can find that out: the list of what a
+    server has may be some seconds behind what it takes."""
     try:
         cluster.api().post(f"/{collection}?dryRun=All", body)
-        return True
+        listed = cluster.api().get(f"/{collection.split('/namespaces/')[0]}")["resources"]
+        return any(one["name"] == collection.rsplit("/", 1)[1] for one in listed)
     except ApiError as error:
         if error.status in (404, 500):  # the kind is not served yet; the webhook does not answer yet
             return False

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 enum {
-    LOOK_FOR_KINDS_US = 60000000, /* definitions get installed while we run */
+    LOOK_FOR_KINDS_US = 10000000, /* definitions get installed while we run */
     RETRY_US = 1000000,
     MAX_GROUP_VERSION = 300,
 };

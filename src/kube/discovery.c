@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-enum { ABSENT_US = 60000000, MAX_GROUPS = 256, MAX_MESSAGE = 240 };
+enum { ABSENT_US = 10000000, MAX_GROUPS = 256, MAX_MESSAGE = 240 };
 
 struct group {
     struct kube_discovery *discovery;

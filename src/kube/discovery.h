@@ -1,7 +1,7 @@
 /* discovery.h - does the API server have this group, version and resource?
  *
  * "Absent" is a fact (it said 404); "cannot ask" is not one, and nothing may be concluded from it.
- * What is present is remembered for good, what is absent for a minute: definitions get installed
+ * What is present is remembered for good, what is absent for ten seconds: definitions get installed
  * while we run. Asking twice at once asks the server once. */
 #ifndef SLINC_KUBE_DISCOVERY_H
 #define SLINC_KUBE_DISCOVERY_H

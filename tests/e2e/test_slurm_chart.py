@@ -17,6 +17,7 @@ from slincdev.common import PATIENCE, REPO, Fail, run, versions
 from slincdev.kube import ApiError
 from slincdev.parts import ensure_images, import_images, kubectl
 from slincdev.release import ensure_image
+from slincdev.slurm import with_token
 from slurm_operator import Operator, Site
 from test_nodeset import Fleet
 from waits import wait_for
@@ -150,7 +151,7 @@ class TakenOver(Release, Fleet):
     """The release with a login pod and a worker, slinky-0, which runs a job."""
 
     def login(self, *words: str) -> str:
-        return self.kubectl("exec", "deployment/slurm-login-slinky", "-c", "login", "--", *words).strip()
+        return with_token(lambda: self.kubectl("exec", "deployment/slurm-login-slinky", "-c", "login", "--", *words).strip())
 
     def switch(self, verb: str, chart: Path, *words: object) -> None:
         self.helm(verb, "slurm", chart, "--timeout", f"{120 * PATIENCE:.0f}s", *words)

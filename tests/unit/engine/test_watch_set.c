@@ -163,14 +163,14 @@ static void a_kind_that_is_installed_later_is_found(void **state)
     answer_group(bench, GROUP, "jobsets");
     answer_reads(bench, JOBSETS);
     answer_absent(bench, OTHER_GROUP);
-    fake_run_for(bench->api, 59 * SECOND);
+    fake_run_for(bench->api, 9 * SECOND);
     assert_int_equal(sent_to(bench, GROUP), 1);
     fake_run_for(bench->api, 2 * SECOND);
     assert_int_equal(watch_set_state(bench->set, bench->jobsets), WATCH_PRESENT);
     assert_int_equal(watch_set_state(bench->set, bench->claims), WATCH_ABSENT);
 }
 
-/* Also when another kind is absent, which alone would be looked for a minute later. */
+/* Also when another kind is absent, which alone would be looked for ten seconds later. */
 static void a_server_that_cannot_be_asked_is_asked_again_after_a_second(void **state)
 {
     struct bench *bench = *state;

@@ -104,14 +104,14 @@ static void the_core_group_has_a_path_of_its_own(void **state)
     assert_int_equal(world->presence, KUBE_PRESENT);
 }
 
-static void a_404_is_a_fact_and_holds_for_a_minute(void **state)
+static void a_404_is_a_fact_and_holds_for_ten_seconds(void **state)
 {
     struct world *world = *state;
 
     fake_answer(world->fake, "GET", PATH,
                 (struct fake_answer){ .status = 404, .body = "404 page not found" });
     assert_int_equal(ask(world, "resourceclaims"), KUBE_ABSENT);
-    fake_run_for(world->fake, 59 * SECOND_US);
+    fake_run_for(world->fake, 9 * SECOND_US);
     assert_int_equal(ask(world, "resourceclaims"), KUBE_ABSENT);
     assert_int_equal(fake_sent_count(world->fake), 1);
     fake_run_for(world->fake, 2 * SECOND_US);
@@ -119,14 +119,14 @@ static void a_404_is_a_fact_and_holds_for_a_minute(void **state)
     assert_int_equal(ask(world, "resourceclaims"), KUBE_PRESENT);
 }
 
-static void a_missing_resource_is_asked_for_again_after_a_minute(void **state)
+static void a_missing_resource_is_asked_for_again_after_ten_seconds(void **state)
 {
     struct world *world = *state;
 
     fake_answer(world->fake, "GET", PATH,
                 (struct fake_answer){ .status = 200, .body = "{\"resources\":[]}" });
     assert_int_equal(ask(world, "resourceclaims"), KUBE_ABSENT);
-    fake_run_for(world->fake, 61 * SECOND_US);
+    fake_run_for(world->fake, 11 * SECOND_US);
     fake_answer(world->fake, "GET", PATH, (struct fake_answer){ .status = 200, .body = LIST });
     assert_int_equal(ask(world, "resourceclaims"), KUBE_PRESENT);
     fake_run_for(world->fake, INT64_C(86400) * SECOND_US);
@@ -219,8 +219,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_the_server_lists_is_present),
         TEST(the_core_group_has_a_path_of_its_own),
-        TEST(a_404_is_a_fact_and_holds_for_a_minute),
-        TEST(a_missing_resource_is_asked_for_again_after_a_minute),
+        TEST(a_404_is_a_fact_and_holds_for_ten_seconds),
+        TEST(a_missing_resource_is_asked_for_again_after_ten_seconds),
         TEST(failing_to_ask_says_nothing_and_is_not_remembered),
         TEST(questions_at_the_same_time_share_one_request),
         TEST(what_was_forgotten_is_asked_anew),
