@@ -19,12 +19,15 @@
 {{- printf "%s-webhook" (include "slurm-operator.name" .) -}}
 {{- end }}
 
+{{/* an account that is neither created nor named is the one that every namespace has */}}
 {{- define "slurm-operator.account" -}}
-{{- default (include "slurm-operator.fullname" .) .Values.operator.serviceAccount.name -}}
+{{- $account := .Values.operator.serviceAccount }}
+{{- default (default false $account.create | ternary (include "slurm-operator.fullname" .) "default") $account.name -}}
 {{- end }}
 
 {{- define "slurm-operator.webhook.account" -}}
-{{- default (printf "%s-webhook" (include "slurm-operator.fullname" .)) .Values.webhook.serviceAccount.name -}}
+{{- $account := .Values.webhook.serviceAccount }}
+{{- default (default false $account.create | ternary (printf "%s-webhook" (include "slurm-operator.fullname" .)) "default") $account.name -}}
 {{- end }}
 
 {{/* labels of one component: (dict "root" $ "name" NAME "component" COMPONENT) */}}
