@@ -31,13 +31,13 @@
 {{/* (dict "root" $ "image" IMAGE "name" NAME "tag" TAG "fallback" IMAGE-TEXT): the fallback is for containers that take another's image */}}
 {{- define "slurm.image" -}}
 {{- $image := include "slurm.imageParts" .image | fromYaml }}
-{{- $tag := default (printf "%s-debian" .root.Chart.AppVersion) .tag }}
 {{- if include "slurm.isOldImage" $image }}
-{{- if and .root.Values.keepOldImages $image.repository }}
-{{- $tag = "26.05-ubuntu26.04" }}
-{{- else }}
-{{- $image = dict }}
+{{- $kept := dict "repository" (default (printf "ghcr.io/slinkyproject/%s" .name) $image.repository) "tag" $image.tag "digest" $image.digest }}
+{{- $image = default false .root.Values.keepOldImages | ternary $kept dict }}
 {{- end }}
+{{- $tag := default (printf "%s-debian" .root.Chart.AppVersion) .tag }}
+{{- if regexMatch "(^|/)slinkyproject/" (default "" $image.repository) }}
+{{- $tag = "26.05-ubuntu26.04" }}
 {{- end }}
 {{- $repository := default (printf "%s/%s" (include "slurm.registry" .root) .name) $image.repository }}
 {{- if and .fallback (not $image.repository) (not $image.tag) (not $image.digest) -}}
