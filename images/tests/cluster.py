@@ -240,7 +240,9 @@ def check_people(login: Container, worker: Container) -> None:
 def check_reconfigure(controller: Container, worker: Container) -> None:
     before = controller.pid
     worker_before = worker.run("pgrep", "-f", "^slurmd -D")
-    controller.run("scontrol", "reconfigure", user="401:401")
+    # with the programs that the sidecar of `inplaceReconfigure` runs
+    controller.run("tini", "-g", "--", "bash", "-c",
+                   "find /etc/slurm -type f -exec sha256sum {} + | sort && scontrol reconfigure", user="401:401")  # fmt: skip
     time.sleep(1)
     until("slurmctld ready after reconfigure",
           lambda: get(f"http://{ADDRESS}:6817/readyz")[0] == 204, controller)  # fmt: skip
