@@ -170,7 +170,9 @@ int64_t worker_ordinal(const struct kube_object *nodeset, const char *pod_name)
 
 const char *worker_slurm_name(const struct kube_pod *pod)
 {
-    if (pod->host_network)
+    struct str mode = kube_pairs_get(&pod->object.labels, LABEL_SCALING_MODE, NULL);
+
+    if (pod->host_network && !str_is(mode, "DaemonSet"))
         return pod->node_name;
     return pod->hostname[0] ? pod->hostname : pod->object.name;
 }

@@ -49,8 +49,9 @@ struct str worker_hostname_on(const struct kube_object *node);
  * NodeSet a-b is none of NodeSet a. */
 int64_t worker_ordinal(const struct kube_object *nodeset, const char *pod_name);
 
-/* The name of the node in Slurm. On the host's network it is that of the Node, and "" while there
- * is none. */
+/* The name of the node in Slurm: the pod's hostname. On the host's network, in StatefulSet mode, it
+ * is that of the Node, and "" while there is none; in DaemonSet mode the hostname is made of the
+ * Node's name. */
 const char *worker_slurm_name(const struct kube_pod *pod);
 
 #endif

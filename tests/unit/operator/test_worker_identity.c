@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "made.h"
+#include "operator/names.h"
 #include "operator/worker_conf.h"
 #include "operator/worker_identity.h"
 
@@ -139,20 +140,27 @@ static void ordinals_are_read_from_names_of_this_nodeset_only(void **state)
 static void slurm_knows_a_pod_by_its_hostname_or_its_node(void **state)
 {
     static const struct {
-        const char *spec, *name;
+        const char *mode, *spec, *name;
     } rows[] = {
-        { "{'hostname':'slinky-0'}", "slinky-0" },
-        { "{}", "p" },
-        { "{'hostname':'x','hostNetwork':true,'nodeName':'host.example'}", "host.example" },
-        { "{'hostname':'x','hostNetwork':true}", "" },
+        { "StatefulSet", "{'hostname':'slinky-0'}", "slinky-0" },
+        { "StatefulSet", "{}", "p" },
+        { "StatefulSet", "{'hostname':'x','hostNetwork':true,'nodeName':'host'}", "host" },
+        { "StatefulSet", "{'hostname':'x','hostNetwork':true}", "" },
+        { "DaemonSet", "{'hostname':'ip-10-0-1-2'}", "ip-10-0-1-2" },
+        { "DaemonSet",
+          "{'hostname':'ip-10-0-1-2','hostNetwork':true,'nodeName':'ip-10-0-1-2.example'}",
+          "ip-10-0-1-2" },
+        { "DaemonSet", "{'hostname':'ip-10-0-1-2','hostNetwork':true}", "ip-10-0-1-2" },
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct desk desk;
         char text[512];
 
-        (void)snprintf(text, sizeof(text), "{'kind':'Pod','metadata':{'name':'p'},'spec':%s}",
-                       rows[i].spec);
+        (void)snprintf(text, sizeof(text),
+                       "{'kind':'Pod','metadata':{'name':'p','labels':{'" LABEL_SCALING_MODE
+                       "':'%s'}},'spec':%s}",
+                       rows[i].mode, rows[i].spec);
         desk_init(&desk);
         assert_string_equal(worker_slurm_name(kube_pod_of(made(&desk, text))), rows[i].name);
         desk_done(&desk);
