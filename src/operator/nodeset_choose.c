@@ -87,12 +87,19 @@ static void choose_surplus(struct nodeset *nodeset)
             nodeset->workers[i].cause = CAUSE_SCALE_IN;
 }
 
+/* A Node that was deleted while it was cordoned is not uncordoned: its pod goes with it. */
+static bool has_cordoned_node(const struct worker *worker)
+{
+    return worker->node ? worker->node->unschedulable
+                        : worker->mark == CAUSE_NODE && worker->pod->node_name[0];
+}
+
 /* A cordon drains a worker and does not delete it. */
 static void choose_cordoned(struct worker *worker)
 {
     if (worker->cause != CAUSE_NONE)
         return;
-    if (worker->node && worker->node->unschedulable)
+    if (has_cordoned_node(worker))
         worker->cause = CAUSE_NODE;
     else if (worker->is_cordoned && worker->mark == CAUSE_NONE)
         worker->cause = CAUSE_PERSON;

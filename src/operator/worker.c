@@ -203,18 +203,19 @@ static void add_node_reason(struct buf *out, const struct operator_world *world,
                             const struct worker *worker)
 {
     auto_buf struct buf conditions = { .max = MAX_REASON };
-    bool found = false;
-    struct str given =
-        kube_pairs_get(&worker->node->object.annotations, ANNOTATION_NODE_CORDON_REASON, &found);
+    struct str given = STR("");
 
-    add_conditions(&conditions, world, worker->node);
-    if (found && str_trim(given).len > 0)
+    if (worker->node) {
+        given = annotation(&worker->node->object, ANNOTATION_NODE_CORDON_REASON);
+        add_conditions(&conditions, world, worker->node);
+    }
+    if (str_trim(given).len > 0)
         add_clean(out, given);
     else if (conditions.len > 0)
         add_clean(out, buf_str(&conditions));
     else
         buf_printf(out, "Node (%s) was cordoned, Pod (%s/%s) must be cordoned",
-                   worker->node->object.name, worker->pod->object.ns, worker->pod->object.name);
+                   worker->pod->node_name, worker->pod->object.ns, worker->pod->object.name);
 }
 
 const char *worker_drain_reason(const struct operator_world *world, struct arena *arena,
