@@ -42,8 +42,10 @@
 #define ANNOTATION_POD_DEADLINE       "nodeset.slinky.slurm.net/pod-deadline"
 #define FINALIZER_RESERVATION         "nodeset.slinky.slurm.net/reservation"
 
-/* Ours, on workers: why the operator cordoned one, and which topology Slurm was told. */
+/* Ours, on workers: why the operator cordoned one (with CORDONED_TOO behind it: a person had done
+ * so before), and which topology Slurm was told. */
 #define ANNOTATION_CORDONED_BY      "slinc.slurm.net/cordoned-by"
+#define CORDONED_TOO                ", person"
 #define ANNOTATION_TOPOLOGY_APPLIED "slinc.slurm.net/topology-applied"
 /* Ours, on workers: since when Slurm has no node of a worker that is ready. */
 #define ANNOTATION_UNREGISTERED "slinc.slurm.net/unregistered-since"

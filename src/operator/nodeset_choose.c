@@ -101,7 +101,7 @@ static void choose_cordoned(struct worker *worker)
         return;
     if (has_cordoned_node(worker))
         worker->cause = CAUSE_NODE;
-    else if (worker->is_cordoned && worker->mark == CAUSE_NONE)
+    else if (worker->is_cordoned_by_person)
         worker->cause = CAUSE_PERSON;
 }
 

@@ -14,21 +14,34 @@ static bool is_drained_by_us(const struct worker *worker)
            slurm_reason_is_ours(worker->record);
 }
 
+/* It has another reason of ours than the one for a person's cordon. */
+static bool is_drained_for_another_cause(const struct worker *worker)
+{
+    return is_drained_by_us(worker) &&
+           !str_ends(str_of(worker->record->reason), STR(" was cordoned"));
+}
+
 /* ---- marks ---- */
 
-static void plan_mark(struct nodeset *nodeset, const struct worker *worker, const char *cordon,
-                      const char *by)
+/* by: NULL when the mark goes. A cordon that a person set is the person's to remove. */
+static void plan_mark(struct nodeset *nodeset, const struct worker *worker, const char *by)
 {
     const struct kube_object *pod = &worker->pod->object;
+    struct json_build *build = nodeset->sync.build;
+    struct json_mut *patch;
 
     if (pod->uid[0] == '\0')
         return; /* it is not created yet */
-    (void)plan_merge_patch(
-        nodeset->sync.plan, nodeset->sync.world->pods, &kube_pods, pod->ns, pod->name, NULL, NULL,
-        json_format(nodeset->sync.build,
-                    "{'metadata':{'uid':%s,'annotations':{'" ANNOTATION_POD_CORDON
-                    "':%s,'" ANNOTATION_CORDONED_BY "':%s}}}",
-                    pod->uid, cordon, by));
+    if (by && worker->is_cordoned_by_person)
+        by = arena_printf(nodeset->sync.plan->arena, "%s" CORDONED_TOO, by);
+    patch = json_format(build,
+                        "{'metadata':{'uid':%s,'annotations':{'" ANNOTATION_CORDONED_BY "':%s}}}",
+                        pod->uid, by);
+    if (!worker->is_cordoned_by_person)
+        json_put_at(build, patch, by ? json_new_str(build, STR("true")) : json_new_null(build),
+                    "metadata", "annotations", ANNOTATION_POD_CORDON);
+    (void)plan_merge_patch(nodeset->sync.plan, nodeset->sync.world->pods, &kube_pods, pod->ns,
+                           pod->name, NULL, NULL, patch);
 }
 
 static void tell_marks(struct nodeset *nodeset, const size_t marked[CAUSES])
@@ -56,10 +69,14 @@ static void tell_node_cordon(struct nodeset *nodeset, const struct worker *worke
                     worker->pod->object.name);
 }
 
-/* The mark goes when Slurm shows that the drain has, or that there is no node. */
+/* The mark goes when Slurm shows that the drain has, or is a person's now, or that there is no
+ * node.
+ */
 static bool may_be_unmarked(const struct worker *worker)
 {
-    return worker->knowledge != SLURM_UNREAD && !is_drained_by_us(worker);
+    return worker->knowledge != SLURM_UNREAD &&
+           !(worker->cause == CAUSE_PERSON ? is_drained_for_another_cause(worker)
+                                           : is_drained_by_us(worker));
 }
 
 void nodeset_plan_marks(struct nodeset *nodeset)
@@ -75,13 +92,12 @@ void nodeset_plan_marks(struct nodeset *nodeset)
             (worker_is_condemned(worker) && worker->pod->node_name[0] == '\0'))
             continue;
         if (by[0] && (worker->mark != worker->cause || !worker->is_cordoned)) {
-            plan_mark(nodeset, worker, "true", by);
+            plan_mark(nodeset, worker, by);
             marked[worker->cause] += worker->mark != worker->cause;
             if (worker->cause == CAUSE_NODE && worker->mark != CAUSE_NODE)
                 tell_node_cordon(nodeset, worker);
-        } else if (worker->cause == CAUSE_NONE && worker->mark != CAUSE_NONE &&
-                   may_be_unmarked(worker)) {
-            plan_mark(nodeset, worker, NULL, NULL);
+        } else if (!by[0] && worker->mark != CAUSE_NONE && may_be_unmarked(worker)) {
+            plan_mark(nodeset, worker, NULL);
         }
     }
     tell_marks(nodeset, marked);
@@ -109,8 +125,9 @@ void nodeset_plan_drains(struct nodeset *nodeset)
             continue;
         /* Another cause of ours gets another reason; a reason of others stays. */
         if (!slurm_node_is_draining(worker->record) ||
-            (slurm_reason_is_ours(worker->record) && worker->mark != worker->cause &&
-             worker->cause != CAUSE_PERSON))
+            (worker->cause == CAUSE_PERSON
+                 ? worker->mark != CAUSE_NONE && is_drained_for_another_cause(worker)
+                 : worker->mark != worker->cause && slurm_reason_is_ours(worker->record)))
             plan_drain(nodeset, worker);
     }
 }

@@ -68,6 +68,8 @@ static enum worker_cause mark_of(const struct worker *worker)
     struct str text =
         kube_pairs_get(&worker->pod->object.annotations, ANNOTATION_CORDONED_BY, &found);
 
+    if (str_ends(text, STR(CORDONED_TOO)))
+        text.len -= sizeof(CORDONED_TOO) - 1;
     for (int cause = 0; found && cause < CAUSES; cause++)
         if (cause_names[cause][0] && str_is(text, cause_names[cause]))
             return (enum worker_cause)cause;
@@ -132,6 +134,10 @@ struct worker worker_read(const struct operator_world *world, const struct slurm
                            : SLURM_UNREAD;
     worker.is_cordoned = str_is(annotation(pod, ANNOTATION_POD_CORDON), "true");
     worker.mark = mark_of(&worker);
+    worker.is_cordoned_by_person =
+        worker.is_cordoned &&
+        (worker.mark == CAUSE_NONE ||
+         str_ends(annotation(pod, ANNOTATION_CORDONED_BY), STR(CORDONED_TOO)));
     worker.is_healthy =
         pod->deleted_us == 0 && worker.pod->ready && strcmp(worker.pod->phase, "Running") == 0;
     worker.is_available =

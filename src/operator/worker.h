@@ -42,17 +42,18 @@ struct worker {
     enum slurm_knowledge knowledge;  /* of its node in Slurm */
     const struct slurm_node *record; /* the last that Slurm said of it; NULL: nothing */
     enum worker_state state;
-    enum worker_cause mark;  /* why the operator cordoned its pod */
-    enum worker_cause cause; /* why it is to be drained now: nodeset_choose.c */
-    bool is_cordoned;        /* the pod has the annotation pod-cordon */
-    bool is_current;         /* it has the revision that is wanted */
-    bool is_healthy;         /* its pod runs and is ready */
-    bool is_available;       /* it is ready for minReadySeconds */
-    bool is_other_mode;      /* made when the NodeSet was in the other scaling mode */
-    bool is_confirmed;       /* this plan asks Slurm whether it is drained: nodeset_delete.c */
-    int64_t deletion_cost;   /* by its annotation */
-    int64_t deadline_us;     /* when its last job ends, by its annotation; 0: no job */
-    const char *why;         /* CAUSE_SCALE_IN, DaemonSet mode: an Event's reason, or NULL */
+    enum worker_cause mark;     /* why the operator cordoned its pod */
+    enum worker_cause cause;    /* why it is to be drained now: nodeset_choose.c */
+    bool is_cordoned;           /* the pod has the annotation pod-cordon */
+    bool is_cordoned_by_person; /* a person set it, and not the operator */
+    bool is_current;            /* it has the revision that is wanted */
+    bool is_healthy;            /* its pod runs and is ready */
+    bool is_available;          /* it is ready for minReadySeconds */
+    bool is_other_mode;         /* made when the NodeSet was in the other scaling mode */
+    bool is_confirmed;          /* this plan asks Slurm whether it is drained: nodeset_delete.c */
+    int64_t deletion_cost;      /* by its annotation */
+    int64_t deadline_us;        /* when its last job ends, by its annotation; 0: no job */
+    const char *why;            /* CAUSE_SCALE_IN, DaemonSet mode: an Event's reason, or NULL */
 };
 
 /* Reads all of it but cause and is_current. min_ready_us: spec.minReadySeconds. */

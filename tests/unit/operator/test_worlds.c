@@ -66,13 +66,14 @@ static int check_world(const struct json *root, struct err *err)
 
 /* ---- what is written ---- */
 
+/* The end of a path may be a key with dots in it. */
 static bool is_written(const struct json *body, struct str path)
 {
     struct str part;
 
-    while (body && str_next(&path, '.', &part))
+    while (body && !json_exists(json_get_str(body, path)) && str_next(&path, '.', &part))
         body = json_get_str(body, part);
-    return json_exists(body);
+    return body && json_exists(json_get_str(body, path));
 }
 
 static void check_action(const struct json *row, const struct action *action)
