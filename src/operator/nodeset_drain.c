@@ -156,7 +156,8 @@ void nodeset_plan_undrains(struct nodeset *nodeset)
         const struct worker *worker = &nodeset->workers[i];
         const char *lost = worker_lost_drain(nodeset->sync.plan->arena, worker);
 
-        if (!worker_is_live(worker) || worker->cause != CAUSE_NONE)
+        /* Before the pod has a Node it is not known whether others drained this Node. */
+        if (!worker_is_live(worker) || worker->cause != CAUSE_NONE || !worker->pod->node_name[0])
             continue;
         if (lost) /* it stays drained, with the reason that it had */
             plan_slurm_node_update(

@@ -3,7 +3,7 @@
  *
  * Holds: a comment of others stays; a feature that does not begin with "k8s/" stays; a record is
  * deleted only if it names this NodeSet, nothing runs on it, and its worker is gone or has not
- * started yet. */
+ * started yet; that of a worker that comes back is not deleted while others drain it. */
 #include "base/map.h"
 #include "codec/digest.h"
 #include "engine/event_action.h"
@@ -113,6 +113,31 @@ static void tell_old_drain(struct nodeset *nodeset, const struct worker *worker,
                           is_other_node ? "" : "another machine, ", worker->pod->node_name);
 }
 
+/* ---- drains of others ---- */
+
+/* The reason of others for which the node is drained now, or was until the end of the last pod. */
+static const char *drain_of_others(const struct nodeset *nodeset, const struct worker *worker)
+{
+    const char *lost = worker_lost_drain(nodeset->sync.plan->arena, worker);
+
+    if (slurm_node_is_draining(worker->record) && !slurm_reason_is_ours(worker->record))
+        return worker->record->reason;
+    return lost ? lost : "";
+}
+
+/* Whether the record holds a drain of others, which would go with it. Before the pod has a Node it
+ * is not known whether it is the one that was drained. */
+static bool has_drain_of_others(const struct nodeset *nodeset, const struct worker *worker)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+
+    if (drain_of_others(nodeset, worker)[0])
+        return true;
+    doc = parse_comment(worker->record->comment);
+    return worker->pod->node_name[0] == '\0' && slurm_node_is_draining(worker->record) &&
+           json_str(json_get(json_root(doc), "drain")).len > 0;
+}
+
 /* ---- records that are no longer true ---- */
 
 /* A record that says other things than the worker registers with, of the pod before. */
@@ -136,7 +161,8 @@ bool nodeset_record_is_stale(const struct nodeset *nodeset, const struct worker 
     struct str revision = revision_of(worker);
 
     if (worker->knowledge != SLURM_PRESENT || !worker->is_healthy || revision.len == 0 ||
-        worker->record->comment[0] == '\0' || strstr(worker->record->comment, revision.at))
+        worker->record->comment[0] == '\0' || strstr(worker->record->comment, revision.at) ||
+        has_drain_of_others(nodeset, worker))
         return false;
     return is_of_other_inputs(nodeset, worker, registration_inputs(nodeset), true);
 }
@@ -148,20 +174,11 @@ static bool is_outdated(const struct nodeset *nodeset, const struct worker *work
 {
     return worker->is_current && strcmp(worker->pod->phase, "Pending") == 0 &&
            !slurm_node_is_busy(worker->record) &&
-           is_of_other_inputs(nodeset, worker, inputs, false);
+           is_of_other_inputs(nodeset, worker, inputs, false) &&
+           !has_drain_of_others(nodeset, worker);
 }
 
 /* ---- what the comment should be ---- */
-
-/* The reason of others for which the node is drained now, or was until the end of the last pod. */
-static const char *drain_of_others(const struct nodeset *nodeset, const struct worker *worker)
-{
-    const char *lost = worker_lost_drain(nodeset->sync.plan->arena, worker);
-
-    if (slurm_node_is_draining(worker->record) && !slurm_reason_is_ours(worker->record))
-        return worker->record->reason;
-    return lost ? lost : "";
-}
 
 static void want_comment(struct nodeset *nodeset, const struct worker *worker, const char *inputs,
                          struct json_mut **fields)
@@ -180,7 +197,7 @@ static void want_comment(struct nodeset *nodeset, const struct worker *worker, c
     if (worker->is_current && worker->node && strcmp(live, buf_text(&wanted)) == 0)
         return;
     doc = parse_comment(live);
-    if (!worker->is_current) {
+    if (!worker->is_current || is_of_other_inputs(nodeset, worker, inputs, true)) {
         comment.inputs = json_str(json_get(json_root(doc), "inputs")).at;
         comment.revision = json_str(json_get(json_root(doc), "revision")).at;
     }
