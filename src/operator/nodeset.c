@@ -53,6 +53,9 @@ static void read_workers(struct nodeset *nodeset)
         struct worker *worker = &nodeset->workers[nodeset->count++];
 
         *worker = worker_read(world, nodeset->facts, object, pod, min_ready_us);
+        if (worker->is_healthy && !worker->is_available) /* no change tells that it is */
+            plan_look_again(nodeset->sync.plan,
+                            worker->pod->ready_since_us + min_ready_us - world->wall_us);
         worker->is_current = is_current(nodeset, pod) && !nodeset_record_is_stale(nodeset, worker);
     }
 }

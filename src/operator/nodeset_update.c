@@ -41,11 +41,15 @@ static bool is_unregistered_for_long(const struct nodeset *nodeset, const struct
 {
     struct str text =
         kube_pairs_get(&worker->pod->object.annotations, ANNOTATION_UNREGISTERED, NULL);
-    int64_t since_us = 0;
+    int64_t since_us = 0, left_us;
 
-    return worker->is_healthy && worker->knowledge == SLURM_ABSENT &&
-           timestamp_parse(text, &since_us, NULL) == 0 &&
-           since_us + unregistered_us <= nodeset->sync.world->wall_us;
+    if (!worker->is_healthy || worker->knowledge != SLURM_ABSENT ||
+        timestamp_parse(text, &since_us, NULL) < 0)
+        return false;
+    left_us = since_us + unregistered_us - nodeset->sync.world->wall_us;
+    if (left_us > 0)
+        plan_look_again(nodeset->sync.plan, left_us);
+    return left_us <= 0;
 }
 
 /* slurmctld may have lost all of them at once: no more than may be unavailable, and not while

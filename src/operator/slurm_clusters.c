@@ -165,7 +165,7 @@ void slurm_cluster_reconfigured(struct cluster *cluster, const char *version)
     tell_changed(cluster);
 }
 
-/* ---- caches of nodes and jobs ---- */
+/* ---- caches of nodes, jobs and reservations ---- */
 
 static void on_node(void *context, const struct slurm_object *old, const struct slurm_object *next)
 {
@@ -266,6 +266,7 @@ static void start_poller(struct cluster *cluster)
     facts->reservations = slurm_poller_cache(poller, SLURM_FEED_RESERVATIONS);
     slurm_cache_listen(facts->nodes, on_node, cluster);
     slurm_cache_listen(facts->jobs, on_job, cluster);
+    slurm_cache_listen(facts->reservations, on_node, cluster);
     slurm_poller_start(poller);
 }
 

@@ -35,8 +35,10 @@ struct rig {
     const char *comment;                    /* of each */
     const char *job_state;                  /* of job 7; NULL: there is none */
     const char *job_nodes;
-    unsigned node_reads; /* of one node alone */
-    bool lists_fail;     /* 502 for every list */
+    const char *reservations; /* objects with commas between them */
+    unsigned nodesets_told;   /* that something changed which their plans read */
+    unsigned node_reads;      /* of one node alone */
+    bool lists_fail;          /* 502 for every list */
     char body[32 << 10];
 };
 
@@ -56,9 +58,11 @@ static struct fake_answer answer_with_nodes(struct rig *rig, bool is_one)
         for (unsigned i = 0; rig->node_state && i < (is_one ? 1 : rig->nodes); i++)
             buf_printf(&text, "%s{\"name\":\"w-%u\",\"comment\":\"%s\",\"state\":[%s]}",
                        i > 0 ? "," : "", i, rig->comment, rig->node_state);
-        buf_add_text(&text, "],\"jobs\":[],\"partitions\":[],\"reservations\":[],"
-                            "\"last_update\":{\"set\":true,\"number\":5},"
-                            "\"errors\":[],\"warnings\":[]}");
+        buf_printf(&text,
+                   "],\"jobs\":[],\"partitions\":[],\"reservations\":[%s],"
+                   "\"last_update\":{\"set\":true,\"number\":5},"
+                   "\"errors\":[],\"warnings\":[]}",
+                   rig->reservations);
     }
     (void)snprintf(rig->body, sizeof(rig->body), "%s", buf_text(&text));
     return (struct fake_answer){ .status = rig->lists_fail && !is_one ? 502 : 200,
@@ -141,6 +145,14 @@ static void changed(void *context, struct str key)
     rig->changes++;
 }
 
+static void nodes_changed(void *context, struct str key)
+{
+    struct rig *rig = context;
+
+    assert_true(str_is(key, "site/slurm"));
+    rig->nodesets_told++;
+}
+
 /* ---- the world ---- */
 
 #define ADD(rig, ...)                                                                              \
@@ -205,14 +217,17 @@ static int setup(void **state)
     rig->nodes = 1;
     rig->comment = "";
     rig->job_nodes = "w-0";
+    rig->reservations = "";
     rig->loop = loop_new_virtual(&rig->desk.clock);
-    rig->clusters = slurm_clusters_new(&(struct slurm_clusters_options){ .loop = rig->loop,
-                                                                         .world = &rig->desk.world,
-                                                                         .connect = connect,
-                                                                         .connect_context = rig,
-                                                                         .changed = changed,
-                                                                         .changed_context = rig,
-                                                                         .seed = 1 });
+    rig->clusters =
+        slurm_clusters_new(&(struct slurm_clusters_options){ .loop = rig->loop,
+                                                             .world = &rig->desk.world,
+                                                             .connect = connect,
+                                                             .connect_context = rig,
+                                                             .changed = changed,
+                                                             .nodes_changed = nodes_changed,
+                                                             .changed_context = rig,
+                                                             .seed = 1 });
     slurm_clusters_start(rig->clusters);
     end_list(rig->desk.world.controllers);
     end_list(rig->desk.world.services);
@@ -681,6 +696,24 @@ static void no_more_nodes_are_read_alone_in_a_second_than_a_list_costs(void **st
     assert_int_equal(reads_after_job(rig, "\"ALLOCATED\""), 128);
 }
 
+static void nodesets_are_told_of_a_reservation_that_comes_and_goes(void **state)
+{
+    struct rig *rig = *state;
+    unsigned told;
+
+    rig->node_state = "\"IDLE\"";
+    add_all(rig, 0);
+    add_nodeset(rig);
+    run(rig, 5 * SECOND);
+    told = rig->nodesets_told;
+    rig->reservations = "{\"name\":\"SlurmOperatorMaint-w\"}";
+    run(rig, 30 * SECOND);
+    assert_int_equal(rig->nodesets_told, told + 1);
+    rig->reservations = "";
+    run(rig, 30 * SECOND);
+    assert_int_equal(rig->nodesets_told, told + 2);
+}
+
 static void without_a_poller_nobody_is_drained(void **state)
 {
     struct rig *rig = *state;
@@ -720,6 +753,7 @@ int main(void)
         TEST(a_worker_among_many_is_read_when_its_job_starts_and_when_it_ends),
         TEST(of_many_nodes_one_that_is_no_worker_is_not_read_alone),
         TEST(no_more_nodes_are_read_alone_in_a_second_than_a_list_costs),
+        TEST(nodesets_are_told_of_a_reservation_that_comes_and_goes),
         TEST(without_a_poller_nobody_is_drained),
     };
 
