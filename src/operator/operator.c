@@ -292,18 +292,20 @@ static void on_step_failed(void *context, const struct controller *controller, s
     tell(controller->context, key, KUBE_EVENT_WARNING, "SyncFailed", "Sync", failure);
 }
 
-/* The plan of the key shows it in the condition Degraded, and when it is over. */
+/* The plan that writes the status shows it in the condition Degraded, and when it is over. */
 static void on_trouble(void *context, const struct controller *controller, struct str key,
                        const struct action *action, const struct kube_answer *answer)
 {
     struct slurm_operator *program = context;
-    struct kind_controller *kind = controller->context;
+    const struct kind_controller *kind = controller->context;
     char text[KUBE_EVENT_MAX_NOTE];
 
     if (action)
         (void)snprintf(text, sizeof(text), "%s: %s", action->what, answer->message);
-    operator_world_refuse(&program->world, kind->row->kind, key, action ? text : NULL);
-    engine_enqueue(&kind->controller, key);
+    operator_world_refuse(&program->world, kind->row->controller, key, action ? text : NULL);
+    for (unsigned i = 0; i < operator_plan_count; i++)
+        if (strcmp(program->kinds[i].row->kind, kind->row->kind) == 0)
+            engine_enqueue(&program->kinds[i].controller, key);
 }
 
 /* ---- the program ---- */

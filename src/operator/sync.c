@@ -3,6 +3,7 @@
 
 #include "codec/patch.h"
 #include "kube/owners.h"
+#include "operator/plans.h"
 
 #include <stdio.h>
 
@@ -81,16 +82,24 @@ static bool is_rolled_out(const struct sync_workload *workload)
 
 enum { READY, PROGRESSING, DEGRADED, ALSO, CONDITION_COUNT = ALSO + SYNC_MAX_ALSO };
 
-/* The steps that failed, and the write that the API server refuses; NULL when all is well. */
+/* The steps that failed, and the writes that the API server or Slurm refuses, of all plans for this
+ * object; NULL when all is well. */
 static const char *problem_of(const struct sync *sync, const char **ret_reason)
 {
-    const char *failure = sync->plan->failure;
-    const char *refused = operator_world_refused(sync->world, sync->object);
+    const char *problem = sync->plan->failure;
 
-    *ret_reason = failure ? "SyncFailed" : refused ? "WriteRefused" : "AsExpected";
-    if (failure && refused)
-        return arena_printf(sync->plan->arena, "%s; %s", failure, refused);
-    return failure ? failure : refused;
+    *ret_reason = problem ? "SyncFailed" : "AsExpected";
+    for (size_t i = 0; i < operator_plan_count; i++) {
+        const struct operator_plan *row = &operator_plans[i];
+        const char *refused = operator_world_refused(sync->world, row->controller, sync->object);
+
+        if (strcmp(row->kind, sync->object->kind->resource->kind) != 0 || !refused)
+            continue;
+        if (!problem)
+            *ret_reason = "WriteRefused";
+        problem = problem ? arena_printf(sync->plan->arena, "%s; %s", problem, refused) : refused;
+    }
+    return problem;
 }
 
 /* What runs no pods is ready when nothing is wrong. */

@@ -119,22 +119,21 @@ struct slurm_facts *operator_world_slurm_put(struct operator_world *world, struc
     return facts;
 }
 
-const char *operator_world_refused(const struct operator_world *world,
+const char *operator_world_refused(const struct operator_world *world, const char *controller,
                                    const struct kube_object *object)
 {
     char key[MAX_KEY + 64];
 
-    (void)snprintf(key, sizeof(key), "%s %s/%s", object->kind->resource->kind, object->ns,
-                   object->name);
+    (void)snprintf(key, sizeof(key), "%s %s/%s", controller, object->ns, object->name);
     return map_get(&world->refused, str_of(key));
 }
 
-void operator_world_refuse(struct operator_world *world, const char *kind, struct str key,
+void operator_world_refuse(struct operator_world *world, const char *controller, struct str key,
                            const char *text)
 {
     char name[MAX_KEY + 64];
 
-    (void)snprintf(name, sizeof(name), "%s " STR_FMT, kind, STR_ARG(key));
+    (void)snprintf(name, sizeof(name), "%s " STR_FMT, controller, STR_ARG(key));
     if (text)
         (void)map_put(&world->refused, str_of(name), mem_strdup(text), NULL);
     else

@@ -24,7 +24,7 @@ struct operator_world {
     int pods_by_node;       /* the index of pods by the name of their Node */
     bool speaks_slurm;      /* this process asks Slurm: who has no facts yet will have some */
     struct map slurm;       /* struct slurm_facts by "namespace/name" of the Controller */
-    struct map refused;     /* texts by "Kind namespace/name" of the custom resource */
+    struct map refused;     /* texts by "controller namespace/name" of the custom resource */
     int64_t wall_us;        /* now, by the wall clock */
     int64_t loop_us;        /* now, by the loop: the clock of Slurm's caches */
     const char *dns_domain; /* of Services: "cluster.local" */
@@ -52,11 +52,12 @@ const struct slurm_facts *operator_world_slurm(const struct operator_world *worl
 /* The same to write to: made when it is not there. */
 struct slurm_facts *operator_world_slurm_put(struct operator_world *world, struct str key);
 
-/* The write for this custom resource that the API server refuses, and why; NULL: none. */
-const char *operator_world_refused(const struct operator_world *world,
+/* The write of this controller for a custom resource that the API server or Slurm refuses, and why;
+ * NULL: none. */
+const char *operator_world_refused(const struct operator_world *world, const char *controller,
                                    const struct kube_object *object);
 /* text: NULL when it is not refused any more. */
-void operator_world_refuse(struct operator_world *world, const char *kind, struct str key,
+void operator_world_refuse(struct operator_world *world, const char *controller, struct str key,
                            const char *text);
 
 #endif

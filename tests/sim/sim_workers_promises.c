@@ -4,7 +4,8 @@
  *    the NodeSet go, while a job runs on its node.
  * 2. A drain with a reason of others is never ended by the operator, nor given another reason, once
  *    the operator had time to see it: Slurm has no conditional writes.
- * 3. When all is calm, the NodeSet has the workers that it wants, all new, ready and in service. */
+ * 3. When all is calm, the NodeSet has the workers that it wants, all new, ready and in service,
+ * and is not Degraded. */
 #include "operator/names.h"
 #include "sim_workers.h"
 
@@ -126,6 +127,17 @@ static void check_pod(void *context, const struct json *pod)
         world_break(world, "pod %s is still being deleted", name);
 }
 
+static bool is_degraded(const struct json *nodeset)
+{
+    struct json_iter iter = json_iter(json_at(nodeset, "status", "conditions"));
+    const struct json *condition;
+
+    while (json_next_item(&iter, &condition))
+        if (str_is(json_str(json_get(condition, "type")), "Degraded"))
+            return str_is(json_str(json_get(condition, "status")), "True");
+    return false;
+}
+
 void workers_when_settled(struct workers_scene *workers)
 {
     struct world *world = workers->scene->world;
@@ -141,4 +153,6 @@ void workers_when_settled(struct workers_scene *workers)
         json_i64_or(json_at(nodeset, "status", "updatedReplicas"), 0) != wanted)
         world_break(world, "the status of the NodeSet does not count %lld new workers",
                     (long long)wanted);
+    if (is_degraded(nodeset))
+        world_break(world, "the NodeSet is Degraded, and nothing is refused");
 }

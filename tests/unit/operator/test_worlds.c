@@ -3,7 +3,7 @@
  *     name: a RestApi gets its Service          the sentence that it proves
  *     given: [objects]                          see desk.h
  *     slurm: {slurm: {active: 1}}               what Slurm said last; see desk.h
- *     refused: create service a/b: no           the write for it that the API server refuses
+ *     refused: {restapi-controller: no}         the writes for it that are refused, by their plan
  *     monitoring: true                          the API server has ServiceMonitors
  *     propagated: DiskPressure                  conditions of Nodes that explain drains
  *     unregistered: 2                           workers that may exist and not be registered
@@ -144,9 +144,10 @@ static void the_plan_is_as_expected(void **state)
 {
     const struct json *root = ((const struct written_world *)*state)->root;
     struct json_iter given = json_iter(json_get(root, "given"));
-    const struct json *object;
+    struct json_iter refused = json_iter(json_get(root, "refused"));
+    const struct json *object, *text;
     struct err err = { .class = 0 };
-    struct str kind, name;
+    struct str kind, name, controller;
     struct desk desk;
 
     desk_init(&desk);
@@ -156,10 +157,10 @@ static void the_plan_is_as_expected(void **state)
     if (desk_slurm(&desk, json_get(root, "slurm"), &err) < 0)
         fail_msg("%s", err.text);
     assert_true(str_cut(json_str(json_get(root, "plan")), ' ', &kind, &name));
-    if (json_get(root, "refused"))
-        operator_world_refuse(&desk.world, arena_strndup(&desk.arena, kind.at, kind.len),
-                              str_of(arena_printf(&desk.arena, "site/" STR_FMT, STR_ARG(name))),
-                              json_str(json_get(root, "refused")).at);
+    while (json_next_member(&refused, &controller, &text))
+        operator_world_refuse(
+            &desk.world, arena_strndup(&desk.arena, controller.at, controller.len),
+            str_of(arena_printf(&desk.arena, "site/" STR_FMT, STR_ARG(name))), json_str(text).at);
     if (json_get(root, "propagated"))
         desk.world.propagated_conditions = json_str(json_get(root, "propagated")).at;
     desk.world.max_unregistered =
