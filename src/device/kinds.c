@@ -242,11 +242,12 @@ static int decode_allocation(struct kube_decoder *decoder, const struct json *al
     results = kube_decoder_alloc(decoder, (json_len(list) + 1) * sizeof(*results));
     claim->results = results;
     while (json_next_item(&iter, &item))
-        results[claim->result_count++] =
-            (struct claim_result){ .request = text_of(decoder, item, "request"),
-                                   .driver = text_of(decoder, item, "driver"),
-                                   .pool = text_of(decoder, item, "pool"),
-                                   .device = text_of(decoder, item, "device") };
+        if (!json_bool_or(json_get(item, "adminAccess"), false)) /* it keeps nobody off a device */
+            results[claim->result_count++] =
+                (struct claim_result){ .request = text_of(decoder, item, "request"),
+                                       .driver = text_of(decoder, item, "driver"),
+                                       .pool = text_of(decoder, item, "pool"),
+                                       .device = text_of(decoder, item, "device") };
     return 0;
 }
 

@@ -20,16 +20,18 @@ static void show_devices(struct rig *rig)
             " {name: d3}]}}");
 }
 
-static void allocate(struct rig *rig, const char *name, const char *device, const char *uid)
+/* more: of the result. */
+static void allocate(struct rig *rig, const char *name, const char *device, const char *more,
+                     const char *uid)
 {
     char text[400];
 
     (void)snprintf(text, sizeof(text),
                    "{metadata: {name: %s, namespace: ns, uid: u, resourceVersion: '1'}, status: "
                    "{allocation: {devices: {results:"
-                   " [{request: r, driver: other.example.com, pool: p, device: %s}]}},"
+                   " [{request: r, driver: other.example.com, pool: p, device: %s%s}]}},"
                    " reservedFor: [{resource: pods, name: x, uid: %s}]}}",
-                   name, device, uid);
+                   name, device, more, uid);
     rig_see(rig->claims, text);
 }
 
@@ -73,7 +75,7 @@ static void a_device_that_another_claim_has_is_waited_for(void **state)
     struct rig *rig = *state;
 
     show_devices(rig);
-    allocate(rig, "of-another-job", "d1", "uid-x");
+    allocate(rig, "of-another-job", "d1", "", "uid-x");
     expect_choice(rig, "3", 1, CHOOSE_HELD,
                   "resourceclaim ns/of-another-job still has a device of class other.example.com "
                   "that Slurm chose on node n1");
@@ -84,11 +86,20 @@ static void what_another_pod_of_the_job_has_is_left_to_it(void **state)
     struct rig *rig = *state;
 
     show_devices(rig);
-    allocate(rig, "of-the-sibling", "d1", "uid-b");
+    allocate(rig, "of-the-sibling", "d1", "", "uid-b");
     expect_choice(rig, "3,5", 1, CHOOSE_DONE, "d3 ");
     expect_choice(rig, "3", 1, CHOOSE_MISFIT,
                   "of class other.example.com Slurm gave 0 devices on node n1 that can be used, "
                   "and the pod needs 1");
+}
+
+static void a_device_that_an_administrator_looks_at_is_free(void **state)
+{
+    struct rig *rig = *state;
+
+    show_devices(rig);
+    allocate(rig, "of-an-administrator", "d1", ", adminAccess: true", "uid-x");
+    expect_choice(rig, "3", 1, CHOOSE_DONE, "d1 ");
 }
 
 int main(void)
@@ -98,6 +109,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_device_that_another_claim_has_is_waited_for, rig_up,
                                         rig_down),
         cmocka_unit_test_setup_teardown(what_another_pod_of_the_job_has_is_left_to_it, rig_up,
+                                        rig_down),
+        cmocka_unit_test_setup_teardown(a_device_that_an_administrator_looks_at_is_free, rig_up,
                                         rig_down),
     };
 
