@@ -234,14 +234,15 @@ static int64_t cores_wanted(const struct kube_pod *pod, const struct pod_claim *
 }
 
 /* One result for each device that has some of the cores: Kubernetes knows which they are. The
- * machine may have more cores than Slurm counts. */
+ * machine may have more cores than Slurm counts. It stops at more results than a claim may have,
+ * which choose_devices refuses. */
 static bool choose_core_devices(const struct device_request *request,
                                 const struct node_devices *devices, const struct bitmap *cores,
                                 struct choice *choice)
 {
     size_t covered = 0;
 
-    for (unsigned i = 0; i < devices->count; i++) {
+    for (unsigned i = 0; i < devices->count && choice->count <= CLAIM_MAX_RESULTS; i++) {
         const struct slice_device *device = devices->at[i].device;
         auto_bitmap struct bitmap theirs = { 0 };
         size_t count;
@@ -257,7 +258,7 @@ static bool choose_core_devices(const struct device_request *request,
             (struct chosen_device){ request->name, request->row->driver, devices->at[i].pool,
                                     device->name, (int64_t)count };
     }
-    return covered == bitmap_count(cores);
+    return covered == bitmap_count(cores) || choice->count > CLAIM_MAX_RESULTS;
 }
 
 static enum choose_state choose_cores(struct chooser *chooser, const struct kube_pod *pod,
@@ -368,8 +369,9 @@ enum choose_state choose_devices(struct chooser *chooser, const struct kube_pod 
         has_cores |= is_of_cores(claim, request);
     }
     if (state == CHOOSE_DONE && ret_choice->count > CLAIM_MAX_RESULTS) {
-        *ret_why = arena_printf(chooser->arena, "a claim has at most %d devices, and %u are needed",
-                                CLAIM_MAX_RESULTS, ret_choice->count);
+        *ret_why = arena_printf(chooser->arena,
+                                "a claim has at most %d devices, and on node %s it needs more",
+                                CLAIM_MAX_RESULTS, where->node->object.name);
         return CHOOSE_MISFIT;
     }
     return state;

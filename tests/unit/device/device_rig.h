@@ -11,6 +11,7 @@
 
 #include "../codec/parsed.h"
 #include "base/mem.h"
+#include "device/names.h"
 #include "device/view.h"
 
 struct rig {
@@ -36,7 +37,8 @@ static inline int rig_up(void **state)
     struct rig *rig = mem_alloc(sizeof(*rig));
     auto_json_doc struct json_doc *rows =
         parsed_yaml("[{class: gpu.example.com, gres: gpu, type: a},"
-                    " {class: other.example.com, gres: gpu, type: b}]");
+                    " {class: other.example.com, gres: gpu, type: b},"
+                    " {class: " DEVICE_CORES_DRIVER ", gres: cpu}]");
 
     clock_init_virtual(&rig->clock, 0);
     arena_init(&rig->arena, 1 << 20);

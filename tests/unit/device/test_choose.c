@@ -102,6 +102,44 @@ static void a_device_that_an_administrator_looks_at_is_free(void **state)
     expect_choice(rig, "3", 1, CHOOSE_DONE, "d1 ");
 }
 
+/* Each device has one core. */
+static void show_core_devices(struct rig *rig, unsigned count)
+{
+    auto_buf struct buf text = { .max = 1 << 16 };
+
+    buf_printf(&text,
+               "{metadata: {name: s, uid: u, resourceVersion: '1'}, spec: {driver: %s, nodeName: "
+               "n1, pool: {name: p, generation: 1, resourceSliceCount: 1}, devices: [",
+               DEVICE_CORES_DRIVER);
+    for (unsigned i = 0; i < count; i++)
+        buf_printf(&text, "{name: core%u, attributes: {cores: {string: '%u'}}},", i, i);
+    buf_add_text(&text, "]}}");
+    rig_see(rig->slices, buf_text(&text));
+}
+
+static void cores_of_more_devices_than_a_claim_may_have_are_refused(void **state)
+{
+    static const struct slurm_node record = { .gres = "" };
+    static const struct slurm_layout_node given = { .name = "n1",
+                                                    .cores = "0xffffffffffffffffffffffffffffffff",
+                                                    .sockets = 1,
+                                                    .cores_per_socket = 128 };
+    struct rig *rig = *state;
+    const struct job_node where = { &node, &record, &given };
+    struct device_request request = { "cpu", DEVICE_CORES_DRIVER, &rig->table.rows[2], 1 };
+    const struct pod_claim claim = {
+        .kind = POD_CLAIM_CPU, .name = "c", .requests = &request, .request_count = 1
+    };
+    struct chooser chooser = { .view = rig->view, .arena = &rig->arena };
+    struct choice choice;
+    const char *why = "";
+
+    show_core_devices(rig, 128);
+    assert_int_equal(choose_devices(&chooser, &pod, &where, &claim, 1, &choice, &why),
+                     CHOOSE_MISFIT);
+    assert_string_equal(why, "a claim has at most 32 devices, and on node n1 it needs more");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +150,8 @@ int main(void)
                                         rig_down),
         cmocka_unit_test_setup_teardown(a_device_that_an_administrator_looks_at_is_free, rig_up,
                                         rig_down),
+        cmocka_unit_test_setup_teardown(cores_of_more_devices_than_a_claim_may_have_are_refused,
+                                        rig_up, rig_down),
     };
 
     return cmocka_run_group_tests_name("device/choose", tests, NULL, NULL);
