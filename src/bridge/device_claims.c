@@ -5,8 +5,8 @@
  * gone is freed here.
  *
  * Holds: a claim is allocated only on the node and with the devices of the running job; a device
- * that another claim has is waited for; a claim of others is never changed but for its allocation
- * and finalizer. */
+ * that another claim has is waited for; no job is cancelled while pods of its unit may run; a claim
+ * of others is never changed but for its allocation and finalizer. */
 #include "bridge/device_claims.h"
 
 #include "bridge/names.h"
@@ -25,6 +25,7 @@
 enum {
     LOOK_IF_FREE_US = 100000, /* nothing tells a unit that a claim of another pod is free */
     LOOK_FOR_LAYOUT_US = 1000000,
+    LOOK_FOR_FIT_US = 5000000,
     HELD_TOO_LONG_S = 30,
     MAX_CONFIG = 1 << 20,
     UUID_TEXT = 37,
@@ -252,6 +253,7 @@ static void free_claim(const struct bridge_world *world, struct plan *plan,
 
 /* ---- what is to be done for one claim ---- */
 
+/* With those that are over: pods that take their places are left their cores. */
 static unsigned sharers_of(const struct claiming *claiming, const struct kube_node *node)
 {
     unsigned count = 0;
@@ -401,23 +403,28 @@ static struct pod_work *find_work(const struct claiming *claiming, unsigned *ret
 static enum claims_state wait_or_give_back(struct claiming *claiming,
                                            struct claims_misfit *ret_misfit)
 {
-    const struct slurm_job *job = claiming->unit->job;
+    const struct unit *unit = claiming->unit;
+    const struct slurm_job *job = unit->job;
     int64_t ran_s = claiming->world->facts.wall_us / 1000000 - job->start_time;
+    bool is_placed = unit->in[POD_BOUND] > 0 || unit->in[POD_ENDING] > 0;
 
     if (claiming->trouble) {
-        report_trouble(claiming->world, claiming->unit, claiming->plan, "ClaimRefused", "%s",
+        report_trouble(claiming->world, unit, claiming->plan, "ClaimRefused", "%s",
                        claiming->trouble);
-        plan_slurm_cancel(claiming->plan, job, NULL, claiming->trouble);
+        if (is_placed)
+            plan_look_again(claiming->plan, LOOK_FOR_FIT_US);
+        else
+            plan_slurm_cancel(claiming->plan, job, NULL, claiming->trouble);
         return CLAIMS_WAIT;
     }
-    if (claiming->misfit.why && (!claiming->is_held || ran_s > HELD_TOO_LONG_S)) {
+    if (claiming->misfit.why && !is_placed && (!claiming->is_held || ran_s > HELD_TOO_LONG_S)) {
         *ret_misfit = claiming->misfit;
         return CLAIMS_MISFIT;
     }
-    report_waiting(claiming->world, claiming->unit, claiming->plan, "DevicesNotReady",
-                   "job %s runs; %s", job->object.key,
-                   claiming->wait ? claiming->wait : claiming->misfit.why);
-    plan_look_again(claiming->plan, LOOK_IF_FREE_US);
+    report_waiting(claiming->world, unit, claiming->plan, "DevicesNotReady", "job %s runs; %s",
+                   job->object.key, claiming->wait ? claiming->wait : claiming->misfit.why);
+    plan_look_again(claiming->plan,
+                    claiming->wait || claiming->is_held ? LOOK_IF_FREE_US : LOOK_FOR_FIT_US);
     return CLAIMS_WAIT;
 }
 
@@ -450,7 +457,7 @@ enum claims_state plan_claims(const struct bridge_world *world, const struct uni
                                  .assigned = assigned,
                                  .claims = world->optional[OPTIONAL_CLAIMS].cache };
     const struct kube_pod **pods;
-    unsigned count;
+    unsigned count, pod_count = 0;
     struct pod_work *works = find_work(&claiming, &count);
 
     if (count == 0)
@@ -463,12 +470,13 @@ enum claims_state plan_claims(const struct bridge_world *world, const struct uni
         return CLAIMS_WAIT;
     }
     pods = arena_alloc_array(plan->arena, unit->member_count, sizeof(const struct kube_pod *));
+    /* Kubernetes is about to free the claim of a pod that is over: it is waited for, as others'. */
     for (unsigned i = 0; i < unit->member_count; i++)
-        pods[i] = unit->members[i].pod;
-    claiming.chooser = (struct chooser){ .view = world_device_view(world),
-                                         .pods = pods,
-                                         .pod_count = unit->member_count,
-                                         .arena = plan->arena };
+        if (unit->members[i].stage != POD_OVER)
+            pods[pod_count++] = unit->members[i].pod;
+    claiming.chooser = (struct chooser){
+        .view = world_device_view(world), .pods = pods, .pod_count = pod_count, .arena = plan->arena
+    };
     return plan_works(&claiming, works, count, ret_misfit);
 }
 
