@@ -8,6 +8,7 @@
  * Slurm's fields is refused here, because Slurm would cut it without a word. */
 #include "bridge/translate.h"
 
+#include "base/map.h"
 #include "bridge/prefer.h"
 #include "codec/timestamp.h"
 #include "device/needs.h"
@@ -18,6 +19,7 @@ enum {
     MIB = 1 << 20,
     MINUTE = 60,
     MAX_GRES_TEXT = 64 << 10, /* bytes of a gres list */
+    MAX_CLAIMS = 1 << 20,     /* that the pods of a unit name */
 };
 
 static int64_t larger(int64_t a, int64_t b)
@@ -268,6 +270,31 @@ static int add_pod(struct gres_list *list, const struct translate_from *from, un
     return 0;
 }
 
+/* A claim is allocated for one pod, so that the second could never be bound. */
+static int check_shared_claims(const struct translate_from *from, struct err *err)
+{
+    auto_map struct map users;
+
+    map_init(&users, &(struct map_options){ .max = MAX_CLAIMS, .borrow_keys = true });
+    for (unsigned i = 0; i < from->pod_count; i++) {
+        const struct kube_pod *pod = from->pods[i];
+
+        for (unsigned k = 0; pod->rare && !pod->node_name[0] && k < pod->rare->claim_count; k++) {
+            struct str claim = str_of(pod->rare->claims[k].claim);
+            const struct kube_pod *user = map_get(&users, claim);
+
+            if (user && user != pod)
+                return err_set(err, ERR_INVALID,
+                               "pods %s and %s name resourceclaim \"" STR_FMT
+                               "\"; pods that Slurm places cannot share a claim",
+                               user->object.name, pod->object.name, STR_ARG(claim));
+            if (claim.len > 0 && map_put(&users, claim, (void *)(uintptr_t)pod, err) < 0)
+                return -err->class;
+        }
+    }
+    return 0;
+}
+
 /* A pod that is bound has its devices: it is counted as far as its claims can be read. */
 static int take_devices(struct job_desc *desc, const struct translate_from *from,
                         struct arena *arena, int64_t *cores, struct err *err)
@@ -430,6 +457,8 @@ static int take_all(struct job_desc *desc, const struct translate_from *from, st
     take_count(desc, from);
     take_priority(desc, from);
     rc = take_deadlines(desc, from, err);
+    if (rc == 0)
+        rc = check_shared_claims(from, err);
     if (rc == 0)
         rc = take_devices(desc, from, arena, cores, err);
     if (rc == 0)
