@@ -175,6 +175,19 @@ static struct str owners_annotation(const struct admit *admit, const struct admi
 
 /* ---- cores ---- */
 
+/* One that names a request of the claim has only that, which may not exist. */
+static bool names_cores(const struct json *claims)
+{
+    struct json_iter iter = json_iter(claims);
+    const struct json *claim;
+
+    while (json_next_item(&iter, &claim))
+        if (str_is(json_str(json_get(claim, "name")), DEVICE_CPU_CLAIM) &&
+            json_str(json_get(claim, "request")).len == 0)
+            return true;
+    return false;
+}
+
 /* All containers share the cores of the pod. */
 static void claim_cores_for(struct json_build *build, struct json_mut *ops, const struct json *pod,
                             const char *list)
@@ -189,6 +202,8 @@ static void claim_cores_for(struct json_build *build, struct json_mut *ops, cons
         auto_buf struct buf pointer = { .max = MAX_POINTER };
 
         buf_printf(&pointer, "/spec/%s/%u/resources", list, i);
+        if (names_cores(claims))
+            continue;
         if (json_is_object(resources)) {
             buf_add_text(&pointer, "/claims");
             append(build, ops, claims, buf_text(&pointer), claim);
@@ -219,14 +234,14 @@ static void pin(const struct admit *admit, const struct admit_request *request,
         return;
     buf_printf(&name, DEVICE_CPU_CLAIM "-" STR_FMT, STR_ARG(request->review.uid));
     for (unsigned i = 0; json_next_item(&iter, &claim); i++)
-        if (str_is(json_str(json_get(claim, "name")), DEVICE_CPU_CLAIM)) {
+        if (pointer.len == 0 && str_is(json_str(json_get(claim, "name")), DEVICE_CPU_CLAIM))
             buf_printf(&pointer, "/spec/resourceClaims/%u/resourceClaimName", i);
-            patch_op(build, ops, "add", buf_str(&pointer), json_new_str(build, buf_str(&name)));
-            return;
-        }
-    append(build, ops, claims, "/spec/resourceClaims",
-           json_format(build, "{'name':%s,'resourceClaimName':%s}", DEVICE_CPU_CLAIM,
-                       buf_text(&name)));
+    if (pointer.len > 0)
+        patch_op(build, ops, "add", buf_str(&pointer), json_new_str(build, buf_str(&name)));
+    else
+        append(build, ops, claims, "/spec/resourceClaims",
+               json_format(build, "{'name':%s,'resourceClaimName':%s}", DEVICE_CPU_CLAIM,
+                           buf_text(&name)));
     claim_cores_for(build, ops, pod, "initContainers");
     claim_cores_for(build, ops, pod, "containers");
 }

@@ -289,6 +289,22 @@ static void a_pod_that_was_copied_gets_a_claim_of_its_own(void **state)
                    our_pod("", CORES_CLAIM));
 }
 
+static void a_pod_that_brings_the_entry_is_pinned_with_all_containers(void **state)
+{
+    use_config("pinCpus: auto\nsharedNodes: true");
+    assert_becomes(
+        (struct call){
+            .pod = our_pod("", ",'resourceClaims':[{'name':'slinc-cpu','resourceClaimName':'x'}],"
+                               "'containers':[{'name':'c'},{'name':'d','resources':{'claims':"
+                               "[{'name':'slinc-cpu'}]}},{'name':'e','resources':{'claims':"
+                               "[{'name':'slinc-cpu','request':'none'}]}}]") },
+        our_pod("", CORES_CLAIM
+                ",'containers':[{'name':'c','resources':{'claims':[{'name':'slinc-cpu'}]}},"
+                "{'name':'d','resources':{'claims':[{'name':'slinc-cpu'}]}},{'name':'e',"
+                "'resources':{'claims':[{'name':'slinc-cpu','request':'none'},"
+                "{'name':'slinc-cpu'}]}}]"));
+}
+
 static void only_pods_that_share_nodes_and_ask_for_no_cores_are_pinned(void **state)
 {
     static const struct {
@@ -706,6 +722,7 @@ int main(void)
         TEST(a_pod_that_shares_its_node_claims_its_cores_with_all_containers),
         TEST(the_claim_of_cores_comes_after_those_of_the_pod),
         TEST(a_pod_that_was_copied_gets_a_claim_of_its_own),
+        TEST(a_pod_that_brings_the_entry_is_pinned_with_all_containers),
         TEST(only_pods_that_share_nodes_and_ask_for_no_cores_are_pinned),
         TEST(a_selector_decides_by_the_labels_of_the_namespace),
         TEST(an_empty_selector_takes_every_namespace_and_the_list_counts_no_more),
