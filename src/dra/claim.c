@@ -83,14 +83,6 @@ static bool add_device_cores(const struct topology *topology, struct str device,
     return false;
 }
 
-/* "name/alternative" of a request with alternatives: the kubelet wants the name. */
-static struct str main_request(struct str request)
-{
-    struct str before, after;
-
-    return str_cut(request, '/', &before, &after) ? before : request;
-}
-
 static int read_results(const struct json *allocation, const char *node,
                         const struct topology *topology, struct json_build *build,
                         struct json_mut *devices, struct bitmap *allowed, struct err *err)
@@ -112,7 +104,6 @@ static int read_results(const struct json *allocation, const char *node,
         if (!add_device_cores(topology, device, allowed))
             return err_set(err, ERR_INVALID, "this node has no device " STR_FMT, STR_ARG(device));
         row = json_new_object(build);
-        json_put_str(build, row, "request", main_request(json_str(json_get(result, "request"))));
         json_put_str(build, row, "pool", pool);
         json_put_str(build, row, "device", device);
         json_put_str(build, row, "shareID", share);

@@ -3,7 +3,7 @@
  * A claim is what its JSON in the checkpoint says:
  *
  *     {"namespace","name","uid","job","cores":"0-1","cpus":"0-1,8-9",
- *      "devices":[{"request","pool","device","shareID"}]}
+ *      "devices":[{"pool","device","shareID"}]}
  *
  * A change is on disk before it counts. A checkpoint that cannot be read is an error: without it
  * two claims could get the same CPUs. */

@@ -86,6 +86,7 @@ static struct protobuf_list list_of(struct arena *arena, struct str only)
     return (struct protobuf_list){ item, 1 };
 }
 
+/* Without the names of requests a device is for all requests of its claim, as the cores are. */
 static struct protobuf_list devices_of(struct arena *arena, const struct prepared_claim *claim)
 {
     const struct json *list = json_get(json_root(claim->doc), "devices"), *row;
@@ -99,7 +100,6 @@ static struct protobuf_list devices_of(struct arena *arena, const struct prepare
         buf_init(&id, 1024);
         cdi_device_id(str_of(claim->uid), &id);
         devices[count++] = (struct kubelet_device){
-            .requests = list_of(arena, json_str(json_get(row, "request"))),
             .pool = json_str(json_get(row, "pool")),
             .device = json_str(json_get(row, "device")),
             .cdi_ids = list_of(arena, str_of(text_of(arena, buf_str(&id)))),

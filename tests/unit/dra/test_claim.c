@@ -55,11 +55,10 @@ static void an_allocation_becomes_cpus_and_devices(void **state)
         fail_msg("%s", err.text);
     buf_init(&text, 4096);
     json_write_canonical(json_root(claim->doc), &text);
-    assert_string_equal(
-        buf_text(&text),
-        "{\"cores\":\"1\",\"cpus\":\"1,5\",\"devices\":[{\"device\":"
-        "\"socket0-numa0\",\"pool\":\"n1\",\"request\":\"cores\",\"shareID\":\"s1\"}"
-        "],\"job\":\"7\",\"name\":\"c\",\"namespace\":\"a\",\"uid\":\"u1\"}");
+    assert_string_equal(buf_text(&text),
+                        "{\"cores\":\"1\",\"cpus\":\"1,5\",\"devices\":[{\"device\":"
+                        "\"socket0-numa0\",\"pool\":\"n1\",\"shareID\":\"s1\"}"
+                        "],\"job\":\"7\",\"name\":\"c\",\"namespace\":\"a\",\"uid\":\"u1\"}");
     assert_int_equal(bitmap_count(&claim->cpus), 2);
     prepared_claim_free(claim);
 }
