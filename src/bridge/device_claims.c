@@ -215,12 +215,28 @@ static void allocate(struct claiming *claiming, const struct pod_work *work,
                            work->pod->object.ns, claim->name, "status", NULL, patch);
 }
 
-/* The kubelet finds the claim by this, and reads it when it is told of the pod. */
-static void tell_pod(struct claiming *claiming, const struct pod_work *work, const char *claim)
+/* The claim for the resources of its containers; "": the pod needs none on this node. */
+static const char *extended_claim_of(const struct pod_work *work)
+{
+    for (unsigned i = 0; i < work->claims.count; i++)
+        if (work->claims.at[i].kind == POD_CLAIM_EXTENDED)
+            return work->claims.at[i].name;
+    return "";
+}
+
+static bool is_told(const struct pod_work *work)
+{
+    return strcmp(work->pod->extended_claim, extended_claim_of(work)) == 0;
+}
+
+/* The kubelet finds the claim by this, and reads it when it is told of the pod. What was said for a
+ * job on another node is taken back. */
+static void tell_pod(struct claiming *claiming, const struct pod_work *work)
 {
     auto_json_build struct json_build *build = json_build_new();
     const struct kube_object *pod = &work->pod->object;
-    struct json_mut *mappings = json_new_array(build);
+    const char *claim = extended_claim_of(work);
+    struct json_mut *mappings = json_new_array(build), *status = json_new_null(build);
 
     for (unsigned i = 0; i < work->claims.mapping_count; i++) {
         const struct device_mapping *mapping = &work->claims.mappings[i];
@@ -229,13 +245,15 @@ static void tell_pod(struct claiming *claiming, const struct pod_work *work, con
                   json_format(build, "{'containerName':%s,'resourceName':%s,'requestName':%s}",
                               mapping->container, mapping->resource, mapping->request));
     }
+    if (claim[0])
+        status =
+            json_format(build, "{'resourceClaimName':%s,'requestMappings':%m}", claim, mappings);
     (void)plan_merge_patch(claiming->plan, claiming->world->pods, &kube_pods, pod->ns, pod->name,
                            "status", NULL,
                            json_format(build,
                                        "{'metadata':{'uid':%s},'status':{"
-                                       "'extendedResourceClaimStatus':{'resourceClaimName':%s,"
-                                       "'requestMappings':%m}}}",
-                                       pod->uid, claim, mappings));
+                                       "'extendedResourceClaimStatus':%m}}",
+                                       pod->uid, status));
 }
 
 static void free_claim(const struct bridge_world *world, struct plan *plan,
@@ -343,12 +361,9 @@ static void look_at_pod(struct claiming *claiming, struct pod_work *work)
     }
     work->choices =
         arena_alloc_array(claiming->plan->arena, work->claims.count + 1, sizeof(*work->choices));
-    for (unsigned i = 0; i < work->claims.count && !is_stuck(claiming); i++) {
+    for (unsigned i = 0; i < work->claims.count && !is_stuck(claiming); i++)
         look_at_claim(claiming, work, i);
-        if (work->claims.at[i].kind == POD_CLAIM_EXTENDED &&
-            strcmp(work->pod->extended_claim, work->claims.at[i].name) != 0)
-            claiming->writes++;
-    }
+    claiming->writes += !is_told(work);
 }
 
 /* ---- the plan ---- */
@@ -372,10 +387,9 @@ static void write_rest(struct claiming *claiming, const struct pod_work *work)
 
         if (work->choices[i].devices)
             allocate(claiming, work, claim, &work->choices[i]);
-        if (claim->kind == POD_CLAIM_EXTENDED &&
-            strcmp(work->pod->extended_claim, claim->name) != 0)
-            tell_pod(claiming, work, claim->name);
     }
+    if (!is_told(work))
+        tell_pod(claiming, work);
 }
 
 static bool wants_claims(const struct kube_pod *pod)
