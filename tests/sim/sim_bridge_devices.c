@@ -214,7 +214,8 @@ void bridge_promises_on_bound_with_device(struct bridge_scene *scene, const stru
 {
     const char *name =
         json_str(json_at(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")).at;
-    const struct json *claim = api_store_find(scene->world->store, CLAIMS, SCENE_NS, name);
+    const char *ns = json_str(json_at(pod, "metadata", "namespace")).at;
+    const struct json *claim = api_store_find(scene->world->store, CLAIMS, ns, name);
     const struct json *result =
         json_item(json_at(claim, "status", "allocation", "devices", "results"), 0);
 
@@ -226,7 +227,7 @@ void bridge_promises_on_bound_with_device(struct bridge_scene *scene, const stru
                     json_str(json_at(pod, "metadata", "name")).at, node);
     if (!str_is(json_str(json_get(entry, "name")), DEVICE_CPU_CLAIM))
         return;
-    claim = api_store_find(scene->world->store, CLAIMS, SCENE_NS,
+    claim = api_store_find(scene->world->store, CLAIMS, ns,
                            json_str(json_get(entry, "resourceClaimName")).at);
     result = json_item(json_at(claim, "status", "allocation", "devices", "results"), 0);
     if (!str_is(json_str(json_get(result, "pool")), node) || !cores_of(claim, &cores) ||

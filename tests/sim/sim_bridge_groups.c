@@ -7,6 +7,8 @@
  * and begins again. Pods of a PodGroup are nobody's: what is gone stays away. */
 #include "sim_bridge.h"
 
+#include "device/names.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 
@@ -41,6 +43,8 @@ enum shape_trait {
     LATE_MEMBER = 128, /* one more when others are bound */
     HAS_PORT = 256,    /* a port of the host: no two on one node */
     IS_WORKLOAD = 512, /* a Workload speaks too */
+    HAS_DEVICE = 1024, /* a device each */
+    IS_PINNED = 2048,  /* the entry of the webhook for a claim of cores */
 };
 
 struct group_shape {
@@ -63,6 +67,7 @@ static const struct group_shape shapes[] = {
     { "a Job of six that may have two nodes", OF_JOB, 6, 6, 1, 1, REPLACED, TWO_NODES "," SHARED, GANG, "" },
     { "a JobSet of single pods", OF_JOBSET, 2, 0, 1, 1, RESTARTS, SHARED, "", "" },
     { "a JobSet that is a gang", OF_JOBSET, 2, 2, 1, 1, RESTARTS | REPLACED, "", GANG, "" },
+    { "a Job whose gang has devices", OF_JOB, 2, 2, 1, 1, HAS_DEVICE | REPLACED, "", GANG, "" },
     { "a larger JobSet", OF_JOBSET, 3, 3, 1, 1, RESTARTS, "", GANG, "" },
     { "a leader without workers", OF_LWS, 1, 1, 1, 1, REPLACED, "", "", "" },
     { "a leader and a worker", OF_LWS, 2, 2, 1, 1, REPLACED | RECREATED, "", "", "" },
@@ -70,6 +75,8 @@ static const struct group_shape shapes[] = {
     { "a group larger than the cluster", OF_LWS, 6, 6, 1, 1, RECREATED, "", "", "" },
     { "a group with whole nodes", OF_LWS, 2, 2, 1, 1, REPLACED | RECREATED, ALONE, "", "" },
     { "a leader and a worker with ports", OF_LWS, 2, 2, 1, 1, HAS_PORT | REPLACED, "", "", "" },
+    { "a leader and a worker with devices", OF_LWS, 2, 2, 1, 1, HAS_DEVICE | REPLACED | RECREATED, SHARED, "", "" },
+    { "a leader and workers with cores", OF_LWS, 3, 3, 1, 1, IS_PINNED | REPLACED, SHARED, "", "" },
     { "a PodGroup", OF_PODGROUP, 2, 2, 1, 1, REPLACED | SHRINKS, "", "", "" },
     { "a PodGroup with more pods than it needs", OF_PODGROUP, 3, 2, 1, 1, REPLACED | SHRINKS, "", "", "" },
     { "a PodGroup that is no gang", OF_PODGROUP, 2, 1, 1, 1, REPLACED, "", "", "" },
@@ -311,7 +318,8 @@ static void write_owner(const struct bridge_scene *scene, const struct scene_gro
             json_str(json_at(owner, "metadata", "name")).at, uid_of(owner).at);
 }
 
-static void write_pod_spec(const struct scene_group *group, unsigned member, char text[MAX_TEXT])
+static void write_pod_spec(const struct bridge_scene *scene, const struct scene_group *group,
+                           unsigned member, char text[MAX_TEXT])
 {
     const struct group_shape *shape = group->shape;
     unsigned cpus = member == 0 ? shape->first_cpus : shape->cpus;
@@ -323,11 +331,17 @@ static void write_pod_spec(const struct scene_group *group, unsigned member, cha
         add(text, ",\"schedulingGates\":[{\"name\":\"example.com/stranger\"}]");
     if (shape->kind == OF_PODGROUP)
         add(text, ",\"schedulingGroup\":{\"podGroupName\":\"%s\"}", group->name);
+    if (shape->traits & IS_PINNED)
+        add(text,
+            ",\"resourceClaims\":[{\"name\":\"" DEVICE_CPU_CLAIM
+            "\",\"resourceClaimName\":\"" DEVICE_CPU_CLAIM "-%s-%u-%" PRId64 "\"}]",
+            group->name, member, loop_now_us(scene->world->loop));
     add(text,
         ",\"containers\":[{\"name\":\"c\",\"image\":\"i\"%s,\"resources\":{\"requests\":{\"cpu\":"
-        "\"%u\",\"memory\":\"64Mi\"}}}]",
+        "\"%u\",\"memory\":\"64Mi\"%s}}}]",
         shape->traits & HAS_PORT ? ",\"ports\":[{\"containerPort\":80,\"hostPort\":8080}]" : "",
-        cpus);
+        cpus,
+        shape->traits & HAS_DEVICE ? ",\"" DEVICE_CLASS_PREFIX "gpu.example.com\":\"1\"" : "");
 }
 
 static bool make_member(struct bridge_scene *scene, const struct scene_group *group,
@@ -341,7 +355,7 @@ static bool make_member(struct bridge_scene *scene, const struct scene_group *gr
     member_name(group, member, name);
     write_labels(scene, group, member, labels);
     write_owner(scene, group, owner);
-    write_pod_spec(group, member, spec);
+    write_pod_spec(scene, group, member, spec);
     (void)snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods", group->ns);
     return bridge_people_call(scene, "POST", path,
                               "{\"metadata\":{\"name\":\"%s\",\"labels\":{%s},"
