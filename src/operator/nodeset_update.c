@@ -1,10 +1,11 @@
 /* nodeset_update.c - which workers are replaced: because their revision is an old one, or because
  * Slurm has no node for them.
  *
- * RollingUpdate   those that are not healthy at once, of the others as many as spec.updateStrategy
- *                 lets be unavailable; what is missing or not available for another reason counts.
- * ScheduledUpdate those that are not healthy at once, the others while their node is in the
- *                 maintenance that the operator reserved.
+ * RollingUpdate   those that are not healthy and run no job at once, of the others as many as
+ *                 spec.updateStrategy lets be unavailable; what is missing or not available for
+ *                 another reason counts.
+ * ScheduledUpdate those that are not healthy and run no job at once, the others while their node is
+ *                 in the maintenance that the operator reserved.
  * OnDelete        none.
  *
  * Holds: a worker that is drained for an update goes on to be, whatever becomes of the others. */
@@ -78,7 +79,22 @@ static bool is_candidate(const struct worker *worker)
     return worker_is_live(worker) && !worker->is_current && worker->cause < CAUSE_UPDATE;
 }
 
-/* Those that may go beyond the ones that go anyway. */
+/* It is not ready, and may run jobs. An outage may concern all workers for a moment, and drains
+ * that begin then would not end with it. */
+static bool is_out_and_busy(const struct worker *worker)
+{
+    return !worker->is_healthy && worker->pod->node_name[0] &&
+           (worker->knowledge == SLURM_UNREAD ||
+            (worker->knowledge == SLURM_PRESENT && slurm_node_is_busy(worker->record)));
+}
+
+static bool goes_at_once(const struct worker *worker)
+{
+    return worker->mark == CAUSE_UPDATE || (!worker->is_healthy && !is_out_and_busy(worker));
+}
+
+/* Those that may go beyond the ones that go anyway. Candidates that are out already come first of
+ * them, and are not counted twice. */
 static int64_t budget(const struct nodeset *nodeset)
 {
     int64_t total = nodeset->is_daemonset ? (int64_t)nodeset->slot_count : nodeset->replicas;
@@ -90,7 +106,9 @@ static int64_t budget(const struct nodeset *nodeset)
         if (!worker_is_live(worker) || worker->cause > CAUSE_UPDATE)
             continue;
         stay++;
-        unavailable += !worker->is_available || worker->cause == CAUSE_UPDATE;
+        unavailable +=
+            worker->cause == CAUSE_UPDATE ||
+            (!worker->is_available && !(is_candidate(worker) && is_out_and_busy(worker)));
     }
     if (total > stay)
         unavailable += total - stay;
@@ -109,7 +127,7 @@ static void choose_rolling(struct nodeset *nodeset)
 
         if (!is_candidate(worker))
             continue;
-        if (!worker->is_healthy || worker->mark == CAUSE_UPDATE)
+        if (goes_at_once(worker))
             worker->cause = CAUSE_UPDATE;
         else
             old[count++] = worker;
@@ -134,8 +152,7 @@ static void choose_scheduled(struct nodeset *nodeset)
     for (size_t i = 0; i < nodeset->count; i++) {
         struct worker *worker = &nodeset->workers[i];
 
-        if (is_candidate(worker) && (!worker->is_healthy || worker->mark == CAUSE_UPDATE ||
-                                     is_in_maintenance(nodeset, worker)))
+        if (is_candidate(worker) && (goes_at_once(worker) || is_in_maintenance(nodeset, worker)))
             worker->cause = CAUSE_UPDATE;
     }
 }
