@@ -128,6 +128,9 @@ int nodeset_plan_observed(struct sync *sync, struct err *err);
 
 /* A worker that registered with other values than those that Slurm has for it. */
 bool nodeset_record_is_stale(const struct nodeset *nodeset, const struct worker *worker);
+/* Others drain it, and the comment of its node does not say why: the end of the pod, which
+ * overwrites the reason, would make it a drain of ours. */
+bool nodeset_drain_would_be_lost(const struct nodeset *nodeset, const struct worker *worker);
 void nodeset_plan_records(struct nodeset *nodeset);      /* comment, topology, features */
 void nodeset_plan_record_marks(struct nodeset *nodeset); /* that it was told; behind it */
 void nodeset_plan_prune(struct nodeset *nodeset);        /* records of workers that are no more */

@@ -40,6 +40,7 @@ void nodeset_plan_confirms(struct nodeset *nodeset)
 {
     struct plan *plan = nodeset->sync.plan;
     const char *trouble = nodeset_slurm_trouble(nodeset);
+    const struct worker *kept = NULL;
     size_t waiting = 0, busy = 0;
 
     for (size_t i = 0; i < nodeset->count && plan_has_room(plan); i++) {
@@ -53,6 +54,8 @@ void nodeset_plan_confirms(struct nodeset *nodeset)
             waiting++;
         } else if (worker->mark != worker->cause) {
             continue; /* the mark comes first, and is a new version of the pod */
+        } else if (worker->cause == CAUSE_UPDATE && nodeset_drain_would_be_lost(nodeset, worker)) {
+            kept = worker;
         } else if (worker->state == WORKER_DRAINED || worker->knowledge == SLURM_ABSENT) {
             plan_slurm_node_is_drained(plan, nodeset->controller, worker->slurm_name);
             worker->is_confirmed = true;
@@ -65,6 +68,12 @@ void nodeset_plan_confirms(struct nodeset *nodeset)
                   trouble ? trouble : "what Slurm last said of them is old");
     if (busy > 0)
         plan_wait(plan, "%zu workers are removed when their jobs have ended", busy);
+    if (kept)
+        plan_wait(
+            plan,
+            "worker %s is replaced when its node is undrained, or when the comment of the node "
+            "has room for the reason of the drain: %s",
+            kept->pod->object.name, kept->record->reason);
 }
 
 /* One that Slurm does not know may be about to register, and become ready: its pod must still be

@@ -125,6 +125,17 @@ static const char *drain_of_others(const struct nodeset *nodeset, const struct w
     return lost ? lost : "";
 }
 
+bool nodeset_drain_would_be_lost(const struct nodeset *nodeset, const struct worker *worker)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    const char *drain;
+
+    if (worker->knowledge != SLURM_PRESENT || !(drain = drain_of_others(nodeset, worker))[0])
+        return false;
+    doc = parse_comment(worker->record->comment);
+    return !str_is(json_str(json_get(json_root(doc), "drain")), drain);
+}
+
 /* Whether the record holds a drain of others, which would go with it. Before the pod has a Node it
  * is not known whether it is the one that was drained. */
 static bool has_drain_of_others(const struct nodeset *nodeset, const struct worker *worker)
@@ -191,13 +202,15 @@ static void want_comment(struct nodeset *nodeset, const struct worker *worker, c
     auto_buf struct buf wanted = { .max = MAX_TEXT };
     auto_json_doc struct json_doc *doc = NULL;
 
-    if (!worker->is_healthy)
+    if (!worker->is_healthy &&
+        (!worker->pod->node_name[0] || !nodeset_drain_would_be_lost(nodeset, worker)))
         return;
     write_comment(nodeset, worker, &comment, &wanted);
     if (worker->is_current && worker->node && strcmp(live, buf_text(&wanted)) == 0)
         return;
     doc = parse_comment(live);
-    if (!worker->is_current || is_of_other_inputs(nodeset, worker, inputs, true)) {
+    if (!worker->is_healthy || !worker->is_current ||
+        is_of_other_inputs(nodeset, worker, inputs, true)) {
         comment.inputs = json_str(json_get(json_root(doc), "inputs")).at;
         comment.revision = json_str(json_get(json_root(doc), "revision")).at;
     }
