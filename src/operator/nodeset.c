@@ -52,7 +52,8 @@ static void read_workers(struct nodeset *nodeset)
     while (nodeset->count < max && (pod = kube_index_next(&walk))) {
         struct worker *worker = &nodeset->workers[nodeset->count++];
 
-        *worker = worker_read(world, nodeset->facts, object, pod, min_ready_us);
+        *worker = worker_read(world, nodeset->sync.plan->arena, nodeset->facts, object, pod,
+                              min_ready_us);
         if (worker->is_healthy && !worker->is_available) /* no change tells that it is */
             plan_look_again(nodeset->sync.plan,
                             worker->pod->ready_since_us + min_ready_us - world->wall_us);

@@ -152,12 +152,11 @@ int nodeset_plan_failed(struct sync *sync, struct err *err)
 
 /* ---- who is missing ---- */
 
-static bool is_registered(const struct slurm_facts *facts, const struct kube_pod *pod)
+static bool is_registered(struct arena *arena, const struct slurm_facts *facts,
+                          const struct kube_pod *pod)
 {
-    const char *name = worker_slurm_name(pod);
-
     if (facts && facts->nodes && slurm_cache_is_synced(facts->nodes))
-        return name[0] && slurm_cache_get(facts->nodes, name);
+        return slurm_cache_get(facts->nodes, worker_slurm_name(arena, pod, facts->nodes));
     return pod->ready; /* Slurm does not say; slurmd does */
 }
 
@@ -175,7 +174,8 @@ static size_t room_to_register(struct nodeset *nodeset)
             kube_cache_by(world->pods, world->pods_by_owner, str_of(all[i]->uid));
 
         while ((pod = kube_index_next(&walk)))
-            left -= pod->deleted_us == 0 && !is_registered(nodeset->facts, kube_pod_of(pod));
+            left -= pod->deleted_us == 0 &&
+                    !is_registered(nodeset->sync.plan->arena, nodeset->facts, kube_pod_of(pod));
     }
     return left > 0 ? (size_t)left : 0;
 }

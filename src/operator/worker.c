@@ -117,9 +117,9 @@ static struct str annotation(const struct kube_object *object, const char *name)
     return kube_pairs_get(&object->annotations, name, &found);
 }
 
-struct worker worker_read(const struct operator_world *world, const struct slurm_facts *facts,
-                          const struct kube_object *nodeset, const struct kube_object *pod,
-                          int64_t min_ready_us)
+struct worker worker_read(const struct operator_world *world, struct arena *arena,
+                          const struct slurm_facts *facts, const struct kube_object *nodeset,
+                          const struct kube_object *pod, int64_t min_ready_us)
 {
     struct worker worker = { .pod = kube_pod_of(pod) };
     const struct kube_object *node;
@@ -128,7 +128,7 @@ struct worker worker_read(const struct operator_world *world, const struct slurm
         worker.pod->node_name[0] ? kube_cache_get(world->nodes, "", worker.pod->node_name) : NULL;
     worker.node = node ? kube_node_of(node) : NULL;
     worker.ordinal = worker_ordinal(nodeset, pod->name);
-    worker.slurm_name = worker_slurm_name(worker.pod);
+    worker.slurm_name = worker_slurm_name(arena, worker.pod, facts ? facts->nodes : NULL);
     worker.knowledge = worker.slurm_name[0]
                            ? slurm_view_node(world, facts, worker.slurm_name, &worker.record)
                            : SLURM_UNREAD;

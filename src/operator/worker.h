@@ -57,9 +57,9 @@ struct worker {
 };
 
 /* Reads all of it but cause and is_current. min_ready_us: spec.minReadySeconds. */
-struct worker worker_read(const struct operator_world *world, const struct slurm_facts *facts,
-                          const struct kube_object *nodeset, const struct kube_object *pod,
-                          int64_t min_ready_us);
+struct worker worker_read(const struct operator_world *world, struct arena *arena,
+                          const struct slurm_facts *facts, const struct kube_object *nodeset,
+                          const struct kube_object *pod, int64_t min_ready_us);
 
 const char *worker_state_name(enum worker_state state); /* "serving" */
 

@@ -168,11 +168,16 @@ int64_t worker_ordinal(const struct kube_object *nodeset, const char *pod_name)
                                                                                        : ordinal;
 }
 
-const char *worker_slurm_name(const struct kube_pod *pod)
+const char *worker_slurm_name(struct arena *arena, const struct kube_pod *pod,
+                              const struct slurm_cache *nodes)
 {
     struct str mode = kube_pairs_get(&pod->object.labels, LABEL_SCALING_MODE, NULL);
+    const char *first;
 
-    if (pod->host_network && !str_is(mode, "DaemonSet"))
-        return pod->node_name;
-    return pod->hostname[0] ? pod->hostname : pod->object.name;
+    if (!pod->host_network || str_is(mode, "DaemonSet"))
+        return pod->hostname[0] ? pod->hostname : pod->object.name;
+    first = arena_strndup(arena, pod->node_name, strcspn(pod->node_name, "."));
+    return nodes && !slurm_cache_get(nodes, pod->node_name) && slurm_cache_get(nodes, first)
+               ? first
+               : pod->node_name;
 }

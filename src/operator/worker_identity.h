@@ -7,6 +7,7 @@
 
 #include "kube/kinds.h"
 #include "operator/world.h"
+#include "slurm/cache.h"
 
 struct worker_identity {
     int64_t ordinal;                /* -1: DaemonSet mode */
@@ -50,8 +51,10 @@ struct str worker_hostname_on(const struct kube_object *node);
 int64_t worker_ordinal(const struct kube_object *nodeset, const char *pod_name);
 
 /* The name of the node in Slurm: the pod's hostname. On the host's network, in StatefulSet mode, it
- * is that of the Node, and "" while there is none; in DaemonSet mode the hostname is made of the
- * Node's name. */
-const char *worker_slurm_name(const struct kube_pod *pod);
+ * is that of the Node, or what precedes its first dot when Slurm has only that one, as slurmd
+ * registers with unless it has an argument -N; and "" while there is no Node. In DaemonSet mode the
+ * hostname is made of the Node's name. nodes: of Slurm; NULL: not known. */
+const char *worker_slurm_name(struct arena *arena, const struct kube_pod *pod,
+                              const struct slurm_cache *nodes);
 
 #endif

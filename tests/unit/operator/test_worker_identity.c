@@ -162,7 +162,8 @@ static void slurm_knows_a_pod_by_its_hostname_or_its_node(void **state)
                        "':'%s'}},'spec':%s}",
                        rows[i].mode, rows[i].spec);
         desk_init(&desk);
-        assert_string_equal(worker_slurm_name(kube_pod_of(made(&desk, text))), rows[i].name);
+        assert_string_equal(worker_slurm_name(&desk.arena, kube_pod_of(made(&desk, text)), NULL),
+                            rows[i].name);
         desk_done(&desk);
     }
 }
