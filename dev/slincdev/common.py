@@ -18,6 +18,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 DEV = REPO / "dev"
 PATIENCE = float(os.environ.get("SLINC_PATIENCE", "1"))  # limits are what a calm machine needs at most; a busy one gets so many times that
+INOTIFY_INSTANCES = Path("/proc/sys/fs/inotify/max_user_instances")
 
 
 class Fail(Exception):
@@ -179,6 +180,14 @@ def locked(path: Path, what: str, seconds: float = 900) -> Iterator[None]:
 def need_root(doing: str) -> None:
     if os.geteuid() != 0:
         raise Fail(f"{doing} needs root: it makes network namespaces, mounts and containers. Try: sudo make ...")
+
+
+def need_inotify(instances: int) -> None:
+    """Raises the machine's limit if it is lower: a node has about twenty of them, and a containerd that gets none starts without its API."""
+    had = int(INOTIFY_INSTANCES.read_text())
+    if had < instances:
+        INOTIFY_INSTANCES.write_text(str(instances))
+        say(f"  fs.inotify.max_user_instances of this machine is {instances} now (it was {had})")
 
 
 def need_disk(folder: Path, gigabytes: float, doing: str) -> None:

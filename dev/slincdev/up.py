@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import build, cluster as clusters, components, nodes, parts, pki, real_nodes, supervisor
 from .cluster import Cluster
-from .common import Fail, cache_dir, locked, need_disk, need_root, retry_briefly, run, say, state_root, step
+from .common import Fail, cache_dir, locked, need_disk, need_inotify, need_root, retry_briefly, run, say, state_root, step
 from .prepare import Preparation
 
 
@@ -26,6 +26,7 @@ def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot
     need_disk(cache_dir(), 12 if not build.bin_dir().exists() else 2, "make up")
     need_disk(state_root(), 3, "make up")
     say(f"cluster '{name}'")
+    need_inotify(1024)
     ready = Preparation(build.wanted_programs(wanted), [*parts.images_of(wanted), *(images or [])], before_images)
     ready.wait_for_core()
     with _held(name):

@@ -252,6 +252,16 @@ def test_a_lock_whose_file_was_removed_is_not_taken(tmp_path, monkeypatch):
         assert common.try_lock(path) is None
 
 
+def test_a_limit_of_the_machine_is_raised_once_and_never_lowered(tmp_path, monkeypatch, capsys):
+    limit = tmp_path / "max_user_instances"
+    limit.write_text("128\n")
+    monkeypatch.setattr(common, "INOTIFY_INSTANCES", limit)
+    common.need_inotify(1024)
+    common.need_inotify(512)
+    assert limit.read_text() == "1024"
+    assert capsys.readouterr().out == "  fs.inotify.max_user_instances of this machine is 1024 now (it was 128)\n"
+
+
 def test_lint_finds_a_variable_that_is_cleaned_up_without_a_value(tmp_path):
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     (tmp_path / "src").mkdir()
