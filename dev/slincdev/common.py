@@ -185,9 +185,13 @@ def need_root(doing: str) -> None:
 def need_inotify(instances: int) -> None:
     """Raises the machine's limit if it is lower: a node has about twenty of them, and a containerd that gets none starts without its API."""
     had = int(INOTIFY_INSTANCES.read_text())
-    if had < instances:
+    if had >= instances:
+        return
+    try:
         INOTIFY_INSTANCES.write_text(str(instances))
         say(f"  fs.inotify.max_user_instances of this machine is {instances} now (it was {had})")
+    except OSError as error:  # one cluster needs less
+        say(f"  fs.inotify.max_user_instances stays {had}, too few for several clusters: {error.strerror}")
 
 
 def need_disk(folder: Path, gigabytes: float, doing: str) -> None:
