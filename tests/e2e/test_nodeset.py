@@ -8,7 +8,6 @@ import random
 import re
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,7 +29,6 @@ PREFIX = "nodeset.slinky.slurm.net"
 HPA_PERIOD_S = 15  # of kube-controller-manager
 PROTECTED = f"{PREFIX}/pod-protect"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/slurm-operator"
-SAVES_S = 7  # slurmctld writes down what changed at least this often
 
 
 class Fleet(Site):
@@ -76,7 +74,7 @@ class Fleet(Site):
         script = "while [ ! -e /tmp/end-$SLURM_JOB_ID ]; do sleep 0.1; done"
         job = self.login("sbatch", "--parsable", "-D", "/tmp", "-o", "/dev/null", "-w", node, "--wrap", script)
         self.wait(f"job {job} runs", 30, lambda: self.job_state(job) == "RUNNING")
-        self.saved_at = time.monotonic() + SAVES_S
+        self.started = int(self.login("sh", "-c", f"date +%s -d $(squeue -h -j {job} -o %S)"))
         return job
 
     def end_job(self, job: str) -> None:
@@ -90,9 +88,13 @@ class Fleet(Site):
         [found] = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit() and is_first_of(one, space)]
         return found
 
+    def saved(self) -> int:
+        """When, in whole seconds."""
+        return int(self.kubectl("exec", "slurm-controller-0", "-c", "slurmctld", "--", "sh", "-c", "stat -c %Y /var/spool/slurmctld/*/job_state"))
+
     def kill_slurmctld(self) -> None:
-        """With what it had time to write down; its container is started again."""
-        time.sleep(max(0.0, self.saved_at - time.monotonic()))
+        """Once it has written down that the last job runs, which it does some seconds later; its container is started again."""
+        self.wait("slurmctld has written down its jobs", 30, lambda: self.saved() > self.started)
         os.kill(self.slurmctld(), signal.SIGKILL)
 
     def slurmctld_is_up(self) -> bool:
