@@ -20,6 +20,7 @@ from replica import free_port
 from slincdev import supervisor
 from slincdev.build import bin_dir, ensure_program
 from slincdev.claims import ClaimWatch, numbers
+from slincdev.common import Fail
 from slincdev.components import NODE
 from slincdev.kube import ApiError
 from slincdev.parts import kubectl
@@ -274,7 +275,8 @@ def end_by(site: Site, how: str, name: str) -> None:
         make(site, "urgent", container("main", "true", gpus(1)), wishes={"partition": "express"})
         wait_for("the urgent one has run", 60, lambda: site.see("urgent")["status"]["phase"] == "Succeeded")
     elif how == "time-limit":
-        site.scontrol("update", f"JobId={site.job(site.see(name))['job_id']}", "EndTime=now")
+        job = site.job(site.see(name))["job_id"]
+        wait_for("Slurm takes an end behind its start", 30, lambda: site.scontrol("update", f"JobId={job}", "EndTime=now") == "", forgiven=(Fail,))
         wait_for("its time is over", 60, lambda: not site.see(name))  # slurmctld looks every 30 s
     elif how == "node-restart":
         restart_kubelet_while_deleted(site, name)
