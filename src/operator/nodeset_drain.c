@@ -69,9 +69,7 @@ static void tell_node_cordon(struct nodeset *nodeset, const struct worker *worke
                     worker->pod->object.name);
 }
 
-/* The mark goes when Slurm shows that the drain has, or is a person's now, or that there is no
- * node.
- */
+/* The mark goes when Slurm shows that the drain has, or is a person's now, or has no such node. */
 static bool may_be_unmarked(const struct worker *worker)
 {
     return worker->knowledge != SLURM_UNREAD &&
