@@ -197,6 +197,8 @@ def test_slurmctld_slurmrestd_and_the_api_server_are_killed(cluster, load, site,
     kill_slurmctld(cluster, site)
     eventually("slurmrestd is back", lambda: set(processes(cluster, "slurmrestd")) - set(old))
     eventually("the API server answers", lambda: cluster.api().get("/readyz?x=1") or True)
+    # Unlike a kubelet, kwok does not repeat a write whose connection broke: a pod would stay half deleted. A new kwok looks at all of them.
+    supervisor.ask(cluster.folder, {"do": "signal", "name": "kwok", "signal": signal.SIGKILL})
 
 
 def test_a_leader_that_loses_its_lease_in_its_sleep_does_no_harm(load, pair, eventually):
