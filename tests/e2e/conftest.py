@@ -20,13 +20,18 @@ from slincdev.cluster import Cluster, find, free_slot  # noqa: E402
 from slincdev.common import Fail  # noqa: E402
 from slincdev.slurm import Slurm  # noqa: E402
 from tools.pytest_plugin import order_by_marks  # noqa: E402
-from waits import PASSING, wait_for  # noqa: E402
+from waits import PASSING, stop_waiting, wait_for  # noqa: E402
 
 NAME = os.environ.get("SLINC_E2E_NAME", "e2e")  # with another name, a second run has a cluster of its own beside this one
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order_by_marks(items)
+
+
+def pytest_keyboard_interrupt() -> None:
+    """Ctrl-C: all that is left to do is to take the cluster down, whatever the open test still had to see."""
+    stop_waiting()
 
 
 def _lines(*argv: str) -> set[str]:

@@ -9,7 +9,14 @@ from slincdev import common
 from slincdev.kube import ApiError
 from slincdev.slurm import SlurmError
 
+_has_time = True
 PASSING = (ApiError, SlurmError, OSError, http.client.HTTPException)  # a server that was asked in a bad moment
+
+
+def stop_waiting() -> None:
+    """From now on each check is made once: somebody wants the run to end."""
+    global _has_time
+    _has_time = False
 
 
 def wait_for(what: str, calm_s: float, check: Callable[[], object], every: float = 0.1, hint: Callable[[], str] | None = None,
@@ -30,4 +37,4 @@ def wait_for(what: str, calm_s: float, check: Callable[[], object], every: float
     def tell() -> str:
         return f"last seen: {last!r}" + (f"; {hint()}" if hint else "")
 
-    return common.wait_for(what, calm_s, ask, every, tell)
+    return common.wait_for(what, calm_s if _has_time else 0, ask, every, tell)
