@@ -73,9 +73,9 @@ static int plan_unit(struct controller *controller, struct str key, struct plan 
     const struct kube_object *pod;
 
     bridge_refresh_facts(bridge);
-    timings_seen(&bridge->timings, key);
+    timings_before_plan(&bridge->timings, key);
     result = place_plan(&bridge->world, key, plan, err);
-    timings_planned(&bridge->timings, key);
+    timings_after_plan(&bridge->timings, key);
     record_nodes_version(bridge, key);
     forget_if_over(bridge, key);
     /* A young pod without a place: its job starts any moment. An old one is not worth the
@@ -191,7 +191,7 @@ static void add_controllers(struct bridge *bridge)
     kube_cache_listen(world->optional[OPTIONAL_DEVICE_CLASSES].cache, bridge_on_device_class,
                       bridge);
     filter_listen(world->filter, bridge_on_filter, bridge);
-    watches_listen(bridge->watches, bridge_on_words, bridge);
+    watches_listen(bridge->watches, bridge_on_job_annotations, bridge);
     bridge->node_watches[0] = (struct controller_watch){ world->nodes, bridge_on_node };
     bridge->node_watches[1] = (struct controller_watch){ world->other_pods, bridge_on_other_pod };
     bridge->units = (struct controller){ .name = "pod-controller",

@@ -65,7 +65,7 @@ void bridge_on_claim(void *context, const struct kube_object *old, const struct 
 void bridge_on_slice(void *context, const struct kube_object *old, const struct kube_object *next);
 void bridge_on_device_class(void *context, const struct kube_object *old,
                             const struct kube_object *next);
-void bridge_on_words(void *context, const struct kube_object *owner);
+void bridge_on_job_annotations(void *context, const struct kube_object *owner);
 void bridge_on_filter(void *context);
 void bridge_on_node(struct controller *controller, const struct kube_object *old,
                     const struct kube_object *next);

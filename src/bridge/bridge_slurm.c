@@ -129,7 +129,7 @@ static void on_site(void *context, enum slurm_sight sight, const char *why,
     if (site) {
         bridge->site = *site;
         bridge->has_site = true;
-        facts->jobs_are_interactive_ok = site->inactive_limit_s == 0;
+        facts->immediate_jobs_last = site->inactive_limit_s == 0;
         slurm_executor_set_message_timeout(bridge->executor, site->message_timeout_s);
     }
     if (is_news && sight == SLURM_SEES_PART)

@@ -149,7 +149,7 @@ void bridge_look_at_all_that_wait(struct bridge *bridge)
 }
 
 /* Whose pods these words count for is found by the plans: any in its namespace may be. */
-void bridge_on_words(void *context, const struct kube_object *owner)
+void bridge_on_job_annotations(void *context, const struct kube_object *owner)
 {
     look_at_those_that_wait(context, owner->ns, false);
 }

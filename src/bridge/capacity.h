@@ -19,8 +19,8 @@ void capacity_free(struct capacity *capacity);
 
 /* Whether some usable node of the partition has what one node of the job description needs, after
  * what running jobs hold and what submits on their way have reserved. What the job description does
- * not say counts as nothing. Submits about gres of each task, constraints, licenses, reservations
- * or named nodes, about several nodes or several partitions or none, are never said to fit. */
+ * not say counts as nothing. False for any job with gres per task, constraints, licenses, a
+ * reservation, named nodes, several nodes, or not exactly one partition. */
 bool capacity_fits(const struct capacity *capacity, const struct job_desc *desc);
 /* Pending jobs that name this partition and may start, ours included: neither held nor waiting for
  * a time or another job, nor at a limit of their account or QOS. */

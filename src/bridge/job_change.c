@@ -66,7 +66,7 @@ void field_hashes_of(const struct job_desc *desc, struct field_hashes *ret_hashe
         ret_hashes->at[i] = job_desc_field_hash(desc, rows[i].field);
 }
 
-void field_hashes_fix(struct field_hashes *hashes, const struct job_desc *desc)
+void field_hashes_assume_current(struct field_hashes *hashes, const struct job_desc *desc)
 {
     for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
         if (rows[i].unsaid == ANEW)

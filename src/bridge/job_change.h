@@ -30,10 +30,11 @@ void field_hashes_settle(struct field_hashes *hashes, const struct job_desc *des
 /* As a note of at most SLURM_MAX_NOTE bytes (slurm/submit.h). It begins with the version of the
  * table, and a note of another version is not read. Fields that Slurm cannot change are not in the
  * note, because a config sets them, too, and a leader with another config must not cancel all jobs
- * that wait. field_hashes_fix takes these fields for submitted as they are described now. */
+ * that wait. field_hashes_assume_current supposes of these fields that the job was submitted with
+ * them as they are described now. */
 void field_hashes_write(const struct field_hashes *hashes, struct buf *out);
 bool field_hashes_read(struct str note, struct field_hashes *ret_hashes);
-void field_hashes_fix(struct field_hashes *hashes, const struct job_desc *desc);
+void field_hashes_assume_current(struct field_hashes *hashes, const struct job_desc *desc);
 
 /* Whether the job was submitted with priority 0 and is held for that; or may be. */
 bool field_hashes_hold(const struct field_hashes *hashes);

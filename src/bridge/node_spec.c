@@ -264,7 +264,7 @@ static enum node_size compare_gres(const struct node_spec *spec, const struct sl
 
     while (gres_next(&rest, &name, &type, &count))
         if (gres_total(slurm->gres, name) > wanted_of(spec, name))
-            return NODE_SIZE_TOO_MUCH;
+            return NODE_SIZE_OVERCOMMITTED;
     for (unsigned i = 0; i < spec->gres_count; i++)
         if (gres_total(slurm->gres, str_of(spec->gres[i].name)) <
             wanted_of(spec, str_of(spec->gres[i].name)))
@@ -278,8 +278,8 @@ enum node_size node_spec_size(const struct node_spec *spec, const struct slurm_n
     int64_t more_memory = spec->memory - slurm->real_memory;
 
     if (slurm->cpus > spec->all_cpus || slurm->real_memory > spec->all_memory ||
-        gres == NODE_SIZE_TOO_MUCH)
-        return NODE_SIZE_TOO_MUCH;
+        gres == NODE_SIZE_OVERCOMMITTED)
+        return NODE_SIZE_OVERCOMMITTED;
     if (gres == NODE_SIZE_GROWN)
         return NODE_SIZE_GROWN;
     if (slurm->cpus != spec->cpus || more_memory > spec->margin || more_memory < -spec->margin ||

@@ -33,9 +33,10 @@ bool node_spec_of(const struct bridge_world *world, const struct kube_node *node
  * the node must be made anew. */
 enum node_size {
     NODE_SIZE_RIGHT,
-    NODE_SIZE_GROWN,    /* it has more devices */
-    NODE_SIZE_DIFFERS,  /* any other difference, but */
-    NODE_SIZE_TOO_MUCH, /* Slurm was promised what the node does not have at all */
+    NODE_SIZE_GROWN,   /* it has more devices */
+    NODE_SIZE_DIFFERS, /* any other difference by which no job can overcommit the node */
+    /* The record has more than the node has, even without DaemonSets and margin. */
+    NODE_SIZE_OVERCOMMITTED,
 };
 enum node_size node_spec_size(const struct node_spec *spec, const struct slurm_node *slurm);
 /* Gres that we did not write: of a name and type that the table of devices does not have. With the

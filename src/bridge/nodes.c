@@ -162,7 +162,7 @@ static bool wants_resize(const struct look *look)
         if (resize_left_us(look) > 0)
             return false;
         break;
-    case NODE_SIZE_TOO_MUCH:
+    case NODE_SIZE_OVERCOMMITTED:
         return resize_left_us(look) <= 0 && (!slurm_node_is_busy(look->slurm) || may_drain);
     }
     return !slurm_node_is_busy(look->slurm) || (may_drain && look->world->config->drains_to_resize);

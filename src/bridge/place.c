@@ -179,7 +179,7 @@ static int place_former(const struct bridge_world *world, const struct unit *uni
     unit_gather_former(world, unit, job, plan->arena, &former);
     if (former.stage == POD_OVER || world->facts.is_uninstalling)
         return plan_release(world, &former, plan, err);
-    plan_let_go(world, &former, plan);
+    plan_remove_finalizers(world, &former, plan);
     if (former.in[POD_ENDING] > 0)
         plan_look_again(plan, FENCE_LOOK_US);
     if (former.stage != POD_BOUND)
@@ -213,7 +213,7 @@ static int place_unit(const struct bridge_world *world, struct str key, struct p
         return plan_release(world, &unit, plan, err);
     if (phase == UNIT_FOREIGN || (phase == UNIT_IN_GROUP && !wants_own_job(world, &unit, plan)))
         return 0;
-    plan_let_go(world, &unit, plan);
+    plan_remove_finalizers(world, &unit, plan);
     if (unit.in[POD_ENDING] > 0)
         plan_look_again(plan, FENCE_LOOK_US); /* a node is fenced by time alone, too */
     if (phase == UNIT_ENDING) {

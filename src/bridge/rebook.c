@@ -298,8 +298,8 @@ static bool end_those_whose_job_ended(const struct bridge_world *world, const st
 {
     bool any = false;
 
-    for (unsigned i = 0; i < unit->named_count; i++)
-        any |= end_pods_of(world, unit, plan, unit->ended[i]);
+    for (unsigned i = 0; i < unit->bound_ended_count; i++)
+        any |= end_pods_of(world, unit, plan, unit->bound_ended[i]);
     return any;
 }
 

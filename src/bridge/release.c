@@ -126,7 +126,8 @@ static void end_jobs(const struct bridge_world *world, const struct unit *unit, 
             end_job(unit, plan, unit->jobs[i]);
 }
 
-void plan_let_go(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+void plan_remove_finalizers(const struct bridge_world *world, const struct unit *unit,
+                            struct plan *plan)
 {
     for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++) {
         const struct member *member = &unit->members[i];
@@ -140,7 +141,7 @@ void plan_let_go(const struct bridge_world *world, const struct unit *unit, stru
 int plan_release(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                  struct err *err)
 {
-    plan_let_go(world, unit, plan);
+    plan_remove_finalizers(world, unit, plan);
     end_jobs(world, unit, plan);
     return 0;
 }

@@ -8,8 +8,9 @@
 int plan_release(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                  struct err *err);
 
-/* Of its members those of whom nothing runs may go. */
-void plan_let_go(const struct bridge_world *world, const struct unit *unit, struct plan *plan);
+/* Removes our finalizer from every member of which no container runs any more. */
+void plan_remove_finalizers(const struct bridge_world *world, const struct unit *unit,
+                            struct plan *plan);
 
 /* A scheduling gate is closed: nothing is submitted, and what was submitted is given back. */
 int plan_hold(const struct bridge_world *world, const struct unit *unit, struct plan *plan,

@@ -31,10 +31,11 @@ extern const struct action_type action_slurm;        /* jobs: submits, updates, 
 extern const struct action_type action_slurm_cancel; /* cancels of jobs */
 extern const struct action_type action_slurm_node;   /* nodes */
 
-/* The action is done only if this object is gone, or has another uid now. It is read directly
- * before. With an empty uid only gone counts. Name NULL: only if no object of the namespace has
- * this uid; or, with a unit, only if no pod of that group is bound by its job, and no bound pod has
- * the id of the job that is to be cancelled. */
+/* The executor reads this object from the API server just before it sends the action, and drops the
+ * action if the object exists. With a uid, an object of that name with another uid counts as
+ * absent. Name NULL: no object of the namespace may have this uid; or, with a unit, no pod of that
+ * group may be bound by its job, and no bound pod may have the id of the job that is to be
+ * cancelled. */
 struct action_unless {
     const struct kube_resource *resource;
     const char *ns, *name, *uid;

@@ -167,7 +167,7 @@ static enum kube_outcome sync_answered(struct executor_task *task, const struct 
     unit->last_applied =
         (struct last_applied){ .job_id = detail->job_id, .hashes = detail->hashes };
     if (error->class == SLURM_DONE) {
-        unit->last_applied.settles = field_hashes_have_unknown(&detail->hashes);
+        unit->last_applied.needs_final_note = field_hashes_have_unknown(&detail->hashes);
         field_hashes_settle(&unit->last_applied.hashes, &detail->job);
         return KUBE_DONE;
     }

@@ -42,11 +42,11 @@ static int64_t takeover_delay_left_us(const struct bridge_world *world, const st
 /* A unit whose jobs keep ending before it is bound is submitted ever more slowly. */
 static int64_t backoff_left_us(const struct bridge_world *world, const struct unit *unit)
 {
-    unsigned doublings = unit->ended_count > 4 ? 4 : unit->ended_count - 1;
-    int64_t pause_s = unit->ended_count == 0 ? 0 : INT64_C(1) << doublings;
+    unsigned doublings = unit->failed_attempts > 4 ? 4 : unit->failed_attempts - 1;
+    int64_t pause_s = unit->failed_attempts == 0 ? 0 : INT64_C(1) << doublings;
     int64_t due_s = unit->ended_at + (pause_s > MAX_AGAIN_S ? MAX_AGAIN_S : pause_s);
 
-    return unit->ended_count == 0 ? 0 : due_s * SECOND_US - world->facts.wall_us;
+    return unit->failed_attempts == 0 ? 0 : due_s * SECOND_US - world->facts.wall_us;
 }
 
 static struct guard_result look_at_submit(const struct bridge_world *world,
@@ -130,7 +130,7 @@ struct guard_result submit_guard_check(const struct bridge_world *world, const s
         return later("the bridge before this one may have asked Slurm already", left_us);
     if ((left_us = backoff_left_us(world, unit)) > 0)
         return later(
-            arena_printf(arena, "%u jobs of it ended before it was placed", unit->ended_count),
+            arena_printf(arena, "%u jobs of it ended before it was placed", unit->failed_attempts),
             left_us);
     return view;
 }
@@ -144,9 +144,9 @@ enum submit_mode submit_mode(const struct bridge_world *world, const struct unit
     const struct bridge_facts *facts = &world->facts;
     size_t waiting = capacity_waiting(world->capacity, desc->partition);
 
-    if (world->config->submit_only || !facts->jobs_are_interactive_ok ||
-        job_desc_must_queue(desc) || (unit->state && unit->state->queues) ||
-        facts->unsubmitted > SUBMIT_CROWD || !capacity_fits(world->capacity, desc))
+    if (world->config->submit_only || !facts->immediate_jobs_last || job_desc_must_queue(desc) ||
+        (unit->state && unit->state->queues) || facts->unsubmitted > SUBMIT_CROWD ||
+        !capacity_fits(world->capacity, desc))
         return SUBMIT_QUEUED;
     if (waiting == 0)
         return SUBMIT_AT_ONCE;

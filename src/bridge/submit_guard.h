@@ -32,7 +32,7 @@ bool rebooking_comes_first(const struct bridge_world *world);
 enum submit_mode {
     SUBMIT_AT_ONCE, /* an immediate allocation: decided within the call, one after the other */
     SUBMIT_QUEUED,  /* a submit: looked at within a second, hundreds at a time */
-    SUBMIT_SOON,    /* the few that were queued just now start in a moment: then it goes at once */
+    SUBMIT_SOON,    /* the queue holds only a few of the last two seconds: at once, when they run */
 };
 
 enum {

@@ -49,11 +49,11 @@ static void recall(const struct unit *unit, struct sync *sync)
     sync->is_remembered = last && last->job_id == unit->job->id;
     if (sync->is_remembered) {
         sync->hashes = last->hashes;
-        if (is_noted && !last->settles)
+        if (is_noted && !last->needs_final_note)
             field_hashes_add_unknown(&sync->hashes, &noted);
     } else if (is_noted) {
         sync->hashes = noted;
-        field_hashes_fix(&sync->hashes, &sync->desc);
+        field_hashes_assume_current(&sync->hashes, &sync->desc);
     } else {
         field_hashes_of(&sync->desc, &sync->hashes);
     }
@@ -77,7 +77,7 @@ static bool put_settled_note(const struct unit *unit, struct sync *sync)
 {
     struct field_hashes noted;
 
-    if (sync->differs || !sync->is_remembered || !unit->state->last_applied.settles ||
+    if (sync->differs || !sync->is_remembered || !unit->state->last_applied.needs_final_note ||
         !read_note(unit->job, &noted) || !field_hashes_have_unknown(&noted))
         return false;
     return put_comment(unit, NULL, 0, &sync->noted, sync);

@@ -73,7 +73,7 @@ static unsigned count_in(const struct timings *timings, struct str key, enum pod
     return count;
 }
 
-void timings_seen(struct timings *timings, struct str key)
+void timings_before_plan(struct timings *timings, struct str key)
 {
     int64_t now_us = loop_now_us(timings->loop);
     const struct kube_object *pod;
@@ -92,7 +92,7 @@ void timings_seen(struct timings *timings, struct str key)
     observe(timings, "created to seen", clock_wall_us(loop_clock(timings->loop)) - pod->created_us);
 }
 
-void timings_planned(struct timings *timings, struct str key)
+void timings_after_plan(struct timings *timings, struct str key)
 {
     int64_t now_us = loop_now_us(timings->loop);
     const struct kube_object *pod;

@@ -19,9 +19,10 @@ struct timings {
 void timings_init(struct timings *timings, struct loop *loop, struct metrics *metrics,
                   struct bridge_world *world);
 
-void timings_seen(struct timings *timings, struct str key); /* the unit is planned */
-void timings_planned(struct timings *timings,
-                     struct str key); /* it was: what it has is looked at */
+/* Notes the first plan of a unit, and that it has grown. */
+void timings_before_plan(struct timings *timings, struct str key);
+/* Notes since when a bound unit has had no job. */
+void timings_after_plan(struct timings *timings, struct str key);
 void timings_pod_changed(struct timings *timings, const struct kube_pod *old,
                          const struct kube_pod *next);
 void timings_job_changed(struct timings *timings, struct str key, const struct slurm_job *job);

@@ -184,8 +184,8 @@ static bool is_of_another(const struct bridge_world *world, const struct unit *u
 static void take_ended(const struct bridge_world *world, struct unit *unit,
                        const struct slurm_job *job)
 {
-    if (is_named(unit, job->id) && unit->named_count < UNIT_MAX_JOBS)
-        unit->ended[unit->named_count++] = job;
+    if (is_named(unit, job->id) && unit->bound_ended_count < UNIT_MAX_JOBS)
+        unit->bound_ended[unit->bound_ended_count++] = job;
     /* Slurm keeps a FAILED record of an immediate try that did not fit: that job never was. The key
      * of a group is that of all groups that had its name before: what became of their jobs says
      * nothing about this one. */
@@ -193,16 +193,16 @@ static void take_ended(const struct bridge_world *world, struct unit *unit,
         (job->submit_time > 0 && job->submit_time < timestamp_to_seconds(unit->created_us)) ||
         is_of_another(world, unit, job))
         return;
-    unit->ended_count++;
+    unit->failed_attempts++;
     if (job->end_time > unit->ended_at)
         unit->ended_at = job->end_time;
 }
 
 const struct slurm_job *unit_ended(const struct unit *unit, const struct member *member)
 {
-    for (unsigned i = 0; i < unit->named_count; i++)
-        if (unit->ended[i]->id == member->recorded_id)
-            return unit->ended[i];
+    for (unsigned i = 0; i < unit->bound_ended_count; i++)
+        if (unit->bound_ended[i]->id == member->recorded_id)
+            return unit->bound_ended[i];
     return NULL;
 }
 

@@ -67,10 +67,13 @@ struct unit {
     struct str key;
     enum group_kind kind;
     const char *uid; /* in the keys of its jobs: of the object that its group is named by; "" */
-    const struct slurm_job *former[UNIT_MAX_JOBS]; /* live ones of an object that had that name */
-    unsigned former_count;                         /* before, and was deleted */
-    const struct kube_object *successor; /* such a unit itself: the object that has the name now */
-    const struct member *members;        /* by rank; none when there is no pod any more */
+    /* Jobs that still run for a deleted object of the same name (a PodGroup, a LeaderWorkerSet):
+     * pods that were bound by them keep them. */
+    const struct slurm_job *former[UNIT_MAX_JOBS];
+    unsigned former_count;
+    /* Only in a unit of such jobs (unit_gather_former): the object that has the name now. */
+    const struct kube_object *successor;
+    const struct member *members; /* by rank; none when there is no pod any more */
     unsigned member_count;
     unsigned in[POD_STAGES];    /* how many members are in each stage */
     enum pod_stage stage;       /* POD_BOUND when one is, else POD_WAITS when one does, ... */
@@ -94,9 +97,9 @@ struct unit {
     const struct slurm_job *job;       /* the one of these that counts; NULL without any */
     bool is_given_up;                  /* we wanted that one cancelled */
     const struct slurm_job *inherited; /* of a bridge before ours, without our key; NULL */
-    const struct slurm_job *ended[UNIT_MAX_JOBS]; /* that members are bound by, and that ended */
-    unsigned named_count;
-    unsigned ended_count;           /* that had a place in the queue and lost it */
+    const struct slurm_job *bound_ended[UNIT_MAX_JOBS]; /* ended jobs that members are bound by */
+    unsigned bound_ended_count;
+    unsigned failed_attempts;       /* jobs that ended before the unit was placed */
     int64_t ended_at;               /* when the last of them did; seconds since 1970 */
     unsigned attempt;               /* the highest so far; 0 = none */
     int64_t recorded_id;            /* of the job that the pod's label names; 0 */

@@ -42,7 +42,9 @@ struct submit_record {
 struct last_applied {
     int64_t job_id;             /* 0: of no job */
     struct field_hashes hashes; /* unknown: a field that an update may have changed */
-    bool settles;               /* an update was made whose note says unknown */
+    /* Slurm made the update, and its note still says "unknown" for the changed fields: a second
+     * update writes their hashes. */
+    bool needs_final_note;
     uint64_t refused; /* job_desc_hash of a change that Slurm refused; submit.text says why */
     uint64_t site;    /* capacity_generation at that time */
     int64_t again_us; /* the same change may be tried again then, though nothing changed */

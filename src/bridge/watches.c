@@ -36,8 +36,8 @@ struct watches {
     struct bridge_world *world;
     struct kube_cache *caches[KINDS];
     struct watch_set *set; /* NULL once stopped */
-    watches_words words;
-    void *words_context;
+    watches_on_job_annotations on_job_annotations;
+    void *listener;
 };
 
 static const struct {
@@ -179,14 +179,15 @@ static void on_owner(void *context, const struct kube_object *old, const struct 
 {
     struct watches *watches = context;
 
-    if (old && next && watches->words && !say_the_same(&old->annotations, &next->annotations))
-        watches->words(watches->words_context, next);
+    if (old && next && watches->on_job_annotations &&
+        !say_the_same(&old->annotations, &next->annotations))
+        watches->on_job_annotations(watches->listener, next);
 }
 
-void watches_listen(struct watches *watches, watches_words words, void *context)
+void watches_listen(struct watches *watches, watches_on_job_annotations call, void *context)
 {
-    watches->words = words;
-    watches->words_context = context;
+    watches->on_job_annotations = call;
+    watches->listener = context;
     for (unsigned i = 0; i < KINDS; i++)
         if (i == JOBS || i == REPLICASETS || i == STATEFULSETS ||
             (i >= ALWAYS && i < ALWAYS + OPTIONAL_DEVICE_CLASSES))

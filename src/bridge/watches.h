@@ -26,10 +26,10 @@ bool watches_refresh(struct watches *watches);
  * watches itself: adds a row each, with a map that brings no keys. How many. */
 unsigned watches_rows(const struct watches *watches, struct controller_watch *rows, unsigned max);
 
-/* Told when the annotations about jobs of an object that may own pods are others than before: the
- * pods themselves do not change with them. Once, before watches_start. */
-typedef void (*watches_words)(void *context, const struct kube_object *owner);
-void watches_listen(struct watches *watches, watches_words words, void *context);
+/* Called when the slurmjob.slinky.slurm.net/ annotations of a Job, JobSet, ReplicaSet, StatefulSet
+ * or group change: its pods do not change with it. Set once, before watches_start. */
+typedef void (*watches_on_job_annotations)(void *context, const struct kube_object *owner);
+void watches_listen(struct watches *watches, watches_on_job_annotations call, void *context);
 
 void watches_add_health(const struct watches *watches, struct health *health);
 

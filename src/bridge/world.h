@@ -36,14 +36,14 @@ struct bridge_facts {
     const char *job_visibility_why;
     int64_t pause_us; /* Slurm takes no more jobs for now (MaxJobCount, rate): until then; 0 */
     const char *pause_why;
-    int64_t denied_us;            /* since when the pause is because we are denied; 0: it is not */
-    const char *trouble;          /* why the bridge can do nothing in Slurm; "": it can */
-    int64_t trouble_us;           /* since when */
-    bool jobs_are_interactive_ok; /* immediate allocations live as long as others (InactiveLimit) */
+    int64_t denied_us;        /* since when the pause is because we are denied; 0: it is not */
+    const char *trouble;      /* why the bridge can do nothing in Slurm; "": it can */
+    int64_t trouble_us;       /* since when */
+    bool immediate_jobs_last; /* immediate allocations live as long as others (InactiveLimit) */
     int64_t restarted_us; /* when jobs were read again after slurmctld may have been restarted; 0 */
     size_t rebooking;     /* bound pods that lost their jobs not long ago */
     size_t unsubmitted;   /* of those that wait: for which Slurm has no job yet */
-    size_t queued;        /* submits that were submitted in the last two seconds */
+    size_t queued;        /* jobs put into Slurm's queue in the last two seconds */
     size_t waiting_pods;  /* pods of ours that wait for a place */
     bool bind_takes_metadata; /* labels on a Binding reach the pod (Kubernetes 1.35 and later) */
 };

@@ -264,7 +264,7 @@ static void what_only_a_new_job_has_is_not_noted(void **state)
     before.exclusive = true;
     field_hashes_of(&before, &hashes);
     assert_true(field_hashes_read(str_of(note_of(&hashes)), &hashes));
-    field_hashes_fix(&hashes, &after);
+    field_hashes_assume_current(&hashes, &after);
     assert_null(field_hashes_need_anew(&hashes, &after));
 }
 

@@ -89,7 +89,7 @@ static void what_a_job_became_is_remembered(void **state)
     assert_int_equal(follow(rig, 200, "{\"errors\":[]}")->outcome, KUBE_DONE);
     assert_string_equal(rig_last(rig, "POST")->body, "{\"comment\":\"c\"}");
     assert_true(remembers(rig, &rig->job));
-    assert_true(unit_states_get(rig->unit_states, STR("ns/uid"))->last_applied.settles);
+    assert_true(unit_states_get(rig->unit_states, STR("ns/uid"))->last_applied.needs_final_note);
 }
 
 /* The note of an update that changes nothing has nothing open: there is nothing to settle then. */
@@ -104,7 +104,7 @@ static void a_note_that_leaves_nothing_open_is_settled(void **state)
     rig_do(rig, plan_to(rig, comment(rig)));
     rig_run(rig, MS_US);
     assert_true(remembers(rig, &rig->job));
-    assert_false(unit_states_get(rig->unit_states, STR("ns/uid"))->last_applied.settles);
+    assert_false(unit_states_get(rig->unit_states, STR("ns/uid"))->last_applied.needs_final_note);
 }
 
 static void without_fields_nothing_is_sent_and_all_is_remembered(void **state)
@@ -130,7 +130,7 @@ static void a_refused_change_is_remembered_with_slurms_words_and_the_unit_woken(
     unit = unit_states_get(rig->unit_states, STR("ns/uid"));
     assert_true(unit->last_applied.refused == job_desc_hash(&rig->job));
     assert_true(field_hashes_have_unknown(&unit->last_applied.hashes) &&
-                !unit->last_applied.settles);
+                !unit->last_applied.needs_final_note);
     assert_true(unit->last_applied.again_us > loop_now_us(rig->loop));
     assert_non_null(strstr(unit->submit.text, "words of 2029"));
     assert_non_null(strstr(buf_text(&rig->woken), "unit ns/uid;"));

@@ -53,7 +53,7 @@ static void set_facts(struct small_world *small, const struct json *given)
                          : 0,
         .trouble = member(small, facts, "trouble", ""),
         .trouble_us = (LED_FROM_S + json_i64_or(json_get(facts, "trouble_since"), 0)) * SECOND_US,
-        .jobs_are_interactive_ok = json_bool_or(json_get(facts, "interactive"), true),
+        .immediate_jobs_last = json_bool_or(json_get(facts, "interactive"), true),
         .restarted_us =
             json_get(facts, "restarted")
                 ? (LED_FROM_S + json_i64_or(json_get(facts, "restarted"), 0)) * SECOND_US

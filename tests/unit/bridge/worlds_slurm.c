@@ -282,7 +282,7 @@ static void add_said(struct small_world *small, struct unit_state *memory, const
 {
     memory->last_applied.job_id = 7;
     memory->last_applied.hashes = marks_of(small, unit, json_get(row, "said"), row);
-    memory->last_applied.settles = json_bool_or(json_get(row, "settles_note"), false);
+    memory->last_applied.needs_final_note = json_bool_or(json_get(row, "settles_note"), false);
 }
 
 static void add_ask(struct small_world *small, const struct json *row)
