@@ -77,19 +77,24 @@ def machine_before() -> dict[str, set[str]]:
     return machine_state(NAME, free_slot())
 
 
-def keep_logs(cluster: Cluster) -> None:
-    """The logs of the cluster's programs, beside those of the tests that failed."""
-    folder = os.environ.get("SLINC_TEST_LOGS")
-    if folder and (cluster.folder / "logs").exists():
-        shutil.copytree(cluster.folder / "logs", Path(folder, "cluster"), symlinks=True, dirs_exist_ok=True)
+def keep_logs(cluster: Cluster, started_here: Path) -> None:
+    """The logs of the cluster's programs and of those that tests started, beside those of the tests that failed."""
+    if "SLINC_TEST_LOGS" not in os.environ:
+        return
+    folder = Path(os.environ["SLINC_TEST_LOGS"])
+    if (cluster.folder / "logs").exists():
+        shutil.copytree(cluster.folder / "logs", folder / "cluster", symlinks=True, dirs_exist_ok=True)
+    (folder / "programs").mkdir(parents=True, exist_ok=True)
+    for log in started_here.rglob("*.log"):
+        shutil.copy(log, folder / "programs" / f"{log.parent.name}-{log.name}")
 
 
 @pytest.fixture(scope="session")
-def cluster(machine_before: dict, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def cluster(machine_before: dict, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     up = life.up(NAME, node_count=3, with_parts=["slurm"])
     yield up
     if request.session.testsfailed:
-        keep_logs(up)
+        keep_logs(up, tmp_path_factory.getbasetemp())
     if find(NAME):
         life.down(NAME)
 
