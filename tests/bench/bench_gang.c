@@ -42,19 +42,19 @@ static double now_ms(void)
 
 /* The linker has the bridge call these: a plan of a unit begins with the first, ends with the last.
  */
-void __real_timings_seen(struct timings *steps, struct str key);
-void __wrap_timings_seen(struct timings *steps, struct str key);
+void __real_timings_before_plan(struct timings *steps, struct str key);
+void __wrap_timings_before_plan(struct timings *steps, struct str key);
 int __real_place_plan(const struct bridge_world *world, struct str key, struct plan *plan,
                       struct err *err);
 int __wrap_place_plan(const struct bridge_world *world, struct str key, struct plan *plan,
                       struct err *err);
-void __real_timings_planned(struct timings *steps, struct str key);
-void __wrap_timings_planned(struct timings *steps, struct str key);
+void __real_timings_after_plan(struct timings *steps, struct str key);
+void __wrap_timings_after_plan(struct timings *steps, struct str key);
 
-void __wrap_timings_seen(struct timings *steps, struct str key)
+void __wrap_timings_before_plan(struct timings *steps, struct str key)
 {
     plans.begun = now_ms();
-    __real_timings_seen(steps, key);
+    __real_timings_before_plan(steps, key);
 }
 
 int __wrap_place_plan(const struct bridge_world *world, struct str key, struct plan *plan,
@@ -67,11 +67,11 @@ int __wrap_place_plan(const struct bridge_world *world, struct str key, struct p
     return result;
 }
 
-void __wrap_timings_planned(struct timings *steps, struct str key)
+void __wrap_timings_after_plan(struct timings *steps, struct str key)
 {
     double took;
 
-    __real_timings_planned(steps, key);
+    __real_timings_after_plan(steps, key);
     took = now_ms() - plans.begun;
     plans.count++;
     plans.total_ms += took;
