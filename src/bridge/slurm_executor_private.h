@@ -147,9 +147,13 @@ void sync_submitted(struct unit_state *unit, int64_t job_id, const struct job_de
 void submit_start(struct executor_task *task);
 void submit_cancelled(struct executor_task *task);
 void submit_done(struct slurm_executor *executor);
+/* The last submit of the unit made no job, and the same one would not for the next minutes. */
+void submit_keep_refusal(struct slurm_executor *executor, struct unit_state *unit);
 
 /* ---- slurm_executor_unresolved.c ---- */
-void submit_unresolved(struct slurm_executor *executor, struct str key, int64_t settles_us);
+/* is_answered: see struct submit_record. */
+void submit_unresolved(struct slurm_executor *executor, struct str key, int64_t settles_us,
+                       bool is_answered);
 
 /* ---- slurm_executor_cancel.c ---- */
 void cancel_start(struct executor_task *task);

@@ -269,6 +269,11 @@ static void keep_refusal(struct slurm_executor *executor, struct unit_state *uni
     unit->submit.again_us = now_us(executor) + again_us;
 }
 
+void submit_keep_refusal(struct slurm_executor *executor, struct unit_state *unit)
+{
+    keep_refusal(executor, unit, AGAIN_US);
+}
+
 /* Once for as long as it is refused in the same way, however often it is tried. */
 static void log_refused(const struct executor_task *task, const struct refusal_row *row,
                         const struct slurm_error *error, bool is_news)
@@ -356,10 +361,12 @@ static enum kube_outcome judge(struct executor_task *task, const struct slurm_an
         return KUBE_UNAVAILABLE;
     }
     count(executor, task->detail, "unresolved");
-    log_warn("Slurm did not answer: whether there is a job will be known later",
+    log_warn(outcome.is_answered
+                 ? "Slurm gave an error: whether there is a job will be known later"
+                 : "Slurm did not answer: whether there is a job will be known later",
              LOG_STR("unit", task->detail->key), LOG_U64("attempt", task->detail->attempt),
              LOG_TEXT("way", way(task->detail)), LOG_TEXT("error", answer->error.text));
-    submit_unresolved(executor, task->detail->key, outcome.settles_us);
+    submit_unresolved(executor, task->detail->key, outcome.settles_us, outcome.is_answered);
     return KUBE_DONE;
 }
 
@@ -403,7 +410,8 @@ static const char *objection(const struct slurm_executor *executor,
     if (unit && unit->submit.state == SUBMIT_SENT)
         return "not sent: an ask is on its way";
     if (unit && unit->submit.state == SUBMIT_UNRESOLVED &&
-        unit->submit.settles_us >= slurm_cache_listed_us(executor->jobs))
+        (unit->submit.is_answered ||
+         unit->submit.settles_us >= slurm_cache_listed_us(executor->jobs)))
         return "not sent: what became of the last ask is not known yet";
     while ((object = slurm_index_next(&walk))) {
         const struct slurm_job *job = slurm_job_of(object);
@@ -423,6 +431,7 @@ static const struct unit_state *record(struct slurm_executor *executor,
 
     unit_states_move(executor->options.unit_states, unit, SUBMIT_SENT);
     unit->submit.attempt = detail->attempt;
+    unit->submit.at_once = detail->at_once;
     unit->submit.hash = job_desc_hash(&detail->job);
     unit->submit.sent_us = now_us(executor);
     if (unit->submitted_us == 0)
@@ -542,7 +551,7 @@ void submit_cancelled(struct executor_task *task)
     if (!task->base.call)
         return;
     if (unit)
-        submit_unresolved(executor, unit->key, unit->submit.sent_us + fence_us(executor));
+        submit_unresolved(executor, unit->key, unit->submit.sent_us + fence_us(executor), false);
     let_next_go(executor);
 }
 

@@ -2,7 +2,11 @@
  *
  * Such a submit is remembered until a whole job list that began later than its settles_us was
  * merged: then its job is in the cache, or there is none. This file asks for that list, and wakes
- * the unit. */
+ * the unit.
+ *
+ * Where slurmctld answered, with an error that no row of slurm/error.c names, and there is no job,
+ * it refused: a plugin of the site may do so in its own way. That is no sign of a restart, so
+ * nobody else waits for the list, and the same submit is not sent again for a while. */
 #include "bridge/slurm_executor_private.h"
 
 enum { SECOND_US = 1000000, SETTLE_LOOK_US = SECOND_US / 5, SETTLE_AT_ONCE = 64 };
@@ -13,6 +17,7 @@ struct sweep {
     size_t count;
     int64_t listed_us;
     int64_t due_us;  /* the latest settles_us that has passed and no list has answered */
+    bool is_silence; /* one of those was not answered by slurmctld */
     int64_t next_us; /* the earliest of the others */
 };
 
@@ -29,9 +34,34 @@ static void sort_out(void *context, const struct unit_state *unit)
     } else if (settles_us < loop_now_us(sweep->executor->lane.loop)) {
         if (settles_us > sweep->due_us)
             sweep->due_us = settles_us;
+        sweep->is_silence |= !unit->submit.is_answered;
     } else if (settles_us < sweep->next_us) {
         sweep->next_us = settles_us;
     }
+}
+
+static bool has_job(const struct slurm_executor *executor, struct str key)
+{
+    struct slurm_index_walk walk = slurm_cache_by(executor->jobs, SLURM_JOBS_BY_KEY, key);
+    const struct slurm_object *object;
+
+    while ((object = slurm_index_next(&walk)))
+        if (!slurm_job_has_ended(&slurm_job_of(object)->state))
+            return true;
+    return false;
+}
+
+/* Its job is in the cache now, or is not there. What is refused at once may still be queued. */
+static void settled(struct slurm_executor *executor, struct unit_state *unit)
+{
+    bool was_refused = unit->submit.is_answered && !has_job(executor, unit->key);
+
+    unit_states_move(executor->options.unit_states, unit, SUBMIT_NONE);
+    if (was_refused && unit->submit.at_once)
+        unit->queues = true;
+    else if (was_refused)
+        submit_keep_refusal(executor, unit);
+    executor->options.wake_unit(executor->options.context, unit->key);
 }
 
 static void settle(void *context);
@@ -56,15 +86,13 @@ static void settle(void *context)
     if (unit_states_in(executor->options.unit_states, SUBMIT_UNRESOLVED) == 0)
         return;
     unit_states_each(executor->options.unit_states, sort_out, &sweep);
-    for (size_t i = 0; i < sweep.count; i++) {
-        /* What was looked for is in the cache now, or is not there. */
-        struct unit_state *unit = unit_states_need(executor->options.unit_states, sweep.keys[i]);
-
-        unit_states_move(executor->options.unit_states, unit, SUBMIT_NONE);
-        executor->options.wake_unit(executor->options.context, unit->key);
-    }
+    for (size_t i = 0; i < sweep.count; i++)
+        settled(executor, unit_states_need(executor->options.unit_states, sweep.keys[i]));
     if (sweep.due_us >= executor->list_asked_us && sweep.due_us != INT64_MIN) {
-        slurm_poller_suspect(executor->options.poller, "an ask for a job was not answered");
+        if (sweep.is_silence)
+            slurm_poller_suspect(executor->options.poller, "an ask for a job was not answered");
+        else
+            slurm_poller_list(executor->options.poller);
         executor->list_asked_us = now;
     }
     if (sweep.count == SETTLE_AT_ONCE)
@@ -75,12 +103,14 @@ static void settle(void *context)
         settle_after(executor, sweep.next_us + 1 - now);
 }
 
-void submit_unresolved(struct slurm_executor *executor, struct str key, int64_t settles_us)
+void submit_unresolved(struct slurm_executor *executor, struct str key, int64_t settles_us,
+                       bool is_answered)
 {
     struct unit_state *unit = unit_states_need(executor->options.unit_states, key);
     int64_t left_us = settles_us + 1 - loop_now_us(executor->lane.loop);
 
     unit_states_move(executor->options.unit_states, unit, SUBMIT_UNRESOLVED);
     unit->submit.settles_us = settles_us;
+    unit->submit.is_answered = is_answered;
     settle_after(executor, left_us > 0 ? left_us : 0);
 }

@@ -49,6 +49,24 @@ static int64_t backoff_left_us(const struct bridge_world *world, const struct un
     return unit->failed_attempts == 0 ? 0 : due_s * SECOND_US - world->facts.wall_us;
 }
 
+/* A whole list settles it that began when the submit could no longer take effect. */
+static struct guard_result look_at_unresolved(const struct bridge_world *world,
+                                              const struct submit_record *submit,
+                                              struct arena *arena)
+{
+    int64_t left_us = submit->settles_us - world->facts.now_us;
+    int64_t again_us = left_us > 0 ? left_us + SOON_US : SECOND_US;
+
+    if (submit->is_answered) /* without a job it was a refusal: the executor moves it */
+        return later(arena_printf(arena,
+                                  "whether there is a job will be known soon; Slurm said: %s",
+                                  submit->text),
+                     again_us);
+    if (slurm_cache_listed_us(world->slurm_jobs) <= submit->settles_us)
+        return later("Slurm did not answer: whether there is a job will be known soon", again_us);
+    return (struct guard_result){ .guard = GUARD_OPEN };
+}
+
 static struct guard_result look_at_submit(const struct bridge_world *world,
                                           const struct submit_record *submit, uint64_t hash,
                                           struct arena *arena)
@@ -59,13 +77,7 @@ static struct guard_result look_at_submit(const struct bridge_world *world,
     case SUBMIT_SENT:
         return later("Slurm is being asked", 0);
     case SUBMIT_UNRESOLVED:
-        /* A whole list settles it that began when the submit could no longer take effect. */
-        if (slurm_cache_listed_us(world->slurm_jobs) <= submit->settles_us)
-            return later("Slurm did not answer: whether there is a job will be known soon",
-                         submit->settles_us > world->facts.now_us
-                             ? submit->settles_us - world->facts.now_us + SOON_US
-                             : SECOND_US);
-        break;
+        return look_at_unresolved(world, submit, arena);
     case SUBMIT_REFUSED:
         if (submit->hash == hash && submit->site == capacity_generation(world->capacity) &&
             world->facts.now_us < submit->again_us)

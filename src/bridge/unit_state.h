@@ -19,7 +19,7 @@ enum submit_state {
     SUBMIT_NONE,       /* none of ours is on its way; if it made a job, the job cache has it */
     SUBMIT_SENT,       /* on its way: only its answer moves it */
     SUBMIT_UNRESOLVED, /* may have made a job, now or later: a list begun after settles_us tells,
-                       and the executor then moves it to NONE */
+                       and the executor then moves it to NONE or REFUSED */
     SUBMIT_REFUSED,    /* made none, and the same submit would not today */
 };
 
@@ -32,6 +32,8 @@ struct submit_record {
     uint64_t site;      /* capacity_generation when it was refused */
     int64_t sent_us;    /* loop times */
     int64_t settles_us; /* UNRESOLVED */
+    bool is_answered;   /* UNRESOLVED: by slurmctld, with an error: without a job it was refused */
+    bool at_once;       /* of the last submit: an immediate one */
     int64_t again_us; /* REFUSED: the same submit may be tried again then, though nothing changed */
     enum slurm_class class; /* of the last answer, whatever the state now is, and its words; */
     int number;             /* DONE, 0 and "" when it went well */

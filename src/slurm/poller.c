@@ -445,7 +445,7 @@ struct slurm_poller *slurm_poller_new(struct slurm_client *client,
     list_init(&poller->reads);
     list_init(&poller->starts.reads);
     poller->jobs.wants_list = true;
-    poller->jobs.list_from_us = poller->jobs.calm_from_us = INT64_MIN;
+    poller->jobs.list_from_us = poller->jobs.calm_from_us = poller->jobs.wanted_us = INT64_MIN;
     poller->max_list = SLURM_MAX_LIST;
     for (unsigned i = 0; i < SLURM_FEEDS; i++) {
         struct feed *feed = &poller->feeds[i];

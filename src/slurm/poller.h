@@ -73,6 +73,9 @@ void slurm_poller_wrote(struct slurm_poller *poller, enum slurm_feed feed, const
 /* Polls this kind now, not after its period, or again when a poll is under way; for writes about
  * many at once. */
 void slurm_poller_refresh(struct slurm_poller *poller, enum slurm_feed feed);
+/* A whole list of jobs is wanted that begins from now on, as soon as the pace allows; nothing is
+ * suspected. slurm_cache_listed_us tells when it has come. */
+void slurm_poller_list(struct slurm_poller *poller);
 
 /* ---- suspicion ---- */
 void slurm_poller_suspect(struct slurm_poller *poller, const char *why);

@@ -50,6 +50,12 @@ void slurm_jobs_wants_list(struct slurm_poller *poller)
         slurm_feed_wait(feed, 0);
 }
 
+void slurm_poller_list(struct slurm_poller *poller)
+{
+    poller->jobs.wanted_us = loop_now_us(poller->loop);
+    slurm_jobs_wants_list(poller);
+}
+
 /* ---- reading those that differ ---- */
 
 static void begin_reads(struct job_poll *jobs)
@@ -172,7 +178,7 @@ void slurm_jobs_listed(struct feed *feed)
     note_highest(feed);
     if (feed->suspicions_then == poller->suspicions) {
         poller->suspicious = false;
-        poller->jobs.wants_list = false;
+        poller->jobs.wants_list = feed->started_us < poller->jobs.wanted_us;
         list_each (const struct slurm_entry, entry, &feed->cache->shown, place)
             if (entry->doubted)
                 slurm_jobs_want_read(&poller->jobs, slurm_job_of(entry->object)->id, false);

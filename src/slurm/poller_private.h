@@ -92,6 +92,7 @@ struct start_reads {
 /* What only jobs need. */
 struct job_poll {
     bool wants_list;
+    int64_t wanted_us;       /* only a list that began since is the one that is wanted */
     enum job_round about;    /* the states under way */
     int64_t all_from_us;     /* the next round about all, where mostly the tracked are asked for */
     int64_t tracked_from_us; /* and about all that are tracked, where some of them wait */

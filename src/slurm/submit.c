@@ -215,6 +215,16 @@ int64_t slurm_submit_fence_us(const struct slurm_client *client, int64_t message
 
 /* ---- judging ---- */
 
+/* And not of slurmrestd, about its connection: that has numbers below 2000 or from 5000 to 5999, or
+ * the status of a gateway. */
+static bool is_of_slurmctld(const struct slurm_error *error)
+{
+    bool is_of_gateway = error->http == 502 || error->http == 504;
+
+    return !is_of_gateway &&
+           (error->number == -1 || (error->number >= 2000 && error->number / 1000 != 5));
+}
+
 void slurm_submit_judge(const struct slurm_answer *answer, int64_t fence_us,
                         struct slurm_submit_outcome *ret_outcome)
 {
@@ -230,6 +240,7 @@ void slurm_submit_judge(const struct slurm_answer *answer, int64_t fence_us,
         outcome.result = SLURM_REFUSED;
     } else if (!error->nothing_done) {
         outcome.settles_us = answer->sent_us + fence_us;
+        outcome.is_answered = is_of_slurmctld(error);
     }
     *ret_outcome = outcome;
 }

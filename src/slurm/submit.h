@@ -8,7 +8,8 @@
  *   SUBMITTED   there is a job, and this is its id
  *   REFUSED     there is none, by an answer that is proof of it
  *   UNRESOLVED  anything else. Do not ask again. A job list that started after settles_us tells:
- *               a job with the key is there, adopt it; there is none, ask again
+ *               a job with the key is there, adopt it; there is none, ask again, but later when
+ *               slurmctld had answered with an error: that was a refusal
  *
  * What makes the last rule hold: requests that we gave up may still be alive inside slurmrestd, for
  * as long as their token is good. So asks are sent with a token that dies soon where we sign our
@@ -74,6 +75,8 @@ struct slurm_submit_outcome {
     int64_t job_id;     /* SUBMITTED */
     const char *sluid;  /* "" when the answer does not tell; until the callback ends */
     int64_t settles_us; /* UNRESOLVED: loop time; 0 when any list from now on will do */
+    bool is_answered;   /* UNRESOLVED: slurmctld gave an error that the table does not know: if the
+                           list shows no job, it refused, and would again */
 };
 
 void slurm_submit_judge(const struct slurm_answer *answer, int64_t fence_us,

@@ -138,6 +138,103 @@ static void a_cancelled_ask_stays_unresolved(void **state)
     assert_false(end->is_over);
 }
 
+/* ---- an error that is no clear refusal ---- */
+
+static struct fake_answer serve_lists(void *context, const struct fake_sent *sent)
+{
+    bool is_list = strstr(sent->path, "/jobs/?") != NULL;
+
+    (void)context;
+    return (struct fake_answer){ .status = 200,
+                                 .ends = true,
+                                 .delay_us = is_list ? SECOND_US : MS_US,
+                                 .body = "{\"jobs\":[],\"nodes\":[],\"partitions\":[],"
+                                         "\"reservations\":[],\"slurm_conf\":{},\"errors\":[],"
+                                         "\"last_update\":{\"set\":true,\"number\":9}}" };
+}
+
+/* As by a plugin of the site that has its own numbers. */
+static void submit_gets_error(struct rig *rig, const char *path)
+{
+    char text[200];
+
+    rig_answers(rig, "POST", path, 500, rig_refusal(2999, text));
+}
+
+/* Until a second after the fence of the last ask. */
+static void pass_fence(struct rig *rig)
+{
+    assert_int_equal(remembered(rig)->state, SUBMIT_UNRESOLVED);
+    rig_run(rig, remembered(rig)->settles_us - loop_now_us(rig->loop) + SECOND_US);
+}
+
+static void an_error_without_a_job_is_a_refusal_for_which_nobody_else_waits(void **state)
+{
+    struct rig *rig = *state;
+
+    fake_serve(rig->fake, serve_lists, rig);
+    slurm_poller_start(rig->poller);
+    rig_run(rig, 5 * SECOND_US);
+    submit_gets_error(rig, "/job/submit");
+    ask_and_run(rig, false);
+    fake_forget_sent(rig->fake);
+    pass_fence(rig);
+    submit_is_done(rig, 5 * SECOND_US); /* while the list is on its way */
+    ask_numbered(rig, 2);
+    rig_run(rig, MS_US);
+    assert_int_equal(rig_sent(rig, "POST", "/job/submit"), 1);
+    rig_run(rig, 2 * SECOND_US);
+    assert_int_equal(rig_sent(rig, "GET", "/jobs/?"), 1);
+    assert_int_equal(slurm_poller_suspicions(rig->poller), 0);
+    assert_int_equal(remembered(rig)->state, SUBMIT_REFUSED);
+    assert_non_null(strstr(remembered(rig)->text, "words of 2999"));
+    assert_true(remembered(rig)->again_us - loop_now_us(rig->loop) > 590 * (int64_t)SECOND_US);
+}
+
+static void an_error_with_a_job_is_none(void **state)
+{
+    struct rig *rig = *state;
+
+    submit_gets_error(rig, "/job/submit");
+    ask_and_run(rig, false);
+    pass_fence(rig);
+    rig_job(rig, 7, "s7", "PENDING", "ns/uid.1");
+    rig_sync(rig, rig->jobs);
+    rig_run(rig, SECOND_US);
+    assert_int_equal(remembered(rig)->state, SUBMIT_NONE);
+}
+
+static void what_gets_an_error_at_once_is_queued_next(void **state)
+{
+    struct rig *rig = *state;
+
+    submit_gets_error(rig, "/job/allocate");
+    ask_and_run(rig, true);
+    pass_fence(rig);
+    rig_sync(rig, rig->jobs);
+    rig_run(rig, SECOND_US);
+    assert_int_equal(remembered(rig)->state, SUBMIT_NONE);
+    assert_true(unit_of(rig)->queues);
+}
+
+/* The answer to the one before says nothing about it. */
+static void a_cancelled_ask_after_an_error_is_no_refusal(void **state)
+{
+    struct rig *rig = *state;
+
+    submit_gets_error(rig, "/job/allocate");
+    ask_and_run(rig, true);
+    pass_fence(rig);
+    rig_sync(rig, rig->jobs);
+    rig_run(rig, SECOND_US);
+    submit_is_done(rig, SECOND_US);
+    rig_cancel(rig, ask_and_run(rig, false));
+    pass_fence(rig);
+    rig_sync(rig, rig->jobs);
+    rig_run(rig, SECOND_US);
+    assert_int_equal(remembered(rig)->state, SUBMIT_NONE);
+}
+
 /* ---- few at a time ---- */
 
 /* More at once would only stand before the reads on the way to slurmrestd. */
@@ -197,6 +294,10 @@ int main(void)
         TEST(nothing_is_asked_while_the_last_ask_is_open),
         TEST(nothing_is_asked_twice_or_in_doubt),
         TEST(a_cancelled_ask_stays_unresolved),
+        TEST(an_error_without_a_job_is_a_refusal_for_which_nobody_else_waits),
+        TEST(an_error_with_a_job_is_none),
+        TEST(what_gets_an_error_at_once_is_queued_next),
+        TEST(a_cancelled_ask_after_an_error_is_no_refusal),
         TEST(eight_asks_are_in_flight_at_most),
         TEST(asks_are_spaced_and_those_too_far_behind_come_back_later),
     };

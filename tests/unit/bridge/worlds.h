@@ -19,7 +19,7 @@
  *       slurm_nodes: [{name: s1, cpus: 4, memory: 4096, state: IDLE+EXTERNAL,
  *                      partitions: slurm-bridge, extra: mark}]
  *       asks: [{pod: a, state: unresolved, attempt: 1, settles: 99, text: "...", queues: true,
- *               misfits: [s1]}]
+ *               answered: true, misfits: [s1]}]
  *     plan: a                      # the pod whose unit is planned; by default the only one
  *     expect:                      # what the plan does, in order
  *       - cancel job 7

@@ -207,6 +207,7 @@ static const struct key ask_keys[] = {
     { .name = "hash", NUMBER },
     { .name = "text", TEXT },
     { .name = "queues", FLAG },
+    { .name = "answered", FLAG },
     { .name = "pods", NUMBER },
     { .name = "said", ANY },
     { .name = "changed", ANY },

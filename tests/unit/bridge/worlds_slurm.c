@@ -306,6 +306,7 @@ static void add_ask(struct small_world *small, const struct json *row)
     memory->submit.hash = json_u64_or(json_get(row, "hash"), hash_of(small, key));
     (void)snprintf(memory->submit.text, sizeof(memory->submit.text), "%s",
                    member(small, row, "text", ""));
+    memory->submit.is_answered = json_bool_or(json_get(row, "answered"), false);
     memory->queues = json_bool_or(json_get(row, "queues"), false);
     if (json_get(row, "said"))
         add_said(small, memory, member(small, row, "pod", "a"), row);

@@ -205,7 +205,7 @@ static void only_proof_is_a_refusal_and_only_an_id_is_a_job(void **state)
         const char *recording; /* or */
         struct fake_answer answer;
         enum slurm_submit_result result;
-        bool settles_at_once;
+        bool settles_at_once, is_answered;
     } rows[] = {
         { .recording = "submit_done", .result = SLURM_SUBMITTED },
         { .recording = "submit_unknown_field", .result = SLURM_SUBMITTED },
@@ -219,6 +219,14 @@ static void only_proof_is_a_refusal_and_only_an_id_is_a_job(void **state)
         { .recording = "submit_timeout", .result = SLURM_UNRESOLVED },
         { .recording = "submit_ctld_down", .result = SLURM_UNRESOLVED },
         { .answer = { .status = 422, .body = "{\"errors\":[{\"error_number\":2999}]}" },
+          .result = SLURM_UNRESOLVED,
+          .is_answered = true },
+        { .answer = { .status = 500, .body = "{\"errors\":[{\"error_number\":9999}]}" },
+          .result = SLURM_UNRESOLVED,
+          .is_answered = true },
+        { .answer = { .status = 500, .body = "{\"errors\":[{\"error_number\":1802}]}" },
+          .result = SLURM_UNRESOLVED },
+        { .answer = { .status = 502, .body = "{\"errors\":[{\"error_number\":7000}]}" },
           .result = SLURM_UNRESOLVED },
         { .answer = { .status = 500, .body = "{\"errors\":[{\"error_number\":104}]}" },
           .result = SLURM_UNRESOLVED },
@@ -252,6 +260,7 @@ static void only_proof_is_a_refusal_and_only_an_id_is_a_job(void **state)
         if (outcome.result == SLURM_UNRESOLVED && !rows[i].settles_at_once)
             expected = fake_last_sent(world->fake)->at_us + 15 * SECOND_US;
         assert_int_equal(outcome.settles_us, expected);
+        assert_int_equal(outcome.is_answered, rows[i].is_answered);
         assert_int_equal(fake_sent_count(world->fake), i + 1);
         json_build_free(asking.build);
     }
