@@ -5,6 +5,7 @@
  * - 200 does not mean that it went well: errors[] may be filled, the array missing, or the refusal
  *   stand in status[].
  * - 404 in plain text is an unknown path, 404 in JSON an unknown job.
+ * - Before 26.05 what is 422 here was 500: a row for 422 that names its number takes both.
  * - Deleting a range and updating many nodes do what they can, and then tell of one that failed.
  * - 403 with number 1 to a cancel is what slurmrestd makes of a slurmctld that does not answer. It
  *   says nothing about permission.
@@ -312,11 +313,17 @@ static bool verb_fits(char wanted, enum slurm_verb verb, enum slurm_endpoint end
     }
 }
 
+/* A 500 before 26.05 may be a refusal or a fault: the number tells. */
+static bool status_fits(const struct slurm_situation *row, int status)
+{
+    return row->status == 0 || row->status == status ||
+           (row->status == 422 && row->number != ANY && status == 500);
+}
+
 static bool fits(const struct slurm_situation *row, const struct slurm_reply *reply, unsigned facts,
                  int number)
 {
-    return (row->status == 0 || row->status == reply->status) &&
-           (row->number == ANY || row->number == number) &&
+    return status_fits(row, reply->status) && (row->number == ANY || row->number == number) &&
            verb_fits(row->verb, reply->verb, reply->endpoint) &&
            (row->endpoints == 0 || row->endpoints & SLURM_ON(reply->endpoint)) &&
            (row->facts & facts) == row->facts;

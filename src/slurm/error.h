@@ -98,7 +98,7 @@ enum slurm_fact { /* what can be seen in a body; a row may ask for several */
 #define SLURM_ON(endpoint) (UINT64_C(1) << (endpoint))
 
 struct slurm_situation {
-    int status;         /* 0: any */
+    int status;         /* 0: any; 422 with a number: also 500, as before Slurm 26.05 */
     int number;         /* SLURM_ANY_NUMBER: any */
     char verb;          /* 'r' reads, 'w' writes, 'G' GET, 'P' POST, 'D' DELETE, '*' any */
     uint64_t endpoints; /* a set of SLURM_ON; 0: any */

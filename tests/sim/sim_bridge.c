@@ -387,6 +387,7 @@ static void add_slurm(struct bridge_scene *scene)
             .backfill_interval_s = 10,
             .rewrites_comments = scene->weather->plugin &&
                                  (scene->weather->plugin_is_quick || rand_chance(rand, 500)),
+            .refuses_with_500 = scene->world->seed % 4 == 3, /* Slurm 25.11 */
         });
     slurm_store_listen(scene->world->slurm, bridge_promises_on_slurm, scene);
 }

@@ -123,11 +123,14 @@ static const struct {
     { 9207, 500, "Data parser unable to parse invalid flag" },
 };
 
-int ctld_error_status(int number)
+/* What slurmrestd itself could not read (9000 and more) was 422 before 26.05, too. */
+int ctld_error_status(const struct slurm_store *store, int number)
 {
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
         if (errors[i].number == number)
-            return errors[i].status;
+            return errors[i].status == 422 && store->options.refuses_with_500 && number < 9000
+                       ? 500
+                       : errors[i].status;
     return 500;
 }
 
@@ -194,7 +197,7 @@ void ctld_finish_error(struct ctld_call *call, int number, const char *what, con
         put_error(out, call->second.number, call->second.what, call->second.source);
     buf_add_char(out, ']');
     put_warnings(call);
-    call->answer->status = ctld_error_status(number);
+    call->answer->status = ctld_error_status(call->store, number);
 }
 
 void ctld_refuse_as(struct ctld_call *call, int number, const char *what, const char *source)
@@ -214,7 +217,7 @@ void ctld_refuse(struct ctld_call *call, int number)
     if (!call->route->what) { /* the one that fails without a word */
         ctld_begin(call);
         ctld_finish(call);
-        call->answer->status = ctld_error_status(number);
+        call->answer->status = ctld_error_status(call->store, number);
         return;
     }
     place = strstr(call->route->what, "%s");

@@ -392,7 +392,7 @@ void ctld_refuse_as(struct ctld_call *call, int number, const char *what, const 
 void ctld_refuse_request(struct ctld_call *call, const char *part, const char *source);
 void ctld_warn(struct ctld_call *call, const char *source, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-int ctld_error_status(int number);
+int ctld_error_status(const struct slurm_store *store, int number);
 const char *ctld_error_words(int number);
 /* Whether a list with this update_time need not be sent. */
 bool ctld_is_unchanged(const struct ctld_call *call, enum ctld_table table);

@@ -50,6 +50,7 @@ struct slurm_store_options {
     unsigned oldest_version;     /* 42: of v0.0.NN */
     unsigned newest_version;     /* 45 */
     bool rewrites_comments;      /* a plugin of the site does so, at every submit and update */
+    bool refuses_with_500;       /* as before 26.05, where a refusal is 422 */
 };
 
 /* Starts with the partition "all" (every node, the default one), made of no nodes. The clock is

@@ -98,6 +98,20 @@ static void only_operators_submit_for_others(void **state)
     assert_owner(cluster, submit(cluster, JOB(",\"user_id\":\"1\",\"group_id\":\"daemon\"")), 1, 1);
 }
 
+static void before_26_05_a_refusal_is_500(void **state)
+{
+    struct cluster *cluster = *state;
+
+    slurm_store_free(cluster->store);
+    cluster->store = slurm_store_new(
+        &cluster->clock, &(struct slurm_store_options){
+                             .seed = 7, .jwt_key = str_of(key), .refuses_with_500 = true });
+    assert_int_equal(call(cluster, "POST", V "job/submit", JOB("")), 500);
+    assert_int_equal(number(cluster), 2000);
+    assert_int_equal(call(cluster, "POST", V "job/submit", "{\"job\":{}}"), 422);
+    assert_int_equal(number(cluster), 9000);
+}
+
 static void a_site_plugin_rewrites_comments_and_leaves_extra(void **state)
 {
     struct cluster *cluster = *state;
@@ -488,6 +502,7 @@ int main(void)
         TEST(a_job_that_slurm_asks_for_in_a_users_name_is_the_users),
         TEST(an_allocation_is_the_askers_whoever_it_names),
         TEST(only_operators_submit_for_others),
+        TEST(before_26_05_a_refusal_is_500),
         TEST(a_site_plugin_rewrites_comments_and_leaves_extra),
         TEST(a_job_that_cannot_be_is_refused_with_slurms_number),
         TEST(extra_holds_1024_bytes),
