@@ -225,7 +225,10 @@ static void note_time(struct feed *feed, const struct slurm_answer *answer)
         feed->owed_until_us = larger(feed->owed_until_us, now_us) + rest_us(feed, FAST_REST);
         return;
     }
-    jobs->list_from_us = now_us + 2 * took_us; /* the next one comes, but not at once */
+    /* The next one comes, but not at once. One that failed may have hung for minutes. */
+    jobs->list_from_us =
+        now_us +
+        (answer->error.class == SLURM_DONE ? 2 * took_us : smaller(2 * took_us, LONGEST_WAIT_US));
     jobs->calm_from_us = now_us + (int64_t)answer->bytes / BYTES_PER_US;
 }
 

@@ -310,6 +310,8 @@ static void a_list_that_never_ends_is_given_up(void **state)
     }
     assert_int_equal(stats.failures, 1);
     assert_string_equal(stats.last_error, "the deadline passed before the whole list had come");
+    fake_run_for(listing->world->fake, 20 * SECOND_US); /* and asked for again soon */
+    assert_true(fake_stream_feed(listing->world->fake, V45 "/jobs/", " "));
 }
 
 int main(void)
