@@ -11,6 +11,7 @@
 
 enum {
     FEW_READS = 256,
+    READS_US = 2000000,  /* of one round: no job is seen to start meanwhile */
     ALL_US = 5000000,    /* between questions about all jobs, where few are tracked */
     ALL_PACE = 20,       /* or so many times what the last one took */
     TRACKED_US = 500000, /* between questions about all tracked jobs, while some of them wait */
@@ -63,6 +64,7 @@ static void begin_reads(struct job_poll *jobs)
     jobs->count = jobs->next = 0;
     jobs->failed = jobs->well = 0;
     jobs->next_highest = 0;
+    jobs->reads_until_us = INT64_MAX;
 }
 
 void slurm_jobs_want_read(struct job_poll *jobs, int64_t id, bool started)
@@ -120,21 +122,31 @@ static void end_round(struct feed *feed)
         wait_for_list(feed);
 }
 
+/* The next round finds them again. */
+static void leave_rest(struct slurm_poller *poller)
+{
+    struct job_poll *jobs = &poller->jobs;
+    char text[SLURM_ID_TEXT];
+
+    while (jobs->count > jobs->next) {
+        int64_t id = jobs->reads[--jobs->count].id;
+
+        slurm_part_unread(poller, slurm_id_key(id, text).at);
+        leave_unread(jobs, id);
+    }
+}
+
 static void read_more(struct feed *feed)
 {
     struct job_poll *jobs = &feed->poller->jobs;
     char text[SLURM_ID_TEXT];
 
     feed->phase = FEED_READS;
+    if (loop_now_us(feed->poller->loop) > jobs->reads_until_us)
+        leave_rest(feed->poller);
     while (jobs->reading < SLURM_READS_AT_ONCE && jobs->next < jobs->count) {
-        const struct job_read *read = &jobs->reads[jobs->next++];
-
-        if (read->started) {
-            slurm_start_read(feed->poller, read->id);
-            continue;
-        }
         jobs->reading++;
-        slurm_read_start(feed, slurm_id_key(read->id, text), true);
+        slurm_read_start(feed, slurm_id_key(jobs->reads[jobs->next++].id, text), true);
     }
     if (jobs->reading == 0)
         end_round(feed);
@@ -305,6 +317,20 @@ static void limit_reads(struct feed *feed)
         leave_unread(jobs, jobs->reads[--jobs->count].id);
 }
 
+/* Beside the others, which they do not wait for. */
+static void read_starts(struct slurm_poller *poller)
+{
+    struct job_poll *jobs = &poller->jobs;
+    size_t left = 0;
+
+    for (size_t i = 0; i < jobs->count; i++)
+        if (jobs->reads[i].started)
+            slurm_start_read(poller, jobs->reads[i].id);
+        else
+            jobs->reads[left++] = jobs->reads[i];
+    jobs->count = left;
+}
+
 static void compare_all(struct feed *feed)
 {
     struct job_poll *jobs = &feed->poller->jobs;
@@ -327,6 +353,8 @@ static void compared(struct feed *feed)
         judge_missing(feed);
     set_next_rounds(feed);
     limit_reads(feed);
+    read_starts(feed->poller);
+    feed->poller->jobs.reads_until_us = loop_now_us(feed->poller->loop) + READS_US;
     read_more(feed);
 }
 

@@ -102,6 +102,7 @@ struct job_poll {
     size_t asked;            /* of the tracked ids */
     struct job_read *reads;
     size_t count, capacity, next;
+    int64_t reads_until_us; /* then the rest of them is left to the next round */
     unsigned reading;
     unsigned failed, well; /* reads of the round under way that have ended so */
     int64_t highest;       /* every id up to it that answers about all have named was read */

@@ -12,6 +12,7 @@ struct gate {
     unsigned conf_unknown;   /* so often /conf is "unknown version, path or method" */
     int64_t nodes_delay_us;  /* of the next list of nodes */
     int64_t states_delay_us; /* of the next answer about states */
+    int64_t read_delay_us;   /* of each read of a job */
 };
 
 static struct fake_answer serve(void *context, const struct fake_sent *sent)
@@ -40,6 +41,8 @@ static struct fake_answer serve(void *context, const struct fake_sent *sent)
         answer.delay_us += gate->states_delay_us;
         gate->states_delay_us = 0;
     }
+    if (id != 0)
+        answer.delay_us += gate->read_delay_us;
     return answer;
 }
 
@@ -169,6 +172,41 @@ static void a_job_that_runs_no_more_and_was_not_read_yet_is_not_taken_for_runnin
     ctld_run(ctld, 10000);
     assert_told(ctld, "1:R>C ");
     assert_false(slurm_cache_is_behind(jobs, "1"));
+}
+
+/* ---- many reads ---- */
+
+static void how_many_others_end_does_not_delay_the_start_of_a_tracked_job(void **state)
+{
+    struct gate *gate = *state;
+    struct ctld *ctld = gate->ctld;
+
+    ctld_poller(ctld, &(struct slurm_poller_options){ .tracked_only = true, .nodes_only = true });
+    for (unsigned i = 0; i < JOBS - 1; i++)
+        ctld_submit(ctld, "RUNNING");
+    ctld_begin(ctld);
+    ctld_submit(ctld, "PENDING");
+    ctld_run(ctld, 8000);
+    assert_told(ctld, "40:->P ");
+    slurm_poller_track(ctld->poller, JOBS);
+    gate->read_delay_us = 3 * SECOND_US;
+    for (int i = 1; i < JOBS; i++)
+        ctld_job(ctld, i)->state = "COMPLETED";
+    ctld_run(ctld, 6000);
+    assert_true(ctld_sent(ctld, "/job/1") > 0); /* they are being read */
+    ctld_job(ctld, JOBS)->state = "RUNNING";
+    ctld_run(ctld, 8000);
+    assert_non_null(strstr(buf_text(&ctld->log), "40:P>R "));
+    assert_null(strstr(buf_text(&ctld->log), "39:R>C "));
+    ctld_run(ctld, 40000); /* what was left was not forgotten */
+    for (int i = 1; i < JOBS; i++) {
+        char change[32];
+
+        snprintf(change, sizeof(change), " %d:R>C ", i);
+        if (i > 1)
+            assert_non_null(strstr(buf_text(&ctld->log), change));
+    }
+    assert_int_equal(slurm_poller_suspicions(ctld->poller), 0);
 }
 
 /* ---- a poll that is wanted during a poll ---- */
@@ -327,6 +365,7 @@ int main(void)
         TEST(reads_that_fail_are_counted_and_named),
         TEST(a_round_with_one_failed_read_is_good_but_names_it),
         TEST(a_job_that_runs_no_more_and_was_not_read_yet_is_not_taken_for_running),
+        TEST(how_many_others_end_does_not_delay_the_start_of_a_tracked_job),
         TEST(what_changes_while_a_list_is_under_way_is_listed_at_once_after_it),
         TEST(a_list_with_more_than_may_be_is_not_believed),
         TEST(times_of_the_old_slurmctld_are_not_told_to_the_new_one),
