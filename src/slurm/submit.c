@@ -12,7 +12,7 @@ enum {
     MESSAGE_TIMEOUT_S = 10, /* Slurm's default */
     DEADLINE_MARGIN_S = 2,
     FENCE_MARGIN_S = 3,   /* past the deadline, when the token dies with it */
-    FENCE_FOREIGN_S = 60, /* with a token that lives on */
+    FENCE_FOREIGN_S = 60, /* at least, with a token that lives on */
     MAX_ATTEMPT = 1000000000,
 };
 
@@ -208,9 +208,11 @@ struct slurm_call *slurm_submit(struct slurm_client *client, const struct slurm_
 
 int64_t slurm_submit_fence_us(const struct slurm_client *client, int64_t message_timeout_s)
 {
-    if (!slurm_token_can_mint(slurm_client_token(client)))
-        return (int64_t)FENCE_FOREIGN_S * SECOND_US;
-    return (deadline_s(message_timeout_s) + FENCE_MARGIN_S) * SECOND_US;
+    int64_t fence_s = deadline_s(message_timeout_s) + FENCE_MARGIN_S;
+
+    if (!slurm_token_can_mint(slurm_client_token(client)) && fence_s < FENCE_FOREIGN_S)
+        fence_s = FENCE_FOREIGN_S;
+    return fence_s * SECOND_US;
 }
 
 /* ---- judging ---- */

@@ -64,8 +64,9 @@ int slurm_submit_comment(const struct slurm_job *job, const struct str *pods, si
  * also with an update that it refuses: what a note says of the update must be true then, too. */
 bool slurm_submit_note(const struct slurm_job *job, struct buf *ret_note);
 
-/* How long after sending an ask can still take effect: MessageTimeout + 5 s with tokens of our own,
- * 60 s with others. Also how long a new leader waits before it asks for what was there before. */
+/* How long after sending an ask can still take effect: MessageTimeout + 5 s, and with tokens that
+ * are not our own at least 60 s. Also how long a new leader waits before it asks for what was there
+ * before. */
 int64_t slurm_submit_fence_us(const struct slurm_client *client, int64_t message_timeout_s);
 
 enum slurm_submit_result { SLURM_SUBMITTED, SLURM_REFUSED, SLURM_UNRESOLVED };

@@ -169,7 +169,7 @@ static void an_ask_has_a_token_that_dies_with_its_deadline(void **state)
     json_build_free(asking.build);
 }
 
-static void with_a_token_of_others_the_fence_is_a_minute(void **state)
+static void with_a_token_of_others_the_fence_is_a_minute_and_longer_than_the_deadline(void **state)
 {
     struct world *world = *state;
     struct slurm_token *fixed;
@@ -177,6 +177,7 @@ static void with_a_token_of_others_the_fence_is_a_minute(void **state)
     assert_int_equal(slurm_token_new_static(STR("abc"), &fixed, NULL), 0);
     slurm_client_set_token(world->client, fixed);
     assert_int_equal(slurm_submit_fence_us(world->client, 0), 60 * SECOND_US);
+    assert_int_equal(slurm_submit_fence_us(world->client, 100), 105 * SECOND_US);
     slurm_client_set_token(world->client, world->token);
     slurm_token_free(fixed);
 }
@@ -597,7 +598,7 @@ int main(void)
         cmocka_unit_test(a_comment_has_a_bound),
         TEST(a_cancel_has_a_token_that_dies_soon),
         TEST(an_ask_has_a_token_that_dies_with_its_deadline),
-        TEST(with_a_token_of_others_the_fence_is_a_minute),
+        TEST(with_a_token_of_others_the_fence_is_a_minute_and_longer_than_the_deadline),
         TEST(an_ask_at_once_goes_to_allocate),
         TEST(only_proof_is_a_refusal_and_only_an_id_is_a_job),
         cmocka_unit_test(a_job_is_ours_only_when_it_is_external_and_names_our_cluster),
