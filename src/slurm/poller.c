@@ -162,6 +162,7 @@ static void merged(struct feed *feed)
     drop_answer(feed);
     feed->stats.lists++;
     feed->update_time = whole ? feed->next_update : 0;
+    feed->updated_us = loop_now_us(feed->poller->loop);
     if (is_jobs(feed))
         slurm_jobs_listed(feed);
     else
@@ -246,6 +247,9 @@ static void on_list(void *context, const struct slurm_answer *answer)
         drop_answer(feed); /* whatever came with it */
         slurm_cache_unchanged(feed->cache, answer->sent_us);
         slurm_feed_good(feed);
+    } else if (answer->error.class == SLURM_NOT_MODIFIED && feed->asked_time > 0) {
+        drop_answer(feed); /* the time was forgotten meanwhile */
+        slurm_feed_wait(feed, 0);
     } else if (answer->error.class != SLURM_DONE) {
         slurm_feed_failed(feed, answer->error.text);
     } else if (feed->flaw.class != 0) {
@@ -272,6 +276,7 @@ void slurm_feed_list(struct feed *feed)
         snprintf(text, sizeof(text), "%" PRId64, feed->update_time);
         query[request.query_count++] = (struct slurm_param){ "update_time", str_of(text) };
     }
+    feed->asked_time = feed->update_time;
     feed->phase = FEED_LISTS;
     feed->flaw = (struct err){ 0 };
     feed->suspicions_then = feed->poller->suspicions;
@@ -280,11 +285,20 @@ void slurm_feed_list(struct feed *feed)
 
 /* ---- suspicion ---- */
 
+/* Another slurmctld may have another clock: what it says has not changed since a time of the old
+ * one's may well have. */
+static void forget_times(struct slurm_poller *poller)
+{
+    for (unsigned i = 0; i < SLURM_FEEDS; i++)
+        poller->feeds[i].update_time = 0;
+}
+
 void slurm_poller_suspect(struct slurm_poller *poller, const char *why)
 {
     snprintf(poller->why, sizeof(poller->why), "%s", why);
     poller->suspicious = true;
     poller->suspicions++;
+    forget_times(poller);
     slurm_jobs_wants_list(poller);
 }
 
@@ -335,12 +349,16 @@ uint64_t slurm_poller_suspicions(const struct slurm_poller *poller)
 
 /* ---- slurmctld's own word ---- */
 
-/* Another slurmctld may have another clock: what it says has not changed since a time of the old
- * one's may well have. */
-static void forget_times(struct slurm_poller *poller)
+/* A time that slurmctld told later and that is earlier: its clock was set back, and what changes
+ * before it has come to where it was would seem to have changed long ago. */
+static void forget_later_times(struct slurm_poller *poller, int64_t time, int64_t sent_us)
 {
-    for (unsigned i = 0; i < SLURM_FEEDS; i++)
-        poller->feeds[i].update_time = 0;
+    for (unsigned i = 0; i < SLURM_FEEDS; i++) {
+        struct feed *feed = &poller->feeds[i];
+
+        if (time > 0 && time < feed->update_time && feed->updated_us <= sent_us)
+            feed->update_time = 0;
+    }
 }
 
 /* The boot time that was asked for after the last 502 is the same: slurmctld was not restarted.
@@ -366,8 +384,8 @@ bool slurm_take_conf(struct slurm_poller *poller, const struct slurm_answer *ans
     if (answer->error.class != SLURM_DONE || slurm_site_decode(answer->body, &site, NULL) < 0)
         return false;
     is_same = poller->boot_time != 0 && site.boot_time == poller->boot_time;
+    forget_later_times(poller, site.time, answer->sent_us);
     if (poller->boot_time != 0 && !is_same) {
-        forget_times(poller);
         slurm_poller_suspect(poller, "slurmctld was restarted");
     } else if (site.next_job_id > 0 && site.next_job_id < poller->next_job_id) {
         slurm_poller_suspect(poller, "slurmctld's next job id fell");

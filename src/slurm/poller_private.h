@@ -43,6 +43,8 @@ struct feed {
     struct slurm_merge *merge; /* while a list arrives */
     struct err flaw;           /* of the first element that could not be read */
     int64_t update_time;       /* for the next list; 0: all of it */
+    int64_t updated_us;        /* when it came */
+    int64_t asked_time;        /* the one that the list under way was asked for with */
     int64_t next_update;       /* what the list under way said */
     int64_t started_us;        /* of the poll under way */
     int64_t good_us;           /* the start of the last good poll; INT64_MIN = never */

@@ -25,6 +25,7 @@ struct ctld {
     struct slurm_poller *poller;
     struct ctld_job jobs[JOBS];
     int64_t next_id, boot_time, delay_us;
+    int64_t behind_s; /* its clock was set back by so much */
     int serial;
     int64_t nodes_changed;    /* second */
     const char *node_comment; /* of n1 */
@@ -45,7 +46,7 @@ struct ctld {
 
 static inline int64_t ctld_second(const struct ctld *ctld)
 {
-    return loop_now_us(ctld->world->loop) / SECOND_US + 1000;
+    return loop_now_us(ctld->world->loop) / SECOND_US + 1000 - ctld->behind_s;
 }
 
 static inline struct ctld_job *ctld_job(struct ctld *ctld, int64_t id)
@@ -130,8 +131,8 @@ static inline int ctld_write_conf(struct ctld *ctld)
     buf_printf(&ctld->body,
                "{\"slurm_conf\":{\"PrivateData\":[],\"SlurmUser\":\"slurm\"},"
                "\"slurm_conf_meta\":{\"BOOT_TIME\":%" PRId64 ",\"NEXT_JOB_ID\":%" PRId64
-               "},\"errors\":[]}",
-               ctld->boot_time, ctld->next_id);
+               ",\"LastUpdate\":%" PRId64 "},\"errors\":[]}",
+               ctld->boot_time, ctld->next_id, ctld_second(ctld));
     return 200;
 }
 

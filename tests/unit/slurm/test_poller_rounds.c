@@ -272,6 +272,65 @@ static void times_of_the_old_slurmctld_are_not_told_to_the_new_one(void **state)
     assert_string_equal(slurm_node_of(slurm_cache_get(nodes, "n1"))->comment, "b");
 }
 
+/* And n1 changes. */
+static void clock_is_set_back(struct ctld *ctld)
+{
+    ctld->behind_s = 600;
+    ctld->node_comment = "b";
+    ctld->nodes_changed = ctld_second(ctld);
+}
+
+static void a_clock_that_was_set_back_hides_no_change(void **state)
+{
+    struct gate *gate = *state;
+    struct ctld *ctld = gate->ctld;
+    struct slurm_cache *nodes = slurm_poller_cache(ctld->poller, SLURM_FEED_NODES);
+
+    ctld_begin(ctld);
+    ctld_run(ctld, 5000);
+    clock_is_set_back(ctld);
+    ctld_run(ctld, 40000);
+    assert_string_equal(slurm_node_of(slurm_cache_get(nodes, "n1"))->comment, "b");
+    assert_int_equal(slurm_poller_suspicions(ctld->poller), 0);
+    fake_forget_sent(ctld->world->fake);
+    ctld_run(ctld, 60000); /* its own time is told again */
+    assert_true(ctld_sent(ctld, "/nodes/?update_time=") + 1 >= ctld_sent(ctld, "/nodes/"));
+}
+
+/* As before v0.0.45, where nobody tells the time. */
+static void after_any_suspicion_everything_is_listed(void **state)
+{
+    struct gate *gate = *state;
+    struct ctld *ctld = gate->ctld;
+    struct slurm_cache *nodes = slurm_poller_cache(ctld->poller, SLURM_FEED_NODES);
+
+    ctld->conf_broken = true;
+    ctld_begin(ctld);
+    ctld_run(ctld, 5000);
+    clock_is_set_back(ctld);
+    ctld_run(ctld, 40000);
+    assert_string_equal(slurm_node_of(slurm_cache_get(nodes, "n1"))->comment, "a");
+    slurm_poller_suspect(ctld->poller, "for the test");
+    ctld_run(ctld, 5000);
+    assert_string_equal(slurm_node_of(slurm_cache_get(nodes, "n1"))->comment, "b");
+}
+
+static void nothing_new_since_a_time_that_was_forgotten_is_no_failure(void **state)
+{
+    struct gate *gate = *state;
+    struct ctld *ctld = gate->ctld;
+
+    ctld_begin(ctld);
+    ctld_run(ctld, 4000);
+    gate->nodes_delay_us = SECOND_US;
+    slurm_poller_refresh(ctld->poller, SLURM_FEED_NODES);
+    ctld_run(ctld, 500); /* "unchanged" is on its way */
+    slurm_poller_suspect(ctld->poller, "for the test");
+    ctld_run(ctld, 600);
+    assert_int_equal(stats_of(ctld, SLURM_FEED_NODES).failures, 0);
+    assert_string_equal(fake_last_sent(ctld->world->fake)->path, V45 "/nodes/");
+}
+
 /* The answer took long, so there is a long rest; a job that was started elsewhere meanwhile has the
  * same state as before. */
 static void a_restart_during_a_long_rest_is_noticed_at_its_end(void **state)
@@ -369,6 +428,9 @@ int main(void)
         TEST(what_changes_while_a_list_is_under_way_is_listed_at_once_after_it),
         TEST(a_list_with_more_than_may_be_is_not_believed),
         TEST(times_of_the_old_slurmctld_are_not_told_to_the_new_one),
+        TEST(a_clock_that_was_set_back_hides_no_change),
+        TEST(after_any_suspicion_everything_is_listed),
+        TEST(nothing_new_since_a_time_that_was_forgotten_is_no_failure),
         TEST(a_restart_during_a_long_rest_is_noticed_at_its_end),
         TEST(whoever_needs_reasons_gets_a_whole_list_by_its_period),
         TEST(the_boot_time_is_asked_for_again_after_a_strange_answer),
