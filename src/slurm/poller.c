@@ -378,7 +378,7 @@ static void judge_unreached(struct slurm_poller *poller, bool is_same, int64_t s
 bool slurm_take_conf(struct slurm_poller *poller, const struct slurm_answer *answer)
 {
     struct slurm_site site;
-    bool is_same;
+    bool is_same, is_later = answer->sent_us >= poller->conf_taken_us;
 
     slurm_poller_heard(poller, answer);
     if (answer->error.class != SLURM_DONE || slurm_site_decode(answer->body, &site, NULL) < 0)
@@ -387,13 +387,15 @@ bool slurm_take_conf(struct slurm_poller *poller, const struct slurm_answer *ans
     forget_later_times(poller, site.time, answer->sent_us);
     if (poller->boot_time != 0 && !is_same) {
         slurm_poller_suspect(poller, "slurmctld was restarted");
-    } else if (site.next_job_id > 0 && site.next_job_id < poller->next_job_id) {
+    } else if (is_later && site.next_job_id > 0 && site.next_job_id < poller->next_job_id) {
         slurm_poller_suspect(poller, "slurmctld's next job id fell");
     }
     if (!is_same)
         poller->boot_known_us = answer->sent_us;
     poller->boot_time = site.boot_time;
-    poller->next_job_id = site.next_job_id;
+    if (is_later || !is_same || site.next_job_id > poller->next_job_id)
+        poller->next_job_id = site.next_job_id;
+    poller->conf_taken_us = loop_now_us(poller->loop);
     judge_unreached(poller, is_same, answer->sent_us);
     return is_same;
 }

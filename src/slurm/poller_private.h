@@ -134,6 +134,7 @@ struct slurm_poller {
     struct loop_timer conf_timer;
     struct slurm_call *conf_call;
     int64_t boot_time, next_job_id;
+    int64_t conf_taken_us; /* when they came: an answer asked for before may be older */
     int64_t boot_known_us; /* when the answer was asked for that first showed this boot time */
 };
 

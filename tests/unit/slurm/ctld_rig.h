@@ -35,6 +35,7 @@ struct ctld {
     int64_t layout_delay_us;
     int64_t list_delay_us; /* of a whole job list, beside delay_us */
     int64_t nodes_delay_us;
+    int64_t conf_delay_us; /* of the next answer of /conf */
     struct buf body;
     struct map mirror; /* of jobs */
     struct buf log;
@@ -208,6 +209,10 @@ static inline struct fake_answer ctld_serve(void *context, const struct fake_sen
         answer.delay_us += ctld->list_delay_us;
     if (strstr(sent->path, "/nodes/") && answer.status == 200)
         answer.delay_us += ctld->nodes_delay_us;
+    if (strstr(sent->path, "/conf")) {
+        answer.delay_us += ctld->conf_delay_us;
+        ctld->conf_delay_us = 0;
+    }
     return answer;
 }
 

@@ -221,6 +221,33 @@ static void a_busy_server_is_asked_for_its_boot_time_less(void **state)
     }
 }
 
+/* Two connections: what was asked for first may come last. */
+static void an_older_answer_that_comes_later_is_no_sign_of_a_restart(void **state)
+{
+    struct ctld *ctld = *state;
+    struct slurm_poller_options options = { .nodes_only = true, .conf_us = 10000 * MS_US };
+
+    ctld_poller(ctld, &options);
+    ctld_begin(ctld);
+    ctld_submit(ctld, "PENDING");
+    ctld_run(ctld, 9000);
+    assert_told(ctld, "1:->P ");
+    assert_int_equal(ctld_sent(ctld, "/conf"), 0);
+    ctld->conf_delay_us = 1000 * MS_US;
+    ctld_run(ctld, 800);
+    assert_int_equal(ctld_sent(ctld, "/conf"), 1); /* with the next job id as it is now */
+    ctld_submit(ctld, "PENDING");
+    ctld_job(ctld, 1)->state = "RUNNING";
+    slurm_poller_started(ctld->poller, "1");
+    ctld_run(ctld, 500);
+    assert_int_equal(ctld_sent(ctld, "/conf"), 2); /* with a higher one, and it was faster */
+    ctld_run(ctld, 2000);
+    assert_int_equal(slurm_poller_suspicions(ctld->poller), 0);
+    ctld->next_id = 1; /* by the next answer it is one again */
+    ctld_run(ctld, 12000);
+    assert_string_equal(slurm_poller_why(ctld->poller), "slurmctld's next job id fell");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +260,7 @@ int main(void)
         TEST(nodes_are_not_believed_when_later_states_say_that_it_waits),
         TEST(of_a_job_that_an_answer_started_the_nodes_are_read_at_once),
         TEST(a_busy_server_is_asked_for_its_boot_time_less),
+        TEST(an_older_answer_that_comes_later_is_no_sign_of_a_restart),
     };
 
     return cmocka_run_group_tests_name("poller starts", tests, NULL, NULL);
