@@ -183,7 +183,8 @@ static bool gets_new_token(struct slurm_call *call, const struct slurm_error *er
         return false;
     call->renewed = true;
     (void)slurm_token_renew(token);
-    return slurm_token_mark(token) != call->token_mark &&
+    return (call->token_turn != call->client->token_turn ||
+            slurm_token_mark(token) != call->token_mark) &&
            (!slurm_is_write(call->verb, call->endpoint) || !options->may_write ||
             options->may_write(options->may_write_context));
 }
@@ -260,6 +261,7 @@ static void send_try(struct slurm_call *call)
         return;
     }
     call->token_mark = slurm_token_mark(client->token);
+    call->token_turn = client->token_turn;
     http.path = buf_text(&path);
     call->tries++;
     call->sent_us = now_us(call);
@@ -490,6 +492,7 @@ struct slurm_token *slurm_client_token(const struct slurm_client *client)
 void slurm_client_set_token(struct slurm_client *client, struct slurm_token *token)
 {
     client->token = token;
+    client->token_turn++;
 }
 
 const char *slurm_client_user(const struct slurm_client *client)

@@ -13,6 +13,7 @@ struct slurm_client {
     struct loop *loop;
     struct http_transport *transport;
     struct slurm_token *token;
+    uint64_t token_turn; /* how often it was another one's turn: marks are those of one token */
     struct slurm_client_options options;
     char *user;
     struct rand rand;
@@ -59,7 +60,8 @@ struct slurm_call {
     size_t bytes;           /* of the last answer's body */
     int64_t retry_after_us; /* of the last answer, when it was a 429 */
     bool renewed;           /* the token, after a refusal */
-    uint64_t token_mark;    /* of the token that the last try carried */
+    uint64_t token_mark;    /* of the token that the last try carried, */
+    uint64_t token_turn;    /* and which one that was */
     struct slurm_error error;
     slurm_done done;
     void *context;

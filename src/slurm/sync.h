@@ -4,7 +4,7 @@
  * submit.h can be made, with slurm_sync_done as its callback, and waited for:
  *
  *     slurm_job_get(slurm_sync_client(sync), id, slurm_sync_done, sync);
- *     if (slurm_sync_wait(sync, &error) < 0) ...
+ *     if (slurm_sync_wait(sync, &error, &err) < 0) ...
  *     body = slurm_sync_body(sync);
  *
  * Not for programs that have a loop of their own: those use client.h. */

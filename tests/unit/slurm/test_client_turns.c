@@ -97,6 +97,30 @@ static void each_call_with_the_old_token_is_tried_with_the_new_one(void **state)
     mem_free(guard.refused);
 }
 
+static void a_call_with_the_token_before_is_tried_with_the_one_set_since(void **state)
+{
+    struct world *world = *state;
+    struct guard guard = { .world = world };
+    struct slurm_token *old, *next;
+    struct end end = { 0 };
+
+    assert_int_equal(slurm_token_new_static(STR("old"), &old, NULL), 0);
+    assert_int_equal(slurm_token_new_static(STR("next"), &next, NULL), 0);
+    fake_serve(world->fake, serve_guarded, &guard);
+    slurm_client_set_token(world->client, old);
+    slurm_job_get(world->client, 7, on_end, &end);
+    fake_run_for(world->fake, SECOND_US);
+    slurm_client_set_token(world->client, next);
+    fake_run_for(world->fake, 10 * SECOND_US);
+    assert_int_equal(end.ends, 1);
+    assert_int_equal(end.class, SLURM_DONE);
+    assert_int_equal(end.tries, 2);
+    slurm_client_set_token(world->client, world->token);
+    slurm_token_free(old);
+    slurm_token_free(next);
+    mem_free(guard.refused);
+}
+
 static struct fake_answer serve_nobody(void *context, const struct fake_sent *sent)
 {
     (void)context;
@@ -129,6 +153,7 @@ int main(void)
         TEST(a_list_that_is_cancelled_at_its_turn_passes_it_on),
         TEST(lists_that_wait_go_one_after_the_other),
         TEST(each_call_with_the_old_token_is_tried_with_the_new_one),
+        TEST(a_call_with_the_token_before_is_tried_with_the_one_set_since),
         TEST(a_new_token_that_is_refused_too_ends_the_calls),
     };
 
