@@ -50,10 +50,9 @@ bool slurm_cache_is_behind(const struct slurm_cache *cache, const char *key);
 int64_t slurm_cache_listed_us(const struct slurm_cache *cache);
 
 enum slurm_index {
-    SLURM_JOBS_BY_KEY,        /* the unit of its key (submit.h); ended jobs too */
-    SLURM_JOBS_BY_NODE,       /* jobs that have not ended, by each of their nodes */
-    SLURM_NODES_BY_PARTITION, /* nodes by each of their partitions */
-    SLURM_INDEXES,            /* how many there are */
+    SLURM_JOBS_BY_KEY,  /* the unit of its key (submit.h); ended jobs too */
+    SLURM_JOBS_BY_NODE, /* jobs that have not ended, by each of their nodes */
+    SLURM_INDEXES,      /* how many there are */
 };
 
 struct slurm_index_walk {

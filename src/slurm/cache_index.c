@@ -1,4 +1,4 @@
-/* cache_index.c - jobs by unit key and by node, nodes by partition.
+/* cache_index.c - jobs by unit key and by node.
  *
  * A bucket holds the entries with one key, in the order in which they came to have it. Holds: a
  * bucket is never empty; an entry is at most once in a bucket; a change that leaves what the keys
@@ -130,20 +130,6 @@ static bool same_nodes(const struct slurm_object *old, const struct slurm_object
            slurm_job_has_ended(&a->state) == slurm_job_has_ended(&b->state);
 }
 
-static void link_partitions(const struct linking *linking, const struct slurm_object *object)
-{
-    struct str rest = str_of(slurm_node_of(object)->partitions), part;
-
-    while (str_next(&rest, ',', &part))
-        if (part.len > 0)
-            link_key(linking, part);
-}
-
-static bool same_partitions(const struct slurm_object *old, const struct slurm_object *next)
-{
-    return strcmp(slurm_node_of(old)->partitions, slurm_node_of(next)->partitions) == 0;
-}
-
 static const struct {
     const struct slurm_kind *kind;
     void (*link)(const struct linking *linking, const struct slurm_object *object);
@@ -151,7 +137,6 @@ static const struct {
 } indexes[SLURM_INDEXES] = {
     [SLURM_JOBS_BY_KEY] = { &slurm_job_kind, link_unit, same_unit },
     [SLURM_JOBS_BY_NODE] = { &slurm_job_kind, link_nodes, same_nodes },
-    [SLURM_NODES_BY_PARTITION] = { &slurm_node_kind, link_partitions, same_partitions },
 };
 
 void slurm_index_init(struct slurm_cache *cache)

@@ -52,7 +52,6 @@ static const struct slurm_field job_fields[] = {
     NUMBER(job, priority, "priority"),
     NUMBER(job, time_limit, "time_limit"),
     NUMBER(job, exit_code, "exit_code", "return_code"),
-    NUMBER(job, exit_signal, "exit_code", "signal", "id"),
     NUMBER(job, array_job_id, "array_job_id"),
     NUMBER(job, array_task_id, "array_task_id"),
     NUMBER(job, array_max_tasks, "array_max_tasks"),
@@ -85,7 +84,6 @@ static const struct slurm_field node_fields[] = {
     TEXT(node, gres, "gres"),
     TEXT(node, gres_used, "gres_used"),
     TEXT(node, tres, "tres"),
-    TEXT(node, tres_used, "tres_used"),
     WORDS(node, state, &slurm_node_states, "state"),
     NUMBER(node, free_memory, "free_mem"),
     INT(node, cpus, "cpus"),
@@ -99,26 +97,18 @@ static const struct slurm_field node_fields[] = {
     INT(node, specialized_memory, "specialized_memory"),
     INT(node, alloc_memory, "alloc_memory"),
     INT(node, weight, "weight"),
-    INT(node, boot_time, "boot_time"),
-    INT(node, last_busy, "last_busy"),
     INT(node, reason_time, "reason_changed_at"),
 };
 
 static const struct slurm_field partition_fields[] = {
     TEXT(partition, name, "name"),
-    LIST(partition, node_sets, "node_sets"),
     LIST(partition, nodes, "nodes", "configured"),
-    LIST(partition, allowed_accounts, "accounts", "allowed"),
-    LIST(partition, allowed_qos, "qos", "allowed"),
     TEXT(partition, topology, "topology"),
     TEXT(partition, oversubscribe, "partition", "oversubscribe"),
     WORDS(partition, state, &slurm_partition_states, "partition", "state"),
     NUMBER(partition, max_time, "maximums", "time"),
     NUMBER(partition, default_time, "defaults", "time"),
     NUMBER(partition, max_nodes, "maximums", "nodes"),
-    INT(partition, total_nodes, "nodes", "total"),
-    INT(partition, total_cpus, "cpus", "total"),
-    INT(partition, tier, "priority", "tier"),
 };
 
 static const struct slurm_field reservation_fields[] = {
@@ -137,9 +127,9 @@ static const struct slurm_field reservation_fields[] = {
 };
 
 static const struct slurm_field ping_fields[] = {
-    TEXT(ping, hostname, "hostname"), TEXT(ping, status, "status"),
-    INT(ping, latency_us, "latency"), BOOL(ping, responding, "responding"),
-    BOOL(ping, primary, "primary"),
+    TEXT(ping, hostname, "hostname"),
+    TEXT(ping, status, "status"),
+    BOOL(ping, responding, "responding"),
 };
 
 const struct slurm_kind slurm_job_kind = KIND("job", "jobs", "job_id", job, job_fields);

@@ -47,7 +47,7 @@ struct slurm_job {
     const char *shared;            /* "none": whole nodes are its own (--exclusive) */
     struct slurm_words state, flags;
     struct slurm_number priority, time_limit; /* time_limit in minutes */
-    struct slurm_number exit_code, exit_signal;
+    struct slurm_number exit_code;
     struct slurm_number array_job_id, array_task_id, array_max_tasks, memory_per_node;
     int64_t user_id, group_id, node_count, cpus, restarts;
     int64_t submit_time, eligible_time, start_time, end_time;
@@ -58,22 +58,21 @@ struct slurm_node {
     struct slurm_object object;
     const char *name, *address, *hostname, *reason, *comment, *extra, *version;
     const char *features, *active_features; /* separated by ',' */
-    const char *partitions, *reservation, *topology, *gres, *gres_used, *tres, *tres_used;
+    const char *partitions, *reservation, *topology, *gres, *gres_used, *tres;
     struct slurm_words state;
     struct slurm_number free_memory;
     int64_t cpus, effective_cpus, alloc_cpus, alloc_idle_cpus, sockets, cores, threads;
     int64_t real_memory, specialized_memory, alloc_memory, weight;
-    int64_t boot_time, last_busy, reason_time;
+    int64_t reason_time;
 };
 
 struct slurm_partition {
     struct slurm_object object;
-    const char *name, *node_sets, *nodes, *allowed_accounts, *allowed_qos, *topology;
+    const char *name, *nodes, *topology;
     const char *oversubscribe; /* "EXCLUSIVE": jobs get whole nodes; "" before v0.0.44 */
     struct slurm_words state;
     struct slurm_number max_time, default_time; /* minutes */
     struct slurm_number max_nodes;
-    int64_t total_nodes, total_cpus, tier;
 };
 
 struct slurm_reservation {
@@ -86,8 +85,7 @@ struct slurm_reservation {
 struct slurm_ping { /* one slurmctld */
     struct slurm_object object;
     const char *hostname, *status;
-    int64_t latency_us;
-    bool responding, primary;
+    bool responding;
 };
 
 /* A new object with one reference. -ERR_INVALID when the key is missing, naming it. */

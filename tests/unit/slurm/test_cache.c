@@ -396,7 +396,6 @@ static void jobs_are_found_by_key_and_by_node(void **state)
     assert_string_equal(found(bench, SLURM_JOBS_BY_KEY, "u1"), "1 2 ");
     assert_string_equal(found(bench, SLURM_JOBS_BY_NODE, "n1"), "1 ");
     assert_string_equal(found(bench, SLURM_JOBS_BY_NODE, "n2"), "1 2 ");
-    assert_string_equal(found(bench, SLURM_NODES_BY_PARTITION, "n2"), "");
     put(bench,
         job(1, "a",
             EXTERNAL ",\"extra\":\"u1.1 c1\",\"nodes\":\"n[1-2]\",\"job_state\":[\"COMPLETED\"]"),
@@ -408,20 +407,36 @@ static void jobs_are_found_by_key_and_by_node(void **state)
     assert_string_equal(found(bench, SLURM_JOBS_BY_KEY, "u1"), "2 ");
 }
 
-static void nodes_are_found_by_partition(void **state)
+static void nodes_are_in_no_index_of_jobs(void **state)
 {
     struct bench *bench = *state;
     struct slurm_merge *merge;
 
     use_kind(bench, &slurm_node_kind);
     merge = slurm_merge_new(bench->cache, 10);
-    slurm_merge_add(merge,
-                    decode(&slurm_node_kind, "{\"name\":\"n1\",\"partitions\":[\"p\",\"q\"]}"));
-    slurm_merge_add(merge, decode(&slurm_node_kind, "{\"name\":\"n2\",\"partitions\":[\"q\"]}"));
+    slurm_merge_add(merge, decode(&slurm_node_kind, "{\"name\":\"n1\",\"extra\":\"u1.1 c1\"}"));
     assert_true(slurm_merge_commit(merge, all_may_go, NULL));
     slurm_merge_free(merge);
-    assert_string_equal(found(bench, SLURM_NODES_BY_PARTITION, "p"), "n1 ");
-    assert_string_equal(found(bench, SLURM_NODES_BY_PARTITION, "q"), "n1 n2 ");
+    assert_string_equal(found(bench, SLURM_JOBS_BY_KEY, "u1"), "");
+}
+
+/* Slurm stamps every node that works, again and again: that is no news for anybody. */
+static void a_node_that_is_still_busy_is_no_change(void **state)
+{
+    struct bench *bench = *state;
+
+    use_kind(bench, &slurm_node_kind);
+    for (int i = 0; i < 2; i++) {
+        struct slurm_merge *merge = slurm_merge_new(bench->cache, 10 + i);
+        char text[100];
+
+        snprintf(text, sizeof(text), "{\"name\":\"n1\",\"last_busy\":%d,\"tres_used\":\"cpu=%d\"}",
+                 i, i);
+        slurm_merge_add(merge, decode(&slurm_node_kind, text));
+        assert_true(slurm_merge_commit(merge, all_may_go, NULL));
+        slurm_merge_free(merge);
+    }
+    assert_told(bench, "n1:-> ");
 }
 
 /* ---- the model: histories of a few jobs, read at random, delivered in any order ---- */
@@ -519,7 +534,8 @@ int main(void)
         TEST(a_snapshot_stays_while_the_cache_goes_on),
         TEST(ghosts_are_forgotten_when_no_read_is_as_old),
         TEST(jobs_are_found_by_key_and_by_node),
-        TEST(nodes_are_found_by_partition),
+        TEST(nodes_are_in_no_index_of_jobs),
+        TEST(a_node_that_is_still_busy_is_no_change),
         TEST(reads_in_any_order_leave_the_newest),
     };
 

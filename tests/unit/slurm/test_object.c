@@ -56,7 +56,6 @@ static void a_job_is_read_by_name(void **state)
     assert_true(job->priority.set && job->priority.number == 1);
     assert_true(job->time_limit.set && job->time_limit.number == 525600);
     assert_true(job->exit_code.set && job->exit_code.number == 0);
-    assert_false(job->exit_signal.set);
     assert_true(job->submit_time > 1700000000 && job->start_time >= job->submit_time);
     assert_true(job->end_time > job->start_time);
     assert_false(job->hold);
@@ -119,7 +118,7 @@ static void lists_hold_every_object_and_the_time_to_ask_from(void **state)
     assert_string_equal(nodes.at[3]->key, "k1");
     assert_int_equal(partitions.count, 2);
     assert_string_equal(partition->name, "slurm-bridge");
-    assert_string_equal(partition->node_sets, "bridged");
+    assert_string_equal(partition->nodes, "n[1-3]");
     assert_true(slurm_words_has(&partition->state, SLURM_PARTITION_UP));
     assert_true(partition->max_time.infinite);
     assert_int_equal(reservations.count, 1);
