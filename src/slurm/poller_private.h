@@ -9,7 +9,7 @@
 
 enum {
     SLURM_READS_AT_ONCE = 8,     /* of single jobs, in one poll */
-    SLURM_STATE_QUERY = 15000,   /* bytes of one query: the transport takes a path of 16 KiB */
+    SLURM_STATE_QUERY = 15000,   /* bytes of one query, about 1,000 ids; four times that would do */
     SLURM_STARTS_AT_ONCE = 8,    /* of jobs that have started, beside these */
     SLURM_STATES_AT_ONCE = 5000, /* in one callback, 1 to 2 us each */
     SLURM_ID_TEXT = 24,

@@ -11,11 +11,7 @@
 #include "base/mem.h"
 #include "slurm/poller_private.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 enum {
-    ID_TEXT = 24,
     LOOK_US = 100000, /* between looks at the boot time: in a burst one serves several */
     LOOK_REST = 3,    /* or so many times what the last one took: slurmrestd is busy then */
 };
@@ -24,7 +20,7 @@ struct slurm_nodes_read {
     struct list link;
     struct slurm_poller *poller;
     struct slurm_call *call;
-    char key[ID_TEXT];
+    char key[SLURM_ID_TEXT];
 };
 
 bool slurm_start_is_believable(const struct slurm_poller *poller, const struct slurm_entry *entry)
@@ -181,8 +177,7 @@ static void read_nodes(struct slurm_poller *poller, int64_t id)
     struct slurm_request request = { .verb = SLURM_GET, .endpoint = SLURM_RESOURCES, .once = true };
 
     read->poller = poller;
-    snprintf(read->key, sizeof(read->key), "%" PRId64, id);
-    request.name = str_of(read->key);
+    request.name = slurm_id_key(id, read->key);
     list_push_back(&poller->starts.reads, &read->link);
     poller->starts.reading++;
     read->call = slurm_send(poller->client, &request, on_nodes, read);
@@ -201,9 +196,9 @@ static void read_next(struct slurm_poller *poller)
 /* Those that wait for their turn or their look are not read twice. */
 static bool is_under_way(const struct start_reads *starts, int64_t id)
 {
-    char key[ID_TEXT];
+    char text[SLURM_ID_TEXT];
+    struct str key = slurm_id_key(id, text);
 
-    snprintf(key, sizeof(key), "%" PRId64, id);
     for (size_t i = starts->next; i < starts->count; i++)
         if (starts->ids[i] == id)
             return true;
@@ -214,7 +209,7 @@ static bool is_under_way(const struct start_reads *starts, int64_t id)
         if (slurm_job_of(starts->checked.at[i].job)->id == id)
             return true;
     list_each (const struct slurm_nodes_read, read, &starts->reads, link)
-        if (strcmp(read->key, key) == 0)
+        if (str_is(key, read->key))
             return true;
     return false;
 }

@@ -103,7 +103,7 @@ void slurm_sync_done(void *context, const struct slurm_answer *answer)
     struct slurm_sync *sync = context;
 
     json_doc_free(sync->doc);
-    sync->doc = answer->body ? json_clone(answer->body) : NULL;
+    sync->doc = slurm_answer_take(answer);
     sync->answer = *answer;
     sync->answer.body = json_root(sync->doc);
     sync->answer.owner = NULL; /* that was the call's */
