@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { MAX_FIELDS = 20, MAX_TEXT = 8 << 20, STAMP_DIGITS = 16 };
+enum { MAX_FIELDS = 20, MAX_TEXT = 8 << 20, HASH_DIGITS = 16, MAX_STAMP = 64 };
 
 enum ownership {
     OWN_WHOLE, /* what stands there and is not wanted goes */
@@ -74,18 +74,28 @@ static const struct child_row *row_of(const struct kube_cache *cache)
 
 /* ---- what we want, as a hash ---- */
 
-static void stamp_of(const struct child_row *row, const struct json *wanted,
-                     char ret_stamp[DIGEST_HEX])
+static void add_fields(const struct child_row *row, const struct json *tree, struct buf *text)
+{
+    for (const struct owned_field *field = row->fields; field->path[0]; field++)
+        json_write_canonical(json_at_path(tree, field->path), text);
+}
+
+static void hash_text(const struct buf *text, char ret_hash[DIGEST_HEX])
+{
+    digest_sha256(buf_str(text), ret_hash);
+    ret_hash[HASH_DIGITS] = '\0';
+}
+
+static void hash_of(const struct child_row *row, const struct json *wanted,
+                    char ret_hash[DIGEST_HEX])
 {
     auto_buf struct buf text;
 
     buf_init(&text, MAX_TEXT);
     json_write_canonical(json_at(wanted, "metadata", "labels"), &text);
     json_write_canonical(json_at(wanted, "metadata", "annotations"), &text);
-    for (const struct owned_field *field = row->fields; field->path[0]; field++)
-        json_write_canonical(json_at_path(wanted, field->path), &text);
-    digest_sha256(buf_str(&text), ret_stamp);
-    ret_stamp[STAMP_DIGITS] = '\0';
+    add_fields(row, wanted, &text);
+    hash_text(&text, ret_hash);
 }
 
 /* ---- what is there ---- */
@@ -93,6 +103,22 @@ static void stamp_of(const struct child_row *row, const struct json *wanted,
 static const struct json *tree_of(const struct kube_object *object)
 {
     return ((const struct kube_tree *)(const void *)object)->root;
+}
+
+/* What changes with every change of our fields: the generation, or a hash of them where the kind
+ * has no generation (Services). */
+static void state_of(const struct child_row *row, const struct kube_object *live,
+                     char ret_state[DIGEST_HEX])
+{
+    auto_buf struct buf text;
+
+    buf_init(&text, MAX_TEXT);
+    if (live->generation > 0) {
+        (void)snprintf(ret_state, DIGEST_HEX, "%lld", (long long)live->generation);
+        return;
+    }
+    add_fields(row, tree_of(live), &text);
+    hash_text(&text, ret_state);
 }
 
 static bool fields_are_covered(const struct child_row *row, const struct json *live,
@@ -256,9 +282,23 @@ static bool may_be_changed(struct plan *plan, const struct kube_object *live)
     return !json_bool_or(json_get(tree_of(live), "immutable"), false);
 }
 
+/* The hash; when the same is written again because it was not there, also the state over which it
+ * is written. If the child has the same state afterwards, the server does not keep what we want. */
+static void stamp_for(const struct child_row *row, const struct kube_object *live, const char *hash,
+                      bool is_again, char ret_stamp[MAX_STAMP])
+{
+    char state[DIGEST_HEX];
+
+    (void)snprintf(ret_stamp, MAX_STAMP, "%.16s", hash);
+    if (!is_again)
+        return;
+    state_of(row, live, state);
+    (void)snprintf(ret_stamp, MAX_STAMP, "%.16s-%.24s", hash, state);
+}
+
 static void change(struct plan *plan, struct kube_cache *cache, const struct child_row *row,
                    const struct owners *owners, const struct kube_object *live,
-                   const struct json *wanted, const char *stamp)
+                   const struct json *wanted, const char *hash)
 {
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *patch = json_new_object(build);
@@ -266,16 +306,23 @@ static void change(struct plan *plan, struct kube_cache *cache, const struct chi
     struct json_mut *owner_references = owner_list(build, owners, tree);
     bool has_stamp = false;
     struct str last = kube_pairs_get(&live->labels, CHILD_STAMP, &has_stamp);
-    bool is_same = has_stamp && str_is(last, stamp);
+    bool is_same = has_stamp && str_starts(last, str_of(hash));
     bool is_covered = fields_are_covered(row, tree, wanted);
     bool is_adopted = has_owners(live, owners, owner_references);
+    char stamp[MAX_STAMP];
 
-    if (is_same && is_covered && is_adopted && metadata_is_covered(tree, wanted))
+    stamp_for(row, live, hash, is_same && !is_covered, stamp);
+    /* A generation never comes back. A hash does, when somebody makes the same change twice: it
+     * goes as soon as the child is covered. */
+    bool has_right_stamp = str_is(last, stamp) || (is_covered && live->generation > 0);
+    bool is_kept = is_covered || (is_same && str_is(last, stamp));
+
+    if (is_same && has_right_stamp && is_adopted && metadata_is_covered(tree, wanted))
         return;
     put_metadata(build, patch, tree, wanted, stamp);
     if (!is_adopted)
         json_put_at(build, patch, owner_references, "metadata", "ownerReferences");
-    if (!is_covered || (has_stamp && !is_same))
+    if (!is_kept || (has_stamp && !is_same))
         put_fields(build, patch, row, tree, wanted);
     (void)plan_merge_patch(plan, cache, kube_cache_kind(cache)->resource, live->ns, live->name,
                            NULL, live->version, patch);
@@ -288,20 +335,20 @@ static int plan_owned(struct plan *plan, struct kube_cache *cache, const struct 
     const struct child_row *row = row_of(cache);
     const char *name = json_str(json_at(json_root(doc), "metadata", "name")).at;
     const struct kube_object *live = kube_cache_get(cache, owners->at[0]->ns, name);
-    char stamp[DIGEST_HEX];
+    char hash[DIGEST_HEX];
 
     if (!row)
         return err_set(err, ERR_BUG, "no row for children of kind %s",
                        kube_cache_kind(cache)->resource->kind);
-    stamp_of(row, json_root(doc), stamp);
+    hash_of(row, json_root(doc), hash);
     if (!live)
-        create(plan, cache, row, owners, json_root(doc), stamp);
+        create(plan, cache, row, owners, json_root(doc), hash);
     else if (live->owner.uid[0] &&
              (owners->are_sharing || !kube_is_controlled_by(live, owners->at[0])))
         return err_set(err, ERR_CONFLICT, "%s %s exists and is controlled by %s %s",
                        live->kind->resource->kind, name, live->owner.kind, live->owner.name);
     else if (may_be_changed(plan, live))
-        change(plan, cache, row, owners, live, json_root(doc), stamp);
+        change(plan, cache, row, owners, live, json_root(doc), hash);
     return 0;
 }
 

@@ -10,8 +10,12 @@
  *
  *   no child                        it is created
  *   the same hash, all is covered   nothing is written
- *   the same hash, something drifted, or another hash
- *                                   our fields are replaced as a whole
+ *   another hash                    our fields are replaced as a whole
+ *   the same hash, not covered      the same, and the label becomes "<hash>-<state>": the child's
+ *                                   generation, or a hash of our fields where it has none
+ *   "<hash>-<state>", not covered, and still in that state
+ *                                   nothing is written: the server does not keep what we want (an
+ *                                   unknown field, a closed feature gate). Drift has another state
  *   no hash, all is covered         only the hash is written: a child of another operator is taken
  *                                   over without a change of its generation
  *   no hash, not covered            our fields are replaced as a whole

@@ -478,7 +478,7 @@ static int check_new_finalizers(struct api_call *call, const struct json *old,
     return 0;
 }
 
-static void count_generation(struct api_call *call, const struct json *old, struct json_mut *next)
+void api_count_generation(struct api_call *call, const struct json *old, struct json_mut *next)
 {
     struct json_doc *frozen = json_freeze(next);
 
@@ -511,9 +511,7 @@ int api_prepare_update(struct api_call *call, const struct json *old, struct jso
 
     root = json_root(frozen);
     if ((result = check_object(call, call->name, root)) < 0 ||
-        (result = check_immutable(call, old, root)) < 0 ||
-        (result = check_new_finalizers(call, old, root)) < 0)
+        (result = check_immutable(call, old, root)) < 0)
         return result;
-    count_generation(call, old, *next);
-    return 0;
+    return check_new_finalizers(call, old, root);
 }

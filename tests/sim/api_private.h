@@ -143,6 +143,8 @@ int api_prepare_create(struct api_call *call, struct json_mut *object, const cha
 int api_prepare_update(struct api_call *call, const struct json *old, struct json_mut **next);
 void api_normalise(struct api_call *call, struct json_mut **object);
 int api_run_hooks(struct api_call *call, const struct json *old, struct json_mut *next);
+/* After the hooks: what they took back is no change. */
+void api_count_generation(struct api_call *call, const struct json *old, struct json_mut *next);
 
 /* ---- the verbs ---- */
 int api_do_get(struct api_call *call);

@@ -222,6 +222,7 @@ static int write_over(struct api_call *call, const struct api_doc *old, struct j
 
     if (result < 0 || (result = api_run_hooks(call, api_root(old), next)) < 0)
         return result;
+    api_count_generation(call, api_root(old), next);
 
     auto_json_doc struct json_doc *frozen = json_freeze(next);
 

@@ -65,7 +65,8 @@ static void write_restapi(const struct deed *deed, char spec[1000])
 {
     (void)snprintf(spec, 1000,
                    "{\"controllerRef\":{\"name\":\"%s\"},\"replicas\":%u,"
-                   "\"slurmrestd\":{\"image\":\"r:%u\"},\"service\":{\"port\":%u},"
+                   "\"slurmrestd\":{\"image\":\"r:%u\",\"securityContext\":{\"fsGroup\":1}},"
+                   "\"service\":{\"port\":%u,\"spec\":{\"trafficDistribution\":\"x\"}},"
                    "\"template\":{\"metadata\":{\"annotations\":{\"t\":\"%u\"}}}}",
                    deed->yes ? "a" : "b", 1 + deed->value % 3, deed->value % 4,
                    6820 + deed->value % 2, deed->value % 2);

@@ -1,6 +1,6 @@
 /* sim_operator_workloads.c - what a cluster does with Deployments and StatefulSets: the server
- * fills in defaults, and their controllers report, some time later, how many pods are ready. There
- * are no pods. */
+ * fills in defaults and leaves out what it does not know, and their controllers report, some time
+ * later, how many pods are ready. There are no pods. */
 #include "codec/json_format.h"
 #include "sim_operator.h"
 
@@ -24,6 +24,8 @@ static void put_container_defaults(struct json_build *build, struct json_mut *co
                     json_new_str(build, STR("/dev/termination-log")));
         put_default(build, container, "imagePullPolicy", json_new_str(build, STR("IfNotPresent")));
         put_default(build, container, "resources", json_new_object(build));
+        /* a member of a pod's, not of a container's */
+        json_remove(json_mut_get(container, STR("securityContext")), STR("fsGroup"));
     }
 }
 
@@ -48,6 +50,7 @@ static void put_service_defaults(struct json_build *build, struct json_mut *spec
     put_default(build, spec, "clusterIP", json_new_str(build, STR("10.0.0.1")));
     put_default(build, spec, "sessionAffinity", json_new_str(build, STR("None")));
     put_default(build, spec, "internalTrafficPolicy", json_new_str(build, STR("Cluster")));
+    json_remove(spec, STR("trafficDistribution")); /* this server is older */
 }
 
 /* Some of those that a real server fills in. */

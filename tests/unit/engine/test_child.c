@@ -204,6 +204,87 @@ static void what_somebody_changed_in_our_fields_is_mended(void **state)
     tear_down(&desk);
 }
 
+/* The label that the only action writes. */
+static void stamp_written(const struct desk *desk, char ret_stamp[64])
+{
+    auto_json_doc struct json_doc *body = NULL;
+
+    assert_non_null(only_action(desk));
+    assert_int_equal(json_parse(only_action(desk)->request.body, 1 << 20, &body, NULL), 0);
+    (void)snprintf(ret_stamp, 64, "%s",
+                   json_str(json_at(json_root(body), "metadata", "labels", CHILD_STAMP)).at);
+}
+
+/* A child with this label, generation (0: none) and spec; true when something is written. */
+static bool is_written(const struct kube_kind *kind, const char *wanted, const char *stamp,
+                       int generation, const char *spec, char ret_stamp[64])
+{
+    char live[1024], counted[40] = "";
+    struct desk desk;
+    bool result;
+
+    if (generation > 0)
+        (void)snprintf(counted, sizeof(counted), ",'generation':%d", generation);
+    (void)snprintf(live, sizeof(live),
+                   "{'metadata':{" LIVE_META "%s," OWNED ",'labels':{'" CHILD_STAMP "':'%s'}},"
+                   "'spec':%s}",
+                   counted, stamp, spec);
+    set_up(&desk, kind, live);
+    assert_int_equal(want(&desk, wanted, NULL), 0);
+    result = only_action(&desk) != NULL;
+    if (result)
+        stamp_written(&desk, ret_stamp);
+    tear_down(&desk);
+    return result;
+}
+
+static void what_the_server_does_not_keep_is_written_once(void **state)
+{
+    static const char wanted[] =
+        "{'metadata':{'name':'c'},'spec':{'replicas':1,'template':{'spec':{'typo':1}}}}";
+    static const char kept[] = "{'replicas':1,'template':{'spec':{}}}";
+    static const char drifted[] = "{'replicas':2,'template':{'spec':{}}}";
+    static const char covered[] = "{'replicas':1,'template':{'spec':{'typo':1}}}";
+    char stamp[64], tried[64], again[64], expected[70];
+
+    stamp_for(&deployment_kind, wanted, stamp);
+    assert_true(is_written(&deployment_kind, wanted, stamp, 3, kept, tried));
+    (void)snprintf(expected, sizeof(expected), "%s-3", stamp);
+    assert_string_equal(tried, expected);
+    assert_false(is_written(&deployment_kind, wanted, tried, 3, kept, again));
+    /* somebody changed our fields */
+    assert_true(is_written(&deployment_kind, wanted, tried, 4, drifted, again));
+    (void)snprintf(expected, sizeof(expected), "%s-4", stamp);
+    assert_string_equal(again, expected);
+    assert_true(is_written(&deployment_kind, wanted, again, 5, kept, tried));
+    assert_false(is_written(&deployment_kind, wanted, tried, 5, kept, again));
+    /* a newer server knows the field: one write more, and it is there */
+    assert_true(is_written(&deployment_kind, wanted, tried, 6, kept, again));
+    assert_false(is_written(&deployment_kind, wanted, again, 7, covered, tried));
+}
+
+static void what_the_server_does_not_keep_of_a_service_is_written_once(void **state)
+{
+    static const char wanted[] = "{'metadata':{'name':'c'},'spec':{'ports':[{'port':1,"
+                                 "'targetPort':0}]}}";
+    static const char kept[] = "{'ports':[{'port':1,'targetPort':1}]}";
+    static const char drifted[] = "{'ports':[{'port':2,'targetPort':2}]}";
+    static const char covered[] = "{'ports':[{'port':1,'targetPort':0}]}";
+    char stamp[64], tried[64], again[64];
+
+    stamp_for(&service_kind, wanted, stamp);
+    assert_true(is_written(&service_kind, wanted, stamp, 0, kept, tried));
+    assert_false(is_written(&service_kind, wanted, tried, 0, kept, again));
+    assert_true(is_written(&service_kind, wanted, tried, 0, drifted, again));
+    assert_true(is_written(&service_kind, wanted, again, 0, kept, tried));
+    assert_false(is_written(&service_kind, wanted, tried, 0, kept, again));
+    /* once it is mended the label is the plain hash: the same change is mended a second time */
+    assert_true(is_written(&service_kind, wanted, stamp, 0, drifted, tried));
+    assert_true(is_written(&service_kind, wanted, tried, 0, covered, again));
+    assert_string_equal(again, stamp);
+    assert_true(is_written(&service_kind, wanted, again, 0, drifted, tried));
+}
+
 static void a_field_that_we_no_longer_want_goes(void **state)
 {
     struct desk desk;
@@ -437,6 +518,8 @@ int main(void)
         cmocka_unit_test(no_labels_wanted_is_no_difference),
         cmocka_unit_test(a_child_that_is_as_we_left_it_costs_no_write),
         cmocka_unit_test(what_somebody_changed_in_our_fields_is_mended),
+        cmocka_unit_test(what_the_server_does_not_keep_is_written_once),
+        cmocka_unit_test(what_the_server_does_not_keep_of_a_service_is_written_once),
         cmocka_unit_test(a_field_that_we_no_longer_want_goes),
         cmocka_unit_test(a_child_of_another_operator_that_fits_gets_the_stamp_alone),
         cmocka_unit_test(a_child_without_a_controller_is_adopted),
