@@ -32,30 +32,13 @@ static bool is_zero_value(const struct json *value)
     return false;
 }
 
-/* Quantities are the values of these maps and of emptyDir's sizeLimit; the server rewrites them in
- * their canonical form. */
-static bool holds_quantities(struct str key)
-{
-    return str_is(key, "requests") || str_is(key, "limits") || str_is(key, "capacity") ||
-           str_is(key, "sizeLimit");
-}
-
-/* A quantity may be written as a number: cpu: 2. */
-static int read_quantity(const struct json *value, struct quantity *ret_quantity)
-{
-    if (json_is_number(value)) {
-        *ret_quantity = quantity_of_units(json_i64_or(value, 0), QUANTITY_DECIMAL_SI);
-        return 0;
-    }
-    return quantity_parse(json_str(value), ret_quantity, NULL);
-}
-
+/* The server rewrites quantities in their canonical form. */
 static bool same_quantity(const struct json *live, const struct json *wanted)
 {
     struct quantity left, right;
 
-    return read_quantity(live, &left) == 0 && read_quantity(wanted, &right) == 0 &&
-           quantity_cmp(&left, &right) == 0;
+    return quantity_from_json(live, &left, NULL) == 0 &&
+           quantity_from_json(wanted, &right, NULL) == 0 && quantity_cmp(&left, &right) == 0;
 }
 
 static bool covers_array(const struct json *live, const struct json *wanted, bool in_quantities)
@@ -80,7 +63,7 @@ static bool covers_object(const struct json *live, const struct json *wanted, bo
     if (!json_is_object(live))
         return false;
     while (json_next_member(&iter, &key, &value))
-        if (!covers(json_get_str(live, key), value, in_quantities || holds_quantities(key)))
+        if (!covers(json_get_str(live, key), value, in_quantities || quantity_is_name(key)))
             return false;
     return true;
 }

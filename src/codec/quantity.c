@@ -234,6 +234,27 @@ int quantity_parse(struct str text, struct quantity *ret_quantity, struct err *e
     return result;
 }
 
+int quantity_from_json(const struct json *value, struct quantity *ret_quantity, struct err *err)
+{
+    auto_buf struct buf number = { .max = QUANTITY_TEXT_MAX };
+
+    if (!json_is_number(value))
+        return quantity_parse(json_str(value), ret_quantity, err);
+    json_write(value, &number);
+    return quantity_parse(buf_str(&number), ret_quantity, err);
+}
+
+bool quantity_is_name(struct str name)
+{
+    static const char *const names[] = { "capacity", "divisor",  "limits",
+                                         "overhead", "requests", "sizeLimit" };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (str_is(name, names[i]))
+            return true;
+    return false;
+}
+
 struct quantity quantity_of_units(int64_t units, enum quantity_format format)
 {
     struct quantity quantity = { 0 };

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "codec/json.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,6 +33,11 @@ struct quantity {
 #define QUANTITY_TEXT_MAX 64
 
 int quantity_parse(struct str text, struct quantity *ret_quantity, struct err *err);
+
+/* In JSON a quantity is a string or a number: cpu: 0.5 is "500m". */
+int quantity_from_json(const struct json *value, struct quantity *ret_quantity, struct err *err);
+/* Whether the members of this name are quantities, or maps of quantities: sizeLimit, requests. */
+bool quantity_is_name(struct str name);
 
 struct quantity quantity_of_units(int64_t units, enum quantity_format format);
 struct quantity quantity_of_milli(int64_t milli, enum quantity_format format);

@@ -277,9 +277,7 @@ int kube_quantity(const struct json *value, bool milli, int64_t *ret_amount, str
     int64_t amount;
     int rc;
 
-    if (json_is_number(value))
-        quantity = quantity_of_units(json_i64_or(value, INT64_MAX), QUANTITY_DECIMAL_SI);
-    else if (json_exists(value) && quantity_parse(json_str(value), &quantity, err) < 0)
+    if (json_exists(value) && quantity_from_json(value, &quantity, err) < 0)
         return -ERR_INVALID;
     rc = milli ? quantity_ceil_milli(&quantity, &amount, NULL)
                : quantity_ceil_units(&quantity, &amount, NULL);

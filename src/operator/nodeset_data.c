@@ -53,8 +53,6 @@ static const char *const maps[] = {
     "annotations", "labels",       "limits",   "matchLabels",
     "overhead",    "nodeSelector", "requests", "volumeAttributes",
 };
-static const char *const quantity_maps[] = { "limits", "overhead", "requests" };
-static const char *const quantities[] = { "divisor", "sizeLimit" };
 
 static const char *const container_members[] = {
     "args",
@@ -161,17 +159,11 @@ static struct json_mut *typed_object(const struct typed *typed, const struct jso
 
 static struct json_mut *typed_quantity(const struct typed *typed, const struct json *value)
 {
+    auto_buf struct buf text = { .max = QUANTITY_TEXT_MAX };
     struct quantity quantity;
-    auto_buf struct buf text;
 
-    buf_init(&text, 2 * QUANTITY_TEXT_MAX);
-    if (json_is_string(value))
-        buf_add_str(&text, json_str(value));
-    else
-        json_write(value, &text);
-    if (quantity_parse(buf_str(&text), &quantity, NULL) < 0)
+    if (quantity_from_json(value, &quantity, NULL) < 0)
         return json_copy(typed->build, value);
-    buf_clear(&text);
     quantity_print(&quantity, &text);
     return json_new_str(typed->build, buf_str(&text));
 }
@@ -180,7 +172,7 @@ static struct json_mut *typed_map(const struct typed *typed, struct str name,
                                   const struct json *map)
 {
     struct json_mut *copy = json_new_object(typed->build);
-    bool has_quantities = IS_IN(quantity_maps, name);
+    bool has_quantities = quantity_is_name(name);
     struct json_iter iter = json_iter(map);
     const struct json *value;
     struct str key;
@@ -252,12 +244,12 @@ static struct json_mut *typed_member(const struct typed *typed, struct str name,
 {
     if (!json_exists(value))
         return NULL;
-    if (IS_IN(quantities, name))
-        return typed_quantity(typed, value);
     if (json_is_array(value))
         return typed_list(typed, name, value);
     if (json_is_object(value))
         return IS_IN(maps, name) ? typed_map(typed, name, value) : typed_struct(typed, name, value);
+    if (quantity_is_name(name))
+        return typed_quantity(typed, value);
     return is_zero(value) && !IS_IN(pointers, name) ? NULL : json_copy(typed->build, value);
 }
 

@@ -36,6 +36,10 @@ static const struct {
       true },
     { "{'requests':{'cpu':'2'}}", "{'requests':{'cpu':2}}", true },
     { "{'requests':{'cpu':'2'}}", "{'requests':{'cpu':'3'}}", false },
+    { "{'requests':{'cpu':'500m'}}", "{'requests':{'cpu':0.5}}", true },
+    { "{'requests':{'cpu':'0'}}", "{'requests':{'cpu':0.5}}", false },
+    { "{'overhead':{'memory':'1Gi'}}", "{'overhead':{'memory':1073741824}}", true },
+    { "{'divisor':'1'}", "{'divisor':1}", true },
     { "{'sizeLimit':'1Gi'}", "{'sizeLimit':'1024Mi'}", true },
     { "{'labels':{'x':'1'}}", "{'labels':{'x':'1000m'}}", false },
 };

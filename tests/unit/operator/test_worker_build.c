@@ -291,6 +291,7 @@ static void limits_are_told_to_the_image(void **state)
         { "{}", "0", "0" },
         { "{'slurmd':{'resources':{'limits':{'cpu':'2500m','memory':'3Gi'}}}}", "3", "3072" },
         { "{'template':{'spec':{'resources':{'limits':{'cpu':4,'memory':1048577}}}}}", "4", "1" },
+        { "{'slurmd':{'resources':{'limits':{'cpu':1.5}}}}", "2", "0" },
         { "{'slurmd':{'resources':{'limits':{'cpu':'1'}}},"
           "'template':{'spec':{'resources':{'limits':{'cpu':4,'memory':'1Gi'}}}}}",
           "1", "1024" },
