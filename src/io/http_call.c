@@ -10,17 +10,23 @@
 #include "io/http_text.h"
 
 #include <assert.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 enum {
     MAX_PATH = 97 * 1024,
     MAX_TOKEN = 16 * 1024,
     MAX_BODY = 64 << 20,
     MAX_ANSWER = 64 << 20,
-    PROBE_AFTER_SECONDS = 15, /* of silence while an answer is awaited: a peer that is gone is */
-    PROBE_EACH_SECONDS = 5,   /* noticed after nine of these, whatever the deadline */
-    KEEP_ALIVE_SECONDS = 30,  /* a connection idle for longer is not trusted with a new request */
+    PROBE_AFTER_SECONDS = 15, /* of silence while an answer is awaited */
+    PROBE_EACH_SECONDS = 5,
+    /* A peer that acknowledges neither probes nor requests for so long is gone, whatever the
+     * deadline. The kernel alone would send a request again for 15 minutes. */
+    UNACKNOWLEDGED_MS = 20000,
+    KEEP_ALIVE_SECONDS = 30, /* a connection idle for longer is not trusted with a new request */
 };
 
 /* --- what libcurl asks and tells --- */
@@ -261,6 +267,15 @@ static void set_method(struct http_call *call, const char *method)
     curl_easy_setopt(call->easy, CURLOPT_PREREQDATA, call);
 }
 
+static int on_socket_made(void *context, curl_socket_t socket, curlsocktype purpose)
+{
+    unsigned limit_ms = UNACKNOWLEDGED_MS;
+
+    /* A Unix socket refuses it, and needs none. */
+    (void)setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof(limit_ms));
+    return CURL_SOCKOPT_OK;
+}
+
 static void set_connection(struct http_call *call)
 {
     const struct http_target *target = call->target;
@@ -275,6 +290,7 @@ static void set_connection(struct http_call *call)
     curl_easy_setopt(call->easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(call->easy, CURLOPT_TCP_KEEPIDLE, (long)PROBE_AFTER_SECONDS);
     curl_easy_setopt(call->easy, CURLOPT_TCP_KEEPINTVL, (long)PROBE_EACH_SECONDS);
+    curl_easy_setopt(call->easy, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
     curl_easy_setopt(call->easy, CURLOPT_CONNECTTIMEOUT_MS, target->connect_timeout_ms);
     if (!target->use_proxy)
         curl_easy_setopt(call->easy, CURLOPT_PROXY, "");

@@ -151,6 +151,10 @@ void http_call_on_time(void *context)
         err_set(&why, ERR_UNKNOWN, "%s: no answer before the deadline", call->name);
     else
         err_set(&why, ERR_TIMEOUT, "%s: no connection before the deadline", call->name);
+    /* The next call must not go to a peer that may be gone. libcurl closes a connection of HTTP/1
+     * by itself, one of HTTP/2 only when it is told so. */
+    if (call->attempts > 0)
+        curl_easy_setopt(call->easy, CURLOPT_FORBID_REUSE, 1L);
     fail(call->client, call, &why);
 }
 

@@ -141,11 +141,20 @@ static void end(struct world *world)
     assert_int_equal(system(command), 0);
 }
 
+static unsigned connections_of(struct world *world)
+{
+    unsigned connections = 0;
+
+    drain_output(world);
+    for (const char *at = world->seen; (at = strstr(at, "The negotiated protocol: h2")); at++)
+        connections++;
+    return connections;
+}
+
 static void many_calls_share_one_connection(void **state)
 {
     static struct exchange calls[CALLS];
     static struct world world;
-    unsigned connections = 0;
 
     if (!begin(&world))
         skip();
@@ -159,10 +168,7 @@ static void many_calls_share_one_connection(void **state)
         assert_int_equal(calls[i].status, 200);
         assert_string_equal(calls[i].body, "hello");
     }
-    drain_output(&world);
-    for (const char *at = world.seen; (at = strstr(at, "The negotiated protocol: h2")); at++)
-        connections++;
-    assert_int_equal(connections, 1);
+    assert_int_equal(connections_of(&world), 1);
     end(&world);
 }
 
@@ -217,6 +223,30 @@ static void a_server_that_dies_leaves_changes_unknown(void **state)
     end(&world);
 }
 
+static void a_connection_that_did_not_answer_is_not_used_again(void **state)
+{
+    static struct world world;
+    struct exchange first = { .ends = 0 }, late = { .ends = 0 }, after = { .ends = 0 };
+
+    if (!begin(&world))
+        skip();
+    exchange_do(&first, world.loop, world.transport,
+                &(struct http_request){ .method = "GET", .path = "/hello" });
+    assert_int_equal(first.status, 200);
+    kill(world.child, SIGSTOP);
+    exchange_do(&late, world.loop, world.transport,
+                &(struct http_request){ .method = "GET",
+                                        .path = "/hello",
+                                        .deadline_us = loop_now_us(world.loop) + 100 * MS_US });
+    assert_int_equal(late.class, ERR_UNKNOWN);
+    kill(world.child, SIGCONT);
+    exchange_do(&after, world.loop, world.transport,
+                &(struct http_request){ .method = "GET", .path = "/hello" });
+    assert_int_equal(after.status, 200);
+    assert_int_equal(connections_of(&world), 2);
+    end(&world);
+}
+
 static void a_cancelled_call_leaves_the_others_on_its_connection_alone(void **state)
 {
     static struct exchange calls[CALLS];
@@ -248,6 +278,7 @@ int main(void)
         cmocka_unit_test(many_calls_share_one_connection),
         cmocka_unit_test(bodies_go_over_http2_whole_and_large),
         cmocka_unit_test(a_server_that_dies_leaves_changes_unknown),
+        cmocka_unit_test(a_connection_that_did_not_answer_is_not_used_again),
         cmocka_unit_test(a_cancelled_call_leaves_the_others_on_its_connection_alone),
     };
 

@@ -3,6 +3,7 @@
 #include "exchange.h"
 #include "peer.h"
 
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 
 struct world {
@@ -88,6 +89,39 @@ static void a_stream_hands_pieces_over_before_it_ends(void **state)
     assert_int_equal(stream.heads, 1);
     assert_string_equal(stream.body, "one\ntwo\n"); /* the answer itself added nothing */
     assert_string_equal(stream.content_type, "a/b");
+    end(&world);
+}
+
+/* Our end of the connection to this peer. */
+static int socket_to(const struct peer *peer)
+{
+    for (int fd = 0; fd < 256; fd++) {
+        struct sockaddr_in address = { 0 };
+        socklen_t length = sizeof(address);
+
+        if (getpeername(fd, (struct sockaddr *)&address, &length) == 0 &&
+            address.sin_family == AF_INET && ntohs(address.sin_port) == peer->port)
+            return fd;
+    }
+    return -1;
+}
+
+static void a_peer_that_acknowledges_nothing_is_given_up_after_20_seconds(void **state)
+{
+    struct world world = { .loop = NULL };
+    struct exchange stream = { .ends = 0 };
+    unsigned limit_ms = 0;
+    socklen_t length = sizeof(limit_ms);
+
+    begin(&world, stream_two_pieces);
+    exchange_send(&stream, world.loop, world.transport, &a_watch);
+    while (stream.heads == 0)
+        run_for(world.loop, MS_US);
+    assert_int_equal(
+        getsockopt(socket_to(&world.peer), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, &length), 0);
+    assert_int_equal(limit_ms, 20000);
+    peer_let_go(&world.peer);
+    run_until(world.loop, &stream.ends);
     end(&world);
 }
 
@@ -425,6 +459,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_hands_pieces_over_before_it_ends),
+        cmocka_unit_test(a_peer_that_acknowledges_nothing_is_given_up_after_20_seconds),
         cmocka_unit_test(a_refused_stream_tells_the_status_and_the_reason),
         cmocka_unit_test(a_stream_that_is_cut_off_is_unknown),
         cmocka_unit_test(a_stream_has_a_connection_of_its_own),
