@@ -9,13 +9,20 @@
 #include "io/http_client.h"
 #include "io/reload.h"
 #include "kube/config_exec.h"
+#include "kube/informer.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 #define ACCOUNT_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
 
-enum { MAX_PATH = 4096, MAX_TOKEN = 16 * 1024 };
+enum {
+    MAX_PATH = 4096,
+    MAX_TOKEN = 16 * 1024,
+    /* The operator watches 16 kinds in each namespace that it is told, and the nodes. A stream that
+     * finds no connection would wait for ever: the others never end. */
+    MAX_STREAMS = 17 * KUBE_INFORMER_MAX_NAMESPACES,
+};
 
 static void secret_done(struct kube_config_secret *secret)
 {
@@ -242,6 +249,7 @@ int kube_config_transport(struct loop *loop, struct kube_config *config,
         .bearer_context = config,
         .gzip = true,
         .proxy_from_environment = true,
+        .max_streams = MAX_STREAMS,
     };
 
     if (result < 0)

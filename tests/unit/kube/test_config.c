@@ -3,6 +3,8 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "io/http.h"
+#include "io/http_server.h"
 #include "io/loop_real.h"
 
 #include <errno.h>
@@ -455,6 +457,87 @@ static void a_transport_is_made_or_the_reason_is_told(void **state)
     loop_free(loop);
 }
 
+/* --- many streams --- */
+
+enum { STREAMS = 70, WAIT_US = 20 * 1000000 };
+
+struct streams {
+    struct loop *loop;
+    struct http_responder *open[STREAMS];
+    unsigned asked, heads;
+};
+
+static void on_watch(void *context, const struct http_view *view, struct http_responder *responder)
+{
+    struct streams *streams = context;
+
+    assert_true(streams->asked < STREAMS);
+    streams->open[streams->asked++] = responder;
+    http_stream_begin(responder, "application/json");
+}
+
+static void on_head(void *context, int status)
+{
+    struct streams *streams = context;
+
+    if (++streams->heads == STREAMS)
+        loop_stop(streams->loop);
+}
+
+static void on_failed(void *context, const struct err *why)
+{
+    fail_msg("%s", why->text);
+}
+
+static void on_wait_over(void *context)
+{
+    loop_stop(context);
+}
+
+static void the_kinds_of_many_namespaces_are_watched_at_once(void **state)
+{
+    struct world *world = *state;
+    struct streams streams = { 0 };
+    const struct http_route route = { "/", true, on_watch, &streams };
+    const struct http_server_options options = { .address = "127.0.0.1",
+                                                 .routes = &route,
+                                                 .route_count = 1 };
+    const struct http_handlers handlers = { .on_head = on_head,
+                                            .failed = on_failed,
+                                            .context = &streams };
+    struct loop_timer watchdog = { .due_us = 0 };
+    struct http_transport *transport = NULL;
+    struct http_server *server = NULL;
+    char text[256];
+
+    assert_int_equal(loop_new_real(&streams.loop, NULL), 0);
+    assert_int_equal(http_server_new(streams.loop, &options, &server, NULL), 0);
+    snprintf(text, sizeof(text),
+             "current-context: c\ncontexts: [{name: c, context: {cluster: k}}]\n"
+             "clusters: [{name: k, cluster: {server: 'http://127.0.0.1:%u'}}]\n",
+             (unsigned)http_server_port(server));
+    assert_int_equal(resolve(world, text), 0);
+    assert_int_equal(kube_config_transport(streams.loop, world->config, &transport, NULL), 0);
+    for (unsigned i = 0; i < STREAMS; i++)
+        http_send(transport,
+                  &(struct http_request){ .method = "GET",
+                                          .path = "/watch",
+                                          .deadline_us = loop_now_us(streams.loop) + 2 * WAIT_US,
+                                          .stream = true },
+                  &handlers);
+    loop_timer_start(streams.loop, &watchdog, WAIT_US, on_wait_over, streams.loop);
+    loop_run(streams.loop);
+    loop_timer_stop(&watchdog);
+    assert_int_equal(streams.heads, STREAMS);
+    http_transport_free(transport);
+    for (unsigned i = 0; i < streams.asked; i++)
+        http_stream_end(streams.open[i]);
+    http_server_free(server);
+    kube_config_free(world->config);
+    world->config = NULL;
+    loop_free(streams.loop);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -472,6 +555,7 @@ int main(void)
         TEST(a_cluster_that_cannot_be_used_is_refused),
         TEST(names_that_lead_nowhere_are_told),
         TEST(a_transport_is_made_or_the_reason_is_told),
+        TEST(the_kinds_of_many_namespaces_are_watched_at_once),
     };
 
     return cmocka_run_group_tests_name("kube/config", tests, NULL, NULL);
