@@ -17,8 +17,8 @@
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent_ssl.h>
+#include <event2/event.h>
 #include <event2/http.h>
-#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/ssl.h>
@@ -146,6 +146,9 @@ static struct bufferevent *on_accept(struct event_base *base, void *context)
     *conn = (struct conn){ .server = server, .bufferevent = made, .is_excess = is_excess };
     conn->deadline_us = loop_now_us(server->loop) + server->request_us;
     conn->input_watch = evbuffer_add_cb(bufferevent_get_input(made), on_input, conn);
+    /* While an answer goes out nobody takes what comes in: beyond a whole request the peer waits.
+     */
+    bufferevent_setwatermark(made, EV_READ, 0, server->max_head + server->max_body);
     bufferevent_incref(made);
     list_push_back(&server->conns, &conn->link);
     server->conn_count++;
@@ -302,7 +305,7 @@ int http_server_listen(struct http_server *server, const char *address, uint16_t
     evhttp_set_max_headers_size(http, (ev_ssize_t)server->max_head);
     evhttp_set_max_body_size(http, (ev_ssize_t)server->max_body);
     evhttp_set_default_content_type(http, NULL);
-    evhttp_set_timeout(http, INT_MAX / US_PER_SECOND); /* the time is kept here, see conn_limit */
+    evhttp_set_timeout(http, 2 * HTTP_STREAM_MAX_S); /* the time is kept here, see conn_limit */
     evhttp_set_bevcb(http, on_accept, server);
     evhttp_set_gencb(http, on_request, server);
     server->listener = evhttp_bind_socket_with_handle(http, address ? address : "::", port);

@@ -642,6 +642,32 @@ static void a_reader_that_falls_behind_is_sent_no_more(void **state)
     end(&world);
 }
 
+static void what_is_sent_to_a_stream_is_not_taken_in_without_end(void **state)
+{
+    enum { PLENTY = 64 << 20, PATIENCE = 200 };
+    static char piece[1 << 16];
+    struct world world = { .loop = NULL };
+    size_t taken = 0;
+    unsigned refused = 0; /* times in a row */
+    int fd;
+    struct http_responder *responder = begin_stream(&world, &fd);
+
+    while (taken < PLENTY && refused < PATIENCE) {
+        ssize_t sent = send(fd, piece, sizeof(piece), MSG_DONTWAIT | MSG_NOSIGNAL);
+
+        assert_true(sent > 0 || errno == EAGAIN);
+        taken += sent > 0 ? (size_t)sent : 0;
+        refused = sent > 0 ? 0 : refused + 1;
+        if (sent < 0)
+            run_for(world.loop, MS_US);
+    }
+    assert_true(taken < PLENTY / 2); /* 4 MiB of ours, and what two kernel buffers hold */
+    assert_int_equal(world.gone, 0);
+    http_stream_end(responder);
+    close(fd);
+    end(&world);
+}
+
 static void a_stream_to_one_who_has_left_ends(void **state)
 {
     struct world world = { .loop = NULL };
@@ -685,6 +711,7 @@ int main(void)
         cmocka_unit_test(a_port_in_use_is_an_error),
         cmocka_unit_test(a_stream_goes_on_past_the_deadline_of_a_request),
         cmocka_unit_test(a_reader_that_falls_behind_is_sent_no_more),
+        cmocka_unit_test(what_is_sent_to_a_stream_is_not_taken_in_without_end),
         cmocka_unit_test(a_stream_to_one_who_has_left_ends),
     };
 
