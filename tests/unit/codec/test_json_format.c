@@ -25,9 +25,28 @@ static void values_are_put_in_escaped(void **state)
                         "\"j\":[1,2],\"m\":\"deep\",\"n\":[null,null,null]}");
 }
 
+/* Custom resources may hold such values, and an object is made around them. */
+static void a_value_may_be_as_deep_as_one_that_is_read(void **state)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    auto_json_doc struct json_doc *deep = NULL;
+    auto_buf struct buf text = { .max = 4096 }, expected = { .max = 4096 };
+
+    for (int i = 0; i < 2 * JSON_MAX_DEPTH; i++)
+        buf_add_char(&text, i < JSON_MAX_DEPTH ? '[' : ']');
+    assert_int_equal(json_parse(buf_str(&text), 4096, &deep, NULL), 0);
+    buf_printf(&expected, "{\"spec\":{\"x\":%s}}", buf_text(&text));
+    buf_clear(&text);
+    json_mut_write(json_format(build, "{'spec':{'x':%j}}", json_root(deep)), &text);
+    assert_string_equal(buf_text(&text), buf_text(&expected));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(values_are_put_in_escaped) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_are_put_in_escaped),
+        cmocka_unit_test(a_value_may_be_as_deep_as_one_that_is_read),
+    };
 
     return cmocka_run_group_tests_name("json_format", tests, NULL, NULL);
 }
