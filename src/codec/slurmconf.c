@@ -89,13 +89,15 @@ static bool needs_quotes(struct str value)
 
 static int check_value(struct str key, struct str value, struct err *err)
 {
+    bool is_quoted = needs_quotes(value);
+
     if (value.len > CONF_MAX_VALUE)
         return err_set(err, ERR_TOO_BIG, STR_FMT ": the value is longer than %d bytes",
                        STR_ARG(key), CONF_MAX_VALUE);
     for (size_t i = 0; i < value.len; i++) {
         char c = value.at[i];
 
-        if ((is_control(c) && c != '\t') || (c == '"' && (i == 0 || needs_quotes(value))))
+        if ((is_control(c) && c != '\t') || (c == '"' && (i == 0 || is_quoted)))
             return err_set(err, ERR_INVALID, STR_FMT ": the value has byte 0x%02x at %zu%s",
                            STR_ARG(key), (unsigned)(unsigned char)c, i,
                            c == '"' ? " (a double quote)" : "");

@@ -105,6 +105,20 @@ static void keys_and_values_are_bounded(void **state)
     assert_int_equal(conf_option(&conf, key, (struct str){ value, CONF_MAX_VALUE }, NULL), 0);
 }
 
+/* A look at the whole value for each quote would take minutes. */
+static void a_value_of_many_quotes_takes_no_longer_than_others(void **state)
+{
+    auto_free char *value = mem_alloc(CONF_MAX_VALUE);
+    auto_buf struct buf out;
+    struct conf conf;
+
+    buf_init(&out, 2 * CONF_MAX_VALUE);
+    conf_begin(&conf, &out);
+    memset(value, '"', CONF_MAX_VALUE);
+    value[0] = 'v';
+    assert_int_equal(conf_option(&conf, "Key", (struct str){ value, CONF_MAX_VALUE }, NULL), 0);
+}
+
 static void a_line_holds_several_pairs_or_nothing_at_all(void **state)
 {
     struct conf_pair pairs[] = {
@@ -367,6 +381,7 @@ int main(void)
         cmocka_unit_test(an_option_is_written_with_quotes_only_where_needed),
         cmocka_unit_test(what_cannot_be_expressed_is_refused_naming_key_and_character),
         cmocka_unit_test(keys_and_values_are_bounded),
+        cmocka_unit_test(a_value_of_many_quotes_takes_no_longer_than_others),
         cmocka_unit_test(a_line_holds_several_pairs_or_nothing_at_all),
         cmocka_unit_test(a_comment_stays_a_comment_whatever_it_holds),
         cmocka_unit_test(an_overflow_is_told_at_the_end),
