@@ -124,10 +124,12 @@ struct subprocess *subprocess_start_env(struct loop *loop, const char *const *ar
     int ends[2], number;
     pid_t pid;
 
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
+    if (pipe2(ends, O_CLOEXEC) < 0) {
         (void)err_system(err, errno, "pipe");
         return NULL;
     }
+    /* Our end only: programs take a full pipe that does not block for an error. */
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
     number = spawn(argv, env, ends[1], &pid);
     (void)close(ends[1]);
     if (number != 0) {

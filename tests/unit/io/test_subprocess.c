@@ -17,6 +17,7 @@ enum { SECOND = 1000000 };
 struct seen {
     struct loop *loop;
     int result;
+    size_t length;
     char output[64], error[256];
 };
 
@@ -25,6 +26,7 @@ static void on_done(void *context, int result, struct str output, const struct e
     struct seen *seen = context;
 
     seen->result = result;
+    seen->length = output.len;
     (void)snprintf(seen->output, sizeof(seen->output), STR_FMT, STR_ARG(output));
     (void)snprintf(seen->error, sizeof(seen->error), "%s", result < 0 ? err->text : "");
     loop_stop(seen->loop);
@@ -47,6 +49,15 @@ static void the_output_of_a_program_is_handed_over(void **state)
     run(&seen, "echo one; echo two", 60 * SECOND);
     assert_int_equal(seen.result, 0);
     assert_string_equal(seen.output, "one\ntwo\n");
+}
+
+static void more_than_a_pipe_holds_is_handed_over_whole(void **state)
+{
+    struct seen seen = { .result = -1 };
+
+    run(&seen, "exec head -c 1000000 /dev/zero", 60 * SECOND);
+    assert_int_equal(seen.result, 0);
+    assert_int_equal(seen.length, 1000000);
 }
 
 static void a_program_that_fails_gives_no_output(void **state)
@@ -90,6 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_output_of_a_program_is_handed_over),
+        cmocka_unit_test(more_than_a_pipe_holds_is_handed_over_whole),
         cmocka_unit_test(a_program_that_fails_gives_no_output),
         cmocka_unit_test(a_program_that_hangs_is_ended),
         cmocka_unit_test(a_program_that_closes_its_output_and_hangs_is_ended),
