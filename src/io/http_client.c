@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     MAX_CALLS = 1 << 16,
@@ -31,6 +32,9 @@ struct http_client {
     struct list waiting, running, dead;
     struct loop_timer start_timer, tls_timer;
     int64_t tls_period_us;
+    void (*tls_kept)(void *context, const struct err *why);
+    void *tls_context;
+    struct err tls_why; /* what was told last; class 0: the files are of use */
     unsigned waiting_count;
     unsigned count;   /* calls alive */
     unsigned calling; /* callbacks of ours on the stack */
@@ -272,8 +276,12 @@ static const struct http_transport_ops client_ops = {
 static void on_tls_timer(void *context)
 {
     struct http_client *client = context;
+    struct err why = { .class = 0 };
 
-    (void)http_target_reload_tls(&client->target, NULL, NULL);
+    (void)http_target_reload_tls(&client->target, NULL, &why);
+    if (client->tls_kept && strcmp(why.text, client->tls_why.text) != 0)
+        client->tls_kept(client->tls_context, why.class ? &why : NULL);
+    client->tls_why = why;
     loop_timer_start(client->loop, &client->tls_timer, client->tls_period_us, on_tls_timer, client);
 }
 
@@ -281,6 +289,8 @@ static void follow_tls_files(struct http_client *client, const struct http_clien
 {
     if (!options->tls.ca_file && !options->tls.cert_file && !options->tls.key_file)
         return;
+    client->tls_kept = options->tls_kept;
+    client->tls_context = options->tls_context;
     client->tls_period_us = options->tls_period_us > 0 ? options->tls_period_us : DEFAULT_TLS_US;
     loop_timer_start(client->loop, &client->tls_timer, client->tls_period_us, on_tls_timer, client);
 }

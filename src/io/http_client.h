@@ -18,8 +18,12 @@ struct http_client_options {
     const char *base_url;    /* http:// or https://, host, port, perhaps a path in front of all */
     const char *unix_socket; /* connect there instead of to the host; may be NULL */
 
-    struct tls_source tls;   /* no CA: the system's. Files are looked at again while we run */
-    int64_t tls_period_us;   /* between looks; 0 = 60 s */
+    struct tls_source tls; /* no CA: the system's. Files are looked at again while we run */
+    int64_t tls_period_us; /* between looks; 0 = 60 s */
+    /* Files that changed are of no use (why), and the old ones stay in use; NULL: this is over.
+     * Told once for each reason. May be NULL. */
+    void (*tls_kept)(void *context, const struct err *why);
+    void *tls_context;
     const char *server_name; /* the certificate must be for this name instead of the host */
     bool insecure;           /* takes any certificate */
 

@@ -39,6 +39,8 @@ struct kube_config {
     struct kube_config_secret token;
     struct kube_exec *exec;           /* the program that gives token or certificate; NULL */
     struct reload_file *token_reload; /* private: after kube_config_open */
+    void (*tls_kept)(void *context, const struct err *why); /* as in http_client.h; NULL at first */
+    void *tls_context;
 };
 
 struct kube_config_options {

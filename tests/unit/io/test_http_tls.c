@@ -227,6 +227,56 @@ static void after_a_reload_new_connections_use_the_new_files(void **state)
     rmdir(folder);
 }
 
+struct told {
+    struct loop *loop;
+    unsigned reasons, ends;
+    char why[240];
+};
+
+static void on_tls_kept(void *context, const struct err *why)
+{
+    struct told *told = context;
+
+    if (why) {
+        told->reasons++;
+        snprintf(told->why, sizeof(told->why), "%s", why->text);
+    } else {
+        told->ends++;
+    }
+    loop_stop(told->loop);
+}
+
+static void files_that_are_of_no_use_are_told_once(void **state)
+{
+    struct world world = { .loop = NULL };
+    struct told told = { .reasons = 0 };
+    char folder[] = "/tmp/slinc-tls-XXXXXX", path[64], next[64];
+
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/ca.crt", folder);
+    snprintf(next, sizeof(next), "%s/next", folder);
+    write_file(path, ca.cert_pem);
+    begin(&world, &good);
+    told.loop = world.loop;
+    connect_with(&world, (struct http_client_options){ .tls = { .ca_file = path },
+                                                       .tls_period_us = 5 * MS_US,
+                                                       .tls_kept = on_tls_kept,
+                                                       .tls_context = &told });
+    assert_int_equal(unlink(path), 0);
+    run_until(world.loop, &told.reasons);
+    assert_non_null(strstr(told.why, path));
+    run_for(world.loop, 50 * MS_US);
+    assert_int_equal(told.reasons, 1);
+
+    write_file(next, ca.cert_pem);
+    assert_int_equal(rename(next, path), 0);
+    run_until(world.loop, &told.ends);
+    assert_int_equal(told.reasons, 1);
+    end(&world);
+    unlink(path);
+    rmdir(folder);
+}
+
 static void files_that_change_are_followed_without_being_told(void **state)
 {
     struct world world = { .loop = NULL };
@@ -264,6 +314,7 @@ int main(void)
         cmocka_unit_test(material_that_does_not_fit_is_refused_at_the_start),
         cmocka_unit_test(after_a_reload_new_connections_use_the_new_files),
         cmocka_unit_test(files_that_change_are_followed_without_being_told),
+        cmocka_unit_test(files_that_are_of_no_use_are_told_once),
     };
 
     return cmocka_run_group_tests_name("io/http_tls", tests, make_certs, free_certs);
