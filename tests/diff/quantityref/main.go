@@ -87,7 +87,7 @@ func duration(line string) string {
 	if err != nil {
 		return "error"
 	}
-	return fmt.Sprintf("ok\t%d\t%s", int64(d), d)
+	return fmt.Sprintf("ok\t%d", int64(d))
 }
 
 // timestamp gives microseconds and both Kubernetes formats.
