@@ -15,22 +15,18 @@ struct term {
     size_t label_count;
     struct name_rule *names;
     size_t name_count;
-    int64_t weight; /* of a preferred term */
-    bool never;     /* empty or broken */
+    bool never; /* empty or broken */
 };
 
 struct nodeselector {
     bool all; /* was absent */
     struct term *terms;
     size_t count;
-    const char *problem;
 };
 
 struct nodeselector_pod {
     const struct selector *labels; /* nodeSelector; NULL when it cannot be read */
     const struct nodeselector *required;
-    const struct nodeselector *preferred;
-    const char *problem;
 };
 
 /* ---- compiling ---- */
@@ -124,30 +120,13 @@ static int compile_term(struct arena *arena, const struct json *value, struct te
     return status;
 }
 
-/* As compile_term, for a preferred term. One without weight counts for nothing, read or not. */
-static int compile_preference(struct arena *arena, const struct json *value, struct term *term,
-                              struct err *err)
-{
-    const struct json *weight = json_get(value, "weight");
-    int status = 0;
-
-    if (json_exists(weight))
-        status = json_want_i64(value, "weight", INT32_MIN, INT32_MAX, &term->weight, err);
-    term->never = true;
-    if (status < 0 || term->weight == 0)
-        return status;
-    return compile_term(arena, json_get(value, "preference"), term, err);
-}
-
-typedef int compile_fn(struct arena *, const struct json *, struct term *, struct err *);
-
-/* Terms of one kind. What is wrong in one term stays its own problem, what passes a bound not. */
-static int compile_terms(struct arena *arena, const struct json *array, const char *what,
-                         compile_fn *compile, struct nodeselector *selector, struct err *err)
+/* What is wrong in one term stays its own problem, what passes a bound not. */
+static int compile_terms(struct arena *arena, const struct json *array,
+                         struct nodeselector *selector, struct err *err)
 {
     struct json_iter iter = json_iter(array);
     const struct json *item;
-    int status = check_array(array, what, NODESELECTOR_MAX_TERMS, err);
+    int status = check_array(array, "nodeSelectorTerms", NODESELECTOR_MAX_TERMS, err);
 
     if (status < 0)
         return status;
@@ -155,12 +134,9 @@ static int compile_terms(struct arena *arena, const struct json *array, const ch
     for (; json_next_item(&iter, &item); selector->count++) {
         struct err problem = { 0 };
 
-        status = compile(arena, item, &selector->terms[selector->count], &problem);
-        if (status == -ERR_TOO_BIG)
-            return err_set(err, ERR_TOO_BIG, "%s[%zu]: %s", what, selector->count, problem.text);
-        if (status < 0 && !selector->problem)
-            selector->problem =
-                arena_printf(arena, "%s[%zu]: %s", what, selector->count, problem.text);
+        if (compile_term(arena, item, &selector->terms[selector->count], &problem) == -ERR_TOO_BIG)
+            return err_set(err, ERR_TOO_BIG, "nodeSelectorTerms[%zu]: %s", selector->count,
+                           problem.text);
     }
     return 0;
 }
@@ -174,21 +150,9 @@ int nodeselector_from_json(struct arena *arena, const struct json *value,
     if (json_exists(value) && !json_is_object(value))
         return err_set(err, ERR_INVALID, "a node selector is not an object");
     selector->all = !json_exists(value);
-    status = compile_terms(arena, json_get(value, "nodeSelectorTerms"), "nodeSelectorTerms",
-                           compile_term, selector, err);
+    status = compile_terms(arena, json_get(value, "nodeSelectorTerms"), selector, err);
     if (status == 0)
         *ret_selector = selector;
-    return status;
-}
-
-static int compile_preferred(struct arena *arena, const struct json *array,
-                             const struct nodeselector **ret_preferred, struct err *err)
-{
-    struct nodeselector *preferred = arena_alloc(arena, sizeof(*preferred));
-    int status = compile_terms(arena, array, "preferred", compile_preference, preferred, err);
-
-    if (status == 0)
-        *ret_preferred = preferred;
     return status;
 }
 
@@ -197,12 +161,10 @@ static int compile_map(struct arena *arena, const struct json *map, struct nodes
                        struct err *err)
 {
     struct err problem = { 0 };
-    int status = selector_from_map(arena, map, SELECTOR_ABSENT_MATCHES_ALL, &pod->labels, &problem);
 
-    if (status == -ERR_TOO_BIG)
+    if (selector_from_map(arena, map, SELECTOR_ABSENT_MATCHES_ALL, &pod->labels, &problem) ==
+        -ERR_TOO_BIG)
         return err_set(err, ERR_TOO_BIG, "nodeSelector: %s", problem.text);
-    if (status < 0)
-        pod->problem = arena_printf(arena, "nodeSelector: %s", problem.text);
     return 0;
 }
 
@@ -212,15 +174,11 @@ int nodeselector_from_pod_spec(struct arena *arena, const struct json *spec,
     const struct json *affinity = json_at(spec, "affinity", "nodeAffinity");
     const struct json *required =
         json_get(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
-    const struct json *preferred =
-        json_get(affinity, "preferredDuringSchedulingIgnoredDuringExecution");
     struct nodeselector_pod *pod = arena_alloc(arena, sizeof(*pod));
     int status = compile_map(arena, json_get(spec, "nodeSelector"), pod, err);
 
     if (status == 0)
         status = nodeselector_from_json(arena, required, &pod->required, err);
-    if (status == 0)
-        status = compile_preferred(arena, preferred, &pod->preferred, err);
     if (status == 0)
         *ret_pod = pod;
     return status;
@@ -247,40 +205,9 @@ bool nodeselector_matches(const struct nodeselector *selector, const struct node
     return selector->all;
 }
 
-const char *nodeselector_problem(const struct nodeselector *selector)
-{
-    return selector->problem;
-}
-
 bool nodeselector_pod_matches(const struct nodeselector_pod *pod,
                               const struct nodeselector_node *node)
 {
     return pod->labels && selector_matches(pod->labels, node->labels) &&
            nodeselector_matches(pod->required, node);
-}
-
-int64_t nodeselector_pod_score(const struct nodeselector_pod *pod,
-                               const struct nodeselector_node *node)
-{
-    int64_t score = 0; /* at most 256 terms of 32 bits each */
-
-    for (size_t i = 0; i < pod->preferred->count; i++) {
-        const struct term *term = &pod->preferred->terms[i];
-
-        if (!term->never && term_matches(term, node))
-            score += term->weight;
-    }
-    return score;
-}
-
-bool nodeselector_pod_matches_all(const struct nodeselector_pod *pod)
-{
-    return pod->labels && selector_matches_all(pod->labels) && pod->required->all;
-}
-
-const char *nodeselector_pod_problem(const struct nodeselector_pod *pod)
-{
-    if (pod->problem)
-        return pod->problem;
-    return pod->required->problem ? pod->required->problem : pod->preferred->problem;
 }

@@ -4,8 +4,8 @@
  * Compiled once into an arena, then asked of many nodes.
  *
  * The API server lets some requirements through that the scheduler cannot read (values that are no
- * label values). As there, a term with such a requirement matches no node, the other terms still
- * do, and the problem can be asked for. */
+ * label values). As there, a term with such a requirement matches no node, and the other terms
+ * still do. */
 #ifndef SLINC_CODEC_NODESELECTOR_H
 #define SLINC_CODEC_NODESELECTOR_H
 
@@ -16,10 +16,9 @@
 #include "codec/selector.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 
 enum {
-    NODESELECTOR_MAX_TERMS = 256, /* required or preferred; SELECTOR_MAX_* bound each term */
+    NODESELECTOR_MAX_TERMS = 256, /* SELECTOR_MAX_* bound each term */
 };
 
 struct nodeselector_node {
@@ -37,23 +36,15 @@ int nodeselector_from_json(struct arena *arena, const struct json *value,
                            const struct nodeselector **ret_selector, struct err *err);
 bool nodeselector_matches(const struct nodeselector *selector,
                           const struct nodeselector_node *node);
-/* What is wrong with the first term that can match no node because of it; NULL when none is. */
-const char *nodeselector_problem(const struct nodeselector *selector);
 
-/* ---- all that a pod says about nodes by itself ---- */
+/* ---- all that a pod requires of nodes by itself ---- */
 
 struct nodeselector_pod;
 
-/* From the pod's spec: nodeSelector, and affinity.nodeAffinity with what it requires and prefers.
- */
+/* From the pod's spec: nodeSelector, and what affinity.nodeAffinity requires. */
 int nodeselector_from_pod_spec(struct arena *arena, const struct json *spec,
                                const struct nodeselector_pod **ret_pod, struct err *err);
 bool nodeselector_pod_matches(const struct nodeselector_pod *pod,
                               const struct nodeselector_node *node);
-/* The sum of the weights of the preferred terms that match. */
-int64_t nodeselector_pod_score(const struct nodeselector_pod *pod,
-                               const struct nodeselector_node *node);
-bool nodeselector_pod_matches_all(const struct nodeselector_pod *pod); /* requires nothing */
-const char *nodeselector_pod_problem(const struct nodeselector_pod *pod);
 
 #endif

@@ -100,7 +100,6 @@ static int answer_nodes(struct work *work, const struct json *value, struct err 
 
     if (status < 0)
         return status;
-    json_put_bool(work->build, work->answer, "problem", nodeselector_problem(selector) != NULL);
 
     struct json_mut *matches = json_put_array(work->build, work->answer, "matches");
 
@@ -123,13 +122,11 @@ static int answer_pod(struct work *work, const struct json *value, struct err *e
         return status;
 
     struct json_mut *matches = json_put_array(work->build, work->answer, "matches");
-    struct json_mut *scores = json_put_array(work->build, work->answer, "scores");
 
     while (json_next_item(&iter, &item)) {
         struct nodeselector_node node = node_of(item);
 
         push_bool(work, matches, nodeselector_pod_matches(pod, &node));
-        json_push(scores, json_new_i64(work->build, nodeselector_pod_score(pod, &node)));
     }
     return 0;
 }

@@ -33,9 +33,7 @@ type answer struct {
 	Ok      bool     `json:"ok"`
 	Text    string   `json:"text"`
 	Matches []bool   `json:"matches"`
-	Scores  []int64  `json:"scores"`
-	Problem bool     `json:"problem"` // a term that cannot be read
-	Terms   []string `json:"terms"`   // of a field selector, sorted
+	Terms   []string `json:"terms"` // of a field selector, sorted
 }
 
 func (n node) object() *v1.Node {
@@ -100,10 +98,8 @@ func nodes(q question) (a answer, err error) {
 	if err := json.Unmarshal(q.Selector, &selector); err != nil || selector == nil {
 		return a, err
 	}
-	_, strict := nodeaffinity.NewNodeSelector(selector)
 	lazy := nodeaffinity.NewLazyErrorNodeSelector(selector)
 	a.Ok = true
-	a.Problem = strict != nil
 	for _, n := range q.Nodes {
 		matches, _ := lazy.Match(n.object())
 		a.Matches = append(a.Matches, matches)
@@ -117,19 +113,10 @@ func pod(q question) (a answer, err error) {
 		return a, err
 	}
 	required := nodeaffinity.GetRequiredNodeAffinity(&v1.Pod{Spec: spec})
-	var terms []v1.PreferredSchedulingTerm
-	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
-		terms = spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution
-	}
-	preferred, strict := nodeaffinity.NewPreferredSchedulingTerms(terms)
 	a.Ok = true
-	a.Problem = strict != nil
 	for _, n := range q.Nodes {
 		matches, _ := required.Match(n.object())
 		a.Matches = append(a.Matches, matches)
-		if strict == nil {
-			a.Scores = append(a.Scores, preferred.Score(n.object()))
-		}
 	}
 	return a, nil
 }
