@@ -1,4 +1,4 @@
-/* quantity.c - reads, prints and adds up Kubernetes resource quantities without losing anything.
+/* quantity.c - reads, prints and compares Kubernetes resource quantities without losing anything.
  *
  * A quantity is a 128-bit mantissa and a power of ten: wide enough for every int64 at every suffix,
  * and for the largest binary value down to its nano digits.
@@ -263,14 +263,6 @@ struct quantity quantity_of_units(int64_t units, enum quantity_format format)
     return quantity;
 }
 
-struct quantity quantity_of_milli(int64_t milli, enum quantity_format format)
-{
-    struct quantity quantity = { 0 };
-
-    (void)normalise(milli, MILLI, format, &quantity);
-    return quantity;
-}
-
 static void print_integer(__int128 value, struct buf *buf)
 {
     char text[DIGITS_MAX + 3];
@@ -334,29 +326,20 @@ void quantity_print(const struct quantity *quantity, struct buf *buf)
     print_decimal(quantity, quantity->format != QUANTITY_DECIMAL_EXPONENT, buf);
 }
 
-bool quantity_is_zero(const struct quantity *quantity)
-{
-    return quantity->mantissa == 0;
-}
-
 int quantity_sign(const struct quantity *quantity)
 {
     return (quantity->mantissa > 0) - (quantity->mantissa < 0);
 }
 
-/* Brings both mantissas to the smaller of the two scales; false when that leaves the range. */
-static bool align(const struct quantity *a, const struct quantity *b, __int128 *ret_a,
-                  __int128 *ret_b, int32_t *ret_scale)
+/* Brings both mantissas to the smaller of the two scales; for values of one order always in range.
+ */
+static void align(const struct quantity *a, const struct quantity *b, __int128 *ret_a,
+                  __int128 *ret_b)
 {
     int32_t scale = a->scale < b->scale ? a->scale : b->scale;
 
-    if (quantity_is_zero(a))
-        scale = b->scale;
-    if (quantity_is_zero(b))
-        scale = a->scale;
-    *ret_scale = scale;
-    return raise_power(a->mantissa, (int64_t)a->scale - scale, ret_a) &&
-           raise_power(b->mantissa, (int64_t)b->scale - scale, ret_b);
+    (void)raise_power(a->mantissa, (int64_t)a->scale - scale, ret_a);
+    (void)raise_power(b->mantissa, (int64_t)b->scale - scale, ret_b);
 }
 
 /* Digits before the decimal point; negative when zeros follow it. Values that differ here need no
@@ -375,69 +358,18 @@ int quantity_cmp(const struct quantity *a, const struct quantity *b)
     int sign = quantity_sign(a);
     int64_t order_a = order_of(a), order_b = order_of(b);
     __int128 mantissa_a = 0, mantissa_b = 0;
-    int32_t scale;
 
     if (sign != quantity_sign(b))
         return sign < quantity_sign(b) ? -1 : 1;
     if (order_a != order_b)
         return order_a < order_b ? -sign : sign;
-    (void)align(a, b, &mantissa_a, &mantissa_b, &scale); /* of one order: always in range */
+    align(a, b, &mantissa_a, &mantissa_b);
     return (mantissa_a > mantissa_b) - (mantissa_a < mantissa_b);
 }
 
-int quantity_add(const struct quantity *a, const struct quantity *b, struct quantity *ret_sum,
-                 struct err *err)
-{
-    enum quantity_format format = quantity_is_zero(a) ? b->format : a->format;
-    __int128 mantissa_a, mantissa_b, sum;
-    int32_t scale;
-
-    if (!align(a, b, &mantissa_a, &mantissa_b, &scale) ||
-        __builtin_add_overflow(mantissa_a, mantissa_b, &sum) ||
-        !normalise(sum, scale, format, ret_sum))
-        return err_set(err, ERR_TOO_BIG, "the sum of two quantities needs more than %d digits",
-                       DIGITS_MAX);
-    return 0;
-}
-
-int quantity_sub(const struct quantity *a, const struct quantity *b,
-                 struct quantity *ret_difference, struct err *err)
-{
-    struct quantity negative = { -b->mantissa, b->scale, b->format };
-
-    return quantity_add(a, &negative, ret_difference, err);
-}
-
-/* Takes the tens of a product out before it is formed, of which each factor may hold one half. */
-static int64_t take_tens(__int128 *fives, __int128 *twos)
-{
-    int64_t tens = 0;
-
-    for (; *fives != 0 && *twos != 0 && *fives % 5 == 0 && *twos % 2 == 0; tens++) {
-        *fives /= 5;
-        *twos /= 2;
-    }
-    return tens;
-}
-
-int quantity_mul(const struct quantity *a, int64_t factor, struct quantity *ret_product,
-                 struct err *err)
-{
-    struct quantity b = quantity_of_units(factor, a->format);
-    __int128 left = a->mantissa, right = b.mantissa, product;
-    int64_t scale = (int64_t)a->scale + b.scale;
-
-    scale += take_tens(&left, &right) + take_tens(&right, &left);
-    if (__builtin_mul_overflow(left, right, &product) ||
-        !normalise(product, scale, a->format, ret_product))
-        return err_set(err, ERR_TOO_BIG, "the product of a quantity needs more than %d digits",
-                       DIGITS_MAX);
-    return 0;
-}
-
-/* The value in units of divisor * 10^scale. */
-static int to_int64(const struct quantity *quantity, int scale, int64_t divisor, bool up,
-                    int64_t *ret_value, struct err *err)
+/* The value in units of divisor * 10^scale, rounded up. */
+static int to_int64(const struct quantity *quantity, int scale, int64_t divisor, int64_t *ret_value,
+                    struct err *err)
 {
     int64_t shift = (int64_t)quantity->scale - scale;
     __int128 value, unit = power_of_ten(-shift) * divisor; /* 10^9 * MiB at most */
@@ -445,10 +377,8 @@ static int to_int64(const struct quantity *quantity, int scale, int64_t divisor,
     if (!raise_power(quantity->mantissa, shift > 0 ? shift : 0, &value))
         value = quantity->mantissa > 0 ? mantissa_limit : -mantissa_limit;
 
-    __int128 result = value / unit, rest = value % unit;
+    __int128 result = value / unit + (value % unit > 0);
 
-    result += up && rest > 0;
-    result -= !up && rest < 0;
     if (result > INT64_MAX || result < INT64_MIN)
         return err_set(err, ERR_TOO_BIG, "a quantity is out of range");
     *ret_value = (int64_t)result;
@@ -457,25 +387,15 @@ static int to_int64(const struct quantity *quantity, int scale, int64_t divisor,
 
 int quantity_ceil_units(const struct quantity *quantity, int64_t *ret_units, struct err *err)
 {
-    return to_int64(quantity, 0, 1, true, ret_units, err);
-}
-
-int quantity_floor_units(const struct quantity *quantity, int64_t *ret_units, struct err *err)
-{
-    return to_int64(quantity, 0, 1, false, ret_units, err);
+    return to_int64(quantity, 0, 1, ret_units, err);
 }
 
 int quantity_ceil_milli(const struct quantity *quantity, int64_t *ret_milli, struct err *err)
 {
-    return to_int64(quantity, MILLI, 1, true, ret_milli, err);
+    return to_int64(quantity, MILLI, 1, ret_milli, err);
 }
 
 int quantity_ceil_mib(const struct quantity *quantity, int64_t *ret_mib, struct err *err)
 {
-    return to_int64(quantity, 0, MIB, true, ret_mib, err);
-}
-
-int quantity_floor_mib(const struct quantity *quantity, int64_t *ret_mib, struct err *err)
-{
-    return to_int64(quantity, 0, MIB, false, ret_mib, err);
+    return to_int64(quantity, 0, MIB, ret_mib, err);
 }

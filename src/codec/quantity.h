@@ -40,31 +40,18 @@ int quantity_from_json(const struct json *value, struct quantity *ret_quantity, 
 bool quantity_is_name(struct str name);
 
 struct quantity quantity_of_units(int64_t units, enum quantity_format format);
-struct quantity quantity_of_milli(int64_t milli, enum quantity_format format);
 
 /* Appends the canonical form, as Go's CanonicalizeBytes. Where the SI table has no suffix left
  * (from 1000E on) the exponent form is written, where Go would drop the factor. */
 void quantity_print(const struct quantity *quantity, struct buf *buf);
 
-bool quantity_is_zero(const struct quantity *quantity);
 int quantity_sign(const struct quantity *quantity);                   /* -1, 0, 1 */
 int quantity_cmp(const struct quantity *a, const struct quantity *b); /* -1, 0, 1 */
 
-/* The result has the format of a, or of b when a is zero. ret_ may be a or b. -ERR_TOO_BIG when the
- * exact result, or a or b written out to the last place of the other, needs more than 38 digits. */
-int quantity_add(const struct quantity *a, const struct quantity *b, struct quantity *ret_sum,
-                 struct err *err);
-int quantity_sub(const struct quantity *a, const struct quantity *b,
-                 struct quantity *ret_difference, struct err *err);
-int quantity_mul(const struct quantity *a, int64_t factor, struct quantity *ret_product,
-                 struct err *err);
-
-/* Whole units, thousandths, or MiB of a value in bytes. Ceil goes towards +infinity and floor
- * towards -infinity. -ERR_TOO_BIG when the result is no int64. */
+/* Whole units, thousandths, or MiB of a value in bytes, rounded towards +infinity. -ERR_TOO_BIG
+ * when the result is no int64. */
 int quantity_ceil_units(const struct quantity *quantity, int64_t *ret_units, struct err *err);
-int quantity_floor_units(const struct quantity *quantity, int64_t *ret_units, struct err *err);
 int quantity_ceil_milli(const struct quantity *quantity, int64_t *ret_milli, struct err *err);
 int quantity_ceil_mib(const struct quantity *quantity, int64_t *ret_mib, struct err *err);
-int quantity_floor_mib(const struct quantity *quantity, int64_t *ret_mib, struct err *err);
 
 #endif

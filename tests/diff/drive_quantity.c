@@ -19,8 +19,9 @@ static void answer_text(const struct quantity *quantity)
 static void answer_quantity(struct str line)
 {
     static convert_fn *const converts[] = {
-        quantity_ceil_units, quantity_ceil_milli, quantity_floor_units,
-        quantity_ceil_mib,   quantity_floor_mib,
+        quantity_ceil_units,
+        quantity_ceil_milli,
+        quantity_ceil_mib,
     };
     struct quantity quantity;
 
@@ -41,33 +42,17 @@ static void answer_quantity(struct str line)
     putchar('\n');
 }
 
-static void answer_result(int result, const struct quantity *quantity)
-{
-    putchar('\t');
-    if (result < 0)
-        printf("too big");
-    else
-        answer_text(quantity);
-}
-
-/* a, b and n, between tabs: compares a with b, then gives a + b, a - b and a * n. */
+/* a and b, between them a tab: how a compares with b. */
 static void answer_pair(struct str line)
 {
-    struct str first, second, rest, number;
-    struct quantity a, b, result;
-    int64_t factor;
+    struct str first, second;
+    struct quantity a, b;
 
-    if (!str_cut(line, '\t', &first, &rest) || !str_cut(rest, '\t', &second, &number) ||
-        quantity_parse(first, &a, NULL) < 0 || quantity_parse(second, &b, NULL) < 0 ||
-        str_to_i64(number, INT64_MIN, INT64_MAX, &factor, NULL) < 0) {
+    if (!str_cut(line, '\t', &first, &second) || quantity_parse(first, &a, NULL) < 0 ||
+        quantity_parse(second, &b, NULL) < 0)
         puts("error");
-        return;
-    }
-    printf("%d", quantity_cmp(&a, &b));
-    answer_result(quantity_add(&a, &b, &result, NULL), &result);
-    answer_result(quantity_sub(&a, &b, &result, NULL), &result);
-    answer_result(quantity_mul(&a, factor, &result, NULL), &result);
-    putchar('\n');
+    else
+        printf("%d\n", quantity_cmp(&a, &b));
 }
 
 int main(int argc, char **argv)

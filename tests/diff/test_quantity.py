@@ -52,13 +52,6 @@ def exact(text):
     return value * Fraction(10) ** int(suffix[1:])
 
 
-def significant(value):
-    """How many digits the value takes, without zeros at either end."""
-    nanos = abs(value) * 10**9
-    assert nanos.denominator == 1
-    return len(str(nanos.numerator).strip("0"))
-
-
 def random_number(rng):
     digits = rng.choice([1, 2, 3, 4, 6, 9, 12, 15, 17, 18, 19, 20, 25])
     number = "".join(rng.choice("0123456789") for _ in range(digits))
@@ -96,10 +89,8 @@ def saturated(value):
 
 
 def expected_integers(value):
-    """Ceil, ceil of thousandths, floor, ceil of MiB, floor of MiB: the order of the driver."""
-    results = [math.ceil(value), math.ceil(value * 1000), math.floor(value)]
-    results += [math.ceil(value / 2**20), math.floor(value / 2**20)]
-    return [saturated(r) for r in results]
+    """Units, thousandths, MiB, rounded up: the order of the driver."""
+    return [saturated(math.ceil(v)) for v in (value, value * 1000, value / 2**20)]
 
 
 def check_parse(line, ours, theirs):
@@ -113,7 +104,7 @@ def check_parse(line, ours, theirs):
     if text != go_text:
         return (line, ours, theirs)
     huge = re.search(r"e\d{4,}", text)
-    if integers != (["too big"] * 5 if huge else expected_integers(exact(text))):
+    if integers != (["too big"] * 3 if huge else expected_integers(exact(text))):
         return (line, ours, "exact fractions")
     for ours_value, go_value in zip(integers, (go_units, go_milli)):
         if go_value not in ("negative", ours_value):
@@ -158,33 +149,13 @@ def test_more_than_38_digits_round_away_from_zero():
     assert [a.split("\t")[1] for a in ours] == [wanted, "-" + wanted, "1" * 38 + "00k"]
 
 
-def check_pair(line, ours, theirs, value):
-    """`value` maps a quantity as written to its exact value."""
-    a, b, n = line.split("\t")
-    (order, *results), (go_order, *go_results) = ours.split("\t"), theirs.split("\t")
-    if order != go_order:
-        return (line, ours, theirs)
-    wanted = (value[a] + value[b], value[a] - value[b], value[a] * int(n))
-    for result, go_result, exact_result in zip(results, go_results, wanted):
-        too_long = result == "too big" and significant(exact_result) > 38
-        better = go_result == "lossy" and result != "too big" and exact(result) == exact_result
-        if result != go_result and not too_long and not better:
-            return (line, ours, theirs)
-    return None
-
-
 def random_pair(rng):
     a = random_quantity(rng)
-    b = a if rng.random() < 0.05 else random_quantity(rng)
-    edges = [0, 1, -1, 2, 10, 1000, 1024, 2**31, 2**63 - 1, -(2**63), rng.randint(-(10**6), 10**6)]
-    return f"{a}\t{b}\t{rng.choice(edges)}"
+    return f"{a}\t{a if rng.random() < 0.05 else random_quantity(rng)}"
 
 
-def test_random_sums_products_and_orders_are_those_of_go(reference):
+def test_random_orders_are_those_of_go(reference):
     rng = random.Random(20260103)
     lines = [random_pair(rng) for _ in range(20000)]
-    texts = [text for line in lines for text in line.split("\t")[:2]]
-    read = ask(driver("quantity"), "quantity", texts)  # compared with Go by the tests above
-    value = {text: exact(answer.split("\t")[1]) for text, answer in zip(texts, read)}
     answers = zip(lines, ask(driver("quantity"), "pair", lines), ask(reference, "pair", lines))
-    report([d for d in (check_pair(*a, value) for a in answers) if d])
+    report([answer for answer in answers if answer[1] != answer[2]])

@@ -11,29 +11,17 @@ static void check(bool holds)
         abort();
 }
 
+/* A thousand times the units are the thousandths, rounded up to a thousand. */
 static void check_rounding(const struct quantity *quantity)
 {
-    int64_t ceil, floor;
+    int64_t units, milli, mib;
 
-    if (quantity_ceil_units(quantity, &ceil, NULL) == 0 &&
-        quantity_floor_units(quantity, &floor, NULL) == 0)
-        check(floor <= ceil && ceil - floor <= 1);
-    if (quantity_ceil_mib(quantity, &ceil, NULL) == 0 &&
-        quantity_floor_mib(quantity, &floor, NULL) == 0)
-        check(floor <= ceil && ceil - floor <= 1);
-}
-
-/* (a + a) - a = a, and 2 * a = a + a, wherever they are in range. */
-static void check_arithmetic(const struct quantity *a)
-{
-    struct quantity sum, twice, back;
-
-    if (quantity_add(a, a, &sum, NULL) < 0 || quantity_mul(a, 2, &twice, NULL) < 0)
+    if (quantity_ceil_units(quantity, &units, NULL) < 0)
         return;
-    check(quantity_cmp(&sum, &twice) == 0);
-    check(quantity_cmp(a, &sum) == -quantity_sign(a));
-    if (quantity_sub(&sum, a, &back, NULL) == 0)
-        check(quantity_cmp(&back, a) == 0);
+    if (quantity_ceil_milli(quantity, &milli, NULL) == 0)
+        check(milli / 1000 + (milli % 1000 > 0) == units);
+    check(quantity_ceil_mib(quantity, &mib, NULL) == 0);
+    check(units / (1 << 20) + (units % (1 << 20) > 0) == mib);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -49,6 +37,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(quantity_parse(buf_str(&text), &again, NULL) == 0);
     check(quantity_cmp(&quantity, &again) == 0);
     check_rounding(&quantity);
-    check_arithmetic(&quantity);
     return 0;
 }

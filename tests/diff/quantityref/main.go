@@ -67,19 +67,11 @@ func quantity(line string) string {
 		value(q, 0, (*resource.Quantity).Value), value(q, 3, (*resource.Quantity).MilliValue))
 }
 
-// pair takes two quantities and an integer: a, b, n.
+// pair compares two quantities.
 func pair(line string) string {
 	fields := strings.Split(line, "\t")
 	a, b := resource.MustParse(fields[0]), resource.MustParse(fields[1])
-	var n int64
-	if _, err := fmt.Sscan(fields[2], &n); err != nil {
-		return "error"
-	}
-	sum, difference, product := a.DeepCopy(), a.DeepCopy(), a.DeepCopy()
-	sum.Add(b)
-	difference.Sub(b)
-	product.Mul(n)
-	return fmt.Sprintf("%d\t%s\t%s\t%s", a.Cmp(b), text(sum), text(difference), text(product))
+	return fmt.Sprint(a.Cmp(b))
 }
 
 func duration(line string) string {

@@ -121,7 +121,7 @@ static void a_suffix_without_a_number_is_zero_as_in_go(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct quantity quantity = read_ok(cases[i]);
 
-        assert_true(quantity_is_zero(&quantity));
+        assert_int_equal(quantity_sign(&quantity), 0);
     }
 }
 
@@ -239,147 +239,63 @@ static void signs_are_told(void **state)
     assert_int_equal(quantity_sign(&quantity), -1);
     quantity = read_ok("1e30");
     assert_int_equal(quantity_sign(&quantity), 1);
-    assert_false(quantity_is_zero(&quantity));
     assert_int_equal(quantity_sign(&zero), 0);
-    assert_true(quantity_is_zero(&zero));
     assert_prints(&zero, "0");
 }
 
-static void sums_are_exact_and_keep_the_first_format(void **state)
-{
-    static const struct {
-        const char *a, *b, *sum, *difference;
-    } cases[] = {
-        { "1", "1m", "1001m", "999m" },
-        { "1Gi", "1Gi", "2Gi", "0" },
-        { "1Gi", "1G", "2073741824", "73741824" },
-        { "0", "1Ki", "1Ki", "-1Ki" },
-        { "0", "1e3", "1e3", "-1e3" },
-        { "1Ki", "0", "1Ki", "1Ki" },
-        { "9223372036854775807", "9223372036854775807", "18446744073709551614", "0" },
-        { "1E", "1n", "1000000000000000000000000001n", "999999999999999999999999999n" },
-        { "-5", "3", "-2", "-8" },
-        { "0.00048828125Ki", "2047.5", "2048", "-2047" }, /* less than one is not binary */
-        { "1e40", "0", "10e39", "10e39" },
-    };
-
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        struct quantity a = read_ok(cases[i].a), b = read_ok(cases[i].b), result;
-
-        assert_int_equal(quantity_add(&a, &b, &result, NULL), 0);
-        assert_prints(&result, cases[i].sum);
-        assert_int_equal(quantity_sub(&a, &b, &result, NULL), 0);
-        assert_prints(&result, cases[i].difference);
-        assert_int_equal(quantity_add(&a, &b, &a, NULL), 0);
-        assert_prints(&a, cases[i].sum);
-    }
-}
-
-static void products_are_exact(void **state)
-{
-    static const struct {
-        const char *a;
-        int64_t factor;
-        const char *product;
-    } cases[] = {
-        { "100m", 10, "1" },
-        { "1.5Gi", 4, "6Gi" },
-        { "1Ki", -3, "-3Ki" },
-        { "5Ei", 0, "0" },
-        { "9223372036854775807", INT64_MIN, "-85070591730234615856620279821087277056" },
-        { "99999999999999999999999999999999999999", 1000,
-          "99999999999999999999999999999999999999k" },
-        { "12500000000000000000000000000000000000", 8, "100e36" },
-        { "78125e10", 128, "100e15" },
-    };
-
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        struct quantity a = read_ok(cases[i].a), result;
-
-        assert_int_equal(quantity_mul(&a, cases[i].factor, &result, NULL), 0);
-        assert_prints(&result, cases[i].product);
-    }
-}
-
-static void arithmetic_beyond_38_digits_is_an_error(void **state)
-{
-    struct quantity huge = read_ok("1e40"), nano = read_ok("1n"), result = { .scale = 42 };
-    struct quantity nines = read_ok("99999999999999999999999999999999999999");
-    struct quantity edge = read_ok("1e2147483647");
-    struct err err = { 0 };
-
-    assert_int_equal(quantity_add(&huge, &nano, &result, &err), -ERR_TOO_BIG);
-    assert_int_equal(quantity_sub(&nano, &huge, &result, &err), -ERR_TOO_BIG);
-    assert_int_equal(quantity_add(&nines, &nines, &result, &err), -ERR_TOO_BIG);
-    assert_int_equal(quantity_mul(&nines, 3, &result, &err), -ERR_TOO_BIG);
-    assert_int_equal(quantity_mul(&nines, INT64_MIN, &result, &err), -ERR_TOO_BIG);
-    assert_int_equal(quantity_mul(&edge, 10, &result, &err), -ERR_TOO_BIG);
-    assert_int_equal(err.class, ERR_TOO_BIG);
-    assert_int_equal(result.scale, 42);
-
-    /* The product is -2^127, which 128 bits hold and we do not. */
-    struct quantity power = read_ok("-85070591730234615865843651857942052864");
-
-    assert_int_equal(quantity_mul(&power, 2, &result, NULL), -ERR_TOO_BIG);
-}
-
-static void quantities_round_to_whole_units(void **state)
+static void quantities_are_rounded_up_to_whole_units(void **state)
 {
     static const struct {
         const char *text;
-        int64_t ceil, floor, milli;
+        int64_t units, milli;
     } cases[] = {
-        { "0", 0, 0, 0 },
-        { "1", 1, 1, 1000 },
-        { "1n", 1, 0, 1 },
-        { "1500m", 2, 1, 1500 },
-        { "1.0001", 2, 1, 1001 },
-        { "-1500m", -1, -2, -1500 },
-        { "-1n", 0, -1, 0 },
-        { "2k", 2000, 2000, 2000000 },
-        { "0.5Ki", 512, 512, 512000 },
-        { "9223372036854775.807", 9223372036854776, 9223372036854775, INT64_MAX },
-        { "-9223372036854775.808", -9223372036854775, -9223372036854776, INT64_MIN },
+        { "0", 0, 0 },
+        { "1", 1, 1000 },
+        { "1n", 1, 1 },
+        { "1500m", 2, 1500 },
+        { "1.0001", 2, 1001 },
+        { "-1500m", -1, -1500 },
+        { "-1n", 0, 0 },
+        { "2k", 2000, 2000000 },
+        { "0.5Ki", 512, 512000 },
+        { "9223372036854775.807", 9223372036854776, INT64_MAX },
+        { "-9223372036854775.808", -9223372036854775, INT64_MIN },
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct quantity quantity = read_ok(cases[i].text);
-        int64_t ceil, floor, milli;
+        int64_t units, milli;
 
-        assert_int_equal(quantity_ceil_units(&quantity, &ceil, NULL), 0);
-        assert_int_equal(quantity_floor_units(&quantity, &floor, NULL), 0);
+        assert_int_equal(quantity_ceil_units(&quantity, &units, NULL), 0);
         assert_int_equal(quantity_ceil_milli(&quantity, &milli, NULL), 0);
-        assert_int_equal(ceil, cases[i].ceil);
-        assert_int_equal(floor, cases[i].floor);
+        assert_int_equal(units, cases[i].units);
         assert_int_equal(milli, cases[i].milli);
     }
 }
 
-static void memory_rounds_to_mib(void **state)
+static void memory_is_rounded_up_to_mib(void **state)
 {
     static const struct {
         const char *text;
-        int64_t ceil, floor;
+        int64_t mib;
     } cases[] = {
-        { "0", 0, 0 },
-        { "1", 1, 0 },
-        { "1Mi", 1, 1 },
-        { "1048577", 2, 1 },
-        { "1.5Gi", 1536, 1536 },
-        { "1G", 954, 953 },
-        { "1048576.000000001", 2, 1 },
-        { "-1", 0, -1 },
-        { "8Ei", 8796093022208, 8796093022207 }, /* capped one byte below */
+        { "0", 0 },
+        { "1", 1 },
+        { "1Mi", 1 },
+        { "1048577", 2 },
+        { "1G", 954 },
+        { "1.5Gi", 1536 },
+        { "-1", 0 },
+        { "1048576.000000001", 2 },
+        { "8Ei", 8796093022208 },
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct quantity quantity = read_ok(cases[i].text);
-        int64_t ceil, floor;
+        int64_t mib;
 
-        assert_int_equal(quantity_ceil_mib(&quantity, &ceil, NULL), 0);
-        assert_int_equal(quantity_floor_mib(&quantity, &floor, NULL), 0);
-        assert_int_equal(ceil, cases[i].ceil);
-        assert_int_equal(floor, cases[i].floor);
+        assert_int_equal(quantity_ceil_mib(&quantity, &mib, NULL), 0);
+        assert_int_equal(mib, cases[i].mib);
     }
 }
 
@@ -394,7 +310,6 @@ static void values_outside_int64_are_an_error(void **state)
         struct quantity quantity = read_ok(cases[i]);
 
         assert_int_equal(quantity_ceil_units(&quantity, &value, &err), -ERR_TOO_BIG);
-        assert_int_equal(quantity_floor_units(&quantity, &value, &err), -ERR_TOO_BIG);
         assert_int_equal(quantity_ceil_milli(&quantity, &value, &err), -ERR_TOO_BIG);
     }
 
@@ -402,10 +317,7 @@ static void values_outside_int64_are_an_error(void **state)
 
     assert_int_equal(quantity_ceil_units(&half, &value, &err), -ERR_TOO_BIG);
     assert_int_equal(quantity_ceil_mib(&huge, &value, &err), -ERR_TOO_BIG);
-    assert_int_equal(quantity_floor_mib(&huge, &value, &err), -ERR_TOO_BIG);
     assert_int_equal(value, 42);
-    assert_int_equal(quantity_floor_units(&half, &value, &err), 0);
-    assert_int_equal(value, INT64_MAX);
 }
 
 static void numbers_become_quantities(void **state)
@@ -415,10 +327,6 @@ static void numbers_become_quantities(void **state)
     assert_prints(&quantity, "2Ki");
     quantity = quantity_of_units(INT64_MIN, QUANTITY_DECIMAL_SI);
     assert_prints(&quantity, "-9223372036854775808");
-    quantity = quantity_of_milli(1500, QUANTITY_DECIMAL_SI);
-    assert_prints(&quantity, "1500m");
-    quantity = quantity_of_milli(-3000, QUANTITY_DECIMAL_EXPONENT);
-    assert_prints(&quantity, "-3");
 }
 
 static void the_longest_text_fits(void **state)
@@ -445,11 +353,8 @@ int main(void)
         cmocka_unit_test(equal_values_are_equal_however_written),
         cmocka_unit_test(quantities_have_an_order),
         cmocka_unit_test(signs_are_told),
-        cmocka_unit_test(sums_are_exact_and_keep_the_first_format),
-        cmocka_unit_test(products_are_exact),
-        cmocka_unit_test(arithmetic_beyond_38_digits_is_an_error),
-        cmocka_unit_test(quantities_round_to_whole_units),
-        cmocka_unit_test(memory_rounds_to_mib),
+        cmocka_unit_test(quantities_are_rounded_up_to_whole_units),
+        cmocka_unit_test(memory_is_rounded_up_to_mib),
         cmocka_unit_test(values_outside_int64_are_an_error),
         cmocka_unit_test(numbers_become_quantities),
         cmocka_unit_test(the_longest_text_fits),
