@@ -1,8 +1,8 @@
 /* slurmconf.c - the slurm.conf writer, and the reader that proves it right.
  *
- * Holds: conf_parse of what conf_line wrote gives the same pairs on one line; a comment never
- * becomes an option. The reader follows Slurm's own steps: per line cut the comment, join continued
- * lines, drop the escapes, and only then look for pairs. */
+ * Holds: conf_parse of what conf_line wrote gives the same pairs on one line. The reader follows
+ * Slurm's own steps: per line cut the comment, join continued lines, drop the escapes, and only then
+ * look for pairs. */
 #include "codec/slurmconf.h"
 
 #include "base/mem.h"
@@ -162,29 +162,6 @@ int conf_option(struct conf *conf, const char *key, struct str value, struct err
     struct conf_pair pair = { .key = str_of(key), .value = value };
 
     return conf_line(conf, &pair, 1, err);
-}
-
-/* Whatever might end a line for somebody ends the comment line; the rest is kept readable. */
-void conf_comment(struct conf *conf, struct str text)
-{
-    buf_add_text(conf->out, text.len > 0 ? "# " : "#");
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.at[i];
-        bool is_crlf = c == '\r' && i + 1 < text.len && text.at[i + 1] == '\n';
-
-        if (is_crlf)
-            continue;
-        if (c == '\n' || c == '\r')
-            buf_add_text(conf->out, "\n# ");
-        else
-            buf_add_char(conf->out, is_control(c) ? ' ' : c);
-    }
-    buf_add_char(conf->out, '\n');
-}
-
-void conf_blank(struct conf *conf)
-{
-    buf_add_char(conf->out, '\n');
 }
 
 int conf_end(struct conf *conf, struct err *err)
@@ -399,29 +376,7 @@ int conf_parse(struct arena *arena, struct str text, const struct conf_pair **re
     return 0;
 }
 
-/* ---- texts that end up in Slurm's files and commands ---- */
-
-const char *conf_reason(struct arena *arena, struct str text, size_t max)
-{
-    char *reason = arena_alloc(arena, max + 1);
-    size_t length = 0;
-
-    for (size_t i = 0; i < text.len && length < max; i++) {
-        char c = text.at[i];
-
-        if (c == '"' || c == '\'' || c == '`' || ((unsigned char)c & 0xc0) == 0x80)
-            continue; /* of a character in several bytes only the first is shown, as '?' */
-        if (is_blank(c) || is_control(c))
-            c = ' ';
-        if (c == ' ' && (length == 0 || reason[length - 1] == ' '))
-            continue;
-        reason[length++] = (unsigned char)c >= 0x80 ? '?' : c;
-    }
-    if (length > 0 && reason[length - 1] == ' ')
-        length--;
-    reason[length] = '\0';
-    return length > 0 ? reason : "unspecified";
-}
+/* ---- names that end up in Slurm's files and commands ---- */
 
 static int check_name(const char *what, struct str name, const char *allowed, struct err *err)
 {

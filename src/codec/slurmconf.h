@@ -42,8 +42,6 @@ void conf_begin(struct conf *conf, struct buf *out);
 /* A call that fails writes nothing. Key "Include" is refused: it is no option. */
 int conf_option(struct conf *conf, const char *key, struct str value, struct err *err);
 int conf_line(struct conf *conf, const struct conf_pair *pairs, size_t count, struct err *err);
-void conf_comment(struct conf *conf, struct str text); /* a comment line for each line of text */
-void conf_blank(struct conf *conf);
 int conf_end(struct conf *conf, struct err *err); /* -ERR_TOO_BIG when the buffer overflowed */
 
 /* ---- reading ---- */
@@ -54,11 +52,7 @@ int conf_parse(struct arena *arena, struct str text, const struct conf_pair **re
                size_t *ret_count, struct err *err);
 bool conf_key_is(const struct conf_pair *pair, const char *key); /* whatever the case */
 
-/* ---- texts that end up in Slurm's files and commands ---- */
-
-/* Free text made fit for a drain reason of at most `max` bytes: printable ASCII, no quotes, single
- * blanks; "unspecified" when nothing is left. */
-const char *conf_reason(struct arena *arena, struct str text, size_t max);
+/* ---- names that end up in Slurm's files and commands ---- */
 
 /* -ERR_INVALID or -ERR_TOO_BIG, naming what is wrong. Names that Slurm gives a meaning of its own
  * (DEFAULT, and ALL for a node) are refused. */

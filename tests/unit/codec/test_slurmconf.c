@@ -141,40 +141,6 @@ static void a_line_holds_several_pairs_or_nothing_at_all(void **state)
     assert_string_equal(buf_text(&out), "NodeName=n[1-3] Reason=\"not yet\" Parameters+=x\n");
 }
 
-static void a_comment_stays_a_comment_whatever_it_holds(void **state)
-{
-    static const struct {
-        struct str text;
-        const char *written;
-    } cases[] = {
-        { { "hello", 5 }, "# hello\n" },
-        { { "", 0 }, "#\n" },
-        { { "a\nKey=b", 7 }, "# a\n# Key=b\n" },
-        { { "a\r\nb\rc", 6 }, "# a\n# b\n# c\n" },
-        { { "\n", 1 }, "# \n# \n" },
-        { { "a\0\x01z", 4 }, "# a  z\n" },
-        { { "ends in \\", 9 }, "# ends in \\\n" },
-    };
-
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        auto_arena struct arena arena;
-        auto_buf struct buf out;
-        const struct conf_pair *pairs;
-        struct conf conf;
-        size_t count;
-
-        arena_init(&arena, ARENA);
-        buf_init(&out, 1024);
-        conf_begin(&conf, &out);
-        conf_comment(&conf, cases[i].text);
-        assert_string_equal(buf_text(&out), cases[i].written);
-        conf_blank(&conf);
-        assert_int_equal(conf_option(&conf, "Key", STR("v"), NULL), 0);
-        assert_int_equal(conf_parse(&arena, buf_str(&out), &pairs, &count, NULL), 0);
-        assert_int_equal(count, 1);
-    }
-}
-
 static void an_overflow_is_told_at_the_end(void **state)
 {
     auto_buf struct buf out;
@@ -303,32 +269,6 @@ static void keys_are_compared_without_case(void **state)
     assert_false(conf_key_is(&pair, "NodeNam_"));
 }
 
-static void a_reason_is_made_printable_and_short(void **state)
-{
-    static const struct {
-        struct str text;
-        size_t max;
-        const char *reason;
-    } cases[] = {
-        { { "node is gone", 12 }, 100, "node is gone" },
-        { { "  a \n\t b  ", 10 }, 100, "a b" },
-        { { "say \"hi\" it's `x`", 17 }, 100, "say hi its x" },
-        { { "gr\xc3\xbc\xc3\x9f\x65", 7 }, 100, "gr??e" },
-        { { "a\0b\x7f", 4 }, 100, "a b" },
-        { { "", 0 }, 100, "unspecified" },
-        { { "\"\n\"", 3 }, 100, "unspecified" },
-        { { "abcdef", 6 }, 3, "abc" },
-        { { "ab cdef", 7 }, 3, "ab" },
-    };
-
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        auto_arena struct arena arena;
-
-        arena_init(&arena, ARENA);
-        assert_string_equal(conf_reason(&arena, cases[i].text, cases[i].max), cases[i].reason);
-    }
-}
-
 static void names_that_slurm_reads_otherwise_are_refused(void **state)
 {
     static const struct {
@@ -383,13 +323,11 @@ int main(void)
         cmocka_unit_test(keys_and_values_are_bounded),
         cmocka_unit_test(a_value_of_many_quotes_takes_no_longer_than_others),
         cmocka_unit_test(a_line_holds_several_pairs_or_nothing_at_all),
-        cmocka_unit_test(a_comment_stays_a_comment_whatever_it_holds),
         cmocka_unit_test(an_overflow_is_told_at_the_end),
         cmocka_unit_test(text_is_read_as_slurm_reads_it),
         cmocka_unit_test(an_error_names_the_line),
         cmocka_unit_test(a_file_is_bounded_in_bytes_and_pairs),
         cmocka_unit_test(keys_are_compared_without_case),
-        cmocka_unit_test(a_reason_is_made_printable_and_short),
         cmocka_unit_test(names_that_slurm_reads_otherwise_are_refused),
         cmocka_unit_test(names_and_feature_lists_are_bounded),
     };
