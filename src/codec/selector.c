@@ -609,11 +609,6 @@ bool selector_matches_all(const struct selector *selector)
     return !selector->nothing && selector->count == 0;
 }
 
-bool selector_matches_nothing(const struct selector *selector)
-{
-    return selector->nothing;
-}
-
 static void print_requirement(const struct selector_requirement *requirement, struct buf *out)
 {
     bool is_set = requirement->op == SELECTOR_IN || requirement->op == SELECTOR_NOT_IN;

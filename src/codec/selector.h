@@ -54,8 +54,7 @@ int selector_from_map(struct arena *arena, const struct json *map, enum selector
                       const struct selector **ret_selector, struct err *err);
 
 bool selector_matches(const struct selector *selector, struct selector_subject labels);
-bool selector_matches_all(const struct selector *selector);     /* has no requirement */
-bool selector_matches_nothing(const struct selector *selector); /* was absent */
+bool selector_matches_all(const struct selector *selector); /* has no requirement */
 
 /* Appends the text for a URL (not yet percent-encoded): sorted by key, values sorted, each once.
  * -ERR_INVALID for the selector that matches nothing: no text says so. */
