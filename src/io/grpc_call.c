@@ -77,11 +77,6 @@ void grpc_call_on_gone(struct grpc_call *call, void (*gone)(void *context), void
     call->gone_context = context;
 }
 
-int64_t grpc_call_deadline_us(const struct grpc_call *call)
-{
-    return call->deadline_us;
-}
-
 /* ---- the answer ---- */
 
 static nghttp2_nv header(const char *name, const char *value)
@@ -287,18 +282,14 @@ static const struct grpc_method *find_method(const struct grpc_server *server, c
     return NULL;
 }
 
-static void start_deadline(struct grpc_call *call, int64_t delay_us)
-{
-    call->deadline_us = loop_now_us(call->loop) + delay_us;
-    loop_timer_start(call->loop, &call->deadline, delay_us, on_deadline, call);
-}
-
 void grpc_call_headers_end(struct grpc_call *call)
 {
     const struct grpc_server *server = call->conn->server;
 
     call->method = find_method(server, call->path);
-    start_deadline(call, call->timeout_us ? call->timeout_us : server->options.request_us);
+    loop_timer_start(call->loop, &call->deadline,
+                     call->timeout_us ? call->timeout_us : server->options.request_us, on_deadline,
+                     call);
     if (!call->is_post)
         answer_status(call, "405", GRPC_UNKNOWN, "gRPC calls are POST requests");
     else if (!call->is_grpc)
@@ -344,10 +335,8 @@ void grpc_call_input_end(struct grpc_call *call)
         answer_status(call, "200", GRPC_UNIMPLEMENTED, "messages must not be compressed");
         return;
     }
-    if (call->method->is_stream && !call->timeout_us) {
+    if (call->method->is_stream && !call->timeout_us)
         loop_timer_stop(&call->deadline);
-        call->deadline_us = 0;
-    }
     call->is_held = true;
     call->method->handle(server->options.context,
                          str_sub(buf_str(&call->in), GRPC_PREFIX, SIZE_MAX), call);

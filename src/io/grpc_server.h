@@ -67,8 +67,7 @@ void grpc_fail(struct grpc_call *call, enum grpc_status status, const char *form
 
 /* ---- before the end ---- */
 
-void grpc_send(struct grpc_call *call, struct str message);  /* one message of a stream */
-int64_t grpc_call_deadline_us(const struct grpc_call *call); /* on the loop's clock; 0 = none */
+void grpc_send(struct grpc_call *call, struct str message); /* one message of a stream */
 /* The client left, or the deadline passed and was answered: whatever else is sent goes nowhere.
  * gone is called once, from the loop; the call is still to be ended, there or later. */
 bool grpc_call_is_gone(const struct grpc_call *call);

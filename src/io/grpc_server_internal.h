@@ -56,7 +56,6 @@ struct grpc_call {
     bool has_head; /* of the answer */
     void (*gone)(void *context);
     void *gone_context;
-    int64_t deadline_us;
     struct loop_timer deadline;
     struct buf out;          /* prefixes and messages */
     enum grpc_status status; /* in the trailer behind `out` */

@@ -40,11 +40,6 @@ void http_responder_lose(struct http_responder *responder)
         responder->gone(responder->gone_context);
 }
 
-bool http_responder_is_gone(const struct http_responder *responder)
-{
-    return !responder->request;
-}
-
 void http_responder_on_gone(struct http_responder *responder, void (*gone)(void *context),
                             void *context)
 {

@@ -114,7 +114,6 @@ void http_stream_end(struct http_responder *responder);
 /* The connection is gone: whatever is answered goes nowhere. `gone` is told once; the responder is
  * still to be ended, there or later. A peer that hangs up while it waits is noticed when the answer
  * is written, or at the request's deadline. */
-bool http_responder_is_gone(const struct http_responder *responder);
 void http_responder_on_gone(struct http_responder *responder, void (*gone)(void *context),
                             void *context);
 

@@ -21,7 +21,7 @@ struct reload_file {
     struct loop_timer timer;
     char *path;
     size_t max;
-    int64_t period_us, read_us;
+    int64_t period_us;
     void (*changed)(void *context, struct str content);
     void (*stale)(void *context, const struct err *why);
     void *context;
@@ -135,7 +135,6 @@ void reload_file_look(struct reload_file *file)
         return;
     }
     file->why = (struct err){ .class = 0 };
-    file->read_us = loop_now_us(file->loop);
 
     bool same = length == file->length && memcmp(bytes, file->bytes, length) == 0;
 
@@ -167,7 +166,6 @@ int reload_file_new(struct loop *loop, const struct reload_options *options,
         .path = mem_strdup(options->path),
         .max = max,
         .period_us = options->period_us > 0 ? options->period_us : DEFAULT_PERIOD_US,
-        .read_us = loop_now_us(loop),
         .changed = options->changed,
         .stale = options->stale,
         .context = options->context,
@@ -191,14 +189,4 @@ void reload_file_free(struct reload_file *file)
 struct str reload_file_content(const struct reload_file *file)
 {
     return (struct str){ file->bytes, file->length };
-}
-
-bool reload_file_is_stale(const struct reload_file *file)
-{
-    return file->why.class != 0;
-}
-
-int64_t reload_file_read_us(const struct reload_file *file)
-{
-    return file->read_us;
 }

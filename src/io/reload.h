@@ -2,16 +2,13 @@
  *
  * The file is read again every so often. That follows symbolic links each time, so the way the
  * kubelet swaps mounted secrets (..data) is just a change. When the file is gone, empty, too big or
- * unreadable, the last good content stays and the file counts as stale until it can be read again.
- */
+ * unreadable, the last good content stays, and `stale` is told. */
 #ifndef SLINC_IO_RELOAD_H
 #define SLINC_IO_RELOAD_H
 
 #include "base/err.h"
 #include "base/str.h"
 #include "io/loop.h"
-
-#include <stdbool.h>
 
 struct reload_file;
 
@@ -35,9 +32,6 @@ void reload_file_free(struct reload_file *file);
 
 /* The last good content; borrowed until the loop runs again. The bytes are wiped when replaced. */
 struct str reload_file_content(const struct reload_file *file);
-
-bool reload_file_is_stale(const struct reload_file *file);
-int64_t reload_file_read_us(const struct reload_file *file); /* loop time of the last good read */
 
 /* Looks now instead of at the next period; calls back from inside. */
 void reload_file_look(struct reload_file *file);

@@ -245,7 +245,7 @@ static void an_answer_may_come_later(void **state)
     run_until(world.loop, &world.handled);
     run_for(world.loop, 5 * MS_US);
     assert_int_equal(done.ends, 0);
-    assert_false(http_responder_is_gone(world.kept));
+    assert_int_equal(world.gone, 0);
     http_respond_text(world.kept, 503, "not yet");
     run_until(world.loop, &done.ends);
     assert_int_equal(done.status, 503);
@@ -289,7 +289,6 @@ static void a_request_without_an_answer_ends_at_its_deadline(void **state)
     raw_read_to_end(&world, fd, text, sizeof(text));
     assert_string_equal(text, "");
     assert_int_equal(world.gone, 1);
-    assert_true(http_responder_is_gone(world.kept));
     http_respond_header(world.kept, "A", "b");
     http_respond_text(world.kept, 200, "too late"); /* only ends the responder */
     close(fd);
