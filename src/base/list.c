@@ -39,11 +39,6 @@ void list_push_back(struct list *head, struct list *node)
     list_push_before(head, node);
 }
 
-void list_push_front(struct list *head, struct list *node)
-{
-    list_push_before(head->next, node);
-}
-
 void list_remove(struct list *node)
 {
     if (!list_is_linked(node))

@@ -16,7 +16,6 @@ void list_init(struct list *head);
 
 /* The node must not be in a list; pushing one that is aborts. */
 void list_push_back(struct list *head, struct list *node);
-void list_push_front(struct list *head, struct list *node);
 void list_push_before(struct list *place, struct list *node); /* in front of a linked node */
 
 void list_remove(struct list *node); /* does nothing when it is in no list */

@@ -45,7 +45,7 @@ static void nodes_go_in_at_both_ends_and_between(void **state)
     list_init(&head);
     list_push_back(&head, &cars[1].link);
     list_push_back(&head, &cars[3].link);
-    list_push_front(&head, &cars[0].link);
+    list_push_before(&cars[1].link, &cars[0].link);
     list_push_before(&cars[3].link, &cars[2].link);
     assert_order(&head, (int[]){ 0, 1, 2, 3 }, 4);
     assert_false(list_is_empty(&head));
@@ -80,7 +80,7 @@ static void removing_twice_or_never_linked_does_nothing(void **state)
     list_remove(&cars[1].link);
     list_remove(&cars[1].link);
     assert_order(&head, (int[]){ 0, 2 }, 2);
-    list_push_front(&head, &cars[1].link);
+    list_push_before(&cars[0].link, &cars[1].link);
     assert_order(&head, (int[]){ 1, 0, 2 }, 3);
 }
 
