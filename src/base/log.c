@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,17 +61,12 @@ const char *log_level_name(enum log_level level)
     return level_row(level)->name;
 }
 
-static bool same_word(struct str s, const char *word)
-{
-    return s.len == strlen(word) && strncasecmp(s.at, word, s.len) == 0;
-}
-
 int log_level_parse(struct str text, enum log_level *ret_level, struct err *err)
 {
     uint64_t verbosity;
 
     for (size_t i = 0; i < COUNT(level_names); i++) {
-        if (same_word(text, level_names[i].name)) {
+        if (str_eq_nocase(text, str_of(level_names[i].name))) {
             *ret_level = level_names[i].level;
             return 0;
         }

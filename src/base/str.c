@@ -13,6 +13,21 @@ bool str_is(struct str s, const char *text)
     return str_eq(s, str_of(text));
 }
 
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool str_eq_nocase(struct str a, struct str b)
+{
+    if (a.len != b.len)
+        return false;
+    for (size_t i = 0; i < a.len; i++)
+        if (lower(a.at[i]) != lower(b.at[i]))
+            return false;
+    return true;
+}
+
 int str_cmp(struct str a, struct str b)
 {
     size_t common = a.len < b.len ? a.len : b.len;
@@ -174,6 +189,11 @@ size_t str_utf8_char(struct str s)
         if ((bytes[i] & 0xc0) != 0x80)
             return 0;
     return lead->length;
+}
+
+bool str_is_alnum(char c)
+{
+    return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9');
 }
 
 int str_hex_digit(char c)

@@ -27,7 +27,8 @@ static inline struct str str_of(const char *text) /* NULL gives the empty string
 
 bool str_eq(struct str a, struct str b);
 bool str_is(struct str s, const char *text);
-int str_cmp(struct str a, struct str b); /* bytes, as memcmp; shorter first */
+bool str_eq_nocase(struct str a, struct str b); /* a to z and A to Z are the same letters */
+int str_cmp(struct str a, struct str b);        /* bytes, as memcmp; shorter first */
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 struct str str_sub(struct str s, size_t from, size_t to); /* clamped */
@@ -44,6 +45,7 @@ bool str_cut(struct str s, char separator, struct str *ret_before, struct str *r
 int str_to_u64(struct str s, uint64_t min, uint64_t max, uint64_t *ret_value, struct err *err);
 int str_to_i64(struct str s, int64_t min, int64_t max, int64_t *ret_value, struct err *err);
 
+bool str_is_alnum(char c); /* a letter of ASCII or a digit */
 int str_hex_digit(char c); /* 0 to 15, either case; -1 when it is none */
 
 bool str_is_utf8(struct str s);

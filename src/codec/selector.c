@@ -42,11 +42,6 @@ static bool is_lower_or_digit(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-static bool is_letter_or_digit(char c)
-{
-    return is_lower_or_digit(c) || (c >= 'A' && c <= 'Z');
-}
-
 /* Letters and digits at both ends; '-', '_' and '.' between them. */
 static bool is_name(struct str s)
 {
@@ -55,7 +50,7 @@ static bool is_name(struct str s)
     for (size_t i = 0; i < s.len; i++) {
         bool inner = i > 0 && i + 1 < s.len && (s.at[i] == '-' || s.at[i] == '_' || s.at[i] == '.');
 
-        if (!is_letter_or_digit(s.at[i]) && !inner)
+        if (!str_is_alnum(s.at[i]) && !inner)
             return false;
     }
     return true;

@@ -1,8 +1,8 @@
 /* slurmconf.c - the slurm.conf writer, and the reader that proves it right.
  *
  * Holds: conf_parse of what conf_line wrote gives the same pairs on one line. The reader follows
- * Slurm's own steps: per line cut the comment, join continued lines, drop the escapes, and only then
- * look for pairs. */
+ * Slurm's own steps: per line cut the comment, join continued lines, drop the escapes, and only
+ * then look for pairs. */
 #include "codec/slurmconf.h"
 
 #include "base/mem.h"
@@ -10,14 +10,9 @@
 
 #include <string.h>
 
-static bool is_letter_or_digit(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 static bool is_key_char(char c)
 {
-    return is_letter_or_digit(c) || c == '_' || c == '.';
+    return str_is_alnum(c) || c == '_' || c == '.';
 }
 
 static bool is_blank(char c)
@@ -35,26 +30,9 @@ static bool is_control(char c)
     return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool same_but_case(struct str a, const char *text)
-{
-    struct str b = str_of(text);
-
-    if (a.len != b.len)
-        return false;
-    for (size_t i = 0; i < a.len; i++)
-        if (lower(a.at[i]) != lower(b.at[i]))
-            return false;
-    return true;
-}
-
 bool conf_key_is(const struct conf_pair *pair, const char *key)
 {
-    return same_but_case(pair->key, key);
+    return str_eq_nocase(pair->key, str_of(key));
 }
 
 /* ---- writing ---- */
@@ -73,7 +51,7 @@ static int check_key(struct str key, struct err *err)
         if (!is_key_char(key.at[i]))
             return err_set(err, ERR_INVALID, "an option's name has byte 0x%02x at %zu",
                            (unsigned)(unsigned char)key.at[i], i);
-    if (same_but_case(key, "include"))
+    if (str_eq_nocase(key, STR("include")))
         return err_set(err, ERR_INVALID, STR_FMT " is not an option", STR_ARG(key));
     return 0;
 }
@@ -304,7 +282,7 @@ static bool read_include(struct str line, struct conf_pair *ret_pair)
 {
     struct conf_pair pair = { .key = cut_while(&line, is_key_char) };
 
-    if (!same_but_case(pair.key, "include") || line.len == 0 || !is_blank(line.at[0]))
+    if (!str_eq_nocase(pair.key, STR("include")) || line.len == 0 || !is_blank(line.at[0]))
         return false;
     line = skip_blanks(line);
     pair.value = cut_while(&line, is_not_blank);
@@ -386,10 +364,10 @@ static int check_name(const char *what, struct str name, const char *allowed, st
         return err_set(err, ERR_TOO_BIG, "%s name \"%.20s...\" is longer than %d bytes", what,
                        name.at, CONF_MAX_NAME);
     for (size_t i = 0; i < name.len; i++)
-        if (!is_letter_or_digit(name.at[i]) && (!name.at[i] || !strchr(allowed, name.at[i])))
+        if (!str_is_alnum(name.at[i]) && (!name.at[i] || !strchr(allowed, name.at[i])))
             return err_set(err, ERR_INVALID, "%s name has byte 0x%02x at %zu", what,
                            (unsigned)(unsigned char)name.at[i], i);
-    if (!is_letter_or_digit(name.at[0]) && name.at[0] != '_')
+    if (!str_is_alnum(name.at[0]) && name.at[0] != '_')
         return err_set(err, ERR_INVALID, "%s name \"" STR_FMT "\" starts with '%c'", what,
                        STR_ARG(name), name.at[0]);
     return 0;
@@ -397,7 +375,7 @@ static int check_name(const char *what, struct str name, const char *allowed, st
 
 static int check_meaning(const char *what, struct str name, const char *taken, struct err *err)
 {
-    if (same_but_case(name, taken))
+    if (str_eq_nocase(name, str_of(taken)))
         return err_set(err, ERR_INVALID,
                        "\"" STR_FMT "\" cannot be a %s name: Slurm means %s by it", STR_ARG(name),
                        what, taken);

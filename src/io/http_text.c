@@ -3,15 +3,7 @@
  * Holds: what passes a check here cannot end a line, so it cannot add a header or a request. */
 #include "io/http_text.h"
 
-#include <ctype.h>
-#include <strings.h>
-
 enum { MAX_METHOD = 16, DAY_SECONDS = 86400, US_PER_SECOND = 1000000 };
-
-static bool is_letter_or_digit(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
 
 bool http_is_method(struct str method)
 {
@@ -42,7 +34,7 @@ bool http_is_header_name(struct str name)
 {
     for (size_t i = 0; i < name.len; i++)
         if (name.at[i] == '\0' ||
-            (!is_letter_or_digit(name.at[i]) && !strchr("!#$%&'*+-.^_`|~", name.at[i])))
+            (!str_is_alnum(name.at[i]) && !strchr("!#$%&'*+-.^_`|~", name.at[i])))
             return false;
     return name.len > 0;
 }
@@ -62,8 +54,7 @@ bool http_header_is(struct str line, const char *name, struct str *ret_value)
 {
     struct str before, after;
 
-    if (!str_cut(line, ':', &before, &after) || before.len != strlen(name) ||
-        strncasecmp(before.at, name, before.len) != 0)
+    if (!str_cut(line, ':', &before, &after) || !str_eq_nocase(before, str_of(name)))
         return false;
     *ret_value = str_trim(after);
     return true;
@@ -108,7 +99,7 @@ void http_escape(struct str text, struct buf *out)
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.at[i];
 
-        if (is_letter_or_digit(text.at[i]) || c == '-' || c == '.' || c == '_' || c == '~') {
+        if (str_is_alnum(text.at[i]) || c == '-' || c == '.' || c == '_' || c == '~') {
             buf_add_char(out, text.at[i]);
             continue;
         }

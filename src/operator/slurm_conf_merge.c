@@ -6,7 +6,6 @@
 #include "operator/slurm_conf.h"
 
 #include <stdlib.h>
-#include <strings.h>
 
 enum { MAX_VALUES = 256 };
 
@@ -52,11 +51,6 @@ static bool is_quoted(struct str value, struct str *ret_inside)
     return true;
 }
 
-static bool same_word(struct str a, struct str b)
-{
-    return a.len == b.len && strncasecmp(a.at, b.at, a.len) == 0;
-}
-
 /* What the user gives this option; the last one counts. "" when the user does not name it. */
 static struct str users_value(struct str users, const char *wanted, struct arena *arena)
 {
@@ -67,7 +61,7 @@ static struct str users_value(struct str users, const char *wanted, struct arena
             continue;
         key = str_trim(key);
         value = str_trim(value);
-        if (same_word(key, str_of(wanted)) && (is_quoted(value, &value) || !has_blank(value)) &&
+        if (str_eq_nocase(key, str_of(wanted)) && (is_quoted(value, &value) || !has_blank(value)) &&
             value.len > 0)
             found = value;
     }
@@ -86,7 +80,7 @@ static struct str name_of(struct str item)
 static bool is_named(const struct str *items, size_t count, struct str name)
 {
     for (size_t i = 0; i < count; i++)
-        if (same_word(name_of(items[i]), name))
+        if (str_eq_nocase(name_of(items[i]), name))
             return true;
     return false;
 }

@@ -258,6 +258,26 @@ static void secrets_are_compared_whole(void **state)
     assert_false(str_eq_secret(STR("\x80"), STR("\x00")));
 }
 
+static void letters_are_the_same_in_either_case(void **state)
+{
+    (void)state;
+    assert_true(str_eq_nocase(STR("NodeName"), STR("nODEnAME")));
+    assert_true(str_eq_nocase(STR(""), STR("")));
+    assert_false(str_eq_nocase(STR("NodeName"), STR("NodeNames")));
+    assert_false(str_eq_nocase(STR("a["), STR("A{")));
+    assert_false(str_eq_nocase(STR("\xc3\x84"), STR("\xc3\xa4")));
+}
+
+static void letters_and_digits_are_those_of_ascii(void **state)
+{
+    (void)state;
+    for (const char *good = "azAZ09"; *good; good++)
+        assert_true(str_is_alnum(*good));
+    for (const char *wrong = "/:@[`{_-\xc3\xa4"; *wrong; wrong++)
+        assert_false(str_is_alnum(*wrong));
+    assert_false(str_is_alnum('\0'));
+}
+
 static void a_hex_digit_has_its_value_in_either_case(void **state)
 {
     static const char digits[] = "0123456789abcdef", upper[] = "0123456789ABCDEF";
@@ -275,6 +295,8 @@ static void a_hex_digit_has_its_value_in_either_case(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(letters_are_the_same_in_either_case),
+        cmocka_unit_test(letters_and_digits_are_those_of_ascii),
         cmocka_unit_test(a_hex_digit_has_its_value_in_either_case),
         cmocka_unit_test(equality_is_by_bytes_and_length),
         cmocka_unit_test(order_is_by_bytes_then_length),
