@@ -3,10 +3,13 @@
  * Holds: a compiled selector is valid by the API server's rules and keeps nothing of its input;
  * parsing what was printed gives an equal selector. The grammar is that of apimachinery's labels
  * package, with two differences: NUL and what is not UTF-8 are refused, and there are bounds. */
-#include "codec/selector_private.h"
+#include "codec/selector.h"
 
 #include <assert.h>
 #include <stdlib.h>
+
+/* The start of a text in an error. */
+#define SHOWN(s) (int)((s).len > 80 ? 80 : (s).len), (s).at
 
 enum { MAX_NAME = 63, MAX_SUBDOMAIN = 253 };
 
@@ -567,7 +570,8 @@ static int parse_requirements(struct parser *parser, struct draft *draft)
     }
 }
 
-int selector_take_text(struct arena *arena, struct str text, struct str *ret_copy, struct err *err)
+/* A copy in the arena that slices may point into; refuses what is too long or not text. */
+static int take_text(struct arena *arena, struct str text, struct str *ret_copy, struct err *err)
 {
     if (text.len > SELECTOR_MAX_TEXT)
         return err_set(err, ERR_TOO_BIG, "a selector is longer than %d bytes", SELECTOR_MAX_TEXT);
@@ -582,7 +586,7 @@ int selector_parse(struct arena *arena, struct str text, const struct selector *
 {
     struct draft draft = { .count = 0 };
     struct parser parser = { .arena = arena, .err = err };
-    int status = selector_take_text(arena, text, &parser.text, err);
+    int status = take_text(arena, text, &parser.text, err);
 
     if (status == 0)
         status = parse_requirements(&parser, &draft);

@@ -1,4 +1,4 @@
-/* selector.h - Kubernetes label selectors and field selectors.
+/* selector.h - Kubernetes label selectors.
  *
  * A selector is compiled once into an arena and then asked of many objects. The empty selector
  * matches everything. A selector that is not there at all matches nothing in most of the API and
@@ -23,7 +23,7 @@ enum {
     SELECTOR_MAX_VALUES = 16 * 1024, /* in one requirement */
 };
 
-/* What is asked: the labels, or fields, of one object. False when it has no such key. */
+/* What is asked: the labels of one object. False when it has no such key. */
 struct selector_subject {
     bool (*lookup)(const void *data, struct str key, struct str *ret_value);
     const void *data;
@@ -31,8 +31,6 @@ struct selector_subject {
 
 /* The labels in a JSON object of strings; absent and null have no labels. */
 struct selector_subject selector_labels(const struct json *labels);
-
-/* ---- labels ---- */
 
 struct selector;
 
@@ -91,20 +89,5 @@ int selector_requirement_from_json(struct arena *arena, const struct json *value
                                    struct selector_requirement *ret_requirement, struct err *err);
 bool selector_requirement_matches(const struct selector_requirement *requirement,
                                   struct selector_subject labels);
-
-/* ---- fields ---- */
-
-struct selector_fields;
-
-/* "metadata.name=x,status.phase!=Running", also ==; a '\' in front of ',', '=' and '\' in values.
- * Which fields there are, only the server knows. */
-int selector_fields_parse(struct arena *arena, struct str text,
-                          const struct selector_fields **ret_fields, struct err *err);
-/* A field that the subject does not have counts as "". */
-bool selector_fields_match(const struct selector_fields *fields, struct selector_subject subject);
-void selector_fields_print(const struct selector_fields *fields, struct buf *out); /* sorted */
-
-/* Appends a value as it must stand in a field selector. */
-void selector_escape_field(struct buf *out, struct str value);
 
 #endif

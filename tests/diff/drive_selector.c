@@ -1,7 +1,7 @@
 /* drive_selector.c - answers one question about a selector per line of input, for test_selector.py.
  *
  * A question is {"kind", "selector", "subjects" or "nodes"}; the kinds are text and object (label
- * selectors), fields, nodes (a NodeSelector) and pod (a pod's spec). The answer says whether the
+ * selectors), nodes (a NodeSelector) and pod (a pod's spec). The answer says whether the
  * selector was taken, how it prints, and what it matches; the same as selectorref. */
 #include "codec/nodeselector.h"
 #include "codec/selector.h"
@@ -19,11 +19,6 @@ struct work {
     struct json_mut *answer;
 };
 
-static void put_text(struct work *work, const struct buf *text)
-{
-    json_put_str(work->build, work->answer, "text", buf_str(text));
-}
-
 static void push_bool(struct work *work, struct json_mut *array, bool value)
 {
     json_push(array, json_new_bool(work->build, value));
@@ -38,7 +33,7 @@ static void put_label_matches(struct work *work, const struct selector *selector
 
     buf_init(&text, MAX_LINE);
     if (selector_print(selector, &text, NULL) == 0)
-        put_text(work, &text);
+        json_put_str(work->build, work->answer, "text", buf_str(&text));
     while (json_next_item(&iter, &subject))
         push_bool(work, matches, selector_matches(selector, selector_labels(subject)));
 }
@@ -62,27 +57,6 @@ static int answer_object(struct work *work, const struct json *value, struct err
     if (status == 0)
         put_label_matches(work, selector);
     return status;
-}
-
-static int answer_fields(struct work *work, const struct json *value, struct err *err)
-{
-    struct json_iter iter = json_iter(json_get(work->question, "subjects"));
-    const struct selector_fields *fields;
-    const struct json *subject;
-    auto_buf struct buf text;
-    int status = selector_fields_parse(&work->arena, json_str(value), &fields, err);
-
-    buf_init(&text, MAX_LINE);
-    if (status < 0)
-        return status;
-    selector_fields_print(fields, &text);
-    put_text(work, &text);
-
-    struct json_mut *matches = json_put_array(work->build, work->answer, "matches");
-
-    while (json_next_item(&iter, &subject))
-        push_bool(work, matches, selector_fields_match(fields, selector_labels(subject)));
-    return 0;
 }
 
 static struct nodeselector_node node_of(const struct json *node)
@@ -135,8 +109,10 @@ static const struct {
     const char *kind;
     int (*answer)(struct work *work, const struct json *value, struct err *err);
 } kinds[] = {
-    { "text", answer_text },   { "object", answer_object }, { "fields", answer_fields },
-    { "nodes", answer_nodes }, { "pod", answer_pod },
+    { "text", answer_text },
+    { "object", answer_object },
+    { "nodes", answer_nodes },
+    { "pod", answer_pod },
 };
 
 static void answer(struct work *work)

@@ -1,5 +1,4 @@
-/* fuzz_selector.c - a selector printed and parsed again prints the same and matches the same, as
- * label selector and as field selector. */
+/* fuzz_selector.c - a selector printed and parsed again prints the same and matches the same. */
 #include "codec/selector.h"
 
 #include <stdlib.h>
@@ -42,39 +41,6 @@ static void fuzz_labels(struct arena *arena, struct str text)
         abort();
 }
 
-static void fuzz_fields(struct arena *arena, struct str text)
-{
-    auto_buf struct buf once, twice;
-    const struct selector_fields *first, *second;
-
-    buf_init(&once, 1 << 20);
-    buf_init(&twice, 1 << 20);
-    if (selector_fields_parse(arena, text, &first, NULL) < 0)
-        return;
-    selector_fields_print(first, &once);
-    if (selector_fields_parse(arena, buf_str(&once), &second, NULL) < 0)
-        abort();
-    selector_fields_print(second, &twice);
-    if (!str_eq(buf_str(&once), buf_str(&twice)) ||
-        selector_fields_match(first, subject) != selector_fields_match(second, subject))
-        abort();
-}
-
-/* Any text can be the value of a field. */
-static void fuzz_escape(struct arena *arena, struct str text)
-{
-    auto_buf struct buf selector;
-    const struct selector_fields *fields;
-
-    buf_init(&selector, 1 << 20);
-    if (!str_is_utf8(text) || (text.len > 0 && memchr(text.at, '\0', text.len)))
-        return;
-    buf_add_text(&selector, "name=");
-    selector_escape_field(&selector, text);
-    if (selector_fields_parse(arena, buf_str(&selector), &fields, NULL) < 0)
-        abort();
-}
-
 static void fuzz_json(struct arena *arena, struct str text)
 {
     auto_json_doc struct json_doc *doc = NULL;
@@ -97,9 +63,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     arena_init(&arena, ARENA);
     fuzz_labels(&arena, text);
-    fuzz_fields(&arena, text);
-    if (text.len < 10000)
-        fuzz_escape(&arena, text);
     fuzz_json(&arena, text);
     return 0;
 }

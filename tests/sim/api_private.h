@@ -160,11 +160,19 @@ int api_do_discover(struct api_call *call);
 int api_apply_strategic(struct api_call *call, const struct json *old, struct json_mut **ret_next);
 
 /* ---- api_select.c: which objects a list or a watch is about ---- */
+enum { API_MAX_FIELD_RULES = 4 };
+
+struct api_field_rule { /* of a field selector */
+    struct str name, value;
+    bool equal;
+};
+
 struct api_selection {
     const struct api_kind *kind;
     const char *ns; /* "" = all */
     const struct selector *labels;
-    const struct selector_fields *fields;
+    struct api_field_rule fields[API_MAX_FIELD_RULES];
+    size_t field_count;
     bool narrow; /* has selectors */
 };
 /* Texts live in `arena`. */

@@ -8,11 +8,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"sort"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
@@ -20,7 +18,7 @@ import (
 type question struct {
 	Kind     string
 	Selector json.RawMessage
-	Subjects []map[string]string // labels or fields
+	Subjects []map[string]string // labels
 	Nodes    []node              // of kinds nodes and pod
 }
 
@@ -30,10 +28,9 @@ type node struct {
 }
 
 type answer struct {
-	Ok      bool     `json:"ok"`
-	Text    string   `json:"text"`
-	Matches []bool   `json:"matches"`
-	Terms   []string `json:"terms"` // of a field selector, sorted
+	Ok      bool   `json:"ok"`
+	Text    string `json:"text"`
+	Matches []bool `json:"matches"`
 }
 
 func (n node) object() *v1.Node {
@@ -73,26 +70,6 @@ func object(q question) (answer, error) {
 	return ofLabels(parsed, q), nil
 }
 
-func fieldText(q question) (a answer, err error) {
-	var selector string
-	if err := json.Unmarshal(q.Selector, &selector); err != nil {
-		return a, err
-	}
-	parsed, err := fields.ParseSelector(selector)
-	if err != nil {
-		return a, err
-	}
-	a.Ok = true
-	for _, r := range parsed.Requirements() {
-		a.Terms = append(a.Terms, fmt.Sprintf("%q %s %q", r.Field, r.Operator, r.Value))
-	}
-	sort.Strings(a.Terms)
-	for _, subject := range q.Subjects {
-		a.Matches = append(a.Matches, parsed.Matches(fields.Set(subject)))
-	}
-	return a, nil
-}
-
 func nodes(q question) (a answer, err error) {
 	var selector *v1.NodeSelector
 	if err := json.Unmarshal(q.Selector, &selector); err != nil || selector == nil {
@@ -123,7 +100,7 @@ func pod(q question) (a answer, err error) {
 
 func main() {
 	kinds := map[string]func(question) (answer, error){
-		"text": text, "object": object, "fields": fieldText, "nodes": nodes, "pod": pod,
+		"text": text, "object": object, "nodes": nodes, "pod": pod,
 	}
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 1<<20)

@@ -1,4 +1,4 @@
-/* test_selector.c - label and field selectors: grammar, validation, matching, printing, bounds. */
+/* test_selector.c - label selectors: grammar, validation, matching, printing, bounds. */
 #include "codec/selector.h"
 
 #include "base/mem.h"
@@ -407,92 +407,6 @@ static void requirements_values_and_text_are_bounded(void **state)
                      -ERR_TOO_BIG);
 }
 
-static void fields_are_read_and_printed(void **state)
-{
-    static const struct {
-        const char *text, *printed;
-    } cases[] = {
-        { "", "" },
-        { ",,", "" },
-        { "metadata.name=x,status.phase!=Running", "metadata.name=x,status.phase!=Running" },
-        { "b=1,a==2", "a=2,b=1" },
-        { "a=", "a=" },
-        { "a!=", "a!=" },
-        { "=", "" },
-        { "!=", "" },
-        { "=x", "=x" },
-        { "a=x\\,y\\=z\\\\", "a=x\\,y\\=z\\\\" },
-        { "a\\,b=c", "a\\,b=c" },
-        { " a = b ", " a = b " },
-        { "a=!b", "a=!b" },
-        { "a=gr\xc3\xbc\xc3\x9f\x65", "a=gr\xc3\xbc\xc3\x9f\x65" },
-    };
-    struct fixture *fixture = *state;
-
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        auto_buf struct buf out;
-        const struct selector_fields *fields;
-
-        buf_init(&out, 1024);
-        if (selector_fields_parse(&fixture->arena, str_of(cases[i].text), &fields, NULL) < 0)
-            fail_msg("\"%s\"", cases[i].text);
-        selector_fields_print(fields, &out);
-        assert_string_equal(buf_text(&out), cases[i].printed);
-    }
-}
-
-static void wrong_fields_are_refused(void **state)
-{
-    static const char *const texts[] = {
-        "a", "a=b=c", "a!b", "a===b", "a!==b", "a=\\x", "a=b\\", "a=b,c", "a=\xff", "!",
-    };
-    struct fixture *fixture = *state;
-    const struct selector_fields *fields;
-    auto_buf struct buf many;
-
-    for (size_t i = 0; i < COUNT(texts); i++)
-        if (selector_fields_parse(&fixture->arena, str_of(texts[i]), &fields, NULL) != -ERR_INVALID)
-            fail_msg("\"%s\" was taken", texts[i]);
-
-    buf_init(&many, SELECTOR_MAX_TEXT);
-    for (int i = 0; i < SELECTOR_MAX_REQUIREMENTS; i++)
-        buf_add_text(&many, "a=b,");
-    assert_int_equal(selector_fields_parse(&fixture->arena, buf_str(&many), &fields, NULL), 0);
-    buf_add_text(&many, "a=b");
-    assert_int_equal(selector_fields_parse(&fixture->arena, buf_str(&many), &fields, NULL),
-                     -ERR_TOO_BIG);
-}
-
-static void a_field_that_is_absent_counts_as_empty(void **state)
-{
-    static const struct {
-        const char *text, *fields;
-        bool matches;
-    } cases[] = {
-        { "", "{}", true },
-        { "a=b", "{'a':'b'}", true },
-        { "a=b", "{'a':'c'}", false },
-        { "a=b", "{}", false },
-        { "a=", "{}", true },
-        { "a!=", "{}", false },
-        { "a!=b", "{}", true },
-        { "a!=b", "{'a':'b'}", false },
-        { "a=x\\,y", "{'a':'x,y'}", true },
-        { "a=b,c!=d", "{'a':'b','c':'d'}", false },
-    };
-    struct fixture *fixture = *state;
-
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        const struct selector_fields *fields;
-        const struct json *subject = json_of(fixture, cases[i].fields);
-
-        assert_int_equal(
-            selector_fields_parse(&fixture->arena, str_of(cases[i].text), &fields, NULL), 0);
-        if (selector_fields_match(fields, selector_labels(subject)) != cases[i].matches)
-            fail_msg("\"%s\" of %s", cases[i].text, cases[i].fields);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -507,9 +421,6 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_plain_map_is_a_selector_too, setup, teardown),
         cmocka_unit_test_setup_teardown(requirements_values_and_text_are_bounded, setup, teardown),
-        cmocka_unit_test_setup_teardown(fields_are_read_and_printed, setup, teardown),
-        cmocka_unit_test_setup_teardown(wrong_fields_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_field_that_is_absent_counts_as_empty, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("selector", tests, NULL, NULL);
