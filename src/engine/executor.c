@@ -7,7 +7,7 @@
  * Holds: a step is sent at most once, or twice where the server takes it once; and only after
  * may_act and its own still_holds said yes at that moment; its overlay is laid from the beginning
  * until it ended; a stage begins when all steps of the one before went well; an execution ends
- * once, when none of its steps is SENT or READING.
+ * once, when none of its steps is SENT, READING or waits to be sent again.
  */
 #include "engine/executor.h"
 
@@ -43,7 +43,7 @@ struct step {         /* in the arena of its plan */
     struct heap_node queued;
     void *handle;             /* SENT */
     struct settle_read *read; /* READING */
-    bool is_repeated;
+    bool is_repeated;         /* sent, or READY to be sent, for the second time */
     int64_t sent_us;
 };
 
@@ -212,6 +212,13 @@ static void take_off(struct step *step)
         step->execution->unfinished--;
 }
 
+/* What waits to be sent again may have reached the server, and keeps its place, whatever becomes of
+ * the plan's other steps. */
+static bool waits_again(const struct step *step)
+{
+    return step->state == STEP_READY && step->is_repeated;
+}
+
 /* Drops what was not sent. Latest first: an overlay leans on those laid before it. */
 static void drop_unsent(struct execution *execution)
 {
@@ -221,7 +228,7 @@ static void drop_unsent(struct execution *execution)
         struct step *step = list_item(node, struct step, link);
 
         node = node->prev;
-        if (step->state == STEP_LATER || step->state == STEP_READY) {
+        if ((step->state == STEP_LATER || step->state == STEP_READY) && !waits_again(step)) {
             take_off(step);
             effect_failed(&step->effect);
         }
@@ -265,7 +272,6 @@ static void on_known(void *context, enum settle_end end, const struct kube_objec
     struct step *step = context;
 
     step->read = NULL;
-    step->execution->unanswered--;
     if (found && send_again(step, found))
         return;
     if (end == SETTLE_UNREADABLE)
@@ -297,8 +303,7 @@ static bool take_answer(struct step *step, const struct kube_answer *answer)
         return true;
     }
     note_failure(step->execution, step->action, answer);
-    if (answer->outcome == KUBE_UNKNOWN ||
-        (answer->outcome == KUBE_CONFLICT && step->is_repeated)) /* the first may have come */
+    if (answer->outcome == KUBE_UNKNOWN || step->is_repeated) /* the first may have come */
         return false;
     effect_failed(&step->effect);
     return true;
@@ -322,7 +327,6 @@ static void on_finish(void *context, const struct kube_answer *answer)
 
     if (!take_answer(step, answer) && begin_reading(step))
         return;
-    step->execution->unanswered--;
     end_step(step);
 }
 
@@ -372,7 +376,7 @@ static void drop_execution(struct execution *execution)
 {
     execution->is_dropped = true;
     drop_unsent(execution);
-    if (execution->unanswered == 0)
+    if (execution->unfinished == 0)
         end_execution(execution);
 }
 
@@ -390,27 +394,33 @@ static bool still_holds(const struct action *action)
  * server takes once the second to come is refused: so when this one is answered, no other comes. */
 static bool send_again(struct step *step, const struct kube_object *found)
 {
-    const struct execution *execution = step->execution;
     const struct action *action = step->action;
 
     if (!action->is_settled || action->is_settled(found) || step->is_repeated ||
-        execution->is_dropped || !still_holds(action))
+        !still_holds(action))
         return false;
     step->is_repeated = true;
     make_ready(step, 1);
-    pump_soon(execution->executor);
+    pump_soon(step->execution->executor);
     return true;
 }
 
+/* Neither the age of the plan nor a pause of the lane holds a second sending up: the place is taken
+ * until it is answered. */
 static void send_step(struct executor *executor, struct step *step)
 {
     struct lane *lane = step->lane;
     const struct executor_options *options = &executor->options;
     bool may_act = !options->may_act || options->may_act(options->may_act_context);
+    bool is_late = !step->is_repeated && is_stale(executor, step->execution);
 
-    if (!may_act || is_stale(executor, step->execution) || !still_holds(step->action)) {
+    if (!may_act || is_late || !still_holds(step->action)) {
+        if (step->is_repeated) {
+            take_off(step);
+            effect_failed(&step->effect);
+        }
         drop_execution(step->execution);
-    } else if (lane->paused_until_us > now_us(executor)) {
+    } else if (!step->is_repeated && lane->paused_until_us > now_us(executor)) {
         refuse_paused(step);
     } else {
         heap_remove(&lane->ready, &step->queued);
@@ -418,7 +428,6 @@ static void send_step(struct executor *executor, struct step *step)
         lane->in_flight++;
         step->state = STEP_SENT;
         step->sent_us = now_us(executor);
-        step->execution->unanswered++;
         step->handle = lane->type->start(lane->service, step->action, on_finish, step);
     }
 }
@@ -476,11 +485,10 @@ void execution_drop(struct execution *execution)
 {
     execution->is_hurried = true;
     list_each (struct step, step, &execution->steps, link) {
-        if (step->state != STEP_READING)
+        if (step->state != STEP_READING && !waits_again(step))
             continue;
         settle_read_cancel(step->read);
         take_off(step);
-        execution->unanswered--;
     }
     drop_execution(execution);
 }

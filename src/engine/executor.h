@@ -61,7 +61,6 @@ struct execution {
     struct execution_why why;
 
     unsigned unfinished; /* private: steps of this stage */
-    unsigned unanswered; /* private: steps sent, or being read */
     int64_t planned_us;  /* private */
     bool is_dropped;     /* private */
     bool is_hurried;     /* private: nothing is read any more */

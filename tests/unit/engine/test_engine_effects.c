@@ -288,41 +288,114 @@ static void a_bind_that_ended_unclearly_is_read_at_once(void **state)
     world_tear_down(&world);
 }
 
+static size_t posts_sent(const struct world *world)
+{
+    size_t posts = 0;
+
+    for (size_t i = 0; i < fake_sent_count(world->fake); i++)
+        posts += strcmp(fake_sent(world->fake, i)->method, "POST") == 0;
+    return posts;
+}
+
+/* A pod without a node, whose first Binding ends unclearly after a while. */
+static void begin_with_unclear_bind(struct world *world, const struct engine_options *options,
+                                    int64_t after_us)
+{
+    world_begin(world, options);
+    world->more = kube_cache_new(&kube_pod_kind, &world->clock);
+    see_pod(world, 11, "");
+    fake_answer(world->fake, "POST", POD "/binding",
+                (struct fake_answer){ .class = ERR_UNKNOWN, .delay_us = after_us });
+    world->plans = 0;
+}
+
 /* The first may still come: until the second is answered nobody else gets its place. */
 static void a_bind_that_no_read_shows_is_sent_again_before_others_are_planned(void **state)
 {
-    static const struct {
-        struct fake_answer second;
-        const char *then; /* the node, by a read after it; NULL: none is needed */
-        size_t sent;
-    } cases[] = {
-        { { .status = 201, .body = "{\"kind\":\"Status\"}", .delay_us = 50 * MS }, NULL, 3 },
-        { { .status = 409, .body = "{\"kind\":\"Status\",\"reason\":\"Conflict\"}" }, "n1", 4 },
+    static const struct fake_answer seconds[] = {
+        { .status = 201, .body = "{\"kind\":\"Status\"}", .delay_us = 50 * MS },
+        { .status = 409, .body = "{\"kind\":\"Status\",\"reason\":\"Conflict\"}" },
+        { .status = 503, .body = "{\"kind\":\"Status\"}" },
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < 2 * sizeof(seconds) / sizeof(seconds[0]); i++) {
         struct world world;
+        int64_t after_us = i % 2 == 0 ? 0 : 6 * SECOND; /* a plan gets too old to be begun in 5 */
 
-        world_begin(&world, NULL);
-        world.more = kube_cache_new(&kube_pod_kind, &world.clock);
-        see_pod(&world, 11, "");
-        fake_answer(world.fake, "POST", POD "/binding",
-                    (struct fake_answer){ .class = ERR_UNKNOWN });
+        begin_with_unclear_bind(&world, NULL, after_us);
         world_ok(&world, "GET", POD, pod_text(11, ""), 0);
-        fake_answer(world.fake, "POST", POD "/binding", cases[i].second);
-        if (cases[i].then)
-            world_ok(&world, "GET", POD, pod_text(12, cases[i].then), 0);
-        world.plans = 0;
+        if (after_us > 0) /* a doubt of 5 s is read, too */
+            world_ok(&world, "GET", POD, pod_text(11, ""), 0);
+        fake_answer(world.fake, "POST", POD "/binding", seconds[i / 2]);
+        fake_answer(world.fake, "GET", POD,
+                    (struct fake_answer){
+                        .status = 200, .body = pod_text(12, "n1"), .times = FAKE_ALWAYS });
         world_plan_once(&world, plan_bind_pod);
-        for (int k = 0; k < 10; k++) {
+        for (int64_t passed_us = 0; passed_us < after_us + SECOND; passed_us += 5 * MS) {
             world_run(&world, 5 * MS);
             assert_string_equal(node_of(&world), "n1");
         }
-        world_run(&world, SECOND);
-        assert_string_equal(node_of(&world), "n1");
-        assert_int_equal(fake_sent_count(world.fake), cases[i].sent);
+        assert_int_equal(posts_sent(&world), 2);
         world_tear_down(&world);
     }
+}
+
+/* In a lane for one call the first is answered when the second has waited too long. */
+static int plan_two_binds(struct world *world, struct str key, struct plan *plan, struct err *err)
+{
+    if (world->plans > 1)
+        return 0;
+    plan_bind(plan, world->more, "a", "p", "u", "n1", NULL);
+    plan_bind(plan, world->more, "a", "q", "u", "n2", NULL);
+    return 0;
+}
+
+static void a_bind_in_doubt_is_sent_again_though_the_rest_of_its_plan_is_too_old(void **state)
+{
+    struct world world;
+
+    begin_with_unclear_bind(&world, &(struct engine_options){ .max_in_flight = 1 }, 6 * SECOND);
+    fake_answer(
+        world.fake, "GET", POD,
+        (struct fake_answer){ .status = 200, .body = pod_text(11, ""), .times = FAKE_ALWAYS });
+    fake_answer(world.fake, "POST", POD "/binding",
+                (struct fake_answer){ .status = 201, .body = "{\"kind\":\"Status\"}" });
+    world_plan_once(&world, plan_two_binds);
+    for (int i = 0; i < 70; i++) {
+        world_run(&world, 100 * MS);
+        assert_string_equal(node_of(&world), "n1");
+    }
+    assert_int_equal(posts_sent(&world), 2);
+    assert_true(engine_is_idle(world.engine));
+    world_tear_down(&world);
+}
+
+static int plan_bind_or_create(struct world *world, struct str key, struct plan *plan,
+                               struct err *err)
+{
+    if (str_is(key, "a/x"))
+        return plan_bind_pod(world, key, plan, err);
+    return world_plan_create(world, key, plan, err);
+}
+
+static void a_bind_in_doubt_is_sent_again_during_a_pause(void **state)
+{
+    struct world world;
+
+    begin_with_unclear_bind(&world, NULL, 100 * MS);
+    fake_answer(world.fake, "POST", MAPS,
+                (struct fake_answer){ .status = 429, .retry_after_us = 8 * SECOND });
+    world_ok(&world, "GET", POD, pod_text(11, ""), 0);
+    fake_answer(world.fake, "POST", POD "/binding",
+                (struct fake_answer){ .status = 201, .body = "{\"kind\":\"Status\"}" });
+    world_plan_once(&world, plan_bind_or_create);
+    engine_enqueue(&world.controller, STR("a/y"));
+    for (int i = 0; i < 10; i++) {
+        world_run(&world, 50 * MS);
+        assert_string_equal(node_of(&world), "n1");
+    }
+    assert_int_equal(posts_sent(&world), 3);
+    world_tear_down(&world);
 }
 
 static bool is_wanted_once(const void *basis)
@@ -377,6 +450,8 @@ int main(void)
         cmocka_unit_test(a_bind_that_the_watch_does_not_show_is_read_after_a_while),
         cmocka_unit_test(a_bind_that_ended_unclearly_is_read_at_once),
         cmocka_unit_test(a_bind_that_no_read_shows_is_sent_again_before_others_are_planned),
+        cmocka_unit_test(a_bind_in_doubt_is_sent_again_though_the_rest_of_its_plan_is_too_old),
+        cmocka_unit_test(a_bind_in_doubt_is_sent_again_during_a_pause),
         cmocka_unit_test(a_bind_that_is_not_right_any_more_is_not_sent_again),
     };
 
