@@ -409,10 +409,24 @@ static void show_plan(const struct work *work)
                           &work->plan);
 }
 
+/* What a cache does not have of a namespace that may not be read is not known to be absent. */
+static bool can_read_all(const struct controller *controller, struct str key)
+{
+    struct str ns = STR(""), name;
+
+    (void)str_cut(key, '/', &ns, &name);
+    for (unsigned i = 0; i < controller->watch_count; i++)
+        if (!kube_cache_is_readable(controller->watches[i].cache, ns))
+            return false;
+    return true;
+}
+
 static int make_plan(struct work *work, struct err *err)
 {
     struct controller *controller = work->owner->controller;
 
+    if (!can_read_all(controller, work->key))
+        return err_set(err, ERR_DENIED, "this namespace may not be read");
     if (controller->plan(controller, work->key, &work->plan, err) < 0)
         return -err->class;
     if (arena_is_over_budget(&work->arena))

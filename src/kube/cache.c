@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_ENTRIES = 1 << 24, MAX_FACTS = 1 << 24 }; /* fuses */
+enum { MAX_ENTRIES = 1 << 24, MAX_FACTS = 1 << 24, MAX_UNREADABLE = 1 << 16 }; /* fuses */
 
 /* ---- the cache ---- */
 
@@ -24,6 +24,7 @@ struct kube_cache *kube_cache_new(const struct kube_kind *kind, const struct clo
     cache->kind = kind;
     cache->clock = clock;
     map_init(&cache->entries, &options);
+    map_init(&cache->unreadable, &(struct map_options){ .max = MAX_UNREADABLE });
     list_init(&cache->shown);
     list_init(&cache->doubts);
     heap_init(&cache->facts, kube_cover_compare, MAX_FACTS);
@@ -50,6 +51,7 @@ void kube_cache_free(struct kube_cache *cache)
     for (unsigned i = 0; i < cache->index_count; i++)
         kube_index_done(&cache->indexes[i]);
     heap_done(&cache->facts);
+    map_done(&cache->unreadable);
     mem_free(cache);
 }
 
@@ -317,7 +319,7 @@ void kube_cache_relist_end(struct kube_cache *cache, uint64_t version_number)
     map_each (item, &cache->entries) {
         struct kube_entry *entry = item->value;
 
-        if (entry->round != cache->round)
+        if (entry->round != cache->round && kube_cache_is_readable(cache, str_of(entry->key.at)))
             entry_gone(cache, entry, version_number);
     }
     cache->relisting = false;
@@ -333,6 +335,19 @@ void kube_cache_progress(struct kube_cache *cache, uint64_t version_number)
         return;
     cache->passed = version_number;
     kube_cover_pass(cache, version_number);
+}
+
+void kube_cache_set_readable(struct kube_cache *cache, const char *ns, bool is_readable)
+{
+    if (is_readable)
+        map_remove(&cache->unreadable, str_of(ns));
+    else
+        (void)map_put(&cache->unreadable, str_of(ns), NULL, NULL);
+}
+
+bool kube_cache_is_readable(const struct kube_cache *cache, struct str ns)
+{
+    return cache->unreadable.count == 0 || !map_has(&cache->unreadable, ns);
 }
 
 bool kube_cache_is_synced(const struct kube_cache *cache)

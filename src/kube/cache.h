@@ -61,6 +61,11 @@ void kube_cache_relist_end(struct kube_cache *cache,
                            uint64_t version_number); /* what was not seen is gone */
 void kube_cache_progress(struct kube_cache *cache, uint64_t version_number); /* a bookmark */
 bool kube_cache_is_synced(const struct kube_cache *cache); /* one list has ended */
+/* A namespace that the lists leave out because we may not read it: a relist does not take its
+ * objects away, and what the cache does not have of it is unknown. From the beginning all are
+ * readable. */
+void kube_cache_set_readable(struct kube_cache *cache, const char *ns, bool is_readable);
+bool kube_cache_is_readable(const struct kube_cache *cache, struct str ns);
 
 /* ---- the executor writes the overlay ----
  * Every overlay is ended by exactly one call of done, taken or failed. Several may lie over one

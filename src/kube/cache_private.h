@@ -61,6 +61,7 @@ struct kube_cache {
     struct list doubts;
     struct heap facts; /* covers, by the version that makes them old */
     uint64_t passed;   /* the watch has told everything up to here */
+    struct map unreadable; /* namespaces, with the value NULL; mostly none */
     uint32_t round;
     bool relisting, synced;
     bool telling; /* a listener runs: nobody may change the cache */

@@ -2,10 +2,13 @@
  * cache.
  *
  * One function moves the phase (enter); whatever goes wrong with a list, and a watch that lost its
- * history, ends in `list_later`. A watch that only broke mends itself (watch.c).
+ * history, ends in `list_later`. A watch that only broke mends itself (watch.c). One namespace of
+ * several that we may not list (403; its Role goes with it when it is deleted) is left out of the
+ * round, and tried now and then while the others are watched: when it answers, all are listed anew.
  *
  * Holds   all lists of a round lie between one relist_begin and its relist_end, and no watch runs
  *         meanwhile, so what is in none of the lists is gone, and nothing before that;
+ *         nothing is gone because its namespace may not be listed;
  *         the cache is told of no version that some watch has not passed. */
 #include "kube/informer.h"
 
@@ -21,6 +24,7 @@ enum {
     DEFAULT_IDLE_US = 60000000,
     DEFAULT_MAX_OBJECT = 4 << 20,
     LIST_TIMEOUT_US = 60000000,
+    TRY_DENIED_US = 60000000,
     MAX_CONTINUE = 8192,
 };
 
@@ -31,9 +35,9 @@ struct kube_informer {
     unsigned page;
 
     enum kube_informer_state phase; /* WAITING: for the next round of lists */
-    struct kube_call *list;         /* LISTING */
-    unsigned listing;               /* the watch whose namespace is listed */
-    struct loop_timer timer;        /* WAITING */
+    struct kube_call *list;         /* LISTING; WATCHING: tries a namespace that was denied */
+    unsigned listing;               /* the watch whose namespace is listed, or tried */
+    struct loop_timer timer;        /* WAITING; WATCHING: for the next try */
     struct buf continues;           /* the token of the next page, escaped */
     unsigned failures;              /* in a row */
     struct err list_error;
@@ -124,8 +128,7 @@ void kube_informer_free(struct kube_informer *informer)
 {
     if (!informer)
         return;
-    if (informer->list)
-        kube_call_cancel(informer->list);
+    kube_call_cancel(informer->list);
     loop_timer_stop(&informer->timer);
     for (unsigned i = 0; i < informer->watch_count; i++)
         kube_watch_done(&informer->watches[i]);
@@ -142,7 +145,7 @@ static uint64_t lowest_version(const struct kube_informer *informer)
     uint64_t lowest = UINT64_MAX;
 
     for (unsigned i = 0; i < informer->watch_count; i++)
-        if (informer->watches[i].version_number < lowest)
+        if (!informer->watches[i].is_denied && informer->watches[i].version_number < lowest)
             lowest = informer->watches[i].version_number;
     return lowest;
 }
@@ -170,6 +173,8 @@ static void list_later(struct kube_informer *informer, int64_t retry_after_us)
 {
     struct kube_watch_group *group = &informer->group;
 
+    kube_call_cancel(informer->list);
+    informer->list = NULL;
     informer->phase = KUBE_WAITING;
     loop_timer_start(group->loop, &informer->timer,
                      kube_watch_wait(group->rand, &informer->failures, retry_after_us), on_waited,
@@ -189,7 +194,7 @@ static void on_expired(void *context, int64_t retry_after_us)
 
 static void on_page(void *context, const struct kube_answer *answer);
 
-static void send_list(struct kube_informer *informer)
+static void send_list(struct kube_informer *informer, unsigned limit, kube_done done)
 {
     struct kube_watch_group *group = &informer->group;
     auto_buf struct buf query;
@@ -200,12 +205,12 @@ static void send_list(struct kube_informer *informer)
                                     .timeout_us = LIST_TIMEOUT_US };
 
     buf_init(&query, strlen(group->selectors) + MAX_CONTINUE + 64);
-    buf_printf(&query, "limit=%u", informer->page);
+    buf_printf(&query, "limit=%u", limit);
     if (informer->continues.len > 0)
         buf_printf(&query, "&continue=%s", buf_text(&informer->continues));
     buf_add_text(&query, group->selectors);
     request.query = buf_text(&query);
-    informer->list = kube_send(group->client, &request, on_page, informer);
+    informer->list = kube_send(group->client, &request, done, informer);
 }
 
 __attribute__((format(printf, 3, 4))) static void list_failed(struct kube_informer *informer,
@@ -222,10 +227,56 @@ __attribute__((format(printf, 3, 4))) static void list_failed(struct kube_inform
     list_later(informer, retry_after_us);
 }
 
+/* When no namespace may be listed, it is not about one of them: nothing was read. */
+static bool all_are_denied(struct kube_informer *informer)
+{
+    for (unsigned i = 0; i < informer->watch_count; i++)
+        if (!informer->watches[i].is_denied)
+            return false;
+    for (unsigned i = 0; i < informer->watch_count; i++)
+        informer->watches[i].is_denied = false;
+    informer->list_error = informer->watches[0].last_error;
+    return true;
+}
+
+static void list_next(struct kube_informer *informer)
+{
+    struct kube_cache *cache = informer->group.cache;
+
+    if (++informer->listing < informer->watch_count) {
+        send_list(informer, informer->page, on_page);
+        return;
+    }
+    if (all_are_denied(informer)) {
+        list_later(informer, 0);
+        return;
+    }
+    for (unsigned i = 0; i < informer->watch_count; i++)
+        kube_cache_set_readable(cache, informer->watches[i].ns, !informer->watches[i].is_denied);
+    informer->lists++;
+    informer->list_error = (struct err){ 0 };
+    kube_cache_relist_end(cache, lowest_version(informer));
+    enter(informer, KUBE_WATCHING);
+}
+
+static void leave_out(struct kube_informer *informer, const char *message)
+{
+    struct kube_watch *watch = &informer->watches[informer->listing];
+
+    watch->is_denied = true;
+    (void)err_set(&watch->last_error, ERR_DENIED, "list of namespace %s: %s", watch->ns, message);
+    buf_clear(&informer->continues);
+    list_next(informer);
+}
+
 static void list_refused(struct kube_informer *informer, const struct kube_answer *answer)
 {
     bool expired = answer->outcome == KUBE_GONE && informer->continues.len > 0;
 
+    if (answer->status == 403 && informer->watch_count > 1) {
+        leave_out(informer, answer->message);
+        return;
+    }
     /* The history was cut before the last page came: fewer, larger pages are faster. */
     if (expired && informer->page < MAX_PAGE)
         informer->page = informer->page * 2 < MAX_PAGE ? informer->page * 2 : MAX_PAGE;
@@ -234,18 +285,14 @@ static void list_refused(struct kube_informer *informer, const struct kube_answe
 
 static void list_ended(struct kube_informer *informer, struct str version)
 {
-    if (!kube_watch_listed(&informer->watches[informer->listing], version)) {
+    struct kube_watch *watch = &informer->watches[informer->listing];
+
+    if (!kube_watch_listed(watch, version)) {
         list_failed(informer, 0, "an answer without a resourceVersion");
         return;
     }
-    if (++informer->listing < informer->watch_count) {
-        send_list(informer);
-        return;
-    }
-    informer->lists++;
-    informer->list_error = (struct err){ 0 };
-    kube_cache_relist_end(informer->group.cache, lowest_version(informer));
-    enter(informer, KUBE_WATCHING);
+    watch->is_denied = false;
+    list_next(informer);
 }
 
 static void on_page(void *context, const struct kube_answer *answer)
@@ -270,26 +317,74 @@ static void on_page(void *context, const struct kube_answer *answer)
     if (informer->continues.overflowed)
         list_failed(informer, 0, "a continue token of more than %d bytes", MAX_CONTINUE);
     else if (informer->continues.len > 0)
-        send_list(informer);
+        send_list(informer, informer->page, on_page);
     else
         list_ended(informer, json_str(json_get(metadata, "resourceVersion")));
+}
+
+/* ---- namespaces that we may not list ---- */
+
+static void try_denied(struct kube_informer *informer, unsigned from);
+
+static void on_tried(void *context, const struct kube_answer *answer)
+{
+    struct kube_informer *informer = context;
+
+    informer->list = NULL;
+    if (answer->outcome == KUBE_DONE)
+        enter(informer, KUBE_LISTING);
+    else
+        try_denied(informer, informer->listing + 1);
+}
+
+static void on_time_to_try(void *context)
+{
+    try_denied(context, 0);
+}
+
+/* One after the other, then a pause. */
+static void try_denied(struct kube_informer *informer, unsigned from)
+{
+    for (unsigned i = from; i < informer->watch_count; i++)
+        if (informer->watches[i].is_denied) {
+            informer->listing = i;
+            send_list(informer, 1, on_tried);
+            return;
+        }
+    loop_timer_start(informer->group.loop, &informer->timer, TRY_DENIED_US, on_time_to_try,
+                     informer);
+}
+
+/* ---- phases ---- */
+
+static void begin_watching(struct kube_informer *informer)
+{
+    for (unsigned i = 0; i < informer->watch_count; i++) {
+        if (!informer->watches[i].is_denied)
+            kube_watch_start(&informer->watches[i]);
+        else
+            loop_timer_start(informer->group.loop, &informer->timer, TRY_DENIED_US, on_time_to_try,
+                             informer);
+    }
+}
+
+static void begin_listing(struct kube_informer *informer)
+{
+    for (unsigned i = 0; i < informer->watch_count; i++)
+        kube_watch_stop(&informer->watches[i]);
+    informer->listing = 0;
+    buf_clear(&informer->continues);
+    kube_cache_relist_begin(informer->group.cache);
+    send_list(informer, informer->page, on_page);
 }
 
 static void enter(struct kube_informer *informer, enum kube_informer_state phase)
 {
     informer->phase = phase;
-    for (unsigned i = 0; i < informer->watch_count; i++) {
-        if (phase == KUBE_WATCHING)
-            kube_watch_start(&informer->watches[i]);
-        else
-            kube_watch_stop(&informer->watches[i]);
-    }
-    if (phase == KUBE_LISTING) {
-        informer->listing = 0;
-        buf_clear(&informer->continues);
-        kube_cache_relist_begin(informer->group.cache);
-        send_list(informer);
-    }
+    if (phase == KUBE_WATCHING)
+        begin_watching(informer);
+    else
+        begin_listing(informer);
 }
 
 /* ---- how it is ---- */
@@ -297,7 +392,8 @@ static void enter(struct kube_informer *informer, enum kube_informer_state phase
 enum kube_informer_state kube_informer_state(const struct kube_informer *informer)
 {
     for (unsigned i = 0; i < informer->watch_count; i++)
-        if (informer->phase == KUBE_WATCHING && !informer->watches[i].call)
+        if (informer->phase == KUBE_WATCHING && !informer->watches[i].call &&
+            !informer->watches[i].is_denied)
             return KUBE_WAITING;
     return informer->phase;
 }
@@ -319,7 +415,7 @@ int64_t kube_informer_last_contact_us(const struct kube_informer *informer)
     int64_t oldest = INT64_MAX;
 
     for (unsigned i = 0; i < informer->watch_count; i++)
-        if (informer->watches[i].last_contact_us < oldest)
+        if (!informer->watches[i].is_denied && informer->watches[i].last_contact_us < oldest)
             oldest = informer->watches[i].last_contact_us;
     return oldest;
 }

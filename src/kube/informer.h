@@ -7,7 +7,9 @@
  *
  * Several namespaces are listed one after the other as one list, and watched at the same time: a
  * broken stream is mended alone, a 410 of any lists all again. What is told of them together is
- * what holds for all: WATCHING when every one is, and the oldest of the last contacts. */
+ * what holds for all: WATCHING when every one is, and the oldest of the last contacts. One that we
+ * may not list stops no other: what was seen of it stays, the cache says that it is not readable,
+ * last_error names it, and it is tried again every minute. */
 #ifndef SLINC_KUBE_INFORMER_H
 #define SLINC_KUBE_INFORMER_H
 

@@ -43,6 +43,7 @@ struct kube_watch {
     int64_t since_us;
     unsigned failures, refusals; /* in a row */
     int64_t last_contact_us;     /* 0 = never */
+    bool is_denied;              /* the informer's: its namespace may not be listed */
     struct err last_error;
 };
 

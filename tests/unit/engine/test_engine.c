@@ -28,6 +28,24 @@ static void nothing_is_planned_before_all_caches_are_synced(void **state)
     world_tear_down(&world);
 }
 
+static void nothing_is_planned_in_a_namespace_that_may_not_be_read(void **state)
+{
+    struct world world;
+
+    world_begin(&world, NULL);
+    kube_cache_set_readable(world.cache, "a", false);
+    engine_enqueue(&world.controller, STR("a/x"));
+    world_run(&world, 5 * SECOND);
+    assert_int_equal(world.plans, 0);
+    engine_enqueue(&world.controller, STR("b/x"));
+    world_run(&world, MS);
+    assert_int_equal(world.plans, 1);
+    kube_cache_set_readable(world.cache, "a", true);
+    world_run(&world, 60 * SECOND);
+    assert_int_equal(world.plans, 2);
+    world_tear_down(&world);
+}
+
 static int expect_key(struct world *world, struct str key, struct plan *plan, struct err *err)
 {
     assert_true(str_is(key, "a/m"));
@@ -445,6 +463,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_planned_before_all_caches_are_synced),
+        cmocka_unit_test(nothing_is_planned_in_a_namespace_that_may_not_be_read),
         cmocka_unit_test(a_change_queues_the_key_of_its_object),
         cmocka_unit_test(a_plan_may_ask_to_be_looked_at_again),
         cmocka_unit_test(a_turn_takes_no_more_keys_than_allowed),

@@ -301,6 +301,112 @@ static void progress_is_what_every_watch_has_passed(void **state)
     kube_object_unref(created);
 }
 
+/* A server with two namespaces, of which one may be forbidden. */
+struct half {
+    bool is_denied[2]; /* m, n */
+    const char *lists[2];
+};
+
+static struct fake_answer serve_half(void *context, const struct fake_sent *sent)
+{
+    const struct half *half = context;
+    int which = rig_path_has(sent, N_PODS "?");
+
+    if (half->is_denied[which])
+        return (struct fake_answer){ .status = 403,
+                                     .body = "{\"kind\":\"Status\",\"reason\":\"Forbidden\","
+                                             "\"message\":\"no rights\"}" };
+    return (struct fake_answer){ .status = 200, .body = sent->stream ? NULL : half->lists[which] };
+}
+
+static void a_namespace_that_may_not_be_listed_stops_no_other(void **state)
+{
+    struct rig *rig = *state;
+    struct half half = { .lists = { LIST("30", POD_IN("m", "a", "5", "one")),
+                                    LIST("31", POD_IN("n", "c", "9", "one")) } };
+
+    watch_both(rig);
+    fake_serve(rig->fake, serve_half, &half);
+    half.is_denied[1] = true; /* the namespace was deleted, and its Role with it */
+    assert_true(fake_stream_end(rig->fake, N_PODS));
+    fake_run_for(rig->fake, 10 * SECOND);
+    assert_int_equal(kube_informer_state(rig->informer), KUBE_WATCHING);
+    assert_non_null(strstr(kube_informer_last_error(rig->informer), "namespace n: no rights"));
+    assert_told(&rig->mirror, ""); /* b is not gone because nobody may see it */
+    assert_false(kube_cache_is_readable(rig->cache, STR("n")));
+    assert_true(kube_cache_is_readable(rig->cache, STR("m")));
+    rig_feed(rig, M_PODS, EVENT("MODIFIED", POD_IN("m", "a", "40", "two")));
+    assert_told(&rig->mirror, "a:one>two ");
+
+    half.lists[0] = LIST("41", POD_IN("m", "a", "40", "two"));
+    fake_forget_sent(rig->fake);
+    fake_run_for(rig->fake, 130 * SECOND);
+    assert_int_equal(rig_lists_sent(rig), 2); /* of n alone; m's watch goes on */
+    assert_in_range(loop_now_us(rig->loop) - kube_informer_last_contact_us(rig->informer), 0,
+                    61 * SECOND);
+
+    half.is_denied[1] = false;
+    fake_run_for(rig->fake, 62 * SECOND);
+    assert_told(&rig->mirror, "c:->one b:one>- ");
+    assert_true(kube_cache_is_readable(rig->cache, STR("n")));
+    assert_int_equal(fake_open_streams(rig->fake), 2);
+    assert_string_equal(kube_informer_last_error(rig->informer), "");
+}
+
+static void a_namespace_that_was_never_readable_does_not_keep_others_from_being_read(void **state)
+{
+    struct rig *rig = *state;
+    struct half half = { .is_denied = { true, false },
+                         .lists = { LIST("9", ""), LIST("31", POD_IN("n", "b", "9", "one")) } };
+
+    fake_serve(rig->fake, serve_half, &half);
+    start_both(rig);
+    fake_run_for(rig->fake, SECOND);
+    assert_true(kube_cache_is_synced(rig->cache));
+    assert_int_equal(kube_informer_state(rig->informer), KUBE_WATCHING);
+    assert_false(kube_cache_is_readable(rig->cache, STR("m")));
+    assert_told(&rig->mirror, "b:->one ");
+}
+
+static void nothing_is_read_while_every_namespace_is_forbidden(void **state)
+{
+    struct rig *rig = *state;
+    struct half half = { .is_denied = { true, true },
+                         .lists = { LIST("30", POD_IN("m", "a", "5", "one")),
+                                    LIST("31", POD_IN("n", "b", "6", "one")) } };
+
+    fake_serve(rig->fake, serve_half, &half);
+    start_both(rig);
+    fake_run_for(rig->fake, 100 * SECOND);
+    assert_false(kube_cache_is_synced(rig->cache));
+    assert_int_equal(kube_informer_state(rig->informer), KUBE_WAITING);
+    assert_int_equal(kube_informer_last_contact_us(rig->informer), 0);
+    assert_non_null(strstr(kube_informer_last_error(rig->informer), "no rights"));
+    half.is_denied[0] = half.is_denied[1] = false;
+    fake_run_for(rig->fake, 16 * SECOND);
+    assert_told(&rig->mirror, "a:->one b:->one ");
+    assert_string_equal(kube_informer_last_error(rig->informer), "");
+}
+
+static void a_lost_history_is_listed_also_while_a_forbidden_namespace_is_tried(void **state)
+{
+    struct rig *rig = *state;
+    struct half half = { .is_denied = { true, false },
+                         .lists = { LIST("9", ""), LIST("31", POD_IN("n", "b", "9", "one")) } };
+
+    fake_serve(rig->fake, serve_half, &half);
+    start_both(rig);
+    fake_run_for(rig->fake, SECOND);
+    fake_answer(rig->fake, "GET", M_PODS, (struct fake_answer){ 0 }); /* the try hangs */
+    fake_run_for(rig->fake, 61 * SECOND);
+    assert_int_equal(fake_answers_left(rig->fake), 0);
+    half.lists[1] = LIST("50", POD_IN("n", "b", "49", "two"));
+    rig_feed(rig, N_PODS, ERROR("410"));
+    fake_run_for(rig->fake, 2 * SECOND);
+    assert_told(&rig->mirror, "b:->one b:one>two ");
+    assert_int_equal(kube_informer_state(rig->informer), KUBE_WATCHING);
+}
+
 static struct fake_answer serve_nothing(void *context, const struct fake_sent *sent)
 {
     return (struct fake_answer){ .status = 200, .body = sent->stream ? NULL : LIST("1", "") };
@@ -370,6 +476,10 @@ int main(void)
         TEST(a_healthy_stream_ends_the_back_off_of_lists),
         TEST(a_list_makes_refusals_forgotten),
         TEST(progress_is_what_every_watch_has_passed),
+        TEST(a_namespace_that_may_not_be_listed_stops_no_other),
+        TEST(a_namespace_that_was_never_readable_does_not_keep_others_from_being_read),
+        TEST(nothing_is_read_while_every_namespace_is_forbidden),
+        TEST(a_lost_history_is_listed_also_while_a_forbidden_namespace_is_tried),
         TEST(as_many_namespaces_as_the_bound_are_watched),
         TEST(a_kind_without_namespaces_has_one_watch),
         TEST(several_watches_can_be_freed_while_one_waits),
