@@ -250,7 +250,8 @@ static void on_failed(void *context, const struct err *why)
     struct kube_call *call = context;
     struct kube_answer answer = { .outcome = outcome_of_failure(call->request.verb, why->class),
                                   .reason = "",
-                                  .message = why->text };
+                                  .message = why->text,
+                                  .is_too_big = why->class == ERR_TOO_BIG };
 
     finish(call, &answer);
 }

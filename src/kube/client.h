@@ -62,6 +62,7 @@ struct kube_answer {
     const char *reason;     /* Kubernetes' machine word: "AlreadyExists"; "" when there is none */
     const char *message;    /* for people; never NULL */
     int64_t retry_after_us; /* 0 when the server named none */
+    bool is_too_big;        /* no outcome is known because the answer is longer than we read */
     const struct json *object; /* DONE: the object or list; borrowed until the callback returns */
 };
 

@@ -32,7 +32,7 @@ struct kube_informer {
     struct kube_watch_group group;
     struct kube_watch *watches; /* one per namespace; never none */
     unsigned watch_count;
-    unsigned page;
+    unsigned page, max_page; /* objects per page */
 
     enum kube_informer_state phase; /* WAITING: for the next round of lists */
     struct kube_call *list;         /* LISTING; WATCHING: tries a namespace that was denied */
@@ -113,6 +113,7 @@ struct kube_informer *kube_informer_new(struct kube_client *client, struct kube_
         .context = informer,
     };
     informer->page = options->page > 0 ? options->page : DEFAULT_PAGE;
+    informer->max_page = MAX_PAGE;
     buf_init(&informer->continues, MAX_CONTINUE);
     add_watches(informer, options);
     return informer;
@@ -278,8 +279,11 @@ static void list_refused(struct kube_informer *informer, const struct kube_answe
         return;
     }
     /* The history was cut before the last page came: fewer, larger pages are faster. */
-    if (expired && informer->page < MAX_PAGE)
-        informer->page = informer->page * 2 < MAX_PAGE ? informer->page * 2 : MAX_PAGE;
+    if (expired && informer->page < informer->max_page)
+        informer->page =
+            informer->page * 2 < informer->max_page ? informer->page * 2 : informer->max_page;
+    if (answer->is_too_big && informer->page > 1)
+        informer->max_page = informer->page /= 2;
     list_failed(informer, answer->retry_after_us, "%s", answer->message);
 }
 

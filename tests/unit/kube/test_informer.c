@@ -120,6 +120,35 @@ static void an_expired_page_begins_the_list_again(void **state)
     assert_int_equal(kube_informer_state(rig->informer), KUBE_WATCHING);
 }
 
+static void a_page_that_is_too_long_is_asked_for_with_fewer_objects(void **state)
+{
+    struct rig *rig = *state;
+
+    fake_answer(rig->fake, "GET", PODS, (struct fake_answer){ .class = ERR_TOO_BIG });
+    answer(rig, PAGE("10", "t", POD("a", "1", "x")));
+    fake_status(rig->fake, "GET", PODS, 410, "Expired", "too old");
+    answer(rig, LIST("20", POD("a", "1", "x")));
+    answer(rig, NULL);
+    rig_start(rig, NULL);
+    fake_run_for(rig->fake, 2 * SECOND);
+    assert_string_equal(fake_sent(rig->fake, 0)->path, PODS "?limit=500");
+    assert_string_equal(fake_sent(rig->fake, 1)->path, PODS "?limit=250");
+    assert_string_equal(fake_sent(rig->fake, 3)->path, PODS "?limit=250"); /* 500 are too many */
+    assert_int_equal(kube_informer_state(rig->informer), KUBE_WATCHING);
+}
+
+static void a_page_has_one_object_at_least(void **state)
+{
+    struct rig *rig = *state;
+
+    fake_answer(rig->fake, "GET", PODS,
+                (struct fake_answer){ .class = ERR_TOO_BIG, .times = FAKE_ALWAYS });
+    rig_start(rig, NULL);
+    fake_run_for(rig->fake, 200 * SECOND);
+    assert_string_equal(fake_last_sent(rig->fake)->path, PODS "?limit=1");
+    assert_int_equal(kube_informer_state(rig->informer), KUBE_WAITING);
+}
+
 static void failures_wait_longer_and_longer(void **state)
 {
     struct rig *rig = *state;
@@ -482,6 +511,8 @@ int main(void)
         TEST(the_server_ends_a_watch_before_silence_would),
         TEST(namespace_selectors_and_page_are_asked_for),
         TEST(an_expired_page_begins_the_list_again),
+        TEST(a_page_that_is_too_long_is_asked_for_with_fewer_objects),
+        TEST(a_page_has_one_object_at_least),
         TEST(failures_wait_longer_and_longer),
         TEST(the_server_may_ask_for_patience),
         TEST(a_list_without_a_version_is_not_believed),
