@@ -112,6 +112,18 @@ static void refresh_leader(void *context)
                 kube_lease_is_held(options->lease) ? 1 : 0, options->lease_name, NULL);
 }
 
+static void on_lease_trouble(void *context, const char *error)
+{
+    const struct run *run = context;
+    const char *name = run->options.lease_name ? run->options.lease_name : "";
+
+    if (error[0])
+        log_warn("the lease can be neither had nor kept", LOG_TEXT("lease", name),
+                 LOG_TEXT("error", error));
+    else
+        log_info("the lease can be read and written", LOG_TEXT("lease", name));
+}
+
 static void on_signal(void *context)
 {
     run_stop(context);
@@ -129,6 +141,8 @@ struct run *run_new(struct loop *loop, const struct run_options *options)
         process_metrics_watch(options->metrics);
     if (options->metrics && options->lease)
         metrics_on_scrape(options->metrics, refresh_leader, run);
+    if (options->lease)
+        kube_lease_on_trouble(options->lease, on_lease_trouble, run);
     if (!options->without_signals) {
         run->terminate = loop_signal_new(loop, SIGTERM, on_signal, run);
         run->interrupt = loop_signal_new(loop, SIGINT, on_signal, run);
@@ -141,6 +155,8 @@ void run_free(struct run *run)
     if (!run)
         return;
     loop_timer_stop(&run->deadline);
+    if (run->options.lease)
+        kube_lease_on_trouble(run->options.lease, NULL, NULL);
     loop_signal_free(run->terminate);
     loop_signal_free(run->interrupt);
     mem_free(run);

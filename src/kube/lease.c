@@ -32,6 +32,10 @@ struct kube_lease {
     void *context;
     bool told; /* what the owner was told last */
 
+    void (*trouble)(void *context, const char *error);
+    void *trouble_context;
+    struct err last_error; /* what it was told last */
+
     struct json_doc *seen; /* the Lease as last seen; NULL before, and when there is none */
     int64_t seen_us;       /* since when its resourceVersion has been this one, by our clock */
     bool known;            /* seen is the server's latest, as far as anyone can know */
@@ -179,6 +183,20 @@ static void tell(struct kube_lease *lease)
         lease->changed(lease->context, held);
 }
 
+/* Why the last step failed; "" for what a contender expects. */
+static void note(struct kube_lease *lease, const char *text)
+{
+    struct err err = { 0 };
+
+    if (text[0])
+        (void)err_set(&err, ERR_UNAVAILABLE, "%s", text);
+    if (strcmp(err.text, lease->last_error.text) == 0)
+        return;
+    lease->last_error = err;
+    if (lease->trouble)
+        lease->trouble(lease->trouble_context, err.text);
+}
+
 static void on_expiry(void *context)
 {
     tell(context);
@@ -248,6 +266,7 @@ static void decide(struct kube_lease *lease)
         send_task(lease, CLAIM);
         return;
     }
+    note(lease, "");
     lease->known = false;
     step_after(lease, left_us < pause_us ? left_us : pause_us);
 }
@@ -262,6 +281,7 @@ static void on_looked(struct kube_lease *lease, const struct kube_answer *answer
         lease->valid_until_us = 0; /* anyone may create it now */
         send_task(lease, CLAIM);
     } else {
+        note(lease, answer->message);
         look_later(lease);
     }
 }
@@ -270,6 +290,8 @@ static void on_claimed(struct kube_lease *lease, const struct kube_answer *answe
 {
     if (answer->outcome != KUBE_DONE && answer->outcome != KUBE_UNKNOWN)
         lease->claimed = lease->claimed_before;
+    if (answer->outcome != KUBE_CONFLICT)
+        note(lease, answer->outcome == KUBE_DONE ? "" : answer->message);
     if (answer->outcome == KUBE_DONE) {
         remember(lease, answer->object);
         if (lease->valid_until_us > 0 && !kube_lease_is_held(lease))
@@ -373,6 +395,13 @@ void kube_lease_start(struct kube_lease *lease, void (*changed)(void *context, b
     lease->changed = changed;
     lease->context = context;
     step_after(lease, 0);
+}
+
+void kube_lease_on_trouble(struct kube_lease *lease,
+                           void (*trouble)(void *context, const char *error), void *context)
+{
+    lease->trouble = trouble;
+    lease->trouble_context = context;
 }
 
 void kube_lease_release(struct kube_lease *lease, void (*done)(void *context), void *context)

@@ -26,6 +26,10 @@ struct kube_lease *kube_lease_new(struct kube_client *client, struct rand *rand,
                                   const struct kube_lease_options *options);
 void kube_lease_start(struct kube_lease *lease, void (*changed)(void *context, bool held),
                       void *context);
+/* trouble is called when the reason changes why the lease can be neither had nor kept, and with ""
+ * when that is over. That another holds it is no trouble. It must not free the lease. */
+void kube_lease_on_trouble(struct kube_lease *lease,
+                           void (*trouble)(void *context, const char *error), void *context);
 bool kube_lease_is_held(const struct kube_lease *lease);           /* now, by the monotonic clock */
 int64_t kube_lease_valid_until_us(const struct kube_lease *lease); /* 0 when not held */
 /* Whether the lease that we hold was given up by whoever had it before us, so that nothing of

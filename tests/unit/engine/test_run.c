@@ -237,6 +237,34 @@ static void leadership_is_a_metric(void **state)
     tear_down(&theatre);
 }
 
+static void keep_line(void *context, struct str line)
+{
+    buf_add_str(context, line);
+}
+
+static void why_the_lease_cannot_be_had_is_logged_once(void **state)
+{
+    struct theatre theatre;
+    auto_buf struct buf lines = { .max = 1 << 20 };
+    const char *first;
+
+    set_up(&theatre, true);
+    theatre.world.plan = NULL;
+    for (int i = 0; i < 5; i++)
+        fake_status(theatre.world.fake, "GET", LEASES "/l", 403, "Forbidden", "no rights, yet");
+    log_setup(&(struct log_options){ .clock = &theatre.world.clock,
+                                     .sink = keep_line,
+                                     .context = &lines,
+                                     .format = LOG_FORMAT_JSON });
+    world_run(&theatre.world, 5 * SECOND);
+    first = strstr(buf_text(&lines), "no rights, yet");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "no rights, yet"));
+    world_run(&theatre.world, 10 * SECOND);
+    assert_non_null(strstr(buf_text(&lines), "can be read and written"));
+    tear_down(&theatre);
+}
+
 /* ---- real signals, in a child ---- */
 
 static void raise_number(void *context)
@@ -288,6 +316,7 @@ int main(void)
         cmocka_unit_test(a_second_stop_ends_at_once),
         cmocka_unit_test(a_failure_stops_cleanly_and_says_so_by_its_code),
         cmocka_unit_test(leadership_is_a_metric),
+        cmocka_unit_test(why_the_lease_cannot_be_had_is_logged_once),
         cmocka_unit_test(both_signals_stop_cleanly),
     };
 

@@ -159,20 +159,69 @@ static void a_creation_that_may_have_happened_is_found_and_made_sure(void **stat
     assert_int_equal(one->gained, 1);
 }
 
+struct troubles {
+    unsigned count;
+    char last[100];
+};
+
+static void on_trouble(void *context, const char *error)
+{
+    struct troubles *troubles = context;
+
+    troubles->count++;
+    snprintf(troubles->last, sizeof(troubles->last), "%s", error);
+}
+
 static void refusals_are_asked_again_and_hold_nothing(void **state)
 {
     struct world *world = *state;
     struct contender *one;
+    struct troubles troubles = { 0 };
 
     for (int i = 0; i < 3; i++)
         fake_status(world->fake, "GET", LEASE, 403, "Forbidden", "no rights, yet");
     for (int i = 0; i < 2; i++)
         fake_status(world->fake, "POST", LEASES, 404, "NotFound", "no such namespace, yet");
     one = enter(world, 0);
-    world_run(world, 7 * SECOND_US);
+    kube_lease_on_trouble(one->lease, on_trouble, &troubles);
+    world_run(world, 3 * SECOND_US);
+    assert_string_equal(troubles.last, "no rights, yet");
+    assert_int_equal(troubles.count, 1); /* a reason is told once */
+    world_run(world, 4500000);
     assert_int_equal(one->gained, 0);
+    assert_string_equal(troubles.last, "no such namespace, yet");
     world_run(world, 10 * SECOND_US);
     assert_int_equal(one->gained, 1);
+    assert_string_equal(troubles.last, "");
+    assert_int_equal(troubles.count, 3);
+}
+
+static void why_it_could_not_be_renewed_is_told_before_it_is_lost(void **state)
+{
+    struct world *world = *state;
+    struct contender *one = hold_for(world, 1);
+    struct troubles troubles = { 0 };
+
+    kube_lease_on_trouble(one->lease, on_trouble, &troubles);
+    world->store.down = true;
+    world_run(world, 9 * SECOND_US);
+    assert_int_equal(one->lost, 0);
+    assert_int_equal(troubles.count, 1);
+    assert_true(troubles.last[0]);
+}
+
+static void a_lease_that_another_holds_is_no_trouble(void **state)
+{
+    struct world *world = *state;
+    struct contender *one;
+    struct troubles troubles = { 0 };
+
+    store_foreign(world, "else", 600);
+    one = enter(world, 0);
+    kube_lease_on_trouble(one->lease, on_trouble, &troubles);
+    world_run(world, 30 * SECOND_US);
+    assert_int_equal(one->gained, 0);
+    assert_int_equal(troubles.count, 0);
 }
 
 static void a_deadline_as_long_as_the_lease_is_lowered(void **state)
@@ -206,6 +255,8 @@ int main(void)
         TEST(a_renewal_that_may_have_happened_extends_nothing),
         TEST(a_creation_that_may_have_happened_is_found_and_made_sure),
         TEST(refusals_are_asked_again_and_hold_nothing),
+        TEST(why_it_could_not_be_renewed_is_told_before_it_is_lost),
+        TEST(a_lease_that_another_holds_is_no_trouble),
         TEST(a_deadline_as_long_as_the_lease_is_lowered),
     };
 
