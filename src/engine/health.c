@@ -5,6 +5,7 @@
 #include "codec/json.h"
 #include "engine/engine_metrics.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@ enum { MAX_ANSWER = 64 << 20, MAX_READY = 64 << 10 };
 struct watched {
     const struct kube_cache *cache;
     const struct kube_informer *informer;
-    int64_t limit_us;
+    bool is_required;
+    int64_t limit_us; /* if it is */
 };
 
 struct check {
@@ -47,6 +49,12 @@ static const char *kind_of(const struct watched *watched)
     return kube_cache_kind(watched->cache)->resource->plural;
 }
 
+/* A kind that the server does not have has no age. */
+static bool has_age(const struct watched *watched)
+{
+    return watched->is_required || kube_informer_state(watched->informer) != KUBE_IDLE;
+}
+
 /* How long nothing was heard; -1: never was. */
 static int64_t silence_us(const struct health *health, const struct watched *watched)
 {
@@ -59,21 +67,25 @@ static int64_t silence_us(const struct health *health, const struct watched *wat
 static void refresh_kind(const struct health *health, const char *kind)
 {
     int64_t age_us = 0;
+    uint64_t undecoded = 0;
     size_t count = 0;
 
     for (unsigned i = 0; i < health->watched_count; i++) {
         const struct watched *watched = &health->watched[i];
         int64_t silence = silence_us(health, watched);
 
-        if (strcmp(kind_of(watched), kind) != 0)
+        if (strcmp(kind_of(watched), kind) != 0 || !has_age(watched))
             continue;
         count += kube_cache_count(watched->cache);
+        undecoded += kube_informer_undecoded(watched->informer);
         if (age_us >= 0 && (silence < 0 || silence > age_us))
             age_us = silence;
     }
     metrics_set(health->metrics, &engine_metrics[METRIC_CACHE_AGE],
                 age_us < 0 ? -1 : (double)age_us / 1e6, kind, NULL);
     metrics_set(health->metrics, &engine_metrics[METRIC_CACHE_OBJECTS], (double)count, kind, NULL);
+    metrics_set(health->metrics, &engine_metrics[METRIC_CACHE_UNDECODED], (double)undecoded, kind,
+                NULL);
 }
 
 static void refresh(void *context)
@@ -81,7 +93,8 @@ static void refresh(void *context)
     struct health *health = context;
 
     for (unsigned i = 0; i < health->watched_count; i++)
-        refresh_kind(health, kind_of(&health->watched[i]));
+        if (has_age(&health->watched[i]))
+            refresh_kind(health, kind_of(&health->watched[i]));
 }
 
 struct health *health_new(struct loop *loop, struct metrics *metrics, struct engine *engine)
@@ -106,16 +119,26 @@ static void too_many(const char *what, int limit)
     abort();
 }
 
-void health_watch(struct health *health, const struct kube_cache *cache,
-                  const struct kube_informer *informer, int64_t limit_us)
+static void watch(struct health *health, const struct watched *watched)
 {
     if (health->watched_count == HEALTH_MAX_CHECKS)
         too_many("caches", HEALTH_MAX_CHECKS);
-    health->watched[health->watched_count++] = (struct watched){
-        .cache = cache,
-        .informer = informer,
-        .limit_us = limit_us > 0 ? limit_us : HEALTH_SILENCE_US,
-    };
+    health->watched[health->watched_count++] = *watched;
+}
+
+void health_watch(struct health *health, const struct kube_cache *cache,
+                  const struct kube_informer *informer, int64_t limit_us)
+{
+    watch(health, &(struct watched){ .cache = cache,
+                                     .informer = informer,
+                                     .limit_us = limit_us > 0 ? limit_us : HEALTH_SILENCE_US,
+                                     .is_required = true });
+}
+
+void health_watch_optional(struct health *health, const struct kube_cache *cache,
+                           const struct kube_informer *informer)
+{
+    watch(health, &(struct watched){ .cache = cache, .informer = informer });
 }
 
 void health_check(struct health *health, const char *name,
@@ -180,7 +203,9 @@ static bool is_ready_without(const struct health *health, struct str left_out, b
     for (unsigned i = 0; i < health->watched_count; i++) {
         bool is_well = watched_is_well(health, &health->watched[i], &why);
 
-        is_ready &= show(out, verbose, is_well, "cache of ", kind_of(&health->watched[i]), &why);
+        if (health->watched[i].is_required)
+            is_ready &=
+                show(out, verbose, is_well, "cache of ", kind_of(&health->watched[i]), &why);
         buf_clear(&why);
     }
     for (unsigned i = 0; i < health->check_count; i++) {
@@ -216,6 +241,8 @@ static void write_watched(const struct health *health, const struct watched *wat
                kube_cache_count(watched->cache));
     if (age_us >= 0)
         buf_printf(out, ",\"silentForSeconds\":%.3f", (double)age_us / 1e6);
+    buf_printf(out, ",\"required\":%s,\"undecoded\":%" PRIu64,
+               watched->is_required ? "true" : "false", kube_informer_undecoded(watched->informer));
     buf_add_text(out, ",\"error\":");
     json_escape(out, str_of(kube_informer_last_error(watched->informer)));
     buf_add_char(out, '}');

@@ -30,6 +30,9 @@ void health_free(struct health *health);
  * HEALTH_SILENCE_US). */
 void health_watch(struct health *health, const struct kube_cache *cache,
                   const struct kube_informer *informer, int64_t limit_us);
+/* The same without making unready: it is shown, and measured from when its informer starts. */
+void health_watch_optional(struct health *health, const struct kube_cache *cache,
+                           const struct kube_informer *informer);
 /* A check of the caller's: says why in `why` when it fails. name is borrowed. */
 void health_check(struct health *health, const char *name,
                   bool (*check)(void *context, struct buf *why), void *context);

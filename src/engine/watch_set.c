@@ -11,6 +11,7 @@
 enum {
     LOOK_FOR_KINDS_US = 10000000, /* definitions get installed while we run */
     RETRY_US = 1000000,
+    REPORT_US = 10000000,
     MAX_GROUP_VERSION = 300,
 };
 
@@ -19,12 +20,15 @@ struct watched {
     struct watch_row row;
     struct kube_informer *informer;
     bool is_started, is_absent;
+    bool had_error;   /* at the last look of report */
+    bool is_reported; /* as one with an error */
+    uint64_t undecoded;
 };
 
 struct watch_set {
     struct loop *loop;
     struct kube_discovery *discovery;
-    struct loop_timer again;
+    struct loop_timer again, report;
     struct watched watched[WATCH_SET_MAX];
     unsigned count;
 };
@@ -69,6 +73,7 @@ void watch_set_free(struct watch_set *set)
     if (!set)
         return;
     loop_timer_stop(&set->again);
+    loop_timer_stop(&set->report);
     kube_discovery_free(set->discovery);
     for (unsigned i = 0; i < set->count; i++)
         kube_informer_free(set->watched[i].informer);
@@ -126,12 +131,53 @@ static void look_for_kinds(void *context)
     }
 }
 
+/* ---- what people should know ---- */
+
+/* An error is worth a line when it is still there at the next look: most streams break and are
+ * mended in between. */
+static void report_error(struct watched *watched)
+{
+    const char *error = kube_informer_last_error(watched->informer);
+    bool has_error = error[0] != '\0';
+
+    if (has_error && watched->had_error && !watched->is_reported)
+        log_warn("a kind cannot be watched", LOG_TEXT("kind", resource_of(watched)->kind),
+                 LOG_TEXT("error", error));
+    if (!has_error && watched->is_reported)
+        log_info("a kind is watched again", LOG_TEXT("kind", resource_of(watched)->kind));
+    watched->is_reported = has_error && (watched->is_reported || watched->had_error);
+    watched->had_error = has_error;
+}
+
+static void report_undecoded(struct watched *watched)
+{
+    uint64_t undecoded = kube_informer_undecoded(watched->informer);
+
+    if (undecoded > watched->undecoded)
+        log_warn("objects cannot be decoded; the cache keeps what it had of them",
+                 LOG_TEXT("kind", resource_of(watched)->kind),
+                 LOG_U64("objects", undecoded - watched->undecoded));
+    watched->undecoded = undecoded;
+}
+
+static void report(void *context)
+{
+    struct watch_set *set = context;
+
+    for (unsigned i = 0; i < set->count; i++) {
+        report_error(&set->watched[i]);
+        report_undecoded(&set->watched[i]);
+    }
+    loop_timer_start(set->loop, &set->report, REPORT_US, report, set);
+}
+
 void watch_set_start(struct watch_set *set)
 {
     for (unsigned i = 0; i < set->count; i++)
         if (!set->watched[i].row.is_optional)
             start(&set->watched[i]);
     look_for_kinds(set);
+    loop_timer_start(set->loop, &set->report, REPORT_US, report, set);
 }
 
 enum watch_state watch_set_state(const struct watch_set *set, const struct kube_cache *cache)
@@ -151,6 +197,8 @@ enum watch_state watch_set_state(const struct watch_set *set, const struct kube_
 void watch_set_add_health(const struct watch_set *set, struct health *health)
 {
     for (unsigned i = 0; i < set->count; i++)
-        if (!set->watched[i].row.is_optional)
+        if (set->watched[i].row.is_optional)
+            health_watch_optional(health, set->watched[i].row.cache, set->watched[i].informer);
+        else
             health_watch(health, set->watched[i].row.cache, set->watched[i].informer, 0);
 }

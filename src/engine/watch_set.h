@@ -35,7 +35,7 @@ void watch_set_free(struct watch_set *set); /* no cache changes any more */
 
 enum watch_state watch_set_state(const struct watch_set *set, const struct kube_cache *cache);
 
-/* Kinds that every server has must be read for the program to be ready. */
+/* Kinds that every server has must be read for the program to be ready; the others are shown. */
 void watch_set_add_health(const struct watch_set *set, struct health *health);
 
 #endif

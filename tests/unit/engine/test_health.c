@@ -133,6 +133,57 @@ static void checks_of_others_count_and_every_failing_one_is_listed(void **state)
     tear_down(&clinic);
 }
 
+static void a_cache_that_is_not_required_is_shown_and_measured_only(void **state)
+{
+    struct clinic clinic;
+    struct metrics *metrics;
+    auto_buf struct buf out = { .max = 1 << 20 };
+
+    set_up(&clinic);
+    health_free(clinic.health);
+    metrics = metrics_new();
+    clinic.health = health_new(clinic.world.loop, metrics, NULL);
+    health_watch_optional(clinic.health, clinic.world.cache, clinic.informer);
+    metrics_write(metrics, &out);
+    assert_null(strstr(buf_text(&out), "configmaps")); /* the server may not have it */
+
+    for (int i = 0; i < 100; i++)
+        fake_status(clinic.world.fake, "GET", LIST, 403, "Forbidden", "no rights");
+    kube_informer_start(clinic.informer);
+    world_run(&clinic.world, 200 * SECOND);
+    check_readiness(&clinic, true, true, "");
+    buf_clear(&out);
+    metrics_write(metrics, &out);
+    assert_non_null(strstr(buf_text(&out), "slinc_cache_age_seconds{kind=\"configmaps\"} -1\n"));
+    buf_clear(&out);
+    health_write_state(clinic.health, &out);
+    assert_non_null(strstr(buf_text(&out), "\"kind\":\"configmaps\""));
+    assert_non_null(strstr(buf_text(&out), "no rights"));
+    tear_down(&clinic);
+    metrics_free(metrics);
+}
+
+static void an_object_that_cannot_be_decoded_is_counted(void **state)
+{
+    struct clinic clinic;
+    auto_buf struct buf out = { .max = 1 << 20 };
+
+    set_up(&clinic);
+    fake_answer(clinic.world.fake, "GET", LIST,
+                (struct fake_answer){ .status = 200,
+                                      .body = "{\"kind\":\"ConfigMapList\",\"metadata\":{"
+                                              "\"resourceVersion\":\"10\"},\"items\":[{}]}" });
+    fake_answer(clinic.world.fake, "GET", LIST, (struct fake_answer){ .status = 200 });
+    kube_informer_start(clinic.informer);
+    world_run(&clinic.world, 100 * MS);
+    metrics_write(clinic.world.metrics, &out);
+    assert_non_null(strstr(buf_text(&out), "slinc_cache_undecoded_total{kind=\"configmaps\"} 1\n"));
+    buf_clear(&out);
+    health_write_state(clinic.health, &out);
+    assert_non_null(strstr(buf_text(&out), "\"undecoded\":1"));
+    tear_down(&clinic);
+}
+
 static void a_process_that_stops_is_not_ready(void **state)
 {
     struct clinic clinic;
@@ -299,6 +350,8 @@ int main(void)
         cmocka_unit_test(silence_over_the_limit_makes_unready),
         cmocka_unit_test(not_being_the_leader_does_not),
         cmocka_unit_test(checks_of_others_count_and_every_failing_one_is_listed),
+        cmocka_unit_test(a_cache_that_is_not_required_is_shown_and_measured_only),
+        cmocka_unit_test(an_object_that_cannot_be_decoded_is_counted),
         cmocka_unit_test(a_process_that_stops_is_not_ready),
         cmocka_unit_test(the_age_and_size_of_caches_are_metrics),
         cmocka_unit_test(the_state_is_json_with_caches_and_engine),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "../kube/fake_transport.h"
+#include "base/log.h"
 #include "engine/watch_set.h"
 #include "kube/kinds.h"
 
@@ -207,8 +208,63 @@ static void only_required_kinds_count_for_readiness(void **state)
     watch_set_start(bench->set);
     fake_run_for(bench->api, MS);
     assert_true(health_is_ready(health, false, &why));
+    health_write_state(health, &why);
+    assert_non_null(strstr(buf_text(&why), "\"kind\":\"jobsets\",\"state\":\"idle\""));
     health_free(health);
     metrics_free(metrics);
+}
+
+/* ---- what is logged ---- */
+
+static void keep_line(void *context, struct str line)
+{
+    buf_add_str(context, line);
+}
+
+static unsigned count_of(const struct buf *lines, const char *word)
+{
+    unsigned count = 0;
+
+    for (const char *at = buf_text(lines); (at = strstr(at, word)); at++)
+        count++;
+    return count;
+}
+
+static void log_into(const struct bench *bench, struct buf *lines)
+{
+    log_setup(&(struct log_options){ .clock = &bench->clock,
+                                     .sink = keep_line,
+                                     .context = lines,
+                                     .format = LOG_FORMAT_JSON });
+}
+
+static void a_kind_that_cannot_be_read_is_logged_once_and_its_end_too(void **state)
+{
+    struct bench *bench = *state;
+    auto_buf struct buf lines = { .max = 1 << 20 };
+
+    log_into(bench, &lines);
+    fake_answer(bench->api, "GET", MAPS,
+                (struct fake_answer){ .status = 200, .body = EMPTY_LIST });
+    fake_answer(bench->api, "GET", MAPS,
+                (struct fake_answer){ .status = 200, .times = FAKE_ALWAYS });
+    answer_group(bench, GROUP, "jobsets");
+    for (int i = 0; i < 10; i++)
+        fake_status(bench->api, "GET", JOBSETS, 403, "Forbidden", "jobsets is forbidden");
+    fake_answer(bench->api, "GET", OTHER_GROUP,
+                (struct fake_answer){
+                    .status = 404, .body = "404 page not found", .times = FAKE_ALWAYS });
+    watch_set_start(bench->set);
+    fake_run_for(bench->api, 35 * SECOND);
+    assert_int_equal(count_of(&lines, "jobsets is forbidden"), 1);
+    fake_answer(bench->api, "GET", JOBSETS,
+                (struct fake_answer){ .status = 200, .body = EMPTY_LIST });
+    fake_answer(bench->api, "GET", JOBSETS,
+                (struct fake_answer){ .status = 200, .times = FAKE_ALWAYS });
+    fake_run_for(bench->api, 120 * SECOND);
+    assert_int_equal(count_of(&lines, "jobsets is forbidden"), 1);
+    assert_int_equal(count_of(&lines, "a kind is watched again"), 1);
+    log_setup(NULL);
 }
 
 int main(void)
@@ -220,6 +276,7 @@ int main(void)
         TEST(a_kind_that_is_installed_later_is_found),
         TEST(a_server_that_cannot_be_asked_is_asked_again_after_a_second),
         TEST(only_required_kinds_count_for_readiness),
+        TEST(a_kind_that_cannot_be_read_is_logged_once_and_its_end_too),
     };
 
     return cmocka_run_group_tests_name("watch_set", tests, NULL, NULL);
