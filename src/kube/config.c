@@ -12,6 +12,7 @@
 #include "kube/informer.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ACCOUNT_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -75,14 +76,21 @@ static void texts_done(struct texts *texts)
     }
 }
 
-/* In a list, files that do not exist are passed over. */
+static bool says_something(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && (status.st_size > 0 || !S_ISREG(status.st_mode));
+}
+
+/* In a list, files that do not exist or are empty are passed over. */
 static int texts_add(struct texts *texts, struct str path, bool must_exist, struct err *err)
 {
     auto_free char *name = mem_strndup(path.at, path.len);
     char *bytes;
     size_t length;
 
-    if (!must_exist && access(name, F_OK) != 0)
+    if (!must_exist && !says_something(name))
         return 0;
     if (texts->count == KUBE_CONFIG_MAX_FILES)
         return err_set(err, ERR_TOO_BIG, "more than %d kubeconfig files", KUBE_CONFIG_MAX_FILES);
@@ -110,7 +118,7 @@ static int load_list(struct str list, bool must_exist, const char *context,
         if (path.len > 0)
             result = texts_add(&texts, path, must_exist, err);
     if (result == 0 && texts.count == 0)
-        result = err_set(err, ERR_NOT_FOUND, "none of the kubeconfig files exists");
+        result = err_set(err, ERR_NOT_FOUND, "every kubeconfig file is missing or empty");
     if (result == 0)
         result = kube_config_resolve(texts.files, texts.count, context, ret_config, err);
     texts_done(&texts);

@@ -263,8 +263,9 @@ static void several_files_are_merged_and_the_first_that_says_a_thing_wins(void *
     write_file(world, "three/c",
                "current-context: other\n"
                "clusters: [{name: k, cluster: {server: 'https://no'}}]\n");
-    snprintf(list, sizeof(list), "%s:/nonexistent:%s::%s", path_of(world, "one/a"),
-             path_of(world, "two/b"), path_of(world, "three/c"));
+    write_file(world, "empty", "");
+    snprintf(list, sizeof(list), "%s:/nonexistent:%s:%s::%s", path_of(world, "one/a"),
+             path_of(world, "empty"), path_of(world, "two/b"), path_of(world, "three/c"));
     world->kubeconfig = list;
     assert_int_equal(load(world), 0);
     assert_string_equal(world->config->context, "c");
@@ -281,6 +282,8 @@ static void several_files_are_merged_and_the_first_that_says_a_thing_wins(void *
     assert_non_null(strstr(world->err.text, "no context \"y\""));
 
     world->kubeconfig = "/nonexistent:/nonexistent2";
+    assert_int_equal(load(world), -ERR_NOT_FOUND);
+    world->kubeconfig = path_of(world, "empty");
     assert_int_equal(load(world), -ERR_NOT_FOUND);
     world->options.path = "/nonexistent";
     assert_true(load(world) < 0);
