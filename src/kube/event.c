@@ -37,6 +37,7 @@ struct series {
     struct kube_call *call;
     char *key, *ns, *name; /* of the Event */
     uint32_t count, written;
+    uint64_t round; /* of the recorder, when its count was written last */
     int64_t last_us, last_wall_us;
     bool exists;
 };
@@ -49,6 +50,7 @@ struct kube_recorder {
     struct bucket all;
     struct map series, objects; /* struct series by what was said; struct bucket by object */
     struct loop_timer tick;
+    uint64_t round; /* ends when every count that changed was written, in one tick or several */
     struct kube_event_counts counts;
     unsigned serial; /* Events of one microsecond have different names */
 };
@@ -195,10 +197,26 @@ static void patch(struct series *series)
     series->call = kube_send(series->recorder->client, &request, on_patched, series);
 }
 
+/* False when it must wait for the next tick. A count that was written in this round waits for the
+ * others, so that those who speak all the time leave room for all. */
+static bool write_count(struct series *series)
+{
+    struct kube_recorder *recorder = series->recorder;
+
+    if (series->round == recorder->round)
+        return true;
+    if (!bucket_take(&recorder->all, recorder->per_second, loop_now_us(recorder->loop)))
+        return false;
+    series->round = recorder->round;
+    patch(series);
+    return true;
+}
+
 static void on_tick(void *context)
 {
     struct kube_recorder *recorder = context;
     int64_t now_us = loop_now_us(recorder->loop);
+    bool wrote_all = true;
 
     map_each (item, &recorder->series) {
         struct series *series = item->value;
@@ -206,12 +224,12 @@ static void on_tick(void *context)
         if (series->call)
             continue;
         if (series->exists && series->count > series->written) {
-            if (bucket_take(&recorder->all, recorder->per_second, now_us))
-                patch(series);
+            wrote_all = write_count(series) && wrote_all;
         } else if (now_us - series->last_us >= SERIES_US) {
             forget(series);
         }
     }
+    recorder->round += wrote_all;
     forget_quiet_objects(recorder);
     if (recorder->series.count > 0)
         loop_timer_start(recorder->loop, &recorder->tick, TICK_US, on_tick, recorder);
@@ -393,6 +411,7 @@ struct kube_recorder *kube_recorder_new(struct kube_client *client,
     recorder->loop = kube_client_loop(client);
     recorder->controller = mem_strdup(options->controller);
     recorder->instance = mem_strdup(options->instance);
+    recorder->round = 1;
     recorder->per_second = options->per_second ? options->per_second : 20;
     recorder->per_object = options->per_object ? options->per_object : 5;
     recorder->all = (struct bucket){ .level_us = SECOND_US, .at_us = loop_now_us(recorder->loop) };

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -216,11 +217,9 @@ static void all_together_keep_to_the_rate(void **state)
     assert_int_equal(kube_recorder_counts(world->recorder).dropped, 980);
 }
 
-static void a_great_many_events_need_bounded_memory(void **state)
+static void say_of_each(struct world *world, int count)
 {
-    struct world *world = *state;
-
-    for (int i = 0; i < 6000; i++) {
+    for (int i = 0; i < count; i++) {
         char name[16];
         struct kube_event_object object = { "v1", "Pod", "a", name, "u" };
 
@@ -228,6 +227,35 @@ static void a_great_many_events_need_bounded_memory(void **state)
         kube_event(world->recorder, &object, KUBE_EVENT_NORMAL, "R", "A", "note");
         fake_run_for(world->fake, SECOND / 20);
     }
+}
+
+static void counts_above_the_rate_are_written_in_turn(void **state)
+{
+    struct world *world = *state;
+    bool was_written[50] = { false };
+
+    say_of_each(world, 50);
+    fake_forget_sent(world->fake);
+    for (int tick = 0; tick < 4; tick++) { /* of 10 s each, with room for 20 counts */
+        say_of_each(world, 50);
+        fake_run_for(world->fake, 75 * SECOND / 10);
+    }
+    for (size_t i = 0; i < fake_sent_count(world->fake); i++) {
+        const char *name = strstr(fake_sent(world->fake, i)->path, EVENTS "/p");
+
+        if (name)
+            was_written[strtoul(name + sizeof(EVENTS "/p") - 1, NULL, 10) % 50] = true;
+    }
+    for (int i = 0; i < 50; i++)
+        if (!was_written[i])
+            fail_msg("p%d was never written", i);
+}
+
+static void a_great_many_events_need_bounded_memory(void **state)
+{
+    struct world *world = *state;
+
+    say_of_each(world, 6000);
     assert_int_equal(world->creates, 6000); /* the oldest series made room */
 }
 
@@ -339,6 +367,7 @@ int main(void)
         TEST(the_recorder_rests_when_nothing_is_remembered),
         TEST(one_object_cannot_speak_more_than_its_share),
         TEST(all_together_keep_to_the_rate),
+        TEST(counts_above_the_rate_are_written_in_turn),
         TEST(a_great_many_events_need_bounded_memory),
         TEST(a_long_note_is_cut_at_a_whole_character),
         TEST(long_names_and_words_are_cut_to_what_the_server_takes),
