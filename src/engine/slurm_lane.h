@@ -5,8 +5,8 @@
  * full one delays no other: each lane has its own limit of tasks and its own pause after a 429.
  *
  * Holds: a task ends once, from the loop, never inside slurm_task_start; a lane that is closed ends
- * every task that it took; a task that waited for its turn is sent only if we still lead and its
- * plan is not too old. */
+ * every task that it took; a task that waited for its turn is sent only if we still lead and it did
+ * not wait for too long. */
 #ifndef SLINC_ENGINE_SLURM_LANE_H
 #define SLINC_ENGINE_SLURM_LANE_H
 

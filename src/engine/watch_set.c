@@ -20,6 +20,7 @@ struct watched {
     struct watch_row row;
     struct kube_informer *informer;
     bool is_started, is_absent;
+    bool cannot_ask;  /* for it, by the last answer */
     bool had_error;   /* at the last look of report */
     bool is_reported; /* as one with an error */
     uint64_t undecoded;
@@ -96,7 +97,9 @@ static void on_discovered(void *context, enum kube_presence presence, const char
     struct watched *watched = context;
     struct watch_set *set = watched->set;
     const struct kube_resource *kind = resource_of(watched);
+    bool could_ask = !watched->cannot_ask;
 
+    watched->cannot_ask = presence == KUBE_CANNOT_ASK;
     switch (presence) {
     case KUBE_PRESENT:
         log_info("the API server has this kind", LOG_TEXT("kind", kind->kind),
@@ -109,8 +112,9 @@ static void on_discovered(void *context, enum kube_presence presence, const char
             loop_timer_start(set->loop, &set->again, LOOK_FOR_KINDS_US, look_for_kinds, set);
         break;
     case KUBE_CANNOT_ASK:
-        log_warn("cannot ask the API server for a kind", LOG_TEXT("kind", kind->kind),
-                 LOG_TEXT("error", message));
+        if (could_ask)
+            log_warn("cannot ask the API server for a kind", LOG_TEXT("kind", kind->kind),
+                     LOG_TEXT("error", message));
         loop_timer_start(set->loop, &set->again, RETRY_US, look_for_kinds, set);
         break;
     }

@@ -267,6 +267,25 @@ static void a_kind_that_cannot_be_read_is_logged_once_and_its_end_too(void **sta
     log_setup(NULL);
 }
 
+static void a_kind_that_cannot_be_asked_for_is_logged_once(void **state)
+{
+    struct bench *bench = *state;
+    auto_buf struct buf lines = { .max = 1 << 20 };
+
+    log_into(bench, &lines);
+    fake_answer(bench->api, "GET", MAPS,
+                (struct fake_answer){ .class = ERR_UNAVAILABLE, .times = FAKE_ALWAYS });
+    fake_answer(bench->api, "GET", GROUP,
+                (struct fake_answer){ .class = ERR_UNAVAILABLE, .times = FAKE_ALWAYS });
+    fake_answer(bench->api, "GET", OTHER_GROUP,
+                (struct fake_answer){ .class = ERR_UNAVAILABLE, .times = FAKE_ALWAYS });
+    watch_set_start(bench->set);
+    fake_run_for(bench->api, 60 * SECOND);
+    assert_true(sent_to(bench, GROUP) >= 50);
+    assert_int_equal(count_of(&lines, "cannot ask the API server"), 2);
+    log_setup(NULL);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -277,6 +296,7 @@ int main(void)
         TEST(a_server_that_cannot_be_asked_is_asked_again_after_a_second),
         TEST(only_required_kinds_count_for_readiness),
         TEST(a_kind_that_cannot_be_read_is_logged_once_and_its_end_too),
+        TEST(a_kind_that_cannot_be_asked_for_is_logged_once),
     };
 
     return cmocka_run_group_tests_name("watch_set", tests, NULL, NULL);
