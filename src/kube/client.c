@@ -4,8 +4,9 @@
  * means, what a failure to get an answer means.
  *
  * Holds: done is called once, from the loop, and never after a cancel; a call is off the client's
- * list before done runs, so done may cancel other calls, send new ones or free the client; a 404
- * is a fact only when the API server itself says so (a Status), not a proxy in front of it. */
+ * list before done runs, so done may cancel other calls, send new ones or free the client; a 404,
+ * and the 503 of a write, is a fact only when the API server itself says so (a Status), not a proxy
+ * in front of it. */
 #include "kube/client.h"
 
 #include "base/list.h"
@@ -58,7 +59,7 @@ static const struct {
     { 300, 399, KUBE_INVALID, KUBE_INVALID }, /* redirects are not followed */
     { 401, 401, KUBE_DENIED, KUBE_DENIED },
     { 403, 403, KUBE_DENIED, KUBE_DENIED },
-    { 404, 404, KUBE_GONE, KUBE_GONE }, /* both only with a reason: see kube_outcome_of */
+    { 404, 404, KUBE_GONE, KUBE_GONE }, /* 404, 410, 503 only with a reason: kube_outcome_of */
     { 408, 408, KUBE_UNAVAILABLE, KUBE_UNAVAILABLE }, /* the request never came through */
     { 409, 409, KUBE_CONFLICT, KUBE_CONFLICT },
     { 410, 410, KUBE_GONE, KUBE_GONE },
@@ -118,12 +119,15 @@ const char *kube_outcome_name(enum kube_outcome outcome)
 
 enum kube_outcome kube_outcome_of(enum kube_verb verb, int status, const char *reason)
 {
-    bool writes = verbs[verb].writes;
+    bool writes = verbs[verb].writes, has_reason = reason && reason[0];
 
     /* The API server's "not there" comes with its word for it. Without one it comes from something
      * in front, or from a server that does not have all its paths yet: no fact about the object. */
-    if ((status == 404 || status == 410) && (!reason || !reason[0]))
+    if ((status == 404 || status == 410) && !has_reason)
         return KUBE_UNAVAILABLE;
+    /* A proxy in front also says so when the connection broke after it had sent the request. */
+    if (status == 503 && writes && !has_reason)
+        return KUBE_UNKNOWN;
     for (size_t i = 0; i < sizeof(status_outcomes) / sizeof(status_outcomes[0]); i++)
         if (status >= status_outcomes[i].from && status <= status_outcomes[i].to)
             return writes ? status_outcomes[i].write : status_outcomes[i].read;

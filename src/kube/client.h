@@ -10,7 +10,8 @@
  *                the API server says so with a reason, else it is UNAVAILABLE with that status
  *   DENIED       401, 403: who we are does not suffice
  *   INVALID      the request can never succeed as it is
- *   UNAVAILABLE  it did not happen, and may later (429, 503, no connection); see retry_after_us
+ *   UNAVAILABLE  it did not happen, and may later (429, 503 with a reason, no connection); see
+ *                retry_after_us
  *   UNKNOWN      a write that may or may not have happened; only a read can tell
  *
  * Invariant: a write is sent at most once per kube_send. */

@@ -133,6 +133,8 @@ static void a_create_that_finds_it_existing_may_be_fine(void **state)
 
 /* ---- pauses ---- */
 
+#define UNAVAILABLE "{\"kind\":\"Status\",\"reason\":\"ServiceUnavailable\"}"
+
 static void a_server_that_names_a_time_is_left_alone_until_then(void **state)
 {
     struct world world;
@@ -140,7 +142,8 @@ static void a_server_that_names_a_time_is_left_alone_until_then(void **state)
     world_begin_with_map(&world);
     world_plan_once(&world, world_plan_patch);
     fake_answer(world.fake, "PATCH", MAPS "/m",
-                (struct fake_answer){ .status = 503, .retry_after_us = 3 * SECOND });
+                (struct fake_answer){
+                    .status = 503, .body = UNAVAILABLE, .retry_after_us = 3 * SECOND });
     world_ok(&world, "PATCH", MAPS "/m", world_map_text("m", 12, "new"), 0);
     world_run(&world, 2900 * MS);
     assert_int_equal(fake_sent_count(world.fake), 1);
@@ -180,6 +183,7 @@ static void no_server_can_ask_for_a_pause_without_end(void **state)
         world_plan_once(&world, world_plan_patch);
         fake_answer(world.fake, "PATCH", MAPS "/m",
                     (struct fake_answer){ .status = statuses[i],
+                                          .body = UNAVAILABLE,
                                           .retry_after_us = 86400 * (int64_t)SECOND });
         fake_answer(world.fake, "PATCH", MAPS "/m", (struct fake_answer){ .class = ERR_UNKNOWN });
         fake_answer(

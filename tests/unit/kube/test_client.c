@@ -156,6 +156,7 @@ static const struct {
     /* Somebody in front of the API server, or one still starting: no fact. */
     { 404, "", KUBE_UNAVAILABLE, KUBE_UNAVAILABLE },
     { 410, "", KUBE_UNAVAILABLE, KUBE_UNAVAILABLE },
+    { 503, "", KUBE_UNAVAILABLE, KUBE_UNKNOWN },
 };
 
 static void every_status_has_one_outcome_for_reads_and_one_for_writes(void **state)
