@@ -20,20 +20,17 @@ static const struct kube_field pod_fields[] = {
     { { "spec", "priorityClassName" }, KUBE_STR, IN_POD(priority_class) },
     { { "spec", "priority" }, KUBE_I64, IN_POD(priority) },
     { { "spec", "hostname" }, KUBE_STR, IN_POD(hostname) },
-    { { "spec", "subdomain" }, KUBE_STR, IN_POD(subdomain) },
     { { "spec", "hostNetwork" }, KUBE_BOOL, IN_POD(host_network) },
     { { "spec", "terminationGracePeriodSeconds" }, KUBE_I64, IN_POD(termination_grace) },
     { { "status", "phase" }, KUBE_STR, IN_POD(phase) },
     { { "status", "extendedResourceClaimStatus", "resourceClaimName" },
       KUBE_STR,
       IN_POD(extended_claim) },
-    { { "metadata", "deletionGracePeriodSeconds" }, KUBE_I64, IN_POD(deletion_grace) },
     { { NULL }, KUBE_STR, 0 },
 };
 
 static const struct kube_field node_fields[] = {
     { { "spec", "unschedulable" }, KUBE_BOOL, IN_NODE(unschedulable) },
-    { { "spec", "providerID" }, KUBE_STR, IN_NODE(provider_id) },
     { { "status", "allocatable", "cpu" }, KUBE_QUANTITY_MILLI, IN_NODE(cpu_milli) },
     { { "status", "allocatable", "memory" }, KUBE_QUANTITY, IN_NODE(memory) },
     { { "status", "allocatable", "ephemeral-storage" }, KUBE_QUANTITY, IN_NODE(ephemeral) },
@@ -238,20 +235,6 @@ static int decode_node_selector(struct kube_decoder *decoder, const struct json 
     return 0;
 }
 
-static int decode_affinity(struct kube_decoder *decoder, const struct json *in,
-                           const struct json *value, void *object, struct err *err)
-{
-    ((struct kube_pod *)object)->has_affinity = json_len(value) > 0;
-    return 0;
-}
-
-static int decode_claims(struct kube_decoder *decoder, const struct json *in,
-                         const struct json *value, void *object, struct err *err)
-{
-    ((struct kube_pod *)object)->has_claims = json_len(value) > 0;
-    return 0;
-}
-
 static int decode_template_claims(struct kube_decoder *decoder, const struct json *in,
                                   const struct json *value, void *object, struct err *err)
 {
@@ -271,13 +254,6 @@ static int decode_template_claims(struct kube_decoder *decoder, const struct jso
         pairs[count++] = (struct kube_pair){ str_of(text_of(decoder, item, "name")),
                                              str_of(text_of(decoder, item, "resourceClaimName")) };
     pod->template_claims = (struct kube_pairs){ pairs, count };
-    return 0;
-}
-
-static int decode_spread(struct kube_decoder *decoder, const struct json *in,
-                         const struct json *value, void *object, struct err *err)
-{
-    ((struct kube_pod *)object)->has_spread = json_len(value) > 0;
     return 0;
 }
 
@@ -367,9 +343,6 @@ static const struct part pod_parts[] = {
     { "spec", "tolerations", true, decode_tolerations },
     { "spec", "schedulingGates", false, decode_gates },
     { "spec", "nodeSelector", true, decode_node_selector },
-    { "spec", "affinity", false, decode_affinity },
-    { "spec", "resourceClaims", false, decode_claims },
-    { "spec", "topologySpreadConstraints", false, decode_spread },
     { "status", "resourceClaimStatuses", true, decode_template_claims },
     { "status", "conditions", true, decode_pod_conditions },
     { "status", "containerStatuses", false, decode_states },
@@ -463,23 +436,7 @@ static int decode_node(struct kube_decoder *decoder, const struct json *root, vo
 
 static bool find_label(const void *data, struct str key, struct str *ret_value)
 {
-    const struct kube_pairs *pairs = data;
-    unsigned from = 0, to = pairs->count;
-
-    while (from < to) {
-        unsigned middle = from + (to - from) / 2;
-        int order = str_cmp(pairs->at[middle].key, key);
-
-        if (order == 0) {
-            *ret_value = pairs->at[middle].value;
-            return true;
-        }
-        if (order < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return false;
+    return kube_pairs_find(data, key, ret_value);
 }
 
 struct selector_subject kube_labels(const struct kube_pairs *labels)

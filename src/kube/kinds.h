@@ -92,12 +92,12 @@ struct kube_rare {
 
 struct kube_pod {
     struct kube_object object;
-    const char *phase, *node_name, *scheduler_name, *priority_class, *hostname, *subdomain;
+    const char *phase, *node_name, *scheduler_name, *priority_class, *hostname;
     const char *pod_group; /* spec.schedulingGroup.podGroupName */
     const char *service_account;
     const char *extended_claim; /* status.extendedResourceClaimStatus; "" without */
     int64_t priority;
-    int64_t termination_grace, deletion_grace; /* seconds: of the spec, and once it is deleted */
+    int64_t termination_grace; /* seconds */
     int64_t ready_since_us; /* when `ready` last changed, by the kubelet's clock; 0: it never did */
     struct kube_requests requests;
     struct kube_requests limits; /* summed alike; overhead only comes on top of what has a limit */
@@ -110,12 +110,12 @@ struct kube_pod {
     unsigned gate_count;      /* scheduling gates still closed */
     uint16_t container_count; /* in the spec, without init containers */
     struct kube_states containers, init_containers, debug_containers;
-    bool host_network, has_affinity, has_claims, has_spread, ready;
+    bool host_network, ready;
 };
 
 struct kube_node {
     struct kube_object object;
-    const char *provider_id, *internal_ip;
+    const char *internal_ip;
     int64_t cpu_milli, memory, ephemeral, pods; /* allocatable */
     struct kube_amounts extended;
     const struct kube_taint *taints;

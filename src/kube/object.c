@@ -436,28 +436,34 @@ void kube_object_unref(const struct kube_object *object)
     }
 }
 
-struct str kube_pairs_get(const struct kube_pairs *pairs, const char *key, bool *ret_found)
+bool kube_pairs_find(const struct kube_pairs *pairs, struct str key, struct str *ret_value)
 {
-    struct str wanted = str_of(key);
     unsigned from = 0, to = pairs->count;
 
     while (from < to) {
         unsigned middle = from + (to - from) / 2;
-        int order = str_cmp(pairs->at[middle].key, wanted);
+        int order = str_cmp(pairs->at[middle].key, key);
 
         if (order == 0) {
-            if (ret_found)
-                *ret_found = true;
-            return pairs->at[middle].value;
+            *ret_value = pairs->at[middle].value;
+            return true;
         }
         if (order < 0)
             from = middle + 1;
         else
             to = middle;
     }
+    return false;
+}
+
+struct str kube_pairs_get(const struct kube_pairs *pairs, const char *key, bool *ret_found)
+{
+    struct str value = STR("");
+    bool found = kube_pairs_find(pairs, str_of(key), &value);
+
     if (ret_found)
-        *ret_found = false;
-    return STR("");
+        *ret_found = found;
+    return value;
 }
 
 bool kube_object_has_finalizer(const struct kube_object *object, const char *name)

@@ -107,6 +107,8 @@ int kube_object_patched(const struct kube_object *object, const struct json *mer
 /* Of a prediction the object that it leans on, as it was seen; of any other itself. */
 const struct kube_object *kube_object_seen(const struct kube_object *object);
 
+/* False, and nothing is written, when there is no such key. */
+bool kube_pairs_find(const struct kube_pairs *pairs, struct str key, struct str *ret_value);
 struct str kube_pairs_get(const struct kube_pairs *pairs, const char *key, bool *ret_found);
 bool kube_object_has_finalizer(const struct kube_object *object, const char *name);
 

@@ -59,7 +59,7 @@ static void check(const struct kube_object *object)
         check_pod(kube_pod_of(object));
     if (object->kind == &kube_node_kind) {
         check_amounts(&kube_node_of(object)->extended);
-        must(kube_node_of(object)->internal_ip && kube_node_of(object)->provider_id);
+        must(kube_node_of(object)->internal_ip);
     }
 }
 

@@ -122,7 +122,6 @@ static void metadata_and_fields_are_projected(void **state)
     assert_string_equal(pod->node_name, "n1");
     assert_string_equal(pod->phase, "Running");
     assert_int_equal(pod->priority, -5);
-    assert_int_equal(pod->deletion_grace, 30);
     assert_true(pod->host_network);
     assert_string_equal(pod->scheduler_name, "");
     kube_object_unref(object);
