@@ -120,10 +120,9 @@ const struct metric_family engine_metrics[ENGINE_METRIC_COUNT] = {
               "Time since the server was last heard of for this kind; -1: never.", "kind"),
     [METRIC_CACHE_OBJECTS] =
         GAUGE("slinc_cache_objects", "Objects in the cache of this kind.", "kind"),
-    [METRIC_CACHE_UNDECODED] =
-        COUNTER("slinc_cache_undecoded_total",
-                "Objects of this kind that could not be decoded: the cache keeps what it had.",
-                "kind"),
+    [METRIC_CACHE_UNDECODED] = COUNTER(
+        "slinc_cache_undecoded_total",
+        "Objects of this kind that could not be decoded: the cache keeps what it had.", "kind"),
     [METRIC_OVERLAYS] =
         GAUGE("slinc_overlay_size", "Predicted effects of our own writes that lie over the caches.",
               NULL),

@@ -39,7 +39,6 @@ struct item {
 
     struct space *space;      /* WAITING */
     struct list in_space;     /* WAITING */
-    struct list by_age;       /* WAITING */
     struct heap_node delayed; /* DELAYED, BACKING_OFF */
     int64_t due_us;           /* the same */
     int64_t floor_us;         /* BACKING_OFF: no addition brings it before this */
@@ -57,7 +56,6 @@ struct queue {
     struct map items;  /* key -> struct item */
     struct map spaces; /* name -> struct space */
     struct list turns; /* struct space: the front one is next */
-    struct list ages;  /* struct item: the oldest is in front */
     struct heap delayed;
     size_t waiting, working;
     uint64_t added, retried, dropped;
@@ -104,7 +102,6 @@ struct queue *queue_new(struct loop *loop, struct rand *rand, size_t max_keys,
     map_init(&queue->spaces, &(struct map_options){
                                  .max = max_keys, .borrow_keys = true, .free_value = free_space });
     list_init(&queue->turns);
-    list_init(&queue->ages);
     heap_init(&queue->delayed, compare_due, max_keys);
     return queue;
 }
@@ -168,7 +165,6 @@ static void enter_waiting(struct queue *queue, struct item *item)
     item->since_us = loop_now_us(queue->loop);
     item->space = space_of(queue, item->key);
     list_push_back(&item->space->items, &item->in_space);
-    list_push_back(&queue->ages, &item->by_age);
     queue->waiting++;
     queue->has_news = true;
 }
@@ -176,7 +172,6 @@ static void enter_waiting(struct queue *queue, struct item *item)
 static void leave_waiting(struct queue *queue, struct item *item)
 {
     list_remove(&item->in_space);
-    list_remove(&item->by_age);
     if (list_is_empty(&item->space->items)) {
         list_remove(&item->space->turn);
         map_remove(&queue->spaces, item->space->name);
@@ -399,8 +394,6 @@ void queue_put_back(struct queue *queue, struct str key)
 
 void queue_stats(const struct queue *queue, struct queue_stats *ret_stats)
 {
-    const struct list *oldest = list_first(&queue->ages);
-
     *ret_stats = (struct queue_stats){
         .waiting = queue->waiting,
         .working = queue->working,
@@ -409,9 +402,6 @@ void queue_stats(const struct queue *queue, struct queue_stats *ret_stats)
         .retried = queue->retried,
         .dropped = queue->dropped,
     };
-    if (oldest)
-        ret_stats->oldest_waiting_us =
-            loop_now_us(queue->loop) - list_item(oldest, const struct item, by_age)->since_us;
 }
 
 unsigned queue_failures(const struct queue *queue, struct str key)

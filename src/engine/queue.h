@@ -44,7 +44,6 @@ void queue_put_back(struct queue *queue, struct str key);
 struct queue_stats {
     size_t waiting, working, delayed;
     uint64_t added, retried, dropped;
-    int64_t oldest_waiting_us; /* age of the longest-waiting due key */
 };
 void queue_stats(const struct queue *queue, struct queue_stats *ret_stats);
 unsigned queue_failures(const struct queue *queue, struct str key);

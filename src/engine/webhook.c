@@ -342,11 +342,6 @@ void webhook_server_free(struct webhook_server *server)
     mem_free(server);
 }
 
-bool webhook_server_is_serving(const struct webhook_server *server)
-{
-    return server->http != NULL;
-}
-
 uint16_t webhook_server_port(const struct webhook_server *server)
 {
     return server->http ? http_server_port(server->http) : 0;

@@ -56,7 +56,6 @@ int webhook_server_new(struct loop *loop, const struct webhook_options *options,
                        struct webhook_server **ret_server, struct err *err);
 void webhook_server_free(struct webhook_server *server);
 
-bool webhook_server_is_serving(const struct webhook_server *server);
 uint16_t webhook_server_port(const struct webhook_server *server); /* 0 while nothing is served */
 /* Ready when it serves, or when there is no folder and it is not needed. */
 void webhook_server_add_health(struct webhook_server *server, struct health *health);

@@ -90,18 +90,16 @@ void kube_overlay_done(struct kube_overlay *overlay, const struct kube_object *o
 void kube_overlay_taken(struct kube_overlay *overlay);
 void kube_overlay_failed(struct kube_overlay *overlay);
 /* The first place in doubt for longer than KUBE_OVERLAY_DOUBT_US: unanswered, or answered and not
- * seen. The owner reads the object and calls kube_cache_settle with what it found. Each is named
- * once, and again when it was not settled for as long again. False when there is none. The names
- * are borrowed until the cache changes. */
+ * seen. The owner reads the object and calls kube_cache_settle_read with what it found. Each is
+ * named once, and again when it was not settled for as long again. False when there is none. The
+ * names are borrowed until the cache changes. */
 bool kube_cache_doubt(struct kube_cache *cache, const char **ret_ns, const char **ret_name);
 /* found is NULL when the server said that there is none (nothing else counts as that). Only doubts
  * named before the read count as settled: what was written and answered is overtaken by what was
  * found. A write in flight covers no longer when that shows it, or shows otherwise, and still wants
- * its done, taken or failed; when things are as they were before, it may come yet, and covers. */
-void kube_cache_settle(struct kube_cache *cache, const char *ns, const char *name,
-                       const struct kube_object *found);
-/* The same for a read that was sent at read_us, when the place may have been named again since: it
- * settles nothing that began after it. */
+ * its done, taken or failed; when things are as they were before, it may come yet, and covers. The
+ * read was sent at read_us, and the place may have been named again since: it settles nothing that
+ * began after it. */
 void kube_cache_settle_read(struct kube_cache *cache, const char *ns, const char *name,
                             const struct kube_object *found, int64_t read_us);
 

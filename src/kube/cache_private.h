@@ -59,8 +59,8 @@ struct kube_cache {
     } listeners[KUBE_MAX_LISTENERS];
     unsigned listener_count;
     struct list doubts;
-    struct heap facts; /* covers, by the version that makes them old */
-    uint64_t passed;   /* the watch has told everything up to here */
+    struct heap facts;     /* covers, by the version that makes them old */
+    uint64_t passed;       /* the watch has told everything up to here */
     struct map unreadable; /* namespaces, with the value NULL; mostly none */
     uint32_t round;
     bool relisting, synced;

@@ -141,13 +141,6 @@ static void on_answer(void *context, const struct kube_answer *got)
 
 /* --- questions --- */
 
-static void forget(struct group *group)
-{
-    json_doc_free(group->answer);
-    group->answer = NULL;
-    group->known = false;
-}
-
 /* A missing resource in a group that exists may be installed later, too. */
 static bool is_still_known(const struct group *group, const char *plural)
 {
@@ -160,7 +153,9 @@ static void ask(struct group *group)
 {
     struct kube_request request = { .verb = KUBE_LIST, .resource = &group->resource };
 
-    forget(group);
+    json_doc_free(group->answer);
+    group->answer = NULL;
+    group->known = false;
     group->call = kube_send(group->discovery->client, &request, on_answer, group);
 }
 
@@ -202,13 +197,6 @@ void kube_discover(struct kube_discovery *discovery, const char *group_version, 
         list_push_back(&group->questions, &question->link);
         if (!group->call)
             ask(group);
-    }
-}
-
-void kube_discovery_forget(struct kube_discovery *discovery)
-{
-    map_each (item, &discovery->groups) {
-        forget(item->value);
     }
 }
 

@@ -24,7 +24,4 @@ void kube_discovery_free(struct kube_discovery *discovery); /* open questions en
 void kube_discover(struct kube_discovery *discovery, const char *group_version, const char *plural,
                    kube_discovered done, void *context);
 
-/* Asks anew from now on. */
-void kube_discovery_forget(struct kube_discovery *discovery);
-
 #endif

@@ -50,8 +50,7 @@ struct kube_recorder {
     struct bucket all;
     struct map series, objects; /* struct series by what was said; struct bucket by object */
     struct loop_timer tick;
-    uint64_t round; /* ends when every count that changed was written, in one tick or several */
-    struct kube_event_counts counts;
+    uint64_t round;  /* ends when every count that changed was written, in one tick or several */
     unsigned serial; /* Events of one microsecond have different names */
 };
 
@@ -145,10 +144,8 @@ static void on_created(void *context, const struct kube_answer *answer)
     case KUBE_DONE:
     case KUBE_UNKNOWN: /* a patch will tell */
         series->exists = true;
-        series->recorder->counts.created++;
         break;
     default:
-        series->recorder->counts.failed++;
         forget(series);
     }
 }
@@ -158,9 +155,6 @@ static void on_patched(void *context, const struct kube_answer *answer)
     struct series *series = context;
 
     series->call = NULL;
-    if (answer->outcome == KUBE_DONE)
-        return;
-    series->recorder->counts.failed++;
     if (answer->outcome == KUBE_GONE) /* Events live for an hour; the next one starts anew */
         forget(series);
 }
@@ -193,7 +187,6 @@ static void patch(struct series *series)
                                     .timeout_us = TIMEOUT_US };
 
     series->written = series->count;
-    series->recorder->counts.repeated++;
     series->call = kube_send(series->recorder->client, &request, on_patched, series);
 }
 
@@ -317,14 +310,15 @@ static void write_event(const struct series *series, const struct said *said, st
     json_mut_write(root, out);
 }
 
-static bool create(struct kube_recorder *recorder, struct str key, const struct said *said)
+/* Drops what goes above the rates. */
+static void create(struct kube_recorder *recorder, struct str key, const struct said *said)
 {
     auto_buf struct buf body = { .max = MAX_BODY };
     struct series *series;
 
     if (!object_may(recorder, said->regarding) ||
         !bucket_take(&recorder->all, recorder->per_second, loop_now_us(recorder->loop)))
-        return false;
+        return;
     if (recorder->series.count >= MAX_SERIES)
         make_room(recorder);
     series = mem_alloc(sizeof(*series));
@@ -337,7 +331,7 @@ static bool create(struct kube_recorder *recorder, struct str key, const struct 
     series->last_wall_us = clock_wall_us(loop_clock(recorder->loop));
     if (map_put(&recorder->series, str_of(series->key), series, NULL) < 0) {
         series_free(series);
-        return false;
+        return;
     }
     write_event(series, said, &body);
 
@@ -350,7 +344,6 @@ static bool create(struct kube_recorder *recorder, struct str key, const struct 
     series->call = kube_send(recorder->client, &request, on_created, series);
     if (!loop_timer_is_armed(&recorder->tick))
         loop_timer_start(recorder->loop, &recorder->tick, TICK_US, on_tick, recorder);
-    return true;
 }
 
 static void say(struct kube_recorder *recorder, const struct said *said)
@@ -374,8 +367,8 @@ static void say(struct kube_recorder *recorder, const struct said *said)
     }
     if (series)
         forget(series);
-    if (key.overflowed || !create(recorder, buf_str(&key), said))
-        recorder->counts.dropped++;
+    if (!key.overflowed)
+        create(recorder, buf_str(&key), said);
 }
 
 void kube_event(struct kube_recorder *recorder, const struct kube_event_object *regarding,
@@ -438,9 +431,4 @@ void kube_recorder_free(struct kube_recorder *recorder)
 struct loop *kube_recorder_loop(const struct kube_recorder *recorder)
 {
     return recorder->loop;
-}
-
-struct kube_event_counts kube_recorder_counts(const struct kube_recorder *recorder)
-{
-    return recorder->counts;
 }

@@ -2,7 +2,7 @@
  *
  * Never blocks, never fails the caller, never grows without bound. The same thing said again within
  * six minutes is counted in the series of the first Event and written at most every ten seconds;
- * what goes above the rates is dropped, and counted. */
+ * what goes above the rates is dropped. */
 #ifndef SLINC_KUBE_EVENT_H
 #define SLINC_KUBE_EVENT_H
 
@@ -40,10 +40,5 @@ struct loop *kube_recorder_loop(const struct kube_recorder *recorder);
 void kube_event(struct kube_recorder *recorder, const struct kube_event_object *regarding,
                 enum kube_event_type type, const char *reason, const char *action, const char *note,
                 ...) __attribute__((format(printf, 6, 7)));
-
-struct kube_event_counts {
-    uint64_t created, repeated, dropped, failed; /* dropped: never sent; failed: not taken */
-};
-struct kube_event_counts kube_recorder_counts(const struct kube_recorder *recorder);
 
 #endif

@@ -41,7 +41,6 @@ struct kube_informer {
     struct buf continues;           /* the token of the next page, escaped */
     unsigned failures;              /* in a row */
     struct err list_error;
-    uint64_t lists;
 };
 
 static void enter(struct kube_informer *informer, enum kube_informer_state phase);
@@ -254,7 +253,6 @@ static void list_next(struct kube_informer *informer)
     }
     for (unsigned i = 0; i < informer->watch_count; i++)
         kube_cache_set_readable(cache, informer->watches[i].ns, !informer->watches[i].is_denied);
-    informer->lists++;
     informer->list_error = (struct err){ 0 };
     kube_cache_relist_end(cache, lowest_version(informer));
     enter(informer, KUBE_WATCHING);
@@ -431,14 +429,6 @@ const char *kube_informer_last_error(const struct kube_informer *informer)
     for (unsigned i = 0; i < informer->watch_count && !text[0]; i++)
         text = informer->watches[i].last_error.text;
     return text;
-}
-
-void kube_informer_counts(const struct kube_informer *informer, uint64_t *ret_lists,
-                          uint64_t *ret_watches, uint64_t *ret_events)
-{
-    *ret_lists = informer->lists;
-    *ret_watches = informer->group.watches;
-    *ret_events = informer->group.events;
 }
 
 uint64_t kube_informer_undecoded(const struct kube_informer *informer)

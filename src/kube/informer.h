@@ -49,9 +49,6 @@ const char *kube_informer_state_name(enum kube_informer_state state);
  * namespace that has been silent for longest; 0 = one was never heard. */
 int64_t kube_informer_last_contact_us(const struct kube_informer *informer);
 const char *kube_informer_last_error(const struct kube_informer *informer); /* "" when well */
-/* One list is a round over all namespaces. */
-void kube_informer_counts(const struct kube_informer *informer, uint64_t *ret_lists,
-                          uint64_t *ret_watches, uint64_t *ret_events);
 /* Objects that could not be decoded: each is left in the cache as it was. */
 uint64_t kube_informer_undecoded(const struct kube_informer *informer);
 

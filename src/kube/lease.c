@@ -161,11 +161,6 @@ bool kube_lease_is_held(const struct kube_lease *lease)
     return loop_now_us(lease->loop) < lease->valid_until_us;
 }
 
-int64_t kube_lease_valid_until_us(const struct kube_lease *lease)
-{
-    return kube_lease_is_held(lease) ? lease->valid_until_us : 0;
-}
-
 bool kube_lease_was_released(const struct kube_lease *lease)
 {
     return lease->from_nobody && kube_lease_is_held(lease);

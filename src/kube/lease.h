@@ -30,8 +30,7 @@ void kube_lease_start(struct kube_lease *lease, void (*changed)(void *context, b
  * when that is over. That another holds it is no trouble. It must not free the lease. */
 void kube_lease_on_trouble(struct kube_lease *lease,
                            void (*trouble)(void *context, const char *error), void *context);
-bool kube_lease_is_held(const struct kube_lease *lease);           /* now, by the monotonic clock */
-int64_t kube_lease_valid_until_us(const struct kube_lease *lease); /* 0 when not held */
+bool kube_lease_is_held(const struct kube_lease *lease); /* now, by the monotonic clock */
 /* Whether the lease that we hold was given up by whoever had it before us, so that nothing of
  * theirs is under way any more. False when it had expired (by a pause of our own too), when there
  * was none, and when we do not hold it. */

@@ -539,9 +539,3 @@ void kube_cache_settle_read(struct kube_cache *cache, const char *ns, const char
     queue_facts(cache, entry->cover);
     kube_entry_refresh(cache, entry);
 }
-
-void kube_cache_settle(struct kube_cache *cache, const char *ns, const char *name,
-                       const struct kube_object *found)
-{
-    kube_cache_settle_read(cache, ns, name, found, INT64_MAX);
-}

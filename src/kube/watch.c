@@ -164,7 +164,6 @@ static void take_event(struct kube_watch *watch, const struct watch_event *event
              STR_ARG(message));
         return;
     }
-    watch->group->events += event->type != WATCH_BOOKMARK;
     (void)reached(watch, event->version, event->version_number);
 }
 
@@ -205,7 +204,6 @@ static void on_head(void *context, int status)
     if (status != 200)
         return;
     watch->since_us = loop_now_us(watch->group->loop);
-    watch->group->watches++;
     watch->last_error = (struct err){ 0 };
 }
 

@@ -27,7 +27,7 @@ struct kube_watch_group {
     void (*healthy)(void *context); /* a stream ended that had lived for a while */
     void (*expired)(void *context, int64_t retry_after_us); /* a watch stopped: list anew */
     void *context;
-    uint64_t watches, events, undecoded;
+    uint64_t undecoded; /* objects */
 };
 
 struct kube_watch {

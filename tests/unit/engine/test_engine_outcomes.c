@@ -141,9 +141,9 @@ static void a_server_that_names_a_time_is_left_alone_until_then(void **state)
 
     world_begin_with_map(&world);
     world_plan_once(&world, world_plan_patch);
-    fake_answer(world.fake, "PATCH", MAPS "/m",
-                (struct fake_answer){
-                    .status = 503, .body = UNAVAILABLE, .retry_after_us = 3 * SECOND });
+    fake_answer(
+        world.fake, "PATCH", MAPS "/m",
+        (struct fake_answer){ .status = 503, .body = UNAVAILABLE, .retry_after_us = 3 * SECOND });
     world_ok(&world, "PATCH", MAPS "/m", world_map_text("m", 12, "new"), 0);
     world_run(&world, 2900 * MS);
     assert_int_equal(fake_sent_count(world.fake), 1);

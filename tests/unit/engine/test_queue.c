@@ -375,21 +375,18 @@ static void the_owner_is_told_from_the_loop_once_per_news(void **state)
     tear_down(&world);
 }
 
-static void ages_and_waits_are_known(void **state)
+static void waits_are_known(void **state)
 {
     struct world world;
 
     set_up(&world);
-    assert_int_equal(stats_of(&world).oldest_waiting_us, 0);
     add(&world, "a/1");
     pass(&world, 300);
     add(&world, "b/1");
     pass(&world, 200);
-    assert_int_equal(stats_of(&world).oldest_waiting_us, 500);
     assert_int_equal(stats_of(&world).waiting, 2);
     expect_take(&world, "a/1");
     assert_int_equal(queue_waited_us(world.queue, STR("a/1")), 500);
-    assert_int_equal(stats_of(&world).oldest_waiting_us, 200);
     assert_int_equal(queue_waited_us(world.queue, STR("b/1")), 0);
     assert_int_equal(queue_waited_us(world.queue, STR("unknown")), 0);
     tear_down(&world);
@@ -671,7 +668,7 @@ int main(void)
         cmocka_unit_test(a_key_put_back_waits_again_and_keeps_its_failures),
         cmocka_unit_test(the_bound_drops_new_keys_and_counts_them),
         cmocka_unit_test(the_owner_is_told_from_the_loop_once_per_news),
-        cmocka_unit_test(ages_and_waits_are_known),
+        cmocka_unit_test(waits_are_known),
         cmocka_unit_test(it_behaves_as_the_slow_model_does),
         cmocka_unit_test(a_hundred_thousand_keys_are_no_burden),
     };

@@ -232,10 +232,8 @@ static unsigned count_of(const struct buf *lines, const char *word)
 
 static void log_into(const struct bench *bench, struct buf *lines)
 {
-    log_setup(&(struct log_options){ .clock = &bench->clock,
-                                     .sink = keep_line,
-                                     .context = lines,
-                                     .format = LOG_FORMAT_JSON });
+    log_setup(&(struct log_options){
+        .clock = &bench->clock, .sink = keep_line, .context = lines, .format = LOG_FORMAT_JSON });
 }
 
 static void a_kind_that_cannot_be_read_is_logged_once_and_its_end_too(void **state)
@@ -244,16 +242,15 @@ static void a_kind_that_cannot_be_read_is_logged_once_and_its_end_too(void **sta
     auto_buf struct buf lines = { .max = 1 << 20 };
 
     log_into(bench, &lines);
-    fake_answer(bench->api, "GET", MAPS,
-                (struct fake_answer){ .status = 200, .body = EMPTY_LIST });
+    fake_answer(bench->api, "GET", MAPS, (struct fake_answer){ .status = 200, .body = EMPTY_LIST });
     fake_answer(bench->api, "GET", MAPS,
                 (struct fake_answer){ .status = 200, .times = FAKE_ALWAYS });
     answer_group(bench, GROUP, "jobsets");
     for (int i = 0; i < 10; i++)
         fake_status(bench->api, "GET", JOBSETS, 403, "Forbidden", "jobsets is forbidden");
-    fake_answer(bench->api, "GET", OTHER_GROUP,
-                (struct fake_answer){
-                    .status = 404, .body = "404 page not found", .times = FAKE_ALWAYS });
+    fake_answer(
+        bench->api, "GET", OTHER_GROUP,
+        (struct fake_answer){ .status = 404, .body = "404 page not found", .times = FAKE_ALWAYS });
     watch_set_start(bench->set);
     fake_run_for(bench->api, 35 * SECOND);
     assert_int_equal(count_of(&lines, "jobsets is forbidden"), 1);

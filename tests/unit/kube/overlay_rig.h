@@ -130,13 +130,13 @@ static inline void settle(struct world *world, const char *uid, uint64_t version
 {
     const struct kube_object *object = make_pod("a", uid, version, word);
 
-    kube_cache_settle(world->cache, "n", "a", object);
+    kube_cache_settle_read(world->cache, "n", "a", object, INT64_MAX);
     kube_object_unref(object);
 }
 
 static inline void settle_gone(struct world *world)
 {
-    kube_cache_settle(world->cache, "n", "a", NULL);
+    kube_cache_settle_read(world->cache, "n", "a", NULL, INT64_MAX);
 }
 
 /* Nothing is left over the lower view: no doubt is ever raised again. */

@@ -169,18 +169,6 @@ static void questions_at_the_same_time_share_one_request(void **state)
     assert_int_equal(fake_sent_count(world->fake), 1);
 }
 
-static void what_was_forgotten_is_asked_anew(void **state)
-{
-    struct world *world = *state;
-
-    fake_answer(world->fake, "GET", PATH,
-                (struct fake_answer){ .status = 200, .body = LIST, .times = 2 });
-    ask(world, NULL);
-    kube_discovery_forget(world->discovery);
-    ask(world, NULL);
-    assert_int_equal(fake_sent_count(world->fake), 2);
-}
-
 static void a_callback_may_free_the_discovery(void **state)
 {
     struct world *world = *state;
@@ -223,7 +211,6 @@ int main(void)
         TEST(a_missing_resource_is_asked_for_again_after_ten_seconds),
         TEST(failing_to_ask_says_nothing_and_is_not_remembered),
         TEST(questions_at_the_same_time_share_one_request),
-        TEST(what_was_forgotten_is_asked_anew),
         TEST(a_callback_may_free_the_discovery),
         TEST(too_many_groups_cannot_be_asked_for),
     };

@@ -207,17 +207,12 @@ static void a_list_without_a_version_is_not_believed(void **state)
 static void events_reach_the_cache(void **state)
 {
     struct rig *rig = *state;
-    uint64_t lists, watches, events;
 
     start_watching(rig);
     feed(rig, EVENT("MODIFIED", POD("a", "11", "two")) EVENT("ADDED", POD("b", "12", "new")));
     feed(rig, "{\"type\":\"DELETED\",\"object\":");
     feed(rig, POD("a", "13", "last") "}\n" BOOKMARK("20"));
     assert_told(&rig->mirror, "a:one>two b:->new a:two>- ");
-    kube_informer_counts(rig->informer, &lists, &watches, &events);
-    assert_int_equal(lists, 1);
-    assert_int_equal(watches, 1);
-    assert_int_equal(events, 3);
     assert_int_equal(kube_informer_last_contact_us(rig->informer),
                      clock_now_us(&rig->clock) - 1000);
 }

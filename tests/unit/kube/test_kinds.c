@@ -191,13 +191,13 @@ static void tolerations_are_kept_compactly(void **state)
 static void what_matters_for_scheduling_is_there(void **state)
 {
     const struct kube_object *object =
-        decoded(&kube_pod_kind, HEAD
-                "\"spec\":{\"schedulerName\":\"s\",\"priorityClassName\":\"high\","
-                "\"priority\":1000,\"hostname\":\"h\","
-                "\"schedulingGates\":[{\"name\":\"g\"},{\"name\":\"h\"}],"
-                "\"nodeSelector\":{\"z\":\"1\",\"a\":\"2\"}},"
-                "\"status\":{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"True\"},"
-                "{\"type\":\"Ready\",\"status\":\"True\"}]}}");
+        decoded(&kube_pod_kind,
+                HEAD "\"spec\":{\"schedulerName\":\"s\",\"priorityClassName\":\"high\","
+                     "\"priority\":1000,\"hostname\":\"h\","
+                     "\"schedulingGates\":[{\"name\":\"g\"},{\"name\":\"h\"}],"
+                     "\"nodeSelector\":{\"z\":\"1\",\"a\":\"2\"}},"
+                     "\"status\":{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"True\"},"
+                     "{\"type\":\"Ready\",\"status\":\"True\"}]}}");
     const struct kube_pod *pod = kube_pod_of(object);
 
     assert_string_equal(pod->scheduler_name, "s");

@@ -545,7 +545,7 @@ static void settle_read(struct run *run)
         if (run->ops[i].asked && run->ops[i].state != OP_FREE &&
             !may_come_yet(&run->ops[i], &run->read.found))
             run->ops[i].covers = false;
-    kube_cache_settle(run->world.cache, "n", name_of(run->read.name), found);
+    kube_cache_settle_read(run->world.cache, "n", name_of(run->read.name), found, INT64_MAX);
     kube_object_unref(found);
     for (unsigned i = 0; i < MAX_OPS; i++)
         if (run->ops[i].asked && run->ops[i].state == OP_LOST) {
