@@ -17,6 +17,7 @@
 #include <inttypes.h>
 
 enum {
+    SECOND_US = 1000000,
     LOOK_FOR_FIT_US = 5000000, /* nothing tells a unit that a node has changed */
     LOOK_IF_READY_US = 10000,
     LOOK_IF_FREE_US = 500000, /* nor that pods of others have left one */
@@ -26,6 +27,22 @@ enum {
     FORGETFUL_US = 600 * 1000000,
     MAX_BINDS = PLAN_MAX_ACTIONS / 2, /* by one plan: each has an event, too */
 };
+
+/* Often only the nodes of a job were read when it started. Its start is then none, or the one that
+ * Slurm expected. The whole record is read when the pods are old enough: no job is older. */
+bool job_ran_for(const struct bridge_world *world, const struct unit *unit, int64_t seconds,
+                 struct plan *plan)
+{
+    const struct bridge_facts *facts = &world->facts;
+    const struct slurm_job *job = unit->job;
+
+    if (allocation_is_known(job))
+        return facts->wall_us / SECOND_US - job->start_time >= seconds;
+    if (facts->wall_us - unit->created_us >= seconds * SECOND_US &&
+        facts->now_us - slurm_cache_known_us(world->slurm_jobs, job->object.key) >= SECOND_US)
+        plan_slurm_look(plan, job);
+    return false;
+}
 
 /* ---- a node that does not fit ---- */
 

@@ -9,4 +9,9 @@
 int plan_place(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                bool is_prepared, struct err *err);
 
+/* Whether the unit's job has run for so many seconds. Only the whole record of the job tells when
+ * it started: where just its nodes are known, a read of the record is planned. */
+bool job_ran_for(const struct bridge_world *world, const struct unit *unit, int64_t seconds,
+                 struct plan *plan);
+
 #endif

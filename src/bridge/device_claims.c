@@ -9,6 +9,7 @@
  * of others is never changed but for its allocation and finalizer. */
 #include "bridge/device_claims.h"
 
+#include "bridge/bind.h"
 #include "bridge/names.h"
 #include "bridge/report.h"
 #include "bridge/slurm_action.h"
@@ -414,20 +415,6 @@ static struct pod_work *find_work(const struct claiming *claiming, unsigned *ret
     return works;
 }
 
-/* Often only the nodes of a job were read when it started. Its start is then none, or what Slurm
- * expected: the whole record is read first. */
-static bool is_held_too_long(const struct bridge_world *world, const struct slurm_job *job,
-                             struct plan *plan)
-{
-    int64_t known_us = slurm_cache_known_us(world->slurm_jobs, job->object.key);
-
-    if (allocation_is_known(job))
-        return world->facts.wall_us / 1000000 - job->start_time > HELD_TOO_LONG_S;
-    if (world->facts.now_us - known_us >= LOOK_FOR_LAYOUT_US)
-        plan_slurm_look(plan, job);
-    return false;
-}
-
 static enum claims_state wait_or_give_back(struct claiming *claiming,
                                            struct claims_misfit *ret_misfit)
 {
@@ -445,7 +432,8 @@ static enum claims_state wait_or_give_back(struct claiming *claiming,
         return CLAIMS_WAIT;
     }
     if (claiming->misfit.why && !is_placed &&
-        (!claiming->is_held || is_held_too_long(claiming->world, job, claiming->plan))) {
+        (!claiming->is_held ||
+         job_ran_for(claiming->world, unit, HELD_TOO_LONG_S, claiming->plan))) {
         *ret_misfit = claiming->misfit;
         return CLAIMS_MISFIT;
     }

@@ -11,6 +11,7 @@
  * free one. */
 #include "bridge/place.h"
 
+#include "bridge/bind.h"
 #include "bridge/report.h"
 #include "bridge/slurm_action.h"
 
@@ -122,8 +123,7 @@ bool plan_volumes(const struct bridge_world *world, const struct unit *unit, str
         return false;
     why = words_about(plan->arena, &open.at[0]);
     /* Since the job started. The claims keep the node that they were told of. */
-    if (!is_placed && unit->job->start_time > 0 &&
-        world->facts.wall_us / 1000000 - unit->job->start_time >= TIME_OUT_S) {
+    if (!is_placed && job_ran_for(world, unit, TIME_OUT_S, plan)) {
         report_waiting(world, unit, plan, "NodeMisfit", "job %s is given back after %d s: %s", key,
                        TIME_OUT_S, why);
         plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "SlurmNodeMisfit",
