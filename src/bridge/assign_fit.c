@@ -151,8 +151,8 @@ static void explain_slot(struct slots *slots, const struct slot *slot, const str
     if (pods_object && slots->assigned.count > 0)
         record(slots, slot, arena_printf(slots->aside, "%s, by the pods of its own group", why),
                true);
-    else if (slot->node && world_is_being_left(world, slot->node->object.name) &&
-             !is_waited_for(slots, slot))
+    else if (slot->node && node_takes_pods(slot->node) &&
+             world_is_being_left(world, slot->node->object.name) && !is_waited_for(slots, slot))
         slots->assigned.will_be_freed = true;
     else
         record(slots, slot, why, false);

@@ -20,6 +20,11 @@ enum {
     MAX_ASIDE = 64 << 20, /* a list of the longest text */
 };
 
+bool node_takes_pods(const struct kube_node *node)
+{
+    return !node->object.deleted_us && !node->unschedulable && node->ready;
+}
+
 const char *node_misfit(const struct bridge_world *world, struct arena *arena,
                         const struct kube_pod *pod, const struct kube_node *node,
                         const char *slurm_name)

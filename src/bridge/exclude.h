@@ -18,6 +18,9 @@ struct exclusion {
 struct exclusion exclusion_of(const struct bridge_world *world, const struct unit *unit,
                               const char *partitions, struct arena *arena);
 
+/* False: it is being deleted, cordoned or not ready. */
+bool node_takes_pods(const struct kube_node *node);
+
 /* Why this node does not fit the pod; NULL when it fits. node is NULL when Kubernetes has no node
  * of that Slurm name. */
 const char *node_misfit(const struct bridge_world *world, struct arena *arena,

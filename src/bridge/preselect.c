@@ -41,7 +41,7 @@ static bool is_candidate(const struct bridge_world *world, const struct kube_nod
 {
     struct str rest = str_of(slurm->partitions), name;
 
-    if (node->object.deleted_us || node->unschedulable || !node->ready || node_is_out(slurm) ||
+    if (!node_takes_pods(node) || node_is_out(slurm) ||
         world_has_pod_without_job(world, node->object.name))
         return false;
     while (str_next(&rest, ',', &name))
