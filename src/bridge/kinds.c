@@ -125,6 +125,19 @@ static int decode_podgroup(struct kube_decoder *decoder, const struct json *root
     return 0;
 }
 
+/* How many Jobs of this template have succeeded, as the status says. */
+static int64_t succeeded_jobs(const struct json *root, struct str name)
+{
+    struct json_iter iter = json_iter(json_at(root, "status", "replicatedJobsStatus"));
+    const struct json *status;
+    int64_t count = 0;
+
+    while (json_next_item(&iter, &status))
+        if (str_eq(json_str(json_get(status, "name")), name))
+            count = json_i64_or(json_get(status, "succeeded"), 0);
+    return count > 0 ? count : 0;
+}
+
 static int decode_jobset(struct kube_decoder *decoder, const struct json *root, void *object,
                          struct err *err)
 {
@@ -147,12 +160,15 @@ static int decode_jobset(struct kube_decoder *decoder, const struct json *root, 
         int64_t parallelism = json_i64_or(json_get(spec, "parallelism"), 1);
         int64_t completions = json_i64_or(json_get(spec, "completions"), parallelism);
         int64_t pods = completions < parallelism ? completions : parallelism; /* at once */
+        int64_t replicas = json_i64_or(json_get(job, "replicas"), 1);
+        int64_t succeeded = succeeded_jobs(root, json_str(json_get(job, "name")));
 
         part->name = kube_decoder_str(decoder, json_str(json_get(job, "name")));
         part->comes_later = json_len(json_get(job, "dependsOn")) > 0 || (in_order && count > 1);
-        if (__builtin_mul_overflow(json_i64_or(json_get(job, "replicas"), 1), pods, &part->pods) ||
+        if (__builtin_mul_overflow(replicas, pods, &part->pods) ||
             __builtin_add_overflow(size, part->pods, &size))
             return err_set(err, ERR_INVALID, "spec.replicatedJobs: more pods than can be counted");
+        part->finished = succeeded < replicas ? succeeded * pods : part->pods;
     }
     group->size = size;
     group->replicated = replicated;

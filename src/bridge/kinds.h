@@ -16,6 +16,7 @@ struct kube_job { /* batch/v1 Job */
 struct kube_replicated { /* the Jobs of a JobSet that are made from one template */
     const char *name;
     int64_t pods;     /* of all of them */
+    int64_t finished; /* of these: the pods of Jobs that have succeeded */
     bool comes_later; /* when others are ready or complete */
 };
 

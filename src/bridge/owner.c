@@ -137,29 +137,48 @@ static int64_t needed_of_gang(const struct unit *unit, int64_t all)
     return all;
 }
 
-static bool has_pod_of(const struct unit *unit, const struct kube_replicated *replicated)
+static bool has_succeeded(const struct member *member)
 {
-    for (unsigned i = 0; i < unit->member_count; i++) {
-        bool found;
-        struct str name =
-            kube_pairs_get(&unit->members[i].pod->object.labels, BRIDGE_JOBSET_PART_LABEL, &found);
-
-        if (found && str_is(name, replicated->name))
-            return true;
-    }
-    return false;
+    return str_is(str_of(member->pod->phase), "Succeeded");
 }
 
-/* Jobs that wait for others (dependsOn) have no pods yet: they count when the first one comes. */
-static int64_t pods_of_jobset(const struct unit *unit)
+/* Jobs that wait for others (dependsOn) have no pods yet: they count when the first one comes. Pods
+ * that have succeeded may have been deleted since; the JobSet still counts their Jobs. Pods that
+ * are there are needed, whatever a status from before a restart says. */
+static int64_t pods_left_of(const struct unit *unit, const struct kube_replicated *replicated)
+{
+    int64_t succeeded = 0, others = 0, there = 0, left;
+
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const struct member *member = &unit->members[i];
+        bool found;
+        struct str name =
+            kube_pairs_get(&member->pod->object.labels, BRIDGE_JOBSET_PART_LABEL, &found);
+
+        if (!found || !str_is(name, replicated->name))
+            continue;
+        succeeded += has_succeeded(member);
+        others += !has_succeeded(member);
+        there += member->stage == POD_WAITS || member->stage == POD_BOUND;
+    }
+    if (replicated->comes_later && succeeded + others == 0)
+        return 0;
+    left = replicated->pods - (succeeded > replicated->finished ? succeeded : replicated->finished);
+    return left > there ? left : there;
+}
+
+static int64_t pods_left_of_jobset(const struct unit *unit)
 {
     int64_t pods = 0;
 
-    for (unsigned i = 0; i < unit->group->replicated_count; i++) {
-        const struct kube_replicated *replicated = &unit->group->replicated[i];
+    for (unsigned i = 0; i < unit->group->replicated_count; i++)
+        pods += pods_left_of(unit, &unit->group->replicated[i]);
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const struct member *member = &unit->members[i];
+        bool has_part;
 
-        if (!replicated->comes_later || has_pod_of(unit, replicated))
-            pods += replicated->pods;
+        (void)kube_pairs_get(&member->pod->object.labels, BRIDGE_JOBSET_PART_LABEL, &has_part);
+        pods -= !has_part && has_succeeded(member);
     }
     return pods;
 }
@@ -212,14 +231,11 @@ static void owner_of_group(const struct bridge_world *world, struct arena *arena
     if (unit->group->leader_first)
         unit->needed = 1;
     unit->is_open = unit->kind == GROUP_PODGROUP || unit->kind == GROUP_COSCHEDULING;
-    if (unit->kind == GROUP_JOBSET)
-        unit->needed = pods_of_jobset(unit);
     /* What the group has finished does not come again; the group does not count its pods. */
-    for (unsigned i = 0; (unit->is_open || unit->kind == GROUP_JOBSET) && i < unit->member_count;
-         i++)
-        unit->needed -= str_is(str_of(unit->members[i].pod->phase), "Succeeded");
+    for (unsigned i = 0; unit->is_open && i < unit->member_count; i++)
+        unit->needed -= has_succeeded(&unit->members[i]);
     if (unit->kind == GROUP_JOBSET)
-        unit->needed = needed_of_gang(unit, unit->needed);
+        unit->needed = needed_of_gang(unit, pods_left_of_jobset(unit));
 }
 
 static void find_owner(const struct bridge_world *world, struct arena *arena, struct unit *unit)
