@@ -7,6 +7,7 @@
  *         more; nothing is cancelled or deleted while slurmctld is suspected of a restart. */
 #include "bridge/place.h"
 
+#include "base/map.h"
 #include "bridge/assign.h"
 #include "bridge/bind.h"
 #include "bridge/device_claims.h"
@@ -23,6 +24,7 @@ enum {
     SECOND_US = 1000000,
     LOOK_MIN_US = SECOND_US,
     LOOK_MAX_US = 60 * SECOND_US,
+    LOOK_EACH_US = 20000, /* fifty jobs a second: slurmrestd reads about 300, and has more to do */
     FENCE_LOOK_US = 10 * SECOND_US,
     LOOK_IF_SMALLER_US = 60 * SECOND_US, /* a change of its pods is seen at once */
     SOON_US = SECOND_US / 5,
@@ -62,14 +64,21 @@ static bool cancel_given_up(const struct unit *unit, struct plan *plan)
     return true;
 }
 
-/* The longer a unit has waited, the less often its job is read. */
+/* The longer a unit has waited, the less often its job is read. While many wait, all their reads
+ * together stay below a rate, and those of units that came together are spread by their keys. */
 static int64_t look_pause_us(const struct bridge_world *world, const struct unit *unit)
 {
+    const uint64_t secret[2] = { 0, 0 };
     int64_t pause_us = (world->facts.wall_us - unit->created_us) / 4;
+    int64_t for_all_us = (int64_t)world->facts.waiting_pods * LOOK_EACH_US;
 
+    if (pause_us > LOOK_MAX_US)
+        pause_us = LOOK_MAX_US;
     if (pause_us < LOOK_MIN_US)
-        return LOOK_MIN_US;
-    return pause_us < LOOK_MAX_US ? pause_us : LOOK_MAX_US;
+        pause_us = LOOK_MIN_US;
+    if (pause_us < for_all_us)
+        pause_us = for_all_us;
+    return pause_us + (int64_t)(map_hash(unit->key, secret) % (uint64_t)(for_all_us + 1));
 }
 
 /* Slurm may change the reason without the state: only a read of the job shows that. */
