@@ -65,6 +65,7 @@ static void task_done(struct slurm_task *base)
 
     if (task->look)
         kube_call_cancel(task->look);
+    task_stop_listing(task);
     json_doc_free(task->asked);
 }
 
@@ -323,6 +324,7 @@ struct slurm_executor *slurm_executor_new(const struct slurm_executor_options *o
     executor->list_asked_us = INT64_MIN;
     list_init(&executor->batches);
     list_init(&executor->cancels);
+    list_init(&executor->list_waiters);
     list_init(&executor->submits);
     list_init(&executor->node_tasks);
     list_init(&executor->settling);

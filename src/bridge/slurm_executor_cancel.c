@@ -2,12 +2,14 @@
  *
  * Holds: a job is cancelled only if the objects of its guard (action_unless) are gone by a direct
  * read, and the cache shows it as the plan saw it when the call is sent. Cancelling many jobs is
- * one call: 100 at once take slurmctld as long as one. */
+ * one call: 100 at once take slurmctld as long as one. Lists of a guard are read page by page, two
+ * at a time. */
 #include "bridge/slurm_executor_private.h"
 
 #include "base/log.h"
 #include "bridge/group.h"
 #include "bridge/names.h"
+#include "io/http_text.h"
 #include "slurm/submit.h"
 
 #include <inttypes.h>
@@ -15,6 +17,9 @@
 
 enum {
     SECOND_US = 1000000,
+    LISTS_AT_ONCE = 2,
+    PODS_PER_PAGE = 500,
+    MAX_QUERY = 16384,
     CANCELS_AT_ONCE = 200, /* in one call */
     FEW_READS = 4,         /* more jobs than that are seen by polling their states */
     EXPECT_US = 2 * SECOND_US,
@@ -59,6 +64,57 @@ static bool list_has(const struct json *list, const struct executor_task *task)
 }
 
 static void ask_unless(struct executor_task *task);
+static void on_unless(void *context, const struct kube_answer *answer);
+
+/* token: where the list goes on, as the page before said; "" for the first page. */
+static void read_page(struct executor_task *task, struct str token)
+{
+    const struct action_unless *unless = task->unless;
+    auto_buf struct buf query = { .max = MAX_QUERY };
+
+    buf_printf(&query, "limit=%d", PODS_PER_PAGE);
+    if (token.len > 0) {
+        buf_add_text(&query, "&continue=");
+        http_escape(token, &query);
+    }
+    if (query.overflowed) {
+        slurm_task_end(&task->base, KUBE_UNAVAILABLE, "a list goes on by a token that is too long");
+        return;
+    }
+    task->look = kube_send(task->executor->options.kube,
+                           &(struct kube_request){ .verb = KUBE_LIST,
+                                                   .resource = unless->resource,
+                                                   .ns = unless->ns,
+                                                   .query = buf_text(&query) },
+                           on_unless, task);
+}
+
+static void send_lists(void *context)
+{
+    struct slurm_executor *executor = context;
+    struct list *first;
+
+    while (executor->lists_in_flight < LISTS_AT_ONCE &&
+           (first = list_pop_front(&executor->list_waiters)) != NULL) {
+        struct executor_task *task = list_item(first, struct executor_task, base.queue_link);
+
+        task->is_listing = true;
+        executor->lists_in_flight++;
+        read_page(task, STR(""));
+    }
+}
+
+void task_stop_listing(struct executor_task *task)
+{
+    struct slurm_executor *executor = task->executor;
+
+    if (!task->is_listing)
+        return;
+    task->is_listing = false;
+    executor->lists_in_flight--;
+    if (!list_is_empty(&executor->list_waiters))
+        loop_timer_start(executor->lane.loop, &executor->list_timer, 0, send_lists, executor);
+}
 
 /* Unknown is not gone. */
 static void on_unless(void *context, const struct kube_answer *answer)
@@ -66,6 +122,7 @@ static void on_unless(void *context, const struct kube_answer *answer)
     struct executor_task *task = context;
     const struct action_unless *unless = task->unless;
     struct str uid = json_str(json_at(answer->object, "metadata", "uid"));
+    struct str token = json_str(json_at(answer->object, "metadata", "continue"));
     bool is_done = answer->outcome == KUBE_DONE, is_gone;
 
     task->look = NULL;
@@ -75,6 +132,11 @@ static void on_unless(void *context, const struct kube_answer *answer)
     else
         is_gone = is_done && json_is_array(json_get(answer->object, "items")) &&
                   !list_has(answer->object, task);
+    if (is_gone && !unless->name && token.len > 0) {
+        read_page(task, token);
+        return;
+    }
+    task_stop_listing(task);
     if (is_gone) {
         task->unless = unless->also;
         ask_unless(task);
@@ -85,22 +147,25 @@ static void on_unless(void *context, const struct kube_answer *answer)
     }
 }
 
+/* Lists may be long, and many jobs may wait for theirs at once: a few are read at a time. */
 static void ask_unless(struct executor_task *task)
 {
+    struct slurm_executor *executor = task->executor;
     const struct action_unless *unless = task->unless;
-    struct kube_request request;
 
     if (!unless) {
         task->next(task);
-        return;
+    } else if (!unless->name) {
+        list_push_back(&executor->list_waiters, &task->base.queue_link);
+        send_lists(executor);
+    } else {
+        task->look = kube_send(executor->options.kube,
+                               &(struct kube_request){ .verb = KUBE_GET,
+                                                       .resource = unless->resource,
+                                                       .ns = unless->ns,
+                                                       .name = unless->name },
+                               on_unless, task);
     }
-    request = (struct kube_request){
-        .verb = unless->name ? KUBE_GET : KUBE_LIST,
-        .resource = unless->resource,
-        .ns = unless->ns,
-        .name = unless->name,
-    };
-    task->look = kube_send(task->executor->options.kube, &request, on_unless, task);
 }
 
 void task_unless(struct executor_task *task, void (*next)(struct executor_task *task))
@@ -282,6 +347,7 @@ void cancel_start(struct executor_task *task)
 void cancel_done(struct slurm_executor *executor)
 {
     loop_timer_stop(&executor->cancel_timer);
+    loop_timer_stop(&executor->list_timer);
 }
 
 bool slurm_executor_has_unanswered_cancels(const struct slurm_executor *executor)

@@ -62,6 +62,7 @@ struct executor_task {
     void (*next)(struct executor_task *task); /* what follows when `unless` does not object */
     const struct action_unless *unless;       /* the one that is being asked */
     struct kube_call *look;
+    bool is_listing;        /* one of lists_in_flight */
     uint64_t reserved;      /* SUBMIT, immediate */
     struct json_doc *asked; /* SUBMIT: the job as it was sent */
     int64_t answered_us;    /* of a node: the task ends when the cache is as new as that */
@@ -101,6 +102,9 @@ struct slurm_executor {
     struct loop_timer settle_timer;
     int64_t list_asked_us; /* when a whole list was last asked for, to settle */
 
+    struct list list_waiters; /* struct executor_task: their guards are to list objects */
+    unsigned lists_in_flight;
+    struct loop_timer list_timer;
     struct list cancels; /* gathered */
     struct loop_timer cancel_timer;
     int64_t cancels_until_us; /* a cancel without a clear answer may take effect until then */
@@ -160,6 +164,7 @@ void cancel_start(struct executor_task *task);
 void cancel_done(struct slurm_executor *executor);
 /* next is called if `unless` does not object; else it ends. */
 void task_unless(struct executor_task *task, void (*next)(struct executor_task *task));
+void task_stop_listing(struct executor_task *task); /* the next one may */
 
 /* ---- slurm_executor_nodes.c ---- */
 void node_start(struct executor_task *task);
