@@ -14,7 +14,6 @@
 #include <string.h>
 
 enum {
-    CLASS_SHIFT = 40, /* there are fewer changes than that many bits can count */
     FIRST_SLOTS = 64,
     MAX_KEY = 16 << 20,
     MAX_WORDS = 4096,
@@ -166,8 +165,10 @@ static void take(struct filter *filter, const struct kube_pod *pod, bool is_othe
         (pod->rare && pod->rare->port_count + pod->rare->volume_claim_count > 0))
         filter_touch(filter, number);
     filter_count_pod(filter, number, pod, direction);
-    if (filter->has_forgotten)
+    if (filter->has_forgotten) { /* once: whoever is told asks for all, and that makes them again */
+        filter->has_forgotten = false;
         filter_touch(filter, FILTER_NO_SLOT);
+    }
 }
 
 static void compare_pods(struct filter *filter, const struct kube_object *old_object,
@@ -222,6 +223,13 @@ static const char *name_of(const struct filter *filter, const struct kube_node *
                                  : node->object.name;
 }
 
+static uint64_t hash_of(const char *text)
+{
+    const uint64_t secret[2] = { 0, 0 };
+
+    return text ? map_hash(str_of(text), secret) : 0;
+}
+
 static int free_slot(struct filter *filter)
 {
     size_t from = filter->capacity;
@@ -244,6 +252,7 @@ static void add_node(struct filter *filter, const struct kube_node *node)
     struct node_slot *slot = &filter->slots[number];
 
     *slot = (struct node_slot){ .node = node, .name = name_of(filter, node) };
+    slot->name_hash = hash_of(slot->name);
     filter_put(&filter->by_name, str_of(node->object.name), (void *)((uintptr_t)number + 1));
     recount(filter, slot);
     filter_touch(filter, number);
@@ -295,8 +304,10 @@ static void change_node(struct filter *filter, int number, const struct kube_nod
     if (!same_labels)
         filter_relabel(filter, &old->object.labels, &next->object.labels);
     filter_touch(filter, number);
-    if (!same_name)
+    if (!same_name) {
+        slot->name_hash = hash_of(name);
         filter->names_changed = filter->sequence;
+    }
 }
 
 static void node_changed(void *context, const struct kube_object *old,
@@ -431,7 +442,7 @@ uint64_t filter_version(struct filter *filter, const struct kube_pod *pod)
 {
     const struct pod_class *pod_class = pod_class_get(filter, pod);
 
-    return pod_class->number << CLASS_SHIFT ^ pod_class->changed;
+    return pod_class->hash ^ hash_of(pod_class->trouble);
 }
 
 void filter_listen(struct filter *filter, void (*changed)(void *context), void *context)

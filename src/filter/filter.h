@@ -76,10 +76,12 @@ struct filter_class {
 };
 struct filter_class filter_class(struct filter *filter, const struct kube_pod *pod);
 
-/* A number that changes whenever filter_nodes of the pod gives another set. */
+/* A number that changes whenever filter_nodes of the pod gives another set, and only then: also
+ * when the class of the pod was forgotten and made again. */
 uint64_t filter_version(struct filter *filter, const struct kube_pod *pod);
 
-/* Called when something changed that the set of a waiting pod may depend on. One listener. */
+/* Called when something changed that the set of a waiting pod may depend on. The listener then asks
+ * about every pod that it wants to hear more of. One listener. */
 void filter_listen(struct filter *filter, void (*changed)(void *context), void *context);
 
 /* A pod of a DaemonSet, or a static pod: it belongs to its node. */

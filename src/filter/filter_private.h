@@ -50,8 +50,9 @@ struct filter_result {
 };
 
 struct node_slot {
-    const struct kube_node *node;   /* the one in the cache; NULL in a free slot */
-    const char *name;               /* filter_hooks.name_of, in the node's memory; NULL for none */
+    const struct kube_node *node; /* the one in the cache; NULL in a free slot */
+    const char *name;             /* filter_hooks.name_of, in the node's memory; NULL for none */
+    uint64_t name_hash;
     uint64_t changed;               /* sequence number of the last change */
     int64_t pods;                   /* on the node, ours and others' */
     struct kube_requests of_others; /* what pods of other schedulers request, but for */
@@ -137,8 +138,8 @@ struct pod_class {
     struct filter_result *fixed;  /* by slot, without other pods */
     struct filter_result *result; /* by slot; the same array where pods do not matter */
     size_t capacity;
-    uint64_t changed; /* the last change that made another set of it */
-    unsigned fit;     /* nodes with a name */
+    uint64_t hash; /* of the nodes with a name and their results */
+    unsigned fit;  /* of these nodes */
     bool text_stale;
     struct buf excluded, why;
     struct filter_set set;

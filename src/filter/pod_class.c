@@ -400,6 +400,15 @@ static bool judge_with_pods(struct filter *filter, struct pod_class *pod_class,
     return false;
 }
 
+/* Added up, so that the slot of a node makes no difference. */
+static uint64_t mix(uint64_t name_hash, unsigned code)
+{
+    uint64_t bits =
+        (name_hash ^ code * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
+
+    return bits ^ bits >> 31;
+}
+
 static void refresh(struct filter *filter, struct pod_class *pod_class, const struct kube_pod *pod)
 {
     bool judges_all = pod_class->seen == 0 ||
@@ -426,11 +435,13 @@ static void refresh(struct filter *filter, struct pod_class *pod_class, const st
         differs |= judge_with_pods(filter, pod_class, pod, touched);
     if (differs) {
         pod_class->text_stale = true;
-        pod_class->changed = filter->sequence;
         pod_class->fit = 0;
+        pod_class->hash = 0;
         for (size_t i = 0; i < filter->slot_count; i++)
-            pod_class->fit +=
-                pod_class->result[i].named && pod_class->result[i].code == FILTER_FITS;
+            if (pod_class->result[i].named) {
+                pod_class->fit += pod_class->result[i].code == FILTER_FITS;
+                pod_class->hash += mix(filter->slots[i].name_hash, pod_class->result[i].code);
+            }
     }
     pod_class->seen = filter->sequence;
 }
@@ -448,7 +459,6 @@ static void forget_if_many(struct filter *filter)
 void filter_resources_changed(struct filter *filter)
 {
     map_clear(&filter->classes);
-    filter->has_forgotten = true;
     filter_touch(filter, FILTER_NO_SLOT);
 }
 
