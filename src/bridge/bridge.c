@@ -190,6 +190,10 @@ static void add_controllers(struct bridge *bridge)
     kube_cache_listen(world->optional[OPTIONAL_SLICES].cache, bridge_on_slice, bridge);
     kube_cache_listen(world->optional[OPTIONAL_DEVICE_CLASSES].cache, bridge_on_device_class,
                       bridge);
+    bridge->sweep = (struct sweep){ .loop = bridge->links.loop,
+                                    .pods = world->pods,
+                                    .look = bridge_look_if_other_nodes,
+                                    .context = bridge };
     filter_listen(world->filter, bridge_on_filter, bridge);
     watches_listen(bridge->watches, bridge_on_job_annotations, bridge);
     bridge->node_watches[0] = (struct controller_watch){ world->nodes, bridge_on_node };
@@ -338,7 +342,7 @@ void bridge_free(struct bridge *bridge)
     if (bridge->identify)
         kube_call_cancel(bridge->identify);
     bridge_stop_observing(bridge);
-    loop_timer_stop(&bridge->filter_timer);
+    sweep_stop(&bridge->sweep);
     watches_stop(bridge->watches);
     engine_free(bridge->engine);
     slurm_executor_free(bridge->executor);

@@ -5,6 +5,7 @@
 #include "bridge/bridge.h"
 #include "bridge/slurm_action.h"
 #include "bridge/slurm_health.h"
+#include "bridge/sweep.h"
 #include "bridge/timings.h"
 #include "bridge/watches.h"
 #include "bridge/world.h"
@@ -43,7 +44,7 @@ struct bridge {
     struct bridge_world world;
     struct controller units, nodes;
     struct controller_watch unit_watches[BRIDGE_MAX_WATCHES], node_watches[2];
-    struct loop_timer filter_timer; /* the nodes that pods may use have changed */
+    struct sweep sweep; /* the nodes that pods may use have changed */
 };
 
 /* ---- bridge_slurm.c: what is known of Slurm beside its caches ---- */
@@ -67,6 +68,7 @@ void bridge_on_device_class(void *context, const struct kube_object *old,
                             const struct kube_object *next);
 void bridge_on_job_annotations(void *context, const struct kube_object *owner);
 void bridge_on_filter(void *context);
+void bridge_look_if_other_nodes(void *context, const struct kube_object *pod);
 void bridge_on_node(struct controller *controller, const struct kube_object *old,
                     const struct kube_object *next);
 void bridge_on_other_pod(struct controller *controller, const struct kube_object *old,

@@ -14,10 +14,8 @@
 #include <stdio.h>
 
 enum {
-    SECOND_US = 1000000,
     LARGE_GROUP = 128,     /* pods; smaller ones are planned at every change */
     PAUSE_PER_POD_US = 50, /* several times what a plan takes */
-    FOLLOW_US = SECOND_US, /* between looks of all that wait at nodes that changed */
 };
 
 bool bridge_may_act(void *context)
@@ -130,43 +128,45 @@ static bool has_same_nodes(const struct bridge *bridge, const struct kube_pod *p
 }
 
 /* ns NULL: of all namespaces. */
-static void look_at_those_that_wait(struct bridge *bridge, const char *ns, bool with_other_nodes)
+static void look_at_those_that_wait(struct bridge *bridge, const char *ns)
 {
     struct kube_cache_walk walk = kube_cache_walk(bridge->world.pods);
     const struct kube_object *pod;
 
     while ((pod = kube_cache_next(&walk)) != NULL)
         if ((!ns || strcmp(pod->ns, ns) == 0) &&
-            pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS &&
-            !(with_other_nodes && has_same_nodes(bridge, kube_pod_of(pod))))
+            pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS)
             enqueue_pod(&bridge->units, pod);
 }
 
 /* Jobs that wait follow what is true of the nodes now. */
 void bridge_look_at_all_that_wait(struct bridge *bridge)
 {
-    look_at_those_that_wait(bridge, NULL, false);
+    look_at_those_that_wait(bridge, NULL);
 }
 
 /* Whose pods these words count for is found by the plans: any in its namespace may be. */
 void bridge_on_job_annotations(void *context, const struct kube_object *owner)
 {
-    look_at_those_that_wait(context, owner->ns, false);
+    look_at_those_that_wait(context, owner->ns);
 }
 
 /* Only pods that may use other nodes than when they were last planned. */
-static void look_at_those_with_other_nodes(void *context)
+void bridge_look_if_other_nodes(void *context, const struct kube_object *pod)
 {
-    look_at_those_that_wait(context, NULL, true);
+    struct bridge *bridge = context;
+
+    if (pod_stage(&bridge->world, kube_pod_of(pod)) == POD_WAITS &&
+        !has_same_nodes(bridge, kube_pod_of(pod)))
+        enqueue_pod(&bridge->units, pod);
 }
 
 void bridge_on_filter(void *context)
 {
     struct bridge *bridge = context;
 
-    if (bridge->poller && !loop_timer_is_armed(&bridge->filter_timer))
-        loop_timer_start(bridge->links.loop, &bridge->filter_timer, FOLLOW_US,
-                         look_at_those_with_other_nodes, bridge);
+    if (bridge->poller)
+        sweep_request(&bridge->sweep);
 }
 
 static bool names_claim(const struct kube_pod *pod, const struct kube_object *claim)
