@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "bridge/hosts.h"
 #include "codec/hostlist.h"
 #include "device/nodes.h"
 
@@ -25,6 +26,7 @@ enum {
     MAX_NAMES = 1 << 22,
     HOSTLIST_MEMORY = 64 << 20,
     ID_TEXT = 24,
+    FEW_LOOKUPS = 32,
     KIB_SHIFT = 10,
 };
 
@@ -484,11 +486,32 @@ static bool node_fits(const struct node *node, const struct job_desc *desc, stru
     return false;
 }
 
+/* The nodes that a job excludes. */
+struct excluded {
+    const char *text;
+    const struct hostlist *list; /* NULL: there are none */
+    struct host_set set;         /* made when many nodes are looked up */
+    unsigned lookups;
+};
+
+/* A lookup in the list goes over all its patterns. Names of cloud nodes do not fold, so there may
+ * be as many patterns as nodes. */
+static bool is_excluded(struct excluded *excluded, struct arena *arena, const struct node *node)
+{
+    if (!excluded->list)
+        return false;
+    if (++excluded->lookups <= FEW_LOOKUPS)
+        return hostlist_contains(excluded->list, str_of(node->slurm->name));
+    if (excluded->set.count == 0)
+        excluded->set = host_set_of(arena, excluded->text);
+    return host_set_has(&excluded->set, node->slurm->name);
+}
+
 /* Where the job of one node would fit: first looked for where something fitted last. NULL: nowhere,
  * or only Slurm can say. */
 static const struct slurm_node *find(const struct capacity *capacity, const struct job_desc *desc)
 {
-    const struct hostlist *excluded = NULL;
+    struct excluded excluded = { .text = desc->excluded_nodes };
     struct amount needed = need_of(desc);
     auto_arena struct arena arena;
     const struct node *node;
@@ -502,16 +525,16 @@ static const struct slurm_node *find(const struct capacity *capacity, const stru
     part = map_get(&capacity->parts, str_of(desc->partition));
     if (part && part->closed_until_us > loop_now_us(capacity->loop))
         return NULL;
-    if (is_said(desc->excluded_nodes) && hostlist_parse(&arena, str_of(desc->excluded_nodes),
-                                                        HOSTLIST_MAX_NAMES, &excluded, NULL) < 0)
+    if (is_said(desc->excluded_nodes) &&
+        hostlist_parse(&arena, str_of(desc->excluded_nodes), HOSTLIST_MAX_NAMES, &excluded.list,
+                       NULL) < 0)
         return NULL;
     node = part ? map_get(&capacity->nodes, str_of(part->hint)) : NULL;
-    if (node && node_fits(node, desc, needed) &&
-        !(excluded && hostlist_contains(excluded, str_of(part->hint))))
+    if (node && node_fits(node, desc, needed) && !is_excluded(&excluded, &arena, node))
         return node->slurm;
     map_each (item, &capacity->nodes) {
         node = item->value;
-        if (!node_fits(node, desc, needed) || (excluded && hostlist_contains(excluded, item->key)))
+        if (!node_fits(node, desc, needed) || is_excluded(&excluded, &arena, node))
             continue;
         if (part)
             snprintf(part->hint, sizeof(part->hint), "%s", node->slurm->name);

@@ -394,6 +394,27 @@ static void an_excluded_node_does_not_count(void **state)
     assert_false(fits(bench, 3, 1));
 }
 
+/* However many are looked up before one is found. */
+static void many_excluded_nodes_do_not_count(void **state)
+{
+    enum { NODES = 100 };
+    struct bench *bench = *state;
+    auto_buf struct buf all = { .max = 4096 };
+    char name[16];
+
+    for (int i = 0; i < NODES; i++) {
+        snprintf(name, sizeof(name), "n-%d-x", i);
+        node(bench, name, 8, 1000, "\"IDLE\"", "p");
+        buf_printf(&all, "%s%s", i > 0 ? "," : "", name);
+    }
+    bench->desc.excluded_nodes = buf_text(&all);
+    assert_false(fits(bench, 1, 1));
+    node(bench, "n-100-x", 8, 1000, "\"IDLE\"", "p");
+    assert_true(fits(bench, 1, 1));
+    bench->desc.excluded_nodes = "n-[";
+    assert_false(fits(bench, 1, 1));
+}
+
 static void a_promise_is_not_made_twice(void **state)
 {
     struct bench *bench = *state;
@@ -555,6 +576,7 @@ int main(void)
         TEST(devices_that_slurm_shows_as_used_are_taken),
         TEST(a_device_is_not_promised_twice),
         TEST(an_excluded_node_does_not_count),
+        TEST(many_excluded_nodes_do_not_count),
         TEST(a_promise_is_not_made_twice),
         TEST(a_kept_promise_goes_when_the_cache_shows_what_the_job_holds),
         TEST(whole_nodes_are_promised_only_when_nobody_is_there),
