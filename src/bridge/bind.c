@@ -37,7 +37,7 @@ bool job_ran_for(const struct bridge_world *world, const struct unit *unit, int6
     const struct slurm_job *job = unit->job;
 
     if (allocation_is_known(job))
-        return facts->wall_us / SECOND_US - job->start_time >= seconds;
+        return (facts->wall_us + facts->slurm_skew_us) / SECOND_US - job->start_time >= seconds;
     if (facts->wall_us - unit->created_us >= seconds * SECOND_US &&
         facts->now_us - slurm_cache_known_us(world->slurm_jobs, job->object.key) >= SECOND_US)
         plan_slurm_look(plan, job);

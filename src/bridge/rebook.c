@@ -22,7 +22,7 @@
 enum {
     SECOND_US = 1000000,
     CALM_US = 10 * SECOND_US,
-    CLOCKS_US = 2 * SECOND_US,        /* that those of slurmctld and ours may differ by */
+    CLOCKS_US = 2 * SECOND_US,        /* that those of slurmctld and ours differ by unmeasured */
     LOOK_FOR_NODE_US = 5 * SECOND_US, /* nothing tells a unit that its node is back */
 };
 
@@ -208,7 +208,7 @@ static bool may_be_a_late_cancel(const struct bridge_world *world, const struct 
     const struct unit_state *state = unit->state;
     bool is_asked_by_us =
         state && state->submit.attempt == attempt && state->submit.sent_us >= facts->leading_us;
-    int64_t after_us = job->end_time * SECOND_US - facts->leading_wall_us;
+    int64_t after_us = job->end_time * SECOND_US - facts->slurm_skew_us - facts->leading_wall_us;
 
     return !facts->no_takeover_delay && !is_asked_by_us &&
            slurm_words_has(&job->state, SLURM_JOB_CANCELLED) && after_us >= -CLOCKS_US &&

@@ -39,14 +39,17 @@ static int64_t takeover_delay_left_us(const struct bridge_world *world, const st
     return facts->leading_us + facts->takeover_delay_us - facts->now_us;
 }
 
-/* A unit whose jobs keep ending before it is bound is submitted ever more slowly. */
+/* A unit whose jobs keep ending before it is bound is submitted ever more slowly. When they ended
+ * is by slurmctld's clock. */
 static int64_t backoff_left_us(const struct bridge_world *world, const struct unit *unit)
 {
     unsigned doublings = unit->failed_attempts > 4 ? 4 : unit->failed_attempts - 1;
     int64_t pause_s = unit->failed_attempts == 0 ? 0 : INT64_C(1) << doublings;
     int64_t due_s = unit->ended_at + (pause_s > MAX_AGAIN_S ? MAX_AGAIN_S : pause_s);
 
-    return unit->failed_attempts == 0 ? 0 : due_s * SECOND_US - world->facts.wall_us;
+    return unit->failed_attempts == 0
+               ? 0
+               : due_s * SECOND_US - world->facts.wall_us - world->facts.slurm_skew_us;
 }
 
 /* A whole list settles it that began when the submit could no longer take effect. */

@@ -181,6 +181,17 @@ static bool is_of_another(const struct bridge_world *world, const struct unit *u
            !str_is(key.uid, unit->uid);
 }
 
+/* A clock of slurmctld that is behind makes no job older than its pods. Right after a submit the
+ * time in the record is by our clock, so one that is ahead does not count. */
+static bool is_older_than(const struct bridge_world *world, const struct slurm_job *job,
+                          const struct unit *unit)
+{
+    int64_t behind_us = world->facts.slurm_skew_us < 0 ? -world->facts.slurm_skew_us : 0;
+
+    return job->submit_time > 0 &&
+           job->submit_time < timestamp_to_seconds(unit->created_us - behind_us);
+}
+
 static void take_ended(const struct bridge_world *world, struct unit *unit,
                        const struct slurm_job *job)
 {
@@ -190,8 +201,7 @@ static void take_ended(const struct bridge_world *world, struct unit *unit,
      * of a group is that of all groups that had its name before: what became of their jobs says
      * nothing about this one. */
     if ((slurm_words_has(&job->state, SLURM_JOB_FAILED) && !job->nodes[0]) ||
-        (job->submit_time > 0 && job->submit_time < timestamp_to_seconds(unit->created_us)) ||
-        is_of_another(world, unit, job))
+        is_older_than(world, job, unit) || is_of_another(world, unit, job))
         return;
     unit->failed_attempts++;
     if (job->end_time > unit->ended_at)

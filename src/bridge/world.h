@@ -21,10 +21,11 @@
 #include "slurm/submit.h"
 
 struct bridge_facts {
-    int64_t now_us;       /* loop time, as are all below but wall_us and leading_wall_us */
-    int64_t wall_us;      /* since 1970 */
-    bool is_uninstalling; /* the bridge is being removed: it gives back all it holds, and asks for
-                        nothing */
+    int64_t now_us;        /* loop time, as are all below but wall_us and leading_wall_us */
+    int64_t wall_us;       /* since 1970 */
+    int64_t slurm_skew_us; /* slurmctld's clock shows wall_us and this much more */
+    bool is_uninstalling;  /* the bridge is being removed: it gives back all it holds, and asks for
+                         nothing */
     int64_t leading_us, leading_wall_us; /* since when */
     int64_t takeover_delay_us; /* how long a submit of a leader before us may still take effect */
     bool no_takeover_delay;    /* whoever led before us stopped cleanly, with nothing unresolved */
