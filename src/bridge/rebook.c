@@ -239,7 +239,7 @@ static int rebook_with(const struct bridge_world *world, const struct unit *unit
 
     switch (job_phase(job)) {
     case JOB_RUNS:
-        if (!job->nodes[0]) {
+        if (nodes.allocated.count == 0) { /* not seen yet, or no list that can be read */
             plan_slurm_look(plan, job);
             plan_wait(plan, "the nodes of job %s are being read", job->object.key);
             plan_look_again(plan, LOOK_FOR_NODE_US);
