@@ -10,7 +10,6 @@ static const struct kube_resource statefulsets = { "apps", "v1", "statefulsets",
 
 static const struct kube_field job_fields[] = {
     { { "spec", "activeDeadlineSeconds" }, KUBE_I64, offsetof(struct kube_job, active_deadline) },
-    { { "spec", "suspend" }, KUBE_BOOL, offsetof(struct kube_job, suspended) },
     { { "spec", "parallelism" }, KUBE_I64, offsetof(struct kube_job, parallelism) },
     { { "spec", "completions" }, KUBE_I64, offsetof(struct kube_job, completions) },
     { { "status", "succeeded" }, KUBE_I64, offsetof(struct kube_job, succeeded) },
@@ -28,16 +27,12 @@ static int decode_amount(const struct json *value, bool milli, int64_t *amount, 
 static int decode_job(struct kube_decoder *decoder, const struct json *root, void *object,
                       struct err *err)
 {
-    const struct json *resources, *limits;
+    const struct json *limits = json_at(root, "spec", "template", "spec", "resources", "limits");
     struct kube_job *job = object;
     int rc;
 
     if (kube_decoder_is_counting(decoder))
         return 0; /* takes no memory */
-    resources = json_at(root, "spec", "template", "spec", "resources");
-    limits = json_get(resources, "limits");
-    if (resources)
-        job->has_pod_resources = json_exists(resources);
     rc = decode_amount(json_get(limits, "cpu"), true, &job->cpu_milli, err);
     if (rc == 0)
         rc = decode_amount(json_get(limits, "memory"), false, &job->memory, err);

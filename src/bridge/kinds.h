@@ -10,7 +10,6 @@ struct kube_job { /* batch/v1 Job */
     int64_t cpu_milli, memory;        /* limits of spec.template.spec.resources (pod level) */
     int64_t parallelism, completions; /* completions 0: a queue of work, until one succeeds */
     int64_t succeeded;
-    bool has_pod_resources, suspended;
 };
 
 struct kube_replicated { /* the Jobs of a JobSet that are made from one template */

@@ -12,22 +12,19 @@ static void a_job_is_read_and_patched(void **state)
 {
     const struct kube_object *job =
         rig_object(&bridge_job_kind, "j", "",
-                   "spec: {activeDeadlineSeconds: 5, suspend: true, template: {spec: {resources: "
+                   "spec: {activeDeadlineSeconds: 5, parallelism: 2, template: {spec: {resources: "
                    "{limits: {cpu: 250m, memory: 1Ki}}}}}");
     const struct kube_object *patched = NULL;
     auto_json_doc struct json_doc *patch = NULL;
 
     assert_int_equal(kube_job_of(job)->active_deadline, 5);
-    assert_true(kube_job_of(job)->suspended);
-    assert_true(kube_job_of(job)->has_pod_resources);
     assert_int_equal(kube_job_of(job)->cpu_milli, 250);
     assert_int_equal(kube_job_of(job)->memory, 1024);
 
-    assert_int_equal(json_parse(STR("{\"spec\":{\"suspend\":false}}"), 100, &patch, NULL), 0);
+    assert_int_equal(json_parse(STR("{\"spec\":{\"parallelism\":3}}"), 100, &patch, NULL), 0);
     assert_int_equal(kube_object_patched(job, json_root(patch), &patched, NULL), 0);
-    assert_false(kube_job_of(patched)->suspended);
+    assert_int_equal(kube_job_of(patched)->parallelism, 3);
     assert_int_equal(kube_job_of(patched)->active_deadline, 5);
-    assert_true(kube_job_of(patched)->has_pod_resources);
     assert_int_equal(kube_job_of(patched)->cpu_milli, 250);
     kube_object_unref(patched);
     kube_object_unref(job);
