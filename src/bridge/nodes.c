@@ -25,16 +25,6 @@ enum {
     MAX_ACTION_TEXT = 1 << 20,
 };
 
-const char *node_intent_name(enum node_intent intent)
-{
-    static const char *const names[] = {
-        [NODE_LEAVE] = "leave",   [NODE_SHARE] = "share",       [NODE_SERVE] = "serve",
-        [NODE_CORDON] = "cordon", [NODE_RECREATE] = "recreate", [NODE_RETIRE] = "retire",
-    };
-
-    return names[intent];
-}
-
 /* ---- looking ---- */
 
 struct look {

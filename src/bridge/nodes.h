@@ -26,8 +26,6 @@ enum node_intent {
     NODE_RETIRE,
 };
 
-const char *node_intent_name(enum node_intent intent);
-
 /* Whether both systems have the node, ours by its label, and with different sizes. */
 bool node_size_differs(const struct bridge_world *world, struct str slurm_name,
                        struct arena *arena);

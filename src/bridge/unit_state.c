@@ -113,11 +113,6 @@ void unit_states_forget_applied(struct unit_states *states)
         ((struct entry *)item->value)->unit.last_applied = (struct last_applied){ .job_id = 0 };
 }
 
-size_t unit_states_count(const struct unit_states *states)
-{
-    return states->units.count;
-}
-
 size_t unit_states_in(const struct unit_states *states, enum submit_state state)
 {
     return (unsigned)state < SUBMIT_STATES ? states->in[state] : 0;

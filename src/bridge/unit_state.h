@@ -90,7 +90,6 @@ struct unit_state *unit_states_need(struct unit_states *states,
 void unit_states_forget(struct unit_states *states, struct str key);
 /* Forgets what jobs were last submitted with: another leader may have changed them since. */
 void unit_states_forget_applied(struct unit_states *states);
-size_t unit_states_count(const struct unit_states *states);
 /* How many are in this state; O(1). */
 size_t unit_states_in(const struct unit_states *states, enum submit_state state);
 /* The only way to move a submit: keeps the counts. */
