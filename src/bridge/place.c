@@ -186,8 +186,10 @@ static int place_former(const struct bridge_world *world, const struct unit *uni
     struct unit former;
 
     unit_gather_former(world, unit, job, plan->arena, &former);
-    if (former.stage == POD_OVER || world->facts.is_uninstalling)
-        return plan_release(world, &former, plan, err);
+    if (former.stage == POD_OVER || world->facts.is_uninstalling) {
+        plan_release(world, &former, plan);
+        return 0;
+    }
     plan_remove_finalizers(world, &former, plan);
     if (former.in[POD_ENDING] > 0)
         plan_look_again(plan, FENCE_LOOK_US);
@@ -218,8 +220,10 @@ static int place_unit(const struct bridge_world *world, struct str key, struct p
     /* When the bridge is uninstalled its nodes leave Slurm, so no other job gets what a pod uses.
      */
     phase = unit_phase(world, &unit);
-    if (phase == UNIT_GONE || phase == UNIT_OVER || world->facts.is_uninstalling)
-        return plan_release(world, &unit, plan, err);
+    if (phase == UNIT_GONE || phase == UNIT_OVER || world->facts.is_uninstalling) {
+        plan_release(world, &unit, plan);
+        return 0;
+    }
     if (phase == UNIT_FOREIGN || (phase == UNIT_IN_GROUP && !wants_own_job(world, &unit, plan)))
         return 0;
     plan_remove_finalizers(world, &unit, plan);
@@ -229,8 +233,10 @@ static int place_unit(const struct bridge_world *world, struct str key, struct p
         plan_wait(plan, "its containers may still run");
         return 0;
     }
-    if (phase == UNIT_GATED)
-        return plan_hold(world, &unit, plan, err);
+    if (phase == UNIT_GATED) {
+        plan_hold(world, &unit, plan);
+        return 0;
+    }
     is_prepared = !plan_prepare(world, &unit, plan);
     if (slurm_is_clear(world))
         return place_live(world, &unit, plan, is_prepared, err);

@@ -36,8 +36,8 @@ static const char *slurm_name_of(const struct bridge_world *world, const struct 
 
 /* The condition comes first, then the deletion, both only for the version of the pod that was seen:
  * a watch that is behind may show a pod as running that finished long ago. */
-static int end_pod(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                   const struct slurm_job *job)
+static void end_pod(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                    const struct slurm_job *job)
 {
     const struct kube_object *pod = &unit->pod->object;
     const char *message = job_end_message(plan->arena, job);
@@ -46,7 +46,6 @@ static int end_pod(const struct bridge_world *world, const struct unit *unit, st
         plan_event(plan, pod, KUBE_EVENT_WARNING, job_end_of(job)->reason, "%s", message);
     else
         plan_delete(plan, world->pods, &kube_pods, pod->ns, pod->name, pod->uid, pod->version);
-    return 0;
 }
 
 /* The label names the job of the pod; after a loss that is another job. */
@@ -113,8 +112,8 @@ static bool is_under_them(const struct bridge_world *world, const struct unit *u
 }
 
 /* Deletes the pods that were bound by this job, and those that do not say by which job. */
-static int end_pods(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                    const struct job_nodes *nodes)
+static void end_pods(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                     const struct job_nodes *nodes)
 {
     for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++) {
         struct unit one = unit_focus(unit, i);
@@ -123,12 +122,11 @@ static int end_pods(const struct bridge_world *world, const struct unit *unit, s
             assigned_by(world, unit->job, &nodes->required, &unit->members[i]))
             end_pod(world, &one, plan, unit->job);
     }
-    return 0;
 }
 
 /* The pods run on their nodes, so the job may start only there, and before all others. */
-static int rebook_on_its_nodes(const struct bridge_world *world, const struct unit *unit,
-                               struct plan *plan)
+static void rebook_on_its_nodes(const struct bridge_world *world, const struct unit *unit,
+                                struct plan *plan)
 {
     const char *nodes = unit_nodes(world, unit, plan->arena);
     auto_json_build struct json_build *build = json_build_new();
@@ -145,7 +143,7 @@ static int rebook_on_its_nodes(const struct bridge_world *world, const struct un
         plan_look_again(plan, CALM_US);
         if (world->facts.now_us - known_us > CALM_US)
             plan_slurm_look(plan, unit->job);
-        return 0;
+        return;
     }
     json_push_str(build, json_put_array(build, fields, "required_nodes"), str_of(nodes));
     if (unit->job->excluded_nodes[0]) /* perhaps these: it was submitted before they were bound */
@@ -157,24 +155,22 @@ static int rebook_on_its_nodes(const struct bridge_world *world, const struct un
         json_put_i64(build, fields, "maximum_nodes", hosts_count(plan->arena, nodes));
     }
     plan_slurm_update_job(plan, unit->job, fields);
-    return 0;
 }
 
 /* After a restart slurmctld may show a job again that had ended long ago, and a job that was given
  * up may not be over yet. Such a job says nothing about the pods: it is cancelled, and the pods are
  * rebooked where they are. */
-static int drop_stray(struct plan *plan, const struct slurm_job *job)
+static void drop_stray(struct plan *plan, const struct slurm_job *job)
 {
     if (job_phase(job) == JOB_ENDS)
         plan_wait(plan, "job %s, which is not its own, ends", job->object.key);
     else
         plan_slurm_cancel(plan, job, NULL, "it is not the job of its pod");
-    return 0;
 }
 
 /* Slurm may take a node from a running job: the pod on that node is deleted. */
-static int keep_running(const struct bridge_world *world, const struct unit *unit,
-                        struct plan *plan, const struct job_nodes *nodes)
+static void keep_running(const struct bridge_world *world, const struct unit *unit,
+                         struct plan *plan, const struct job_nodes *nodes)
 {
     for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++) {
         struct unit one = unit_focus(unit, i);
@@ -195,7 +191,6 @@ static int keep_running(const struct bridge_world *world, const struct unit *uni
         }
     }
     get_to_know(world, unit->job, plan);
-    return 0;
 }
 
 /* A cancel of the leader before us takes effect until the delay after a take-over, also on a job
@@ -235,7 +230,7 @@ static int rebook_with(const struct bridge_world *world, const struct unit *unit
     const struct slurm_job *job = unit->job;
     struct job_nodes nodes = { host_set_of(plan->arena, job->nodes),
                                host_set_of(plan->arena, job->required_nodes) };
-    int result;
+    bool is_stray = !is_under_them(world, unit, &nodes);
 
     switch (job_phase(job)) {
     case JOB_RUNS:
@@ -245,30 +240,34 @@ static int rebook_with(const struct bridge_world *world, const struct unit *unit
             plan_look_again(plan, LOOK_FOR_NODE_US);
             return 0;
         }
-        if (!is_under_them(world, unit, &nodes))
-            return drop_stray(plan, job);
-        result = keep_running(world, unit, plan, &nodes);
-        if (!plan_restore_claims(world, unit, plan) && result == 0 && unit->in[POD_WAITS] > 0)
-            result = plan_place(world, unit, plan, is_prepared, err);
-        return result;
+        if (is_stray)
+            break;
+        keep_running(world, unit, plan, &nodes);
+        if (!plan_restore_claims(world, unit, plan) && unit->in[POD_WAITS] > 0)
+            return plan_place(world, unit, plan, is_prepared, err);
+        return 0;
     case JOB_WAITS:
         /* A job that was running and waits was requeued by Slurm, which counts that, or set back by
          * a restart. */
         if (job->restarts == 0 && !slurm_words_has(&job->state, SLURM_JOB_REQUEUED) &&
             !slurm_words_has(&job->state, SLURM_JOB_REQUEUE_HOLD) &&
-            !slurm_words_has(&job->state, SLURM_JOB_SPECIAL_EXIT))
-            return rebook_on_its_nodes(world, unit, plan);
+            !slurm_words_has(&job->state, SLURM_JOB_SPECIAL_EXIT)) {
+            rebook_on_its_nodes(world, unit, plan);
+            return 0;
+        }
         break;
     case JOB_ENDS:
-        if (unit->is_given_up || was_given_up(world, unit, job))
-            return drop_stray(plan, job);
+        is_stray |= unit->is_given_up || was_given_up(world, unit, job);
         break;
     case JOB_SUSPENDED:
     case JOB_ENDED:
         break;
     }
-    return is_under_them(world, unit, &nodes) ? end_pods(world, unit, plan, &nodes)
-                                              : drop_stray(plan, job);
+    if (is_stray)
+        drop_stray(plan, job);
+    else
+        end_pods(world, unit, plan, &nodes);
+    return 0;
 }
 
 /* The members that were bound by this job, which has ended. */

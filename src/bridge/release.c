@@ -138,18 +138,14 @@ void plan_remove_finalizers(const struct bridge_world *world, const struct unit 
     }
 }
 
-int plan_release(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                 struct err *err)
+void plan_release(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
     plan_remove_finalizers(world, unit, plan);
     end_jobs(world, unit, plan);
-    return 0;
 }
 
-int plan_hold(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-              struct err *err)
+void plan_hold(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
     plan_wait(plan, "%u scheduling gates are closed", unit->pod->gate_count);
     end_jobs(world, unit, plan);
-    return 0;
 }

@@ -5,15 +5,13 @@
 #include "bridge/unit.h"
 
 /* Nothing of it runs, or there is no pod: its jobs end, and the pod may go. */
-int plan_release(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                 struct err *err);
+void plan_release(const struct bridge_world *world, const struct unit *unit, struct plan *plan);
 
 /* Removes our finalizer from every member of which no container runs any more. */
 void plan_remove_finalizers(const struct bridge_world *world, const struct unit *unit,
                             struct plan *plan);
 
 /* A scheduling gate is closed: nothing is submitted, and what was submitted is given back. */
-int plan_hold(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-              struct err *err);
+void plan_hold(const struct bridge_world *world, const struct unit *unit, struct plan *plan);
 
 #endif
