@@ -202,17 +202,10 @@ static void owner_of_job_gang(const struct bridge_world *world, struct arena *ar
     unit->needed = needed_of_gang(unit, left < job->parallelism ? left : job->parallelism);
 }
 
-static const enum optional_kind objects[GROUP_KINDS] = {
-    [GROUP_PODGROUP] = OPTIONAL_PODGROUPS,
-    [GROUP_COSCHEDULING] = OPTIONAL_COSCHEDULING,
-    [GROUP_LWS] = OPTIONAL_LWS,
-    [GROUP_JOBSET] = OPTIONAL_JOBSETS,
-};
-
 static void owner_of_group(const struct bridge_world *world, struct arena *arena, struct unit *unit)
 {
     struct group group = group_of(unit->pod);
-    const struct optional *api = &world->optional[objects[unit->kind]];
+    const struct optional *api = world_group_api(world, unit->kind);
 
     unit->owner = find(api->cache, unit->pod->object.ns, group.name, NULL, arena);
     if (!unit->owner) {

@@ -5,7 +5,6 @@
  * the oldest has it, whatever order they were seen in. */
 #include "bridge/world.h"
 
-#include "bridge/group.h"
 #include "bridge/names.h"
 #include "bridge/node_state.h"
 #include "bridge/submit_queue.h"
@@ -116,12 +115,17 @@ void world_own_key(const struct kube_pod *pod, struct buf *out)
     buf_printf(out, "%s/%s", pod->object.ns, pod->object.uid);
 }
 
-static const enum optional_kind apis[GROUP_KINDS] = {
-    [GROUP_PODGROUP] = OPTIONAL_PODGROUPS,
-    [GROUP_COSCHEDULING] = OPTIONAL_COSCHEDULING,
-    [GROUP_LWS] = OPTIONAL_LWS,
-    [GROUP_JOBSET] = OPTIONAL_JOBSETS,
-};
+const struct optional *world_group_api(const struct bridge_world *world, enum group_kind kind)
+{
+    static const enum optional_kind apis[GROUP_KINDS] = {
+        [GROUP_PODGROUP] = OPTIONAL_PODGROUPS,
+        [GROUP_COSCHEDULING] = OPTIONAL_COSCHEDULING,
+        [GROUP_LWS] = OPTIONAL_LWS,
+        [GROUP_JOBSET] = OPTIONAL_JOBSETS,
+    };
+
+    return &world->optional[apis[kind]];
+}
 
 bool world_has_group(const struct bridge_world *world, const struct kube_pod *pod)
 {
@@ -129,7 +133,7 @@ bool world_has_group(const struct bridge_world *world, const struct kube_pod *po
 
     /* Of Jobs there is an API everywhere. */
     return kind != GROUP_NONE &&
-           (kind == GROUP_JOB || world->optional[apis[kind]].state != WATCH_ABSENT);
+           (kind == GROUP_JOB || world_group_api(world, kind)->state != WATCH_ABSENT);
 }
 
 const struct kube_object *world_group_object(const struct bridge_world *world,
@@ -144,7 +148,7 @@ const struct kube_object *world_group_object(const struct bridge_world *world,
         return NULL;
     memcpy(name, group.name.at, group.name.len);
     name[group.name.len] = '\0';
-    return kube_cache_get(world->optional[apis[group.kind]].cache, pod->object.ns, name);
+    return kube_cache_get(world_group_api(world, group.kind)->cache, pod->object.ns, name);
 }
 
 /* That it is alone stands on the pod once it is bound, and is seen by its job before. */

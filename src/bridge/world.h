@@ -8,6 +8,7 @@
 #include "bridge/capacity.h"
 #include "bridge/config.h"
 #include "bridge/foreign_nodes.h"
+#include "bridge/group.h"
 #include "bridge/job_layouts.h"
 #include "bridge/kinds.h"
 #include "bridge/node_refusals.h"
@@ -132,6 +133,8 @@ bool world_job_key(const struct bridge_world *world, const struct slurm_job *job
 /* The same with the uid in its key; the texts are in ret_text. */
 bool world_read_job(const struct bridge_world *world, const struct slurm_job *job,
                     struct buf *ret_text, struct slurm_key *ret_key);
+/* Where the objects of such groups are; not for Jobs. */
+const struct optional *world_group_api(const struct bridge_world *world, enum group_kind kind);
 /* The object that speaks for the pod's group, when the group is known by the name of that object;
  * NULL: there is none, it is not seen yet, or the group's key has its uid. */
 const struct kube_object *world_group_object(const struct bridge_world *world,
