@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "bridge/group.h"
 #include "bridge/names.h"
-#include "bridge/node_state.h"
 #include "bridge/nodes.h"
 #include "bridge/place.h"
 #include "bridge/slurm_action.h"

@@ -5,13 +5,8 @@
 #include "base/log.h"
 #include "bridge/group.h"
 #include "bridge/names.h"
-#include "bridge/node_state.h"
-#include "bridge/nodes.h"
-#include "bridge/place.h"
 #include "bridge/unit.h"
 #include "slurm/submit.h"
-
-#include <stdio.h>
 
 enum {
     LARGE_GROUP = 128,     /* pods; smaller ones are planned at every change */

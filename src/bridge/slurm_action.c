@@ -4,13 +4,10 @@
 #include "bridge/slurm_executor_private.h"
 
 #include "bridge/group.h"
-
-#include "base/mem.h"
 #include "codec/json.h"
 #include "slurm/submit.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 
 enum { MAX_FIELDS = 2 * SLURM_MAX_COMMENT, MAX_PATH = 4096 };
 

@@ -5,10 +5,7 @@
 #include "bridge/slurm_executor_private.h"
 
 #include "base/log.h"
-
 #include "base/mem.h"
-#include "bridge/group.h"
-#include "bridge/names.h"
 #include "slurm/submit.h"
 
 #include <inttypes.h>
