@@ -468,22 +468,16 @@ static bool gres_fits(const struct node *node, const char *list)
 
 static bool node_fits(const struct node *node, const struct job_desc *desc, struct amount needed)
 {
-    struct str rest, name;
     struct amount has;
 
     if (!node->slurm || (node->slurm->state.known & (out_of_service | not_at_once)) != 0 ||
         (desc->exclusive && node->taken.users > 0))
         return false;
     has = size_of(node->slurm);
-    if (needed.cpus > has.cpus - node->taken.cpus ||
-        needed.memory > has.memory - node->taken.memory ||
-        (needed.gres && !gres_fits(node, needed.gres)))
-        return false;
-    rest = str_of(node->slurm->partitions);
-    while (str_next(&rest, ',', &name))
-        if (str_is(name, desc->partition))
-            return true;
-    return false;
+    return needed.cpus <= has.cpus - node->taken.cpus &&
+           needed.memory <= has.memory - node->taken.memory &&
+           (!needed.gres || gres_fits(node, needed.gres)) &&
+           partitions_have(node->slurm->partitions, str_of(desc->partition));
 }
 
 /* The nodes that a job excludes. */

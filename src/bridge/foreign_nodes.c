@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "bridge/hosts.h"
 #include "bridge/node_state.h"
 #include "bridge/world.h"
 #include "codec/hostlist.h"
@@ -72,18 +73,12 @@ void foreign_nodes_free(struct foreign_nodes *foreign_nodes)
 
 static bool is_in(const struct slurm_node *node, const char *partitions)
 {
-    struct str rest = str_of(node->partitions), name;
+    struct str wanted = str_of(partitions), one;
 
-    if (!partitions[0])
-        return true;
-    while (str_next(&rest, ',', &name)) {
-        struct str wanted = str_of(partitions), one;
-
-        while (name.len > 0 && str_next(&wanted, ',', &one))
-            if (str_eq(name, one))
-                return true;
-    }
-    return false;
+    while (str_next(&wanted, ',', &one))
+        if (partitions_have(node->partitions, one))
+            return true;
+    return !partitions[0];
 }
 
 static bool is_stranger(const struct foreign_nodes *foreign_nodes, const struct slurm_object *node)

@@ -23,4 +23,8 @@ unsigned hosts_count(struct arena *arena, const char *hosts); /* at least 1 */
 /* Reads the whole list: a plan that asks for more than one name makes a host_set. */
 bool hosts_have(struct arena *arena, const char *hosts, const char *name);
 
+/* Whether the partitions of a node, as Slurm shows them, have this one. Slurm may fold a long list:
+ * p[1-3]. One that cannot be read may have any. */
+bool partitions_have(const char *partitions, struct str name);
+
 #endif

@@ -6,8 +6,8 @@
 #include "bridge/node_spec.h"
 
 #include "bridge/config_rules.h"
+#include "bridge/hosts.h"
 #include "bridge/names.h"
-#include "codec/hostlist.h"
 #include "codec/slurmconf.h"
 #include "device/nodes.h"
 
@@ -349,25 +349,13 @@ bool node_spec_moves(const struct node_spec *spec, const struct slurm_node *slur
             has_partition_beside(slurm->features, spec->features, world, arena));
 }
 
-/* Slurm may fold a long list of partitions: n[1-3]. */
-static bool is_in(const char *partitions, struct str wanted, struct arena *arena)
-{
-    const struct hostlist *list;
-
-    if (!strchr(partitions, '['))
-        return has_word(partitions, wanted);
-    if (hostlist_parse(arena, str_of(partitions), HOSTLIST_MAX_NAMES, &list, NULL) < 0)
-        return true; /* unreadable is not "outside" */
-    return hostlist_contains(list, wanted);
-}
-
 const char *node_spec_outside(const struct node_spec *spec, const struct slurm_node *slurm,
                               struct arena *arena)
 {
     struct str rest = str_of(spec->partitions), word;
 
     while (next_word(&rest, &word))
-        if (!is_in(slurm->partitions, word, arena))
+        if (!partitions_have(slurm->partitions, word))
             return arena_strndup(arena, word.at, word.len);
     return NULL;
 }

@@ -3,6 +3,7 @@
 #include "bridge/assign_private.h"
 
 #include "bridge/exclude.h"
+#include "bridge/hosts.h"
 #include "bridge/node_state.h"
 
 #include <stdlib.h>
@@ -39,15 +40,9 @@ static bool is_misfit(const struct slots *slots, const struct kube_node *node)
 static bool is_candidate(const struct bridge_world *world, const struct kube_node *node,
                          const struct slurm_node *slurm, const char *partition)
 {
-    struct str rest = str_of(slurm->partitions), name;
-
-    if (!node_takes_pods(node) || node_is_out(slurm) ||
-        world_has_pod_without_job(world, node->object.name))
-        return false;
-    while (str_next(&rest, ',', &name))
-        if (str_is(name, partition))
-            return true;
-    return false;
+    return node_takes_pods(node) && !node_is_out(slurm) &&
+           partitions_have(slurm->partitions, str_of(partition)) &&
+           !world_has_pod_without_job(world, node->object.name);
 }
 
 static int by_use_and_name(const void *a, const void *b)

@@ -394,6 +394,17 @@ static void an_excluded_node_does_not_count(void **state)
     assert_false(fits(bench, 3, 1));
 }
 
+static void a_node_whose_partitions_are_folded_counts(void **state)
+{
+    struct bench *bench = *state;
+
+    node(bench, "n1", 8, 1000, "\"IDLE\"", "a,p[1-3]");
+    bench->desc.partition = "p2";
+    assert_true(fits(bench, 2, 1));
+    bench->desc.partition = "p4";
+    assert_false(fits(bench, 2, 1));
+}
+
 /* However many are looked up before one is found. */
 static void many_excluded_nodes_do_not_count(void **state)
 {
@@ -577,6 +588,7 @@ int main(void)
         TEST(a_device_is_not_promised_twice),
         TEST(an_excluded_node_does_not_count),
         TEST(many_excluded_nodes_do_not_count),
+        TEST(a_node_whose_partitions_are_folded_counts),
         TEST(a_promise_is_not_made_twice),
         TEST(a_kept_promise_goes_when_the_cache_shows_what_the_job_holds),
         TEST(whole_nodes_are_promised_only_when_nobody_is_there),
