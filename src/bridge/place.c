@@ -171,7 +171,7 @@ static int place_live(const struct bridge_world *world, const struct unit *unit,
     }
     if (cancel_duplicates(world, unit, plan) || cancel_given_up(unit, plan))
         return 0;
-    if (unit_has_old_key(world, unit))
+    if (unit->has_old_key)
         return plan_adopt(world, unit, unit->job, plan, err);
     plan_show_group(world, unit, plan);
     return unit->stage == POD_BOUND ? plan_rebook(world, unit, plan, is_prepared, err)

@@ -169,16 +169,44 @@ static bool is_named(const struct unit *unit, int64_t id)
     return false;
 }
 
-/* Whether its key has the uid of another object. Keys of before had none: such jobs are whoever's
- * has the name. */
-static bool is_of_another(const struct bridge_world *world, const struct unit *unit,
-                          const struct slurm_job *job)
-{
-    auto_buf struct buf text = { .max = SLURM_MAX_KEY };
-    struct slurm_key key;
+/* A job with the unit's key. The comment that has the key may be long, so it is read once. */
+struct keyed_job {
+    const struct slurm_job *job;
+    unsigned attempt;
+    bool lacks_uid;     /* as keys of before did: such jobs are whoever's has the name */
+    bool is_of_another; /* its key has the uid of another object */
+};
 
-    return unit->uid[0] && world_read_job(world, job, &text, &key) && key.uid.len > 0 &&
-           !str_is(key.uid, unit->uid);
+struct keyed_jobs {
+    struct keyed_job *at;
+    size_t count;
+};
+
+static struct keyed_jobs read_jobs(const struct bridge_world *world, const struct unit *unit,
+                                   struct arena *arena)
+{
+    struct slurm_index_walk walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_KEY, unit->key);
+    const struct slurm_object *object;
+    struct keyed_jobs jobs = { .count = 0 };
+    size_t room = 0;
+
+    while (slurm_index_next(&walk) != NULL)
+        room++;
+    jobs.at = arena_alloc_array(arena, room + 1, sizeof(*jobs.at));
+    walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_KEY, unit->key);
+    while ((object = slurm_index_next(&walk)) != NULL) {
+        auto_buf struct buf text = { .max = SLURM_MAX_KEY };
+        struct keyed_job *keyed = &jobs.at[jobs.count++];
+        struct slurm_key key;
+
+        keyed->job = slurm_job_of(object);
+        if (!world_read_job(world, keyed->job, &text, &key))
+            continue;
+        keyed->attempt = key.attempt;
+        keyed->lacks_uid = key.uid.len == 0;
+        keyed->is_of_another = unit->uid[0] && !keyed->lacks_uid && !str_is(key.uid, unit->uid);
+    }
+    return jobs;
 }
 
 /* A clock of slurmctld that is behind makes no job older than its pods. Right after a submit the
@@ -193,7 +221,7 @@ static bool is_older_than(const struct bridge_world *world, const struct slurm_j
 }
 
 static void take_ended(const struct bridge_world *world, struct unit *unit,
-                       const struct slurm_job *job)
+                       const struct slurm_job *job, bool is_of_another)
 {
     if (is_named(unit, job->id) && unit->bound_ended_count < UNIT_MAX_JOBS)
         unit->bound_ended[unit->bound_ended_count++] = job;
@@ -201,7 +229,7 @@ static void take_ended(const struct bridge_world *world, struct unit *unit,
      * of a group is that of all groups that had its name before: what became of their jobs says
      * nothing about this one. */
     if ((slurm_words_has(&job->state, SLURM_JOB_FAILED) && !job->nodes[0]) ||
-        is_older_than(world, job, unit) || is_of_another(world, unit, job))
+        is_older_than(world, job, unit) || is_of_another)
         return;
     unit->failed_attempts++;
     if (job->end_time > unit->ended_at)
@@ -216,25 +244,16 @@ const struct slurm_job *unit_ended(const struct unit *unit, const struct member 
     return NULL;
 }
 
-static unsigned attempt_of(const struct bridge_world *world, const struct slurm_job *job)
-{
-    auto_buf struct buf key;
-    unsigned attempt = 0;
-
-    buf_init(&key, SLURM_MAX_KEY);
-    return world_job_key(world, job, &key, &attempt) ? attempt : 0;
-}
-
 static void take_job(const struct bridge_world *world, struct unit *unit,
-                     const struct slurm_job *job)
+                     const struct keyed_job *keyed)
 {
-    unsigned attempt = attempt_of(world, job);
+    const struct slurm_job *job = keyed->job;
 
-    if (attempt > unit->attempt)
-        unit->attempt = attempt;
+    if (keyed->attempt > unit->attempt)
+        unit->attempt = keyed->attempt;
     if (job_phase(job) == JOB_ENDED)
-        take_ended(world, unit, job);
-    else if (is_of_another(world, unit, job))
+        take_ended(world, unit, job, keyed->is_of_another);
+    else if (keyed->is_of_another)
         return;
     else if (unit->job_count < UNIT_MAX_JOBS)
         unit->jobs[unit->job_count++] = job;
@@ -297,27 +316,36 @@ static void gather_inherited(const struct bridge_world *world, struct arena *are
         if (!object || !is_inherited(slurm_job_of(object), member->pod))
             continue;
         if (job_phase(slurm_job_of(object)) == JOB_ENDED)
-            take_ended(world, unit, slurm_job_of(object));
+            take_ended(world, unit, slurm_job_of(object), false);
         else
             unit->inherited = slurm_job_of(object);
     }
 }
 
-static void gather_jobs(const struct bridge_world *world, struct unit *unit)
+static void choose_job(struct unit *unit, const struct keyed_jobs *jobs)
 {
-    struct slurm_index_walk walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_KEY, unit->key);
-    const struct slurm_object *object;
+    const struct slurm_submit_claim claim = { .has_pods = is_bound_by,
+                                              .context = unit,
+                                              .recorded_id = unit->recorded_id };
+    enum job_phase phase;
 
-    while ((object = slurm_index_next(&walk)) != NULL)
-        take_job(world, unit, slurm_job_of(object));
-    if (unit->job_count > 0) {
-        const struct slurm_submit_claim claim = { .has_pods = is_bound_by,
-                                                  .context = unit,
-                                                  .recorded_id = unit->recorded_id };
+    unit->job = unit->jobs[slurm_submit_choose(unit->jobs, unit->job_count, &claim)];
+    phase = job_phase(unit->job);
+    for (size_t i = 0; i < jobs->count; i++)
+        if (jobs->at[i].job == unit->job) {
+            unit->is_given_up = unit_state_has_given_up(unit->state, jobs->at[i].attempt);
+            unit->has_old_key =
+                unit->uid[0] && jobs->at[i].lacks_uid && (phase == JOB_WAITS || phase == JOB_RUNS);
+        }
+}
 
-        unit->job = unit->jobs[slurm_submit_choose(unit->jobs, unit->job_count, &claim)];
-        unit->is_given_up = unit_state_has_given_up(unit->state, attempt_of(world, unit->job));
-    }
+static void gather_jobs(const struct bridge_world *world, struct unit *unit,
+                        const struct keyed_jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->count; i++)
+        take_job(world, unit, &jobs->at[i]);
+    if (unit->job_count > 0)
+        choose_job(unit, jobs);
 }
 
 /* ---- the whole ---- */
@@ -331,15 +359,11 @@ static const struct kube_pod *pod_of_group(const struct bridge_world *world, str
     return group_key_is_of_group(key) && pod ? kube_pod_of(pod) : NULL;
 }
 
-static void gather_former(const struct bridge_world *world, struct unit *unit)
+static void gather_former(struct unit *unit, const struct keyed_jobs *jobs)
 {
-    struct slurm_index_walk walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_KEY, unit->key);
-    const struct slurm_object *object;
-
-    while ((object = slurm_index_next(&walk)) != NULL && unit->former_count < UNIT_MAX_JOBS)
-        if (job_phase(slurm_job_of(object)) != JOB_ENDED &&
-            is_of_another(world, unit, slurm_job_of(object)))
-            unit->former[unit->former_count++] = slurm_job_of(object);
+    for (size_t i = 0; i < jobs->count && unit->former_count < UNIT_MAX_JOBS; i++)
+        if (jobs->at[i].is_of_another && job_phase(jobs->at[i].job) != JOB_ENDED)
+            unit->former[unit->former_count++] = jobs->at[i].job;
 }
 
 /* Of its members on. */
@@ -381,28 +405,20 @@ void unit_gather(const struct bridge_world *world, struct str key, struct arena 
     struct unit *unit = ret_unit;
     const struct kube_pod *pod = pod_of_group(world, key);
     const struct kube_object *object = pod ? world_group_object(world, pod) : NULL;
+    struct keyed_jobs jobs;
 
     *unit = (struct unit){ .key = key,
                            .kind = pod ? group_of(pod).kind : GROUP_NONE,
                            .uid = object ? object->uid : "",
                            .state = unit_states_get(world->unit_states, key) };
-    gather_former(world, unit);
+    jobs = read_jobs(world, unit, arena);
+    gather_former(unit, &jobs);
     gather_rest(world, arena, unit);
-    gather_jobs(world, unit);
+    gather_jobs(world, unit, &jobs);
     if (unit->pod)
         gather_inherited(world, arena, unit);
     if (unit->state && unit_state_attempt(unit->state) > unit->attempt)
         unit->attempt = unit_state_attempt(unit->state);
-}
-
-bool unit_has_old_key(const struct bridge_world *world, const struct unit *unit)
-{
-    auto_buf struct buf text = { .max = SLURM_MAX_KEY };
-    struct slurm_key key;
-
-    return unit->uid[0] && unit->job &&
-           (job_phase(unit->job) == JOB_WAITS || job_phase(unit->job) == JOB_RUNS) &&
-           world_read_job(world, unit->job, &text, &key) && key.uid.len == 0;
 }
 
 enum submit_state unit_submit_state(const struct unit *unit)

@@ -96,6 +96,7 @@ struct unit {
     bool is_behind;                    /* what we last did to one of them is not seen yet */
     const struct slurm_job *job;       /* the one of these that counts; NULL without any */
     bool is_given_up;                  /* we wanted that one cancelled */
+    bool has_old_key;                  /* it is from a time when keys of groups had no uid */
     const struct slurm_job *inherited; /* of a bridge before ours, without our key; NULL */
     const struct slurm_job *bound_ended[UNIT_MAX_JOBS]; /* ended jobs that members are bound by */
     unsigned bound_ended_count;
@@ -115,9 +116,6 @@ void unit_gather_former(const struct bridge_world *world, const struct unit *uni
 
 /* Whether the pod is bound by a job of the object that had the group's name before. */
 bool unit_is_of_former(const struct unit *unit, const struct kube_pod *pod);
-
-/* Whether its job is from a time when keys of groups had no uid. */
-bool unit_has_old_key(const struct bridge_world *world, const struct unit *unit);
 
 /* The same unit with one member only: reports and actions are about that pod. */
 struct unit unit_focus(const struct unit *unit, unsigned member);
