@@ -93,7 +93,7 @@ static void an_unknown_key_is_refused(void **state)
         { "given: {classes: [{colour: red}]}\n", "unknown key 'colour' in classes" },
         { "given: {slurm_nodes: [{colour: red}]}\n", "unknown key 'colour' in slurm_nodes" },
         { "given: {jobs: [{colour: red}]}\n", "unknown key 'colour' in jobs" },
-        { "given: {asks: [{colour: red}]}\n", "unknown key 'colour' in asks" },
+        { "given: {submits: [{colour: red}]}\n", "unknown key 'colour' in submits" },
         { "given: {pods: [{name: a}]}\nexpect: [{do: submit default/a, colour: red}]\n",
           "unknown key 'colour' in expect" },
     };
@@ -107,9 +107,10 @@ static void an_unknown_key_is_refused(void **state)
 static void a_value_of_another_type_is_refused(void **state)
 {
     (void)state;
-    expect_refused("given: {asks: [{text: no}]}\n", "'text' in asks has a value of another type");
-    expect_refused("given: {asks: [{misfits: [x, y]}]}\n",
-                   "'misfits' in asks has a value of another type");
+    expect_refused("given: {submits: [{text: no}]}\n",
+                   "'text' in submits has a value of another type");
+    expect_refused("given: {submits: [{misfits: [x, y]}]}\n",
+                   "'misfits' in submits has a value of another type");
     expect_refused("given: {pods: [{created: soon}]}\n",
                    "'created' in pods has a value of another type");
     expect_refused("given: {pods: {name: a}}\n", "'pods' in given has a value of another type");
@@ -119,8 +120,8 @@ static void a_value_of_another_type_is_refused(void **state)
 static void an_unknown_state_is_refused(void **state)
 {
     (void)state;
-    expect_refused("given: {asks: [{state: lost}]}\n",
-                   "'state' in asks has the unknown value 'lost'");
+    expect_refused("given: {submits: [{state: lost}]}\n",
+                   "'state' in submits has the unknown value 'lost'");
     expect_refused("given: {facts: {sees: some}}\n",
                    "'sees' in facts has the unknown value 'some'");
     expect_refused("given: {pods: [{name: a}]}\nstate: asleep\n",

@@ -12,7 +12,9 @@
 
 #include "kube/volume_kinds.h"
 
-enum { LISTED_S = 20 }; /* when all jobs were last listed: after the fence, where now is */
+enum {
+    LISTED_S = 20
+}; /* when all jobs were last listed: after the take-over delay, where now is */
 
 const char *small_world_key(struct small_world *small, const char *pod)
 {
@@ -197,7 +199,7 @@ void small_world_init(struct small_world *small, const struct json *given)
     small_world_add_slurm(small, given);
     loop_run(small->loop); /* changes are told from the loop */
     slurm_cache_unchanged(small->jobs, (LED_FROM_S + listed_s) * SECOND_US);
-    small_world_add_asks(small, given);
+    small_world_add_submits(small, given);
     set_facts(small, given);
     clock_advance_to_us(&small->clock, small->world.facts.now_us);
 }

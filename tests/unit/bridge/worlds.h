@@ -4,8 +4,8 @@
  *     given:
  *       now: 100                   # seconds since the bridge leads; all times count from 0
  *       config: {sharedNodes: true}
- *       facts: {synced: false, suspicious: "slurmctld was restarted", sees: part, crowd: 3,
- *               fence: 15, listed: 99, pause: 5, denied: 3, trouble: "no token",
+ *       facts: {synced: false, suspicious: "slurmctld was restarted", sees: part, unsubmitted: 3,
+ *               takeover_delay: 15, listed: 99, pause: 5, denied: 3, trouble: "no token",
  *               trouble_since: 3}
  *       nodes: [{name: n1, slurm: s1, cpu: 4, ready: true, cordoned: false}]
  *       pods:
@@ -18,8 +18,8 @@
  *               cluster: other, foreign: true, submitted: 80, ended: 90, uid: x, ...}]
  *       slurm_nodes: [{name: s1, cpus: 4, memory: 4096, state: IDLE+EXTERNAL,
  *                      partitions: slurm-bridge, extra: mark}]
- *       asks: [{pod: a, state: unresolved, attempt: 1, settles: 99, text: "...", queues: true,
- *               answered: true, misfits: [s1]}]
+ *       submits: [{pod: a, state: unresolved, attempt: 1, settles: 99, text: "...", queues: true,
+ *                  answered: true, misfits: [s1]}]
  *     plan: a                      # the pod whose unit is planned; by default the only one
  *     expect:                      # what the plan does, in order
  *       - cancel job 7
@@ -42,9 +42,9 @@
  *     absent: [coscheduling]       # kinds that the cluster does not have
  *     unknown: [workload]          # kinds of which that is not known yet
  *
- * where a kind is podgroup, coscheduling, lws, jobset or workload. A job's or ask's
+ * where a kind is podgroup, coscheduling, lws, jobset or workload. A job's or submit's
  * `pod: podgroup/g` and `plan: podgroup/g` name a group's unit; `pods: 3` is how many a job was
- * asked for; `uid` is the one in its key: that of the group's object, unless it says otherwise.
+ * submitted for; `uid` is the one in its key: that of the group's object, unless it says otherwise.
  * `lent: true` on a node makes Kubernetes' rules count there.
  *
  * Of volumes: `claims: [c]` on a pod, and these, as they stand in Kubernetes; all were seen at
@@ -68,14 +68,14 @@
  *
  * Of rules about others: `ports: [8080]`, `priority: 5`, `avoids: x` and `spreads: x` on a pod,
  * who are those with the label `app: x`; `over: zone`: by this label of nodes, which is `host`
- * when it is not said. `affinity` of a pod as it stands in Kubernetes. An ask was `sent` at this
+ * when it is not said. `affinity` of a pod as it stands in Kubernetes. A submit was `sent` at this
  * second.
  *
- * Of a job that follows: `said: {...}` of an ask are the annotations that job 7 was asked with,
- * for `pods: 3`; `change_refused: true`: Slurm would not make it what it should be now, and said
- * `text`. `noted: {...}` of a job are the annotations that it was asked with as its comment notes
- * it, or the text of the note. With `changed: {...}` of either an update then said these, and left
- * them open; `settles_note: true`: it was made. */
+ * Of updates of a job that waits: `said: {...}` of a submit are the annotations that job 7 was
+ * submitted with, for `pods: 3`; `change_refused: true`: Slurm refused the update, and said `text`.
+ * `noted: {...}` of a job are the annotations that it was submitted with as its comment notes it,
+ * or the text of the note. With `changed: {...}` of either an update then carried these, and left
+ * their fields unknown; `settles_note: true`: the update was made. */
 #ifndef SLINC_TESTS_BRIDGE_WORLDS_H
 #define SLINC_TESTS_BRIDGE_WORLDS_H
 

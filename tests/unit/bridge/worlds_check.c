@@ -195,11 +195,11 @@ static const struct key slurm_node_keys[] = {
     { .name = "threads", NUMBER },  { 0 },
 };
 
-static const char *const ask_states[] = { "none", "sent", "unresolved", "refused", NULL };
+static const char *const submit_states[] = { "none", "sent", "unresolved", "refused", NULL };
 
-static const struct key ask_keys[] = {
+static const struct key submit_keys[] = {
     { .name = "pod", TEXT },
-    { .name = "state", TEXT, .values = ask_states },
+    { .name = "state", TEXT, .values = submit_states },
     { .name = "attempt", NUMBER },
     { .name = "sent", NUMBER },
     { .name = "settles", NUMBER },
@@ -263,7 +263,7 @@ static const struct key given_keys[] = {
     { .name = "resource_claims", ROWS, resource_claim_keys },
     { .name = "slurm_nodes", ROWS, slurm_node_keys },
     { .name = "jobs", ROWS, job_keys },
-    { .name = "asks", ROWS, ask_keys },
+    { .name = "submits", ROWS, submit_keys },
     { 0 },
 };
 

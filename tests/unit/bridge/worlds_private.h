@@ -48,6 +48,6 @@ void small_world_add_kube(struct small_world *small, const struct json *given);
 /* Nodes and jobs, as they were read one by one. */
 void small_world_add_slurm(struct small_world *small, const struct json *given);
 /* What the bridge remembers of its units; when their pods and Slurm's nodes are there. */
-void small_world_add_asks(struct small_world *small, const struct json *given);
+void small_world_add_submits(struct small_world *small, const struct json *given);
 
 #endif

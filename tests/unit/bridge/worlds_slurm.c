@@ -1,5 +1,5 @@
 /* worlds_slurm.c - Slurm's side of a small world: its nodes and jobs in their caches, and what the
- * bridge remembers of its asks for them. */
+ * bridge remembers of its submits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -257,7 +257,7 @@ void small_world_add_slurm(struct small_world *small, const struct json *given)
     each(small, given, "jobs", add_job);
 }
 
-/* ---- asks ---- */
+/* ---- submits ---- */
 
 /* Of the same ask as would be made now, for a pod that speaks for itself. */
 static uint64_t hash_of(struct small_world *small, const char *key)
@@ -285,7 +285,7 @@ static void add_said(struct small_world *small, struct unit_state *memory, const
     memory->last_applied.needs_final_note = json_bool_or(json_get(row, "settles_note"), false);
 }
 
-static void add_ask(struct small_world *small, const struct json *row)
+static void add_submit(struct small_world *small, const struct json *row)
 {
     static const enum submit_state states[] = { SUBMIT_NONE, SUBMIT_SENT, SUBMIT_UNRESOLVED,
                                                 SUBMIT_REFUSED };
@@ -322,7 +322,7 @@ static void add_ask(struct small_world *small, const struct json *row)
                               arena_strndup(&small->arena, json_str(name).at, json_str(name).len));
 }
 
-void small_world_add_asks(struct small_world *small, const struct json *given)
+void small_world_add_submits(struct small_world *small, const struct json *given)
 {
-    each(small, given, "asks", add_ask);
+    each(small, given, "submits", add_submit);
 }
