@@ -212,7 +212,7 @@ static int check_node_count(struct sync *sync, struct err *err)
     if (wanted > max)
         return err_set(err, ERR_INVALID,
                        "%lld workers are wanted, and slurmctld takes %lld nodes: raise "
-                       "MaxNodeCount in extraConf of Controller %s and restart slurmctld",
+                       "MaxNodeCount in extraConf of Controller %s",
                        (long long)wanted, (long long)max, nodeset->controller->name);
     for (size_t i = 0; i < nodeset->count; i++)
         unknown +=

@@ -10,6 +10,7 @@ static const struct restart_option {
     { "AuthType", "all daemons must be stopped before it changes" },
     { "CredType", "it goes with AuthType" },
     { "CommunicationParameters", "the sockets stay open: IPv4, IPv6, the address they listen at" },
+    { "MaxNodeCount", "the tables of nodes keep their size" },
     { "SlurmctldPort", "the sockets stay open" },
     { "TLSType", "the sockets stay open" },
 };
