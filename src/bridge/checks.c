@@ -66,7 +66,7 @@ static void check_job_visibility(const struct check_facts *facts, struct check_f
         find(finding, CHECK_GOOD, "", "our Slurm user sees all jobs");
     else if (facts->job_visibility == SLURM_SEES_PART)
         find(finding, CHECK_BAD, "use a token of SlurmUser, or of a user with AdminLevel=Operator",
-             "our Slurm user does not see all jobs, so none is asked for: %s",
+             "our Slurm user does not see all jobs, so no job is submitted: %s",
              facts->job_visibility_why);
     else if (!facts->slurm_error[0] && facts->job_visibility_why[0])
         find(finding, CHECK_WARNS, "use a token of SlurmUser, which always does",
@@ -143,7 +143,7 @@ static void check_cycles(const struct check_facts *facts, struct check_finding *
         find(finding, CHECK_GOOD, "", "SchedulerParameters=%s", said);
     else if (facts->site)
         find(finding, CHECK_WARNS,
-             "add `sched_interval=5,bf_interval=10` to SchedulerParameters in slurm.conf",
+             "add `sched_interval=1,bf_interval=5` to SchedulerParameters in slurm.conf",
              "a pod that waits for the end of another may start up to 30 s after it: Slurm looks "
              "again only in its next backfill cycle");
 }

@@ -92,7 +92,7 @@ static const struct key keys[] = {
       "a node that is NotReady for so long, and drained in Slurm, runs nothing any more; 0: never "
       "by time alone" },
     { "asksPerSecond", FORM_COUNT, AT(submits_per_second), "0",
-      "the most jobs asked for in a second; 0: no limit" },
+      "the most jobs submitted in a second; 0: no limit" },
     { "nodeMemoryMarginMiB", FORM_COUNT, AT(memory_margin), "100",
       "memory of a node that Slurm is not told of, beside what DaemonSets request; a change of no "
       "more than this is not followed" },
@@ -116,7 +116,7 @@ static const struct key keys[] = {
       "stands for any characters) gives `user`, `group`, `account` and `qos`" },
     { "pinCpus", FORM_PIN, AT(pins_cpus), "never",
       "`auto`: pods that share nodes run on the cores that Slurm chose, and only on nodes with "
-      "`slinc dra`; see [devices](devices.md)" },
+      "`slinc dra`; see docs/devices.md" },
     { "devices", FORM_DEVICES, AT(devices),
       "[{class: gpu.nvidia.com, where: {type: gpu}, gres: gpu}, {class: gpu.example.com, gres: "
       "gpu}, "
@@ -125,7 +125,7 @@ static const struct key keys[] = {
       "{resource: amd.com/gpu, gres: gpu}]",
       "what devices are in Slurm: a DeviceClass (its `driver`, and the attributes `where` of its "
       "devices) or the `resource` of a device plugin, and the `gres` and `type` that stand for it; "
-      "see [devices](devices.md)" },
+      "see docs/devices.md" },
     { "trustAnnotations", FORM_BOOL, AT(trust_annotations), "true",
       "whether annotations may say user, group, account, QOS, a priority and a nice below 0; else "
       "those are ignored" },

@@ -119,9 +119,9 @@ static void take_words(const struct bridge_world *world, struct arena *arena, st
     if (name.len > 0 && workloads->state == WATCH_PRESENT)
         workload = find(workloads->cache, unit->pod->object.ns, name, NULL, arena);
     if (job)
-        unit->more_annotations[unit->more_count++] = &job->annotations;
+        unit->more_owners[unit->more_count++] = job;
     if (workload)
-        unit->more_annotations[unit->more_count++] = &workload->annotations;
+        unit->more_owners[unit->more_count++] = workload;
 }
 
 /* `gang: "4"` starts with four of them; what a Job has finished does not come again. */
@@ -254,7 +254,7 @@ static void owner_of_member(const struct bridge_world *world, struct arena *aren
     unit->owner_job = member.owner_job;
     unit->more_count = member.more_count;
     for (unsigned i = 0; i < member.more_count; i++)
-        unit->more_annotations[i] = member.more_annotations[i];
+        unit->more_owners[i] = member.more_owners[i];
 }
 
 void unit_find_owner(const struct bridge_world *world, struct arena *arena, struct unit *unit)

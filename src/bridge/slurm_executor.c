@@ -23,11 +23,11 @@ static const double size_buckets[] = { 1, 2, 5, 10, 20, 50, 100, 200, 500, 0 };
 
 const struct metric_family slurm_executor_metrics[] = {
     [EXECUTOR_SUBMITS] = { .name = "slinc_bridge_asks_total",
-                           .help = "Jobs asked for, by way (submit, allocate) and result.",
+                           .help = "Jobs submitted, by way (submit, allocate) and result.",
                            .type = METRIC_COUNTER,
                            .labels = { "way", "result" } },
     [EXECUTOR_SUBMIT_SECONDS] = { .name = "slinc_bridge_ask_duration_seconds",
-                                  .help = "Time from sending an ask to its answer.",
+                                  .help = "Time from sending a submit to its answer.",
                                   .type = METRIC_HISTOGRAM,
                                   .labels = { "way" },
                                   .buckets = submit_buckets },

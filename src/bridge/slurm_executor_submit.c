@@ -533,7 +533,7 @@ void submit_start(struct executor_task *task)
         if (due_us - now > LONGEST_DELAY_US) {
             task->base.retry_after_us = due_us - now;
             slurm_task_end_soon(&task->base, KUBE_UNAVAILABLE,
-                                "not sent: more asks than asksPerSecond");
+                                "not sent: more submits than asksPerSecond");
             return;
         }
         executor->next_submit_us += rate < SECOND_US ? SECOND_US / rate : 1;

@@ -60,7 +60,7 @@ static int describe(const struct bridge_world *world, const struct unit *unit, b
                                    .claims = world->optional[OPTIONAL_CLAIMS].cache,
                                    .owner = unit->owner,
                                    .job = unit->owner_job,
-                                   .more = unit->more_annotations,
+                                   .more = unit->more_owners,
                                    .more_count = unit->more_count,
                                    .name = unit->name,
                                    .is_gang = unit->kind != GROUP_NONE };

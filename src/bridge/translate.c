@@ -329,7 +329,7 @@ static int lay_over(struct job_desc *desc, const struct translate_from *from, st
     int rc = job_desc_annotate(desc, arena, &from->owner->annotations, err);
 
     for (unsigned i = 0; rc == 0 && i < from->more_count; i++)
-        rc = job_desc_annotate(desc, arena, from->more[i], err);
+        rc = job_desc_annotate(desc, arena, &from->more[i]->annotations, err);
     return rc;
 }
 
@@ -466,7 +466,7 @@ static int take_all(struct job_desc *desc, const struct translate_from *from, st
     return rc;
 }
 
-int translate(const struct translate_from *from, struct arena *arena, struct job_desc *ret_ask,
+int translate(const struct translate_from *from, struct arena *arena, struct job_desc *ret_desc,
               struct err *err)
 {
     struct job_desc base, desc;
@@ -488,6 +488,6 @@ int translate(const struct translate_from *from, struct arena *arena, struct job
         desc.prefer = prefer_of(
             &(struct prefer_from){ from->config, from->slurm_nodes, from->pods, from->pod_count },
             arena);
-    *ret_ask = desc;
+    *ret_desc = desc;
     return 0;
 }

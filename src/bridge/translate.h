@@ -19,8 +19,7 @@ struct translate_from {
     unsigned pod_count;
     const struct kube_object *owner; /* whose annotations count: the pod itself, its Job ... */
     const struct kube_job *job;      /* the Job that the pods belong to; NULL when none */
-    /* Further annotations, laid over the owner's in this order. */
-    const struct kube_pairs *const *more;
+    const struct kube_object *const *more; /* their annotations are laid over, in this order */
     unsigned more_count;
     const char *name; /* of the job; NULL: the pod's, or the owner's when there are several */
     bool is_gang;     /* the pods start together; more than one always do */
@@ -32,7 +31,7 @@ struct translate_from {
 
 /* -ERR_INVALID: can never work as it stands; the text is for the pod's author. Texts of the job
  * description are borrowed from config, pods and owner, or live in the arena. */
-int translate(const struct translate_from *from, struct arena *arena, struct job_desc *ret_ask,
+int translate(const struct translate_from *from, struct arena *arena, struct job_desc *ret_desc,
               struct err *err);
 
 #endif

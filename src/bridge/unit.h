@@ -53,7 +53,7 @@ enum unit_phase {
 enum {
     UNIT_MAX_JOBS = 16, /* live ones of one unit; one is right, two may happen */
     UNIT_MAX_MEMBERS = 1 << 16,
-    UNIT_MAX_MORE = 2, /* sets of annotations beside the owner's */
+    UNIT_MAX_MORE = 2, /* objects beside the owner whose annotations count */
 };
 
 struct member {
@@ -82,7 +82,7 @@ struct unit {
     int64_t created_us;         /* of its oldest member that is not over */
 
     const struct kube_object *owner; /* whose annotations count; NULL: not seen yet, see wanting */
-    const struct kube_pairs *more_annotations[UNIT_MAX_MORE]; /* laid over them, in this order */
+    const struct kube_object *more_owners[UNIT_MAX_MORE]; /* theirs are laid over, in this order */
     unsigned more_count;
     const struct kube_job *owner_job; /* the Job that made the pods; NULL */
     const struct kube_group *group;   /* what says how many belong together; NULL */

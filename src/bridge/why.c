@@ -2,6 +2,7 @@
 #include "bridge/why.h"
 
 #include "bridge/bridge_private.h"
+#include "bridge/names.h"
 #include "bridge/submit.h"
 
 #include <inttypes.h>
@@ -38,6 +39,32 @@ static void write_job(const struct slurm_job *job, struct buf *out)
         json_add_text(out, "nodeList", job->nodes);
     }
     buf_add_char(out, '}');
+}
+
+/* The objects whose annotations make the job, and what each says; the last one wins. */
+static void write_annotations(const struct unit *unit, struct buf *out)
+{
+    buf_add_text(out, ",\"annotations\":[");
+    for (unsigned i = 0; i <= unit->more_count; i++) {
+        const struct kube_object *object = i == 0 ? unit->owner : unit->more_owners[i - 1];
+        const char *between = "";
+
+        buf_printf(out, "%s{\"kind\":\"%s\",\"name\":\"%s\",\"values\":{", i > 0 ? "," : "",
+                   object->kind->resource->kind, object->name);
+        for (unsigned k = 0; k < object->annotations.count; k++) {
+            const struct kube_pair *pair = &object->annotations.at[k];
+
+            if (!str_starts(pair->key, STR(BRIDGE_ANNOTATION_PREFIX)))
+                continue;
+            buf_add_text(out, between);
+            json_escape(out, pair->key);
+            buf_add_char(out, ':');
+            json_escape(out, pair->value);
+            between = ",";
+        }
+        buf_add_text(out, "}}");
+    }
+    buf_add_char(out, ']');
 }
 
 /* How Slurm is asked for the unit, or why it cannot be, and the nodes that its pods may use. */
@@ -81,6 +108,8 @@ void why_write(const struct bridge_world *world, const struct kube_pod *pod, str
                unit_phase_name(phase), unit.member_count, unit.needed, unit.in[POD_BOUND]);
     if (unit.job)
         write_job(unit.job, out);
+    if (unit.owner)
+        write_annotations(&unit, out);
     if (unit.pod && !unit.owner)
         json_add_text(out, "invalid", unit.wanting ? unit.wanting : "its owner is not known yet");
     else if (unit.pod && phase != UNIT_OVER && phase != UNIT_FOREIGN)

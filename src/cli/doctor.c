@@ -46,7 +46,7 @@ const struct doctor_check doctor_checks[] = {
     { 209, "slurm", "InactiveLimit is 0", BIT(FACT_BRIDGE), "InactiveLimit", NULL,
       "set InactiveLimit=0 in slurm.conf" },
     { 210, "slurm", "SchedulerParameters have short cycles", BIT(FACT_BRIDGE), "scheduler cycles",
-      NULL, "add sched_interval=5,bf_interval=10 to SchedulerParameters" },
+      NULL, "add sched_interval=1,bf_interval=5 to SchedulerParameters" },
     { 211, "slurm", "slurmctld has threads to spare", BIT(FACT_EXPORTER), NULL, doctor_load,
       "set rl_enable, or have fewer clients that poll" },
     { 212, "slurm", "slurmrestd answers within 250 ms, 19 times of 20", BIT(FACT_EXPORTER), NULL,

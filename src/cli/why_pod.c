@@ -46,24 +46,41 @@ static void add_selector(const struct json *pod, struct buf *text)
         buf_add_text(text, "; topology spread");
 }
 
-static void add_annotations(struct why *why, const struct json *pod)
+/* "timelimit=240, qos=high": those that are about the job, but `gang`, which is about the pod. */
+static const char *job_annotations(struct why *why, const struct json *annotations)
 {
-    struct json_iter iter = json_iter(json_at(pod, "metadata", "annotations"));
+    struct json_iter iter = json_iter(annotations);
     const struct json *value;
-    const char *between = "";
     struct str name;
     auto_buf struct buf text;
 
     buf_init(&text, MAX_LINE);
-    while (json_next_member(&iter, &name, &value)) {
-        if (!str_starts(name, STR(ANNOTATION_PREFIX)))
-            continue;
-        buf_printf(&text, "%s" STR_FMT "=" STR_FMT, between,
-                   STR_ARG(str_sub(name, sizeof(ANNOTATION_PREFIX) - 1, name.len)),
-                   STR_ARG(json_str(value)));
-        between = ", ";
+    while (json_next_member(&iter, &name, &value))
+        if (str_starts(name, STR(ANNOTATION_PREFIX)) && !str_is(name, ANNOTATION_PREFIX "gang"))
+            buf_printf(&text, "%s" STR_FMT "=" STR_FMT, text.len > 0 ? ", " : "",
+                       STR_ARG(str_sub(name, sizeof(ANNOTATION_PREFIX) - 1, name.len)),
+                       STR_ARG(json_str(value)));
+    return arena_strdup(why->arena, buf_text(&text));
+}
+
+/* The bridge says whose annotations count: those of a pod template change no job. */
+static void add_annotations(struct why *why, const struct json *pod)
+{
+    struct json_iter iter = json_iter(json_get(why->facts->decision, "annotations"));
+    const char *own = job_annotations(why, json_at(pod, "metadata", "annotations")), *said;
+    const struct json *object, *first = NULL;
+
+    while (json_next_item(&iter, &object)) {
+        first = first ? first : object;
+        said = job_annotations(why, json_get(object, "values"));
+        if (said[0])
+            story_add(why->story, "asked", "annotations of %s %s: %s",
+                      why_text(why, object, "kind"), why_text(why, object, "name"), said);
     }
-    story_add(why->story, "asked", "%s%s", text.len > 0 ? "annotations " : "", buf_text(&text));
+    if (own[0] && first && !str_is(json_str(json_get(first, "kind")), "Pod"))
+        story_add(why->story, "asked",
+                  "annotations of the pod that do not count, because those of %s %s do: %s",
+                  why_text(why, first, "kind"), why_text(why, first, "name"), own);
 }
 
 static void add_asked(struct why *why)

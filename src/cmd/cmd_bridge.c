@@ -83,7 +83,7 @@ struct ends {
 };
 
 /* The webhook must be served before there is a token: the file is awaited. A key signs tokens that
- * die soon, which shortens every wait after a lost answer (DESIGN 5a). */
+ * die soon, which shortens every wait after a lost answer. */
 static int open_token(struct ends *ends, struct err *err)
 {
     const struct bridge_config *config = &ends->config;
@@ -408,7 +408,8 @@ static void write_reference(struct buf *out)
 {
     buf_add_text(out, "\nconfig file:\n\n");
     bridge_config_reference(out);
-    buf_add_text(out, "\nannotations of pods, or of the object that owns or groups them:\n\n");
+    buf_add_text(out,
+                 "\nannotations of the pod, or of its owner or group instead, if it has one:\n\n");
     job_desc_reference(out);
     buf_add_text(out, "\nwhat Slurm does to a job, and what that means for its pod:\n\n");
     job_end_reference(out);

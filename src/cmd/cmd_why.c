@@ -3,6 +3,7 @@
  * The bridge's own decision comes from the view API, which asks the bridge for whoever may get the
  * pod; where there is no view API, from the bridge itself through the proxy of the API server,
  * which needs more rights. What is missing is said, and the rest is told. */
+#include "cli/advice.h"
 #include "cli/replica.h"
 #include "cmd/terminal.h"
 
@@ -229,6 +230,13 @@ static int run_why(struct terminal *terminal, int count, char **words)
     return why_object(terminal, name.at, !says_nodeset, !says_pod);
 }
 
+static void write_help(struct buf *out)
+{
+    buf_add_text(out, "\nwhy a job waits (Slurm's reason) or a pod (the reason of its condition "
+                      "SlurmPending), and what helps:\n\n");
+    advice_reference(out);
+}
+
 const struct terminal_command terminal_why = {
     .name = "why",
     .words = "[pod|nodeset] NAME | job ID ",
@@ -236,4 +244,5 @@ const struct terminal_command terminal_why = {
     .kinds = "pod job nodeset",
     .flags = why_flags,
     .run = run_why,
+    .help = write_help,
 };

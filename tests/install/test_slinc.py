@@ -7,6 +7,7 @@ import http.server
 import json
 import os
 import pty
+import re
 import shutil
 import subprocess
 import threading
@@ -52,6 +53,7 @@ def test_an_unknown_flag_is_named_and_help_is_printed(command: str) -> None:
     shown = subprocess.run([SLINC, command, "--help"], text=True, capture_output=True, timeout=30)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.startswith(f"slinc {command}: ") and "--zap-log-level" in shown.stdout
+    assert "](" not in shown.stdout, "a link of Markdown leads nowhere at a terminal"
 
 
 def test_an_error_at_start_is_a_line_of_json_in_a_pipe_or_when_asked_for() -> None:
@@ -114,6 +116,14 @@ def test_every_check_of_the_doctor_is_documented() -> None:
         assert f"| SD{row['id']} | {row['area']} | {row['title']} | {row['fix']} |" in documented
     shown = subprocess.run([SLINC, "doctor", "--help"], text=True, capture_output=True, timeout=30, check=True).stdout
     assert all(f"SD{row['id']} " in shown for row in rows)
+
+
+def test_why_lists_every_reason_of_the_bridge_and_what_helps() -> None:
+    told = r"\breport(?:_waiting|_trouble)?\([^;\"]*\"([A-Z][A-Za-z]+)\"|static const char \*const reason = \"([A-Za-z]+)\""
+    reasons = {one or other for file in (REPO / "src/bridge").glob("*.c") for one, other in re.findall(told, file.read_text())}
+    shown = subprocess.run([SLINC, "why", "--help"], text=True, capture_output=True, timeout=30, check=True).stdout
+    assert {"ClaimRefused", "Invalid", "SlurmUnavailable", "VolumesNotBound"} <= reasons
+    assert {one for one in reasons if f"| `{one}` | " not in shown} == set()
 
 
 @contextlib.contextmanager

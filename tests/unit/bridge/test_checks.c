@@ -90,12 +90,12 @@ static void each_trouble_is_named_and_mended(void **state)
     } cases[] = {
         { "slurmrestd", CHECK_BAD, "http://s:6820: no route", "DNS" },
         { "version", CHECK_BAD, "v0.0.43", "25.11" },
-        { "sees all jobs", CHECK_BAD, "PrivateData", "SlurmUser" },
+        { "sees all jobs", CHECK_BAD, "so no job is submitted: PrivateData", "SlurmUser" },
         { "partition", CHECK_BAD, "no partition p", "Nodeset=p Feature=p" },
         { "MaxNodeCount", CHECK_BAD, "10 nodes", "MaxNodeCount=20" },
         { "MinJobAge", CHECK_WARNS, "MinJobAge=2", "MinJobAge=300" },
         { "InactiveLimit", CHECK_WARNS, "InactiveLimit=30", "InactiveLimit=0" },
-        { "scheduler cycles", CHECK_WARNS, "30 s", "bf_interval" },
+        { "scheduler cycles", CHECK_WARNS, "30 s", "`sched_interval=1,bf_interval=5`" },
         { "clock", CHECK_BAD, "differ by 7 s", "time synchronisation" },
         { "slurmctld's clock", CHECK_BAD, "40 s ahead of ours", "time synchronisation" },
     };

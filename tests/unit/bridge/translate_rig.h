@@ -59,7 +59,6 @@ struct rig_scene {
     struct bridge_config config;
     const struct kube_object *job, *root, *objects[RIG_PODS], *others[RIG_MORE];
     const struct kube_pod *pods[RIG_PODS];
-    const struct kube_pairs *more[RIG_MORE];
     unsigned pod_count, more_count;
     const struct rig_given *given;
 };
@@ -88,7 +87,6 @@ static inline void rig_scene_init(struct rig_scene *scene, const struct rig_give
     for (unsigned i = 0; i < RIG_MORE && given->more[i]; i++) {
         scene->others[i] = rig_object(&bridge_replicaset_kind,
                                       arena_printf(&rig_arena, "other-%u", i), given->more[i], "");
-        scene->more[i] = &scene->others[i]->annotations;
         scene->more_count++;
     }
     if (given->job)
@@ -107,7 +105,7 @@ static inline void rig_scene_done(struct rig_scene *scene)
     bridge_config_done(&scene->config);
 }
 
-static inline int rig_translated(const struct rig_scene *scene, struct job_desc *ret_ask,
+static inline int rig_translated(const struct rig_scene *scene, struct job_desc *ret_desc,
                                  struct err *err)
 {
     const struct translate_from from = { .config = &scene->config,
@@ -115,7 +113,7 @@ static inline int rig_translated(const struct rig_scene *scene, struct job_desc 
                                          .pod_count = scene->pod_count,
                                          .owner = scene->root,
                                          .job = scene->job ? kube_job_of(scene->job) : NULL,
-                                         .more = scene->more,
+                                         .more = scene->others,
                                          .more_count = scene->more_count,
                                          .name = scene->given->name,
                                          .is_gang = scene->given->is_gang,
@@ -123,7 +121,7 @@ static inline int rig_translated(const struct rig_scene *scene, struct job_desc 
                                          .group_cpu_milli = scene->given->group_cpu_milli,
                                          .group_memory = scene->given->group_memory };
 
-    return translate(&from, &rig_arena, ret_ask, err);
+    return translate(&from, &rig_arena, ret_desc, err);
 }
 
 static inline void rig_add_number(struct buf *out, const char *name, int64_t number)
