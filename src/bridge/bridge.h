@@ -1,7 +1,7 @@
 /* bridge.h - the whole bridge around its plans: caches, informers, the Slurm poller, lease, engine.
  *
  * It gets a loop, transports and a token, and knows nothing else of the world, so the same program
- * runs against a cluster (src/cmd/bridge.c) and in the simulator (tests/sim). */
+ * runs against a cluster (src/cmd/cmd_bridge.c) and in the simulator (tests/sim). */
 #ifndef SLINC_BRIDGE_BRIDGE_H
 #define SLINC_BRIDGE_BRIDGE_H
 
@@ -44,8 +44,8 @@ void bridge_free(struct bridge *bridge);
 
 bool bridge_is_leader(const struct bridge *bridge);
 
-/* No submit and no cancel is without its answer: the next leader need not wait (DESIGN 5a, clean
- * stop). For run_options.may_release; context is the bridge. */
+/* No submit and no cancel is without its answer, so the lease may be released and the next leader
+ * need not wait. For run_options.may_release; context is the bridge. */
 bool bridge_may_release(void *bridge);
 
 /* For the frame around it: clean stop, health, metrics (engine/run.h, engine/health.h). */

@@ -2,9 +2,10 @@
  *
  * Reads   the pods, their jobs in Slurm, the state of the last submit.
  * Returns actions; does no I/O.
- * Holds   a unit whose last submit is not settled never gets a second one (DESIGN 5a); a pod is
- * bound only to a node of its own running job; a job ends only when nothing of its pods runs any
- *         more; nothing is cancelled or deleted while slurmctld is suspected of a restart. */
+ * Holds   a unit whose last submit is not settled never gets a second one
+ * (docs/internals/bridge.md, Submitting at most once); a pod is bound only to a node of its own
+ * running job; a job ends only when nothing of its pods runs any more; nothing is cancelled or
+ * deleted while slurmctld is suspected of a restart. */
 #include "bridge/place.h"
 
 #include "base/map.h"

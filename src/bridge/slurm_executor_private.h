@@ -130,7 +130,7 @@ void wrote_job(struct slurm_executor *executor, int64_t id, bool read);
 
 struct batch *batch_new(struct slurm_executor *executor, enum slurm_action_kind kind);
 void batch_add(struct batch *batch, struct executor_task *task);
-void batch_free(struct batch *batch); /* without works; ends its call */
+void batch_free(struct batch *batch); /* its tasks are not freed; ends its call */
 
 enum slurm_executor_metric {
     EXECUTOR_SUBMITS,

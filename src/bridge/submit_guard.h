@@ -17,8 +17,9 @@ struct guard_result {
     int64_t trouble_us; /* LATER because the bridge cannot use Slurm: since when; 0: it can */
 };
 
-/* DESIGN 5a: there is no second submit while the first may still take effect, and no submit before
- * a whole job list was read that began after we took the lease. The token must list every job. */
+/* There is no second submit while the first may still take effect, and no submit before a whole job
+ * list was read that began after we took the lease. The token must list every job. See Submitting
+ * at most once in docs/internals/bridge.md. */
 struct guard_result submit_guard_check(const struct bridge_world *world, const struct unit *unit,
                                        uint64_t desc_hash, struct arena *arena);
 

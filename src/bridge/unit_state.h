@@ -1,8 +1,8 @@
 /* unit_state.h - what this process remembers of a unit beside the caches, and could do without.
  *
  * A crash loses it, and nothing depends on its being there: what was submitted is found again by
- * the key that every job carries, and the delay after a take-over (DESIGN 5a) covers submits
- * that another process sent. It saves writes, keeps refused submits from being repeated, and times
+ * the key that every job carries, and the delay after a take-over covers submits that another
+ * process sent. It saves writes, keeps refused submits from being repeated, and times
  * the steps. */
 #ifndef SLINC_BRIDGE_UNIT_STATE_H
 #define SLINC_BRIDGE_UNIT_STATE_H

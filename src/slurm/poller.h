@@ -6,12 +6,12 @@
  * What changes about a job without its state is therefore seen only by a direct read
  * (slurm_poller_read) or the next whole list.
  *
- * Suspicion: slurmctld may have been restarted and may have lost its last seconds (DESIGN 5a). It
- * lasts until a whole job list that was asked for afterwards has been merged, and while it lasts
- * nothing is reported as gone, of any kind. A 502 alone is a suspicion only until slurmctld tells
- * that its boot time is still the same (v0.0.45 and later). A job that has ended and then
- * disappears was purged; a job that has not ended is gone only when a whole list lacks it and a
- * direct read says so too. */
+ * Suspicion: slurmctld may have been restarted and may have lost its last seconds. It lasts until a
+ * whole job list that was asked for afterwards has been merged, and while it lasts nothing is
+ * reported as gone, of any kind. A 502 alone is a suspicion only until slurmctld tells that its
+ * boot time is still the same (v0.0.45 and later). A job that has ended and then disappears was
+ * purged; a job that has not ended is gone only when a whole list lacks it and a direct read says
+ * so too. */
 #ifndef SLINC_SLURM_POLLER_H
 #define SLINC_SLURM_POLLER_H
 

@@ -416,7 +416,7 @@ def may_run(pod: dict) -> bool:
 
 
 def broken_rules(site: Site) -> list[str]:
-    """DESIGN 5: no job without a pod, no bound pod without a job on its node, no unit with two live jobs."""
+    """No job without a pod, no bound pod without a job on its node, no unit with two live jobs."""
     jobs: dict[str, list[dict]] = {}
     for job in site.live_jobs():
         if (unit := unit_of(job, site.uid)) is not None and job["job_state"] != ["COMPLETING"]:

@@ -1,8 +1,8 @@
 /* sim_bridge_foreign.c - objects of others that look like ours: jobs, nodes, pods and claims whose
  * texts are those of the bridge but for one change.
  *
- * None of them is ours (DESIGN 5, promise 5, and the identity of 5a). The promises fail when the
- * bridge touches one. Another job of this kind comes whenever people submit one; the nodes are
+ * None of them is ours (docs/internals/bridge.md, Submitting at most once). The promises fail when
+ * the bridge touches one. Another job of this kind comes whenever people submit one; the nodes are
  * there from the beginning. */
 #include "sim_bridge.h"
 

@@ -1,5 +1,5 @@
 /* sim_bridge_promises.c - what the bridge promises, whatever happens to it; looked at whenever
- * something changes in either store, whenever it sends, and after every step. DESIGN, section 5.
+ * something changes in either store, whenever it sends, and after every step.
  *
  * Both stores are asked at the moment of the change itself: what counts is what is true there, not
  * what the bridge could know. Where it cannot know (the other system may change between its last
@@ -258,8 +258,8 @@ static bool has_unfit_node(struct bridge_scene *scene, const struct job_note *jo
 }
 
 /* slurmctld died with the id of the job that was meant, and gave it to this one while the cancel
- * waited in slurmrestd. A cancel names a job by its id alone: nobody who sends one can prevent that
- * (DESIGN 5a); the unit asks again. */
+ * waited in slurmrestd. A cancel names a job by its id alone: nobody who sends one can prevent
+ * that; the unit is submitted again. */
 static bool has_a_dead_jobs_id(const struct bridge_scene *scene, const struct job_note *job)
 {
     int64_t now_us = loop_now_us(scene->world->loop);

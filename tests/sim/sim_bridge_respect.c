@@ -1,5 +1,5 @@
 /* sim_bridge_respect.c - what is not ours is not touched: every write of ours to the API server
- * changes only those members that are an interface of the bridge. DESIGN, section 5, promise 5. */
+ * changes only those members that are an interface of the bridge. */
 #include "sim_bridge.h"
 
 static const char *name_of(const struct json *object)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from slincdev.common import cache_dir
 
-# Each layer may include itself and what stands left of it (DESIGN, section 3).
+# Each layer may include itself and what stands left of it (ARCHITECTURE.md, layers).
 LAYERS = {
     "base": [], "codec": ["base"], "io": ["base", "codec"], "kube": ["base", "codec", "io"], "slurm": ["base", "codec", "io"],
     "engine": ["base", "codec", "io", "kube", "slurm"],
