@@ -73,7 +73,7 @@ coverage: ## unit test coverage (build/coverage)
 	$(SETUP_BUILD)
 	@dev/build coverage && $(PYTHON) tests/tools/coverage build/coverage
 
-install: build ## install libslinc-slurm to PREFIX (default /usr/local), below DESTDIR
+install: build ## install slinc, the kubectl plugin and libslinc-slurm to PREFIX (default /usr/local), below DESTDIR
 	@meson configure build/plain -Dprefix=$(abspath $(PREFIX)) && dev/build plain
 	@meson install -C build/plain --no-rebuild --quiet $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 	@$(if $(DESTDIR),,ldconfig 2>/dev/null || echo "as root, run ldconfig")

@@ -95,7 +95,7 @@ class Demo:
 
     def install(self) -> None:
         system, begun = self.system, time.monotonic()
-        command("helm install slurm-operator charts/slurm-operator -n slinky -f values/operator.yaml")
+        command("helm install slurm-operator charts/slurm-operator -n slinky -f values/operator.yaml --wait")
         system.install_operator()
         command("helm install slurm charts/slurm -n slurm -f values/slurm.yaml")
         system.install_slurm()

@@ -58,7 +58,7 @@ def cases() -> list[tuple[str, str, list[str], str]]:
     """Chart, name of the values, words for helm, the text of a values file; the defaults of each chart come first."""
     found = [(name, "defaults", NEEDED.get(name, []), "") for name in CHARTS]
     found += [(name, path.stem, [], path.read_text()) for name, chart in CHARTS.items() for path in sorted((chart / "tests/values").glob("*.yaml"))]
-    return found + [(chart, name, words, values) for name, chart, words, values in examples() if words or values]
+    return found + [(chart, name, [*(NEEDED.get(chart, []) if words else []), *words], values) for name, chart, words, values in examples() if words or values]
 
 
 def rendered(chart: str, words: list[str], values: str = "") -> str:

@@ -39,7 +39,7 @@ REFUSED_S = 30  # how long calls may be refused after the key was replaced
 UNTIL_TOLD = "grep Cpus_allowed_list /proc/self/status > /tmp/cpus-$SLURM_JOB_ID; while [ ! -e /tmp/end-$SLURM_JOB_ID ]; do sleep 0.1; done"
 ON_KWOK = {"nodeSelector": {"type": "kwok"}, "tolerations": [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]}
 HELM = """
-helm install slurm-operator charts/slurm-operator -n together-operator --create-namespace
+helm install slurm-operator charts/slurm-operator -n together-operator --create-namespace --wait
 helm install slurm charts/slurm -n together --create-namespace
 helm install slurm-bridge charts/slurm-bridge -n together
 """
@@ -134,7 +134,7 @@ def system(cluster: Cluster) -> Iterator[Together]:
     api.post("/api/v1/namespaces", {"metadata": {"name": MANAGED}})
     try:
         for line in HELM.strip().splitlines():
-            found.helm(*shlex.split(line)[1:], *(["--wait"] if "slurm-operator" in line else []))
+            found.helm(*shlex.split(line)[1:])
         for plural in ("controllers", "restapis"):
             found.wait(f"{plural} slurm is ready", 90, lambda plural=plural: found.is_ready(plural, "slurm"))
         api.merge(f"/api/v1/nodes/{KWOK}", {"metadata": {"labels": {NODE_LABEL: "true"}, "annotations": {PARTITIONS: "slurm-bridge"}}})
