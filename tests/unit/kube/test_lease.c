@@ -214,7 +214,7 @@ static void why_it_could_not_be_renewed_is_told_before_it_is_lost(void **state)
     world->store.down = true;
     world_run(world, 9 * SECOND_US);
     assert_int_equal(one->lost, 0);
-    assert_int_equal(troubles.count, 1);
+    assert_in_range(troubles.count, 1, 2); /* of the write, and then of the reads */
     assert_true(troubles.last[0]);
 }
 
