@@ -150,7 +150,6 @@ static const struct slurm_situation situations[] = {
     { 422, 2166, 'P', ON_SUBMIT, ERRORS, SLURM_INVALID, YES, "unknown user" },
     { 422, 2171, 'P', ON_SUBMIT, ERRORS, SLURM_INVALID, YES, "extra" },
     { 500, 2189, 'P', ON_SUBMIT, ERRORS, SLURM_INVALID, YES, "an external job has no script" },
-    { 500, -1, 'P', ON_SUBMIT, ERRORS, SLURM_INVALID, YES, "refused, as by a job_submit plugin of the site" },
     { 422, 8000, 'P', ON_SUBMIT, ERRORS, SLURM_INVALID, YES, "time limit missing" },
     { 422, 9000, 'P', ON_SUBMIT, ERRORS, SLURM_INVALID, YES, "script missing" },
 

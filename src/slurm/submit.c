@@ -223,7 +223,8 @@ static bool is_of_slurmctld(const struct slurm_error *error)
 {
     bool is_of_gateway = error->http == 502 || error->http == 504;
 
-    return !is_of_gateway && error->number >= 2000 && error->number / 1000 != 5;
+    return !is_of_gateway &&
+           (error->number == -1 || (error->number >= 2000 && error->number / 1000 != 5));
 }
 
 void slurm_submit_judge(const struct slurm_answer *answer, int64_t fence_us,

@@ -90,13 +90,11 @@ static const struct expected recorded[] = {
     { "submit_array", SLURM_POST, SLURM_JOB_SUBMIT, SLURM_INVALID, 2081, true },
     { "submit_extra_too_long", SLURM_POST, SLURM_JOB_SUBMIT, SLURM_INVALID, 2012, true },
     { "submit_v42", SLURM_POST, SLURM_JOB_SUBMIT, SLURM_INVALID, 9207, true },
-    { "submit_refused_by_plugin", SLURM_POST, SLURM_JOB_SUBMIT, SLURM_INVALID, -1, true },
     { "submit_timeout", SLURM_POST, SLURM_JOB_SUBMIT, SLURM_UNKNOWN, 5004, false },
     { "submit_ctld_down", SLURM_POST, SLURM_JOB_SUBMIT, SLURM_UNAVAILABLE, 1800, false },
     { "allocate_done", SLURM_POST, SLURM_JOB_ALLOCATE, SLURM_DONE, 0, false },
     { "allocate_busy", SLURM_POST, SLURM_JOB_ALLOCATE, SLURM_BUSY, 2016, true },
     { "allocate_not_now", SLURM_POST, SLURM_JOB_ALLOCATE, SLURM_BUSY, 2015, true },
-    { "allocate_refused_by_plugin", SLURM_POST, SLURM_JOB_ALLOCATE, SLURM_INVALID, -1, true },
     { "allocate_not_first", SLURM_POST, SLURM_JOB_ALLOCATE, SLURM_BUSY, 2013, true },
 
     { "nodes_list_timeout", SLURM_GET, SLURM_NODES, SLURM_TIMEOUT, 5004, true },

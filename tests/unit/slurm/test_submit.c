@@ -214,7 +214,6 @@ static void only_proof_is_a_refusal_and_only_an_id_is_a_job(void **state)
         { .recording = "submit_excluded_unknown", .result = SLURM_REFUSED },
         { .recording = "submit_bad_partition", .result = SLURM_REFUSED },
         { .recording = "submit_as_nobody", .result = SLURM_REFUSED },
-        { .recording = "submit_refused_by_plugin", .result = SLURM_REFUSED },
         { .recording = "submit_v42", .result = SLURM_REFUSED },
         { .recording = "body_not_json", .result = SLURM_REFUSED },
         { .recording = "unknown_version", .result = SLURM_REFUSED },
