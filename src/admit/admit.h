@@ -9,7 +9,7 @@
 #define SLINC_ADMIT_ADMIT_H
 
 #include "base/buf.h"
-#include "bridge/config.h"
+#include "bridge/world/config.h"
 #include "kube/cache.h"
 
 enum { ADMIT_MAX_BODY = 8 << 20, ADMIT_MAX_ANSWER = 1 << 20 };

@@ -9,9 +9,9 @@
  * not change these fields, and would fail for it); a pod of another scheduler gets no finalizer,
  * for nobody would take it off. */
 #include "admit/admit_private.h"
-#include "bridge/config.h"
-#include "bridge/kinds.h"
-#include "bridge/names.h"
+#include "bridge/world/config.h"
+#include "bridge/world/kinds.h"
+#include "bridge/world/names.h"
 #include "codec/json_format.h"
 #include "codec/patch.h"
 #include "device/names.h"

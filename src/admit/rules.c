@@ -2,9 +2,9 @@
 #include "admit/rules.h"
 
 #include "admit/admit_private.h"
-#include "bridge/config.h"
-#include "bridge/job_desc.h"
-#include "bridge/names.h"
+#include "bridge/unit/job_desc.h"
+#include "bridge/world/config.h"
+#include "bridge/world/names.h"
 
 #define DEVICE_CLASS    "deviceclass.resource.kubernetes.io/" /* begins resources that are devices */
 #define CPU_CLASS       "dra.cpu"

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "bridge/kinds.h"
+#include "bridge/world/kinds.h"
 #include "engine/watch_set.h"
 
 enum { SECOND_US = 1000000, RETRY_US = 5 * SECOND_US, ANSWER_US = 10 * SECOND_US };

@@ -10,16 +10,16 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "bridge/group.h"
-#include "bridge/names.h"
-#include "bridge/nodes.h"
+#include "bridge/nodes/nodes.h"
 #include "bridge/place.h"
-#include "bridge/slurm_action.h"
-#include "bridge/slurm_health.h"
+#include "bridge/slurm/slurm_action.h"
+#include "bridge/slurm/slurm_health.h"
 #include "bridge/timings.h"
-#include "bridge/unit.h"
+#include "bridge/unit/unit.h"
 #include "bridge/watches.h"
-#include "bridge/world.h"
+#include "bridge/world/group.h"
+#include "bridge/world/names.h"
+#include "bridge/world/world.h"
 #include "slurm/submit.h"
 
 #include <inttypes.h>

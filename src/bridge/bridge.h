@@ -6,7 +6,7 @@
 #define SLINC_BRIDGE_BRIDGE_H
 
 #include "bridge/checks.h"
-#include "bridge/config.h"
+#include "bridge/world/config.h"
 #include "engine/engine.h"
 #include "engine/health.h"
 #include "io/http.h"

@@ -3,12 +3,12 @@
 #define SLINC_BRIDGE_BRIDGE_PRIVATE_H
 
 #include "bridge/bridge.h"
-#include "bridge/slurm_action.h"
-#include "bridge/slurm_health.h"
+#include "bridge/slurm/slurm_action.h"
+#include "bridge/slurm/slurm_health.h"
 #include "bridge/sweep.h"
 #include "bridge/timings.h"
 #include "bridge/watches.h"
-#include "bridge/world.h"
+#include "bridge/world/world.h"
 
 enum { BRIDGE_MAX_WHY = 256, BRIDGE_MAX_WATCHES = 16 };
 

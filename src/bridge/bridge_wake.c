@@ -3,9 +3,9 @@
 #include "bridge/bridge_private.h"
 
 #include "base/log.h"
-#include "bridge/group.h"
-#include "bridge/names.h"
-#include "bridge/unit.h"
+#include "bridge/unit/unit.h"
+#include "bridge/world/group.h"
+#include "bridge/world/names.h"
 #include "slurm/submit.h"
 
 enum {

@@ -5,7 +5,7 @@
 #ifndef SLINC_BRIDGE_CHECKS_H
 #define SLINC_BRIDGE_CHECKS_H
 
-#include "bridge/config.h"
+#include "bridge/world/config.h"
 #include "slurm/sight.h"
 
 struct check_facts {

@@ -9,15 +9,15 @@
 #include "bridge/place.h"
 
 #include "base/map.h"
-#include "bridge/assign.h"
-#include "bridge/bind.h"
-#include "bridge/device_claims.h"
-#include "bridge/names.h"
-#include "bridge/release.h"
 #include "bridge/report.h"
-#include "bridge/slurm_action.h"
-#include "bridge/submit.h"
-#include "bridge/submit_guard.h"
+#include "bridge/run/assign.h"
+#include "bridge/run/bind.h"
+#include "bridge/run/device_claims.h"
+#include "bridge/run/release.h"
+#include "bridge/slurm/slurm_action.h"
+#include "bridge/submit/submit.h"
+#include "bridge/submit/submit_guard.h"
+#include "bridge/world/names.h"
 
 #include <inttypes.h>
 

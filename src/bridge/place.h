@@ -3,8 +3,8 @@
 #ifndef SLINC_BRIDGE_PLACE_H
 #define SLINC_BRIDGE_PLACE_H
 
-#include "bridge/assign.h"
-#include "bridge/unit.h"
+#include "bridge/run/assign.h"
+#include "bridge/unit/unit.h"
 
 /* key: "namespace/uid". */
 int place_plan(const struct bridge_world *world, struct str key, struct plan *plan,

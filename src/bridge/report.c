@@ -4,9 +4,9 @@
 #include "bridge/report.h"
 
 #include "base/map.h"
-#include "bridge/names.h"
 #include "bridge/place.h"
-#include "bridge/slurm_action.h"
+#include "bridge/slurm/slurm_action.h"
+#include "bridge/world/names.h"
 #include "codec/timestamp.h"
 
 #include <inttypes.h>

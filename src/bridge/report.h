@@ -5,7 +5,7 @@
 #ifndef SLINC_BRIDGE_REPORT_H
 #define SLINC_BRIDGE_REPORT_H
 
-#include "bridge/unit.h"
+#include "bridge/unit/unit.h"
 
 /* reason: a CamelCase word. Of a group all members that are in its stage are told. Before a second
  * has passed nothing is written (more while hundreds wait), and the plan looks again when it has.

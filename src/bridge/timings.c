@@ -5,8 +5,8 @@
 #include "bridge/timings.h"
 
 #include "base/log.h"
-#include "bridge/names.h"
-#include "bridge/unit.h"
+#include "bridge/unit/unit.h"
+#include "bridge/world/names.h"
 
 enum { LOST_US = 60000000 };
 

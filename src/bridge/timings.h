@@ -2,7 +2,7 @@
 #ifndef SLINC_BRIDGE_TIMINGS_H
 #define SLINC_BRIDGE_TIMINGS_H
 
-#include "bridge/world.h"
+#include "bridge/world/world.h"
 #include "engine/metrics.h"
 
 struct timings {

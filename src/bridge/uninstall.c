@@ -1,8 +1,8 @@
 /* uninstall.c - whether anything of a bridge that is being removed is left. */
-#include "bridge/names.h"
-#include "bridge/node_show.h"
-#include "bridge/node_state.h"
-#include "bridge/unit.h"
+#include "bridge/nodes/node_show.h"
+#include "bridge/nodes/node_state.h"
+#include "bridge/unit/unit.h"
+#include "bridge/world/names.h"
 #include "slurm/submit.h"
 
 static size_t count_held_pods(const struct bridge_world *world)

@@ -6,7 +6,7 @@
 #include "bridge/watches.h"
 
 #include "base/mem.h"
-#include "bridge/names.h"
+#include "bridge/world/names.h"
 #include "device/kinds.h"
 #include "engine/watch_set.h"
 #include "kube/volume_kinds.h"

@@ -5,7 +5,7 @@
 #ifndef SLINC_BRIDGE_WATCHES_H
 #define SLINC_BRIDGE_WATCHES_H
 
-#include "bridge/world.h"
+#include "bridge/world/world.h"
 #include "engine/engine.h"
 #include "engine/health.h"
 

@@ -2,8 +2,8 @@
 #include "bridge/why.h"
 
 #include "bridge/bridge_private.h"
-#include "bridge/names.h"
-#include "bridge/submit.h"
+#include "bridge/submit/submit.h"
+#include "bridge/world/names.h"
 
 #include <inttypes.h>
 

@@ -5,7 +5,7 @@
 #ifndef SLINC_BRIDGE_WHY_H
 #define SLINC_BRIDGE_WHY_H
 
-#include "bridge/unit.h"
+#include "bridge/unit/unit.h"
 #include "io/http_server.h"
 
 /* The pod's unit and its phase; its job, as Slurm showed it last; the job description that its pods

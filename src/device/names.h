@@ -1,5 +1,5 @@
 /* names.h - the words by which Kubernetes and its drivers know devices and their claims. They are
- * an interface, as those of bridge/names.h are. */
+ * an interface, as those of bridge/world/names.h are. */
 #ifndef SLINC_DEVICE_NAMES_H
 #define SLINC_DEVICE_NAMES_H
 

@@ -7,9 +7,9 @@
  * they show how calls follow each other. Times of plans, and of the processor, are real. The
  * processor's time is that of the bridge and of both simulated servers. */
 #include "bridge/bridge.h"
-#include "bridge/names.h"
 #include "bridge/place.h"
 #include "bridge/timings.h"
+#include "bridge/world/names.h"
 #include "world.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* fuzz_bridge_config.c - any config file is refused with a reason, or gives a configuration that
  * holds together: every text there and on one line, every number in its range, and the same again
  * when what was read is written out and read once more. */
-#include "bridge/config.h"
+#include "bridge/world/config.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* fuzz_job_desc.c - any annotations, one `suffix=value` a line, are refused with a reason that
  * names the annotation, or give an ask that can be written as JSON, with numbers that Slurm can
  * hold. */
-#include "bridge/job_desc.h"
-#include "bridge/names.h"
+#include "bridge/unit/job_desc.h"
+#include "bridge/world/names.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 
 #include "base/map.h"
 #include "bridge/bridge.h"
-#include "bridge/names.h"
+#include "bridge/world/names.h"
 #include "crash_cases.h"
 #include "process.h"
 

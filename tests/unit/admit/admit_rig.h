@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "admit/admit.h"
-#include "bridge/kinds.h"
-#include "bridge/names.h"
+#include "bridge/world/kinds.h"
+#include "bridge/world/names.h"
 #include "codec/base64.h"
 #include "codec/patch.h"
 

@@ -3,7 +3,7 @@
 #ifndef SLINC_TESTS_BRIDGE_NODE_BENCH_H
 #define SLINC_TESTS_BRIDGE_NODE_BENCH_H
 
-#include "bridge/world.h"
+#include "bridge/world/world.h"
 
 enum { SECOND_US = 1000000, NOW_US = 100 * SECOND_US, MAX_TEXT = 1 << 20 };
 

@@ -4,8 +4,8 @@
 #ifndef SLINC_TESTS_BRIDGE_NODES_RIG_H
 #define SLINC_TESTS_BRIDGE_NODES_RIG_H
 
-#include "bridge/names.h"
-#include "bridge/nodes.h"
+#include "bridge/nodes/nodes.h"
+#include "bridge/world/names.h"
 #include "node_bench.h"
 
 /* ---- what Kubernetes says ---- */

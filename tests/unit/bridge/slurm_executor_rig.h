@@ -7,7 +7,7 @@
 #define SLINC_TESTS_BRIDGE_SLURM_EXECUTOR_RIG_H
 
 #include "base/mem.h"
-#include "bridge/slurm_action.h"
+#include "bridge/slurm/slurm_action.h"
 #include "fake_transport.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* test_assign.c - which pods of a gang are dealt a node when they may use different ones: random
  * gangs beside a search through all deals. */
 #include "base/rand.h"
-#include "bridge/assign.h"
-#include "bridge/submit.h"
+#include "bridge/run/assign.h"
+#include "bridge/submit/submit.h"
 #include "worlds.h"
 
 #include <setjmp.h>

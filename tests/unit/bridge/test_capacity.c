@@ -1,5 +1,5 @@
 /* test_capacity.c - what is free follows the changes of the caches, and never says too much. */
-#include "bridge/capacity.h"
+#include "bridge/slurm/capacity.h"
 
 #include "base/mem.h"
 #include "base/rand.h"

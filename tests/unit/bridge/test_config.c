@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "bridge/config.h"
+#include "bridge/world/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>

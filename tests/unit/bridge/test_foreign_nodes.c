@@ -1,9 +1,9 @@
 /* test_foreign_nodes.c - the list of strangers follows the nodes of both sides. */
-#include "bridge/foreign_nodes.h"
+#include "bridge/world/foreign_nodes.h"
 
 #include "base/mem.h"
-#include "bridge/names.h"
-#include "bridge/world.h"
+#include "bridge/world/names.h"
+#include "bridge/world/world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

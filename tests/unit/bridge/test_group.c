@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "bridge/group.h"
-#include "bridge/names.h"
+#include "bridge/world/group.h"
+#include "bridge/world/names.h"
 #include "codec/json.h"
 
 #include <stdio.h>

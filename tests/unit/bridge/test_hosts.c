@@ -1,5 +1,5 @@
 /* test_hosts.c - host lists that are read once and asked often. */
-#include "bridge/hosts.h"
+#include "bridge/world/hosts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

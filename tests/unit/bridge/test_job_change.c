@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "bridge/job_change.h"
+#include "bridge/unit/job_change.h"
 #include "slurm/submit.h"
 
 #include <stdio.h>

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "bridge/job_desc.h"
-#include "bridge/names.h"
+#include "bridge/unit/job_desc.h"
+#include "bridge/world/names.h"
 
 static struct arena arena;
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "bridge/node_refusals.h"
+#include "bridge/slurm/node_refusals.h"
 
 static void the_last_refused_deed_of_a_node_counts(void **state)
 {

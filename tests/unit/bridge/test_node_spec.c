@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "bridge/node_spec.h"
+#include "bridge/nodes/node_spec.h"
 #include "node_bench.h"
 
 static const struct kube_object *node_of(const char *metadata)

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "bridge/prefer.h"
-#include "bridge/translate.h"
+#include "bridge/unit/prefer.h"
+#include "bridge/unit/translate.h"
 #include "codec/nodeselector.h"
 #include "codec/yaml.h"
 

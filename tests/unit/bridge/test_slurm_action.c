@@ -1,5 +1,5 @@
 /* test_slurm_action.c - what plans want of Slurm is plain data, shown in full by plan_write. */
-#include "bridge/slurm_action.h"
+#include "bridge/slurm/slurm_action.h"
 
 #include "base/mem.h"
 #include "fake_transport.h"

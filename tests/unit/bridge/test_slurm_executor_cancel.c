@@ -3,8 +3,8 @@
 #include "engine/executor.h"
 #include "slurm_executor_submit_rig.h"
 
-#include "bridge/kinds.h"
-#include "bridge/names.h"
+#include "bridge/world/kinds.h"
+#include "bridge/world/names.h"
 
 #define CANCELLED_BODY "{\"status\":[],\"errors\":[]}"
 

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "bridge/names.h"
-#include "bridge/world.h"
+#include "bridge/world/names.h"
+#include "bridge/world/world.h"
 #include "device/names.h"
 
 #include <stdio.h>

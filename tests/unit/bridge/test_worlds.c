@@ -16,7 +16,7 @@
 #include "worlds_check.h"
 
 #include "bridge/place.h"
-#include "bridge/unit.h"
+#include "bridge/unit/unit.h"
 #include "bridge/why.h"
 
 #include <stdio.h>

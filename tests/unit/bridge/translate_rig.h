@@ -2,7 +2,7 @@
 #ifndef SLINC_TESTS_BRIDGE_TRANSLATE_RIG_H
 #define SLINC_TESTS_BRIDGE_TRANSLATE_RIG_H
 
-#include "bridge/translate.h"
+#include "bridge/unit/translate.h"
 #include "codec/yaml.h"
 
 #include <inttypes.h>

@@ -79,7 +79,7 @@
 #ifndef SLINC_TESTS_BRIDGE_WORLDS_H
 #define SLINC_TESTS_BRIDGE_WORLDS_H
 
-#include "bridge/world.h"
+#include "bridge/world/world.h"
 #include "codec/json.h"
 #include "io/loop.h"
 

@@ -9,7 +9,7 @@
 
 #include "worlds_private.h"
 
-#include "bridge/names.h"
+#include "bridge/world/names.h"
 #include "codec/timestamp.h"
 #include "device/names.h"
 

@@ -9,7 +9,7 @@
 
 #include "worlds_private.h"
 
-#include "bridge/translate.h"
+#include "bridge/unit/translate.h"
 #include "slurm/submit.h"
 
 #include <stdio.h>

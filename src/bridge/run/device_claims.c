@@ -1,0 +1,572 @@
+/* device_claims.c - claims for devices and cores, written before a pod is bound.
+ *
+ * One plan creates the claim, allocates it and tells the pod its name; the next one binds the pod.
+ * Kubernetes frees a claim when its pod is over or deleted; what was allocated for a job that is
+ * gone is freed here.
+ *
+ * Holds: a claim is allocated only on the node and with the devices of the running job; a device
+ * that another claim has is waited for; no job is cancelled while pods of its unit may run; a claim
+ * of others is never changed but for its allocation and finalizer. */
+#include "bridge/run/device_claims.h"
+
+#include "bridge/report.h"
+#include "bridge/run/bind.h"
+#include "bridge/slurm/slurm_action.h"
+#include "bridge/world/names.h"
+#include "codec/digest.h"
+#include "codec/json_format.h"
+#include "codec/timestamp.h"
+#include "device/choose.h"
+#include "device/names.h"
+#include "kube/owners.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+    LOOK_IF_FREE_US = 100000, /* nothing tells a unit that a claim of another pod is free */
+    LOOK_FOR_LAYOUT_US = 1000000,
+    LOOK_FOR_FIT_US = 5000000,
+    HELD_TOO_LONG_S = 30,
+    MAX_CONFIG = 1 << 20,
+    UUID_TEXT = 37,
+    MAX_NUMBER = 24,
+};
+
+struct claiming {
+    const struct bridge_world *world;
+    const struct unit *unit;
+    struct plan *plan;
+    const struct assignments *assigned;
+    const struct slurm_layout *layout;
+    struct chooser chooser;
+    struct kube_cache *claims;
+    unsigned writes; /* claims or pods that are not as they must be */
+    const char *wait;
+    const char *trouble; /* that does not pass by itself */
+    bool is_held;
+    struct claims_misfit misfit;
+};
+
+struct pod_work { /* one pod that is assigned */
+    const struct kube_pod *pod;
+    const struct kube_node *node;
+    struct pod_claims claims;
+    struct choice *choices; /* of each claim that is to be allocated; devices NULL: it is */
+};
+
+/* ---- an allocation as JSON ---- */
+
+/* Some UUID that is always the same for the same claim and device. */
+static void write_uuid(const char *claim, const char *device, char ret_text[UUID_TEXT])
+{
+    auto_buf struct buf seed = { .max = 2 * KUBE_MAX_NAME + 2 };
+    char hex[DIGEST_HEX];
+
+    buf_printf(&seed, "%s/%s", claim, device);
+    digest_sha256(buf_str(&seed), hex);
+    (void)snprintf(ret_text, UUID_TEXT, "%.8s-%.4s-4%.3s-8%.3s-%.12s", hex, hex + 8, hex + 12,
+                   hex + 15, hex + 18);
+}
+
+static struct json_mut *result_json(struct json_build *build, const char *claim,
+                                    const struct chosen_device *chosen)
+{
+    struct json_mut *result =
+        json_format(build, "{'request':%s,'driver':%s,'pool':%s,'device':%s}", chosen->request,
+                    chosen->driver, chosen->pool, chosen->device);
+    char uuid[UUID_TEXT], cores[MAX_NUMBER];
+
+    if (chosen->cores == 0)
+        return result;
+    write_uuid(claim, chosen->device, uuid);
+    (void)snprintf(cores, sizeof(cores), "%" PRId64, chosen->cores);
+    json_put_text(build, result, "shareID", uuid);
+    json_put_text(build, json_put_object(build, result, "consumedCapacity"), "cores", cores);
+    return result;
+}
+
+/* config: entries as a class or a claim has them. */
+static void push_config(struct json_build *build, struct json_mut *list, const char *config,
+                        const char *source, const char *request)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    struct json_iter iter;
+    const struct json *entry;
+
+    if (!config[0] || json_parse(str_of(config), MAX_CONFIG, &doc, NULL) < 0)
+        return;
+    iter = json_iter(json_root(doc));
+    while (json_next_item(&iter, &entry)) {
+        struct json_mut *copy = json_copy(build, entry);
+
+        json_put_text(build, copy, "source", source);
+        if (request)
+            json_push_str(build, json_put_array(build, copy, "requests"), str_of(request));
+        json_push(list, copy);
+    }
+}
+
+static struct json_mut *config_json(const struct claiming *claiming, struct json_build *build,
+                                    const struct pod_claim *claim, const struct choice *choice)
+{
+    struct json_mut *list = json_new_array(build);
+
+    for (unsigned i = 0; i < claim->request_count; i++) {
+        const struct kube_object *class =
+            claiming->chooser.view.classes
+                ? kube_cache_get(claiming->chooser.view.classes, "", claim->requests[i].class)
+                : NULL;
+
+        if (class)
+            push_config(build, list, kube_device_class_of(class)->config, "FromClass",
+                        claim->requests[i].name);
+    }
+    if (claim->kind == POD_CLAIM_USER)
+        push_config(build, list, claim->found->config, "FromClaim", NULL);
+    if (choice->cores[0])
+        json_push(list,
+                  json_format(build,
+                              "{'source':'FromClass','requests':[],'opaque':{'driver':%s,"
+                              "'parameters':{'apiVersion':%s,'kind':%s,'cores':%s,'sockets':%l,"
+                              "'coresPerSocket':%l,'threadsPerCore':%l,'job':%s}}}",
+                              DEVICE_CORES_DRIVER, DEVICE_CORES_VERSION, DEVICE_CORES_KIND,
+                              choice->cores, choice->sockets, choice->cores_per_socket,
+                              choice->threads, claiming->unit->job->object.key));
+    return list;
+}
+
+static struct json_mut *status_json(const struct claiming *claiming, struct json_build *build,
+                                    const struct pod_work *work, const struct pod_claim *claim,
+                                    const struct choice *choice)
+{
+    auto_buf struct buf now = { .max = 64 };
+    struct json_mut *results = json_new_array(build);
+    struct json_mut *config = config_json(claiming, build, claim, choice);
+    struct json_mut *devices = json_new_object(build);
+
+    (void)timestamp_print(claiming->world->facts.wall_us, &now, NULL);
+    for (unsigned i = 0; i < choice->count; i++)
+        json_push(results, result_json(build, claim->name, &choice->devices[i]));
+    json_put(build, devices, "results", results);
+    if (json_mut_len(config) > 0)
+        json_put(build, devices, "config", config);
+    return json_format(build,
+                       "{'allocation':{'allocationTimestamp':%s,'devices':%m,'nodeSelector':"
+                       "{'nodeSelectorTerms':[{'matchFields':[{'key':'metadata.name',"
+                       "'operator':'In','values':[%s]}]}]}},"
+                       "'reservedFor':[{'resource':'pods','name':%s,'uid':%s}]}",
+                       buf_text(&now), devices, work->node->object.name, work->pod->object.name,
+                       work->pod->object.uid);
+}
+
+/* ---- writes ---- */
+
+static void create_claim(struct claiming *claiming, const struct pod_work *work,
+                         const struct pod_claim *claim)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *requests = json_new_array(build), *object;
+    struct json_mut *owner = kube_owner_reference(build, &work->pod->object);
+
+    (void)json_remove(owner, STR("blockOwnerDeletion")); /* as kube-scheduler has it */
+    for (unsigned i = 0; i < claim->request_count; i++)
+        json_push(requests, json_format(build,
+                                        "{'name':%s,'exactly':{'deviceClassName':%s,"
+                                        "'allocationMode':'ExactCount','count':%l}}",
+                                        claim->requests[i].name, claim->requests[i].class,
+                                        claim->requests[i].count));
+    object = json_format(build,
+                         "{'metadata':{'name':%s,'finalizers':['" DEVICE_CLAIM_FINALIZER "'],"
+                         "'ownerReferences':[%m]},'spec':{'devices':{'requests':%m}}}",
+                         claim->name, owner, requests);
+    if (claim->kind == POD_CLAIM_EXTENDED)
+        json_put_text(build, json_object_at(build, object, "metadata", "annotations"),
+                      DEVICE_EXTENDED_CLAIM, "true");
+    (void)plan_create(claiming->plan, claiming->claims, &device_resource_claims,
+                      work->pod->object.ns, object);
+}
+
+/* Without it Kubernetes would not clear the allocation when the pod is over. */
+static void add_finalizer(struct claiming *claiming, const struct kube_object *claim)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *patch = json_new_object(build);
+    struct json_mut *list =
+        json_put_array(build, json_put_object(build, patch, "metadata"), "finalizers");
+
+    for (unsigned i = 0; i < claim->finalizer_count; i++)
+        json_push_str(build, list, claim->finalizers[i]);
+    json_push_str(build, list, STR(DEVICE_CLAIM_FINALIZER));
+    (void)plan_merge_patch(claiming->plan, claiming->claims, &device_resource_claims, claim->ns,
+                           claim->name, NULL, claim->version, patch);
+}
+
+static void allocate(struct claiming *claiming, const struct pod_work *work,
+                     const struct pod_claim *claim, const struct choice *choice)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *patch = json_new_object(build);
+
+    if (claim->found && claim->found->object.uid[0])
+        json_put_text(build, json_put_object(build, patch, "metadata"), "uid",
+                      claim->found->object.uid);
+    json_put(build, patch, "status", status_json(claiming, build, work, claim, choice));
+    (void)plan_merge_patch(claiming->plan, claiming->claims, &device_resource_claims,
+                           work->pod->object.ns, claim->name, "status", NULL, patch);
+}
+
+/* The claim for the resources of its containers; "": the pod needs none on this node. */
+static const char *extended_claim_of(const struct pod_work *work)
+{
+    for (unsigned i = 0; i < work->claims.count; i++)
+        if (work->claims.at[i].kind == POD_CLAIM_EXTENDED)
+            return work->claims.at[i].name;
+    return "";
+}
+
+static bool is_told(const struct pod_work *work)
+{
+    return strcmp(work->pod->extended_claim, extended_claim_of(work)) == 0;
+}
+
+/* The kubelet finds the claim by this, and reads it when it is told of the pod. What was said for a
+ * job on another node is taken back. */
+static void tell_pod(struct claiming *claiming, const struct pod_work *work)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    const struct kube_object *pod = &work->pod->object;
+    const char *claim = extended_claim_of(work);
+    struct json_mut *mappings = json_new_array(build), *status = json_new_null(build);
+
+    for (unsigned i = 0; i < work->claims.mapping_count; i++) {
+        const struct device_mapping *mapping = &work->claims.mappings[i];
+
+        json_push(mappings,
+                  json_format(build, "{'containerName':%s,'resourceName':%s,'requestName':%s}",
+                              mapping->container, mapping->resource, mapping->request));
+    }
+    if (claim[0])
+        status =
+            json_format(build, "{'resourceClaimName':%s,'requestMappings':%m}", claim, mappings);
+    (void)plan_merge_patch(claiming->plan, claiming->world->pods, &kube_pods, pod->ns, pod->name,
+                           "status", NULL,
+                           json_format(build,
+                                       "{'metadata':{'uid':%s},'status':{"
+                                       "'extendedResourceClaimStatus':%m}}",
+                                       pod->uid, status));
+}
+
+static void free_claim(const struct bridge_world *world, struct plan *plan,
+                       const struct kube_object *claim)
+{
+    auto_json_build struct json_build *build = json_build_new();
+
+    (void)plan_merge_patch(plan, world->optional[OPTIONAL_CLAIMS].cache, &device_resource_claims,
+                           claim->ns, claim->name, "status", claim->version,
+                           json_format(build,
+                                       "{'metadata':{'uid':%s},'status':{'allocation':null,"
+                                       "'reservedFor':null}}",
+                                       claim->uid));
+}
+
+/* ---- what is to be done for one claim ---- */
+
+/* With those that are over: pods that take their places are left their cores. */
+static unsigned sharers_of(const struct claiming *claiming, const struct kube_node *node)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < claiming->assigned->count; i++)
+        count += claiming->assigned->at[i].node == node &&
+                 !claiming->unit->members[claiming->assigned->at[i].member].pod->node_name[0];
+    for (unsigned i = 0; i < claiming->unit->member_count; i++)
+        count += strcmp(claiming->unit->members[i].pod->node_name, node->object.name) == 0;
+    return count;
+}
+
+static struct job_node job_node_of(const struct claiming *claiming, const struct kube_node *node)
+{
+    const char *name = world_record_name(claiming->world, node);
+    struct job_node found = { node, world_slurm_node(claiming->world, str_of(name)), NULL };
+
+    for (size_t i = 0; !found.given && i < claiming->layout->count; i++)
+        if (strcmp(claiming->layout->nodes[i].name, name) == 0)
+            found.given = &claiming->layout->nodes[i];
+    return found;
+}
+
+/* A claim whose node or devices are not those of the job is freed, unless its pod is bound, and
+ * allocated by the next plan. */
+static void look_at_claim(struct claiming *claiming, const struct pod_work *work, unsigned at)
+{
+    const struct pod_claim *claim = &work->claims.at[at];
+    const struct kube_resource_claim *found = claim->found;
+    struct job_node where;
+    enum choose_state state;
+    const char *why = "";
+
+    if (found && claim->kind != POD_CLAIM_USER &&
+        strcmp(found->object.owner.uid, work->pod->object.uid) != 0) {
+        claiming->trouble = arena_printf(
+            claiming->plan->arena, "resourceclaim \"%s\" belongs to another pod", claim->name);
+        return;
+    }
+    if (found && found->object.deleted_us) {
+        claiming->wait = arena_printf(claiming->plan->arena,
+                                      "resourceclaim \"%s\" is being deleted", claim->name);
+        return;
+    }
+    if (found && found->is_allocated && work->pod->node_name[0])
+        return;
+    where = job_node_of(claiming, work->node);
+    if (found && found->is_allocated) {
+        if (choose_agrees(&claiming->chooser, &where, claim))
+            return;
+        free_claim(claiming->world, claiming->plan, &found->object);
+        claiming->wait =
+            arena_printf(claiming->plan->arena,
+                         "resourceclaim \"%s\" is freed: it is of another job", claim->name);
+        return;
+    }
+    state = choose_devices(&claiming->chooser, work->pod, &where, claim,
+                           sharers_of(claiming, work->node), &work->choices[at], &why);
+    if (state == CHOOSE_DONE) {
+        claiming->writes++;
+        return;
+    }
+    claiming->misfit =
+        (struct claims_misfit){ world_record_name(claiming->world, work->node), why };
+    claiming->is_held = state == CHOOSE_HELD;
+}
+
+static bool is_stuck(const struct claiming *claiming)
+{
+    return claiming->wait || claiming->trouble || claiming->misfit.why;
+}
+
+static void look_at_pod(struct claiming *claiming, struct pod_work *work)
+{
+    struct err err = { .class = 0 };
+    int rc = pod_claims_of(&claiming->chooser.view, work->pod, work->node, claiming->plan->arena,
+                           &work->claims, &err);
+
+    if (rc < 0) {
+        const char *text = arena_strdup(claiming->plan->arena, err.text);
+
+        if (rc == -ERR_NOT_FOUND)
+            claiming->wait = text;
+        else
+            claiming->trouble = text;
+        return;
+    }
+    work->choices =
+        arena_alloc_array(claiming->plan->arena, work->claims.count + 1, sizeof(*work->choices));
+    for (unsigned i = 0; i < work->claims.count && !is_stuck(claiming); i++)
+        look_at_claim(claiming, work, i);
+    claiming->writes += !is_told(work);
+}
+
+/* ---- the plan ---- */
+
+static void write_first(struct claiming *claiming, const struct pod_work *work)
+{
+    for (unsigned i = 0; i < work->claims.count; i++) {
+        const struct pod_claim *claim = &work->claims.at[i];
+
+        if (!claim->found)
+            create_claim(claiming, work, claim);
+        else if (!kube_object_has_finalizer(&claim->found->object, DEVICE_CLAIM_FINALIZER))
+            add_finalizer(claiming, &claim->found->object);
+    }
+}
+
+static void write_rest(struct claiming *claiming, const struct pod_work *work)
+{
+    for (unsigned i = 0; i < work->claims.count; i++) {
+        const struct pod_claim *claim = &work->claims.at[i];
+
+        if (work->choices[i].devices)
+            allocate(claiming, work, claim, &work->choices[i]);
+    }
+    if (!is_told(work))
+        tell_pod(claiming, work);
+}
+
+static bool wants_claims(const struct kube_pod *pod)
+{
+    return pod->rare && (pod->rare->claim_count > 0 || pod->rare->device_ask_count > 0);
+}
+
+/* Few pods want any. */
+static struct pod_work *find_work(const struct claiming *claiming, unsigned *ret_count)
+{
+    const struct assignments *assigned = claiming->assigned;
+    struct pod_work *works =
+        arena_alloc_array(claiming->plan->arena, assigned->count + 1, sizeof(*works));
+
+    *ret_count = 0;
+    for (unsigned i = 0; i < assigned->count; i++) {
+        const struct kube_pod *pod = claiming->unit->members[assigned->at[i].member].pod;
+
+        if (wants_claims(pod))
+            works[(*ret_count)++] = (struct pod_work){ .pod = pod, .node = assigned->at[i].node };
+    }
+    return works;
+}
+
+static enum claims_state wait_or_give_back(struct claiming *claiming,
+                                           struct claims_misfit *ret_misfit)
+{
+    const struct unit *unit = claiming->unit;
+    const struct slurm_job *job = unit->job;
+    bool is_placed = unit->in[POD_BOUND] > 0 || unit->in[POD_ENDING] > 0;
+
+    if (claiming->trouble) {
+        report_trouble(claiming->world, unit, claiming->plan, "ClaimRefused", "%s",
+                       claiming->trouble);
+        if (is_placed)
+            plan_look_again(claiming->plan, LOOK_FOR_FIT_US);
+        else
+            plan_slurm_cancel(claiming->plan, job, NULL, claiming->trouble);
+        return CLAIMS_WAIT;
+    }
+    if (claiming->misfit.why && !is_placed &&
+        (!claiming->is_held ||
+         job_ran_for(claiming->world, unit, HELD_TOO_LONG_S, claiming->plan))) {
+        *ret_misfit = claiming->misfit;
+        return CLAIMS_MISFIT;
+    }
+    report_waiting(claiming->world, unit, claiming->plan, "DevicesNotReady", "job %s runs; %s",
+                   job->object.key, claiming->wait ? claiming->wait : claiming->misfit.why);
+    plan_look_again(claiming->plan,
+                    claiming->wait || claiming->is_held ? LOOK_IF_FREE_US : LOOK_FOR_FIT_US);
+    return CLAIMS_WAIT;
+}
+
+/* ret_misfit: NULL of pods that are bound, whose job is not given back. */
+static enum claims_state plan_works(struct claiming *claiming, struct pod_work *works,
+                                    unsigned count, struct claims_misfit *ret_misfit)
+{
+    for (unsigned i = 0; i < count && !is_stuck(claiming); i++)
+        look_at_pod(claiming, &works[i]);
+    if (is_stuck(claiming))
+        return ret_misfit ? wait_or_give_back(claiming, ret_misfit) : CLAIMS_WAIT;
+    if (claiming->writes == 0)
+        return CLAIMS_READY;
+    for (unsigned i = 0; i < count; i++)
+        write_first(claiming, &works[i]);
+    plan_next_stage(claiming->plan);
+    for (unsigned i = 0; i < count; i++)
+        write_rest(claiming, &works[i]);
+    plan_wait(claiming->plan, "its claims are being written");
+    return CLAIMS_WAIT;
+}
+
+enum claims_state plan_claims(const struct bridge_world *world, const struct unit *unit,
+                              struct plan *plan, const struct assignments *assigned,
+                              struct claims_misfit *ret_misfit)
+{
+    struct claiming claiming = { .world = world,
+                                 .unit = unit,
+                                 .plan = plan,
+                                 .assigned = assigned,
+                                 .claims = world->optional[OPTIONAL_CLAIMS].cache };
+    const struct kube_pod **pods;
+    unsigned count, pod_count = 0;
+    struct pod_work *works = find_work(&claiming, &count);
+
+    if (count == 0)
+        return CLAIMS_READY;
+    claiming.layout = job_layouts_get(world->layouts, unit->job);
+    if (!claiming.layout) {
+        (void)plan_slurm_layout(plan, unit->job);
+        plan_wait(plan, "what job %s has on its nodes is being read", unit->job->object.key);
+        plan_look_again(plan, LOOK_FOR_LAYOUT_US);
+        return CLAIMS_WAIT;
+    }
+    pods = arena_alloc_array(plan->arena, unit->member_count, sizeof(const struct kube_pod *));
+    /* Kubernetes is about to free the claim of a pod that is over: it is waited for, as others'. */
+    for (unsigned i = 0; i < unit->member_count; i++)
+        if (unit->members[i].stage != POD_OVER)
+            pods[pod_count++] = unit->members[i].pod;
+    claiming.chooser = (struct chooser){
+        .view = world_device_view(world), .pods = pods, .pod_count = pod_count, .arena = plan->arena
+    };
+    return plan_works(&claiming, works, count, ret_misfit);
+}
+
+/* ---- of pods that are bound ---- */
+
+static bool has_lost_allocation(const struct bridge_world *world, const struct kube_pod *pod,
+                                const struct kube_node *node, struct arena *arena)
+{
+    struct device_view view = world_device_view(world);
+    struct pod_claims claims;
+
+    if (!wants_claims(pod) || pod_claims_of(&view, pod, node, arena, &claims, NULL) < 0)
+        return false;
+    for (unsigned i = 0; i < claims.count; i++)
+        if (claims.at[i].found && !claims.at[i].found->is_allocated)
+            return true;
+    return false;
+}
+
+bool plan_restore_claims(const struct bridge_world *world, const struct unit *unit,
+                         struct plan *plan)
+{
+    struct assignments lost = { .at = arena_alloc_array(plan->arena, unit->member_count + 1,
+                                                        sizeof(*lost.at)) };
+
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const struct kube_pod *pod = unit->members[i].pod;
+        const struct kube_object *node = kube_cache_get(world->nodes, "", pod->node_name);
+
+        if (unit->members[i].stage == POD_BOUND && node &&
+            has_lost_allocation(world, pod, kube_node_of(node), plan->arena))
+            lost.at[lost.count++] = (struct assignment){ i, kube_node_of(node) };
+    }
+    if (lost.count > 0)
+        (void)plan_claims(world, unit, plan, &lost, NULL);
+    return lost.count > 0;
+}
+
+/* ---- freeing ---- */
+
+static bool is_reserved_for(const struct kube_resource_claim *claim, const struct kube_pod *pod)
+{
+    for (unsigned i = 0; i < claim->user_count; i++)
+        if (strcmp(claim->users[i].uid, pod->object.uid) != 0)
+            return false;
+    return claim->user_count > 0 || strcmp(claim->object.owner.uid, pod->object.uid) == 0;
+}
+
+static void free_by_name(const struct bridge_world *world, const struct kube_pod *pod,
+                         struct plan *plan, const char *name)
+{
+    const struct kube_object *object =
+        kube_cache_get(world->optional[OPTIONAL_CLAIMS].cache, pod->object.ns, name);
+
+    if (object && kube_resource_claim_of(object)->is_allocated && object->deleted_us == 0 &&
+        is_reserved_for(kube_resource_claim_of(object), pod))
+        free_claim(world, plan, object);
+}
+
+void plan_free_claims(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+{
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const struct kube_pod *pod = unit->members[i].pod;
+
+        if (!wants_claims(pod) || unit->members[i].stage != POD_WAITS)
+            continue;
+        free_by_name(world, pod, plan,
+                     arena_printf(plan->arena, DEVICE_CLAIM_PREFIX "%s", pod->object.uid));
+        for (unsigned k = 0; k < pod->rare->claim_count; k++) {
+            const struct kube_claim_ref *ref = &pod->rare->claims[k];
+            struct str name = kube_pairs_get(&pod->template_claims, ref->name, NULL);
+
+            if (ref->claim[0] || name.len > 0)
+                free_by_name(world, pod, plan, ref->claim[0] ? ref->claim : name.at);
+        }
+    }
+}

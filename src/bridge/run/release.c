@@ -1,0 +1,151 @@
+/* release.c - a unit whose pods are over gives back its jobs and finalizers.
+ *
+ * Holds: a job is cancelled only when nothing of its pods can run. The pod's own record is proof;
+ * a missing pod counts as gone only when the API server says so to a direct question. The finalizer
+ * is removed at once, whatever Slurm answers: it keeps the record of a pod that may run, and the
+ * job carries the unit's key, so that it is found and ended without the pod too. */
+#include "bridge/run/release.h"
+
+#include "bridge/slurm/slurm_action.h"
+#include "bridge/submit/submit_guard.h"
+#include "bridge/world/names.h"
+#include "slurm/submit.h"
+
+enum { LOOK_FOR_SLURM_US = 1000000 }; /* nothing tells a unit that a suspicion is over */
+
+static void let_go(const struct bridge_world *world, const struct kube_object *pod,
+                   struct plan *plan)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *patch = json_new_object(build);
+    struct json_mut *predicted = json_new_object(build);
+    struct json_mut *metadata = json_put_object(build, patch, "metadata");
+    struct json_mut *rest =
+        json_put_array(build, json_put_object(build, predicted, "metadata"), "finalizers");
+    struct action *action;
+
+    if (!kube_object_has_finalizer(pod, BRIDGE_FINALIZER))
+        return;
+    json_put_text(build, metadata, "uid", pod->uid);
+    json_push_str(build, json_put_array(build, metadata, "$deleteFromPrimitiveList/finalizers"),
+                  STR(BRIDGE_FINALIZER));
+    for (unsigned i = 0; i < pod->finalizer_count; i++)
+        if (!str_is(pod->finalizers[i], BRIDGE_FINALIZER))
+            json_push_str(build, rest, pod->finalizers[i]);
+    action = plan_strategic_patch(plan, world->pods, &kube_pods, pod->ns, pod->name, NULL, NULL,
+                                  patch, predicted);
+    if (action)
+        action->missing_is_fine = true;
+}
+
+/* A group's pods are known by what they say of themselves: all pods of the namespace are read. */
+static void pods_of_group(struct arena *arena, struct str key, struct str ns,
+                          struct action_unless *ret_unless)
+{
+    *ret_unless = (struct action_unless){ .resource = &kube_pods,
+                                          .ns = arena_strndup(arena, ns.at, ns.len),
+                                          .unit = arena_strndup(arena, key.at, key.len) };
+}
+
+/* The pod's name is in the job's comment. A site may have rewritten that: then the key alone tells,
+ * and all pods of the namespace are read. */
+static bool pods_of_job(const struct slurm_job *job, struct arena *arena, struct str key,
+                        struct action_unless *ret_unless)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    struct err err = { .class = 0 };
+    struct str ns, uid, pod_ns, name;
+
+    if (!str_cut(key, '/', &ns, &uid))
+        return false;
+    if (group_key_is_of_group(key)) {
+        pods_of_group(arena, key, ns, ret_unless);
+        return true;
+    }
+    *ret_unless = (struct action_unless){ .resource = &kube_pods,
+                                          .ns = arena_strndup(arena, ns.at, ns.len),
+                                          .uid = arena_strndup(arena, uid.at, uid.len) };
+    if (json_parse(str_of(job->admin_comment), 1u << 20, &doc, &err) == 0 &&
+        str_cut(json_str(json_item(json_get(json_root(doc), "pods"), 0)), '/', &pod_ns, &name) &&
+        str_eq(pod_ns, ns))
+        ret_unless->name = arena_strndup(arena, name.at, name.len);
+    return true;
+}
+
+/* Only if the API server says that the object is gone, or another, and that nobody runs by the job.
+ */
+static void end_former(const struct unit *unit, struct plan *plan, const struct slurm_job *job)
+{
+    struct slurm_key key;
+    auto_buf struct buf text;
+    struct str ns, rest;
+    struct action_unless pods, object = { .resource = unit->successor->kind->resource,
+                                          .ns = unit->successor->ns,
+                                          .also = &pods };
+
+    buf_init(&text, SLURM_MAX_KEY);
+    if (!slurm_submit_any_key(job, &text) || !slurm_key_read(buf_str(&text), &key) ||
+        !str_cut(unit->key, '/', &ns, &rest))
+        return;
+    object.uid = arena_strndup(plan->arena, key.uid.at, key.uid.len);
+    pods_of_group(plan->arena, unit->key, ns, &pods);
+    pods.job_id = job->id;
+    plan_slurm_cancel(plan, job, &object, "the object of its group was deleted");
+}
+
+static void end_job(const struct unit *unit, struct plan *plan, const struct slurm_job *job)
+{
+    struct action_unless unless;
+
+    if (unit->pod)
+        plan_slurm_cancel(plan, job, NULL, "its pod is over");
+    else if (unit->successor)
+        end_former(unit, plan, job);
+    else if (pods_of_job(job, plan->arena, unit->key, &unless))
+        plan_slurm_cancel(plan, job, &unless, "its pod is gone");
+    else
+        plan_wait(plan, "job %s does not say whose it is", job->object.key);
+}
+
+static void end_jobs(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+{
+    if (unit->job_count > 0 && !slurm_is_clear(world)) {
+        plan_wait(plan, "its job ends when Slurm's jobs have been read again");
+        plan_look_again(plan, LOOK_FOR_SLURM_US);
+        return;
+    }
+    if (unit->job_count > 0 && unit->is_behind) { /* one that was just cancelled looks alive */
+        for (unsigned i = 0; i < unit->job_count; i++)
+            plan_slurm_look(plan, unit->jobs[i]); /* it may be: the cancel may have failed */
+        plan_wait(plan, "its job is being read");
+        plan_look_again(plan, LOOK_FOR_SLURM_US);
+        return;
+    }
+    for (unsigned i = 0; i < unit->job_count; i++)
+        if (job_phase(unit->jobs[i]) != JOB_ENDS)
+            end_job(unit, plan, unit->jobs[i]);
+}
+
+void plan_remove_finalizers(const struct bridge_world *world, const struct unit *unit,
+                            struct plan *plan)
+{
+    for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++) {
+        const struct member *member = &unit->members[i];
+
+        if (world_is_ours(world, member->pod) &&
+            (member->stage == POD_OVER || world->facts.is_uninstalling))
+            let_go(world, &member->pod->object, plan);
+    }
+}
+
+void plan_release(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+{
+    plan_remove_finalizers(world, unit, plan);
+    end_jobs(world, unit, plan);
+}
+
+void plan_hold(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+{
+    plan_wait(plan, "%u scheduling gates are closed", unit->pod->gate_count);
+    end_jobs(world, unit, plan);
+}

@@ -1,0 +1,37 @@
+/* translate.h - from pods to a job description. Pure arithmetic and precedence, lowest first:
+ * config, what the workload object says, what the pods need, annotations of the owner.
+ *
+ * With `trustAnnotations: false` an annotation says no more than a person without rights of his own
+ * may say to Slurm: user, group, account and QOS are those of the config. */
+#ifndef SLINC_BRIDGE_TRANSLATE_H
+#define SLINC_BRIDGE_TRANSLATE_H
+
+#include "bridge/unit/job_desc.h"
+#include "bridge/world/config.h"
+#include "bridge/world/kinds.h"
+#include "slurm/cache.h"
+
+struct translate_from {
+    const struct bridge_config *config;
+    const struct slurm_cache *slurm_nodes; /* what features there are; NULL: nothing is preferred */
+    const struct kube_cache *classes, *claims; /* of devices (device/needs.h); may be NULL */
+    const struct kube_pod *const *pods;        /* the unit's members, at least one */
+    unsigned pod_count;
+    const struct kube_object *owner; /* whose annotations count: the pod itself, its Job ... */
+    const struct kube_job *job;      /* the Job that the pods belong to; NULL when none */
+    const struct kube_object *const *more; /* their annotations are laid over, in this order */
+    unsigned more_count;
+    const char *name; /* of the job; NULL: the pod's, or the owner's when there are several */
+    bool is_gang;     /* the pods start together; more than one always do */
+    int64_t min_pods; /* of a gang: with so many it can start; 0: with all */
+    /* What the gang's object says that min_pods of them need in all; 0: nothing. It counts where
+     * the pods say nothing. */
+    int64_t group_cpu_milli, group_memory;
+};
+
+/* -ERR_INVALID: can never work as it stands; the text is for the pod's author. Texts of the job
+ * description are borrowed from config, pods and owner, or live in the arena. */
+int translate(const struct translate_from *from, struct arena *arena, struct job_desc *ret_desc,
+              struct err *err);
+
+#endif

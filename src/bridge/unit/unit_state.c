@@ -1,0 +1,170 @@
+/* unit_state.c - units by key, and how many submits are in which state.
+ *
+ * Holds: the counts are those of the units; only unit_states_move changes a state. */
+#include "bridge/unit/unit_state.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUBMIT_STATES = SUBMIT_REFUSED + 1, MAX_UNITS = 1 << 22 };
+
+static const char *const state_names[SUBMIT_STATES] = {
+    [SUBMIT_NONE] = "none",
+    [SUBMIT_SENT] = "sent",
+    [SUBMIT_UNRESOLVED] = "unresolved",
+    [SUBMIT_REFUSED] = "refused",
+};
+
+struct unit_states {
+    struct map units; /* struct entry */
+    size_t in[SUBMIT_STATES];
+};
+
+struct entry {
+    struct unit_state unit;
+    char key[];
+};
+
+const char *submit_state_name(enum submit_state state)
+{
+    return (unsigned)state < SUBMIT_STATES ? state_names[state] : "no state";
+}
+
+static void free_entry(void *value)
+{
+    struct entry *entry = value;
+
+    for (unsigned i = 0; i < entry->unit.misfit_count; i++)
+        mem_free(entry->unit.misfits[i]);
+    mem_free(entry);
+}
+
+struct unit_states *unit_states_new(void)
+{
+    struct map_options options = { .max = MAX_UNITS,
+                                   .borrow_keys = true,
+                                   .free_value = free_entry };
+    struct unit_states *states = mem_alloc(sizeof(*states));
+
+    map_init(&states->units, &options);
+    return states;
+}
+
+void unit_states_free(struct unit_states *states)
+{
+    if (!states)
+        return;
+    map_done(&states->units);
+    mem_free(states);
+}
+
+const struct unit_state *unit_states_get(const struct unit_states *states, struct str key)
+{
+    const struct entry *entry = map_get(&states->units, key);
+
+    return entry ? &entry->unit : NULL;
+}
+
+struct unit_state *unit_states_find(struct unit_states *states, struct str key)
+{
+    struct entry *entry = map_get(&states->units, key);
+
+    return entry ? &entry->unit : NULL;
+}
+
+static struct entry *add(struct unit_states *states, struct str key)
+{
+    struct entry *entry = mem_alloc(sizeof(*entry) + key.len + 1);
+
+    memcpy(entry->key, key.at, key.len);
+    entry->unit.key = (struct str){ entry->key, key.len };
+    if (map_put(&states->units, entry->unit.key, entry, NULL) < 0) {
+        fprintf(stderr, "memory: more than %d units\n", MAX_UNITS);
+        abort();
+    }
+    states->in[SUBMIT_NONE]++;
+    return entry;
+}
+
+struct unit_state *unit_states_need(struct unit_states *states, struct str key)
+{
+    struct unit_state *unit = unit_states_find(states, key);
+
+    return unit ? unit : &add(states, key)->unit;
+}
+
+void unit_states_forget(struct unit_states *states, struct str key)
+{
+    const struct entry *entry = map_get(&states->units, key);
+
+    if (!entry)
+        return;
+    states->in[entry->unit.submit.state]--;
+    map_remove(&states->units, entry->unit.key);
+}
+
+void unit_states_forget_applied(struct unit_states *states)
+{
+    map_each (item, &states->units)
+        ((struct entry *)item->value)->unit.last_applied = (struct last_applied){ .job_id = 0 };
+}
+
+size_t unit_states_in(const struct unit_states *states, enum submit_state state)
+{
+    return (unsigned)state < SUBMIT_STATES ? states->in[state] : 0;
+}
+
+void unit_states_move(struct unit_states *states, struct unit_state *unit, enum submit_state state)
+{
+    states->in[unit->submit.state]--;
+    unit->submit.state = state;
+    states->in[state]++;
+}
+
+void unit_state_add_misfit(struct unit_state *unit, const char *slurm_name)
+{
+    for (unsigned i = 0; i < unit->misfit_count; i++)
+        if (strcmp(unit->misfits[i], slurm_name) == 0)
+            return;
+    if (unit->misfit_count == UNIT_STATE_MAX_MISFITS) {
+        mem_free(unit->misfits[0]);
+        memmove(&unit->misfits[0], &unit->misfits[1],
+                (UNIT_STATE_MAX_MISFITS - 1) * sizeof(unit->misfits[0]));
+        unit->misfit_count--;
+    }
+    unit->misfits[unit->misfit_count++] = mem_strdup(slurm_name);
+}
+
+void unit_state_give_up(struct unit_state *unit, unsigned attempt)
+{
+    if (!unit_state_has_given_up(unit, attempt))
+        unit->given_up[unit->given_up_count++ % UNIT_STATE_MAX_GIVEN_UP] = attempt;
+}
+
+unsigned unit_state_attempt(const struct unit_state *unit)
+{
+    unsigned last = unit->submit.attempt;
+
+    for (unsigned i = 0; i < unit->given_up_count && i < UNIT_STATE_MAX_GIVEN_UP; i++)
+        if (unit->given_up[i] > last)
+            last = unit->given_up[i];
+    return last;
+}
+
+bool unit_state_has_given_up(const struct unit_state *unit, unsigned attempt)
+{
+    for (unsigned i = 0; unit && i < unit->given_up_count && i < UNIT_STATE_MAX_GIVEN_UP; i++)
+        if (unit->given_up[i] == attempt)
+            return true;
+    return false;
+}
+
+void unit_states_each(const struct unit_states *states, unit_states_visit visit, void *context)
+{
+    map_each (item, &states->units)
+        visit(context, &((const struct entry *)item->value)->unit);
+}

@@ -1,0 +1,108 @@
+/* unit_state.h - what this process remembers of a unit beside the caches, and could do without.
+ *
+ * A crash loses it, and nothing depends on its being there: what was submitted is found again by
+ * the key that every job carries, and the delay after a take-over covers submits that another
+ * process sent. It saves writes, keeps refused submits from being repeated, and times
+ * the steps. */
+#ifndef SLINC_BRIDGE_UNIT_STATE_H
+#define SLINC_BRIDGE_UNIT_STATE_H
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "bridge/unit/job_change.h"
+#include "slurm/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum submit_state {
+    SUBMIT_NONE,       /* none of ours is on its way; if it made a job, the job cache has it */
+    SUBMIT_SENT,       /* on its way: only its answer moves it */
+    SUBMIT_UNRESOLVED, /* may have made a job, now or later: a list begun after settles_us tells,
+                       and the executor then moves it to NONE or REFUSED */
+    SUBMIT_REFUSED,    /* made none, and the same submit would not today */
+};
+
+const char *submit_state_name(enum submit_state state); /* "sent" ... */
+
+struct submit_record {
+    enum submit_state state;
+    unsigned attempt;   /* of the last submit; 0 = never submitted */
+    uint64_t hash;      /* job_desc_hash of it */
+    uint64_t site;      /* capacity_generation when it was refused */
+    int64_t sent_us;    /* loop times */
+    int64_t settles_us; /* UNRESOLVED */
+    bool is_answered;   /* UNRESOLVED: by slurmctld, with an error: without a job it was refused */
+    bool at_once;       /* of the last submit: an immediate one */
+    int64_t again_us; /* REFUSED: the same submit may be tried again then, though nothing changed */
+    enum slurm_class class; /* of the last answer, whatever the state now is, and its words; */
+    int number;             /* DONE, 0 and "" when it went well */
+    char text[240];
+};
+
+/* What a job that waits was last submitted or updated with, and the change that Slurm refused. */
+struct last_applied {
+    int64_t job_id;             /* 0: of no job */
+    struct field_hashes hashes; /* unknown: a field that an update may have changed */
+    /* Slurm made the update, and its note still says "unknown" for the changed fields: a second
+     * update writes their hashes. */
+    bool needs_final_note;
+    uint64_t refused; /* job_desc_hash of a change that Slurm refused; submit.text says why */
+    uint64_t site;    /* capacity_generation at that time */
+    int64_t again_us; /* the same change may be tried again then, though nothing changed */
+};
+
+enum {
+    UNIT_STATE_MAX_MISFITS = 32, /* the last nodes given back count */
+    UNIT_STATE_MAX_GIVEN_UP = 8, /* the last of them count */
+};
+
+struct unit_state {
+    struct str key; /* "namespace/uid" */
+    struct submit_record submit;
+    struct last_applied last_applied;
+    bool queues;                           /* an immediate try was refused: the next is queued */
+    bool prefers_nothing;                  /* a preference was refused: the next submit has none */
+    char *misfits[UNIT_STATE_MAX_MISFITS]; /* Slurm nodes that did not fit, the last one last */
+    unsigned misfit_count;
+    /* Attempts whose jobs we wanted cancelled: a cancel without an answer may come late, so nothing
+     * is bound by them any more. */
+    unsigned given_up[UNIT_STATE_MAX_GIVEN_UP];
+    unsigned given_up_count;
+    uint64_t nodes_version; /* of its pod, when it was last planned (filter.h) */
+    unsigned members;       /* that were there at the last look */
+    int64_t grown_us;       /* when there were more than before */
+    int64_t lost_us;        /* since when it is bound and has no job; 0 = it has one */
+    bool is_rebooking;      /* and others wait for it to get one: not for ever */
+    int64_t seen_us, submitted_us, allocated_us, bound_us; /* loop times; 0 = not yet */
+};
+
+struct unit_states;
+
+struct unit_states *unit_states_new(void);
+void unit_states_free(struct unit_states *states);
+
+const struct unit_state *unit_states_get(const struct unit_states *states,
+                                         struct str key);                        /* or NULL */
+struct unit_state *unit_states_find(struct unit_states *states, struct str key); /* or NULL */
+struct unit_state *unit_states_need(struct unit_states *states,
+                                    struct str key); /* made when missing */
+void unit_states_forget(struct unit_states *states, struct str key);
+/* Forgets what jobs were last submitted with: another leader may have changed them since. */
+void unit_states_forget_applied(struct unit_states *states);
+/* How many are in this state; O(1). */
+size_t unit_states_in(const struct unit_states *states, enum submit_state state);
+/* The only way to move a submit: keeps the counts. */
+void unit_states_move(struct unit_states *states, struct unit_state *unit, enum submit_state state);
+
+/* A node that did not fit; one that is known already changes nothing. */
+void unit_state_add_misfit(struct unit_state *unit, const char *slurm_name);
+void unit_state_give_up(struct unit_state *unit, unsigned attempt);
+unsigned unit_state_attempt(
+    const struct unit_state *unit); /* the last, of submits and of those given up */
+bool unit_state_has_given_up(const struct unit_state *unit, unsigned attempt); /* takes NULL */
+
+typedef void (*unit_states_visit)(void *context, const struct unit_state *unit);
+void unit_states_each(const struct unit_states *states, unit_states_visit visit, void *context);
+
+#endif
