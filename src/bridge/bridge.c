@@ -30,7 +30,6 @@ enum {
     RETRY_US = SECOND_US, /* of the first questions, until they are answered */
     YOUNG_US = 60 * SECOND_US,
     EXPECT_US = 2 * SECOND_US,
-    MAX_UNIT_MEMORY = 64 << 20, /* of one unit in /debug/state */
 };
 
 /* ---- plans ---- */
@@ -49,7 +48,7 @@ static void forget_if_over(struct bridge *bridge, struct str key)
     unit_states_forget(bridge->world.unit_states, key);
 }
 
-/* Changes of nodes and of other pods wake the unit when the result is another (bridge_wake.c). */
+/* Changes of nodes and of other pods wake the unit when the result is another (wake.c). */
 static void record_nodes_version(const struct bridge *bridge, struct str key)
 {
     const struct bridge_world *world = &bridge->world;
@@ -62,10 +61,25 @@ static void record_nodes_version(const struct bridge *bridge, struct str key)
             filter_version(world->filter, kube_pod_of(pod));
 }
 
+/* Every unit that has a pod has a state: what it waits for, and its phase for the metric. */
+static void record_placed(struct bridge *bridge, struct str key, const struct placed *placed)
+{
+    struct unit_states *states = bridge->world.unit_states;
+    struct unit_state *state =
+        placed->phase == UNIT_GONE ? unit_states_find(states, key) : unit_states_need(states, key);
+
+    if (!state)
+        return;
+    state->phase = placed->phase;
+    unit_states_wait(states, state, placed->woken_by);
+}
+
 static int plan_unit(struct controller *controller, struct str key, struct plan *plan,
                      struct err *err)
 {
     struct bridge *bridge = controller->context;
+    bool was_rebooking = bridge->timings.rebooking > 0;
+    struct placed placed;
     int result;
     const struct bridge_facts *facts;
     struct kube_index_walk pods;
@@ -73,8 +87,12 @@ static int plan_unit(struct controller *controller, struct str key, struct plan 
 
     bridge_refresh_facts(bridge);
     timings_before_plan(&bridge->timings, key);
-    result = place_plan(&bridge->world, key, plan, err);
+    result = place_plan(&bridge->world, key, plan, &placed, err);
+    if (result == 0)
+        record_placed(bridge, key, &placed);
     timings_after_plan(&bridge->timings, key);
+    if (was_rebooking && bridge->timings.rebooking == 0)
+        bridge_wake(bridge, ON_REBOOKED);
     record_nodes_version(bridge, key);
     forget_if_over(bridge, key);
     /* A young pod without a place: its job starts any moment. An old one is not worth the
@@ -136,6 +154,17 @@ static void observe_only(struct bridge *bridge)
 
 /* ---- the beginning ---- */
 
+/* What was planned may have changed since, so the guard is asked once more with the facts of now.
+ */
+static const char *may_submit(void *context, struct str key, uint64_t desc_hash,
+                              struct arena *arena)
+{
+    struct bridge *bridge = context;
+
+    bridge_refresh_facts(bridge);
+    return place_submit_objection(&bridge->world, key, desc_hash, arena);
+}
+
 static void start_slurm(struct bridge *bridge)
 {
     struct str cluster = str_of(bridge->cluster);
@@ -147,6 +176,7 @@ static void start_slurm(struct bridge *bridge)
                                                        .tracked_only = true,
                                                        .nodes_only = true,
                                                        .layout_read = bridge_take_layout,
+                                                       .settled = bridge_slurm_settled,
                                                        .context = bridge });
 
     struct slurm_cache *jobs = slurm_poller_cache(bridge->poller, SLURM_FEED_JOBS);
@@ -173,6 +203,7 @@ static void start_slurm(struct bridge *bridge)
         .cluster = cluster,
         .submits_per_second = bridge->options.config->submits_per_second,
         .may_act = bridge_may_act,
+        .may_submit = may_submit,
         .wake_unit = bridge_wake_unit,
         .wake_node = bridge_wake_node,
         .context = bridge });
@@ -194,7 +225,7 @@ static void add_controllers(struct bridge *bridge)
                                     .look = bridge_look_if_other_nodes,
                                     .context = bridge };
     filter_listen(world->filter, bridge_on_filter, bridge);
-    watches_listen(bridge->watches, bridge_on_job_annotations, bridge);
+    watches_listen(bridge->watches, bridge_on_owner, bridge_on_volume, bridge);
     bridge->node_watches[0] = (struct controller_watch){ world->nodes, bridge_on_node };
     bridge->node_watches[1] = (struct controller_watch){ world->other_pods, bridge_on_other_pod };
     bridge->units = (struct controller){ .name = "pod-controller",
@@ -338,6 +369,7 @@ void bridge_free(struct bridge *bridge)
     if (!bridge)
         return;
     loop_timer_stop(&bridge->retry);
+    loop_timer_stop(&bridge->wake_timer);
     if (bridge->identify)
         kube_call_cancel(bridge->identify);
     bridge_stop_observing(bridge);
@@ -456,8 +488,6 @@ bool bridge_has_left(const struct bridge *bridge, struct buf *ret_what_is_left)
 }
 
 struct units_page {
-    const struct bridge_world *world;
-    struct arena arena;
     struct buf *out;
     const char *comma;
 };
@@ -465,30 +495,25 @@ struct units_page {
 static void write_unit(void *context, const struct unit_state *state)
 {
     struct units_page *page = context;
-    struct unit unit;
 
-    arena_reset(&page->arena);
-    unit_gather(page->world, state->key, &page->arena, &unit);
     buf_printf(page->out, "%s{\"unit\":", page->comma);
-    json_escape(page->out, unit.key);
-    buf_printf(page->out, ",\"phase\":\"%s\",\"pods\":%u,\"job\":%" PRId64 ",\"attempt\":%u}",
-               unit_phase_name(unit_phase(page->world, &unit)), unit.member_count,
-               unit.job ? unit.job->id : 0, unit.attempt);
+    json_escape(page->out, state->key);
+    buf_printf(page->out, ",\"phase\":\"%s\",\"wokenBy\":\"", unit_phase_name(state->phase));
+    wake_write(state->woken_by, page->out);
+    buf_printf(page->out, "\",\"attempt\":%u}", unit_state_attempt(state));
     page->comma = ",";
 }
 
-/* The units that this process has planned while they waited. */
+/* Each as its last plan left it. */
 static void write_units(void *context, struct buf *out)
 {
     const struct bridge *bridge = context;
-    struct units_page page = { .world = &bridge->world, .out = out, .comma = "" };
+    struct units_page page = { .out = out, .comma = "" };
 
-    arena_init(&page.arena, MAX_UNIT_MEMORY);
     buf_add_char(out, '[');
     if (bridge->poller)
         unit_states_each(bridge->world.unit_states, write_unit, &page);
     buf_add_char(out, ']');
-    arena_done(&page.arena);
 }
 
 void bridge_add_health(struct bridge *bridge, struct health *health)

@@ -1,4 +1,4 @@
-/* bridge_private.h - what bridge.c, bridge_slurm.c, bridge_wake.c and why.c share. */
+/* bridge_private.h - what bridge.c, bridge_slurm.c, wake.c and why.c share. */
 #ifndef SLINC_BRIDGE_BRIDGE_PRIVATE_H
 #define SLINC_BRIDGE_BRIDGE_PRIVATE_H
 
@@ -8,6 +8,7 @@
 #include "bridge/sweep.h"
 #include "bridge/timings.h"
 #include "bridge/watches.h"
+#include "bridge/world/unit_state.h"
 #include "bridge/world/world.h"
 
 enum { BRIDGE_MAX_WHY = 256, BRIDGE_MAX_WATCHES = 16 };
@@ -35,7 +36,8 @@ struct bridge {
     char sight_why[BRIDGE_MAX_WHY];
     struct loop_timer look_at_site;
     struct slurm_trouble trouble;
-    bool is_unread; /* the trouble is that Slurm cannot be read */
+    bool is_unread;       /* the trouble is that Slurm cannot be read */
+    bool waits_for_slurm; /* since then the jobs could not be believed: units may wait for that */
     struct loop_timer look_for_trouble;
 
     struct slurm_executor *executor;
@@ -45,6 +47,8 @@ struct bridge {
     struct controller units, nodes;
     struct controller_watch unit_watches[BRIDGE_MAX_WATCHES], node_watches[2];
     struct sweep sweep; /* the nodes that pods may use have changed */
+    unsigned wakes;     /* enum wake: units that wait for these are woken soon */
+    struct loop_timer wake_timer;
 };
 
 /* ---- bridge_slurm.c: what is known of Slurm beside its caches ---- */
@@ -52,9 +56,10 @@ struct bridge {
 extern const char bridge_became_leader[];         /* why slurmctld is suspected at that moment */
 void bridge_refresh_facts(struct bridge *bridge); /* before every plan */
 void bridge_observe_slurm(struct bridge *bridge); /* once there is an executor */
+void bridge_slurm_settled(void *context);         /* the poller has read all jobs, or knows again */
 void bridge_stop_observing(struct bridge *bridge);
 
-/* ---- bridge_wake.c: changes become keys ---- */
+/* ---- wake.c: changes become keys ---- */
 
 bool bridge_may_act(void *context);
 void bridge_on_pod(struct controller *controller, const struct kube_object *old,
@@ -66,7 +71,12 @@ void bridge_on_claim(void *context, const struct kube_object *old, const struct 
 void bridge_on_slice(void *context, const struct kube_object *old, const struct kube_object *next);
 void bridge_on_device_class(void *context, const struct kube_object *old,
                             const struct kube_object *next);
-void bridge_on_job_annotations(void *context, const struct kube_object *owner);
+void bridge_on_owner(void *context, const struct kube_object *owner, bool says_otherwise);
+void bridge_on_volume(void *context);
+/* The units that wait for this source are planned again: now, or once for all changes of a moment.
+ */
+void bridge_wake(struct bridge *bridge, enum wake source);
+void bridge_wake_soon(struct bridge *bridge, enum wake source);
 void bridge_on_filter(void *context);
 void bridge_look_if_other_nodes(void *context, const struct kube_object *pod);
 void bridge_on_node(struct controller *controller, const struct kube_object *old,

@@ -45,6 +45,13 @@ static void note_restart(struct bridge *bridge)
     facts->restarted_us = loop_now_us(bridge->links.loop);
 }
 
+/* What a unit that waits for Slurm to be read waits for. */
+static bool jobs_are_read(const struct bridge_world *world)
+{
+    return slurm_is_clear(world) &&
+           slurm_cache_listed_us(world->slurm_jobs) >= world->facts.leading_us;
+}
+
 void bridge_refresh_facts(struct bridge *bridge)
 {
     struct bridge_facts *facts = &bridge->world.facts;
@@ -70,6 +77,20 @@ void bridge_refresh_facts(struct bridge *bridge)
     if (watches_refresh(bridge->watches))
         bridge_look_at_all(bridge);
     note_restart(bridge);
+    /* A plan that is made now may wait for this. */
+    if (!jobs_are_read(&bridge->world))
+        bridge->waits_for_slurm = true;
+}
+
+void bridge_slurm_settled(void *context)
+{
+    struct bridge *bridge = context;
+
+    bridge_refresh_facts(bridge);
+    if (!bridge->waits_for_slurm || !jobs_are_read(&bridge->world))
+        return;
+    bridge->waits_for_slurm = false;
+    bridge_wake(bridge, ON_SLURM);
 }
 
 /* ---- whether Slurm can be used ---- */
@@ -107,6 +128,7 @@ static void look_for_trouble(void *context)
         (void)snprintf(why, sizeof(why), "%s", bridge->trouble.why);
     if (slurm_trouble_update(&bridge->trouble, why, loop_now_us(bridge->links.loop)))
         bridge_look_at_all_that_wait(bridge);
+    bridge_slurm_settled(bridge);
     loop_timer_start(bridge->links.loop, &bridge->look_for_trouble, TROUBLE_US, look_for_trouble,
                      bridge);
 }
@@ -120,7 +142,7 @@ static void on_site(void *context, enum slurm_sight sight, const char *why,
 {
     struct bridge *bridge = context;
     struct bridge_facts *facts = &bridge->world.facts;
-    bool is_news = sight != facts->job_visibility;
+    bool is_news = sight != facts->job_visibility, knew = facts->knows_job_visibility;
 
     bridge->is_checking = false;
     (void)snprintf(bridge->sight_why, sizeof(bridge->sight_why), "%s", why);
@@ -133,6 +155,8 @@ static void on_site(void *context, enum slurm_sight sight, const char *why,
         facts->immediate_jobs_last = site->inactive_limit_s == 0;
         slurm_executor_set_message_timeout(bridge->executor, site->message_timeout_s);
     }
+    if (is_news || !knew)
+        bridge_wake(bridge, ON_SLURM);
     if (is_news && sight == SLURM_SEES_PART)
         log_error("Slurm is not asked for jobs: its token must see all of them",
                   LOG_TEXT("why", why));

@@ -18,7 +18,7 @@ enum {
     FIRST_US = 5 * SECOND_US, /* and while something is not known */
     PERIOD_US = 30 * SECOND_US,
     MIN_JOB_AGE_S = 60,
-    MAX_SKEW_US = 2 * SECOND_US, /* submit_guard.c takes clocks to be that close */
+    MAX_SKEW_US = 2 * SECOND_US, /* situation.c takes clocks to be that close */
     MIN_VERSION = 44,            /* external nodes: Slurm 25.11 */
 };
 

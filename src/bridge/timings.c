@@ -5,6 +5,7 @@
 #include "bridge/timings.h"
 
 #include "base/log.h"
+#include "bridge/place.h"
 #include "bridge/unit/unit.h"
 #include "bridge/world/names.h"
 
@@ -13,7 +14,7 @@ enum { LOST_US = 60000000 };
 static const double buckets[] = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
                                   1,     2.5,    5,     10,   30,    60,   300, 1800, 0 };
 
-enum { METRIC_STEP_SECONDS, METRIC_PODS, METRIC_WAITING };
+enum { METRIC_STEP_SECONDS, METRIC_PODS, METRIC_WAITING, METRIC_UNITS };
 
 const struct metric_family timings_metrics[] = {
     [METRIC_STEP_SECONDS] = { "slinc_bridge_step_seconds",
@@ -34,14 +35,34 @@ const struct metric_family timings_metrics[] = {
                          { NULL },
                          NULL,
                          0 },
+    [METRIC_UNITS] = { "slinc_bridge_units",
+                       "Units (a pod, or the pods of a group) by their phase, as /debug/why?rules "
+                       "lists them.",
+                       METRIC_GAUGE,
+                       { "phase" },
+                       NULL,
+                       0 },
 };
 const size_t timings_metric_count = sizeof(timings_metrics) / sizeof(timings_metrics[0]);
+
+static void count_phase(void *context, const struct unit_state *state)
+{
+    unsigned *in = context;
+
+    in[state->phase]++;
+}
 
 static void refresh(void *context)
 {
     const struct timings *timings = context;
+    unsigned in[UNIT_PHASES] = { 0 };
 
     metrics_set(timings->metrics, &timings_metrics[METRIC_WAITING], (double)timings->waiting, NULL);
+    if (timings->world->unit_states)
+        unit_states_each(timings->world->unit_states, count_phase, in);
+    for (unsigned i = 0; i < UNIT_PHASES; i++)
+        metrics_set(timings->metrics, &timings_metrics[METRIC_UNITS], in[i],
+                    unit_phase_name((enum unit_phase)i), NULL);
 }
 
 void timings_init(struct timings *timings, struct loop *loop, struct metrics *metrics,

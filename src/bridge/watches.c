@@ -6,6 +6,7 @@
 #include "bridge/watches.h"
 
 #include "base/mem.h"
+#include "bridge/submit/submit_queue.h"
 #include "bridge/world/names.h"
 #include "device/kinds.h"
 #include "engine/watch_set.h"
@@ -36,7 +37,8 @@ struct watches {
     struct bridge_world *world;
     struct kube_cache *caches[KINDS];
     struct watch_set *set; /* NULL once stopped */
-    watches_on_job_annotations on_job_annotations;
+    watches_on_owner on_owner;
+    watches_on_volume on_volume;
     void *listener;
 };
 
@@ -89,6 +91,7 @@ static void fill_world(struct bridge_world *world, struct kube_cache *const cach
         world->optional[i] = (struct optional){ .cache = caches[ALWAYS + i] };
     world->filter = filter_new(&filtered, &hooks);
     world_add_indexes(world);
+    submit_queue_add_index(world);
 }
 
 struct watches *watches_new(struct kube_client *client, struct rand *rand,
@@ -174,24 +177,36 @@ static bool say_the_same(const struct kube_pairs *a, const struct kube_pairs *b)
     return !left && !right;
 }
 
-/* What a new owner says is read with its pods, which come after it. */
 static void on_owner(void *context, const struct kube_object *old, const struct kube_object *next)
 {
     struct watches *watches = context;
 
-    if (old && next && watches->on_job_annotations &&
-        !say_the_same(&old->annotations, &next->annotations))
-        watches->on_job_annotations(watches->listener, next);
+    watches->on_owner(watches->listener, next ? next : old,
+                      old && next && !say_the_same(&old->annotations, &next->annotations));
 }
 
-void watches_listen(struct watches *watches, watches_on_job_annotations call, void *context)
+static void on_volume(void *context, const struct kube_object *old, const struct kube_object *next)
 {
-    watches->on_job_annotations = call;
+    struct watches *watches = context;
+
+    (void)old;
+    (void)next;
+    watches->on_volume(watches->listener);
+}
+
+void watches_listen(struct watches *watches, watches_on_owner owner_changed,
+                    watches_on_volume volume_changed, void *context)
+{
+    watches->on_owner = owner_changed;
+    watches->on_volume = volume_changed;
     watches->listener = context;
-    for (unsigned i = 0; i < KINDS; i++)
+    for (unsigned i = 0; i < KINDS; i++) {
         if (i == JOBS || i == REPLICASETS || i == STATEFULSETS ||
             (i >= ALWAYS && i < ALWAYS + OPTIONAL_DEVICE_CLASSES))
             kube_cache_listen(watches->caches[i], on_owner, watches);
+        if (i == CLAIMS || i == VOLUMES)
+            kube_cache_listen(watches->caches[i], on_volume, watches);
+    }
 }
 
 /* ---- for others ---- */

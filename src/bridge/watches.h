@@ -26,10 +26,16 @@ bool watches_refresh(struct watches *watches);
  * watches itself: adds a row each, with a map that brings no keys. How many. */
 unsigned watches_rows(const struct watches *watches, struct controller_watch *rows, unsigned max);
 
-/* Called when the slurmjob.slinky.slurm.net/ annotations of a Job, JobSet, ReplicaSet, StatefulSet
- * or group change: its pods do not change with it. Set once, before watches_start. */
-typedef void (*watches_on_job_annotations)(void *context, const struct kube_object *owner);
-void watches_listen(struct watches *watches, watches_on_job_annotations call, void *context);
+/* Called when a Job, JobSet, ReplicaSet, StatefulSet or group comes, goes or changes.
+ * says_otherwise: its slurmjob.slinky.slurm.net/ annotations changed, and its pods do not change
+ * with it. */
+typedef void (*watches_on_owner)(void *context, const struct kube_object *owner,
+                                 bool says_otherwise);
+/* Called when a PersistentVolume or a claim for one changes. */
+typedef void (*watches_on_volume)(void *context);
+/* Set once, before watches_start. */
+void watches_listen(struct watches *watches, watches_on_owner on_owner, watches_on_volume on_volume,
+                    void *context);
 
 void watches_add_health(const struct watches *watches, struct health *health);
 

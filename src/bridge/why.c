@@ -2,6 +2,7 @@
 #include "bridge/why.h"
 
 #include "bridge/bridge_private.h"
+#include "bridge/place.h"
 #include "bridge/submit/submit.h"
 #include "bridge/world/names.h"
 
@@ -45,8 +46,8 @@ static void write_job(const struct slurm_job *job, struct buf *out)
 static void write_annotations(const struct unit *unit, struct buf *out)
 {
     buf_add_text(out, ",\"annotations\":[");
-    for (unsigned i = 0; i <= unit->more_count; i++) {
-        const struct kube_object *object = i == 0 ? unit->owner : unit->more_owners[i - 1];
+    for (unsigned i = 0; i <= unit->owner.more_count; i++) {
+        const struct kube_object *object = i == 0 ? unit->owner.object : unit->owner.more[i - 1];
         const char *between = "";
 
         buf_printf(out, "%s{\"kind\":\"%s\",\"name\":\"%s\",\"values\":{", i > 0 ? "," : "",
@@ -76,7 +77,7 @@ static void write_translation(const struct bridge_world *world, const struct uni
     struct exclusion exclusion;
     struct job_desc desc;
 
-    if (unit_describe(world, unit, arena, &desc, &err) < 0) {
+    if (unit_describe(world, unit, DESCRIBE_BOTH, arena, &desc, &err) < 0) {
         json_add_text(out, "invalid", err.text);
         return;
     }
@@ -101,20 +102,31 @@ void why_write(const struct bridge_world *world, const struct kube_pod *pod, str
     buf_init(&key, MAX_NAME);
     world_unit_key(world, pod, &key);
     unit_gather(world, buf_str(&key), arena, &unit);
-    phase = unit_phase(world, &unit);
+    phase = unit_phase(world, &unit, arena);
     buf_add_text(out, "{\"unit\":");
     json_escape(out, unit.key);
     buf_printf(out, ",\"phase\":\"%s\",\"pods\":%u,\"needed\":%" PRId64 ",\"bound\":%u",
-               unit_phase_name(phase), unit.member_count, unit.needed, unit.in[POD_BOUND]);
+               unit_phase_name(phase), unit.member_count, unit.owner.needed, unit.in[POD_BOUND]);
     if (unit.job)
         write_job(unit.job, out);
-    if (unit.owner)
+    if (unit.owner.object)
         write_annotations(&unit, out);
-    if (unit.pod && !unit.owner)
-        json_add_text(out, "invalid", unit.wanting ? unit.wanting : "its owner is not known yet");
+    if (unit.pod && !unit.owner.object)
+        json_add_text(out, "invalid",
+                      unit.owner.wanting ? unit.owner.wanting : "its owner is not known yet");
     else if (unit.pod && phase != UNIT_OVER && phase != UNIT_FOREIGN)
         write_translation(world, &unit, arena, out);
     buf_add_char(out, '}');
+}
+
+/* The table that decides, for people. */
+static void serve_rules(struct http_responder *responder)
+{
+    auto_buf struct buf out;
+
+    buf_init(&out, MAX_ANSWER);
+    place_reference(&out);
+    http_respond_text(responder, 200, buf_text(&out));
 }
 
 void why_serve(void *context, const struct http_view *view, struct http_responder *responder)
@@ -128,13 +140,18 @@ void why_serve(void *context, const struct http_view *view, struct http_responde
     arena_init(&arena, MAX_MEMORY);
     buf_init(&wanted, MAX_NAME);
     buf_init(&out, MAX_ANSWER);
+    if (http_view_query(view, "rules", &wanted, NULL) == 0) {
+        serve_rules(responder);
+        return;
+    }
+    buf_clear(&wanted);
     if (!bridge->poller) {
         http_respond_text(responder, 503, "Kubernetes has not been read yet\n");
         return;
     }
     if (http_view_query(view, "pod", &wanted, NULL) < 0 ||
         !str_cut(buf_str(&wanted), '/', &ns, &name)) {
-        http_respond_text(responder, 400, "wants ?pod=NAMESPACE/NAME\n");
+        http_respond_text(responder, 400, "wants ?pod=NAMESPACE/NAME, or ?rules\n");
         return;
     }
     pod = kube_cache_get(bridge->world.pods, arena_strndup(&arena, ns.at, ns.len),

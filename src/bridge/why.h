@@ -13,7 +13,8 @@
 void why_write(const struct bridge_world *world, const struct kube_pod *pod, struct arena *arena,
                struct buf *out);
 
-/* GET /debug/why?pod=NAMESPACE/NAME; context is the bridge. */
+/* GET /debug/why?pod=NAMESPACE/NAME, and /debug/why?rules for the table of rules; context is the
+ * bridge. */
 void why_serve(void *context, const struct http_view *view, struct http_responder *responder);
 
 #endif

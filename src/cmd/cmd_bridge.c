@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "bridge/bridge.h"
 #include "bridge/checks.h"
+#include "bridge/place.h"
 #include "bridge/slurm/slurm_action.h"
 #include "bridge/slurm/slurm_health.h"
 #include "bridge/timings.h"
@@ -413,6 +414,10 @@ static void write_reference(struct buf *out)
     job_desc_reference(out);
     buf_add_text(out, "\nwhat Slurm does to a job, and what that means for its pod:\n\n");
     job_end_reference(out);
+    buf_add_text(
+        out, "\nthe phases of a unit (a pod, or the pods of a group), in the order in which they "
+             "are looked for:\n\n");
+    place_reference(out);
     buf_add_text(out, "\nwhat the webhook refuses:\n\n");
     admit_rules_reference(out);
     metrics_reference(out);

@@ -185,16 +185,33 @@ static void replace(struct slurm_cache *cache, struct slurm_entry *entry,
     entry->doubted = false;
 }
 
+/* A read shows the object as it was. Who waits for a read after a write is told all the same. */
+static void confirm(struct slurm_cache *cache, struct slurm_entry *entry, int64_t started_us)
+{
+    bool was_behind = slurm_cache_is_behind(cache, entry->text);
+    struct change *change;
+
+    entry->seen_us = started_us;
+    entry->doubted = false;
+    if (!was_behind || !entry->object)
+        return;
+    change = mem_alloc(sizeof(*change));
+    change->old = slurm_object_ref(entry->object);
+    change->next = slurm_object_ref(entry->object);
+    list_push_back(&cache->untold, &change->link);
+}
+
 /* What a read that started then showed. True when it made a difference. */
 static bool apply(struct slurm_cache *cache, struct slurm_entry *entry,
                   const struct slurm_object *next, int64_t started_us)
 {
     const struct slurm_object *old = entry->object;
 
-    entry->seen_us = started_us;
-    entry->doubted = false;
-    if (old == next || (old && next && slurm_object_equal(old, next)))
+    if (old == next || (old && next && slurm_object_equal(old, next))) {
+        confirm(cache, entry, started_us);
         return false;
+    }
+    entry->seen_us = started_us;
     replace(cache, entry, next);
     return true;
 }
@@ -262,7 +279,7 @@ void slurm_merge_add(struct slurm_merge *merge, const struct slurm_object *objec
 
     if (entry && entry->object && merge->started_us >= slurm_entry_newest(merge->cache, entry) &&
         slurm_object_equal(entry->object, object)) {
-        entry->seen_us = merge->started_us;
+        confirm(merge->cache, entry, merge->started_us);
         slurm_object_unref(object);
         object = slurm_object_ref(entry->object);
     }

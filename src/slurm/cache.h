@@ -63,7 +63,8 @@ struct slurm_index_walk slurm_cache_by(const struct slurm_cache *cache, enum slu
                                        struct str key);
 const struct slurm_object *slurm_index_next(struct slurm_index_walk *walk);
 
-/* old or next is NULL for new or gone objects. An id that Slurm has given to another job is one
+/* old or next is NULL for new or gone objects. Both are the same when a read after a write shows
+ * the object unchanged: it is no longer behind. An id that Slurm has given to another job is one
  * change, with two sluids. Listeners come before the first object; they may write the cache. */
 typedef void (*slurm_change)(void *context, const struct slurm_object *old,
                              const struct slurm_object *next);

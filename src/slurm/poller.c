@@ -153,6 +153,12 @@ static bool may_go(void *context, const struct slurm_object *object)
            slurm_job_has_ended(&slurm_job_of(object)->state);
 }
 
+static void tell_settled(const struct slurm_poller *poller)
+{
+    if (poller->options.settled)
+        poller->options.settled(poller->options.context);
+}
+
 static void merged(struct feed *feed)
 {
     bool whole = slurm_merge_ignored(feed->merge) == 0;
@@ -167,6 +173,7 @@ static void merged(struct feed *feed)
         slurm_jobs_listed(feed);
     else
         slurm_feed_good(feed);
+    tell_settled(feed->poller);
 }
 
 static void commit_slice(void *context)
@@ -373,6 +380,7 @@ static void judge_unreached(struct slurm_poller *poller, bool is_same, int64_t s
     poller->unreached = false;
     if (is_same ? slurm_cache_listed_us(jobs) < poller->boot_known_us : poller->boot_time == 0)
         slurm_poller_suspect(poller, not_reached);
+    tell_settled(poller);
 }
 
 bool slurm_take_conf(struct slurm_poller *poller, const struct slurm_answer *answer)

@@ -44,6 +44,8 @@ struct slurm_poller_options {
     /* With nodes_only: what such a job has on its nodes (slurm_layout_decode), told when the cache
      * has it as running. NULL: nobody wants to know. */
     void (*layout_read)(void *context, const struct slurm_job *job, const struct json *body);
+    /* A list was merged, or it is known again whether slurmctld was restarted; NULL. */
+    void (*settled)(void *context);
     void *context;
 };
 

@@ -45,9 +45,9 @@ static double now_ms(void)
 void __real_timings_before_plan(struct timings *steps, struct str key);
 void __wrap_timings_before_plan(struct timings *steps, struct str key);
 int __real_place_plan(const struct bridge_world *world, struct str key, struct plan *plan,
-                      struct err *err);
+                      struct placed *ret_placed, struct err *err);
 int __wrap_place_plan(const struct bridge_world *world, struct str key, struct plan *plan,
-                      struct err *err);
+                      struct placed *ret_placed, struct err *err);
 void __real_timings_after_plan(struct timings *steps, struct str key);
 void __wrap_timings_after_plan(struct timings *steps, struct str key);
 
@@ -58,9 +58,9 @@ void __wrap_timings_before_plan(struct timings *steps, struct str key)
 }
 
 int __wrap_place_plan(const struct bridge_world *world, struct str key, struct plan *plan,
-                      struct err *err)
+                      struct placed *ret_placed, struct err *err)
 {
-    int result = __real_place_plan(world, key, plan, err);
+    int result = __real_place_plan(world, key, plan, ret_placed, err);
 
     if (plan->arena->used > plans.most_bytes)
         plans.most_bytes = plan->arena->used;

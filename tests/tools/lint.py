@@ -28,6 +28,9 @@ LAYERS = {
     "cmd": ["base", "codec", "io", "kube", "slurm", "engine", "filter", "device", "bridge", "admit", "operator", "exporter", "dra", "cli"],
 }
 
+# The rooms of the bridge: each may include itself and what stands left of it (docs/internals/bridge.md).
+ROOMS = ["world", "unit", "slurm", "nodes", "run", "submit"]
+
 # Functions that have a bounded or thread-safe replacement of ours, and what it is.
 BANNED = {
     "strtol": "str_to_i64", "strtoul": "str_to_u64", "strtoll": "str_to_i64", "strtoull": "str_to_u64", "atoi": "str_to_i64",
@@ -72,6 +75,18 @@ def check_layers(repo: Path) -> list[Problem]:
             found = re.match(r'\s*#\s*include\s+"([^"/]+)/', line)
             if found and found[1] != layer and found[1] not in LAYERS.get(layer, []):
                 problems.append(f"{file.relative_to(repo)}:{number}: layer '{layer}' may not include '{found[1]}'")
+    return problems
+
+
+def check_rooms(repo: Path) -> list[Problem]:
+    """Files at the top of src/bridge may include every room, and no room includes them."""
+    problems = []
+    rooms = {name: i for i, name in enumerate([*ROOMS, "bridge"])}
+    for file in _tracked(repo, "src/bridge/*.c", "src/bridge/*.h"):
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            found = re.match(r'\s*#\s*include\s+"bridge/([^"]+)"', line)
+            if found and rooms[Path("bridge", found[1]).parent.name] > rooms[file.parent.name]:
+                problems.append(f"{file.relative_to(repo)}:{number}: room '{file.parent.name}' may not include '{found[1]}'")
     return problems
 
 
@@ -302,7 +317,7 @@ def check_symbols(repo: Path) -> list[Problem]:
 
 
 def run_all(repo: Path) -> tuple[int, int, int]:
-    checks = [check_format, check_layers, check_banned, check_cleanups, check_heads, check_references, check_lengths, check_hosts, check_scripts, check_e2e, check_built, check_symbols, check_tidy]
+    checks = [check_format, check_layers, check_rooms, check_banned, check_cleanups, check_heads, check_references, check_lengths, check_hosts, check_scripts, check_e2e, check_built, check_symbols, check_tidy]
     failed = 0
     for check in checks:
         problems = check(repo)

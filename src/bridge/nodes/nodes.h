@@ -38,8 +38,4 @@ enum node_intent node_intent(const struct bridge_world *world, struct str slurm_
 int nodes_plan(const struct bridge_world *world, struct str slurm_name, struct plan *plan,
                struct err *err);
 
-/* Whether nothing can run there any more: the node is gone from Kubernetes, tainted out-of-service,
- * or NotReady for longer than configured with its Slurm node drained. */
-bool node_is_fenced(const struct bridge_world *world, const char *kube_name);
-
 #endif

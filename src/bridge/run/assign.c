@@ -7,7 +7,7 @@
 
 #include "base/map.h"
 #include "bridge/run/exclude.h"
-#include "bridge/submit/submit.h"
+#include "bridge/unit/describe.h"
 #include "codec/hostlist.h"
 #include "slurm/submit.h"
 
@@ -296,17 +296,17 @@ bool assign_lacks_slot_for(const struct bridge_world *world, const struct kube_p
     buf_init(&key, SLURM_MAX_KEY);
     group_key(pod, &key);
     unit_gather(world, buf_str(&key), arena, &unit);
-    if (unit.is_behind || unit.job_count != 1 || job_phase(unit.job) != JOB_RUNS ||
-        !unit.job->nodes[0] || !unit.owner)
+    if (unit.jobs.is_behind || unit.jobs.count != 1 || job_phase(unit.job) != JOB_RUNS ||
+        !unit.job->nodes[0] || !unit.owner.object)
         return false;
     if (pod_stage(world, pod) == POD_BOUND)
         return !unit_is_of_former(&unit, pod) && is_stranded(&unit, pod, arena, world);
-    if (unit_describe(world, &unit, arena, &desc, &err) < 0 ||
+    if (unit_describe(world, &unit, DESCRIBE_BOTH, arena, &desc, &err) < 0 ||
         assign_nodes(world, &unit, &desc, arena, &assigned, &err) < 0)
         return false;
     for (unsigned i = 0; i < assigned.count; i++)
         if (unit.members[assigned.at[i].member].pod == pod)
             return false;
     return !assigned.will_be_freed &&
-           (unit.in[POD_BOUND] > 0 || assigned.count >= (unsigned)unit.needed);
+           (unit.in[POD_BOUND] > 0 || assigned.count >= (unsigned)unit.owner.needed);
 }

@@ -5,51 +5,44 @@
  * back to Slurm, and the next job excludes it. */
 #include "bridge/run/bind.h"
 
-#include "bridge/place.h"
-#include "bridge/report.h"
-#include "bridge/run/assign.h"
-#include "bridge/run/device_claims.h"
 #include "bridge/slurm/slurm_action.h"
-#include "bridge/submit/submit.h"
-#include "bridge/submit/submit_guard.h"
+#include "bridge/unit/conditions.h"
+#include "bridge/unit/describe.h"
 #include "bridge/world/names.h"
-
-#include <inttypes.h>
 
 enum {
     SECOND_US = 1000000,
-    LOOK_FOR_FIT_US = 5000000, /* nothing tells a unit that a node has changed */
-    LOOK_IF_READY_US = 10000,
-    LOOK_IF_FREE_US = 500000, /* nor that pods of others have left one */
-    LOOK_IF_REBOOKED_US = 500000,
-    MAX_LOOKS = 32,   /* the others at the next look */
-    MANY_MISFITS = 3, /* after so many people should look */
+    MAX_LOOKS = 32, /* the others at the next look */
     FORGETFUL_US = 600 * 1000000,
     MAX_BINDS = PLAN_MAX_ACTIONS / 2, /* by one plan: each has an event, too */
 };
 
-/* Often only the nodes of a job were read when it started. Its start is then none, or the one that
- * Slurm expected. The whole record is read when the pods are old enough: no job is older. */
-bool job_ran_for(const struct bridge_world *world, const struct unit *unit, int64_t seconds,
-                 struct plan *plan)
+bool job_has_run_for(const struct bridge_world *world, const struct slurm_job *job, int64_t seconds)
 {
     const struct bridge_facts *facts = &world->facts;
-    const struct slurm_job *job = unit->job;
 
-    if (allocation_is_known(job))
-        return (facts->wall_us + facts->slurm_skew_us) / SECOND_US - job->start_time >= seconds;
-    if (facts->wall_us - unit->created_us >= seconds * SECOND_US &&
-        facts->now_us - slurm_cache_known_us(world->slurm_jobs, job->object.key) >= SECOND_US)
-        plan_slurm_look(plan, job);
-    return false;
+    return allocation_is_known(job) &&
+           (facts->wall_us + facts->slurm_skew_us) / SECOND_US - job->start_time >= seconds;
+}
+
+/* The whole record is read when the pods are old enough: no job is older than its pods. */
+void plan_read_start(const struct bridge_world *world, const struct unit *unit, int64_t seconds,
+                     struct plan *plan)
+{
+    const struct bridge_facts *facts = &world->facts;
+
+    if (!allocation_is_known(unit->job) &&
+        facts->wall_us - unit->created_us >= seconds * SECOND_US &&
+        facts->now_us - slurm_cache_known_us(world->slurm_jobs, unit->job->object.key) >= SECOND_US)
+        plan_slurm_look(plan, unit->job);
 }
 
 /* ---- a node that does not fit ---- */
 
 /* Slurm gives only free resources to a job, and shows the job before the jobs that it ended for it.
  * So a node may look full because the cache is old: its other jobs are read again first. */
-static bool look_at_those_there(const struct bridge_world *world, const struct unit *unit,
-                                struct plan *plan, const char *slurm_name)
+static unsigned find_stale(const struct bridge_world *world, const struct unit *unit,
+                           const char *slurm_name, const struct slurm_job *ret_jobs[MAX_LOOKS])
 {
     const struct slurm_cache *jobs = world->slurm_jobs;
     int64_t since_us = slurm_cache_known_us(jobs, unit->job->object.key);
@@ -58,36 +51,27 @@ static bool look_at_those_there(const struct bridge_world *world, const struct u
     unsigned count = 0;
 
     while (count < MAX_LOOKS && (other = slurm_index_next(&walk)) != NULL)
-        if (slurm_cache_known_us(jobs, other->key) < since_us) {
-            plan_slurm_look(plan, slurm_job_of(other));
-            count++;
-        }
-    if (count == 0)
-        return false;
-    plan_wait(plan, "job %s runs; the other jobs on %s are being read", unit->job->object.key,
-              slurm_name);
-    plan_look_again(plan, LOOK_IF_FREE_US);
-    return true;
+        if (slurm_cache_known_us(jobs, other->key) < since_us)
+            ret_jobs[count++] = slurm_job_of(other);
+    return count;
 }
 
-/* The job is cancelled, and the next one excludes the nodes that did not fit and still do not. A
- * unit whose jobs keep ending is submitted ever more slowly (submit_guard.c). */
-static int give_back(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                     const char *slurm_name, const char *why)
+bool node_has_stale_jobs(const struct bridge_world *world, const struct unit *unit,
+                         const char *slurm_name)
 {
-    unsigned before = unit->state ? unit->state->misfit_count : 0;
+    const struct slurm_job *jobs[MAX_LOOKS];
 
-    if (before < MANY_MISFITS)
-        report_waiting(world, unit, plan, "NodeMisfit",
-                       "job %s was given a node that will not do: %s", unit->job->object.key, why);
-    else
-        report_trouble(world, unit, plan, "NodeMisfit",
-                       "job %s was given a node that will not do, as %u were before it: %s",
-                       unit->job->object.key, before, why);
-    plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "SlurmNodeMisfit",
-               "job %s is given back: %s", unit->job->object.key, why);
-    plan_slurm_give_back(plan, unit->job, slurm_name, why);
-    return 0;
+    return find_stale(world, unit, slurm_name, jobs) > 0;
+}
+
+void plan_read_stale_jobs(const struct bridge_world *world, const struct unit *unit,
+                          const char *slurm_name, struct plan *plan)
+{
+    const struct slurm_job *jobs[MAX_LOOKS];
+    unsigned count = find_stale(world, unit, slurm_name, jobs);
+
+    for (unsigned i = 0; i < count; i++)
+        plan_slurm_look(plan, jobs[i]);
 }
 
 /* ---- binding ---- */
@@ -99,7 +83,7 @@ static bool plan_label(const struct bridge_world *world, const struct unit *unit
     const struct kube_object *pod = &unit->pod->object;
     struct json_mut *patch = json_new_object(build);
 
-    if (unit->recorded_id == unit->job->id)
+    if (unit->jobs.recorded_id == unit->job->id)
         return false;
     json_put_text(build, metadata, "uid", pod->uid);
     json_put(build, patch, "metadata", metadata);
@@ -160,10 +144,8 @@ static bool bind_to(const struct bridge_world *world, const struct unit *unit, s
     struct json_mut *metadata = binding_metadata(unit, build, node);
     struct action *action;
 
-    if (!world->facts.bind_takes_metadata && plan_label(world, unit, plan, build, metadata)) {
-        plan_look_again(plan, LOOK_IF_READY_US);
-        return false;
-    }
+    if (!world->facts.bind_takes_metadata && plan_label(world, unit, plan, build, metadata))
+        return false; /* the change of the pod brings the unit back */
     if (!world->facts.bind_takes_metadata)
         metadata = NULL;
     action =
@@ -190,7 +172,7 @@ static void report_bound(const struct bridge_world *world, const struct unit *un
 {
     const struct kube_object *pod = &unit->pod->object;
 
-    report_placed(world, unit, plan, unit->job, node->object.name);
+    plan_placed(world, unit->pod, plan, unit->job, node->object.name);
     plan_event(plan, pod, KUBE_EVENT_NORMAL, "Scheduled",
                "Successfully assigned %s/%s to %s (job %s)%s", pod->ns, pod->name,
                node->object.name, unit->job->object.key,
@@ -201,8 +183,8 @@ static void report_bound(const struct bridge_world *world, const struct unit *un
 
 /* All bindings are one stage, and so are under way together; of a very large group the rest is
  * bound by the next plan. */
-static void bind_all(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                     const struct assignments *assigned)
+void plan_bind_all(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                   const struct assignments *assigned)
 {
     const struct bind_basis *basis = basis_of(world, unit->job, plan);
     unsigned count = assigned->count < MAX_BINDS ? assigned->count : MAX_BINDS;
@@ -227,33 +209,24 @@ static void bind_all(const struct bridge_world *world, const struct unit *unit, 
 
 /* ---- which nodes ---- */
 
-/* Members for which the job has no slot report that by plans of their own (place.c). */
-static int assign(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                  struct assignments *ret_assigned, struct err *err)
+/* Members for which the job has no slot report that by plans of their own. */
+int assign_waiting(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
+                   struct assignments *ret_assigned, struct err *err)
 {
     struct job_desc desc;
     struct err why = { .class = 0 };
 
-    if (unit->kind == GROUP_NONE || !unit->owner ||
-        unit_describe(world, unit, plan->arena, &desc, &why) < 0) {
+    if (unit->kind == GROUP_NONE || !unit->owner.object ||
+        unit_describe(world, unit, DESCRIBE_BOTH, arena, &desc, &why) < 0) {
         job_desc_init(&desc);
         desc.exclusive = false; /* nothing says that the job has whole nodes */
     }
-    return assign_nodes(world, unit, &desc, plan->arena, ret_assigned, err);
+    return assign_nodes(world, unit, &desc, arena, ret_assigned, err);
 }
 
-static int read_places(const struct unit *unit, struct plan *plan)
-{
-    plan_slurm_look(plan, unit->job);
-    plan_wait(plan, "what job %s has on its nodes is being read", unit->job->object.key);
-    plan_look_again(plan, LOOK_FOR_FIT_US);
-    return 0;
-}
-
-/* A node with a pod whose job Slurm has forgotten; NULL: there is none. Such pods may wait long for
- * their new jobs, until other jobs give back the resources. */
-static const char *pod_without_job_on(const struct bridge_world *world,
-                                      const struct assignments *assigned)
+/* Such pods may wait long for their new jobs, until other jobs give back the resources. */
+const char *node_with_forgotten_pod(const struct bridge_world *world,
+                                    const struct assignments *assigned)
 {
     const struct bridge_facts *facts = &world->facts;
     bool may_be = facts->rebooking > 0 ||
@@ -265,27 +238,14 @@ static const char *pod_without_job_on(const struct bridge_world *world,
     return NULL;
 }
 
-/* The job is not given back while pods of the unit are still ending on it. */
-static int give_forgotten_back(const struct bridge_world *world, const struct unit *unit,
-                               struct plan *plan, const char *slurm_name)
-{
-    if (unit->in[POD_ENDING] == 0)
-        return give_back(world, unit, plan, slurm_name,
-                         "a pod whose job Slurm has forgotten runs there");
-    plan_wait(plan, "a pod whose job Slurm has forgotten runs on %s", slurm_name);
-    plan_look_again(plan, LOOK_IF_FREE_US);
-    return 0;
-}
-
-/* Members of a group that the running job has no place for, now or soon (assign_lacks_slot_for). */
-static void enqueue_left_over(const struct unit *unit, struct plan *plan,
-                              const struct assignments *assigned)
+void plan_enqueue_left_over(const struct unit *unit, struct plan *plan,
+                            const struct assignments *assigned)
 {
     bool *is_assigned =
         arena_alloc_array(plan->arena, unit->member_count + 1, sizeof(*is_assigned));
 
     if (unit->kind == GROUP_NONE || assigned->left == 0 || assigned->will_be_freed ||
-        (unit->in[POD_BOUND] == 0 && assigned->count < (uint64_t)unit->needed))
+        (unit->in[POD_BOUND] == 0 && assigned->count < (uint64_t)unit->owner.needed))
         return;
     for (unsigned i = 0; i < assigned->count; i++)
         is_assigned[assigned->at[i].member] = true;
@@ -294,88 +254,8 @@ static void enqueue_left_over(const struct unit *unit, struct plan *plan,
             plan_enqueue_member(plan, &unit->members[i]);
 }
 
-static bool is_enough(const struct unit *unit, const struct assignments *assigned)
+bool assigned_is_enough(const struct unit *unit, const struct assignments *assigned)
 {
-    return unit->in[POD_BOUND] > 0 || assigned->count >= (uint64_t)unit->needed ||
+    return unit->in[POD_BOUND] > 0 || assigned->count >= (uint64_t)unit->owner.needed ||
            assigned->left == 0;
-}
-
-/* The job of a group that has bound pods is never given back. */
-static int place_rest_later(const struct bridge_world *world, const struct unit *unit,
-                            struct plan *plan, const struct assignments *assigned)
-{
-    bool is_placed = unit->in[POD_BOUND] > 0 || unit->in[POD_ENDING] > 0;
-
-    if (assigned->misfit && !is_placed && !assigned->is_among_own &&
-        look_at_those_there(world, unit, plan, assigned->misfit))
-        return 0;
-    if (assigned->misfit && !is_placed)
-        return give_back(world, unit, plan, assigned->misfit, assigned->why);
-    if (assigned->will_be_freed) {
-        report_waiting(world, unit, plan, "PlaceNotFree",
-                       "job %s runs; its place is free when the pods there are gone",
-                       unit->job->object.key);
-        plan_look_again(plan, LOOK_IF_FREE_US);
-        return 0;
-    }
-    if (!is_placed && !is_enough(unit, assigned)) { /* it was submitted for others */
-        report_waiting(world, unit, plan, "TooFewPlaces",
-                       "job %s has no place for %u of its pods: it is given back",
-                       unit->job->object.key, assigned->left);
-        plan_slurm_cancel(plan, unit->job, NULL, "it has too few places for its pods");
-        return 0;
-    }
-    plan_wait(plan, "job %s has no place for %u of its pods", unit->job->object.key,
-              assigned->left);
-    plan_look_again(plan, LOOK_FOR_FIT_US);
-    return 0;
-}
-
-int plan_place(const struct bridge_world *world, const struct unit *whole, struct plan *plan,
-               bool is_prepared, struct err *err)
-{
-    const struct unit waiting = unit_in(whole, POD_WAITS), *unit = &waiting;
-    struct claims_misfit misfit;
-    struct assignments assigned;
-    const char *forgotten;
-
-    if (!unit->job->nodes[0]) {
-        plan_slurm_look(plan, unit->job); /* its state was seen, its nodes not yet */
-        plan_wait(plan, "the nodes of job %s are being read", unit->job->object.key);
-        plan_look_again(plan, LOOK_FOR_FIT_US);
-        return 0;
-    }
-    if (unit->in[POD_BOUND] + unit->in[POD_ENDING] > 0 && !allocation_is_known(unit->job))
-        return read_places(unit, plan); /* pods that came after the submit may join it */
-    if (assign(world, unit, plan, &assigned, err) < 0)
-        return -err->class;
-    if (assigned.is_guess) /* it may have been submitted for fewer pods */
-        return read_places(unit, plan);
-    enqueue_left_over(unit, plan, &assigned);
-    if (assigned.count == 0 || !is_enough(unit, &assigned))
-        return place_rest_later(world, unit, plan, &assigned);
-    if (rebooking_comes_first(world)) {
-        plan_wait(plan, "pods that may have lost their jobs come first");
-        plan_look_again(plan, LOOK_IF_REBOOKED_US);
-        return 0;
-    }
-    if ((forgotten = pod_without_job_on(world, &assigned)) != NULL && unit->in[POD_BOUND] == 0)
-        return give_forgotten_back(world, unit, plan, forgotten);
-    if (!is_prepared) {
-        plan_wait(plan, "it is being prepared to be bound");
-        plan_look_again(plan, LOOK_IF_READY_US);
-        return 0;
-    }
-    if (plan_volumes(world, unit, plan, &assigned))
-        return 0;
-    switch (plan_claims(world, unit, plan, &assigned, &misfit)) {
-    case CLAIMS_WAIT:
-        return 0;
-    case CLAIMS_MISFIT:
-        return give_back(world, unit, plan, misfit.node, misfit.why);
-    case CLAIMS_READY:
-        break;
-    }
-    bind_all(world, unit, plan, &assigned);
-    return 0;
 }

@@ -1,6 +1,7 @@
 /* device_claims.c - claims for devices and cores, written before a pod is bound.
  *
- * One plan creates the claim, allocates it and tells the pod its name; the next one binds the pod.
+ * claims_look finds out what is missing and changes nothing; plan_claims writes it. One plan
+ * creates the claim, allocates it and tells the pod its name; the next one binds the pod.
  * Kubernetes frees a claim when its pod is over or deleted; what was allocated for a job that is
  * gone is freed here.
  *
@@ -9,9 +10,7 @@
  * of others is never changed but for its allocation and finalizer. */
 #include "bridge/run/device_claims.h"
 
-#include "bridge/report.h"
-#include "bridge/run/bind.h"
-#include "bridge/slurm/slurm_action.h"
+#include "bridge/slurm/job_layouts.h"
 #include "bridge/world/names.h"
 #include "codec/digest.h"
 #include "codec/json_format.h"
@@ -24,28 +23,9 @@
 #include <stdio.h>
 
 enum {
-    LOOK_IF_FREE_US = 100000, /* nothing tells a unit that a claim of another pod is free */
-    LOOK_FOR_LAYOUT_US = 1000000,
-    LOOK_FOR_FIT_US = 5000000,
-    HELD_TOO_LONG_S = 30,
     MAX_CONFIG = 1 << 20,
     UUID_TEXT = 37,
     MAX_NUMBER = 24,
-};
-
-struct claiming {
-    const struct bridge_world *world;
-    const struct unit *unit;
-    struct plan *plan;
-    const struct assignments *assigned;
-    const struct slurm_layout *layout;
-    struct chooser chooser;
-    struct kube_cache *claims;
-    unsigned writes; /* claims or pods that are not as they must be */
-    const char *wait;
-    const char *trouble; /* that does not pass by itself */
-    bool is_held;
-    struct claims_misfit misfit;
 };
 
 struct pod_work { /* one pod that is assigned */
@@ -53,6 +33,22 @@ struct pod_work { /* one pod that is assigned */
     const struct kube_node *node;
     struct pod_claims claims;
     struct choice *choices; /* of each claim that is to be allocated; devices NULL: it is */
+};
+
+struct claiming {
+    const struct bridge_world *world;
+    const struct unit *unit;
+    struct arena *arena;
+    struct plan *plan; /* NULL while looking */
+    const struct assignments *assigned;
+    const struct slurm_layout *layout;
+    struct chooser chooser;
+    struct kube_cache *claims;
+    struct pod_work *works;
+    unsigned count;
+    unsigned writes;                   /* claims or pods that are not as they must be */
+    const struct kube_object *to_free; /* a claim of another job; NULL */
+    struct claims found;               /* READY until something else is found */
 };
 
 /* ---- an allocation as JSON ---- */
@@ -296,6 +292,18 @@ static struct job_node job_node_of(const struct claiming *claiming, const struct
     return found;
 }
 
+static void stop(struct claiming *claiming, enum claims_state state, const char *why)
+{
+    claiming->found.state = state;
+    claiming->found.why = why;
+}
+
+static const char *about(const struct claiming *claiming, const struct pod_claim *claim,
+                         const char *what)
+{
+    return arena_printf(claiming->arena, "resourceclaim \"%s\" %s", claim->name, what);
+}
+
 /* A claim whose node or devices are not those of the job is freed, unless its pod is bound, and
  * allocated by the next plan. */
 static void look_at_claim(struct claiming *claiming, const struct pod_work *work, unsigned at)
@@ -308,13 +316,11 @@ static void look_at_claim(struct claiming *claiming, const struct pod_work *work
 
     if (found && claim->kind != POD_CLAIM_USER &&
         strcmp(found->object.owner.uid, work->pod->object.uid) != 0) {
-        claiming->trouble = arena_printf(
-            claiming->plan->arena, "resourceclaim \"%s\" belongs to another pod", claim->name);
+        stop(claiming, CLAIMS_REFUSED, about(claiming, claim, "belongs to another pod"));
         return;
     }
     if (found && found->object.deleted_us) {
-        claiming->wait = arena_printf(claiming->plan->arena,
-                                      "resourceclaim \"%s\" is being deleted", claim->name);
+        stop(claiming, CLAIMS_WAIT, about(claiming, claim, "is being deleted"));
         return;
     }
     if (found && found->is_allocated && work->pod->node_name[0])
@@ -323,10 +329,8 @@ static void look_at_claim(struct claiming *claiming, const struct pod_work *work
     if (found && found->is_allocated) {
         if (choose_agrees(&claiming->chooser, &where, claim))
             return;
-        free_claim(claiming->world, claiming->plan, &found->object);
-        claiming->wait =
-            arena_printf(claiming->plan->arena,
-                         "resourceclaim \"%s\" is freed: it is of another job", claim->name);
+        claiming->to_free = &found->object;
+        stop(claiming, CLAIMS_WAIT, about(claiming, claim, "is freed: it is of another job"));
         return;
     }
     state = choose_devices(&claiming->chooser, work->pod, &where, claim,
@@ -335,33 +339,28 @@ static void look_at_claim(struct claiming *claiming, const struct pod_work *work
         claiming->writes++;
         return;
     }
-    claiming->misfit =
-        (struct claims_misfit){ world_record_name(claiming->world, work->node), why };
-    claiming->is_held = state == CHOOSE_HELD;
+    claiming->found.node = world_record_name(claiming->world, work->node);
+    stop(claiming, state == CHOOSE_HELD ? CLAIMS_HELD : CLAIMS_MISFIT, why);
 }
 
 static bool is_stuck(const struct claiming *claiming)
 {
-    return claiming->wait || claiming->trouble || claiming->misfit.why;
+    return claiming->found.state != CLAIMS_READY;
 }
 
 static void look_at_pod(struct claiming *claiming, struct pod_work *work)
 {
     struct err err = { .class = 0 };
-    int rc = pod_claims_of(&claiming->chooser.view, work->pod, work->node, claiming->plan->arena,
+    int rc = pod_claims_of(&claiming->chooser.view, work->pod, work->node, claiming->arena,
                            &work->claims, &err);
 
     if (rc < 0) {
-        const char *text = arena_strdup(claiming->plan->arena, err.text);
-
-        if (rc == -ERR_NOT_FOUND)
-            claiming->wait = text;
-        else
-            claiming->trouble = text;
+        stop(claiming, rc == -ERR_NOT_FOUND ? CLAIMS_WAIT : CLAIMS_REFUSED,
+             arena_strdup(claiming->arena, err.text));
         return;
     }
     work->choices =
-        arena_alloc_array(claiming->plan->arena, work->claims.count + 1, sizeof(*work->choices));
+        arena_alloc_array(claiming->arena, work->claims.count + 1, sizeof(*work->choices));
     for (unsigned i = 0; i < work->claims.count && !is_stuck(claiming); i++)
         look_at_claim(claiming, work, i);
     claiming->writes += !is_told(work);
@@ -399,101 +398,78 @@ static bool wants_claims(const struct kube_pod *pod)
 }
 
 /* Few pods want any. */
-static struct pod_work *find_work(const struct claiming *claiming, unsigned *ret_count)
+static void find_works(struct claiming *claiming)
 {
     const struct assignments *assigned = claiming->assigned;
-    struct pod_work *works =
-        arena_alloc_array(claiming->plan->arena, assigned->count + 1, sizeof(*works));
 
-    *ret_count = 0;
+    claiming->works =
+        arena_alloc_array(claiming->arena, assigned->count + 1, sizeof(*claiming->works));
     for (unsigned i = 0; i < assigned->count; i++) {
         const struct kube_pod *pod = claiming->unit->members[assigned->at[i].member].pod;
 
         if (wants_claims(pod))
-            works[(*ret_count)++] = (struct pod_work){ .pod = pod, .node = assigned->at[i].node };
+            claiming->works[claiming->count++] =
+                (struct pod_work){ .pod = pod, .node = assigned->at[i].node };
     }
-    return works;
 }
 
-static enum claims_state wait_or_give_back(struct claiming *claiming,
-                                           struct claims_misfit *ret_misfit)
+/* Kubernetes is about to free the claim of a pod that is over: such a claim is waited for, as those
+ * of others are. */
+static struct chooser chooser_of(const struct claiming *claiming)
 {
     const struct unit *unit = claiming->unit;
-    const struct slurm_job *job = unit->job;
-    bool is_placed = unit->in[POD_BOUND] > 0 || unit->in[POD_ENDING] > 0;
+    const struct kube_pod **pods =
+        arena_alloc_array(claiming->arena, unit->member_count, sizeof(const struct kube_pod *));
+    unsigned count = 0;
 
-    if (claiming->trouble) {
-        report_trouble(claiming->world, unit, claiming->plan, "ClaimRefused", "%s",
-                       claiming->trouble);
-        if (is_placed)
-            plan_look_again(claiming->plan, LOOK_FOR_FIT_US);
-        else
-            plan_slurm_cancel(claiming->plan, job, NULL, claiming->trouble);
-        return CLAIMS_WAIT;
-    }
-    if (claiming->misfit.why && !is_placed &&
-        (!claiming->is_held ||
-         job_ran_for(claiming->world, unit, HELD_TOO_LONG_S, claiming->plan))) {
-        *ret_misfit = claiming->misfit;
-        return CLAIMS_MISFIT;
-    }
-    report_waiting(claiming->world, unit, claiming->plan, "DevicesNotReady", "job %s runs; %s",
-                   job->object.key, claiming->wait ? claiming->wait : claiming->misfit.why);
-    plan_look_again(claiming->plan,
-                    claiming->wait || claiming->is_held ? LOOK_IF_FREE_US : LOOK_FOR_FIT_US);
-    return CLAIMS_WAIT;
-}
-
-/* ret_misfit: NULL of pods that are bound, whose job is not given back. */
-static enum claims_state plan_works(struct claiming *claiming, struct pod_work *works,
-                                    unsigned count, struct claims_misfit *ret_misfit)
-{
-    for (unsigned i = 0; i < count && !is_stuck(claiming); i++)
-        look_at_pod(claiming, &works[i]);
-    if (is_stuck(claiming))
-        return ret_misfit ? wait_or_give_back(claiming, ret_misfit) : CLAIMS_WAIT;
-    if (claiming->writes == 0)
-        return CLAIMS_READY;
-    for (unsigned i = 0; i < count; i++)
-        write_first(claiming, &works[i]);
-    plan_next_stage(claiming->plan);
-    for (unsigned i = 0; i < count; i++)
-        write_rest(claiming, &works[i]);
-    plan_wait(claiming->plan, "its claims are being written");
-    return CLAIMS_WAIT;
-}
-
-enum claims_state plan_claims(const struct bridge_world *world, const struct unit *unit,
-                              struct plan *plan, const struct assignments *assigned,
-                              struct claims_misfit *ret_misfit)
-{
-    struct claiming claiming = { .world = world,
-                                 .unit = unit,
-                                 .plan = plan,
-                                 .assigned = assigned,
-                                 .claims = world->optional[OPTIONAL_CLAIMS].cache };
-    const struct kube_pod **pods;
-    unsigned count, pod_count = 0;
-    struct pod_work *works = find_work(&claiming, &count);
-
-    if (count == 0)
-        return CLAIMS_READY;
-    claiming.layout = job_layouts_get(world->layouts, unit->job);
-    if (!claiming.layout) {
-        (void)plan_slurm_layout(plan, unit->job);
-        plan_wait(plan, "what job %s has on its nodes is being read", unit->job->object.key);
-        plan_look_again(plan, LOOK_FOR_LAYOUT_US);
-        return CLAIMS_WAIT;
-    }
-    pods = arena_alloc_array(plan->arena, unit->member_count, sizeof(const struct kube_pod *));
-    /* Kubernetes is about to free the claim of a pod that is over: it is waited for, as others'. */
     for (unsigned i = 0; i < unit->member_count; i++)
         if (unit->members[i].stage != POD_OVER)
-            pods[pod_count++] = unit->members[i].pod;
-    claiming.chooser = (struct chooser){
-        .view = world_device_view(world), .pods = pods, .pod_count = pod_count, .arena = plan->arena
-    };
-    return plan_works(&claiming, works, count, ret_misfit);
+            pods[count++] = unit->members[i].pod;
+    return (struct chooser){ .view = world_device_view(claiming->world),
+                             .pods = pods,
+                             .pod_count = count,
+                             .arena = claiming->arena };
+}
+
+struct claims claims_look(const struct bridge_world *world, const struct unit *unit,
+                          const struct assignments *assigned, struct arena *arena)
+{
+    struct claiming *claiming = arena_alloc(arena, sizeof(*claiming));
+
+    *claiming = (struct claiming){ .world = world,
+                                   .unit = unit,
+                                   .arena = arena,
+                                   .assigned = assigned,
+                                   .claims = world->optional[OPTIONAL_CLAIMS].cache };
+    find_works(claiming);
+    if (claiming->count == 0)
+        return claiming->found;
+    claiming->layout = job_layouts_get(world->layouts, unit->job);
+    if (!claiming->layout)
+        return (struct claims){ .state = CLAIMS_UNREAD };
+    claiming->chooser = chooser_of(claiming);
+    for (unsigned i = 0; i < claiming->count && !is_stuck(claiming); i++)
+        look_at_pod(claiming, &claiming->works[i]);
+    if (!is_stuck(claiming) && claiming->writes > 0)
+        claiming->found.state = CLAIMS_UNWRITTEN;
+    claiming->found.claiming = claiming;
+    return claiming->found;
+}
+
+void plan_claims(struct plan *plan, const struct claims *claims)
+{
+    struct claiming claiming = *claims->claiming;
+
+    claiming.plan = plan;
+    if (claiming.to_free)
+        free_claim(claiming.world, plan, claiming.to_free);
+    if (claims->state != CLAIMS_UNWRITTEN)
+        return;
+    for (unsigned i = 0; i < claiming.count; i++)
+        write_first(&claiming, &claiming.works[i]);
+    plan_next_stage(plan);
+    for (unsigned i = 0; i < claiming.count; i++)
+        write_rest(&claiming, &claiming.works[i]);
 }
 
 /* ---- of pods that are bound ---- */
@@ -512,23 +488,21 @@ static bool has_lost_allocation(const struct bridge_world *world, const struct k
     return false;
 }
 
-bool plan_restore_claims(const struct bridge_world *world, const struct unit *unit,
-                         struct plan *plan)
+struct claims claims_look_at_bound(const struct bridge_world *world, const struct unit *unit,
+                                   struct arena *arena)
 {
-    struct assignments lost = { .at = arena_alloc_array(plan->arena, unit->member_count + 1,
-                                                        sizeof(*lost.at)) };
+    struct assignments *lost = arena_alloc(arena, sizeof(*lost));
 
+    lost->at = arena_alloc_array(arena, unit->member_count + 1, sizeof(*lost->at));
     for (unsigned i = 0; i < unit->member_count; i++) {
         const struct kube_pod *pod = unit->members[i].pod;
         const struct kube_object *node = kube_cache_get(world->nodes, "", pod->node_name);
 
         if (unit->members[i].stage == POD_BOUND && node &&
-            has_lost_allocation(world, pod, kube_node_of(node), plan->arena))
-            lost.at[lost.count++] = (struct assignment){ i, kube_node_of(node) };
+            has_lost_allocation(world, pod, kube_node_of(node), arena))
+            lost->at[lost->count++] = (struct assignment){ i, kube_node_of(node) };
     }
-    if (lost.count > 0)
-        (void)plan_claims(world, unit, plan, &lost, NULL);
-    return lost.count > 0;
+    return claims_look(world, unit, lost, arena);
 }
 
 /* ---- freeing ---- */

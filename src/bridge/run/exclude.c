@@ -9,7 +9,7 @@
 #include "bridge/run/exclude.h"
 
 #include "bridge/run/assign.h"
-#include "bridge/submit/submit.h"
+#include "bridge/unit/describe.h"
 #include "bridge/world/hosts.h"
 #include "codec/hostlist.h"
 
@@ -238,8 +238,8 @@ struct exclusion exclusion_of(const struct bridge_world *world, const struct uni
     differs = add_unfit(world, unit, &names, &exclusion);
     if ((unit->state && unit->state->misfit_count > 0) || exclusion.fit == 0)
         go_together = !assign_has_pod_rules(world, unit);
-    if ((differs || !go_together) && unit->owner &&
-        unit_describe(world, unit, &aside, &desc, &err) == 0 &&
+    if ((differs || !go_together) && unit->owner.object &&
+        unit_describe(world, unit, DESCRIBE_BOTH, &aside, &desc, &err) == 0 &&
         (!go_together || exclusion.fit < (uint64_t)job_desc_least_nodes(&desc)))
         is_chosen = choose(world, unit, &desc, &names, &exclusion);
     if (!is_chosen)

@@ -2,7 +2,7 @@
  * of our nodes.
  *
  * Admission has set them where the webhook is on. Elsewhere both go in one write. */
-#include "bridge/place.h"
+#include "bridge/run/release.h"
 
 #include "bridge/world/names.h"
 #include "codec/patch.h"
@@ -32,9 +32,24 @@ static struct json_mut *our_toleration(struct json_build *build, const char *sch
     return toleration;
 }
 
+static bool lacks(const struct bridge_world *world, const struct member *member)
+{
+    return (member->stage == POD_WAITS || member->stage == POD_BOUND) &&
+           !(kube_object_has_finalizer(&member->pod->object, BRIDGE_FINALIZER) &&
+             tolerates_us(world, member->pod));
+}
+
+bool unit_is_prepared(const struct bridge_world *world, const struct unit *unit)
+{
+    for (unsigned i = 0; i < unit->member_count; i++)
+        if (lacks(world, &unit->members[i]))
+            return false;
+    return true;
+}
+
 /* A list that we make where there was none would take the place of one that others have made since:
  * so only for the version seen. */
-static bool prepare_pod(const struct bridge_world *world, const struct kube_pod *pod,
+static void prepare_pod(const struct bridge_world *world, const struct kube_pod *pod,
                         struct plan *plan)
 {
     bool held = kube_object_has_finalizer(&pod->object, BRIDGE_FINALIZER);
@@ -42,8 +57,6 @@ static bool prepare_pod(const struct bridge_world *world, const struct kube_pod 
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *operations = json_new_array(build);
 
-    if (held && tolerant)
-        return false;
     patch_op(build, operations, "test", STR("/metadata/uid"),
              json_new_str(build, str_of(pod->object.uid)));
     if ((!held && pod->object.finalizer_count == 0) || (!tolerant && pod->toleration_count == 0))
@@ -57,18 +70,11 @@ static bool prepare_pod(const struct bridge_world *world, const struct kube_pod 
                      our_toleration(build, world->config->scheduler_name));
     plan_json_patch(plan, world->pods, &kube_pods, pod->object.ns, pod->object.name, NULL,
                     operations, NULL);
-    return true;
 }
 
-bool plan_prepare(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+void plan_prepare(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
-    bool missed = false;
-
-    for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++) {
-        enum pod_stage stage = unit->members[i].stage;
-
-        if (stage == POD_WAITS || stage == POD_BOUND)
-            missed |= prepare_pod(world, unit->members[i].pod, plan);
-    }
-    return missed;
+    for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++)
+        if (lacks(world, &unit->members[i]))
+            prepare_pod(world, unit->members[i].pod, plan);
 }

@@ -133,7 +133,8 @@ bool preselect_nodes(const struct bridge_world *world, const struct unit *unit,
             slots.at[k].was_tried |= slots.at[k].held > 0;
         slots.at[0].was_tried = true;
         keep_best(&slots, &preselection, &best);
-        preselection.is_enough = best >= (uint64_t)unit->needed && preselection.count >= least;
+        preselection.is_enough =
+            best >= (uint64_t)unit->owner.needed && preselection.count >= least;
     }
     *ret_preselection = preselection;
     return true;

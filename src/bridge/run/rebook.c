@@ -6,24 +6,19 @@
  *
  * Holds: a pod is deleted only because of a record of its own job that says that the job ended. A
  * missing job is no such record. */
-#include "bridge/place.h"
+#include "bridge/run/rebook.h"
 
-#include "bridge/report.h"
-#include "bridge/run/assign.h"
-#include "bridge/run/bind.h"
-#include "bridge/run/device_claims.h"
 #include "bridge/slurm/slurm_action.h"
-#include "bridge/submit/submit.h"
+#include "bridge/unit/conditions.h"
+#include "bridge/unit/describe.h"
 #include "bridge/unit/end_policy.h"
-#include "bridge/world/hosts.h"
 #include "bridge/world/names.h"
+#include "engine/event_action.h"
 #include "slurm/submit.h"
 
 enum {
     SECOND_US = 1000000,
-    CALM_US = 10 * SECOND_US,
-    CLOCKS_US = 2 * SECOND_US,        /* that those of slurmctld and ours differ by unmeasured */
-    LOOK_FOR_NODE_US = 5 * SECOND_US, /* nothing tells a unit that its node is back */
+    CLOCKS_US = 2 * SECOND_US, /* that those of slurmctld and ours differ by unmeasured */
 };
 
 /* The name in Slurm of the node that it is bound to; "" when that is not known. */
@@ -36,57 +31,41 @@ static const char *slurm_name_of(const struct bridge_world *world, const struct 
 
 /* The condition comes first, then the deletion, both only for the version of the pod that was seen:
  * a watch that is behind may show a pod as running that finished long ago. */
-static void end_pod(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+static void end_pod(const struct bridge_world *world, const struct kube_pod *pod, struct plan *plan,
                     const struct slurm_job *job)
 {
-    const struct kube_object *pod = &unit->pod->object;
-    const char *message = job_end_message(plan->arena, job);
+    const struct kube_object *object = &pod->object;
+    const struct condition_update update = { BRIDGE_ENDED_CONDITION, "True",
+                                             job_end_of(job)->reason,
+                                             job_end_message(plan->arena, job) };
 
-    if (report_ended(world, unit, plan, job_end_of(job)->reason, message))
-        plan_event(plan, pod, KUBE_EVENT_WARNING, job_end_of(job)->reason, "%s", message);
-    else
-        plan_delete(plan, world->pods, &kube_pods, pod->ns, pod->name, pod->uid, pod->version);
+    if (condition_is_said(pod, &update)) {
+        plan_delete(plan, world->pods, &kube_pods, object->ns, object->name, object->uid,
+                    object->version);
+        return;
+    }
+    plan_conditions(world, pod, object->version, plan, &update, 1);
+    plan_event(plan, object, KUBE_EVENT_WARNING, update.reason, "%s", update.message);
 }
 
 /* The label names the job of the pod; after a loss that is another job. */
-static void record_job(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+static void record_job(const struct bridge_world *world, const struct member *member,
+                       const struct slurm_job *job, struct plan *plan)
 {
-    const struct kube_object *pod = &unit->pod->object;
+    const struct kube_object *pod = &member->pod->object;
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *patch = json_new_object(build);
     struct json_mut *metadata = json_put_object(build, patch, "metadata");
 
-    if (unit->recorded_id == unit->job->id)
+    if (member->recorded_id == job->id)
         return;
     json_put_text(build, json_put_object(build, metadata, "labels"), BRIDGE_JOB_LABEL,
-                  unit->job->object.key);
+                  job->object.key);
     json_put_text(build, metadata, "uid", pod->uid);
     plan_merge_patch(plan, world->pods, &kube_pods, pod->ns, pod->name, NULL, NULL, patch);
 }
 
-/* Only the nodes of a job were read when it started. When there is time, the whole record is read:
- * it has the sluid, by which the job can be cancelled even if its id belongs to another job by
- * then. */
-static void get_to_know(const struct bridge_world *world, const struct slurm_job *job,
-                        struct plan *plan)
-{
-    int64_t known_us = slurm_cache_known_us(world->slurm_jobs, job->object.key);
-
-    if (job->start_time > 0)
-        return;
-    if (world->facts.waiting_pods > 0 || world->facts.now_us - known_us < CALM_US)
-        plan_look_again(plan, CALM_US);
-    else
-        plan_slurm_look(plan, job);
-}
-
 /* ---- with the job that it has ---- */
-
-/* The nodes that a job names, read once for all members. */
-struct job_nodes {
-    struct host_set allocated; /* to it */
-    struct host_set required;  /* by it */
-};
 
 static bool is_on(const struct bridge_world *world, const struct member *member,
                   const struct host_set *allocated)
@@ -111,86 +90,28 @@ static bool is_under_them(const struct bridge_world *world, const struct unit *u
     return false;
 }
 
-/* Deletes the pods that were bound by this job, and those that do not say by which job. */
-static void end_pods(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                     const struct job_nodes *nodes)
+/* Whether the job requires just the nodes on which the pods run, and excludes none. */
+static bool is_on_their_nodes(const struct slurm_job *job, const char *nodes, struct arena *arena)
 {
-    for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++) {
-        struct unit one = unit_focus(unit, i);
-
-        if (one.stage == POD_BOUND &&
-            assigned_by(world, unit->job, &nodes->required, &unit->members[i]))
-            end_pod(world, &one, plan, unit->job);
-    }
+    return !nodes[0] || (hosts_equal(arena, job->required_nodes, nodes) && !job->excluded_nodes[0]);
 }
 
-/* The pods run on their nodes, so the job may start only there, and before all others. */
-static void rebook_on_its_nodes(const struct bridge_world *world, const struct unit *unit,
-                                struct plan *plan)
+void plan_require_nodes(const struct unit *unit, const struct bound_facts *bound, struct plan *plan)
 {
-    const char *nodes = unit_nodes(world, unit, plan->arena);
+    const struct slurm_job *job = unit->job;
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *fields = json_new_object(build);
 
-    report_waiting(world, unit, plan, "NotCovered",
-                   "it runs on %s, and job %s that holds its resources waits: %s",
-                   unit->pod->node_name, unit->job->object.key, unit->job->reason);
-    if (!nodes[0] || (hosts_equal(plan->arena, unit->job->required_nodes, nodes) &&
-                      !unit->job->excluded_nodes[0])) {
-        /* Slurm may change the reason without the state: only a read shows that. */
-        int64_t known_us = slurm_cache_known_us(world->slurm_jobs, unit->job->object.key);
-
-        plan_look_again(plan, CALM_US);
-        if (world->facts.now_us - known_us > CALM_US)
-            plan_slurm_look(plan, unit->job);
-        return;
-    }
-    json_push_str(build, json_put_array(build, fields, "required_nodes"), str_of(nodes));
-    if (unit->job->excluded_nodes[0]) /* perhaps these: it was submitted before they were bound */
+    json_push_str(build, json_put_array(build, fields, "required_nodes"), str_of(bound->nodes));
+    if (job->excluded_nodes[0]) /* perhaps these: it was submitted before they were bound */
         json_put_text(build, fields, "excluded_nodes", "");
-    if (unit->job->priority.number > 0) /* 0: people hold it */
+    if (job->priority.number > 0) /* 0: people hold it */
         slurm_number_put(build, fields, "priority", slurm_number_set(REBOOK_PRIORITY));
     if (unit->kind != GROUP_NONE) { /* some may be over, and some nodes none of Slurm's any more */
-        json_put_i64(build, fields, "minimum_nodes", hosts_count(plan->arena, nodes));
-        json_put_i64(build, fields, "maximum_nodes", hosts_count(plan->arena, nodes));
+        json_put_i64(build, fields, "minimum_nodes", hosts_count(plan->arena, bound->nodes));
+        json_put_i64(build, fields, "maximum_nodes", hosts_count(plan->arena, bound->nodes));
     }
-    plan_slurm_update_job(plan, unit->job, fields);
-}
-
-/* After a restart slurmctld may show a job again that had ended long ago, and a job that was given
- * up may not be over yet. Such a job says nothing about the pods: it is cancelled, and the pods are
- * rebooked where they are. */
-static void drop_stray(struct plan *plan, const struct slurm_job *job)
-{
-    if (job_phase(job) == JOB_ENDS)
-        plan_wait(plan, "job %s, which is not its own, ends", job->object.key);
-    else
-        plan_slurm_cancel(plan, job, NULL, "it is not the job of its pod");
-}
-
-/* Slurm may take a node from a running job: the pod on that node is deleted. */
-static void keep_running(const struct bridge_world *world, const struct unit *unit,
-                         struct plan *plan, const struct job_nodes *nodes)
-{
-    for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++) {
-        struct unit one = unit_focus(unit, i);
-
-        if (one.stage != POD_BOUND)
-            continue;
-        if (is_on(world, &unit->members[i], &nodes->allocated)) {
-            record_job(world, &one, plan);
-            report_placed(world, &one, plan, unit->job, one.pod->node_name);
-        } else if (!slurm_name_of(world, one.pod)[0]) {
-            plan_slurm_look(plan, unit->job);
-            plan_wait(plan, "its node %s is not known", one.pod->node_name);
-            plan_look_again(plan, LOOK_FOR_NODE_US);
-        } else if (assigned_by(world, unit->job, &nodes->required, &unit->members[i])) {
-            end_pod(world, &one, plan, unit->job);
-        } else { /* bound by a job that slurmctld lost: it asks for one of its own */
-            plan_enqueue_member(plan, &unit->members[i]);
-        }
-    }
-    get_to_know(world, unit->job, plan);
+    plan_slurm_update_job(plan, job, fields);
 }
 
 /* A cancel of the leader before us takes effect until the delay after a take-over, also on a job
@@ -224,90 +145,98 @@ static bool was_given_up(const struct bridge_world *world, const struct unit *un
             may_be_a_late_cancel(world, unit, job, attempt));
 }
 
-static int rebook_with(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                       bool is_prepared, struct err *err)
+/* ---- what is known of them ---- */
+
+/* A job that was running and waits was requeued by Slurm, which counts that, or set back by a
+ * restart. */
+static bool was_requeued(const struct slurm_job *job)
+{
+    return job->restarts > 0 || slurm_words_has(&job->state, SLURM_JOB_REQUEUED) ||
+           slurm_words_has(&job->state, SLURM_JOB_REQUEUE_HOLD) ||
+           slurm_words_has(&job->state, SLURM_JOB_SPECIAL_EXIT);
+}
+
+/* The members that were bound by this job, which ends or has ended. */
+static void find_ended(const struct bridge_world *world, const struct unit *unit,
+                       const struct slurm_job *ended, struct arena *arena,
+                       struct bound_facts *bound)
+{
+    struct host_set required = host_set_of(arena, ended->required_nodes);
+
+    for (unsigned i = 0; i < unit->member_count; i++) {
+        const struct member *member = &unit->members[i];
+
+        if (member->stage == POD_BOUND && (unit->job || unit_ended(unit, member) == ended) &&
+            assigned_by(world, ended, &required, member))
+            bound->ended[bound->ended_count++] = (struct ended_member){ member->pod, ended };
+    }
+}
+
+static void look_at_job(const struct bridge_world *world, const struct unit *unit,
+                        struct arena *arena, struct bound_facts *bound)
 {
     const struct slurm_job *job = unit->job;
-    struct job_nodes nodes = { host_set_of(plan->arena, job->nodes),
-                               host_set_of(plan->arena, job->required_nodes) };
-    bool is_stray = !is_under_them(world, unit, &nodes);
+    enum job_phase phase = job_phase(job);
 
-    switch (job_phase(job)) {
-    case JOB_RUNS:
-        if (nodes.allocated.count == 0) { /* not seen yet, or no list that can be read */
-            plan_slurm_look(plan, job);
-            plan_wait(plan, "the nodes of job %s are being read", job->object.key);
-            plan_look_again(plan, LOOK_FOR_NODE_US);
-            return 0;
-        }
-        if (is_stray)
-            break;
-        keep_running(world, unit, plan, &nodes);
-        if (!plan_restore_claims(world, unit, plan) && unit->in[POD_WAITS] > 0)
-            return plan_place(world, unit, plan, is_prepared, err);
-        return 0;
-    case JOB_WAITS:
-        /* A job that was running and waits was requeued by Slurm, which counts that, or set back by
-         * a restart. */
-        if (job->restarts == 0 && !slurm_words_has(&job->state, SLURM_JOB_REQUEUED) &&
-            !slurm_words_has(&job->state, SLURM_JOB_REQUEUE_HOLD) &&
-            !slurm_words_has(&job->state, SLURM_JOB_SPECIAL_EXIT)) {
-            rebook_on_its_nodes(world, unit, plan);
-            return 0;
-        }
-        break;
-    case JOB_ENDS:
-        is_stray |= unit->is_given_up || was_given_up(world, unit, job);
-        break;
-    case JOB_SUSPENDED:
-    case JOB_ENDED:
-        break;
-    }
-    if (is_stray)
-        drop_stray(plan, job);
-    else
-        end_pods(world, unit, plan, &nodes);
-    return 0;
+    bound->job_nodes = (struct job_nodes){ host_set_of(arena, job->nodes),
+                                           host_set_of(arena, job->required_nodes) };
+    bound->is_requeued = phase == JOB_WAITS && was_requeued(job);
+    bound->is_stray =
+        !is_under_them(world, unit, &bound->job_nodes) ||
+        (phase == JOB_ENDS && (unit->jobs.is_given_up || was_given_up(world, unit, job)));
+    if (phase != JOB_RUNS)
+        find_ended(world, unit, job, arena, bound);
 }
 
-/* The members that were bound by this job, which has ended. */
-static bool end_pods_of(const struct bridge_world *world, const struct unit *unit,
-                        struct plan *plan, const struct slurm_job *ended)
+void bound_look(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
+                struct bound_facts *ret_bound)
 {
-    struct host_set required = host_set_of(plan->arena, ended->required_nodes);
-    bool any = false;
+    struct bound_facts *bound = ret_bound;
 
-    if (was_given_up(world, unit, ended))
-        return false;
-    for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++) {
-        struct unit one = unit_focus(unit, i);
-
-        if (one.stage != POD_BOUND || unit_ended(unit, &unit->members[i]) != ended ||
-            !assigned_by(world, ended, &required, &unit->members[i]))
-            continue;
-        end_pod(world, &one, plan, ended);
-        any = true;
-    }
-    return any;
-}
-
-/* Of each member the job that it was bound by has ended, or is not there. */
-static bool end_those_whose_job_ended(const struct bridge_world *world, const struct unit *unit,
-                                      struct plan *plan)
-{
-    bool any = false;
-
-    for (unsigned i = 0; i < unit->bound_ended_count; i++)
-        any |= end_pods_of(world, unit, plan, unit->bound_ended[i]);
-    return any;
-}
-
-int plan_rebook(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                bool is_prepared, struct err *err)
-{
+    *bound = (struct bound_facts){
+        .ended = arena_alloc_array(arena, unit->member_count + 1, sizeof(*bound->ended)),
+        .nodes = unit_nodes(world, unit, arena),
+    };
     if (unit->job)
-        return rebook_with(world, unit, plan, is_prepared, err);
-    if (end_those_whose_job_ended(world, unit, plan))
-        return 0;
-    return plan_resubmit(world, unit, plan, err);
+        look_at_job(world, unit, arena, bound);
+    bound->is_on_nodes = unit->job && is_on_their_nodes(unit->job, bound->nodes, arena);
+    for (unsigned i = 0; !unit->job && i < unit->jobs.bound_ended_count; i++)
+        if (!was_given_up(world, unit, unit->jobs.bound_ended[i]))
+            find_ended(world, unit, unit->jobs.bound_ended[i], arena, bound);
+    for (unsigned i = 0; i < unit->member_count; i++)
+        bound->lacks_node |=
+            unit->members[i].stage == POD_BOUND && !slurm_name_of(world, unit->members[i].pod)[0];
+}
+
+/* ---- what is done ---- */
+
+void plan_end_pods(const struct bridge_world *world, const struct bound_facts *bound,
+                   struct plan *plan)
+{
+    for (unsigned i = 0; i < bound->ended_count && plan_has_room(plan); i++)
+        end_pod(world, bound->ended[i].pod, plan, bound->ended[i].job);
+}
+
+/* Slurm may take a node from a running job: the pod on that node is deleted. */
+void plan_keep_bound(const struct bridge_world *world, const struct unit *unit,
+                     const struct bound_facts *bound, struct plan *plan)
+{
+    for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++) {
+        const struct member *member = &unit->members[i];
+        const struct kube_pod *pod = member->pod;
+
+        if (member->stage != POD_BOUND)
+            continue;
+        if (is_on(world, member, &bound->job_nodes.allocated)) {
+            record_job(world, member, unit->job, plan);
+            plan_placed(world, pod, plan, unit->job, pod->node_name);
+        } else if (!slurm_name_of(world, pod)[0]) {
+            plan_slurm_look(plan, unit->job);
+            plan_wait(plan, "its node %s is not known", pod->node_name);
+        } else if (assigned_by(world, unit->job, &bound->job_nodes.required, member)) {
+            end_pod(world, pod, plan, unit->job);
+        } else { /* bound by a job that slurmctld lost: it asks for one of its own */
+            plan_enqueue_member(plan, member);
+        }
+    }
 }

@@ -7,11 +7,8 @@
 #include "bridge/run/release.h"
 
 #include "bridge/slurm/slurm_action.h"
-#include "bridge/submit/submit_guard.h"
 #include "bridge/world/names.h"
 #include "slurm/submit.h"
-
-enum { LOOK_FOR_SLURM_US = 1000000 }; /* nothing tells a unit that a suspicion is over */
 
 static void let_go(const struct bridge_world *world, const struct kube_object *pod,
                    struct plan *plan)
@@ -107,23 +104,11 @@ static void end_job(const struct unit *unit, struct plan *plan, const struct slu
         plan_wait(plan, "job %s does not say whose it is", job->object.key);
 }
 
-static void end_jobs(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+void plan_end_jobs(const struct unit *unit, struct plan *plan)
 {
-    if (unit->job_count > 0 && !slurm_is_clear(world)) {
-        plan_wait(plan, "its job ends when Slurm's jobs have been read again");
-        plan_look_again(plan, LOOK_FOR_SLURM_US);
-        return;
-    }
-    if (unit->job_count > 0 && unit->is_behind) { /* one that was just cancelled looks alive */
-        for (unsigned i = 0; i < unit->job_count; i++)
-            plan_slurm_look(plan, unit->jobs[i]); /* it may be: the cancel may have failed */
-        plan_wait(plan, "its job is being read");
-        plan_look_again(plan, LOOK_FOR_SLURM_US);
-        return;
-    }
-    for (unsigned i = 0; i < unit->job_count; i++)
-        if (job_phase(unit->jobs[i]) != JOB_ENDS)
-            end_job(unit, plan, unit->jobs[i]);
+    for (unsigned i = 0; i < unit->jobs.count; i++)
+        if (job_phase(unit->jobs.at[i]) != JOB_ENDS)
+            end_job(unit, plan, unit->jobs.at[i]);
 }
 
 void plan_remove_finalizers(const struct bridge_world *world, const struct unit *unit,
@@ -136,16 +121,4 @@ void plan_remove_finalizers(const struct bridge_world *world, const struct unit 
             (member->stage == POD_OVER || world->facts.is_uninstalling))
             let_go(world, &member->pod->object, plan);
     }
-}
-
-void plan_release(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
-{
-    plan_remove_finalizers(world, unit, plan);
-    end_jobs(world, unit, plan);
-}
-
-void plan_hold(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
-{
-    plan_wait(plan, "%u scheduling gates are closed", unit->pod->gate_count);
-    end_jobs(world, unit, plan);
 }

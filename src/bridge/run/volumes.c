@@ -9,16 +9,7 @@
  * Holds: a claim is written only while it names another node, or none; a volume only while it is
  * free, in the version that was seen to be, and what is written shows at once to all who look for a
  * free one. */
-#include "bridge/place.h"
-
-#include "bridge/report.h"
-#include "bridge/run/bind.h"
-#include "bridge/slurm/slurm_action.h"
-
-enum {
-    LOOK_FOR_VOLUME_US = 1000000,
-    TIME_OUT_S = 600, /* as bindTimeoutSeconds of Kubernetes' own scheduler */
-};
+#include "bridge/run/volumes.h"
 
 #define SELECTED_NODE "volume.kubernetes.io/selected-node"
 #define BOUND_BY_US   "pv.kubernetes.io/bound-by-controller"
@@ -87,14 +78,8 @@ static const char *words_about(struct arena *arena, const struct filter_claim *o
 
 /* ---- the plan ---- */
 
-struct open_claims {
-    struct filter_claim *at;
-    const char **nodes; /* of the pods, by claim */
-    unsigned count;
-};
-
-static struct open_claims find_open(const struct bridge_world *world, const struct unit *unit,
-                                    struct arena *arena, const struct assignments *assigned)
+struct open_claims volumes_look(const struct bridge_world *world, const struct unit *unit,
+                                const struct assignments *assigned, struct arena *arena)
 {
     unsigned max = world->filter ? most_claims(unit, assigned) : 0;
     struct open_claims open = { .at = arena_alloc_array(arena, max + 1, sizeof(*open.at)),
@@ -109,42 +94,25 @@ static struct open_claims find_open(const struct bridge_world *world, const stru
         for (unsigned k = known; k < open.count; k++)
             open.nodes[k] = node;
     }
+    if (open.count > 0)
+        open.why = words_about(arena, &open.at[0]);
     return open;
 }
 
-bool plan_volumes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                  const struct assignments *assigned)
+void plan_volumes(const struct bridge_world *world, struct plan *plan,
+                  const struct open_claims *open)
 {
-    const struct open_claims open = find_open(world, unit, plan->arena, assigned);
-    bool is_placed = unit->in[POD_BOUND] > 0 || unit->in[POD_ENDING] > 0;
-    const char *key = unit->job->object.key, *why;
-
-    if (open.count == 0)
-        return false;
-    why = words_about(plan->arena, &open.at[0]);
-    /* Since the job started. The claims keep the node that they were told of. */
-    if (!is_placed && job_ran_for(world, unit, TIME_OUT_S, plan)) {
-        report_waiting(world, unit, plan, "NodeMisfit", "job %s is given back after %d s: %s", key,
-                       TIME_OUT_S, why);
-        plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "SlurmNodeMisfit",
-                   "job %s is given back after %d s: %s", key, TIME_OUT_S, why);
-        plan_slurm_cancel(plan, unit->job, NULL, why);
-        return true;
-    }
-    for (unsigned i = 0; i < open.count; i++) {
-        switch (open.at[i].step) {
+    for (unsigned i = 0; i < open->count; i++) {
+        switch (open->at[i].step) {
         case FILTER_WAIT:
         case FILTER_NO_VOLUME:
             break;
         case FILTER_SELECT_NODE:
-            select_node(plan, open.at[i].claim, open.nodes[i]);
+            select_node(plan, open->at[i].claim, open->nodes[i]);
             break;
         case FILTER_TAKE_VOLUME:
-            take_volume(world, plan, open.at[i].volume, open.at[i].claim);
+            take_volume(world, plan, open->at[i].volume, open->at[i].claim);
             break;
         }
     }
-    report_waiting(world, unit, plan, "VolumesNotBound", "job %s runs; %s", key, why);
-    plan_look_again(plan, LOOK_FOR_VOLUME_US);
-    return true;
 }

@@ -19,7 +19,7 @@
 #include "bridge/slurm/job_layouts.h"
 #include "bridge/slurm/node_refusals.h"
 #include "bridge/unit/job_desc.h"
-#include "bridge/unit/unit_state.h"
+#include "bridge/world/unit_state.h"
 #include "engine/engine.h"
 #include "engine/event_action.h"
 #include "slurm/calls.h"
@@ -100,6 +100,9 @@ struct slurm_executor_options {
     /* Asked whenever something is sent: what was gathered, throttled or looked at first may come to
      * that when the lease is lost. NULL: always. */
     bool (*may_act)(void *context);
+    /* Why this submit must not be sent now, in words that live in the arena; NULL: it may be. */
+    const char *(*may_submit)(void *context, struct str key, uint64_t desc_hash,
+                              struct arena *arena);
     /* The unit, or the node, should be planned again. */
     void (*wake_unit)(void *context, struct str key);
     void (*wake_node)(void *context, struct str name);

@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "bridge/slurm/slurm_action.h"
+#include "bridge/unit/job_change.h"
 #include "engine/slurm_lane.h"
 
 /* ---- slurm_action.c: the detail of an action; all of it lives in the plan's arena ---- */

@@ -26,6 +26,7 @@ enum {
     AGAIN_US = 600 * SECOND_US,       /* a submit that cannot be met */
     SOON_AGAIN_US = 15 * SECOND_US,   /* and one that could be later */
     LONGEST_DELAY_US = SECOND_US,     /* that a submit waits here for the throttle */
+    MAX_GUARD_MEMORY = 64 << 20,
     SUBMITS_AT_ONCE = 8, /* slurmctld takes them one by one: more only stand before the reads */
 };
 
@@ -392,35 +393,17 @@ static void on_answer(void *context, const struct slurm_answer *answer)
 
 /* ---- sending ---- */
 
+/* The lease first: without it the caches may be old. */
 static const char *objection(const struct slurm_executor *executor,
-                             const struct slurm_action *detail)
+                             const struct slurm_action *detail, struct arena *arena)
 {
-    const struct unit_state *unit = unit_states_get(executor->options.unit_states, detail->key);
-    struct slurm_index_walk walk = slurm_cache_by(executor->jobs, SLURM_JOBS_BY_KEY, detail->key);
-    const struct slurm_object *object;
-    auto_buf struct buf key;
+    const struct slurm_executor_options *options = &executor->options;
+    const char *why;
 
-    full_key(detail, &key);
     if (!slurm_lane_may_send(&executor->lane))
         return "not sent: this bridge does not lead any more";
-    if (slurm_poller_is_suspicious(executor->options.poller))
-        return "not sent: slurmctld may have been restarted";
-    if (executor->denied_us && executor->full.until_us > now_us(executor))
-        return "not sent: Slurm cannot be used";
-    if (unit && unit->submit.state == SUBMIT_SENT)
-        return "not sent: an ask is on its way";
-    if (unit && unit->submit.state == SUBMIT_UNRESOLVED &&
-        (unit->submit.is_answered ||
-         unit->submit.settles_us >= slurm_cache_listed_us(executor->jobs)))
-        return "not sent: what became of the last ask is not known yet";
-    while ((object = slurm_index_next(&walk))) {
-        const struct slurm_job *job = slurm_job_of(object);
-
-        if (!slurm_job_has_ended(&job->state) &&
-            slurm_submit_is_for(job, executor->options.cluster, buf_str(&key)))
-            return "not sent: there is such a job already";
-    }
-    return NULL;
+    why = options->may_submit(options->context, detail->key, job_desc_hash(&detail->job), arena);
+    return why ? arena_printf(arena, "not sent: %s", why) : NULL;
 }
 
 /* With the hash of what was planned: that is what the next plan compares it with. */
@@ -483,13 +466,15 @@ static void send_if_free(void *context)
 {
     struct executor_task *task = context;
     struct slurm_executor *executor = task->executor;
+    auto_arena struct arena arena;
     const char *why;
 
+    arena_init(&arena, MAX_GUARD_MEMORY);
     if (executor->submits_in_flight >= max_submits_in_flight(executor)) {
         list_push_back(&executor->submits, &task->base.queue_link);
         return;
     }
-    why = objection(executor, task->detail);
+    why = objection(executor, task->detail, &arena);
     if (why)
         slurm_task_end(&task->base, KUBE_CONFLICT, why);
     else

@@ -1,40 +1,35 @@
-/* submit.h - the part of a plan that submits a job, or says why not yet. */
+/* submit.h - what is known before a job is submitted, and the action that submits it. */
 #ifndef SLINC_BRIDGE_SUBMIT_H
 #define SLINC_BRIDGE_SUBMIT_H
 
 #include "bridge/run/exclude.h"
-#include "bridge/unit/job_desc.h"
-#include "bridge/unit/unit.h"
+#include "bridge/unit/describe.h"
 
-/* The job description of a unit, for its members that wait and those that are bound. -ERR_INVALID:
- * it cannot be described, and err says why. */
-int unit_describe(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
-                  struct job_desc *ret_desc, struct err *err);
+/* The phase in which the PodGroup of the unit ended; NULL: it has not. */
+const char *group_end(const struct unit *unit);
 
-/* The same for the members that wait only; and their names, as "namespace/name". */
-int unit_describe_waiting(const struct bridge_world *world, const struct unit *unit,
-                          struct arena *arena, struct job_desc *ret_desc, struct err *err);
-unsigned unit_names_waiting(const struct unit *unit, struct arena *arena,
-                            const struct str **ret_names);
+/* Controllers create pods one by one, so pods that come within a moment belong to one submit. How
+ * long the unit waits for more of them; 0: it does not. */
+int64_t group_grows_us(const struct bridge_world *world, const struct unit *unit);
 
-/* Whether it would be submitted now, if no other pod of its owner were first. */
-bool unit_can_be_submitted(const struct bridge_world *world, const struct unit *unit,
+/* Whether Kubernetes' rules leave enough nodes for the job. */
+bool exclusion_leaves_enough(const struct exclusion *exclusion, const struct job_desc *desc);
+/* "1/3 nodes are available: ..." */
+const char *exclusion_text(const struct exclusion *exclusion, const struct job_desc *desc,
                            struct arena *arena);
 
-/* Whether Kubernetes' rules leave enough nodes; if not, the pods report it. */
-bool unit_has_nodes(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                    const struct exclusion *exclusion, const struct job_desc *job);
+/* Slurm says only that it refused a job. "; pod a needs 9 devices of ..." where no node has as many
+ * devices as a pod needs; else "". */
+const char *too_few_devices(const struct bridge_world *world, const struct unit *unit,
+                            struct arena *arena);
 
-/* For a unit without a job. */
-int plan_submit(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                struct err *err);
+/* The description of a job for pods that run already: on just their nodes, before all others, also
+ * if the owner with the annotations is gone. nodes: unit_nodes. */
+int describe_rebooking(const struct bridge_world *world, const struct unit *unit, const char *nodes,
+                       struct arena *arena, struct job_desc *ret_desc, struct err *err);
 
-/* For pods that are bound, and whose job is gone: a new one on just their nodes. */
-int plan_resubmit(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                  struct err *err);
-
-/* The Slurm names of the nodes that its bound members use, folded, as far as Slurm has them. */
-const char *unit_nodes(const struct bridge_world *world, const struct unit *unit,
-                       struct arena *arena);
+/* Submits the job of the members that wait, or of those that are bound. */
+void plan_submit(const struct unit *unit, struct plan *plan, const struct job_desc *desc,
+                 enum described described, bool at_once);
 
 #endif

@@ -15,8 +15,6 @@
  *         never two for each other. */
 #include "bridge/submit/submit_queue.h"
 
-#include "bridge/report.h"
-#include "bridge/submit/submit.h"
 #include "slurm/submit.h"
 
 #include <string.h>
@@ -46,7 +44,7 @@ static void write_queue(const struct kube_pod *pod, struct buf *out)
     buf_printf(out, "%s/%s", pod->object.ns, pod->object.owner.uid);
 }
 
-void submit_queue_emit(const struct kube_object *object, kube_index_emit emit, void *context)
+static void emit_queue(const struct kube_object *object, kube_index_emit emit, void *context)
 {
     auto_buf struct buf queue = { .max = MAX_QUEUE_KEY };
 
@@ -55,6 +53,11 @@ void submit_queue_emit(const struct kube_object *object, kube_index_emit emit, v
     write_queue(kube_pod_of(object), &queue);
     if (!queue.overflowed)
         emit(context, buf_str(&queue));
+}
+
+void submit_queue_add_index(struct bridge_world *world)
+{
+    world->waiters_by_owner = kube_cache_add_index(world->pods, emit_queue);
 }
 
 static bool goes_before(const struct kube_pod *pod, const struct kube_pod *other)
@@ -87,6 +90,7 @@ struct look {
     const struct bridge_world *world;
     const struct unit *unit;
     const struct kube_pod *first;
+    submit_queue_question is_submittable;
     size_t arena_limit;
     unsigned looks;
 };
@@ -134,7 +138,7 @@ static enum standing look_at(struct look *look, const struct kube_pod *pod)
         return PASSED_OVER;
     if (other.job && job_phase(other.job) == JOB_WAITS && pod->object.owner.uid[0])
         return LEADS_TO_QUEUE;
-    return unit_can_be_submitted(look->world, &other, &aside) ? COMES_FIRST : PASSED_OVER;
+    return look->is_submittable(look->world, &other, &aside) ? COMES_FIRST : PASSED_OVER;
 }
 
 /* ---- the queue ---- */
@@ -190,18 +194,14 @@ static int64_t count_before(const struct look *look)
     return count;
 }
 
-bool submit_queue_is_free(const struct bridge_world *world, const struct unit *unit,
-                          struct plan *plan)
+int64_t submit_queue_wait_us(const struct bridge_world *world, const struct unit *unit,
+                             submit_queue_question is_submittable, size_t arena_limit)
 {
-    struct look look = { world, unit, first_waiter(unit), plan->arena->limit, 0 };
+    struct look look = { world, unit, first_waiter(unit), is_submittable, arena_limit, 0 };
     int64_t pause_us;
 
     if (!world->filter || !look.first || look_at_queue(&look) != COMES_FIRST)
-        return true;
-    /* The message does not name the other pod: it would change at every look. */
-    report_waiting(world, unit, plan, "WaitingForTurn",
-                   "waits for its turn: a pod that decides where this one may go is placed first");
+        return 0;
     pause_us = (count_before(&look) + 1) * STEP_US;
-    plan_look_again(plan, pause_us < LOOK_MAX_US ? pause_us : LOOK_MAX_US);
-    return false;
+    return pause_us < LOOK_MAX_US ? pause_us : LOOK_MAX_US;
 }

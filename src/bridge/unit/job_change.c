@@ -1,107 +1,64 @@
-/* job_change.c - the fields of a job that may change while it waits, one row each: how a field that
- * is set no more is taken back.
+/* job_change.c - what an update of a job that waits must say, by the table of fields.
  *
  * Holds: after an update the job is as if it had been submitted so; what slurmctld does with each
- * is in docs/internals/bridge.md. The size of a job is told as a whole, with the CPUs that follow
- * from it: Slurm would keep those of the larger size. */
+ * field is in docs/internals/bridge.md. The size of a job is told as a whole, with the CPUs that
+ * follow from it: Slurm would keep those of the larger size. */
 #include "bridge/unit/job_change.h"
+
+#include "bridge/unit/job_field.h"
 
 #include <inttypes.h>
 
-enum unsaid {           /* an update in place of a value */
-              KEEPS,    /* none: the job stays as it was */
-              EMPTY,    /* "" */
-              ZERO,     /* 0 */
-              NO_LIMIT, /* {set, number: 0} */
-              NEVER,    /* {set: false} */
-              OWN,      /* {set, infinite}: Slurm's own */
-              SIZE,     /* with the rest of the size */
-              ANEW,     /* neither: Slurm changes it of no job */
-};
-
-static const struct row {
-    const char *field;
-    enum unsaid unsaid;
-} rows[] = {
-    { "account", KEEPS },
-    { "begin_time", NEVER },
-    { "comment", EMPTY },
-    { "constraints", EMPTY },
-    { "deadline", KEEPS },
-    { "dependency", EMPTY },
-    { "licenses", EMPTY },
-    { "name", KEEPS },
-    { "network", EMPTY },
-    { "nice", ZERO },
-    { "partition", KEEPS },
-    { "priority", OWN },
-    { "qos", KEEPS },
-    { "required_switches", NO_LIMIT },
-    { "reservation", EMPTY },
-    { "time_limit", OWN },
-    { "tres_per_node", EMPTY },
-    { "tres_per_task", EMPTY },
-    { "wait_for_switch", ZERO },
-    { "wckey", EMPTY },
-    { "nodes", SIZE },
-    { "minimum_nodes", SIZE },
-    { "maximum_nodes", SIZE },
-    { "tasks", SIZE },
-    { "tasks_per_node", SIZE },
-    { "cpus_per_task", SIZE },
-    { "memory_per_node", SIZE },
-    { "group_id", ANEW },
-    { "segment_size", ANEW },
-    { "shared", ANEW },
-    { "user_id", ANEW },
-};
-
-_Static_assert(sizeof(rows) / sizeof(rows[0]) == JOB_CHANGE_FIELDS, "a mark for each");
-
 /* ---- hashes ---- */
+
+static uint32_t hash_of(const struct job_desc *desc, size_t i)
+{
+    return job_fields[i].unset == UNSET_IGNORED ? 0 : job_field_hash(desc, &job_fields[i]);
+}
 
 void field_hashes_of(const struct job_desc *desc, struct field_hashes *ret_hashes)
 {
-    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-        ret_hashes->at[i] = job_desc_field_hash(desc, rows[i].field);
+    *ret_hashes = (struct field_hashes){ 0 };
+    for (size_t i = 0; i < job_field_count; i++)
+        ret_hashes->at[i] = hash_of(desc, i);
 }
 
 void field_hashes_assume_current(struct field_hashes *hashes, const struct job_desc *desc)
 {
-    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-        if (rows[i].unsaid == ANEW)
-            hashes->at[i] = job_desc_field_hash(desc, rows[i].field);
+    for (size_t i = 0; i < job_field_count; i++)
+        if (job_fields[i].unset == UNSET_ANEW)
+            hashes->at[i] = hash_of(desc, i);
 }
 
 void field_hashes_add_unknown(struct field_hashes *hashes, const struct field_hashes *others)
 {
-    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
+    for (size_t i = 0; i < job_field_count; i++)
         if (others->at[i] == FIELD_HASH_UNKNOWN)
             hashes->at[i] = FIELD_HASH_UNKNOWN;
 }
 
 void field_hashes_settle(struct field_hashes *hashes, const struct job_desc *desc)
 {
-    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
+    for (size_t i = 0; i < job_field_count; i++)
         if (hashes->at[i] == FIELD_HASH_UNKNOWN)
-            hashes->at[i] = job_desc_field_hash(desc, rows[i].field);
+            hashes->at[i] = hash_of(desc, i);
 }
 
 bool field_hashes_have_unknown(const struct field_hashes *hashes)
 {
-    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
+    for (size_t i = 0; i < job_field_count; i++)
         if (hashes->at[i] == FIELD_HASH_UNKNOWN)
             return true;
     return false;
 }
 
-static uint32_t hash_of_priority(const struct field_hashes *hashes)
+static size_t priority(void)
 {
     size_t i = 0;
 
-    while (strcmp(rows[i].field, "priority") != 0)
+    while (job_fields[i].offset != offsetof(struct job_desc, priority))
         i++;
-    return hashes->at[i];
+    return i;
 }
 
 bool field_hashes_hold(const struct field_hashes *hashes)
@@ -110,25 +67,30 @@ bool field_hashes_hold(const struct field_hashes *hashes)
 
     job_desc_init(&held);
     held.priority = 0;
-    return hash_of_priority(hashes) == job_desc_field_hash(&held, "priority");
+    return hashes->at[priority()] == hash_of(&held, priority());
 }
 
 bool field_hashes_may_hold(const struct field_hashes *hashes)
 {
-    return field_hashes_hold(hashes) || hash_of_priority(hashes) == FIELD_HASH_UNKNOWN;
+    return field_hashes_hold(hashes) || hashes->at[priority()] == FIELD_HASH_UNKNOWN;
 }
 
 const char *field_hashes_need_anew(const struct field_hashes *hashes, const struct job_desc *desc)
 {
-    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-        if (rows[i].unsaid == ANEW && hashes->at[i] != job_desc_field_hash(desc, rows[i].field))
-            return rows[i].field;
+    for (size_t i = 0; i < job_field_count; i++)
+        if (job_fields[i].unset == UNSET_ANEW && hashes->at[i] != hash_of(desc, i))
+            return job_fields[i].suffix;
     return NULL;
+}
+
+static bool is_noted(size_t i)
+{
+    return job_fields[i].unset != UNSET_ANEW && job_fields[i].unset != UNSET_IGNORED;
 }
 
 /* ---- hashes as text: the version, then row:hash of what was said, all but rows in hex ---- */
 
-/* Another one as soon as a row, or the way in which texts, numbers and truths are marked, is. */
+/* Another one as soon as a row is another, or the way in which values are hashed. */
 static uint32_t version_of_hashes(void)
 {
     uint32_t version = 0;
@@ -136,10 +98,9 @@ static uint32_t version_of_hashes(void)
 
     job_desc_init(&sample);
     sample.priority = 1;
-    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
-        sample.name = rows[i].field;
-        version = version * 31 + job_desc_field_hash(&sample, "name");
-        version = version * 31 + job_desc_field_hash(&sample, rows[i].field);
+    for (size_t i = 0; i < job_field_count; i++) {
+        sample.name = job_fields[i].field;
+        version = version * 31 + (uint32_t)job_desc_hash(&sample);
     }
     return version;
 }
@@ -147,8 +108,8 @@ static uint32_t version_of_hashes(void)
 void field_hashes_write(const struct field_hashes *hashes, struct buf *out)
 {
     buf_printf(out, "%" PRIx32, version_of_hashes());
-    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
-        if (rows[i].unsaid == ANEW)
+    for (size_t i = 0; i < job_field_count; i++) {
+        if (!is_noted(i))
             continue;
         if (hashes->at[i] == FIELD_HASH_UNKNOWN)
             buf_printf(out, " %zu:?", i);
@@ -194,7 +155,7 @@ bool field_hashes_read(struct str note, struct field_hashes *ret_hashes)
         return false;
     for (; str_next(&note, ' ', &part); next = i + 1)
         if (!str_cut(part, ':', &row, &mark) ||
-            str_to_u64(row, next, JOB_CHANGE_FIELDS - 1, &i, NULL) < 0 || rows[i].unsaid == ANEW ||
+            str_to_u64(row, next, job_field_count - 1, &i, NULL) < 0 || !is_noted(i) ||
             !read_field_hash(mark, &hashes.at[i]))
             return false;
     *ret_hashes = hashes;
@@ -204,34 +165,34 @@ bool field_hashes_read(struct str note, struct field_hashes *ret_hashes)
 /* ---- what is sent ---- */
 
 /* NULL: nothing takes it back. */
-static struct json_mut *take_back(struct json_build *build, enum unsaid unsaid)
+static struct json_mut *take_back(struct json_build *build, enum unset unset)
 {
     struct json_mut *limit;
 
-    if (unsaid == KEEPS || unsaid == SIZE)
+    if (unset == UNSET_KEEPS || unset == UNSET_SIZE)
         return NULL;
-    if (unsaid == EMPTY)
+    if (unset == UNSET_EMPTY)
         return json_new_str(build, STR(""));
-    if (unsaid == ZERO)
+    if (unset == UNSET_ZERO)
         return json_new_i64(build, 0);
     limit = json_new_object(build);
-    json_put_bool(build, limit, "set", unsaid != NEVER);
-    if (unsaid == OWN)
+    json_put_bool(build, limit, "set", unset != UNSET_NEVER);
+    if (unset == UNSET_OWN)
         json_put_bool(build, limit, "infinite", true);
-    if (unsaid == NO_LIMIT)
+    if (unset == UNSET_NO_LIMIT)
         json_put_i64(build, limit, "number", 0);
     return limit;
 }
 
 static bool put(struct json_build *build, struct json_mut *fields, const struct job_desc *desc,
-                const struct row *row)
+                const struct job_field *field)
 {
-    struct json_mut *value = job_desc_field(build, desc, row->field);
+    struct json_mut *value = job_field_json(build, desc, field);
 
     if (!value)
-        value = take_back(build, row->unsaid);
+        value = take_back(build, field->unset);
     if (value)
-        json_put(build, fields, row->field, value);
+        json_put(build, fields, field->field, value);
     return value != NULL;
 }
 
@@ -241,14 +202,14 @@ bool job_change(struct json_build *build, struct json_mut *fields, const struct 
     bool any = false;
 
     field_hashes_of(desc, ret_hashes);
-    for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++) {
+    for (size_t i = 0; i < job_field_count; i++) {
         bool differs = last->at[i] != ret_hashes->at[i];
 
-        if (rows[i].unsaid == ANEW) {
+        if (job_fields[i].unset == UNSET_ANEW) {
             ret_hashes->at[i] = last->at[i];
-        } else if (rows[i].unsaid == SIZE) {
+        } else if (job_fields[i].unset == UNSET_SIZE) {
             resized |= differs;
-        } else if (differs && put(build, fields, desc, &rows[i])) {
+        } else if (differs && put(build, fields, desc, &job_fields[i])) {
             ret_hashes->at[i] = FIELD_HASH_UNKNOWN;
             any = true;
         }
@@ -259,8 +220,8 @@ bool job_change(struct json_build *build, struct json_mut *fields, const struct 
         int64_t tasks = desc->tasks_per_node > 0 ? desc->tasks_per_node : 1;
         int64_t cpus = tasks * (desc->cpus_per_task > 0 ? desc->cpus_per_task : 1);
 
-        for (size_t i = 0; i < JOB_CHANGE_FIELDS; i++)
-            if (rows[i].unsaid == SIZE && put(build, fields, desc, &rows[i]))
+        for (size_t i = 0; i < job_field_count; i++)
+            if (job_fields[i].unset == UNSET_SIZE && put(build, fields, desc, &job_fields[i]))
                 ret_hashes->at[i] = FIELD_HASH_UNKNOWN;
         json_put_i64(build, fields, "minimum_cpus", nodes * cpus); /* fits: 31 and 32 bits */
         json_put_i64(build, fields, "minimum_cpus_per_node", cpus);

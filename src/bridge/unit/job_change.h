@@ -10,14 +10,7 @@
 #define SLINC_BRIDGE_JOB_CHANGE_H
 
 #include "bridge/unit/job_desc.h"
-
-enum { JOB_CHANGE_FIELDS = 31 };
-
-/* The last description of a job: a hash of each field, which is odd; 0: the field was not set. */
-enum { FIELD_HASH_UNKNOWN = 2 };
-struct field_hashes {
-    uint32_t at[JOB_CHANGE_FIELDS];
-};
+#include "bridge/world/field_hashes.h"
 
 void field_hashes_of(const struct job_desc *desc, struct field_hashes *ret_hashes);
 
@@ -40,7 +33,8 @@ void field_hashes_assume_current(struct field_hashes *hashes, const struct job_d
 bool field_hashes_hold(const struct field_hashes *hashes);
 bool field_hashes_may_hold(const struct field_hashes *hashes);
 
-/* A field that has changed and that Slurm cannot change: only a new job has it. NULL: none. */
+/* The annotation, without its prefix, of a field that has changed and that Slurm cannot change:
+ * only a new job has it. NULL: none. */
 const char *field_hashes_need_anew(const struct field_hashes *hashes, const struct job_desc *desc);
 
 /* Puts into `fields` what an update must say; false: nothing. last: what the job has. resized: it

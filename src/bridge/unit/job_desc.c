@@ -1,118 +1,100 @@
 /* job_desc.c - the description of a job as one table: a row per field, with the annotation that may
  * set it. Reading annotations, writing the request, the hash and the reference all walk the table,
  * so a field that is in it is nowhere forgotten. */
-#include "bridge/unit/job_desc.h"
+#include "bridge/unit/job_field.h"
 
-#include "bridge/world/job_desc_form.h"
 #include "bridge/world/names.h"
 
 #include <inttypes.h>
 
 enum { MAX_SHOWN = 48 }; /* bytes of an annotation's value in a message */
 
-enum encoding {                 /* of the field in the request */
-                ENCODED_NONE,   /* a number that is not sent */
-                ENCODED_TEXT,   /* a string; absent when not said */
-                ENCODED_LIST,   /* a hostlist as the only item of an array; absent when not said */
-                ENCODED_NUMBER, /* an integer; absent when not said */
-                ENCODED_OFFSET, /* an integer; absent when 0 */
-                ENCODED_LIMIT,  /* {set, number}; absent when not said */
-                ENCODED_NODES,  /* "4", or "1-4" when pods may share nodes */
-                ENCODED_SHARED, /* ["none"] for whole nodes, else [] */
-};
+#define AT(member)         offsetof(struct job_desc, member)
+#define ANY                { 0, 0 }
+#define COUNT              { 1, INT32_MAX }
+#define RANGE(least, most) { least, most }
+#define FORM(form)         JOB_FORM_##form
+#define OURS               "", JOB_FORM_NONE, ANY /* no annotation sets it */
 
-struct job_field {
-    const char *suffix; /* of the annotation */
-    enum job_form form;
-    struct job_range range;
-    size_t offset;
-    const char *field; /* slurmrestd's name of it */
-    enum encoding encoding;
-    const char *meaning;
-};
-
-#define AT(member) offsetof(struct job_desc, member)
-#define ANY        { 0, 0 }
-#define COUNT      { 1, INT32_MAX }
-#define NICE       { -2147483645, 2147483645 } /* Slurm's own limits */
-
+/* clang-format off */
 /* Slurm ends a job with a time limit of 0 at once, and refuses node counts of 0; a priority of 0
  * holds the job. The two highest numbers of a width mean "not said" and "unlimited". */
-static const struct job_field fields[] = {
-    { "account", JOB_FORM_TEXT, ANY, AT(account), "account", ENCODED_TEXT, "account to charge" },
-    { "begin-time", JOB_FORM_BEGIN, ANY, AT(begin_time), "begin_time", ENCODED_LIMIT,
+const struct job_field job_fields[] = {
+    /* annotation, its form and range; member; field of the job, its encoding; what an update says
+     * when the field is set no more; meaning */
+    { "account", FORM(TEXT), ANY, AT(account), "account", ENCODED_TEXT, UNSET_KEEPS,
+      "account to charge" },
+    { "begin-time", FORM(BEGIN), ANY, AT(begin_time), "begin_time", ENCODED_LIMIT, UNSET_NEVER,
       "not before; a duration counts from the creation of the pod on" },
-    { "comment", JOB_FORM_TEXT, ANY, AT(comment), "comment", ENCODED_TEXT,
+    { "comment", FORM(TEXT), ANY, AT(comment), "comment", ENCODED_TEXT, UNSET_EMPTY,
       "what people may read of the job" },
-    { "constraints", JOB_FORM_TEXT, ANY, AT(constraints), "constraints", ENCODED_TEXT,
+    { "constraints", FORM(TEXT), ANY, AT(constraints), "constraints", ENCODED_TEXT, UNSET_EMPTY,
       "features that the nodes must have" },
-    { "cpu-per-task", JOB_FORM_CPUS, ANY, AT(cpus_per_task), "cpus_per_task", ENCODED_NUMBER,
+    { "cpu-per-task", FORM(CPUS), ANY, AT(cpus_per_task), "cpus_per_task", ENCODED_NUMBER, UNSET_SIZE,
       "CPUs of each pod, in place of what the pods ask for" },
-    { "deadline", JOB_FORM_TIME, ANY, AT(deadline), "deadline", ENCODED_NUMBER,
+    { "deadline", FORM(TIME), ANY, AT(deadline), "deadline", ENCODED_NUMBER, UNSET_KEEPS,
       "the job is given up when it cannot end before" },
-    { "dependency", JOB_FORM_DEPENDENCY, ANY, AT(dependency), "dependency", ENCODED_TEXT,
+    { "dependency", FORM(DEPENDENCY), ANY, AT(dependency), "dependency", ENCODED_TEXT, UNSET_EMPTY,
       "jobs that must have begun or ended before, as sbatch takes them" },
-    { "exclusive", JOB_FORM_EXCLUSIVE, ANY, AT(exclusive), "shared", ENCODED_SHARED,
+    { "exclusive", FORM(EXCLUSIVE), ANY, AT(exclusive), "shared", ENCODED_SHARED, UNSET_ANEW,
       "whether the job gets whole nodes" },
-    { BRIDGE_GANG, JOB_FORM_GANG, ANY, AT(gang), "", ENCODED_NONE,
+    { BRIDGE_GANG, FORM(GANG), ANY, AT(gang), "", ENCODED_NONE, UNSET_IGNORED,
       "of a Job or JobSet: its pods start together, all of them or at least so many" },
-    { "gres", JOB_FORM_TEXT, ANY, AT(gres), "tres_per_node", ENCODED_TEXT,
+    { "gres", FORM(TEXT), ANY, AT(gres), "tres_per_node", ENCODED_TEXT, UNSET_EMPTY,
       "devices on each node, in place of what the pods ask for" },
-    { "group-id", JOB_FORM_TEXT, ANY, AT(group_id), "group_id", ENCODED_TEXT,
+    { "group-id", FORM(TEXT), ANY, AT(group_id), "group_id", ENCODED_TEXT, UNSET_ANEW,
       "group of the job, by name or number" },
-    { "job-name", JOB_FORM_TEXT, ANY, AT(name), "name", ENCODED_TEXT,
+    { "job-name", FORM(TEXT), ANY, AT(name), "name", ENCODED_TEXT, UNSET_KEEPS,
       "name of the job; the pod's when absent" },
-    { "licenses", JOB_FORM_TEXT, ANY, AT(licenses), "licenses", ENCODED_TEXT, "licenses to take" },
-    { "max-nodes", JOB_FORM_NUMBER, COUNT, AT(max_nodes), "maximum_nodes", ENCODED_NUMBER,
+    { "licenses", FORM(TEXT), ANY, AT(licenses), "licenses", ENCODED_TEXT, UNSET_EMPTY,
+      "licenses to take" },
+    { "max-nodes", FORM(NUMBER), COUNT, AT(max_nodes), "maximum_nodes", ENCODED_NUMBER, UNSET_SIZE,
       "the most nodes that the job may get; a gang's pods share nodes when it has more of them" },
-    { "mem-per-node", JOB_FORM_MEMORY, ANY, AT(memory), "memory_per_node", ENCODED_LIMIT,
+    { "mem-per-node", FORM(MEMORY), ANY, AT(memory), "memory_per_node", ENCODED_LIMIT, UNSET_SIZE,
       "memory on each node, in place of what the pods ask for" },
-    { "min-nodes", JOB_FORM_NUMBER, COUNT, AT(min_nodes), "minimum_nodes", ENCODED_NUMBER,
+    { "min-nodes", FORM(NUMBER), COUNT, AT(min_nodes), "minimum_nodes", ENCODED_NUMBER, UNSET_SIZE,
       "the fewest nodes that will do" },
-    { "network", JOB_FORM_TEXT, ANY, AT(network), "network", ENCODED_TEXT,
+    { "network", FORM(TEXT), ANY, AT(network), "network", ENCODED_TEXT, UNSET_EMPTY,
       "network of the job, as sbatch takes it" },
-    { "nice", JOB_FORM_NUMBER, NICE, AT(nice), "nice", ENCODED_OFFSET,
-      "what is taken off the job's priority" },
-    { "partition", JOB_FORM_TEXT, ANY, AT(partition), "partition", ENCODED_TEXT,
+    { "nice", FORM(NUMBER), RANGE(-2147483645, 2147483645), AT(nice), "nice", ENCODED_OFFSET,
+      UNSET_ZERO, "what is taken off the job's priority" },
+    { "partition", FORM(TEXT), ANY, AT(partition), "partition", ENCODED_TEXT, UNSET_KEEPS,
       "partition, in place of the configured one" },
-    { "priority",
-      JOB_FORM_NUMBER,
-      { 0, INT32_MAX },
-      AT(priority),
-      "priority",
-      ENCODED_LIMIT,
-      "priority of the job; 0 holds it" },
-    { "qos", JOB_FORM_TEXT, ANY, AT(qos), "qos", ENCODED_TEXT, "quality of service" },
-    { "reservation", JOB_FORM_TEXT, ANY, AT(reservation), "reservation", ENCODED_TEXT,
+    { "priority", FORM(NUMBER), RANGE(0, INT32_MAX), AT(priority), "priority", ENCODED_LIMIT,
+      UNSET_OWN, "priority of the job; 0 holds it" },
+    { "qos", FORM(TEXT), ANY, AT(qos), "qos", ENCODED_TEXT, UNSET_KEEPS, "quality of service" },
+    { "reservation", FORM(TEXT), ANY, AT(reservation), "reservation", ENCODED_TEXT, UNSET_EMPTY,
       "reservation to run in" },
-    { "segment-size",
-      JOB_FORM_NUMBER,
-      { 1, 65533 },
-      AT(segment_size),
-      "segment_size",
-      ENCODED_LIMIT,
+    { "segment-size", FORM(NUMBER), RANGE(1, 65533), AT(segment_size), "segment_size",
+      ENCODED_LIMIT, UNSET_ANEW,
       "nodes that must lie in one block, where Slurm's topology has blocks" },
-    { "switches", JOB_FORM_SWITCHES, COUNT, AT(switches), "required_switches", ENCODED_LIMIT,
-      "the most switches between the nodes, and how long to wait for that" },
-    { "timelimit", JOB_FORM_NUMBER, COUNT, AT(time_limit), "time_limit", ENCODED_LIMIT,
+    { "switches", FORM(SWITCHES), COUNT, AT(switches), "required_switches", ENCODED_LIMIT,
+      UNSET_NO_LIMIT, "the most switches between the nodes, and how long to wait for that" },
+    { "timelimit", FORM(NUMBER), COUNT, AT(time_limit), "time_limit", ENCODED_LIMIT, UNSET_OWN,
       "time limit in minutes" },
-    { "user-id", JOB_FORM_TEXT, ANY, AT(user_id), "user_id", ENCODED_TEXT,
+    { "user-id", FORM(TEXT), ANY, AT(user_id), "user_id", ENCODED_TEXT, UNSET_ANEW,
       "user of the job, by name or number" },
-    { "wckey", JOB_FORM_TEXT, ANY, AT(wckey), "wckey", ENCODED_TEXT,
+    { "wckey", FORM(TEXT), ANY, AT(wckey), "wckey", ENCODED_TEXT, UNSET_EMPTY,
       "workload characterization key" },
 
-    { "", JOB_FORM_NONE, ANY, AT(prefer), "prefer", ENCODED_TEXT, "" },
-    { "", JOB_FORM_NONE, ANY, AT(mcs_label), "mcs_label", ENCODED_TEXT, "" },
-    { "", JOB_FORM_NONE, ANY, AT(nodes), "nodes", ENCODED_NODES, "" },
-    { "", JOB_FORM_NONE, ANY, AT(tasks), "tasks", ENCODED_NUMBER, "" },
-    { "", JOB_FORM_NONE, ANY, AT(tasks_per_node), "tasks_per_node", ENCODED_NUMBER, "" },
-    { "", JOB_FORM_NONE, ANY, AT(gres_per_task), "tres_per_task", ENCODED_TEXT, "" },
-    { "", JOB_FORM_NONE, ANY, AT(switch_wait), "wait_for_switch", ENCODED_NUMBER, "" },
-    { "", JOB_FORM_NONE, ANY, AT(excluded_nodes), "excluded_nodes", ENCODED_LIST, "" },
-    { "", JOB_FORM_NONE, ANY, AT(required_nodes), "required_nodes", ENCODED_LIST, "" },
+    { OURS, AT(prefer), "prefer", ENCODED_TEXT, UNSET_IGNORED, "" },
+    { OURS, AT(mcs_label), "mcs_label", ENCODED_TEXT, UNSET_IGNORED, "" },
+    { OURS, AT(nodes), "nodes", ENCODED_NODES, UNSET_SIZE, "" },
+    { OURS, AT(tasks), "tasks", ENCODED_NUMBER, UNSET_SIZE, "" },
+    { OURS, AT(tasks_per_node), "tasks_per_node", ENCODED_NUMBER, UNSET_SIZE, "" },
+    { OURS, AT(gres_per_task), "tres_per_task", ENCODED_TEXT, UNSET_EMPTY, "" },
+    { OURS, AT(switch_wait), "wait_for_switch", ENCODED_NUMBER, UNSET_ZERO, "" },
+    { OURS, AT(excluded_nodes), "excluded_nodes", ENCODED_LIST, UNSET_IGNORED, "" },
+    { OURS, AT(required_nodes), "required_nodes", ENCODED_LIST, UNSET_IGNORED, "" },
 };
+/* clang-format on */
 
-static const struct job_field *const fields_end = fields + sizeof(fields) / sizeof(fields[0]);
+const size_t job_field_count = sizeof(job_fields) / sizeof(job_fields[0]);
+_Static_assert(sizeof(job_fields) / sizeof(job_fields[0]) <= JOB_MAX_FIELDS, "a hash for each");
+
+static const struct job_field *const fields = job_fields;
+static const struct job_field *const fields_end =
+    job_fields + sizeof(job_fields) / sizeof(job_fields[0]);
 
 /* ---- members by offset ---- */
 
@@ -306,9 +288,8 @@ static bool is_said(const struct job_desc *desc, const struct job_field *field)
     return false;
 }
 
-/* NULL: not sent. */
-static struct json_mut *new_field(struct json_build *build, const struct job_desc *desc,
-                                  const struct job_field *field)
+struct json_mut *job_field_json(struct json_build *build, const struct job_desc *desc,
+                                const struct job_field *field)
 {
     const char *text = is_text(field) ? text_of(desc, field) : "";
     int64_t number = is_text(field) ? -1 : number_of(desc, field);
@@ -342,7 +323,7 @@ struct json_mut *job_desc_json(struct json_build *build, const struct job_desc *
     json_put_text(build, job, "current_working_directory", "/tmp");
     json_put(build, job, "flags", new_list(build, "EXTERNAL_JOB"));
     for (const struct job_field *field = fields; field < fields_end; field++) {
-        struct json_mut *value = new_field(build, desc, field);
+        struct json_mut *value = job_field_json(build, desc, field);
 
         if (value)
             json_put(build, job, field->field, value);
@@ -384,40 +365,14 @@ uint64_t job_desc_hash(const struct job_desc *desc)
     return hash;
 }
 
-/* ---- one field ---- */
-
-static const struct job_field *find_field(const char *name)
+uint32_t job_field_hash(const struct job_desc *desc, const struct job_field *field)
 {
-    for (const struct job_field *field = fields; field < fields_end; field++)
-        if (strcmp(field->field, name) == 0)
-            return field;
-    return NULL;
-}
-
-struct json_mut *job_desc_field(struct json_build *build, const struct job_desc *desc,
-                                const char *name)
-{
-    const struct job_field *field = find_field(name);
-
-    return field ? new_field(build, desc, field) : NULL;
-}
-
-uint32_t job_desc_field_hash(const struct job_desc *desc, const char *name)
-{
-    const struct job_field *field = find_field(name);
     uint64_t hash;
 
-    if (!field || !is_said(desc, field))
+    if (!is_said(desc, field))
         return 0;
     hash = hash_field(HASH_BEGIN, desc, field);
     return (uint32_t)(hash ^ hash >> 32) | 1; /* never 0 */
-}
-
-const char *job_desc_annotation(const char *name)
-{
-    const struct job_field *field = find_field(name);
-
-    return field ? field->suffix : "";
 }
 
 /* ---- the reference ---- */

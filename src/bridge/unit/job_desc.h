@@ -9,19 +9,12 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "bridge/world/job_desc_form.h"
 #include "codec/json.h"
 #include "kube/object.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-enum {
-    JOB_DESC_MAX_CPUS = 65533, /* on one node; Slurm cuts larger counts to 16 bits */
-    JOB_DESC_MAX_GANG = 65535,
-};
-
-/* Whether a workload's pods start together. A number above 0: once there are so many. */
-enum { JOB_DESC_GANG_NO = -1, JOB_DESC_GANG_ALL = 0 };
 
 struct job_desc {
     const char *name, *account, *partition, *qos, *reservation, *wckey, *constraints, *licenses;
@@ -75,14 +68,6 @@ void job_desc_drop_waits(struct job_desc *desc);
 struct json_mut *job_desc_json(struct json_build *build, const struct job_desc *desc);
 /* Equal descriptions have equal hashes, in any process. */
 uint64_t job_desc_hash(const struct job_desc *desc);
-
-/* One member of that object, by Slurm's name of it; NULL: it is not said. And a small hash of it;
- * 0: it is not said. */
-struct json_mut *job_desc_field(struct json_build *build, const struct job_desc *desc,
-                                const char *name);
-uint32_t job_desc_field_hash(const struct job_desc *desc, const char *name);
-/* The annotation that says it, without its prefix; "". */
-const char *job_desc_annotation(const char *name);
 
 /* The annotations as Markdown: key, form, Slurm's field, meaning. */
 void job_desc_reference(struct buf *out);

@@ -17,8 +17,8 @@ static const struct kube_object *find(const struct kube_cache *cache, const char
 
 static void want(struct arena *arena, struct unit *unit, const char *kind, struct str name)
 {
-    unit->owner = NULL;
-    unit->wanting = arena_printf(arena, "its %s " STR_FMT, kind, STR_ARG(name));
+    unit->owner.object = NULL;
+    unit->owner.wanting = arena_printf(arena, "its %s " STR_FMT, kind, STR_ARG(name));
 }
 
 /* ---- pods of their own ---- */
@@ -30,12 +30,12 @@ static void take_job(const struct bridge_world *world, struct arena *arena, stru
     const struct optional *jobsets = &world->optional[OPTIONAL_JOBSETS];
     struct str above = str_of(job->owner.name);
 
-    unit->owner = job;
-    unit->owner_job = kube_job_of(job);
+    unit->owner.object = job;
+    unit->owner.job = kube_job_of(job);
     if (!kube_owner_is(&job->owner, &bridge_jobset_kind) || jobsets->state == WATCH_ABSENT)
         return;
-    unit->owner = find(jobsets->cache, job->ns, above, job->owner.uid, arena);
-    if (!unit->owner)
+    unit->owner.object = find(jobsets->cache, job->ns, above, job->owner.uid, arena);
+    if (!unit->owner.object)
         want(arena, unit, "JobSet", above);
 }
 
@@ -53,16 +53,16 @@ static void owner_of_pod(const struct bridge_world *world, struct arena *arena, 
         { &bridge_statefulset_kind, world->statefulsets },
     };
 
-    unit->owner = &unit->pod->object;
+    unit->owner.object = &unit->pod->object;
     for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
         if (!watched[i].cache || !kube_owner_is(owner, watched[i].kind))
             continue;
-        unit->owner =
+        unit->owner.object =
             find(watched[i].cache, unit->pod->object.ns, str_of(owner->name), owner->uid, arena);
-        if (!unit->owner)
+        if (!unit->owner.object)
             want(arena, unit, owner->kind, str_of(owner->name));
         else if (i == 0)
-            take_job(world, arena, unit, unit->owner);
+            take_job(world, arena, unit, unit->owner.object);
     }
 }
 
@@ -97,13 +97,13 @@ static void take_longest_job(const struct bridge_world *world, struct arena *are
         if (!job && kube_owner_is(owner, &bridge_job_kind))
             want(arena, unit, "Job", str_of(owner->name));
         if (!job) {
-            unit->owner_job = NULL;
+            unit->owner.job = NULL;
             return;
         }
         deadline = kube_job_of(job)->active_deadline; /* 0: it has none */
-        if (!unit->owner_job || deadline == 0 ||
-            (unit->owner_job->active_deadline != 0 && deadline > unit->owner_job->active_deadline))
-            unit->owner_job = kube_job_of(job);
+        if (!unit->owner.job || deadline == 0 ||
+            (unit->owner.job->active_deadline != 0 && deadline > unit->owner.job->active_deadline))
+            unit->owner.job = kube_job_of(job);
     }
 }
 
@@ -112,16 +112,16 @@ static void take_words(const struct bridge_world *world, struct arena *arena, st
 {
     const struct optional *workloads = &world->optional[OPTIONAL_WORKLOADS];
     const struct kube_object *job = owning_job(world, arena, unit->pod), *workload = NULL;
-    struct str name = str_of(unit->group->workload);
+    struct str name = str_of(unit->owner.group->workload);
 
     if (name.len > 0 && workloads->state == WATCH_UNKNOWN)
         want(arena, unit, "Workload", name);
     if (name.len > 0 && workloads->state == WATCH_PRESENT)
         workload = find(workloads->cache, unit->pod->object.ns, name, NULL, arena);
     if (job)
-        unit->more_owners[unit->more_count++] = job;
+        unit->owner.more[unit->owner.more_count++] = job;
     if (workload)
-        unit->more_owners[unit->more_count++] = workload;
+        unit->owner.more[unit->owner.more_count++] = workload;
 }
 
 /* `gang: "4"` starts with four of them; what a Job has finished does not come again. */
@@ -171,8 +171,8 @@ static int64_t pods_left_of_jobset(const struct unit *unit)
 {
     int64_t pods = 0;
 
-    for (unsigned i = 0; i < unit->group->replicated_count; i++)
-        pods += pods_left_of(unit, &unit->group->replicated[i]);
+    for (unsigned i = 0; i < unit->owner.group->replicated_count; i++)
+        pods += pods_left_of(unit, &unit->owner.group->replicated[i]);
     for (unsigned i = 0; i < unit->member_count; i++) {
         const struct member *member = &unit->members[i];
         bool has_part;
@@ -196,10 +196,10 @@ static void owner_of_job_gang(const struct bridge_world *world, struct arena *ar
     }
     job = kube_job_of(object);
     left = job->completions > 0 ? job->completions - job->succeeded : job->parallelism;
-    unit->owner = object;
-    unit->name = object->name;
-    unit->owner_job = job;
-    unit->needed = needed_of_gang(unit, left < job->parallelism ? left : job->parallelism);
+    unit->owner.object = object;
+    unit->owner.job_name = object->name;
+    unit->owner.job = job;
+    unit->owner.needed = needed_of_gang(unit, left < job->parallelism ? left : job->parallelism);
 }
 
 static void owner_of_group(const struct bridge_world *world, struct arena *arena, struct unit *unit)
@@ -207,28 +207,28 @@ static void owner_of_group(const struct bridge_world *world, struct arena *arena
     struct group group = group_of(unit->pod);
     const struct optional *api = world_group_api(world, unit->kind);
 
-    unit->owner = find(api->cache, unit->pod->object.ns, group.name, NULL, arena);
-    if (!unit->owner) {
+    unit->owner.object = find(api->cache, unit->pod->object.ns, group.name, NULL, arena);
+    if (!unit->owner.object) {
         want(arena, unit, group_kind_name(unit->kind), group.name);
         return;
     }
-    unit->group = kube_group_of(unit->owner);
-    unit->name = unit->owner->name;
-    unit->needed = unit->group->size;
+    unit->owner.group = kube_group_of(unit->owner.object);
+    unit->owner.job_name = unit->owner.object->name;
+    unit->owner.needed = unit->owner.group->size;
     if (unit->kind == GROUP_PODGROUP)
         take_words(world, arena, unit);
     take_longest_job(world, arena, unit);
     if (unit->kind == GROUP_LWS)
-        unit->name =
+        unit->owner.job_name =
             arena_printf(arena, STR_FMT "-" STR_FMT, STR_ARG(group.name), STR_ARG(group.number));
-    if (unit->group->leader_first)
-        unit->needed = 1;
-    unit->is_open = unit->kind == GROUP_PODGROUP || unit->kind == GROUP_COSCHEDULING;
+    if (unit->owner.group->leader_first)
+        unit->owner.needed = 1;
+    unit->owner.is_open = unit->kind == GROUP_PODGROUP || unit->kind == GROUP_COSCHEDULING;
     /* What the group has finished does not come again; the group does not count its pods. */
-    for (unsigned i = 0; unit->is_open && i < unit->member_count; i++)
-        unit->needed -= has_succeeded(&unit->members[i]);
+    for (unsigned i = 0; unit->owner.is_open && i < unit->member_count; i++)
+        unit->owner.needed -= has_succeeded(&unit->members[i]);
     if (unit->kind == GROUP_JOBSET)
-        unit->needed = needed_of_gang(unit, pods_left_of_jobset(unit));
+        unit->owner.needed = needed_of_gang(unit, pods_left_of_jobset(unit));
 }
 
 static void find_owner(const struct bridge_world *world, struct arena *arena, struct unit *unit)
@@ -245,25 +245,25 @@ static void find_owner(const struct bridge_world *world, struct arena *arena, st
 static void owner_of_member(const struct bridge_world *world, struct arena *arena,
                             struct unit *unit)
 {
+    const struct unit_owner own = unit->owner;
     struct unit member = *unit;
 
     member.kind = group_of(unit->pod).kind;
     find_owner(world, arena, &member);
     unit->owner = member.owner;
-    unit->wanting = member.wanting;
-    unit->owner_job = member.owner_job;
-    unit->more_count = member.more_count;
-    for (unsigned i = 0; i < member.more_count; i++)
-        unit->more_owners[i] = member.more_owners[i];
+    unit->owner.group = own.group;
+    unit->owner.job_name = own.job_name;
+    unit->owner.needed = own.needed;
+    unit->owner.is_open = own.is_open;
 }
 
 void unit_find_owner(const struct bridge_world *world, struct arena *arena, struct unit *unit)
 {
-    unit->needed = 1;
+    unit->owner.needed = 1;
     if (unit->kind == GROUP_NONE && world_has_group(world, unit->pod))
         owner_of_member(world, arena, unit);
     else
         find_owner(world, arena, unit);
-    if (unit->needed < 1)
-        unit->needed = 1;
+    if (unit->owner.needed < 1)
+        unit->owner.needed = 1;
 }

@@ -5,8 +5,8 @@
  * a unit of its own, and none of its group's. */
 #include "bridge/unit/unit.h"
 
-#include "bridge/nodes/nodes.h"
 #include "bridge/world/names.h"
+#include "bridge/world/node_mark.h"
 #include "codec/timestamp.h"
 #include "slurm/submit.h"
 
@@ -68,10 +68,10 @@ static int by_rank(const void *a, const void *b)
 
 bool unit_is_of_former(const struct unit *unit, const struct kube_pod *pod)
 {
-    int64_t id = pod->node_name[0] && unit->former_count > 0 ? recorded_id(pod) : 0;
+    int64_t id = pod->node_name[0] && unit->jobs.former_count > 0 ? recorded_id(pod) : 0;
 
-    for (unsigned i = 0; i < unit->former_count; i++)
-        if (unit->former[i]->id == id)
+    for (unsigned i = 0; i < unit->jobs.former_count; i++)
+        if (unit->jobs.former[i]->id == id)
             return true;
     return false;
 }
@@ -133,7 +133,7 @@ static void choose_pod(struct unit *unit)
     for (unsigned i = 0; i < unit->member_count && !unit->pod; i++)
         if (unit->members[i].stage == unit->stage) {
             unit->pod = unit->members[i].pod;
-            unit->recorded_id = unit->members[i].recorded_id;
+            unit->jobs.recorded_id = unit->members[i].recorded_id;
         }
 }
 
@@ -153,7 +153,7 @@ struct unit unit_focus(const struct unit *unit, unsigned member)
 
     one.pod = unit->members[member].pod;
     one.stage = unit->members[member].stage;
-    one.recorded_id = unit->members[member].recorded_id;
+    one.jobs.recorded_id = unit->members[member].recorded_id;
     one.members = &unit->members[member];
     one.member_count = 1;
     return one;
@@ -173,7 +173,6 @@ static bool is_named(const struct unit *unit, int64_t id)
 struct keyed_job {
     const struct slurm_job *job;
     unsigned attempt;
-    bool lacks_uid;     /* as keys of before did: such jobs are whoever's has the name */
     bool is_of_another; /* its key has the uid of another object */
 };
 
@@ -203,8 +202,8 @@ static struct keyed_jobs read_jobs(const struct bridge_world *world, const struc
         if (!world_read_job(world, keyed->job, &text, &key))
             continue;
         keyed->attempt = key.attempt;
-        keyed->lacks_uid = key.uid.len == 0;
-        keyed->is_of_another = unit->uid[0] && !keyed->lacks_uid && !str_is(key.uid, unit->uid);
+        /* A job that was rebooked while the object was away has no uid in its key. */
+        keyed->is_of_another = unit->uid[0] && key.uid.len > 0 && !str_is(key.uid, unit->uid);
     }
     return jobs;
 }
@@ -223,24 +222,24 @@ static bool is_older_than(const struct bridge_world *world, const struct slurm_j
 static void take_ended(const struct bridge_world *world, struct unit *unit,
                        const struct slurm_job *job, bool is_of_another)
 {
-    if (is_named(unit, job->id) && unit->bound_ended_count < UNIT_MAX_JOBS)
-        unit->bound_ended[unit->bound_ended_count++] = job;
+    if (is_named(unit, job->id) && unit->jobs.bound_ended_count < UNIT_MAX_JOBS)
+        unit->jobs.bound_ended[unit->jobs.bound_ended_count++] = job;
     /* Slurm keeps a FAILED record of an immediate try that did not fit: that job never was. The key
      * of a group is that of all groups that had its name before: what became of their jobs says
      * nothing about this one. */
     if ((slurm_words_has(&job->state, SLURM_JOB_FAILED) && !job->nodes[0]) ||
         is_older_than(world, job, unit) || is_of_another)
         return;
-    unit->failed_attempts++;
-    if (job->end_time > unit->ended_at)
-        unit->ended_at = job->end_time;
+    unit->jobs.failed_attempts++;
+    if (job->end_time > unit->jobs.ended_at)
+        unit->jobs.ended_at = job->end_time;
 }
 
 const struct slurm_job *unit_ended(const struct unit *unit, const struct member *member)
 {
-    for (unsigned i = 0; i < unit->bound_ended_count; i++)
-        if (unit->bound_ended[i]->id == member->recorded_id)
-            return unit->bound_ended[i];
+    for (unsigned i = 0; i < unit->jobs.bound_ended_count; i++)
+        if (unit->jobs.bound_ended[i]->id == member->recorded_id)
+            return unit->jobs.bound_ended[i];
     return NULL;
 }
 
@@ -249,15 +248,15 @@ static void take_job(const struct bridge_world *world, struct unit *unit,
 {
     const struct slurm_job *job = keyed->job;
 
-    if (keyed->attempt > unit->attempt)
-        unit->attempt = keyed->attempt;
+    if (keyed->attempt > unit->jobs.attempt)
+        unit->jobs.attempt = keyed->attempt;
     if (job_phase(job) == JOB_ENDED)
         take_ended(world, unit, job, keyed->is_of_another);
     else if (keyed->is_of_another)
         return;
-    else if (unit->job_count < UNIT_MAX_JOBS)
-        unit->jobs[unit->job_count++] = job;
-    unit->is_behind |= slurm_cache_is_behind(world->slurm_jobs, job->object.key);
+    else if (unit->jobs.count < UNIT_MAX_JOBS)
+        unit->jobs.at[unit->jobs.count++] = job;
+    unit->jobs.is_behind |= slurm_cache_is_behind(world->slurm_jobs, job->object.key);
 }
 
 static bool is_bound_by(void *context, const struct slurm_job *job)
@@ -302,13 +301,13 @@ static bool is_inherited(const struct slurm_job *job, const struct kube_pod *pod
 static void gather_inherited(const struct bridge_world *world, struct arena *arena,
                              struct unit *unit)
 {
-    for (unsigned i = 0; i < unit->member_count && unit->job_count == 0; i++) {
+    for (unsigned i = 0; i < unit->member_count && unit->jobs.count == 0; i++) {
         const struct member *member = &unit->members[i];
         /* A job that one member was found to have is not read again for the others: its comment is
          * long. */
         const struct slurm_object *object =
             member->recorded_id && !unit_ended(unit, member) &&
-                    !(unit->inherited && unit->inherited->id == member->recorded_id)
+                    !(unit->jobs.inherited && unit->jobs.inherited->id == member->recorded_id)
                 ? slurm_cache_get(world->slurm_jobs,
                                   arena_printf(arena, "%" PRId64, member->recorded_id))
                 : NULL;
@@ -318,7 +317,7 @@ static void gather_inherited(const struct bridge_world *world, struct arena *are
         if (job_phase(slurm_job_of(object)) == JOB_ENDED)
             take_ended(world, unit, slurm_job_of(object), false);
         else
-            unit->inherited = slurm_job_of(object);
+            unit->jobs.inherited = slurm_job_of(object);
     }
 }
 
@@ -326,17 +325,12 @@ static void choose_job(struct unit *unit, const struct keyed_jobs *jobs)
 {
     const struct slurm_submit_claim claim = { .has_pods = is_bound_by,
                                               .context = unit,
-                                              .recorded_id = unit->recorded_id };
-    enum job_phase phase;
+                                              .recorded_id = unit->jobs.recorded_id };
 
-    unit->job = unit->jobs[slurm_submit_choose(unit->jobs, unit->job_count, &claim)];
-    phase = job_phase(unit->job);
+    unit->job = unit->jobs.at[slurm_submit_choose(unit->jobs.at, unit->jobs.count, &claim)];
     for (size_t i = 0; i < jobs->count; i++)
-        if (jobs->at[i].job == unit->job) {
-            unit->is_given_up = unit_state_has_given_up(unit->state, jobs->at[i].attempt);
-            unit->has_old_key =
-                unit->uid[0] && jobs->at[i].lacks_uid && (phase == JOB_WAITS || phase == JOB_RUNS);
-        }
+        if (jobs->at[i].job == unit->job)
+            unit->jobs.is_given_up = unit_state_has_given_up(unit->state, jobs->at[i].attempt);
 }
 
 static void gather_jobs(const struct bridge_world *world, struct unit *unit,
@@ -344,7 +338,7 @@ static void gather_jobs(const struct bridge_world *world, struct unit *unit,
 {
     for (size_t i = 0; i < jobs->count; i++)
         take_job(world, unit, &jobs->at[i]);
-    if (unit->job_count > 0)
+    if (unit->jobs.count > 0)
         choose_job(unit, jobs);
 }
 
@@ -361,9 +355,9 @@ static const struct kube_pod *pod_of_group(const struct bridge_world *world, str
 
 static void gather_former(struct unit *unit, const struct keyed_jobs *jobs)
 {
-    for (size_t i = 0; i < jobs->count && unit->former_count < UNIT_MAX_JOBS; i++)
+    for (size_t i = 0; i < jobs->count && unit->jobs.former_count < UNIT_MAX_JOBS; i++)
         if (jobs->at[i].is_of_another && job_phase(jobs->at[i].job) != JOB_ENDED)
-            unit->former[unit->former_count++] = jobs->at[i].job;
+            unit->jobs.former[unit->jobs.former_count++] = jobs->at[i].job;
 }
 
 /* Of its members on. */
@@ -386,16 +380,16 @@ void unit_gather_former(const struct bridge_world *world, const struct unit *uni
     *ret_unit = (struct unit){ .key = unit->key,
                                .kind = unit->kind,
                                .uid = "",
-                               .former = { former },
-                               .former_count = 1,
                                .successor = pod ? world_group_object(world, pod) : NULL,
                                .state = unit->state,
-                               .jobs = { former },
-                               .job_count = 1,
+                               .owner.needed = 1,
                                .job = former,
-                               .needed = 1,
-                               .attempt = unit->attempt };
-    ret_unit->is_behind = slurm_cache_is_behind(world->slurm_jobs, former->object.key);
+                               .jobs = { .at = { former },
+                                         .count = 1,
+                                         .former = { former },
+                                         .former_count = 1,
+                                         .attempt = unit->jobs.attempt } };
+    ret_unit->jobs.is_behind = slurm_cache_is_behind(world->slurm_jobs, former->object.key);
     gather_rest(world, arena, ret_unit);
 }
 
@@ -417,8 +411,8 @@ void unit_gather(const struct bridge_world *world, struct str key, struct arena 
     gather_jobs(world, unit, &jobs);
     if (unit->pod)
         gather_inherited(world, arena, unit);
-    if (unit->state && unit_state_attempt(unit->state) > unit->attempt)
-        unit->attempt = unit_state_attempt(unit->state);
+    if (unit->state && unit_state_attempt(unit->state) > unit->jobs.attempt)
+        unit->jobs.attempt = unit_state_attempt(unit->state);
 }
 
 enum submit_state unit_submit_state(const struct unit *unit)
@@ -433,64 +427,4 @@ void plan_enqueue_member(struct plan *plan, const struct member *member)
     buf_init(&own, SLURM_MAX_KEY);
     world_own_key(member->pod, &own);
     plan_enqueue(plan, buf_str(&own));
-}
-
-/* ---- where it is, as one value ---- */
-
-static enum unit_phase phase_of_waiting(const struct unit *unit)
-{
-    static const enum unit_phase phases[] = {
-        [SUBMIT_NONE] = UNIT_NOT_SUBMITTED,
-        [SUBMIT_SENT] = UNIT_SUBMITTING,
-        [SUBMIT_UNRESOLVED] = UNIT_UNRESOLVED,
-        [SUBMIT_REFUSED] = UNIT_REFUSED,
-    };
-
-    if (!unit->job)
-        return phases[unit_submit_state(unit)];
-    return job_phase(unit->job) == JOB_RUNS ? UNIT_ALLOCATED : UNIT_PENDING;
-}
-
-enum unit_phase unit_phase(const struct bridge_world *world, const struct unit *unit)
-{
-    if (!unit->pod)
-        return UNIT_GONE;
-    if (unit->stage == POD_OVER)
-        return UNIT_OVER;
-    if (!world_is_ours(world, unit->pod))
-        return UNIT_FOREIGN;
-    if (unit->is_elsewhere)
-        return UNIT_IN_GROUP;
-    switch (unit->stage) {
-    case POD_GATED:
-        return UNIT_GATED;
-    case POD_WAITS:
-        return phase_of_waiting(unit);
-    case POD_BOUND:
-        return unit->job && job_phase(unit->job) == JOB_RUNS ? UNIT_BOUND : UNIT_REBOOKING;
-    default:
-        return UNIT_ENDING;
-    }
-}
-
-const char *unit_phase_name(enum unit_phase phase)
-{
-    static const char *const names[UNIT_PHASES] = {
-        [UNIT_GONE] = "gone",
-        [UNIT_FOREIGN] = "of another scheduler",
-        [UNIT_OVER] = "over",
-        [UNIT_IN_GROUP] = "planned with its group",
-        [UNIT_GATED] = "gated",
-        [UNIT_ENDING] = "ending",
-        [UNIT_NOT_SUBMITTED] = "not submitted",
-        [UNIT_SUBMITTING] = "submitting",
-        [UNIT_UNRESOLVED] = "unresolved",
-        [UNIT_REFUSED] = "refused",
-        [UNIT_PENDING] = "pending",
-        [UNIT_ALLOCATED] = "allocated",
-        [UNIT_BOUND] = "bound",
-        [UNIT_REBOOKING] = "rebooking",
-    };
-
-    return names[phase];
 }

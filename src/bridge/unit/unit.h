@@ -31,25 +31,6 @@ enum job_phase {
 
 enum job_phase job_phase(const struct slurm_job *job);
 
-/* Where a unit is: one value for all that its pods, its job and its last submit say. */
-enum unit_phase {
-    UNIT_GONE,          /* it has no pod any more: its jobs end */
-    UNIT_FOREIGN,       /* another scheduler places it */
-    UNIT_OVER,          /* nothing of its pods runs: its jobs end, and its finalizers go */
-    UNIT_IN_GROUP,      /* a pod that is planned with its group */
-    UNIT_GATED,         /* its scheduling gates are closed */
-    UNIT_ENDING,        /* its pods are being deleted, and their containers may still run */
-    UNIT_NOT_SUBMITTED, /* it wants a job, and none is on its way */
-    UNIT_SUBMITTING,    /* the submit has no answer yet */
-    UNIT_UNRESOLVED,    /* the submit had no clear answer: the next job list tells */
-    UNIT_REFUSED,       /* Slurm refused the job */
-    UNIT_PENDING,       /* its job waits in Slurm, or is suspended, or ends */
-    UNIT_ALLOCATED,     /* its job runs, and no pod is bound yet */
-    UNIT_BOUND,         /* pods are bound, and their job runs */
-    UNIT_REBOOKING,     /* pods are bound, and no job of theirs runs */
-    UNIT_PHASES,        /* how many there are */
-};
-
 enum {
     UNIT_MAX_JOBS = 16, /* live ones of one unit; one is right, two may happen */
     UNIT_MAX_MEMBERS = 1 << 16,
@@ -63,16 +44,42 @@ struct member {
     struct group_rank rank;
 };
 
-struct unit {
-    struct str key;
-    enum group_kind kind;
-    const char *uid; /* in the keys of its jobs: of the object that its group is named by; "" */
+/* Whose annotations count, and how many pods belong together (owner.c). */
+struct unit_owner {
+    const struct kube_object *object;              /* NULL: not seen yet, see wanting */
+    const struct kube_object *more[UNIT_MAX_MORE]; /* their annotations win, the last most */
+    unsigned more_count;
+    const struct kube_job *job;     /* the Job that made the pods; NULL */
+    const struct kube_group *group; /* what says how many belong together; NULL */
+    const char *job_name;           /* in Slurm, where neither pod nor owner give it; NULL */
+    const char *wanting;            /* what of the owner is not there yet */
+    int64_t needed;                 /* members that must exist before the unit is submitted */
+    bool is_open;                   /* more than these may come: they are given a moment */
+};
+
+/* What Slurm has, or had, for the unit. */
+struct unit_jobs {
+    const struct slurm_job *at[UNIT_MAX_JOBS]; /* that have not ended */
+    unsigned count;
+    bool is_behind;                    /* what we last did to one of them is not seen yet */
+    bool is_given_up;                  /* we wanted the job that counts cancelled */
+    const struct slurm_job *inherited; /* of a bridge before ours, without our key; NULL */
+    const struct slurm_job *bound_ended[UNIT_MAX_JOBS]; /* ended jobs that members are bound by */
+    unsigned bound_ended_count;
     /* Jobs that still run for a deleted object of the same name (a PodGroup, a LeaderWorkerSet):
      * pods that were bound by them keep them. */
     const struct slurm_job *former[UNIT_MAX_JOBS];
     unsigned former_count;
-    /* Only in a unit of such jobs (unit_gather_former): the object that has the name now. */
-    const struct kube_object *successor;
+    unsigned failed_attempts; /* jobs that ended before the unit was placed */
+    int64_t ended_at;         /* when the last of them did; seconds since 1970 */
+    unsigned attempt;         /* the highest so far; 0 = none */
+    int64_t recorded_id;      /* of the job that the pod's label names; 0 */
+};
+
+struct unit {
+    struct str key;
+    enum group_kind kind;
+    const char *uid; /* in the keys of its jobs: of the object that its group is named by; "" */
     const struct member *members; /* by rank; none when there is no pod any more */
     unsigned member_count;
     unsigned in[POD_STAGES];    /* how many members are in each stage */
@@ -80,30 +87,11 @@ struct unit {
     const struct kube_pod *pod; /* the first member in that stage; NULL: there is none any more */
     bool is_elsewhere;          /* a pod that is planned with its group */
     int64_t created_us;         /* of its oldest member that is not over */
-
-    const struct kube_object *owner; /* whose annotations count; NULL: not seen yet, see wanting */
-    const struct kube_object *more_owners[UNIT_MAX_MORE]; /* theirs are laid over, in this order */
-    unsigned more_count;
-    const struct kube_job *owner_job; /* the Job that made the pods; NULL */
-    const struct kube_group *group;   /* what says how many belong together; NULL */
-    const char *name;                 /* of the job, where neither pod nor owner give it; NULL */
-    const char *wanting;              /* what of the owner is not there yet */
-    int64_t needed;                   /* members that must exist before the unit is submitted */
-    bool is_open;                     /* more than these may come: they are given a moment */
-
-    const struct slurm_job *jobs[UNIT_MAX_JOBS]; /* that have not ended */
-    unsigned job_count;
-    bool is_behind;                    /* what we last did to one of them is not seen yet */
-    const struct slurm_job *job;       /* the one of these that counts; NULL without any */
-    bool is_given_up;                  /* we wanted that one cancelled */
-    bool has_old_key;                  /* it is from a time when keys of groups had no uid */
-    const struct slurm_job *inherited; /* of a bridge before ours, without our key; NULL */
-    const struct slurm_job *bound_ended[UNIT_MAX_JOBS]; /* ended jobs that members are bound by */
-    unsigned bound_ended_count;
-    unsigned failed_attempts;       /* jobs that ended before the unit was placed */
-    int64_t ended_at;               /* when the last of them did; seconds since 1970 */
-    unsigned attempt;               /* the highest so far; 0 = none */
-    int64_t recorded_id;            /* of the job that the pod's label names; 0 */
+    /* Only in a unit of a former job (unit_gather_former): the object that has the name now. */
+    const struct kube_object *successor;
+    struct unit_owner owner;
+    const struct slurm_job *job; /* the one that counts; NULL without any */
+    struct unit_jobs jobs;
     const struct unit_state *state; /* NULL: nothing is remembered */
 };
 
@@ -128,10 +116,8 @@ const struct slurm_job *unit_ended(const struct unit *unit, const struct member 
 
 enum submit_state unit_submit_state(const struct unit *unit);
 
-enum unit_phase unit_phase(const struct bridge_world *world, const struct unit *unit);
-const char *unit_phase_name(enum unit_phase phase); /* "pending" ... */
-
-/* A member has no place in the running job of its group: it is planned by its own key (place.c). */
+/* A member has no place in the running job of its group: it is planned by its own key
+ * (bridge/place.c). */
 void plan_enqueue_member(struct plan *plan, const struct member *member);
 
 /* owner.c: whose words count, and how many pods belong together. */

@@ -6,8 +6,8 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "bridge/nodes/node_state.h"
 #include "bridge/world/hosts.h"
+#include "bridge/world/node_mark.h"
 #include "bridge/world/world.h"
 #include "codec/hostlist.h"
 

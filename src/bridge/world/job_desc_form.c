@@ -4,7 +4,6 @@
  * node", is not of any form. */
 #include "bridge/world/job_desc_form.h"
 
-#include "bridge/unit/job_desc.h"
 #include "codec/duration.h"
 #include "codec/quantity.h"
 #include "codec/timestamp.h"

@@ -8,6 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum {
+    JOB_DESC_MAX_CPUS = 65533, /* on one node; Slurm cuts larger counts to 16 bits */
+    JOB_DESC_MAX_GANG = 65535,
+};
+
+/* Whether a workload's pods start together. A number above 0: once there are so many. */
+enum { JOB_DESC_GANG_NO = -1, JOB_DESC_GANG_ALL = 0 };
+
 enum job_form {
     JOB_FORM_NONE,       /* there is no annotation */
     JOB_FORM_TEXT,       /* as it stands */

@@ -5,15 +5,19 @@
  * the oldest has it, whatever order they were seen in. */
 #include "bridge/world/world.h"
 
-#include "bridge/nodes/node_state.h"
-#include "bridge/submit/submit_queue.h"
 #include "bridge/world/names.h"
+#include "bridge/world/node_mark.h"
 #include "codec/hostlist.h"
 #include "device/names.h"
 
 #include <string.h>
 
 enum { MAX_UNIT_KEY = 2 * KUBE_MAX_NAME, MAX_MARK_MEMORY = 1 << 16 };
+
+bool slurm_is_clear(const struct bridge_world *world)
+{
+    return world->facts.slurm_synced && !world->facts.is_suspicious;
+}
 
 /* ---- names ---- */
 
@@ -305,7 +309,6 @@ void world_add_indexes(struct bridge_world *world)
 {
     world->pods_by_node = kube_cache_add_index(world->pods, emit_node);
     world->pods_by_unit = kube_cache_add_index(world->pods, emit_unit);
-    world->waiters_by_owner = kube_cache_add_index(world->pods, submit_queue_emit);
     world->nodes_by_slurm_name = kube_cache_add_index(world->nodes, emit_slurm_name);
     if (world->optional[OPTIONAL_CLAIMS].cache)
         world->device_indexes = device_add_indexes(world->optional[OPTIONAL_SLICES].cache,

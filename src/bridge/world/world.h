@@ -5,14 +5,11 @@
 #ifndef SLINC_BRIDGE_WORLD_H
 #define SLINC_BRIDGE_WORLD_H
 
-#include "bridge/slurm/capacity.h"
-#include "bridge/slurm/job_layouts.h"
-#include "bridge/slurm/node_refusals.h"
-#include "bridge/unit/unit_state.h"
 #include "bridge/world/config.h"
 #include "bridge/world/foreign_nodes.h"
 #include "bridge/world/group.h"
 #include "bridge/world/kinds.h"
+#include "bridge/world/unit_state.h"
 #include "device/needs.h"
 #include "engine/plan.h"
 #include "engine/watch_set.h"
@@ -20,6 +17,11 @@
 #include "slurm/cache.h"
 #include "slurm/sight.h"
 #include "slurm/submit.h"
+
+struct capacity;      /* slurm/capacity.h */
+struct job_layouts;   /* slurm/job_layouts.h */
+struct node_refusals; /* slurm/node_refusals.h */
+struct node_sizes;    /* slurm/node_refusals.h */
 
 struct bridge_facts {
     int64_t now_us;        /* loop time, as are all below but wall_us and leading_wall_us */
@@ -91,6 +93,9 @@ struct bridge_world {
     struct filter *filter; /* which nodes pods may use; NULL: all */
     struct bridge_facts facts;
 };
+
+/* Slurm's caches can be believed: filled, and slurmctld is not suspected of a restart. */
+bool slurm_is_clear(const struct bridge_world *world);
 
 /* Registers the indexes. Before any object is in the caches. */
 void world_add_indexes(struct bridge_world *world);

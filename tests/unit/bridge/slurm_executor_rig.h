@@ -34,6 +34,7 @@ struct rig {
     struct clock clock;
     struct loop *loop;
     struct fake_transport *fake, *api;
+    const char *objection; /* of the guard to every submit; NULL */
     struct slurm_token *token;
     struct slurm_client *slurm;
     struct kube_client *kube;
@@ -83,6 +84,22 @@ static inline void rig_sync(struct rig *rig, struct slurm_cache *cache)
     slurm_merge_free(merge);
 }
 
+/* The guard of the bridge is place_submit_objection; the worlds try it. */
+static inline const char *rig_may_submit(void *context, struct str key, uint64_t desc_hash,
+                                         struct arena *arena)
+{
+    const struct rig *rig = context;
+    const char *pause_why;
+
+    (void)key;
+    (void)desc_hash;
+    (void)arena;
+    if (slurm_executor_denied_us(rig->executor) &&
+        slurm_executor_pause_us(rig->executor, &pause_why) > loop_now_us(rig->loop))
+        return "Slurm cannot be used";
+    return rig->objection;
+}
+
 static inline void rig_actor(struct rig *rig, int64_t submits_per_second)
 {
     slurm_executor_free(rig->executor);
@@ -96,6 +113,7 @@ static inline void rig_actor(struct rig *rig, int64_t submits_per_second)
                                           .metrics = rig->metrics,
                                           .cluster = STR("c"),
                                           .submits_per_second = submits_per_second,
+                                          .may_submit = rig_may_submit,
                                           .wake_unit = rig_wake_unit,
                                           .wake_node = rig_wake_node,
                                           .context = rig });

@@ -2,7 +2,7 @@
  * gangs beside a search through all deals. */
 #include "base/rand.h"
 #include "bridge/run/assign.h"
-#include "bridge/submit/submit.h"
+#include "bridge/unit/describe.h"
 #include "worlds.h"
 
 #include <setjmp.h>
@@ -149,7 +149,8 @@ static unsigned assign_to(const struct gang *gang)
 
     read_world(gang, &small);
     unit_gather(&small.world, str_of(small_world_key(&small, "podgroup/g")), &small.arena, &unit);
-    assert_int_equal(unit_describe(&small.world, &unit, &small.arena, &desc, &err), 0);
+    assert_int_equal(unit_describe(&small.world, &unit, DESCRIBE_BOTH, &small.arena, &desc, &err),
+                     0);
     desc.exclusive = false;
     desc.tasks_per_node = gang->per_node;
     assert_int_equal(assign_nodes(&small.world, &unit, &desc, &small.arena, &assigned, &err), 0);

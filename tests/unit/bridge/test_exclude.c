@@ -53,8 +53,8 @@ static void a_plan_keeps_little_more_than_the_names_of_excluded_nodes(void **sta
     small_world_init(&small, json_root(doc));
     arena_init(&arena, 64 << 20);
     plan_init(&plan, &arena);
-    assert_int_equal(place_plan(&small.world, str_of(small_world_key(&small, "a")), &plan, &err),
-                     0);
+    assert_int_equal(
+        place_plan(&small.world, str_of(small_world_key(&small, "a")), &plan, NULL, &err), 0);
     assert_false(list_is_empty(&plan.actions));
     assert_in_range(arena.used, (NODES / 2) * NAME, MOST_BYTES);
     small_world_done(&small);

@@ -194,7 +194,7 @@ static struct cost plan_once(struct small_world *small, const char *unit)
 
     arena_init(&arena, PLAN_ARENA);
     plan_init(&plan, &arena);
-    if (place_plan(&small->world, str_of(small_world_key(small, unit)), &plan, &err) < 0)
+    if (place_plan(&small->world, str_of(small_world_key(small, unit)), &plan, NULL, &err) < 0)
         fail_msg("%s", err.text);
     cost.ms = now_ms() - begun;
     cost.bytes = arena.used;
@@ -255,7 +255,8 @@ static void plan_with(struct small_world *small, struct arena *arena, struct pla
     struct err err = { .class = 0 };
 
     plan_init(ret_plan, arena);
-    if (place_plan(&small->world, str_of(small_world_key(small, "podgroup/g")), ret_plan, &err) < 0)
+    if (place_plan(&small->world, str_of(small_world_key(small, "podgroup/g")), ret_plan, NULL,
+                   &err) < 0)
         fail_msg("%s", err.text);
 }
 

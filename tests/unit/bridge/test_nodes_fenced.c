@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "bridge/world/node_mark.h"
 #include "nodes_rig.h"
 
 #define SINCE(status)                                                                              \

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "bridge/slurm/node_refusals.h"
 #include "nodes_rig.h"
 
 #define POD(name, owner, request, more)                                                            \

@@ -1,5 +1,6 @@
 /* test_slurm_executor_sync.c - what a job that waits was asked with is remembered, and what it
  * would not become. */
+#include "bridge/unit/job_change.h"
 #include "slurm_executor_submit_rig.h"
 
 #include "slurm/submit.h"

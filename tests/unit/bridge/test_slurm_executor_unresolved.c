@@ -89,33 +89,15 @@ static void many_unresolved_asks_are_all_settled(void **state)
     assert_int_equal(unit_states_in(rig->unit_states, SUBMIT_UNRESOLVED), 0);
 }
 
-static void nothing_is_asked_while_the_last_ask_is_open(void **state)
+static void a_submit_to_which_the_guard_objects_is_not_sent(void **state)
 {
     struct rig *rig = *state;
     const struct end *end;
 
-    submit_gets_lost(rig, SECOND_US);
-    ask_and_run(rig, false);
-    end = ask_and_run(rig, false); /* while it is sent */
-    assert_int_equal(end->outcome, KUBE_CONFLICT);
-    rig_run(rig, 2 * SECOND_US);
-    end = ask_and_run(rig, false); /* while it is unresolved */
-    assert_int_equal(end->outcome, KUBE_CONFLICT);
-    assert_int_equal(rig_sent(rig, "POST", "/job/"), 1);
-}
-
-static void nothing_is_asked_twice_or_in_doubt(void **state)
-{
-    struct rig *rig = *state;
-    const struct end *end;
-
-    rig_job(rig, 7, "s7", "PENDING", "ns/uid.1");
+    rig->objection = "Slurm is being asked";
     end = ask_and_run(rig, false);
     assert_int_equal(end->outcome, KUBE_CONFLICT);
-    rig_job(rig, 7, "s7", "COMPLETED", "ns/uid.1");
-    slurm_poller_suspect(rig->poller, "for the test");
-    end = ask_and_run(rig, false);
-    assert_int_equal(end->outcome, KUBE_CONFLICT);
+    assert_string_equal(end->message, "not sent: Slurm is being asked");
     assert_int_equal(fake_sent_count(rig->fake), 0);
     assert_null(unit_states_get(rig->unit_states, STR("ns/uid")));
 }
@@ -291,8 +273,7 @@ int main(void)
         TEST(bad_answers_leave_an_ask_unresolved),
         TEST(an_unresolved_ask_is_settled_by_a_list_that_began_later),
         TEST(many_unresolved_asks_are_all_settled),
-        TEST(nothing_is_asked_while_the_last_ask_is_open),
-        TEST(nothing_is_asked_twice_or_in_doubt),
+        TEST(a_submit_to_which_the_guard_objects_is_not_sent),
         TEST(a_cancelled_ask_stays_unresolved),
         TEST(an_error_without_a_job_is_a_refusal_for_which_nobody_else_waits),
         TEST(an_error_with_a_job_is_none),

@@ -65,12 +65,12 @@ static void pods_say_it_within_seconds_when_few_wait_and_within_a_minute_when_ma
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         for (int pod = 0; pod < 1000; pod++) {
             (void)snprintf(uid, sizeof(uid), "uid-%d", pod);
-            assert_in_range(report_trouble_delay_us(cases[i].waiting, uid), SECOND_US,
+            assert_in_range(report_outage_delay_us(cases[i].waiting, uid), SECOND_US,
                             cases[i].longest_s * (int64_t)SECOND_US);
         }
     for (int pod = 0; pod < PODS; pod++) {
         (void)snprintf(uid, sizeof(uid), "uid-%d", pod);
-        in_second[report_trouble_delay_us(PODS, uid) / SECOND_US]++;
+        in_second[report_outage_delay_us(PODS, uid) / SECOND_US]++;
     }
     for (int second = 0; second < 60; second++)
         assert_true(in_second[second] < 300);

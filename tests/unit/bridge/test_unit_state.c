@@ -1,5 +1,5 @@
 /* test_unit_state.c - units are remembered by key, and the counts are those of the units. */
-#include "bridge/unit/unit_state.h"
+#include "bridge/world/unit_state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -20,15 +20,23 @@ struct bench {
     struct bridge_config config;
     struct bridge_world world;
     struct watches *watches;
-    unsigned told;
+    unsigned seen, told, volumes;
 };
 
-static void on_words(void *context, const struct kube_object *owner)
+static void on_owner(void *context, const struct kube_object *owner, bool says_otherwise)
 {
     struct bench *bench = context;
 
     assert_string_equal(owner->name, "o");
-    bench->told++;
+    bench->seen++;
+    bench->told += says_otherwise;
+}
+
+static void on_volume(void *context)
+{
+    struct bench *bench = context;
+
+    bench->volumes++;
 }
 
 static int set_up(void **state)
@@ -44,7 +52,7 @@ static int set_up(void **state)
     assert_int_equal(bridge_config_parse(STR(""), &bench.config, NULL), 0);
     bench.world.config = &bench.config;
     bench.watches = watches_new(bench.kube, &bench.rand, &bench.world, 0);
-    watches_listen(bench.watches, on_words, &bench);
+    watches_listen(bench.watches, on_owner, on_volume, &bench);
     *state = &bench;
     return 0;
 }
@@ -103,10 +111,11 @@ static void the_words_of_an_owner_are_told_when_they_change(void **state)
                                           bench->world.optional[OPTIONAL_WORKLOADS].cache };
 
     for (size_t k = 0; k < sizeof(caches) / sizeof(caches[0]); k++) {
-        bench->told = 0;
+        bench->seen = bench->told = 0;
         for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
             see(caches[k], 5 + (int)i, steps[i].annotations);
             assert_int_equal(bench->told, steps[i].told);
+            assert_int_equal(bench->seen, i + 1); /* units may wait for just this object */
         }
     }
 }
@@ -120,11 +129,20 @@ static void pods_speak_for_themselves(void **state)
     assert_int_equal(bench->told, 0);
 }
 
+static void a_change_of_a_volume_is_told(void **state)
+{
+    struct bench *bench = *state;
+
+    see(bench->world.volumes, 5, "");
+    assert_int_equal(bench->volumes, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_words_of_an_owner_are_told_when_they_change, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_change_of_a_volume_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(pods_speak_for_themselves, set_up, tear_down),
     };
 

@@ -82,19 +82,9 @@ static void check_written(const struct json *expected, struct str what, const st
                      buf_text(&out));
 }
 
-static void check_action(const struct json *expected, const struct json *action,
-                         const struct json *actions, const char *text)
+static struct str words_of(const struct json *expected)
 {
-    struct str what =
-        json_is_string(expected) ? json_str(expected) : json_str(json_get(expected, "do"));
-
-    if (!action)
-        fail_msg("'" STR_FMT "' is not done; the plan: %s", STR_ARG(what), text);
-    if (!str_eq(json_str(json_get(action, "what")), what))
-        fail_msg("'" STR_FMT "' is expected, and '" STR_FMT "' done; the plan: %s", STR_ARG(what),
-                 STR_ARG(json_str(json_get(action, "what"))), text);
-    check_written(expected, what, action);
-    check_order(expected, what, actions);
+    return json_is_string(expected) ? json_str(expected) : json_str(json_get(expected, "do"));
 }
 
 /* ---- the plan ---- */
@@ -108,6 +98,22 @@ static void check_enqueues(const struct json *expected, const struct json *found
         assert_string_equal(json_str(json_item(found, i)).at, json_str(json_item(expected, i)).at);
 }
 
+/* The first action with these words that no row has named yet; NULL. */
+static const struct json *find_action(const struct json *actions, struct str what,
+                                      bool named[PLAN_MAX_ACTIONS])
+{
+    struct json_iter iter = json_iter(actions);
+    const struct json *action;
+
+    for (size_t i = 0; json_next_item(&iter, &action); i++)
+        if (!named[i] && str_eq(json_str(json_get(action, "what")), what)) {
+            named[i] = true;
+            return action;
+        }
+    return NULL;
+}
+
+/* In any order: actions of one stage are carried out side by side. */
 static void check_actions(const struct json *root, const struct plan *plan)
 {
     auto_buf struct buf text;
@@ -115,17 +121,39 @@ static void check_actions(const struct json *root, const struct plan *plan)
     struct err err = { .class = 0 };
     const struct json *actions, *action, *row;
     struct json_iter done, expected = json_iter(json_get(root, "expect"));
+    bool named[PLAN_MAX_ACTIONS] = { false };
 
     plan_text(plan, &text);
     assert_int_equal(json_parse(buf_str(&text), MAX_PLAN, &doc, &err), 0);
     actions = json_get(json_root(doc), "actions");
+    while (json_next_item(&expected, &row)) {
+        struct str what = words_of(row);
+
+        action = find_action(actions, what, named);
+        if (!action)
+            fail_msg("'" STR_FMT "' is not done; the plan: %s", STR_ARG(what), buf_text(&text));
+        check_written(row, what, action);
+        check_order(row, what, actions);
+    }
     done = json_iter(actions);
-    while (json_next_item(&expected, &row))
-        check_action(row, json_next_item(&done, &action) ? action : NULL, actions, buf_text(&text));
-    if (json_next_item(&done, &action))
-        fail_msg("'" STR_FMT "' is done and not expected; the plan: %s",
-                 STR_ARG(json_str(json_get(action, "what"))), buf_text(&text));
+    for (size_t i = 0; json_next_item(&done, &action); i++)
+        if (!named[i])
+            fail_msg("'" STR_FMT "' is done and not expected; the plan: %s",
+                     STR_ARG(json_str(json_get(action, "what"))), buf_text(&text));
     check_enqueues(json_get(root, "enqueues"), json_get(json_root(doc), "enqueues"));
+}
+
+static void check_woken(const struct json *root, const struct placed *placed)
+{
+    auto_buf struct buf sources = { .max = 200 };
+    struct json_iter iter = json_iter(json_get(root, "woken"));
+    const struct json *source;
+
+    wake_write(placed->woken_by, &sources);
+    while (json_next_item(&iter, &source))
+        if (!strstr(buf_text(&sources), json_str(source).at))
+            fail_msg("it is woken by %s, not by '" STR_FMT "'", buf_text(&sources),
+                     STR_ARG(json_str(source)));
 }
 
 static void check_wait(const struct json *root, const struct plan *plan)
@@ -150,7 +178,7 @@ static void check_state(const struct json *root, const struct bridge_world *worl
     struct unit unit;
 
     unit_gather(world, key, arena, &unit);
-    state = unit_phase_name(unit_phase(world, &unit));
+    state = unit_phase_name(unit_phase(world, &unit, arena));
     if (expected.len > 0 && !str_is(expected, state))
         fail_msg("the state is '%s', not '" STR_FMT "'", state, STR_ARG(expected));
 }
@@ -173,6 +201,23 @@ static void check_why(const struct json *root, const struct bridge_world *world,
             fail_msg("why has no %s: %s", json_str(part).at, buf_text(&out));
 }
 
+/* The guard is asked once more when a submit is sent. */
+static void check_guard(const struct json *root, const struct bridge_world *world, struct str key,
+                        struct arena *arena)
+{
+    const char *objection;
+    struct str expected = json_str(json_get(root, "guard"));
+
+    if (!json_get(root, "guard"))
+        return;
+    objection = place_submit_objection(world, key, 0, arena);
+    if (expected.len == 0 ? objection != NULL : !objection || !strstr(objection, expected.at))
+        fail_msg("the guard says '%s', not '" STR_FMT "'", objection ? objection : "",
+                 STR_ARG(expected));
+}
+
+static bool decided[UNIT_PHASES + 1]; /* by a plan of some world */
+
 static void check_world(const struct json *root)
 {
     const struct json *given = json_get(root, "given");
@@ -182,18 +227,22 @@ static void check_world(const struct json *root)
     struct arena arena;
     struct str key;
     struct plan plan;
+    struct placed placed;
     struct err err = { .class = 0 };
 
     small_world_init(&small, given);
     arena_init(&arena, 1u << 24);
     plan_init(&plan, &arena);
     key = str_of(small_world_key(&small, pod.at));
-    if (place_plan(&small.world, key, &plan, &err) < 0)
+    if (place_plan(&small.world, key, &plan, &placed, &err) < 0)
         fail_msg("no plan: %s", err.text);
+    decided[placed.phase] = decided[placed.late] = true;
     check_actions(root, &plan);
     check_wait(root, &plan);
+    check_woken(root, &placed);
     check_state(root, &small.world, key, &arena);
     check_why(root, &small.world, &arena);
+    check_guard(root, &small.world, key, &arena);
     arena_done(&arena);
     small_world_done(&small);
 }
@@ -205,7 +254,23 @@ static void the_plan_is_as_expected(void **state)
     check_world(world->root);
 }
 
+/* A row that no world needs could be wrong, or be left out. */
+static int report_rows_without_a_world(void)
+{
+    int missing = 0;
+
+    for (unsigned i = 0; i < UNIT_PHASES; i++)
+        if (!decided[i]) {
+            print_error("no world is in the phase '%s'\n", unit_phase_name((enum unit_phase)i));
+            missing++;
+        }
+    return missing;
+}
+
 int main(int argc, char **argv)
 {
-    return worlds_main(&all, argc, argv, the_plan_is_as_expected);
+    int failed = worlds_main(&all, argc, argv, the_plan_is_as_expected);
+    bool ran_all = argc == 2; /* not one world by its name */
+
+    return failed + (ran_all ? report_rows_without_a_world() : 0);
 }

@@ -7,6 +7,9 @@
 
 #include <cmocka.h>
 
+#include "bridge/slurm/capacity.h"
+#include "bridge/slurm/job_layouts.h"
+#include "bridge/submit/submit_queue.h"
 #include "worlds_check.h"
 #include "worlds_private.h"
 
@@ -144,6 +147,7 @@ static void make_caches(struct small_world *small)
                                                         .classes = small->classes },
                                &hooks);
     world_add_indexes(world);
+    submit_queue_add_index(world);
     small->jobs = slurm_cache_new(&slurm_job_kind, small->loop, STR(CLUSTER));
     small->nodes = slurm_cache_new(&slurm_node_kind, small->loop, STR(""));
     small->partitions = slurm_cache_new(&slurm_partition_kind, small->loop, STR(""));
@@ -198,7 +202,7 @@ void small_world_init(struct small_world *small, const struct json *given)
     list_kube(small, false);
     small_world_add_slurm(small, given);
     loop_run(small->loop); /* changes are told from the loop */
-    slurm_cache_unchanged(small->jobs, (LED_FROM_S + listed_s) * SECOND_US);
+    small_world_list_jobs(small, given, (LED_FROM_S + listed_s) * SECOND_US);
     small_world_add_submits(small, given);
     set_facts(small, given);
     clock_advance_to_us(&small->clock, small->world.facts.now_us);

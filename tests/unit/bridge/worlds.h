@@ -15,21 +15,24 @@
  *            conditions: [{type: SlurmPending, status: "True", reason: Priority, message: text}]}
  *       owners: [{kind: Job, name: j, annotations: {...}, deadline: 60}]
  *       jobs: [{id: 7, pod: a, attempt: 1, state: RUNNING, nodes: s1, reason: None,
- *               cluster: other, foreign: true, submitted: 80, ended: 90, uid: x, ...}]
+ *               cluster: other, foreign: true, submitted: 80, ended: 90, uid: x, read: 50,
+ *               written: 95, missing: true, ...}]   # missing: the last whole list lacks it
  *       slurm_nodes: [{name: s1, cpus: 4, memory: 4096, state: IDLE+EXTERNAL,
  *                      partitions: slurm-bridge, extra: mark}]
  *       submits: [{pod: a, state: unresolved, attempt: 1, settles: 99, text: "...", queues: true,
- *                  answered: true, misfits: [s1]}]
+ *                  answered: true, misfits: [s1], seen: 99}]   # seen: its pods came then
  *     plan: a                      # the pod whose unit is planned; by default the only one
- *     expect:                      # what the plan does, in order
+ *     expect:                      # what the plan does
  *       - cancel job 7
  *       - {do: submit default/a, has: ['"attempt":2'], lacks: ['"gres"'],
  *          after: cancel job 7}     # when that was done; `beside`: at the same time
  *     waits: a text of why nothing more is done
  *     state: bound                 # the phase of the unit, in the words of unit_phase_name
  *     again: true                  # whether it looks again by itself
+ *     woken: [Slurm]               # what else wakes it, in the words of wake_write
  *     enqueues: [default/uid-b]    # the other keys that are planned next, by rank
  *     why: ['"fit":1']            # texts of the JSON that `slinc why` gets of the first pod
+ *     guard: Slurm is being asked  # in these words a submit is not sent now; "": it is
  *
  * What is not said is what is usual; what nobody reads is refused (worlds_check.h). The texts that
  * an action `has` and `lacks` are of its JSON, and a patch or an update must have some. A world

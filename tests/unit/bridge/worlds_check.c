@@ -184,6 +184,8 @@ static const struct key job_keys[] = {
     { .name = "time_limit", NUMBER },
     { .name = "restart_cnt", NUMBER },
     { .name = "layout", LIST },
+    { .name = "written", NUMBER },
+    { .name = "missing", FLAG },
     { 0 },
 };
 
@@ -214,6 +216,7 @@ static const struct key submit_keys[] = {
     { .name = "settles_note", FLAG },
     { .name = "change_refused", FLAG },
     { .name = "given_up", NUMBER },
+    { .name = "seen", NUMBER },
     { .name = "misfits", TEXTS },
     { 0 },
 };
@@ -272,28 +275,13 @@ static const struct key action_keys[] = {
     { .name = "after", TEXT }, { .name = "beside", TEXT }, { 0 },
 };
 
-static const char *const unit_states[] = { "gone",
-                                           "of another scheduler",
-                                           "over",
-                                           "planned with its group",
-                                           "gated",
-                                           "ending",
-                                           "not submitted",
-                                           "submitting",
-                                           "unresolved",
-                                           "refused",
-                                           "pending",
-                                           "allocated",
-                                           "bound",
-                                           "rebooking",
-                                           NULL };
-
 static const struct key world_keys[] = {
-    { .name = "name", TEXT },  { .name = "given", ROW, given_keys },
-    { .name = "plan", TEXT },  { .name = "expect", LIST },
-    { .name = "waits", TEXT }, { .name = "state", TEXT, .values = unit_states },
-    { .name = "again", FLAG }, { .name = "enqueues", LIST },
-    { .name = "why", LIST },   { 0 },
+    { .name = "name", TEXT },   { .name = "given", ROW, given_keys },
+    { .name = "plan", TEXT },   { .name = "expect", LIST },
+    { .name = "waits", TEXT },  { .name = "state", TEXT },
+    { .name = "again", FLAG },  { .name = "enqueues", LIST },
+    { .name = "woken", TEXTS }, { .name = "why", LIST },
+    { .name = "guard", TEXT },  { 0 },
 };
 
 /* ---- */

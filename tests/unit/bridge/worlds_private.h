@@ -47,6 +47,8 @@ static inline void each(struct small_world *small, const struct json *given, con
 void small_world_add_kube(struct small_world *small, const struct json *given);
 /* Nodes and jobs, as they were read one by one. */
 void small_world_add_slurm(struct small_world *small, const struct json *given);
+/* The last whole list of jobs, and our writes to them. */
+void small_world_list_jobs(struct small_world *small, const struct json *given, int64_t at_us);
 /* What the bridge remembers of its units; when their pods and Slurm's nodes are there. */
 void small_world_add_submits(struct small_world *small, const struct json *given);
 

@@ -7,6 +7,9 @@
 
 #include <cmocka.h>
 
+#include "bridge/slurm/capacity.h"
+#include "bridge/slurm/job_layouts.h"
+#include "bridge/unit/job_change.h"
 #include "worlds_private.h"
 
 #include "bridge/unit/translate.h"
@@ -208,10 +211,10 @@ static void add_layout(struct small_world *small, const struct json *row)
 
 static void add_job(struct small_world *small, const struct json *row)
 {
-    static const char *const shorthands[] = { "id",      "pod",     "attempt", "state",
-                                              "cluster", "reason",  "read",    "pods",
-                                              "noted",   "changed", "foreign", "submitted",
-                                              "ended",   "uid",     "layout",  NULL };
+    static const char *const shorthands[] = { "id",      "pod",       "attempt", "state", "cluster",
+                                              "reason",  "read",      "pods",    "noted", "changed",
+                                              "foreign", "submitted", "ended",   "uid",   "layout",
+                                              "written", "missing",   NULL };
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *root = json_new_object(build);
 
@@ -233,6 +236,38 @@ static void add_job(struct small_world *small, const struct json *row)
     put_slurm(small->jobs, &slurm_job_kind, root,
               (LED_FROM_S + json_i64_or(json_get(row, "read"), 0)) * SECOND_US);
     add_layout(small, row);
+}
+
+static void add_write(struct small_world *small, const struct json *row)
+{
+    if (json_get(row, "written"))
+        slurm_cache_wrote(small->jobs, member(small, row, "id", "7"),
+                          (LED_FROM_S + json_i64_or(json_get(row, "written"), 0)) * SECOND_US);
+}
+
+/* The last whole list of jobs. */
+void small_world_list_jobs(struct small_world *small, const struct json *given, int64_t at_us)
+{
+    struct slurm_merge *merge = slurm_merge_new(small->jobs, at_us);
+    struct json_iter rows = json_iter(json_get(given, "jobs"));
+    const struct json *row;
+    bool misses_some = false;
+
+    while (json_next_item(&rows, &row)) {
+        const struct slurm_object *job =
+            slurm_cache_get(small->jobs, member(small, row, "id", "7"));
+
+        if (json_bool_or(json_get(row, "missing"), false))
+            misses_some = true;
+        else
+            slurm_merge_add(merge, slurm_object_ref(job));
+    }
+    if (misses_some)
+        assert_true(slurm_merge_commit(merge, NULL, NULL));
+    else
+        slurm_cache_unchanged(small->jobs, at_us);
+    slurm_merge_free(merge);
+    each(small, given, "jobs", add_write);
 }
 
 static void add_slurm_node(struct small_world *small, const struct json *row)
@@ -315,6 +350,9 @@ static void add_submit(struct small_world *small, const struct json *row)
         memory->last_applied.site = memory->submit.site;
         memory->last_applied.again_us = memory->submit.again_us;
     }
+    if (json_get(row, "seen"))
+        memory->seen_us = memory->grown_us =
+            (LED_FROM_S + json_i64_or(json_get(row, "seen"), 0)) * SECOND_US;
     if (json_get(row, "given_up"))
         unit_state_give_up(memory, (unsigned)json_i64_or(json_get(row, "given_up"), 0));
     while (json_next_item(&misfits, &name))

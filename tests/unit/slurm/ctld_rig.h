@@ -243,6 +243,8 @@ static inline void ctld_on_job(void *context, const struct slurm_object *old,
     const struct slurm_object *any = next ? next : old;
 
     assert_ptr_equal(map_get(&ctld->mirror, str_of(any->key)), old);
+    if (old == next)
+        return; /* a read after a write, and it shows the job unchanged */
     buf_printf(&ctld->log, "%s:%s>%s ", any->key, ctld_state_of(old), ctld_state_of(next));
     if (next) {
         assert_int_equal(

@@ -1,4 +1,4 @@
-/* bridge_wake.c - which units and nodes are planned again when something changes in Kubernetes or
+/* wake.c - which units and nodes are planned again when something changes in Kubernetes or
  * Slurm. */
 #include "bridge/bridge_private.h"
 
@@ -9,8 +9,10 @@
 #include "slurm/submit.h"
 
 enum {
-    LARGE_GROUP = 128,     /* pods; smaller ones are planned at every change */
-    PAUSE_PER_POD_US = 50, /* several times what a plan takes */
+    LARGE_GROUP = 128,      /* pods; smaller ones are planned at every change */
+    PAUSE_PER_POD_US = 50,  /* several times what a plan takes */
+    WAKE_SOON_US = 10000,   /* changes that come together wake units once */
+    WAKE_PER_UNIT_US = 500, /* several times what a plan takes: many units are woken less often */
 };
 
 bool bridge_may_act(void *context)
@@ -19,6 +21,45 @@ bool bridge_may_act(void *context)
 
     return bridge->options.observe_only || kube_lease_is_held(bridge->lease);
 }
+
+/* ---- units that wait for a source ---- */
+
+static void wake_one(void *context, const struct unit_state *unit)
+{
+    struct bridge *bridge = context;
+
+    engine_enqueue(&bridge->units, unit->key);
+}
+
+void bridge_wake(struct bridge *bridge, enum wake source)
+{
+    unit_states_each_waiting(bridge->world.unit_states, source, wake_one, bridge);
+}
+
+static void wake_all(void *context)
+{
+    struct bridge *bridge = context;
+    unsigned sources = bridge->wakes;
+
+    bridge->wakes = 0;
+    for (unsigned i = 0; i < WAKE_SOURCES; i++)
+        if (sources & 1u << i)
+            bridge_wake(bridge, 1u << i);
+}
+
+void bridge_wake_soon(struct bridge *bridge, enum wake source)
+{
+    size_t waiting = unit_states_waiting(bridge->world.unit_states, source);
+
+    if (waiting == 0)
+        return;
+    bridge->wakes |= source;
+    if (!loop_timer_is_armed(&bridge->wake_timer))
+        loop_timer_start(bridge->links.loop, &bridge->wake_timer,
+                         WAKE_SOON_US + (int64_t)waiting * WAKE_PER_UNIT_US, wake_all, bridge);
+}
+
+/* ---- units by what they are ---- */
 
 /* A plan looks at all pods of a unit, so that of a large group several changes are looked at by one
  * plan: else as many plans as pods would follow when all of them start or end. */
@@ -68,6 +109,16 @@ static bool has_another_group(const struct kube_object *old, const struct kube_o
     return !str_eq(buf_str(&before), buf_str(&now));
 }
 
+/* Whether the pod was on a node, and is no longer. */
+static bool has_left(const struct bridge_world *world, const struct kube_object *old,
+                     const struct kube_object *next)
+{
+    if (!old || !kube_pod_of(old)->node_name[0])
+        return false;
+    return !next || !str_is(str_of(old->uid), next->uid) ||
+           pod_stage(world, kube_pod_of(next)) == POD_OVER;
+}
+
 /* A pod of the same name may be another pod, and so another unit. So may be one that was given to
  * another group: what was submitted with the group before is looked at, too. */
 void bridge_on_pod(struct controller *controller, const struct kube_object *old,
@@ -77,6 +128,8 @@ void bridge_on_pod(struct controller *controller, const struct kube_object *old,
 
     timings_pod_changed(&bridge->timings, old ? kube_pod_of(old) : NULL,
                         next ? kube_pod_of(next) : NULL);
+    if (has_left(&bridge->world, old, next))
+        bridge_wake_soon(bridge, ON_PLACE);
     look_at_binding(bridge, old, next);
     if (!old || !next || !str_is(str_of(old->uid), next->uid) || has_another_group(old, next))
         enqueue_pod(controller, old);
@@ -141,9 +194,20 @@ void bridge_look_at_all_that_wait(struct bridge *bridge)
 }
 
 /* Whose pods these words count for is found by the plans: any in its namespace may be. */
-void bridge_on_job_annotations(void *context, const struct kube_object *owner)
+void bridge_on_owner(void *context, const struct kube_object *owner, bool says_otherwise)
 {
-    look_at_those_that_wait(context, owner->ns);
+    struct bridge *bridge = context;
+
+    if (!bridge->poller)
+        return;
+    bridge_wake_soon(bridge, ON_OWNER);
+    if (says_otherwise)
+        look_at_those_that_wait(bridge, owner->ns);
+}
+
+void bridge_on_volume(void *context)
+{
+    bridge_wake_soon(context, ON_VOLUME);
 }
 
 /* Only pods that may use other nodes than when they were last planned. */
@@ -181,6 +245,7 @@ void bridge_on_claim(void *context, const struct kube_object *old, const struct 
 
     if (!bridge->poller)
         return;
+    bridge_wake_soon(bridge, ON_CLAIM);
     if (claim->owner.uid[0]) {
         pod = kube_cache_get(bridge->world.pods, claim->ns, claim->owner.name);
         if (pod && strcmp(pod->uid, claim->owner.uid) == 0)
@@ -202,6 +267,8 @@ void bridge_on_node(struct controller *controller, const struct kube_object *old
         engine_enqueue(controller, str_of(before));
     if (now[0])
         engine_enqueue(controller, str_of(now));
+    if (!old || !next || strcmp(before, now) != 0)
+        bridge_wake_soon(controller->context, ON_NODES);
 }
 
 /* kube_name: in Kubernetes. */
@@ -220,6 +287,7 @@ void bridge_on_slice(void *context, const struct kube_object *old, const struct 
     const char *node = kube_slice_of(next ? next : old)->node;
 
     filter_node_changed(bridge->world.filter, node);
+    bridge_wake_soon(bridge, ON_CLAIM);
     if (bridge->poller)
         enqueue_node(bridge, node);
 }
@@ -234,6 +302,7 @@ void bridge_on_device_class(void *context, const struct kube_object *old,
         strcmp(kube_device_class_of(old)->extended_resource,
                kube_device_class_of(next)->extended_resource) != 0)
         filter_resources_changed(bridge->world.filter);
+    bridge_wake_soon(bridge, ON_NODES);
 }
 
 /* Pods of DaemonSets take from what their node can give to Slurm. */
@@ -319,8 +388,18 @@ void bridge_on_slurm_job(void *context, const struct slurm_object *before,
     take_job_change(bridge, old, next);
 }
 
+/* Jobs that start and end change the state of their node all the time: that wakes no unit. */
+static bool is_another_node(const struct slurm_object *old, const struct slurm_object *next)
+{
+    return !old || !next ||
+           strcmp(slurm_node_of(old)->partitions, slurm_node_of(next)->partitions) != 0 ||
+           strcmp(slurm_node_of(old)->extra, slurm_node_of(next)->extra) != 0;
+}
+
 void bridge_on_slurm_node(void *context, const struct slurm_object *old,
                           const struct slurm_object *next)
 {
     bridge_wake_node(context, str_of((next ? next : old)->key));
+    if (is_another_node(old, next))
+        bridge_wake_soon(context, ON_NODES);
 }

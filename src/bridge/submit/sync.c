@@ -1,33 +1,18 @@
-/* sync_pending.c - updates a job that waits when its unit changes: only what differs is sent.
+/* sync.c - how a job that waits differs from what its unit would submit now, and the update.
  *
  * Holds: what people changed in Slurm stays, because the unit is compared with what the job was
  * last submitted or updated with. This process remembers that, or the note in the job's comment
  * says it; a job without either is taken for submitted as its unit says now. A change that Slurm
- * refused is reported, and not sent again while nothing changes; what cannot be translated leaves
- * the job as it was. The nodes that the job must not get are updated whatever becomes of the rest.
- */
-#include "bridge/place.h"
+ * refused is not sent again while nothing changes; what cannot be described leaves the job as it
+ * was. The nodes that the job must not get are updated whatever becomes of the rest. */
+#include "bridge/submit/sync.h"
 
-#include "bridge/report.h"
-#include "bridge/run/exclude.h"
 #include "bridge/slurm/slurm_action.h"
 #include "bridge/submit/submit.h"
 #include "bridge/world/hosts.h"
 #include "slurm/submit.h"
 
 #include <string.h>
-
-enum { READ_US = 500000 }; /* by then the record has been read */
-
-struct sync {
-    struct json_build *build;
-    struct json_mut *fields;    /* of the update */
-    struct job_desc desc;       /* as the job is then */
-    struct field_hashes hashes; /* what it was submitted with */
-    struct field_hashes noted;  /* the same until the update was made */
-    bool is_remembered;         /* this process knows the hashes */
-    bool differs;               /* from what its unit would submit now */
-};
 
 /* ---- what it was submitted with ---- */
 
@@ -134,7 +119,7 @@ static const struct str *other_members(const struct unit *unit, struct arena *ar
                                        unsigned *ret_count)
 {
     const struct str *names;
-    unsigned count = unit_names_waiting(unit, arena, &names);
+    unsigned count = unit_names(unit, DESCRIBE_WAITING, arena, &names);
     size_t asked = unit->kind == GROUP_NONE ? 0 : pods_in_comment(unit->job);
 
     if (asked == 0 || asked == count)
@@ -186,94 +171,78 @@ static bool is_still_refused(const struct bridge_world *world, const struct unit
            world->facts.now_us < last->again_us;
 }
 
-static void report(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                   const char *reason, const char *what, const char *why)
+/* What Slurm does not change of a job, a new job has; its place in the queue is the price. A job
+ * that people hold stays, because a new one would not be held. */
+static const char *field_for_new_job(const struct unit *unit, const struct sync *sync)
 {
-    const char *message =
-        arena_printf(plan->arena, "%s job %s: %s", what, unit->job->object.key, why);
+    const char *annotation = field_hashes_need_anew(&sync->hashes, &sync->desc);
 
-    if (report_trouble(world, unit, plan, reason, "%s", message))
-        plan_event(plan, &unit->pod->object, KUBE_EVENT_WARNING, "FailedScheduling", "%s", message);
+    if (!annotation || (unit->job->hold && strcmp(unit->job->reason, "BadConstraints") != 0 &&
+                        !field_hashes_hold(&sync->hashes)))
+        return NULL;
+    return annotation;
 }
 
-/* False: what cannot be translated is told. */
-static bool is_described(const struct bridge_world *world, const struct unit *unit,
-                         struct plan *plan, struct sync *sync)
+/* After a refusal only the nodes are updated. */
+static void drop_refused(const struct bridge_world *world, const struct unit *unit,
+                         struct sync *sync)
 {
-    struct err why = { .class = 0 };
-
-    if (unit_describe_waiting(world, unit, plan->arena, &sync->desc, &why) == 0)
-        return true;
-    report(world, unit, plan, "Invalid", "nothing changes of", why.text);
-    return false;
-}
-
-/* What Slurm does not change of a job, a new one has; its place in the queue is the price. One that
- * people hold stays: a new one would not be held. */
-static bool is_replaced(const struct unit *unit, struct plan *plan, const struct sync *sync)
-{
-    const char *field = field_hashes_need_anew(&sync->hashes, &sync->desc);
-
-    /* Its annotations do not say that it is held. */
-    if (!field || (unit->job->hold && strcmp(unit->job->reason, "BadConstraints") != 0 &&
-                   !field_hashes_hold(&sync->hashes)))
-        return false;
-    plan_event(plan, &unit->pod->object, KUBE_EVENT_NORMAL, "SlurmJobReplaced",
-               "job %s is submitted anew: Slurm cannot change what %s says of a job",
-               unit->job->object.key, job_desc_annotation(field));
-    plan_slurm_cancel(plan, unit->job, NULL, "it is submitted anew");
-    plan_wait(plan, "job %s is submitted anew", unit->job->object.key);
-    return true;
-}
-
-/* Then only the nodes are followed. */
-static bool is_refused(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                       struct sync *sync)
-{
-    put_changes(world, unit, plan->arena, sync);
     if (!sync->differs || !is_still_refused(world, unit, &sync->desc))
-        return false;
-    report(world, unit, plan, "Refused", "Slurm refused to change", unit->state->submit.text);
+        return;
+    sync->is_refused = true;
     sync->fields = json_new_object(sync->build);
     sync->differs = false;
-    return true;
 }
 
-/* Without the object that they belong to nobody says what its pods should have: they are about to
- * go, too. */
-bool plan_sync_pending(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                       bool is_fresh)
+/* Nobody says what the pods should have while their owner is not seen: the pods are about to go,
+ * too. */
+void sync_look(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
+               struct sync *ret_sync)
 {
-    auto_json_build struct json_build *build = json_build_new();
-    struct sync sync = { .build = build, .fields = json_new_object(build) };
-    const char *partition = unit->job->partition;
-    bool in_trouble, nodes_differ, remembers = false;
-    struct exclusion exclusion;
+    struct sync *sync = ret_sync;
+    struct err why = { .class = 0 };
+    bool is_described;
 
-    in_trouble = unit->owner && !is_described(world, unit, plan, &sync);
-    if (unit->owner && !in_trouble) {
-        recall(unit, &sync);
-        if (is_fresh && is_replaced(unit, plan, &sync))
-            return true;
-        in_trouble = is_refused(world, unit, plan, &sync);
-        if (!in_trouble && sync.desc.partition[0])
-            partition = sync.desc.partition;
+    *sync = (struct sync){ .build = json_build_new(), .has_nodes = true };
+    sync->fields = json_new_object(sync->build);
+    is_described = unit->owner.object &&
+                   unit_describe(world, unit, DESCRIBE_WAITING, arena, &sync->desc, &why) == 0;
+    if (unit->owner.object && !is_described)
+        sync->invalid = arena_strdup(arena, why.text);
+    if (is_described) {
+        recall(unit, sync);
+        sync->anew = field_for_new_job(unit, sync);
+        put_changes(world, unit, arena, sync);
+        drop_refused(world, unit, sync);
+        is_described = !sync->is_refused;
     }
-    if (unit->owner && !in_trouble)
-        remembers =
-            put_settled_note(unit, &sync) || sync.differs || (unit->state && !sync.is_remembered);
-    exclusion = exclusion_of(world, unit, partition, plan->arena);
-    if (unit->owner && !in_trouble) /* else Slurm says that its constraints are bad */
-        in_trouble = !unit_has_nodes(world, unit, plan, &exclusion, &sync.desc);
-    nodes_differ = put_excluded(unit, exclusion.nodes, plan->arena, &sync);
-    nodes_differ |= put_preference(unit->job, &sync);
-    if (!remembers && !nodes_differ)
-        return in_trouble;
-    if (!is_fresh)
-        plan_look_again(plan, READ_US);
-    else if (remembers)
-        plan_slurm_sync(plan, unit->job, sync.fields, &sync.desc, &sync.noted);
-    else
-        plan_slurm_update_job(plan, unit->job, sync.fields);
-    return in_trouble;
+    if (is_described)
+        sync->remembers =
+            put_settled_note(unit, sync) || sync->differs || (unit->state && !sync->is_remembered);
+    sync->exclusion = exclusion_of(world, unit,
+                                   is_described && sync->desc.partition[0] ? sync->desc.partition
+                                                                           : unit->job->partition,
+                                   arena);
+    if (is_described) /* else Slurm says that its constraints are bad */
+        sync->has_nodes = exclusion_leaves_enough(&sync->exclusion, &sync->desc);
+    sync->nodes_differ = put_excluded(unit, sync->exclusion.nodes, arena, sync);
+    sync->nodes_differ |= put_preference(unit->job, sync);
+}
+
+void sync_done(struct sync *sync)
+{
+    json_build_free(sync->build);
+}
+
+bool sync_has_update(const struct sync *sync)
+{
+    return sync->remembers || sync->nodes_differ;
+}
+
+void plan_sync(const struct unit *unit, struct plan *plan, const struct sync *sync)
+{
+    if (sync->remembers)
+        plan_slurm_sync(plan, unit->job, sync->fields, &sync->desc, &sync->noted);
+    else if (sync->nodes_differ)
+        plan_slurm_update_job(plan, unit->job, sync->fields);
 }

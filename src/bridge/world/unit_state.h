@@ -9,7 +9,8 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "bridge/unit/job_change.h"
+#include "bridge/world/field_hashes.h"
+#include "bridge/world/wake.h"
 #include "slurm/error.h"
 
 #include <stdbool.h>
@@ -69,6 +70,8 @@ struct unit_state {
      * is bound by them any more. */
     unsigned given_up[UNIT_STATE_MAX_GIVEN_UP];
     unsigned given_up_count;
+    unsigned phase;         /* at its last plan (place.h) */
+    unsigned woken_by;      /* enum wake; only unit_states_wait changes it */
     uint64_t nodes_version; /* of its pod, when it was last planned (filter.h) */
     unsigned members;       /* that were there at the last look */
     int64_t grown_us;       /* when there were more than before */
@@ -102,7 +105,14 @@ unsigned unit_state_attempt(
     const struct unit_state *unit); /* the last, of submits and of those given up */
 bool unit_state_has_given_up(const struct unit_state *unit, unsigned attempt); /* takes NULL */
 
+/* What the unit waits for now. */
+void unit_states_wait(struct unit_states *states, struct unit_state *unit, unsigned woken_by);
+size_t unit_states_waiting(const struct unit_states *states, enum wake source); /* O(1) */
+
 typedef void (*unit_states_visit)(void *context, const struct unit_state *unit);
 void unit_states_each(const struct unit_states *states, unit_states_visit visit, void *context);
+/* Those that wait for this source, the one that has waited longest first. */
+void unit_states_each_waiting(const struct unit_states *states, enum wake source,
+                              unit_states_visit visit, void *context);
 
 #endif

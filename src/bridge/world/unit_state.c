@@ -1,8 +1,9 @@
 /* unit_state.c - units by key, and how many submits are in which state.
  *
  * Holds: the counts are those of the units; only unit_states_move changes a state. */
-#include "bridge/unit/unit_state.h"
+#include "bridge/world/unit_state.h"
 
+#include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
 
@@ -22,10 +23,13 @@ static const char *const state_names[SUBMIT_STATES] = {
 struct unit_states {
     struct map units; /* struct entry */
     size_t in[SUBMIT_STATES];
+    struct list waiting[WAKE_SOURCES]; /* struct entry */
+    size_t waiting_count[WAKE_SOURCES];
 };
 
 struct entry {
     struct unit_state unit;
+    struct list links[WAKE_SOURCES]; /* in the list of each source that it waits for */
     char key[];
 };
 
@@ -51,6 +55,8 @@ struct unit_states *unit_states_new(void)
     struct unit_states *states = mem_alloc(sizeof(*states));
 
     map_init(&states->units, &options);
+    for (unsigned i = 0; i < WAKE_SOURCES; i++)
+        list_init(&states->waiting[i]);
     return states;
 }
 
@@ -99,10 +105,11 @@ struct unit_state *unit_states_need(struct unit_states *states, struct str key)
 
 void unit_states_forget(struct unit_states *states, struct str key)
 {
-    const struct entry *entry = map_get(&states->units, key);
+    struct entry *entry = map_get(&states->units, key);
 
     if (!entry)
         return;
+    unit_states_wait(states, &entry->unit, 0);
     states->in[entry->unit.submit.state]--;
     map_remove(&states->units, entry->unit.key);
 }
@@ -167,4 +174,46 @@ void unit_states_each(const struct unit_states *states, unit_states_visit visit,
 {
     map_each (item, &states->units)
         visit(context, &((const struct entry *)item->value)->unit);
+}
+
+/* ---- waiting ---- */
+
+void unit_states_wait(struct unit_states *states, struct unit_state *unit, unsigned woken_by)
+{
+    struct entry *entry = list_item(unit, struct entry, unit);
+
+    for (unsigned i = 0; i < WAKE_SOURCES; i++) {
+        bool waited = unit->woken_by & 1u << i, waits = woken_by & 1u << i;
+
+        if (waited && !waits)
+            list_remove(&entry->links[i]);
+        else if (waits && !waited)
+            list_push_back(&states->waiting[i], &entry->links[i]);
+        states->waiting_count[i] += waits;
+        states->waiting_count[i] -= waited;
+    }
+    unit->woken_by = woken_by;
+}
+
+static unsigned index_of(enum wake source)
+{
+    unsigned i = 0;
+
+    while (i < WAKE_SOURCES - 1 && !(source & 1u << i))
+        i++;
+    return i;
+}
+
+size_t unit_states_waiting(const struct unit_states *states, enum wake source)
+{
+    return states->waiting_count[index_of(source)];
+}
+
+void unit_states_each_waiting(const struct unit_states *states, enum wake source,
+                              unit_states_visit visit, void *context)
+{
+    unsigned i = index_of(source);
+
+    list_each (const struct entry, entry, &states->waiting[i], links[i])
+        visit(context, &entry->unit);
 }

@@ -1,0 +1,34 @@
+/* node_mark.h - what a node's record in Slurm says: whose it is, and whether a drain is ours. */
+#ifndef SLINC_BRIDGE_NODE_MARK_H
+#define SLINC_BRIDGE_NODE_MARK_H
+
+#include "bridge/world/world.h"
+
+enum { NODE_MAX_MARK = 1024 };
+
+enum node_owner {
+    NODE_UNMARKED,
+    NODE_OURS,
+    NODE_OTHERS, /* another Kubernetes cluster's */
+};
+
+/* The mark is in `extra`: {"v":1,"cluster":"<uid>"}, with "node":"<name in Kubernetes>" where that
+ * is another. ret_node and ret_cluster are what it says, "" without one; in the arena. */
+enum node_owner node_owner(const struct slurm_node *slurm, struct str cluster, struct arena *arena,
+                           const char **ret_node, const char **ret_cluster);
+/* An external node that the bridge of another cluster has marked: nothing of ours runs there. */
+bool node_is_of_another_cluster(const struct slurm_node *slurm, struct str cluster);
+/* An external node of ours that was made for this Kubernetes node, whatever its name in Slurm. */
+bool node_is_made_for(const struct slurm_node *slurm, struct str cluster, const char *kube_name);
+/* Made by a bridge before ours, and still of the size that it gave it: the mark says so. */
+bool node_is_inherited(const struct slurm_node *slurm);
+
+bool node_is_external(const struct slurm_node *slurm);
+bool node_is_out(const struct slurm_node *slurm);       /* drained, down or failing: no new work */
+bool node_is_out_by_us(const struct slurm_node *slurm); /* and we may end that */
+
+/* Whether nothing can run there any more: the node is gone from Kubernetes, tainted out-of-service,
+ * or NotReady for longer than configured with its Slurm node drained. */
+bool node_is_fenced(const struct bridge_world *world, const char *kube_name);
+
+#endif
