@@ -2,6 +2,7 @@
 #include "bridge/words.h"
 
 #include "codec/timestamp.h"
+#include "slurm/reason.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static const char *report_why_it_waits(struct arena *arena, const struct slurm_j
     const char *reason = job->reason_text[0] ? job->reason_text : job->reason;
 
     if (!reason[0] || str_is(str_of(reason), "None"))
-        reason = "Slurm has not looked at it yet";
+        reason = slurm_reason_of(reason, false).text;
     if (start <= 0)
         return arena_printf(arena, "job %" PRId64 " waits: %s", job->id, reason);
     return arena_printf(arena, "job %" PRId64 " waits: %s (expected to start at %s)", job->id,

@@ -1,6 +1,8 @@
 /* advice.c - what would help something that waits. */
 #include "cli/advice.h"
 
+#include "slurm/reason.h"
+
 #include <inttypes.h>
 
 #define USER  "the user"
@@ -9,150 +11,74 @@
 
 #define PREFIX "slurmjob.slinky.slurm.net/"
 
+/* Reasons of the bridge's condition SlurmPending. */
 static const struct advice table[] = {
-    /* Slurm's reasons */
-    { "PartitionTimeLimit", USER,
-      "lower {timelimit} below the limit of the partition, or name another {partition}",
-      "scontrol update jobid={id} timelimit=..., or partition=... of a longer limit", true },
-    { "PartitionNodeLimit", USER,
-      "ask for fewer nodes ({max-nodes}, fewer pods of the group), or name another {partition}",
-      "scontrol update jobid={id} numnodes=..., or another partition", true },
-    { "PartitionDown", ADMIN,
-      "scontrol update partitionname=... state=up, or name another {partition}",
-      "scontrol update partitionname=... state=up", true },
-    { "PartitionInactive", ADMIN,
-      "scontrol update partitionname=... state=up, or name another {partition}",
-      "scontrol update partitionname=... state=up", true },
-    { "BadConstraints", USER,
-      "no node can ever satisfy the request: change {constraints}, {gres}, {mem-per-node} or the "
-      "resources of the pod",
-      "no node can ever satisfy the request: scontrol update jobid={id} features=... or ask for "
-      "less",
-      true },
-    { "Constraints", USER, "no node has these features now: change {constraints}",
-      "no node has these features now: scontrol update jobid={id} features=...", true },
-    { "DependencyNeverSatisfied", USER, "the job it depends on failed: change {dependency}",
-      "scontrol update jobid={id} dependency=", true },
-    { "Dependency*", "", "it starts when the jobs of {dependency} have ended",
-      "it starts when the jobs it depends on have ended", false },
-    { "JobHeldUser", USER, "scontrol release {id}, or {priority} above 0", "scontrol release {id}",
-      false },
-    { "JobHeldAdmin", ADMIN, "scontrol release {id}", "scontrol release {id}", false },
-    { "JobHoldMaxRequeue", ADMIN,
-      "it was requeued too often: look why it fails, then scontrol release {id}",
-      "it was requeued too often: look why it fails, then scontrol release {id}", false },
-    { "InvalidAccount", USER, "name an {account} that this user has (sacctmgr show assoc)",
-      "scontrol update jobid={id} account=...", true },
-    { "AccountNotAllowed", USER,
-      "the partition does not take this account: change {account} or {partition}",
-      "scontrol update jobid={id} account=... or partition=...", true },
-    { "InvalidQOS", USER, "name a {qos} that the account has (sacctmgr show assoc format=qos)",
-      "scontrol update jobid={id} qos=...", true },
-    { "QOSNotAllowed", USER, "the partition does not take this QOS: change {qos} or {partition}",
-      "scontrol update jobid={id} qos=... or partition=...", true },
-    { "ReservationDeleted", USER, "the reservation is gone: change {reservation}",
-      "scontrol update jobid={id} reservationname=", true },
-    { "Reservation*", "", "it starts when its reservation begins and has room",
-      "it starts when its reservation begins and has room", false },
-    { "DeadLine", USER, "it cannot end before its {deadline}: move it, or lower {timelimit}",
-      "scontrol update jobid={id} deadline=... or timelimit=...", true },
-    { "BeginTime", "", "it starts after its {begin-time}", "it starts after its begin time",
-      false },
-    { "Licenses*", "", "it starts when licenses are given back",
-      "it starts when licenses are given back", false },
-    { "MaxMemPerLimit", USER, "ask for less memory than the limit of the partition",
-      "ask for less memory than the limit of the partition", true },
-    { "AssocGrp*", BOTH,
-      "its account is at a limit: wait for its other jobs, or raise the limit (sacctmgr show "
-      "assoc)",
-      "its account is at a limit: wait for its other jobs, or raise the limit (sacctmgr show "
-      "assoc)",
-      false },
-    { "AssocMax*", BOTH,
-      "it asks for more than its account may: ask for less, or raise the limit (sacctmgr show "
-      "assoc)",
-      "it asks for more than its account may: ask for less, or raise the limit (sacctmgr show "
-      "assoc)",
-      false },
-    { "QOSGrp*", BOTH,
-      "its QOS is at a limit: wait, take another {qos}, or raise the limit (sacctmgr show qos)",
-      "its QOS is at a limit: wait, take another QOS, or raise the limit (sacctmgr show qos)",
-      false },
-    { "QOS*", BOTH,
-      "it is over a limit of its QOS: ask for less, or take another {qos} (sacctmgr show qos)",
-      "it is over a limit of its QOS: ask for less, or take another QOS (sacctmgr show qos)",
-      false },
-    { "ReqNodeNotAvail*", "",
-      "nodes that it needs are kept for other jobs, drained or down: see `slinc nodes`",
-      "nodes that it needs are kept for other jobs, drained or down: see `slinc nodes`", false },
-    { "Resources", "",
-      "nobody has to act; a lower {timelimit} may let it start before others (backfill)",
-      "nobody has to act; a lower time limit may let it start before others (backfill)", false },
-    { "Priority", "",
-      "nobody has to act; a {qos} of higher priority moves it up, a lower {timelimit} may let it "
-      "start before others",
-      "nobody has to act; a QOS of higher priority moves it up, a lower time limit may let it "
-      "start before others",
-      false },
-    { "None", "", "nobody has to act: Slurm has not looked at it yet",
-      "nobody has to act: Slurm has not looked at it yet", false },
-
-    /* reasons of the condition SlurmPending */
     { "SlurmUnavailable", ADMIN, "the bridge cannot use Slurm: `slinc doctor` says what is wrong",
-      "", false },
+      false },
     { "NoNodeFits", BOTH,
       "change the selector, affinity, tolerations or requests that leave no node, or lend nodes to "
       "Slurm (label scheduler.slinky.slurm.net/external-node)",
-      "", false },
+      false },
     { "NodeMisfit", BOTH,
-      "Slurm gave a node that Kubernetes' rules exclude; the bridge asks for another one", "",
-      false },
+      "Slurm gave a node that Kubernetes' rules exclude; the bridge asks for another one", false },
     { "GroupIncomplete", USER,
-      "create the pods of the group that are missing, or lower its smallest number", "", false },
-    { "GroupEnded", USER, "the group has ended: delete it and create it anew", "", false },
-    { "OwnerUnknown", USER, "create the object that the pod names as its owner or group", "",
-      false },
-    { "Invalid", USER, "correct what the message names", "", true },
-    { "TooBig", USER, "ask for less in one unit", "", true },
+      "create the pods of the group that are missing, or lower its smallest number", false },
+    { "GroupEnded", USER, "the group has ended: delete it and create it anew", false },
+    { "OwnerUnknown", USER, "create the object that the pod names as its owner or group", false },
+    { "Invalid", USER, "correct what the message names", true },
+    { "TooBig", USER, "ask for less in one unit", true },
     { "TooFewPlaces", USER, "ask for as many places as there are pods: {min-nodes}, {max-nodes}",
-      "", false },
+      false },
     { "Refused", BOTH,
       "correct what Slurm's message names; the bridge submits again when the pod, its owner or the "
       "nodes change, and every ten minutes",
-      "", true },
+      true },
     { "WaitingForTurn", "",
-      "nobody has to act: pods with rules about each other are submitted one at a time", "",
-      false },
-    { "WaitingForSlurm", "", "nobody has to act: the bridge waits for an answer of Slurm", "",
-      false },
-    { "Pending", "", "nobody has to act: Slurm has not looked at it yet", "", false },
-    { "ClaimRefused", BOTH, "see the claim that the message names (docs/devices.md)", "", false },
+      "nobody has to act: pods with rules about each other are submitted one at a time", false },
+    { "WaitingForSlurm", "", "nobody has to act: the bridge waits for an answer of Slurm", false },
+    { "Pending", "", "nobody has to act: Slurm has not looked at it yet", false },
+    { "ClaimRefused", BOTH, "see the claim that the message names (docs/devices.md)", false },
     { "DevicesNotReady", "",
-      "nobody has to act: its devices are being claimed, or another pod still has them", "",
-      false },
-    { "VolumesNotBound", BOTH, "see why its claims are not bound: kubectl describe pvc", "",
-      false },
-    { "PlaceNotFree", "", "nobody has to act: another pod has to leave the node first", "", false },
+      "nobody has to act: its devices are being claimed, or another pod still has them", false },
+    { "VolumesNotBound", BOTH, "see why its claims are not bound: kubectl describe pvc", false },
+    { "PlaceNotFree", "", "nobody has to act: another pod has to leave the node first", false },
     { "NotCovered", ADMIN,
-      "the pod runs without a job in Slurm: see the events, and `slinc doctor`", "", false },
-    { "Suspended", BOTH, "scontrol resume {id}", "scontrol resume {id}", false },
+      "the pod runs without a job in Slurm: see the events, and `slinc doctor`", false },
+    { "Suspended", BOTH, "scontrol resume {id}", false },
 };
 
-const struct advice *advice_of(struct str reason)
-{
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        struct str pattern = str_of(table[i].reason);
+/* Annotations that are not called as `scontrol update` calls the field. */
+static const struct {
+    const char *field, *annotation;
+} renamed[] = { { "features", "constraints" },
+                { "numnodes", "max-nodes" },
+                { "reservationname", "reservation" },
+                { "starttime", "begin-time" } };
 
-        if (str_ends(pattern, STR("*")) ? str_starts(reason, str_sub(pattern, 0, pattern.len - 1))
-                                        : str_eq(reason, pattern))
-            return &table[i];
-    }
-    return NULL;
+enum { ADVICES = sizeof(table) / sizeof(table[0]), RENAMED = sizeof(renamed) / sizeof(renamed[0]) };
+
+struct advice advice_of(const char *reason, bool is_held)
+{
+    struct slurm_reason found = { .word = "" };
+
+    for (size_t i = 0; i < ADVICES; i++)
+        if (str_is(str_of(reason), table[i].reason))
+            return table[i];
+    found = slurm_reason_of(reason, is_held);
+    return (struct advice){ reason, found.actor, found.help, found.class == SLURM_REASON_NEVER };
 }
 
-void advice_write(const char *text, int64_t job_id, struct buf *out)
+static struct str annotation_of(struct str field)
 {
-    struct str rest = str_of(text), before, behind, word;
+    for (size_t i = 0; i < RENAMED; i++)
+        if (str_is(field, renamed[i].field))
+            return str_of(renamed[i].annotation);
+    return field;
+}
+
+void advice_write(const char *help, int64_t job_id, bool is_pod, struct buf *out)
+{
+    struct str rest = str_of(help), before, behind, word;
     bool was_told = false; /* where such words stand */
 
     while (str_cut(rest, '{', &before, &behind) && str_cut(behind, '}', &word, &rest)) {
@@ -161,33 +87,31 @@ void advice_write(const char *text, int64_t job_id, struct buf *out)
             buf_printf(out, "%" PRId64, job_id);
             continue;
         }
+        word = is_pod ? annotation_of(word) : word;
         buf_add_str(out, word);
-        if (!was_told)
+        if (!was_told && is_pod)
             buf_printf(out, " (annotation " PREFIX STR_FMT ")", STR_ARG(word));
+        else if (!was_told)
+            buf_printf(out, " (scontrol update jobid=%" PRId64 " " STR_FMT "=...)", job_id,
+                       STR_ARG(word));
         was_told = true;
     }
     buf_add_str(out, rest);
 }
 
-static void write_cell(const char *text, struct buf *out)
-{
-    for (; *text; text++)
-        if (*text == '{' || *text == '}')
-            buf_add_char(out, '`');
-        else
-            buf_add_char(out, *text);
-}
-
 void advice_reference(struct buf *out)
 {
-    buf_add_text(
-        out, "| Reason | Who acts | What helps a pod | What helps a job |\n|---|---|---|---|\n");
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    slurm_reason_reference(out);
+    buf_add_text(out, "\nA word such as `partition` is a field of `scontrol update`, and of a pod "
+                      "the annotation " PREFIX "partition.\nOther names have:");
+    for (size_t i = 0; i < RENAMED; i++)
+        buf_printf(out, "%s `%s` (annotation %s)", i > 0 ? "," : "", renamed[i].field,
+                   renamed[i].annotation);
+    buf_add_text(out, ".\n\n| Reason of the bridge | Who acts | What helps |\n|---|---|---|\n");
+    for (size_t i = 0; i < ADVICES; i++) {
         buf_printf(out, "| `%s` | %s | ", table[i].reason,
                    table[i].actor[0] ? table[i].actor : "nobody");
-        write_cell(table[i].pod, out);
-        buf_add_text(out, " | ");
-        write_cell(table[i].job, out);
+        slurm_reason_help_cell(table[i].help, out);
         buf_add_text(out, " |\n");
     }
 }

@@ -1,5 +1,5 @@
-/* advice.h - what would help something that waits: by Slurm's reason, or by the reason of the
- * bridge's condition. A table, from which `why` and its documentation speak. */
+/* advice.h - what would help something that waits: by Slurm's reason (slurm/reason.h), or by the
+ * reason of the bridge's condition. `why` and its documentation speak from these tables. */
 #ifndef SLINC_CLI_ADVICE_H
 #define SLINC_CLI_ADVICE_H
 
@@ -9,19 +9,18 @@
 #include <stdbool.h>
 
 struct advice {
-    const char *reason; /* Slurm's word, or that of the condition; a '*' at the end: begins so */
+    const char *reason; /* of the condition, or Slurm's word */
     const char *actor;  /* who has to act; "": nobody */
-    const char *pod;    /* what to change of a pod; a word {x} is what the annotation x says */
-    const char *job;    /* what to change of a job of Slurm; {id} is its number */
+    const char *help;   /* as in struct slurm_reason; "": nothing is known */
     bool is_never;      /* without a change it never starts */
 };
 
-/* NULL: nothing is known. */
-const struct advice *advice_of(struct str reason);
+struct advice advice_of(const char *reason, bool is_held); /* borrows the reason */
 
-/* Appends the text with its {words} filled in. */
-void advice_write(const char *text, int64_t job_id, struct buf *out);
+/* Appends the help; its {words} are named, the first with where to change it: the annotation of a
+ * pod, or the command that changes the job. */
+void advice_write(const char *help, int64_t job_id, bool is_pod, struct buf *out);
 
-void advice_reference(struct buf *out); /* the table as Markdown */
+void advice_reference(struct buf *out); /* both tables as Markdown */
 
 #endif

@@ -1,6 +1,7 @@
 /* queue.c - who waits, for what, why, and how long still. */
 #include "cli/show.h"
 #include "cli/text.h"
+#include "slurm/reason.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -43,26 +44,11 @@ int64_t show_count_gpus(const struct json *gres)
 /* What the reason means, with Slurm's own word where somebody has to act. */
 static const char *words_of(struct arena *arena, const struct json *job)
 {
-    static const struct {
-        const char *class, *words;
-    } rows[] = { { "priority", "others come first" },
-                 { "resources", "waits for free nodes" },
-                 { "dependency", "waits for another job" },
-                 { "time", "begins later" },
-                 { "reservation", "waits for its reservation" },
-                 { "license", "waits for licenses" },
-                 { "starting", "is being started" } };
-    struct str class = json_str(json_get(job, "class"));
-    struct str reason = json_str(json_get(job, "reason"));
+    const char *word = text_plain(arena, json_str(json_get(job, "reason")));
+    struct slurm_reason reason =
+        slurm_reason_of(word, str_is(json_str(json_get(job, "class")), "hold"));
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        if (str_is(class, rows[i].class))
-            return rows[i].words;
-    return arena_printf(arena, "%s: " STR_FMT,
-                        str_is(class, "never")  ? "NEVER"
-                        : str_is(class, "hold") ? "held"
-                                                : "limit",
-                        STR_ARG(reason));
+    return reason.actor[0] ? arena_printf(arena, "%s (%s)", reason.text, word) : reason.text;
 }
 
 static const char *who_of(struct arena *arena, const struct json *job)

@@ -1,5 +1,4 @@
 /* why_job.c - the story of a job of Slurm, and the part of a pod's story that is about its job. */
-#include "cli/advice.h"
 #include "cli/why_private.h"
 
 #include <ctype.h>
@@ -196,19 +195,23 @@ void why_add_job(struct why *why)
                   age_text(why));
 }
 
+struct advice why_advice(const struct why *why, struct str reason)
+{
+    return advice_of(text_plain(why->arena, reason),
+                     str_is(json_str(json_get(why->job, "class")), "hold"));
+}
+
 void why_add_advice(struct why *why, struct str reason)
 {
-    const struct advice *advice = reason.len > 0 ? advice_of(reason) : NULL;
-    bool is_pod = why->facts->pod != NULL;
-    const char *actor = advice ? advice->actor : why_text(why, why->job, "actor");
+    struct advice advice = { .actor = "", .help = "" };
     auto_buf struct buf text;
 
+    if (reason.len > 0)
+        advice = why_advice(why, reason);
     buf_init(&text, 4096);
-    if (advice)
-        advice_write(is_pod ? advice->pod : advice->job, why->job_id, &text);
-    if (actor[0])
-        story_add(why->story, "to do", "%s has to act%s%s", actor, text.len > 0 ? ": " : "",
-                  buf_text(&text));
+    advice_write(advice.help, why->job_id, why->facts->pod != NULL, &text);
+    if (advice.actor[0])
+        story_add(why->story, "to do", "%s has to act: %s", advice.actor, buf_text(&text));
     else
         story_add(why->story, "to do", "%s", text.len > 0 ? buf_text(&text) : "nobody has to act");
 }

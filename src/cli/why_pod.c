@@ -1,6 +1,5 @@
 /* why_pod.c - the story of a pod: what was asked, what it became, what the bridge and Slurm say of
  * it, what happened so far, and who has to act. */
-#include "cli/advice.h"
 #include "cli/why_private.h"
 
 #include <inttypes.h>
@@ -216,9 +215,8 @@ static void conclude_waiting(struct why *why, const char *name, const char *age)
 {
     const struct json *pod = why->facts->pod, *waits = why_condition(pod, WHY_PENDING_CONDITION);
     const struct json *scheduled = why_condition(pod, "PodScheduled");
-    const struct advice *advice = advice_of(json_str(json_get(waits, "reason")));
 
-    if (why_is_true(waits) && advice && advice->is_never)
+    if (why_is_true(waits) && why_advice(why, json_str(json_get(waits, "reason"))).is_never)
         story_conclude(why->story, STORY_NEVER, "%s cannot start as it is: %s", name,
                        why_text(why, waits, "message"));
     else if (why_is_true(waits))

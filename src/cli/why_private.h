@@ -2,6 +2,7 @@
 #ifndef SLINC_CLI_WHY_PRIVATE_H
 #define SLINC_CLI_WHY_PRIVATE_H
 
+#include "cli/advice.h"
 #include "cli/show.h"
 #include "cli/text.h"
 
@@ -24,7 +25,9 @@ void why_of_job(struct why *why);
 /* What it became, what Slurm says, when it starts. */
 void why_add_job(struct why *why);
 struct str why_reason(const struct why *why); /* Slurm's word; "" when it is not known */
-/* Who has to act, and how. reason: Slurm's, or that of a condition; "" when nothing is known. */
+/* reason: Slurm's, or that of a condition. */
+struct advice why_advice(const struct why *why, struct str reason);
+/* Who has to act, and how. reason: "" when nothing is known. */
 void why_add_advice(struct why *why, struct str reason);
 
 /* ---- why_nodes.c: which nodes have room, and what is wrong with the others ---- */

@@ -302,7 +302,7 @@ static void write_reference(struct buf *out)
     buf_add_text(out, "\nmetrics of Slurm:\n\n");
     families_reference(out);
     buf_add_text(out, "\nwhy jobs wait:\n\n");
-    reason_reference(out);
+    slurm_reason_reference(out);
     buf_add_text(out, "\nmetrics of the scheduler under their old names, on /metrics/slinky:\n\n");
     legacy_reference(out);
     buf_add_text(out, "\nmetrics of the process:\n\n");

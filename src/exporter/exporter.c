@@ -150,8 +150,8 @@ static void write_autoscale(const struct exporter_pass *pass, const struct tally
     double wanted = tally_nodes_wanted(group), waiting = 0, usable = 0;
     double age_s = pass->health.kinds[KIND_JOBS].age_s;
 
-    for (unsigned class = 0; class < REASON_CLASSES; class ++)
-        if (reason_wants_nodes((enum reason_class) class))
+    for (unsigned class = 0; class < SLURM_REASON_CLASSES; class ++)
+        if (slurm_reason_wants_nodes((enum slurm_reason_class) class))
             waiting += group->pending[class].jobs;
     for (unsigned state = 0; state < TALLY_NODE_STATES; state++)
         if (tally_node_is_usable((enum tally_node_state)state))

@@ -56,10 +56,11 @@ static void group_reasons(struct page *page, const struct tally *tally,
     map_each (item, &group->reasons) {
         const struct tally_reason *reason = item->value;
 
-        for (unsigned class = 0; class < REASON_CLASSES; class ++)
+        for (unsigned class = 0; class < SLURM_REASON_CLASSES; class ++)
             if (reason->jobs[class] > 0)
                 sample_of_group(page, group, reason->jobs[class],
-                                reason_class_name((enum reason_class) class), reason->name);
+                                slurm_reason_class_name((enum slurm_reason_class) class),
+                                reason->name);
     }
 }
 
@@ -72,20 +73,20 @@ static void group_pending(struct page *page, const struct tally *tally,
                           const struct tally_group *group)
 {
     (void)tally;
-    for (unsigned class = 0; class < REASON_CLASSES; class ++)
+    for (unsigned class = 0; class < SLURM_REASON_CLASSES; class ++)
         sample_of_group(page, group, figure(&group->pending[class], page->family->at),
-                        reason_class_name((enum reason_class) class), "");
+                        slurm_reason_class_name((enum slurm_reason_class) class), "");
 }
 
 static void group_oldest(struct page *page, const struct tally *tally,
                          const struct tally_group *group)
 {
-    for (unsigned class = 0; class < REASON_CLASSES; class ++) {
+    for (unsigned class = 0; class < SLURM_REASON_CLASSES; class ++) {
         int64_t since_s = group->pending[class].since_s;
         double age = since_s > 0 ? (double)(tally->view->now_s - since_s) : 0;
 
         sample_of_group(page, group, age > 0 ? age : 0,
-                        reason_class_name((enum reason_class) class), "");
+                        slurm_reason_class_name((enum slurm_reason_class) class), "");
     }
 }
 
@@ -98,9 +99,10 @@ static void group_pending_gres(struct page *page, const struct tally *tally,
                                const struct tally_group *group)
 {
     for (unsigned i = 0; i < TALLY_GRES; i++)
-        for (unsigned class = 0; has_gres(tally, i) && class < REASON_CLASSES; class ++)
+        for (unsigned class = 0; has_gres(tally, i) && class < SLURM_REASON_CLASSES; class ++)
             sample_of_group(page, group, group->pending[class].gres[i],
-                            reason_class_name((enum reason_class) class), tally->gres_names[i]);
+                            slurm_reason_class_name((enum slurm_reason_class) class),
+                            tally->gres_names[i]);
 }
 
 static void group_nodes(struct page *page, const struct tally *tally,

@@ -287,7 +287,7 @@ static bool is_larger_than_partition(const struct slurm_partition *partition,
 static void add_pending(struct tally *tally, struct tally_group *group, const struct slurm_job *job,
                         const struct tally_request *request)
 {
-    enum reason_class class = reason_class_of(job->reason, job->hold);
+    enum slurm_reason_class class = slurm_reason_of(job->reason, job->hold).class;
     struct tally_pending *pending = &group->pending[class];
     const struct slurm_partition *partition = partition_of(tally, group);
     int64_t since_s = job->eligible_time > 0 ? job->eligible_time : job->submit_time;
@@ -300,7 +300,7 @@ static void add_pending(struct tally *tally, struct tally_group *group, const st
     for (unsigned i = 0; i < request->each.gres_count; i++)
         pending->gres[tally_gres_index(tally, request->each.gres[i].name)] +=
             request->at_once * (double)request->each.gres[i].count;
-    if (reason_wants_nodes(class) || is_larger_than_partition(partition, group, job, request))
+    if (slurm_reason_wants_nodes(class) || is_larger_than_partition(partition, group, job, request))
         add_wanted(tally, &group->size, request,
                    request->is_exclusive ||
                        (partition && str_is(str_of(partition->oversubscribe), "EXCLUSIVE")));

@@ -9,9 +9,9 @@
 
 #include "base/arena.h"
 #include "base/map.h"
-#include "exporter/reason.h"
 #include "exporter/tres.h"
 #include "slurm/cache.h"
+#include "slurm/reason.h"
 
 enum {
     TALLY_GRES_KINDS = 32,             /* different generic resources of one cluster */
@@ -120,7 +120,7 @@ struct tally_size {
 struct tally_group { /* one partition, or the whole cluster */
     const char *name;
     double jobs[TALLY_JOB_STATES];
-    struct tally_pending pending[REASON_CLASSES];
+    struct tally_pending pending[SLURM_REASON_CLASSES];
     struct map reasons; /* Slurm's word -> struct tally_reason */
     double nodes[TALLY_NODE_STATES];
     double cpus[TALLY_HOLDERS], memory_bytes[TALLY_HOLDERS], gres[TALLY_GRES][TALLY_HOLDERS];
@@ -130,7 +130,7 @@ struct tally_group { /* one partition, or the whole cluster */
 
 struct tally_reason {
     const char *name;
-    double jobs[REASON_CLASSES];
+    double jobs[SLURM_REASON_CLASSES];
 };
 
 struct tally_owner { /* one account, user or QOS */

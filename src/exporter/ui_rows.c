@@ -49,6 +49,7 @@ static int by_priority(const void *a, const void *b)
 
 static void write_waiting(const struct tally *tally, const struct slurm_job *job, struct buf *out)
 {
+    struct slurm_reason reason = slurm_reason_of(job->reason, job->hold);
     struct tally_request request;
 
     tally_request_of(job, &request);
@@ -62,9 +63,11 @@ static void write_waiting(const struct tally *tally, const struct slurm_job *job
     json_escape(out, str_of(job->partition));
     buf_printf(out, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",\"%s\",", request.each.nodes,
                request.each.cpus, ui_gpus(&request.each), job->submit_time,
-               reason_class_name(reason_class_of(job->reason, job->hold)));
+               slurm_reason_class_name(reason.class));
     json_escape(out, str_of(job->reason));
-    buf_printf(out, ",%" PRId64 "]", slurm_job_expected_start(job));
+    buf_printf(out, ",%" PRId64 ",", slurm_job_expected_start(job));
+    json_escape(out, str_of(reason.text));
+    buf_add_char(out, ']');
 }
 
 /* The jobs that wait, those of the highest priority first. */
@@ -116,10 +119,10 @@ void ui_write_totals(const struct tally *tally, struct buf *out)
     write_holders(out, "gpus", gpus);
     buf_printf(out, "\"nodes\":%zu,\"running\":%.0f,\"pending\":{", tally->node_count,
                cluster->jobs[TALLY_JOB_RUNNING]);
-    for (unsigned i = 0; i < REASON_CLASSES; i++) {
-        buf_printf(out, "%s\"%s\":%.0f", i > 0 ? "," : "", reason_class_name((enum reason_class)i),
-                   cluster->pending[i].jobs);
-        if (reason_wants_nodes((enum reason_class)i))
+    for (unsigned i = 0; i < SLURM_REASON_CLASSES; i++) {
+        buf_printf(out, "%s\"%s\":%.0f", i > 0 ? "," : "",
+                   slurm_reason_class_name((enum slurm_reason_class)i), cluster->pending[i].jobs);
+        if (slurm_reason_wants_nodes((enum slurm_reason_class)i))
             wanted += cluster->pending[i].nodes;
     }
     buf_printf(out, "},\"wanted\":%.0f}", wanted);
@@ -138,7 +141,7 @@ void ui_write_partitions(const struct tally *tally, struct buf *out)
             nodes += group->nodes[i];
         for (unsigned i = 0; i < TALLY_HOLDERS; i++)
             cores += group->cpus[i];
-        for (unsigned i = 0; i < REASON_CLASSES; i++)
+        for (unsigned i = 0; i < SLURM_REASON_CLASSES; i++)
             waiting += group->pending[i].jobs;
         buf_add_text(out, is_first ? "[" : ",[");
         json_escape(out, str_of(group->name));

@@ -8,7 +8,7 @@
  * {"cluster","names","hidden","ages","holders":[[kind,name,job,user,submitted,started]],
  *                "nodes":[[name,cores,gpus,partition,state,cores held,gpus held,reason,exact]],
  *                "queue":[[job,kind,name,user,account,partition,nodes,cpus,gpus,since,class,reason,
- *                start]],"totals":{},"partitions":[[name,nodes,cores,used,waiting]],"history":[[]]}
+ *                start,text]],"totals":{},"partitions":[[name,nodes,cores,used,waiting]],"history":[[]]}
  *     delta     {"h":[[index, holder...]],"n":[[index,state,cores held,gpus held,reason,exact]],
  *                and of queue, totals, partitions, ages and sample what changed}
  *

@@ -110,16 +110,16 @@ static void put_pod(struct buf *out, const struct slurm_job *job)
 static void write_pending(struct buf *out, const struct slurm_job *job)
 {
     struct tally_request request;
-    enum reason_class class = reason_class_of(job->reason, job->hold);
+    struct slurm_reason reason = slurm_reason_of(job->reason, job->hold);
 
     tally_request_of(job, &request);
     buf_printf(out,
                ",\"tasks\":%.0f,\"nodes\":%" PRId64 ",\"cpus\":%" PRId64
                ",\"memoryBytes\":%.0f,\"class\":\"%s\"",
                request.tasks, request.each.nodes, request.each.cpus, request.each.memory_bytes,
-               reason_class_name(class));
+               slurm_reason_class_name(reason.class));
     put_gres(out, "gres", &request.each, 1);
-    json_add_text(out, "actor", reason_class_actor(class));
+    json_add_text(out, "actor", reason.actor);
     json_add_text(out, "reason", job->reason[0] ? job->reason : "None");
     json_add_time(out, "expectedStart", slurm_job_expected_start(job));
     json_add_text(out, "expectedNodes", job->scheduled_nodes);

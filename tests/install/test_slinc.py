@@ -118,12 +118,26 @@ def test_every_check_of_the_doctor_is_documented() -> None:
     assert all(f"SD{row['id']} " in shown for row in rows)
 
 
+def shown_by(command: str) -> str:
+    return subprocess.run([SLINC, command, "--help"], text=True, capture_output=True, timeout=30, check=True).stdout
+
+
 def test_why_lists_every_reason_of_the_bridge_and_what_helps() -> None:
-    told = r"\breport(?:_waiting|_trouble)?\([^;\"]*\"([A-Z][A-Za-z]+)\"|static const char \*const reason = \"([A-Za-z]+)\""
-    reasons = {one or other for file in (REPO / "src/bridge").glob("*.c") for one, other in re.findall(told, file.read_text())}
-    shown = subprocess.run([SLINC, "why", "--help"], text=True, capture_output=True, timeout=30, check=True).stdout
-    assert {"ClaimRefused", "Invalid", "SlurmUnavailable", "VolumesNotBound"} <= reasons
+    told = r"\b(?:WAITING|TROUBLE|OUTAGE)\(\s*\"([A-Z]\w+)\"|struct report report = {[^}]*\.reason = \"(\w+)\""
+    reasons = {one or other for file in (REPO / "src/bridge").rglob("*.c") for one, other in re.findall(told, file.read_text())}
+    shown = shown_by("why")
+    assert {"ClaimRefused", "Invalid", "SlurmUnavailable", "TooBig", "VolumesNotBound"} <= reasons
     assert {one for one in reasons if f"| `{one}` | " not in shown} == set()
+
+
+def test_what_helps_a_pod_is_an_annotation_that_the_bridge_reads() -> None:
+    shown = shown_by("why")
+    renamed = dict(re.findall(r"`(\w+)` \(annotation ([a-z-]+)\)", shown))
+    helps = "".join(line.rsplit(" | ", 1)[1] for line in shown.splitlines() if line.startswith("| `"))
+    fields = set(re.findall(r"`([a-z-]+)`", helps)) - {"id"}
+    annotations = set(re.findall(r"^\| `slurmjob\.slinky\.slurm\.net/([a-z-]+)`", shown_by("bridge"), re.M))
+    assert {"features", "timelimit"} <= fields and renamed.keys() <= fields
+    assert {renamed.get(field, field) for field in fields} - annotations == set()
 
 
 @contextlib.contextmanager

@@ -324,10 +324,11 @@ static void the_queue_is_in_the_order_of_priority_with_the_class_of_the_reason(v
               "  \"node_count\":{\"set\":true,\"number\":1},\"cpus\":{\"set\":true,\"number\":1},"
               "  \"tres_req_str\":\"cpu=1,node=1\",\"submit_time\":{\"set\":true,\"number\":6}}]");
     assert_true(look(rig));
-    assert_member(
-        rig, "queue",
-        "[[2,\"j\",\"high\",\"\",\"\",\"all\",1,1,0,6,\"never\",\"PartitionTimeLimit\",0],"
-        "[1,\"j\",\"low\",\"\",\"\",\"all\",2,8,0,5,\"priority\",\"Priority\",0]]");
+    assert_member(rig, "queue",
+                  "[[2,\"j\",\"high\",\"\",\"\",\"all\",1,1,0,6,\"never\",\"PartitionTimeLimit\",0,"
+                  "\"never: over the partition's time limit\"],"
+                  "[1,\"j\",\"low\",\"\",\"\",\"all\",2,8,0,5,\"priority\",\"Priority\",0,"
+                  "\"others come first\"]]");
 }
 
 static const char n2_drains[] = "[{\"name\":\"n2\",\"cpus\":8,\"alloc_cpus\":6,\"gres\":\"gpu:4\","
