@@ -122,6 +122,13 @@ def shown_by(command: str) -> str:
     return subprocess.run([SLINC, command, "--help"], text=True, capture_output=True, timeout=30, check=True).stdout
 
 
+def test_the_table_of_rules_is_documented() -> None:
+    shown = subprocess.run([SLINC, "bridge", "--help"], text=True, capture_output=True, timeout=30, check=True).stdout
+    table = re.search(r"in which they are looked for:\n\n(\| phase.*?)\n\n", shown, re.S)
+    assert table and table[1].count("\n") > 60
+    assert table[1] in (REPO / "docs/internals/bridge.md").read_text(), "copy it there again"
+
+
 def test_why_lists_every_reason_of_the_bridge_and_what_helps() -> None:
     told = r"\b(?:WAITING|TROUBLE|OUTAGE)\(\s*\"([A-Z]\w+)\"|struct report report = {[^}]*\.reason = \"(\w+)\""
     reasons = {one or other for file in (REPO / "src/bridge").rglob("*.c") for one, other in re.findall(told, file.read_text())}
