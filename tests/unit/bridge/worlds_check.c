@@ -1,6 +1,8 @@
 /* worlds_check.c - what may stand in a world. What each key means is said in worlds.h. */
 #include "worlds_check.h"
 
+#include "bridge/place.h"
+
 enum type {
     ANY = 0, /* as it stands in Kubernetes or Slurm */
     TEXT,    /* or a number, which needs no quotes in YAML then */
@@ -393,6 +395,15 @@ static int check_action(const struct json *row, struct err *err)
     return 0;
 }
 
+static int check_phase(struct str phase, struct err *err)
+{
+    for (unsigned i = 0; i < UNIT_PHASES; i++)
+        if (str_is(phase, unit_phase_name(i)))
+            return 0;
+    return err_set(err, ERR_INVALID, "'state' in the world has the unknown value '" STR_FMT "'",
+                   STR_ARG(phase));
+}
+
 int world_check_given(const struct json *given, struct err *err)
 {
     return check_row(given, given_keys, "given", err);
@@ -410,6 +421,8 @@ int world_check(const struct json *root, struct err *err)
         return err_set(err, ERR_INVALID, "it has no 'given'");
     if (!json_get(root, "plan") && json_len(json_get(json_get(root, "given"), "pods")) != 1)
         return err_set(err, ERR_INVALID, "it has not one pod, and no 'plan' that names one");
+    if (json_get(root, "state"))
+        rc = check_phase(json_str(json_get(root, "state")), err);
     while (rc == 0 && json_next_item(&expected, &row))
         rc = check_action(row, err);
     if (rc == 0 && json_len(json_get(root, "expect")) == 0 &&
