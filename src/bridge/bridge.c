@@ -13,13 +13,13 @@
 #include "bridge/nodes/nodes.h"
 #include "bridge/place.h"
 #include "bridge/slurm/slurm_action.h"
-#include "bridge/slurm/slurm_health.h"
 #include "bridge/timings.h"
 #include "bridge/unit/unit.h"
 #include "bridge/watches.h"
 #include "bridge/world/group.h"
 #include "bridge/world/names.h"
 #include "bridge/world/world.h"
+#include "engine/slurm_health.h"
 #include "slurm/submit.h"
 
 #include <inttypes.h>

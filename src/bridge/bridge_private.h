@@ -4,12 +4,12 @@
 
 #include "bridge/bridge.h"
 #include "bridge/slurm/slurm_action.h"
-#include "bridge/slurm/slurm_health.h"
 #include "bridge/sweep.h"
 #include "bridge/timings.h"
 #include "bridge/watches.h"
 #include "bridge/world/unit_state.h"
 #include "bridge/world/world.h"
+#include "engine/slurm_health.h"
 
 enum { BRIDGE_MAX_WHY = 256, BRIDGE_MAX_WATCHES = 16 };
 

@@ -11,7 +11,6 @@
 #include "bridge/checks.h"
 #include "bridge/place.h"
 #include "bridge/slurm/slurm_action.h"
-#include "bridge/slurm/slurm_health.h"
 #include "bridge/timings.h"
 #include "bridge/unit/end_policy.h"
 #include "bridge/unit/job_desc.h"
@@ -23,6 +22,7 @@
 #include "cmd/process.h"
 #include "engine/engine_metrics.h"
 #include "engine/run.h"
+#include "engine/slurm_health.h"
 #include "io/http_client.h"
 
 #include <stdio.h>

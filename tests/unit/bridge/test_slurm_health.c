@@ -1,5 +1,5 @@
 /* test_slurm_health.c - what is heard of Slurm shows in /readyz, /debug/state and /metrics. */
-#include "bridge/slurm/slurm_health.h"
+#include "engine/slurm_health.h"
 
 #include "codec/json.h"
 #include "slurm_executor_rig.h"

@@ -1,6 +1,6 @@
 /* test_slurm_trouble.c - an episode in which the bridge cannot use Slurm is said once, cheaply, and
  * not too late. */
-#include "bridge/slurm/slurm_health.h"
+#include "engine/slurm_health.h"
 
 #include "base/log.h"
 #include "bridge/report.h"

@@ -1,6 +1,6 @@
 /* slurm_health.h - what is heard of Slurm, as others see it: /readyz, /debug/state and /metrics. */
-#ifndef SLINC_BRIDGE_SLURM_HEALTH_H
-#define SLINC_BRIDGE_SLURM_HEALTH_H
+#ifndef SLINC_ENGINE_SLURM_HEALTH_H
+#define SLINC_ENGINE_SLURM_HEALTH_H
 
 #include "engine/health.h"
 #include "engine/metrics.h"

@@ -1,6 +1,6 @@
 /* slurm_health.c - the four feeds from Slurm in words and figures: how old, how much, how often
  * asked; and when an episode of trouble with Slurm begins, changes and ends. */
-#include "bridge/slurm/slurm_health.h"
+#include "engine/slurm_health.h"
 
 #include "base/log.h"
 #include "codec/json.h"
