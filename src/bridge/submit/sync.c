@@ -201,6 +201,7 @@ void sync_look(const struct bridge_world *world, const struct unit *unit, struct
 {
     struct sync *sync = ret_sync;
     struct err why = { .class = 0 };
+    struct exclusion exclusion;
     bool is_described;
 
     *sync = (struct sync){ .build = json_build_new(), .has_nodes = true };
@@ -219,13 +220,14 @@ void sync_look(const struct bridge_world *world, const struct unit *unit, struct
     if (is_described)
         sync->remembers =
             put_settled_note(unit, sync) || sync->differs || (unit->state && !sync->is_remembered);
-    sync->exclusion = exclusion_of(world, unit,
-                                   is_described && sync->desc.partition[0] ? sync->desc.partition
-                                                                           : unit->job->partition,
-                                   arena);
+    exclusion = exclusion_of(world, unit,
+                             is_described && sync->desc.partition[0] ? sync->desc.partition
+                                                                     : unit->job->partition,
+                             arena);
+    sync->exclusion = exclusion;
     if (is_described) /* else Slurm says that its constraints are bad */
-        sync->has_nodes = exclusion_leaves_enough(&sync->exclusion, &sync->desc);
-    sync->nodes_differ = put_excluded(unit, sync->exclusion.nodes, arena, sync);
+        sync->has_nodes = exclusion_leaves_enough(&exclusion, &sync->desc);
+    sync->nodes_differ = put_excluded(unit, exclusion.nodes, arena, sync);
     sync->nodes_differ |= put_preference(unit->job, sync);
 }
 
