@@ -480,21 +480,17 @@ static void show(const struct look *look, struct plan *plan)
 
 /* ---- the plan ---- */
 
-/* Ignorance is no reason to do anything. */
-static bool is_known(const struct bridge_world *world, struct plan *plan)
+/* What is not known is no reason to do anything. NULL: all is known. */
+static const char *what_is_unknown(const struct bridge_world *world, struct arena *arena)
 {
-    const char *suspicion = world->facts.suspicion ? world->facts.suspicion : "";
-
     if (!kube_cache_is_synced(world->nodes))
-        plan_wait(plan, "the nodes of Kubernetes are not known yet");
-    else if (!world->facts.slurm_synced)
-        plan_wait(plan, "Slurm's nodes and partitions are not known yet");
-    else if (world->facts.is_suspicious)
-        plan_wait(plan, "slurmctld may have been restarted: %s", suspicion);
-    else
-        return true;
-    plan_look_again(plan, LOOK_UNTIL_KNOWN_US);
-    return false;
+        return "the nodes of Kubernetes are not known yet";
+    if (!world->facts.slurm_synced)
+        return "Slurm's nodes and partitions are not known yet";
+    if (world->facts.is_suspicious)
+        return arena_printf(arena, "slurmctld may have been restarted: %s",
+                            world->facts.suspicion ? world->facts.suspicion : "");
+    return NULL;
 }
 
 static int plan_in_slurm(const struct look *look, struct plan *plan, struct err *err)
@@ -571,10 +567,14 @@ static const char *find_refusal(const struct look *look)
 int nodes_plan(const struct bridge_world *world, struct str slurm_name, struct plan *plan,
                struct err *err)
 {
+    const char *unknown = what_is_unknown(world, plan->arena);
     struct look look;
 
-    if (!is_known(world, plan))
+    if (unknown) {
+        plan_wait(plan, "%s", unknown);
+        plan_look_again(plan, LOOK_UNTIL_KNOWN_US);
         return 0;
+    }
     look = look_at(world, slurm_name, plan->arena);
     look.refused = find_refusal(&look);
     show(&look, plan);
