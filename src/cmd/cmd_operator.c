@@ -182,6 +182,7 @@ static enum run_exit run_with(const struct process_api *api, const struct operat
                                           .connect_slurm = connect_slurm,
                                           .connect_context = api->loop };
     struct operator_options options = { .lease_ns = values->lease_ns,
+                                        .dns_domain = api->config->cluster_domain,
                                         .host_keys_program = "/proc/self/exe",
                                         .namespaces = values->namespaces.at,
                                         .namespace_count = values->namespaces.count,

@@ -15,11 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define RESOLV_CONF    "/etc/resolv.conf"
 #define ACCOUNT_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
 
 enum {
     MAX_PATH = 4096,
     MAX_TOKEN = 16 * 1024,
+    MAX_RESOLV_CONF = 64 * 1024,
+    MAX_DOMAIN = 253,
     /* The operator watches 16 kinds in each namespace that it is told, and the nodes. A stream that
      * finds no connection would wait for ever: the others never end. */
     MAX_STREAMS = 17 * KUBE_INFORMER_MAX_NAMESPACES,
@@ -44,6 +47,7 @@ void kube_config_free(struct kube_config *config)
     mem_free(config->server);
     mem_free(config->ns);
     mem_free(config->context);
+    mem_free(config->cluster_domain);
     mem_free(config->ca_file);
     mem_free(config->cert_file);
     mem_free(config->key_file);
@@ -183,8 +187,55 @@ static bool has_account(const struct kube_config_options *options)
     return access(token, F_OK) == 0;
 }
 
-int kube_config_load(const struct kube_config_options *options, struct kube_config **ret_config,
-                     struct err *err)
+/* --- the domain of Services --- */
+
+static bool is_domain(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!str_is_alnum(text.at[i]) && !strchr("-.", text.at[i]))
+            return false;
+    return text.len > 0 && text.len <= MAX_DOMAIN;
+}
+
+/* The first "svc.<domain>" of a line that begins with "search"; empty when there is none. */
+static struct str domain_of_line(struct str line)
+{
+    struct str domain = STR(""), word;
+
+    if (!str_next(&line, ' ', &word) || !str_is(word, "search"))
+        return domain;
+    while (domain.len == 0 && str_next(&line, ' ', &word))
+        if (str_starts(word, STR("svc.")))
+            domain = str_sub(word, sizeof("svc.") - 1, word.len);
+    if (str_ends(domain, STR(".")))
+        domain.len--;
+    return is_domain(domain) ? domain : STR("");
+}
+
+/* The last line with a search list counts, as it does for the resolver. */
+static char *read_cluster_domain(const struct kube_config_options *options)
+{
+    auto_buf struct buf path = { .max = MAX_PATH };
+    struct str rest, line, domain = STR("cluster.local"), found;
+    char *bytes, *copy;
+    size_t length;
+
+    buf_printf(&path, "%s" RESOLV_CONF, options->root ? options->root : "");
+    if (reload_read(buf_text(&path), MAX_RESOLV_CONF, &bytes, &length, NULL) < 0)
+        return mem_strndup(domain.at, domain.len);
+    for (char *tab = bytes; (tab = strpbrk(tab, "\t\r"));)
+        *tab = ' ';
+    rest = (struct str){ bytes, length };
+    while (str_next(&rest, '\n', &line))
+        if ((found = domain_of_line(line)).len > 0)
+            domain = found;
+    copy = mem_strndup(domain.at, domain.len);
+    mem_free_secret(bytes, length + 1);
+    return copy;
+}
+
+static int load_config(const struct kube_config_options *options, struct kube_config **ret_config,
+                       struct err *err)
 {
     const char *list = env_of(options, "KUBECONFIG");
     const char *host = env_of(options, "KUBERNETES_SERVICE_HOST");
@@ -205,6 +256,16 @@ int kube_config_load(const struct kube_config_options *options, struct kube_conf
     return err_set(err, ERR_NOT_FOUND,
                    "no way to the API server: not in a pod with a service account, KUBECONFIG is "
                    "not set, and there is no ~/.kube/config");
+}
+
+int kube_config_load(const struct kube_config_options *options, struct kube_config **ret_config,
+                     struct err *err)
+{
+    int result = load_config(options, ret_config, err);
+
+    if (result == 0)
+        (*ret_config)->cluster_domain = read_cluster_domain(options);
+    return result;
 }
 
 /* --- using it --- */

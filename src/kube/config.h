@@ -27,10 +27,11 @@ struct kube_config_secret { /* wiped when freed; at is NULL when there is none *
 };
 
 struct kube_config {
-    char *server;  /* "https://host:6443", perhaps with a path */
-    char *ns;      /* of the context or the pod; "default" when they name none */
-    char *context; /* its name; "" in a pod */
-    char *ca_file; /* each of these NULL when not given; text from inside the kubeconfig */
+    char *server;         /* "https://host:6443", perhaps with a path */
+    char *ns;             /* of the context or the pod; "default" when they name none */
+    char *context;        /* its name; "" in a pod */
+    char *cluster_domain; /* of Services, by the pod's resolv.conf; else "cluster.local" */
+    char *ca_file;        /* each of these NULL when not given; text from inside the kubeconfig */
     char *cert_file, *key_file;              /* wins over files */
     struct kube_config_secret ca, cert, key; /* PEM */
     char *server_name;                       /* the name in the server's certificate, if another */
@@ -46,7 +47,7 @@ struct kube_config {
 struct kube_config_options {
     const char *path;    /* this kubeconfig and no other; NULL = by the order above */
     const char *context; /* NULL = current-context. When given, the pod's account is not used */
-    const char *root;    /* in front of the service account's folder, for tests; NULL = "" */
+    const char *root;    /* in front of all paths of a pod, for tests; NULL = "" */
     const char *(*env)(void *context, const char *name); /* NULL = the process's environment */
     void *env_context;
 };

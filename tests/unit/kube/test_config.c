@@ -159,6 +159,32 @@ static void in_a_pod_the_service_account_is_used(void **state)
     assert_string_equal(world->config->ns, "default");
 }
 
+static void the_cluster_domain_is_what_the_pods_resolver_searches(void **state)
+{
+    static const struct {
+        const char *text, *domain;
+    } rows[] = {
+        { "nameserver 10.0.0.10\nsearch site.svc.corp.example svc.corp.example corp.example\n",
+          "corp.example" },
+        { "search\tsite.svc.k8s.  svc.k8s. k8s.\n", "k8s" },
+        { "search svc.old old\nsearch a.svc.new svc.new\noptions ndots:5", "new" },
+        { "# search svc.no\nsearch svc. corp.example\n", "cluster.local" },
+        { "search svc.a/b\n", "cluster.local" },
+        { "searches svc.no\n", "cluster.local" },
+        { "nameserver 10.0.0.10\n", "cluster.local" },
+    };
+    struct world *world = *state;
+
+    put_account(world);
+    assert_int_equal(load(world), 0);
+    assert_string_equal(world->config->cluster_domain, "cluster.local");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        write_file(world, "etc/resolv.conf", rows[i].text);
+        assert_int_equal(load(world), 0);
+        assert_string_equal(world->config->cluster_domain, rows[i].domain);
+    }
+}
+
 static void a_bad_service_address_is_an_error(void **state)
 {
     static const struct {
@@ -547,6 +573,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(in_a_pod_the_service_account_is_used),
+        TEST(the_cluster_domain_is_what_the_pods_resolver_searches),
         TEST(a_bad_service_address_is_an_error),
         TEST(a_token_file_is_followed_as_it_rotates),
         TEST(a_token_file_that_cannot_be_read_is_an_error),
