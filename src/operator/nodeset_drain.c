@@ -69,6 +69,13 @@ static void tell_node_cordon(struct nodeset *nodeset, const struct worker *worke
                     worker->pod->object.name);
 }
 
+/* The pod may have been cordoned by the Slinky operator. Only the reason in Slurm tells. */
+static bool has_unknown_cordon(const struct worker *worker)
+{
+    return worker->is_cordoned_by_person && worker->mark == CAUSE_NONE && !worker->record &&
+           worker->knowledge == SLURM_UNREAD;
+}
+
 /* The mark goes when Slurm shows that the drain has, or is a person's now, or has no such node. */
 static bool may_be_unmarked(const struct worker *worker)
 {
@@ -88,6 +95,8 @@ void nodeset_plan_marks(struct nodeset *nodeset)
         /* A pod without a Node that has to go is deleted as it is. */
         if (!worker_is_live(worker) ||
             (worker_is_condemned(worker) && worker->pod->node_name[0] == '\0'))
+            continue;
+        if (by[0] && has_unknown_cordon(worker))
             continue;
         if (by[0] && (worker->mark != worker->cause || !worker->is_cordoned)) {
             plan_mark(nodeset, worker, by);
