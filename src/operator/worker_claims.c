@@ -81,6 +81,40 @@ struct json_mut *worker_claim_volumes(struct json_build *build, struct arena *ar
 
 /* ---- claims that exist ---- */
 
+/* An owner of this kind and name that is another object: it was deleted, and its claims go too. */
+static bool is_predecessor(const struct json *reference, const struct kube_object *object)
+{
+    return str_is(json_str(json_get(reference, "kind")), object->kind->resource->kind) &&
+           str_is(json_str(json_get(reference, "name")), object->name) &&
+           !str_is(json_str(json_get(reference, "uid")), object->uid);
+}
+
+static bool is_gone(const struct operator_world *world, const struct kube_object *nodeset,
+                    const struct json *reference)
+{
+    const char *name = json_str(json_get(reference, "name")).at;
+    const struct kube_object *pod;
+
+    if (!str_is(json_str(json_get(reference, "kind")), kube_pods.kind))
+        return is_predecessor(reference, nodeset);
+    pod = kube_cache_get(world->pods, nodeset->ns, name);
+    return !pod || is_predecessor(reference, pod);
+}
+
+/* The garbage collector deletes it, now or in a moment: each of its owners is gone. */
+static bool is_collected(const struct operator_world *world, const struct kube_object *nodeset,
+                         const struct kube_object *claim)
+{
+    const struct json *owners = json_at(operator_tree(claim), "metadata", "ownerReferences");
+    struct json_iter iter = json_iter(owners);
+    const struct json *reference;
+
+    while (json_next_item(&iter, &reference))
+        if (!is_gone(world, nodeset, reference))
+            return false;
+    return json_len(owners) > 0;
+}
+
 bool worker_claims_allow(const struct operator_world *world, struct arena *arena,
                          const struct kube_object *nodeset, const struct worker_identity *identity,
                          const char **ret_name)
@@ -92,7 +126,7 @@ bool worker_claims_allow(const struct operator_world *world, struct arena *arena
         const char *name = worker_claim_name(arena, nodeset, template, identity);
         const struct kube_object *claim = kube_cache_get(world->claims, nodeset->ns, name);
 
-        if (claim && claim->deleted_us != 0) {
+        if (claim && (claim->deleted_us != 0 || is_collected(world, nodeset, claim))) {
             *ret_name = name;
             return false;
         }
@@ -129,14 +163,6 @@ bool worker_owns_claim(const struct kube_object *nodeset, const struct kube_pod 
 }
 
 /* ---- owners ---- */
-
-/* An owner of this kind and name that is another object: it was deleted, and its claims go too. */
-static bool is_predecessor(const struct json *reference, const struct kube_object *object)
-{
-    return str_is(json_str(json_get(reference, "kind")), object->kind->resource->kind) &&
-           str_is(json_str(json_get(reference, "name")), object->name) &&
-           !str_is(json_str(json_get(reference, "uid")), object->uid);
-}
 
 static bool refers_to(const struct json *reference, const struct kube_object *object)
 {

@@ -25,8 +25,8 @@ struct json_mut *worker_claim_volumes(struct json_build *build, struct arena *ar
                                       const struct kube_object *nodeset,
                                       const struct worker_identity *identity);
 
-/* Whether the pod can be created: one of its claims is being deleted otherwise, and *ret_name is
- * that one. */
+/* Whether the pod can be created. False: the claim *ret_name is being deleted, or the garbage
+ * collector is about to delete it, because the pod or the NodeSet that owned it is gone. */
 bool worker_claims_allow(const struct operator_world *world, struct arena *arena,
                          const struct kube_object *nodeset, const struct worker_identity *identity,
                          const char **ret_name);
