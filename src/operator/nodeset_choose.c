@@ -27,9 +27,7 @@ static bool is_on_its_way(const struct worker *worker)
 /* A busy one whose end is not known ends last; one without a job is free now. */
 static int64_t end_of(const struct worker *worker)
 {
-    return worker->deadline_us == 0 && worker->record && slurm_node_is_busy(worker->record)
-               ? INT64_MAX
-               : worker->deadline_us;
+    return worker->deadline_us == 0 && worker->is_busy ? INT64_MAX : worker->deadline_us;
 }
 
 int worker_compare(const struct worker *a, const struct worker *b)

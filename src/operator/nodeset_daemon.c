@@ -28,15 +28,10 @@ static void condemn(struct worker *worker, const char *why)
     worker->why = why;
 }
 
-static bool is_busy(const struct worker *worker)
-{
-    return worker->record && slurm_node_is_busy(worker->record);
-}
-
 static bool is_better(const struct worker *a, const struct worker *b)
 {
-    if (is_busy(a) != is_busy(b))
-        return is_busy(a);
+    if (a->is_busy != b->is_busy)
+        return a->is_busy;
     if (a->pod->object.created_us != b->pod->object.created_us)
         return a->pod->object.created_us < b->pod->object.created_us;
     return strcmp(a->pod->object.name, b->pod->object.name) < 0;

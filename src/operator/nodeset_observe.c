@@ -214,11 +214,11 @@ static void want_protection(struct marks *marks, const struct nodeset *nodeset,
     if (!is_on || worker->knowledge == SLURM_ABSENT)
         want(marks, "labels", LABEL_POD_PROTECT, NULL);
     else if (worker->knowledge == SLURM_PRESENT)
-        want(marks, "labels", LABEL_POD_PROTECT,
-             slurm_node_is_busy(worker->record) ? "true" : NULL);
+        want(marks, "labels", LABEL_POD_PROTECT, worker->is_busy ? "true" : NULL);
 }
 
-/* When the last of the jobs on this node ends, by their limits; 0: none runs. */
+/* When the last of the jobs on this node ends, by their limits; 0: there is none. A suspended job
+ * has no end that is known. */
 static int64_t last_end_us(const struct slurm_cache *jobs, const char *node)
 {
     struct slurm_index_walk walk = slurm_cache_by(jobs, SLURM_JOBS_BY_NODE, str_of(node));
@@ -229,9 +229,10 @@ static int64_t last_end_us(const struct slurm_cache *jobs, const char *node)
         const struct slurm_job *job = slurm_job_of(object);
         int64_t end_us = TIMESTAMP_MAX;
 
-        if (!slurm_words_has(&job->state, SLURM_JOB_RUNNING))
+        if (slurm_words_has(&job->state, SLURM_JOB_PENDING))
             continue;
-        if (job->time_limit.set && job->start_time < TIMESTAMP_MAX / 2 / TIMESTAMP_SECOND &&
+        if (slurm_words_has(&job->state, SLURM_JOB_RUNNING) && job->time_limit.set &&
+            job->start_time < TIMESTAMP_MAX / 2 / TIMESTAMP_SECOND &&
             job->time_limit.number < TIMESTAMP_MAX / 2 / 60 / TIMESTAMP_SECOND)
             end_us = (job->start_time + job->time_limit.number * 60) * TIMESTAMP_SECOND;
         if (end_us > last_us)

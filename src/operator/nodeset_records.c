@@ -183,8 +183,7 @@ bool nodeset_record_is_stale(const struct nodeset *nodeset, const struct worker 
 static bool is_outdated(const struct nodeset *nodeset, const struct worker *worker,
                         const char *inputs)
 {
-    return worker->is_current && strcmp(worker->pod->phase, "Pending") == 0 &&
-           !slurm_node_is_busy(worker->record) &&
+    return worker->is_current && strcmp(worker->pod->phase, "Pending") == 0 && !worker->is_busy &&
            is_of_other_inputs(nodeset, worker, inputs, false) &&
            !has_drain_of_others(nodeset, worker);
 }
@@ -435,7 +434,7 @@ void nodeset_plan_prune(struct nodeset *nodeset)
         const struct slurm_node *record = slurm_node_of(object);
         auto_json_doc struct json_doc *doc = NULL;
 
-        if (!has_ended(record, is_missing) || slurm_node_is_busy(record) ||
+        if (!has_ended(record, is_missing) || slurm_view_is_busy(nodeset->facts, record) ||
             has_worker(nodeset, record->name) ||
             slurm_view_node(sync->world, nodeset->facts, record->name, NULL) != SLURM_PRESENT)
             continue;

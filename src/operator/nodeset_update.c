@@ -85,7 +85,7 @@ static bool is_out_and_busy(const struct worker *worker)
 {
     return !worker->is_healthy && worker->pod->node_name[0] &&
            (worker->knowledge == SLURM_UNREAD ||
-            (worker->knowledge == SLURM_PRESENT && slurm_node_is_busy(worker->record)));
+            (worker->knowledge == SLURM_PRESENT && worker->is_busy));
 }
 
 static bool goes_at_once(const struct worker *worker)

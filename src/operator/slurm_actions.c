@@ -12,6 +12,7 @@
 enum { MAX_BODY = 1 << 20 };
 
 static const int64_t confirm_us = 10000000; /* so long a pod is as good as deleted */
+static const int64_t jobs_us = 15000000;    /* older jobs say nothing of now */
 
 struct call_type;
 
@@ -78,20 +79,28 @@ static struct slurm_call *send_node_read(struct slurm_client *client,
                       done, context);
 }
 
+static bool knows_jobs(const struct slurm_poller *poller)
+{
+    struct slurm_feed_stats stats;
+
+    slurm_poller_stats(poller, SLURM_FEED_JOBS, &stats);
+    return !slurm_poller_is_suspicious(poller) && stats.age_us < jobs_us;
+}
+
 static enum kube_outcome judge_drained(struct cluster *cluster, const char *node,
                                        const struct slurm_answer *answer)
 {
     struct slurm_poller *poller = cluster->lane.poller;
     auto_slurm_list struct slurm_list list = { .count = 0 };
 
-    if (!poller || slurm_poller_is_suspicious(poller))
+    if (!poller || !knows_jobs(poller))
         return KUBE_UNAVAILABLE;
     if (answer->error.class == SLURM_NOT_FOUND)
         return KUBE_DONE;
     if (answer->error.class != SLURM_DONE ||
         slurm_list_decode(&slurm_node_kind, answer->body, &list, NULL) < 0 || list.count != 1)
         return KUBE_UNAVAILABLE;
-    if (slurm_node_is_drained(slurm_node_of(list.at[0])))
+    if (slurm_view_is_drained(cluster->facts, slurm_node_of(list.at[0])))
         return KUBE_DONE;
     slurm_poller_read(poller, SLURM_FEED_NODES, node);
     return KUBE_CONFLICT; /* the cache thought otherwise */

@@ -183,6 +183,7 @@ static bool concerns_workers(const struct slurm_job *a, const struct slurm_job *
 {
     return slurm_words_has(&a->state, SLURM_JOB_RUNNING) !=
                slurm_words_has(&b->state, SLURM_JOB_RUNNING) ||
+           slurm_job_has_ended(&a->state) != slurm_job_has_ended(&b->state) ||
            strcmp(a->nodes, b->nodes) != 0 || a->start_time != b->start_time ||
            !slurm_number_equal(a->time_limit, b->time_limit);
 }

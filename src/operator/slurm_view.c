@@ -33,9 +33,26 @@ bool slurm_node_is_draining(const struct slurm_node *node)
     return slurm_words_has(&node->state, SLURM_NODE_DRAIN) && !slurm_node_has(node, "UNDRAIN");
 }
 
-bool slurm_node_is_drained(const struct slurm_node *node)
+static bool has_job(const struct slurm_facts *facts, const char *node)
 {
-    return slurm_node_is_draining(node) && !slurm_node_is_busy(node);
+    struct slurm_index_walk walk = slurm_cache_by(facts->jobs, SLURM_JOBS_BY_NODE, str_of(node));
+    const struct slurm_object *job;
+
+    while ((job = slurm_index_next(&walk)))
+        if (!slurm_words_has(&slurm_job_of(job)->state, SLURM_JOB_PENDING))
+            return true;
+    return false;
+}
+
+bool slurm_view_is_busy(const struct slurm_facts *facts, const struct slurm_node *node)
+{
+    return slurm_node_is_busy(node) || (facts && facts->jobs && has_job(facts, node->name));
+}
+
+bool slurm_view_is_drained(const struct slurm_facts *facts, const struct slurm_node *node)
+{
+    return slurm_node_is_draining(node) && facts && facts->jobs &&
+           slurm_cache_is_synced(facts->jobs) && !slurm_view_is_busy(facts, node);
 }
 
 enum slurm_knowledge slurm_view_node(const struct operator_world *world,

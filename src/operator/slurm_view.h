@@ -5,9 +5,10 @@
 #include "operator/world.h"
 #include "slurm/cache.h"
 
-/* Runs no job, and no job can start: DRAIN, not UNDRAIN, and none of ALLOCATED, MIXED, COMPLETING.
- */
-bool slurm_node_is_drained(const struct slurm_node *node);
+/* Slurm has freed the cores of a suspended job: its node may be IDLE, and is busy all the same. */
+bool slurm_view_is_busy(const struct slurm_facts *facts, const struct slurm_node *node);
+/* Runs no job, and no job can start: it is draining and not busy, and Slurm's jobs are known. */
+bool slurm_view_is_drained(const struct slurm_facts *facts, const struct slurm_node *node);
 bool slurm_node_is_draining(const struct slurm_node *node);           /* DRAIN and not UNDRAIN */
 bool slurm_node_has(const struct slurm_node *node, const char *word); /* in its state: "INVALID" */
 bool slurm_reservation_has(const struct slurm_reservation *reservation, const char *flag);

@@ -85,7 +85,7 @@ static bool is_up(const struct slurm_node *node)
            !slurm_words_has(&node->state, SLURM_NODE_NOT_RESPONDING);
 }
 
-static enum worker_state state_of(const struct worker *worker)
+static enum worker_state state_of(const struct slurm_facts *facts, const struct worker *worker)
 {
     const struct slurm_node *record = worker->knowledge == SLURM_ABSENT ? NULL : worker->record;
 
@@ -94,7 +94,7 @@ static enum worker_state state_of(const struct worker *worker)
     if (kube_pod_is_finished(worker->pod))
         return WORKER_FAILED;
     if (record && slurm_node_is_draining(record))
-        return worker->knowledge == SLURM_PRESENT && slurm_node_is_drained(record)
+        return worker->knowledge == SLURM_PRESENT && slurm_view_is_drained(facts, record)
                    ? WORKER_DRAINED
                    : WORKER_DRAINING;
     if (!worker->is_healthy)
@@ -132,6 +132,7 @@ struct worker worker_read(const struct operator_world *world, struct arena *aren
     worker.knowledge = worker.slurm_name[0]
                            ? slurm_view_node(world, facts, worker.slurm_name, &worker.record)
                            : SLURM_UNREAD;
+    worker.is_busy = worker.record && slurm_view_is_busy(facts, worker.record);
     worker.is_cordoned = str_is(annotation(pod, ANNOTATION_POD_CORDON), "true");
     worker.mark = mark_of(&worker);
     worker.is_cordoned_by_person =
@@ -143,7 +144,7 @@ struct worker worker_read(const struct operator_world *world, struct arena *aren
     worker.is_available =
         worker.is_healthy && worker.pod->ready_since_us + min_ready_us <= world->wall_us;
     worker.is_other_mode = is_other_mode(nodeset, pod);
-    worker.state = state_of(&worker);
+    worker.state = state_of(facts, &worker);
     (void)str_to_i64(annotation(pod, ANNOTATION_POD_DELETION_COST), INT32_MIN, INT32_MAX,
                      &worker.deletion_cost, NULL);
     (void)timestamp_parse(annotation(pod, ANNOTATION_POD_DEADLINE), &worker.deadline_us, NULL);

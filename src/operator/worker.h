@@ -44,6 +44,7 @@ struct worker {
     enum worker_state state;
     enum worker_cause mark;     /* why the operator cordoned its pod */
     enum worker_cause cause;    /* why it is to be drained now: nodeset_choose.c */
+    bool is_busy;               /* by its record: it has jobs, or clears up after them */
     bool is_cordoned;           /* the pod has the annotation pod-cordon */
     bool is_cordoned_by_person; /* a person set it, and not the operator */
     bool is_current;            /* it has the revision that is wanted */

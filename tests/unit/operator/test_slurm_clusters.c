@@ -39,6 +39,7 @@ struct rig {
     unsigned nodesets_told;   /* that something changed which their plans read */
     unsigned node_reads;      /* of one node alone */
     bool lists_fail;          /* 502 for every list */
+    bool jobs_fail;           /* 500 for every question about jobs */
     char body[32 << 10];
 };
 
@@ -87,6 +88,8 @@ static struct fake_answer answer(void *context, const struct fake_sent *sent)
 
     if (rig->is_down)
         return (struct fake_answer){ .class = ERR_UNAVAILABLE };
+    if (rig->jobs_fail && strstr(sent->path, "/job"))
+        return (struct fake_answer){ .status = 500, .body = "{\"errors\":[]}" };
     if (rig->job_state && strstr(sent->path, "/job"))
         return answer_with_job(rig, strstr(sent->path, "/state") != NULL);
     rig->node_reads += strstr(sent->path, "/node/") != NULL;
@@ -618,6 +621,39 @@ static void only_a_node_without_jobs_counts_as_drained(void **state)
     }
 }
 
+static void a_node_with_a_suspended_job_is_not_drained(void **state)
+{
+    struct rig *rig = *state;
+    unsigned told;
+
+    rig->node_state = "\"IDLE\",\"DRAIN\"";
+    rig->job_state = "\"SUSPENDED\"";
+    add_all(rig, 0);
+    add_nodeset(rig);
+    run(rig, 3 * SECOND);
+    assert_int_equal(confirm(rig), KUBE_CONFLICT);
+    told = rig->nodesets_told;
+    rig->job_state = "\"COMPLETED\"";
+    run(rig, 3 * SECOND / 2);
+    assert_true(rig->nodesets_told > told);
+    assert_int_equal(confirm(rig), KUBE_DONE);
+}
+
+static void nobody_is_drained_while_the_jobs_are_not_known(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->node_state = "\"IDLE\",\"DRAIN\"";
+    add_all(rig, 0);
+    add_nodeset(rig);
+    run(rig, 3 * SECOND);
+    assert_int_equal(confirm(rig), KUBE_DONE);
+    rig->jobs_fail = true;
+    run(rig, 16 * SECOND);
+    assert_false(facts(rig)->is_suspicious);
+    assert_int_equal(confirm(rig), KUBE_UNAVAILABLE);
+}
+
 static void nobody_is_drained_while_slurmctld_may_have_lost_records(void **state)
 {
     struct rig *rig = *state;
@@ -747,6 +783,8 @@ int main(void)
         TEST(nodes_are_read_while_a_nodeset_refers_to_the_controller),
         TEST(what_was_read_goes_with_the_client),
         TEST(only_a_node_without_jobs_counts_as_drained),
+        TEST(a_node_with_a_suspended_job_is_not_drained),
+        TEST(nobody_is_drained_while_the_jobs_are_not_known),
         TEST(nobody_is_drained_while_slurmctld_may_have_lost_records),
         TEST(a_node_that_drains_is_read_when_its_job_ends),
         TEST(another_node_is_read_with_the_list),
