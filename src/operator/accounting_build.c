@@ -18,8 +18,7 @@ int accounting_service(struct json_build *build, const struct kube_object *accou
 
 /* ---- slurmdbd.conf ---- */
 
-/* The value of one key of a Secret, in clear. `echo pw | base64` leaves a newline at the end, which
- * no password of a database has. */
+/* The value of one key of a Secret, in clear. */
 static int read_password(const struct operator_world *world, const struct kube_object *accounting,
                          struct buf *out, struct err *err)
 {
@@ -37,12 +36,31 @@ static int read_password(const struct operator_world *world, const struct kube_o
         return err_set(err, ERR_NOT_FOUND,
                        "spec.storageConfig.passwordKeyRef: Secret %s has no key %s", name,
                        json_str(json_get(ref, "key")).at);
+    return base64_decode(json_str(value), 0, out, err);
+}
 
-    int result = base64_decode(json_str(value), 0, out, err);
+/* `echo pw | base64` leaves a newline at the end, which no password of a database has. It stays in
+ * the file as an empty line, as the Slinky operator wrote it: another text restarts slurmdbd. */
+static int write_password(struct conf *conf, struct str secret, struct err *err)
+{
+    struct str password = secret;
+    int result;
 
-    while (out->len > 0 && (out->data[out->len - 1] == '\n' || out->data[out->len - 1] == '\r'))
-        buf_truncate(out, out->len - 1);
+    while (password.len > 0 && strchr("\r\n", password.at[password.len - 1]))
+        password.len--;
+    if ((result = conf_option(conf, "StoragePass", password, err)) == 0 &&
+        password.len < secret.len)
+        buf_add_text(conf->out, "\n");
     return result;
+}
+
+/* Without a user the Slinky operator wrote no value, where conf_option writes an empty one. */
+static int write_user(struct conf *conf, struct str user, struct err *err)
+{
+    if (user.len > 0)
+        return conf_option(conf, "StorageUser", user, err);
+    buf_add_text(conf->out, "StorageUser=\n");
+    return 0;
 }
 
 static int write_storage(struct conf *conf, const struct json *storage, struct str password,
@@ -57,12 +75,11 @@ static int write_storage(struct conf *conf, const struct json *storage, struct s
     if ((result = conf_option(conf, "StorageType", STR("accounting_storage/mysql"), err)) < 0 ||
         (result = conf_option(conf, "StorageHost", json_str(json_get(storage, "host")), err)) < 0 ||
         (result = conf_option(conf, "StoragePort", str_of(number), err)) < 0 ||
-        (result = conf_option(conf, "StorageUser", json_str(json_get(storage, "username")), err)) <
-            0 ||
+        (result = write_user(conf, json_str(json_get(storage, "username")), err)) < 0 ||
         (result = conf_option(conf, "StorageLoc",
                               database.len > 0 ? database : STR("slurm_acct_db"), err)) < 0)
         return result;
-    return conf_option(conf, "StoragePass", password, err);
+    return write_password(conf, password, err);
 }
 
 int accounting_conf(const struct operator_world *world, const struct kube_object *accounting,
@@ -199,8 +216,7 @@ int accounting_statefulset(struct json_build *build, const struct operator_world
                            struct err *err)
 {
     const struct component *component = &component_slurmdbd;
-    const struct json *live_template = live ? json_get(operator_spec(live), "template") : NULL;
-    struct json_mut *pod, *hashes, *template;
+    struct json_mut *pod, *hashes, *template, *spec;
     int result;
 
     if ((result = build_hashes(build, world, accounting, conf, &hashes, err)) < 0 ||
@@ -208,14 +224,10 @@ int accounting_statefulset(struct json_build *build, const struct operator_world
         (result = build_template(build, component, accounting, META_OWNER, hashes, pod, &template,
                                  err)) < 0)
         return result;
-    *ret_statefulset = json_format(
-        build,
-        "{'metadata':%m,'spec':{'replicas':1,'revisionHistoryLimit':0,"
-        "'podManagementPolicy':'Parallel','serviceName':%m,'selector':{'matchLabels':%m},"
-        "'template':%m}}",
-        build_metadata(build, component, accounting, component->suffix, META_OWNER | META_TEMPLATE),
-        build_name(build, accounting, component->suffix),
-        build_selector(build, component, accounting),
-        build_keep_live(build, accounting, live_template, template));
+    *ret_statefulset = build_workload(build, component, accounting, live, template);
+    spec = json_mut_get(*ret_statefulset, STR("spec"));
+    json_put_i64(build, spec, "replicas", 1);
+    json_put_text(build, spec, "podManagementPolicy", "Parallel");
+    json_put(build, spec, "serviceName", build_name(build, accounting, component->suffix));
     return 0;
 }

@@ -63,11 +63,15 @@ void build_conf_server(const struct kube_object *controller, char ret_text[BUILD
 /* Whether a label names the release of a chart: it changes without anything else. */
 bool build_is_chart_label(struct str key);
 
-/* What must never restart a pod by itself: labels and annotations that come from the custom
- * resource or name a chart, hashes of what is reconfigured in place, and the text of our scripts.
- * When the live template differs from `wanted` in these alone, the result is the live one's text
- * of them; otherwise `wanted` as it is, so that they go along with a change that counts. */
-struct json_mut *build_keep_live(struct json_build *build, const struct kube_object *owner,
-                                 const struct json *live_template, struct json_mut *wanted);
+/* A Deployment or StatefulSet around this pod template: its metadata, selector and template. live:
+ * the one that exists, or NULL.
+ *
+ * Some differences must never restart a pod by themselves: labels and annotations that come from
+ * the custom resource or name a chart, hashes of what is reconfigured in place, the text of our
+ * scripts, and what the Slinky operator dropped. If the live template differs in these alone, it
+ * stays as it is; otherwise they go along with the change that counts (keep_live.c). */
+struct json_mut *build_workload(struct json_build *build, const struct component *component,
+                                const struct kube_object *owner, const struct kube_object *live,
+                                struct json_mut *template);
 
 #endif

@@ -430,10 +430,8 @@ int controller_statefulset(struct json_build *build, const struct controller_inp
 {
     const struct component *component = &component_slurmctld;
     const struct kube_object *controller = object_of(input);
-    const struct json *live_template =
-        input->live ? json_get(operator_spec(input->live), "template") : NULL;
     bool is_single = input->conf.shape == SHAPE_SINGLE;
-    struct json_mut *state = state_volume(build, input), *pod, *hashes, *template, *object;
+    struct json_mut *state = state_volume(build, input), *pod, *hashes, *template, *spec;
     int result;
 
     if ((result = check_shared_state(input, err)) < 0 ||
@@ -447,20 +445,14 @@ int controller_statefulset(struct json_build *build, const struct controller_inp
     if (input->conf.replicas == 1) /* the only one is the active one, whoever asks */
         json_put_at(build, template, json_new_str(build, STR("true")), "metadata", "labels",
                     LABEL_ACTIVE);
-    object = json_format(
-        build,
-        "{'metadata':%m,'spec':{'replicas':%l,'revisionHistoryLimit':0,'serviceName':%m,"
-        "'selector':{'matchLabels':%m},'template':%m}}",
-        build_metadata(build, component, controller, component->suffix, META_OWNER | META_TEMPLATE),
-        input->conf.replicas,
-        build_name(build, controller, is_single ? "-controller" : "-controller-internal"),
-        build_selector(build, component, controller),
-        build_keep_live(build, controller, live_template, template));
+    *ret_statefulset = build_workload(build, component, controller, input->live, template);
+    spec = json_mut_get(*ret_statefulset, STR("spec"));
+    json_put_i64(build, spec, "replicas", input->conf.replicas);
+    json_put(build, spec, "serviceName",
+             build_name(build, controller, is_single ? "-controller" : "-controller-internal"));
     if (is_single)
-        json_put_at(build, object, json_new_str(build, STR("Parallel")), "spec",
-                    "podManagementPolicy");
+        json_put_text(build, spec, "podManagementPolicy", "Parallel");
     if (!state)
-        json_put_at(build, object, claim_templates(build, input), "spec", "volumeClaimTemplates");
-    *ret_statefulset = object;
+        json_put(build, spec, "volumeClaimTemplates", claim_templates(build, input));
     return 0;
 }

@@ -203,8 +203,6 @@ int loginset_deployment(struct json_build *build, const struct loginset_input *i
 {
     const struct component *component = &component_login;
     const struct json *spec = operator_spec(input->loginset);
-    const struct json *live_template =
-        input->live ? json_get(operator_spec(input->live), "template") : NULL;
     struct json_mut *hashes, *pod, *template;
     int result;
 
@@ -213,14 +211,10 @@ int loginset_deployment(struct json_build *build, const struct loginset_input *i
         (result = build_template(build, component, input->loginset, META_OWNER | META_TEMPLATE,
                                  hashes, pod, &template, err)) < 0)
         return result;
-    *ret_deployment = json_format(build,
-                                  "{'metadata':%m,'spec':{'replicas':%l,'revisionHistoryLimit':0,"
-                                  "'selector':{'matchLabels':%m},'template':%m}}",
-                                  build_metadata(build, component, input->loginset,
-                                                 component->suffix, META_OWNER | META_TEMPLATE),
-                                  json_i64_or(json_get(spec, "replicas"), 1),
-                                  build_selector(build, component, input->loginset),
-                                  build_keep_live(build, input->loginset, live_template, template));
+    *ret_deployment = build_workload(build, component, input->loginset, input->live, template);
+    json_put_at(build, *ret_deployment,
+                json_new_i64(build, json_i64_or(json_get(spec, "replicas"), 1)), "spec",
+                "replicas");
     if (json_len(json_get(spec, "strategy")) > 0)
         json_put_at(build, *ret_deployment, json_copy(build, json_get(spec, "strategy")), "spec",
                     "strategy");

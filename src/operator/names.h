@@ -62,6 +62,10 @@
 #define REASON_PREFIX      "slurm-operator: "
 #define REASON_TERMINATING REASON_PREFIX "Pod is terminating" /* by the pod's own preStop hook */
 
+/* Ours, a label of workloads: the hash of the pod template that is wanted, while the pods have the
+ * one of the Slinky operator: see keep_live.c. */
+#define LABEL_SLINKY_TEMPLATE "slinc.slurm.net/slinky-template"
+
 /* Ours, on pods of slurmctld: see reconfigure.h. */
 #define ANNOTATION_CONFIG_VERSION      "slinc.slurm.net/config-version"
 #define ANNOTATION_CONFIG_SINCE        "slinc.slurm.net/config-since"

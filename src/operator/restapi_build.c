@@ -80,7 +80,6 @@ int restapi_deployment(struct json_build *build, const struct kube_object *resta
                        struct json_mut **ret_deployment, struct err *err)
 {
     const struct component *component = &component_slurmrestd;
-    const struct json *live_template = live ? json_get(operator_spec(live), "template") : NULL;
     struct json_mut *container, *template;
     int result = build_slurmrestd(build, restapi, controller, &container, err);
 
@@ -90,13 +89,9 @@ int restapi_deployment(struct json_build *build, const struct kube_object *resta
                             build_pod(build, controller, container), &template, err);
     if (result < 0)
         return result;
-    *ret_deployment = json_format(
-        build,
-        "{'metadata':%m,'spec':{'replicas':%l,'revisionHistoryLimit':0,"
-        "'selector':{'matchLabels':%m},'template':%m}}",
-        build_metadata(build, component, restapi, component->suffix, META_OWNER | META_TEMPLATE),
-        json_i64_or(json_get(operator_spec(restapi), "replicas"), 1),
-        build_selector(build, component, restapi),
-        build_keep_live(build, restapi, live_template, template));
+    *ret_deployment = build_workload(build, component, restapi, live, template);
+    json_put_at(build, *ret_deployment,
+                json_new_i64(build, json_i64_or(json_get(operator_spec(restapi), "replicas"), 1)),
+                "spec", "replicas");
     return 0;
 }

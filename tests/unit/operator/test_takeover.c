@@ -11,19 +11,27 @@
 
 #include "codec/base64.h"
 #include "codec/json_format.h"
+#include "codec/patch.h"
 #include "fixtures.h"
 #include "operator/plans.h"
 
 enum { MAX_TEXT = 1 << 20 };
 
-/* Passwords are not in the fixtures; the recorded hash is that of this one. */
-static void give_password(struct desk *desk)
+static const char *next_version(struct desk *desk)
+{
+    static unsigned version = 9000000;
+
+    return arena_printf(&desk->arena, "%u", ++version);
+}
+
+static void give_password(struct desk *desk, const char *encoded)
 {
     auto_json_build struct json_build *build = json_build_new();
-    auto_json_doc struct json_doc *secret = json_freeze(json_format(
-        build,
-        "{'kind':'Secret','metadata':{'name':'mariadb-password','resourceVersion':'9999999'},"
-        "'data':{'password':'eA=='}}"));
+    auto_json_doc struct json_doc *secret = json_freeze(
+        json_format(build,
+                    "{'kind':'Secret','metadata':{'name':'mariadb-password','resourceVersion':%s},"
+                    "'data':{'password':%s}}",
+                    next_version(desk), encoded));
 
     assert_int_equal(desk_add(desk, json_root(secret), NULL), 0);
 }
@@ -85,29 +93,61 @@ static unsigned plan_all(struct desk *desk, const struct operator_plan *row)
     return count;
 }
 
-/* Lays the same text over the pod spec of each, as the Slinky operator did with these lists. */
-static void give_lists(struct desk *desk, struct kube_cache *cache, const char *kind)
+/* Lays this text over each object. */
+static void give(struct desk *desk, struct kube_cache *cache, const char *kind,
+                 const struct json_mut *more)
 {
     struct kube_cache_walk walk = kube_cache_walk(cache);
     auto_json_build struct json_build *build = json_build_new();
+    auto_json_doc struct json_doc *patch = json_freeze(more);
     const struct kube_object *object;
 
     while ((object = kube_cache_next(&walk))) {
-        struct json_mut *copy = json_copy(build, operator_tree(object));
-        struct json_mut *spec = json_object_at(build, copy, "spec", "template", "spec");
+        struct json_mut *copy = patch_merge_apply(build, operator_tree(object), json_root(patch));
         auto_json_doc struct json_doc *changed = NULL;
 
-        json_put(build, spec, "tolerations", json_format(build, "[{'key':'a'}]"));
-        json_put(build, spec, "dnsConfig", json_format(build, "{'searches':['corp.example']}"));
-        json_put(build, spec, "affinity",
-                 json_format(build, "{'podAntiAffinity':"
-                                    "{'requiredDuringSchedulingIgnoredDuringExecution':"
-                                    "[{'topologyKey':'rack'}]}}"));
         json_put_text(build, copy, "kind", kind);
-        json_put_at(build, copy, json_new_str(build, STR("9999999")), "metadata",
+        json_put_at(build, copy, json_new_str(build, str_of(next_version(desk))), "metadata",
                     "resourceVersion");
         changed = json_freeze(copy);
         assert_int_equal(desk_add(desk, json_root(changed), NULL), 0);
+    }
+}
+
+/* Over the pod spec of each, as the Slinky operator did with these lists. */
+static void give_lists(struct desk *desk, struct kube_cache *cache, const char *kind)
+{
+    auto_json_build struct json_build *build = json_build_new();
+
+    give(desk, cache, kind,
+         json_format(build, "{'spec':{'template':{'spec':{'tolerations':[{'key':'a'}],"
+                            "'dnsConfig':{'searches':['corp.example']},"
+                            "'affinity':{'podAntiAffinity':"
+                            "{'requiredDuringSchedulingIgnoredDuringExecution':"
+                            "[{'topologyKey':'rack'}]}}}}}}"));
+}
+
+/* Zeros and falses of the user, which the Slinky operator dropped before it merged. */
+static void give_zeros(struct desk *desk)
+{
+    static const struct {
+        const char *kind, *block;
+    } rows[] = { { "Controller", "slurmctld" }, { "Controller", "logfile" },
+                 { "RestApi", "slurmrestd" },   { "Accounting", "slurmdbd" },
+                 { "LoginSet", "login" },       { "LoginSet", "initconf" } };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        auto_json_build struct json_build *build = json_build_new();
+        struct json_mut *more = json_format(
+            build, "{'spec':{'template':{'spec':{'enableServiceLinks':false,"
+                   "'terminationGracePeriodSeconds':0,"
+                   "'securityContext':{'runAsUser':0,'runAsNonRoot':false,'fsGroup':0}}}}}");
+
+        json_put_at(build, more,
+                    json_format(build, "{'privileged':false,'runAsUser':0,"
+                                       "'allowPrivilegeEscalation':false}"),
+                    "spec", rows[i].block, "securityContext");
+        give(desk, operator_world_cache(&desk->world, rows[i].kind), rows[i].kind, more);
     }
 }
 
@@ -115,7 +155,7 @@ static void begin(struct desk *desk, const char *fixture)
 {
     desk_init(desk);
     fixtures_load(desk, fixture);
-    give_password(desk);
+    give_password(desk, "eA=="); /* it is not in the fixtures; the recorded hash is that of this */
     restore_sssd(desk);
 }
 
@@ -153,6 +193,96 @@ static void nothing_rolls_where_a_list_of_the_user_stands_alone(void **state)
     check_nothing_rolls(&desk);
 }
 
+static void nothing_rolls_where_the_user_says_zero_or_false(void **state)
+{
+    struct desk desk;
+
+    begin(&desk, *state);
+    give_zeros(&desk);
+    check_nothing_rolls(&desk);
+}
+
+/* Of the text that the Slinky operator makes of these values. */
+static void nothing_rolls_where_values_of_the_database_are_unusual(void **state)
+{
+    static const struct {
+        const char *username, *password, *hash;
+    } rows[] = {
+        { "slurm", "eAo=", "de512c85909e3915ca8cb3932bf4193c46764e2545d9b61e17133a91929bac3f" },
+        { "", "eA==", "7353cb32c4ad9da9bfbfd451c3fcefe060c93153f234922f1e7568e68956b75c" },
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        auto_json_build struct json_build *build = json_build_new();
+        struct desk desk;
+
+        begin(&desk, *state);
+        give_password(&desk, rows[i].password);
+        give(&desk, desk.world.accountings, "Accounting",
+             json_format(build, "{'spec':{'storageConfig':{'username':%s}}}", rows[i].username));
+        give(&desk, desk.world.statefulsets, "StatefulSet",
+             json_format(build,
+                         "{'spec':{'template':{'metadata':{'annotations':{'slinky.slurm.net/"
+                         "slurmdbd-conf-hash':%s}}}}}",
+                         rows[i].hash));
+        check_nothing_rolls(&desk);
+    }
+}
+
+/* ---- what was dropped counts from the next change on ---- */
+
+/* What is written to the LoginSet's Deployment now; NULL: nothing. */
+static struct json_doc *next_write(struct desk *desk)
+{
+    const struct kube_object *loginset =
+        kube_cache_get(desk->world.loginsets, "site", "slurm-login-slinky");
+    struct json_doc *body = NULL;
+
+    plan_clear(&desk->plan);
+    operator_plan_of("LoginSet")->plan(&desk->world, loginset, &desk->plan);
+    list_each (const struct action, action, &desk->plan.actions, link)
+        if (strcmp(action->what, "patch deployment site/slurm-login-slinky") == 0)
+            assert_int_equal(json_parse(action->request.body, MAX_TEXT, &body, NULL), 0);
+    return body;
+}
+
+/* It is written; the fixtures have one Deployment more. */
+static void take_write(struct desk *desk, const struct json *body)
+{
+    auto_json_build struct json_build *build = json_build_new();
+
+    give(desk, desk->world.deployments, "Deployment", json_copy(build, body));
+}
+
+static const struct json *pod_of(const struct json_doc *body)
+{
+    return json_at(json_root(body), "spec", "template", "spec");
+}
+
+static void what_was_dropped_counts_from_the_next_change_on(void **state)
+{
+    auto_json_doc struct json_doc *first = NULL, *second = NULL, *third = NULL, *fourth = NULL;
+    auto_json_build struct json_build *build = json_build_new();
+    struct desk desk;
+
+    begin(&desk, *state);
+    give_zeros(&desk);
+    first = next_write(&desk);
+    assert_null(pod_of(first));
+    take_write(&desk, json_root(first));
+    second = next_write(&desk);
+    assert_null(second);
+    give(&desk, desk.world.loginsets, "LoginSet", /* a false is a change, too */
+         json_format(build, "{'spec':{'template':{'spec':{'hostUsers':false}}}}"));
+    third = next_write(&desk);
+    assert_int_equal(json_i64_or(json_get(pod_of(third), "terminationGracePeriodSeconds"), -1), 0);
+    assert_false(json_bool_or(json_get(pod_of(third), "hostUsers"), true));
+    take_write(&desk, json_root(third));
+    fourth = next_write(&desk);
+    assert_null(fourth);
+    desk_done(&desk);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +291,14 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(nothing_rolls_where_a_list_of_the_user_stands_alone,
                                   (void *)"slinky-1.2.1"),
         cmocka_unit_test_prestate(nothing_rolls_where_a_list_of_the_user_stands_alone,
+                                  (void *)"slinky-main"),
+        cmocka_unit_test_prestate(nothing_rolls_where_the_user_says_zero_or_false,
+                                  (void *)"slinky-1.2.1"),
+        cmocka_unit_test_prestate(nothing_rolls_where_the_user_says_zero_or_false,
+                                  (void *)"slinky-main"),
+        cmocka_unit_test_prestate(nothing_rolls_where_values_of_the_database_are_unusual,
+                                  (void *)"slinky-main"),
+        cmocka_unit_test_prestate(what_was_dropped_counts_from_the_next_change_on,
                                   (void *)"slinky-main"),
     };
 
