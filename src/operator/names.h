@@ -54,8 +54,9 @@
 /* Ours, on NodeSets: their workers are drained before they go. */
 #define FINALIZER_DRAIN "slinc.slurm.net/drain"
 
-/* Ours, on NodeSets: for which start time Slurm's reservation was made. */
+/* Ours, on NodeSets: for which start time and flags Slurm's reservation was made. */
 #define ANNOTATION_RESERVATION_START "slinc.slurm.net/reservation-start"
+#define ANNOTATION_RESERVATION_FLAGS "slinc.slurm.net/reservation-flags"
 #define RESERVATION_PREFIX           "SlurmOperatorMaint-"
 
 /* In front of every reason that the operator gives to Slurm: others are not its own. */

@@ -258,8 +258,6 @@ void nodeset_plan(const struct operator_world *world, const struct kube_object *
         sync_run(&nodeset.sync, steps, sizeof(steps) / sizeof(steps[0]));
         nodeset_plan_status(&nodeset);
         nodeset_create(&nodeset);
-        plan_next_stage(plan);
-        nodeset_plan_reservation_mark(&nodeset);
     }
     tell_states(&nodeset);
     look_at_unread(&nodeset);

@@ -138,10 +138,10 @@ void nodeset_plan_prune(struct nodeset *nodeset);        /* records of workers t
 /* ---- nodeset_reservation.c: ScheduledUpdate ---- */
 
 bool nodeset_wants_reservation(const struct nodeset *nodeset);
-bool nodeset_has_reservation(const struct nodeset *nodeset); /* as far as Slurm says */
+bool nodeset_has_reservation(const struct nodeset *nodeset);      /* as far as Slurm says */
+bool nodeset_may_have_reservation(const struct nodeset *nodeset); /* or does not say */
 const char *nodeset_reservation_name(const struct nodeset *nodeset);
 void nodeset_plan_reservation(struct nodeset *nodeset);
-void nodeset_plan_reservation_mark(struct nodeset *nodeset);
 
 /* ---- nodeset_status.c ---- */
 

@@ -159,7 +159,7 @@ void nodeset_plan_end(struct nodeset *nodeset)
         return;
     if (!nodeset_must_drain(nodeset)) {
         remove_finalizer(nodeset);
-    } else if (nodeset->count == 0 && !waits && !nodeset_has_reservation(nodeset)) {
+    } else if (nodeset->count == 0 && !waits && !nodeset_may_have_reservation(nodeset)) {
         confirm_no_workers(nodeset);
         plan_next_stage(nodeset->sync.plan);
         remove_finalizer(nodeset);

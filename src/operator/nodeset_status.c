@@ -87,8 +87,15 @@ static struct kube_condition_want want_draining(const struct nodeset *nodeset,
 
 static struct kube_condition_want want_reserved(const struct nodeset *nodeset)
 {
-    if (!nodeset_wants_reservation(nodeset) || nodeset_slurm_trouble(nodeset))
+    const struct json *live = json_at(operator_tree(nodeset->sync.object), "status", "conditions");
+    bool is_wanted = nodeset_wants_reservation(nodeset);
+
+    if (is_wanted ? nodeset_slurm_trouble(nodeset) != NULL
+                  : !kube_condition_entry(live, "ReservationCreated"))
         return (struct kube_condition_want){ .type = NULL };
+    if (!is_wanted)
+        return (struct kube_condition_want){ "ReservationCreated", KUBE_FALSE, "NotWanted",
+                                             "nothing is to be reserved" };
     if (nodeset_has_reservation(nodeset))
         return (struct kube_condition_want){ "ReservationCreated", KUBE_TRUE, "Created",
                                              nodeset_reservation_name(nodeset) };
