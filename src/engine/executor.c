@@ -172,6 +172,7 @@ static void note_failure(struct execution *execution, const struct action *actio
     struct execution_why *why = &execution->why;
     int64_t not_before_us = pause_until_us(execution->executor, answer);
 
+    execution->is_stopped |= !action->is_independent;
     if (why->not_before_us < not_before_us)
         why->not_before_us = not_before_us;
     if (execution->failed && gravity(answer->outcome) <= gravity(why->outcome))
@@ -253,7 +254,7 @@ static void advance(struct execution *execution)
 {
     if (execution->unfinished > 0)
         return;
-    if (execution->failed || execution->is_dropped || list_is_empty(&execution->steps))
+    if (execution->is_stopped || execution->is_dropped || list_is_empty(&execution->steps))
         end_execution(execution);
     else
         begin_stage(execution);

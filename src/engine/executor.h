@@ -63,6 +63,7 @@ struct execution {
     unsigned unfinished; /* private: steps of this stage */
     int64_t planned_us;  /* private */
     bool is_dropped;     /* private */
+    bool is_stopped;     /* private: a failure on which later stages depend */
     bool is_hurried;     /* private: nothing is read any more */
     struct list steps;   /* private: of all stages not yet ended */
     struct list link;    /* private */

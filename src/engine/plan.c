@@ -141,6 +141,7 @@ struct action *plan_add(struct plan *plan, const struct action_type *type, const
 
     action->type = type;
     action->stage = plan->stage;
+    action->is_independent = plan->is_independent;
     action->what = keep(plan, what);
     action->detail = detail;
     action->predicted = STR("");

@@ -2,8 +2,8 @@
  *
  * A plan function reads the caches and a clock value and fills a plan. It does no I/O and may be
  * called twice with the same result. Actions run in stages: those of one stage side by side, the
- * next stage when all of one have succeeded; the first failure drops the stages behind it and the
- * key is planned anew. */
+ * next stage when all of one have succeeded; the first failure drops the stages behind it, unless
+ * nothing depends on what failed, and the key is planned anew. */
 #ifndef SLINC_ENGINE_PLAN_H
 #define SLINC_ENGINE_PLAN_H
 
@@ -46,6 +46,7 @@ struct action {
     struct kube_request request; /* type kube */
     struct kube_cache *cache;    /* where its effect is laid over; NULL = nowhere */
     struct str predicted;        /* JSON: the object (create), a merge patch; deletes: empty */
+    bool is_independent;         /* its failure drops no later stage */
     bool missing_is_fine;        /* GONE counts as done (deletes) */
     bool existing_is_fine;       /* AlreadyExists counts as done (creates) */
     /* Of what the server takes once and refuses from then on (binds): whether a read shows that it
@@ -73,6 +74,7 @@ struct plan {
     unsigned action_count;
     struct list enqueues;  /* struct plan_key: other keys that are to be planned next */
     unsigned stage;        /* of the actions added next */
+    bool is_independent;   /* so are they */
     int64_t look_again_us; /* delay after which to plan this key again; 0 = only on change */
     const char *waits;     /* why nothing more is done now, for /debug/state; NULL */
     const char *failure;   /* which steps failed and why; NULL: none */

@@ -230,6 +230,7 @@ static int plan_statefulset(struct sync *sync, struct err *err)
     if ((result = read_input(sync, &input, err)) < 0 ||
         (result = controller_statefulset(sync->build, &input, &statefulset, err)) < 0)
         return result;
+    sync->plan->is_independent = false; /* a changed file goes behind it */
     if (must_be_recreated(&input, statefulset)) {
         plan_child_absent(sync->plan, sync->world->statefulsets, sync->object, input.live->name);
         return 0;

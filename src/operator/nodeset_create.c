@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-enum { FIRST_CREATES = 8 };
+enum { FIRST_CREATES = 8, MAX_FAILURES = 64 };
 
 /* A pod that ends as soon as it starts is not made again at once. */
 static const int64_t failed_us = 10000000, look_again_us = 1000000;
@@ -99,6 +99,7 @@ int nodeset_plan_revision(struct sync *sync, struct err *err)
     struct json_mut *object;
     int result;
 
+    sync->plan->is_independent = false; /* pods name it */
     if (nodeset->revision_err.class != 0)
         return err_set(err, (enum err_class)nodeset->revision_err.class, "%s",
                        nodeset->revision_err.text);
@@ -160,23 +161,32 @@ static bool is_registered(struct arena *arena, const struct slurm_facts *facts,
     return pod->ready; /* Slurm does not say; slurmd does */
 }
 
-/* How many workers may be created now, by what the whole Slurm cluster digests at once. */
+/* How many workers may be created now, by what the whole Slurm cluster digests at once. Workers of
+ * others that never register (no Node fits them, no image) leave this NodeSet its share. */
 static size_t room_to_register(struct nodeset *nodeset)
 {
     const struct operator_world *world = nodeset->sync.world;
     const struct kube_object **all, *pod;
-    int64_t left = world->max_unregistered;
+    int64_t left = world->max_unregistered, share;
     size_t count;
 
     all = nodesets_of(world, nodeset->sync.plan->arena, nodeset->controller, &count);
+    share = count > 0 ? (left + (int64_t)count - 1) / (int64_t)count : left;
     for (size_t i = 0; i < count; i++) {
         struct kube_index_walk walk =
             kube_cache_by(world->pods, world->pods_by_owner, str_of(all[i]->uid));
+        int64_t unregistered = 0;
 
         while ((pod = kube_index_next(&walk)))
-            left -= pod->deleted_us == 0 &&
-                    !is_registered(nodeset->sync.plan->arena, nodeset->facts, kube_pod_of(pod));
+            unregistered +=
+                pod->deleted_us == 0 &&
+                !is_registered(nodeset->sync.plan->arena, nodeset->facts, kube_pod_of(pod));
+        left -= unregistered;
+        if (strcmp(all[i]->uid, nodeset->sync.object->uid) == 0)
+            share -= unregistered;
     }
+    if (left < share)
+        left = share;
     return left > 0 ? (size_t)left : 0;
 }
 
@@ -252,14 +262,15 @@ static const struct kube_object *pinned_node(const struct nodeset *nodeset, int6
 }
 
 /* The lowest free ordinals, as many as are missing. One whose pod ended or is being deleted is
- * missing too, and comes when the name is free. */
+ * missing too, and comes when the name is free. One that cannot be made is not in the way of
+ * others; the first error counts. */
 static int choose_ordinals(struct nodeset *nodeset, size_t room, struct err *err)
 {
     struct sync *sync = &nodeset->sync;
     struct worker **by_ordinal =
         arena_alloc_array(sync->plan->arena, nodeset->count + 1, sizeof(struct worker *));
     int64_t missing = nodeset->replicas;
-    size_t count = 0, at = 0;
+    size_t count = 0, at = 0, failures = 0;
 
     for (size_t i = 0; i < nodeset->count; i++) {
         struct worker *worker = &nodeset->workers[i];
@@ -269,10 +280,10 @@ static int choose_ordinals(struct nodeset *nodeset, size_t room, struct err *err
         missing -= worker_is_live(worker) && !worker->is_other_mode;
     }
     qsort(by_ordinal, count, sizeof(struct worker *), compare_ordinals);
-    for (int64_t ordinal = 0; missing > 0; ordinal++) {
+    for (int64_t ordinal = 0; missing > 0 && failures < MAX_FAILURES; ordinal++) {
         struct worker_identity identity;
         bool is_used = at < count && by_ordinal[at]->ordinal == ordinal, is_live = false;
-        int result;
+        struct err *why = failures == 0 ? err : NULL;
 
         for (; at < count && by_ordinal[at]->ordinal == ordinal; at++)
             is_live |= worker_is_live(by_ordinal[at]);
@@ -284,12 +295,12 @@ static int choose_ordinals(struct nodeset *nodeset, size_t room, struct err *err
         nodeset->is_capped = nodeset->create_count >= room;
         if (nodeset->is_capped || !plan_has_room(sync->plan))
             break;
-        if ((result = worker_of_ordinal(sync->plan->arena, sync->object, ordinal,
-                                        pinned_node(nodeset, ordinal), &identity, err)) < 0 ||
-            (result = add_create(nodeset, identity, false, err)) < 0)
-            return result;
+        if (worker_of_ordinal(sync->plan->arena, sync->object, ordinal,
+                              pinned_node(nodeset, ordinal), &identity, why) < 0 ||
+            add_create(nodeset, identity, false, why) < 0)
+            failures++;
     }
-    return 0;
+    return failures > 0 ? -err->class : 0;
 }
 
 /* The first attempt whose name is free; a pod of an earlier one may still be on its way out. */
@@ -322,8 +333,11 @@ static const struct kube_object *orphan_on(const struct nodeset *nodeset, const 
 
 static int choose_nodes(struct nodeset *nodeset, size_t room, struct err *err)
 {
+    size_t failures = 0;
+
     for (size_t i = 0; i < nodeset->slot_count; i++) {
         const struct daemon_slot *slot = &nodeset->slots[i];
+        struct err *why = failures == 0 ? err : NULL;
         const struct kube_object *orphan;
         struct worker_identity identity;
         bool is_free;
@@ -336,13 +350,12 @@ static int choose_nodes(struct nodeset *nodeset, size_t room, struct err *err)
             break;
         orphan = orphan_on(nodeset, slot->node->name);
         if (orphan)
-            result = take_name(nodeset, orphan->name, &is_free, err);
-        else if ((result = identity_on(nodeset, slot->node, &identity, err)) == 0)
-            result = add_create(nodeset, identity, slot->was_there, err);
-        if (result < 0)
-            return result;
+            result = take_name(nodeset, orphan->name, &is_free, why);
+        else if ((result = identity_on(nodeset, slot->node, &identity, why)) == 0)
+            result = add_create(nodeset, identity, slot->was_there, why);
+        failures += result < 0;
     }
-    return 0;
+    return failures > 0 ? -err->class : 0;
 }
 
 int nodeset_plan_pods(struct sync *sync, struct err *err)

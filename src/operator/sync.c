@@ -39,9 +39,12 @@ void sync_run(struct sync *sync, const struct sync_step *steps, size_t count)
         plan_step_failed(sync->plan, "Spec", &err);
         return;
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        sync->plan->is_independent = true;
         if (steps[i].run(sync, &err) < 0)
             plan_step_failed(sync->plan, steps[i].name, &err);
+    }
+    sync->plan->is_independent = false;
 }
 
 /* ---- conditions ---- */
@@ -210,6 +213,8 @@ void sync_status(struct sync *sync, const struct sync_workload *workload,
         action = plan_merge_patch(
             sync->plan, operator_world_cache(sync->world, object->kind->resource->kind),
             object->kind->resource, object->ns, object->name, "status", object->version, patch);
-    if (action)
+    if (action) {
         action->news = news_of(sync, wanted, count);
+        action->is_independent = true;
+    }
 }

@@ -18,6 +18,8 @@ struct sync {
     struct json_build *build; /* of the children; freed after the plan */
 };
 
+/* No action of a later stage waits for what the API server refuses to a step, unless the step takes
+ * `is_independent` off the plan. */
 struct sync_step {
     const char *name; /* as Events name it: "Deployment" */
     int (*run)(struct sync *sync, struct err *err);

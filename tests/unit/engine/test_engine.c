@@ -237,6 +237,36 @@ static void effects_of_all_stages_are_seen_at_once_and_gone_when_they_fail(void 
     world_tear_down(&world);
 }
 
+static int plan_one_alone(struct world *world, struct str key, struct plan *plan, struct err *err)
+{
+    if (world->plans > 1)
+        return 0;
+    plan->is_independent = true;
+    world_create(world, plan, "one", "1");
+    plan->is_independent = false;
+    world_create(world, plan, "two", "2");
+    plan_next_stage(plan);
+    world_patch(world, plan, "two", "3");
+    return 0;
+}
+
+static void a_failure_on_which_nothing_depends_drops_no_later_stage(void **state)
+{
+    struct world world;
+
+    world_begin(&world, NULL);
+    world_plan_once(&world, plan_one_alone);
+    fake_status(world.fake, "POST", MAPS, 403, "Forbidden", "no");
+    world_ok(&world, "POST", MAPS, world_map_text("two", 12, "2"), 20 * MS);
+    world_ok(&world, "PATCH", MAPS "/two", world_map_text("two", 13, "3"), 10 * MS);
+    world_run(&world, 50 * MS);
+    assert_int_equal(fake_sent_count(world.fake), 3);
+    assert_string_equal(world_sent_path(&world, 2), MAPS "/two");
+    world_run(&world, SECOND);
+    assert_true(world.plans >= 2); /* and it is planned again */
+    world_tear_down(&world);
+}
+
 static int plan_patch_slowly(struct world *world, struct str key, struct plan *plan,
                              struct err *err)
 {
@@ -471,6 +501,7 @@ int main(void)
         cmocka_unit_test(a_plan_beyond_its_memory_is_dropped_and_the_process_goes_on),
         cmocka_unit_test(a_plan_may_have_another_key_planned_next),
         cmocka_unit_test(stages_go_in_turn_and_their_actions_side_by_side),
+        cmocka_unit_test(a_failure_on_which_nothing_depends_drops_no_later_stage),
         cmocka_unit_test(effects_of_all_stages_are_seen_at_once_and_gone_when_they_fail),
         cmocka_unit_test(a_key_is_not_planned_while_its_actions_are_in_flight),
         cmocka_unit_test(without_the_lease_nothing_is_planned_and_nothing_lost),

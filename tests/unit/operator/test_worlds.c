@@ -14,6 +14,7 @@
  *       has: {spec: {type: ClusterIP}}          covered by what is written
  *       lacks: [spec.externalIPs]               paths that are not written
  *       stage: 1                                behind which others; not checked without it
+ *       alone: true                             no later stage needs it; not checked without it
  *     waits: ...                                why nothing more is done; not checked without it
  *     look_again: 2000                          milliseconds; not checked without it
  *     fails: 'Deployment: ...'                  the steps that fail; none without it
@@ -44,7 +45,7 @@ static int check_world(const struct json *root, struct err *err)
                                             "about",        "expect",  "fails",      "waits",
                                             "look_again",   "refused", "monitoring", "propagated",
                                             "unregistered", NULL };
-    static const char *const of_action[] = { "do", "has", "lacks", "stage", NULL };
+    static const char *const of_action[] = { "do", "has", "lacks", "stage", "alone", NULL };
     struct json_iter iter = json_iter(json_get(root, "expect"));
     const struct json *action;
 
@@ -91,6 +92,8 @@ static void check_action(const struct json *row, const struct action *action)
     }
     if (json_exists(json_get(row, "stage")))
         assert_int_equal(action->stage, json_i64_or(json_get(row, "stage"), 0));
+    if (json_exists(json_get(row, "alone")))
+        assert_int_equal(action->is_independent, json_bool_or(json_get(row, "alone"), false));
     if (text.len > 0)
         assert_int_equal(json_parse(text, MAX_TEXT, &body, NULL), 0);
     json_write(json_get(row, "has"), &wanted);
