@@ -181,12 +181,41 @@ static int choose_token(const struct sync *sync, const struct signing *signing, 
     return 0;
 }
 
+/* A Secret that nobody controls and that we did not make. Deleting the Token must not delete it. */
+static bool is_of_user(const struct kube_object *secret)
+{
+    bool has_stamp = false;
+
+    if (secret)
+        (void)kube_pairs_get(&secret->labels, CHILD_STAMP, &has_stamp);
+    return secret && secret->owner.uid[0] == '\0' && !has_stamp;
+}
+
+static int write_secret(struct sync *sync, const char *name, const char *value, struct err *err)
+{
+    const struct kube_object *live = kube_cache_get(sync->world->secrets, sync->object->ns, name);
+    const struct json *labels = json_at(operator_tree(sync->object), "metadata", "labels");
+
+    if (!is_of_user(live))
+        return plan_child(
+            sync->plan, sync->world->secrets, sync->object,
+            json_format(sync->build,
+                        "{'metadata':{'name':%s,'labels':%m},'immutable':%b,'data':{%s:%s}}", name,
+                        json_exists(labels) ? json_copy(sync->build, labels)
+                                            : json_new_object(sync->build),
+                        !is_renewed(sync), secret_key(sync), value),
+            err);
+    if (!str_is(stored_token(sync), value))
+        (void)plan_merge_patch(
+            sync->plan, sync->world->secrets, &kube_secrets, live->ns, name, NULL, live->version,
+            json_format(sync->build, "{'data':{%s:%s}}", secret_key(sync), value));
+    return 0;
+}
+
 static int plan_secret(struct sync *sync, struct jwt_claims *ret_claims, struct err *err)
 {
-    const struct json *labels = json_at(operator_tree(sync->object), "metadata", "labels");
     struct signing signing = { .user = "" };
     const char *name = secret_name(sync);
-    struct json_mut *secret;
     struct buf value;
     int result;
 
@@ -194,11 +223,7 @@ static int plan_secret(struct sync *sync, struct jwt_claims *ret_claims, struct 
     buf_init(&value, MAX_SECRET);
     if ((result = read_signing(sync, &signing, err)) == 0 && !plan_adoption(sync, name) &&
         (result = choose_token(sync, &signing, &value, ret_claims, err)) == 0) {
-        secret = json_format(
-            sync->build, "{'metadata':{'name':%s,'labels':%m},'immutable':%b,'data':{%s:%s}}", name,
-            json_exists(labels) ? json_copy(sync->build, labels) : json_new_object(sync->build),
-            !is_renewed(sync), secret_key(sync), buf_text(&value));
-        result = plan_child(sync->plan, sync->world->secrets, sync->object, secret, err);
+        result = write_secret(sync, name, buf_text(&value), err);
         if (result < 0) /* it was signed for nothing */
             *ret_claims = (struct jwt_claims){ .iat = 0 };
         else if (is_renewed(sync))
