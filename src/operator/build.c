@@ -94,15 +94,14 @@ void build_conf_server(const struct kube_object *controller, char ret_text[BUILD
 {
     const struct json *spec = operator_spec(controller);
     const struct json *elsewhere = json_get(spec, "externalConfig");
-    int64_t port = json_i64_or(json_at(spec, "service", "port"), 0);
 
     if (json_bool_or(json_get(spec, "external"), false))
         (void)snprintf(ret_text, BUILD_MAX_SERVER, "%s:%lld",
                        json_str(json_get(elsewhere, "host")).at,
                        (long long)json_i64_or(json_get(elsewhere, "port"), SLURMCTLD_PORT));
     else
-        (void)snprintf(ret_text, BUILD_MAX_SERVER, "%s-controller.%s:%lld", controller->name,
-                       controller->ns, (long long)(port > 0 ? port : SLURMCTLD_PORT));
+        (void)snprintf(ret_text, BUILD_MAX_SERVER, "%s-controller.%s:%d", controller->name,
+                       controller->ns, SLURMCTLD_PORT);
 }
 
 int build_container(struct json_build *build, const struct kube_object *owner, const char *key,

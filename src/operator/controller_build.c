@@ -87,14 +87,33 @@ struct json_mut *controller_internal_service(struct json_build *build,
         component->app);
 }
 
+/* slurm.conf names the Service with slurmctld's own port, whatever port the user gives it. */
+static void add_own_port(struct json_build *build, struct json_mut *service)
+{
+    auto_json_doc struct json_doc *doc = json_freeze(service);
+    const struct json *list = json_at(json_root(doc), "spec", "ports"), *port;
+    struct json_iter iter = json_iter(list);
+
+    while (json_next_item(&iter, &port))
+        if (json_i64_or(json_get(port, "port"), 0) == SLURMCTLD_PORT)
+            return;
+    json_push(json_mut_get(json_mut_get(service, STR("spec")), STR("ports")),
+              json_format(build,
+                          "{'name':'slurmctld-6817','protocol':'TCP','port':%d,'targetPort':%s}",
+                          SLURMCTLD_PORT, component_slurmctld.app));
+}
+
 int controller_service(struct json_build *build, const struct controller_input *input,
                        struct json_mut **ret_service, struct err *err)
 {
     struct json_mut *active =
         input->service_selects_active ? json_format(build, "{'" LABEL_ACTIVE "':'true'}") : NULL;
+    int result = build_service(build, &component_slurmctld, object_of(input),
+                               META_OWNER | META_SERVICE, active, ret_service, err);
 
-    return build_service(build, &component_slurmctld, object_of(input), META_OWNER | META_SERVICE,
-                         active, ret_service, err);
+    if (result == 0)
+        add_own_port(build, *ret_service);
+    return result;
 }
 
 /* ---- metrics ---- */

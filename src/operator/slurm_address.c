@@ -25,27 +25,33 @@ const struct kube_object *slurm_restapi(const struct operator_world *world, cons
     return oldest;
 }
 
-/* The address of the Service needs no DNS; a headless one has none, and is found by name. */
+/* The address of the Service needs no DNS; a headless one has none, and its name is
+ * that of the pods. */
 int slurm_url(const struct operator_world *world, const struct kube_object *restapi,
               char ret_url[SLURM_MAX_URL], struct err *err)
 {
     char name[KUBE_MAX_NAME + 64], host[2 * KUBE_MAX_NAME];
     const struct kube_object *service;
+    const struct json *port;
+    struct json_iter ports;
+    int64_t number = SLURMRESTD_PORT;
     struct str ip;
-    int64_t port;
 
     (void)snprintf(name, sizeof(name), "%s%s", restapi->name, component_slurmrestd.suffix);
     service = kube_cache_get(world->services, restapi->ns, name);
     if (!service)
         return err_set(err, ERR_NOT_FOUND, "Service %s does not exist", name);
     ip = json_str(json_get(operator_spec(service), "clusterIP"));
-    port = json_i64_or(json_get(json_item(json_get(operator_spec(service), "ports"), 0), "port"),
-                       SLURMRESTD_PORT);
-    if (ip.len == 0 || str_is(ip, "None"))
+    ports = json_iter(json_get(operator_spec(service), "ports"));
+    if (ip.len == 0 || str_is(ip, "None")) {
         (void)snprintf(host, sizeof(host), "%s.%s", name, restapi->ns);
-    else
+    } else {
         (void)snprintf(host, sizeof(host), strchr(ip.at, ':') ? "[%s]" : "%s", ip.at);
-    (void)snprintf(ret_url, SLURM_MAX_URL, "http://%s:%lld", host, (long long)port);
+        while (json_next_item(&ports, &port)) /* the user may have added others */
+            if (str_is(json_str(json_get(port, "name")), component_slurmrestd.app))
+                number = json_i64_or(json_get(port, "port"), SLURMRESTD_PORT);
+    }
+    (void)snprintf(ret_url, SLURM_MAX_URL, "http://%s:%lld", host, (long long)number);
     return 0;
 }
 

@@ -172,7 +172,7 @@ static void add_service(struct rig *rig, const char *name, const char *ip, int p
 {
     ADD(rig,
         "{'kind':'Service','metadata':{'name':%s,'resourceVersion':%s},"
-        "'spec':{'clusterIP':%s,'ports':[{'port':%d}]}}",
+        "'spec':{'clusterIP':%s,'ports':[{'name':'slurmrestd','port':%d}]}}",
         name, version, ip, port);
 }
 
@@ -310,6 +310,23 @@ static void the_first_that_responds_is_active(void **state)
     rig->responding = 1;
     run(rig, 3 * SECOND);
     assert_int_equal(facts(rig)->active, 1);
+}
+
+static void slurmrestd_is_spoken_to_at_its_own_port(void **state)
+{
+    struct rig *rig = *state;
+
+    add_all(rig, 0);
+    ADD(rig, "{'kind':'Service','metadata':{'name':'api-restapi','resourceVersion':'2'},"
+             "'spec':{'clusterIP':'10.0.0.7','ports':[{'name':'mine','port':80},"
+             "{'name':'slurmrestd','port':7821}]}}");
+    run(rig, SECOND);
+    assert_string_equal(rig->url, "http://10.0.0.7:7821");
+    ADD(rig, "{'kind':'Service','metadata':{'name':'api-restapi','resourceVersion':'3'},"
+             "'spec':{'clusterIP':'None','ports':[{'name':'mine','port':80},"
+             "{'name':'slurmrestd','port':7821}]}}");
+    run(rig, 2 * SECOND);
+    assert_string_equal(rig->url, "http://api-restapi.site:6820"); /* to the pod itself */
 }
 
 static unsigned pings_in_a_minute(struct rig *rig, int has_backups)
@@ -769,6 +786,7 @@ int main(void)
         cmocka_unit_test_prestate_setup_teardown(before_all_is_listed_nothing_is_said, setup,
                                                  teardown, (void *)"not listed"),
         TEST(the_first_that_responds_is_active),
+        TEST(slurmrestd_is_spoken_to_at_its_own_port),
         TEST(slurm_is_asked_every_10_s),
         TEST(with_backups_slurm_is_asked_every_2_s),
         TEST(the_first_failure_is_the_one_that_is_told),
