@@ -2,8 +2,9 @@
  * pod, topology and features of the Node; and records of workers that are no more.
  *
  * Holds: a comment of others stays; a feature that does not begin with "k8s/" stays; a record is
- * deleted only if it names this NodeSet, nothing runs on it, and its worker is gone or has not
- * started yet; that of a worker that comes back is not deleted while others drain it. */
+ * deleted only if it names this NodeSet, or says nothing and can be no one else's, nothing runs on
+ * it, and its worker is gone or has not started yet; that of a worker that comes back is not
+ * deleted while others drain it. */
 #include "base/map.h"
 #include "codec/digest.h"
 #include "engine/event_action.h"
@@ -398,6 +399,36 @@ static bool has_worker(const struct nodeset *nodeset, const char *name)
     return false;
 }
 
+static bool has_hostname_of_node(const struct operator_world *world, const char *name)
+{
+    struct kube_cache_walk walk = kube_cache_walk(world->nodes);
+    const struct kube_object *node;
+
+    while ((node = kube_cache_next(&walk)))
+        if (str_is(worker_hostname_on(node), name))
+            return true;
+    return false;
+}
+
+/* Its worker left before the comment was written. Then the operator's reason and a name that nobody
+ * else gives say whose it was. */
+static bool is_ours_by_name(const struct nodeset *nodeset, const struct slurm_node *record)
+{
+    const struct operator_world *world = nodeset->sync.world;
+    const struct kube_object **all;
+    size_t count;
+
+    if (record->comment[0] || !slurm_reason_is_ours(record) ||
+        !nodeset_makes_name(nodeset->sync.object, record->name))
+        return false;
+    all = nodesets_of(world, nodeset->sync.plan->arena, nodeset->controller, &count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(all[i]->uid, nodeset->sync.object->uid) != 0 &&
+            nodeset_makes_name(all[i], record->name))
+            return false;
+    return !has_hostname_of_node(world, record->name);
+}
+
 /* Whether a worker is about to come under a name that was there before. */
 static bool is_one_missing(const struct nodeset *nodeset)
 {
@@ -439,8 +470,9 @@ void nodeset_plan_prune(struct nodeset *nodeset)
             slurm_view_node(sync->world, nodeset->facts, record->name, NULL) != SLURM_PRESENT)
             continue;
         doc = parse_comment(record->comment);
-        if (!str_is(json_str(json_get(json_root(doc), "nodeSetUID")), sync->object->uid) ||
-            has_node(nodeset, json_root(doc), record->name))
+        if (!is_ours_by_name(nodeset, record) &&
+            (!str_is(json_str(json_get(json_root(doc), "nodeSetUID")), sync->object->uid) ||
+             has_node(nodeset, json_root(doc), record->name)))
             continue;
         plan_slurm_node_delete(sync->plan, nodeset->controller, record->name);
         (void)plan_event_done(sync->plan, sync->object, KUBE_EVENT_NORMAL, "DefunctSlurmNodePruned",

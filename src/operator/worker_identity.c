@@ -104,6 +104,24 @@ int worker_of_ordinal(struct arena *arena, const struct kube_object *nodeset, in
     return 0;
 }
 
+bool nodeset_makes_name(const struct kube_object *nodeset, const char *slurm_name)
+{
+    struct str prefix = template_hostname(nodeset), rest = str_of(slurm_name);
+    bool is_on_host =
+        json_bool_or(json_at(operator_spec(nodeset), "template", "spec", "hostNetwork"), false);
+
+    if (nodeset_is_daemonset(nodeset) || is_on_host)
+        return false;
+    if (prefix.len == 0 && !str_starts(rest, str_of(nodeset->name)))
+        return false;
+    if (prefix.len == 0) {
+        rest = str_sub(rest, strlen(nodeset->name), rest.len);
+        prefix = STR("-");
+    }
+    return str_starts(rest, prefix) && rest.len > prefix.len &&
+           strspn(rest.at + prefix.len, "0123456789") == rest.len - prefix.len;
+}
+
 struct str worker_hostname_on(const struct kube_object *node)
 {
     struct str name = str_of(node->name), override, rest;

@@ -44,6 +44,9 @@ int worker_of_node(struct arena *arena, const struct kube_object *nodeset,
 /* What the hostname on this Node must be, in DaemonSet mode. */
 struct str worker_hostname_on(const struct kube_object *node);
 
+/* Whether this NodeSet, by its numbers, makes workers of this name in Slurm. */
+bool nodeset_makes_name(const struct kube_object *nodeset, const char *slurm_name);
+
 /* ---- a worker that exists ---- */
 
 /* The ordinal in a pod's name; -1 when the name is not "<name of the NodeSet>-<digits>". The pod of
