@@ -11,6 +11,7 @@
 #include "engine/watch_set.h"
 #include "kube/event.h"
 #include "kube/kinds.h"
+#include "operator/events.h"
 #include "operator/host_keys.h"
 #include "operator/names.h"
 #include "operator/nodeset_mounted.h"
@@ -208,17 +209,6 @@ static const controller_map maps[] = {
 
 /* ---- what people are told ---- */
 
-struct told_verb {
-    enum kube_verb verb;
-    const char *action, *succeeded, *failed; /* NULL: not told */
-};
-
-static const struct told_verb told_verbs[] = {
-    { KUBE_CREATE, "Create", "CreateSucceeded", "CreateFailed" },
-    { KUBE_MERGE_PATCH, "Patch", NULL, "PatchFailed" },
-    { KUBE_DELETE, "Delete", "DeleteSucceeded", "DeleteFailed" },
-};
-
 static const struct kube_object *object_of(const struct kind_controller *kind, struct str key)
 {
     struct kube_cache *cache = operator_world_cache(&kind->program->world, kind->row->kind);
@@ -252,16 +242,11 @@ static void tell(const struct kind_controller *kind, struct str key, enum kube_e
                type, reason, action, "%s", note);
 }
 
-/* Answers that only mean "look again" are no news. */
-static bool is_failure(const struct kube_answer *answer)
-{
-    return answer->outcome == KUBE_DENIED || answer->outcome == KUBE_INVALID;
-}
-
 static void on_answered(void *context, const struct controller *controller, struct str key,
                         const struct action *action, const struct kube_answer *answer)
 {
     const struct kind_controller *kind = controller->context;
+    struct operator_event event = { .reason = NULL };
     char note[KUBE_EVENT_MAX_NOTE];
 
     (void)context;
@@ -269,20 +254,12 @@ static void on_answered(void *context, const struct controller *controller, stru
          news = news->next)
         tell(kind, key, news->is_warning ? KUBE_EVENT_WARNING : KUBE_EVENT_NORMAL, news->reason,
              "Sync", news->text);
-    if (action->type != &action_kube || action->request.subresource)
+    if (!operator_event_of(action, answer, &event))
         return;
-    for (size_t i = 0; i < sizeof(told_verbs) / sizeof(told_verbs[0]); i++) {
-        const struct told_verb *told = &told_verbs[i];
-
-        if (told->verb != action->request.verb)
-            continue;
-        if (answer->outcome == KUBE_DONE && told->succeeded) {
-            tell(kind, key, KUBE_EVENT_NORMAL, told->succeeded, told->action, action->what);
-        } else if (is_failure(answer)) {
-            (void)snprintf(note, sizeof(note), "%s: %s", action->what, answer->message);
-            tell(kind, key, KUBE_EVENT_WARNING, told->failed, told->action, note);
-        }
-    }
+    (void)snprintf(note, sizeof(note), "%s%s%s", action->what,
+                   event.type == KUBE_EVENT_WARNING ? ": " : "",
+                   event.type == KUBE_EVENT_WARNING ? answer->message : "");
+    tell(kind, key, event.type, event.reason, event.action, note);
 }
 
 static void on_step_failed(void *context, const struct controller *controller, struct str key,

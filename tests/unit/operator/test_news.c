@@ -8,6 +8,7 @@
 
 #include "codec/json_format.h"
 #include "desk.h"
+#include "operator/events.h"
 
 /* "Warning NotReachable: ..." of the first news of the plan; "" for none. */
 static const char *first_news(struct desk *desk)
@@ -64,10 +65,55 @@ static void people_are_told_of_turns(void **state)
     (void)state;
 }
 
+/* ---- Events of writes ---- */
+
+static const struct told {
+    const struct kube_resource *resource;
+    enum kube_verb verb;
+    const char *subresource;
+    enum kube_outcome outcome;
+    const char *reason, *action; /* NULL: nobody is told */
+} tolds[] = {
+    { &kube_pods, KUBE_CREATE, NULL, KUBE_DONE, "SuccessfulCreate", "Create" },
+    { &kube_pods, KUBE_CREATE, NULL, KUBE_DENIED, "FailedCreate", "Create" },
+    { &kube_pods, KUBE_DELETE, NULL, KUBE_DONE, "SuccessfulDelete", "Delete" },
+    { &kube_pods, KUBE_DELETE, NULL, KUBE_DENIED, "FailedDelete", "Delete" },
+    { &kube_pods, KUBE_MERGE_PATCH, NULL, KUBE_INVALID, "FailedUpdate", "Update" },
+    { &kube_pods, KUBE_MERGE_PATCH, NULL, KUBE_DONE, NULL, NULL },
+    { &kube_pods, KUBE_MERGE_PATCH, "status", KUBE_DENIED, NULL, NULL },
+    { &kube_secrets, KUBE_CREATE, NULL, KUBE_DONE, "CreateSucceeded", "Create" },
+    { &kube_secrets, KUBE_CREATE, NULL, KUBE_CONFLICT, NULL, NULL },
+    { &kube_secrets, KUBE_MERGE_PATCH, NULL, KUBE_DENIED, "PatchFailed", "Patch" },
+    { &kube_secrets, KUBE_DELETE, NULL, KUBE_DONE, "DeleteSucceeded", "Delete" },
+};
+
+static void writes_are_told_with_the_reasons_that_people_know(void **state)
+{
+    for (size_t i = 0; i < sizeof(tolds) / sizeof(tolds[0]); i++) {
+        const struct told *told = &tolds[i];
+        const struct action action = { .type = &action_kube,
+                                       .request = { .verb = told->verb,
+                                                    .resource = told->resource,
+                                                    .subresource = told->subresource } };
+        const struct kube_answer answer = { .outcome = told->outcome, .message = "" };
+        struct operator_event event = { .reason = NULL };
+
+        assert_int_equal(operator_event_of(&action, &answer, &event), told->reason != NULL);
+        if (!told->reason)
+            continue;
+        assert_string_equal(event.reason, told->reason);
+        assert_string_equal(event.action, told->action);
+        assert_int_equal(event.type,
+                         told->outcome == KUBE_DONE ? KUBE_EVENT_NORMAL : KUBE_EVENT_WARNING);
+    }
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(people_are_told_of_turns),
+        cmocka_unit_test(writes_are_told_with_the_reasons_that_people_know),
     };
 
     return cmocka_run_group_tests_name("news", tests, NULL, NULL);
