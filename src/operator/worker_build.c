@@ -169,6 +169,11 @@ static struct json_mut *build_privileges(struct json_build *build,
                               "'BPF','NET_ADMIN','SYS_ADMIN','SYS_NICE']}}");
 }
 
+/* Without slurmctld scontrol may wait longer than the pod has. An image may lack `timeout`. */
+static const char pre_stop[] = "command -v timeout >/dev/null || timeout() { shift; \"$@\"; }; "
+                               "timeout 10 scontrol update nodename=$(hostname) state=down "
+                               "reason='" REASON_TERMINATING "';";
+
 static int build_slurmd(struct json_build *build, const struct worker_input *input,
                         struct json_mut **ret_container, struct err *err)
 {
@@ -195,9 +200,7 @@ static int build_slurmd(struct json_build *build, const struct worker_input *inp
                     "'lifecycle':{'preStop':{'exec':{'command':['/usr/bin/sh','-c',%s]}}},"
                     "'volumeMounts':%m}",
                     server, worker_conf(input->arena, input->nodeset), env,
-                    build_ports(build, has_ssh), build_privileges(build, input->nodeset),
-                    "scontrol update nodename=$(hostname) state=down "
-                    "reason='slurm-operator: Pod is terminating';",
+                    build_ports(build, has_ssh), build_privileges(build, input->nodeset), pre_stop,
                     build_mounts(build, has_ssh)),
         ret_container, err);
 }

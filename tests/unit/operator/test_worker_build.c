@@ -11,8 +11,15 @@
 #include "codec/digest.h"
 #include "fixtures.h"
 #include "made.h"
+#include "operator/names.h"
 #include "operator/nodeset_revision.h"
 #include "operator/worker_build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { MAX_TEXT = 1 << 20 };
 
@@ -44,8 +51,8 @@ static int template_of(struct desk *desk, const struct kube_object *nodeset,
 
 /* ---- recorded objects ---- */
 
-/* What we want otherwise: both names of the topology, no "Topology=" in the arguments, and scripts
- * of our own. The API server adds two tolerations. */
+/* What we want otherwise: both names of the topology, no "Topology=" in the arguments, a deadline
+ * for the hook that ends the node, and scripts of our own. The API server adds two tolerations. */
 static struct json_doc *with_known_differences(const struct json *built, const struct json *live)
 {
     const struct json *container = json_item(json_at(live, "spec", "containers"), 0);
@@ -58,6 +65,7 @@ static struct json_doc *with_known_differences(const struct json *built, const s
     json_replace_item(json_mut_get(slurmd, STR("args")), 4,
                       json_copy(build, json_item(json_get(container, "args"), 4)));
     json_put(build, slurmd, "env", json_copy(build, json_get(container, "env")));
+    json_put(build, slurmd, "lifecycle", json_copy(build, json_get(container, "lifecycle")));
     json_put(build, logfile, "command",
              json_copy(build,
                        json_get(json_item(json_at(live, "spec", "initContainers"), 0), "command")));
@@ -462,6 +470,78 @@ static void a_budget_moves_to_a_minimum_and_never_back(void **state)
     }
 }
 
+/* ---- the hook that ends the node ---- */
+
+static void put_program(const char *folder, const char *name, const char *text)
+{
+    char path[128];
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fprintf(file, "#!/bin/sh\n%s\n", text) > 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, 0700), 0);
+}
+
+/* What the last program wrote when a shell ran the hook with the programs of this folder. */
+static void run_hook(const char *folder, const char *hook, char said[256])
+{
+    char path[160], *const argv[] = { (char *)"sh", (char *)"-c", (char *)(uintptr_t)hook, NULL };
+    char *const environment[] = { path, NULL };
+    pid_t child = fork();
+    FILE *file;
+    int status;
+
+    (void)snprintf(path, sizeof(path), "PATH=%s", folder);
+    if (child == 0) {
+        (void)execve("/bin/sh", argv, environment);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    (void)snprintf(path, sizeof(path), "%s/said", folder);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(said, 256, file));
+    assert_int_equal(fclose(file), 0);
+}
+
+static void the_hook_sets_the_node_down_and_waits_ten_seconds_at_most(void **state)
+{
+    static const char set_down[] = "update nodename=w-0 state=down reason=" REASON_TERMINATING "\n";
+    char folder[] = "/tmp/slinc-hook-XXXXXX", text[128], said[256];
+    auto_json_doc struct json_doc *template = NULL;
+    const struct kube_object *nodeset, *controller;
+    const char *hook;
+    struct desk desk;
+
+    (void)state;
+    desk_init(&desk);
+    controller = made(&desk, "{'kind':'Controller','metadata':{'name':'slurm'},'spec':{}}");
+    nodeset = made_nodeset(&desk, "{}");
+    assert_int_equal(template_of(&desk, nodeset, controller, "r", &template, NULL), 0);
+    hook =
+        json_str(json_item(json_at(json_item(json_at(json_root(template), "spec", "containers"), 0),
+                                   "lifecycle", "preStop", "exec", "command"),
+                           2))
+            .at;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(text, sizeof(text), "echo \"$*\" >%s/said", folder);
+    put_program(folder, "hostname", "echo w-0");
+    put_program(folder, "scontrol", text);
+    run_hook(folder, hook, said); /* an image without `timeout` */
+    assert_string_equal(said, set_down);
+    put_program(folder, "timeout", text);
+    run_hook(folder, hook, said);
+    assert_true(str_starts(str_of(said), STR("10 scontrol ")));
+    assert_string_equal(said + strlen("10 scontrol "), set_down);
+    (void)snprintf(text, sizeof(text), "rm -r %s", folder);
+    assert_int_equal(system(text), 0);
+    desk_done(&desk);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -476,6 +556,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(ssh_brings_its_port_files_and_hashes),
         cmocka_unit_test(claims_come_before_other_volumes_and_win),
         cmocka_unit_test(a_server_that_means_something_to_a_shell_is_refused),
+        cmocka_unit_test(the_hook_sets_the_node_down_and_waits_ten_seconds_at_most),
         cmocka_unit_test(labels_of_charts_are_put_onto_running_pods),
         cmocka_unit_test(a_budget_moves_to_a_minimum_and_never_back),
     };
