@@ -20,7 +20,8 @@ static struct str strategy(const struct nodeset *nodeset)
     return json_str_or(json_at(nodeset->sync.spec, "updateStrategy", "type"), STR("RollingUpdate"));
 }
 
-/* "25%" of the workers, rounded up, or a number; 1 when it is neither. */
+/* "25%" of the workers, rounded up, or a number, which may be more than all; 1 when it is neither.
+ */
 static int64_t max_unavailable(const struct nodeset *nodeset, int64_t total)
 {
     const struct json *value =
@@ -31,7 +32,7 @@ static int64_t max_unavailable(const struct nodeset *nodeset, int64_t total)
     if (json_is_number(value))
         return json_i64_or(value, 1) > 1 ? json_i64_or(value, 1) : 1;
     if (!str_ends(text, STR("%")) ||
-        str_to_i64(str_sub(text, 0, text.len - 1), 1, 100, &number, NULL) < 0)
+        str_to_i64(str_sub(text, 0, text.len - 1), 1, INT32_MAX, &number, NULL) < 0)
         return 1;
     return (total * number + 99) / 100;
 }
