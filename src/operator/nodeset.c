@@ -176,10 +176,14 @@ static void tell_states(const struct nodeset *nodeset)
     plan_wait(nodeset->sync.plan, "workers: %s", buf_text(&text));
 }
 
-/* Its workers are made without it, and the NodeSet says so. */
 static int check_extra_conf(struct sync *sync, struct err *err)
 {
-    return worker_conf_check(json_str(json_get(sync->spec, "extraConf")), err);
+    struct err why = { .class = 0 };
+
+    if (worker_conf_check(json_str(json_get(sync->spec, "extraConf")), &why) == 0)
+        return 0;
+    return err_set(err, (enum err_class)why.class, "%s; workers register without this item",
+                   why.text);
 }
 
 /* All workers that the NodeSets of this cluster want. */

@@ -26,19 +26,23 @@ struct conf_items {
  * one of them does not get in. */
 static int check_characters(struct str text, struct err *err)
 {
-    if (text.len > MAX_TEXT)
-        return err_set(err, ERR_TOO_BIG, "has more than %d bytes", MAX_TEXT);
     for (size_t i = 0; i < text.len; i++) {
         char c = text.at[i];
 
-        if (strchr(blanks, c) && c != '\0')
-            continue;
         if (c <= ' ' || c > '~')
-            return err_set(err, ERR_INVALID, "byte %zu is no printable character", i + 1);
+            return err_set(err, ERR_INVALID, "holds a character that cannot be printed");
         if (strchr("'\"`$\\#", c))
             return err_set(err, ERR_INVALID, "holds the character %c", c);
     }
     return 0;
+}
+
+/* A value without blanks means the same to Slurm in double quotes. */
+static struct str unquoted(struct str value)
+{
+    return value.len >= 2 && value.at[0] == '"' && str_ends(value, STR("\""))
+               ? str_sub(value, 1, value.len - 1)
+               : value;
 }
 
 static bool next_item(struct str *rest, struct str *ret_item)
@@ -103,22 +107,38 @@ static bool add_item(struct conf_items *items, struct str key, struct str value)
     return true;
 }
 
+static int read_item(struct str item, struct conf_items *items, struct err *err)
+{
+    struct str key = STR(""), value = STR("");
+    int result;
+
+    (void)str_cut(item, '=', &key, &value);
+    value = unquoted(value);
+    if ((result = check_characters(key, err)) < 0 || (result = check_characters(value, err)) < 0)
+        return result;
+    if (key.len == 0)
+        return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is not Key=Value; blanks separate pairs",
+                       STR_ARG(str_sub(item, 0, MAX_SHOWN)));
+    return value.len == 0 || add_item(items, key, value)
+               ? 0
+               : err_set(err, ERR_TOO_BIG, "has more than %d items", MAX_ITEMS);
+}
+
+/* One that cannot be read is left out, and the others are not. The first error counts. */
 static int read_items(struct str rest, struct conf_items *items, struct err *err)
 {
-    struct str item, key, value;
-    int result = check_characters(rest, err);
+    struct str item;
+    int result = 0;
 
-    if (result < 0)
-        return result;
+    if (rest.len > MAX_TEXT)
+        return err_set(err, ERR_TOO_BIG, "has more than %d bytes", MAX_TEXT);
     while (next_item(&rest, &item)) {
-        if (!str_cut(item, '=', &key, &value) || key.len == 0)
-            return err_set(err, ERR_INVALID,
-                           "\"" STR_FMT "\" is not Key=Value; blanks separate pairs",
-                           STR_ARG(str_sub(item, 0, MAX_SHOWN)));
-        if (value.len > 0 && !add_item(items, key, value))
-            return err_set(err, ERR_TOO_BIG, "has more than %d items", MAX_ITEMS);
+        int why = read_item(item, items, result == 0 ? err : NULL);
+
+        if (result == 0)
+            result = why;
     }
-    return 0;
+    return result;
 }
 
 /* The features begin with the name of the NodeSet: slurm.conf finds its nodes by it. */
@@ -129,10 +149,7 @@ static void read_conf(struct arena *arena, const struct kube_object *nodeset,
 
     *ret_items = (struct conf_items){ .arena = arena };
     (void)add_features(ret_items, nodeset_slurm_name(nodeset));
-    if (read_items(extra, ret_items, NULL) < 0) {
-        *ret_items = (struct conf_items){ .arena = arena };
-        (void)add_features(ret_items, nodeset_slurm_name(nodeset));
-    }
+    (void)read_items(extra, ret_items, NULL);
 }
 
 int worker_conf_check(struct str extra_conf, struct err *err)

@@ -14,8 +14,8 @@
 #include "operator/kinds.h"
 
 /* The value after --conf: "'Features=big,x Gres=gpu:2'". Keys are written with a capital, items and
- * features are sorted, a key that comes twice has its values joined by commas. An extraConf that
- * worker_conf_check refuses counts as empty. */
+ * features are sorted, a key that comes twice has its values joined by commas. Items that
+ * worker_conf_check refuses are left out. */
 const char *worker_conf(struct arena *arena, const struct kube_object *nodeset);
 
 /* The features that each worker registers with, sorted, with commas between. */

@@ -215,6 +215,7 @@ static void extra_conf_becomes_one_argument(void **state)
         { "topology=a:b", "'Features=big Topology=a:b'" },
         { "topology= gres=", "'Features=big'" },
         { "Reason=a=b;c|d", "'Features=big Reason=a=b;c|d'" },
+        { "gres=\"gpu:2\" features=\"x\" topology=\"\"", "'Features=big,x Gres=gpu:2'" },
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -230,20 +231,23 @@ static void extra_conf_becomes_one_argument(void **state)
     }
 }
 
-static void extra_conf_that_cannot_be_read_gives_the_features_alone(void **state)
+static void an_item_that_cannot_be_read_is_left_out(void **state)
 {
     static const char *const rows[] = {
-        "x",       "Gres=gpu:1 x", "=1",    "Gres=gpu:1 'a=b", "a=$(id)",    "a=`id`",
-        "a=\"b\"", "a=b\\",        "a=b#c", "a=b\x01",         "a=\xc3\xa4",
+        "x",        "=1",    "'a=b",  "a=$(id)", "a=`id`",     "$a=b", "a=b\"c",
+        "a=\"b'\"", "a=b\\", "a=b#c", "a=b\x01", "a=\xc3\xa4", "a=\"", "a='b'",
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct err err = { 0 };
         struct desk desk;
+        const char *extra;
 
         desk_init(&desk);
-        assert_string_equal(worker_conf(&desk.arena, with_extra(&desk, rows[i])), "'Features=big'");
-        if (worker_conf_check(str_of(rows[i]), &err) != -ERR_INVALID)
+        extra = arena_printf(&desk.arena, "Gres=gpu:1 %s Weight=2", rows[i]);
+        assert_string_equal(worker_conf(&desk.arena, with_extra(&desk, extra)),
+                            "'Features=big Gres=gpu:1 Weight=2'");
+        if (worker_conf_check(str_of(extra), &err) != -ERR_INVALID)
             fail_msg("%s is accepted", rows[i]);
         assert_true(str_starts(str_of(err.text), STR("spec.extraConf: ")));
         desk_done(&desk);
@@ -271,7 +275,7 @@ int main(void)
         cmocka_unit_test(slurm_knows_a_pod_by_its_hostname_or_its_node),
         cmocka_unit_test(the_slurm_name_of_a_nodeset_is_a_name_for_slurm),
         cmocka_unit_test(extra_conf_becomes_one_argument),
-        cmocka_unit_test(extra_conf_that_cannot_be_read_gives_the_features_alone),
+        cmocka_unit_test(an_item_that_cannot_be_read_is_left_out),
         cmocka_unit_test(topology_and_features_are_told_to_others),
     };
 
