@@ -35,7 +35,7 @@
 true
 {{- else -}}
 {{- range include "slurm.sets" (dict "root" . "kind" "nodeset") | fromYaml }}
-{{- if .ssh.enabled }}true{{ end }}
+{{- if (default dict .ssh).enabled }}true{{ end }}
 {{- end -}}
 {{- end -}}
 {{- end }}
