@@ -15,6 +15,7 @@ enum { MAX_ANSWER = 64 << 20, MAX_READY = 64 << 10 };
 struct watched {
     const struct kube_cache *cache;
     const struct kube_informer *informer;
+    const struct kube_reader *reader; /* instead of an informer */
     bool is_required;
     int64_t limit_us; /* if it is */
 };
@@ -49,6 +50,24 @@ static const char *kind_of(const struct watched *watched)
     return kube_cache_kind(watched->cache)->resource->plural;
 }
 
+static const char *error_of(const struct watched *watched)
+{
+    return watched->reader ? kube_reader_last_error(watched->reader)
+                           : kube_informer_last_error(watched->informer);
+}
+
+static const char *state_of(const struct watched *watched)
+{
+    return watched->reader ? "reading by name"
+                           : kube_informer_state_name(kube_informer_state(watched->informer));
+}
+
+static uint64_t undecoded_of(const struct watched *watched)
+{
+    return watched->reader ? kube_reader_undecoded(watched->reader)
+                           : kube_informer_undecoded(watched->informer);
+}
+
 /* A kind that the server does not have has no age. */
 static bool has_age(const struct watched *watched)
 {
@@ -58,7 +77,8 @@ static bool has_age(const struct watched *watched)
 /* How long nothing was heard; -1: never was. */
 static int64_t silence_us(const struct health *health, const struct watched *watched)
 {
-    int64_t last_us = kube_informer_last_contact_us(watched->informer);
+    int64_t last_us = watched->reader ? kube_reader_last_contact_us(watched->reader)
+                                      : kube_informer_last_contact_us(watched->informer);
 
     return last_us == 0 ? -1 : loop_now_us(health->loop) - last_us;
 }
@@ -77,7 +97,7 @@ static void refresh_kind(const struct health *health, const char *kind)
         if (strcmp(kind_of(watched), kind) != 0 || !has_age(watched))
             continue;
         count += kube_cache_count(watched->cache);
-        undecoded += kube_informer_undecoded(watched->informer);
+        undecoded += undecoded_of(watched);
         if (age_us >= 0 && (silence < 0 || silence > age_us))
             age_us = silence;
     }
@@ -141,6 +161,15 @@ void health_watch_optional(struct health *health, const struct kube_cache *cache
     watch(health, &(struct watched){ .cache = cache, .informer = informer });
 }
 
+void health_watch_reader(struct health *health, const struct kube_cache *cache,
+                         const struct kube_reader *reader)
+{
+    watch(health, &(struct watched){ .cache = cache,
+                                     .reader = reader,
+                                     .limit_us = HEALTH_SILENCE_US,
+                                     .is_required = true });
+}
+
 void health_check(struct health *health, const char *name,
                   bool (*check)(void *context, struct buf *why), void *context)
 {
@@ -167,7 +196,7 @@ void health_stopping(struct health *health)
 static bool watched_is_well(const struct health *health, const struct watched *watched,
                             struct buf *why)
 {
-    const char *error = kube_informer_last_error(watched->informer);
+    const char *error = error_of(watched);
     int64_t age_us = silence_us(health, watched);
 
     if (!kube_cache_is_synced(watched->cache))
@@ -232,19 +261,18 @@ bool health_is_ready(const struct health *health, bool verbose, struct buf *out)
 static void write_watched(const struct health *health, const struct watched *watched,
                           struct buf *out)
 {
-    enum kube_informer_state state = kube_informer_state(watched->informer);
     int64_t age_us = silence_us(health, watched);
 
     buf_printf(out, "{\"kind\":\"%s\",\"state\":\"%s\",\"synced\":%s,\"objects\":%zu",
-               kind_of(watched), kube_informer_state_name(state),
+               kind_of(watched), state_of(watched),
                kube_cache_is_synced(watched->cache) ? "true" : "false",
                kube_cache_count(watched->cache));
     if (age_us >= 0)
         buf_printf(out, ",\"silentForSeconds\":%.3f", (double)age_us / 1e6);
     buf_printf(out, ",\"required\":%s,\"undecoded\":%" PRIu64,
-               watched->is_required ? "true" : "false", kube_informer_undecoded(watched->informer));
+               watched->is_required ? "true" : "false", undecoded_of(watched));
     buf_add_text(out, ",\"error\":");
-    json_escape(out, str_of(kube_informer_last_error(watched->informer)));
+    json_escape(out, str_of(error_of(watched)));
     buf_add_char(out, '}');
 }
 

@@ -12,6 +12,7 @@
 
 #include "engine/engine.h"
 #include "io/http_server.h"
+#include "kube/reader.h"
 
 enum {
     HEALTH_ROUTES = 5,
@@ -33,6 +34,9 @@ void health_watch(struct health *health, const struct kube_cache *cache,
 /* The same without making unready: it is shown, and measured from when its informer starts. */
 void health_watch_optional(struct health *health, const struct kube_cache *cache,
                            const struct kube_informer *informer);
+/* A cache whose objects are read by name. */
+void health_watch_reader(struct health *health, const struct kube_cache *cache,
+                         const struct kube_reader *reader);
 /* A check of the caller's: says why in `why` when it fails. name is borrowed. */
 void health_check(struct health *health, const char *name,
                   bool (*check)(void *context, struct buf *why), void *context);

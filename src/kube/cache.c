@@ -211,6 +211,8 @@ const struct kube_object *kube_cache_get(const struct kube_cache *cache, const c
 {
     const struct kube_entry *entry = kube_entry_find(cache, ns, name);
 
+    if (cache->lookup)
+        cache->lookup(cache->lookup_context, ns, name);
     return entry ? entry->upper : NULL;
 }
 
@@ -296,6 +298,25 @@ void kube_cache_seen_gone(struct kube_cache *cache, const char *ns, const char *
     if (!entry || (version_number > 0 && version_number < entry->seen_version))
         return;
     entry_gone(cache, entry, version_number);
+}
+
+void kube_cache_on_lookup(struct kube_cache *cache, kube_lookup lookup, void *context)
+{
+    cache->lookup = lookup;
+    cache->lookup_context = context;
+}
+
+void kube_cache_read(struct kube_cache *cache, const char *ns, const char *name,
+                     const struct kube_object *found)
+{
+    const struct kube_entry *entry = kube_entry_find(cache, ns, name);
+
+    if (entry && !kube_cover_is_settled(entry))
+        return;
+    if (found)
+        kube_cache_seen(cache, found);
+    else
+        kube_cache_seen_gone(cache, ns, name, 0);
 }
 
 void kube_cache_keep(struct kube_cache *cache, const char *ns, const char *name)

@@ -67,6 +67,15 @@ bool kube_cache_is_synced(const struct kube_cache *cache); /* one list has ended
 void kube_cache_set_readable(struct kube_cache *cache, const char *ns, bool is_readable);
 bool kube_cache_is_readable(const struct kube_cache *cache, struct str ns);
 
+/* ---- of objects that are read by name, not listed (reader.h) ---- */
+/* Told of every name that kube_cache_get is asked for; NULL: nobody is. */
+typedef void (*kube_lookup)(void *context, const char *ns, const char *name);
+void kube_cache_on_lookup(struct kube_cache *cache, kube_lookup lookup, void *context);
+/* A read of one object: found is NULL when the server said that there is none. It counts for
+ * nothing while a write of ours is not settled there: it may have been sent before the write. */
+void kube_cache_read(struct kube_cache *cache, const char *ns, const char *name,
+                     const struct kube_object *found);
+
 /* ---- the executor writes the overlay ----
  * Every overlay is ended by exactly one call of done, taken or failed. Several may lie over one
  * object, one per write in flight: readers see all of them, applied in their order to the newest

@@ -58,6 +58,8 @@ struct kube_cache {
         void *context;
     } listeners[KUBE_MAX_LISTENERS];
     unsigned listener_count;
+    kube_lookup lookup; /* mostly NULL */
+    void *lookup_context;
     struct list doubts;
     struct heap facts;     /* covers, by the version that makes them old */
     uint64_t passed;       /* the watch has told everything up to here */
@@ -94,6 +96,7 @@ void kube_cover_pass(struct kube_cache *cache, uint64_t version_number);
 /* Frees writes that were taken and are over, and then an empty cover. */
 void kube_cover_tidy(struct kube_cache *cache, struct kube_entry *entry);
 void kube_cover_free(struct kube_cache *cache, struct kube_entry *entry); /* with its overlays */
+bool kube_cover_is_settled(const struct kube_entry *entry); /* no write, and no doubt about one */
 int kube_cover_compare(const struct heap_node *a, const struct heap_node *b);
 
 /* ---- shown.c ----

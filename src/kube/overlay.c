@@ -360,6 +360,13 @@ void kube_cover_free(struct kube_cache *cache, struct kube_entry *entry)
     entry->cover = NULL;
 }
 
+bool kube_cover_is_settled(const struct kube_entry *entry)
+{
+    const struct kube_cover *cover = entry->cover;
+
+    return !cover || (list_is_empty(&cover->overlays) && !list_is_linked(&cover->doubt.link));
+}
+
 /* ---- writes ---- */
 
 /* Takes the patch. */

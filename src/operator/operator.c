@@ -26,6 +26,7 @@ enum {
     MAX_WATCHES = OPERATOR_MAX_WATCHES + 1,
     MAX_PLANS = 8,
     MAX_KEY = 2 * KUBE_MAX_NAME,
+    MAX_WHO = MAX_KEY + 64,
     PAUSE_FACTOR = 8, /* a NodeSet of thousands of workers changes faster than it is planned */
 };
 
@@ -292,12 +293,36 @@ static int plan_key(struct controller *controller, struct str key, struct plan *
 {
     const struct kind_controller *kind = controller->context;
     struct operator_world *world = &kind->program->world;
+    char who[MAX_WHO];
 
-    (void)err; /* a step that fails is part of the plan */
+    (void)snprintf(who, sizeof(who), "%s " STR_FMT, kind->row->controller, STR_ARG(key));
     world->wall_us = clock_wall_us(loop_clock(kind->program->loop));
     world->loop_us = loop_now_us(kind->program->loop);
+    kube_reader_begin(world->secret_reader, str_of(who));
     operator_plan_key(kind->row, world, key, plan);
+    switch (kube_reader_end(world->secret_reader, err)) {
+    case KUBE_KNOWN:
+        break;
+    case KUBE_NOT_READ_YET:
+        plan_clear(plan);
+        plan_wait(plan, "Secrets are being read");
+        break;
+    case KUBE_UNREADABLE:
+        return -err->class;
+    }
     return 0;
+}
+
+/* The plan that waits for these Secrets, by "controller namespace/name". */
+static void on_secrets_read(void *context, struct str who)
+{
+    struct slurm_operator *program = context;
+    struct str name, key;
+
+    if (str_cut(who, ' ', &name, &key))
+        for (unsigned i = 0; i < operator_plan_count; i++)
+            if (str_is(name, program->kinds[i].row->controller))
+                engine_enqueue(&program->kinds[i].controller, key);
 }
 
 /* An engine waits for the caches that its controllers watch, and not every server has this kind: so
@@ -347,7 +372,6 @@ static struct watch_set *watch_all(struct slurm_operator *program,
                                    const struct operator_options *options)
 {
     struct operator_world *world = &program->world;
-    /* Releases of Helm are Secrets too, large ones, and nobody here reads them. */
     const struct watch_row rows[] = {
         { .cache = world->controllers },
         { .cache = world->restapis },
@@ -356,7 +380,6 @@ static struct watch_set *watch_all(struct slurm_operator *program,
         { .cache = world->nodesets },
         { .cache = world->tokens },
         { .cache = world->configmaps },
-        { .cache = world->secrets, .field_selector = "type!=helm.sh/release.v1" },
         { .cache = world->services },
         { .cache = world->deployments },
         { .cache = world->statefulsets },
@@ -450,6 +473,9 @@ struct slurm_operator *operator_new(const struct operator_links *links,
     if (options->max_unregistered > 0)
         program->world.max_unregistered = options->max_unregistered;
     program->watches = watch_all(program, options);
+    program->world.secret_reader = kube_reader_new(
+        program->client, program->world.secrets, &program->rand,
+        &(struct kube_reader_options){ .is_read = on_secrets_read, .context = program });
     program->lease = kube_lease_new(program->lease_client, &program->rand,
                                     &(struct kube_lease_options){ .ns = options->lease_ns,
                                                                   .name = OPERATOR_LEASE,
@@ -477,8 +503,10 @@ static void on_lease(void *context, bool held)
     struct slurm_operator *program = context;
 
     log_info(held ? "leading" : "no longer leading");
-    if (!held)
+    if (!held) {
+        kube_reader_forget(program->world.secret_reader);
         return;
+    }
     engine_wake(program->engine);
     if (program->slurm)
         slurm_clusters_start(program->slurm);
@@ -504,6 +532,7 @@ void operator_free(struct slurm_operator *program)
     for (unsigned i = 0; i < operator_plan_count; i++)
         kube_recorder_free(program->kinds[i].recorder);
     metrics_free(program->metrics);
+    kube_reader_free(program->world.secret_reader);
     operator_world_done(&program->world);
     kube_client_free(program->client);
     kube_client_free(program->lease_client);
@@ -533,4 +562,5 @@ struct metrics *operator_metrics(const struct slurm_operator *program)
 void operator_add_health(struct slurm_operator *program, struct health *health)
 {
     watch_set_add_health(program->watches, health);
+    health_watch_reader(health, program->world.secrets, program->world.secret_reader);
 }

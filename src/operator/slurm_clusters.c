@@ -5,6 +5,7 @@
  * in caches. */
 #include "base/mem.h"
 #include "codec/hostlist.h"
+#include "operator/hashes.h"
 #include "operator/slurm_address.h"
 #include "operator/slurm_clusters_private.h"
 #include "operator/slurm_view.h"
@@ -432,11 +433,26 @@ static void ask_when_due(struct cluster *cluster, const struct kube_object *cont
     ask(cluster, SLURM_PING, on_ping);
 }
 
+/* Names the Secret with the key to those who read Secrets; NULL: none any more. */
+static enum kube_known look_for_key(const struct cluster *cluster,
+                                    const struct kube_object *controller, struct err *err)
+{
+    const struct operator_world *world = cluster->clusters->options.world;
+    char who[SLURM_MAX_CLUSTER_KEY + 16];
+
+    (void)snprintf(who, sizeof(who), "slurm %s", cluster->key);
+    kube_reader_begin(world->secret_reader, str_of(who));
+    if (controller)
+        (void)operator_world_ref(world->secrets, controller, jwt_key_ref(controller));
+    return kube_reader_end(world->secret_reader, err);
+}
+
 static void look_at(struct slurm_clusters *clusters, const struct kube_object *controller)
 {
     struct cluster *cluster;
     const struct kube_object *restapi;
     struct err err = { .class = 0 };
+    enum kube_known known;
     char key[SLURM_MAX_CLUSTER_KEY];
 
     (void)snprintf(key, sizeof(key), "%s/%s", controller->ns, controller->name);
@@ -451,8 +467,13 @@ static void look_at(struct slurm_clusters *clusters, const struct kube_object *c
                                                 .since_us = wall_us(clusters) };
         tell_changed(cluster);
     }
+    known = look_for_key(cluster, restapi ? controller : NULL, &err);
     if (!restapi) {
         end_client(cluster);
+    } else if (known == KUBE_UNREADABLE && !cluster->lane.client) {
+        take_failure(cluster, err.text);
+    } else if (known != KUBE_KNOWN) {
+        return; /* the key of this moment is not known: the client stays */
     } else if (update_client(cluster, controller, restapi, &err) < 0) {
         end_client(cluster);
         take_failure(cluster, err.text);
@@ -476,6 +497,7 @@ static void forget(struct slurm_clusters *clusters, const struct cluster *cluste
     char key[SLURM_MAX_CLUSTER_KEY];
 
     (void)snprintf(key, sizeof(key), "%s", cluster->key);
+    (void)look_for_key(cluster, NULL, NULL);
     (void)map_remove(&clusters->all, str_of(key));
     (void)map_remove(&clusters->options.world->slurm, str_of(key));
 }

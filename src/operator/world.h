@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "engine/plan.h"
+#include "kube/reader.h"
 #include "operator/kinds.h"
 #include "operator/slurm_facts.h"
 
@@ -18,6 +19,8 @@ struct operator_world {
     struct kube_cache *revisions, *budgets; /* ControllerRevisions, PodDisruptionBudgets */
     struct kube_cache *nodes;               /* of Kubernetes */
     struct kube_cache *service_monitors;    /* synced only where the API server has this kind */
+    /* What fills `secrets`: only those that plans look up are read. NULL: they are all there. */
+    struct kube_reader *secret_reader;
     /* The index by "namespace/name" of spec.controllerRef, of restapis, loginsets and nodesets. */
     int by_controller;
     int pods_by_owner;      /* the index of pods and revisions by the UID of their controller */
