@@ -19,6 +19,7 @@
 #include "slurmd_conf.h"
 #include "supervise.h"
 
+#include "base/core_dump.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -287,6 +288,7 @@ int main(int argc, char **argv)
         fputs(usage, argc < 2 ? stderr : stdout);
         return argc < 2 ? 2 : 0;
     }
+    core_dump_forbid();  /* of ourselves: what we start has its own */
     supervise_prepare(); /* from here on a TERM waits until it can be answered */
     if (read_plan(argv, argc, &plan, &err) || prepare(&plan, &err)) {
         fprintf(stderr, "slinc-init: %s\n", err.text);

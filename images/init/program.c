@@ -1,6 +1,8 @@
 /* program.c - starting and signalling one program. */
 #include "program.h"
 
+#include "base/core_dump.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -43,6 +45,7 @@ static _Noreturn void become(const struct program *program)
         dup2(program->errors, STDERR_FILENO);
     if (program->cgroup)
         enter_cgroup(program->cgroup);
+    core_dump_restore_limit();
     execvp(program->words.at[0], program->words.at);
     fprintf(stderr, "slinc-init: %s: %s\n", program->words.at[0], strerror(errno));
     _exit(errno == ENOENT ? 127 : 126); /* as a shell does */

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -278,6 +280,22 @@ def test_as_pid_1_it_ends_on_term(init: Path) -> None:
     child = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]
     os.kill(int(child), signal.SIGTERM)
     assert process.wait(30) == 128 + signal.SIGTERM
+
+
+def test_it_writes_no_core_and_what_it_starts_may(init: Path) -> None:
+    """Files in /proc of a process that nobody may look into belong to root."""
+    nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    script = "ulimit -c; grep '^Max core file size' /proc/$$PPID/limits; stat -c %u /proc/$$PPID/mem /proc/$$$$/mem"
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)  # noqa: S103
+        program = shutil.copy(init, folder)
+        done = subprocess.run(
+            ["sh", "-c", 'ulimit -Sc 8; exec "$@"', "sh", program, "sh", "-c", script], env={**ENVIRONMENT, "ASAN_OPTIONS": "detect_leaks=0:disable_coredump=0"},
+            capture_output=True, text=True, timeout=60, check=True, **nobody,
+        )  # fmt: skip
+    child, ours, *owners = done.stdout.splitlines()
+    assert child == "8" and ours.split()[4] == "0"
+    assert owners == ["0", str(nobody.get("user", os.geteuid()))]
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root for a PID namespace")

@@ -1,7 +1,10 @@
 /* mem.h - memory that never comes back NULL, and the cleanup attributes.
  *
  * Every size is bounded before it gets here, so running out means that the machine is out of
- * memory: the process says so and aborts. Nothing above this layer checks for NULL. */
+ * memory: the process says so and aborts. Nothing above this layer checks for NULL.
+ *
+ * What goes back is overwritten first, so keys and tokens do not outlive their use. mem_free_secret
+ * is for those whose size is known: it does so for blocks of any size. */
 #ifndef SLINC_BASE_MEM_H
 #define SLINC_BASE_MEM_H
 
@@ -14,7 +17,6 @@ char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t length); /* exactly length bytes, and a NUL */
 void mem_free(void *memory);                        /* takes NULL */
 
-/* Overwrites before freeing, in a way that the compiler keeps; for keys and tokens. */
 void mem_free_secret(void *memory, size_t size);
 
 void mem_freep(void *pointer_to_pointer);

@@ -1,8 +1,10 @@
 /* slinc.c - one executable, one subcommand per part of the system. Called as kubectl-slinc it is a
  * plugin of kubectl, as kubectl_complete-slinc it completes the plugin's command line. */
+#include "base/core_dump.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/completion.h"
+#include "io/memory.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -93,6 +95,8 @@ int main(int argc, char **argv)
     struct str called = str_of(slash ? slash + 1 : argc > 0 ? argv[0] : "");
     struct str name = str_of(argc > 1 ? argv[1] : "");
 
+    core_dump_forbid();
+    io_share_memory();
     is_plugin = str_is(called, "kubectl-slinc");
     if (str_is(called, "kubectl_complete-slinc"))
         return complete(argc - 1, argv + 1);

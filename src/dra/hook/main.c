@@ -6,6 +6,7 @@
  * process into it, and waits for us. The state of the container comes on stdin. A container with
  * two claims runs two hooks and gets the CPUs of both. Any failure is one line on stderr and exit
  * code 1, and the runtime does not start the container. */
+#include "base/core_dump.h"
 #include "base/mem.h"
 #include "dra/cpuset.h"
 #include "dra/files.h"
@@ -97,6 +98,7 @@ int main(int argc, char **argv)
     struct arguments arguments = { .proc = "/proc" };
     struct err err = { .class = 0 };
 
+    core_dump_forbid();
     if (argc == 2 && str_is(str_of(argv[1]), "--version")) {
         (void)puts("slinc-cpuset-hook");
         return 0;

@@ -9,7 +9,53 @@
 #include "aborts.h"
 #include "base/mem.h"
 
+#include <malloc.h>
+#include <stdbool.h>
 #include <string.h>
+
+/* Every free of src/base comes through here (--wrap=free): what it finds in the memory. */
+static struct {
+    unsigned calls;
+    bool found_something;
+} freed;
+
+void __real_free(void *memory);
+void __wrap_free(void *memory);
+
+void __wrap_free(void *memory)
+{
+    const unsigned char *bytes = memory;
+
+    freed.calls++;
+    for (size_t i = 0; memory && i < malloc_usable_size(memory); i++)
+        freed.found_something |= bytes[i] != 0;
+    __real_free(memory);
+}
+
+static char *secret_of(size_t size)
+{
+    char *memory = mem_alloc(size);
+
+    memset(memory, 's', size);
+    return memory;
+}
+
+static void memory_that_goes_back_holds_nothing_any_more(void **state)
+{
+    char *grown = secret_of(1000), *tail = secret_of(2 << 20);
+
+    freed.calls = 0;
+    freed.found_something = false;
+    grown = mem_resize_array(grown, 100000, 1); /* the old block goes back */
+    assert_int_equal(freed.calls, 1);
+    assert_int_equal(grown[999], 's');
+    memset(grown, 's', 100000);
+    mem_free(grown);
+    mem_free(tail);
+    mem_free_secret(secret_of(8 << 20), 8 << 20);
+    assert_int_equal(freed.calls, 4);
+    assert_false(freed.found_something);
+}
 
 static void memory_comes_zeroed(void **state)
 {
@@ -111,6 +157,7 @@ int main(void)
         cmocka_unit_test(taking_leaves_null_behind),
         cmocka_unit_test(a_secret_is_freed_and_null_is_taken),
         cmocka_unit_test(a_size_that_wraps_aborts),
+        cmocka_unit_test(memory_that_goes_back_holds_nothing_any_more),
     };
 
     return cmocka_run_group_tests_name("mem", tests, NULL, NULL);
