@@ -16,8 +16,12 @@
   resources: [nodesets]
   verbs: [patch]
 - apiGroups: [""]
-  resources: [configmaps, secrets, services]
+  resources: [configmaps, services]
   verbs: [get, list, watch, create, patch]
+{{- /* Secrets are read by the names that custom resources give, never listed. */}}
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, create, patch]
 - apiGroups: [""]
   resources: [services]
   verbs: [delete]
