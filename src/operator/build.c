@@ -9,13 +9,13 @@
 enum { MAX_NAME = KUBE_MAX_NAME + 64 };
 
 const struct component component_slurmctld = { "slurmctld", "controller", "-controller",
-                                               SLURMCTLD_PORT };
+                                               SLURMCTLD_PORT, true };
 const struct component component_slurmdbd = { "slurmdbd", "accounting", "-accounting",
-                                              SLURMDBD_PORT };
+                                              SLURMDBD_PORT, true };
 const struct component component_slurmrestd = { "slurmrestd", "restapi", "-restapi",
-                                                SLURMRESTD_PORT };
-const struct component component_login = { "login", "login", "", SSH_PORT };
-const struct component component_slurmd = { "slurmd", "worker", "", SLURMD_PORT };
+                                                SLURMRESTD_PORT, true };
+const struct component component_login = { "login", "login", "", SSH_PORT, false };
+const struct component component_slurmd = { "slurmd", "worker", "", SLURMD_PORT, false };
 
 /* ---- names and labels ---- */
 

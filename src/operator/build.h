@@ -13,6 +13,7 @@ struct component {
     const char *component; /* app.kubernetes.io/component */
     const char *suffix;    /* of the names of workload and Service */
     int port;
+    bool needs_no_rights; /* its pods pass the profile "restricted" of Pod Security */
 };
 
 extern const struct component component_slurmctld, component_slurmdbd, component_slurmrestd,
@@ -63,13 +64,18 @@ void build_conf_server(const struct kube_object *controller, char ret_text[BUILD
 /* Whether a label names the release of a chart: it changes without anything else. */
 bool build_is_chart_label(struct str key);
 
+/* The same template for a pod that needs no rights: a seccomp profile, no capabilities. */
+struct json_mut *build_hardened(struct json_build *build, const struct component *component,
+                                const struct json_mut *template);
+
 /* A Deployment or StatefulSet around this pod template: its metadata, selector and template. live:
  * the one that exists, or NULL.
  *
  * Some differences must never restart a pod by themselves: labels and annotations that come from
  * the custom resource or name a chart, hashes of what is reconfigured in place, the text of our
- * scripts, and what the Slinky operator dropped. If the live template differs in these alone, it
- * stays as it is; otherwise they go along with the change that counts (keep_live.c). */
+ * scripts, what the Slinky operator dropped, and that a pod gives up rights. If the live template
+ * differs in these alone, it stays as it is; otherwise they go along with the change that counts
+ * (keep_live.c). */
 struct json_mut *build_workload(struct json_build *build, const struct component *component,
                                 const struct kube_object *owner, const struct kube_object *live,
                                 struct json_mut *template);

@@ -220,7 +220,7 @@ static bool is_of_slinky(const struct kube_object *live, const char *hash)
 
 /* ---- the workload ---- */
 
-/* The template to write, beside the live one. */
+/* The template to write, beside the live one; NULL: they differ in more. */
 static struct json_mut *keep_live(struct json_build *build, const struct kube_object *owner,
                                   const struct kube_object *live, struct json_mut *wanted,
                                   struct json_mut *metadata)
@@ -253,10 +253,17 @@ static struct json_mut *keep_live(struct json_build *build, const struct kube_ob
     take_dropped(build, owner, live_spec, kept_spec);
     dropped_doc = json_freeze(kept);
     if (!is_of_slinky(live, hash) || !json_covers(live_template, json_root(dropped_doc)))
-        return wanted;
+        return NULL;
     json_put_at(build, metadata, json_new_str(build, str_of(hash)), "labels",
                 LABEL_SLINKY_TEMPLATE);
     return kept;
+}
+
+static bool has_seccomp_profile(const struct kube_object *live)
+{
+    const struct json *spec = json_at(operator_spec(live), "template", "spec");
+
+    return json_exists(json_at(spec, "securityContext", "seccompProfile"));
 }
 
 struct json_mut *build_workload(struct json_build *build, const struct component *component,
@@ -265,9 +272,17 @@ struct json_mut *build_workload(struct json_build *build, const struct component
 {
     struct json_mut *metadata =
         build_metadata(build, component, owner, component->suffix, META_OWNER | META_TEMPLATE);
+    struct json_mut *hardened =
+        component->needs_no_rights ? build_hardened(build, component, template) : template;
+    struct json_mut *kept = NULL;
 
     if (live)
-        template = keep_live(build, owner, live, template, metadata);
+        kept = keep_live(build, owner, live, hardened, metadata);
+    /* A template without a seccomp profile is older than ours, or another operator's: it gets one
+     * with the next change that restarts its pods. */
+    if (live && !kept && !has_seccomp_profile(live))
+        kept = keep_live(build, owner, live, template, metadata);
+    template = kept ? kept : hardened;
     return json_format(build,
                        "{'metadata':%m,'spec':{'revisionHistoryLimit':0,"
                        "'selector':{'matchLabels':%m},'template':%m}}",

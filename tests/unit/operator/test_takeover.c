@@ -283,6 +283,59 @@ static void what_was_dropped_counts_from_the_next_change_on(void **state)
     desk_done(&desk);
 }
 
+/* The images of the custom resource's container change: that restarts pods anyway. */
+static void give_image(struct desk *desk, const char *kind, const char *container)
+{
+    struct kube_cache *cache = operator_world_cache(&desk->world, kind);
+    struct kube_cache_walk walk = kube_cache_walk(cache);
+    const struct kube_object *object = kube_cache_next(&walk);
+    auto_json_build struct json_build *build = json_build_new();
+    auto_json_doc struct json_doc *changed = NULL;
+    struct json_mut *copy = json_copy(build, operator_tree(object));
+
+    json_put_text(build, json_object_at(build, copy, "metadata"), "resourceVersion", "9999999");
+    json_put_text(build, json_object_at(build, copy, "spec", container), "image", "next");
+    changed = json_freeze(copy);
+    assert_int_equal(desk_add(desk, json_root(changed), NULL), 0);
+}
+
+static struct str written_profile(const struct desk *desk, const struct kube_cache *cache,
+                                  struct json_doc **ret_body)
+{
+    list_each (const struct action, action, &desk->plan.actions, link) {
+        if (action->cache != cache)
+            continue;
+        assert_int_equal(json_parse(action->request.body, MAX_TEXT, ret_body, NULL), 0);
+        return json_str(json_at(json_root(*ret_body), "spec", "template", "spec", "securityContext",
+                                "seccompProfile", "type"));
+    }
+    return STR("nothing is written");
+}
+
+static void pods_give_up_rights_with_the_next_change_that_rolls_them(void **state)
+{
+    static const struct {
+        const char *kind, *container, *workload;
+    } rows[] = {
+        { "Controller", "slurmctld", "StatefulSet" },
+        { "Accounting", "slurmdbd", "StatefulSet" },
+        { "RestApi", "slurmrestd", "Deployment" },
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        auto_json_doc struct json_doc *body = NULL;
+        struct desk desk;
+
+        begin(&desk, *state);
+        give_image(&desk, rows[i].kind, rows[i].container);
+        (void)plan_all(&desk, operator_plan_of(rows[i].kind));
+        assert_true(str_is(
+            written_profile(&desk, operator_world_cache(&desk.world, rows[i].workload), &body),
+            "RuntimeDefault"));
+        desk_done(&desk);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +352,10 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(nothing_rolls_where_values_of_the_database_are_unusual,
                                   (void *)"slinky-main"),
         cmocka_unit_test_prestate(what_was_dropped_counts_from_the_next_change_on,
+                                  (void *)"slinky-main"),
+        cmocka_unit_test_prestate(pods_give_up_rights_with_the_next_change_that_rolls_them,
+                                  (void *)"slinky-1.2.1"),
+        cmocka_unit_test_prestate(pods_give_up_rights_with_the_next_change_that_rolls_them,
                                   (void *)"slinky-main"),
     };
 
