@@ -16,7 +16,7 @@ from waits import wait_for
 
 HOME, RESTRICTED = "pod-security-site", "pod-security-restricted"
 CHARTS = {
-    "slurm-operator": [], "slurm": [], "slurm-exporter": ["exporter.secretName=token", "api.existingSecret=certificates", "ui.enabled=true"],
+    "slurm-operator": [], "slurm": [], "slurm-exporter": ["exporter.secretName=token", "ui.enabled=true"],
     "slurm-bridge": ["dra.enabled=true", "admission.separate=true"],
 }
 EXCEPTIONS = {
