@@ -1,7 +1,20 @@
-{{/* _places.tpl - values in the wrong place: the error says where they belong. */}}
+{{/* _places.tpl - values in the wrong place: what is told says where they belong. */}}
 
-{{/* (dict "values" BLOCK "path" controller "containers" (list "slurmctld" ...)) */}}
-{{- define "slurm.checkPlaces" -}}
+{{/* (dict "values" ALL "found" HOLDER) */}}
+{{- define "slurm.allPlaces" -}}
+{{- range $block, $containers := dict "controller" (list "slurmctld" "reconfigure" "logfile") "restapi" (list "slurmrestd") "accounting" (list "slurmdbd")
+    "loginsetDefaults" (list "login" "initconf") "nodesetDefaults" (list "slurmd" "logfile") }}
+{{- include "slurm.places" (dict "values" (get $.values $block) "path" $block "containers" $containers "found" $.found) }}
+{{- end }}
+{{- range $block, $containers := dict "loginsets" (list "login" "initconf") "nodesets" (list "slurmd" "logfile") }}
+{{- range $key, $set := default dict (get $.values $block) }}
+{{- include "slurm.places" (dict "values" $set "path" (printf "%s.%s" $block $key) "containers" $containers "found" $.found) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* (dict "values" BLOCK "path" controller "containers" (list "slurmctld" ...) "found" HOLDER) */}}
+{{- define "slurm.places" -}}
 {{- $pod := list "volumes" "nodeSelector" "affinity" "tolerations" "initContainers" "topologySpreadConstraints" "hostNetwork" "hostPID" "hostIPC"
     "dnsPolicy" "dnsConfig" "hostAliases" "serviceAccountName" "automountServiceAccountToken" "runtimeClassName" "schedulerName"
     "priorityClassName" "imagePullSecrets" "terminationGracePeriodSeconds" "shareProcessNamespace" "resourceClaims" "hostname" }}
@@ -11,25 +24,25 @@
 {{- $path := .path }}
 {{- range $key := $pod }}
 {{- if hasKey $values $key }}
-{{- fail (printf "%s.%s is in the wrong place: it belongs to %s.podSpec.%s" $path $key $path $key) }}
+{{- include "slurm.problem" (dict "found" $.found "text" (printf "%s.%s is in the wrong place: it belongs to %s.podSpec.%s" $path $key $path $key)) }}
 {{- end }}
 {{- range $block := $.containers }}
 {{- if hasKey (default dict (get $values $block)) $key }}
-{{- fail (printf "%s.%s.%s is in the wrong place: it belongs to %s.podSpec.%s" $path $block $key $path $key) }}
+{{- include "slurm.problem" (dict "found" $.found "text" (printf "%s.%s.%s is in the wrong place: it belongs to %s.podSpec.%s" $path $block $key $path $key)) }}
 {{- end }}
 {{- end }}
 {{- end }}
 {{- range $key := $container }}
 {{- if hasKey $values $key }}
-{{- fail (printf "%s.%s is in the wrong place: it belongs to %s.%s.%s" $path $key $path $main $key) }}
+{{- include "slurm.problem" (dict "found" $.found "text" (printf "%s.%s is in the wrong place: it belongs to %s.%s.%s" $path $key $path $main $key)) }}
 {{- end }}
 {{- if hasKey (default dict $values.podSpec) $key }}
-{{- fail (printf "%s.podSpec.%s is in the wrong place: it belongs to %s.%s.%s" $path $key $path $main $key) }}
+{{- include "slurm.problem" (dict "found" $.found "text" (printf "%s.podSpec.%s is in the wrong place: it belongs to %s.%s.%s" $path $key $path $main $key)) }}
 {{- end }}
 {{- end }}
 {{- range $key := list "resources" "securityContext" }}
 {{- if hasKey $values $key }}
-{{- fail (printf "%s.%s is in the wrong place: it belongs to %s.%s.%s (the container) or %s.podSpec.%s (the pod)" $path $key $path $main $key $path $key) }}
+{{- include "slurm.problem" (dict "found" $.found "text" (printf "%s.%s is in the wrong place: it belongs to %s.%s.%s (the container) or %s.podSpec.%s (the pod)" $path $key $path $main $key $path $key)) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -16,9 +16,10 @@
 {{- toYaml $parts }}
 {{- end }}
 
-{{/* Whether an image is one that the chart of the Slinky project names: (the parts of an image). A tag of theirs without a repository counts. */}}
+{{/* Whether an image is one that the chart of the Slinky project names: (the parts of an image). A tag of theirs without a repository counts;
+a site's mirror does not: what is there is the site's own choice. */}}
 {{- define "slurm.isOldImage" -}}
-{{- if regexMatch "(^|/)slinkyproject/(slurmctld|slurmd|slurmdbd|slurmrestd|sackd|login)$" .repository }}true
+{{- if regexMatch "^ghcr[.]io/slinkyproject/(slurmctld|slurmd|slurmdbd|slurmrestd|sackd|login)$" .repository }}true
 {{- else if and (not .repository) (regexMatch "-(ubuntu|rockylinux)[0-9.]+$" .tag) }}true
 {{- end }}
 {{- end }}
@@ -36,11 +37,15 @@
 {{- $image = default false .root.Values.keepOldImages | ternary $kept dict }}
 {{- end }}
 {{- $tag := default (printf "%s-debian" .root.Chart.AppVersion) .tag }}
-{{- if regexMatch "(^|/)slinkyproject/" (default "" $image.repository) }}
+{{- if hasPrefix "ghcr.io/slinkyproject/" (default "" $image.repository) }}
 {{- $tag = "26.05-ubuntu26.04" }}
+{{- else if and $image.repository (not $image.tag) (not $image.digest) (kindIs "map" .image) (not .tag) }}
+{{- fail (printf "the image %s needs a tag or a digest" $image.repository) }}
 {{- end }}
 {{- $repository := default (printf "%s/%s" (include "slurm.registry" .root) .name) $image.repository }}
-{{- if and .fallback (not $image.repository) (not $image.tag) (not $image.digest) -}}
+{{- if and (kindIs "string" .image) $image.repository (not $image.tag) (not $image.digest) -}}
+{{- .image -}}
+{{- else if and .fallback (not $image.repository) (not $image.tag) (not $image.digest) -}}
 {{- .fallback -}}
 {{- else if $image.digest -}}
 {{- printf "%s@%s" $repository $image.digest -}}
