@@ -108,6 +108,9 @@ static int open_slurm(struct ends *ends, struct err *err)
     const struct http_client_options options = {
         .base_url = is_unix ? "http://slurmrestd" : url,
         .unix_socket = is_unix ? url + sizeof("unix://") - 1 : NULL,
+        .tls.ca_file = ends->config.slurm_rest_ca_file[0] ? ends->config.slurm_rest_ca_file : NULL,
+        .tls_kept = process_tls_kept,
+        .tls_context = (void *)(uintptr_t)url,
         .http1_only = true,
         .max_connections = SLURM_CONNECTIONS,
     };

@@ -32,7 +32,7 @@ enum {
 struct exporter_flags {
     const char *server, *cache_freq, *metrics_address, *health_address, *legacy_path, *user_labels;
     const char *ui_address;
-    const char *key_file, *key_user, *api_address, *api_folder, *api_service, *bridge;
+    const char *ca_file, *key_file, *key_user, *api_address, *api_folder, *api_service, *bridge;
     struct process_flags process;
     const char *print;
     bool external, view, ui;
@@ -46,6 +46,8 @@ struct exporter_flags {
 static const struct flag flags[] = {
     { "server", FLAG_TEXT, AT(server), "http://localhost:6820",
       "slurmrestd: a URL, or unix:// and the path of its socket" },
+    { "server-ca-file", FLAG_TEXT, AT(ca_file), "",
+      "the CA of a server that is https://, which may change at any time; none: the system's" },
     { "cache-freq", FLAG_TEXT, AT(cache_freq), "5s",
       "between polls of Slurm, at least 1s; a slow slurmrestd is asked less often" },
     { "job-list-seconds", FLAG_NUMBER, AT(job_list_s), "30",
@@ -160,6 +162,9 @@ static int links_open(struct links *links, const struct exporter_flags *values, 
     const struct http_client_options options = {
         .base_url = is_unix ? "http://slurmrestd" : values->server,
         .unix_socket = is_unix ? values->server + sizeof("unix://") - 1 : NULL,
+        .tls.ca_file = values->ca_file[0] ? values->ca_file : NULL,
+        .tls_kept = process_tls_kept,
+        .tls_context = (void *)(uintptr_t)values->server,
         .http1_only = true,
         .max_connections = SLURM_CONNECTIONS,
     };

@@ -73,16 +73,13 @@ void process_identity(char ret_identity[PROCESS_IDENTITY], uint64_t *ret_seed)
                    (unsigned long long)rand_u64(&rand));
 }
 
-static void on_tls_kept(void *context, const struct err *why)
+void process_tls_kept(void *server, const struct err *why)
 {
-    const struct kube_config *config = context;
-
     if (why)
-        log_warn("renewed certificates for the API server cannot be used; the old ones stay in use",
-                 LOG_TEXT("server", config->server), LOG_ERROR(why));
+        log_warn("renewed certificates for a server cannot be used; the old ones stay in use",
+                 LOG_TEXT("server", server), LOG_ERROR(why));
     else
-        log_info("the certificates for the API server can be used again",
-                 LOG_TEXT("server", config->server));
+        log_info("the certificates for a server can be used again", LOG_TEXT("server", server));
 }
 
 int process_api_open(struct process_api *api, const struct process_flags *flags, struct err *err)
@@ -95,8 +92,8 @@ int process_api_open(struct process_api *api, const struct process_flags *flags,
         (result = kube_config_load(&options, &api->config, err)) < 0 ||
         (result = kube_config_transport(api->loop, api->config, &api->lease_api, err)) < 0)
         return result;
-    api->config->tls_kept = on_tls_kept; /* one of the two: they have the same files */
-    api->config->tls_context = api->config;
+    api->config->tls_kept = process_tls_kept; /* one of the two: they have the same files */
+    api->config->tls_context = api->config->server;
     return kube_config_transport(api->loop, api->config, &api->api, err);
 }
 

@@ -61,6 +61,9 @@ struct process_api {
     struct http_transport *api, *lease_api;
 };
 
+/* For http_client_options: says that renewed files of TLS are of no use. server: its URL. */
+void process_tls_kept(void *server, const struct err *why);
+
 int process_api_open(struct process_api *api, const struct process_flags *flags, struct err *err);
 void process_api_close(struct process_api *api); /* also one that failed to open */
 

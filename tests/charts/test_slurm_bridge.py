@@ -22,7 +22,7 @@ MATTERS: dict[str, tuple[str, list[str]]] = {
     "nameOverride": ("=other", []), "namespaceOverride": ("=other", []), "imagePullSecrets": ("[0].name=a", []),
     "imageRegistry": ("=other", []), **MONITORING,
     "schedulerConfig.schedulerName": ("=other", []), "schedulerConfig.mcsLabel": ("=other", []), "schedulerConfig.partition": ("=other", []),
-    "sharedConfig.slurmRestApi": ("=http://other", []), "sharedConfig.slurmJwtSecret": ("=other", []),
+    "sharedConfig.slurmRestApi": ("=http://other", []), "sharedConfig.slurmRestCa": ("=-----BEGIN CERTIFICATE-----\na", ["sharedConfig.slurmRestApi=https://other"]), "sharedConfig.slurmJwtSecret": ("=other", []),
     "sharedConfig.slurmJwtKey.name": ("=other", []), "sharedConfig.slurmJwtKey.key": ("=other", ["sharedConfig.slurmJwtKey.name=a"]),
     "sharedConfig.slurmToken.create": ("=true", []), "sharedConfig.slurmToken.lifetime": ("=5m", [TOKEN]),
     "sharedConfig.slurmToken.jwtKeyRef.name": ("=other", [TOKEN]), "sharedConfig.slurmToken.jwtKeyRef.key": ("=other", [TOKEN]),

@@ -27,7 +27,7 @@ MATTERS: dict[str, tuple[str, list[str]]] = {
     "maxNames": "=9", "userLabels": "=off", "legacyPath": "=/metrics", "priorityClassName": "=high", "nodeSelector": ".a=b", "tolerations": "[0].key=a",
     "affinity": ".nodeAffinity.x=y", "resources": ".limits.cpu=1", "serviceMonitor.enabled": "=false", "serviceMonitor.labels": ".a=b",
     "serviceMonitor.endpoints": "[0].path=/other", "networkPolicy.enabled": "=true"}.items()
-} | {f"exporter.jwtKey.{key}": ("=other", ["exporter.jwtKey.name=key"]) for key in ("key", "user")} | {
+} | {"exporter.serverCa": ("=-----BEGIN CERTIFICATE-----\na", ["exporter.server=https://a:1"])} | {f"exporter.jwtKey.{key}": ("=other", ["exporter.jwtKey.name=key"]) for key in ("key", "user")} | {
     f"exporter.pdb.{key}": (change, ["exporter.replicas=2", *([] if key == "enabled" else ["exporter.pdb.enabled=true"])])
     for key, change in {"enabled": "=true", "minAvailable": "=2", "maxUnavailable": "=0"}.items()
 } | {

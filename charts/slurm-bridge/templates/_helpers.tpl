@@ -74,6 +74,12 @@ true
 {{- else }}
 {{- $_ := set $config "managedNamespaces" (default list .Values.admission.managedNamespaces) }}
 {{- end }}
+{{- if .Values.sharedConfig.slurmRestCa }}
+{{- if not (hasPrefix "https://" (include "slurm-bridge.restApi" .)) }}
+{{- fail (printf "sharedConfig.slurmRestCa: the address of slurmrestd is %s, and a CA is of use for https:// alone" (include "slurm-bridge.restApi" .)) }}
+{{- end }}
+{{- $_ := set $config "slurmRestCaFile" "/etc/slurm-bridge/slurm-ca.crt" }}
+{{- end }}
 {{- if .Values.sharedConfig.slurmJwtKey.name }}
 {{- $_ := set $config "jwtKeyFile" "/var/run/secrets/slurm/jwt.key" }}
 {{- end }}
@@ -265,5 +271,22 @@ true
 {{- printf "http://%s-restapi.%s:6820" (trimSuffix "-auth-jwt" $key) (include "slurm-bridge.namespace" .) }}
 {{- else }}
 {{- $given }}
+{{- end }}
+{{- end }}
+
+{{/* Whether there are network policies. By default a new installation has them, and an upgrade has them if it had them before. A chart that only
+renders (GitOps) cannot tell the two apart, and has none unless a value says so. */}}
+{{- define "slurm-bridge.limitsNetwork" -}}
+{{- if kindIs "bool" .Values.networkPolicy.enabled -}}
+{{- .Values.networkPolicy.enabled | ternary "true" "" -}}
+{{- else }}
+{{- $found := lookup "networking.k8s.io/v1" "NetworkPolicy" (include "slurm-bridge.namespace" .) "" }}
+{{- $limits := and $found .Release.IsInstall }}
+{{- range (default dict $found).items }}
+{{- if and (eq (default "" (get (default dict .metadata.annotations) "meta.helm.sh/release-name")) $.Release.Name) (eq (get (default dict .metadata.labels) "app.kubernetes.io/managed-by") "Helm") }}
+{{- $limits = true }}
+{{- end }}
+{{- end }}
+{{- if $limits }}true{{ end -}}
 {{- end }}
 {{- end }}

@@ -9,10 +9,11 @@ serviceMonitor:
   labels: {}
   interval: 30s
 networkPolicy:
-  enabled: false
+  enabled: null
   from: []
 imagePullSecrets: []
 sharedConfig:
+  slurmRestCa: ""
   slurmJwtKey:
     name: ""
     key: jwt_hs256.key
@@ -71,6 +72,7 @@ scheduler.schedulerName: schedulerConfig.schedulerName
 scheduler.mcsLabel: schedulerConfig.mcsLabel
 scheduler.partition: schedulerConfig.partition
 slurmRestApi: sharedConfig.slurmRestApi
+slurmRestCa: sharedConfig.slurmRestCa
 slurmJwtSecret: sharedConfig.slurmJwtSecret
 slurmJwtKey: sharedConfig.slurmJwtKey
 managedNamespaces: admission.managedNamespaces

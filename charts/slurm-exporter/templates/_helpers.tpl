@@ -64,3 +64,20 @@ true
 {{- define "slurm-exporter.apiSecret" -}}
 {{- default (printf "%s-cert" (include "slurm-exporter.api" .)) .Values.api.existingSecret -}}
 {{- end }}
+
+{{/* Whether there are network policies. By default a new installation has them, and an upgrade has them if it had them before. A chart that only
+renders (GitOps) cannot tell the two apart, and has none unless a value says so. */}}
+{{- define "slurm-exporter.limitsNetwork" -}}
+{{- if kindIs "bool" .Values.exporter.networkPolicy.enabled -}}
+{{- .Values.exporter.networkPolicy.enabled | ternary "true" "" -}}
+{{- else }}
+{{- $found := lookup "networking.k8s.io/v1" "NetworkPolicy" (include "slurm-exporter.namespace" .) "" }}
+{{- $limits := and $found .Release.IsInstall }}
+{{- range (default dict $found).items }}
+{{- if and (eq (default "" (get (default dict .metadata.annotations) "meta.helm.sh/release-name")) $.Release.Name) (eq (get (default dict .metadata.labels) "app.kubernetes.io/managed-by") "Helm") }}
+{{- $limits = true }}
+{{- end }}
+{{- end }}
+{{- if $limits }}true{{ end -}}
+{{- end }}
+{{- end }}

@@ -6,6 +6,7 @@ defaults, so that these are missing. */}}
 imageRegistry: localhost/slinc
 exporter:
   server: ""
+  serverCa: ""
   jwtKey:
     name: ""
     key: jwt.key
@@ -23,7 +24,7 @@ exporter:
   serviceMonitor:
     labels: {}
   networkPolicy:
-    enabled: false
+    enabled: null
     from: []
 externalMetrics:
   enabled: false
@@ -48,6 +49,7 @@ image: exporter.image
 imagePullPolicy: exporter.imagePullPolicy
 replicas: exporter.replicas
 server: exporter.server
+serverCa: exporter.serverCa
 secretName: exporter.secretName
 jwtKey: exporter.jwtKey
 logLevel: exporter.logLevel

@@ -9,7 +9,7 @@ serviceMonitor:
   labels: {}
   interval: 30s
 networkPolicy:
-  enabled: false
+  enabled: null
   from: []
 webhook:
   separate: true

@@ -79,3 +79,20 @@ jwksKeyRef:
 name: {{ default (printf "%s-sssd-conf" (include "slurm.fullname" .)) $given.name }}
 key: {{ default "sssd.conf" $given.key }}
 {{- end }}
+
+{{/* Whether there are network policies. By default a new installation has them, and an upgrade has them if it had them before. A chart that only
+renders (GitOps) cannot tell the two apart, and has none unless a value says so. */}}
+{{- define "slurm.limitsNetwork" -}}
+{{- if kindIs "bool" (default dict .Values.networkPolicy).enabled -}}
+{{- (default dict .Values.networkPolicy).enabled | ternary "true" "" -}}
+{{- else }}
+{{- $found := lookup "networking.k8s.io/v1" "NetworkPolicy" (include "slurm.namespace" .) "" }}
+{{- $limits := and $found .Release.IsInstall }}
+{{- range (default dict $found).items }}
+{{- if and (eq (default "" (get (default dict .metadata.annotations) "meta.helm.sh/release-name")) $.Release.Name) (eq (get (default dict .metadata.labels) "app.kubernetes.io/managed-by") "Helm") }}
+{{- $limits = true }}
+{{- end }}
+{{- end }}
+{{- if $limits }}true{{ end -}}
+{{- end }}
+{{- end }}

@@ -77,6 +77,8 @@ static const struct key keys[] = {
       "pods with this `schedulerName` are ours; also the value of our taint" },
     { "slurmRestApi", FORM_URL, AT(slurm_rest_api), "http://slurm-restapi.slurm:6820",
       "where slurmrestd answers" },
+    { "slurmRestCaFile", FORM_PATH, AT(slurm_rest_ca_file), "\"\"",
+      "the CA of an https:// slurmRestApi, which may change at any time; empty: the system's" },
     { "managedNamespaces", FORM_NAMESPACES, AT(managed_namespaces), "[slurm-bridge]",
       "pods created in these namespaces get our scheduler" },
     { "managedNamespaceSelector", FORM_SELECTOR, AT(managed_namespace_selector), "null",

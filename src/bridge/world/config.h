@@ -29,10 +29,11 @@ struct bridge_priority { /* what a priority class of Kubernetes is in Slurm: one
 };
 
 struct bridge_config {
-    const char *scheduler_name; /* schedulerName */
-    const char *slurm_rest_api; /* slurmRestApi: http://, https:// or unix:// */
-    const char *mcs_label;      /* mcsLabel; "" sends none */
-    const char *partition;      /* partition: where jobs go that name none */
+    const char *scheduler_name;     /* schedulerName */
+    const char *slurm_rest_api;     /* slurmRestApi: http://, https:// or unix:// */
+    const char *slurm_rest_ca_file; /* slurmRestCaFile: "" = the system's */
+    const char *mcs_label;          /* mcsLabel; "" sends none */
+    const char *partition;          /* partition: where jobs go that name none */
     const struct str *managed_namespaces;
     unsigned managed_namespace_count;
     const struct json *managed_namespace_selector; /* NULL: the list counts */

@@ -67,7 +67,8 @@ static void check_user(const struct bridge_user *user)
 static void every_key_is_read_without_regard_to_letter_case(void **state)
 {
     static const char *const texts[] = {
-        "schedulerName: s\nslurmRestApi: https://h:1/p\nmanagedNamespaces: [a, b-1]\n"
+        "schedulerName: s\nslurmRestApi: https://h:1/p\nslurmRestCaFile: /c\nmanagedNamespaces: "
+        "[a, b-1]\n"
         "managedNamespaceSelector: {matchLabels: {team: x}}\nmcsLabel: m\npartition: p\n"
         "sharedNodes: true\npinCpus: auto\nsubmitOnly: yes\nfenceAfterSeconds: 300\nasksPerSecond: "
         "0x10\n"
@@ -77,7 +78,8 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         "3}\n"
         "users: [{namespace: ns, serviceAccount: s, user: u, group: g, account: a, qos: q}]\n"
         "trustAnnotations: false\njwtKeyFile: /k\njwtUser: u\n",
-        "SCHEDULERNAME: s\nslurmrestapi: https://h:1/p\nmanagednamespaces: [a, b-1]\n"
+        "SCHEDULERNAME: s\nslurmrestapi: https://h:1/p\nslurmrestcafile: /c\nmanagednamespaces: "
+        "[a, b-1]\n"
         "ManagedNamespaceSelector: {matchLabels: {team: x}}\nMcsLabel: m\nPartition: p\n"
         "sharednodes: true\npincpus: auto\nSubmitOnly: true\nfenceafterseconds: "
         "300\nAsksPerSecond: 16\n"
@@ -95,6 +97,7 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
 
         assert_string_equal(config.scheduler_name, "s");
         assert_string_equal(config.slurm_rest_api, "https://h:1/p");
+        assert_string_equal(config.slurm_rest_ca_file, "/c");
         assert_int_equal(config.managed_namespace_count, 2);
         assert_true(str_is(config.managed_namespaces[0], "a"));
         assert_true(str_is(config.managed_namespaces[1], "b-1"));
@@ -237,6 +240,7 @@ static void bad_values_name_their_key_and_what_is_allowed(void **state)
         { "users: [{namespace: a, user: x, USER: z}]",
           "users: rule 1: user: is there twice, in different letter case" },
         { "trustAnnotations: 'false'", "trustAnnotations: wants true or false" },
+        { "slurmRestCaFile: ca.crt", "slurmRestCaFile: wants the path of a file, from the root" },
         { "jwtKeyFile: key", "jwtKeyFile: wants the path of a file, from the root" },
         { "jwtUser: 0", "jwtUser: wants a text of one line; numbers, yes and no need quotes" },
         { "partition: a\nPartition: b", "partition: is there twice, in different letter case" },
@@ -420,6 +424,7 @@ static void the_reference_has_a_row_for_every_key(void **state)
 {
     static const char *const keys[] = { "schedulerName",
                                         "slurmRestApi",
+                                        "slurmRestCaFile",
                                         "managedNamespaces",
                                         "managedNamespaceSelector",
                                         "mcsLabel",
