@@ -1,13 +1,8 @@
-/* http_conn.c - connections and requests of the server, on evhttp.
+/* http_conn.c - connections of the server: what comes in is read into requests, one at a time, and
+ * handed to its route; what goes out is waited for.
  *
- * evhttp reads and writes HTTP. What it lacks is here: a record for each connection from the moment
- * it is accepted, with one timer that bounds what the connection does now. evhttp shows us its
- * connection object only with a whole request, which a slow sender never completes; so a connection
- * is claimed in the round after it was accepted, through the bufferevent that we made for it (see
- * claim).
- *
- * Holds: every connection of evhttp has exactly one struct conn, freed when evhttp closes it; a
- * conn always has its timer armed; a responder outlives its connection and its server. */
+ * Holds: a conn always has its timer armed; it has at most one request; a responder outlives its
+ * connection and its server. */
 #include "io/http_server_internal.h"
 
 #include "base/mem.h"
@@ -18,26 +13,35 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent_ssl.h>
 #include <event2/event.h>
-#include <event2/http.h>
+#include <event2/listener.h>
+#include <event2/util.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/ssl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
-enum { US_PER_SECOND = 1000000 };
+enum {
+    US_PER_SECOND = 1000000,
+    LINGER_US = US_PER_SECOND, /* for a refusal to be read */
+    MAX_AHEAD = 64 << 10,      /* of what a peer sends before it has its answer */
+    BACKLOG = 512,
+};
+
+static void read_requests(struct conn *conn);
 
 /* --- a connection and its time --- */
 
-static void conn_free(struct conn *conn)
+static void conn_close(struct conn *conn)
 {
     struct http_server *server = conn->server;
 
     loop_timer_stop(&conn->timer);
     if (conn->responder)
         http_responder_lose(conn->responder);
-    if (!conn->connection)
-        bufferevent_decref(conn->bufferevent); /* never claimed: our reference is still held */
+    bufferevent_free(conn->bufferevent);
+    http_reader_done(&conn->reader);
     list_remove(&conn->link);
     server->conn_count--;
     mem_free(conn);
@@ -46,9 +50,7 @@ static void conn_free(struct conn *conn)
 
 static void on_time_up(void *context)
 {
-    struct conn *conn = context;
-
-    evhttp_connection_free(conn->connection); /* calls on_close */
+    conn_close(context);
 }
 
 static void conn_limit(struct conn *conn, enum conn_state state, int64_t limit_us)
@@ -57,153 +59,45 @@ static void conn_limit(struct conn *conn, enum conn_state state, int64_t limit_u
     loop_timer_start(conn->server->loop, &conn->timer, limit_us, on_time_up, conn);
 }
 
-static void on_close(struct evhttp_connection *connection, void *context)
+static bool awaits_request(const struct conn *conn)
 {
-    struct conn *conn = context;
-
-    evhttp_connection_set_closecb(connection, NULL, NULL);
-    evbuffer_remove_cb_entry(bufferevent_get_input(conn->bufferevent), conn->input_watch);
-    conn_free(conn);
+    return conn->state == CONN_IDLE || conn->state == CONN_READING;
 }
 
-/* The first byte of a further request starts its time. */
-static void on_input(struct evbuffer *input, const struct evbuffer_cb_info *info, void *context)
+static bool has_unsent(const struct conn *conn)
 {
-    struct conn *conn = context;
-
-    if (info->n_added == 0)
-        return;
-    conn->has_begun = true;
-    if (conn->state == CONN_IDLE)
-        conn_limit(conn, CONN_READING, conn->server->request_us);
+    return evbuffer_get_length(bufferevent_get_output(conn->bufferevent)) > 0;
 }
 
-/* Takes hold of evhttp's connection object: it is the argument of the callbacks that evhttp has set
- * on our bufferevent. They are NULL when evhttp has let go of it already. */
-static bool claim(struct conn *conn)
+/* The answer is out. */
+static void conn_answered(struct conn *conn)
 {
-    void *connection = NULL;
-
-    if (conn->connection)
-        return true;
-    bufferevent_getcb(conn->bufferevent, NULL, NULL, NULL, &connection);
-    if (!connection)
-        return false;
-    conn->connection = connection;
-    evhttp_connection_set_closecb(conn->connection, on_close, conn);
-    bufferevent_decref(conn->bufferevent);
-    return true;
-}
-
-static void on_accepted(void *context)
-{
-    struct conn *conn = context;
-    struct http_server *server = conn->server;
-
-    if (!claim(conn)) {
-        conn_free(conn);
+    if (conn->closes || conn->server->stopping) {
+        conn_close(conn);
         return;
     }
-    if (conn->is_excess || server->stopping)
-        on_time_up(conn);
-    else
-        conn_limit(conn, CONN_READING, conn->deadline_us - loop_now_us(server->loop));
+    http_reader_next(&conn->reader);
+    conn_limit(conn, CONN_IDLE, conn->server->idle_us);
+    bufferevent_enable(conn->bufferevent, EV_READ);
+    read_requests(conn);
+    if (conn->has_ended && awaits_request(conn))
+        conn_limit(conn, conn->state, 0);
 }
 
-static struct bufferevent *new_tls_bufferevent(struct http_server *server, struct event_base *base)
+void http_conn_end(struct conn *conn)
 {
-    SSL *ssl = SSL_new(server->tls_context);
-    struct bufferevent *made = NULL;
-
-    if (ssl)
-        made = bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_ACCEPTING,
-                                              BEV_OPT_CLOSE_ON_FREE);
-    if (made)
-        bufferevent_openssl_set_allow_dirty_shutdown(made, 1);
-    else
-        SSL_free(ssl);
-    return made;
+    conn->state = CONN_SENDING; /* the time goes on */
+    if (!has_unsent(conn))
+        conn_limit(conn, CONN_SENDING, 0);
 }
 
-/* evhttp has accepted a connection and wants a bufferevent for it. */
-static struct bufferevent *on_accept(struct event_base *base, void *context)
+void http_conn_stream(struct conn *conn)
 {
-    struct http_server *server = context;
-    bool is_excess = server->conn_count >= server->max_connections;
-    struct bufferevent *made = NULL;
-
-    if (server->tls_context && !is_excess) {
-        made = new_tls_bufferevent(server, base);
-        is_excess = !made;
-    }
-    if (!made) /* plain; also for one that is closed right away, where no handshake is worth it */
-        made = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
-    if (!made)
-        abort(); /* out of memory */
-
-    struct conn *conn = mem_alloc(sizeof(*conn));
-
-    *conn = (struct conn){ .server = server, .bufferevent = made, .is_excess = is_excess };
-    conn->deadline_us = loop_now_us(server->loop) + server->request_us;
-    conn->input_watch = evbuffer_add_cb(bufferevent_get_input(made), on_input, conn);
-    /* While an answer goes out nobody takes what comes in: beyond a whole request the peer waits.
-     */
-    bufferevent_setwatermark(made, EV_READ, 0, server->max_head + server->max_body);
-    bufferevent_incref(made);
-    list_push_back(&server->conns, &conn->link);
-    server->conn_count++;
-    loop_timer_start(server->loop, &conn->timer, 0, on_accepted, conn);
-    return made;
+    conn->closes = true;
+    conn_limit(conn, CONN_STREAMING, (int64_t)HTTP_STREAM_MAX_S * US_PER_SECOND);
 }
 
 /* --- a request --- */
-
-static struct conn *conn_of(struct http_server *server, struct evhttp_connection *connection)
-{
-    struct bufferevent *bufferevent = evhttp_connection_get_bufferevent(connection);
-
-    list_each (struct conn, conn, &server->conns, link)
-        if (conn->bufferevent == bufferevent)
-            return conn;
-    return NULL;
-}
-
-static const char *method_of(const struct evhttp_request *request)
-{
-    switch (evhttp_request_get_command(request)) {
-    case EVHTTP_REQ_GET:
-        return "GET";
-    case EVHTTP_REQ_HEAD:
-        return "HEAD";
-    case EVHTTP_REQ_POST:
-        return "POST";
-    case EVHTTP_REQ_PUT:
-        return "PUT";
-    case EVHTTP_REQ_PATCH:
-        return "PATCH";
-    case EVHTTP_REQ_DELETE:
-        return "DELETE";
-    default:
-        return "";
-    }
-}
-
-static struct http_view view_of(struct evhttp_request *request)
-{
-    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request);
-    const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
-    struct evbuffer *input = evhttp_request_get_input_buffer(request);
-    size_t length = evbuffer_get_length(input);
-    const char *body = length > 0 ? (const char *)evbuffer_pullup(input, -1) : "";
-
-    return (struct http_view){
-        .method = method_of(request),
-        .path = path ? path : "",
-        .query = str_of(uri ? evhttp_uri_get_query(uri) : NULL),
-        .body = body ? (struct str){ body, length } : STR(""),
-        .request = request,
-    };
-}
 
 static const struct http_route *route_for(const struct http_server *server, const char *path)
 {
@@ -218,12 +112,20 @@ static const struct http_route *route_for(const struct http_server *server, cons
     return NULL;
 }
 
-static void handle(struct http_server *server, struct evhttp_request *request,
-                   struct http_responder *responder)
+static void handle(struct conn *conn)
 {
-    struct http_view view = view_of(request);
+    struct http_server *server = conn->server;
+    const struct http_reader *reader = &conn->reader;
+    const struct http_view view = { .method = reader->method,
+                                    .path = reader->path,
+                                    .query = reader->query,
+                                    .body = buf_str(&reader->body),
+                                    .conn = conn };
     const struct http_route *route = route_for(server, view.path);
+    struct http_responder *responder = http_responder_new(conn);
 
+    conn->state = CONN_ANSWERING; /* the time goes on */
+    conn->closes = reader->closes;
     if (!route) {
         http_respond_text(responder, 404, "not found\n");
         return;
@@ -235,43 +137,159 @@ static void handle(struct http_server *server, struct evhttp_request *request,
     loop_real_leave(server->loop, entered_us);
 }
 
-static void on_request(struct evhttp_request *request, void *context)
+/* Bytes that are no request mean nothing, nor do those behind them. */
+static void refuse(struct conn *conn)
+{
+    char text[256];
+
+    (void)snprintf(text, sizeof(text), "%s\n", conn->reader.why);
+    conn->closes = true;
+    http_respond_text(http_responder_new(conn), conn->reader.status, text);
+    conn_limit(conn, CONN_REFUSED, conn->server->request_us);
+}
+
+static void read_requests(struct conn *conn)
+{
+    struct evbuffer *input = bufferevent_get_input(conn->bufferevent);
+    size_t length = evbuffer_get_length(input);
+    struct str bytes = { length > 0 ? (const char *)evbuffer_pullup(input, -1) : "", length };
+    enum http_progress progress;
+
+    if (length == 0)
+        return;
+    if (conn->state == CONN_IDLE) /* the first byte of a request starts its time */
+        conn_limit(conn, CONN_READING, conn->server->request_us);
+    progress = http_reader_take(&conn->reader, &bytes);
+    evbuffer_drain(input, length - bytes.len);
+    if (progress == HTTP_COMPLETE) {
+        handle(conn);
+    } else if (progress == HTTP_REFUSED) {
+        refuse(conn);
+    } else if (conn->reader.expects_continue) {
+        conn->reader.expects_continue = false;
+        bufferevent_write(conn->bufferevent, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+    }
+}
+
+/* --- what happens on the socket --- */
+
+static void on_readable(struct bufferevent *bufferevent, void *context)
+{
+    struct conn *conn = context;
+    struct evbuffer *input = bufferevent_get_input(bufferevent);
+
+    if (awaits_request(conn))
+        read_requests(conn);
+    else if (conn->state == CONN_REFUSED)
+        evbuffer_drain(input, evbuffer_get_length(input));
+    else if (evbuffer_get_length(input) >= MAX_AHEAD) /* a watermark would call back for ever */
+        bufferevent_disable(bufferevent, EV_READ);
+}
+
+/* Closing at once would reset the connection under the refusal while bytes still come in. */
+static void linger(struct conn *conn)
+{
+    SSL *ssl = bufferevent_openssl_get_ssl(conn->bufferevent);
+
+    if (ssl)
+        (void)SSL_shutdown(ssl);
+    (void)shutdown(bufferevent_getfd(conn->bufferevent), SHUT_WR);
+    conn_limit(conn, CONN_REFUSED, conn->has_ended ? 0 : LINGER_US);
+}
+
+static void on_written(struct bufferevent *bufferevent, void *context)
+{
+    struct conn *conn = context;
+
+    if (has_unsent(conn))
+        return;
+    if (conn->state == CONN_SENDING)
+        conn_answered(conn);
+    else if (conn->state == CONN_REFUSED)
+        linger(conn);
+}
+
+/* A client may end its side when it has asked. Who listens to a stream keeps it open. */
+static bool waits_for_answer(const struct conn *conn)
+{
+    return conn->state == CONN_ANSWERING || conn->state == CONN_SENDING ||
+           (conn->state == CONN_REFUSED && has_unsent(conn));
+}
+
+static void on_event(struct bufferevent *bufferevent, short what, void *context)
+{
+    struct conn *conn = context;
+
+    if (what & BEV_EVENT_CONNECTED) /* the handshake is done */
+        return;
+    conn->has_ended = true;
+    if (!(what & BEV_EVENT_EOF) || !waits_for_answer(conn))
+        conn_close(conn);
+}
+
+/* --- a new one --- */
+
+static struct bufferevent *new_tls_bufferevent(struct http_server *server, evutil_socket_t fd)
+{
+    SSL *ssl = SSL_new(server->tls_context);
+    struct bufferevent *made = NULL;
+
+    if (ssl)
+        made = bufferevent_openssl_socket_new(loop_real_base(server->loop), fd, ssl,
+                                              BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE);
+    if (made)
+        bufferevent_openssl_set_allow_dirty_shutdown(made, 1);
+    else
+        SSL_free(ssl);
+    return made;
+}
+
+static void on_accepted(struct evconnlistener *listener, evutil_socket_t fd,
+                        struct sockaddr *address, int address_length, void *context)
 {
     struct http_server *server = context;
-    struct conn *conn = conn_of(server, evhttp_request_get_connection(request));
+    int on = 1;
 
-    if (!conn || conn->is_excess || !claim(conn)) {
-        evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
-        evhttp_send_reply(request, 503, "too many connections", NULL);
+    if (server->conn_count >= server->max_connections) {
+        evutil_closesocket(fd);
         return;
     }
-    if (conn->state == CONN_NEW) /* a whole request in the first round */
-        conn_limit(conn, CONN_READING, conn->deadline_us - loop_now_us(server->loop));
-    conn->state = CONN_ANSWERING; /* the time goes on */
-    handle(server, request, http_responder_new(conn, request));
+
+    struct bufferevent *made =
+        server->tls_context
+            ? new_tls_bufferevent(server, fd)
+            : bufferevent_socket_new(loop_real_base(server->loop), fd, BEV_OPT_CLOSE_ON_FREE);
+
+    if (!made)
+        abort(); /* out of memory */
+
+    struct conn *conn = mem_alloc(sizeof(*conn));
+
+    *conn = (struct conn){ .server = server, .bufferevent = made };
+    http_reader_init(&conn->reader, server->max_head, server->max_body);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    bufferevent_setcb(made, on_readable, on_written, on_event, conn);
+    bufferevent_enable(made, EV_READ | EV_WRITE);
+    list_push_back(&server->conns, &conn->link);
+    server->conn_count++;
+    conn_limit(conn, CONN_IDLE, server->request_us);
 }
 
-void http_server_answered(struct conn *conn)
-{
-    struct http_server *server = conn->server;
-
-    conn->has_begun = evbuffer_get_length(bufferevent_get_input(conn->bufferevent)) > 0;
-    if (server->stopping)
-        conn_limit(conn, CONN_IDLE, 0);
-    else if (conn->has_begun)
-        conn_limit(conn, CONN_READING, server->request_us);
-    else
-        conn_limit(conn, CONN_IDLE, server->idle_us);
-}
-
-void http_server_streams(struct conn *conn)
-{
-    conn_limit(conn, CONN_ANSWERING, (int64_t)HTTP_STREAM_MAX_S * US_PER_SECOND);
-}
+/* --- what a handler asks of its request --- */
 
 const char *http_view_header(const struct http_view *view, const char *name)
 {
-    return evhttp_find_header(evhttp_request_get_input_headers(view->request), name);
+    return http_reader_header(&view->conn->reader, name);
+}
+
+void http_view_headers(const struct http_view *view,
+                       void (*take)(void *context, const char *name, const char *value),
+                       void *context)
+{
+    const struct http_reader *reader = &view->conn->reader;
+
+    for (size_t i = 0; i < reader->line_count; i++)
+        take(context, reader->lines[i].name, reader->lines[i].value);
 }
 
 int http_view_query(const struct http_view *view, const char *name, struct buf *out,
@@ -280,56 +298,50 @@ int http_view_query(const struct http_view *view, const char *name, struct buf *
     return http_query_get(view->query, name, out, err);
 }
 
-/* --- setting up --- */
+/* --- all of them --- */
 
-/* Head and body of an answer are two writes. Without this the second waits until the peer has
- * acknowledged the first, which it puts off for 40 ms. Accepted sockets take it from the listener.
- */
-static void send_at_once(int listener)
+static struct evconnlistener *listen_on(struct http_server *server, const char *address,
+                                        uint16_t port)
 {
-    int on = 1;
+    struct evutil_addrinfo hints = { .ai_family = AF_UNSPEC,
+                                     .ai_socktype = SOCK_STREAM,
+                                     .ai_flags = EVUTIL_AI_PASSIVE | EVUTIL_AI_NUMERICSERV };
+    struct evutil_addrinfo *found = NULL;
+    struct evconnlistener *listener = NULL;
+    char port_text[8];
 
-    (void)setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    (void)snprintf(port_text, sizeof(port_text), "%u", (unsigned)port);
+    if (evutil_getaddrinfo(address, port_text, &hints, &found) == 0)
+        listener = evconnlistener_new_bind(loop_real_base(server->loop), on_accepted, server,
+                                           LEV_OPT_REUSEABLE | LEV_OPT_CLOSE_ON_FREE |
+                                               LEV_OPT_CLOSE_ON_EXEC,
+                                           BACKLOG, found->ai_addr, (int)found->ai_addrlen);
+    if (found)
+        evutil_freeaddrinfo(found);
+    return listener;
 }
 
 int http_server_listen(struct http_server *server, const char *address, uint16_t port,
                        struct err *err)
 {
-    struct evhttp *http = evhttp_new(loop_real_base(server->loop));
-
-    server->http = http;
-    if (!http)
-        return err_set(err, ERR_SYSTEM, "libevent cannot make a server");
-    evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST |
-                                         EVHTTP_REQ_PUT | EVHTTP_REQ_PATCH | EVHTTP_REQ_DELETE);
-    evhttp_set_max_headers_size(http, (ev_ssize_t)server->max_head);
-    evhttp_set_max_body_size(http, (ev_ssize_t)server->max_body);
-    evhttp_set_default_content_type(http, NULL);
-    evhttp_set_timeout(http, 2 * HTTP_STREAM_MAX_S); /* the time is kept here, see conn_limit */
-    evhttp_set_bevcb(http, on_accept, server);
-    evhttp_set_gencb(http, on_request, server);
-    server->listener = evhttp_bind_socket_with_handle(http, address ? address : "::", port);
+    server->listener = listen_on(server, address ? address : "::", port);
     if (!server->listener && !address)
-        server->listener = evhttp_bind_socket_with_handle(http, "0.0.0.0", port);
+        server->listener = listen_on(server, "0.0.0.0", port);
     if (!server->listener)
         return err_system(err, errno, "listen on %s port %u", address ? address : "any address",
                           (unsigned)port);
-    send_at_once(evhttp_bound_socket_get_fd(server->listener));
     return 0;
 }
 
 void http_server_close_idle(struct http_server *server)
 {
     list_each (struct conn, conn, &server->conns, link)
-        if (conn->state == CONN_IDLE || (conn->state == CONN_READING && !conn->has_begun))
-            on_time_up(conn);
+        if (conn->state == CONN_IDLE || conn->state == CONN_REFUSED)
+            conn_close(conn);
 }
 
 void http_server_close_all(struct http_server *server)
 {
-    if (server->http)
-        evhttp_free(server->http); /* closes what was claimed */
-    server->http = NULL;
     while (!list_is_empty(&server->conns))
-        conn_free(list_item(list_first(&server->conns), struct conn, link));
+        conn_close(list_item(list_first(&server->conns), struct conn, link));
 }

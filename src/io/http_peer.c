@@ -1,4 +1,4 @@
-/* http_peer.c - who is at the other end of a connection: its certificate, and the headers it sent.
+/* http_peer.c - who is at the other end of a connection, by its certificate.
  *
  * The handshake asks for a certificate and takes whatever comes, because a wrong one must be
  * answered with a status, not with a broken connection. The certificate is judged per request,
@@ -6,8 +6,6 @@
 #include "io/http_server_internal.h"
 
 #include <event2/bufferevent_ssl.h>
-#include <event2/http.h>
-#include <event2/keyvalq_struct.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -29,16 +27,6 @@ void http_server_ask_certificate(SSL_CTX *context)
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
     (void)SSL_CTX_set_num_tickets(context, 0);
-}
-
-void http_view_headers(const struct http_view *view,
-                       void (*take)(void *context, const char *name, const char *value),
-                       void *context)
-{
-    const struct evkeyvalq *headers = evhttp_request_get_input_headers(view->request);
-
-    for (const struct evkeyval *header = headers->tqh_first; header; header = header->next.tqe_next)
-        take(context, header->key, header->value);
 }
 
 static X509_STORE *store_of(struct str ca)
@@ -82,8 +70,7 @@ static int verify(X509 *certificate, STACK_OF(X509) * chain, struct str ca, stru
 int http_view_peer(const struct http_view *view, struct str ca, char *ret_name, size_t size,
                    struct err *err)
 {
-    struct evhttp_connection *connection = evhttp_request_get_connection(view->request);
-    SSL *ssl = bufferevent_openssl_get_ssl(evhttp_connection_get_bufferevent(connection));
+    SSL *ssl = bufferevent_openssl_get_ssl(view->conn->bufferevent);
     X509 *certificate = ssl ? SSL_get1_peer_certificate(ssl) : NULL;
     int result;
 

@@ -8,7 +8,7 @@
 #include "io/reload.h"
 #include "io/tls.h"
 
-#include <event2/http.h>
+#include <event2/listener.h>
 #include <netinet/in.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
@@ -143,7 +143,7 @@ int http_server_new(struct loop *loop, const struct http_server_options *options
         http_server_free(server);
         return result;
     }
-    server->port = port_of(evhttp_bound_socket_get_fd(server->listener));
+    server->port = port_of(evconnlistener_get_fd(server->listener));
     *ret_server = server;
     return 0;
 }
@@ -185,7 +185,7 @@ void http_server_stop(struct http_server *server, int64_t grace_us, void (*stopp
     server->stopping = true;
     server->stopped = stopped;
     server->stopped_context = context;
-    evhttp_del_accept_socket(server->http, server->listener);
+    evconnlistener_free(server->listener);
     server->listener = NULL;
     loop_timer_start(server->loop, &server->stop_timer, grace_us, on_stopped, server);
     http_server_close_idle(server);
@@ -198,6 +198,8 @@ void http_server_free(struct http_server *server)
         return;
     server->stopping = true;
     server->stopped = NULL;
+    if (server->listener)
+        evconnlistener_free(server->listener);
     http_server_close_all(server);
     loop_timer_stop(&server->stop_timer);
     reload_file_free(server->cert_watch);

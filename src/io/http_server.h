@@ -16,7 +16,7 @@
 
 struct http_server;
 struct http_responder;
-struct evhttp_request;
+struct conn;
 
 /* Borrowed until the handler returns: a handler that answers later copies what it needs. */
 struct http_view {
@@ -24,7 +24,7 @@ struct http_view {
     const char *path; /* as sent, escapes and all, without the query */
     struct str query; /* without the '?' */
     struct str body;
-    struct evhttp_request *request; /* private */
+    struct conn *conn; /* private */
 };
 
 const char *http_view_header(const struct http_view *view, const char *name); /* NULL: absent */

@@ -4,21 +4,21 @@
 #define SLINC_IO_HTTP_SERVER_INTERNAL_H
 
 #include "base/list.h"
+#include "io/http_reader.h"
 #include "io/http_server.h"
 
 #include <openssl/types.h>
 
 struct bufferevent;
-struct evbuffer_cb_entry;
-struct evhttp;
-struct evhttp_bound_socket;
-struct evhttp_connection;
+struct evconnlistener;
 
 enum conn_state {
-    CONN_NEW,       /* accepted in this round of the loop; not claimed from evhttp yet */
-    CONN_READING,   /* a request is awaited for the first time, or is coming in */
-    CONN_ANSWERING, /* a responder has it, or the answer is going out */
-    CONN_IDLE,      /* kept alive between requests */
+    CONN_IDLE,      /* no byte of a request has come: it is new, or kept alive */
+    CONN_READING,   /* a request is coming in */
+    CONN_ANSWERING, /* a responder has it */
+    CONN_STREAMING, /* an answer goes on */
+    CONN_SENDING,   /* the rest of an answer is going out */
+    CONN_REFUSED,   /* the same of a refusal; what comes in is not looked at */
 };
 
 struct conn {
@@ -26,19 +26,16 @@ struct conn {
     struct http_server *server;
     enum conn_state state;
     struct bufferevent *bufferevent;
-    struct evhttp_connection *connection; /* NULL until claimed; until then bufferevent is ours */
-    struct evbuffer_cb_entry *input_watch;
+    struct http_reader reader;
     struct loop_timer timer; /* closes the connection */
-    int64_t deadline_us;     /* of its first request */
     struct http_responder *responder;
-    bool has_begun; /* bytes of the current request have come */
-    bool is_excess; /* over the maximum: to be closed */
+    bool closes;    /* after this answer */
+    bool has_ended; /* the peer sends no more */
 };
 
 struct http_server {
     struct loop *loop;
-    struct evhttp *http;
-    struct evhttp_bound_socket *listener; /* NULL when stopped */
+    struct evconnlistener *listener; /* NULL when stopped */
     uint16_t port;
     const struct http_route *routes;
     size_t route_count;
@@ -63,8 +60,8 @@ struct http_server {
 /* http_conn.c */
 int http_server_listen(struct http_server *server, const char *address, uint16_t port,
                        struct err *err);
-void http_server_answered(struct conn *conn); /* the last byte of the answer is out */
-void http_server_streams(struct conn *conn);  /* its answer goes on for a while */
+void http_conn_stream(struct conn *conn); /* its answer goes on for a while */
+void http_conn_end(struct conn *conn);    /* the last piece of its answer was written */
 void http_server_close_idle(struct http_server *server);
 void http_server_close_all(struct http_server *server);
 
@@ -75,7 +72,7 @@ void http_server_ask_certificate(SSL_CTX *context);
 void http_server_check_stopped(struct http_server *server); /* a connection has gone */
 
 /* http_responder.c */
-struct http_responder *http_responder_new(struct conn *conn, struct evhttp_request *request);
+struct http_responder *http_responder_new(struct conn *conn);
 void http_responder_lose(struct http_responder *responder); /* its connection is going */
 
 #endif

@@ -4,6 +4,7 @@
 #include "peer.h"
 
 #include <errno.h>
+#include <time.h>
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
@@ -232,6 +233,48 @@ static void two_requests_sent_at_once_are_answered_in_turn(void **state)
     end(&world);
 }
 
+static void a_client_that_waits_before_its_body_is_told_to_go_on(void **state)
+{
+    struct world world = { .loop = NULL };
+
+    begin(&world);
+
+    int fd = raw_connect(&world);
+
+    raw_say(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
+                "Content-Length: 5\r\n\r\n");
+    raw_read_until(&world, fd, "HTTP/1.1 100 Continue\r\n\r\n");
+    assert_int_equal(world.handled, 0);
+    raw_say(fd, "hello");
+    raw_read_until(&world, fd, "{\"ok\":true}");
+    assert_string_equal(world.body, "hello");
+    close(fd);
+    end(&world);
+}
+
+static void who_ends_its_side_is_still_answered(void **state)
+{
+    struct world world = { .loop = NULL };
+    char text[4096];
+
+    begin(&world);
+
+    int fd = raw_connect(&world);
+
+    raw_say(fd, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\nGET /late HTTP/1.1\r\nHost: a\r\n\r\n");
+    shutdown(fd, SHUT_WR);
+    while (world.handled < 2)
+        run_for(world.loop, MS_US);
+    run_for(world.loop, 5 * MS_US);
+    assert_int_equal(world.gone, 0);
+    http_respond_text(world.kept, 200, "at last");
+    raw_read_to_end(&world, fd, text, sizeof(text));
+    assert_non_null(strstr(text, "{\"ok\":true}"));
+    assert_non_null(strstr(text, "at last"));
+    close(fd);
+    end(&world);
+}
+
 /* --- late answers --- */
 
 static void an_answer_may_come_later(void **state)
@@ -388,6 +431,44 @@ static void rubbish_gets_no_handler(void **state)
         raw_read_to_end(&world, fd, text, sizeof(text));
         close(fd);
         assert_null(strstr(text, " 200 "));
+    }
+    assert_int_equal(world.handled, 0);
+    end(&world);
+}
+
+/* What hides in the body of one request would be another one, on the API server's own connection.
+ */
+static void a_request_that_hides_another_is_refused_and_nothing_behind_it_is_served(void **state)
+{
+    static const char hidden[] = "GET /echo HTTP/1.1\r\nHost: a\r\nX-Remote-User: admin\r\n\r\n";
+    static const char *const heads[] = {
+        "HEAD /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 53\r\n\r\n",
+        "HEAD /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "GET /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 53\r\n\r\n",
+        "GET /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "DELETE /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 53\r\n\r\n",
+        "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 53\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 53\r\n\r\n",
+        "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "0\r\nX-Remote-User: admin\r\n\r\n",
+        "GET /echo HTTP/1.1\r\nHost: a\r\nX-Test: a\r\n X-Remote-User: admin\r\n\r\n",
+        "GET /echo HTTP/1.1\nHost: a\n\n",
+    };
+    struct world world = { .loop = NULL };
+    char text[1024];
+
+    begin(&world);
+    for (size_t i = 0; i < COUNT(heads); i++) {
+        int fd = raw_connect(&world);
+
+        raw_say(fd, heads[i]);
+        raw_say(fd, hidden);
+        raw_read_to_end(&world, fd, text, sizeof(text));
+        close(fd);
+        assert_memory_equal(text, "HTTP/1.1 400", 12);
+        assert_non_null(strstr(text, "Connection: close"));
+        assert_null(strstr(text + 12, "HTTP/1.1 "));
     }
     assert_int_equal(world.handled, 0);
     end(&world);
@@ -660,7 +741,12 @@ static void what_is_sent_to_a_stream_is_not_taken_in_without_end(void **state)
         if (sent < 0)
             run_for(world.loop, MS_US);
     }
-    assert_true(taken < PLENTY / 2); /* 4 MiB of ours, and what two kernel buffers hold */
+    assert_true(taken < PLENTY / 2); /* 64 KiB of ours, and what two kernel buffers hold */
+
+    clock_t before = clock();
+
+    run_for(world.loop, 300 * MS_US); /* what waits is left alone */
+    assert_true(clock() - before < CLOCKS_PER_SEC / 10);
     assert_int_equal(world.gone, 0);
     http_stream_end(responder);
     close(fd);
@@ -692,6 +778,8 @@ int main(void)
         cmocka_unit_test(routes_match_exactly_or_by_prefix),
         cmocka_unit_test(all_the_usual_methods_are_served),
         cmocka_unit_test(two_requests_sent_at_once_are_answered_in_turn),
+        cmocka_unit_test(a_client_that_waits_before_its_body_is_told_to_go_on),
+        cmocka_unit_test(who_ends_its_side_is_still_answered),
         cmocka_unit_test(an_answer_may_come_later),
         cmocka_unit_test(an_answer_to_one_who_has_left_does_no_harm),
         cmocka_unit_test(a_request_without_an_answer_ends_at_its_deadline),
@@ -700,6 +788,7 @@ int main(void)
         cmocka_unit_test(a_chunked_body_over_the_maximum_is_refused),
         cmocka_unit_test(a_header_over_the_maximum_is_refused),
         cmocka_unit_test(rubbish_gets_no_handler),
+        cmocka_unit_test(a_request_that_hides_another_is_refused_and_nothing_behind_it_is_served),
         cmocka_unit_test(connections_over_the_maximum_are_closed_at_once),
         cmocka_unit_test(a_slow_sender_is_cut_off_at_the_deadline),
         cmocka_unit_test(a_silent_connection_is_closed_at_the_deadline),

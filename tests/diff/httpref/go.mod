@@ -1,0 +1,3 @@
+module httpref
+
+go 1.24
