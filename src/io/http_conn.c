@@ -33,7 +33,7 @@ static void read_requests(struct conn *conn);
 
 /* --- a connection and its time --- */
 
-static void conn_close(struct conn *conn)
+void http_conn_close(struct conn *conn)
 {
     struct http_server *server = conn->server;
 
@@ -42,6 +42,7 @@ static void conn_close(struct conn *conn)
         http_responder_lose(conn->responder);
     bufferevent_free(conn->bufferevent);
     http_reader_done(&conn->reader);
+    http_holder_leave(server, conn->holder);
     list_remove(&conn->link);
     server->conn_count--;
     mem_free(conn);
@@ -50,12 +51,13 @@ static void conn_close(struct conn *conn)
 
 static void on_time_up(void *context)
 {
-    conn_close(context);
+    http_conn_close(context);
 }
 
 static void conn_limit(struct conn *conn, enum conn_state state, int64_t limit_us)
 {
     conn->state = state;
+    conn->since_us = loop_now_us(conn->server->loop);
     loop_timer_start(conn->server->loop, &conn->timer, limit_us, on_time_up, conn);
 }
 
@@ -73,7 +75,7 @@ static bool has_unsent(const struct conn *conn)
 static void conn_answered(struct conn *conn)
 {
     if (conn->closes || conn->server->stopping) {
-        conn_close(conn);
+        http_conn_close(conn);
         return;
     }
     http_reader_next(&conn->reader);
@@ -224,7 +226,7 @@ static void on_event(struct bufferevent *bufferevent, short what, void *context)
         return;
     conn->has_ended = true;
     if (!(what & BEV_EVENT_EOF) || !waits_for_answer(conn))
-        conn_close(conn);
+        http_conn_close(conn);
 }
 
 /* --- a new one --- */
@@ -248,9 +250,11 @@ static void on_accepted(struct evconnlistener *listener, evutil_socket_t fd,
                         struct sockaddr *address, int address_length, void *context)
 {
     struct http_server *server = context;
+    struct http_holder *holder = http_holder_enter(server, address);
     int on = 1;
 
-    if (server->conn_count >= server->max_connections) {
+    if (!http_make_room(server, holder)) {
+        http_holder_leave(server, holder);
         evutil_closesocket(fd);
         return;
     }
@@ -265,7 +269,7 @@ static void on_accepted(struct evconnlistener *listener, evutil_socket_t fd,
 
     struct conn *conn = mem_alloc(sizeof(*conn));
 
-    *conn = (struct conn){ .server = server, .bufferevent = made };
+    *conn = (struct conn){ .server = server, .holder = holder, .bufferevent = made };
     http_reader_init(&conn->reader, server->max_head, server->max_body);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     bufferevent_setcb(made, on_readable, on_written, on_event, conn);
@@ -337,11 +341,11 @@ void http_server_close_idle(struct http_server *server)
 {
     list_each (struct conn, conn, &server->conns, link)
         if (conn->state == CONN_IDLE || conn->state == CONN_REFUSED)
-            conn_close(conn);
+            http_conn_close(conn);
 }
 
 void http_server_close_all(struct http_server *server)
 {
     while (!list_is_empty(&server->conns))
-        conn_close(list_item(list_first(&server->conns), struct conn, link));
+        http_conn_close(list_item(list_first(&server->conns), struct conn, link));
 }

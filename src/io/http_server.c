@@ -134,6 +134,11 @@ int http_server_new(struct loop *loop, const struct http_server_options *options
         .tls_changed_context = options->tls_context,
     };
     list_init(&server->conns);
+    map_init(&server->holders, &(struct map_options){ .max = server->max_connections + 1,
+                                                      .borrow_keys = true,
+                                                      .free_value = mem_free });
+    server->max_per_peer =
+        options->max_per_peer ? options->max_per_peer : (server->max_connections + 1) / 2;
 
     int result = start_tls(server, options, err);
 
@@ -204,6 +209,7 @@ void http_server_free(struct http_server *server)
     loop_timer_stop(&server->stop_timer);
     reload_file_free(server->cert_watch);
     reload_file_free(server->key_watch);
+    map_done(&server->holders);
     SSL_CTX_free(server->tls_context);
     mem_free(server->cert_file);
     mem_free(server->key_file);

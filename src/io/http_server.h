@@ -1,8 +1,8 @@
 /* http_server.h - a small HTTP/1.1 server, plain or over TLS: health, metrics, webhooks.
  *
  * A handler answers at once or later, exactly once, through its responder. Everything from outside
- * is bounded: connections, bytes of a request, and the time from accepting a connection (or from
- * the first byte of a further request on it) to the last byte of the answer. */
+ * is bounded: connections, bytes of a request, the time that a connection is silent, and the time
+ * from the first byte of a request to the last byte of its answer. */
 #ifndef SLINC_IO_HTTP_SERVER_H
 #define SLINC_IO_HTTP_SERVER_H
 
@@ -64,7 +64,8 @@ struct http_server_options {
     /* Clients may show a certificate. The handshake takes any and none: http_view_peer judges. */
     bool asks_certificate;
 
-    unsigned max_connections; /* 0 = 256; more are closed at once */
+    unsigned max_connections; /* 0 = 256; for one more, another is given up (http_evict.c) */
+    unsigned max_per_peer;    /* from one address; 0 = half of them */
     size_t max_head;          /* 0 = 32 KiB */
     size_t max_body;          /* 0 = 4 MiB; answered with 413 */
     int64_t request_us;       /* 0 = 30 s */

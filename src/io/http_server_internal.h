@@ -4,6 +4,7 @@
 #define SLINC_IO_HTTP_SERVER_INTERNAL_H
 
 #include "base/list.h"
+#include "base/map.h"
 #include "io/http_reader.h"
 #include "io/http_server.h"
 
@@ -11,20 +12,28 @@
 
 struct bufferevent;
 struct evconnlistener;
+struct sockaddr;
 
-enum conn_state {
-    CONN_IDLE,      /* no byte of a request has come: it is new, or kept alive */
-    CONN_READING,   /* a request is coming in */
-    CONN_ANSWERING, /* a responder has it */
-    CONN_STREAMING, /* an answer goes on */
-    CONN_SENDING,   /* the rest of an answer is going out */
-    CONN_REFUSED,   /* the same of a refusal; what comes in is not looked at */
+enum conn_state {                 /* in the order in which they are given up */
+                  CONN_IDLE,      /* no byte of a request has come: it is new, or kept alive */
+                  CONN_REFUSED,   /* a refusal is going out; what comes in is not looked at */
+                  CONN_READING,   /* a request is coming in */
+                  CONN_SENDING,   /* the rest of an answer is going out */
+                  CONN_STREAMING, /* an answer goes on */
+                  CONN_ANSWERING, /* a responder has a request: never given up */
+};
+
+struct http_holder { /* an address that holds connections */
+    unsigned count;
+    unsigned char address[16]; /* IPv6, or IPv4 as ::ffff:a.b.c.d */
 };
 
 struct conn {
     struct list link; /* server->conns */
     struct http_server *server;
     enum conn_state state;
+    int64_t since_us; /* it is in this state */
+    struct http_holder *holder;
     struct bufferevent *bufferevent;
     struct http_reader reader;
     struct loop_timer timer; /* closes the connection */
@@ -39,10 +48,11 @@ struct http_server {
     uint16_t port;
     const struct http_route *routes;
     size_t route_count;
-    unsigned max_connections, conn_count;
+    unsigned max_connections, max_per_peer, conn_count;
     size_t max_head, max_body;
     int64_t request_us, idle_us;
     struct list conns;
+    struct map holders; /* by address */
 
     SSL_CTX *tls_context; /* for new connections; NULL: plain */
     char *cert_file, *key_file;
@@ -64,6 +74,13 @@ void http_conn_stream(struct conn *conn); /* its answer goes on for a while */
 void http_conn_end(struct conn *conn);    /* the last piece of its answer was written */
 void http_server_close_idle(struct http_server *server);
 void http_server_close_all(struct http_server *server);
+
+void http_conn_close(struct conn *conn);
+
+/* http_evict.c */
+struct http_holder *http_holder_enter(struct http_server *server, const struct sockaddr *address);
+void http_holder_leave(struct http_server *server, struct http_holder *holder);
+bool http_make_room(struct http_server *server, const struct http_holder *holder);
 
 /* http_peer.c */
 void http_server_ask_certificate(SSL_CTX *context);

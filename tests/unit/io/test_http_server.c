@@ -1,9 +1,8 @@
 /* test_http_server.c - requests, late answers, bounds and time, and an orderly end. */
 #include "exchange.h"
 #include "io/http_server.h"
-#include "peer.h"
+#include "raw_client.h"
 
-#include <errno.h>
 #include <time.h>
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
@@ -98,63 +97,9 @@ static struct exchange ask(struct world *world, const char *method, const char *
     return done;
 }
 
-/* --- raw clients, driven from the same thread: sockets that never block --- */
-
 static int raw_connect(const struct world *world)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_port = htons(http_server_port(world->server)),
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-    return fd;
-}
-
-static void raw_say(int fd, const char *text)
-{
-    assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
-}
-
-/* Reads until the server closes, with the loop running; what came is cut to the buffer. */
-static void raw_read_to_end(struct world *world, int fd, char *text, size_t size)
-{
-    int64_t limit_us = loop_now_us(world->loop) + (int64_t)15 * SECOND_US;
-    size_t got = 0;
-
-    for (;;) {
-        char piece[4096];
-        ssize_t part = recv(fd, piece, sizeof(piece), MSG_DONTWAIT);
-
-        if (part == 0 || (part < 0 && errno != EAGAIN))
-            break;
-        for (ssize_t i = 0; i < part && got + 1 < size; i++)
-            text[got++] = piece[i];
-        if (part < 0)
-            run_for(world->loop, MS_US);
-        assert_true(loop_now_us(world->loop) < limit_us);
-    }
-    text[got] = '\0';
-}
-
-/* Until the text has come; the connection stays open. */
-static void raw_read_until(struct world *world, int fd, const char *wanted)
-{
-    int64_t limit_us = loop_now_us(world->loop) + (int64_t)15 * SECOND_US;
-    char text[4096] = "";
-    size_t got = 0;
-
-    while (!strstr(text, wanted)) {
-        ssize_t part = recv(fd, text + got, sizeof(text) - 1 - got, MSG_DONTWAIT);
-
-        assert_int_not_equal(part, 0);
-        if (part > 0)
-            got += (size_t)part;
-        text[got] = '\0';
-        if (part < 0)
-            run_for(world->loop, MS_US);
-        assert_true(loop_now_us(world->loop) < limit_us);
-    }
+    return raw_open(http_server_port(world->server), INADDR_LOOPBACK);
 }
 
 /* --- requests and answers --- */
@@ -225,7 +170,7 @@ static void two_requests_sent_at_once_are_answered_in_turn(void **state)
 
     raw_say(fd, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n"
                 "GET /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    raw_read_to_end(&world, fd, text, sizeof(text));
+    raw_read_to_end(world.loop, fd, text, sizeof(text));
     assert_int_equal(world.handled, 2);
     assert_non_null(strstr(strstr(text, "{\"ok\":true}") + 1, "{\"ok\":true}"));
     assert_null(strstr(text, "Set-Cookie"));
@@ -243,10 +188,10 @@ static void a_client_that_waits_before_its_body_is_told_to_go_on(void **state)
 
     raw_say(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
                 "Content-Length: 5\r\n\r\n");
-    raw_read_until(&world, fd, "HTTP/1.1 100 Continue\r\n\r\n");
+    raw_read_until(world.loop, fd, "HTTP/1.1 100 Continue\r\n\r\n");
     assert_int_equal(world.handled, 0);
     raw_say(fd, "hello");
-    raw_read_until(&world, fd, "{\"ok\":true}");
+    raw_read_until(world.loop, fd, "{\"ok\":true}");
     assert_string_equal(world.body, "hello");
     close(fd);
     end(&world);
@@ -268,7 +213,7 @@ static void who_ends_its_side_is_still_answered(void **state)
     run_for(world.loop, 5 * MS_US);
     assert_int_equal(world.gone, 0);
     http_respond_text(world.kept, 200, "at last");
-    raw_read_to_end(&world, fd, text, sizeof(text));
+    raw_read_to_end(world.loop, fd, text, sizeof(text));
     assert_non_null(strstr(text, "{\"ok\":true}"));
     assert_non_null(strstr(text, "at last"));
     close(fd);
@@ -329,7 +274,7 @@ static void a_request_without_an_answer_ends_at_its_deadline(void **state)
     int fd = raw_connect(&world);
 
     raw_say(fd, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
-    raw_read_to_end(&world, fd, text, sizeof(text));
+    raw_read_to_end(world.loop, fd, text, sizeof(text));
     assert_string_equal(text, "");
     assert_int_equal(world.gone, 1);
     http_respond_header(world.kept, "A", "b");
@@ -381,7 +326,7 @@ static void a_chunked_body_over_the_maximum_is_refused(void **state)
 
     raw_say(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
                 "fffffff\r\nxxxx");
-    raw_read_to_end(&world, fd, text, sizeof(text));
+    raw_read_to_end(world.loop, fd, text, sizeof(text));
     assert_int_equal(world.handled, 0);
     assert_memory_equal(text, "HTTP/1.1 413", 12);
     close(fd);
@@ -401,7 +346,7 @@ static void a_header_over_the_maximum_is_refused(void **state)
     text[1500] = '\0';
     raw_say(fd, "GET /echo HTTP/1.1\r\nX: ");
     raw_say(fd, text);
-    raw_read_to_end(&world, fd, text, sizeof(text));
+    raw_read_to_end(world.loop, fd, text, sizeof(text));
     assert_int_equal(world.handled, 0);
     close(fd);
     end(&world);
@@ -428,7 +373,7 @@ static void rubbish_gets_no_handler(void **state)
         int fd = raw_connect(&world);
 
         raw_say(fd, cases[i]);
-        raw_read_to_end(&world, fd, text, sizeof(text));
+        raw_read_to_end(world.loop, fd, text, sizeof(text));
         close(fd);
         assert_null(strstr(text, " 200 "));
     }
@@ -464,7 +409,7 @@ static void a_request_that_hides_another_is_refused_and_nothing_behind_it_is_ser
 
         raw_say(fd, heads[i]);
         raw_say(fd, hidden);
-        raw_read_to_end(&world, fd, text, sizeof(text));
+        raw_read_to_end(world.loop, fd, text, sizeof(text));
         close(fd);
         assert_memory_equal(text, "HTTP/1.1 400", 12);
         assert_non_null(strstr(text, "Connection: close"));
@@ -474,32 +419,39 @@ static void a_request_that_hides_another_is_refused_and_nothing_behind_it_is_ser
     end(&world);
 }
 
+/* A connection that is being answered is never given up for another. */
 static void connections_over_the_maximum_are_closed_at_once(void **state)
 {
-    struct world world = { .options = { .max_connections = 3 } };
+    struct world world = { .options = { .max_connections = 3, .max_per_peer = 3 } };
+    struct http_responder *kept[3];
     int fds[3];
     char text[256];
 
     begin(&world);
-    for (size_t i = 0; i < COUNT(fds); i++)
+    for (size_t i = 0; i < COUNT(fds); i++) {
         fds[i] = raw_connect(&world);
-    while (http_server_connections(world.server) < 3)
-        run_for(world.loop, MS_US);
+        raw_say(fds[i], "GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
+        while (world.handled <= i)
+            run_for(world.loop, MS_US);
+        kept[i] = world.kept;
+    }
 
     int excess = raw_connect(&world);
 
     raw_say(excess, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n");
-    raw_read_to_end(&world, excess, text, sizeof(text));
-    assert_int_equal(world.handled, 0);
+    raw_read_to_end(world.loop, excess, text, sizeof(text));
+    assert_int_equal(world.handled, 3);
+    assert_int_equal(world.gone, 0);
     close(excess);
-    while (http_server_connections(world.server) > 3)
-        run_for(world.loop, MS_US);
-    close(fds[0]); /* makes room */
-    while (http_server_connections(world.server) > 2)
-        run_for(world.loop, MS_US);
+    assert_int_equal(http_server_connections(world.server), 3);
+    http_respond_text(kept[0], 200, "done"); /* idle from now on: it makes room */
+    raw_read_until(world.loop, fds[0], "done");
     assert_int_equal(ask(&world, "GET", "/echo", STR("")).status, 200);
-    close(fds[1]);
-    close(fds[2]);
+    assert_int_equal(world.gone, 0);
+    for (size_t i = 0; i < COUNT(fds); i++)
+        close(fds[i]);
+    http_respond_text(kept[1], 200, "done");
+    http_respond_text(kept[2], 200, "done");
     end(&world);
 }
 
@@ -548,7 +500,7 @@ static void a_silent_connection_is_closed_at_the_deadline(void **state)
 
     int fd = raw_connect(&world);
 
-    raw_read_to_end(&world, fd, text, sizeof(text));
+    raw_read_to_end(world.loop, fd, text, sizeof(text));
     close(fd);
     end(&world);
 }
@@ -564,7 +516,7 @@ static void a_kept_alive_connection_is_closed_after_the_idle_time(void **state)
     int fd = raw_connect(&world);
 
     raw_say(fd, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n");
-    raw_read_to_end(&world, fd, text, sizeof(text));
+    raw_read_to_end(world.loop, fd, text, sizeof(text));
     assert_memory_equal(text, "HTTP/1.1 200", 12);
     assert_in_range(loop_now_us(world.loop) - start_us, 100 * MS_US, 5 * SECOND_US);
     close(fd);
@@ -581,14 +533,14 @@ static void a_second_request_has_a_deadline_of_its_own(void **state)
     int fd = raw_connect(&world);
 
     raw_say(fd, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n");
-    raw_read_until(&world, fd, "{\"ok\":true}");
+    raw_read_until(world.loop, fd, "{\"ok\":true}");
     run_for(world.loop, 250 * MS_US); /* idle for longer than a request may take */
     assert_int_equal(http_server_connections(world.server), 1);
 
     int64_t start_us = loop_now_us(world.loop);
 
     raw_say(fd, "GET /ec");
-    raw_read_to_end(&world, fd, text, sizeof(text));
+    raw_read_to_end(world.loop, fd, text, sizeof(text));
     assert_in_range(loop_now_us(world.loop) - start_us, 190 * MS_US, 5 * SECOND_US);
     close(fd);
     end(&world);
@@ -614,20 +566,20 @@ static void a_stop_lets_requests_finish_and_closes_the_rest(void **state)
     int idle = raw_connect(&world), silent = raw_connect(&world), busy = raw_connect(&world);
 
     raw_say(idle, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n");
-    raw_read_until(&world, idle, "{\"ok\":true}");
+    raw_read_until(world.loop, idle, "{\"ok\":true}");
     world.handled = 0;
     raw_say(busy, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
     run_until(world.loop, &world.handled);
     assert_int_equal(http_server_connections(world.server), 3);
 
     http_server_stop(world.server, 10 * SECOND_US, on_stopped, &world);
-    raw_read_to_end(&world, idle, text, sizeof(text));
-    raw_read_to_end(&world, silent, text, sizeof(text));
+    raw_read_to_end(world.loop, idle, text, sizeof(text));
+    raw_read_to_end(world.loop, silent, text, sizeof(text));
     assert_int_equal(world.stopped, 0);
     assert_int_equal(http_server_connections(world.server), 1);
     http_respond_text(world.kept, 200, "done");
     run_until(world.loop, &world.stopped);
-    raw_read_to_end(&world, busy, text, sizeof(text));
+    raw_read_to_end(world.loop, busy, text, sizeof(text));
     assert_non_null(strstr(text, "Connection: close"));
     assert_non_null(strstr(text, "done"));
     close(idle);
@@ -691,11 +643,11 @@ static void a_stream_goes_on_past_the_deadline_of_a_request(void **state)
     struct http_responder *responder = begin_stream(&world, &fd);
 
     assert_true(http_stream_send(responder, STR("one"), 1024));
-    raw_read_until(&world, fd, "one");
+    raw_read_until(world.loop, fd, "one");
     run_for(world.loop, 200 * MS_US);
     assert_true(http_stream_send(responder, STR("two"), 1024));
     http_stream_end(responder);
-    raw_read_to_end(&world, fd, text, sizeof(text));
+    raw_read_to_end(world.loop, fd, text, sizeof(text));
     assert_non_null(strstr(text, "two"));
     assert_int_equal(world.gone, 0);
     close(fd);
