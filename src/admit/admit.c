@@ -96,12 +96,12 @@ static enum scope scope_by_selector(const struct admit *admit, struct str ns)
 
 static enum scope scope_of(const struct admit *admit, const struct admit_request *request)
 {
-    if (admit_is_mirror(request->review.object))
+    if (admit_is_of_kubelet(request))
         return SCOPE_OUT;
     if (str_is(json_str(json_at(request->review.object, "spec", "schedulerName")),
                admit->config->scheduler_name))
         return SCOPE_IN;
-    if (str_is(admit_owner(request->review.object).kind, "DaemonSet"))
+    if (admit_is_of_daemonset(request))
         return SCOPE_OUT;
     if (admit->selector)
         return scope_by_selector(admit, request->review.ns);

@@ -4,7 +4,9 @@
  * In scope is a pod whose namespace is managed, or that names our scheduler. Such a pod is given
  * what Slurm's placing needs (mutate.c), or is refused with words for its author
  * (rules.h). All others pass as they are: so do mirror pods, and the pods of DaemonSets,
- * which belong to their nodes, unless they name our scheduler themselves. */
+ * which belong to their nodes, unless they name our scheduler themselves. Only the kubelet makes
+ * the former, and only the DaemonSet controller the latter: owners and annotations of a pod are
+ * what whoever creates it likes. */
 #ifndef SLINC_ADMIT_ADMIT_H
 #define SLINC_ADMIT_ADMIT_H
 

@@ -31,7 +31,6 @@ int admit_pod_check(const struct json *pod, struct err *err);
 struct str admit_label(const struct json *pod, const char *key);      /* "" when absent */
 struct str admit_annotation(const struct json *pod, const char *key); /* "" when absent */
 bool admit_has_annotation(const struct json *pod, const char *key);
-bool admit_is_mirror(const struct json *pod);
 /* Whether a container requests or limits it. */
 bool admit_names_resource(const struct json *pod, const char *resource); /* rules.c */
 
@@ -39,6 +38,12 @@ struct admit_owner { /* the controller among its owners; "" when there is none *
     struct str version, kind, name, uid; /* version: "batch/v1" */
 };
 struct admit_owner admit_owner(const struct json *pod);
+
+/* The mirror of a static pod, which the kubelet of its node shows to us. It runs already. */
+bool admit_is_of_kubelet(const struct admit_request *request);
+/* A pod that the DaemonSet controller creates. Of a pod that is there already the owner alone says
+ * so: that decides nothing for a pod that names our scheduler. */
+bool admit_is_of_daemonset(const struct admit_request *request);
 
 /* ---- mutate.c ---- */
 

@@ -257,7 +257,7 @@ void admit_mutate(const struct admit *admit, const struct admit_request *request
     /* Whoever names a node goes past every scheduler, and so past Slurm. A pod of a DaemonSet
      * belongs to its node. */
     if (json_str(json_at(request->review.object, "spec", "nodeName")).len > 0 &&
-        !str_is(admit_owner(request->review.object).kind, "DaemonSet"))
+        !admit_is_of_daemonset(request))
         patch_op(build, ops, "remove", STR("/spec/nodeName"), NULL);
     if (!take_scheduler(admit, build, ops, request->review.object))
         return;

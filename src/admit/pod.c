@@ -1,4 +1,7 @@
-/* pod.c - questions about a pod as it stands in a review. */
+/* pod.c - questions about a pod as it stands in a review, and about who sent it.
+ *
+ * Holds: whoever creates a pod may write any owner and any annotation on it, so these say what the
+ * pod is only in a request of the account that makes such pods. */
 #include "admit/admit_private.h"
 
 /* What is looked at, and the type that it has in every pod; absent and null are as good, but for
@@ -85,12 +88,6 @@ bool admit_has_annotation(const struct json *pod, const char *key)
     return json_type(json_at(pod, "metadata", "annotations", key)) != JSON_ABSENT;
 }
 
-/* The kubelet shows its static pods to us; they are started already. */
-bool admit_is_mirror(const struct json *pod)
-{
-    return admit_has_annotation(pod, "kubernetes.io/config.mirror");
-}
-
 struct admit_owner admit_owner(const struct json *pod)
 {
     struct json_iter iter = json_iter(json_at(pod, "metadata", "ownerReferences"));
@@ -103,4 +100,41 @@ struct admit_owner admit_owner(const struct json *pod)
                                          .name = json_str(json_get(owner, "name")),
                                          .uid = json_str(json_get(owner, "uid")) };
     return (struct admit_owner){ STR(""), STR(""), STR(""), STR("") };
+}
+
+/* ---- pods that belong to their nodes ---- */
+
+static bool has_group(const struct admit_request *request, const char *wanted)
+{
+    struct json_iter iter = json_iter(request->review.groups);
+    const struct json *group;
+
+    while (json_next_item(&iter, &group))
+        if (str_is(json_str(group), wanted))
+            return true;
+    return false;
+}
+
+bool admit_is_of_kubelet(const struct admit_request *request)
+{
+    struct str node = json_str(json_at(request->review.object, "spec", "nodeName"));
+    struct str user = request->review.user, prefix = STR("system:node:");
+
+    return admit_has_annotation(request->review.object, "kubernetes.io/config.mirror") &&
+           node.len > 0 && has_group(request, "system:nodes") && str_starts(user, prefix) &&
+           str_eq(str_sub(user, prefix.len, user.len), node);
+}
+
+/* Where controllers share an account, the kind of the owner tells them apart: each writes the
+ * owner of its pods itself. */
+bool admit_is_of_daemonset(const struct admit_request *request)
+{
+    struct admit_owner owner = admit_owner(request->review.object);
+    struct str user = request->review.user;
+
+    if (!str_is(owner.kind, "DaemonSet") || !str_starts(owner.version, STR("apps/")))
+        return false;
+    return request->op != ADMIT_CREATE ||
+           str_is(user, "system:serviceaccount:kube-system:daemon-set-controller") ||
+           str_is(user, "system:kube-controller-manager");
 }

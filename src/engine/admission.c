@@ -42,6 +42,7 @@ int admission_read(const struct json *review, struct admission_request *ret_requ
         .user = json_str(json_at(request, "userInfo", "username")),
         .group = json_str(json_get(resource, "group")),
         .resource = json_str(json_get(resource, "resource")),
+        .groups = json_at(request, "userInfo", "groups"),
         .object = json_get(request, "object"),
         .old = object_or_null(json_get(request, "oldObject")),
     };

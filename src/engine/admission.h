@@ -19,6 +19,7 @@ struct admission_request {
     const char *version; /* "admission.k8s.io/v1" */
     struct str uid, ns, name, operation, subresource, user;
     struct str group, resource;      /* "slinky.slurm.net", "controllers" */
+    const struct json *groups;       /* of the user: a list of texts; NULL when there is none */
     const struct json *object, *old; /* NULL when there is none */
 };
 

@@ -37,6 +37,7 @@ struct call {
     const char *ns; /* NULL: slurm-bridge, which is managed */
     const char *sub, *user, *pod, *old;
     const char *resource; /* NULL: pods */
+    const char *groups;   /* of the user, as a JSON list; NULL: none */
 };
 
 struct reply {
@@ -134,9 +135,10 @@ RIG_UNUSED static const char *rig_review(struct rig *rig, const struct call *cal
             &rig->arena,
             "{'apiVersion':'admission.k8s.io/v1','kind':'AdmissionReview','request':{'uid':'u-1'"
             ",'resource':{'group':'','version':'v1','resource':'%s'},'operation':'%s'"
-            ",'namespace':'%s','userInfo':{'username':'%s'}%s%s%s}}",
+            ",'namespace':'%s','userInfo':{'username':'%s'%s}%s%s%s}}",
             call->resource ? call->resource : "pods", call->op ? call->op : "CREATE",
             call->ns ? call->ns : "slurm-bridge", call->user ? call->user : "somebody",
+            rig_member(rig, "groups", call->groups, false),
             rig_member(rig, "subResource", call->sub, true),
             rig_member(rig, "object", call->pod, false),
             rig_member(rig, "oldObject", call->old, false)));

@@ -170,31 +170,141 @@ static void the_pods_own_namespace_counts_where_the_request_names_none(void **st
     assert_int_equal(reply.answer.verdict, ADMIT_CHANGED);
 }
 
-#define OWNED(kind) "'ownerReferences':[{'kind':'Other'},{'kind':'" kind "','controller':true}]"
+#define OWNED(kind)                                                                                \
+    "'ownerReferences':[{'kind':'Other'},{'apiVersion':'apps/v1','kind':'" kind                    \
+    "','controller':true}]"
+#define DAEMONSETS  "system:serviceaccount:kube-system:daemon-set-controller"
+#define CONTROLLERS "system:kube-controller-manager"
+#define MIRROR      "'annotations':{'kubernetes.io/config.mirror':'x'}"
+#define NODES       "['system:nodes','system:authenticated']"
 
-static void pods_that_belong_to_their_nodes_are_left_alone(void **state)
+/* What Slurm places instead of the node that was named. */
+static const char *captured(const char *metadata)
 {
-    assert_unchanged(
-        (struct call){ .pod = "{'metadata':{" OWNED("DaemonSet") "},'spec':{'nodeName':'n1'}}" });
-    assert_unchanged(
-        (struct call){ .pod = "{'metadata':{'annotations':{'kubernetes.io/config.mirror':'x'}},"
-                              "'spec':{'nodeName':'n1','schedulerName':'" SCHEDULER "'}}" });
+    return arena_printf(&rig.arena,
+                        "{'metadata':{%s,'finalizers':[" FINALIZER
+                        "]},'spec':{'schedulerName':'" SCHEDULER "','tolerations':[" TOLERATION
+                        "]}}",
+                        metadata);
+}
+
+static void pods_that_the_daemonset_controller_makes_are_left_alone(void **state)
+{
+    static const char *const users[] = { DAEMONSETS, CONTROLLERS };
+    static const char pod[] = "{'metadata':{" OWNED("DaemonSet") "},'spec':{'nodeName':'n1'}}";
+
+    for (size_t i = 0; i < COUNT(users); i++)
+        assert_unchanged((struct call){ .user = users[i], .pod = pod });
     assert_int_equal(rig_ask(&rig, ADMIT_VALIDATE,
-                             (struct call){ .pod = "{'metadata':{" OWNED(
+                             (struct call){ .user = DAEMONSETS,
+                                            .pod = "{'metadata':{" OWNED(
                                                 "DaemonSet") "},'spec':{'resourceClaims':[{}]}}" })
                          .answer.verdict,
                      ADMIT_ALLOWED);
 }
 
+static void an_owner_that_somebody_else_wrote_makes_no_daemonset_of_a_pod(void **state)
+{
+    static const struct {
+        const char *user, *owner;
+    } rows[] = {
+        { "somebody", OWNED("DaemonSet") },
+        { "", OWNED("DaemonSet") },
+        { "system:serviceaccount:slurm-bridge:daemon-set-controller", OWNED("DaemonSet") },
+        { "system:serviceaccount:kube-system:replicaset-controller", OWNED("DaemonSet") },
+        { DAEMONSETS, "'ownerReferences':[{'apiVersion':'x.y/v1','kind':'DaemonSet','controller':"
+                      "true}]" },
+        { CONTROLLERS, OWNED("ReplicaSet") },
+        { CONTROLLERS, "'ownerReferences':[{'apiVersion':'apps/v1','kind':'DaemonSet'}]" },
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        assert_becomes((struct call){ .user = rows[i].user,
+                                      .pod = arena_printf(
+                                          &rig.arena, "{'metadata':{%s},'spec':{'nodeName':'n1'}}",
+                                          rows[i].owner) },
+                       captured(rows[i].owner));
+}
+
+static void mirror_pods_of_the_kubelet_are_left_alone(void **state)
+{
+    assert_unchanged((struct call){ .user = "system:node:n1",
+                                    .groups = NODES,
+                                    .pod = "{'metadata':{" MIRROR
+                                           "},'spec':{'nodeName':'n1','schedulerName':'" SCHEDULER
+                                           "'}}" });
+}
+
+static void a_mirror_pod_of_anybody_else_is_a_pod_like_others(void **state)
+{
+    static const struct {
+        const char *user, *groups;
+    } rows[] = {
+        { "somebody", "['system:authenticated']" },
+        { "somebody", NODES },
+        { "system:node:n1", NULL },
+        { "system:node:n1", "['system:authenticated']" },
+        { "system:node:n2", NODES },
+        { "system:node:", NODES },
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        assert_becomes((struct call){ .user = rows[i].user,
+                                      .groups = rows[i].groups,
+                                      .pod = "{'metadata':{" MIRROR "},'spec':{'nodeName':'n1'}}" },
+                       captured(MIRROR));
+}
+
+static void a_mirror_pod_without_a_node_is_no_kubelets(void **state)
+{
+    assert_becomes(
+        (struct call){
+            .user = "system:node:", .groups = NODES, .pod = "{'metadata':{" MIRROR "},'spec':{}}" },
+        captured(MIRROR));
+}
+
+/* Else its size could be changed behind Slurm's back. */
+static void a_pod_of_ours_is_ours_whatever_is_written_on_it(void **state)
+{
+    static const char *const marks[] = { MIRROR, OWNED("DaemonSet") };
+
+    for (size_t i = 0; i < COUNT(marks); i++) {
+        const char *pod = arena_printf(
+            &rig.arena, "{'metadata':{%s},'spec':{'schedulerName':'" SCHEDULER "'}}", marks[i]);
+
+        assert_int_equal(
+            rig_ask(&rig, ADMIT_VALIDATE,
+                    (struct call){ .op = "UPDATE", .sub = "resize", .pod = pod, .old = pod })
+                .answer.verdict,
+            ADMIT_REFUSED);
+    }
+}
+
+static void pods_of_daemonsets_that_are_there_may_be_changed(void **state)
+{
+    static const char pod[] = "{'metadata':{" OWNED("DaemonSet") "},'spec':{}}";
+
+    assert_int_equal(
+        rig_ask(&rig, ADMIT_VALIDATE,
+                (struct call){ .op = "UPDATE", .sub = "resize", .pod = pod, .old = pod })
+            .answer.verdict,
+        ADMIT_ALLOWED);
+}
+
 static void a_daemonset_that_names_our_scheduler_means_it_but_keeps_its_node(void **state)
 {
-    assert_becomes((struct call){ .pod = "{'metadata':{" OWNED(
+    assert_becomes((struct call){ .user = DAEMONSETS,
+                                  .pod = "{'metadata':{" OWNED(
                                       "DaemonSet") "},'spec':{'nodeName':'n1','schedulerName':"
                                                    "'" SCHEDULER "'}}" },
                    "{'metadata':{" OWNED("DaemonSet") ",'finalizers':[" FINALIZER
                                                       "]},'spec':{'nodeName':'n1','schedulerName':"
                                                       "'" SCHEDULER "','tolerations':[" TOLERATION
                                                       "]}}");
+    assert_becomes((struct call){ .pod = "{'metadata':{" OWNED(
+                                      "DaemonSet") "},'spec':{'nodeName':'n1','schedulerName':"
+                                                   "'" SCHEDULER "'}}" },
+                   captured(OWNED("DaemonSet")));
 }
 
 static void what_we_do_not_know_is_allowed(void **state)
@@ -715,7 +825,13 @@ int main(void)
         TEST(a_pod_that_names_our_scheduler_is_ours_anywhere),
         TEST(a_pod_elsewhere_is_not_touched),
         TEST(the_pods_own_namespace_counts_where_the_request_names_none),
-        TEST(pods_that_belong_to_their_nodes_are_left_alone),
+        TEST(pods_that_the_daemonset_controller_makes_are_left_alone),
+        TEST(an_owner_that_somebody_else_wrote_makes_no_daemonset_of_a_pod),
+        TEST(mirror_pods_of_the_kubelet_are_left_alone),
+        TEST(a_mirror_pod_of_anybody_else_is_a_pod_like_others),
+        TEST(a_mirror_pod_without_a_node_is_no_kubelets),
+        TEST(a_pod_of_ours_is_ours_whatever_is_written_on_it),
+        TEST(pods_of_daemonsets_that_are_there_may_be_changed),
         TEST(a_daemonset_that_names_our_scheduler_means_it_but_keeps_its_node),
         TEST(what_we_do_not_know_is_allowed),
         TEST(a_pod_is_known_by_group_and_name),
