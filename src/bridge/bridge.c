@@ -220,6 +220,7 @@ static void add_controllers(struct bridge *bridge)
     kube_cache_listen(world->optional[OPTIONAL_SLICES].cache, bridge_on_slice, bridge);
     kube_cache_listen(world->optional[OPTIONAL_DEVICE_CLASSES].cache, bridge_on_device_class,
                       bridge);
+    kube_cache_listen(world->optional[OPTIONAL_DAEMONSETS].cache, bridge_on_daemonset, bridge);
     bridge->sweep = (struct sweep){ .loop = bridge->links.loop,
                                     .pods = world->pods,
                                     .look = bridge_look_if_other_nodes,
@@ -465,6 +466,8 @@ void bridge_check_facts(const struct bridge *bridge, struct check_facts *ret_fac
         slurm_cache_get(world->slurm_partitions, world->config->partition) != NULL;
     ret_facts->slurm_nodes = world->slurm_nodes ? slurm_cache_count(world->slurm_nodes) : 0;
     ret_facts->labelled_nodes = count_labelled(world->nodes);
+    ret_facts->pods_read = kube_cache_is_synced(world->pods);
+    ret_facts->daemonsets_read = world->optional[OPTIONAL_DAEMONSETS].state != WATCH_UNKNOWN;
     ret_facts->has_skew = kube_lease_skew(bridge->lease, &ret_facts->skew_us);
 }
 

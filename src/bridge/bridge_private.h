@@ -71,6 +71,8 @@ void bridge_on_claim(void *context, const struct kube_object *old, const struct 
 void bridge_on_slice(void *context, const struct kube_object *old, const struct kube_object *next);
 void bridge_on_device_class(void *context, const struct kube_object *old,
                             const struct kube_object *next);
+void bridge_on_daemonset(void *context, const struct kube_object *old,
+                         const struct kube_object *next);
 void bridge_on_owner(void *context, const struct kube_object *owner, bool says_otherwise);
 void bridge_on_volume(void *context);
 /* The units that wait for this source are planned again: now, or once for all changes of a moment.

@@ -177,6 +177,16 @@ static void check_slurm_clock(const struct check_facts *facts, struct check_find
              apart_us / SECOND_US, skew_us > 0 ? "ahead of" : "behind");
 }
 
+static void check_daemonsets(const struct check_facts *facts, struct check_finding *finding)
+{
+    if (facts->daemonsets_read)
+        find(finding, CHECK_GOOD, "", "what pods of DaemonSets request is not given to Slurm");
+    else if (facts->pods_read)
+        find(finding, CHECK_WARNS,
+             "let the account of the bridge `list` and `watch` `daemonsets` of the group `apps`",
+             "DaemonSets cannot be read: what their pods request is given to Slurm, too");
+}
+
 const struct check checks_table[CHECK_COUNT] = {
     { "slurmrestd", check_answers },
     { "version", check_version },
@@ -188,6 +198,7 @@ const struct check checks_table[CHECK_COUNT] = {
     { "scheduler cycles", check_cycles },
     { "clock", check_clock },
     { "slurmctld's clock", check_slurm_clock },
+    { "DaemonSets", check_daemonsets },
 };
 
 /* ---- running them ---- */

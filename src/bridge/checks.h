@@ -19,6 +19,7 @@ struct check_facts {
     size_t slurm_nodes, labelled_nodes;      /* there now; Kubernetes nodes to be registered */
     int64_t skew_us;                         /* of the API server's clock against ours */
     bool has_skew;
+    bool pods_read, daemonsets_read;
 };
 
 enum check_result { CHECK_UNKNOWN, CHECK_GOOD, CHECK_WARNS, CHECK_BAD };
@@ -34,7 +35,7 @@ struct check {
     void (*run)(const struct check_facts *facts, struct check_finding *ret_finding);
 };
 
-enum { CHECK_COUNT = 10 };
+enum { CHECK_COUNT = 11 };
 extern const struct check checks_table[CHECK_COUNT];
 
 /* Runs the table again and again while the bridge runs; logs what changed. */

@@ -6,6 +6,7 @@
 #include "bridge/unit/unit.h"
 #include "bridge/world/group.h"
 #include "bridge/world/names.h"
+#include "kube/owners.h"
 #include "slurm/submit.h"
 
 enum {
@@ -305,16 +306,38 @@ void bridge_on_device_class(void *context, const struct kube_object *old,
     bridge_wake_soon(bridge, ON_NODES);
 }
 
-/* Pods of DaemonSets take from what their node can give to Slurm. */
+static bool says_of_node(const struct kube_object *pod)
+{
+    return kube_owner_is(&pod->owner, &bridge_daemonset_kind) ||
+           kube_owner_is(&pod->owner, &kube_node_kind);
+}
+
+/* Pods of DaemonSets take from what their node can give to Slurm. Whether there is such a DaemonSet
+ * is a question for the plan. */
 void bridge_on_other_pod(struct controller *controller, const struct kube_object *old,
                          const struct kube_object *next)
 {
     const struct kube_object *const pods[] = { old, next };
 
     for (size_t i = 0; i < 2; i++)
-        if (pods[i] && kube_pod_of(pods[i])->node_name[0] &&
-            filter_is_of_node(kube_pod_of(pods[i])))
+        if (pods[i] && kube_pod_of(pods[i])->node_name[0] && says_of_node(pods[i]))
             enqueue_node(controller->context, kube_pod_of(pods[i])->node_name);
+}
+
+/* Its pods may have been seen before it, or be there when it is gone. */
+void bridge_on_daemonset(void *context, const struct kube_object *old,
+                         const struct kube_object *next)
+{
+    struct bridge *bridge = context;
+    struct kube_cache_walk walk = kube_cache_walk(bridge->world.other_pods);
+    const struct kube_object *pod;
+
+    if (old && next && strcmp(old->uid, next->uid) == 0)
+        return;
+    while ((pod = kube_cache_next(&walk)) != NULL)
+        if (kube_pod_of(pod)->node_name[0] && ((old && kube_is_controlled_by(pod, old)) ||
+                                               (next && kube_is_controlled_by(pod, next))))
+            enqueue_node(bridge, kube_pod_of(pod)->node_name);
 }
 
 void bridge_wake_unit(void *context, struct str key)

@@ -64,6 +64,7 @@ static const struct {
     [ALWAYS + OPTIONAL_DEVICE_CLASSES] = { &device_class_kind, NULL },
     [ALWAYS + OPTIONAL_SLICES] = { &device_slice_kind, NULL },
     [ALWAYS + OPTIONAL_CLAIMS] = { &device_claim_kind, NULL },
+    [ALWAYS + OPTIONAL_DAEMONSETS] = { &bridge_daemonset_kind, NULL },
 };
 
 /* ---- making ---- */
@@ -77,7 +78,8 @@ static void fill_world(struct bridge_world *world, struct kube_cache *const cach
                                             .namespaces = caches[NAMESPACES],
                                             .claims = caches[CLAIMS],
                                             .volumes = caches[VOLUMES],
-                                            .classes = caches[CLASSES] };
+                                            .classes = caches[CLASSES],
+                                            .daemonsets = caches[ALWAYS + OPTIONAL_DAEMONSETS] };
 
     world->volumes = caches[VOLUMES];
     world->other_pods = caches[OTHER_PODS];

@@ -7,6 +7,7 @@
 #include "filter/filter_private.h"
 
 #include "base/mem.h"
+#include "kube/owners.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -451,11 +452,26 @@ void filter_listen(struct filter *filter, void (*changed)(void *context), void *
     filter->context = context;
 }
 
-bool filter_is_of_node(const struct kube_pod *pod)
+static const struct kube_object *daemonset_of(const struct filter *filter,
+                                              const struct kube_pod *pod)
 {
-    const char *kind = pod->object.owner.kind;
+    const struct kube_cache *daemonsets = filter->caches.daemonsets;
+    const struct kube_owner *owner = &pod->object.owner;
 
-    return strcmp(kind, "DaemonSet") == 0 || strcmp(kind, "Node") == 0;
+    return daemonsets && kube_owner_is(owner, kube_cache_kind(daemonsets))
+               ? kube_cache_get(daemonsets, pod->object.ns, owner->name)
+               : NULL;
+}
+
+bool filter_is_of_node(const struct filter *filter, const struct kube_pod *pod)
+{
+    const struct kube_object *owner = daemonset_of(filter, pod);
+    int slot = filter_slot_of(filter, pod->node_name);
+
+    if (slot != FILTER_NO_SLOT && kube_owner_is(&pod->object.owner, &kube_node_kind) &&
+        strcmp(pod->object.owner.name, pod->node_name) == 0)
+        owner = &filter->slots[slot].node->object;
+    return owner && kube_is_controlled_by(&pod->object, owner);
 }
 
 struct kube_requests filter_node_overhead(const struct filter *filter, const struct kube_node *node,
@@ -467,7 +483,7 @@ struct kube_requests filter_node_overhead(const struct filter *filter, const str
 
     memset(ret_extended, 0, KUBE_MAX_RESOURCES * sizeof(*ret_extended));
     while ((pod = filter_next_pod(&walk)) != NULL)
-        if (walk.in_others && filter_is_of_node(pod))
+        if (walk.in_others && filter_is_of_node(filter, pod))
             filter_add_up(&node->extended, &pod->requests, &overhead, ret_extended);
     return overhead;
 }

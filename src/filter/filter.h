@@ -25,6 +25,7 @@ struct filter_caches {
     struct kube_cache *nodes;
     struct kube_cache *namespaces;                 /* for their labels */
     struct kube_cache *claims, *volumes, *classes; /* kube/volume_kinds.h */
+    struct kube_cache *daemonsets;                 /* without it no pod is one of a DaemonSet */
 };
 
 /* What only the user of the filter knows. Any may be NULL. */
@@ -84,8 +85,9 @@ uint64_t filter_version(struct filter *filter, const struct kube_pod *pod);
  * about every pod that it wants to hear more of. One listener. */
 void filter_listen(struct filter *filter, void (*changed)(void *context), void *context);
 
-/* A pod of a DaemonSet, or a static pod: it belongs to its node. */
-bool filter_is_of_node(const struct kube_pod *pod);
+/* A pod of a DaemonSet that is there, or a static pod of this node: it belongs to its node. The
+ * kind of an owner proves nothing, for whoever creates a pod writes its owners. */
+bool filter_is_of_node(const struct filter *filter, const struct kube_pod *pod);
 /* What such pods of other schedulers request on the node; of the extended resources only those that
  * the node has, in its order, into ret_extended (KUBE_MAX_RESOURCES of them). */
 struct kube_requests filter_node_overhead(const struct filter *filter, const struct kube_node *node,

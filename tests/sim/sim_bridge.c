@@ -332,6 +332,8 @@ static void add_kinds(struct world *world)
         { "batch", "v1", "jobs", "Job", API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION },
         { "apps", "v1", "replicasets", "ReplicaSet",
           API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION },
+        { "apps", "v1", "daemonsets", "DaemonSet",
+          API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION },
         { "resource.k8s.io", "v1", "deviceclasses", "DeviceClass", 0 },
         { "resource.k8s.io", "v1", "resourceslices", "ResourceSlice", 0 },
         { "resource.k8s.io", "v1", "resourceclaims", "ResourceClaim",

@@ -18,7 +18,7 @@
   resources: [storageclasses]
   verbs: [list, watch]
 - apiGroups: [apps]
-  resources: [replicasets, statefulsets]
+  resources: [daemonsets, replicasets, statefulsets]
   verbs: [list, watch]
 - apiGroups: [batch]
   resources: [jobs]

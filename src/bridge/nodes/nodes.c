@@ -21,7 +21,7 @@ enum {
     LOOK_FOR_IDLE_US = 5 * SECOND_US, /* changes of the record come sooner */
     LOOK_FOR_PARTITION_US = 30 * SECOND_US,
     LOOK_FOR_ANSWER_US = 30 * SECOND_US, /* what was refused is tried again */
-    WAIT_FOR_DEVICES_US = 60 * SECOND_US,
+    WAIT_FOR_KINDS_US = 60 * SECOND_US,  /* that the server may not let us read */
     MAX_ACTION_TEXT = 1 << 20,
 };
 
@@ -258,11 +258,17 @@ static void plan_mark(const struct look *look, struct plan *plan)
         node_plan_mark(plan, look->name, look->world->cluster, node, inherited);
 }
 
+/* A server that does not let us read a kind keeps nothing waiting for ever. */
+static bool is_being_read(const struct bridge_world *world, enum optional_kind kind)
+{
+    return world->optional[kind].cache && world->optional[kind].state == WATCH_UNKNOWN &&
+           world->facts.now_us - world->facts.leading_us < WAIT_FOR_KINDS_US;
+}
+
 /* The creation cannot carry the mark; a node whose mark got lost on the way is adopted later. */
 static void plan_make(const struct look *look, struct plan *plan)
 {
     const struct bridge_world *world = look->world;
-    const struct optional *slices = &world->optional[OPTIONAL_SLICES];
     struct slurm_node_ask ask;
 
     if (look->missing) {
@@ -274,10 +280,8 @@ static void plan_make(const struct look *look, struct plan *plan)
         plan_wait(plan, "node %s has not said what it can give", look->kube->object.name);
         return;
     }
-    /* Devices that are read later reach Slurm only when the node is idle. A server that does not
-     * let us read them keeps no node away for ever. */
-    if (slices->cache && slices->state == WATCH_UNKNOWN &&
-        world->facts.now_us - world->facts.leading_us < WAIT_FOR_DEVICES_US) {
+    /* Devices that are read later reach Slurm only when the node is idle. */
+    if (is_being_read(world, OPTIONAL_SLICES)) {
         plan_wait(plan, "the devices of nodes are being read");
         plan_look_again(plan, LOOK_UNTIL_KNOWN_US);
         return;
@@ -490,6 +494,8 @@ static const char *what_is_unknown(const struct bridge_world *world, struct aren
     if (world->facts.is_suspicious)
         return arena_printf(arena, "slurmctld may have been restarted: %s",
                             world->facts.suspicion ? world->facts.suspicion : "");
+    if (is_being_read(world, OPTIONAL_DAEMONSETS))
+        return "DaemonSets are being read, whose pods take from the size of nodes";
     return NULL;
 }
 

@@ -8,6 +8,8 @@ static const struct kube_resource replicasets = { "apps", "v1", "replicasets", "
 static const struct kube_resource statefulsets = { "apps", "v1", "statefulsets", "StatefulSet",
                                                    true };
 
+static const struct kube_resource daemonsets = { "apps", "v1", "daemonsets", "DaemonSet", true };
+
 static const struct kube_field job_fields[] = {
     { { "spec", "activeDeadlineSeconds" }, KUBE_I64, offsetof(struct kube_job, active_deadline) },
     { { "spec", "parallelism" }, KUBE_I64, offsetof(struct kube_job, parallelism) },
@@ -54,6 +56,12 @@ const struct kube_kind bridge_replicaset_kind = {
 
 const struct kube_kind bridge_statefulset_kind = {
     .resource = &statefulsets,
+    .size = sizeof(struct kube_object),
+    .fields = no_fields,
+};
+
+const struct kube_kind bridge_daemonset_kind = {
+    .resource = &daemonsets,
     .size = sizeof(struct kube_object),
     .fields = no_fields,
 };

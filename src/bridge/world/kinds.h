@@ -33,8 +33,9 @@ struct kube_group {
     unsigned replicated_count;
 };
 
-/* Owners: of ReplicaSets and StatefulSets only the metadata is read. */
-extern const struct kube_kind bridge_job_kind, bridge_replicaset_kind, bridge_statefulset_kind;
+/* Owners: of all but Jobs only the metadata is read. */
+extern const struct kube_kind bridge_job_kind, bridge_replicaset_kind, bridge_statefulset_kind,
+    bridge_daemonset_kind;
 /* struct kube_group. Not every API server has these. */
 extern const struct kube_kind bridge_podgroup_kind, bridge_workload_kind, bridge_coscheduling_kind,
     bridge_lws_kind, bridge_jobset_kind;

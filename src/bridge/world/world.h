@@ -52,7 +52,7 @@ struct bridge_facts {
     bool bind_takes_metadata; /* labels on a Binding reach the pod (Kubernetes 1.35 and later) */
 };
 
-/* Kinds that not every API server has. */
+/* Kinds that not every API server has, or that the bridge can do without. */
 enum optional_kind {
     OPTIONAL_PODGROUPS,
     OPTIONAL_WORKLOADS,
@@ -61,8 +61,9 @@ enum optional_kind {
     OPTIONAL_JOBSETS,
     OPTIONAL_DEVICE_CLASSES,
     OPTIONAL_SLICES,
-    OPTIONAL_CLAIMS, /* for devices, of the DRA API */
-    OPTIONAL_KINDS,  /* how many there are */
+    OPTIONAL_CLAIMS,     /* for devices, of the DRA API */
+    OPTIONAL_DAEMONSETS, /* what their pods request is not given to Slurm */
+    OPTIONAL_KINDS,      /* how many there are */
 };
 
 struct optional {

@@ -30,7 +30,9 @@ static struct check_facts good_facts(void)
                                  .partition_exists = true,
                                  .slurm_nodes = 10,
                                  .labelled_nodes = 10,
-                                 .has_skew = true };
+                                 .has_skew = true,
+                                 .pods_read = true,
+                                 .daemonsets_read = true };
 }
 
 static struct check_finding run(const char *name, const struct check_facts *facts)
@@ -98,6 +100,7 @@ static void each_trouble_is_named_and_mended(void **state)
         { "scheduler cycles", CHECK_WARNS, "30 s", "`sched_interval=1,bf_interval=5`" },
         { "clock", CHECK_BAD, "differ by 7 s", "time synchronisation" },
         { "slurmctld's clock", CHECK_BAD, "40 s ahead of ours", "time synchronisation" },
+        { "DaemonSets", CHECK_WARNS, "is given to Slurm, too", "`daemonsets`" },
     };
     struct check_facts facts = good_facts();
 
@@ -108,6 +111,7 @@ static void each_trouble_is_named_and_mended(void **state)
     facts.job_visibility_why = "PrivateData has jobs";
     facts.partition_exists = false;
     facts.skew_us = -7000000;
+    facts.daemonsets_read = false;
     assert_int_equal(sizeof(cases) / sizeof(cases[0]), CHECK_COUNT);
     for (size_t i = 0; i < CHECK_COUNT; i++) {
         struct check_finding finding = run(cases[i].name, &facts);

@@ -9,13 +9,18 @@
 #include "bridge/slurm/node_refusals.h"
 #include "nodes_rig.h"
 
-#define POD(name, owner, request, more)                                                            \
+#define POD_OF(name, owner, request, more)                                                         \
     "{'metadata':{'name':'" name "','namespace':'d','uid':'" name "','resourceVersion':'5',"       \
-    "'ownerReferences':[{'apiVersion':'apps/v1','kind':'" owner "','name':'o','uid':'o',"          \
-    "'controller':true}]},'spec':{'nodeName':'n1','schedulerName':'default-scheduler',"            \
-    "'containers':[{'name':'c','resources':{'requests':{" request "}}}]}" more "}"
-#define DAEMON(request) POD("a", "DaemonSet", request, "")
-#define GPUS(count)     ",'nvidia.com/gpu':'" count "'"
+    "'ownerReferences':[{" owner ",'controller':true}]},'spec':{'nodeName':'n1','schedulerName':"  \
+    "'default-scheduler','containers':[{'name':'c','resources':{'requests':{" request "}}}]}" more \
+    "}"
+#define OWNER(version, kind, name, uid)                                                            \
+    "'apiVersion':'" version "','kind':'" kind "','name':'" name "','uid':'" uid "'"
+#define DAEMONSET       OWNER("apps/v1", "DaemonSet", "o", "o")
+#define DAEMON(request) POD_OF("a", DAEMONSET, request, "")
+/* Only d/o is there. */
+#define DAEMONSET_O "{'metadata':{'name':'o','namespace':'d','uid':'o','resourceVersion':'5'}}"
+#define GPUS(count) ",'nvidia.com/gpu':'" count "'"
 #define HAS(cpus, memory, state, more)                                                             \
     "{'name':'n1','state':[" state "],'cpus':" cpus ",'real_memory':" memory                       \
     ",'address':'10.0.0.1','partitions':['all']" OURS more "}"
@@ -23,7 +28,9 @@
 struct row {
     const char *sentence;
     const char *kube, *slurm; /* slurm NULL: it is made */
-    const char *pods[3];      /* of other schedulers */
+    const char *pods[4];      /* of other schedulers */
+    bool unread;              /* the DaemonSets were not read yet, */
+    int64_t leads_s;          /* so many seconds after the bridge began to lead; 0: 10 */
     int64_t margin;           /* nodeMemoryMarginMiB */
     int64_t after, differs;   /* nodeResizeSeconds, and for how long it does differ */
     bool drains;              /* drainToResize */
@@ -41,13 +48,42 @@ static const struct row rows[] = {
       .part = "'cpus':3,'gres':'gpu:1','gresConf':'count=1,name=gpu','memory':7700" },
     { .sentence = "what static pods use counts, too",
       .kube = SIZED(SIZE("4", "8000Mi", "")),
-      .pods = { POD("a", "DaemonSet", "'cpu':'500m'", ""), POD("b", "Node", "'cpu':'600m'", "") },
+      .pods = { DAEMON("'cpu':'500m'"),
+                POD_OF("b", OWNER("v1", "Node", "n1", "u1"), "'cpu':'600m'", "") },
       .intent = NODE_SERVE,
       .part = "'cpus':2,'memory':8000" },
     { .sentence = "what other pods use does not: they leave",
       .kube = SIZED(SIZE("4", "8000Mi", "")),
-      .pods = { POD("a", "ReplicaSet", "'cpu':'2'", ""),
-                POD("b", "DaemonSet", "'cpu':'2'", ",'status':{'phase':'Failed'}") },
+      .pods = { POD_OF("a", OWNER("apps/v1", "ReplicaSet", "o", "o"), "'cpu':'2'", ""),
+                POD_OF("b", DAEMONSET, "'cpu':'2'", ",'status':{'phase':'Failed'}") },
+      .intent = NODE_SERVE,
+      .part = "'cpus':4,'memory':8000" },
+    { .sentence = "a DaemonSet that is not there takes nothing",
+      .kube = SIZED(SIZE("4", "8000Mi", "")),
+      .pods = { POD_OF("a", OWNER("apps/v1", "DaemonSet", "p", "o"), "'cpu':'2'", ""),
+                POD_OF("b", OWNER("apps/v1", "DaemonSet", "o", "p"), "'cpu':'2'", ""),
+                POD_OF("c", OWNER("x.y/v1", "DaemonSet", "o", "o"), "'cpu':'2'", "") },
+      .intent = NODE_SERVE,
+      .part = "'cpus':4,'memory':8000" },
+    { .sentence = "nor does a static pod of another node",
+      .kube = SIZED(SIZE("4", "8000Mi", "")),
+      .pods = { POD_OF("a", OWNER("v1", "Node", "n1", "u2"), "'cpu':'2'", ""),
+                POD_OF("b", OWNER("v1", "Node", "n2", "u1"), "'cpu':'2'", ""),
+                POD_OF("c", OWNER("x.y/v1", "Node", "n1", "u1"), "'cpu':'2'", "") },
+      .intent = NODE_SERVE,
+      .part = "'cpus':4,'memory':8000" },
+    { .sentence = "while DaemonSets are being read no size is taken for the right one",
+      .kube = SIZED(SIZE("4", "8000Mi", "")),
+      .slurm = HAS("3", "8000", IDLE, ""),
+      .unread = true,
+      .leads_s = 59,
+      .intent = NODE_RECREATE,
+      .waits = "DaemonSets are being read" },
+    { .sentence = "DaemonSets that cannot be read count for nothing",
+      .kube = SIZED(SIZE("4", "8000Mi", "")),
+      .pods = { DAEMON("'cpu':'2'") },
+      .unread = true,
+      .leads_s = 60,
       .intent = NODE_SERVE,
       .part = "'cpus':4,'memory':8000" },
     { .sentence = "a node that DaemonSets take all of has something left",
@@ -221,19 +257,27 @@ static void put_pods(struct kube_cache *cache, const struct row *row)
 
 static void check_row(const struct row *row)
 {
-    struct kube_cache *pods;
+    struct kube_cache *pods, *daemonsets;
     struct bench bench;
     struct plan plan;
     const char *why = NULL;
 
     bench_up(&bench);
+    daemonsets = kube_cache_new(&bridge_daemonset_kind, &bench.clock);
+    if (!row->unread)
+        bench_put_node(daemonsets, DAEMONSET_O);
+    bench.world.optional[OPTIONAL_DAEMONSETS] =
+        (struct optional){ daemonsets, row->unread ? WATCH_UNKNOWN : WATCH_PRESENT };
+    if (row->leads_s > 0)
+        bench.world.facts.leading_us = NOW_US - row->leads_s * SECOND_US;
     pods = kube_cache_new(&kube_pod_kind, &bench.clock);
     bench.config.memory_margin = row->margin;
     bench.config.resize_after_s = row->after;
     bench.config.drains_to_resize = row->drains;
-    bench.world.filter =
-        filter_new(&(struct filter_caches){ .other_pods = pods, .nodes = bench.world.nodes },
-                   &(struct filter_hooks){ .name_of = NULL });
+    bench.world.filter = filter_new(&(struct filter_caches){ .other_pods = pods,
+                                                             .nodes = bench.world.nodes,
+                                                             .daemonsets = daemonsets },
+                                    &(struct filter_hooks){ .name_of = NULL });
     bench.world.node_sizes = node_sizes_new();
     rig_fill(&bench, row->kube, row->slurm, KNOWN);
     put_pods(pods, row);
@@ -254,6 +298,7 @@ static void check_row(const struct row *row)
     node_sizes_free(bench.world.node_sizes);
     filter_free(bench.world.filter);
     kube_cache_free(pods);
+    kube_cache_free(daemonsets);
     bench_down(&bench);
 }
 

@@ -100,7 +100,8 @@ static void list_kube(struct small_world *small, bool begins)
                                           world->optional[OPTIONAL_JOBSETS].cache,
                                           world->optional[OPTIONAL_DEVICE_CLASSES].cache,
                                           world->optional[OPTIONAL_SLICES].cache,
-                                          world->optional[OPTIONAL_CLAIMS].cache };
+                                          world->optional[OPTIONAL_CLAIMS].cache,
+                                          world->optional[OPTIONAL_DAEMONSETS].cache };
 
     for (size_t i = 0; i < sizeof(caches) / sizeof(caches[0]); i++) {
         if (begins)
@@ -119,6 +120,7 @@ static const struct kube_kind *const optional_kinds[OPTIONAL_KINDS] = {
     [OPTIONAL_DEVICE_CLASSES] = &device_class_kind,
     [OPTIONAL_SLICES] = &device_slice_kind,
     [OPTIONAL_CLAIMS] = &device_claim_kind,
+    [OPTIONAL_DAEMONSETS] = &bridge_daemonset_kind,
 };
 
 static void make_caches(struct small_world *small)
