@@ -247,6 +247,11 @@ static void add_controllers(struct bridge *bridge)
     engine_add_service(bridge->engine, &action_event, bridge->recorder);
     engine_add(bridge->engine, &bridge->units);
     engine_add(bridge->engine, &bridge->nodes);
+    if (bridge->options.lent_nodes) {
+        lent_nodes_init(&bridge->lent_nodes, world->nodes, world->config->scheduler_name,
+                        bridge->options.lease_ns, bridge->options.lent_nodes);
+        engine_add(bridge->engine, &bridge->lent_nodes.controller);
+    }
 }
 
 /* Watching, leading and planning begin together, when it is known whose keys are ours. */

@@ -18,6 +18,7 @@ struct bridge_options {
     const struct bridge_config *config; /* borrowed */
     const char *identity;               /* of this process among the replicas */
     const char *lease_ns;
+    const char *lent_nodes; /* the ConfigMap in lease_ns for their names; NULL: there is none */
     uint64_t seed;          /* of jitter */
     unsigned max_in_flight; /* calls to the API server at once; 0 = the usual */
     unsigned page;          /* objects per page of a list; 0 = the usual */

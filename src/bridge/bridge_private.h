@@ -3,6 +3,7 @@
 #define SLINC_BRIDGE_BRIDGE_PRIVATE_H
 
 #include "bridge/bridge.h"
+#include "bridge/nodes/lent_nodes.h"
 #include "bridge/slurm/slurm_action.h"
 #include "bridge/sweep.h"
 #include "bridge/timings.h"
@@ -46,6 +47,7 @@ struct bridge {
     struct bridge_world world;
     struct controller units, nodes;
     struct controller_watch unit_watches[BRIDGE_MAX_WATCHES], node_watches[2];
+    struct lent_nodes lent_nodes;
     struct sweep sweep; /* the nodes that pods may use have changed */
     unsigned wakes;     /* enum wake: units that wait for these are woken soon */
     struct loop_timer wake_timer;

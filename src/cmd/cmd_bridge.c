@@ -37,7 +37,7 @@ enum {
 
 struct bridge_flags {
     struct process_flags process;
-    const char *config, *metrics_address, *health_address, *lease_ns;
+    const char *config, *metrics_address, *health_address, *lease_ns, *lent_nodes;
     const char *webhook_folder, *bridge_user, *roles;
     bool observe_only, uninstall;
     bool places, admits; /* of the roles */
@@ -55,6 +55,9 @@ static const struct flag flags[] = {
       "where /healthz and /readyz are served" },
     { "lease-namespace", FLAG_TEXT, AT(lease_ns), NULL,
       "of the lease that only the leader holds; else the pod's own" },
+    { "lent-nodes", FLAG_TEXT, AT(lent_nodes), NULL,
+      "ConfigMap beside the lease, for a policy of the API server: the bridge writes the names of "
+      "the nodes there that are lent to Slurm; else nowhere" },
     { "roles", FLAG_TEXT, AT(roles), "scheduler,controllers,webhook",
       "what the process does; webhook alone admits pods, without lease and Slurm" },
     { "observe-only", FLAG_BOOL, AT(observe_only), "false",
@@ -330,6 +333,7 @@ static enum run_exit run_with(struct ends *ends, const struct bridge_flags *valu
 {
     struct bridge_options options = { .config = &ends->config,
                                       .lease_ns = values->lease_ns,
+                                      .lent_nodes = values->lent_nodes,
                                       .uninstall = values->uninstall,
                                       .observe_only = values->observe_only };
     char identity[PROCESS_IDENTITY];

@@ -140,19 +140,21 @@ static void start_replica(void *owner)
     replica->lease_api = sim_transport_new(world->net, replica->process.user);
     replica->slurm = sim_transport_new_slurm(world->net, replica->process.user);
     replica->token = make_token(scene);
-    replica->bridge = bridge_new(&(struct bridge_links){ .loop = world->loop,
-                                                         .api = replica->api,
-                                                         .lease_api = replica->lease_api,
-                                                         .slurm = replica->slurm,
-                                                         .token = replica->token },
-                                 &(struct bridge_options){ .config = &scene->config,
-                                                           .identity = replica->process.user,
-                                                           .lease_ns = SCENE_LEASE_NS,
-                                                           .seed = rand_u64(&world->rand),
-                                                           .max_in_flight = scene->max_in_flight,
-                                                           .page = scene->page,
-                                                           .uninstall = scene->leaves,
-                                                           .slurm_fast_us = SECOND / 2 });
+    replica->bridge =
+        bridge_new(&(struct bridge_links){ .loop = world->loop,
+                                           .api = replica->api,
+                                           .lease_api = replica->lease_api,
+                                           .slurm = replica->slurm,
+                                           .token = replica->token },
+                   &(struct bridge_options){ .config = &scene->config,
+                                             .identity = replica->process.user,
+                                             .lease_ns = SCENE_LEASE_NS,
+                                             .lent_nodes = scene->leaves ? NULL : SCENE_LENT_NODES,
+                                             .seed = rand_u64(&world->rand),
+                                             .max_in_flight = scene->max_in_flight,
+                                             .page = scene->page,
+                                             .uninstall = scene->leaves,
+                                             .slurm_fast_us = SECOND / 2 });
     bridge_start(replica->bridge);
     if (scene->weather->rollouts && !scene->is_calm)
         process_stop_later(&replica->process);

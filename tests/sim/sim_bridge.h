@@ -28,6 +28,7 @@ enum {
 #define SCENE_NS         "work"
 #define SCENE_OTHER_NS   "play"
 #define SCENE_LEASE_NS   "slinc"
+#define SCENE_LENT_NODES "slurm-bridge-lent-nodes" /* a ConfigMap there */
 #define SCENE_PARTITION  "bridged"
 #define SCENE_SCHEDULER  "slurm-bridge-scheduler"
 #define SCENE_STRANGER   "default-scheduler"

@@ -464,6 +464,8 @@ void bridge_people_prepare(struct bridge_scene *scene)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         (void)bridge_people_call(scene, "POST", "/api/v1/namespaces",
                                  "{\"metadata\":{\"name\":\"%s\"}}", names[i]);
+    (void)bridge_people_call(scene, "POST", "/api/v1/namespaces/" SCENE_LEASE_NS "/configmaps",
+                             "{\"metadata\":{\"name\":\"" SCENE_LENT_NODES "\"}}");
     system = api_store_find(scene->world->store, "namespaces", "", "kube-system");
     (void)snprintf(scene->cluster, sizeof(scene->cluster), "%s",
                    json_str(json_at(system, "metadata", "uid")).at);

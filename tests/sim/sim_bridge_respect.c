@@ -128,6 +128,14 @@ static bool claim_is_respected(const struct json *old, const struct json *next)
                       json_at(next, "metadata", "ownerReferences"));
 }
 
+/* Of the ConfigMap for the names of lent nodes the data are ours. */
+static bool configmap_is_respected(const struct json *old, const struct json *next)
+{
+    return str_is(json_str(json_at(next, "metadata", "name")), SCENE_LENT_NODES) &&
+           json_equal(json_at(old, "metadata", "annotations"),
+                      json_at(next, "metadata", "annotations"));
+}
+
 /* The kinds that we write at all, besides leases and events. */
 static const struct {
     const char *group, *plural;
@@ -136,6 +144,7 @@ static const struct {
 } written[] = {
     { "", "pods", pod_is_respected, true, false },
     { "", "nodes", node_is_respected, false, false },
+    { "", "configmaps", configmap_is_respected, false, false },
     { "scheduling.k8s.io", "podgroups", podgroup_is_respected, false, false },
     { "resource.k8s.io", "resourceclaims", claim_is_respected, false, true },
 };

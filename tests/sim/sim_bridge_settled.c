@@ -496,6 +496,46 @@ static void a_slurm_node_of_ours_is_labelled(void *context, const struct slurm_s
         world_break(scene->world, "Slurm still has node %s", there->name);
 }
 
+static bool is_lent(const struct json *node)
+{
+    struct json_iter iter = json_iter(json_at(node, "spec", "taints"));
+    const struct json *taint;
+
+    while (json_next_item(&iter, &taint))
+        if (str_is(json_str(json_get(taint, "key")), BRIDGE_TAINT) &&
+            str_is(json_str(json_get(taint, "value")), SCENE_SCHEDULER))
+            return true;
+    return false;
+}
+
+struct names {
+    const struct json *data;
+    size_t lent;
+    bool is_short;
+};
+
+static void look_for_name(void *context, const struct json *node)
+{
+    struct names *names = context;
+
+    if (!is_lent(node))
+        return;
+    names->lent++;
+    names->is_short |= !json_get(names->data, json_str(json_at(node, "metadata", "name")).at);
+}
+
+static void the_policy_knows_the_nodes_that_are_lent(struct bridge_scene *scene)
+{
+    struct api_store *store = scene->world->store;
+    const struct json *map = api_store_find(store, "configmaps", SCENE_LEASE_NS, SCENE_LENT_NODES);
+    struct names names = { .data = json_get(map, "data") };
+
+    api_store_visit(store, "nodes", look_for_name, &names);
+    if (names.is_short || json_len(names.data) != names.lent)
+        world_break(scene->world, "the policy knows other nodes than the %zu that are lent",
+                    names.lent);
+}
+
 /* ---- all of it ---- */
 
 void bridge_promises_when_settled(struct bridge_scene *scene)
@@ -503,6 +543,7 @@ void bridge_promises_when_settled(struct bridge_scene *scene)
     struct world *world = scene->world;
 
     api_store_visit(world->store, "nodes", a_labelled_node_is_in_slurm, scene);
+    the_policy_knows_the_nodes_that_are_lent(scene);
     slurm_store_visit_nodes(world->slurm, a_slurm_node_of_ours_is_labelled, scene);
     api_store_visit(world->store, "pods", check_pod, scene);
     slurm_store_visit_jobs(world->slurm, a_job_has_its_pods, scene);
