@@ -16,7 +16,8 @@ from .slurm import Slurm
 CHART = REPO / "charts/slurm-bridge"
 NAME, HOME, SCHEDULER = "bridge", components.BRIDGE_HOME, "slurm-bridge-scheduler"
 # The image is in the node's store, there is no cert-manager, and the one node that can run the bridge is lent to Slurm as well.
-VALUES = ["admission.certManager.enabled=false"] + [f"{part}.{value}" for part in ("scheduler", "admission") for value in (
+VALUES = ["admission.certManager.enabled=false",
+          "nodePolicy.namespaces={kube-system,slurm,slinky,cert-manager,jobset-system,lws-system}"] + [f"{part}.{value}" for part in ("scheduler", "admission") for value in (
     "image.repository=localhost/slinc/slinc", "image.pullPolicy=Never",
     "tolerations[0].key=slinky.slurm.net/managed-node", "tolerations[0].operator=Exists")]
 KEY = ["sharedConfig.slurmJwtKey.name=slurm-jwt-key", "sharedConfig.slurmJwtKey.key=jwt.key"]

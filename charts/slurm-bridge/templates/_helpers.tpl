@@ -290,3 +290,21 @@ renders (GitOps) cannot tell the two apart, and has none unless a value says so.
 {{- if $limits }}true{{ end -}}
 {{- end }}
 {{- end }}
+
+{{- define "slurm-bridge.lentNodes" -}}
+{{- printf "%s-lent-nodes" (include "slurm-bridge.name" .) -}}
+{{- end }}
+
+{{/* The policy for lent nodes: Deny, Warn or Off. What a cluster had before is kept; only a cluster that can be asked is known to be new. */}}
+{{- define "slurm-bridge.nodePolicy" -}}
+{{- $there := lookup "admissionregistration.k8s.io/v1" "ValidatingAdmissionPolicyBinding" "" (include "slurm-bridge.lentNodes" .) }}
+{{- if .Values.scheduler.observeOnly -}}
+Off
+{{- else if .Values.nodePolicy.mode -}}
+{{- .Values.nodePolicy.mode -}}
+{{- else if $there -}}
+{{- has "Deny" $there.spec.validationActions | ternary "Deny" "Warn" -}}
+{{- else -}}
+{{- if and .Release.IsInstall (lookup "v1" "Namespace" "" "kube-system") }}Deny{{ else }}Warn{{ end -}}
+{{- end -}}
+{{- end }}

@@ -87,6 +87,14 @@
   verbs: [list, watch]
 {{- end }}
 
+{{/* The parameter of the policy. */}}
+{{- define "slurm-bridge.lentNodesRules" -}}
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [{{ include "slurm-bridge.lentNodes" . }}]
+  verbs: [patch]
+{{- end }}
+
 {{/* A right to create cannot be narrowed to a name. */}}
 {{- define "slurm-bridge.leaseRules" -}}
 - apiGroups: [coordination.k8s.io]

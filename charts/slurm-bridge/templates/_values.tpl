@@ -11,6 +11,10 @@ serviceMonitor:
 networkPolicy:
   enabled: null
   from: []
+nodePolicy:
+  mode: null
+  namespaces: [kube-system]
+  users: ["system:kube-scheduler"]
 imagePullSecrets: []
 sharedConfig:
   slurmRestCa: ""

@@ -1,0 +1,171 @@
+"""Ways past Slurm to a node that is lent to it, tried by somebody who may do anything with pods in two namespaces: one that the bridge
+manages, and one that it does not. The table in docs/security.md names the lock of each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bridge import JOB_LABEL, TAINT, Site
+from slincdev.common import Fail
+from slincdev.components import NODE as REAL
+from slincdev.parts import kubectl
+from slincdev.release import HOME, NAME, SCHEDULER
+from terminal import config_of
+from test_bridge_chart import ELSEWHERE, MANAGED, Chart, installed
+from waits import wait_for
+
+LENT = f"/api/v1/namespaces/{HOME}/configmaps/slurm-bridge-lent-nodes"
+EVERYTHING = [{"operator": "Exists"}]
+OUR_TAINT = [{"key": TAINT, "operator": "Exists"}]
+DENIED, TAINTED = "is lent to Slurm", "may tolerate slinky.slurm.net/managed-node"
+
+
+class Tenant:
+    """A service account that may do all with pods, and with what makes pods, in a namespace."""
+
+    def __init__(self, site: Site, namespace: str, folder: Path) -> None:
+        self.cluster, self.namespace, self.folder = site.cluster, namespace, folder
+        api = site.api
+        api.post(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "tenant"}})
+        api.post(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles", {"metadata": {"name": "tenant"}, "rules": [
+            {"apiGroups": [""], "resources": ["pods", "pods/binding", "bindings", "pods/resize"], "verbs": ["*"]},
+            {"apiGroups": ["apps"], "resources": ["deployments", "daemonsets"], "verbs": ["*"]}]})
+        api.post(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings", {
+            "metadata": {"name": "tenant"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "tenant"},
+            "subjects": [{"kind": "ServiceAccount", "name": "tenant", "namespace": namespace}]})
+        self.config = config_of(site.cluster, folder, namespace, "tenant")
+
+    def kubectl(self, *words: object) -> str:
+        return kubectl(self.cluster, f"--kubeconfig={self.config}", "-n", self.namespace, *words)
+
+    def make(self, body: dict) -> dict:
+        file = self.folder / "object.json"
+        file.write_text(json.dumps(body))
+        return json.loads(self.kubectl("create", "-f", file, "-o", "json"))
+
+    def bind(self, pod: str, node: str, path: str) -> str:
+        """By one of the two paths to do so."""
+        file = self.folder / "binding.json"
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": {"kind": "Node", "name": node}}))
+        return self.kubectl("create", "--raw", f"/api/v1/namespaces/{self.namespace}/{path}", "-f", file)
+
+
+@pytest.fixture(scope="module")
+def site(cluster, slurm) -> Site:
+    return Site(cluster, slurm, MANAGED)
+
+
+@pytest.fixture(scope="module")
+def release(site) -> Iterator[Chart]:
+    with installed(site) as chart:
+        yield chart
+
+
+@pytest.fixture(scope="module")
+def inside(release, site, tmp_path_factory) -> Tenant:
+    """In the managed namespace."""
+    return Tenant(site, MANAGED, tmp_path_factory.mktemp("inside"))
+
+
+@pytest.fixture(scope="module")
+def outside(release, site, tmp_path_factory) -> Tenant:
+    return Tenant(site, ELSEWHERE, tmp_path_factory.mktemp("outside"))
+
+
+def body(site: Site, name: str, metadata: dict | None = None, **spec: object) -> dict:
+    """A plain pod that sleeps."""
+    made = site.pod(name, "sleep", "100000", **({"schedulerName": "default-scheduler", "tolerations": []} | spec))
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name} | (metadata or {}), "spec": made["spec"]}
+
+
+def of(kind: str) -> dict:
+    return {"ownerReferences": [{"apiVersion": "apps/v1", "kind": kind, "name": "forged", "uid": "forged", "controller": True}]}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def lent(release, site) -> None:
+    wait_for("the node is in Slurm", 120, lambda: site.is_registered(REAL))
+    wait_for("the policy knows it", 60, lambda: REAL in (site.api.get(LENT).get("data") or {}))
+
+
+@pytest.mark.parametrize("name, metadata", [("forged", of("DaemonSet")), ("mirror", {"annotations": {"kubernetes.io/config.mirror": "x"}})])
+def test_a_pod_that_claims_to_belong_to_a_node_is_placed_by_slurm(inside, site, eventually, name, metadata):
+    made = inside.make(body(site, name, metadata, nodeName=REAL, tolerations=EVERYTHING))
+    assert "nodeName" not in made["spec"] and made["spec"]["schedulerName"] == SCHEDULER
+    if name == "forged":  # the kubelet deletes mirrors of nothing
+        made = eventually("it has a job", lambda: JOB_LABEL in (site.see(name) or {}).get("metadata", {}).get("labels", {}) and site.see(name))
+        assert site.job(made)["job_state"]
+    inside.kubectl("delete", "pod", name, "--wait=false")
+    eventually("it is gone", lambda: site.see(name) is None)
+
+
+@pytest.mark.parametrize("owner", ["", "DaemonSet"])
+def test_nobody_names_a_lent_node(outside, site, owner):
+    with pytest.raises(Fail, match=DENIED):
+        outside.make(body(site, "named", of(owner) if owner else None, nodeName=REAL))
+
+
+def test_nobody_binds_to_a_lent_node(outside, site, eventually):
+    outside.make(body(site, "unbound", schedulerName="nobody"))
+    for path in ("pods/unbound/binding", "bindings"):
+        with pytest.raises(Fail, match=DENIED):
+            outside.bind("unbound", REAL, path)
+    # what names our scheduler is placed by it alone
+    outside.make(body(site, "ours", schedulerName=SCHEDULER, schedulingGates=[{"name": "example.com/wait"}]))
+    with pytest.raises(Fail, match=DENIED):
+        outside.bind("ours", REAL, "pods/ours/binding")
+    outside.kubectl("delete", "pod", "unbound", "ours", "--wait=false")
+
+
+@pytest.mark.parametrize("tolerations", [EVERYTHING, OUR_TAINT, [{"key": TAINT, "value": SCHEDULER, "effect": "NoExecute"}]])
+def test_no_pod_gains_a_toleration_of_the_taint(outside, site, eventually, tolerations):
+    with pytest.raises(Fail, match=TAINTED):
+        outside.make(body(site, "tolerant", tolerations=tolerations))
+    outside.make(body(site, "later", schedulerName="nobody"))
+    patch = [{"op": "add", "path": "/spec/tolerations", "value": tolerations + [
+        {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300} for state in ("not-ready", "unreachable")]}]
+    with pytest.raises(Fail, match=TAINTED):
+        outside.kubectl("patch", "pod", "later", "--type=json", "-p", json.dumps(patch))
+    outside.kubectl("delete", "pod", "later", "--wait=false")
+
+
+def test_no_controller_does_it_for_them_but_that_of_daemonsets(outside, release, site, eventually):
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": body(site, "", tolerations=EVERYTHING)["spec"] | {"restartPolicy": "Always"}}
+    workload = {"apiVersion": "apps/v1", "metadata": {"name": "x"}, "spec": {"selector": {"matchLabels": {"app": "x"}}, "template": template}}
+    outside.make(workload | {"kind": "Deployment"})
+    path = f"/apis/apps/v1/namespaces/{ELSEWHERE}/deployments/x"
+    eventually("the deployment says why", lambda: any(TAINTED in one.get("message", "") for one in release.api.get(path).get("status", {}).get("conditions", [])))
+    outside.kubectl("delete", "deployment", "x")
+    outside.make(workload | {"kind": "DaemonSet"})  # docs/security.md: what remains possible
+    path = f"/api/v1/namespaces/{ELSEWHERE}/pods?labelSelector=app%3Dx"
+    eventually("it runs there", lambda: any(one["spec"].get("nodeName") == REAL for one in release.api.get(path)["items"]))
+    outside.kubectl("delete", "daemonset", "x")
+
+
+def test_plain_pods_and_the_cluster_itself_are_left_alone(outside, release, site):
+    outside.make(body(site, "plain"))
+    outside.make(body(site, "other", nodeName="node-that-is-not-lent"))
+    outside.kubectl("label", "pod", "plain", "a=b")
+    outside.kubectl("delete", "pod", "plain", "other", "--wait=false")
+    made = release.api.post("/api/v1/namespaces/kube-system/pods", body(site, "system", nodeName=REAL, tolerations=EVERYTHING))
+    assert made["spec"]["nodeName"] == REAL
+    release.api.delete("/api/v1/namespaces/kube-system/pods/system", {"gracePeriodSeconds": 0})
+
+
+def test_an_upgrade_keeps_what_is_denied_and_may_only_warn(outside, release, site, eventually):
+    release.apply("upgrade")
+    assert release.api.get(LENT)["data"] == {REAL: ""}
+    with pytest.raises(Fail, match=DENIED):
+        outside.make(body(site, "again", nodeName=REAL))
+    release.apply("upgrade", "nodePolicy.mode=Warn")
+    eventually("it may", lambda: outside.make(body(site, "warned", nodeName=REAL)))
+    outside.kubectl("delete", "pod", "warned", "--wait=false")
+
+
+def test_the_policy_goes_with_the_release(release, site):
+    release.helm("uninstall", NAME, "--wait")
+    assert not site.api.exists(LENT)
+    assert not site.api.exists("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/slurm-bridge-lent-nodes")
