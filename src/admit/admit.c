@@ -30,14 +30,14 @@ const char *admit_verdict_name(enum admit_verdict verdict)
 
 /* ---- making and freeing ---- */
 
-int admit_new(const struct bridge_config *config, const struct admit_caches *caches,
+int admit_new(const struct bridge_config *config, const struct bridge_world *world,
               struct admit **ret_admit, struct err *err)
 {
     struct admit *admit = mem_alloc(sizeof(*admit));
     int result = 0;
 
     admit->config = config;
-    admit->caches = *caches;
+    admit->world = world;
     arena_init(&admit->arena, 16 << 20);
     if (config->managed_namespace_selector)
         result = selector_from_json(&admit->arena, config->managed_namespace_selector,
@@ -87,8 +87,8 @@ static enum scope scope_by_selector(const struct admit *admit, struct str ns)
     const struct kube_object *found = NULL;
 
     buf_add_str(&name, ns);
-    if (admit->caches.namespaces && !name.overflowed)
-        found = kube_cache_get(admit->caches.namespaces, "", buf_text(&name));
+    if (admit->world && admit->world->namespaces && !name.overflowed)
+        found = kube_cache_get(admit->world->namespaces, "", buf_text(&name));
     if (!found)
         return SCOPE_NOT_KNOWN;
     return selector_matches(admit->selector, kube_labels(&found->labels)) ? SCOPE_IN : SCOPE_OUT;

@@ -12,16 +12,9 @@
 
 #include "base/buf.h"
 #include "bridge/world/config.h"
-#include "kube/cache.h"
+#include "bridge/world/world.h"
 
 enum { ADMIT_MAX_BODY = 8 << 20, ADMIT_MAX_ANSWER = 1 << 20 };
-
-/* Any may be NULL. Without namespaces a selector decides nothing; without jobs or jobsets no
- * annotation is taken from them. */
-struct admit_caches {
-    const struct kube_cache *namespaces; /* kube_namespace_kind */
-    const struct kube_cache *jobs, *jobsets;
-};
 
 enum admit_hook { ADMIT_MUTATE, ADMIT_VALIDATE };
 
@@ -43,8 +36,9 @@ struct admit_answer {
 
 struct admit;
 
-/* The config and the caches are borrowed. */
-int admit_new(const struct bridge_config *config, const struct admit_caches *caches,
+/* Both are borrowed. Of the world only the caches of namespaces and of whatever may own a pod are
+ * read. It may be NULL: a selector decides nothing then, and no annotation is taken from owners. */
+int admit_new(const struct bridge_config *config, const struct bridge_world *world,
               struct admit **ret_admit, struct err *err);
 void admit_free(struct admit *admit);
 

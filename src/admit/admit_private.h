@@ -17,10 +17,10 @@ struct admit_request {
 
 struct admit {
     const struct bridge_config *config;
-    struct admit_caches caches;
-    const struct selector *selector; /* NULL: the list of names counts */
-    struct arena arena;              /* holds it */
-    char *users[2];                  /* whose updates are never refused; NULL: nobody's */
+    const struct bridge_world *world; /* NULL: nothing is known of the cluster */
+    const struct selector *selector;  /* NULL: the list of names counts */
+    struct arena arena;               /* holds it */
+    char *users[2];                   /* whose updates are never refused; NULL: nobody's */
 };
 
 /* ---- pod.c: questions about a pod that is JSON ---- */

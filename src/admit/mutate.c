@@ -9,6 +9,7 @@
  * not change these fields, and would fail for it); a pod of another scheduler gets no finalizer,
  * for nobody would take it off. */
 #include "admit/admit_private.h"
+#include "bridge/unit/pod_owner.h"
 #include "bridge/world/config.h"
 #include "bridge/world/kinds.h"
 #include "bridge/world/names.h"
@@ -20,7 +21,7 @@
 #define GANG_ANNOTATION   BRIDGE_ANNOTATION_PREFIX BRIDGE_GANG
 #define EXCLUSIVE         BRIDGE_ANNOTATION_PREFIX "exclusive"
 
-enum { MAX_POINTER = 256 };
+enum { MAX_POINTER = 256, MAX_ARENA = 16 << 20 };
 
 /* ---- pieces of patches ---- */
 
@@ -150,27 +151,71 @@ static const struct kube_object *find_owner(const struct kube_cache *cache, stru
 }
 
 /* A Job's own word counts before that of the JobSet above it. */
-static struct str owners_annotation(const struct admit *admit, const struct admit_request *request,
-                                    const char *key, struct admit_mutation *mutation,
-                                    bool *ret_found)
+static struct str owners_gang(const struct admit *admit, const struct admit_request *request,
+                              struct admit_mutation *mutation, bool *ret_found)
 {
     struct admit_owner owner = admit_owner(request->review.object);
     struct str ns = request->review.ns, value = STR("");
     const struct kube_object *job, *jobset;
 
     *ret_found = false;
-    if (!admit->caches.jobs || !str_is(owner.kind, "Job") ||
-        !str_starts(owner.version, STR("batch/")))
+    if (!admit->world || !str_is(owner.kind, "Job") || !str_starts(owner.version, STR("batch/")))
         return value;
-    job = find_owner(admit->caches.jobs, ns, owner.name, owner.uid, mutation);
+    job = find_owner(admit->world->jobs, ns, owner.name, owner.uid, mutation);
     if (!job)
         return value;
-    value = kube_pairs_get(&job->annotations, key, ret_found);
-    if (*ret_found || !admit->caches.jobsets || !kube_owner_is(&job->owner, &bridge_jobset_kind))
+    value = kube_pairs_get(&job->annotations, GANG_ANNOTATION, ret_found);
+    if (*ret_found || !kube_owner_is(&job->owner, &bridge_jobset_kind))
         return value;
-    jobset = find_owner(admit->caches.jobsets, ns, str_of(job->owner.name), str_of(job->owner.uid),
-                        mutation);
-    return jobset ? kube_pairs_get(&jobset->annotations, key, ret_found) : value;
+    jobset = find_owner(admit->world->optional[OPTIONAL_JOBSETS].cache, ns, str_of(job->owner.name),
+                        str_of(job->owner.uid), mutation);
+    return jobset ? kube_pairs_get(&jobset->annotations, GANG_ANNOTATION, ret_found) : value;
+}
+
+/* ---- what the bridge will go by ---- */
+
+/* As much of the pod as says who owns it. It may have no name yet. */
+static const struct kube_object *decode_pod(const struct admit_request *request)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    const struct json *pod = request->review.object, *metadata = json_get(pod, "metadata");
+    auto_buf struct buf ns = { .max = KUBE_MAX_NAME };
+    const struct kube_object *object = NULL;
+    struct err err = { .class = 0 };
+
+    buf_add_str(&ns, request->review.ns);
+
+    struct json_mut *small = json_format(
+        build,
+        "{'metadata':{'name':'-','namespace':%s,'labels':%j,'annotations':%j,'ownerReferences':%j},"
+        "'spec':{'schedulingGroup':%j}}",
+        buf_text(&ns), json_get(metadata, "labels"), json_get(metadata, "annotations"),
+        json_get(metadata, "ownerReferences"), json_at(pod, "spec", "schedulingGroup"));
+    auto_json_doc struct json_doc *doc = json_freeze(small);
+
+    return kube_object_predicted(&kube_pod_kind, json_root(doc), &object, &err) < 0 ? NULL : object;
+}
+
+/* The value that counts for the job of this pod, in the arena. */
+static struct str annotation_that_counts(const struct admit *admit,
+                                         const struct admit_request *request, const char *key,
+                                         struct arena *arena, struct admit_mutation *mutation,
+                                         bool *ret_found)
+{
+    const struct kube_object *pod = admit->world ? decode_pod(request) : NULL;
+    struct pod_owner owner;
+    struct str value;
+
+    if (!pod) {
+        *ret_found = admit_has_annotation(request->review.object, key);
+        return admit_annotation(request->review.object, key);
+    }
+    pod_owner_find(admit->world, kube_pod_of(pod), arena, &owner);
+    mutation->is_early |= owner.wanting != NULL;
+    value = pod_owner_says(&owner, key, ret_found);
+    value.at = arena_strndup(arena, value.at, value.len);
+    kube_object_unref(pod);
+    return value;
 }
 
 /* ---- cores ---- */
@@ -223,14 +268,17 @@ static void pin(const struct admit *admit, const struct admit_request *request,
     const struct json *claims = json_at(pod, "spec", "resourceClaims");
     struct json_iter iter = json_iter(claims);
     auto_buf struct buf name = { .max = KUBE_MAX_NAME }, pointer = { .max = MAX_POINTER };
-    struct str exclusive = admit_annotation(pod, EXCLUSIVE);
-    bool says = admit_has_annotation(pod, EXCLUSIVE);
     struct json_mut *ops = mutation->ops;
+    auto_arena struct arena arena;
+    struct str exclusive;
+    bool says;
 
-    if (!says && request->config->pins_cpus)
-        exclusive = owners_annotation(admit, request, EXCLUSIVE, mutation, &says);
-    if (!bridge_config_pins(request->config, says, exclusive) ||
+    arena_init(&arena, MAX_ARENA);
+    if (!request->config->pins_cpus ||
         admit_names_resource(pod, DEVICE_CLASS_PREFIX DEVICE_CORES_DRIVER))
+        return;
+    exclusive = annotation_that_counts(admit, request, EXCLUSIVE, &arena, mutation, &says);
+    if (!bridge_config_pins(request->config, says, exclusive))
         return;
     buf_printf(&name, DEVICE_CPU_CLAIM "-" STR_FMT, STR_ARG(request->review.uid));
     for (unsigned i = 0; json_next_item(&iter, &claim); i++)
@@ -266,7 +314,7 @@ void admit_mutate(const struct admit *admit, const struct admit_request *request
     pin(admit, request, build, ret_mutation);
     if (admit_has_annotation(request->review.object, GANG_ANNOTATION))
         return;
-    value = owners_annotation(admit, request, GANG_ANNOTATION, ret_mutation, &found);
+    value = owners_gang(admit, request, ret_mutation, &found);
     if (found)
         annotate(build, ret_mutation->ops, request->review.object, GANG_ANNOTATION, value);
 }

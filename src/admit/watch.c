@@ -1,8 +1,8 @@
 /* watch.c - what the webhook reads of the cluster: the caches of one that runs alone, and who
  * we are, by a SelfSubjectReview.
  *
- * Holds: JobSets are watched once the API server has said that it knows them; until then their
- * cache is not synced, and no Job can have one above it. */
+ * Holds: a kind that not every server has is watched once the API server has said that it knows
+ * it; until then its cache is not synced. */
 #include "admit/watch.h"
 
 #include "base/log.h"
@@ -12,27 +12,68 @@
 
 enum { SECOND_US = 1000000, RETRY_US = 5 * SECOND_US, ANSWER_US = 10 * SECOND_US };
 
-enum { NAMESPACES, JOBS, JOBSETS, KINDS };
+/* Where each kind that may own a pod is in a world. */
+static const struct {
+    const struct kube_kind *kind;
+    size_t offset; /* of its cache; of a struct optional when it is optional */
+    bool is_optional;
+} rows[] = {
+    { &kube_namespace_kind, offsetof(struct bridge_world, namespaces), false },
+    { &bridge_job_kind, offsetof(struct bridge_world, jobs), false },
+    { &bridge_replicaset_kind, offsetof(struct bridge_world, replicasets), false },
+    { &bridge_statefulset_kind, offsetof(struct bridge_world, statefulsets), false },
+    { &bridge_jobset_kind, offsetof(struct bridge_world, optional[OPTIONAL_JOBSETS]), true },
+    { &bridge_lws_kind, offsetof(struct bridge_world, optional[OPTIONAL_LWS]), true },
+    { &bridge_podgroup_kind, offsetof(struct bridge_world, optional[OPTIONAL_PODGROUPS]), true },
+    { &bridge_workload_kind, offsetof(struct bridge_world, optional[OPTIONAL_WORKLOADS]), true },
+    { &bridge_coscheduling_kind, offsetof(struct bridge_world, optional[OPTIONAL_COSCHEDULING]),
+      true },
+};
+
+enum { KINDS = sizeof(rows) / sizeof(rows[0]) };
 
 struct admit_watch {
+    struct loop *loop;
+    struct loop_timer refresh;
     struct rand rand;
     struct kube_cache *caches[KINDS];
     struct watch_set *set;
+    struct bridge_world world;
 };
+
+/* Which of the optional kinds the server has. */
+static void refresh(void *context)
+{
+    struct admit_watch *watch = context;
+
+    for (unsigned i = 0; i < KINDS; i++) {
+        struct optional *optional = (void *)((char *)&watch->world + rows[i].offset);
+
+        if (rows[i].is_optional)
+            *optional = (struct optional){ watch->caches[i],
+                                           watch_set_state(watch->set, watch->caches[i]) };
+    }
+    loop_timer_start(watch->loop, &watch->refresh, SECOND_US, refresh, watch);
+}
 
 struct admit_watch *admit_watch_new(struct kube_client *client, uint64_t seed)
 {
-    static const struct kube_kind *const kinds[KINDS] = { &kube_namespace_kind, &bridge_job_kind,
-                                                          &bridge_jobset_kind };
     struct admit_watch *watch = mem_alloc(sizeof(*watch));
-    struct watch_row rows[KINDS] = { [JOBSETS] = { .is_optional = true } };
+    struct watch_row watched[KINDS];
 
+    watch->loop = kube_client_loop(client);
     rand_init(&watch->rand, seed);
-    for (unsigned i = 0; i < KINDS; i++)
-        rows[i].cache = watch->caches[i] =
-            kube_cache_new(kinds[i], loop_clock(kube_client_loop(client)));
-    watch->set = watch_set_new(client, &watch->rand, rows, KINDS, NULL, 0, 0);
+    for (unsigned i = 0; i < KINDS; i++) {
+        watch->caches[i] = kube_cache_new(rows[i].kind, loop_clock(watch->loop));
+        watched[i] =
+            (struct watch_row){ .cache = watch->caches[i], .is_optional = rows[i].is_optional };
+        if (!rows[i].is_optional)
+            *(struct kube_cache **)(void *)((char *)&watch->world + rows[i].offset) =
+                watch->caches[i];
+    }
+    watch->set = watch_set_new(client, &watch->rand, watched, KINDS, NULL, 0, 0);
     watch_set_start(watch->set);
+    refresh(watch);
     return watch;
 }
 
@@ -40,17 +81,16 @@ void admit_watch_free(struct admit_watch *watch)
 {
     if (!watch)
         return;
+    loop_timer_stop(&watch->refresh);
     watch_set_free(watch->set);
     for (unsigned i = 0; i < KINDS; i++)
         kube_cache_free(watch->caches[i]);
     mem_free(watch);
 }
 
-struct admit_caches admit_watch_caches(const struct admit_watch *watch)
+const struct bridge_world *admit_watch_world(const struct admit_watch *watch)
 {
-    return (struct admit_caches){ .namespaces = watch->caches[NAMESPACES],
-                                  .jobs = watch->caches[JOBS],
-                                  .jobsets = watch->caches[JOBSETS] };
+    return &watch->world;
 }
 
 void admit_watch_add_health(const struct admit_watch *watch, struct health *health)

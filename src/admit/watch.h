@@ -1,5 +1,5 @@
-/* watch.h - what the webhook reads of the cluster when no bridge runs beside it: namespaces,
- * Jobs, and JobSets where the cluster has them. */
+/* watch.h - what the webhook reads of the cluster when no bridge runs beside it: namespaces, and
+ * the objects whose annotations count for pods, of those kinds that the cluster has. */
 #ifndef SLINC_ADMIT_WATCH_H
 #define SLINC_ADMIT_WATCH_H
 
@@ -13,7 +13,8 @@ struct admit_watch;
 struct admit_watch *admit_watch_new(struct kube_client *client, uint64_t seed);
 void admit_watch_free(struct admit_watch *watch);
 
-struct admit_caches admit_watch_caches(const struct admit_watch *watch);
+/* Namespaces and whatever may own a pod; nothing else of the world is filled. */
+const struct bridge_world *admit_watch_world(const struct admit_watch *watch);
 void admit_watch_add_health(const struct admit_watch *watch, struct health *health);
 
 /* Asks the API server who we are to it, so that the webhook knows the bridge's own updates; and

@@ -174,23 +174,15 @@ static bool wants_webhook(const struct bridge_flags *values)
            !values->uninstall;
 }
 
-/* The webhook reads the caches of the bridge beside it. */
-static struct admit_caches caches_of(const struct bridge_world *world)
-{
-    return (struct admit_caches){ .namespaces = world->namespaces,
-                                  .jobs = world->jobs,
-                                  .jobsets = world->optional[OPTIONAL_JOBSETS].cache };
-}
-
 static int webhook_open(struct webhook *webhook, const struct ends *ends,
-                        const struct bridge_flags *values, struct admit_caches caches,
+                        const struct bridge_flags *values, const struct bridge_world *world,
                         struct metrics *metrics, struct health *health, struct err *err)
 {
     const struct webhook_options options = { .metrics = metrics,
                                              .port = (uint16_t)values->webhook_port,
                                              .folder = values->webhook_folder,
                                              .is_needed = !values->places };
-    int result = admit_new(&ends->config, &caches, &webhook->admit, err);
+    int result = admit_new(&ends->config, world, &webhook->admit, err);
 
     if (result < 0)
         return result;
@@ -276,9 +268,8 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
     listeners.routes[listeners.own_count++] =
         (struct http_route){ .path = "/debug/why", .handle = why_serve, .context = bridge };
     if (listen_for_health(&listeners, loop, health, values, &err) < 0 ||
-        (wants_webhook(values) &&
-         webhook_open(&webhook, ends, values, caches_of(bridge_world(bridge)),
-                      bridge_metrics(bridge), health, &err) < 0))
+        (wants_webhook(values) && webhook_open(&webhook, ends, values, bridge_world(bridge),
+                                               bridge_metrics(bridge), health, &err) < 0))
         run_fail(run, &err);
     bridge_start(bridge);
     checks_start(checks);
@@ -316,7 +307,7 @@ static enum run_exit run_webhook(const struct ends *ends, const struct bridge_fl
     watch = admit_watch_new(client, seed);
     admit_watch_add_health(watch, health);
     if (listen_for_health(&listeners, loop, health, values, &err) < 0 ||
-        webhook_open(&webhook, ends, values, admit_watch_caches(watch), metrics, health, &err) < 0)
+        webhook_open(&webhook, ends, values, admit_watch_world(watch), metrics, health, &err) < 0)
         run_fail(run, &err);
     code = run_loop(run);
     webhook_close(&webhook);

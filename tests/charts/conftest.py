@@ -107,7 +107,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
         right = right_for("WATCH" if is_watch else self.command, path, self.server.home)
         if right:
             self.server.used.add(right)
-        body = {"metadata": {"resourceVersion": "1"}, "items": [], "resources": [{"name": "jobsets"}], "status": {"userInfo": {"username": "us"}}}
+        body = {"metadata": {"resourceVersion": "1"}, "items": [], "resources": [{"name": name} for name in ("jobsets", "leaderworkersets", "podgroups", "workloads")], "status": {"userInfo": {"username": "us"}}}
         text = json.dumps(body).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")

@@ -18,7 +18,10 @@ from slincdev.rights import GIVEN_TO_ALL, Right, right_for, rights_given
 CHART = REPO / "charts/slurm-bridge"
 SEEDS = 42
 HOME = EmptyServer.home  # the simulated bridge's own namespace
-JOBSETS = Right("list", "jobset.x-k8s.io", "jobsets", "cluster", "")
+# Kinds that must be asked for, so that they come last.
+ASKED_FOR = {Right("list", group, plural, "cluster", "") for group, plural in (
+    ("jobset.x-k8s.io", "jobsets"), ("leaderworkerset.x-k8s.io", "leaderworkersets"), ("scheduling.k8s.io", "podgroups"),
+    ("scheduling.k8s.io", "workloads"), ("scheduling.x-k8s.io", "podgroups"))}
 ACCOUNTS = {"scheduler": "slurm-bridge-scheduler", "uninstall": "slurm-bridge-uninstall", "admission": "slurm-bridge-admission"}
 
 
@@ -69,8 +72,8 @@ def webhook(server: EmptyServer, tmp_path: Path) -> Iterator[subprocess.Popen]:
 
 
 def is_at_rest(used: set[Right]) -> bool:
-    """It has asked who it is, and watches all that it has listed; JobSets come last, for their kind must be asked for."""
-    return GIVEN_TO_ALL <= used and JOBSETS in used and all(right._replace(verb="watch") in used for right in used if right.verb == "list")
+    """It has asked who it is, and watches all that it has listed."""
+    return GIVEN_TO_ALL <= used and ASKED_FOR <= used and all(right._replace(verb="watch") in used for right in used if right.verb == "list")
 
 
 def test_the_webhook_alone_has_the_rights_that_it_uses(given: dict[str, set[Right]], server: EmptyServer, webhook: subprocess.Popen) -> None:

@@ -21,7 +21,7 @@ static struct admit *new_admit(struct bridge_config *config, bool by_selector)
 
     must(bridge_config_parse(by_selector ? STR("managedNamespaceSelector: {}") : STR(""), config,
                              NULL) == 0);
-    must(admit_new(config, &(struct admit_caches){ .jobs = NULL }, &admit, NULL) == 0);
+    must(admit_new(config, NULL, &admit, NULL) == 0);
     return admit;
 }
 

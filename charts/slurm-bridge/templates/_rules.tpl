@@ -74,16 +74,28 @@
   verbs: [create, patch]
 {{- end }}
 
-{{/* The webhook in pods of its own. */}}
+{{/* The webhook in pods of its own: namespaces, and whatever may own a pod. */}}
 {{- define "slurm-bridge.admission.rules" -}}
 - apiGroups: [""]
   resources: [namespaces]
+  verbs: [list, watch]
+- apiGroups: [apps]
+  resources: [replicasets, statefulsets]
   verbs: [list, watch]
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [list, watch]
 - apiGroups: [jobset.x-k8s.io]
   resources: [jobsets]
+  verbs: [list, watch]
+- apiGroups: [leaderworkerset.x-k8s.io]
+  resources: [leaderworkersets]
+  verbs: [list, watch]
+- apiGroups: [scheduling.k8s.io]
+  resources: [podgroups, workloads]
+  verbs: [list, watch]
+- apiGroups: [scheduling.x-k8s.io]
+  resources: [podgroups]
   verbs: [list, watch]
 {{- end }}
 

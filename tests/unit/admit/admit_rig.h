@@ -24,7 +24,8 @@
 struct rig {
     struct clock clock;
     struct bridge_config config;
-    struct kube_cache *namespaces, *jobs, *jobsets;
+    struct bridge_world world; /* with all kinds that may own a pod */
+    struct kube_cache *namespaces, *jobs, *jobsets, *replicasets, *podgroups, *workloads;
     struct admit *admit;
     struct arena arena; /* texts and documents of one test */
     struct json_doc *docs[512];
@@ -77,7 +78,6 @@ RIG_UNUSED static const struct json *parsed(struct rig *rig, const char *text)
 
 RIG_UNUSED static void rig_begin(struct rig *rig, const char *config)
 {
-    struct admit_caches caches;
     struct err err = { .class = 0 };
 
     *rig = (struct rig){ .doc_count = 0 };
@@ -88,8 +88,20 @@ RIG_UNUSED static void rig_begin(struct rig *rig, const char *config)
     rig->namespaces = kube_cache_new(&kube_namespace_kind, &rig->clock);
     rig->jobs = kube_cache_new(&bridge_job_kind, &rig->clock);
     rig->jobsets = kube_cache_new(&bridge_jobset_kind, &rig->clock);
-    caches = (struct admit_caches){ rig->namespaces, rig->jobs, rig->jobsets };
-    assert_int_equal(admit_new(&rig->config, &caches, &rig->admit, NULL), 0);
+    rig->replicasets = kube_cache_new(&bridge_replicaset_kind, &rig->clock);
+    rig->podgroups = kube_cache_new(&bridge_podgroup_kind, &rig->clock);
+    rig->workloads = kube_cache_new(&bridge_workload_kind, &rig->clock);
+    rig->world = (struct bridge_world){
+        .namespaces = rig->namespaces,
+        .jobs = rig->jobs,
+        .replicasets = rig->replicasets,
+        .optional = { [OPTIONAL_JOBSETS] = { rig->jobsets, WATCH_PRESENT },
+                      [OPTIONAL_PODGROUPS] = { rig->podgroups, WATCH_PRESENT },
+                      [OPTIONAL_WORKLOADS] = { rig->workloads, WATCH_PRESENT },
+                      [OPTIONAL_LWS] = { NULL, WATCH_ABSENT },
+                      [OPTIONAL_COSCHEDULING] = { NULL, WATCH_ABSENT } },
+    };
+    assert_int_equal(admit_new(&rig->config, &rig->world, &rig->admit, NULL), 0);
 }
 
 RIG_UNUSED static void rig_end(struct rig *rig)
@@ -98,6 +110,9 @@ RIG_UNUSED static void rig_end(struct rig *rig)
     kube_cache_free(rig->namespaces);
     kube_cache_free(rig->jobs);
     kube_cache_free(rig->jobsets);
+    kube_cache_free(rig->replicasets);
+    kube_cache_free(rig->podgroups);
+    kube_cache_free(rig->workloads);
     bridge_config_done(&rig->config);
     for (unsigned i = 0; i < rig->doc_count; i++)
         json_doc_free(rig->docs[i]);

@@ -509,8 +509,7 @@ static void without_a_cache_a_selector_decides_nothing(void **state)
     struct admit *alone;
 
     use_config("managedNamespaceSelector: {}");
-    assert_int_equal(admit_new(&rig.config, &(struct admit_caches){ .jobs = NULL }, &alone, NULL),
-                     0);
+    assert_int_equal(admit_new(&rig.config, NULL, &alone, NULL), 0);
     assert_int_equal(
         admit_review(alone, ADMIT_MUTATE, str_of(rig_review(&rig, &call)), &out).verdict,
         ADMIT_NOT_KNOWN);
@@ -605,12 +604,51 @@ static void a_pod_is_pinned_when_its_job_or_jobset_shares_nodes(void **state)
     use_config("pinCpus: auto");
     rig_see(&rig, rig.jobs, JOB("'annotations':{'" WISH "exclusive':'false'},"));
     assert_true(is_pinned(OF_JOB));
-    assert_false(is_pinned(OF_JOB ",'annotations':{'" WISH "exclusive':'true'}"));
+    /* What its template says does not count for its job, so it counts for nothing here. */
+    assert_true(is_pinned(OF_JOB ",'annotations':{'" WISH "exclusive':'true'}"));
     rig_see(&rig, rig.jobs, JOB(OF_JOBSET));
     rig_see(&rig, rig.jobsets,
             "{'metadata':{'name':'s','namespace':'slurm-bridge','uid':'s-1','annotations':{'" WISH
             "exclusive':'false'},'resourceVersion':'1'}}");
     assert_true(is_pinned(OF_JOB));
+}
+
+#define OF_REPLICASET                                                                              \
+    "'ownerReferences':[{'apiVersion':'apps/v1','kind':'ReplicaSet','name':'r','uid':'r-1',"       \
+    "'controller':true}]"
+#define SAYS(name, exclusive, version)                                                             \
+    "{'metadata':{'name':'" name "','namespace':'slurm-bridge','uid':'" name                       \
+    "-1','annotations':{'" WISH "exclusive':'" exclusive "'},'resourceVersion':'" version "'}}"
+
+static void a_pod_is_pinned_as_the_object_says_that_counts_for_its_job(void **state)
+{
+    use_config("pinCpus: auto\nsharedNodes: true");
+    rig_see(&rig, rig.replicasets, SAYS("r", "false", "1"));
+    assert_true(is_pinned(OF_REPLICASET ",'annotations':{'" WISH "exclusive':'true'}"));
+    rig_see(&rig, rig.replicasets, SAYS("r", "true", "2"));
+    assert_false(is_pinned(OF_REPLICASET));
+}
+
+static bool is_pinned_in_group(const char *metadata)
+{
+    struct reply reply =
+        rig_ask(&rig, ADMIT_MUTATE,
+                (struct call){ .pod = arena_printf(&rig.arena,
+                                                   "{'metadata':{%s},'spec':{'schedulingGroup':"
+                                                   "{'podGroupName':'g'}}}",
+                                                   metadata) });
+
+    return strstr(reply.text, "patch") && json_len(reply.patch) == 4;
+}
+
+static void of_several_objects_the_last_one_that_says_it_counts(void **state)
+{
+    use_config("pinCpus: auto\nsharedNodes: true");
+    rig_see(&rig, rig.podgroups, SAYS("g", "true", "1"));
+    rig_see(&rig, rig.jobs, JOB(""));
+    assert_false(is_pinned_in_group("'annotations':{'" WISH "exclusive':'false'}"));
+    rig_see(&rig, rig.jobs, SAYS("j", "false", "2"));
+    assert_true(is_pinned_in_group(OF_JOB));
 }
 
 static void the_nearest_word_counts(void **state)
@@ -684,8 +722,7 @@ static void without_caches_of_owners_no_word_is_looked_for(void **state)
     struct admit_answer answer;
     struct admit *alone;
 
-    assert_int_equal(admit_new(&rig.config, &(struct admit_caches){ .jobs = NULL }, &alone, NULL),
-                     0);
+    assert_int_equal(admit_new(&rig.config, NULL, &alone, NULL), 0);
     answer = admit_review(alone, ADMIT_MUTATE, str_of(rig_review(&rig, &call)), &out);
     assert_int_equal(answer.verdict, ADMIT_CHANGED);
     assert_false(answer.is_early);
@@ -849,6 +886,8 @@ int main(void)
         TEST(a_pod_takes_the_word_of_its_job),
         TEST(a_pod_takes_the_word_of_the_jobset_above_its_job),
         TEST(a_pod_is_pinned_when_its_job_or_jobset_shares_nodes),
+        TEST(a_pod_is_pinned_as_the_object_says_that_counts_for_its_job),
+        TEST(of_several_objects_the_last_one_that_says_it_counts),
         TEST(the_nearest_word_counts),
         TEST(a_job_that_says_nothing_leaves_its_pods_alone),
         TEST(a_job_that_was_not_seen_yet_makes_the_answer_an_early_one),

@@ -75,19 +75,19 @@ static void namespaces_and_jobs_are_read_at_once(void **state)
 {
     struct world world = { .has_jobsets = true };
     struct admit_watch *watch;
-    struct admit_caches caches;
+    const struct bridge_world *caches;
     bool found;
 
     begin(&world);
     watch = admit_watch_new(world.client, 7);
-    caches = admit_watch_caches(watch);
-    assert_false(kube_cache_is_synced(caches.namespaces));
+    caches = admit_watch_world(watch);
+    assert_false(kube_cache_is_synced(caches->namespaces));
     fake_run_for(world.fake, SECOND);
-    assert_true(kube_cache_is_synced(caches.namespaces) && kube_cache_is_synced(caches.jobs));
-    assert_true(kube_cache_is_synced(caches.jobsets));
-    assert_non_null(kube_cache_get(caches.jobsets, "n", "s"));
+    assert_true(kube_cache_is_synced(caches->namespaces) && kube_cache_is_synced(caches->jobs));
+    assert_true(kube_cache_is_synced(caches->optional[OPTIONAL_JOBSETS].cache));
+    assert_non_null(kube_cache_get(caches->optional[OPTIONAL_JOBSETS].cache, "n", "s"));
     assert_true(str_is(
-        kube_pairs_get(&kube_cache_get(caches.namespaces, "", "one")->labels, "slurm", &found),
+        kube_pairs_get(&kube_cache_get(caches->namespaces, "", "one")->labels, "slurm", &found),
         "yes"));
     admit_watch_free(watch);
     end(&world);
@@ -105,7 +105,7 @@ static void jobsets_are_read_once_the_server_has_them(void **state)
     assert_true(asked(&world, GROUP) >= 2);
     world.has_jobsets = true;
     fake_run_for(world.fake, 65 * SECOND);
-    assert_true(kube_cache_is_synced(admit_watch_caches(watch).jobsets));
+    assert_true(kube_cache_is_synced(admit_watch_world(watch)->optional[OPTIONAL_JOBSETS].cache));
     admit_watch_free(watch);
     end(&world);
 }
