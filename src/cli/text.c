@@ -93,12 +93,78 @@ int64_t text_seconds(struct str rfc3339)
     return timestamp_parse(rfc3339, &time, NULL) < 0 ? 0 : timestamp_to_seconds(time);
 }
 
+/* ---- what must not reach a terminal ---- */
+
+/* One character of UTF-8: how many bytes it has; 0 when there is none. Overlong forms, surrogates
+ * and numbers beyond Unicode are none. */
+static size_t take_character(struct str text, uint32_t *ret_character)
+{
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    unsigned char first = (unsigned char)text.at[0];
+    size_t size = first < 0x80             ? 1
+                  : (first & 0xe0) == 0xc0 ? 2
+                  : (first & 0xf0) == 0xe0 ? 3
+                  : (first & 0xf8) == 0xf0 ? 4
+                                           : 0;
+    uint32_t character = size == 1 ? first : first & (0x7fU >> size);
+
+    if (size == 0 || size > text.len)
+        return 0;
+    for (size_t i = 1; i < size; i++) {
+        if (((unsigned char)text.at[i] & 0xc0) != 0x80)
+            return 0;
+        character = character << 6 | ((unsigned char)text.at[i] & 0x3f);
+    }
+    if (character < least[size] || character > 0x10ffff ||
+        (character >= 0xd800 && character < 0xe000))
+        return 0;
+    *ret_character = character;
+    return size;
+}
+
+/* A terminal may obey the controls of C1 as it obeys ESC. The others make a text read otherwise
+ * than it is written: marks, embeddings, overrides and isolates of direction; ends of lines. */
+static bool is_unsafe(uint32_t character)
+{
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {
+        { 0x7f, 0x9f },     { 0x61c, 0x61c },   { 0x200e, 0x200f },
+        { 0x2028, 0x202e }, { 0x2066, 0x2069 },
+    };
+
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+        if (character >= ranges[i].first && character <= ranges[i].last)
+            return true;
+    return false;
+}
+
+void text_add_safe(struct buf *out, struct str text, bool is_json)
+{
+    while (text.len > 0) {
+        uint32_t character = 0;
+        size_t size = take_character(text, &character);
+
+        if (size == 0)
+            buf_add_char(out, '?');
+        else if (!is_unsafe(character))
+            buf_add(out, text.at, size);
+        else if (is_json)
+            buf_printf(out, "\\u%04x", (unsigned)character);
+        text = str_sub(text, size > 0 ? size : 1, text.len);
+    }
+}
+
 const char *text_plain(struct arena *arena, struct str text)
 {
-    char *plain = arena_strndup(arena, text.at, text.len);
+    auto_buf struct buf safe;
+    char *plain;
 
+    buf_init(&safe, text.len + 1);
+    text_add_safe(&safe, text, false);
+    plain = arena_strdup(arena, buf_text(&safe));
     for (char *at = plain; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
+        if ((unsigned char)*at < ' ')
             *at = ' ';
     return plain;
 }

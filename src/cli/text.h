@@ -7,6 +7,7 @@
 #include "base/buf.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 enum { TEXT_MAX_COLUMNS = 16, TEXT_MAX_ROWS = 1 << 20, TEXT_MAX_LINE = 8192 };
 
@@ -32,7 +33,12 @@ int64_t text_seconds(struct str rfc3339); /* since 1970; 0 for what is no time *
 /* Whether "a,b,c" has the name. */
 bool text_lists(struct str list, struct str name);
 
-/* Without control characters. */
+/* Appends text that cannot drive a terminal or change the order of what is read: the controls of C1
+ * and marks of direction are left out, or escaped as in a JSON string; what is no UTF-8 becomes
+ * '?'. The controls of C0 stay, for colours and lines are made of them. */
+void text_add_safe(struct buf *out, struct str text, bool is_json);
+
+/* The same, and the controls of C0 are blanks. */
 const char *text_plain(struct arena *arena, struct str text);
 const char *text_plain_vprintf(struct arena *arena, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));

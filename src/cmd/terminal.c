@@ -1,6 +1,7 @@
 /* terminal.c - the frame of the commands for a person at a terminal. */
 #include "cmd/terminal.h"
 
+#include "cli/text.h"
 #include "cmd/cmd.h"
 #include "io/http_text.h"
 
@@ -13,6 +14,7 @@ enum {
     MAX_OUT = 256 << 20,
     SECOND_US = 1000000,
     MAX_WORDS = 16,
+    MAX_MESSAGE = 64 << 10,
     MAX_ESCAPED = 4096
 };
 
@@ -27,13 +29,21 @@ const struct kube_resource terminal_view_nodes = { VIEW_GROUP, "v1alpha1", "node
 
 int terminal_fail(const struct terminal *terminal, enum terminal_exit code, const char *text)
 {
-    (void)fprintf(stderr, "%s %s: %s\n", cmd_program(), terminal->name, text);
+    auto_buf struct buf safe;
+
+    buf_init(&safe, MAX_MESSAGE);
+    text_add_safe(&safe, str_of(text), false);
+    (void)fprintf(stderr, "%s %s: %s\n", cmd_program(), terminal->name, buf_text(&safe));
     return (int)code;
 }
 
 int terminal_print(const struct terminal *terminal)
 {
-    (void)fputs(buf_text(&terminal->out), stdout);
+    auto_buf struct buf safe;
+
+    buf_init(&safe, 2 * MAX_OUT);
+    text_add_safe(&safe, buf_str(&terminal->out), terminal->flags.is_json);
+    (void)fputs(buf_text(&safe), stdout);
     return TERMINAL_OK;
 }
 

@@ -46,6 +46,13 @@ def test_an_error_at_start_is_a_sentence_at_a_terminal() -> None:
     assert "{" not in text and "error=" not in text and "\033" not in text
 
 
+@pytest.mark.parametrize("words", [["queue"], ["why", "pod", "x"], ["drain", "x"]])
+def test_no_text_drives_the_terminal(words: list[str]) -> None:
+    done = subprocess.run([SLINC, *words, "--kubeconfig", "/nowhere/\u009b31m\u202ered\u2066"], capture_output=True, timeout=30)
+    said = (done.stdout + done.stderr).decode()
+    assert done.returncode == 1 and "/nowhere/31mred" in said
+
+
 @pytest.mark.parametrize("command", ["bridge", "dra", "exporter", "keys", "operator"])
 def test_an_unknown_flag_is_named_and_help_is_printed(command: str) -> None:
     wrong = subprocess.run([SLINC, command, "--bogus"], text=True, capture_output=True, timeout=30)
