@@ -3,6 +3,7 @@ outage stops the managed namespaces alone; and when it is uninstalled nothing of
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import re
 from collections.abc import Iterator
@@ -203,6 +204,18 @@ def test_an_upgrade_keeps_the_certificate_and_may_give_the_webhook_pods_of_its_o
     with pytest.raises(ApiError, match="can't update a running pod's external jobid label"):
         release.api.merge(f"{site.pods_path}/stays", {"metadata": {"labels": {JOB_LABEL: "7"}}})
     asked_for_what_they_may(release, site.cluster, SCHEDULER, ADMISSION)  # now: they lose their rights a moment before they end
+
+
+def test_an_upgrade_renews_a_certificate_whose_half_is_over(release, site, eventually):
+    before, _ = release.certificate()
+    release.api.merge(SECRET, {"metadata": {"annotations": {"slinc.slurm.net/certificate-made": "2015-01-01T00:00:00Z"}}})
+    release.apply("upgrade", "admission.separate=true", *KEY)
+    after, known = release.certificate()
+    assert after["tls.crt"] != before["tls.crt"] and known == {after["ca.crt"]}
+    assert base64.b64decode(before["ca.crt"]).strip() in base64.b64decode(after["ca.crt"])
+    assert captured(site, "renewed", "true")["spec"]["schedulerName"] == SCHEDULER  # by whichever pair the pods have
+    release.apply("upgrade", "admission.separate=true", *KEY)
+    assert release.certificate() == (after, known)
 
 
 def test_nothing_is_left_when_it_is_uninstalled(release, site, cluster, eventually):

@@ -235,3 +235,24 @@ renders (GitOps) cannot tell the two apart, and has none unless a value says so.
 {{- if $limits }}true{{ end -}}
 {{- end }}
 {{- end }}
+
+{{/* The certificate that the chart makes, as the data of its Secret and the time at which it was made: (dict "secret" SECRET "name" SERVICE
+"namespace" NAMESPACE). It is good for ten years. An upgrade keeps it for five and then makes another, whose ca.crt has the CA before it as well:
+pods serve by the old pair until they see the new one. */}}
+{{- define "slurm-operator.madeCertificate" -}}
+{{- $kept := .secret.data | default dict }}
+{{- $made := dig "metadata" "annotations" "slinc.slurm.net/certificate-made" (dig "metadata" "creationTimestamp" "" .secret) .secret }}
+{{- $age := 0 }}
+{{- if $made }}{{ $age = sub (now | unixEpoch | int64) (toDate "2006-01-02T15:04:05Z07:00" $made | unixEpoch | int64) }}{{ end }}
+{{- $whole := and (get $kept "ca.crt") (get $kept "tls.crt") (get $kept "tls.key") }}
+{{- if or (not $whole) (gt $age 157680000) }}
+{{- $authority := genCA (printf "%s-ca" .name) 3650 }}
+{{- $pair := genSignedCert .name nil (list .name (printf "%s.%s" .name .namespace) (printf "%s.%s.svc" .name .namespace)) 3650 $authority }}
+{{- $before := regexFind "-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----" (get $kept "ca.crt" | b64dec) }}
+{{- $ca := $authority.Cert }}
+{{- if $before }}{{ $ca = printf "%s%s\n" $ca $before }}{{ end }}
+{{- $kept = dict "ca.crt" (b64enc $ca) "tls.crt" (b64enc $pair.Cert) "tls.key" (b64enc $pair.Key) }}
+{{- $made = now | date "2006-01-02T15:04:05Z07:00" }}
+{{- end }}
+{{- toYaml (dict "made" $made "data" (pick $kept "ca.crt" "tls.crt" "tls.key")) }}
+{{- end }}
