@@ -530,10 +530,19 @@ static void on_look(void *context)
     loop_timer_start(clusters->options.loop, &clusters->timer, look_us, on_look, clusters);
 }
 
+static struct slurm_lane *lane_of(struct slurm_service *service, const struct slurm_action *action)
+{
+    struct slurm_clusters *clusters = list_item(service, struct slurm_clusters, service);
+    struct cluster *cluster = map_get(&clusters->all, str_of(action->cluster));
+
+    return cluster ? &cluster->lane : &clusters->nowhere;
+}
+
 struct slurm_clusters *slurm_clusters_new(const struct slurm_clusters_options *options)
 {
     struct slurm_clusters *clusters = mem_alloc(sizeof(*clusters));
 
+    clusters->service.lane_of = lane_of;
     clusters->options = *options;
     slurm_lane_init(&clusters->nowhere, options->loop);
     map_init(&clusters->all,

@@ -32,6 +32,7 @@ struct cluster {
 };
 
 struct slurm_clusters {
+    struct slurm_service service;
     struct slurm_clusters_options options;
     struct map all;            /* struct cluster by key */
     struct slurm_lane nowhere; /* of actions on a Controller that is not known */

@@ -41,7 +41,8 @@ static void pods_of_group(struct arena *arena, struct str key, struct str ns,
 {
     *ret_unless = (struct action_unless){ .resource = &kube_pods,
                                           .ns = arena_strndup(arena, ns.at, ns.len),
-                                          .unit = arena_strndup(arena, key.at, key.len) };
+                                          .objects = pod_of_group_objects,
+                                          .about = arena_strndup(arena, key.at, key.len) };
 }
 
 /* The pod's name is in the job's comment. A site may have rewritten that: then the key alone tells,
@@ -86,7 +87,7 @@ static void end_former(const struct unit *unit, struct plan *plan, const struct 
         return;
     object.uid = arena_strndup(plan->arena, key.uid.at, key.uid.len);
     pods_of_group(plan->arena, unit->key, ns, &pods);
-    pods.job_id = job->id;
+    pods.uid = object.uid;
     plan_slurm_cancel(plan, job, &object, "the object of its group was deleted");
 }
 

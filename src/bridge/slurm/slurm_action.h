@@ -1,10 +1,10 @@
-/* slurm_action.h - what plans may want of Slurm, as data; and the service that does it.
+/* slurm_action.h - what plans may want of Slurm's jobs, as data; and the service that does it, for
+ * nodes (engine/slurm_nodes.h) too.
  *
  * Every action is carried out at most once and its answer is written down where plans look: submits
  * in unit_state.h and the job cache, the rest in the caches. So an action counts as done for the
- * engine as soon as its answer is known, whatever it was; the next plan decides. Cancels, creations
- * of nodes that are alike, equal updates and deletions of nodes are gathered and sent as one call.
- * An action about a node is done when the node cache is as new as its answer.
+ * engine as soon as its answer is known, whatever it was; the next plan decides. Cancels are
+ * gathered and sent as one call.
  *
  * A new job is in the job cache at once, as PENDING. One that was allocated immediately is PENDING
  * and CONFIGURING until it has been read: it runs, but where is not known yet.
@@ -17,32 +17,23 @@
 
 #include "bridge/slurm/capacity.h"
 #include "bridge/slurm/job_layouts.h"
-#include "bridge/slurm/node_refusals.h"
 #include "bridge/unit/job_desc.h"
 #include "bridge/world/unit_state.h"
 #include "engine/engine.h"
 #include "engine/event_action.h"
-#include "slurm/calls.h"
-#include "slurm/poller.h"
+#include "engine/node_refusals.h"
+#include "engine/slurm_nodes.h"
 
-/* The service of these three is a struct slurm_executor. Each has a lane of its own: submits that
- * wait for a slow slurmctld hold up neither cancels nor nodes. */
+/* The service of these two and of action_slurm_node is a struct slurm_executor. Each has a lane of
+ * its own: submits that wait for a slow slurmctld hold up neither cancels nor nodes. */
 extern const struct action_type action_slurm;        /* jobs: submits, updates, reads */
 extern const struct action_type action_slurm_cancel; /* cancels of jobs */
-extern const struct action_type action_slurm_node;   /* nodes */
 
-/* The executor reads this object from the API server just before it sends the action, and drops the
- * action if the object exists. With a uid, an object of that name with another uid counts as
- * absent. Name NULL: no object of the namespace may have this uid; or, with a unit, no pod of that
- * group may be bound by its job, and no bound pod may have the id of the job that is to be
- * cancelled. */
-struct action_unless {
-    const struct kube_resource *resource;
-    const char *ns, *name, *uid;
-    const char *unit; /* the key of a group; NULL */
-    int64_t job_id;   /* with a unit: only pods that bear this job's id count; 0: all */
-    const struct action_unless *also; /* asked when this one does not object; NULL */
-};
+/* For action_unless.objects of a cancel in a list of pods: whether a pod of the group `about` is
+ * placed, or one that bears the id of the job runs, whatever its group is now. With a uid, the job
+ * is of a former group: pods that bear the id of another job do not count. */
+bool pod_of_group_objects(const struct json *pod, const struct action_unless *unless,
+                          const struct slurm_action *cancel);
 
 /* ---- for plans; each copies what it is given into the plan's arena ---- */
 
@@ -74,13 +65,6 @@ struct action *plan_slurm_update_job(struct plan *plan, const struct slurm_job *
 struct action *plan_slurm_sync(struct plan *plan, const struct slurm_job *job,
                                const struct json_mut *fields, const struct job_desc *desc,
                                const struct field_hashes *hashes);
-
-struct action *plan_slurm_create_node(struct plan *plan, const struct slurm_node_ask *desc);
-/* fields: JSON of a node update: state, reason, features, extra ... */
-struct action *plan_slurm_update_node(struct plan *plan, const char *name,
-                                      const struct json_mut *fields);
-struct action *plan_slurm_delete_node(struct plan *plan, const char *name,
-                                      const struct action_unless *unless);
 
 /* ---- the service ---- */
 

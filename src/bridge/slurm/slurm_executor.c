@@ -1,21 +1,15 @@
-/* slurm_executor.c - the service: takes actions from the engine, reads and updates jobs.
+/* slurm_executor.c - the service: one lane (engine/slurm_lane.h); reads and updates of jobs.
  *
- * Holds: every action is finished once, from the loop, or cancelled (engine/slurm_lane.h); a job is
- * only touched while the cache shows it as the plan saw it. */
+ * Holds: a job is only touched while the cache shows it as the plan saw it. */
 #include "bridge/slurm/slurm_executor_private.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "slurm/submit.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
-enum {
-    SECOND_US = 1000000,
-    MAX_NODE_BATCH = 500,
-    REFUSED_UPDATE_US = 600 * SECOND_US,
-};
+static const int64_t refused_update_us = 600000000; /* until the same update is sent again */
 
 static const double submit_buckets[] = { 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2,
                                          0.5,   1,     2,    5,    10,   20,  0 };
@@ -54,94 +48,63 @@ _Static_assert(sizeof(slurm_executor_metrics) / sizeof(slurm_executor_metrics[0]
                    EXECUTOR_METRICS,
                "a row each");
 
-/* ---- tasks ---- */
-
-static void task_done(struct slurm_task *base)
+struct slurm_executor *executor_of(const struct slurm_task *task)
 {
-    struct executor_task *task = list_item(base, struct executor_task, base);
-
-    if (task->look)
-        kube_call_cancel(task->look);
-    task_stop_listing(task);
-    json_doc_free(task->asked);
+    return list_item(task->lane, struct slurm_executor, lane);
 }
 
-const char *id_text(int64_t id, char text[ID_TEXT])
+const struct job_action *job_action_of(const struct slurm_action *action)
 {
-    (void)snprintf(text, ID_TEXT, "%" PRId64, id);
-    return text;
+    return list_item(action, const struct job_action, base);
 }
 
-/* ---- batches ---- */
-
-struct batch *batch_new(struct slurm_executor *executor, enum slurm_action_kind kind)
+struct str job_action_unit(const struct job_action *action)
 {
-    struct batch *batch = mem_alloc(sizeof(*batch));
+    struct slurm_key key;
 
-    batch->executor = executor;
-    batch->kind = kind;
-    list_init(&batch->tasks);
-    list_push_back(&executor->batches, &batch->link);
-    return batch;
-}
-
-void batch_add(struct batch *batch, struct executor_task *task)
-{
-    list_remove(&task->base.queue_link);
-    list_push_back(&batch->tasks, &task->base.queue_link);
-    batch->count++;
-}
-
-void batch_free(struct batch *batch)
-{
-    slurm_call_cancel(batch->call);
-    list_remove(&batch->link);
-    mem_free(batch);
+    return slurm_key_read(action->key, &key) ? key.unit : action->key;
 }
 
 /* ---- jobs: whether it is the one that was planned on ---- */
 
-const char *job_objection(const struct slurm_executor *executor, const struct slurm_action *detail)
+const char *job_objection(struct slurm_task *task)
 {
-    char key[ID_TEXT];
-    const struct slurm_object *object =
-        slurm_cache_get(executor->jobs, id_text(detail->job_id, key));
+    const struct slurm_executor *executor = executor_of(task);
+    const struct job_action *detail = job_action_of(task->action);
+    const struct slurm_object *object = slurm_cache_get(executor->jobs, detail->base.name);
     const struct slurm_job *job = object ? slurm_job_of(object) : NULL;
 
-    if (!slurm_lane_may_send(&executor->lane))
-        return "not sent: this bridge does not lead any more";
     if (slurm_poller_is_suspicious(executor->options.poller))
         return "not sent: slurmctld may have been restarted";
     if (!job)
         return "not sent: the job is no longer shown";
     if (detail->sluid[0] && job->sluid[0] && strcmp(detail->sluid, job->sluid) != 0)
         return "not sent: the id belongs to another job";
-    if (detail->kind == ACTION_UPDATE_JOB &&
-        detail->key.len == 0) /* one that is being taken over */
+    if (detail->base.type != &call_cancel && detail->key.len == 0) /* one that is taken over */
         return job->extra[0] ? "not sent: the job has a key meanwhile" : NULL;
     if (detail->key.len == 0 || !slurm_submit_is_for(job, executor->options.cluster, detail->key))
         return "not sent: the job does not carry the key that was planned on";
     return NULL;
 }
 
-void wrote_job(struct slurm_executor *executor, int64_t id, bool read)
+bool has_live_job(const struct slurm_executor *executor, struct str unit, int64_t but_id)
 {
-    char text[ID_TEXT];
-    const char *key = id_text(id, text);
+    struct slurm_index_walk walk = slurm_cache_by(executor->jobs, SLURM_JOBS_BY_KEY, unit);
+    const struct slurm_object *object;
 
-    if (read)
-        slurm_poller_wrote(executor->options.poller, SLURM_FEED_JOBS, key);
-    else
-        slurm_cache_wrote(executor->jobs, key, loop_now_us(executor->lane.loop));
+    while ((object = slurm_index_next(&walk)))
+        if (slurm_job_of(object)->id != but_id &&
+            !slurm_job_has_ended(&slurm_job_of(object)->state))
+            return true;
+    return false;
 }
 
-/* ---- jobs: looking and updating ---- */
+/* ---- jobs: updating ---- */
 
-struct str slurm_action_unit(const struct slurm_action *detail)
+static struct slurm_call *send_update(struct slurm_task *task)
 {
-    struct slurm_key key;
-
-    return slurm_key_read(detail->key, &key) ? key.unit : detail->key;
+    return slurm_job_update(task->lane->client, job_action_of(task->action)->job_id,
+                            task->action->fields, slurm_task_answered, task);
 }
 
 /* What a job that waits was submitted with is remembered. A change that Slurm refused is not sent
@@ -154,12 +117,13 @@ void sync_submitted(struct unit_state *unit, int64_t job_id, const struct job_de
     field_hashes_of(desc, &unit->last_applied.hashes);
 }
 
-static enum kube_outcome sync_answered(struct executor_task *task, const struct slurm_error *error)
+static enum kube_outcome judge_sync(struct slurm_task *task, const struct slurm_answer *answer)
 {
-    struct slurm_executor *executor = task->executor;
-    const struct slurm_action *detail = task->detail;
+    const struct slurm_executor *executor = executor_of(task);
+    const struct job_action *detail = job_action_of(task->action);
+    const struct slurm_error *error = &answer->error;
     struct unit_state *unit =
-        unit_states_need(executor->options.unit_states, slurm_action_unit(detail));
+        unit_states_need(executor->options.unit_states, job_action_unit(detail));
     struct last_applied *last;
 
     unit->last_applied =
@@ -177,156 +141,123 @@ static enum kube_outcome sync_answered(struct executor_task *task, const struct 
     if (error->class != SLURM_INVALID && error->class != SLURM_UNSATISFIABLE &&
         error->class != SLURM_NOT_SUPPORTED && error->class != SLURM_FORBIDDEN)
         return slurm_outcome(error->class);
-    log_info("Slurm refused to change a job", LOG_STR("unit", slurm_action_unit(detail)),
+    log_info("Slurm refused to change a job", LOG_STR("unit", job_action_unit(detail)),
              LOG_I64("job", detail->job_id), LOG_I64("number", error->number),
              LOG_TEXT("error", error->text));
     last = &unit->last_applied;
     last->refused = job_desc_hash(&detail->job);
     last->site = capacity_generation(executor->options.capacity);
-    last->again_us = loop_now_us(executor->lane.loop) + REFUSED_UPDATE_US;
+    last->again_us = loop_now_us(executor->lane.loop) + refused_update_us;
     (void)snprintf(unit->submit.text, sizeof(unit->submit.text), "%s", error->text);
-    executor->options.wake_unit(executor->options.context, slurm_action_unit(detail));
+    executor->options.wake_unit(executor->options.context, job_action_unit(detail));
     return KUBE_DONE; /* the unit state tells the next plan what to do */
 }
 
-static void on_updated(void *context, const struct slurm_answer *answer)
+static void remember(struct slurm_task *task)
 {
-    struct executor_task *task = context;
-    struct slurm_executor *executor = task->executor;
-
-    task->base.call = NULL;
-    slurm_lane_heard(&executor->lane, answer);
-    if (!answer->error.unsent)
-        wrote_job(executor, task->detail->job_id, true);
-    slurm_task_end(&task->base,
-                   task->detail->is_sync ? sync_answered(task, &answer->error)
-                                         : slurm_outcome(answer->error.class),
-                   answer->error.text);
-}
-
-static void update_job(struct executor_task *task)
-{
-    const char *why = job_objection(task->executor, task->detail);
+    const char *why = slurm_task_objection(task);
 
     if (why)
-        slurm_task_end_soon(&task->base, KUBE_CONFLICT, why);
-    else if (task->detail->fields.len == 0)
-        slurm_task_end_soon(&task->base,
-                            sync_answered(task, &(struct slurm_error){ .class = SLURM_DONE }), "");
+        slurm_task_end_soon(task, KUBE_CONFLICT, why);
     else
-        task->base.call = slurm_job_update(task->executor->options.slurm, task->detail->job_id,
-                                           task->detail->fields, on_updated, task);
+        slurm_task_end_soon(
+            task, judge_sync(task, &(struct slurm_answer){ .error = { .class = SLURM_DONE } }), "");
 }
 
-static void look_at_job(struct executor_task *task)
-{
-    char key[ID_TEXT];
+/* ---- jobs: looking ---- */
 
-    slurm_poller_read(task->executor->options.poller, SLURM_FEED_JOBS,
-                      id_text(task->detail->job_id, key));
-    slurm_task_end_soon(&task->base, KUBE_DONE, "");
+static void look_at_job(struct slurm_task *task)
+{
+    slurm_poller_read(task->lane->poller, SLURM_FEED_JOBS, task->action->name);
+    slurm_task_end_soon(task, KUBE_DONE, "");
 }
 
 /* What a running job was given on its nodes. */
-static void on_layout(void *context, const struct slurm_answer *answer)
+static struct slurm_call *read_layout(struct slurm_task *task)
 {
-    struct executor_task *task = context;
-    struct slurm_executor *executor = task->executor;
-    const struct slurm_action *detail = task->detail;
+    return slurm_resources_get(task->lane->client, job_action_of(task->action)->job_id,
+                               slurm_task_answered, task);
+}
+
+static enum kube_outcome judge_layout(struct slurm_task *task, const struct slurm_answer *answer)
+{
+    const struct slurm_executor_options *options = &executor_of(task)->options;
+    const struct job_action *detail = job_action_of(task->action);
     struct err err = { .class = 0 };
 
-    task->base.call = NULL;
-    slurm_lane_heard(&executor->lane, answer);
-    if (answer->error.class != SLURM_DONE) {
-        slurm_task_end(&task->base, slurm_outcome(answer->error.class), answer->error.text);
-        return;
+    if (answer->error.class != SLURM_DONE)
+        return slurm_outcome(answer->error.class);
+    if (job_layouts_put(options->layouts, detail->job_id, detail->sluid, answer->body, &err) < 0) {
+        slurm_task_say(task, err.text);
+        return KUBE_INVALID;
     }
-    if (job_layouts_put(executor->options.layouts, detail->job_id, detail->sluid, answer->body,
-                        &err) < 0) {
-        slurm_task_end(&task->base, KUBE_INVALID, err.text);
-        return;
-    }
-    executor->options.wake_unit(executor->options.context, slurm_action_unit(detail));
-    slurm_task_end(&task->base, KUBE_DONE, "");
+    options->wake_unit(options->context, job_action_unit(detail));
+    return KUBE_DONE;
 }
 
-/* ---- for the executor ---- */
+/* ---- the rows ---- */
 
-static void start(struct slurm_task *base)
-{
-    struct executor_task *task = list_item(base, struct executor_task, base);
+#define JOB_CALL(text, what_is_read)                                                               \
+    .what = (text), .family = &action_slurm, .feed = (what_is_read), .write = job_action_write
 
-    task->executor = list_item(base->lane, struct slurm_executor, lane);
-    task->detail = base->detail;
-    switch (task->detail->kind) {
-    case ACTION_SUBMIT:
-        submit_start(task);
-        break;
-    case ACTION_CANCEL:
-        cancel_start(task);
-        break;
-    case ACTION_LOOK:
-        look_at_job(task);
-        break;
-    case ACTION_LAYOUT:
-        base->call = slurm_resources_get(base->lane->client, task->detail->job_id, on_layout, task);
-        break;
-    case ACTION_UPDATE_JOB:
-        update_job(task);
-        break;
-    case ACTION_CREATE_NODE:
-    case ACTION_UPDATE_NODE:
-    case ACTION_DELETE_NODE:
-    case ACTION_KINDS:
-        node_start(task);
-        break;
-    }
-}
-
-void *executor_start(void *service, const struct action *action, slurm_task_finish finish,
-                     void *context)
-{
-    struct slurm_executor *executor = service;
-
-    return slurm_task_start(&executor->lane, sizeof(struct executor_task), action, finish, context,
-                            start);
-}
-
-void executor_cancel(void *service, void *handle)
-{
-    struct executor_task *task = handle;
-
-    if (task->detail && task->detail->kind == ACTION_SUBMIT)
-        submit_cancelled(task);
-    slurm_task_free(&task->base);
-}
+const struct slurm_call_type call_look = { JOB_CALL("look at job", SLURM_FEEDS),
+                                           .start = look_at_job };
+const struct slurm_call_type call_layout = { JOB_CALL("read layout of job", SLURM_FEEDS),
+                                             .send = read_layout, .judge = judge_layout };
+const struct slurm_call_type call_update_job = { JOB_CALL("update job", SLURM_FEED_JOBS),
+                                                 .send = send_update, .objection = job_objection };
+const struct slurm_call_type call_sync = { JOB_CALL("update job", SLURM_FEED_JOBS),
+                                           .send = send_update, .objection = job_objection,
+                                           .judge = judge_sync };
+const struct slurm_call_type call_remember = { JOB_CALL("remember job", SLURM_FEEDS),
+                                               .start = remember, .objection = job_objection };
 
 /* ---- the executor ---- */
+
+static struct slurm_lane *lane_of(struct slurm_service *service, const struct slurm_action *action)
+{
+    (void)action;
+    return &list_item(service, struct slurm_executor, service)->lane;
+}
+
+static void batch_answered(const struct slurm_batch *batch, const struct slurm_answer *answer)
+{
+    struct slurm_executor *executor = list_item(batch->queue->lane, struct slurm_executor, lane);
+    struct metrics *metrics = executor->options.metrics;
+    const char *verb = batch->type == &slurm_create_node   ? "create"
+                       : batch->type == &slurm_update_node ? "update"
+                                                           : "delete";
+
+    if (batch->type == &call_cancel) {
+        cancels_answered(executor, answer);
+        return;
+    }
+    metrics_observe(metrics, &slurm_executor_metrics[EXECUTOR_NODES_PER_CALL], (double)batch->count,
+                    verb, NULL);
+    metrics_add(metrics, &slurm_executor_metrics[EXECUTOR_NODE_CALLS], 1, verb,
+                slurm_class_name(answer->error.class), NULL);
+}
 
 struct slurm_executor *slurm_executor_new(const struct slurm_executor_options *options)
 {
     struct slurm_executor *executor = mem_alloc(sizeof(*executor));
 
+    executor->service.lane_of = lane_of;
     executor->options = *options;
     executor->cluster = mem_strndup(options->cluster.at, options->cluster.len);
     executor->options.cluster = str_of(executor->cluster);
     slurm_lane_init(&executor->lane, slurm_client_loop(options->slurm));
     executor->lane.client = options->slurm;
     executor->lane.poller = options->poller;
-    executor->lane.task_done = task_done;
+    executor->lane.kube = options->kube;
     executor->lane.may_act = options->may_act;
+    executor->lane.settled = options->wake_node;
     executor->lane.context = options->context;
+    executor->lane.answered = batch_answered;
+    executor->lane.node_refusals = options->node_refusals;
     executor->jobs = slurm_poller_cache(options->poller, SLURM_FEED_JOBS);
-    executor->nodes = slurm_poller_cache(options->poller, SLURM_FEED_NODES);
     executor->list_asked_us = INT64_MIN;
-    list_init(&executor->batches);
-    list_init(&executor->cancels);
-    list_init(&executor->list_waiters);
     list_init(&executor->submits);
-    list_init(&executor->node_tasks);
-    list_init(&executor->settling);
-    for (size_t i = 0; i < ACTION_KINDS; i++)
-        executor->batch_max[i] = MAX_NODE_BATCH;
     return executor;
 }
 
@@ -335,11 +266,7 @@ void slurm_executor_free(struct slurm_executor *executor)
     if (!executor)
         return;
     slurm_lane_done(&executor->lane);
-    list_each (struct batch, batch, &executor->batches, link)
-        batch_free(batch);
     submit_done(executor);
-    node_done(executor);
-    cancel_done(executor);
     mem_free(executor->cluster);
     mem_free(executor);
 }

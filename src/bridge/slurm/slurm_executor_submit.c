@@ -30,22 +30,30 @@ enum {
     SUBMITS_AT_ONCE = 8, /* slurmctld takes them one by one: more only stand before the reads */
 };
 
+struct submit_task {
+    struct slurm_task base;
+    struct slurm_executor *executor;
+    const struct job_action *detail;
+    uint64_t reserved;      /* immediate */
+    struct json_doc *asked; /* the job as it was sent */
+};
+
 static int64_t now_us(const struct slurm_executor *executor)
 {
     return loop_now_us(executor->lane.loop);
 }
 
-static const char *way(const struct slurm_action *detail)
+static const char *way(const struct job_action *detail)
 {
     return detail->at_once ? "allocate" : "submit";
 }
 
-static const char *partition_of(const struct slurm_action *detail)
+static const char *partition_of(const struct job_action *detail)
 {
     return detail->job.partition ? detail->job.partition : "";
 }
 
-static void count(struct slurm_executor *executor, const struct slurm_action *detail,
+static void count(struct slurm_executor *executor, const struct job_action *detail,
                   const char *result)
 {
     metrics_add(executor->options.metrics, &slurm_executor_metrics[EXECUTOR_SUBMITS], 1,
@@ -58,7 +66,7 @@ static int64_t fence_us(const struct slurm_executor *executor)
 }
 
 /* "<key>.<attempt>" */
-static void full_key(const struct slurm_action *detail, struct buf *out)
+static void full_key(const struct job_action *detail, struct buf *out)
 {
     const struct slurm_key key = { detail->key, detail->uid, detail->attempt };
 
@@ -130,7 +138,7 @@ size_t slurm_executor_queued(const struct slurm_executor *executor)
 /* ---- submitted ---- */
 
 /* The job as it will be listed, as far as the submit tells. */
-static const struct slurm_object *foretell(const struct executor_task *task,
+static const struct slurm_object *foretell(const struct submit_task *task,
                                            const struct slurm_submit_outcome *outcome)
 {
     static const char *const told[] = {
@@ -161,7 +169,7 @@ static const struct slurm_object *foretell(const struct executor_task *task,
 
 /* Shows the new job, unless a poll was faster; an id that was another job's is a reason to doubt.
  */
-static void show(struct executor_task *task, const struct slurm_submit_outcome *outcome)
+static void show(struct submit_task *task, const struct slurm_submit_outcome *outcome)
 {
     struct slurm_executor *executor = task->executor;
     const struct slurm_object *object = foretell(task, outcome), *old;
@@ -183,7 +191,7 @@ static void show(struct executor_task *task, const struct slurm_submit_outcome *
     slurm_object_unref(object);
 }
 
-static void submitted(struct executor_task *task, struct unit_state *unit,
+static void submitted(struct submit_task *task, struct unit_state *unit,
                       const struct slurm_submit_outcome *outcome)
 {
     struct slurm_executor *executor = task->executor;
@@ -276,10 +284,10 @@ void submit_keep_refusal(struct slurm_executor *executor, struct unit_state *uni
 }
 
 /* Once for as long as it is refused in the same way, however often it is tried. */
-static void log_refused(const struct executor_task *task, const struct refusal_row *row,
+static void log_refused(const struct submit_task *task, const struct refusal_row *row,
                         const struct slurm_error *error, bool is_news)
 {
-    const struct slurm_action *detail = task->detail;
+    const struct job_action *detail = task->detail;
 
     if (row->refusal == REFUSAL_OURS) /* slurm_health.c says it, for all */
         return;
@@ -294,7 +302,7 @@ static void log_refused(const struct executor_task *task, const struct refusal_r
 }
 
 /* How the action ends: DONE when the unit state tells the next plan what to do. */
-static enum kube_outcome refused(struct executor_task *task, struct unit_state *unit,
+static enum kube_outcome refused(struct submit_task *task, struct unit_state *unit,
                                  const struct slurm_error *error, bool is_news)
 {
     struct slurm_executor *executor = task->executor;
@@ -337,7 +345,7 @@ static enum kube_outcome refused(struct executor_task *task, struct unit_state *
 
 /* ---- the answer ---- */
 
-static enum kube_outcome judge(struct executor_task *task, const struct slurm_answer *answer)
+static enum kube_outcome judge(struct submit_task *task, const struct slurm_answer *answer)
 {
     struct slurm_executor *executor = task->executor;
     struct unit_state *unit = unit_states_need(executor->options.unit_states, task->detail->key);
@@ -373,29 +381,26 @@ static enum kube_outcome judge(struct executor_task *task, const struct slurm_an
 
 static void let_next_go(struct slurm_executor *executor);
 
-static void on_answer(void *context, const struct slurm_answer *answer)
+static enum kube_outcome judge_submit(struct slurm_task *base, const struct slurm_answer *answer)
 {
-    struct executor_task *task = context;
+    struct submit_task *task = list_item(base, struct submit_task, base);
     struct slurm_executor *executor = task->executor;
-    double seconds = (double)answer->took_us / 1e6;
     enum kube_outcome outcome;
 
-    task->base.call = NULL;
-    slurm_lane_heard(&executor->lane, answer);
     metrics_observe(executor->options.metrics, &slurm_executor_metrics[EXECUTOR_SUBMIT_SECONDS],
-                    seconds, way(task->detail), NULL);
+                    (double)answer->took_us / 1e6, way(task->detail), NULL);
     outcome = judge(task, answer);
     capacity_unreserve(executor->options.capacity, task->reserved);
     executor->options.wake_unit(executor->options.context, task->detail->key);
-    slurm_task_end(&task->base, outcome, answer->error.text);
     let_next_go(executor);
+    return outcome;
 }
 
 /* ---- sending ---- */
 
 /* The lease first: without it the caches may be old. */
-static const char *objection(const struct slurm_executor *executor,
-                             const struct slurm_action *detail, struct arena *arena)
+static const char *objection(const struct slurm_executor *executor, const struct job_action *detail,
+                             struct arena *arena)
 {
     const struct slurm_executor_options *options = &executor->options;
     const char *why;
@@ -408,7 +413,7 @@ static const char *objection(const struct slurm_executor *executor,
 
 /* With the hash of what was planned: that is what the next plan compares it with. */
 static const struct unit_state *record(struct slurm_executor *executor,
-                                       const struct slurm_action *detail)
+                                       const struct job_action *detail)
 {
     struct unit_state *unit = unit_states_need(executor->options.unit_states, detail->key);
 
@@ -422,10 +427,10 @@ static const struct unit_state *record(struct slurm_executor *executor,
     return unit;
 }
 
-static void send(struct executor_task *task)
+static void send(struct submit_task *task)
 {
     struct slurm_executor *executor = task->executor;
-    const struct slurm_action *detail = task->detail;
+    const struct job_action *detail = task->detail;
     struct job_desc job = detail->job;
     auto_json_build struct json_build *build = json_build_new();
     auto_buf struct buf key, note;
@@ -452,7 +457,7 @@ static void send(struct executor_task *task)
                                         .message_timeout_s = executor->message_timeout_s };
 
     executor->submits_in_flight++;
-    task->base.call = slurm_submit(executor->options.slurm, &request, on_answer, task);
+    task->base.call = slurm_submit(executor->options.slurm, &request, slurm_task_answered, task);
     task->asked = json_freeze(request.job);
 }
 
@@ -464,7 +469,7 @@ static unsigned max_submits_in_flight(const struct slurm_executor *executor)
 
 static void send_if_free(void *context)
 {
-    struct executor_task *task = context;
+    struct submit_task *task = context;
     struct slurm_executor *executor = task->executor;
     auto_arena struct arena arena;
     const char *why;
@@ -490,7 +495,7 @@ static void send_waiting(void *context)
            (first = list_first(&executor->submits)) != NULL) {
         list_remove(first);
         list_init(first);
-        send_if_free(list_item(first, struct executor_task, base.queue_link));
+        send_if_free(list_item(first, struct submit_task, base.queue_link));
     }
 }
 
@@ -504,12 +509,15 @@ static void let_next_go(struct slurm_executor *executor)
 
 /* Submits are spaced evenly, with a tenth of a second's worth in one go. Whose turn is too far away
  * is sent back to be planned again by then. */
-void submit_start(struct executor_task *task)
+static void submit_start(struct slurm_task *base)
 {
-    struct slurm_executor *executor = task->executor;
+    struct submit_task *task = list_item(base, struct submit_task, base);
+    struct slurm_executor *executor = executor_of(base);
     int64_t rate = executor->options.submits_per_second, now = now_us(executor);
     int64_t due_us = now;
 
+    task->executor = executor;
+    task->detail = job_action_of(base->action);
     if (rate > 0) {
         if (executor->next_submit_us < now - SECOND_US / 10)
             executor->next_submit_us = now - SECOND_US / 10;
@@ -526,19 +534,35 @@ void submit_start(struct executor_task *task)
     loop_timer_start(executor->lane.loop, &task->base.timer, due_us - now, send_if_free, task);
 }
 
-void submit_cancelled(struct executor_task *task)
+static void submit_cancelled(struct slurm_task *base)
 {
-    struct slurm_executor *executor = task->executor;
+    struct slurm_executor *executor = executor_of(base);
     const struct unit_state *unit =
-        unit_states_get(executor->options.unit_states, task->detail->key);
+        unit_states_get(executor->options.unit_states, job_action_of(base->action)->key);
 
-    capacity_unreserve(executor->options.capacity, task->reserved);
-    if (!task->base.call)
+    capacity_unreserve(executor->options.capacity,
+                       list_item(base, struct submit_task, base)->reserved);
+    if (!base->call)
         return;
     if (unit)
         submit_unresolved(executor, unit->key, unit->submit.sent_us + fence_us(executor), false);
     let_next_go(executor);
 }
+
+static void free_submit(struct slurm_task *base)
+{
+    json_doc_free(list_item(base, struct submit_task, base)->asked);
+}
+
+const struct slurm_call_type call_submit = { .what = "submit",
+                                             .family = &action_slurm,
+                                             .feed = SLURM_FEEDS,
+                                             .start = submit_start,
+                                             .judge = judge_submit,
+                                             .write = job_action_write_submit,
+                                             .task_size = sizeof(struct submit_task),
+                                             .cancelled = submit_cancelled,
+                                             .done = free_submit };
 
 void submit_done(struct slurm_executor *executor)
 {

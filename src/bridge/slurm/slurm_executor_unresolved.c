@@ -40,21 +40,10 @@ static void sort_out(void *context, const struct unit_state *unit)
     }
 }
 
-static bool has_job(const struct slurm_executor *executor, struct str key)
-{
-    struct slurm_index_walk walk = slurm_cache_by(executor->jobs, SLURM_JOBS_BY_KEY, key);
-    const struct slurm_object *object;
-
-    while ((object = slurm_index_next(&walk)))
-        if (!slurm_job_has_ended(&slurm_job_of(object)->state))
-            return true;
-    return false;
-}
-
 /* Its job is in the cache now, or is not there. What is refused at once may still be queued. */
 static void settled(struct slurm_executor *executor, struct unit_state *unit)
 {
-    bool was_refused = unit->submit.is_answered && !has_job(executor, unit->key);
+    bool was_refused = unit->submit.is_answered && !has_live_job(executor, unit->key, 0);
 
     unit_states_move(executor->options.unit_states, unit, SUBMIT_NONE);
     if (was_refused && unit->submit.at_once)

@@ -11,11 +11,11 @@ void pod_owner_find(const struct bridge_world *world, const struct kube_pod *pod
                          .member_count = 1 };
 
     unit_find_owner(world, arena, &unit);
-    *ret_owner = (struct pod_owner){ .wanting = unit.wanting };
-    if (unit.owner)
-        ret_owner->objects[ret_owner->count++] = unit.owner;
-    for (unsigned i = 0; i < unit.more_count; i++)
-        ret_owner->objects[ret_owner->count++] = unit.more_owners[i];
+    *ret_owner = (struct pod_owner){ .wanting = unit.owner.wanting };
+    if (unit.owner.object)
+        ret_owner->objects[ret_owner->count++] = unit.owner.object;
+    for (unsigned i = 0; i < unit.owner.more_count; i++)
+        ret_owner->objects[ret_owner->count++] = unit.owner.more[i];
 }
 
 struct str pod_owner_says(const struct pod_owner *owner, const char *annotation, bool *ret_found)

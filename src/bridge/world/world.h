@@ -9,8 +9,10 @@
 #include "bridge/world/foreign_nodes.h"
 #include "bridge/world/group.h"
 #include "bridge/world/kinds.h"
+#include "bridge/world/node_sizes.h"
 #include "bridge/world/unit_state.h"
 #include "device/needs.h"
+#include "engine/node_refusals.h"
 #include "engine/plan.h"
 #include "engine/watch_set.h"
 #include "filter/filter.h"
@@ -18,10 +20,8 @@
 #include "slurm/sight.h"
 #include "slurm/submit.h"
 
-struct capacity;      /* slurm/capacity.h */
-struct job_layouts;   /* slurm/job_layouts.h */
-struct node_refusals; /* slurm/node_refusals.h */
-struct node_sizes;    /* slurm/node_refusals.h */
+struct capacity;    /* slurm/capacity.h */
+struct job_layouts; /* slurm/job_layouts.h */
 
 struct bridge_facts {
     int64_t now_us;        /* loop time, as are all below but wall_us and leading_wall_us */

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "bridge/slurm/node_refusals.h"
+#include "engine/node_refusals.h"
 #include "nodes_rig.h"
 
 /* A name that Slurm would mangle: nothing is made of it. */

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "bridge/slurm/node_refusals.h"
+#include "engine/node_refusals.h"
 #include "nodes_rig.h"
 
 #define POD_OF(name, owner, request, more)                                                         \
@@ -45,33 +45,33 @@ static const struct row rows[] = {
       .pods = { DAEMON("'cpu':'100m','memory':'200Mi','nvidia.com/gpu':'1'") },
       .margin = 100,
       .intent = NODE_SERVE,
-      .part = "'cpus':3,'gres':'gpu:1','gresConf':'count=1,name=gpu','memory':7700" },
+      .part = " CPUs=3 RealMemory=7700 State=EXTERNAL Gres=gpu:1 GresConf=count=1,name=gpu'" },
     { .sentence = "what static pods use counts, too",
       .kube = SIZED(SIZE("4", "8000Mi", "")),
       .pods = { DAEMON("'cpu':'500m'"),
                 POD_OF("b", OWNER("v1", "Node", "n1", "u1"), "'cpu':'600m'", "") },
       .intent = NODE_SERVE,
-      .part = "'cpus':2,'memory':8000" },
+      .part = " CPUs=2 RealMemory=8000 " },
     { .sentence = "what other pods use does not: they leave",
       .kube = SIZED(SIZE("4", "8000Mi", "")),
       .pods = { POD_OF("a", OWNER("apps/v1", "ReplicaSet", "o", "o"), "'cpu':'2'", ""),
                 POD_OF("b", DAEMONSET, "'cpu':'2'", ",'status':{'phase':'Failed'}") },
       .intent = NODE_SERVE,
-      .part = "'cpus':4,'memory':8000" },
+      .part = "CPUs=4 RealMemory=8000" },
     { .sentence = "a DaemonSet that is not there takes nothing",
       .kube = SIZED(SIZE("4", "8000Mi", "")),
       .pods = { POD_OF("a", OWNER("apps/v1", "DaemonSet", "p", "o"), "'cpu':'2'", ""),
                 POD_OF("b", OWNER("apps/v1", "DaemonSet", "o", "p"), "'cpu':'2'", ""),
                 POD_OF("c", OWNER("x.y/v1", "DaemonSet", "o", "o"), "'cpu':'2'", "") },
       .intent = NODE_SERVE,
-      .part = "'cpus':4,'memory':8000" },
+      .part = "CPUs=4 RealMemory=8000" },
     { .sentence = "nor does a static pod of another node",
       .kube = SIZED(SIZE("4", "8000Mi", "")),
       .pods = { POD_OF("a", OWNER("v1", "Node", "n1", "u2"), "'cpu':'2'", ""),
                 POD_OF("b", OWNER("v1", "Node", "n2", "u1"), "'cpu':'2'", ""),
                 POD_OF("c", OWNER("x.y/v1", "Node", "n1", "u1"), "'cpu':'2'", "") },
       .intent = NODE_SERVE,
-      .part = "'cpus':4,'memory':8000" },
+      .part = "CPUs=4 RealMemory=8000" },
     { .sentence = "while DaemonSets are being read no size is taken for the right one",
       .kube = SIZED(SIZE("4", "8000Mi", "")),
       .slurm = HAS("3", "8000", IDLE, ""),
@@ -85,13 +85,13 @@ static const struct row rows[] = {
       .unread = true,
       .leads_s = 60,
       .intent = NODE_SERVE,
-      .part = "'cpus':4,'memory':8000" },
+      .part = " CPUs=4 RealMemory=8000 " },
     { .sentence = "a node that DaemonSets take all of has something left",
       .kube = SIZED(SIZE("1", "100Mi", "")),
       .pods = { DAEMON("'cpu':'900m','memory':'90Mi'") },
       .margin = 100,
       .intent = NODE_SERVE,
-      .part = "'cpus':1,'memory':1" },
+      .part = " CPUs=1 RealMemory=1 " },
 
     /* ---- within the margin and beyond ---- */
     { .sentence = "within the margin nothing is written",

@@ -142,59 +142,6 @@ static void an_update_of_a_job_shows_its_fields(void **state)
           "{\"fields\":{\"excluded_nodes\":\"n1\"},\"job\":8,\"key\":\"k.1\"}");
 }
 
-static void a_new_node_shows_what_is_said_of_it(void **state)
-{
-    struct bench *bench = *state;
-    char name[] = "n1";
-
-    plan_slurm_create_node(&bench->plan, &(struct slurm_node_ask){ .names = name,
-                                                                   .address = "10.0.0.1",
-                                                                   .cpus = 4,
-                                                                   .memory = 1000,
-                                                                   .features = "a,b",
-                                                                   .gres = "gpu:1",
-                                                                   .gres_conf = "count=1" });
-    name[0] = '#';
-    shows(bench, "create slurm node n1", "slurm-node",
-          "{\"address\":\"10.0.0.1\",\"cpus\":4,\"features\":\"a,b\",\"gres\":\"gpu:1\","
-          "\"gresConf\":\"count=1\",\"memory\":1000,\"node\":\"n1\"}");
-}
-
-static void an_update_of_a_node_shows_its_fields(void **state)
-{
-    struct bench *bench = *state;
-    struct json_mut *fields = json_new_object(bench->build);
-
-    json_put_text(bench->build, fields, "extra", "ours");
-    plan_slurm_update_node(&bench->plan, "n1", fields);
-    shows(bench, "update slurm node n1", "slurm-node",
-          "{\"fields\":{\"extra\":\"ours\"},\"node\":\"n1\"}");
-}
-
-static void a_deletion_shows_what_must_be_gone(void **state)
-{
-    struct bench *bench = *state;
-
-    plan_slurm_delete_node(
-        &bench->plan, "n1",
-        &(struct action_unless){ .resource = &kube_nodes, .name = "n1", .uid = "u" });
-    shows(bench, "delete slurm node n1", "slurm-node",
-          "{\"node\":\"n1\",\"unless\":{\"path\":\"/api/v1/nodes/n1\",\"uid\":\"u\"}}");
-}
-
-static void fields_that_are_too_big_are_no_json(void **state)
-{
-    struct bench *bench = *state;
-    struct json_mut *fields = json_new_object(bench->build);
-    auto_buf struct buf text = { .max = 4 * SLURM_MAX_COMMENT };
-
-    for (size_t i = 0; i < 2 * SLURM_MAX_COMMENT; i++) /* a comment may double when it is quoted */
-        buf_add_char(&text, 'x');
-    json_put_str(bench->build, fields, "extra", buf_str(&text));
-    plan_slurm_update_node(&bench->plan, "n1", fields);
-    shows(bench, "update slurm node n1", "slurm-node", "{\"fields\":\"!\",\"node\":\"n1\"}");
-}
-
 /* ---- events ---- */
 
 static const struct kube_object *a_pod(void)
@@ -277,10 +224,6 @@ int main(void)
         TEST(a_cancel_names_the_job_in_every_way),
         TEST(a_job_without_a_comment_is_known_by_extra),
         TEST(an_update_of_a_job_shows_its_fields),
-        TEST(a_new_node_shows_what_is_said_of_it),
-        TEST(an_update_of_a_node_shows_its_fields),
-        TEST(a_deletion_shows_what_must_be_gone),
-        TEST(fields_that_are_too_big_are_no_json),
         TEST(an_event_shows_its_words),
         TEST(an_event_is_done_from_the_loop_whatever_becomes_of_it),
     };

@@ -334,6 +334,27 @@ static void what_was_not_sent_for_certain_backs_off(void **state)
     assert_true(rig_count(rig, "slinc_bridge_asks_total", "submit", "unsent") == 1);
 }
 
+/* ---- nodes ---- */
+
+static void a_call_about_nodes_is_counted_and_what_is_refused_is_remembered(void **state)
+{
+    struct rig *rig = *state;
+    char text[200];
+
+    rig_answers(rig, "POST", "/nodes/", 500, rig_refusal(2010, text));
+    for (int i = 0; i < 2; i++) {
+        rig_answers(rig, "GET", i == 0 ? "/node/n1" : "/node/n2", 200,
+                    i == 0 ? "{\"nodes\":[{\"name\":\"n1\"}],\"errors\":[]}"
+                           : "{\"nodes\":[{\"name\":\"n2\"}],\"errors\":[]}");
+        rig_do(rig, plan_slurm_update_node(&rig->plan, i == 0 ? "n1" : "n2",
+                                           json_new_object(rig->build)));
+    }
+    rig_run(rig, SECOND_US);
+    assert_true(rig_count(rig, "slinc_bridge_node_calls_total", "update", "forbidden") == 1);
+    assert_string_equal(buf_text(&rig->woken), "node n1;node n2;");
+    assert_true(node_refusals_have(rig->node_refusals, STR("n2")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +371,7 @@ int main(void)
         TEST(a_refused_preference_is_given_up),
         TEST(what_cannot_be_asked_at_all_is_refused_without_sending),
         TEST(what_was_not_sent_for_certain_backs_off),
+        TEST(a_call_about_nodes_is_counted_and_what_is_refused_is_remembered),
     };
 
     return cmocka_run_group_tests_name("bridge act", tests, NULL, NULL);

@@ -177,48 +177,6 @@ static void a_job_of_another_cluster_is_never_cancelled(void **state)
     assert_int_equal(fake_sent_count(rig->fake), 0);
 }
 
-static void a_job_is_spared_unless_its_pod_is_gone(void **state)
-{
-    static const struct {
-        int status;
-        const char *reason, *uid;
-        enum kube_outcome outcome;
-    } cases[] = {
-        { 404, "NotFound", NULL, KUBE_DONE },    { 200, NULL, "another", KUBE_DONE },
-        { 200, NULL, "uid", KUBE_CONFLICT },     { 200, NULL, "", KUBE_CONFLICT },
-        { 404, "", NULL, KUBE_UNAVAILABLE },     { 500, "InternalError", NULL, KUBE_UNAVAILABLE },
-        { 403, "Forbidden", NULL, KUBE_DENIED },
-    };
-    const struct action_unless unless = {
-        .resource = &kube_pods, .ns = "ns", .name = "pod", .uid = "uid"
-    };
-
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const char *path = "/api/v1/namespaces/ns/pods/pod";
-        const struct end *end;
-        struct rig *rig = rig_fresh(state);
-        char text[200];
-
-        job_runs(rig, 7, "ns/uid.1", "CANCELLED");
-        rig_answers(rig, "DELETE", "/jobs/", 200, CANCELLED_BODY);
-        snprintf(text, sizeof(text), "{\"kind\":\"Pod\",\"metadata\":{\"uid\":\"%s\"}}",
-                 cases[i].uid ? cases[i].uid : "");
-        if (cases[i].uid)
-            fake_answer(rig->api, "GET", path, (struct fake_answer){ .status = 200, .body = text });
-        else if (cases[i].reason[0])
-            fake_status(rig->api, "GET", path, cases[i].status, cases[i].reason, "words");
-        else
-            fake_answer(rig->api, "GET", path,
-                        (struct fake_answer){ .status = 404, .body = "not here" });
-        end = cancel(rig, "7", &unless);
-        rig_run(rig, 40 * SECOND_US);
-        assert_true(end->is_over);
-        if (end->outcome != cases[i].outcome)
-            fail_msg("case %zu: %s", i, kube_outcome_name(end->outcome));
-        assert_int_equal(rig_sent(rig, "DELETE", "/"), cases[i].outcome == KUBE_DONE);
-    }
-}
-
 #define POD(key, id, phase)                                                                        \
     "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\",\"resourceVersion\":\"5\","  \
     "\"labels\":{"                                                                                 \
@@ -241,7 +199,11 @@ static void the_job_of_a_former_group_is_cancelled_when_both_lists_say_so(void *
         { "", POD("other", "7", "Succeeded"), KUBE_DONE },
     };
     const struct action_unless pods = {
-        .resource = &kube_pods, .ns = "ns", .unit = "ns/coscheduling/g", .job_id = 7
+        .resource = &kube_pods,
+        .ns = "ns",
+        .uid = "old",
+        .objects = pod_of_group_objects,
+        .about = "ns/coscheduling/g",
     };
     const struct action_unless unless = {
         .resource = bridge_coscheduling_kind.resource, .ns = "ns", .uid = "old", .also = &pods
@@ -265,84 +227,6 @@ static void the_job_of_a_former_group_is_cancelled_when_both_lists_say_so(void *
         if (!end->is_over || end->outcome != cases[i].outcome)
             fail_msg("case %zu: %s", i, kube_outcome_name(end->outcome));
         assert_int_equal(rig_sent(rig, "DELETE", "/"), cases[i].outcome == KUBE_DONE);
-    }
-}
-
-/* A namespace may have more pods than one answer can hold. */
-static void every_page_of_a_list_counts(void **state)
-{
-    static const struct {
-        int status;
-        const char *second;
-        enum kube_outcome outcome;
-    } cases[] = {
-        { 200, POD("g", "7", "Running"), KUBE_CONFLICT },
-        { 200, "", KUBE_DONE },
-        { 410, "", KUBE_GONE }, /* the token is too old */
-    };
-    const struct action_unless unless = { .resource = &kube_pods,
-                                          .ns = "ns",
-                                          .unit = "ns/coscheduling/g" };
-
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const char *second = "/api/v1/namespaces/ns/pods?limit=500&continue=a%2Fb";
-        struct rig *rig = rig_fresh(state);
-        const struct end *end;
-        char list[1000];
-
-        job_runs(rig, 7, "ns/coscheduling/g.1", "CANCELLED");
-        rig_answers(rig, "DELETE", "/jobs/", 200, CANCELLED_BODY);
-        fake_answer(
-            rig->api, "GET", "/api/v1/namespaces/ns/pods?limit=500",
-            (struct fake_answer){ .status = 200,
-                                  .body = "{\"metadata\":{\"continue\":\"a/b\"},\"items\":[]}" });
-        snprintf(list, sizeof(list), "{\"metadata\":{},\"items\":[%s]}", cases[i].second);
-        if (cases[i].status == 200)
-            fake_answer(rig->api, "GET", second,
-                        (struct fake_answer){ .status = 200, .body = list });
-        else
-            fake_status(rig->api, "GET", second, cases[i].status, "Expired", "too old");
-        end = cancel(rig, "7", &unless);
-        rig_run(rig, SECOND_US);
-        if (!end->is_over || end->outcome != cases[i].outcome)
-            fail_msg("case %zu: %s", i, kube_outcome_name(end->outcome));
-        assert_int_equal(rig_sent(rig, "DELETE", "/"), cases[i].outcome == KUBE_DONE);
-    }
-}
-
-/* Of many gangs that ended while slurmctld was away, each asks for all pods of its namespace. */
-static void two_lists_are_read_at_once(void **state)
-{
-    enum { JOBS = 5 };
-    const struct action_unless unless = { .resource = &kube_pods,
-                                          .ns = "ns",
-                                          .unit = "ns/coscheduling/g" };
-    struct rig *rig = *state;
-    const struct end *ends[JOBS];
-    char id[16];
-
-    fake_answer(rig->fake, "DELETE", V45 "/jobs/",
-                (struct fake_answer){ .status = 200, .body = CANCELLED_BODY, .times = JOBS });
-    fake_answer(rig->api, "GET", "/api/v1/namespaces/ns/pods",
-                (struct fake_answer){ .status = 200,
-                                      .body = "{\"metadata\":{},\"items\":[]}",
-                                      .delay_us = SECOND_US,
-                                      .times = JOBS });
-    for (int i = 0; i < JOBS; i++) {
-        job_runs(rig, 1 + i, "ns/coscheduling/g.1", "CANCELLED");
-        snprintf(id, sizeof(id), "%d", 1 + i);
-        ends[i] = cancel(rig, id, &unless);
-    }
-    rig_run(rig, MS_US);
-    assert_int_equal(fake_sent_count(rig->api), 2);
-    rig_cancel(rig, ends[0]); /* the next one comes in its place */
-    rig_run(rig, MS_US);
-    assert_int_equal(fake_sent_count(rig->api), 3);
-    rig_run(rig, 3 * SECOND_US);
-    assert_int_equal(fake_sent_count(rig->api), JOBS);
-    for (int i = 1; i < JOBS; i++) {
-        assert_true(ends[i]->is_over);
-        assert_int_equal(ends[i]->outcome, KUBE_DONE);
     }
 }
 
@@ -563,10 +447,7 @@ int main(void)
         TEST(a_failed_bulk_cancel_fails_each),
         TEST(a_job_is_only_cancelled_as_it_was_planned_on),
         TEST(a_job_of_another_cluster_is_never_cancelled),
-        TEST(a_job_is_spared_unless_its_pod_is_gone),
         TEST(the_job_of_a_former_group_is_cancelled_when_both_lists_say_so),
-        TEST(every_page_of_a_list_counts),
-        TEST(two_lists_are_read_at_once),
         TEST(a_duplicate_is_counted),
         TEST(a_node_that_was_given_back_is_remembered_once),
         TEST(a_cancel_is_sent_while_a_thousand_asks_wait),

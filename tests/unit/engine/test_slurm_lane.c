@@ -1,139 +1,52 @@
 /* test_slurm_lane.c - each Slurm cluster has its own limit of tasks and its own pause; every task
  * ends once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "slurm_lane_rig.h"
 
-#include <cmocka.h>
-
-#include "base/mem.h"
 #include "engine/executor.h"
-#include "engine/slurm_lane.h"
-#include "fake_transport.h"
-#include "slurm/calls.h"
 
-#include <string.h>
+static unsigned freed;
 
-enum { SECOND_US = 1000000, MS_US = 1000, MAX_ENDS = 16 };
-
-#define PATH "/slurm/v0.0.45/node/n1"
-#define DONE "{\"errors\":[],\"warnings\":[]}"
-
-struct end {
-    unsigned count;
-    enum kube_outcome outcome;
-    int64_t retry_after_us;
-    char message[100];
-};
-
-struct rig {
-    struct clock clock;
-    struct loop *loop;
-    struct fake_transport *fake;
-    struct slurm_token *token;
-    struct slurm_client *client;
-    struct slurm_lane lane;
-    struct end ends[MAX_ENDS];
-    unsigned started, freed;
-    bool is_starting, leads;
-};
-
-static struct rig *the_rig;
-
-static void task_done(struct slurm_task *task)
+static void count_freed(struct slurm_task *task)
 {
     (void)task;
-    the_rig->freed++;
+    freed++;
 }
 
-static bool may_act(void *context)
+static struct slurm_call *send(struct slurm_task *task)
 {
-    return ((struct rig *)context)->leads;
+    return slurm_node_update(task->lane->client, task->action->name, STR("{}"), slurm_task_answered,
+                             task);
 }
 
-static int setup(void **state)
-{
-    struct rig *rig = mem_alloc(sizeof(*rig));
-    struct slurm_client_options options = { .version = 45, .seed = 1 };
+static const struct action_type family = SLURM_ACTION_TYPE("test", 0);
+static const struct slurm_call_type update = { .what = "update",
+                                               .key = "node",
+                                               .family = &family,
+                                               .feed = SLURM_FEEDS,
+                                               .send = send,
+                                               .done = count_freed };
 
-    clock_init_virtual(&rig->clock, INT64_C(1700000000) * SECOND_US);
-    rig->loop = loop_new_virtual(&rig->clock);
-    rig->fake = fake_transport_new(rig->loop);
-    assert_int_equal(slurm_token_new_minted(&rig->clock, STR("0123456789abcdef0123456789abcdef"),
-                                            "slurm", 900, &rig->token, NULL),
-                     0);
-    rig->client = slurm_client_new(rig->loop, fake_http(rig->fake), rig->token, &options);
-    slurm_lane_init(&rig->lane, rig->loop);
-    rig->lane.client = rig->client;
-    rig->lane.task_done = task_done;
-    rig->lane.may_act = may_act;
-    rig->lane.context = rig;
-    rig->leads = true;
-    the_rig = rig;
-    *state = rig;
-    return 0;
+static struct end *start_as(struct rig *rig, const struct slurm_call_type *type)
+{
+    const struct slurm_action *action = slurm_action_new(&rig->plan, type, sizeof(*action), "n1");
+
+    return rig_do(rig, slurm_action_add(&rig->plan, action, NULL));
 }
 
-static int teardown(void **state)
+static struct end *start(struct rig *rig)
 {
-    struct rig *rig = *state;
-
-    slurm_lane_done(&rig->lane);
-    slurm_client_free(rig->client);
-    slurm_token_free(rig->token);
-    fake_transport_free(rig->fake);
-    loop_free(rig->loop);
-    mem_free(rig);
-    return 0;
-}
-
-static void on_answer(void *context, const struct slurm_answer *answer)
-{
-    struct slurm_task *task = context;
-
-    task->call = NULL;
-    slurm_lane_heard(task->lane, answer);
-    slurm_task_end(task, slurm_outcome(answer->error.class), answer->error.text);
-}
-
-static void send(struct slurm_task *task)
-{
-    task->call = slurm_node_update(task->lane->client, task->detail, STR("{}"), on_answer, task);
-}
-
-static void finish(void *context, const struct kube_answer *answer)
-{
-    struct end *end = context;
-
-    assert_false(the_rig->is_starting);
-    end->count++;
-    end->outcome = answer->outcome;
-    end->retry_after_us = answer->retry_after_us;
-    strncpy(end->message, answer->message, sizeof(end->message) - 1);
-}
-
-static struct slurm_task *start(struct rig *rig)
-{
-    static const struct action action = { .detail = "n1" };
-    struct slurm_task *task;
-
-    rig->is_starting = true;
-    task = slurm_task_start(&rig->lane, sizeof(*task), &action, finish, &rig->ends[rig->started++],
-                            send);
-    rig->is_starting = false;
-    return task;
+    return start_as(rig, &update);
 }
 
 static void answers(struct rig *rig, struct fake_answer answer)
 {
-    fake_answer(rig->fake, "POST", PATH, answer);
+    fake_answer(rig->fake, "POST", V45 "/node/n1", answer);
 }
 
 static void slurm_is_done(struct rig *rig, unsigned times, int64_t delay_us)
 {
     answers(rig, (struct fake_answer){
-                     .status = 200, .body = DONE, .times = times, .delay_us = delay_us });
+                     .status = 200, .body = FINE, .times = times, .delay_us = delay_us });
 }
 
 /* ---- tests ---- */
@@ -166,12 +79,13 @@ static void a_task_ends_with_its_answer(void **state)
 {
     struct rig *rig = *state;
 
+    freed = 0;
     slurm_is_done(rig, 1, MS_US);
     start(rig);
-    fake_run_for(rig->fake, SECOND_US);
-    assert_int_equal(rig->ends[0].count, 1);
+    rig_run(rig, SECOND_US);
+    assert_true(rig->ends[0].is_over);
     assert_int_equal(rig->ends[0].outcome, KUBE_DONE);
-    assert_int_equal(rig->freed, 1);
+    assert_int_equal(freed, 1);
 }
 
 static void a_task_without_a_client_ends_from_the_loop(void **state)
@@ -180,8 +94,8 @@ static void a_task_without_a_client_ends_from_the_loop(void **state)
 
     rig->lane.client = NULL;
     start(rig);
-    fake_run_for(rig->fake, MS_US);
-    assert_int_equal(rig->ends[0].count, 1);
+    rig_run(rig, MS_US);
+    assert_true(rig->ends[0].is_over);
     assert_int_equal(rig->ends[0].outcome, KUBE_UNAVAILABLE);
 }
 
@@ -189,20 +103,21 @@ static void a_lane_that_is_closed_ends_every_task(void **state)
 {
     struct rig *rig = *state;
 
+    freed = 0;
     rig->lane.max_tasks = 2;
     answers(rig, (struct fake_answer){ .status = 0, .times = FAKE_ALWAYS });
     for (int i = 0; i < 4; i++) /* two of them wait for their turn */
         start(rig);
-    fake_run_for(rig->fake, MS_US);
+    rig_run(rig, MS_US);
     slurm_lane_close(&rig->lane, "another address");
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(rig->ends[i].count, 1);
+        assert_true(rig->ends[i].is_over);
         assert_int_equal(rig->ends[i].outcome, KUBE_UNAVAILABLE);
         assert_string_equal(rig->ends[i].message, "another address");
     }
-    fake_run_for(rig->fake, 60 * SECOND_US);
+    rig_run(rig, 60 * SECOND_US);
     assert_int_equal(fake_sent_count(rig->fake), 2);
-    assert_int_equal(rig->freed, 4);
+    assert_int_equal(freed, 4);
 }
 
 static void a_cancelled_task_tells_nobody(void **state)
@@ -211,13 +126,13 @@ static void a_cancelled_task_tells_nobody(void **state)
 
     rig->lane.max_tasks = 1;
     slurm_is_done(rig, 2, MS_US);
-    slurm_task_free(start(rig));
+    rig_cancel(rig, start(rig));
     start(rig);
-    slurm_task_free(start(rig)); /* it waited */
-    fake_run_for(rig->fake, SECOND_US);
-    assert_int_equal(rig->ends[0].count, 0);
-    assert_int_equal(rig->ends[1].count, 1);
-    assert_int_equal(rig->ends[2].count, 0);
+    rig_cancel(rig, start(rig)); /* it waited */
+    rig_run(rig, SECOND_US);
+    assert_false(rig->ends[0].is_over);
+    assert_true(rig->ends[1].is_over);
+    assert_false(rig->ends[2].is_over);
 }
 
 static void no_more_tasks_than_the_limit_are_sent_at_once(void **state)
@@ -228,11 +143,11 @@ static void no_more_tasks_than_the_limit_are_sent_at_once(void **state)
     slurm_is_done(rig, 5, 100 * MS_US);
     for (int i = 0; i < 5; i++)
         start(rig);
-    fake_run_for(rig->fake, 50 * MS_US);
+    rig_run(rig, 50 * MS_US);
     assert_int_equal(fake_sent_count(rig->fake), 2);
-    fake_run_for(rig->fake, 100 * MS_US);
+    rig_run(rig, 100 * MS_US);
     assert_int_equal(fake_sent_count(rig->fake), 4);
-    fake_run_for(rig->fake, SECOND_US);
+    rig_run(rig, SECOND_US);
     for (int i = 0; i < 5; i++)
         assert_int_equal(rig->ends[i].outcome, KUBE_DONE);
 }
@@ -246,7 +161,7 @@ static void a_task_that_waited_is_not_sent_when_another_leads(void **state)
     start(rig);
     start(rig);
     rig->leads = false;
-    fake_run_for(rig->fake, SECOND_US);
+    rig_run(rig, SECOND_US);
     assert_int_equal(fake_sent_count(rig->fake), 1);
     assert_int_equal(rig->ends[1].outcome, KUBE_CONFLICT);
 }
@@ -259,7 +174,7 @@ static void a_task_that_waited_too_long_is_planned_again(void **state)
     slurm_is_done(rig, 1, EXECUTOR_STALE_US + SECOND_US);
     start(rig);
     start(rig);
-    fake_run_for(rig->fake, EXECUTOR_STALE_US + 2 * SECOND_US);
+    rig_run(rig, EXECUTOR_STALE_US + 2 * SECOND_US);
     assert_int_equal(fake_sent_count(rig->fake), 1);
     assert_int_equal(rig->ends[0].outcome, KUBE_DONE);
     assert_int_equal(rig->ends[1].outcome, KUBE_CONFLICT);
@@ -271,17 +186,17 @@ static void a_429_pauses_the_lane_for_as_long_as_it_says(void **state)
 
     answers(rig, (struct fake_answer){ .status = 429, .retry_after_us = 3 * SECOND_US });
     start(rig);
-    fake_run_for(rig->fake, SECOND_US);
+    rig_run(rig, SECOND_US);
     assert_int_equal(rig->ends[0].outcome, KUBE_UNAVAILABLE); /* proof that nothing was done */
     start(rig);
-    fake_run_for(rig->fake, MS_US);
+    rig_run(rig, MS_US);
     assert_int_equal(fake_sent_count(rig->fake), 1);
     assert_int_equal(rig->ends[1].outcome, KUBE_UNAVAILABLE);
     assert_in_range(rig->ends[1].retry_after_us, SECOND_US, 3 * SECOND_US);
-    fake_run_for(rig->fake, 3 * SECOND_US);
+    rig_run(rig, 3 * SECOND_US);
     slurm_is_done(rig, 1, 0);
     start(rig);
-    fake_run_for(rig->fake, MS_US);
+    rig_run(rig, MS_US);
     assert_int_equal(rig->ends[2].outcome, KUBE_DONE);
 }
 
@@ -292,14 +207,66 @@ static void no_pause_is_longer_than_15_s(void **state)
     answers(rig,
             (struct fake_answer){ .status = 429, .retry_after_us = INT64_C(3600) * SECOND_US });
     start(rig);
-    fake_run_for(rig->fake, SECOND_US + SLURM_LANE_PAUSE_US);
+    rig_run(rig, SECOND_US + SLURM_LANE_PAUSE_US);
     slurm_is_done(rig, 1, 0);
     start(rig);
-    fake_run_for(rig->fake, MS_US);
+    rig_run(rig, MS_US);
     assert_int_equal(rig->ends[1].outcome, KUBE_DONE);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+/* ---- rows ---- */
+
+static void an_answer_is_followed_by_a_read_unless_nothing_was_sent(void **state)
+{
+    struct slurm_call_type reads = update;
+    struct rig *rig = *state;
+
+    reads.feed = SLURM_FEED_NODES;
+    slurm_is_done(rig, 1, 0);
+    rig_reads_node(rig, "n1");
+    start_as(rig, &reads);
+    rig_run(rig, MS_US);
+    assert_int_equal(rig->ends[0].outcome, KUBE_DONE);
+    assert_int_equal(rig_sent(rig, "GET", "/node/n1"), 1);
+    answers(rig, (struct fake_answer){ .class = ERR_UNAVAILABLE });
+    start_as(rig, &reads);
+    rig_run(rig, SECOND_US);
+    assert_int_equal(rig->ends[1].outcome, KUBE_UNAVAILABLE);
+    assert_int_equal(rig_sent(rig, "GET", "/node/n1"), 1);
+}
+
+static const char *object(struct slurm_task *task)
+{
+    (void)task;
+    return "not sent: for the test";
+}
+
+static enum kube_outcome judge(struct slurm_task *task, const struct slurm_answer *answer)
+{
+    assert_int_equal(answer->error.class, SLURM_DONE);
+    slurm_task_say(task, "in other words");
+    return KUBE_CONFLICT;
+}
+
+static void a_row_judges_and_objects(void **state)
+{
+    struct slurm_call_type judges = update, objects = update;
+    struct rig *rig = *state;
+
+    judges.judge = judge;
+    objects.objection = object;
+    slurm_is_done(rig, 1, 0);
+    start_as(rig, &judges);
+    start_as(rig, &objects);
+    rig_run(rig, MS_US);
+    for (int i = 0; i < 2; i++) {
+        assert_true(rig->ends[i].is_over);
+        assert_int_equal(rig->ends[i].outcome, KUBE_CONFLICT);
+    }
+    assert_string_equal(rig->ends[0].message, "in other words");
+    assert_string_equal(rig->ends[1].message, "not sent: for the test");
+    assert_int_equal(rig_sent(rig, "POST", "/"), 1);
+}
 
 int main(void)
 {
@@ -314,6 +281,8 @@ int main(void)
         TEST(a_task_that_waited_too_long_is_planned_again),
         TEST(a_429_pauses_the_lane_for_as_long_as_it_says),
         TEST(no_pause_is_longer_than_15_s),
+        TEST(an_answer_is_followed_by_a_read_unless_nothing_was_sent),
+        TEST(a_row_judges_and_objects),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

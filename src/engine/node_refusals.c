@@ -1,8 +1,7 @@
-/* node_refusals.c - refused actions, and times of the first difference in size, by the name of the
- * node.
+/* node_refusals.c - refused actions by the name of the node.
  *
  * Holds: one for each node; more than MAX_NODES are not remembered. */
-#include "bridge/slurm/node_refusals.h"
+#include "engine/node_refusals.h"
 
 #include "base/map.h"
 #include "base/mem.h"
@@ -62,12 +61,6 @@ const char *node_refusals_why(const struct node_refusals *refusals, struct str n
     return refusal && str_is(action_text, refusal->action_text) ? refusal->why : NULL;
 }
 
-void node_refusals_done(struct node_refusals *refusals, struct str node, struct str action_text)
-{
-    if (node_refusals_why(refusals, node, action_text))
-        node_refusals_forget(refusals, node);
-}
-
 void node_refusals_forget(struct node_refusals *refusals, struct str node)
 {
     (void)map_remove(&refusals->nodes, node);
@@ -76,50 +69,4 @@ void node_refusals_forget(struct node_refusals *refusals, struct str node)
 bool node_refusals_have(const struct node_refusals *refusals, struct str node)
 {
     return map_has(&refusals->nodes, node);
-}
-
-/* ---- sizes: the time of the first difference ---- */
-
-struct node_sizes {
-    struct map nodes; /* int64_t */
-};
-
-struct node_sizes *node_sizes_new(void)
-{
-    struct map_options options = { .max = MAX_NODES, .free_value = mem_free };
-    struct node_sizes *sizes = mem_alloc(sizeof(*sizes));
-
-    map_init(&sizes->nodes, &options);
-    return sizes;
-}
-
-void node_sizes_free(struct node_sizes *sizes)
-{
-    if (!sizes)
-        return;
-    map_done(&sizes->nodes);
-    mem_free(sizes);
-}
-
-void node_sizes_record(struct node_sizes *sizes, struct str node, bool differs, int64_t now_us)
-{
-    int64_t *since_us;
-
-    if (!differs) {
-        (void)map_remove(&sizes->nodes, node);
-        return;
-    }
-    if (map_has(&sizes->nodes, node))
-        return;
-    since_us = mem_alloc(sizeof(*since_us));
-    *since_us = now_us;
-    if (map_put(&sizes->nodes, node, since_us, NULL) < 0)
-        mem_free(since_us);
-}
-
-int64_t node_sizes_since(const struct node_sizes *sizes, struct str node)
-{
-    const int64_t *since_us = sizes ? map_get(&sizes->nodes, node) : NULL;
-
-    return since_us ? *since_us : 0;
 }

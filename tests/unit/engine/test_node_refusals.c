@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "bridge/slurm/node_refusals.h"
+#include "engine/node_refusals.h"
 
-static void the_last_refused_deed_of_a_node_counts(void **state)
+static void the_last_refused_action_of_a_node_counts(void **state)
 {
     struct node_refusals *refusals = node_refusals_new();
 
@@ -26,16 +26,10 @@ static void the_last_refused_deed_of_a_node_counts(void **state)
     node_refusals_free(NULL);
 }
 
-static void only_the_same_deed_makes_good_for_it(void **state)
+static void a_refusal_can_be_forgotten(void **state)
 {
     struct node_refusals *refusals = node_refusals_new();
 
-    node_refusals_done(refusals, STR("n1"), STR("make it"));
-    node_refusals_add(refusals, STR("n1"), STR("make it"), "no");
-    node_refusals_done(refusals, STR("n1"), STR("mark it"));
-    assert_true(node_refusals_have(refusals, STR("n1")));
-    node_refusals_done(refusals, STR("n1"), STR("make it"));
-    assert_false(node_refusals_have(refusals, STR("n1")));
     node_refusals_add(refusals, STR("n1"), STR("make it"), "no");
     node_refusals_forget(refusals, STR("n1"));
     node_refusals_forget(refusals, STR("n1"));
@@ -46,8 +40,8 @@ static void only_the_same_deed_makes_good_for_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_refused_deed_of_a_node_counts),
-        cmocka_unit_test(only_the_same_deed_makes_good_for_it),
+        cmocka_unit_test(the_last_refused_action_of_a_node_counts),
+        cmocka_unit_test(a_refusal_can_be_forgotten),
     };
 
     return cmocka_run_group_tests_name("node_refusals", tests, NULL, NULL);

@@ -1,8 +1,6 @@
-/* test_slurm_executor_nodes.c - nodes are made, changed and deleted many at a time, and a action is
- * over when the cache shows it. */
-#include "slurm_executor_rig.h"
-
-#define FINE "{\"errors\":[],\"warnings\":[]}"
+/* test_slurm_nodes.c - nodes are made, changed and deleted many at a time, and an action is over
+ * when the cache shows it. */
+#include "slurm_lane_rig.h"
 
 static struct slurm_node_ask shape(const char *name, const char *address)
 {
@@ -30,7 +28,7 @@ static void create_ten(struct rig *rig)
     for (unsigned i = 0; i < 10; i++)
         create_plain(rig, i);
     rig_run(rig, MS_US);
-    rig_sync(rig, rig->nodes);
+    rig_sync(rig);
     rig_run(rig, SECOND_US);
 }
 
@@ -47,16 +45,6 @@ static struct end *delete(struct rig *rig, const char *name, const struct action
     return rig_do(rig, plan_slurm_delete_node(&rig->plan, name, unless));
 }
 
-/* The answer to a direct read. */
-static void reads_node(struct rig *rig, const char *name)
-{
-    char path[64], body[200];
-
-    snprintf(path, sizeof(path), "/node/%s", name);
-    snprintf(body, sizeof(body), "{\"nodes\":[{\"name\":\"%s\"}],\"errors\":[]}", name);
-    rig_answers(rig, "GET", path, 200, body);
-}
-
 static void one_node_is_made_read_and_then_over(void **state)
 {
     struct rig *rig = *state;
@@ -71,12 +59,12 @@ static void one_node_is_made_read_and_then_over(void **state)
     end = create(rig, &ask);
     rig_run(rig, SECOND_US / 2);
     assert_false(end->is_over); /* it is made, but no plan could see it */
-    assert_non_null(strstr(rig_last(rig, "POST")->body, "NodeName=n1 NodeAddr=10.0.0.1"));
+    assert_non_null(strstr(fake_sent(rig->fake, 0)->body, "NodeName=n1 NodeAddr=10.0.0.1"));
     rig_run(rig, SECOND_US);
     assert_true(end->is_over);
     assert_int_equal(end->outcome, KUBE_DONE);
     assert_non_null(slurm_cache_get(rig->nodes, "n1"));
-    assert_string_equal(buf_text(&rig->woken), "node n1;");
+    assert_string_equal(buf_text(&rig->settled), "n1;");
 }
 
 static void a_read_that_never_comes_holds_nothing_up_for_ever(void **state)
@@ -103,7 +91,7 @@ static void alike_nodes_of_one_turn_are_one_line_with_their_addresses(void **sta
     other.cpus = 64;
     rig_answers(rig, "POST", "/new/node/", 200, FINE);
     rig_answers(rig, "POST", "/new/node/", 200, FINE);
-    reads_node(rig, "big");
+    rig_reads_node(rig, "big");
     for (unsigned i = 0; i < 9; i++)
         ends[i] = create_plain(rig, i);
     ends[9] = create(rig, &other);
@@ -116,11 +104,11 @@ static void alike_nodes_of_one_turn_are_one_line_with_their_addresses(void **sta
     assert_non_null(strstr(fake_sent(rig->fake, 1)->body, "NodeName=big "));
     assert_int_equal(rig_sent(rig, "GET", "/node/"), 1); /* of the single one */
     assert_false(ends[0]->is_over);
-    rig_sync(rig, rig->nodes); /* the list that began later */
+    rig_sync(rig); /* the list that began later */
     rig_run(rig, SECOND_US);
     for (unsigned i = 0; i < 10; i++)
         assert_true(ends[i]->is_over && ends[i]->outcome == KUBE_DONE);
-    assert_true(rig_count(rig, "slinc_bridge_node_calls_total", "create", "done") == 2);
+    assert_int_equal(rig_sent(rig, "POST", "/new/node/"), 2);
 }
 
 static void nodes_with_gres_are_made_one_by_one_and_two_calls_at_a_time(void **state)
@@ -138,7 +126,7 @@ static void nodes_with_gres_are_made_one_by_one_and_two_calls_at_a_time(void **s
         ask.gres_conf = "count=1,name=gpu";
         fake_answer(rig->fake, "POST", V45 "/new/node/",
                     (struct fake_answer){ .status = 200, .body = FINE, .delay_us = SECOND_US });
-        reads_node(rig, name);
+        rig_reads_node(rig, name);
         ends[i] = create(rig, &ask);
     }
     rig_run(rig, MS_US);
@@ -156,12 +144,12 @@ static void at_most_500_nodes_are_made_by_one_call(void **state)
 
     fake_answer(rig->fake, "POST", V45 "/new/node/",
                 (struct fake_answer){ .status = 200, .body = FINE, .times = FAKE_ALWAYS });
-    reads_node(rig, "n1000"); /* the last one is alone */
+    rig_reads_node(rig, "n1000"); /* the last one is alone */
     for (unsigned i = 0; i < 1001; i++)
         create_plain(rig, i);
     rig_run(rig, MS_US);
     assert_int_equal(rig_sent(rig, "POST", "/new/node/"), 3);
-    rig_sync(rig, rig->nodes);
+    rig_sync(rig);
     rig_run(rig, 6 * SECOND_US);
     for (unsigned i = 0; i < 1001; i++)
         assert_true(rig->ends[i].is_over);
@@ -238,7 +226,7 @@ static void a_bad_node_is_soon_alone(void **state)
             ends[i] = made[i] ? NULL : create_plain(rig, i);
         for (unsigned k = 0; k < 20; k++) {
             rig_run(rig, SECOND_US / 10);
-            rig_sync(rig, rig->nodes);
+            rig_sync(rig);
         }
         for (unsigned i = 0; i < 16; i++) {
             if (!ends[i])
@@ -266,7 +254,7 @@ static const char *refusal(const struct rig *rig, const char *node)
 
     buf_init(&detail, 1 << 16);
     last->type->write(last, &detail);
-    return node_refusals_why(rig->node_refusals, str_of(node), buf_str(&detail));
+    return node_refusals_why(rig->lane.node_refusals, str_of(node), buf_str(&detail));
 }
 
 static void what_slurm_refuses_about_a_node_is_remembered_until_it_is_done(void **state)
@@ -281,22 +269,22 @@ static void what_slurm_refuses_about_a_node_is_remembered_until_it_is_done(void 
     assert_null(refusal(rig, "n12"));
     fake_serve(rig->fake, NULL, NULL);
     rig_answers(rig, "POST", "/node/n13", 200, FINE);
-    reads_node(rig, "n13");
+    rig_reads_node(rig, "n13");
     update(rig, "n13", "ours"); /* that goes well, and is something else */
     rig_run(rig, SECOND_US);
     assert_null(refusal(rig, "n13"));
-    assert_true(node_refusals_have(rig->node_refusals, STR("n13")));
+    assert_true(node_refusals_have(rig->lane.node_refusals, STR("n13")));
     rig_answers(rig, "POST", "/new/node/", 422, rig_refusal(2169, text)); /* MaxNodeCount */
-    reads_node(rig, "n13");
+    rig_reads_node(rig, "n13");
     create_plain(rig, 13);
     rig_run(rig, SECOND_US);
     assert_non_null(refusal(rig, "n13"));
     rig_answers(rig, "POST", "/new/node/", 200, FINE);
-    reads_node(rig, "n13");
+    rig_reads_node(rig, "n13");
     create_plain(rig, 13);
     rig_run(rig, SECOND_US);
     assert_null(refusal(rig, "n13"));
-    assert_false(node_refusals_have(rig->node_refusals, STR("n13")));
+    assert_false(node_refusals_have(rig->lane.node_refusals, STR("n13")));
 }
 
 static void what_is_only_late_or_lost_is_no_refusal(void **state)
@@ -310,14 +298,11 @@ static void what_is_only_late_or_lost_is_no_refusal(void **state)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct rig *rig;
+        struct rig *rig = rig_fresh(state);
         char text[200];
 
-        rig_down(state);
-        rig_up(state);
-        rig = *state;
         rig_answers(rig, "DELETE", "/node/n1", cases[i].status, rig_refusal(cases[i].number, text));
-        reads_node(rig, "n1");
+        rig_reads_node(rig, "n1");
         delete (rig, "n1", NULL);
         rig_run(rig, SECOND_US);
         if ((refusal(rig, "n1") != NULL) != cases[i].is_refusal)
@@ -332,7 +317,7 @@ static void whoever_may_not_is_told_at_every_node(void **state)
 
     rig_answers(rig, "POST", "/new/node/", 500, rig_refusal(2010, text));
     create_ten(rig);
-    assert_true(node_refusals_have(rig->node_refusals, STR("n0")));
+    assert_true(node_refusals_have(rig->lane.node_refusals, STR("n0")));
     assert_non_null(refusal(rig, "n9"));
 }
 
@@ -344,7 +329,7 @@ static void equal_updates_go_as_one_list(void **state)
 
     rig_answers(rig, "POST", "/nodes/", 200, FINE);
     rig_answers(rig, "POST", "/node/other", 200, FINE);
-    reads_node(rig, "other");
+    rig_reads_node(rig, "other");
     for (int i = 0; i < 7; i++) {
         snprintf(name, sizeof(name), "n%d", i);
         ends[i] = update(rig, name, "ours");
@@ -355,7 +340,7 @@ static void equal_updates_go_as_one_list(void **state)
         fake_sent(rig->fake, 0)->body,
         "{\"extra\":\"ours\",\"name\":[\"n0\",\"n1\",\"n2\",\"n3\",\"n4\",\"n5\",\"n6\"]}");
     assert_string_equal(fake_sent(rig->fake, 1)->body, "{\"extra\":\"not ours\"}");
-    rig_sync(rig, rig->nodes);
+    rig_sync(rig);
     rig_run(rig, SECOND_US);
     for (int i = 0; i < 8; i++)
         assert_true(ends[i]->is_over && ends[i]->outcome == KUBE_DONE);
@@ -379,8 +364,8 @@ static void an_unknown_node_in_a_list_makes_all_be_planned_again(void **state)
     char text[200];
 
     rig_answers(rig, "POST", "/nodes/", 422, rig_refusal(2018, text));
-    reads_node(rig, "n1");
-    reads_node(rig, "n2");
+    rig_reads_node(rig, "n1");
+    rig_reads_node(rig, "n2");
     first = update(rig, "n1", "ours");
     second = update(rig, "n2", "ours");
     rig_run(rig, SECOND_US);
@@ -396,8 +381,8 @@ static void deletions_go_as_one_list_unless_the_node_is_back(void **state)
     const struct end *ends[3];
 
     rig_answers(rig, "DELETE", "/node/n1%2Cn2", 200, FINE);
-    reads_node(rig, "n1");
-    reads_node(rig, "n2");
+    rig_reads_node(rig, "n1");
+    rig_reads_node(rig, "n2");
     fake_answer(rig->api, "GET", "/api/v1/nodes/n3",
                 (struct fake_answer){ .status = 200, .body = "{\"metadata\":{\"uid\":\"u\"}}" });
     ends[0] = delete (rig, "n1", NULL);
@@ -423,14 +408,11 @@ static void a_deletion_that_fails_says_how(void **state)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct end *end;
-        struct rig *rig;
+        struct rig *rig = rig_fresh(state);
         char text[200];
 
-        rig_down(state);
-        rig_up(state);
-        rig = *state;
         rig_answers(rig, "DELETE", "/node/n1", cases[i].status, rig_refusal(cases[i].number, text));
-        reads_node(rig, "n1");
+        rig_reads_node(rig, "n1");
         end = delete (rig, "n1", NULL);
         rig_run(rig, SECOND_US);
         assert_true(end->is_over);
@@ -482,7 +464,7 @@ static void a_path_is_never_too_long(void **state)
         assert_true(strlen(fake_sent(rig->fake, i)->path) < 13000);
 }
 
-static void a_cancelled_deed_leaves_the_others_alone(void **state)
+static void a_cancelled_action_leaves_the_others_alone(void **state)
 {
     struct rig *rig = *state;
     const struct end *ends[8];
@@ -496,7 +478,7 @@ static void a_cancelled_deed_leaves_the_others_alone(void **state)
     rig_cancel(rig, ends[1]); /* while it is sent */
     rig_run(rig, SECOND_US);
     rig_cancel(rig, ends[2]); /* while the cache does not show it */
-    rig_sync(rig, rig->nodes);
+    rig_sync(rig);
     rig_run(rig, SECOND_US);
     assert_null(strstr(fake_sent(rig->fake, 0)->body, "n0,"));
     for (unsigned i = 0; i < 8; i++)
@@ -525,8 +507,8 @@ int main(void)
         TEST(what_was_never_sent_is_told_at_once),
         TEST(nothing_is_deleted_in_doubt),
         TEST(a_path_is_never_too_long),
-        TEST(a_cancelled_deed_leaves_the_others_alone),
+        TEST(a_cancelled_action_leaves_the_others_alone),
     };
 
-    return cmocka_run_group_tests_name("bridge act_nodes", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("slurm_nodes", tests, NULL, NULL);
 }
