@@ -91,6 +91,8 @@ def site(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             operator.stop()
         finally:
             operator.end()
+            # Nobody is left who could drain the worker, and there is no Slurm that would say that it is drained.
+            found.api.merge(found.path("nodesets", "w"), {"metadata": {"finalizers": None}})
             found.end_pods()
 
 
