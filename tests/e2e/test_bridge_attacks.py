@@ -63,8 +63,13 @@ def site(cluster, slurm) -> Site:
 @pytest.fixture(scope="module")
 def release(cluster, site) -> Iterator[Chart]:
     # An API server that has seen the last policy with a ConfigMap as parameter go never finds such a parameter again (docs/security.md).
+    def server() -> dict:
+        return next(program for program in cluster.programs() if program["name"] == "kube-apiserver")
+
+    before = server()["pid"]
     supervisor.ask(cluster.folder, {"do": "signal", "name": "kube-apiserver", "signal": signal.SIGKILL})
-    wait_for("the API server answers", 120, lambda: cluster.api().get("/readyz?x=1") or True)
+    wait_for("another API server runs", 60, lambda: server()["running"] and server()["pid"] != before)
+    wait_for("it answers", 120, lambda: cluster.api().get("/readyz?x=1") or True)
     with installed(site) as chart:
         yield chart
 
