@@ -106,6 +106,7 @@ ACT(give_forgotten_back, plan_slurm_give_back(plan, s->unit->job, s->forgotten,
                                               "a pod whose job Slurm has forgotten runs there"))
 ACT(cancel_few_places,
     plan_slurm_cancel(plan, s->unit->job, NULL, "it has too few places for its pods"))
+ACT(cancel_refused, plan_slurm_cancel(plan, s->unit->job, NULL, "a write was refused"))
 ACT(cancel_volumes, plan_slurm_cancel(plan, s->unit->job, NULL, s->volumes.why))
 
 void act_bind_volumes(const struct situation *s, struct plan *plan)

@@ -26,6 +26,7 @@ void act_read_neighbours(const struct situation *s, struct plan *plan);
 void act_give_back(const struct situation *s, struct plan *plan);
 void act_give_forgotten_back(const struct situation *s, struct plan *plan);
 void act_cancel_few_places(const struct situation *s, struct plan *plan);
+void act_cancel_refused(const struct situation *s, struct plan *plan);
 void act_cancel_volumes(const struct situation *s, struct plan *plan);
 void act_bind_volumes(const struct situation *s, struct plan *plan);
 void act_read_layout(const struct situation *s, struct plan *plan);

@@ -71,6 +71,10 @@ static void record_placed(struct bridge *bridge, struct str key, const struct pl
     if (!state)
         return;
     state->phase = placed->phase;
+    state->is_placing =
+        (placed->late < UNIT_PHASES ? placed->late : placed->phase) >= UNIT_NODES_UNREAD;
+    if (placed->phase == UNIT_BOUND && placed->late == UNIT_PHASES)
+        unit_state_forget_refusal(state);
     unit_states_wait(states, state, placed->woken_by);
 }
 
@@ -118,6 +122,23 @@ static int plan_node(struct controller *controller, struct str key, struct plan 
     node_sizes_record(world->node_sizes, key, node_size_differs(world, key, plan->arena),
                       world->facts.now_us);
     return nodes_plan(world, key, plan, err);
+}
+
+/* The pods of a job that runs say what the API server refused, and the job waits for that only so
+ * long (place.c). */
+static void on_answered(void *context, const struct controller *controller, struct str key,
+                        const struct action *action, const struct kube_answer *answer)
+{
+    struct bridge *bridge = context;
+    struct unit_state *state =
+        controller == &bridge->units ? unit_states_find(bridge->world.unit_states, key) : NULL;
+    auto_buf struct buf text = { .max = KUBE_EVENT_MAX_NOTE };
+
+    if (!state || !state->is_placing || action->type != &action_kube ||
+        (answer->outcome != KUBE_DENIED && answer->outcome != KUBE_INVALID))
+        return;
+    buf_printf(&text, "%s: %s", action->what, answer->message);
+    unit_state_refuse_write(state, buf_text(&text), loop_now_us(bridge->links.loop));
 }
 
 /* ---- leading ---- */
@@ -364,6 +385,8 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
                    &(struct engine_options){ .max_in_flight = bridge->options.max_in_flight,
                                              .may_act = bridge_may_act,
                                              .may_act_context = bridge,
+                                             .answered = on_answered,
+                                             .answered_context = bridge,
                                              .observe_only = bridge->options.observe_only,
                                              .observed = log_observed });
     return bridge;

@@ -159,6 +159,15 @@ static bool was_just_restarted(const struct situation *s)
 WHEN(does_rebooking_come_first,
      wants_job(s) && (s->world->facts.rebooking > 0 || was_just_restarted(s)))
 WHEN(is_takeover_delayed, submits(s) && takeover_delay_left_us(s) > 0)
+
+static const struct write_refusal *refused_write(const struct situation *s)
+{
+    static const struct write_refusal none = { .text = NULL };
+
+    return s->unit->state ? &s->unit->state->write_refusal : &none;
+}
+
+WHEN(was_write_refused, wants_job(s) && s->world->facts.now_us < refused_write(s)->submit_us)
 WHEN(is_backing_off, submits(s) && backoff_left_us(s) > 0)
 WHEN(is_behind_others, wants_job(s) && s->queue_us > 0)
 WHEN(is_submitted_soon, wants_job(s) && s->mode == SUBMIT_SOON)
@@ -205,6 +214,11 @@ WHEN(has_too_few_places,
 WHEN(is_node_forgotten, s->forgotten && s->unit->in[POD_BOUND] == 0)
 /* The job is not given back while pods of the unit are still ending on it. */
 WHEN(is_node_in_use, is_node_forgotten(s) && s->unit->in[POD_ENDING] > 0)
+/* The API server refuses what the job is for: its node is not kept for ever. */
+WHEN(is_write_refused_long, !s->is_placed &&
+                                s->world->facts.now_us >= refused_write(s)->given_back_us &&
+                                s->world->facts.now_us < refused_write(s)->submit_us)
+WHEN(is_write_refused, s->world->facts.now_us < refused_write(s)->again_us)
 WHEN(is_unprepared, !s->is_prepared)
 WHEN(have_volumes_timed_out, s->volumes_timed_out && !s->is_placed)
 WHEN(are_volumes_unbound, s->volumes.count > 0)
@@ -247,6 +261,8 @@ static int64_t due_refused(const struct situation *s)
 
 AFTER(due_misfit,
       s->unit->state && s->unit->state->misfit_count > 0 ? 5 * SECOND_US : 15 * SECOND_US)
+AFTER(due_write, refused_write(s)->again_us - s->world->facts.now_us)
+AFTER(due_submit_after_refusal, refused_write(s)->submit_us - s->world->facts.now_us)
 AFTER(due_queue, s->queue_us)
 
 static int64_t due_read(const struct situation *s)
@@ -412,6 +428,9 @@ static const struct rule rules[UNIT_PHASES] = {
     { AT(UNIT_TAKEOVER_DELAY, "take-over delay"), IF(is_takeover_delayed, PART_NONE),
       WAITING("WaitingForSlurm", "the bridge before this one may have asked Slurm already"), GUARD,
       WOKEN(ON_TIME), DUE(takeover_delay_left_us) },
+    { AT(UNIT_WRITE_REFUSED_BEFORE, "write refused before"), IF(was_write_refused, PART_NONE),
+      TROUBLE("WriteRefused", "its last job was given back: the API server refused to {refusal}"),
+      GUARD, WOKEN(ON_TIME), DUE(due_submit_after_refusal) },
     { AT(UNIT_BACKING_OFF, "backing off"), IF(is_backing_off, PART_NONE),
       WAITING("WaitingForSlurm", "{attempts} jobs of it ended before it was placed"), GUARD,
       WOKEN(ON_TIME), DUE(backoff_left_us) },
@@ -486,6 +505,13 @@ static const struct rule rules[UNIT_PHASES] = {
       WAITING("NodeMisfit", "job {job} was given a node that will not do: a pod whose job Slurm "
           "has forgotten runs there"), ALARM("SlurmNodeMisfit"), WOKEN(ON_JOB),
       DO(act_give_forgotten_back) },
+    { AT(UNIT_WRITE_REFUSED_LONG, "write refused for long"),
+      IF(is_write_refused_long, PART_PLACES),
+      TROUBLE("WriteRefused", "job {job} is given back: the API server refused to {refusal}"),
+      ALARM("SlurmJobGivenBack"), WOKEN(ON_JOB), DO(act_cancel_refused) },
+    { AT(UNIT_WRITE_REFUSED, "write refused"), IF(is_write_refused, PART_PLACES),
+      TROUBLE("WriteRefused", "job {job} runs; the API server refused to {refusal}"),
+      EVENT("FailedScheduling"), WOKEN(ON_TIME), DUE(due_write) },
     { AT(UNIT_UNPREPARED, "unprepared"), IF(is_unprepared, PART_NONE),
       WAIT("it is being prepared to be bound"), WOKEN(ON_POD) },
     { AT(UNIT_VOLUMES_TIMED_OUT, "volumes timed out"), IF(have_volumes_timed_out, PART_VOLUMES),
@@ -649,14 +675,15 @@ static void carry_out(const struct situation *s, const struct rule *rule, struct
                                    .repeats = rule->event_repeats,
                                    .since_us = s->outage_us };
     int64_t due_us = rule->due_us ? rule->due_us(s) : 0;
+    struct unit told = *s->unit;
 
-    plan_report(s->world, s->unit, plan, &report);
+    if (s->has[PART_PLACES] && s->assigned.at)
+        told = plan_left_over(s->unit, plan, &s->assigned);
+    plan_report(s->world, &told, plan, &report);
     if (rule->act)
         rule->act(s, plan);
     if (due_us > 0)
         plan_look_again(plan, due_us);
-    if (s->has[PART_PLACES] && s->assigned.at)
-        plan_enqueue_left_over(s->unit, plan, &s->assigned);
 }
 
 /* A unit, or the members of it in one stage. with_steps: not for members whose unit had them. */

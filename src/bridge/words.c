@@ -87,6 +87,7 @@ static const char *fact(const struct situation *s, struct str word)
     WORD("pause", facts->pause_why);
     WORD("answer", unit->state->submit.text);
     WORD("lack", too_few_devices(s->world, unit, s->arena));
+    WORD("refusal", unit->state->write_refusal.text);
     WORD("attempts", number(s, unit->jobs.failed_attempts));
     WORD("change", s->sync.invalid);
     WORD("annotation", s->sync.anew);

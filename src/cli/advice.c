@@ -41,6 +41,10 @@ static const struct advice table[] = {
     { "DevicesNotReady", "",
       "nobody has to act: its devices are being claimed, or another pod still has them", false },
     { "VolumesNotBound", BOTH, "see why its claims are not bound: kubectl describe pvc", false },
+    { "WriteRefused", ADMIN,
+      "make the API server take the write that the message names: a quota, a policy or a right "
+      "refuses it",
+      false },
     { "PlaceNotFree", "", "nobody has to act: another pod has to leave the node first", false },
     { "NotCovered", ADMIN,
       "the pod runs without a job in Slurm: see the events, and `slinc doctor`", false },

@@ -20,6 +20,7 @@ enum {
     QUIET_S = 15,   /* and stays so, without a write */
     EMPTY_S = 40,   /* until nothing is left of what was deleted */
     LOOK_S = 5,
+    POLICY_S = 70, /* jobs are given back after a minute; the next ones come within SETTLE_S */
 };
 
 #define SIM_JWT_KEY "the key of the simulated slurmctld"
@@ -51,6 +52,7 @@ static const struct bridge_weather weathers[] = {
                         .timeout = 40,
                         .bad_gateway = 20 } },
     { .name = "a site plugin rewrites comments", .plugin = true, .crashes = true, .kills = true },
+    { .name = "a policy refuses Bindings", .policy = true, .stops = true },
     { .name = "a bad day",
       .faults = &weather_bad_day,
       .slurm_faults = { .slow = 20,
@@ -187,10 +189,29 @@ void bridge_on_crash(void *context, const char *user)
     plan_next_crash(scene);
 }
 
+/* Some pod says so within five seconds. */
+static void refuse_binding(struct bridge_scene *scene)
+{
+    int64_t now_us = loop_now_us(scene->world->loop);
+
+    if (scene->refused_us == 0)
+        scene->refused_us = now_us;
+    if (!scene->says_refused && now_us - scene->refused_us > 5 * SECOND)
+        world_break(scene->world, "Bindings are refused, and no pod says so");
+    sim_net_choose(scene->world->net, FATE_FORBIDDEN);
+}
+
 static void on_sent(void *context, const char *user, const char *method, const char *path,
                     struct str body)
 {
-    bridge_promises_on_send(((struct world *)context)->scene, user, method, path, body);
+    struct world *world = context;
+    struct bridge_scene *scene = world->scene;
+
+    bridge_promises_on_send(scene, user, method, path, body);
+    scene->says_refused |= memmem(body.at, body.len, "WriteRefused", 12) != NULL;
+    if (scene->weather->policy && loop_now_us(world->loop) < scene->begun_us + POLICY_S * SECOND &&
+        strcmp(method, "POST") == 0 && strstr(path, "/binding"))
+        refuse_binding(scene);
 }
 
 /* What a process knows of jobs and nodes is as new as the last read that was answered. */
@@ -439,6 +460,7 @@ static void *start(struct world *world)
 {
     struct bridge_scene *scene = bridge_scene_new(world, &weathers[world->seed % WEATHERS]);
 
+    scene->begun_us = loop_now_us(world->loop);
     scene->storm_us = rand_range(&world->rand, STORM_MIN_S * SECOND, STORM_MAX_S * SECOND);
     bridge_people_start(scene);
     bridge_groups_start(scene);

@@ -116,6 +116,7 @@ struct bridge_weather {
     bool foreign_token;                   /* not minted by us: lives long */
     bool plugin, plugin_is_quick;         /* the site rewrites admin_comment, later; at once */
     bool has_all_apis;                    /* of groups; else the seed leaves some out */
+    bool policy;                          /* for a while the API server refuses all Bindings */
 };
 
 struct group_shape;
@@ -151,10 +152,12 @@ struct bridge_scene {
     int64_t leading_us;                  /* since when the last one that there was led */
     unsigned node_count, max_in_flight, page;
     bool has_api[GROUP_APIS]; /* what the server has beside what every one has */
-    int64_t storm_us;
-    int64_t course_us; /* when the present act began: calm, or all was deleted */
-    int64_t sent_us;   /* the last write of ours, leases and events aside */
-    char cluster[64];  /* UID of kube-system */
+    int64_t begun_us, storm_us;
+    int64_t refused_us; /* a Binding, the first time; 0 */
+    bool says_refused;  /* a pod */
+    int64_t course_us;  /* when the present act began: calm, or all was deleted */
+    int64_t sent_us;    /* the last write of ours, leases and events aside */
+    char cluster[64];   /* UID of kube-system */
     struct map pods, units, jobs, nodes, slurm_nodes; /* notes */
     unsigned doubled;                                 /* units with two live jobs now */
     uint64_t doubles;                                 /* and how often that happened */

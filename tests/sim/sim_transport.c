@@ -64,6 +64,7 @@ static const char *const fate_names[FATE_DRAWN] = {
     "internal",
     "internal done",
     "unavailable",
+    "forbidden",
     "cut off",
     "504",
     "504 done",
@@ -272,6 +273,9 @@ static bool work(struct http_call *call)
         return true;
     case FATE_INTERNAL:
         trouble(call, 500, "InternalError", "etcdserver: request timed out");
+        return true;
+    case FATE_FORBIDDEN:
+        trouble(call, 403, "Forbidden", "exceeded quota");
         return true;
     case FATE_UNAVAILABLE:
         trouble(call, 503, "ServiceUnavailable", "the server is currently unable to serve");

@@ -45,8 +45,9 @@ enum sim_fate {
     FATE_INTERNAL,
     FATE_INTERNAL_DONE, /* 500, and it was done */
     FATE_UNAVAILABLE,
-    FATE_CUT_OFF, /* a partition: silence until the deadline */
-    FATE_TIMEOUT, /* 504 */
+    FATE_FORBIDDEN, /* 403, without effect: only chosen */
+    FATE_CUT_OFF,   /* a partition: silence until the deadline */
+    FATE_TIMEOUT,   /* 504 */
     FATE_TIMEOUT_DONE,
     FATE_BAD_GATEWAY,
     FATE_DIES_BEFORE, /* writes: the sender dies when it arrives, without effect; or with it */

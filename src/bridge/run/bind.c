@@ -238,20 +238,28 @@ const char *node_with_forgotten_pod(const struct bridge_world *world,
     return NULL;
 }
 
-void plan_enqueue_left_over(const struct unit *unit, struct plan *plan,
-                            const struct assignments *assigned)
+struct unit plan_left_over(const struct unit *unit, struct plan *plan,
+                           const struct assignments *assigned)
 {
-    bool *is_assigned =
-        arena_alloc_array(plan->arena, unit->member_count + 1, sizeof(*is_assigned));
+    struct unit rest = *unit;
+    bool *is_assigned;
+    struct member *members;
 
     if (unit->kind == GROUP_NONE || assigned->left == 0 || assigned->will_be_freed ||
         (unit->in[POD_BOUND] == 0 && assigned->count < (uint64_t)unit->owner.needed))
-        return;
+        return rest;
+    is_assigned = arena_alloc_array(plan->arena, unit->member_count + 1, sizeof(*is_assigned));
+    rest.members = members =
+        arena_alloc_array(plan->arena, unit->member_count + 1, sizeof(*members));
+    rest.member_count = 0;
     for (unsigned i = 0; i < assigned->count; i++)
         is_assigned[assigned->at[i].member] = true;
     for (unsigned i = 0; i < unit->member_count; i++)
         if (unit->members[i].stage == POD_WAITS && !is_assigned[i])
             plan_enqueue_member(plan, &unit->members[i]);
+        else
+            members[rest.member_count++] = unit->members[i];
+    return rest;
 }
 
 bool assigned_is_enough(const struct unit *unit, const struct assignments *assigned)

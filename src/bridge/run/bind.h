@@ -28,9 +28,9 @@ const char *node_with_forgotten_pod(const struct bridge_world *world,
                                     const struct assignments *assigned);
 
 /* Members of a group that the running job has no place for, now or soon (assign_lacks_slot_for),
- * are planned by keys of their own. */
-void plan_enqueue_left_over(const struct unit *unit, struct plan *plan,
-                            const struct assignments *assigned);
+ * are planned by keys of their own, and say themselves what they wait for. Returns the others. */
+struct unit plan_left_over(const struct unit *unit, struct plan *plan,
+                           const struct assignments *assigned);
 
 /* All bindings are one stage, and so are under way together; of a very large group the rest is
  * bound by the next plan. */

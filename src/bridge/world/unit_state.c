@@ -11,7 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUBMIT_STATES = SUBMIT_REFUSED + 1, MAX_UNITS = 1 << 22 };
+enum {
+    SUBMIT_STATES = SUBMIT_REFUSED + 1,
+    MAX_UNITS = 1 << 22,
+    SECOND_US = 1000000,
+    MAX_REFUSED_TRY_S = 15,
+    REFUSED_JOB_S = 60, /* how long a job waits for a write, and at least the next one for it */
+    MAX_REFUSED_JOB_S = 600,
+};
 
 static const char *const state_names[SUBMIT_STATES] = {
     [SUBMIT_NONE] = "none",
@@ -44,6 +51,7 @@ static void free_entry(void *value)
 
     for (unsigned i = 0; i < entry->unit.misfit_count; i++)
         mem_free(entry->unit.misfits[i]);
+    mem_free(entry->unit.write_refusal.text);
     mem_free(entry);
 }
 
@@ -168,6 +176,38 @@ bool unit_state_has_given_up(const struct unit_state *unit, unsigned attempt)
         if (unit->given_up[i] == attempt)
             return true;
     return false;
+}
+
+/* 1, 2, 4 ... times the first pause, up to the longest. */
+static int64_t growing_s(int64_t first_s, unsigned times, int64_t longest_s)
+{
+    int64_t pause_s = first_s << (times < 10 ? times : 10);
+
+    return pause_s < longest_s ? pause_s : longest_s;
+}
+
+void unit_state_refuse_write(struct unit_state *unit, const char *text, int64_t now_us)
+{
+    struct write_refusal *refusal = &unit->write_refusal;
+
+    if (now_us < refusal->again_us)
+        return;
+    if (now_us >= refusal->given_back_us) {
+        refusal->given_back_us = now_us + REFUSED_JOB_S * SECOND_US;
+        refusal->submit_us =
+            refusal->given_back_us +
+            growing_s(REFUSED_JOB_S, refusal->jobs++, MAX_REFUSED_JOB_S) * SECOND_US;
+        refusal->tries = 0;
+    }
+    refusal->again_us = now_us + growing_s(1, refusal->tries++, MAX_REFUSED_TRY_S) * SECOND_US;
+    mem_free(refusal->text);
+    refusal->text = mem_strdup(text);
+}
+
+void unit_state_forget_refusal(struct unit_state *unit)
+{
+    mem_free(unit->write_refusal.text);
+    unit->write_refusal = (struct write_refusal){ .text = NULL };
 }
 
 void unit_states_each(const struct unit_states *states, unit_states_visit visit, void *context)

@@ -53,6 +53,15 @@ struct last_applied {
     int64_t again_us; /* the same change may be tried again then, though nothing changed */
 };
 
+/* The API server refused what the running job of the unit needs: a claim, what is said of it on the
+ * pod, a Binding. The write is tried again and again until given_back_us; then the job is given
+ * back, and there is no other one before submit_us. The times are loop times. */
+struct write_refusal {
+    int64_t again_us, given_back_us, submit_us; /* 0: nothing was refused */
+    unsigned tries, jobs; /* of this job; jobs given back since pods were bound, with this one */
+    char *text;           /* what was refused, in the server's words; NULL */
+};
+
 enum {
     UNIT_STATE_MAX_MISFITS = 32, /* the last nodes given back count */
     UNIT_STATE_MAX_GIVEN_UP = 8, /* the last of them count */
@@ -70,7 +79,9 @@ struct unit_state {
      * is bound by them any more. */
     unsigned given_up[UNIT_STATE_MAX_GIVEN_UP];
     unsigned given_up_count;
+    struct write_refusal write_refusal;
     unsigned phase;         /* at its last plan (place.h) */
+    bool is_placing;        /* then its job ran, and some of its pods were not bound */
     unsigned woken_by;      /* enum wake; only unit_states_wait changes it */
     uint64_t nodes_version; /* of its pod, when it was last planned (filter.h) */
     unsigned members;       /* that were there at the last look */
@@ -104,6 +115,11 @@ void unit_state_give_up(struct unit_state *unit, unsigned attempt);
 unsigned unit_state_attempt(
     const struct unit_state *unit); /* the last, of submits and of those given up */
 bool unit_state_has_given_up(const struct unit_state *unit, unsigned attempt); /* takes NULL */
+
+/* A write for its running job was refused. Only the first of those that are sent together counts.
+ */
+void unit_state_refuse_write(struct unit_state *unit, const char *text, int64_t now_us);
+void unit_state_forget_refusal(struct unit_state *unit);
 
 /* What the unit waits for now. */
 void unit_states_wait(struct unit_states *states, struct unit_state *unit, unsigned woken_by);

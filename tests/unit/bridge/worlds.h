@@ -20,8 +20,9 @@
  *       slurm_nodes: [{name: s1, cpus: 4, memory: 4096, state: IDLE+EXTERNAL,
  *                      partitions: slurm-bridge, extra: mark}]
  *       submits: [{pod: a, state: unresolved, attempt: 1, settles: 99, text: "...", queues: true,
- *                  answered: true, misfits: [s1], seen: 99}]   # seen: its pods came then
- *     plan: a                      # the pod whose unit is planned; by default the only one
+ *                  answered: true, misfits: [s1], writes_refused: [50, 60],
+ *                  seen: 99}]   # seen: its pods came then; writes_refused: a Binding was, by a
+ * quota plan: a                      # the pod whose unit is planned; by default the only one
  *     expect:                      # what the plan does
  *       - cancel job 7
  *       - {do: submit default/a, has: ['"attempt":2'], lacks: ['"gres"'],

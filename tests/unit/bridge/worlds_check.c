@@ -220,6 +220,7 @@ static const struct key submit_keys[] = {
     { .name = "given_up", NUMBER },
     { .name = "seen", NUMBER },
     { .name = "misfits", TEXTS },
+    { .name = "writes_refused", LIST },
     { 0 },
 };
 

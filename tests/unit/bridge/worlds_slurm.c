@@ -328,6 +328,7 @@ static void add_submit(struct small_world *small, const struct json *row)
     struct unit_state *memory = unit_states_need(small->world.unit_states, str_of(key));
     struct str state = json_str_or(json_get(row, "state"), STR("none"));
     struct json_iter misfits = json_iter(json_get(row, "misfits"));
+    struct json_iter refused = json_iter(json_get(row, "writes_refused"));
     const struct json *name;
 
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
@@ -355,6 +356,9 @@ static void add_submit(struct small_world *small, const struct json *row)
             (LED_FROM_S + json_i64_or(json_get(row, "seen"), 0)) * SECOND_US;
     if (json_get(row, "given_up"))
         unit_state_give_up(memory, (unsigned)json_i64_or(json_get(row, "given_up"), 0));
+    while (json_next_item(&refused, &name))
+        unit_state_refuse_write(memory, "bind pod default/a to n1: exceeded quota",
+                                (LED_FROM_S + json_i64_or(name, 0)) * SECOND_US);
     while (json_next_item(&misfits, &name))
         unit_state_add_misfit(memory,
                               arena_strndup(&small->arena, json_str(name).at, json_str(name).len));
