@@ -15,10 +15,21 @@ enum {
     OUTAGE_LONGEST_US = 50 * SECOND_US, /* or more, for none is told later */
 };
 
+/* What the label of a pod that waits says: it goes with the words about the job, in their write.
+ * NULL: it stays as it is. */
+static const char *job_shown(const struct bridge_world *world, const struct unit *unit,
+                             const struct member *member)
+{
+    if (member->stage != POD_WAITS || !slurm_is_clear(world))
+        return NULL;
+    return unit->job ? unit->job->object.key : "";
+}
+
 /* Both conditions in one write, unless the pod has them; not before left_us have passed. Whether
  * they are written now. */
-static bool report_one(const struct bridge_world *world, const struct member *member,
-                       struct plan *plan, const struct report *report, int64_t left_us)
+static bool report_one(const struct bridge_world *world, const struct unit *unit,
+                       const struct member *member, struct plan *plan, const struct report *report,
+                       int64_t left_us)
 {
     const struct condition_update updates[] = {
         { BRIDGE_PENDING_CONDITION, "True", report->reason, report->text },
@@ -31,7 +42,10 @@ static bool report_one(const struct bridge_world *world, const struct member *me
         plan_look_again(plan, left_us);
         return false;
     }
-    plan_conditions(world, member->pod, NULL, plan, updates, member->stage == POD_WAITS ? 2 : 1);
+    plan_conditions(world, member->pod, plan,
+                    &(struct conditions){ .updates = updates,
+                                          .count = member->stage == POD_WAITS ? 2 : 1,
+                                          .job = job_shown(world, unit, member) });
     return true;
 }
 
@@ -98,7 +112,7 @@ void plan_report(const struct bridge_world *world, const struct unit *unit, stru
                               : patience_left_us(world, member->pod, report->show);
 
         if (member->stage == unit->stage)
-            is_told |= report_one(world, member, plan, report, left_us);
+            is_told |= report_one(world, unit, member, plan, report, left_us);
     }
     if (is_told && report->show == SHOW_OUTAGE)
         post_on_namespace(world, unit->pod->object.ns, plan, report);

@@ -79,8 +79,8 @@ static void enqueue_pod(struct controller *controller, const struct kube_object 
                          pods > LARGE_GROUP ? (int64_t)pods * PAUSE_PER_POD_US : 0);
 }
 
-/* Servers before 1.35 drop what a Binding says of labels: the pod is seen with a node and without
- * the job that it was bound by. From then on labels go first. */
+/* Servers before 1.35 drop what a Binding says of metadata: the pod is seen with a node and without
+ * what the Binding said of it. From then on a patch goes first. The label may be there already. */
 static void look_at_binding(struct bridge *bridge, const struct kube_object *old,
                             const struct kube_object *next)
 {
@@ -90,10 +90,10 @@ static void look_at_binding(struct bridge *bridge, const struct kube_object *old
         !kube_pod_of(old)->node_name[0] || old->version_number == next->version_number ||
         !kube_object_has_finalizer(next, BRIDGE_FINALIZER))
         return;
-    (void)kube_pairs_get(&old->labels, BRIDGE_JOB_LABEL, &found);
+    (void)kube_pairs_get(&old->annotations, BRIDGE_NODE_ANNOTATION, &found);
     if (!found)
         return;
-    (void)kube_pairs_get(&next->labels, BRIDGE_JOB_LABEL, &found);
+    (void)kube_pairs_get(&next->annotations, BRIDGE_NODE_ANNOTATION, &found);
     if (found)
         return;
     log_info("the API server does not take labels from a Binding: they go first",

@@ -76,14 +76,17 @@ void plan_read_stale_jobs(const struct bridge_world *world, const struct unit *u
 
 /* ---- binding ---- */
 
-/* Before Kubernetes 1.35 a Binding does not carry labels to the pod: a patch writes them first. */
+/* Before Kubernetes 1.35 a Binding does not carry labels to the pod: a patch writes them first. The
+ * label alone may be there since the pod waits. */
 static bool plan_label(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
-                       struct json_build *build, struct json_mut *metadata)
+                       struct json_build *build, struct json_mut *metadata, const char *node)
 {
     const struct kube_object *pod = &unit->pod->object;
     struct json_mut *patch = json_new_object(build);
+    bool found;
 
-    if (unit->jobs.recorded_id == unit->job->id)
+    if (unit->jobs.recorded_id == unit->job->id &&
+        str_is(kube_pairs_get(&pod->annotations, BRIDGE_NODE_ANNOTATION, &found), node))
         return false;
     json_put_text(build, metadata, "uid", pod->uid);
     json_put(build, patch, "metadata", metadata);
@@ -144,7 +147,8 @@ static bool bind_to(const struct bridge_world *world, const struct unit *unit, s
     struct json_mut *metadata = binding_metadata(unit, build, node);
     struct action *action;
 
-    if (!world->facts.bind_takes_metadata && plan_label(world, unit, plan, build, metadata))
+    if (!world->facts.bind_takes_metadata && plan_label(world, unit, plan, build, metadata,
+                                                        node->object.name))
         return false; /* the change of the pod brings the unit back */
     if (!world->facts.bind_takes_metadata)
         metadata = NULL;

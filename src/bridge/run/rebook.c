@@ -44,7 +44,9 @@ static void end_pod(const struct bridge_world *world, const struct kube_pod *pod
                     object->version);
         return;
     }
-    plan_conditions(world, pod, object->version, plan, &update, 1);
+    plan_conditions(
+        world, pod, plan,
+        &(struct conditions){ .version = object->version, .updates = &update, .count = 1 });
     plan_event(plan, object, KUBE_EVENT_WARNING, update.reason, "%s", update.message);
 }
 

@@ -42,10 +42,24 @@ static void put_condition(struct json_build *build, struct json_mut *list, const
     json_push(list, condition);
 }
 
-/* Lists of conditions are merged by their type. */
+static void put_job(struct json_build *build, struct json_mut *root, const struct kube_pod *pod,
+                    const char *job)
+{
+    struct json_mut *metadata = json_object_at(build, root, "metadata");
+    bool found;
+
+    (void)kube_pairs_get(&pod->object.labels, BRIDGE_JOB_LABEL, &found);
+    if (job && job[0])
+        json_put_text(build, json_object_at(build, metadata, "labels"), BRIDGE_JOB_LABEL, job);
+    else if (job && found)
+        json_put(build, json_object_at(build, metadata, "labels"), BRIDGE_JOB_LABEL,
+                 json_new_null(build));
+}
+
+/* Lists of conditions are merged by their type. A write to the status of a pod may say its labels,
+ * too. */
 void plan_conditions(const struct bridge_world *world, const struct kube_pod *pod,
-                     const char *version, struct plan *plan, const struct condition_update *updates,
-                     size_t count)
+                     struct plan *plan, const struct conditions *conditions)
 {
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *patch = json_new_object(build);
@@ -57,12 +71,14 @@ void plan_conditions(const struct bridge_world *world, const struct kube_pod *po
         json_put_array(build, json_object_at(build, predicted, "status"), "conditions");
 
     json_put_text(build, json_object_at(build, patch, "metadata"), "uid", pod->object.uid);
-    for (size_t i = 0; i < count; i++) {
-        put_condition(build, list, at, &updates[i]);
-        put_condition(build, foretold, at, &updates[i]);
+    put_job(build, patch, pod, conditions->job);
+    put_job(build, predicted, pod, conditions->job);
+    for (size_t i = 0; i < conditions->count; i++) {
+        put_condition(build, list, at, &conditions->updates[i]);
+        put_condition(build, foretold, at, &conditions->updates[i]);
     }
     plan_strategic_patch(plan, world->pods, &kube_pods, pod->object.ns, pod->object.name, "status",
-                         version, patch, predicted);
+                         conditions->version, patch, predicted);
 }
 
 void plan_placed(const struct bridge_world *world, const struct kube_pod *pod, struct plan *plan,
@@ -75,7 +91,8 @@ void plan_placed(const struct bridge_world *world, const struct kube_pod *pod, s
                                                           job->id, node) };
 
     if (has && str_is(str_of(has->status), "True"))
-        plan_conditions(world, pod, NULL, plan, &update, 1);
+        plan_conditions(world, pod, plan,
+                        &(struct conditions){ .updates = &update, .count = 1 });
 }
 
 /* ---- the object of a group ---- */

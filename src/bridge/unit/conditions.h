@@ -12,9 +12,14 @@ struct condition_update {
 bool condition_is_said(const struct kube_pod *pod, const struct condition_update *update);
 
 /* All in one write. version: only if the pod still has it; NULL: whatever it has. */
+struct conditions {
+    const char *version;
+    const struct condition_update *updates;
+    size_t count;
+    const char *job; /* what the pod's label says from now on; "": nothing; NULL: what it says */
+};
 void plan_conditions(const struct bridge_world *world, const struct kube_pod *pod,
-                     const char *version, struct plan *plan, const struct condition_update *updates,
-                     size_t count);
+                     struct plan *plan, const struct conditions *conditions);
 
 /* The pod no longer waits: its condition turns False, if it ever had one. */
 void plan_placed(const struct bridge_world *world, const struct kube_pod *pod, struct plan *plan,

@@ -51,7 +51,7 @@ const struct job_field job_fields[] = {
     { "max-nodes", FORM(NUMBER), COUNT, AT(max_nodes), "maximum_nodes", ENCODED_NUMBER, UNSET_SIZE,
       "the most nodes that the job may get; a gang's pods share nodes when it has more of them" },
     { "mem-per-node", FORM(MEMORY), ANY, AT(memory), "memory_per_node", ENCODED_LIMIT, UNSET_SIZE,
-      "memory on each node, in place of what the pods ask for" },
+      "memory on each node, in place of what the pods ask for; 0: all that the node has" },
     { "min-nodes", FORM(NUMBER), COUNT, AT(min_nodes), "minimum_nodes", ENCODED_NUMBER, UNSET_SIZE,
       "the fewest nodes that will do" },
     { "network", FORM(TEXT), ANY, AT(network), "network", ENCODED_TEXT, UNSET_EMPTY,

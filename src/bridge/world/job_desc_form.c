@@ -1,7 +1,7 @@
 /* job_desc_form.c - reads the values of annotations, and says in words how they are written.
  *
- * Holds: a number that Slurm would cut to its field's width, or read as "unlimited" or "all of the
- * node", is not of any form. */
+ * Holds: a number that Slurm would cut to its field's width, or read as "unlimited", is not of any
+ * form. */
 #include "bridge/world/job_desc_form.h"
 
 #include "codec/duration.h"
@@ -45,8 +45,8 @@ static bool read_memory(struct str value, int64_t *ret_mib)
     struct quantity quantity;
     int64_t mib;
 
-    if (quantity_parse(value, &quantity, NULL) < 0 ||
-        quantity_ceil_mib(&quantity, &mib, NULL) < 0 || mib < 1 || mib > INT64_MAX / MIB)
+    if (quantity_parse(value, &quantity, NULL) < 0 || quantity_sign(&quantity) < 0 ||
+        quantity_ceil_mib(&quantity, &mib, NULL) < 0 || mib > INT64_MAX / MIB)
         return false;
     *ret_mib = mib;
     return true;
@@ -162,7 +162,7 @@ void job_form_write(enum job_form form, struct job_range range, struct buf *out)
 {
     static const char *const words[] = {
         [JOB_FORM_DEPENDENCY] = "a list of letters, digits and `:,?_+*-`, as afterok:12:13",
-        [JOB_FORM_MEMORY] = "a Kubernetes quantity of bytes above 0 and below 8Ei, as 4Gi",
+        [JOB_FORM_MEMORY] = "a Kubernetes quantity of bytes below 8Ei, as 4Gi; 0: all of the node's",
         [JOB_FORM_TIME] = "a time, as 2027-01-31T08:00:00Z",
         [JOB_FORM_BEGIN] = "a time, as 2027-01-31T08:00:00Z, or a duration, as +1h30m",
         [JOB_FORM_EXCLUSIVE] = "`false` to share nodes; anything else for whole nodes",

@@ -182,6 +182,8 @@ static void every_annotation_reaches_its_field(void **state)
         { "mem-per-node", "1Mi", "memory_per_node", LIMIT("1") },
         { "mem-per-node", "1048577", "memory_per_node", LIMIT("2") },
         { "mem-per-node", "4Gi", "memory_per_node", LIMIT("4096") },
+        { "mem-per-node", "0", "memory_per_node", LIMIT("0") }, /* all of the node's, as Slurm */
+        { "mem-per-node", "0Gi", "memory_per_node", LIMIT("0") },
         { "begin-time", "2027-01-15T08:00:00Z", "begin_time", LIMIT("1800000000") },
         { "begin-time", "2027-01-15T09:00:00.9+01:00", "begin_time", LIMIT("1800000000") },
         { "begin-time", "+1h30m", "begin_time", LIMIT("1700005400") },
@@ -356,7 +358,7 @@ static void exclusive_wins_over_a_default_of_sharing(void **state)
 #define P      "slurmjob.slinky.slurm.net/"
 #define COUNT  " is not a whole number from 1 to 2147483647"
 #define CPUS   " is not a Kubernetes quantity above 0 and up to 65533, as 2 or 1500m"
-#define MEMORY " is not a Kubernetes quantity of bytes above 0 and below 8Ei, as 4Gi"
+#define MEMORY " is not a Kubernetes quantity of bytes below 8Ei, as 4Gi; 0: all of the node's"
 #define TEXT   " is not a text of at most 4096 bytes without control characters"
 #define TIME   " is not a time, as 2027-01-31T08:00:00Z"
 #define BEGIN  TIME ", or a duration, as +1h30m"
@@ -397,7 +399,7 @@ static void a_bad_value_is_named_with_the_form_that_is_allowed(void **state)
         { "cpu-per-task", STR("65533001m"), P "cpu-per-task: \"65533001m\"" CPUS },
         { "cpu-per-task", STR("1e30"), P "cpu-per-task: \"1e30\"" CPUS },
         { "mem-per-node", STR("4GB"), P "mem-per-node: \"4GB\"" MEMORY },
-        { "mem-per-node", STR("0"), P "mem-per-node: \"0\"" MEMORY },
+        { "mem-per-node", STR("-1"), P "mem-per-node: \"-1\"" MEMORY },
         { "mem-per-node", STR("-1Gi"), P "mem-per-node: \"-1Gi\"" MEMORY },
         { "mem-per-node", STR("8Ei"), P "mem-per-node: \"8Ei\"" MEMORY },
         { "mem-per-node", STR("1e30"), P "mem-per-node: \"1e30\"" MEMORY },
