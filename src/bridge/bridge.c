@@ -372,6 +372,7 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
     bridge->watches = watches_new(bridge->kube, &bridge->rand, &bridge->world, options->page);
     timings_init(&bridge->timings, links->loop, bridge->metrics, &bridge->world);
     slurm_health_init(&bridge->slurm_health, bridge->metrics);
+    why_reads_init(&bridge->why_reads, &bridge->world, bridge->slurm);
     bridge->lease =
         kube_lease_new(bridge->lease_kube, &bridge->rand,
                        &(struct kube_lease_options){ .ns = options->lease_ns,
@@ -402,6 +403,7 @@ void bridge_free(struct bridge *bridge)
     if (bridge->identify)
         kube_call_cancel(bridge->identify);
     bridge_stop_observing(bridge);
+    why_reads_stop(&bridge->why_reads);
     sweep_stop(&bridge->sweep);
     watches_stop(bridge->watches);
     engine_free(bridge->engine);

@@ -8,6 +8,7 @@
 #include "bridge/sweep.h"
 #include "bridge/timings.h"
 #include "bridge/watches.h"
+#include "bridge/why.h"
 #include "bridge/world/unit_state.h"
 #include "bridge/world/world.h"
 #include "engine/slurm_health.h"
@@ -44,6 +45,7 @@ struct bridge {
     struct slurm_executor *executor;
     struct timings timings;
     struct slurm_health slurm_health;
+    struct why_reads why_reads;
     struct bridge_world world;
     struct controller units, nodes;
     struct controller_watch unit_watches[BRIDGE_MAX_WATCHES], node_watches[2];

@@ -1,14 +1,23 @@
 /* why.c - what the bridge thinks of one pod, as JSON. */
 #include "bridge/why.h"
 
+#include "base/mem.h"
 #include "bridge/bridge_private.h"
 #include "bridge/place.h"
 #include "bridge/submit/submit.h"
 #include "bridge/world/names.h"
+#include "slurm/submit.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
-enum { MAX_ANSWER = 4 << 20, MAX_MEMORY = 64 << 20, MAX_NAME = 1024 };
+enum {
+    MAX_ANSWER = 4 << 20,
+    MAX_MEMORY = 64 << 20,
+    MAX_NAME = 1024,
+    READ_US = 2 * 1000000, /* who asks waits for it */
+};
 
 /* The job as Slurm showed it last, with the keys of a job in the exporter's view API. A unit's own
  * job may be shown to whoever may read its pods. */
@@ -92,17 +101,36 @@ static void write_translation(const struct bridge_world *world, const struct uni
     buf_add_char(out, '}');
 }
 
-void why_write(const struct bridge_world *world, const struct kube_pod *pod, struct arena *arena,
-               struct buf *out)
+/* Everybody who may label a pod can name any job: only one with the unit's key is shown. */
+static bool is_job_of(const struct bridge_world *world, const struct slurm_job *job,
+                      const struct unit *unit)
 {
-    auto_buf struct buf key;
+    auto_buf struct buf key = { .max = SLURM_MAX_KEY };
+    unsigned attempt;
+
+    return job && !slurm_job_has_ended(&job->state) && world_job_key(world, job, &key, &attempt) &&
+           str_eq(buf_str(&key), unit->key);
+}
+
+static void gather_for(const struct bridge_world *world, const struct kube_pod *pod,
+                       struct arena *arena, struct unit *ret_unit)
+{
+    auto_buf struct buf key = { .max = MAX_NAME };
+
+    world_unit_key(world, pod, &key);
+    unit_gather(world, str_of(arena_strdup(arena, buf_text(&key))), arena, ret_unit);
+}
+
+void why_write(const struct bridge_world *world, const struct kube_pod *pod,
+               const struct slurm_job *read, struct arena *arena, struct buf *out)
+{
     enum unit_phase phase;
     struct unit unit;
 
-    buf_init(&key, MAX_NAME);
-    world_unit_key(world, pod, &key);
-    unit_gather(world, buf_str(&key), arena, &unit);
+    gather_for(world, pod, arena, &unit);
     phase = unit_phase(world, &unit, arena);
+    if (!unit.job && is_job_of(world, read, &unit))
+        unit.job = read;
     buf_add_text(out, "{\"unit\":");
     json_escape(out, unit.key);
     buf_printf(out, ",\"phase\":\"%s\",\"pods\":%u,\"needed\":%" PRId64 ",\"bound\":%u",
@@ -119,6 +147,126 @@ void why_write(const struct bridge_world *world, const struct kube_pod *pod, str
     buf_add_char(out, '}');
 }
 
+/* ---- asking ---- */
+
+struct why_read {
+    struct list link;
+    struct why_reads *reads;
+    struct slurm_call *call;
+    char *pod;
+    why_answer answer;
+    void *context;
+};
+
+void why_reads_init(struct why_reads *reads, const struct bridge_world *world,
+                    struct slurm_client *slurm)
+{
+    *reads = (struct why_reads){ .world = world, .slurm = slurm };
+    list_init(&reads->list);
+}
+
+static void end_read(struct why_read *read)
+{
+    list_remove(&read->link);
+    mem_free(read->pod);
+    mem_free(read);
+}
+
+void why_reads_stop(struct why_reads *reads)
+{
+    list_each (struct why_read, read, &reads->list, link) {
+        slurm_call_cancel(read->call);
+        end_read(read);
+    }
+}
+
+static const struct kube_pod *find_pod(const struct bridge_world *world, struct str pod,
+                                       struct arena *arena)
+{
+    const struct kube_object *object = NULL;
+    struct str ns, name;
+
+    if (str_cut(pod, '/', &ns, &name))
+        object = kube_cache_get(world->pods, arena_strndup(arena, ns.at, ns.len),
+                                arena_strndup(arena, name.at, name.len));
+    return object ? kube_pod_of(object) : NULL;
+}
+
+static void tell(const struct bridge_world *world, struct str name, const struct slurm_job *read,
+                 why_answer answer, void *context)
+{
+    auto_arena struct arena arena;
+    auto_buf struct buf out;
+    const struct kube_pod *pod;
+
+    arena_init(&arena, MAX_MEMORY);
+    buf_init(&out, MAX_ANSWER);
+    pod = find_pod(world, name, &arena);
+    if (pod)
+        why_write(world, pod, read, &arena, &out);
+    if (!pod)
+        answer(context, 404, STR("the bridge has no such pod\n"));
+    else if (out.overflowed)
+        answer(context, 500, STR("the answer is too big\n"));
+    else
+        answer(context, 200, buf_str(&out));
+}
+
+static void on_read(void *context, const struct slurm_answer *answer)
+{
+    struct why_read *read = context;
+    struct slurm_list list = { .count = 0 };
+
+    if (answer->error.class == SLURM_DONE)
+        (void)slurm_list_decode(&slurm_job_kind, answer->body, &list, NULL);
+    tell(read->reads->world, str_of(read->pod), list.count == 1 ? slurm_job_of(list.at[0]) : NULL,
+         read->answer, read->context);
+    slurm_list_done(&list);
+    end_read(read);
+}
+
+/* The job that the pod names and the caches do not have; 0: none. */
+static int64_t unread_job(const struct bridge_world *world, struct str name)
+{
+    auto_arena struct arena arena;
+    const struct kube_pod *pod;
+    struct unit unit;
+
+    arena_init(&arena, MAX_MEMORY);
+    pod = find_pod(world, name, &arena);
+    if (!pod)
+        return 0;
+    gather_for(world, pod, &arena, &unit);
+    return unit.stage == POD_WAITS && !unit.job ? unit.jobs.recorded_id : 0;
+}
+
+void why_ask(struct why_reads *reads, struct str pod, why_answer answer, void *context)
+{
+    int64_t id = unread_job(reads->world, pod);
+    struct why_read *read;
+    char key[32];
+
+    if (id == 0) {
+        tell(reads->world, pod, NULL, answer, context);
+        return;
+    }
+    (void)snprintf(key, sizeof(key), "%" PRId64, id);
+    read = mem_alloc(sizeof(*read));
+    *read = (struct why_read){
+        .reads = reads, .pod = mem_strndup(pod.at, pod.len), .answer = answer, .context = context
+    };
+    list_push_back(&reads->list, &read->link);
+    read->call = slurm_send(reads->slurm,
+                            &(struct slurm_request){ .verb = SLURM_GET,
+                                                     .endpoint = SLURM_JOB,
+                                                     .name = str_of(key),
+                                                     .timeout_us = READ_US,
+                                                     .once = true },
+                            on_read, read);
+}
+
+/* ---- serving ---- */
+
 /* The table that decides, for people. */
 static void serve_rules(struct http_responder *responder)
 {
@@ -129,40 +277,30 @@ static void serve_rules(struct http_responder *responder)
     http_respond_text(responder, 200, buf_text(&out));
 }
 
+static void respond(void *context, int status, struct str text)
+{
+    if (status == 200)
+        http_respond_json(context, 200, text);
+    else
+        http_respond_text(context, status, text.at);
+}
+
 void why_serve(void *context, const struct http_view *view, struct http_responder *responder)
 {
-    const struct bridge *bridge = context;
-    const struct kube_object *pod;
-    struct str ns, name;
-    auto_arena struct arena arena;
-    auto_buf struct buf wanted, out;
+    struct bridge *bridge = context;
+    auto_buf struct buf wanted;
 
-    arena_init(&arena, MAX_MEMORY);
     buf_init(&wanted, MAX_NAME);
-    buf_init(&out, MAX_ANSWER);
     if (http_view_query(view, "rules", &wanted, NULL) == 0) {
         serve_rules(responder);
         return;
     }
     buf_clear(&wanted);
-    if (!bridge->poller) {
+    if (!bridge->poller)
         http_respond_text(responder, 503, "Kubernetes has not been read yet\n");
-        return;
-    }
-    if (http_view_query(view, "pod", &wanted, NULL) < 0 ||
-        !str_cut(buf_str(&wanted), '/', &ns, &name)) {
+    else if (http_view_query(view, "pod", &wanted, NULL) < 0 ||
+             !memchr(buf_text(&wanted), '/', wanted.len))
         http_respond_text(responder, 400, "wants ?pod=NAMESPACE/NAME, or ?rules\n");
-        return;
-    }
-    pod = kube_cache_get(bridge->world.pods, arena_strndup(&arena, ns.at, ns.len),
-                         arena_strndup(&arena, name.at, name.len));
-    if (!pod) {
-        http_respond_text(responder, 404, "the bridge has no such pod\n");
-        return;
-    }
-    why_write(&bridge->world, kube_pod_of(pod), &arena, &out);
-    if (out.overflowed)
-        http_respond_text(responder, 500, "the answer is too big\n");
     else
-        http_respond_json(responder, 200, buf_str(&out));
+        why_ask(&bridge->why_reads, buf_str(&wanted), respond, responder);
 }

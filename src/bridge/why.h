@@ -9,9 +9,26 @@
 #include "io/http_server.h"
 
 /* The pod's unit and its phase; its job, as Slurm showed it last; the job description that its pods
- * become; which nodes fit. */
-void why_write(const struct bridge_world *world, const struct kube_pod *pod, struct arena *arena,
-               struct buf *out);
+ * become; which nodes fit. read: the job that its label names, where it was read for this answer
+ * alone; NULL. */
+void why_write(const struct bridge_world *world, const struct kube_pod *pod,
+               const struct slurm_job *read, struct arena *arena, struct buf *out);
+
+/* Questions whose answers wait for Slurm: a job that the caches do not have yet, because another
+ * replica submitted it just now, is read for whoever asks. */
+struct why_reads {
+    const struct bridge_world *world;
+    struct slurm_client *slurm;
+    struct list list; /* private */
+};
+
+void why_reads_init(struct why_reads *reads, const struct bridge_world *world,
+                    struct slurm_client *slurm);
+void why_reads_stop(struct why_reads *reads); /* those under way get no answer */
+
+/* "NAMESPACE/NAME". Answers once, at once or later: 200 with JSON, else with a line of text. */
+typedef void (*why_answer)(void *context, int status, struct str text);
+void why_ask(struct why_reads *reads, struct str pod, why_answer answer, void *context);
 
 /* GET /debug/why?pod=NAMESPACE/NAME, and /debug/why?rules for the table of rules; context is the
  * bridge. */

@@ -73,10 +73,13 @@ def given_cores(slurm: Slurm, job: int, node: str) -> set[int]:
 
 def test_the_page_shows_who_holds_cores_and_who_waits(browser: Browser, slurm: Slurm) -> None:
     wait_for("the page shows the nodes", 20, lambda: held_cores(browser, "page0") == 0)
+    wait_for("the chart has samples", 40, lambda: browser.run("return state.history.length;") >= 2)
     running = slurm.submit("train", cpus=3, constraints="page", required_nodes=["page0"])
     waiting = slurm.submit("later", cpus=1, constraints="page", hold=True)
     try:
         wait_for("three cores of the node are held", 30, lambda: held_cores(browser, "page0") == 3)
+        cores = browser.run("const cores = state.totals.cores; return [cores.pod, cores.job, document.getElementById('since').textContent];")
+        assert f"now {cores[0]} by pods, {cores[1]} by Slurm jobs" in cores[2], "the chart says something else than the totals"
         wait_for("the job that is held stands in the queue", 30, lambda: "later" in browser.text("#queue"))
         assert "held" in browser.text("#queue")
         wait_for("the page knows which cores these are", 30, lambda: browser.run("return state.byName.get('page0').exact;") == 1)

@@ -147,8 +147,8 @@ static bool bind_to(const struct bridge_world *world, const struct unit *unit, s
     struct json_mut *metadata = binding_metadata(unit, build, node);
     struct action *action;
 
-    if (!world->facts.bind_takes_metadata && plan_label(world, unit, plan, build, metadata,
-                                                        node->object.name))
+    if (!world->facts.bind_takes_metadata &&
+        plan_label(world, unit, plan, build, metadata, node->object.name))
         return false; /* the change of the pod brings the unit back */
     if (!world->facts.bind_takes_metadata)
         metadata = NULL;

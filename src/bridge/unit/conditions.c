@@ -91,8 +91,7 @@ void plan_placed(const struct bridge_world *world, const struct kube_pod *pod, s
                                                           job->id, node) };
 
     if (has && str_is(str_of(has->status), "True"))
-        plan_conditions(world, pod, plan,
-                        &(struct conditions){ .updates = &update, .count = 1 });
+        plan_conditions(world, pod, plan, &(struct conditions){ .updates = &update, .count = 1 });
 }
 
 /* ---- the object of a group ---- */

@@ -162,7 +162,8 @@ void job_form_write(enum job_form form, struct job_range range, struct buf *out)
 {
     static const char *const words[] = {
         [JOB_FORM_DEPENDENCY] = "a list of letters, digits and `:,?_+*-`, as afterok:12:13",
-        [JOB_FORM_MEMORY] = "a Kubernetes quantity of bytes below 8Ei, as 4Gi; 0: all of the node's",
+        [JOB_FORM_MEMORY] =
+            "a Kubernetes quantity of bytes below 8Ei, as 4Gi; 0: all of the node's",
         [JOB_FORM_TIME] = "a time, as 2027-01-31T08:00:00Z",
         [JOB_FORM_BEGIN] = "a time, as 2027-01-31T08:00:00Z, or a duration, as +1h30m",
         [JOB_FORM_EXCLUSIVE] = "`false` to share nodes; anything else for whole nodes",

@@ -22,10 +22,10 @@ enum job_form {
     JOB_FORM_DEPENDENCY, /* a text in which nothing but Slurm's own signs stand */
     JOB_FORM_NUMBER,     /* base 10, in the range of its field */
     JOB_FORM_CPUS,       /* a quantity, rounded up to whole CPUs */
-    JOB_FORM_MEMORY,   /* a quantity of bytes, rounded up to MiB; 0: all of the node's */
-    JOB_FORM_TIME,     /* RFC 3339 */
-    JOB_FORM_BEGIN,    /* the same, or a duration from the creation on */
-    JOB_FORM_SWITCHES, /* a number, and after an '@' how long to wait for it */
+    JOB_FORM_MEMORY,     /* a quantity of bytes, rounded up to MiB; 0: all of the node's */
+    JOB_FORM_TIME,       /* RFC 3339 */
+    JOB_FORM_BEGIN,      /* the same, or a duration from the creation on */
+    JOB_FORM_SWITCHES,   /* a number, and after an '@' how long to wait for it */
     JOB_FORM_GANG,
     JOB_FORM_EXCLUSIVE, /* only "false" means shared */
 };
