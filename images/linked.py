@@ -16,7 +16,7 @@ from pathlib import Path
 import pack
 import sbom
 from debs import run
-from recipe import IMAGES, Linked, Recipe, RecipeError
+from recipe import IMAGES, Linked, Recipe, RecipeError, program_version
 
 REPO = IMAGES.parent
 
@@ -89,10 +89,7 @@ def _copyrights(found: list[Path]) -> list[Path]:
 
 def version() -> str:
     """Of our own programs."""
-    found = re.search(r'SLINC_VERSION "([^"]+)"', (REPO / "src/cmd/cmd.h").read_text())
-    if not found:
-        raise RecipeError("src/cmd/cmd.h names no version")
-    return found[1]
+    return program_version()
 
 
 def parts(item: Linked) -> list[sbom.Package]:

@@ -103,6 +103,14 @@ def versions() -> dict[str, str]:
     return found
 
 
+def program_version() -> str:
+    """Of our own programs: that of meson.build."""
+    found = re.search(r"^ *version: '([^']+)'", (IMAGES.parent / "meson.build").read_text(), re.M)
+    if not found:
+        raise RecipeError("meson.build names no version")
+    return found[1]
+
+
 def load(title: str) -> Recipe:
     """Reads one recipe and refuses keys it does not know."""
     path = IMAGES / title / "recipe"
@@ -114,7 +122,8 @@ def load(title: str) -> Recipe:
         values["dirs"] = [Dir(**row) for row in values.pop("dirs", [])]
         values["files"] = [File(**row) for row in values.pop("files", [])]
         values["linked"] = [Linked(**row) for row in values.pop("linked", [])]
-        values.setdefault("name", f"localhost/slinc/{title}:{versions()['SLURM_VERSION']}-debian")
+        tag = program_version() if values["linked"] else f"{versions()['SLURM_VERSION']}-debian"
+        values.setdefault("name", f"localhost/slinc/{title}:{tag}")
         return Recipe(title=title, **values)
     except (tomllib.TOMLDecodeError, TypeError) as error:
         raise RecipeError(f"{path}: {error}") from None

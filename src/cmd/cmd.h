@@ -2,7 +2,8 @@
 #ifndef SLINC_CMD_CMD_H
 #define SLINC_CMD_CMD_H
 
-#define SLINC_VERSION "0.1.0"
+/* That of meson.build: "1.0.0", or "1.0.0-rc.1" of a release candidate. */
+extern const char cmd_version[];
 
 /* Each gets the arguments behind its name, and returns the process's exit code (engine/run.h). */
 int cmd_bridge(int argc, char **argv);

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/rand.h"
+#include "cmd/cmd.h"
 #include "io/loop_real.h"
 
 #include <stdio.h>
@@ -151,6 +152,7 @@ int process_listen(struct process_listeners *listeners, struct loop *loop, struc
 {
     int result;
 
+    health_version(health, cmd_version);
     health_routes(health, listeners->routes + listeners->own_count);
     result = listen_at(loop, metrics_at, listeners, &listeners->metrics, err);
     if (result < 0 || strcmp(metrics_at.address, health_at.address) == 0)

@@ -9,14 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int cmd_version(int argc, char **argv)
-{
-    (void)argc;
-    (void)argv;
-    (void)printf("slinc %s\n", SLINC_VERSION);
-    return 0;
-}
-
 static int cmd_completion(int argc, char **argv);
 
 static const struct command commands[] = {
@@ -35,7 +27,8 @@ static const struct command commands[] = {
     { "resume", "puts a node or a worker back into service", NULL, &terminal_resume },
     { "host-keys", "prints a new set of SSH host keys as JSON", cmd_host_keys, NULL },
     { "completion", "prints the completion script for bash, zsh or fish", cmd_completion, NULL },
-    { "version", "prints the version, as --version does", cmd_version, NULL },
+    { "version", "prints its version, and those of the servers that it finds", NULL,
+      &terminal_version },
     { NULL, NULL, NULL, NULL },
 };
 
@@ -104,8 +97,10 @@ int main(int argc, char **argv)
         print_help(stdout);
         return 0;
     }
-    if (str_is(name, "--version"))
-        return cmd_version(0, NULL);
+    if (str_is(name, "--version")) {
+        (void)printf("slinc %s\n", cmd_version);
+        return 0;
+    }
     if (str_is(name, "__complete"))
         return complete(argc - 2, argv + 2);
     for (const struct command *command = commands; command->name; command++)

@@ -158,12 +158,14 @@ static int open_and_run(struct terminal *terminal, const struct terminal_command
 {
     const struct process_flags flags = { .kubeconfig = terminal->flags.kubeconfig,
                                          .context = terminal->flags.context };
+    bool is_offline = command->is_offline && (terminal->flags.list || terminal->flags.client);
     struct err err = { .class = 0 };
     int code;
 
-    if (!(command->is_offline && terminal->flags.list) &&
-        process_api_open(&terminal->api, &flags, &err) < 0) {
-        code = terminal_fail(terminal, TERMINAL_FAILED, err.text);
+    if (!is_offline && process_api_open(&terminal->api, &flags, &err) < 0)
+        terminal->without_api = arena_strdup(&terminal->arena, err.text);
+    if (terminal->without_api && !command->may_lack_api) {
+        code = terminal_fail(terminal, TERMINAL_FAILED, terminal->without_api);
     } else {
         terminal->show = (struct show_options){
             .partition = terminal->flags.partition ? terminal->flags.partition : "",

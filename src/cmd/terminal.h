@@ -23,7 +23,7 @@ enum { TERMINAL_ANSWER_US = 10 * 1000000 };
 struct terminal_flags {
     const char *partition, *user, *ns, *output, *color, *kubeconfig, *context;
     const char *reason, *only, *fail_on;
-    bool no_headers, exit_code, list;
+    bool no_headers, exit_code, list, client;
     bool is_json; /* of output */
 };
 
@@ -49,6 +49,7 @@ struct terminal { /* one command that runs */
     const char *name;
     struct terminal_flags flags;
     struct process_api api;
+    const char *without_api; /* why there is no API server, for a command that can do without */
     struct arena arena;
     struct buf out; /* what is printed at the end */
     struct show_options show;
@@ -61,11 +62,12 @@ struct terminal_command {
     const struct flag *flags;
     int (*run)(struct terminal *terminal, int count, char **words);
     void (*help)(struct buf *out); /* more for --help; NULL */
-    bool is_offline;               /* with --list it needs no API server */
+    bool is_offline;               /* with --list or --client it needs no API server */
+    bool may_lack_api;             /* it runs, and says what it cannot */
 };
 
 extern const struct terminal_command terminal_queue, terminal_nodes, terminal_why, terminal_doctor,
-    terminal_drain, terminal_resume;
+    terminal_drain, terminal_resume, terminal_version;
 
 int terminal_run(const struct terminal_command *command, int argc, char **argv);
 

@@ -115,6 +115,8 @@ const struct metric_family engine_metrics[ENGINE_METRIC_COUNT] = {
                   call_buckets, "type", "verb"),
     [METRIC_IN_FLIGHT] =
         GAUGE("slinc_actions_in_flight", "Actions sent and not yet answered.", NULL),
+    [METRIC_BUILD_INFO] =
+        GAUGE("slinc_build_info", "Always 1; its label is the program's version.", "version"),
     [METRIC_CACHE_AGE] =
         GAUGE("slinc_cache_age_seconds",
               "Time since the server was last heard of for this kind; -1: never.", "kind"),

@@ -42,6 +42,7 @@ struct health {
     unsigned check_count;
     struct part parts[HEALTH_MAX_PARTS];
     unsigned part_count;
+    const char *version;
     bool is_stopping;
 };
 
@@ -376,6 +377,28 @@ static void handle_state(void *context, const struct http_view *view,
     respond_buf(responder, "application/json", &out);
 }
 
+void health_version(struct health *health, const char *version)
+{
+    health->version = version;
+    metrics_set(health->metrics, &engine_metrics[METRIC_BUILD_INFO], 1, version, NULL);
+}
+
+static void handle_version(void *context, const struct http_view *view,
+                           struct http_responder *responder)
+{
+    const struct health *health = context;
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *root = json_new_object(build);
+    auto_buf struct buf out;
+
+    buf_init(&out, MAX_READY);
+    if (!is_read(view, responder))
+        return;
+    json_put_text(build, root, "version", health->version ? health->version : "");
+    json_mut_write(root, &out);
+    respond_buf(responder, "application/json", &out);
+}
+
 void health_routes(struct health *health, struct http_route ret_routes[HEALTH_ROUTES])
 {
     static const struct http_route routes[HEALTH_ROUTES] = {
@@ -383,6 +406,7 @@ void health_routes(struct health *health, struct http_route ret_routes[HEALTH_RO
         { .path = "/livez", .handle = handle_live },
         { .path = "/readyz", .handle = handle_ready },
         { .path = "/metrics", .handle = handle_metrics },
+        { .path = "/version", .handle = handle_version },
         { .path = "/debug/state", .handle = handle_state },
     };
 

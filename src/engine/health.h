@@ -4,6 +4,7 @@
  *     /readyz            200, or 503 with one line per check that fails; ?verbose lists all,
  *                        ?exclude=NAME leaves one of the caller's checks out
  *     /metrics           Prometheus text
+ *     /version           the program's version as JSON
  *     /debug/state       caches, controllers and keys as JSON, and parts of the caller's
  *
  * Not holding the lease does not make a process unready: the one in reserve is ready too. */
@@ -15,7 +16,7 @@
 #include "kube/reader.h"
 
 enum {
-    HEALTH_ROUTES = 5,
+    HEALTH_ROUTES = 6,
     HEALTH_MAX_CHECKS = 64,
     HEALTH_MAX_PARTS = 8,
     HEALTH_SILENCE_US = 150000000, /* bookmarks come about once a minute */
@@ -44,6 +45,9 @@ void health_check(struct health *health, const char *name,
 /* A part of /debug/state of the caller's: writes one JSON value. name is borrowed. */
 void health_show(struct health *health, const char *name,
                  void (*write)(void *context, struct buf *out), void *context);
+
+/* What /version and the metric slinc_build_info say; borrowed. */
+void health_version(struct health *health, const char *version);
 
 /* From now on unready: load balancers should look elsewhere. */
 void health_stopping(struct health *health);

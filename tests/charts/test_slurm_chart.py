@@ -368,7 +368,7 @@ def test_the_documentation_has_every_value() -> None:
 
 def test_the_chart_names_the_images_that_are_built() -> None:
     chart = (CHART / "Chart.yaml").read_text()
-    program = re.search(r'SLINC_VERSION "([^"]+)"', (REPO / "src/cmd/cmd.h").read_text())[1]
+    program = re.search(r"^ *version: '([^']+)'", (REPO / "meson.build").read_text(), re.M)[1]
     assert f"version: {program}" in chart and f'appVersion: "{versions()["SLURM_VERSION"]}"' in chart
     assert f"localhost/slinc/slurmctld:{versions()['SLURM_VERSION']}-debian" in template()
     assert f"localhost/slinc/slinc:{program}" in template()

@@ -31,12 +31,20 @@ def at_terminal(*words: str) -> tuple[int, str]:
     return code, text
 
 
-@pytest.mark.parametrize("word", ["version", "--version"])
-def test_it_prints_its_version(word: str) -> None:
-    done = subprocess.run([SLINC, word], text=True, capture_output=True, timeout=30)
-    name, version = done.stdout.split()
-    assert (done.returncode, done.stderr, name) == (0, "", "slinc")
-    assert [part.isdigit() for part in version.split(".")] == [True, True, True]
+OWN_VERSION = re.search(r"^ *version: '([^']+)'", (REPO / "meson.build").read_text(), re.M)[1]
+
+
+@pytest.mark.parametrize("words", [["version"], ["version", "--client"], ["--version"]], ids=" ".join)
+def test_it_prints_the_version_of_the_build_file(words: list[str]) -> None:
+    nowhere = {name: value for name, value in os.environ.items() if not name.startswith("KUBE")} | {"HOME": "/nowhere"}
+    done = subprocess.run([SLINC, *words], text=True, capture_output=True, timeout=30, env=nowhere)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"slinc {OWN_VERSION}\n", "")
+    assert re.fullmatch(r"\d+\.\d+\.\d+(-rc\.\d+)?", OWN_VERSION)
+
+
+def test_a_kubeconfig_that_was_named_must_be_there() -> None:
+    done = subprocess.run([SLINC, "version", "--kubeconfig=/nowhere/config"], text=True, capture_output=True, timeout=30)
+    assert (done.returncode, done.stdout) == (1, "") and "/nowhere/config" in done.stderr
 
 
 def test_an_error_at_start_is_a_sentence_at_a_terminal() -> None:
@@ -203,6 +211,28 @@ def test_the_doctor_reads_the_page_of_the_exporter_that_no_flag_moves(tmp_path: 
     with api_server(tmp_path, VERSION | pages) as config:
         done = doctor(config, "--only=SD203")
     assert done.returncode == 6 and "x SD203 the exporter cannot read jobs\n" in done.stdout, done
+
+
+def pod_of(command: str) -> dict:
+    return {"metadata": {"name": command, "namespace": "home"}, "status": {"phase": "Running"},
+            "spec": {"containers": [{"args": [command], "ports": [{"name": "metrics", "containerPort": 8080}]}]}}
+
+
+def test_the_version_is_told_of_every_server_that_runs(tmp_path: Path) -> None:
+    pods = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [pod_of("operator"), pod_of("bridge")]}
+    pages = VERSION | {"/api/v1/pods": json.dumps(pods), "/api/v1/namespaces/home/pods/operator:8080/proxy/version": '{"version":"1.0.0"}'}
+    with api_server(tmp_path, pages) as config:
+        shown = subprocess.run([SLINC, "version", "--kubeconfig", config], text=True, capture_output=True, timeout=60, check=True).stdout
+        told = subprocess.run([SLINC, "version", "-o", "json", "--kubeconfig", config], text=True, capture_output=True, timeout=60, check=True).stdout
+    assert shown == (f"slinc {OWN_VERSION}\nKubernetes v1.36.3\noperator 1.0.0  home/operator\n"
+                     "bridge not known: it is older than 1.0.0, or no server of Slinc\n")
+    assert json.loads(told)["servers"][:2] == [{"name": "Kubernetes", "version": "v1.36.3"}, {"name": "operator", "version": "1.0.0", "pod": "home/operator"}]
+
+
+def test_servers_that_may_not_be_asked_are_named_with_the_right_that_is_missing(tmp_path: Path) -> None:
+    with api_server(tmp_path, VERSION, 403) as config:
+        shown = subprocess.run([SLINC, "version", "--kubeconfig", config], text=True, capture_output=True, timeout=60, check=True).stdout
+    assert shown == f"slinc {OWN_VERSION}\nKubernetes v1.36.3\nservers not known: needs the right to list pods in all namespaces\n"
 
 
 @pytest.mark.parametrize("pages,status,why", [({}, 401, "401: not for you"), ({"/version": "<html>log in</html>"}, 404, "its answer to /version is no JSON")],

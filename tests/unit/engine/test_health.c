@@ -299,6 +299,7 @@ static void the_routes_answer_over_http(void **state)
           "[-] slurm: no answer from slurmrestd\n" },
         { "GET", "/readyz?exclude=slurm", 200, "text/plain", "ok\n" },
         { "GET", "/metrics", 200, "text/plain; version=0.0.4", "" },
+        { "GET", "/version", 200, "application/json", "{\"version\":\"1.2.3-rc.4\"}" },
         { "GET", "/debug/state", 200, "application/json", "{\"ready\":false,\"why\":" },
         { "DELETE", "/metrics", 405, "text/plain", "only GET and HEAD\n" },
         { "GET", "/other", 404, "", "" },
@@ -315,6 +316,7 @@ static void the_routes_answer_over_http(void **state)
     assert_int_equal(loop_new_real(&seen.loop, NULL), 0);
     health = health_new(seen.loop, metrics, NULL);
     health_check(health, "slurm", check_slurm, &is_well);
+    health_version(health, "1.2.3-rc.4");
     health_routes(health, routes);
     assert_int_equal(http_server_new(seen.loop,
                                      &(struct http_server_options){ .address = "127.0.0.1",
@@ -332,6 +334,8 @@ static void the_routes_answer_over_http(void **state)
         assert_true(str_starts(str_of(seen.type), str_of(cases[i].type)));
         assert_true(str_starts(str_of(seen.body), str_of(cases[i].body)));
     }
+    visit(&seen, transport, "GET", "/metrics");
+    assert_non_null(strstr(seen.body, "slinc_build_info{version=\"1.2.3-rc.4\"} 1\n"));
     is_well = true;
     visit(&seen, transport, "GET", "/readyz?verbose");
     assert_int_equal(seen.status, 200);
