@@ -276,3 +276,23 @@ int jwt_peek(struct str token, struct jwt_claims *ret_claims, struct err *err)
         result = read_claims(parts.payload, ret_claims, &not_before, err);
     return result;
 }
+
+bool jwt_has_audience(struct str token, const char *audience)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    const struct json *said, *item;
+    struct json_iter iter;
+    struct parts parts;
+
+    if (split_token(token, &parts, NULL) < 0 ||
+        parse_part(parts.payload, "payload", &doc, NULL) < 0)
+        return false;
+    said = json_get(json_root(doc), "aud");
+    if (str_is(json_str(said), audience))
+        return true;
+    iter = json_iter(said);
+    while (json_next_item(&iter, &item))
+        if (str_is(json_str(item), audience))
+            return true;
+    return false;
+}

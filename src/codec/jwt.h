@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -40,5 +41,9 @@ int jwt_verify(struct str key, struct str token, int64_t now, uint32_t leeway,
 /* Reads the claims of a token signed by others with any algorithm, believing them: to see when a
  * token from a file runs out. */
 int jwt_peek(struct str token, struct jwt_claims *ret_claims, struct err *err);
+
+/* Whether the token says that it is made for this audience (claim aud, one or a list), believing
+ * it. A text that is no token has none. */
+bool jwt_has_audience(struct str token, const char *audience);
 
 #endif

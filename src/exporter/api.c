@@ -413,7 +413,7 @@ int api_new(struct loop *loop, struct http_transport *kube, struct exporter *exp
     (void)snprintf(api->owner, sizeof(api->owner), "?"); /* nothing was said yet */
     list_init(&api->requests);
     api->client = kube_client_new(loop, kube);
-    api->access = access_new(api->client);
+    api->access = access_new(api->client, &(struct access_options){ .knows_proxy = true });
     result = listen_to(api, options, err);
     if (result < 0) {
         api_free(api);

@@ -10,8 +10,8 @@
 #ifndef SLINC_EXPORTER_API_PAGE_H
 #define SLINC_EXPORTER_API_PAGE_H
 
-#include "exporter/access.h"
 #include "exporter/ui.h"
+#include "kube/access.h"
 
 enum { API_PAGE_ROUTES = 5 };
 

@@ -283,7 +283,7 @@ static void on_accepted(struct evconnlistener *listener, evutil_socket_t fd,
 
 const char *http_view_header(const struct http_view *view, const char *name)
 {
-    return http_reader_header(&view->conn->reader, name);
+    return view->conn ? http_reader_header(&view->conn->reader, name) : NULL;
 }
 
 void http_view_headers(const struct http_view *view,

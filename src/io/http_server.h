@@ -24,7 +24,7 @@ struct http_view {
     const char *path; /* as sent, escapes and all, without the query */
     struct str query; /* without the '?' */
     struct str body;
-    struct conn *conn; /* private */
+    struct conn *conn; /* private; NULL: a copy, which has no headers */
 };
 
 const char *http_view_header(const struct http_view *view, const char *name); /* NULL: absent */

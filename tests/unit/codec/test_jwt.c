@@ -341,6 +341,29 @@ static void peeking_refuses_what_is_no_token(void **state)
         assert_int_equal(jwt_peek(str_of(cases[i]), &claims, NULL), -ERR_INVALID);
 }
 
+static void an_audience_is_one_name_or_a_list(void **state)
+{
+    static const struct {
+        const char *payload;
+        bool has;
+    } cases[] = {
+        { JSON({ "aud" : "us" }), true },
+        { JSON({ "aud" : [ "them", "us" ] }), true },
+        { JSON({ "aud" : "usual" }), false },
+        { JSON({ "aud" : [] }), false },
+        { JSON({ "aud" : { "us" : "us" } }), false },
+        { JSON({ "sub" : "us" }), false },
+    };
+    auto_buf struct buf token;
+
+    buf_init(&token, JWT_TOKEN_MAX);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        sign_any(GOOD_HEADER, cases[i].payload, &token);
+        assert_int_equal(jwt_has_audience(buf_str(&token), "us"), cases[i].has);
+    }
+    assert_false(jwt_has_audience(STR("us"), "us"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +384,7 @@ int main(void)
         cmocka_unit_test(any_user_name_survives),
         cmocka_unit_test(peeking_believes_any_algorithm),
         cmocka_unit_test(peeking_refuses_what_is_no_token),
+        cmocka_unit_test(an_audience_is_one_name_or_a_list),
     };
 
     return cmocka_run_group_tests_name("jwt", tests, NULL, NULL);

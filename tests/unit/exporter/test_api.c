@@ -7,7 +7,7 @@
 
 enum { DAY = 86400 };
 
-static struct cert ca, proxy_ca, serving, proxy, stranger;
+static struct cert ca, proxy_ca, renewed_ca, serving, proxy, renewed, stranger;
 
 struct rig {
     struct loop *loop;
@@ -23,8 +23,43 @@ struct rig {
     struct http_transport *bridge; /* NULL: it is not asked */
     unsigned bridge_calls;
     unsigned reviews, tokens;
-    char asked[2048]; /* the last SubjectAccessReview */
+    struct http_responder *watch; /* of the ConfigMap; NULL: nobody watches */
+    char asked[2048];             /* the last SubjectAccessReview */
 };
+
+static void write_map(const struct cert *of, int version, struct buf *out)
+{
+    buf_printf(out,
+               "{\"metadata\":{\"namespace\":\"kube-system\",\"name\":\"map\",\"uid\":\"u\","
+               "\"resourceVersion\":\"%d\"},\"data\":{\"requestheader-client-ca-file\":",
+               version);
+    json_escape(out, str_of(of->cert_pem));
+    buf_add_text(out, ",\"requestheader-allowed-names\":\"[\\\"front-proxy\\\"]\","
+                      "\"requestheader-username-headers\":\"[\\\"X-Remote-User\\\"]\","
+                      "\"requestheader-group-headers\":\"[\\\"X-Remote-Group\\\"]\"}}");
+}
+
+/* The list, or the watch, which stays open. */
+static void serve_map(struct rig *rig, const struct http_view *view,
+                      struct http_responder *responder)
+{
+    auto_buf struct buf out;
+
+    buf_init(&out, 64 * 1024);
+    assert_non_null(memmem(view->query.at, view->query.len,
+                           "metadata.name%3Dextension-apiserver-authentication", 50));
+    if (http_view_query(view, "watch", &out, NULL) == 0) {
+        http_stream_begin(responder, "application/json");
+        if (rig->watch)
+            http_stream_end(rig->watch);
+        rig->watch = responder;
+        return;
+    }
+    buf_add_text(&out, "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[");
+    write_map(&proxy_ca, 5, &out);
+    buf_add_text(&out, "]}");
+    http_respond_json(responder, 200, buf_str(&out));
+}
 
 static void serve_kubernetes(void *context, const struct http_view *view,
                              struct http_responder *responder)
@@ -47,12 +82,10 @@ static void serve_kubernetes(void *context, const struct http_view *view,
         return;
     }
     if (strstr(view->path, "configmaps")) {
-        buf_add_text(&out, "{\"data\":{\"requestheader-client-ca-file\":");
-        json_escape(&out, str_of(proxy_ca.cert_pem));
-        buf_add_text(&out, ",\"requestheader-allowed-names\":\"[\\\"front-proxy\\\"]\","
-                           "\"requestheader-username-headers\":\"[\\\"X-Remote-User\\\"]\","
-                           "\"requestheader-group-headers\":\"[\\\"X-Remote-Group\\\"]\"}}");
-    } else if (strstr(view->path, "subjectaccessreviews")) {
+        serve_map(rig, view, responder);
+        return;
+    }
+    if (strstr(view->path, "subjectaccessreviews")) {
         rig->reviews++;
         (void)snprintf(rig->asked, sizeof(rig->asked), STR_FMT, STR_ARG(view->body));
         buf_printf(&out, "{\"status\":{\"allowed\":%s}}",
@@ -127,6 +160,8 @@ static int tear_down(void **state)
 
     ui_free(rig->ui);
     api_free(rig->api);
+    if (rig->watch)
+        http_stream_end(rig->watch);
     exporter_free(rig->exporter);
     slurm_token_free(rig->token);
     metrics_free(rig->metrics);
@@ -330,6 +365,24 @@ static void a_header_counts_only_with_the_front_proxys_certificate(void **state)
     assert_int_equal(status_for(rig, &proxy, NULL, NULL, VALUE), 401);
 }
 
+/* The API server has another front proxy from one moment to the next. */
+static void a_new_ca_of_the_front_proxy_counts_at_once(void **state)
+{
+    struct rig *rig = *state;
+    auto_buf struct buf event;
+
+    start(rig);
+    assert_int_equal(status_for(rig, &renewed, "anna", NULL, VALUE), 401);
+    buf_init(&event, 64 * 1024);
+    buf_add_text(&event, "{\"type\":\"MODIFIED\",\"object\":");
+    write_map(&renewed_ca, 6, &event);
+    buf_add_text(&event, "}\n");
+    assert_true(http_stream_send(rig->watch, buf_str(&event), 1 << 20));
+    run_for(rig->loop, 100 * MS_US);
+    assert_int_equal(status_for(rig, &renewed, "anna", NULL, VALUE), 503);
+    assert_int_equal(status_for(rig, &proxy, "anna", NULL, VALUE), 401);
+}
+
 static void what_a_user_may_is_asked_and_remembered(void **state)
 {
     struct rig *rig = *state;
@@ -378,6 +431,8 @@ static int make_certs(void **state)
     (void)state;
     cert_make(&ca, "serving CA", NULL, NULL, DAY);
     cert_make(&proxy_ca, "proxy CA", NULL, NULL, DAY);
+    cert_make(&renewed_ca, "renewed CA", NULL, NULL, DAY);
+    cert_make(&renewed, "front-proxy", "IP:127.0.0.1", &renewed_ca, DAY);
     cert_make(&serving, "front-proxy", "IP:127.0.0.1", &ca, DAY);
     cert_make(&proxy, "front-proxy", "IP:127.0.0.1", &proxy_ca, DAY);
     cert_make(&stranger, "somebody", "IP:127.0.0.1", &proxy_ca, DAY);
@@ -389,6 +444,8 @@ static int free_certs(void **state)
     (void)state;
     cert_free(&ca);
     cert_free(&proxy_ca);
+    cert_free(&renewed_ca);
+    cert_free(&renewed);
     cert_free(&serving);
     cert_free(&proxy);
     cert_free(&stranger);
@@ -408,6 +465,7 @@ int main(void)
         TEST(the_page_is_everybodys_and_its_facts_need_a_right),
         TEST(a_browser_gives_a_token_for_a_cookie),
         TEST(a_header_counts_only_with_the_front_proxys_certificate),
+        TEST(a_new_ca_of_the_front_proxy_counts_at_once),
         TEST(what_a_user_may_is_asked_and_remembered),
         TEST(a_token_is_judged_by_the_api_server),
         TEST(another_owner_of_the_api_is_noticed),

@@ -1,12 +1,12 @@
 /* test_external.c - the documents of external.metrics.k8s.io, and the user whom the front proxy's
  * headers name. */
 #include "base/mem.h"
-#include "exporter/access.h"
 #include "exporter/dashboard.h"
 #include "exporter/external.h"
 #include "exporter/families.h"
 #include "exporter/rules.h"
 #include "exporter/view.h"
+#include "kube/access.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

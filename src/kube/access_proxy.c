@@ -1,7 +1,8 @@
 /* access_proxy.c - what kube-system/extension-apiserver-authentication says about the front proxy,
  * and the user that its headers name. Does no I/O. */
+#include "kube/access.h"
+
 #include "base/mem.h"
-#include "exporter/access.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-/* access.h - who asks an aggregated API of ours, and whether they may.
+/* access.h - who asks one of our servers, and whether they may.
  *
  * The API server proves with a client certificate that it is the front proxy; then the user is the
  * one that its headers name. Anybody else shows a bearer token, which the API server judges
  * (TokenReview). What the user may is asked by SubjectAccessReview, and remembered for ten seconds.
  * Headers without that certificate are ignored. */
-#ifndef SLINC_EXPORTER_ACCESS_H
-#define SLINC_EXPORTER_ACCESS_H
+#ifndef SLINC_KUBE_ACCESS_H
+#define SLINC_KUBE_ACCESS_H
 
 #include "base/arena.h"
 #include "io/http_server.h"
@@ -13,14 +13,24 @@
 
 struct access;
 
-/* The client is borrowed. Reads kube-system/extension-apiserver-authentication at once, and again
- * every minute. */
-struct access *access_new(struct kube_client *client);
+/* Tokens that are made for this audience count as well as those for the API server: such a token is
+ * good for nothing else, so it may travel where another could be overheard. */
+#define ACCESS_AUDIENCE "slinc.slurm.net"
+
+struct access_options {
+    bool knows_proxy;  /* watches kube-system/extension-apiserver-authentication for its CA */
+    unsigned max_asks; /* that wait for the API server at once; 0 = 1024 */
+};
+
+/* The client is borrowed. */
+struct access *access_new(struct kube_client *client, const struct access_options *options);
 void access_free(struct access *access);              /* takes NULL; nothing is told any more */
 bool access_knows_proxy(const struct access *access); /* how the API server proves itself */
 
 struct access_question { /* what they want to do; borrowed until access_ask returns */
-    const char *verb, *group, *version, *resource, *ns;
+    const char *verb;
+    const char *path; /* a URL path ("/metrics"); NULL: the attributes of a resource: */
+    const char *group, *version, *resource, *ns;
     const char *name;  /* of one object; NULL: of any */
     const char *token; /* instead of what the request shows; NULL for that */
 };

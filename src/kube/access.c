@@ -1,21 +1,21 @@
 /* access.c - from a request to a user, from a user to yes or no.
  *
  * Holds: only a plain yes of the API server is a yes; a question that cannot be asked is 503. */
-#include "exporter/access.h"
+#include "kube/access.h"
 
 #include "base/list.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "codec/digest.h"
+#include "codec/jwt.h"
+#include "kube/informer.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
     SECOND_US = 1000000,
-    PROXY_US = 60 * SECOND_US,
-    RETRY_US = 5 * SECOND_US,
     ANSWER_US = 10 * SECOND_US,
     REMEMBER_US = 10 * SECOND_US,
     MAX_REMEMBERED = 4096,
@@ -38,25 +38,29 @@ struct ask { /* one request on its way */
     access_done done;
     void *context;
     struct kube_call *call;
+    const char *audience; /* for which the token was made; NULL: the API server */
     char key[DIGEST_HEX];
 };
 
 struct access {
     struct kube_client *client;
     struct loop *loop;
-    struct kube_call *call; /* for the ConfigMap */
-    struct loop_timer timer;
+    struct rand rand;
+    struct kube_cache *maps; /* with the ConfigMap; NULL: no proxy is known */
+    struct kube_informer *informer;
     struct json_doc *data, *docs[5];
     struct access_proxy proxy;
-    bool knows_proxy, was_told;
+    bool knows_proxy;
     struct map answers; /* struct remembered, by digest of the question */
     struct list asks;
-    unsigned ask_count;
+    unsigned ask_count, max_asks;
 };
 
 /* ---- how the API server proves itself ---- */
 
-static void read_again(void *context);
+#define PROXY_MAP "extension-apiserver-authentication"
+
+static const struct kube_kind map_kind = { .resource = &kube_configmaps };
 
 static void free_docs(struct json_doc **docs)
 {
@@ -86,48 +90,44 @@ static int take_data(struct access *access, const struct json *data, struct err 
     return 0;
 }
 
-static void on_data(void *context, const struct kube_answer *answer)
+/* A map without a CA changes nothing: what was known stays. */
+static void on_map(void *context, const struct kube_object *old, const struct kube_object *next)
 {
     struct access *access = context;
     struct err err = { .class = 0 };
-    int result;
 
-    access->call = NULL;
-    if (answer->outcome == KUBE_DONE)
-        result = take_data(access, json_get(answer->object, "data"), &err);
-    else
-        result = err_set(&err, ERR_UNAVAILABLE, "%s", answer->message);
-    if (result < 0 && !access->was_told)
-        log_warn("it is not known how the API server proves itself: "
-                 "kube-system/extension-apiserver-authentication cannot be read",
+    (void)old;
+    if (next &&
+        take_data(access, json_get(((const struct kube_tree *)next)->root, "data"), &err) < 0)
+        log_warn("it is not known how the API server proves itself: kube-system/" PROXY_MAP
+                 " cannot be read",
                  LOG_ERROR(&err));
-    access->was_told = result < 0;
-    loop_timer_start(access->loop, &access->timer, result < 0 ? RETRY_US : PROXY_US, read_again,
-                     access);
 }
 
-static void read_again(void *context)
+static void watch_proxy(struct access *access)
 {
-    struct access *access = context;
-    const struct kube_request request = { .verb = KUBE_GET,
-                                          .resource = &kube_configmaps,
-                                          .ns = "kube-system",
-                                          .name = "extension-apiserver-authentication",
-                                          .timeout_us = ANSWER_US };
+    const struct kube_informer_options options = { .ns = "kube-system",
+                                                   .field_selector = "metadata.name=" PROXY_MAP };
 
-    access->call = kube_send(access->client, &request, on_data, access);
+    rand_init_real(&access->rand);
+    access->maps = kube_cache_new(&map_kind, loop_clock(access->loop));
+    kube_cache_listen(access->maps, on_map, access);
+    access->informer = kube_informer_new(access->client, access->maps, &access->rand, &options);
+    kube_informer_start(access->informer);
 }
 
-struct access *access_new(struct kube_client *client)
+struct access *access_new(struct kube_client *client, const struct access_options *options)
 {
     struct access *access = mem_alloc(sizeof(*access));
 
     access->client = client;
     access->loop = kube_client_loop(client);
+    access->max_asks = options->max_asks > 0 ? options->max_asks : MAX_ASKS;
     list_init(&access->asks);
     map_init(&access->answers,
              &(struct map_options){ .max = MAX_REMEMBERED, .free_value = mem_free });
-    read_again(access);
+    if (options->knows_proxy)
+        watch_proxy(access);
     return access;
 }
 
@@ -152,9 +152,9 @@ void access_free(struct access *access)
         return;
     while (!list_is_empty(&access->asks))
         ask_free(list_item(list_first(&access->asks), struct ask, link));
-    if (access->call)
-        kube_call_cancel(access->call);
-    loop_timer_stop(&access->timer);
+    if (access->informer)
+        kube_informer_free(access->informer);
+    kube_cache_free(access->maps);
     free_docs(access->docs);
     json_doc_free(access->data);
     map_done(&access->answers);
@@ -201,9 +201,14 @@ static void on_access(void *context, const struct kube_answer *answer)
         tell(ask, 503, err.text);
         return;
     }
-    (void)snprintf(why, sizeof(why), "the user may not %s %s%s%s%s%s", ask->question.verb,
-                   ask->question.resource, ask->question.group[0] ? "." : "", ask->question.group,
-                   ask->question.ns[0] ? " in namespace " : "", ask->question.ns);
+    if (ask->question.path)
+        (void)snprintf(why, sizeof(why), "the user may not %s %s", ask->question.verb,
+                       ask->question.path);
+    else
+        (void)snprintf(why, sizeof(why), "the user may not %s %s%s%s%s%s", ask->question.verb,
+                       ask->question.resource, ask->question.group[0] ? "." : "",
+                       ask->question.group, ask->question.ns[0] ? " in namespace " : "",
+                       ask->question.ns);
     remember(ask, access.allowed ? 200 : 403, why);
     tell(ask, access.allowed ? 200 : 403, why);
 }
@@ -216,6 +221,7 @@ static void ask_access(struct ask *ask, struct kube_access_question *question)
     auto_buf struct buf body;
 
     question->verb = ask->question.verb;
+    question->path = ask->question.path;
     question->group = ask->question.group;
     question->version = ask->question.version;
     question->resource = ask->question.resource;
@@ -248,7 +254,8 @@ static void on_token(void *context, const struct kube_answer *answer)
     struct err err = { .class = 0 };
 
     ask->call = NULL;
-    if (answer->outcome != KUBE_DONE || kube_token_read(answer->object, NULL, &token, &err) < 0) {
+    if (answer->outcome != KUBE_DONE ||
+        kube_token_read(answer->object, ask->audience, &token, &err) < 0) {
         tell(ask, 503, "the API server does not say whose token it is");
         return;
     }
@@ -269,8 +276,9 @@ static void ask_token(struct ask *ask, struct str token)
     struct kube_request request;
     struct buf body;
 
+    ask->audience = jwt_has_audience(token, ACCESS_AUDIENCE) ? ACCESS_AUDIENCE : NULL;
     buf_init(&body, KUBE_REVIEW_MAX_BODY);
-    kube_token_write(token, NULL, &body);
+    kube_token_write(token, ask->audience, &body);
     if (body.overflowed) {
         tell(ask, 401, "the token is too long");
     } else {
@@ -339,6 +347,11 @@ static bool is_proxy(const struct access *access, const struct http_view *view)
     return false;
 }
 
+static const char *copy(struct ask *ask, const char *text)
+{
+    return text ? arena_strdup(&ask->arena, text) : NULL;
+}
+
 void access_ask(struct access *access, const struct http_view *view,
                 const struct access_question *question, access_done done, void *context)
 {
@@ -346,7 +359,7 @@ void access_ask(struct access *access, const struct http_view *view,
     struct str token = str_of(authorization);
     struct ask *ask;
 
-    if (access->ask_count == MAX_ASKS) {
+    if (access->ask_count >= access->max_asks) {
         done(context, 503, "too many requests wait for the API server");
         return;
     }
@@ -356,12 +369,13 @@ void access_ask(struct access *access, const struct http_view *view,
     ask->context = context;
     arena_init(&ask->arena, ASK_MEMORY);
     ask->question = (struct access_question){
-        .verb = arena_strdup(&ask->arena, question->verb),
-        .group = arena_strdup(&ask->arena, question->group),
-        .version = arena_strdup(&ask->arena, question->version),
-        .resource = arena_strdup(&ask->arena, question->resource),
-        .ns = arena_strdup(&ask->arena, question->ns),
-        .name = question->name ? arena_strdup(&ask->arena, question->name) : NULL,
+        .verb = copy(ask, question->verb),
+        .path = copy(ask, question->path),
+        .group = copy(ask, question->group),
+        .version = copy(ask, question->version),
+        .resource = copy(ask, question->resource),
+        .ns = copy(ask, question->ns),
+        .name = copy(ask, question->name),
     };
     list_push_back(&access->asks, &ask->link);
     access->ask_count++;
