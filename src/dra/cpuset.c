@@ -84,6 +84,18 @@ static int find_mount(struct str text, bool is_v2, struct str *ret_root, struct 
                    is_v2 ? 2 : 1);
 }
 
+/* A mount may show a part of the hierarchy only, which begins at its root: "/pods" does not show
+ * "/pods-of-others". */
+static bool is_below(struct str group, struct str root, struct str *ret_rest)
+{
+    struct str rest = str_sub(group, str_is(root, "/") ? 0 : root.len, group.len);
+
+    if (!str_starts(group, root) || (rest.len > 0 && rest.at[0] != '/'))
+        return false;
+    *ret_rest = rest;
+    return true;
+}
+
 int cpuset_find(const char *proc, int64_t pid, struct buf *ret_folder, struct err *err)
 {
     auto_buf struct buf path, groups, mounts;
@@ -100,13 +112,9 @@ int cpuset_find(const char *proc, int64_t pid, struct buf *ret_folder, struct er
         (result = file_read(path_join(&path, proc, "self/mountinfo"), &mounts, err)) < 0 ||
         (result = find_mount(buf_str(&mounts), is_v2, &root, &point, err)) < 0)
         return result;
-    /* A mount may show a part of the hierarchy only. */
-    if (!str_is(root, "/")) {
-        if (!str_starts(group, root))
-            return err_set(err, ERR_NOT_FOUND, "the control group " STR_FMT " is not mounted",
-                           STR_ARG(group));
-        group = str_sub(group, root.len, group.len);
-    }
+    if (!is_below(group, root, &group))
+        return err_set(err, ERR_NOT_FOUND, "the control group " STR_FMT " is not mounted",
+                       STR_ARG(group));
     buf_clear(ret_folder);
     buf_add_str(ret_folder, point);
     buf_add_str(ret_folder, group);

@@ -203,9 +203,10 @@ static int make_cores(const struct reader *reader, struct topology *topology, st
         const struct cpu *cpu = &reader->cpus[i];
         struct topology_core *core;
 
-        if (last && cpu->socket != last->socket)
-            topology->sockets++;
-        if (!last || cpu->core != last->core) {
+        bool is_next_socket = last && cpu->socket != last->socket;
+
+        topology->sockets += is_next_socket;
+        if (!last || is_next_socket || cpu->core != last->core) {
             if (topology->core_count == TOPOLOGY_MAX_CORES)
                 return err_set(err, ERR_TOO_BIG, "more than %d cores", TOPOLOGY_MAX_CORES);
             topology->cores[topology->core_count++] = (struct topology_core){

@@ -91,16 +91,27 @@ static void ask(struct page_request *request, const struct http_view *view, cons
 
 /* ---- tokens of browsers ---- */
 
+bool api_page_cookie(struct str header, struct str *ret_token)
+{
+    struct str part;
+
+    while (header.len > 0 && str_next(&header, ';', &part)) {
+        part = str_trim(part);
+        if (!str_starts(part, STR(COOKIE)))
+            continue;
+        *ret_token = str_sub(part, strlen(COOKIE), part.len);
+        return true;
+    }
+    return false;
+}
+
 static char *cookie_token(const struct http_view *view)
 {
-    struct str rest = str_of(http_view_header(view, "Cookie")), part;
+    struct str token;
 
-    while (rest.len > 0 && str_next(&rest, ';', &part)) {
-        part = str_trim(part);
-        if (str_starts(part, STR(COOKIE)))
-            return mem_strndup(part.at + strlen(COOKIE), part.len - strlen(COOKIE));
-    }
-    return NULL;
+    return api_page_cookie(str_of(http_view_header(view, "Cookie")), &token)
+               ? mem_strndup(token.at, token.len)
+               : NULL;
 }
 
 /* Nothing that would end the value in a Set-Cookie line. */

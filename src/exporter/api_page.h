@@ -21,4 +21,7 @@ struct api_page *api_page_new(struct access *access, struct ui *ui); /* both bor
 void api_page_free(struct api_page *page); /* takes NULL; after the access is freed */
 void api_page_routes(struct api_page *page, struct http_route ret_routes[API_PAGE_ROUTES]);
 
+/* Pure: the token of our cookie in a Cookie header, borrowed from it; false when there is none. */
+bool api_page_cookie(struct str header, struct str *ret_token);
+
 #endif

@@ -107,6 +107,14 @@ static void a_container_is_pinned_on_version_2(void **state)
     assert_int_equal(strncmp(sandbox_read(&box, "v2/pods/p1/c1/cpuset.cpus"), "2-3", 3), 0);
 }
 
+static void a_group_beside_the_mounted_part_is_not_in_it(void **state)
+{
+    make_v2();
+    sandbox_write(&box, "proc/77/cgroup", "0::/partner/pods/p1/c1\n");
+    assert_int_not_equal(run_hook(STATE, "uid-1", "2-3"), 0);
+    assert_non_null(strstr(sandbox_read(&box, "said"), "/partner/pods/p1/c1 is not mounted"));
+}
+
 static void two_claims_of_a_container_are_added(void **state)
 {
     make_v1();
@@ -233,6 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_container_is_pinned_on_version_1),
         TEST(a_container_is_pinned_on_version_2),
+        TEST(a_group_beside_the_mounted_part_is_not_in_it),
         TEST(two_claims_of_a_container_are_added),
         TEST(whatever_goes_wrong_is_one_line_and_an_exit_code),
         TEST(a_set_that_does_not_hold_is_an_error),

@@ -185,6 +185,19 @@ static void a_machine_with_a_cpu_offline_is_refused(void **state)
     assert_non_null(strstr(err.text, "offline"));
 }
 
+/* No machine says so, and no file may stop the plugin. */
+static void a_core_on_two_sockets_counts_on_each(void **state)
+{
+    struct topology *topology;
+
+    sandbox_write(&box, "sys/devices/system/cpu/online", "0-1\n");
+    sandbox_cpu(&box, 0, "0-1\n", "0\n", NULL);
+    sandbox_cpu(&box, 1, "0-1\n", "1\n", NULL);
+    topology = read_machine();
+    expect_shape(topology, 2, 1, 1);
+    topology_free(topology);
+}
+
 static void a_missing_sysfs_is_told(void **state)
 {
     struct topology *topology = NULL;
@@ -228,6 +241,7 @@ int main(void)
         TEST(numa_nodes_inside_a_cache_are_counted_one_after_the_other),
         TEST(efficient_cores_do_not_count),
         TEST(a_machine_with_a_cpu_offline_is_refused),
+        TEST(a_core_on_two_sockets_counts_on_each),
         TEST(a_missing_sysfs_is_told),
         TEST(a_choice_that_does_not_fit_the_machine_is_refused),
     };
