@@ -6,6 +6,7 @@
 #include "operator/hashes.h"
 #include "operator/names.h"
 #include "operator/slurm_conf.h"
+#include "operator/slurm_keys.h"
 
 enum { MAX_TEXT = 2 << 20, CONFIG_MODE = 0600 };
 
@@ -224,6 +225,7 @@ int accounting_statefulset(struct json_build *build, const struct operator_world
         (result = build_template(build, component, accounting, META_OWNER, hashes, pod, &template,
                                  err)) < 0)
         return result;
+    slurm_keys_put(build, accounting, slurm_keys_mark(world, accounting), template);
     *ret_statefulset = build_workload(build, component, accounting, live, template);
     spec = json_mut_get(*ret_statefulset, STR("spec"));
     json_put_i64(build, spec, "replicas", 1);

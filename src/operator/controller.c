@@ -14,6 +14,7 @@
 #include "operator/nodeset_partition.h"
 #include "operator/reconfigure.h"
 #include "operator/slurm_conditions.h"
+#include "operator/slurm_keys.h"
 
 #include <stdio.h>
 
@@ -165,6 +166,7 @@ static int read_input(struct sync *sync, struct controller_input *ret_input, str
         .arena = sync->plan->arena,
         .live = sync_child(sync, sync->world->statefulsets, "-controller"),
         .service_selects_active = service_selects_active(sync),
+        .keys_may_wait = !slurm_keys_reached_others(sync),
     };
     result = controller_config_data(sync->build, ret_input, &data, err);
     if (result == 0)
@@ -245,7 +247,13 @@ static int plan_statefulset(struct sync *sync, struct err *err)
 
 static int plan_files(struct sync *sync, struct err *err)
 {
-    return is_external(sync) ? 0 : plan_reconfigure(sync, active_pod(sync), err);
+    if (is_external(sync))
+        return 0;
+    if (slurm_keys_are_new(sync)) { /* a daemon that reads its files now may read the new key */
+        plan_wait(sync->plan, "changed files wait for a new slurm.key that is rolled out");
+        return 0;
+    }
+    return plan_reconfigure(sync, active_pod(sync), err);
 }
 
 /* The kind belongs to the Prometheus operator, which may be installed at any time. */
@@ -282,7 +290,7 @@ static void plan_status(struct sync *sync)
         .name = arena_printf(sync->plan->arena, "%s-controller", sync->object->name),
         .tree = live ? operator_tree(live) : NULL,
         .wanted = replicas(sync),
-        .also = { want_slurm(sync, facts), want_database(sync, facts) },
+        .also = { want_slurm(sync, facts), want_database(sync, facts), want_keys(sync) },
     };
 
     sync_status(sync, &workload, NULL);
@@ -292,13 +300,10 @@ void controller_plan(const struct operator_world *world, const struct kube_objec
                      struct plan *plan)
 {
     static const struct sync_step steps[] = {
-        { "Internal Service", plan_internal_service },
-        { "Service", plan_service },
-        { "Config", plan_config },
-        { "StatefulSet", plan_statefulset },
-        { "Active", plan_active },
-        { "Reconfigure", plan_files },
-        { "ServiceMonitor", plan_service_monitor },
+        { "Slurm Key", slurm_keys_plan },    { "Internal Service", plan_internal_service },
+        { "Service", plan_service },         { "Config", plan_config },
+        { "StatefulSet", plan_statefulset }, { "Active", plan_active },
+        { "Reconfigure", plan_files },       { "ServiceMonitor", plan_service_monitor },
     };
     auto_json_build struct json_build *build = json_build_new();
     struct sync sync = { .world = world,

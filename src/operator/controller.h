@@ -18,6 +18,7 @@ struct controller_input {
     const struct kube_object *live; /* the StatefulSet that exists, or NULL */
     const struct json_mut *config;  /* data of the ConfigMap */
     bool service_selects_active;    /* the client Service asks for the label `active` */
+    bool keys_may_wait;             /* other slurm.jwks restart no pod yet (slurm_keys.h) */
 };
 
 int controller_config_data(struct json_build *build, const struct controller_input *input,

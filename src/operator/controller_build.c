@@ -1,10 +1,12 @@
 /* controller_build.c - the children of a Controller, as they should be. */
+#include "codec/covers.h"
 #include "operator/build.h"
 #include "operator/controller.h"
 #include "operator/hashes.h"
 #include "operator/names.h"
 #include "operator/restart_options.h"
 #include "operator/scripts.h"
+#include "operator/slurm_keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -444,6 +446,30 @@ static int check_shared_state(const struct controller_input *input, struct err *
                          "replicas share");
 }
 
+/* While other pods lack the keys, other keys alone restart no slurmctld: it keeps the mark that it
+ * has. They go along with what does restart it. */
+static struct json_mut *build_with_keys(struct json_build *build,
+                                        const struct controller_input *input,
+                                        struct json_mut *template)
+{
+    const struct kube_object *controller = object_of(input);
+    const struct json *live = input->live ? json_get(operator_spec(input->live), "template") : NULL;
+    auto_json_doc struct json_doc *bare = json_freeze(template), *kept = NULL;
+    struct json_mut *copy = json_copy(build, json_root(bare)), *workload;
+
+    if (live && input->keys_may_wait) {
+        slurm_keys_put(build, controller,
+                       json_str(json_at(live, "metadata", "annotations", ANNOTATION_SLURM_KEYS)),
+                       copy);
+        workload = build_workload(build, &component_slurmctld, controller, input->live, copy);
+        kept = json_freeze(workload);
+        if (json_covers(live, json_at(json_root(kept), "spec", "template")))
+            return workload;
+    }
+    slurm_keys_put(build, controller, slurm_keys_mark(input->conf.world, controller), template);
+    return build_workload(build, &component_slurmctld, controller, input->live, template);
+}
+
 int controller_statefulset(struct json_build *build, const struct controller_input *input,
                            struct json_mut **ret_statefulset, struct err *err)
 {
@@ -464,7 +490,7 @@ int controller_statefulset(struct json_build *build, const struct controller_inp
     if (input->conf.replicas == 1) /* the only one is the active one, whoever asks */
         json_put_at(build, template, json_new_str(build, STR("true")), "metadata", "labels",
                     LABEL_ACTIVE);
-    *ret_statefulset = build_workload(build, component, controller, input->live, template);
+    *ret_statefulset = build_with_keys(build, input, template);
     spec = json_mut_get(*ret_statefulset, STR("spec"));
     json_put_i64(build, spec, "replicas", input->conf.replicas);
     json_put(build, spec, "serviceName",

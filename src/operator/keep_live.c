@@ -17,8 +17,8 @@
 static const char *const soft_labels[] = { "helm.sh/chart", "app.kubernetes.io/version",
                                            "app.kubernetes.io/managed-by", LABEL_ACTIVE };
 enum { CHART_LABELS = 3 };
-/* slurm.conf is brought in by a reconfigure. */
-static const char *const soft_annotations[] = { ANNOTATION_CONFIG_HASH };
+/* slurm.conf is brought in by a reconfigure, another slurm.key by steps (slurm_keys.h). */
+static const char *const soft_annotations[] = { ANNOTATION_CONFIG_HASH, ANNOTATION_SLURM_KEY_HASH };
 /* Of a pod's spec: the Slinky operator put the user's list in the place of its own. Here the user's
  * is added to ours, but not at the price of a restart. */
 static const char *const appended_lists[][4] = {
@@ -61,7 +61,7 @@ static bool is_soft(const struct soft *soft, struct str key)
         return true;
     if (str_is(key, LABEL_NAME) || str_is(key, LABEL_INSTANCE) || str_is(key, LABEL_COMPONENT) ||
         str_starts(key, STR("slinky.slurm.net/")) || str_is(key, ANNOTATION_DEFAULT_CONTAINER) ||
-        str_is(key, ANNOTATION_RESTART_OPTIONS))
+        str_is(key, ANNOTATION_RESTART_OPTIONS) || str_is(key, ANNOTATION_SLURM_KEYS))
         return false;
     return !json_get_str(json_get(soft->template, soft->map), key);
 }

@@ -6,6 +6,7 @@
 #include "operator/loginset.h"
 #include "operator/names.h"
 #include "operator/scripts.h"
+#include "operator/slurm_keys.h"
 
 #include <stdio.h>
 
@@ -211,6 +212,8 @@ int loginset_deployment(struct json_build *build, const struct loginset_input *i
         (result = build_template(build, component, input->loginset, META_OWNER | META_TEMPLATE,
                                  hashes, pod, &template, err)) < 0)
         return result;
+    slurm_keys_put(build, input->controller, slurm_keys_mark(input->world, input->controller),
+                   template);
     *ret_deployment = build_workload(build, component, input->loginset, input->live, template);
     json_put_at(build, *ret_deployment,
                 json_new_i64(build, json_i64_or(json_get(spec, "replicas"), 1)), "spec",

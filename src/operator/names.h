@@ -71,6 +71,8 @@
 #define ANNOTATION_CONFIG_VERSION      "slinc.slurm.net/config-version"
 #define ANNOTATION_CONFIG_SINCE        "slinc.slurm.net/config-since"
 #define ANNOTATION_CONFIG_RECONFIGURED "slinc.slurm.net/config-reconfigured"
+/* Ours, on the Secret with slurm.jwks and on pods that have read it: see slurm_keys.h. */
+#define ANNOTATION_SLURM_KEYS "slinc.slurm.net/slurm-keys"
 /* Ours, on the pod template of slurmctld: see restart_options.h. */
 #define ANNOTATION_RESTART_OPTIONS "slinc.slurm.net/restart-options"
 

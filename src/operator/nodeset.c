@@ -10,6 +10,7 @@
 #include "operator/nodeset_mounted.h"
 #include "operator/slurm_actions.h"
 #include "operator/slurm_conf.h"
+#include "operator/slurm_keys.h"
 #include "operator/worker_conf.h"
 
 static const int64_t look_again_us = 2000000;
@@ -37,6 +38,13 @@ static bool is_current(const struct nodeset *nodeset, const struct kube_object *
            nodeset_revision_is_current(&nodeset->revision, hash);
 }
 
+static bool has_keys(const struct nodeset *nodeset, const struct kube_object *pod)
+{
+    return !nodeset->controller ||
+           str_eq(kube_pairs_get(&pod->annotations, ANNOTATION_SLURM_KEYS, NULL),
+                  slurm_keys_mark(nodeset->sync.world, nodeset->controller));
+}
+
 static void read_workers(struct nodeset *nodeset)
 {
     const struct operator_world *world = nodeset->sync.world;
@@ -57,7 +65,8 @@ static void read_workers(struct nodeset *nodeset)
         if (worker->is_healthy && !worker->is_available) /* no change tells that it is */
             plan_look_again(nodeset->sync.plan,
                             worker->pod->ready_since_us + min_ready_us - world->wall_us);
-        worker->is_current = is_current(nodeset, pod) && !nodeset_record_is_stale(nodeset, worker);
+        worker->is_current = is_current(nodeset, pod) && has_keys(nodeset, pod) &&
+                             !nodeset_record_is_stale(nodeset, worker);
     }
 }
 

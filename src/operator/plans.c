@@ -74,6 +74,7 @@ const struct operator_plan operator_plans[] = {
       false,
       { { "Service", WAKE_OWNER },
         { "Deployment", WAKE_OWNER },
+        { "Secret", WAKE_NAMESPACE },
         { "Controller", WAKE_REFERRING } } },
 };
 

@@ -32,8 +32,8 @@ static int plan_deployment(struct sync *sync, struct err *err)
     if (!controller)
         return err_set(err, ERR_NOT_FOUND, "Controller %s does not exist",
                        json_str(json_at(sync->spec, "controllerRef", "name")).at);
-    result = restapi_deployment(sync->build, sync->object, controller, live_deployment(sync),
-                                &deployment, err);
+    result = restapi_deployment(sync->build, sync->world, sync->object, controller,
+                                live_deployment(sync), &deployment, err);
     return result < 0
                ? result
                : plan_child(sync->plan, sync->world->deployments, sync->object, deployment, err);

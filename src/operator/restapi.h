@@ -14,8 +14,9 @@ int restapi_service(struct json_build *build, const struct kube_object *restapi,
                     struct json_mut **ret_service, struct err *err);
 
 /* controller: the Controller that it refers to. live: the Deployment that exists, or NULL. */
-int restapi_deployment(struct json_build *build, const struct kube_object *restapi,
-                       const struct kube_object *controller, const struct kube_object *live,
-                       struct json_mut **ret_deployment, struct err *err);
+int restapi_deployment(struct json_build *build, const struct operator_world *world,
+                       const struct kube_object *restapi, const struct kube_object *controller,
+                       const struct kube_object *live, struct json_mut **ret_deployment,
+                       struct err *err);
 
 #endif

@@ -2,6 +2,7 @@
 #include "operator/build.h"
 #include "operator/names.h"
 #include "operator/restapi.h"
+#include "operator/slurm_keys.h"
 
 #include <stdio.h>
 
@@ -75,9 +76,10 @@ static struct json_mut *build_pod(struct json_build *build, const struct kube_ob
         json_get(key, "name"), json_get(key, "key"));
 }
 
-int restapi_deployment(struct json_build *build, const struct kube_object *restapi,
-                       const struct kube_object *controller, const struct kube_object *live,
-                       struct json_mut **ret_deployment, struct err *err)
+int restapi_deployment(struct json_build *build, const struct operator_world *world,
+                       const struct kube_object *restapi, const struct kube_object *controller,
+                       const struct kube_object *live, struct json_mut **ret_deployment,
+                       struct err *err)
 {
     const struct component *component = &component_slurmrestd;
     struct json_mut *container, *template;
@@ -89,6 +91,7 @@ int restapi_deployment(struct json_build *build, const struct kube_object *resta
                             build_pod(build, controller, container), &template, err);
     if (result < 0)
         return result;
+    slurm_keys_put(build, controller, slurm_keys_mark(world, controller), template);
     *ret_deployment = build_workload(build, component, restapi, live, template);
     json_put_at(build, *ret_deployment,
                 json_new_i64(build, json_i64_or(json_get(operator_spec(restapi), "replicas"), 1)),

@@ -35,18 +35,19 @@ struct json_mut *build_logfile(struct json_build *build, const char *path)
                        script_logfile, path);
 }
 
-static const char script_initconf[] = "set -e\n"
-                                      "for file in /mnt/slurm/*.conf /mnt/slurm/*.key; do\n"
-                                      "  [ -e \"$file\" ] || continue\n"
-                                      "  to=/mnt/etc/slurm/$(basename \"$file\")\n"
-                                      "  cp -L \"$file\" \"$to\"\n"
-                                      "  chown 401:401 \"$to\"\n"
-                                      "  case $to in\n"
-                                      "  *.key | */slurmdbd.conf) chmod 0600 \"$to\" ;;\n"
-                                      "  *) chmod 0644 \"$to\" ;;\n"
-                                      "  esac\n"
-                                      "done\n"
-                                      "ls -l /mnt/etc/slurm\n";
+static const char script_initconf[] =
+    "set -e\n"
+    "for file in /mnt/slurm/*.conf /mnt/slurm/*.key /mnt/slurm/*.jwks; do\n"
+    "  [ -e \"$file\" ] || continue\n"
+    "  to=/mnt/etc/slurm/$(basename \"$file\")\n"
+    "  cp -L \"$file\" \"$to\"\n"
+    "  chown 401:401 \"$to\"\n"
+    "  case $to in\n"
+    "  *.key | *.jwks | */slurmdbd.conf) chmod 0600 \"$to\" ;;\n"
+    "  *) chmod 0644 \"$to\" ;;\n"
+    "  esac\n"
+    "done\n"
+    "ls -l /mnt/etc/slurm\n";
 
 struct json_mut *build_initconf(struct json_build *build)
 {

@@ -68,19 +68,14 @@ static int64_t ready_replicas(const struct sync_workload *workload)
                : 0;
 }
 
-/* All pods are of the newest template. A StatefulSet that is complete has equal revisions. */
-static bool is_rolled_out(const struct sync_workload *workload)
+/* A StatefulSet that is complete has equal revisions. */
+bool sync_is_rolled_out(const struct json *tree, int64_t wanted)
 {
-    const struct json *status = json_get(workload->tree, "status");
-    struct str update = json_str(json_get(status, "updateRevision"));
+    struct str update = json_str(json_at(tree, "status", "updateRevision"));
 
-    if (!json_exists(workload->tree) || !is_observed(workload->tree))
-        return false;
-    return update.len > 0
-               ? str_eq(update, json_str(json_get(status, "currentRevision"))) &&
-                     json_i64_or(json_get(status, "replicas"), 0) == workload->wanted
-               : json_i64_or(json_get(status, "updatedReplicas"), 0) >= workload->wanted &&
-                     json_i64_or(json_get(status, "replicas"), 0) == workload->wanted;
+    return json_exists(tree) && is_observed(tree) && status_number(tree, "replicas") == wanted &&
+           (update.len > 0 ? str_eq(update, json_str(json_at(tree, "status", "currentRevision")))
+                           : status_number(tree, "updatedReplicas") >= wanted);
 }
 
 enum { READY, PROGRESSING, DEGRADED, ALSO, CONDITION_COUNT = ALSO + SYNC_MAX_ALSO };
@@ -124,7 +119,8 @@ static void want_with_pods(const struct sync *sync, const struct sync_workload *
     int64_t ready = own ? own->ready : ready_replicas(workload);
     bool exists = own || json_exists(workload->tree);
     bool has_all = exists && ready >= workload->wanted;
-    bool is_settled = has_all && (own ? own->is_settled : is_rolled_out(workload));
+    bool is_settled =
+        has_all && (own ? own->is_settled : sync_is_rolled_out(workload->tree, workload->wanted));
     const char *pods = exists
                            ? arena_printf(sync->plan->arena, "%lld of %lld pods of %s %s are ready",
                                           (long long)ready, (long long)workload->wanted,

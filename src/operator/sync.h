@@ -25,7 +25,7 @@ struct sync_step {
     int (*run)(struct sync *sync, struct err *err);
 };
 
-enum { SYNC_MAX_ALSO = 2 };
+enum { SYNC_MAX_ALSO = 3 };
 
 /* The pods that a custom resource runs, as its workload reports them. */
 struct sync_workload {
@@ -40,6 +40,10 @@ struct sync_workload {
     } *pods;
     struct kube_condition_want also[SYNC_MAX_ALSO]; /* more conditions; without a type: none */
 };
+
+/* Whether all pods of a Deployment or StatefulSet are of the newest template, and no others are
+ * there. */
+bool sync_is_rolled_out(const struct json *tree, int64_t wanted);
 
 /* The child "<name of the custom resource><suffix>" that exists; NULL: none. */
 const struct kube_object *sync_child(const struct sync *sync, const struct kube_cache *cache,

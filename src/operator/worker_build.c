@@ -6,6 +6,7 @@
 #include "operator/hashes.h"
 #include "operator/names.h"
 #include "operator/scripts.h"
+#include "operator/slurm_keys.h"
 #include "operator/worker_claims.h"
 #include "operator/worker_conf.h"
 
@@ -292,6 +293,8 @@ int worker_template(const struct worker_input *input, struct json_doc **ret_temp
     json_put_text(build, labels, LABEL_REVISION, input->revision);
     json_put_text(build, labels, LABEL_SCALING_MODE,
                   nodeset_is_daemonset(input->nodeset) ? "DaemonSet" : "StatefulSet");
+    slurm_keys_put(build, input->controller, slurm_keys_mark(input->world, input->controller),
+                   template);
     if (!json_bool_or(json_get(operator_spec(input->nodeset), "oversubscribeNode"), false))
         put_anti_affinity(build, json_object_at(build, template, "spec"));
     *ret_template = json_freeze(template);

