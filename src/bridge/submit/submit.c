@@ -114,7 +114,7 @@ static void require_nodes(struct job_desc *job, const char *nodes, unsigned node
 {
     job->required_nodes = nodes;
     job->priority = REBOOK_PRIORITY;
-    if (node_count == 1 && per_node == 1)
+    if (node_count == 1 && per_node == 1 && job->max_nodes <= 1)
         return;
     job->nodes = job->min_nodes = job->max_nodes = node_count;
     if (job->memory > 0 && job->tasks_per_node <= 1)

@@ -43,7 +43,8 @@ int unit_describe(const struct bridge_world *world, const struct unit *unit,
                                    .more = unit->owner.more,
                                    .more_count = unit->owner.more_count,
                                    .name = unit->owner.job_name,
-                                   .is_gang = unit->kind != GROUP_NONE };
+                                   .is_gang = unit->kind != GROUP_NONE,
+                                   .is_bound = described == DESCRIBE_BOUND };
 
     from.pod_count = find_pods(unit, described, arena, &pods);
     from.pods = pods;

@@ -418,6 +418,8 @@ static int complete(struct job_desc *desc, const struct job_desc *base,
 {
     bool shares = desc->max_nodes > 0 && desc->max_nodes < base->nodes;
 
+    if (from->is_bound)
+        desc->min_nodes = -1;
     if (shares)
         share_nodes(desc, base, desc->memory >= 0);
     else

@@ -23,6 +23,7 @@ struct translate_from {
     unsigned more_count;
     const char *name; /* of the job; NULL: the pod's, or the owner's when there are several */
     bool is_gang;     /* the pods start together; more than one always do */
+    bool is_bound;    /* on nodes that they have: how many they wanted at least counts no more */
     int64_t min_pods; /* of a gang: with so many it can start; 0: with all */
     /* What the gang's object says that min_pods of them need in all; 0: nothing. It counts where
      * the pods say nothing. */
