@@ -1,6 +1,7 @@
 /* act.c - what the rules of place.c do: each action adds to the plan, and decides nothing. */
 #include "bridge/act.h"
 
+#include "bridge/run/exclude.h"
 #include "bridge/run/release.h"
 #include "bridge/slurm/slurm_action.h"
 
@@ -101,8 +102,8 @@ ACT(read_neighbours, plan_read_stale_jobs(s->world, s->unit, s->assigned.misfit,
 
 /* The job is cancelled, and the next one excludes the nodes that did not fit and still do not. A
  * unit whose jobs keep ending is submitted ever more slowly. */
-ACT(give_back, plan_slurm_give_back(plan, s->unit->job, s->assigned.misfit, s->assigned.why))
-ACT(give_forgotten_back, plan_slurm_give_back(plan, s->unit->job, s->forgotten,
+ACT(give_back, plan_slurm_give_back(plan, s->unit->job, s->assigned.misfit, 0, s->assigned.why))
+ACT(give_forgotten_back, plan_slurm_give_back(plan, s->unit->job, s->forgotten, 0,
                                               "a pod whose job Slurm has forgotten runs there"))
 ACT(cancel_few_places,
     plan_slurm_cancel(plan, s->unit->job, NULL, "it has too few places for its pods"))
@@ -124,7 +125,9 @@ void act_cancel_claim(const struct situation *s, struct plan *plan)
         plan_slurm_cancel(plan, s->unit->job, NULL, s->claims.why);
 }
 
-ACT(give_device_back, plan_slurm_give_back(plan, s->unit->job, s->claims.node, s->claims.why))
+ACT(give_device_back,
+    plan_slurm_give_back(plan, s->unit->job, s->claims.node,
+                         node_devices_version(s->world, s->claims.node), s->claims.why))
 
 void act_wait_for_devices(const struct situation *s, struct plan *plan)
 {

@@ -386,7 +386,7 @@ static const struct rule rules[UNIT_PHASES] = {
     { AT(UNIT_INVALID, "invalid"), IF(is_invalid, PART_DESC),
       TROUBLE("Invalid", "{invalid}"), WOKEN(ON_POD | ON_OWNER | ON_NODES | ON_CLAIM) },
     { AT(UNIT_NO_NODE_FITS, "no node fits"), IF(has_no_nodes, PART_NODES),
-      TROUBLE("NoNodeFits", "{nodes left}"), EVENT("FailedScheduling"), WOKEN(ON_NODES | ON_TIME),
+      TROUBLE("NoNodeFits", "{nodes left}"), EVENT("FailedScheduling"), WOKEN(ON_NODES | ON_CLAIM | ON_TIME),
       DUE(due_misfit) },
     /* the guard */
     { AT(UNIT_SLURM_UNUSABLE, "Slurm unusable"), IF(is_slurm_unusable, PART_NONE),

@@ -8,6 +8,7 @@
  * whole submit. */
 #include "bridge/run/exclude.h"
 
+#include "base/map.h"
 #include "bridge/run/assign.h"
 #include "bridge/unit/describe.h"
 #include "bridge/world/hosts.h"
@@ -38,6 +39,34 @@ const char *node_misfit(const struct bridge_world *world, struct arena *arena,
     if (!node->ready)
         return arena_printf(arena, "node %s is not ready", node->object.name);
     return world->filter ? filter_misfit(world->filter, pod, node, arena) : NULL;
+}
+
+/* ---- devices ---- */
+
+uint64_t node_devices_version(const struct bridge_world *world, const char *slurm_name)
+{
+    const struct kube_node *node = world_node_by_slurm_name(world, str_of(slurm_name));
+    const struct slurm_node *record = world_slurm_node(world, str_of(slurm_name));
+    const struct device_view view = world_device_view(world);
+    const uint64_t secret[2] = { 0, 0 };
+    auto_buf struct buf text = { .max = MAX_ASIDE };
+    struct kube_index_walk walk;
+    const struct kube_object *slice;
+
+    if (record)
+        buf_printf(&text, "%s %s", record->gres, record->extra);
+    if (node && view.slices) {
+        walk = kube_cache_by(view.slices, view.indexes.slices_by_node, str_of(node->object.name));
+        while ((slice = kube_index_next(&walk)) != NULL)
+            buf_printf(&text, " %s:%s", slice->uid, slice->version);
+    }
+    return map_hash(buf_str(&text), secret) | 1; /* 0: of no devices */
+}
+
+bool do_devices_not_do(const struct bridge_world *world, const struct misfit *misfit)
+{
+    return misfit->why && world->facts.now_us < misfit->until_us &&
+           node_devices_version(world, misfit->name) == misfit->devices;
 }
 
 /* ---- what is left out ---- */
@@ -94,7 +123,8 @@ static void add_misfits(const struct bridge_world *world, const struct unit *uni
                         struct names *names, struct exclusion *exclusion, const char *if_it_fits)
 {
     for (unsigned i = 0; unit->state && i < unit->state->misfit_count; i++) {
-        struct str name = str_of(unit->state->misfits[i]);
+        const struct misfit *misfit = &unit->state->misfits[i];
+        struct str name = str_of(misfit->name);
         const struct kube_node *node = world_node_by_slurm_name(world, name);
         const char *why;
 
@@ -105,6 +135,8 @@ static void add_misfits(const struct bridge_world *world, const struct unit *uni
             why = arena_printf(names->arena,
                                "node %s: a pod whose job Slurm has forgotten runs there",
                                node->object.name);
+        if (!why && do_devices_not_do(world, misfit))
+            why = misfit->why;
         if (!why && !(why = if_it_fits))
             continue;
         add_name(names, name);

@@ -27,4 +27,10 @@ const char *node_misfit(const struct bridge_world *world, struct arena *arena,
                         const struct kube_pod *pod, const struct kube_node *node,
                         const char *slurm_name);
 
+/* What the record and the slices of a node say of its devices, as a number that is another when
+ * they change; never 0. */
+uint64_t node_devices_version(const struct bridge_world *world, const char *slurm_name);
+/* Whether a node that was given back for its devices is still left out for them. */
+bool do_devices_not_do(const struct bridge_world *world, const struct misfit *misfit);
+
 #endif

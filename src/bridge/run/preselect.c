@@ -32,8 +32,9 @@ static bool is_misfit(const struct slots *slots, const struct kube_node *node)
     const char *name = world_slurm_name(node);
 
     for (unsigned i = 0; state && i < state->misfit_count; i++)
-        if (strcmp(state->misfits[i], name) == 0)
-            return !will_do_for_some(slots, node);
+        if (strcmp(state->misfits[i].name, name) == 0)
+            return do_devices_not_do(slots->world, &state->misfits[i]) ||
+                   !will_do_for_some(slots, node);
     return false;
 }
 

@@ -62,12 +62,13 @@ static struct job_action *about(struct plan *plan, const struct slurm_call_type 
 
 static struct action *cancel(struct plan *plan, const struct slurm_job *job,
                              const struct action_unless *unless, const char *misfit,
-                             const char *why)
+                             uint64_t devices, const char *why)
 {
     struct job_action *detail = about(plan, &call_cancel, job);
 
     detail->why = keep(plan, why);
     detail->misfit = keep(plan, misfit);
+    detail->misfit_devices = devices;
     slurm_action_set_unless(plan, &detail->base, unless);
     return slurm_action_add(plan, &detail->base, NULL);
 }
@@ -75,13 +76,13 @@ static struct action *cancel(struct plan *plan, const struct slurm_job *job,
 struct action *plan_slurm_cancel(struct plan *plan, const struct slurm_job *job,
                                  const struct action_unless *unless, const char *why)
 {
-    return cancel(plan, job, unless, NULL, why);
+    return cancel(plan, job, unless, NULL, 0, why);
 }
 
 struct action *plan_slurm_give_back(struct plan *plan, const struct slurm_job *job,
-                                    const char *misfit, const char *why)
+                                    const char *misfit, uint64_t devices, const char *why)
 {
-    return cancel(plan, job, NULL, misfit, why);
+    return cancel(plan, job, NULL, misfit, devices, why);
 }
 
 struct action *plan_slurm_look(struct plan *plan, const struct slurm_job *job)

@@ -50,9 +50,10 @@ struct action *plan_slurm_submit(struct plan *plan, const struct submit_request 
 /* unless may be NULL. why is for the log. */
 struct action *plan_slurm_cancel(struct plan *plan, const struct slurm_job *job,
                                  const struct action_unless *unless, const char *why);
-/* The same for a job whose node does not fit: the unit's next submit excludes it. */
+/* The same for a job whose node does not fit: the unit's next submit excludes it. devices: because
+ * of these (node_devices_version); 0. */
 struct action *plan_slurm_give_back(struct plan *plan, const struct slurm_job *job,
-                                    const char *misfit, const char *why);
+                                    const char *misfit, uint64_t devices, const char *why);
 struct action *plan_slurm_look(struct plan *plan, const struct slurm_job *job); /* read it now */
 /* Reads what it was given on its nodes (job_layouts.h). */
 struct action *plan_slurm_layout(struct plan *plan, const struct slurm_job *job);

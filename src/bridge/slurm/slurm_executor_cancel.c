@@ -46,7 +46,9 @@ static void give_up(struct slurm_task *task)
 
     /* Before the cancel: the next submit, whoever plans it, must not get this node again. */
     if (detail->misfit)
-        unit_state_add_misfit(unit_states_need(states, job_action_unit(detail)), detail->misfit);
+        unit_state_add_misfit(unit_states_need(states, job_action_unit(detail)), detail->misfit,
+                              detail->misfit_devices, detail->why,
+                              loop_now_us(executor_of(task)->lane.loop));
     /* Whatever becomes of the cancel, and even if it comes only when the job runs. The attempts of
      * a group go on when its object is made again, so the uid in the key makes no difference. */
     state = unit_states_find(states, job_action_unit(detail));

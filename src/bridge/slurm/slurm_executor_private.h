@@ -22,6 +22,7 @@ struct job_action {
     const char *sluid;
     const char *why;
     const char *misfit;         /* cancel: a node that will not do; NULL */
+    uint64_t misfit_devices;    /* because of its devices, of this version; 0 */
     struct field_hashes hashes; /* sync: what counts until the job is as `job` says */
 };
 

@@ -18,6 +18,8 @@ enum {
     MAX_REFUSED_TRY_S = 15,
     REFUSED_JOB_S = 60, /* how long a job waits for a write, and at least the next one for it */
     MAX_REFUSED_JOB_S = 600,
+    MISFIT_S = 30, /* how long a node is left out for its devices, the first time */
+    MAX_MISFIT_S = 600,
 };
 
 static const char *const state_names[SUBMIT_STATES] = {
@@ -45,12 +47,18 @@ const char *submit_state_name(enum submit_state state)
     return (unsigned)state < SUBMIT_STATES ? state_names[state] : "no state";
 }
 
+static void free_misfit(struct misfit *misfit)
+{
+    mem_free(misfit->name);
+    mem_free(misfit->why);
+}
+
 static void free_entry(void *value)
 {
     struct entry *entry = value;
 
     for (unsigned i = 0; i < entry->unit.misfit_count; i++)
-        mem_free(entry->unit.misfits[i]);
+        free_misfit(&entry->unit.misfits[i]);
     mem_free(entry->unit.write_refusal.text);
     mem_free(entry);
 }
@@ -140,20 +148,6 @@ void unit_states_move(struct unit_states *states, struct unit_state *unit, enum 
     states->in[state]++;
 }
 
-void unit_state_add_misfit(struct unit_state *unit, const char *slurm_name)
-{
-    for (unsigned i = 0; i < unit->misfit_count; i++)
-        if (strcmp(unit->misfits[i], slurm_name) == 0)
-            return;
-    if (unit->misfit_count == UNIT_STATE_MAX_MISFITS) {
-        mem_free(unit->misfits[0]);
-        memmove(&unit->misfits[0], &unit->misfits[1],
-                (UNIT_STATE_MAX_MISFITS - 1) * sizeof(unit->misfits[0]));
-        unit->misfit_count--;
-    }
-    unit->misfits[unit->misfit_count++] = mem_strdup(slurm_name);
-}
-
 void unit_state_give_up(struct unit_state *unit, unsigned attempt)
 {
     if (!unit_state_has_given_up(unit, attempt))
@@ -184,6 +178,35 @@ static int64_t growing_s(int64_t first_s, unsigned times, int64_t longest_s)
     int64_t pause_s = first_s << (times < 10 ? times : 10);
 
     return pause_s < longest_s ? pause_s : longest_s;
+}
+
+static struct misfit *need_misfit(struct unit_state *unit, const char *slurm_name)
+{
+    for (unsigned i = 0; i < unit->misfit_count; i++)
+        if (strcmp(unit->misfits[i].name, slurm_name) == 0)
+            return &unit->misfits[i];
+    if (unit->misfit_count == UNIT_STATE_MAX_MISFITS) {
+        free_misfit(&unit->misfits[0]);
+        memmove(&unit->misfits[0], &unit->misfits[1],
+                (UNIT_STATE_MAX_MISFITS - 1) * sizeof(unit->misfits[0]));
+        unit->misfit_count--;
+    }
+    unit->misfits[unit->misfit_count] = (struct misfit){ .name = mem_strdup(slurm_name) };
+    return &unit->misfits[unit->misfit_count++];
+}
+
+void unit_state_add_misfit(struct unit_state *unit, const char *slurm_name, uint64_t devices,
+                           const char *why, int64_t now_us)
+{
+    struct misfit *misfit = need_misfit(unit, slurm_name);
+
+    if (devices == misfit->devices && now_us < misfit->until_us)
+        return;
+    mem_free(misfit->why);
+    misfit->why = devices ? mem_strdup(why) : NULL;
+    misfit->devices = devices;
+    if (devices)
+        misfit->until_us = now_us + growing_s(MISFIT_S, misfit->times++, MAX_MISFIT_S) * SECOND_US;
 }
 
 void unit_state_refuse_write(struct unit_state *unit, const char *text, int64_t now_us)

@@ -67,13 +67,24 @@ enum {
     UNIT_STATE_MAX_GIVEN_UP = 8, /* the last of them count */
 };
 
+/* A node that was given back. While Kubernetes' rules object, the next job excludes it. Its devices
+ * are no matter of these rules: for them it is left out until their record or their slices are
+ * others (node_devices_version), or for a time that grows. */
+struct misfit {
+    char *name;       /* in Slurm */
+    char *why;        /* its devices did not do; NULL: for other reasons */
+    uint64_t devices; /* their version at that time */
+    int64_t until_us; /* loop time */
+    unsigned times;
+};
+
 struct unit_state {
     struct str key; /* "namespace/uid" */
     struct submit_record submit;
     struct last_applied last_applied;
-    bool queues;                           /* an immediate try was refused: the next is queued */
-    bool prefers_nothing;                  /* a preference was refused: the next submit has none */
-    char *misfits[UNIT_STATE_MAX_MISFITS]; /* Slurm nodes that did not fit, the last one last */
+    bool queues;          /* an immediate try was refused: the next is queued */
+    bool prefers_nothing; /* a preference was refused: the next submit has none */
+    struct misfit misfits[UNIT_STATE_MAX_MISFITS]; /* the last one last */
     unsigned misfit_count;
     /* Attempts whose jobs we wanted cancelled: a cancel without an answer may come late, so nothing
      * is bound by them any more. */
@@ -109,8 +120,9 @@ size_t unit_states_in(const struct unit_states *states, enum submit_state state)
 /* The only way to move a submit: keeps the counts. */
 void unit_states_move(struct unit_states *states, struct unit_state *unit, enum submit_state state);
 
-/* A node that did not fit; one that is known already changes nothing. */
-void unit_state_add_misfit(struct unit_state *unit, const char *slurm_name);
+/* A node that did not fit. devices: because of these, of this version, for this reason; 0. */
+void unit_state_add_misfit(struct unit_state *unit, const char *slurm_name, uint64_t devices,
+                           const char *why, int64_t now_us);
 void unit_state_give_up(struct unit_state *unit, unsigned attempt);
 unsigned unit_state_attempt(
     const struct unit_state *unit); /* the last, of submits and of those given up */

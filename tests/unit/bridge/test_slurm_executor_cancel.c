@@ -256,12 +256,12 @@ static void a_node_that_was_given_back_is_remembered_once(void **state)
         rig_answers(rig, "DELETE", "/jobs/", i == 0 ? 403 : 200,
                     i == 0 ? rig_refusal(1, text) : CANCELLED_BODY);
         rig_reads_job(rig, 7, "RUNNING", "ns/uid.1");
-        rig_do(rig, plan_slurm_give_back(&rig->plan, rig_shown(rig, "7"), "n1", "a test"));
+        rig_do(rig, plan_slurm_give_back(&rig->plan, rig_shown(rig, "7"), "n1", 0, "a test"));
         rig_run(rig, MS_US);
         assert_int_equal(rig->ends[i].outcome, i == 0 ? KUBE_UNKNOWN : KUBE_DONE);
     }
     assert_int_equal(unit_of(rig)->misfit_count, 1);
-    assert_string_equal(unit_of(rig)->misfits[0], "n1");
+    assert_string_equal(unit_of(rig)->misfits[0].name, "n1");
 }
 
 /* ---- cancels come before asks ---- */

@@ -21,9 +21,10 @@
  *                      partitions: slurm-bridge, extra: mark}]
  *       submits: [{pod: a, state: unresolved, attempt: 1, settles: 99, text: "...", queues: true,
  *                  answered: true, misfits: [s1], writes_refused: [50, 60],
- *                  seen: 99}]   # seen: its pods came then; writes_refused: a Binding was, by a
- * quota plan: a                      # the pod whose unit is planned; by default the only one
- *     expect:                      # what the plan does
+ *                  device_misfits: [s2], devices_changed: true,   # each 30 s after the one before
+ * it seen: 99}]   # seen: its pods came then; writes_refused: a Binding was, by a quota plan: a #
+ * the pod whose unit is planned; by default the only one expect:                      # what the
+ * plan does
  *       - cancel job 7
  *       - {do: submit default/a, has: ['"attempt":2'], lacks: ['"gres"'],
  *          after: cancel job 7}     # when that was done; `beside`: at the same time

@@ -220,6 +220,8 @@ static const struct key submit_keys[] = {
     { .name = "given_up", NUMBER },
     { .name = "seen", NUMBER },
     { .name = "misfits", TEXTS },
+    { .name = "device_misfits", TEXTS },
+    { .name = "devices_changed", FLAG },
     { .name = "writes_refused", LIST },
     { 0 },
 };

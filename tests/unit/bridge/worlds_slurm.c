@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "bridge/run/exclude.h"
 #include "bridge/slurm/capacity.h"
 #include "bridge/slurm/job_layouts.h"
 #include "bridge/unit/job_change.h"
@@ -328,8 +329,10 @@ static void add_submit(struct small_world *small, const struct json *row)
     struct unit_state *memory = unit_states_need(small->world.unit_states, str_of(key));
     struct str state = json_str_or(json_get(row, "state"), STR("none"));
     struct json_iter misfits = json_iter(json_get(row, "misfits"));
+    struct json_iter devices = json_iter(json_get(row, "device_misfits"));
     struct json_iter refused = json_iter(json_get(row, "writes_refused"));
     const struct json *name;
+    int64_t times = 0;
 
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
         if (str_is(state, submit_state_name(states[i])))
@@ -360,8 +363,12 @@ static void add_submit(struct small_world *small, const struct json *row)
         unit_state_refuse_write(memory, "bind pod default/a to n1: exceeded quota",
                                 (LED_FROM_S + json_i64_or(name, 0)) * SECOND_US);
     while (json_next_item(&misfits, &name))
-        unit_state_add_misfit(memory,
-                              arena_strndup(&small->arena, json_str(name).at, json_str(name).len));
+        unit_state_add_misfit(memory, json_str(name).at, 0, NULL, 0);
+    while (json_next_item(&devices, &name))
+        unit_state_add_misfit(memory, json_str(name).at,
+                              node_devices_version(&small->world, json_str(name).at) +
+                                  (uint64_t)json_bool_or(json_get(row, "devices_changed"), false),
+                              "no device does", memory->submit.sent_us + 30 * SECOND_US * times++);
 }
 
 void small_world_add_submits(struct small_world *small, const struct json *given)
