@@ -110,8 +110,13 @@ static void write_event(struct buf *out, const char *name, const struct ui_view 
 
 /* ---- viewers ---- */
 
-static void end_viewer(struct viewer *viewer)
+/* The last message says why the stream ends: "slow" or "restart". */
+static void end_viewer(struct viewer *viewer, const char *why)
 {
+    auto_buf struct buf bye = { .max = 64 };
+
+    buf_printf(&bye, "event: bye\ndata: {\"why\":\"%s\"}\n\n", why);
+    (void)http_stream_send(viewer->responder, buf_str(&bye), SIZE_MAX);
     http_stream_end(viewer->responder);
     list_remove(&viewer->link);
     viewer->ui->viewer_count--;
@@ -132,7 +137,7 @@ static void send_to_all(struct ui *ui, struct str message, bool is_snapshot)
         size_t max_behind = UI_MAX_BEHIND + viewer->snapshot;
 
         if (viewer->is_gone || !http_stream_send(viewer->responder, message, max_behind))
-            end_viewer(viewer);
+            end_viewer(viewer, "slow");
         else if (is_snapshot)
             viewer->snapshot = message.len;
     }
@@ -336,7 +341,7 @@ void ui_free(struct ui *ui)
         return;
     loop_timer_stop(&ui->timer);
     list_each (struct viewer, viewer, &ui->viewers, link)
-        end_viewer(viewer);
+        end_viewer(viewer, "restart");
     list_each (struct pod_read, read, &ui->pod_reads, link) {
         kube_call_cancel(read->call);
         http_respond_text(read->responder, 503, "the exporter stops");

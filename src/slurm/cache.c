@@ -5,6 +5,7 @@
  * exactly one change, whose old is the next of the change before it. */
 #include "base/mem.h"
 #include "slurm/cache_private.h"
+#include "slurm/object_private.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -216,6 +217,18 @@ static bool apply(struct slurm_cache *cache, struct slurm_entry *entry,
     return true;
 }
 
+/* Before it is compared with what is shown. */
+static void keep_start(struct slurm_entry *entry, const struct slurm_object *next,
+                       int64_t started_us)
+{
+    if (!next || next->kind != &slurm_job_kind)
+        return;
+    if (slurm_job_expected_start(slurm_job_of(next)) > 0)
+        entry->start_us = started_us;
+    else if (entry->object && started_us - entry->start_us <= SLURM_START_KEPT_US)
+        slurm_job_keep_start(entry->object, next);
+}
+
 /* ---- single reads and writes ---- */
 
 static bool saw(struct slurm_cache *cache, struct str key, const struct slurm_object *next,
@@ -225,6 +238,7 @@ static bool saw(struct slurm_cache *cache, struct str key, const struct slurm_ob
 
     if (started_us < slurm_entry_newest(cache, entry))
         return false;
+    keep_start(entry, next, started_us);
     if (apply(cache, entry, next, started_us))
         cache->generation++;
     forget_old_ghosts(cache);
@@ -274,10 +288,11 @@ struct slurm_merge *slurm_merge_new(struct slurm_cache *cache, int64_t started_u
  * stands for the new one, so that the commit has little left to do. */
 void slurm_merge_add(struct slurm_merge *merge, const struct slurm_object *object)
 {
-    struct slurm_entry *entry = slurm_entry_find(merge->cache, str_of(object->key));
+    struct slurm_entry *entry = need_entry(merge->cache, str_of(object->key));
     struct slurm_list *list = &merge->list;
 
-    if (entry && entry->object && merge->started_us >= slurm_entry_newest(merge->cache, entry) &&
+    keep_start(entry, object, merge->started_us);
+    if (entry->object && merge->started_us >= slurm_entry_newest(merge->cache, entry) &&
         slurm_object_equal(entry->object, object)) {
         confirm(merge->cache, entry, merge->started_us);
         slurm_object_unref(object);

@@ -18,6 +18,10 @@
 
 struct slurm_cache;
 
+/* slurmctld forgets the expected starts of all jobs when a backfill cycle begins, and finds them
+ * anew one by one. So an expected start stays this long after Slurm said it last. */
+enum { SLURM_START_KEPT_US = 300 * 1000000 };
+
 /* cluster: whose keys count (submit.h); for jobs only. The loop is borrowed. */
 struct slurm_cache *slurm_cache_new(const struct slurm_kind *kind, struct loop *loop,
                                     struct str cluster);

@@ -22,6 +22,7 @@ struct slurm_entry {
     int64_t floor_us;                  /* of the last write's answer */
     int64_t stated_us; /* of jobs: the start of the states that agreed with it last */
     int64_t gone_us;   /* a ghost: since when */
+    int64_t start_us;  /* of jobs: the start of the read that last said an expected start */
     uint64_t round;    /* the last walk over all that met it */
     uint64_t asked;    /* the last of them that asked for it by name */
     bool doubted;      /* the last list lacked it, and it was kept */

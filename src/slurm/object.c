@@ -175,6 +175,15 @@ const struct slurm_object *slurm_job_started(const struct slurm_job *job, const 
     return object;
 }
 
+void slurm_job_keep_start(const struct slurm_object *old, const struct slurm_object *next)
+{
+    const struct slurm_job *was = slurm_job_of(old), *is = slurm_job_of(next);
+
+    if (next->refs == 1 && is->submit_time == was->submit_time && !is->hold &&
+        slurm_words_has(&is->state, SLURM_JOB_PENDING) && slurm_job_expected_start(is) == 0)
+        ((struct slurm_job *)(uintptr_t)next)->start_time = slurm_job_expected_start(was);
+}
+
 const struct slurm_object *slurm_object_ref(const struct slurm_object *object)
 {
     ((struct slurm_object *)(uintptr_t)object)->refs++;

@@ -35,4 +35,8 @@ struct slurm_kind {
 /* The job as it was, RUNNING on these nodes; a new object with one reference. */
 const struct slurm_object *slurm_job_started(const struct slurm_job *job, const char *nodes);
 
+/* The start that was expected stays, where next is the same job and still waits without saying one.
+ * next: nobody else has seen it yet. */
+void slurm_job_keep_start(const struct slurm_object *old, const struct slurm_object *next);
+
 #endif

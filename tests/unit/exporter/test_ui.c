@@ -141,8 +141,8 @@ static void end(struct rig *rig)
     loop_free(rig->loop);
 }
 
-/* Reads until the first piece of news after the snapshot. */
-static void read_until_delta(const struct rig *rig)
+/* Reads on until this has come, and the snapshot before it. */
+static void read_until(const struct rig *rig, const char *wanted, size_t at_least)
 {
     int64_t limit_us = loop_now_us(rig->loop) + (int64_t)20 * SECOND_US;
     size_t got = 0;
@@ -158,7 +158,7 @@ static void read_until_delta(const struct rig *rig)
             continue;
         }
         got += (size_t)part;
-        if (got > MESSAGE && memmem(piece, (size_t)part, "event: delta", strlen("event: delta")))
+        if (got > at_least && memmem(piece, (size_t)part, wanted, strlen(wanted)))
             return;
     }
 }
@@ -182,11 +182,11 @@ static void a_viewer_may_take_longer_than_a_tick_to_read_a_snapshot(void **state
     run_until_viewers_are(&rig, 1);
     run_for(rig.loop, (int64_t)3 * UI_TICK_US);
     assert_int_equal(ui_viewers(rig.ui), 1);
-    read_until_delta(&rig);
+    read_until(&rig, "event: delta", MESSAGE);
     end(&rig);
 }
 
-static void a_viewer_that_does_not_read_the_news_is_ended(void **state)
+static void a_viewer_that_does_not_read_the_news_is_told_so_and_ended(void **state)
 {
     struct rig rig = { .loop = NULL };
 
@@ -195,6 +195,20 @@ static void a_viewer_that_does_not_read_the_news_is_ended(void **state)
     run_until_viewers_are(&rig, 1);
     rig.reason = REASON;
     run_until_viewers_are(&rig, 0);
+    read_until(&rig, "event: bye\ndata: {\"why\":\"slow\"}\n\n", UI_MAX_BEHIND);
+    end(&rig);
+}
+
+static void a_viewer_is_told_that_the_exporter_stops(void **state)
+{
+    struct rig rig = { .loop = NULL };
+
+    (void)state;
+    begin(&rig, 0);
+    run_until_viewers_are(&rig, 1);
+    ui_free(rig.ui);
+    rig.ui = NULL;
+    read_until(&rig, "event: bye\ndata: {\"why\":\"restart\"}\n\n", 0);
     end(&rig);
 }
 
@@ -202,7 +216,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_viewer_may_take_longer_than_a_tick_to_read_a_snapshot),
-        cmocka_unit_test(a_viewer_that_does_not_read_the_news_is_ended),
+        cmocka_unit_test(a_viewer_that_does_not_read_the_news_is_told_so_and_ended),
+        cmocka_unit_test(a_viewer_is_told_that_the_exporter_stops),
     };
 
     return cmocka_run_group_tests_name("exporter/ui", tests, NULL, NULL);

@@ -439,6 +439,67 @@ static void a_node_that_is_still_busy_is_no_change(void **state)
     assert_told(bench, "n1:-> ");
 }
 
+/* ---- expected starts ---- */
+
+#define WAITS           "\"submit_time\":5,\"job_state\":[\"PENDING\"]"
+#define HOUR_US         (INT64_C(3600) * 1000000)
+#define STARTS_AT(time) ",\"start_time\":" #time
+
+static int64_t expected(struct bench *bench)
+{
+    loop_run(bench->loop);
+    return slurm_job_expected_start(slurm_job_of(slurm_cache_get(bench->cache, "7")));
+}
+
+static void list_of(struct bench *bench, const struct slurm_object *object, int64_t started_us)
+{
+    struct slurm_merge *merge = slurm_merge_new(bench->cache, started_us);
+
+    slurm_merge_add(merge, object);
+    assert_true(slurm_merge_commit(merge, all_may_go, NULL));
+    slurm_merge_free(merge);
+}
+
+/* slurmctld sets the expected starts to nothing when a backfill cycle begins. */
+static void an_expected_start_stays_while_backfill_thinks_again(void **state)
+{
+    struct bench *bench = *state;
+
+    list_of(bench, job(7, "x", "," WAITS STARTS_AT(900)), HOUR_US + 10);
+    loop_run(bench->loop);
+    buf_clear(&bench->log);
+    list_of(bench, job(7, "x", "," WAITS STARTS_AT(0)), HOUR_US + 20);
+    assert_int_equal(expected(bench), 900);
+    put(bench, job(7, "x", "," WAITS STARTS_AT(0)), HOUR_US + 30);
+    assert_int_equal(expected(bench), 900);
+    assert_told(bench, ""); /* nothing has changed for anybody */
+    list_of(bench, job(7, "x", "," WAITS STARTS_AT(950)), HOUR_US + 40);
+    assert_int_equal(expected(bench), 950);
+}
+
+static void an_expected_start_that_slurm_no_longer_says_goes_in_the_end(void **state)
+{
+    struct bench *bench = *state;
+
+    list_of(bench, job(7, "x", "," WAITS STARTS_AT(900)), HOUR_US + 10);
+    list_of(bench, job(7, "x", "," WAITS STARTS_AT(0)), HOUR_US + 10 + SLURM_START_KEPT_US);
+    assert_int_equal(expected(bench), 900);
+    list_of(bench, job(7, "x", "," WAITS STARTS_AT(0)), HOUR_US + 11 + SLURM_START_KEPT_US);
+    assert_int_equal(expected(bench), 0);
+}
+
+static void a_job_that_is_held_or_another_one_expects_no_start(void **state)
+{
+    struct bench *bench = *state;
+
+    list_of(bench, job(7, "x", "," WAITS STARTS_AT(900)), HOUR_US + 10);
+    list_of(bench, job(7, "x", "," WAITS ",\"hold\":true" STARTS_AT(0)), HOUR_US + 20);
+    assert_int_equal(expected(bench), 0);
+    list_of(bench, job(7, "x", "," WAITS STARTS_AT(900)), HOUR_US + 30);
+    list_of(bench, job(7, "x", ",\"submit_time\":6,\"job_state\":[\"PENDING\"]"), HOUR_US + 40);
+    assert_int_equal(expected(bench), 0);
+}
+
 /* ---- the model: histories of a few jobs, read at random, delivered in any order ---- */
 
 enum { KEYS = 6, STEPS = 4000 };
@@ -536,6 +597,9 @@ int main(void)
         TEST(jobs_are_found_by_key_and_by_node),
         TEST(nodes_are_in_no_index_of_jobs),
         TEST(a_node_that_is_still_busy_is_no_change),
+        TEST(an_expected_start_stays_while_backfill_thinks_again),
+        TEST(an_expected_start_that_slurm_no_longer_says_goes_in_the_end),
+        TEST(a_job_that_is_held_or_another_one_expects_no_start),
         TEST(reads_in_any_order_leave_the_newest),
     };
 
