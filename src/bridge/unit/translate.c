@@ -9,6 +9,7 @@
 #include "bridge/unit/translate.h"
 
 #include "base/map.h"
+#include "bridge/unit/at_least.h"
 #include "bridge/unit/prefer.h"
 #include "codec/timestamp.h"
 #include "device/needs.h"
@@ -187,6 +188,20 @@ static int64_t memory_wanted(const struct translate_from *from)
     for (unsigned i = 0; i < from->pod_count; i++)
         bytes = larger(bytes, larger(from->pods[i]->requests.memory, from->pods[i]->limits.memory));
     return wanted_or(bytes, from->job ? from->job->memory : 0, from->group_memory, from);
+}
+
+/* cores: of each pod by device classes. */
+static void find_least(const struct translate_from *from, const int64_t *cores,
+                       struct at_least *ret_least)
+{
+    int64_t milli = 0, bytes = 0;
+
+    for (unsigned i = 0; i < from->pod_count; i++) {
+        milli = larger(milli, cpu_of(&from->pods[i]->requests, cores[i]));
+        bytes = larger(bytes, from->pods[i]->requests.memory);
+    }
+    ret_least->cpus = divide_up(milli, 1000);
+    ret_least->memory = divide_up(bytes, MIB);
 }
 
 static int take_amounts(struct job_desc *desc, const struct translate_from *from,
@@ -445,7 +460,7 @@ static int64_t oldest(const struct translate_from *from)
 }
 
 static int take_all(struct job_desc *desc, const struct translate_from *from, struct arena *arena,
-                    struct err *err)
+                    struct at_least *ret_least, struct err *err)
 {
     int64_t *cores = arena_alloc_array(arena, from->pod_count + 1, sizeof(*cores));
     int rc;
@@ -465,6 +480,7 @@ static int take_all(struct job_desc *desc, const struct translate_from *from, st
         rc = take_devices(desc, from, arena, cores, err);
     if (rc == 0)
         rc = take_amounts(desc, from, cores, err);
+    find_least(from, cores, ret_least);
     return rc;
 }
 
@@ -472,7 +488,8 @@ int translate(const struct translate_from *from, struct arena *arena, struct job
               struct err *err)
 {
     struct job_desc base, desc;
-    int rc = take_all(&base, from, arena, err);
+    struct at_least least;
+    int rc = take_all(&base, from, arena, &least, err);
 
     if (rc < 0)
         return rc;
@@ -482,8 +499,14 @@ int translate(const struct translate_from *from, struct arena *arena, struct job
     rc = lay_over(&desc, from, arena, err);
     if (rc == 0 && !from->config->trust_annotations)
         take_rights_back(&desc, &base);
+    if (desc.gres && gres_is_none(desc.gres))
+        desc.gres = NULL;
     if (rc == 0)
         rc = complete(&desc, &base, from, err);
+    least.gres = base.gres;
+    least.per_node = desc.tasks >= 0 ? desc.tasks_per_node : 1;
+    if (rc == 0)
+        rc = at_least_raise(&desc, &least, arena, err);
     if (rc < 0)
         return rc;
     if (!desc.constraints[0]) /* Slurm would try the preference in place of the constraints */

@@ -142,6 +142,54 @@ static void devices_become_one_list_per_node(void **state)
     RIG_CHECK(rows, rig_write_amounts);
 }
 
+/* ---- annotations in place of requests ---- */
+
+#define GPUS(annotation, count)                                                                    \
+    {                                                                                              \
+        .annotations = S "gres: '" annotation "'", .pods = { C(LIMIT("nvidia.com/gpu: " count)) }  \
+    }
+
+static void a_job_gets_at_least_what_its_pods_request(void **state)
+{
+    static const struct rig_row rows[] = {
+        { "memory",
+          { .annotations = S "mem-per-node: 1Mi", .pods = { C(ASK("memory: 1Gi")) } },
+          "memory=1024" },
+        { "more is as good",
+          { .annotations = S "mem-per-node: 2Gi", .pods = { C(ASK("memory: 1Gi")) } },
+          "memory=2048" },
+        { "all of the node is more",
+          { .annotations = S "mem-per-node: '0'", .pods = { C(ASK("memory: 1Gi")) } },
+          "memory=0" },
+        { "a limit is no request",
+          { .annotations = S "mem-per-node: 1Gi", .pods = { C(LIMIT("memory: 9Gi")) } },
+          "memory=1024" },
+        { "CPUs",
+          { .annotations = S "cpu-per-task: '1'", .pods = { C(ASK("cpu: 1500m")) } },
+          "cpus=2" },
+        { "the neediest pod",
+          { .annotations = S "cpu-per-task: '1'", .pods = { C(ASK("cpu: 1")), C(ASK("cpu: 7")) } },
+          "cpus=7" },
+        { "no gres", GPUS("", "2"), "gres/gpu=2" },
+        { "none, in Slurm's word", GPUS("None", "2"), "gres/gpu=2" },
+        { "another gres", GPUS("gres/fpga=1", "2"), "gres/fpga=1,gres/gpu=2" },
+        { "fewer", GPUS("gres/gpu=1", "2"), "gres/gpu=2" },
+        { "nothing of them", GPUS("gres/gpu=0", "2"), "gres/gpu=2" },
+        { "in the old form", GPUS("gres:gpu:1", "2"), "gres/gpu=2" },
+        { "without a count", GPUS("gpu", "2"), "gres/gpu=2" },
+        { "fewer of a type", GPUS("gpu:h100:1", "2"), "gres/gpu:h100=2" },
+        { "types add up", GPUS("gpu:a:1,gpu:b:1", "2"), "gpu:a:1,gpu:b:1" },
+        { "more is as good", GPUS("gpu:h100:4", "2"), "gpu:h100:4" },
+        { "thousands are more", GPUS("gpu:2k", "2000"), "gpu:2k" },
+        { "not with a sign", GPUS("gres/gpu=-1", "2"), "gres/gpu=2" },
+        { "the last of two counts", GPUS("gpu:2,gpu:0", "2"), "gres/gpu=2" },
+        { "in any letters", GPUS("gpu:2,GPU:0", "2"), "gres/GPU=2" },
+        { "pods without devices take what they name", GPUS("gpu:1", "0"), "gpu:1" },
+    };
+
+    RIG_CHECK(rows, rig_write_amounts);
+}
+
 /* ---- the workload ---- */
 
 static void the_workload_decides_the_shape(void **state)
@@ -312,7 +360,7 @@ static void pods_of_a_gang_share_nodes_when_it_may_not_have_enough(void **state)
             .is_gang = true,
             .annotations = S "max-nodes: '1', " S "mem-per-node: 100Mi",
             .pods = { POD, POD } },
-          "pod-0 nodes=2 min=1 max=1 tasks=2 of=2 cpus=2 memory=100" },
+          "pod-0 nodes=2 min=1 max=1 tasks=2 of=2 cpus=2 memory=200" },
         { "devices are the pod's",
           { .is_gang = true,
             .annotations = S "max-nodes: '1'",
@@ -323,11 +371,16 @@ static void pods_of_a_gang_share_nodes_when_it_may_not_have_enough(void **state)
             .annotations = S "max-nodes: '1', " S "gres: 'gres/gpu=4'",
             .pods = { C(LIMIT("nvidia.com/gpu: 2")), C("{}") } },
           "pod-0 nodes=2 min=1 max=1 tasks=2 of=2 gres/gpu=4" },
-        { "or none at all",
+        { "none at all says nothing",
           { .is_gang = true,
             .annotations = S "max-nodes: '1', " S "gres: ''",
             .pods = { C(LIMIT("nvidia.com/gpu: 2")), C("{}") } },
-          "pod-0 nodes=2 min=1 max=1 tasks=2 of=2" },
+          "pod-0 nodes=2 min=1 max=1 tasks=2 of=2 each gres/gpu=2" },
+        { "those of all pods on the node",
+          { .is_gang = true,
+            .annotations = S "max-nodes: '1', " S "gres: 'gres/gpu:h100=1'",
+            .pods = { C(LIMIT("nvidia.com/gpu: 2")), C("{}") } },
+          "pod-0 nodes=2 min=1 max=1 tasks=2 of=2 gres/gpu:h100=4" },
         { "as many nodes as pods are enough",
           { .is_gang = true, .annotations = S "max-nodes: '2'", .pods = { POD, POD } },
           "pod-0 nodes=2 min=2 max=2 tasks=1 cpus=2 memory=100" },
@@ -410,6 +463,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cpus_and_memory_are_the_largest_of_requests_and_limits),
         cmocka_unit_test(devices_become_one_list_per_node),
+        cmocka_unit_test(a_job_gets_at_least_what_its_pods_request),
         cmocka_unit_test(the_workload_decides_the_shape),
         cmocka_unit_test(a_job_s_own_limits_count_where_its_pods_say_nothing),
         cmocka_unit_test(the_pods_of_a_gang_have_a_node_each),

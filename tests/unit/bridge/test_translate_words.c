@@ -215,7 +215,7 @@ static void annotations_win_over_pods_and_those_over_the_config(void **state)
             .annotations = S "partition: q, " S "cpu-per-task: 1500m, " S "mem-per-node: 1Gi, " S
                              "gres: 'gres/gpu:h100=1'",
             .pods = { C(LIMIT("cpu: 9, memory: 9Gi, nvidia.com/gpu: 2")) } },
-          "q kubernetes exclusive cpus=2 memory=1024 gres/gpu:h100=1" },
+          "q kubernetes exclusive cpus=2 memory=1024 gres/gpu:h100=2" },
         { "those of further objects, the last one first",
           { .annotations = S "partition: q, " S "mem-per-node: 1Gi, " S "exclusive: 'false'",
             .more = { S "partition: r, " S "mem-per-node: 2Gi", S "partition: s" },
