@@ -27,7 +27,7 @@ help: ## this list
 setup: ## install the Debian packages that are missing
 	@dev/setup
 
-test: ## all tests: lint, unit, differential, simulation, fuzz, install, charts, the runner, images, end to end
+test: ## all tests: lint of what changed, unit, differential, simulation, fuzz, install, charts, the runner, images, end to end
 	@dev/setup
 	@$(PYTHON) tests/run lint unit diff sim fuzz install charts runner images e2e
 
@@ -39,9 +39,9 @@ soak: ## all crash cases, SEEDS of simulation, MINUTES of fuzzing, fault tests, 
 	@dev/setup
 	@$(if $(MINUTES),FUZZ_MINUTES=$(MINUTES)) $(if $(SEEDS),SIM_SEEDS=$(SEEDS)) $(if $(SLICE),SIM_SLICE=$(SLICE)) $(PYTHON) tests/run --soak
 
-lint: ## format, clang-tidy, layers, banned functions, file heads
+lint: ## format, clang-tidy of every source, layers, banned functions, file heads
 	$(SETUP_BUILD)
-	@$(PYTHON) tests/run lint
+	@$(PYTHON) tests/run lint-whole
 
 fuzz: ## fuzz every parser for SECONDS (default 30) each
 	$(SETUP_BUILD)

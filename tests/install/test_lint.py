@@ -1,9 +1,10 @@
-"""The lint of the tree: clang-tidy runs again for what changed and for nothing else, and end-to-end tests keep their rules."""
+"""The lint of the tree: clang-tidy runs again for what changed and for nothing else, also in a first run, and end-to-end tests keep their rules."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,12 +57,25 @@ class Tree:
         (build / "compile_commands.json").write_text(json.dumps(units))
         (build / "build.ninja").write_text(NINJA + "".join(f"build {name}.o: cc ../../src/{name}.c\n" for name in SOURCES))
 
-    def checks(self) -> tuple[list[str], list[str]]:
+    def checks(self, whole: bool = True) -> tuple[list[str], list[str]]:
         """Builds and lints: the sources that clang-tidy read, and the problems."""
         subprocess.run(["ninja"], cwd=self.root / "build/plain", check=True, capture_output=True)
         self.checked.write_text("")
-        problems = lint.check_tidy(self.root)
+        problems = lint.check_tidy(self.root, None if whole else lint._changed_since_linted(self.root))
         return sorted(self.checked.read_text().split()), problems
+
+    def git(self, *words: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+        return subprocess.run(["git", *who, *words], cwd=self.root, check=True, text=True, capture_output=True).stdout.strip()
+
+    def commit(self) -> str:
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "-m", "a commit")
+        return self.git("rev-parse", "HEAD")
+
+    def without_cache(self) -> "Tree":
+        shutil.rmtree(self.root.parent / "cache", ignore_errors=True)
+        return self
 
 
 @pytest.fixture
@@ -137,6 +151,59 @@ def test_a_result_that_no_run_used_for_a_month_is_dropped(tree: Tree, tmp_path: 
         os.utime(file, (0, 0))
     tree.checks()
     assert set(kept.iterdir()) == used
+
+
+@pytest.fixture
+def linted(tree: Tree) -> Tree:
+    """Its commit is written down as linted whole, and a clone of it has an empty cache."""
+    (tree.root / "tests/tools").mkdir(parents=True)
+    tree.commit()
+    lint._note_linted(tree.root)
+    tree.commit()
+    return tree.without_cache()
+
+
+def test_a_first_run_reads_only_what_differs_from_the_commit_that_was_linted_whole(linted: Tree) -> None:
+    assert linted.checks(whole=False)[0] == []
+    (linted.root / "src/two.c").write_text("int two(void) { return 22; }\n")
+    assert linted.checks(whole=False)[0] == ["two.c"]
+    (linted.root / "src/one.h").write_text("#define ONE 11\n")
+    linted.commit()
+    assert linted.without_cache().checks(whole=False)[0] == ["one.c", "two.c"]
+    assert linted.without_cache().checks()[0] == ["one.c", "two.c"]
+
+
+def test_a_new_file_and_other_checks_are_differences_and_an_unknown_commit_means_all(linted: Tree) -> None:
+    (linted.root / "src/new.h").write_text("")
+    assert linted.root / "src/new.h" in lint._changed_since_linted(linted.root)
+    (linted.root / ".clang-tidy").write_text("Checks: misc-*\n")
+    assert lint._changed_since_linted(linted.root) is None
+    linted.git("checkout", "--quiet", ".clang-tidy")
+    for words in ("0" * 40, "--output=x", ""):
+        (linted.root / lint.LINTED).write_text(words + "\n")
+        assert lint._changed_since_linted(linted.root) is None
+        assert linted.without_cache().checks(whole=False)[0] == ["one.c", "two.c"]
+
+
+def test_only_a_clean_commit_with_other_sources_is_written_down(linted: Tree) -> None:
+    def noted() -> str:
+        lint._note_linted(linted.root)
+        return (linted.root / lint.LINTED).read_text().strip()
+
+    first = noted()
+    (linted.root / "README.md").write_text("no source\n")
+    linted.commit()
+    assert noted() == first
+    (linted.root / "src/two.c").write_text("int two(void) { return 22; }\n")
+    assert noted() == first
+    assert noted() != linted.commit() == noted()
+
+
+def test_a_submission_is_linted_whole_and_then_tested() -> None:
+    assert [line for line in (REPO / ".ci/run").read_text().splitlines() if "make " in line][-2:] == ["make lint", "exec make test"]
+    makefile = (REPO / "Makefile").read_text()
+    assert "tests/run lint-whole" in makefile.split("\nlint:")[1].split("\n\n")[0]
+    assert "tests/run lint unit" in makefile.split("\ntest:")[1].split("\n\n")[0]
 
 
 def test_no_end_to_end_test_is_expected_to_fail_or_ordered_by_its_file_name(tree: Tree) -> None:

@@ -179,6 +179,8 @@ class Run:
 
     def build(self, names: list[str]) -> None:
         before, children = time.monotonic(), os.times()
+        if names:
+            self.say(f"   builds first: {', '.join(names)}; then the tests run. `make help` names the parts")
         for name in names:
             self.suite.build(name)
         after = os.times()

@@ -47,6 +47,8 @@ BANNED_HOME = {"mem.c"}  # the one place that may call the allocator
 FOREIGN_HOSTS = re.compile(r"(deb|snapshot|security|ftp)\.debian\.(org|net)|proxy\.golang\.org|sum\.golang\.org|(files\.)?pypi(\.python)?\.org|"
                            r"pythonhosted\.org|registry\.npmjs\.org")
 
+LINTED = "tests/tools/linted"  # the last commit of which clang-tidy has read every source; `make lint` writes it
+TIDIED = ("src/*.c", "examples/*.c", "tests/sim/*.c")
 TIDY_KEPT_DAYS = 30  # a kept result of clang-tidy that no run used for so long is dropped
 
 Problem = str
@@ -261,21 +263,50 @@ def _tidy(repo: Path, file: Path) -> list[Problem]:
     return found
 
 
-def check_tidy(repo: Path) -> list[Problem]:
-    """A source without problems leaves an empty file in the cache, named by its key; a source with problems is checked in every run."""
+def _git(repo: Path, *words: str) -> str | None:
+    done = subprocess.run(["git", *words], cwd=repo, text=True, capture_output=True)
+    return done.stdout if done.returncode == 0 else None
+
+
+def _changed_since_linted(repo: Path) -> set[Path] | None:
+    """The files that differ from the last commit that was linted whole; None: there is no such commit here, or the checks differ."""
+    commit = (repo / LINTED).read_text().strip() if (repo / LINTED).exists() else ""
+    if not re.fullmatch("[0-9a-f]{40}", commit):
+        return None
+    changed, new = _git(repo, "diff", "--name-only", "--no-renames", commit, "--"), _git(repo, "ls-files", "-o", "--exclude-standard")
+    if changed is None or new is None or ".clang-tidy" in changed.splitlines():
+        return None
+    return {(repo / name).resolve() for name in (*changed.splitlines(), *new.splitlines())}
+
+
+def _note_linted(repo: Path) -> None:
+    """Writes the commit down, if it is the tree as it lies here and a source differs from the one that is written down."""
+    changed = _changed_since_linted(repo)
+    if _git(repo, "status", "--porcelain") != "" or (changed is not None and not any(file.suffix in (".c", ".h") for file in changed)):
+        return
+    (repo / LINTED).write_text(_git(repo, "rev-parse", "HEAD"))
+    print(f"  {LINTED} names this commit now; commit it, and `make test` lints only what differs")
+
+
+def check_tidy(repo: Path, changed: set[Path] | None = None) -> list[Problem]:
+    """A source without problems leaves an empty file in the cache, named by its key; a source with problems is checked in every run.
+    changed: check only these sources, and those that read one of these headers."""
     kept = cache_dir() / "tidy"
     kept.mkdir(parents=True, exist_ok=True)
     version = subprocess.run(["clang-tidy-19", "--version"], text=True, capture_output=True, check=True).stdout
     compiled = _compiled(repo)
-    stamps: dict[Path, Path | None] = {}
 
     def stamp_of(file: Path) -> Path | None:
         key = _tidy_key(repo, compiled[file.resolve()], version)
         return kept / key if key else None
 
-    for file in _tracked(repo, "src/*.c", "examples/*.c", "tests/sim/*.c"):
-        if file.resolve() in compiled and not file.name.startswith("test_"):
-            stamps[file] = stamp_of(file)
+    def is_wanted(file: Path) -> bool:
+        source = compiled.get(file.resolve())
+        if not source or file.name.startswith("test_"):
+            return False
+        return changed is None or file.resolve() in changed or source.reads is None or not changed.isdisjoint(source.reads)
+
+    stamps = {file: stamp_of(file) for file in _tracked(repo, *TIDIED) if is_wanted(file)}
 
     def check(file: Path) -> list[Problem]:
         stamp = stamps[file]
@@ -286,16 +317,17 @@ def check_tidy(repo: Path) -> list[Problem]:
             stamp.touch()
         return found
 
-    changed = []
+    unread = []
     for file, stamp in stamps.items():
         if stamp and stamp.exists():
             stamp.touch()  # a kept result that is used stays
         else:
-            changed.append(file)
+            unread.append(file)
     _drop_unused(kept)
-    changed.sort(key=lambda file: -file.stat().st_size)  # the longest checks first, so that all cores end together
+    print(f"  clang-tidy reads {len(unread)} of {len(stamps)} sources" + ("" if changed is None else f" that differ from {LINTED}"), flush=True)
+    unread.sort(key=lambda file: -file.stat().st_size)  # the longest checks first, so that all cores end together
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [problem for found in pool.map(check, changed) for problem in found]
+        return [problem for found in pool.map(check, unread) for problem in found]
 
 
 def check_built(repo: Path) -> list[Problem]:
@@ -316,13 +348,18 @@ def check_symbols(repo: Path) -> list[Problem]:
     return [f"{name}: defined in {' and '.join(sorted(folders))}" for name, folders in sorted(homes.items()) if len(folders) > 1]
 
 
-def run_all(repo: Path) -> tuple[int, int, int]:
-    checks = [check_format, check_layers, check_rooms, check_banned, check_cleanups, check_heads, check_references, check_lengths, check_hosts, check_scripts, check_e2e, check_built, check_symbols, check_tidy]
+def run_all(repo: Path, whole: bool = False) -> tuple[int, int, int]:
+    def check_tidy_here(repo: Path) -> list[Problem]:
+        return check_tidy(repo, None if whole else _changed_since_linted(repo))
+
+    checks = [check_format, check_layers, check_rooms, check_banned, check_cleanups, check_heads, check_references, check_lengths, check_hosts, check_scripts, check_e2e, check_built, check_symbols, check_tidy_here]
     failed = 0
     for check in checks:
         problems = check(repo)
-        print(f"  {check.__name__.removeprefix('check_'):<10} {'ok' if not problems else f'{len(problems)} problems'}", flush=True)
+        print(f"  {check.__name__.removeprefix('check_').removesuffix('_here'):<10} {'ok' if not problems else f'{len(problems)} problems'}", flush=True)
         for problem in problems[:30]:
             print(f"    {problem}")
         failed += bool(problems)
+    if whole and not failed:
+        _note_linted(repo)
     return len(checks) - failed, failed, 0

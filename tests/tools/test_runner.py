@@ -36,7 +36,7 @@ def chance(job):
 
 parts = {{"chance": Part(chance, lanes.WAITING, 60, targets=("tests",)), "once": Part(pytests.run, lanes.COMPUTE, 60, targets=("tests",)),
          "wait": Part(sleep, lanes.WAITING, 60), "wait2": Part(sleep, lanes.WAITING, 1), "dies": Part(lambda job: 1 / 0, lanes.COMPUTE, 1),
-         "compute": Part(sleep, lanes.COMPUTE, 60), "compute2": Part(sleep, lanes.COMPUTE, 60)}}
+         "built": Part(sleep, lanes.COMPUTE, 60, ("one", "two")), "compute": Part(sleep, lanes.COMPUTE, 60), "compute2": Part(sleep, lanes.COMPUTE, 60)}}
 here = Path(__file__).resolve()
 sys.exit(lanes.main(Suite(here, here.parent, parts, build=lambda name: None, whole_s=60, subjects={{"page": Subject(180, ("page",))}}), sys.argv[1:]))
 """
@@ -87,6 +87,11 @@ def suite(tmp_path: Path):
 def last_line(done: subprocess.CompletedProcess) -> str:
     assert done.stderr == ""
     return done.stdout.splitlines()[-1]
+
+
+def test_a_run_says_first_what_it_builds(suite):
+    done = suite("built")
+    assert done.stdout.splitlines()[0].startswith("   builds first: one, two; ") and last_line(done) == "1 passed, 0 failed"
 
 
 def test_a_flaky_test_counts_as_passed_and_is_named_with_both_logs(suite, tmp_path):
