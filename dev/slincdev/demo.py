@@ -13,6 +13,7 @@ from .common import REPO, Fail, run, say, wait_for
 from .components import NODE
 from .kube import ApiError
 from .lives import Life, Lives
+from .prepare import Preparation
 from .release import SCHEDULER, build_slinc
 from .system import GROUP, HOME, IMAGES, OPERATOR_HOME, WORKERS, System, slinc
 from .telling import Telling, answer, command, fold, side_by_side
@@ -33,8 +34,8 @@ WORKLOADS = [("Pod", "pod", "hello", 1, True), ("Job", "job", "pi", 2, True), ("
 class Demo:
     """The system, and each chapter as a function."""
 
-    def __init__(self, cluster: Cluster, telling: Telling) -> None:
-        self.cluster, self.telling, self.system = cluster, telling, System(cluster)
+    def __init__(self, cluster: Cluster, telling: Telling, ready: Preparation) -> None:
+        self.cluster, self.telling, self.system, self.ready = cluster, telling, System(cluster), ready
         self.lives: Lives | None = None
         self.native = ""  # a job of Slurm's own, which runs through half of the demo
 
@@ -164,6 +165,7 @@ class Demo:
         return any(taint["key"] == "slinky.slurm.net/managed-node" for taint in taints)
 
     def place_each_kind(self) -> None:
+        life.add_parts(self.cluster, PARTS, self.ready)
         self.native = self.sbatch("cpu-0", UNTIL_TOLD, "native")
         for kind, file, story, size, ends in WORKLOADS:
             self.apply(file)
@@ -305,9 +307,10 @@ CHAPTERS = (
 
 
 def tell_all(telling: Telling) -> None:
-    with telling.chapter("A cluster on this machine", "A real Kubernetes with one real node, four more nodes that kwok plays; controllers for JobSets and "
-                         "LeaderWorkerSets come along."):
-        demo = Demo(life.up(NAME, node_count=len(KWOK), with_parts=PARTS, images=IMAGES, before_images=build_slinc), telling)
+    with telling.chapter("A cluster on this machine", "A real Kubernetes with one real node, four more nodes that kwok plays. Controllers for "
+                         "JobSets and LeaderWorkerSets come along as soon as they are built."):
+        ready = life.prepare(PARTS, IMAGES, build_slinc)
+        demo = Demo(life.up(NAME, node_count=len(KWOK), images=IMAGES, ready=ready), telling, ready)
     try:
         for title, text, act in CHAPTERS:
             with telling.chapter(title, text):

@@ -16,9 +16,15 @@ from .common import Fail, cache_dir, locked, need_disk, need_inotify, need_root,
 from .prepare import Preparation
 
 
+def prepare(wanted: list[str], images: list[str], before_images: Callable[[], None] = lambda: None) -> Preparation:
+    """Begins to build what a cluster with these parts and images is made of."""
+    return Preparation(build.wanted_programs(wanted), [*parts.images_of(wanted), *images], before_images)
+
+
 def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot: int | None = None, real: int = 0,
-       images: list[str] | None = None, before_images: Callable[[], None] = lambda: None) -> Cluster:
-    """Starts the cluster, or brings a running one to what is asked; safe to call again at any time. images: more of them for every node."""
+       images: list[str] | None = None, ready: Preparation | None = None) -> Cluster:
+    """Starts the cluster, or brings a running one to what is asked; safe to call again at any time. images: more of them for every node.
+    ready: a preparation that has begun, also of parts that the caller adds later."""
     begun = time.monotonic()
     clusters.check_name(name)
     wanted = parts.in_order(with_parts or [])
@@ -27,7 +33,7 @@ def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot
     need_disk(state_root(), 3, "make up")
     say(f"cluster '{name}'")
     need_inotify(1024)
-    ready = Preparation(build.wanted_programs(wanted), [*parts.images_of(wanted), *(images or [])], before_images)
+    ready = ready or prepare(wanted, images or [])
     ready.wait_for_core()
     with _held(name):
         cluster = clusters.find(name)
@@ -44,9 +50,7 @@ def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot
         ready.wait("images")
         if real:
             real_nodes.ensure(cluster, real)
-        for part in wanted:
-            ready.wait(part)
-            parts.apply(cluster, part)
+        _apply(cluster, wanted, ready)
         if images:
             with step(f"images: {', '.join(images)}"):
                 parts.import_images(cluster, images)
@@ -55,6 +59,21 @@ def up(name: str, node_count: int = 0, with_parts: list[str] | None = None, slot
         ready.wait("helm")
     say(f"up in {time.monotonic() - begun:.1f} s.  export KUBECONFIG={cluster.admin_config}")
     return cluster
+
+
+def add_parts(cluster: Cluster, names: list[str], ready: Preparation) -> None:
+    """To a cluster that runs, as soon as they are built."""
+    wanted = parts.in_order(names)
+    with _held(cluster.name):
+        _apply(cluster, wanted, ready)
+        for part in wanted:
+            parts.wait(cluster, part)
+
+
+def _apply(cluster: Cluster, wanted: list[str], ready: Preparation) -> None:
+    for part in wanted:
+        ready.wait(part)
+        parts.apply(cluster, part)
 
 
 @contextlib.contextmanager

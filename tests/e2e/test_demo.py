@@ -28,6 +28,7 @@ def test_the_demo_tells_its_story_to_the_end_and_leaves_nothing_behind():
     told = done.stdout
     assert done.returncode == 0, told[-3000:] + done.stderr
     assert re.findall(r"^(\d+)\. ", told, re.M) == [str(number) for number in range(1, 12)]
+    assert told.index("\n5. ") < min(told.index(f"{part}: running") for part in ("jobset", "lws")), "what only the fifth chapter needs holds up no other"
     assert re.search(r"hello from a container on node-0, job \d+ of Slurm", told)
     for words in ("a Slurm cluster from nothing", "$ ssh root@login srun hostname\n     cpu-0", "cpu-2 drains and waits for job", "then: COMPLETED",
                   "none of the three starts; each says: job", "0/5 nodes are available", "was preempted in Slurm", "nightly-0 is back",
