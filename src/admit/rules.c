@@ -2,7 +2,7 @@
 #include "admit/rules.h"
 
 #include "admit/admit_private.h"
-#include "bridge/unit/job_desc.h"
+#include "bridge/unit/rights.h"
 #include "bridge/world/config.h"
 #include "bridge/world/names.h"
 
@@ -218,6 +218,21 @@ static bool cannot_be_read(const struct admit_request *request, const struct jso
     return true;
 }
 
+static bool says_too_much(const struct admit_request *request, const struct json *pod,
+                          struct buf *why)
+{
+    auto_arena struct arena arena;
+    struct kube_pairs annotations;
+    struct err err = { .class = 0 };
+
+    arena_init(&arena, MAX_ARENA);
+    annotations = our_annotations(pod, &arena);
+    if (rights_check(request->config->trust, &annotations, &err) == 0)
+        return false;
+    buf_add_text(why, err.text);
+    return true;
+}
+
 /* ---- the table ---- */
 
 enum { BOTH = ADMIT_CREATE | ADMIT_UPDATE };
@@ -250,6 +265,8 @@ static const struct rule {
       "can't update a running pod's external node annotation" },
     { BOTH, true, cannot_be_read, "an annotation `" BRIDGE_ANNOTATION_PREFIX "...` of a wrong form",
       "<annotation>: \"<value>\" is not <form>" },
+    { BOTH, true, says_too_much, "an annotation that `trustAnnotations: own` does not trust",
+      "<annotation>: annotations may say <what> here (`trustAnnotations: own`)" },
 };
 
 static const struct rule *const rules_end = rules + sizeof(rules) / sizeof(rules[0]);

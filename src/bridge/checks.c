@@ -51,6 +51,16 @@ static void check_answers(const struct check_facts *facts, struct check_finding 
              "slurmrestd does not answer at %s: %s", url, facts->slurm_error);
 }
 
+static void check_annotations(const struct check_facts *facts, struct check_finding *finding)
+{
+    if (facts->config->trust == TRUST_ALL)
+        find(finding, CHECK_WARNS,
+             "set trustAnnotations: own in the values of the chart, or in the config",
+             "whoever may create pods of ours is any Slurm user by annotation, with any priority");
+    else
+        find(finding, CHECK_GOOD, "", "annotations make no job somebody else's");
+}
+
 static void check_version(const struct check_facts *facts, struct check_finding *finding)
 {
     if (facts->version >= MIN_VERSION)
@@ -189,6 +199,7 @@ static void check_daemonsets(const struct check_facts *facts, struct check_findi
 
 const struct check checks_table[CHECK_COUNT] = {
     { "slurmrestd", check_answers },
+    { "annotations", check_annotations },
     { "version", check_version },
     { "sees all jobs", check_job_visibility },
     { "partition", check_partition },

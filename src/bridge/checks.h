@@ -35,7 +35,7 @@ struct check {
     void (*run)(const struct check_facts *facts, struct check_finding *ret_finding);
 };
 
-enum { CHECK_COUNT = 11 };
+enum { CHECK_COUNT = 12 };
 extern const struct check checks_table[CHECK_COUNT];
 
 /* Runs the table again and again while the bridge runs; logs what changed. */

@@ -67,6 +67,8 @@ const struct doctor_check doctor_checks[] = {
       NULL, doctor_jobs_without_pods, "scancel the jobs, if no other cluster uses this Slurm" },
     { 405, "bridge", "no pod is refused by Slurm for more than 10 minutes", BIT(FACT_PODS), NULL,
       doctor_refused, "slinc why POD" },
+    { 406, "bridge", "annotations make no job somebody else's", BIT(FACT_BRIDGE), "annotations",
+      NULL, "set trustAnnotations: own in the values of the chart slurm-bridge" },
 
     { 411, "nodes", "no static CPU manager on nodes that are lent to Slurm", BIT(FACT_KUBELETS),
       NULL, doctor_cpu_manager, "set cpuManagerPolicy: none in the kubelet's configuration" },

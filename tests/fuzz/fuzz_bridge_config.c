@@ -89,7 +89,7 @@ static void write_again(const struct bridge_config *config, struct buf *out)
     json_put_text(build, root, "schedulername", config->scheduler_name);
     json_put_text(build, root, "SlurmRestApi", config->slurm_rest_api);
     json_put_bool(build, root, "sharedNodes", config->shared);
-    json_put_bool(build, root, "trustAnnotations", config->trust_annotations);
+    json_put_text(build, root, "trustAnnotations", trust_name(config->trust));
     write_users(config, build, json_put_array(build, root, "users"));
     json_put_i64(build, root, "fenceAfterSeconds", config->fence_after_s);
     if (config->managed_namespace_selector)
@@ -111,7 +111,7 @@ static void check_again(const struct bridge_config *config)
     must(strcmp(again.slurm_rest_api, config->slurm_rest_api) == 0);
     must(again.managed_namespace_count == config->managed_namespace_count);
     must(json_equal(again.managed_namespace_selector, config->managed_namespace_selector));
-    must(again.trust_annotations == config->trust_annotations);
+    must(again.trust == config->trust);
     must(again.user_count == config->user_count);
     for (unsigned i = 0; i < config->user_count; i++)
         must(strcmp(again.users[i].user, config->users[i].user) == 0);

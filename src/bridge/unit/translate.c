@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "bridge/unit/at_least.h"
 #include "bridge/unit/prefer.h"
+#include "bridge/unit/rights.h"
 #include "codec/timestamp.h"
 #include "device/needs.h"
 
@@ -338,27 +339,24 @@ static int take_devices(struct job_desc *desc, const struct translate_from *from
 
 /* ---- annotations ---- */
 
+/* A pod that runs keeps its place whatever it says: of a job for it only the rights are taken. */
+static int lay_over_of(struct job_desc *desc, const struct translate_from *from,
+                       const struct kube_object *object, struct arena *arena, struct err *err)
+{
+    int rc = job_desc_annotate(desc, arena, &object->annotations, err);
+
+    return rc < 0 || from->is_bound ? rc
+                                    : rights_check(from->config->trust, &object->annotations, err);
+}
+
 static int lay_over(struct job_desc *desc, const struct translate_from *from, struct arena *arena,
                     struct err *err)
 {
-    int rc = job_desc_annotate(desc, arena, &from->owner->annotations, err);
+    int rc = lay_over_of(desc, from, from->owner, arena, err);
 
     for (unsigned i = 0; rc == 0 && i < from->more_count; i++)
-        rc = job_desc_annotate(desc, arena, &from->more[i]->annotations, err);
+        rc = lay_over_of(desc, from, from->more[i], arena, err);
     return rc;
-}
-
-/* Slurm takes our word for all of this. A person without rights of his own may hold a job, or have
- * it wait behind others. */
-static void take_rights_back(struct job_desc *desc, const struct job_desc *base)
-{
-    desc->user_id = base->user_id;
-    desc->group_id = base->group_id;
-    desc->account = base->account;
-    desc->qos = base->qos;
-    if (desc->priority != 0)
-        desc->priority = base->priority;
-    desc->nice = larger(desc->nice, 0);
 }
 
 /* ---- pods that share nodes ---- */
@@ -497,8 +495,8 @@ int translate(const struct translate_from *from, struct arena *arena, struct job
     desc.min_nodes = desc.max_nodes = desc.memory = -1; /* to see whether an annotation says them */
     desc.gres = NULL;
     rc = lay_over(&desc, from, arena, err);
-    if (rc == 0 && !from->config->trust_annotations)
-        take_rights_back(&desc, &base);
+    if (rc == 0)
+        rights_take(from->config->trust, &desc, &base);
     if (desc.gres && gres_is_none(desc.gres))
         desc.gres = NULL;
     if (rc == 0)

@@ -1,8 +1,7 @@
 /* translate.h - from pods to a job description. Pure arithmetic and precedence, lowest first:
  * config, what the workload object says, what the pods need, annotations of the owner.
  *
- * With `trustAnnotations: false` an annotation says no more than a person without rights of his own
- * may say to Slurm: user, group, account and QOS are those of the config. */
+ * What an annotation may say is said by `trustAnnotations` (rights.h). */
 #ifndef SLINC_BRIDGE_TRANSLATE_H
 #define SLINC_BRIDGE_TRANSLATE_H
 

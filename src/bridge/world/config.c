@@ -36,6 +36,7 @@ enum form {
     FORM_BOOL,
     FORM_COUNT,
     FORM_PIN,
+    FORM_TRUST,
     FORM_LABELS,
     FORM_PRIORITIES,
     FORM_USERS,
@@ -54,6 +55,7 @@ static const struct {
     [FORM_BOOL] = { "true or false", "true or false" },
     [FORM_COUNT] = { "whole number", "a whole number from 0 to 1000000000" },
     [FORM_PIN] = { "never or auto", "never or auto" },
+    [FORM_TRUST] = { "all, own or none", "all, own or none (true is all, false is none)" },
     [FORM_LABELS] = { "list of label keys", "" }, /* config_rules.c says it itself */
     [FORM_PRIORITIES] = { "map", "" },
     [FORM_USERS] = { "list of rules", "" },
@@ -128,9 +130,10 @@ static const struct key keys[] = {
       "what devices are in Slurm: a DeviceClass (its `driver`, and the attributes `where` of its "
       "devices) or the `resource` of a device plugin, and the `gres` and `type` that stand for it; "
       "see docs/devices.md" },
-    { "trustAnnotations", FORM_BOOL, AT(trust_annotations), "true",
-      "whether annotations may say user, group, account, QOS, a priority and a nice below 0; else "
-      "those are ignored" },
+    { "trustAnnotations", FORM_TRUST, AT(trust), "all",
+      "what annotations may say. `all`: everything. `own`: not the user, the group, a priority "
+      "above 0 and a nice below 0, and pods that say so are refused. `none`: nor account and QOS, "
+      "and all these are ignored" },
     { "jwtKeyFile", FORM_PATH, AT(jwt_key_file), "\"\"",
       "Slurm's JWT key, to sign short-lived tokens of our own; empty: the token file is used" },
     { "jwtUser", FORM_TEXT, AT(jwt_user), "slurm", "the user of those tokens" },
@@ -194,6 +197,7 @@ static bool text_is(enum form form, struct str text)
     case FORM_BOOL:
     case FORM_COUNT:
     case FORM_PIN:
+    case FORM_TRUST:
     case FORM_LABELS:
     case FORM_PRIORITIES:
     case FORM_USERS:
@@ -267,6 +271,29 @@ static int take_count(const struct key *key, const struct json *value, int64_t *
     return 0;
 }
 
+const char *trust_name(enum trust trust)
+{
+    static const char *const names[] = { "all", "own", "none" };
+
+    return names[trust];
+}
+
+/* true and false are words of older files. */
+static int take_trust(const struct key *key, const struct json *value, enum trust *place,
+                      struct err *err)
+{
+    if (json_is_bool(value)) {
+        *place = json_bool_or(value, false) ? TRUST_ALL : TRUST_NONE;
+        return 0;
+    }
+    for (enum trust trust = TRUST_ALL; trust <= TRUST_NONE; trust++)
+        if (str_is(json_str(value), trust_name(trust))) {
+            *place = trust;
+            return 0;
+        }
+    return refuse(key, err);
+}
+
 static int take_rules(struct bridge_config *config, const struct key *key, const struct json *value,
                       struct err *err)
 {
@@ -310,6 +337,8 @@ static int take_value(struct bridge_config *config, const struct key *key, const
             return refuse(key, err);
         *(bool *)place = str_is(json_str(value), "auto");
         return 0;
+    case FORM_TRUST:
+        return take_trust(key, value, place, err);
     case FORM_LABELS:
     case FORM_PRIORITIES:
     case FORM_USERS:

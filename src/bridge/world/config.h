@@ -17,6 +17,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* trustAnnotations: what annotations may say of whose job it is, and what it may have. */
+enum trust {
+    TRUST_ALL,  /* everything */
+    TRUST_OWN,  /* nothing that makes the job somebody else's, or puts it before others */
+    TRUST_NONE, /* nor account and QOS */
+};
+const char *trust_name(enum trust trust);
+
 struct bridge_user {             /* in Slurm, of the pods that match; "" where nothing is said */
     const char *ns;              /* a pattern: '*' stands for any characters */
     const char *service_account; /* likewise; "": any */
@@ -55,7 +63,7 @@ struct bridge_config {
     unsigned user_count;
     bool pins_cpus; /* pinCpus: auto: the webhook has pods that share nodes pinned to their cores */
     struct device_table devices; /* devices: what they are in Slurm */
-    bool trust_annotations;      /* trustAnnotations: they may say user, group, account and QOS */
+    enum trust trust;            /* trustAnnotations */
     const char *jwt_key_file;    /* jwtKeyFile: sign our own short-lived tokens; "" = token file */
     const char *jwt_user;        /* jwtUser: whose tokens those are; default "slurm" */
     const char *warnings;        /* what was ignored, one line each; "" */

@@ -17,6 +17,12 @@ static int begin(void **state)
     return 0;
 }
 
+static int begin_with_own(void **state)
+{
+    rig_begin(&rig, "trustAnnotations: own");
+    return 0;
+}
+
 /* Somebody made rows of their own. */
 static int begin_with_cores(void **state)
 {
@@ -251,6 +257,34 @@ static void a_pod_that_runs_keeps_its_job_and_its_node(void **state)
     check_all(rows, COUNT(rows));
 }
 
+#define SAYS(annotation) "{'metadata':{'annotations':{'" WISH annotation "}},'spec':{}}"
+#define TOO_MUCH         "slurmjob.slinky.slurm.net/user-id: annotations may say no user here "
+
+static void an_annotation_that_says_too_much_is_named(void **state)
+{
+    static const struct row rows[] = {
+        { NULL, SAYS("user-id':'root'"), NULL, TOO_MUCH "(`trustAnnotations: own`)" },
+        { NULL, SAYS("user-id':'0'"), NULL, TOO_MUCH },
+        { NULL, SAYS("group-id':'0'"), NULL, "slurmjob.slinky.slurm.net/group-id: " },
+        { NULL, SAYS("account':'a','" WISH "priority':'9'"), NULL,
+          "slurmjob.slinky.slurm.net/priority: annotations may say no priority but 0" },
+        { NULL, SAYS("nice':'-1'"), NULL, "slurmjob.slinky.slurm.net/nice: " },
+        { NULL, SAYS("nice':'9','" WISH "priority':'0','" WISH "account':'a','" WISH "qos':'q'"),
+          NULL, NULL },
+        { "UPDATE", SAYS("user-id':'root'"), EMPTY, TOO_MUCH },
+        { "UPDATE", SAYS("user-id':'root'"), SAYS("user-id':'root'"), NULL },
+    };
+
+    check_all(rows, COUNT(rows));
+}
+
+static void who_is_trusted_with_all_or_none_is_not_refused(void **state)
+{
+    static const struct row rows[] = { { NULL, SAYS("user-id':'root'"), NULL, NULL } };
+
+    check_all(rows, COUNT(rows));
+}
+
 static void an_annotation_that_cannot_be_read_is_named(void **state)
 {
     static const struct row rows[] = {
@@ -399,7 +433,7 @@ static void the_reference_has_every_rule(void **state)
     admit_rules_reference(&out);
     for (const char *at = buf_text(&out); *at; at++)
         lines += *at == '\n';
-    assert_int_equal(lines, 2 + 10);
+    assert_int_equal(lines, 2 + 11);
     assert_non_null(strstr(buf_text(&out), "| update | a resize | `can't resize"));
     assert_non_null(strstr(buf_text(&out), "| create, update | "));
 }
@@ -421,6 +455,9 @@ int main(void)
         TEST(a_pod_of_ours_keeps_its_size),
         TEST(a_pod_that_runs_keeps_its_job_and_its_node),
         TEST(an_annotation_that_cannot_be_read_is_named),
+        cmocka_unit_test_setup_teardown(an_annotation_that_says_too_much_is_named, begin_with_own,
+                                        end),
+        TEST(who_is_trusted_with_all_or_none_is_not_refused),
         TEST(a_pod_that_is_being_deleted_is_never_refused),
         TEST(the_bridge_itself_is_never_refused),
         TEST(a_new_pod_of_the_bridges_own_user_is_looked_at_like_any),

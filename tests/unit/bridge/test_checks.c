@@ -10,7 +10,9 @@
 
 #include <string.h>
 
-static struct bridge_config config = { .slurm_rest_api = "http://s:6820", .partition = "p" };
+static struct bridge_config config = { .slurm_rest_api = "http://s:6820",
+                                       .partition = "p",
+                                       .trust = TRUST_OWN };
 
 static const struct slurm_site good_site = { .scheduler_parameters = "bf_interval=5",
                                              .min_job_age_s = 300,
@@ -70,7 +72,7 @@ static void what_is_not_known_is_not_judged(void **state)
                                  .job_visibility = SLURM_SIGHT_UNKNOWN,
                                  .job_visibility_why = "" };
 
-    for (size_t i = 1; i < CHECK_COUNT; i++) /* but the first: that nobody answers is known */
+    for (size_t i = 2; i < CHECK_COUNT; i++) /* that nobody answers is known, and the config */
         assert_int_equal(run(checks_table[i].name, &facts).result, CHECK_UNKNOWN);
     facts.slurm_error = "";
     assert_int_equal(run("sees all jobs", &facts).result, CHECK_UNKNOWN);
@@ -91,6 +93,7 @@ static void each_trouble_is_named_and_mended(void **state)
         const char *what, *fix;
     } cases[] = {
         { "slurmrestd", CHECK_BAD, "http://s:6820: no route", "DNS" },
+        { "annotations", CHECK_WARNS, "any Slurm user", "trustAnnotations: own" },
         { "version", CHECK_BAD, "v0.0.43", "25.11" },
         { "sees all jobs", CHECK_BAD, "so no job is submitted: PrivateData", "SlurmUser" },
         { "partition", CHECK_BAD, "no partition p", "Nodeset=p Feature=p" },
@@ -102,8 +105,11 @@ static void each_trouble_is_named_and_mended(void **state)
         { "slurmctld's clock", CHECK_BAD, "40 s ahead of ours", "time synchronisation" },
         { "DaemonSets", CHECK_WARNS, "is given to Slurm, too", "`daemonsets`" },
     };
+    struct bridge_config trusting = config;
     struct check_facts facts = good_facts();
 
+    trusting.trust = TRUST_ALL;
+    facts.config = &trusting;
     facts.slurm_error = "no route";
     facts.version = 43;
     facts.site = &bad_site;

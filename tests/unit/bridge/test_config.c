@@ -47,7 +47,7 @@ static void an_empty_file_gives_the_defaults_of_the_chart(void **state)
         assert_false(config.pod_deadline);
         assert_int_equal(config.priority_count, 0);
         assert_int_equal(config.user_count, 0);
-        assert_true(config.trust_annotations);
+        assert_int_equal(config.trust, TRUST_ALL);
         assert_string_equal(config.jwt_key_file, "");
         assert_string_equal(config.jwt_user, "slurm");
         assert_string_equal(config.warnings, "");
@@ -88,7 +88,7 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         "true\nPriorityclasses: {high: '9', low: "
         "3}\n"
         "Users: [{NameSpace: ns, serviceaccount: s, USER: u, Group: g, Account: a, QOS: q}]\n"
-        "TrustAnnotations: false\nJwtKeyFile: /k\njwtuser: u\n",
+        "TrustAnnotations: none\nJwtKeyFile: /k\njwtuser: u\n",
     };
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -124,10 +124,32 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         assert_int_equal(bridge_config_priority(&config, "low")->priority, 3);
         assert_null(bridge_config_priority(&config, "middle"));
         check_user(bridge_config_user(&config, "ns", "s"));
-        assert_false(config.trust_annotations);
+        assert_int_equal(config.trust, TRUST_NONE);
         assert_string_equal(config.jwt_key_file, "/k");
         assert_string_equal(config.jwt_user, "u");
         assert_string_equal(config.warnings, "");
+        bridge_config_done(&config);
+    }
+}
+
+static void annotations_are_trusted_by_one_of_three_words_or_by_the_two_of_old(void **state)
+{
+    static const struct {
+        const char *text;
+        enum trust trust;
+    } cases[] = {
+        { "", TRUST_ALL },
+        { "trustAnnotations: true", TRUST_ALL },
+        { "trustAnnotations: all", TRUST_ALL },
+        { "trustAnnotations: own", TRUST_OWN },
+        { "trustAnnotations: none", TRUST_NONE },
+        { "trustAnnotations: false", TRUST_NONE },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct bridge_config config = parsed(cases[i].text);
+
+        assert_int_equal(config.trust, cases[i].trust);
         bridge_config_done(&config);
     }
 }
@@ -239,7 +261,10 @@ static void bad_values_name_their_key_and_what_is_allowed(void **state)
         { "users: [{namespace: a, account: \"x\\ny\"}]", "users: rule 1: account: " QUOTES },
         { "users: [{namespace: a, user: x, USER: z}]",
           "users: rule 1: user: is there twice, in different letter case" },
-        { "trustAnnotations: 'false'", "trustAnnotations: wants true or false" },
+        { "trustAnnotations: 'false'",
+          "trustAnnotations: wants all, own or none (true is all, false is none)" },
+        { "trustAnnotations: [own]",
+          "trustAnnotations: wants all, own or none (true is all, false is none)" },
         { "slurmRestCaFile: ca.crt", "slurmRestCaFile: wants the path of a file, from the root" },
         { "jwtKeyFile: key", "jwtKeyFile: wants the path of a file, from the root" },
         { "jwtUser: 0", "jwtUser: wants a text of one line; numbers, yes and no need quotes" },
@@ -478,6 +503,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_file_gives_the_defaults_of_the_chart),
         cmocka_unit_test(every_key_is_read_without_regard_to_letter_case),
+        cmocka_unit_test(annotations_are_trusted_by_one_of_three_words_or_by_the_two_of_old),
         cmocka_unit_test(null_says_nothing_and_empty_says_none),
         cmocka_unit_test(an_empty_selector_is_there_and_selects_all),
         cmocka_unit_test(bad_values_name_their_key_and_what_is_allowed),

@@ -151,6 +151,59 @@ static void rules_of_the_config_say_who_a_pod_is(void **state)
     RIG_CHECK(rows, write_rights);
 }
 
+#define OWN     "{trustAnnotations: own, " USERS "}"
+#define REFUSED "refused: slurmjob.slinky.slurm.net/"
+#define HERE    " here (`trustAnnotations: own`)"
+
+static void with_own_an_annotation_makes_a_job_nobody_elses_and_more_urgent_than_none(void **state)
+{
+    static const struct rig_row rows[] = {
+        { "what is his to say",
+          { .config = OWN,
+            .annotations = S "account: rich, " S "qos: vip, " S "priority: '0', " S "nice: '7'",
+            .pods = { C("{}") } },
+          "u:g rich vip priority=0 nice=7" },
+        { "a user",
+          { .config = OWN, .annotations = S "user-id: root", .pods = { C("{}") } },
+          REFUSED "user-id: annotations may say no user" HERE },
+        { "even none",
+          { .config = OWN, .annotations = S "user-id: ''", .pods = { C("{}") } },
+          REFUSED "user-id: annotations may say no user" HERE },
+        { "a group",
+          { .config = OWN, .annotations = S "group-id: '0'", .pods = { C("{}") } },
+          REFUSED "group-id: annotations may say no group" HERE },
+        { "a priority",
+          { .config = OWN, .annotations = S "priority: '1'", .pods = { C("{}") } },
+          REFUSED "priority: annotations may say no priority but 0" HERE },
+        { "a nice below 0",
+          { .config = OWN, .annotations = S "nice: '-1'", .pods = { C("{}") } },
+          REFUSED "nice: annotations may say no nice below 0" HERE },
+        { "a value of a wrong form is told as such",
+          { .config = OWN, .annotations = S "priority: much", .pods = { C("{}") } },
+          REFUSED "priority: \"much\" is not a whole number from 0 to 2147483647" },
+        { "a priority class is the administrator's word",
+          { .config = "{trustAnnotations: own, " CLASSES "}",
+            .pods = { C("{}") ", priorityClassName: first" } },
+          ":   priority=900" },
+    };
+
+    RIG_CHECK(rows, write_rights);
+}
+
+static void a_pod_that_runs_loses_what_it_may_not_say_and_keeps_its_place(void **state)
+{
+    static const struct rig_row rows[] = {
+        { "own",
+          { .config = OWN, .annotations = WORDS, .is_bound = true, .pods = { C("{}") } },
+          "u:g rich vip" },
+        { "all",
+          { .config = "{" USERS "}", .annotations = WORDS, .is_bound = true, .pods = { C("{}") } },
+          "root:root rich vip priority=99 nice=-7" },
+    };
+
+    RIG_CHECK(rows, write_rights);
+}
+
 static void a_priority_class_is_a_qos_or_a_priority_where_the_config_says_so(void **state)
 {
     static const struct rig_row rows[] = {
@@ -275,6 +328,8 @@ int main(void)
         cmocka_unit_test(a_deadline_leaves_time_for_the_end_where_the_config_says_so),
         cmocka_unit_test(a_begin_counts_from_the_creation_of_the_pod),
         cmocka_unit_test(rules_of_the_config_say_who_a_pod_is),
+        cmocka_unit_test(with_own_an_annotation_makes_a_job_nobody_elses_and_more_urgent_than_none),
+        cmocka_unit_test(a_pod_that_runs_loses_what_it_may_not_say_and_keeps_its_place),
         cmocka_unit_test(a_priority_class_is_a_qos_or_a_priority_where_the_config_says_so),
         cmocka_unit_test(annotations_win_over_pods_and_those_over_the_config),
         cmocka_unit_test(only_the_annotations_of_the_root_count),

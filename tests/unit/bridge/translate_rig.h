@@ -50,7 +50,7 @@ struct rig_given {
     const char *config, *annotations, *job;
     const char *more[RIG_MORE];
     const char *name;
-    bool is_gang;
+    bool is_gang, is_bound;
     int64_t min_pods, group_cpu_milli, group_memory;
     const char *pods[RIG_PODS];
 };
@@ -117,6 +117,7 @@ static inline int rig_translated(const struct rig_scene *scene, struct job_desc 
                                          .more_count = scene->more_count,
                                          .name = scene->given->name,
                                          .is_gang = scene->given->is_gang,
+                                         .is_bound = scene->given->is_bound,
                                          .min_pods = scene->given->min_pods,
                                          .group_cpu_milli = scene->given->group_cpu_milli,
                                          .group_memory = scene->given->group_memory };

@@ -1,0 +1,54 @@
+/* rights.c - what annotations may not say.
+ *
+ * Holds: a person without rights of his own may hold a job, or have it wait behind others. */
+#include "bridge/unit/rights.h"
+
+#include "bridge/world/names.h"
+
+static const struct {
+    const char *annotation;
+    bool may_be_number;
+    int64_t least, most; /* if it may */
+    const char *what;
+} limits[] = {
+    { BRIDGE_ANNOTATION_PREFIX "user-id", false, 0, 0, "no user" },
+    { BRIDGE_ANNOTATION_PREFIX "group-id", false, 0, 0, "no group" },
+    { BRIDGE_ANNOTATION_PREFIX "priority", true, 0, 0, "no priority but 0" },
+    { BRIDGE_ANNOTATION_PREFIX "nice", true, 0, INT32_MAX, "no nice below 0" },
+};
+
+static bool is_too_much(const struct kube_pair *pair, size_t limit)
+{
+    int64_t number;
+
+    return str_is(pair->key, limits[limit].annotation) &&
+           !(limits[limit].may_be_number &&
+             str_to_i64(pair->value, limits[limit].least, limits[limit].most, &number, NULL) == 0);
+}
+
+int rights_check(enum trust trust, const struct kube_pairs *annotations, struct err *err)
+{
+    for (unsigned i = 0; trust == TRUST_OWN && i < annotations->count; i++)
+        for (size_t k = 0; k < sizeof(limits) / sizeof(limits[0]); k++)
+            if (is_too_much(&annotations->at[i], k))
+                return err_set(err, ERR_INVALID,
+                               "%s: annotations may say %s here (`trustAnnotations: own`)",
+                               limits[k].annotation, limits[k].what);
+    return 0;
+}
+
+void rights_take(enum trust trust, struct job_desc *desc, const struct job_desc *base)
+{
+    if (trust == TRUST_ALL)
+        return;
+    desc->user_id = base->user_id;
+    desc->group_id = base->group_id;
+    if (desc->priority != 0)
+        desc->priority = base->priority;
+    if (desc->nice < 0)
+        desc->nice = 0;
+    if (trust == TRUST_OWN)
+        return;
+    desc->account = base->account;
+    desc->qos = base->qos;
+}
