@@ -13,9 +13,9 @@
 #include "bridge/act.h"
 #include "bridge/report.h"
 #include "bridge/run/release.h"
-#include "bridge/slurm/capacity.h"
 #include "bridge/unit/conditions.h"
 #include "bridge/words.h"
+#include "slurm/capacity.h"
 
 #include <stdio.h>
 

@@ -6,6 +6,7 @@
 #include "device/choose.h"
 
 #include "codec/bitmap.h"
+#include "slurm/gres.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,4 @@
-/* nodes.h - the devices of a node, as its ResourceSlices show them, and what they are called
- * in Slurm. */
+/* nodes.h - the devices of a node, as its ResourceSlices show them. */
 #ifndef SLINC_DEVICE_NODES_H
 #define SLINC_DEVICE_NODES_H
 
@@ -21,14 +20,6 @@ struct node_devices {
 
 void devices_of_node(const struct device_view *view, const struct device_row *row, const char *node,
                      struct arena *arena, struct node_devices *ret_devices);
-
-/* The next entry of a list of gres: "gpu:a:4,gpu:b:4(S:0,1)". */
-bool gres_next(struct str *rest, struct str *ret_name, struct str *ret_type, int64_t *ret_count);
-int64_t gres_total(const char *list, struct str name); /* of all types */
-/* Where a list of gres ("gpu:a:4,gpu:b:4(S:0)") has the entry of this name and type: the index of
- * its first device among all devices of the name, and how many it has. False: there is none. */
-bool gres_find(const char *list, const char *name, const char *type, int64_t *ret_first,
-               int64_t *ret_count);
 
 /* The geometry of a node whose cores can be pinned; false when it has none. */
 struct node_cores {

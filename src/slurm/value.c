@@ -3,7 +3,11 @@
  * Holds: reading never fails; what is not understood is unset, or kept as text. */
 #include "slurm/value.h"
 
+#include "codec/hostlist.h"
+
 #include <math.h>
+
+enum { FOLDED_LIST_MEMORY = 64 << 20 }; /* for a list of the longest text */
 
 /* ---- numbers ---- */
 
@@ -291,4 +295,26 @@ void slurm_list_text(const struct json *value, struct buf *out)
         buf_add_str(out, json_str(item));
         first = false;
     }
+}
+
+static bool folded_has(const char *partitions, struct str name)
+{
+    const struct hostlist *list;
+    auto_arena struct arena arena;
+
+    arena_init(&arena, FOLDED_LIST_MEMORY);
+    return hostlist_parse(&arena, str_of(partitions), HOSTLIST_MAX_NAMES, &list, NULL) < 0 ||
+           hostlist_contains(list, name);
+}
+
+bool slurm_partitions_have(const char *partitions, struct str name)
+{
+    struct str rest = str_of(partitions), one;
+
+    if (strchr(partitions, '['))
+        return folded_has(partitions, name);
+    while (str_next(&rest, ',', &one))
+        if (name.len > 0 && str_eq(one, name))
+            return true;
+    return false;
 }

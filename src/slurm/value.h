@@ -127,4 +127,8 @@ bool slurm_job_has_ended(const struct slurm_words *state);
 /* Lists of names come as one text ("n[1-3],m1") or as an array of texts; both give the one text. */
 void slurm_list_text(const struct json *value, struct buf *out);
 
+/* Whether the partitions of a node, as Slurm shows them, have this one. Slurm may fold a long list:
+ * p[1-3]. A list that cannot be read may have any partition. */
+bool slurm_partitions_have(const char *partitions, struct str name);
+
 #endif

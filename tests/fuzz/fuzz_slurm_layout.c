@@ -1,9 +1,9 @@
 /* fuzz_slurm_layout.c - what slurmrestd says of a running job's nodes: for the live page, for the
  * bridge, and the lists of gres in it. Holds: cores fit the node, a job that cannot be read is not
  * known, and no count of a list is negative. */
-#include "bridge/slurm/job_layouts.h"
-#include "device/nodes.h"
 #include "exporter/layouts.h"
+#include "slurm/gres.h"
+#include "slurm/job_layouts.h"
 
 #include <stdlib.h>
 

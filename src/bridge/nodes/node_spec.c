@@ -6,10 +6,10 @@
 #include "bridge/nodes/node_spec.h"
 
 #include "bridge/world/config_rules.h"
-#include "bridge/world/hosts.h"
 #include "bridge/world/names.h"
 #include "codec/slurmconf.h"
 #include "device/nodes.h"
+#include "slurm/gres.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -355,7 +355,7 @@ const char *node_spec_outside(const struct node_spec *spec, const struct slurm_n
     struct str rest = str_of(spec->partitions), word;
 
     while (next_word(&rest, &word))
-        if (!partitions_have(slurm->partitions, word))
+        if (!slurm_partitions_have(slurm->partitions, word))
             return arena_strndup(arena, word.at, word.len);
     return NULL;
 }

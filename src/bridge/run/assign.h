@@ -7,7 +7,7 @@
 
 #include "bridge/unit/job_desc.h"
 #include "bridge/unit/unit.h"
-#include "bridge/world/hosts.h"
+#include "codec/host_set.h"
 
 struct assignment {
     unsigned member; /* of unit.members */

@@ -5,7 +5,7 @@
 #include "bridge/run/assign_private.h"
 
 #include "bridge/run/exclude.h"
-#include "bridge/world/hosts.h"
+#include "codec/host_set.h"
 #include "slurm/submit.h"
 
 enum { MILLI = 1000 };

@@ -10,7 +10,6 @@
  * of others is never changed but for its allocation and finalizer. */
 #include "bridge/run/device_claims.h"
 
-#include "bridge/slurm/job_layouts.h"
 #include "bridge/world/names.h"
 #include "codec/digest.h"
 #include "codec/json_format.h"
@@ -18,6 +17,7 @@
 #include "device/choose.h"
 #include "device/names.h"
 #include "kube/owners.h"
+#include "slurm/job_layouts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include "base/map.h"
 #include "bridge/run/assign.h"
 #include "bridge/unit/describe.h"
-#include "bridge/world/hosts.h"
+#include "codec/host_set.h"
 #include "codec/hostlist.h"
 
 #include <string.h>

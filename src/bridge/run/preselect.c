@@ -4,7 +4,6 @@
 
 #include "bridge/nodes/node_state.h"
 #include "bridge/run/exclude.h"
-#include "bridge/world/hosts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +41,7 @@ static bool is_candidate(const struct bridge_world *world, const struct kube_nod
                          const struct slurm_node *slurm, const char *partition)
 {
     return node_takes_pods(node) && !node_is_out(slurm) &&
-           partitions_have(slurm->partitions, str_of(partition)) &&
+           slurm_partitions_have(slurm->partitions, str_of(partition)) &&
            !world_has_pod_without_job(world, node->object.name);
 }
 

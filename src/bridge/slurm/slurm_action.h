@@ -15,14 +15,14 @@
 #ifndef SLINC_BRIDGE_SLURM_ACTION_H
 #define SLINC_BRIDGE_SLURM_ACTION_H
 
-#include "bridge/slurm/capacity.h"
-#include "bridge/slurm/job_layouts.h"
 #include "bridge/unit/job_desc.h"
 #include "bridge/world/unit_state.h"
 #include "engine/engine.h"
 #include "engine/event_action.h"
 #include "engine/node_refusals.h"
 #include "engine/slurm_nodes.h"
+#include "slurm/capacity.h"
+#include "slurm/job_layouts.h"
 
 /* The service of these two and of action_slurm_node is a struct slurm_executor. Each has a lane of
  * its own: submits that wait for a slow slurmctld hold up neither cancels nor nodes. */

@@ -432,6 +432,7 @@ static void send(struct submit_task *task)
     struct slurm_executor *executor = task->executor;
     const struct job_action *detail = task->detail;
     struct job_desc job = detail->job;
+    struct capacity_need need;
     auto_json_build struct json_build *build = json_build_new();
     auto_buf struct buf key, note;
     struct field_hashes hashes;
@@ -443,8 +444,8 @@ static void send(struct submit_task *task)
     field_hashes_write(&hashes, &note);
     if (record(executor, detail)->prefers_nothing)
         job.prefer = "";
-    if (detail->at_once)
-        task->reserved = capacity_reserve(executor->options.capacity, &job);
+    if (detail->at_once && job_desc_need(&job, &need))
+        task->reserved = capacity_reserve(executor->options.capacity, &need);
 
     struct slurm_submit_ask request = { .build = build,
                                         .job = job_desc_json(build, &job),

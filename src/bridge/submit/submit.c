@@ -2,10 +2,10 @@
 #include "bridge/submit/submit.h"
 
 #include "bridge/run/rebook.h"
-#include "bridge/slurm/capacity.h"
 #include "bridge/slurm/slurm_action.h"
-#include "bridge/world/hosts.h"
+#include "codec/host_set.h"
 #include "device/needs.h"
+#include "slurm/capacity.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

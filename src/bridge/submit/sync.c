@@ -9,7 +9,7 @@
 
 #include "bridge/slurm/slurm_action.h"
 #include "bridge/submit/submit.h"
-#include "bridge/world/hosts.h"
+#include "codec/host_set.h"
 #include "slurm/submit.h"
 
 #include <string.h>

@@ -226,6 +226,23 @@ bool job_desc_must_queue(const struct job_desc *desc)
            desc->reservation[0] || desc->prefer[0] || desc->user_id[0] || desc->group_id[0];
 }
 
+bool job_desc_need(const struct job_desc *desc, struct capacity_need *ret_need)
+{
+    int64_t tasks = desc->tasks_per_node > 1 ? desc->tasks_per_node : 1;
+    int64_t each = desc->cpus_per_task > 1 ? desc->cpus_per_task : 1;
+    bool is_absurd = tasks > INT32_MAX || each > INT32_MAX;
+
+    *ret_need = (struct capacity_need){ .partition = desc->partition,
+                                        .gres = desc->gres,
+                                        .excluded_nodes = desc->excluded_nodes,
+                                        .cpus = is_absurd ? INT64_MAX / 2 : tasks * each,
+                                        .memory = desc->memory > 0 ? desc->memory : 0,
+                                        .exclusive = desc->exclusive };
+    return desc->partition[0] && !desc->gres_per_task[0] && !desc->constraints[0] &&
+           !desc->licenses[0] && !desc->reservation[0] && !desc->required_nodes[0] &&
+           desc->nodes <= 1 && desc->min_nodes <= 1 && desc->max_nodes <= 1;
+}
+
 /* A deadline may have passed, the job of a dependency be forgotten, the pods be where they would
  * rather not be: all would be refused. */
 void job_desc_drop_waits(struct job_desc *desc)

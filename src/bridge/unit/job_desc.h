@@ -12,6 +12,7 @@
 #include "bridge/world/job_desc_form.h"
 #include "codec/json.h"
 #include "kube/object.h"
+#include "slurm/capacity.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,6 +61,10 @@ int64_t job_desc_least_nodes(const struct job_desc *desc);
  * nodes is refused as an immediate one, and so is one that cannot have what it prefers; whatever
  * user and group an immediate one names it becomes that of the token's user. */
 bool job_desc_must_queue(const struct job_desc *desc);
+
+/* What the job needs of its node. False: only Slurm can say where it fits (several nodes, named
+ * nodes, gres per task, constraints, licenses, a reservation, no partition). Borrows its texts. */
+bool job_desc_need(const struct job_desc *desc, struct capacity_need *ret_need);
 
 /* For pods that run already: forgets all that would have their job wait, or be refused by now. */
 void job_desc_drop_waits(struct job_desc *desc);

@@ -6,7 +6,6 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "bridge/world/hosts.h"
 #include "bridge/world/node_mark.h"
 #include "bridge/world/world.h"
 #include "codec/hostlist.h"
@@ -76,7 +75,7 @@ static bool is_in(const struct slurm_node *node, const char *partitions)
     struct str wanted = str_of(partitions), one;
 
     while (str_next(&wanted, ',', &one))
-        if (partitions_have(node->partitions, one))
+        if (slurm_partitions_have(node->partitions, one))
             return true;
     return !partitions[0];
 }

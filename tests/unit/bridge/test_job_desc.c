@@ -618,6 +618,39 @@ static void the_reference_has_all_annotations(void **state)
                            "1 to 65535 |  | of a Job"));
 }
 
+static void only_slurm_can_say_where_a_job_of_many_wishes_fits(void **state)
+{
+    struct job_desc plain, odd[9];
+    struct capacity_need need;
+    size_t count = 0;
+
+    job_desc_init(&plain);
+    plain.partition = "p";
+    plain.cpus_per_task = 3;
+    assert_true(job_desc_need(&plain, &need));
+    assert_int_equal(need.cpus, 3);
+    assert_int_equal(need.memory, 0);
+    plain.tasks_per_node = 2;
+    assert_true(job_desc_need(&plain, &need));
+    assert_int_equal(need.cpus, 6);
+    plain.tasks_per_node = INT64_MAX;
+    assert_true(job_desc_need(&plain, &need));
+    assert_true(need.cpus > INT32_MAX);
+    for (size_t i = 0; i < 9; i++)
+        odd[i] = plain;
+    odd[count++].gres_per_task = "gres/gpu=1";
+    odd[count++].constraints = "a100";
+    odd[count++].licenses = "x";
+    odd[count++].reservation = "r";
+    odd[count++].required_nodes = "n1";
+    odd[count++].nodes = 2;
+    odd[count++].min_nodes = 2;
+    odd[count++].max_nodes = 2;
+    odd[count++].partition = "";
+    while (count > 0)
+        assert_false(job_desc_need(&odd[--count], &need));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -639,6 +672,7 @@ int main(void)
         cmocka_unit_test(equal_asks_have_equal_hashes_wherever_their_texts_are),
         cmocka_unit_test(the_hash_is_the_same_in_every_build),
         cmocka_unit_test(every_member_changes_the_hash),
+        cmocka_unit_test(only_slurm_can_say_where_a_job_of_many_wishes_fits),
         cmocka_unit_test(the_reference_has_all_annotations),
     };
 

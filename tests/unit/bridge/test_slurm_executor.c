@@ -61,6 +61,13 @@ static void a_submitted_job_is_in_the_cache_at_once(void **state)
     assert_true(rig_count(rig, "slinc_bridge_asks_total", "submit", "submitted") == 1);
 }
 
+static bool job_fits(const struct rig *rig)
+{
+    struct capacity_need need;
+
+    return job_desc_need(&rig->job, &need) && capacity_fits(rig->capacity, &need);
+}
+
 static void an_immediate_job_is_read_for_its_nodes(void **state)
 {
     struct rig *rig = *state;
@@ -77,15 +84,15 @@ static void an_immediate_job_is_read_for_its_nodes(void **state)
                         ",\"nodes\":\"n1\",\"cpus\":1,\"partition\":\"p\","
                         "\"flags\":[\"EXTERNAL_JOB\"],\"extra\":\"ns/uid.1 c\"}],\"errors\":[]}" });
     rig_run(rig, MS_US);
-    assert_true(capacity_fits(rig->capacity, &rig->job));
+    assert_true(job_fits(rig));
     ask_and_run(rig, true);
     assert_non_null(strstr(rig_last(rig, "POST")->body, "\"immediate\":true"));
     assert_true(slurm_words_has(&rig_shown(rig, "7")->state, SLURM_JOB_PENDING));
     assert_int_equal(capacity_waiting(rig->capacity, "p"), 0); /* nobody waits behind it */
-    assert_false(capacity_fits(rig->capacity, &rig->job));     /* promised, until it is seen */
+    assert_false(job_fits(rig));                               /* promised, until it is seen */
     rig_run(rig, 2 * SECOND_US);
     assert_string_equal(rig_shown(rig, "7")->nodes, "n1");
-    assert_false(capacity_fits(rig->capacity, &rig->job));
+    assert_false(job_fits(rig));
 }
 
 static void a_poll_that_was_faster_is_not_undone(void **state)
@@ -134,25 +141,25 @@ static void a_refused_immediate_ask_queues_and_closes_the_partition_for_a_growin
     see_node(rig, 8);
     rig_run(rig, MS_US);
     for (size_t i = 0; i < sizeof(pauses_s) / sizeof(pauses_s[0]); i++) {
-        assert_true(capacity_fits(rig->capacity, &rig->job));
+        assert_true(job_fits(rig));
         ask_refused(rig, true, 2016);
         assert_int_equal(remembered(rig)->state, SUBMIT_NONE);
         assert_true(unit_of(rig)->queues);
-        assert_false(capacity_fits(rig->capacity, &rig->job));
+        assert_false(job_fits(rig));
         rig_run(rig, pauses_s[i] * (int64_t)SECOND_US - 2 * MS_US);
-        assert_false(capacity_fits(rig->capacity, &rig->job));
+        assert_false(job_fits(rig));
         rig_run(rig, 2 * MS_US);
     }
-    assert_true(capacity_fits(rig->capacity, &rig->job));
+    assert_true(job_fits(rig));
     assert_true(rig_count(rig, "slinc_bridge_asks_total", "allocate", "busy") == 8);
 
     rig_answers(rig, "POST", "/job/allocate", 200, DONE_BODY); /* a success resets it */
     rig_reads_job(rig, 7, "COMPLETED", "ns/uid.1");
     ask_and_run(rig, true);
     ask_refused(rig, true, 2016);
-    assert_false(capacity_fits(rig->capacity, &rig->job));
+    assert_false(job_fits(rig));
     rig_run(rig, SECOND_US);
-    assert_true(capacity_fits(rig->capacity, &rig->job));
+    assert_true(job_fits(rig));
 }
 
 static void no_place_for_more_jobs_pauses_everybody(void **state)

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "bridge/slurm/capacity.h"
-#include "bridge/slurm/job_layouts.h"
 #include "bridge/submit/submit_queue.h"
+#include "slurm/capacity.h"
+#include "slurm/job_layouts.h"
 #include "worlds_check.h"
 #include "worlds_private.h"
 

@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "bridge/run/exclude.h"
-#include "bridge/slurm/capacity.h"
-#include "bridge/slurm/job_layouts.h"
 #include "bridge/unit/job_change.h"
+#include "slurm/capacity.h"
+#include "slurm/job_layouts.h"
 #include "worlds_private.h"
 
 #include "bridge/unit/translate.h"

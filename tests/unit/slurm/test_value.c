@@ -187,6 +187,22 @@ static void a_list_is_the_same_as_a_text_and_as_an_array(void **state)
     }
 }
 
+static void a_node_is_in_the_partitions_that_its_list_has(void **state)
+{
+    static const struct {
+        const char *partitions, *name;
+        bool is_in;
+    } cases[] = {
+        { "a,p2", "p2", true },    { "a,p2", "p", false },    { "a,p2", "", false },
+        { "", "p2", false },       { "", "", false },         { "a,p[1-3]", "p2", true },
+        { "a,p[1-3]", "a", true }, { "p[1-3]", "p4", false }, { "p[1-", "p4", true },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        if (slurm_partitions_have(cases[i].partitions, str_of(cases[i].name)) != cases[i].is_in)
+            fail_msg("%s in %s", cases[i].name, cases[i].partitions);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +213,7 @@ int main(void)
         cmocka_unit_test(no_vocabulary_has_a_word_twice_or_a_hole),
         cmocka_unit_test(a_job_has_ended_only_when_it_will_not_come_back),
         cmocka_unit_test(a_list_is_the_same_as_a_text_and_as_an_array),
+        cmocka_unit_test(a_node_is_in_the_partitions_that_its_list_has),
     };
 
     return cmocka_run_group_tests_name("value", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* job_layouts.h - what running jobs were given on their nodes (`/resources/{id}`): cores and
  * devices. Read once for each job whose pods need it; a crash may lose it. */
-#ifndef SLINC_BRIDGE_JOB_LAYOUTS_H
-#define SLINC_BRIDGE_JOB_LAYOUTS_H
+#ifndef SLINC_SLURM_JOB_LAYOUTS_H
+#define SLINC_SLURM_JOB_LAYOUTS_H
 
 #include "slurm/object.h"
 

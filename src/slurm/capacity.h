@@ -2,10 +2,9 @@
  *
  * Kept up to date by changes of the job and node caches, never by walking them. It only helps to
  * choose the mode of a submit (immediate or queued); Slurm decides what fits. */
-#ifndef SLINC_BRIDGE_CAPACITY_H
-#define SLINC_BRIDGE_CAPACITY_H
+#ifndef SLINC_SLURM_CAPACITY_H
+#define SLINC_SLURM_CAPACITY_H
 
-#include "bridge/unit/job_desc.h"
 #include "io/loop.h"
 #include "slurm/cache.h"
 
@@ -17,11 +16,18 @@ struct capacity *capacity_new(struct loop *loop, struct slurm_cache *jobs,
                               struct slurm_cache *nodes);
 void capacity_free(struct capacity *capacity);
 
-/* Whether some usable node of the partition has what one node of the job description needs, after
- * what running jobs hold and what submits on their way have reserved. What the job description does
- * not say counts as nothing. False for any job with gres per task, constraints, licenses, a
- * reservation, named nodes, several nodes, or not exactly one partition. */
-bool capacity_fits(const struct capacity *capacity, const struct job_desc *desc);
+/* What a job needs of its only node. */
+struct capacity_need {
+    const char *partition; /* one; a list of them fits nowhere */
+    const char *gres;      /* "gres/gpu:a=2,gres/nic=1"; "" */
+    const char *excluded_nodes;
+    int64_t cpus, memory; /* MiB */
+    bool exclusive;
+};
+
+/* Whether some usable node of the partition has what the job needs, after what running jobs hold
+ * and what submits on their way have reserved. */
+bool capacity_fits(const struct capacity *capacity, const struct capacity_need *need);
 /* Pending jobs that name this partition and may start, ours included: neither held nor waiting for
  * a time or another job, nor at a limit of their account or QOS. */
 size_t capacity_waiting(const struct capacity *capacity, const char *partition);
@@ -40,7 +46,7 @@ void capacity_taken(struct capacity *capacity, const char *partition);
  * reservation goes with capacity_unreserve when it came to nothing; else, with capacity_confirm, as
  * soon as the cache shows what this job holds. 0 = nothing was reserved, and may be given to both.
  */
-uint64_t capacity_reserve(struct capacity *capacity, const struct job_desc *desc);
+uint64_t capacity_reserve(struct capacity *capacity, const struct capacity_need *need);
 void capacity_unreserve(struct capacity *capacity, uint64_t reserved);
 void capacity_confirm(struct capacity *capacity, uint64_t reserved, int64_t job_id);
 

@@ -1,5 +1,5 @@
 /* test_capacity.c - what is free follows the changes of the caches, and never says too much. */
-#include "bridge/slurm/capacity.h"
+#include "slurm/capacity.h"
 
 #include "base/mem.h"
 #include "base/rand.h"
@@ -20,7 +20,7 @@ struct bench {
     struct loop *loop;
     struct slurm_cache *jobs, *nodes;
     struct capacity *capacity;
-    struct job_desc desc;
+    struct capacity_need need;
     int64_t stamp;
 };
 
@@ -44,11 +44,9 @@ static int up(void **state)
     sync_cache(bench->jobs, 1);
     sync_cache(bench->nodes, 1);
     bench->stamp = 1;
-    job_desc_init(&bench->desc);
-    bench->desc.partition = "p";
-    bench->desc.cpus_per_task = 2;
-    bench->desc.memory = 100;
-    bench->desc.exclusive = false;
+    bench->need = (struct capacity_need){
+        .partition = "p", .gres = "", .excluded_nodes = "", .cpus = 2, .memory = 100
+    };
     *state = bench;
     return 0;
 }
@@ -116,11 +114,11 @@ static void gone(struct bench *bench, struct slurm_cache *cache, const char *key
 
 static bool fits(const struct bench *bench, int64_t cpus, int64_t memory)
 {
-    struct job_desc desc = bench->desc;
+    struct capacity_need need = bench->need;
 
-    desc.cpus_per_task = cpus;
-    desc.memory = memory;
-    return capacity_fits(bench->capacity, &desc);
+    need.cpus = cpus;
+    need.memory = memory;
+    return capacity_fits(bench->capacity, &need);
 }
 
 static void a_node_gives_what_it_has_and_no_more(void **state)
@@ -132,11 +130,6 @@ static void a_node_gives_what_it_has_and_no_more(void **state)
     assert_true(fits(bench, 4, 1000));
     assert_false(fits(bench, 5, 1000));
     assert_false(fits(bench, 4, 1001));
-    bench->desc.tasks_per_node = 2;
-    assert_true(fits(bench, 2, 10));
-    assert_false(fits(bench, 3, 10));
-    bench->desc.tasks_per_node = INT64_MAX;
-    assert_false(fits(bench, INT64_MAX, 10));
 }
 
 static void only_nodes_of_the_partition_count(void **state)
@@ -290,21 +283,13 @@ static void those_who_may_start_wait_in_each_partition_they_name(void **state)
 static void what_it_cannot_judge_never_fits(void **state)
 {
     struct bench *bench = *state;
-    const struct job_desc plain = bench->desc;
-    struct job_desc odd[13];
+    const struct capacity_need plain = bench->need;
+    struct capacity_need odd[5];
     size_t count = 0;
 
-    for (size_t i = 0; i < 13; i++)
+    for (size_t i = 0; i < 5; i++)
         odd[i] = plain;
     odd[count++].gres = "gres/gpu=1"; /* of which no node has any */
-    odd[count++].gres_per_task = "gres/gpu=1";
-    odd[count++].constraints = "a100";
-    odd[count++].licenses = "x";
-    odd[count++].reservation = "r";
-    odd[count++].required_nodes = "n1";
-    odd[count++].nodes = 2;
-    odd[count++].min_nodes = 2;
-    odd[count++].max_nodes = 2;
     odd[count++].partition = "";
     odd[count++].partition = "p,q";
     odd[count++].partition = "unheard";
@@ -321,10 +306,10 @@ static void what_it_cannot_judge_never_fits(void **state)
 
 static bool gres_fits(const struct bench *bench, const char *gres)
 {
-    struct job_desc desc = bench->desc;
+    struct capacity_need need = bench->need;
 
-    desc.gres = gres;
-    return capacity_fits(bench->capacity, &desc);
+    need.gres = gres;
+    return capacity_fits(bench->capacity, &need);
 }
 
 static void devices_are_counted_by_name_and_type(void **state)
@@ -371,16 +356,16 @@ static void a_device_is_not_promised_twice(void **state)
     uint64_t reserved;
 
     node_with(bench, "n1", 64, 10000, "\"IDLE\"", "p", ",\"gres\":\"gpu:a:2\"");
-    bench->desc.gres = "gres/gpu:a=1";
-    assert_true(capacity_reserve(bench->capacity, &bench->desc) != 0);
-    reserved = capacity_reserve(bench->capacity, &bench->desc);
+    bench->need.gres = "gres/gpu:a=1";
+    assert_true(capacity_reserve(bench->capacity, &bench->need) != 0);
+    reserved = capacity_reserve(bench->capacity, &bench->need);
     assert_true(reserved != 0);
-    assert_false(capacity_fits(bench->capacity, &bench->desc));
+    assert_false(capacity_fits(bench->capacity, &bench->need));
     capacity_confirm(bench->capacity, reserved, 7);
     job(bench, 7, "RUNNING", "n1", 1, 1, "", ",\"tres_per_node\":\"gres/gpu:a=1\"");
-    assert_false(capacity_fits(bench->capacity, &bench->desc)); /* by the job now */
+    assert_false(capacity_fits(bench->capacity, &bench->need)); /* by the job now */
     gone(bench, bench->jobs, "7");
-    assert_true(capacity_fits(bench->capacity, &bench->desc));
+    assert_true(capacity_fits(bench->capacity, &bench->need));
 }
 
 static void an_excluded_node_does_not_count(void **state)
@@ -389,7 +374,7 @@ static void an_excluded_node_does_not_count(void **state)
 
     node(bench, "n1", 8, 1000, "\"IDLE\"", "p");
     node(bench, "n2", 2, 1000, "\"IDLE\"", "p");
-    bench->desc.excluded_nodes = "n[1,3-9]";
+    bench->need.excluded_nodes = "n[1,3-9]";
     assert_true(fits(bench, 2, 1));
     assert_false(fits(bench, 3, 1));
 }
@@ -399,9 +384,9 @@ static void a_node_whose_partitions_are_folded_counts(void **state)
     struct bench *bench = *state;
 
     node(bench, "n1", 8, 1000, "\"IDLE\"", "a,p[1-3]");
-    bench->desc.partition = "p2";
+    bench->need.partition = "p2";
     assert_true(fits(bench, 2, 1));
-    bench->desc.partition = "p4";
+    bench->need.partition = "p4";
     assert_false(fits(bench, 2, 1));
 }
 
@@ -418,11 +403,11 @@ static void many_excluded_nodes_do_not_count(void **state)
         node(bench, name, 8, 1000, "\"IDLE\"", "p");
         buf_printf(&all, "%s%s", i > 0 ? "," : "", name);
     }
-    bench->desc.excluded_nodes = buf_text(&all);
+    bench->need.excluded_nodes = buf_text(&all);
     assert_false(fits(bench, 1, 1));
     node(bench, "n-100-x", 8, 1000, "\"IDLE\"", "p");
     assert_true(fits(bench, 1, 1));
-    bench->desc.excluded_nodes = "n-[";
+    bench->need.excluded_nodes = "n-[";
     assert_false(fits(bench, 1, 1));
 }
 
@@ -432,13 +417,13 @@ static void a_promise_is_not_made_twice(void **state)
     uint64_t first, second;
 
     node(bench, "n1", 4, 1000, "\"IDLE\"", "p");
-    first = capacity_reserve(bench->capacity, &bench->desc);
-    second = capacity_reserve(bench->capacity, &bench->desc);
+    first = capacity_reserve(bench->capacity, &bench->need);
+    second = capacity_reserve(bench->capacity, &bench->need);
     assert_true(first != 0 && second != 0 && first != second);
-    assert_int_equal(capacity_reserve(bench->capacity, &bench->desc), 0);
-    assert_false(capacity_fits(bench->capacity, &bench->desc));
+    assert_int_equal(capacity_reserve(bench->capacity, &bench->need), 0);
+    assert_false(capacity_fits(bench->capacity, &bench->need));
     capacity_unreserve(bench->capacity, first);
-    assert_true(capacity_fits(bench->capacity, &bench->desc));
+    assert_true(capacity_fits(bench->capacity, &bench->need));
     capacity_unreserve(bench->capacity, first); /* no more */
     assert_false(fits(bench, 4, 1));
     capacity_unreserve(bench->capacity, second);
@@ -451,7 +436,7 @@ static void a_kept_promise_goes_when_the_cache_shows_what_the_job_holds(void **s
     uint64_t reserved;
 
     node(bench, "n1", 4, 1000, "\"IDLE\"", "p");
-    reserved = capacity_reserve(bench->capacity, &bench->desc);
+    reserved = capacity_reserve(bench->capacity, &bench->need);
     capacity_confirm(bench->capacity, reserved, 7);
     see(bench, bench->jobs, &slurm_job_kind,
         "{\"job_id\":7,\"job_state\":[\"PENDING\",\"CONFIGURING\"],\"partition\":\"p\"}");
@@ -468,14 +453,14 @@ static void whole_nodes_are_promised_only_when_nobody_is_there(void **state)
     struct bench *bench = *state;
     uint64_t reserved;
 
-    bench->desc.exclusive = true;
+    bench->need.exclusive = true;
     node(bench, "n1", 4, 1000, "\"IDLE\"", "p");
     job(bench, 1, "RUNNING", "n1", 1, 1, "cpu=1,mem=1M", "");
-    assert_false(capacity_fits(bench->capacity, &bench->desc));
+    assert_false(capacity_fits(bench->capacity, &bench->need));
     gone(bench, bench->jobs, "1");
-    reserved = capacity_reserve(bench->capacity, &bench->desc);
+    reserved = capacity_reserve(bench->capacity, &bench->need);
     assert_true(reserved != 0);
-    bench->desc.exclusive = false;
+    bench->need.exclusive = false;
     assert_false(fits(bench, 1, 1));
     gone(bench, bench->nodes, "n1"); /* the promise outlives the node */
     capacity_unreserve(bench->capacity, reserved);
@@ -489,9 +474,9 @@ static void nothing_fits_in_a_closed_partition(void **state)
     node(bench, "n1", 4, 1000, "\"IDLE\"", "p,q");
     capacity_refused(bench->capacity, "p");
     assert_false(fits(bench, 1, 1));
-    bench->desc.partition = "q";
+    bench->need.partition = "q";
     assert_true(fits(bench, 1, 1));
-    bench->desc.partition = "p";
+    bench->need.partition = "p";
     clock_advance_us(&bench->clock, SECOND_US);
     assert_true(fits(bench, 1, 1));
 }
@@ -597,5 +582,5 @@ int main(void)
         TEST(it_agrees_with_a_plain_sum_after_any_changes),
     };
 
-    return cmocka_run_group_tests_name("bridge room", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("capacity", tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  *
  * Holds: a layout of a job that had the id before is not given out; at most MAX_LAYOUTS are kept,
  * and what is not kept is read again. */
-#include "bridge/slurm/job_layouts.h"
+#include "slurm/job_layouts.h"
 
 #include "base/map.h"
 #include "base/mem.h"

@@ -6,14 +6,14 @@
  *
  * Holds: a node is kept as long as it is in the cache or something is taken of it; taken is the sum
  * over the live jobs and the reservations on it. */
-#include "bridge/slurm/capacity.h"
+#include "slurm/capacity.h"
 
 #include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "bridge/world/hosts.h"
+#include "codec/host_set.h"
 #include "codec/hostlist.h"
-#include "device/nodes.h"
+#include "slurm/gres.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -70,7 +70,7 @@ struct capacity {
     uint64_t generation, last_reserved;
 };
 
-static void *need(struct map *map, struct str name, size_t size)
+static void *need_entry(struct map *map, struct str name, size_t size)
 {
     void *value = map_get(map, name);
 
@@ -86,7 +86,7 @@ static void *need(struct map *map, struct str name, size_t size)
 
 static struct part *part_of(struct capacity *capacity, struct str name)
 {
-    return need(&capacity->parts, name, sizeof(struct part));
+    return need_entry(&capacity->parts, name, sizeof(struct part));
 }
 
 static void free_node(void *value)
@@ -101,35 +101,12 @@ static void free_node(void *value)
     mem_free(node);
 }
 
-/* The next gres of a list as jobs ask for them: "gres/gpu:a=2", "gres/gpu:2". */
-static bool next_gres(struct str *rest, struct str *ret_name, struct str *ret_type,
-                      int64_t *ret_count)
-{
-    struct str item, key, number;
-    uint64_t count;
-
-    do {
-        if (!str_next(rest, ',', &item))
-            return false;
-        if (str_starts(item, STR("gres/")))
-            item = str_sub(item, strlen("gres/"), item.len);
-    } while (item.len == 0);
-    if (!str_cut(item, '=', &key, &number))
-        return gres_next(&item, ret_name, ret_type, ret_count);
-    if (!str_cut(key, ':', ret_name, ret_type)) {
-        *ret_name = key;
-        *ret_type = STR("");
-    }
-    *ret_count = str_to_u64(number, 0, INT32_MAX, &count, NULL) == 0 ? (int64_t)count : INT32_MAX;
-    return true;
-}
-
 static void take_gres(struct node *node, const char *list, int sign)
 {
     struct str rest = str_of(list), name, type;
     int64_t count;
 
-    while (next_gres(&rest, &name, &type, &count)) {
+    while (gres_next_requested(&rest, &name, &type, &count)) {
         unsigned at = 0;
 
         while (at < node->gres_count &&
@@ -147,7 +124,7 @@ static void take_gres(struct node *node, const char *list, int sign)
 /* Takes an amount of a node, or with sign -1 gives it back. */
 static void take(struct capacity *capacity, struct str name, struct amount amount, int sign)
 {
-    struct node *node = need(&capacity->nodes, name, sizeof(*node));
+    struct node *node = need_entry(&capacity->nodes, name, sizeof(*node));
 
     node->taken.cpus += sign * amount.cpus;
     node->taken.memory += sign * amount.memory;
@@ -195,7 +172,7 @@ static void node_changed(void *context, const struct slurm_object *old_object,
     assert(either);
     if (is_news(old_object ? slurm_node_of(old_object) : NULL, next))
         capacity->generation++;
-    node = need(&capacity->nodes, str_of(either->key), sizeof(*node));
+    node = need_entry(&capacity->nodes, str_of(either->key), sizeof(*node));
     node->slurm = next;
     if (!next && node->taken.users == 0)
         map_remove(&capacity->nodes, str_of(either->key));
@@ -390,38 +367,10 @@ void capacity_taken(struct capacity *capacity, const char *partition)
 
 /* ---- what fits ---- */
 
-static bool is_said(const char *text)
-{
-    return text && text[0];
-}
-
-static struct amount need_of(const struct job_desc *desc)
-{
-    int64_t tasks = desc->tasks_per_node > 1 ? desc->tasks_per_node : 1;
-    int64_t each = desc->cpus_per_task > 1 ? desc->cpus_per_task : 1;
-    bool is_absurd = tasks > INT32_MAX || each > INT32_MAX;
-
-    return (struct amount){ .cpus = is_absurd ? INT64_MAX / 2 : tasks * each,
-                            .memory = desc->memory > 0 ? desc->memory : 0,
-                            .gres = desc->gres };
-}
-
 static struct amount size_of(const struct slurm_node *node)
 {
     return (struct amount){ .cpus = node->effective_cpus > 0 ? node->effective_cpus : node->cpus,
                             .memory = node->real_memory - node->specialized_memory };
-}
-
-/* In a list of a node: of one name, and of one type unless that is "". */
-static int64_t gres_count(const char *list, struct str name, struct str type)
-{
-    struct str rest = str_of(list), item_name, item_type;
-    int64_t count, total = 0;
-
-    while (gres_next(&rest, &item_name, &item_type, &count))
-        if (str_eq(item_name, name) && (type.len == 0 || str_eq(item_type, type)))
-            total += count;
-    return total;
 }
 
 /* What Slurm shows as used may be old, and jobs may have asked in ways that are not counted here:
@@ -460,24 +409,23 @@ static bool gres_fits(const struct node *node, const char *list)
     struct str rest = str_of(list), name, type;
     int64_t count;
 
-    while (next_gres(&rest, &name, &type, &count))
+    while (gres_next_requested(&rest, &name, &type, &count))
         if (count > gres_left(node, name, type))
             return false;
     return true;
 }
 
-static bool node_fits(const struct node *node, const struct job_desc *desc, struct amount needed)
+static bool node_fits(const struct node *node, const struct capacity_need *need)
 {
     struct amount has;
 
     if (!node->slurm || (node->slurm->state.known & (out_of_service | not_at_once)) != 0 ||
-        (desc->exclusive && node->taken.users > 0))
+        (need->exclusive && node->taken.users > 0))
         return false;
     has = size_of(node->slurm);
-    return needed.cpus <= has.cpus - node->taken.cpus &&
-           needed.memory <= has.memory - node->taken.memory &&
-           (!needed.gres || gres_fits(node, needed.gres)) &&
-           partitions_have(node->slurm->partitions, str_of(desc->partition));
+    return need->cpus <= has.cpus - node->taken.cpus &&
+           need->memory <= has.memory - node->taken.memory && gres_fits(node, need->gres) &&
+           slurm_partitions_have(node->slurm->partitions, str_of(need->partition));
 }
 
 /* The nodes that a job excludes. */
@@ -501,34 +449,28 @@ static bool is_excluded(struct excluded *excluded, struct arena *arena, const st
     return host_set_has(&excluded->set, node->slurm->name);
 }
 
-/* Where the job of one node would fit: first looked for where something fitted last. NULL: nowhere,
- * or only Slurm can say. */
-static const struct slurm_node *find(const struct capacity *capacity, const struct job_desc *desc)
+/* Where the job would fit: first looked for where something fitted last. NULL: nowhere. */
+static const struct slurm_node *find(const struct capacity *capacity,
+                                     const struct capacity_need *need)
 {
-    struct excluded excluded = { .text = desc->excluded_nodes };
-    struct amount needed = need_of(desc);
+    struct excluded excluded = { .text = need->excluded_nodes };
     auto_arena struct arena arena;
     const struct node *node;
     struct part *part;
 
     arena_init(&arena, HOSTLIST_MEMORY);
-    if (!is_said(desc->partition) || is_said(desc->gres_per_task) || is_said(desc->constraints) ||
-        is_said(desc->licenses) || is_said(desc->reservation) || is_said(desc->required_nodes) ||
-        desc->nodes > 1 || desc->min_nodes > 1 || desc->max_nodes > 1)
-        return NULL;
-    part = map_get(&capacity->parts, str_of(desc->partition));
+    part = map_get(&capacity->parts, str_of(need->partition));
     if (part && part->closed_until_us > loop_now_us(capacity->loop))
         return NULL;
-    if (is_said(desc->excluded_nodes) &&
-        hostlist_parse(&arena, str_of(desc->excluded_nodes), HOSTLIST_MAX_NAMES, &excluded.list,
-                       NULL) < 0)
+    if (need->excluded_nodes[0] && hostlist_parse(&arena, str_of(need->excluded_nodes),
+                                                  HOSTLIST_MAX_NAMES, &excluded.list, NULL) < 0)
         return NULL;
     node = part ? map_get(&capacity->nodes, str_of(part->hint)) : NULL;
-    if (node && node_fits(node, desc, needed) && !is_excluded(&excluded, &arena, node))
+    if (node && node_fits(node, need) && !is_excluded(&excluded, &arena, node))
         return node->slurm;
     map_each (item, &capacity->nodes) {
         node = item->value;
-        if (!node_fits(node, desc, needed) || is_excluded(&excluded, &arena, node))
+        if (!node_fits(node, need) || is_excluded(&excluded, &arena, node))
             continue;
         if (part)
             snprintf(part->hint, sizeof(part->hint), "%s", node->slurm->name);
@@ -537,16 +479,16 @@ static const struct slurm_node *find(const struct capacity *capacity, const stru
     return NULL;
 }
 
-bool capacity_fits(const struct capacity *capacity, const struct job_desc *desc)
+bool capacity_fits(const struct capacity *capacity, const struct capacity_need *need)
 {
-    return find(capacity, desc) != NULL;
+    return find(capacity, need) != NULL;
 }
 
 /* ---- reservations: as many as submits in flight ---- */
 
-uint64_t capacity_reserve(struct capacity *capacity, const struct job_desc *desc)
+uint64_t capacity_reserve(struct capacity *capacity, const struct capacity_need *need)
 {
-    const struct slurm_node *node = find(capacity, desc);
+    const struct slurm_node *node = find(capacity, need);
     struct reserved *reserved;
 
     if (!node)
@@ -554,8 +496,10 @@ uint64_t capacity_reserve(struct capacity *capacity, const struct job_desc *desc
     reserved = mem_alloc(sizeof(*reserved));
     reserved->number = ++capacity->last_reserved;
     reserved->node = mem_strdup(node->name);
-    reserved->amount = desc->exclusive ? size_of(node) : need_of(desc);
-    reserved->gres = mem_strdup(desc->gres ? desc->gres : "");
+    reserved->amount = need->exclusive
+                           ? size_of(node)
+                           : (struct amount){ .cpus = need->cpus, .memory = need->memory };
+    reserved->gres = mem_strdup(need->gres);
     reserved->amount.gres = reserved->gres;
     take(capacity, str_of(reserved->node), reserved->amount, 1);
     list_push_back(&capacity->reserved, &reserved->link);

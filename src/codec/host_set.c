@@ -1,15 +1,13 @@
-/* hosts.c - reads Slurm's host lists into sorted arrays.
+/* host_set.c - reads host lists into sorted arrays.
  *
  * Holds: to compare two lists, or to look up each name of one list in another, takes about as many
  * steps as there are names. Names of cloud nodes do not fold, so a list may have thousands. */
-#include "bridge/world/hosts.h"
+#include "codec/host_set.h"
 
 #include "codec/hostlist.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { PARTITIONS_MEMORY = 64 << 20 }; /* a list of the longest text */
 
 static const struct hostlist *parse(struct arena *arena, const char *hosts)
 {
@@ -80,26 +78,4 @@ bool hosts_have(struct arena *arena, const char *hosts, const char *name)
     const struct hostlist *list = parse(arena, hosts);
 
     return list && hostlist_contains(list, str_of(name));
-}
-
-static bool folded_has(const char *partitions, struct str name)
-{
-    const struct hostlist *list;
-    auto_arena struct arena arena;
-
-    arena_init(&arena, PARTITIONS_MEMORY);
-    list = parse(&arena, partitions);
-    return !list || hostlist_contains(list, name);
-}
-
-bool partitions_have(const char *partitions, struct str name)
-{
-    struct str rest = str_of(partitions), one;
-
-    if (strchr(partitions, '['))
-        return folded_has(partitions, name);
-    while (str_next(&rest, ',', &one))
-        if (name.len > 0 && str_eq(one, name))
-            return true;
-    return false;
 }

@@ -1,5 +1,5 @@
-/* test_hosts.c - host lists that are read once and asked often. */
-#include "bridge/world/hosts.h"
+/* test_host_set.c - host lists that are read once and asked often. */
+#include "codec/host_set.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,22 +37,6 @@ static void a_list_that_is_empty_or_cannot_be_read_has_no_names(void **state)
     }
 }
 
-static void a_node_is_in_the_partitions_that_its_list_has(void **state)
-{
-    static const struct {
-        const char *partitions, *name;
-        bool is_in;
-    } cases[] = {
-        { "a,p2", "p2", true },    { "a,p2", "p", false },    { "a,p2", "", false },
-        { "", "p2", false },       { "", "", false },         { "a,p[1-3]", "p2", true },
-        { "a,p[1-3]", "a", true }, { "p[1-3]", "p4", false }, { "p[1-", "p4", true },
-    };
-
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        if (partitions_have(cases[i].partitions, str_of(cases[i].name)) != cases[i].is_in)
-            fail_msg("%s in %s", cases[i].name, cases[i].partitions);
-}
-
 static void lists_are_equal_by_their_names(void **state)
 {
     static const struct {
@@ -74,9 +58,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_set_has_the_names_of_its_list_and_no_others),
         cmocka_unit_test(a_list_that_is_empty_or_cannot_be_read_has_no_names),
-        cmocka_unit_test(a_node_is_in_the_partitions_that_its_list_has),
         cmocka_unit_test(lists_are_equal_by_their_names),
     };
 
-    return cmocka_run_group_tests_name("hosts", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("host_set", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* hosts.h - the names in Slurm's host lists, for plans that look up many of them. */
-#ifndef SLINC_BRIDGE_HOSTS_H
-#define SLINC_BRIDGE_HOSTS_H
+/* host_set.h - the names of a host list, for those who look up many of them. */
+#ifndef SLINC_CODEC_HOST_SET_H
+#define SLINC_CODEC_HOST_SET_H
 
 #include "base/arena.h"
 #include "base/str.h"
@@ -20,11 +20,7 @@ bool host_set_has(const struct host_set *set, const char *name);
 /* Whether both lists name the same hosts. */
 bool hosts_equal(struct arena *arena, const char *a, const char *b);
 unsigned hosts_count(struct arena *arena, const char *hosts); /* at least 1 */
-/* Reads the whole list: a plan that asks for more than one name makes a host_set. */
+/* Reads the whole list: for more than one name make a host_set. */
 bool hosts_have(struct arena *arena, const char *hosts, const char *name);
-
-/* Whether the partitions of a node, as Slurm shows them, have this one. Slurm may fold a long list:
- * p[1-3]. One that cannot be read may have any. */
-bool partitions_have(const char *partitions, struct str name);
 
 #endif
