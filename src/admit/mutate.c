@@ -11,11 +11,11 @@
 #include "admit/admit_private.h"
 #include "bridge/unit/pod_owner.h"
 #include "bridge/world/config.h"
-#include "bridge/world/kinds.h"
 #include "bridge/world/names.h"
 #include "codec/json_format.h"
 #include "codec/patch.h"
 #include "device/names.h"
+#include "kube/workload_kinds.h"
 
 #define DEFAULT_SCHEDULER "default-scheduler"
 #define GANG_ANNOTATION   BRIDGE_ANNOTATION_PREFIX BRIDGE_GANG
@@ -165,7 +165,7 @@ static struct str owners_gang(const struct admit *admit, const struct admit_requ
     if (!job)
         return value;
     value = kube_pairs_get(&job->annotations, GANG_ANNOTATION, ret_found);
-    if (*ret_found || !kube_owner_is(&job->owner, &bridge_jobset_kind))
+    if (*ret_found || !kube_owner_is(&job->owner, &kube_jobset_kind))
         return value;
     jobset = find_owner(admit->world->optional[OPTIONAL_JOBSETS].cache, ns, str_of(job->owner.name),
                         str_of(job->owner.uid), mutation);

@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "bridge/world/kinds.h"
 #include "engine/watch_set.h"
+#include "kube/workload_kinds.h"
 
 enum { SECOND_US = 1000000, RETRY_US = 5 * SECOND_US, ANSWER_US = 10 * SECOND_US };
 
@@ -19,14 +19,14 @@ static const struct {
     bool is_optional;
 } rows[] = {
     { &kube_namespace_kind, offsetof(struct bridge_world, namespaces), false },
-    { &bridge_job_kind, offsetof(struct bridge_world, jobs), false },
-    { &bridge_replicaset_kind, offsetof(struct bridge_world, replicasets), false },
-    { &bridge_statefulset_kind, offsetof(struct bridge_world, statefulsets), false },
-    { &bridge_jobset_kind, offsetof(struct bridge_world, optional[OPTIONAL_JOBSETS]), true },
-    { &bridge_lws_kind, offsetof(struct bridge_world, optional[OPTIONAL_LWS]), true },
-    { &bridge_podgroup_kind, offsetof(struct bridge_world, optional[OPTIONAL_PODGROUPS]), true },
-    { &bridge_workload_kind, offsetof(struct bridge_world, optional[OPTIONAL_WORKLOADS]), true },
-    { &bridge_coscheduling_kind, offsetof(struct bridge_world, optional[OPTIONAL_COSCHEDULING]),
+    { &kube_job_kind, offsetof(struct bridge_world, jobs), false },
+    { &kube_replicaset_kind, offsetof(struct bridge_world, replicasets), false },
+    { &kube_statefulset_kind, offsetof(struct bridge_world, statefulsets), false },
+    { &kube_jobset_kind, offsetof(struct bridge_world, optional[OPTIONAL_JOBSETS]), true },
+    { &kube_lws_kind, offsetof(struct bridge_world, optional[OPTIONAL_LWS]), true },
+    { &kube_podgroup_kind, offsetof(struct bridge_world, optional[OPTIONAL_PODGROUPS]), true },
+    { &kube_workload_kind, offsetof(struct bridge_world, optional[OPTIONAL_WORKLOADS]), true },
+    { &kube_coscheduling_kind, offsetof(struct bridge_world, optional[OPTIONAL_COSCHEDULING]),
       true },
 };
 

@@ -308,7 +308,7 @@ void bridge_on_device_class(void *context, const struct kube_object *old,
 
 static bool says_of_node(const struct kube_object *pod)
 {
-    return kube_owner_is(&pod->owner, &bridge_daemonset_kind) ||
+    return kube_owner_is(&pod->owner, &kube_daemonset_kind) ||
            kube_owner_is(&pod->owner, &kube_node_kind);
 }
 

@@ -3,8 +3,8 @@
  * Holds: an object that is merely not seen yet is waited for, by name; only an API that the server
  * does not have is passed over. */
 #include "bridge/unit/unit.h"
-#include "bridge/world/kinds.h"
 #include "bridge/world/names.h"
+#include "kube/workload_kinds.h"
 
 static const struct kube_object *find(const struct kube_cache *cache, const char *ns,
                                       struct str name, const char *uid, struct arena *arena)
@@ -32,7 +32,7 @@ static void take_job(const struct bridge_world *world, struct arena *arena, stru
 
     unit->owner.object = job;
     unit->owner.job = kube_job_of(job);
-    if (!kube_owner_is(&job->owner, &bridge_jobset_kind) || jobsets->state == WATCH_ABSENT)
+    if (!kube_owner_is(&job->owner, &kube_jobset_kind) || jobsets->state == WATCH_ABSENT)
         return;
     unit->owner.object = find(jobsets->cache, job->ns, above, job->owner.uid, arena);
     if (!unit->owner.object)
@@ -48,9 +48,9 @@ static void owner_of_pod(const struct bridge_world *world, struct arena *arena, 
         const struct kube_kind *kind;
         struct kube_cache *cache;
     } watched[] = {
-        { &bridge_job_kind, world->jobs },
-        { &bridge_replicaset_kind, world->replicasets },
-        { &bridge_statefulset_kind, world->statefulsets },
+        { &kube_job_kind, world->jobs },
+        { &kube_replicaset_kind, world->replicasets },
+        { &kube_statefulset_kind, world->statefulsets },
     };
 
     unit->owner.object = &unit->pod->object;
@@ -73,7 +73,7 @@ static const struct kube_object *owning_job(const struct bridge_world *world, st
 {
     const struct kube_owner *owner = &pod->object.owner;
 
-    if (!kube_owner_is(owner, &bridge_job_kind))
+    if (!kube_owner_is(owner, &kube_job_kind))
         return NULL;
     return find(world->jobs, pod->object.ns, str_of(owner->name), owner->uid, arena);
 }
@@ -94,7 +94,7 @@ static void take_longest_job(const struct bridge_world *world, struct arena *are
             continue;
         last = owner;
         job = owning_job(world, arena, unit->members[i].pod);
-        if (!job && kube_owner_is(owner, &bridge_job_kind))
+        if (!job && kube_owner_is(owner, &kube_job_kind))
             want(arena, unit, "Job", str_of(owner->name));
         if (!job) {
             unit->owner.job = NULL;

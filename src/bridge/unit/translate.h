@@ -7,7 +7,7 @@
 
 #include "bridge/unit/job_desc.h"
 #include "bridge/world/config.h"
-#include "bridge/world/kinds.h"
+#include "kube/workload_kinds.h"
 #include "slurm/cache.h"
 
 struct translate_from {

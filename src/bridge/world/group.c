@@ -4,8 +4,8 @@
  * never equal. */
 #include "bridge/world/group.h"
 
-#include "bridge/world/kinds.h"
 #include "bridge/world/names.h"
+#include "kube/workload_kinds.h"
 
 #include <string.h>
 
@@ -63,7 +63,7 @@ struct group group_of(const struct kube_pod *pod)
         if (jobset.len > 0)
             return (struct group){ GROUP_JOBSET, jobset, uid.len > 0 ? uid : jobset,
                                    label(pod, BRIDGE_JOBSET_RESTART_LABEL) };
-        if (kube_owner_is(&pod->object.owner, &bridge_job_kind))
+        if (kube_owner_is(&pod->object.owner, &kube_job_kind))
             return (struct group){ GROUP_JOB, str_of(pod->object.owner.name),
                                    str_of(pod->object.owner.uid), STR("") };
     }

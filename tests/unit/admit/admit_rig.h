@@ -11,10 +11,10 @@
 #include <cmocka.h>
 
 #include "admit/admit.h"
-#include "bridge/world/kinds.h"
 #include "bridge/world/names.h"
 #include "codec/base64.h"
 #include "codec/patch.h"
+#include "kube/workload_kinds.h"
 
 #define RIG_UNUSED   __attribute__((unused))
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
@@ -86,11 +86,11 @@ RIG_UNUSED static void rig_begin(struct rig *rig, const char *config)
     if (bridge_config_parse(str_of(config), &rig->config, &err) < 0)
         fail_msg("%s", err.text);
     rig->namespaces = kube_cache_new(&kube_namespace_kind, &rig->clock);
-    rig->jobs = kube_cache_new(&bridge_job_kind, &rig->clock);
-    rig->jobsets = kube_cache_new(&bridge_jobset_kind, &rig->clock);
-    rig->replicasets = kube_cache_new(&bridge_replicaset_kind, &rig->clock);
-    rig->podgroups = kube_cache_new(&bridge_podgroup_kind, &rig->clock);
-    rig->workloads = kube_cache_new(&bridge_workload_kind, &rig->clock);
+    rig->jobs = kube_cache_new(&kube_job_kind, &rig->clock);
+    rig->jobsets = kube_cache_new(&kube_jobset_kind, &rig->clock);
+    rig->replicasets = kube_cache_new(&kube_replicaset_kind, &rig->clock);
+    rig->podgroups = kube_cache_new(&kube_podgroup_kind, &rig->clock);
+    rig->workloads = kube_cache_new(&kube_workload_kind, &rig->clock);
     rig->world = (struct bridge_world){
         .namespaces = rig->namespaces,
         .jobs = rig->jobs,

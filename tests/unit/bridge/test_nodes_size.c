@@ -263,7 +263,7 @@ static void check_row(const struct row *row)
     const char *why = NULL;
 
     bench_up(&bench);
-    daemonsets = kube_cache_new(&bridge_daemonset_kind, &bench.clock);
+    daemonsets = kube_cache_new(&kube_daemonset_kind, &bench.clock);
     if (!row->unread)
         bench_put_node(daemonsets, DAEMONSET_O);
     bench.world.optional[OPTIONAL_DAEMONSETS] =

@@ -3,8 +3,8 @@
 #include "engine/executor.h"
 #include "slurm_executor_submit_rig.h"
 
-#include "bridge/world/kinds.h"
 #include "bridge/world/names.h"
+#include "kube/workload_kinds.h"
 
 #define CANCELLED_BODY "{\"status\":[],\"errors\":[]}"
 
@@ -206,7 +206,7 @@ static void the_job_of_a_former_group_is_cancelled_when_both_lists_say_so(void *
         .about = "ns/coscheduling/g",
     };
     const struct action_unless unless = {
-        .resource = bridge_coscheduling_kind.resource, .ns = "ns", .uid = "old", .also = &pods
+        .resource = kube_coscheduling_kind.resource, .ns = "ns", .uid = "old", .also = &pods
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -288,7 +288,7 @@ static void annotations_win_over_pods_and_those_over_the_config(void **state)
 static void only_the_annotations_of_the_root_count(void **state)
 {
     const struct kube_object *root =
-        rig_object(&bridge_replicaset_kind, "rs", S "account: of-root", "spec: {}");
+        rig_object(&kube_replicaset_kind, "rs", S "account: of-root", "spec: {}");
     const struct kube_object *object = rig_object(
         &kube_pod_kind, "pod", S "account: of-pod, " S "qos: of-pod", "spec: {containers: [{}]}");
     const struct kube_pod *pods[] = { kube_pod_of(object) };

@@ -85,12 +85,12 @@ static inline void rig_scene_init(struct rig_scene *scene, const struct rig_give
         scene->pod_count++;
     }
     for (unsigned i = 0; i < RIG_MORE && given->more[i]; i++) {
-        scene->others[i] = rig_object(&bridge_replicaset_kind,
+        scene->others[i] = rig_object(&kube_replicaset_kind,
                                       arena_printf(&rig_arena, "other-%u", i), given->more[i], "");
         scene->more_count++;
     }
     if (given->job)
-        scene->job = rig_object(&bridge_job_kind, "job", rig_text_or(given->annotations, ""),
+        scene->job = rig_object(&kube_job_kind, "job", rig_text_or(given->annotations, ""),
                                 arena_printf(&rig_arena, "spec: {%s}", given->job));
     scene->root = given->job ? scene->job : scene->objects[0];
 }

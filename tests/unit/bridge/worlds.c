@@ -112,15 +112,15 @@ static void list_kube(struct small_world *small, bool begins)
 }
 
 static const struct kube_kind *const optional_kinds[OPTIONAL_KINDS] = {
-    [OPTIONAL_PODGROUPS] = &bridge_podgroup_kind,
-    [OPTIONAL_WORKLOADS] = &bridge_workload_kind,
-    [OPTIONAL_COSCHEDULING] = &bridge_coscheduling_kind,
-    [OPTIONAL_LWS] = &bridge_lws_kind,
-    [OPTIONAL_JOBSETS] = &bridge_jobset_kind,
+    [OPTIONAL_PODGROUPS] = &kube_podgroup_kind,
+    [OPTIONAL_WORKLOADS] = &kube_workload_kind,
+    [OPTIONAL_COSCHEDULING] = &kube_coscheduling_kind,
+    [OPTIONAL_LWS] = &kube_lws_kind,
+    [OPTIONAL_JOBSETS] = &kube_jobset_kind,
     [OPTIONAL_DEVICE_CLASSES] = &device_class_kind,
     [OPTIONAL_SLICES] = &device_slice_kind,
     [OPTIONAL_CLAIMS] = &device_claim_kind,
-    [OPTIONAL_DAEMONSETS] = &bridge_daemonset_kind,
+    [OPTIONAL_DAEMONSETS] = &kube_daemonset_kind,
 };
 
 static void make_caches(struct small_world *small)
@@ -130,9 +130,9 @@ static void make_caches(struct small_world *small)
 
     world->pods = kube_cache_new(&kube_pod_kind, &small->clock);
     world->nodes = kube_cache_new(&kube_node_kind, &small->clock);
-    world->jobs = kube_cache_new(&bridge_job_kind, &small->clock);
-    world->replicasets = kube_cache_new(&bridge_replicaset_kind, &small->clock);
-    world->statefulsets = kube_cache_new(&bridge_statefulset_kind, &small->clock);
+    world->jobs = kube_cache_new(&kube_job_kind, &small->clock);
+    world->replicasets = kube_cache_new(&kube_replicaset_kind, &small->clock);
+    world->statefulsets = kube_cache_new(&kube_statefulset_kind, &small->clock);
     for (size_t i = 0; i < OPTIONAL_KINDS; i++)
         world->optional[i] =
             (struct optional){ .cache = kube_cache_new(optional_kinds[i], &small->clock),

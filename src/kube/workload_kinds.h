@@ -1,6 +1,7 @@
-/* kinds.h - the kinds besides pods and nodes that the bridge watches, as small as it uses them. */
-#ifndef SLINC_BRIDGE_KINDS_H
-#define SLINC_BRIDGE_KINDS_H
+/* workload_kinds.h - the owners and the groups of pods, as small as the bridge and its webhook read
+ * them. */
+#ifndef SLINC_KUBE_WORKLOAD_KINDS_H
+#define SLINC_KUBE_WORKLOAD_KINDS_H
 
 #include "kube/kinds.h"
 
@@ -19,8 +20,8 @@ struct kube_replicated { /* the Jobs of a JobSet that are made from one template
     bool comes_later; /* when others are ready or complete */
 };
 
-/* What says how many pods belong together: a PodGroup of either API, a LeaderWorkerSet, a JobSet.
- * Of a Workload only the annotations count. */
+/* An object that says how many pods belong together: a PodGroup of either API, a LeaderWorkerSet, a
+ * JobSet. A Workload says it only by its annotations. */
 struct kube_group {
     struct kube_object object;
     int64_t size;              /* pods without which it does not start */
@@ -33,12 +34,12 @@ struct kube_group {
     unsigned replicated_count;
 };
 
-/* Owners: of all but Jobs only the metadata is read. */
-extern const struct kube_kind bridge_job_kind, bridge_replicaset_kind, bridge_statefulset_kind,
-    bridge_daemonset_kind;
+/* Owners of pods: only their metadata is read, except for Jobs. */
+extern const struct kube_kind kube_job_kind, kube_replicaset_kind, kube_statefulset_kind,
+    kube_daemonset_kind;
 /* struct kube_group. Not every API server has these. */
-extern const struct kube_kind bridge_podgroup_kind, bridge_workload_kind, bridge_coscheduling_kind,
-    bridge_lws_kind, bridge_jobset_kind;
+extern const struct kube_kind kube_podgroup_kind, kube_workload_kind, kube_coscheduling_kind,
+    kube_lws_kind, kube_jobset_kind;
 
 static inline const struct kube_job *kube_job_of(const struct kube_object *object)
 {

@@ -1,13 +1,12 @@
-/* kinds.c - the owners of pods, as small as the bridge uses them.
+/* workload_kinds.c - the owners and the groups of pods, by tables of fields.
  *
  * Holds: a part that is absent is left as it is, so that a patch can be laid over an object. */
-#include "bridge/world/kinds.h"
+#include "kube/workload_kinds.h"
 
 static const struct kube_resource jobs = { "batch", "v1", "jobs", "Job", true };
 static const struct kube_resource replicasets = { "apps", "v1", "replicasets", "ReplicaSet", true };
 static const struct kube_resource statefulsets = { "apps", "v1", "statefulsets", "StatefulSet",
                                                    true };
-
 static const struct kube_resource daemonsets = { "apps", "v1", "daemonsets", "DaemonSet", true };
 
 static const struct kube_field job_fields[] = {
@@ -41,26 +40,26 @@ static int decode_job(struct kube_decoder *decoder, const struct json *root, voi
     return rc < 0 ? err_wrap(err, "spec.template.spec.resources.limits") : 0;
 }
 
-const struct kube_kind bridge_job_kind = {
+const struct kube_kind kube_job_kind = {
     .resource = &jobs,
     .size = sizeof(struct kube_job),
     .fields = job_fields,
     .decode_more = decode_job,
 };
 
-const struct kube_kind bridge_replicaset_kind = {
+const struct kube_kind kube_replicaset_kind = {
     .resource = &replicasets,
     .size = sizeof(struct kube_object),
     .fields = no_fields,
 };
 
-const struct kube_kind bridge_statefulset_kind = {
+const struct kube_kind kube_statefulset_kind = {
     .resource = &statefulsets,
     .size = sizeof(struct kube_object),
     .fields = no_fields,
 };
 
-const struct kube_kind bridge_daemonset_kind = {
+const struct kube_kind kube_daemonset_kind = {
     .resource = &daemonsets,
     .size = sizeof(struct kube_object),
     .fields = no_fields,
@@ -179,33 +178,33 @@ static int decode_jobset(struct kube_decoder *decoder, const struct json *root, 
     return 0;
 }
 
-const struct kube_kind bridge_podgroup_kind = {
+const struct kube_kind kube_podgroup_kind = {
     .resource = &podgroups,
     .size = sizeof(struct kube_group),
     .fields = podgroup_fields,
     .decode_more = decode_podgroup,
 };
 
-const struct kube_kind bridge_workload_kind = {
+const struct kube_kind kube_workload_kind = {
     .resource = &workloads,
     .size = sizeof(struct kube_group),
     .fields = no_fields,
 };
 
-const struct kube_kind bridge_coscheduling_kind = {
+const struct kube_kind kube_coscheduling_kind = {
     .resource = &coscheduling,
     .size = sizeof(struct kube_group),
     .fields = coscheduling_fields,
 };
 
-const struct kube_kind bridge_lws_kind = {
+const struct kube_kind kube_lws_kind = {
     .resource = &lws,
     .size = sizeof(struct kube_group),
     .fields = lws_fields,
     .decode_more = decode_lws,
 };
 
-const struct kube_kind bridge_jobset_kind = {
+const struct kube_kind kube_jobset_kind = {
     .resource = &jobsets,
     .size = sizeof(struct kube_group),
     .fields = no_fields,
