@@ -4,6 +4,7 @@
 #include "slurm/reason.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 struct waiting {
@@ -94,20 +95,18 @@ static void add_row(struct text_table *table, const struct json *job, size_t *ra
 static void write_sum(const struct waiting *jobs, size_t count, const struct json *document,
                       struct buf *out)
 {
-    int64_t tasks = 0, nodes = 0;
+    int64_t tasks = 0;
+    double nodes = 0;
 
     for (size_t i = 0; i < count; i++) {
-        struct str class = json_str(json_get(jobs[i].job, "class"));
-        int64_t own = json_i64_or(json_get(jobs[i].job, "tasks"), 1);
-
-        tasks += own;
-        if (str_is(class, "resources") || str_is(class, "priority"))
-            nodes += own * json_i64_or(json_get(jobs[i].job, "nodes"), 0);
+        tasks += json_i64_or(json_get(jobs[i].job, "tasks"), 1);
+        nodes += json_f64_or(json_get(jobs[i].job, "nodesWanted"), 0);
     }
     if (count == 0)
         buf_add_text(out, "no jobs wait");
     else
-        buf_printf(out, "%" PRId64 " waiting, %" PRId64 " nodes wanted", tasks, nodes);
+        buf_printf(out, "%" PRId64 " waiting, %.0f nodes wanted", tasks,
+                   nodes > 0 ? ceil(nodes - 1e-3) : 0);
     if (json_exists(json_get(document, "ageSeconds")))
         buf_printf(out, "; data %.0f s old", json_f64_or(json_get(document, "ageSeconds"), 0));
     buf_add_char(out, '\n');

@@ -2,13 +2,14 @@
 #include "exporter/exporter.h"
 
 #include "base/mem.h"
+#include "exporter/demand.h"
 #include "exporter/families.h"
 #include "exporter/legacy.h"
 #include "exporter/native.h"
 
 #include <stdio.h>
 
-#define AUTOSCALE_PATH "/autoscale/v1/partitions/"
+#define AUTOSCALE_PATH "/autoscale/v1/"
 
 enum { DEFAULT_NAMES = 200, PASS_MEMORY = 2047 << 20, MAX_ANSWER = 4096 };
 
@@ -166,19 +167,24 @@ static void serve_autoscale(void *context, const struct http_view *view,
                             struct http_responder *responder)
 {
     struct exporter *exporter = context;
-    struct str name = str_sub(str_of(view->path), strlen(AUTOSCALE_PATH), SIZE_MAX);
-    const struct tally_group *group;
+    struct str name = str_sub(str_of(view->path), strlen(AUTOSCALE_PATH), SIZE_MAX), kind = name;
+    const struct tally_group *group = NULL;
     struct exporter_pass pass;
     auto_buf struct buf out;
 
     buf_init(&out, MAX_ANSWER);
     exporter_pass(exporter, &pass);
-    group = map_get(&pass.tally.partitions, name);
+    (void)str_cut(name, '/', &kind, &name);
+    if (str_is(kind, "partitions"))
+        group = map_get(&pass.tally.partitions, name);
+    else if (str_is(kind, "nodesets"))
+        group = map_get(&pass.tally.nodesets, name);
     if (!pass.view.jobs || !pass.view.nodes) {
         http_respond_json(responder, 503,
                           STR("{\"error\":\"Slurm is not read now, or hides jobs or nodes\"}"));
     } else if (!group) {
-        http_respond_json(responder, 404, STR("{\"error\":\"there is no such partition\"}"));
+        http_respond_json(responder, 404,
+                          STR("{\"error\":\"Slurm has no such partition or NodeSet\"}"));
     } else {
         write_autoscale(&pass, group, &out);
         http_respond_json(responder, 200, buf_str(&out));

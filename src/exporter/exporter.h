@@ -4,7 +4,8 @@
  *     /metrics/nodes    node by node
  *     /metrics/slinky   the series of Slinky's exporter, under their old names
  *     /metrics/native   the series of slurmctld's own endpoints
- *     /autoscale/v1/partitions/NAME   what an autoscaler needs, as JSON (KEDA's metrics-api)
+ *     /autoscale/v1/partitions/NAME   what an autoscaler needs, as JSON (KEDA's metrics-api);
+ *     /autoscale/v1/nodesets/NAME     the same of a NodeSet of slurm.conf
  *
  * A page is computed from the caches when it is asked for, at most once a second; it costs Slurm
  * nothing. */

@@ -10,7 +10,8 @@
 static bool is_external(const struct family *family)
 {
     return family->write && family->row.type == METRIC_GAUGE && family->page == FAMILY_CLUSTER &&
-           ((family->row.labels[0] && str_is(str_of(family->row.labels[0]), "partition")) ||
+           ((family->row.labels[0] && (str_is(str_of(family->row.labels[0]), "partition") ||
+                                       str_is(str_of(family->row.labels[0]), "nodeset"))) ||
             str_starts(str_of(family->row.name), STR("slinc_cluster_")));
 }
 

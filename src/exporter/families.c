@@ -136,13 +136,6 @@ static void group_gres(struct page *page, const struct tally *tally,
     }
 }
 
-static void group_wanted(struct page *page, const struct tally *tally,
-                         const struct tally_group *group)
-{
-    (void)tally;
-    sample_of_group(page, group, tally_nodes_wanted(group), "", "");
-}
-
 #define GROUP_WRITER(name)                                                                         \
     static void write_##name(struct page *page, const struct tally *tally)                         \
     {                                                                                              \
@@ -154,7 +147,6 @@ GROUP_WRITER(pending)
 GROUP_WRITER(oldest)
 GROUP_WRITER(pending_gres)
 GROUP_WRITER(nodes)
-GROUP_WRITER(wanted)
 GROUP_WRITER(holders)
 GROUP_WRITER(gres)
 
@@ -342,6 +334,11 @@ const struct family families[] = {
           "partition"),
       .unit = "", .from = "nodes in use; tres_req_str of jobs of class priority and resources",
       .needs = NEEDS_NODES | NEEDS_JOBS, .write = write_wanted },
+    { GAUGE("nodeset_nodes_wanted",
+            "The same for a NodeSet of slurm.conf: the number of workers that it should have.",
+            "nodeset"),
+      .unit = "", .from = "nodes in use that have its feature; jobs as in slinc_nodes_wanted",
+      .needs = NEEDS_NODES | NEEDS_JOBS, .write = write_nodeset_wanted },
     BOTH("nodes", "Nodes by the one state that describes them", "state", NULL, .unit = "",
          .from = "state of nodes", .needs = NEEDS_NODES, .write = write_nodes),
     BOTH("cpus", "CPUs by who has them: pod, job, idle or unusable", "holder", NULL, .unit = "",

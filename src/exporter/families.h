@@ -77,6 +77,8 @@ void write_age(struct page *page, const struct tally *tally);
 void write_restricted(struct page *page, const struct tally *tally);
 void write_info(struct page *page, const struct tally *tally);
 void write_folded(struct page *page, const struct tally *tally);
+void write_wanted(struct page *page, const struct tally *tally);
+void write_nodeset_wanted(struct page *page, const struct tally *tally);
 void write_node_state(struct page *page, const struct tally *tally);
 void write_node_total(struct page *page, const struct tally *tally);
 void write_node_by_holder(struct page *page, const struct tally *tally);

@@ -1,10 +1,23 @@
-/* families_nodes.c - writers of the families that have a sample per node, reservation or license.
- */
+/* families_nodes.c - writers of the families that count nodes, or that have a sample per node,
+ * reservation or license. */
+#include "exporter/demand.h"
 #include "exporter/families.h"
 
 enum { MAX_REASON = 80 };
 
 static const double mib = 1048576.0;
+
+void write_wanted(struct page *page, const struct tally *tally)
+{
+    map_each (item, &tally->partitions)
+        page_sample(page, tally_nodes_wanted(item->value), item->key.at);
+}
+
+void write_nodeset_wanted(struct page *page, const struct tally *tally)
+{
+    map_each (item, &tally->nodesets)
+        page_sample(page, tally_nodes_wanted(item->value), item->key.at);
+}
 
 void write_node_state(struct page *page, const struct tally *tally)
 {

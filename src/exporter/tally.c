@@ -1,5 +1,6 @@
 /* tally.c - the pass over the jobs: by partition, account, user and QOS. */
 #include "exporter/tally.h"
+#include "exporter/demand.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -26,20 +27,31 @@ void tally_init(struct tally *tally, const struct tally_view *view, struct arena
     group_init(&tally->cluster, "");
     map_init(&tally->partitions,
              &(struct map_options){ .max = TALLY_MAX_PARTITIONS + 1, .borrow_keys = true });
+    map_init(&tally->nodesets,
+             &(struct map_options){ .max = TALLY_MAX_PARTITIONS + 1, .borrow_keys = true });
+    map_init(&tally->array_tasks,
+             &(struct map_options){ .max = TALLY_MAX_ARRAYS, .borrow_keys = true });
     for (unsigned i = 0; i < TALLY_OWNER_KINDS; i++)
         map_init(&tally->owners[i],
                  &(struct map_options){ .max = TALLY_MAX_OWNERS + 1, .borrow_keys = true });
     tally->gres_names[TALLY_GRES_KINDS] = "other";
 }
 
-void tally_done(struct tally *tally)
+static void groups_done(struct map *groups)
 {
-    map_each (item, &tally->partitions) {
+    map_each (item, groups) {
         struct tally_group *group = item->value;
 
         map_done(&group->reasons);
     }
-    map_done(&tally->partitions);
+    map_done(groups);
+}
+
+void tally_done(struct tally *tally)
+{
+    groups_done(&tally->partitions);
+    groups_done(&tally->nodesets);
+    map_done(&tally->array_tasks);
     map_done(&tally->cluster.reasons);
     for (unsigned i = 0; i < TALLY_OWNER_KINDS; i++)
         map_done(&tally->owners[i]);
@@ -53,19 +65,19 @@ static struct str name_or_other(const struct map *map, struct str name)
     return map->count + 1 < map->options.max ? name : STR("other");
 }
 
-struct tally_group *tally_partition(struct tally *tally, struct str name)
+struct tally_group *tally_group(struct tally *tally, struct map *groups, struct str name)
 {
-    struct tally_group *group = map_get(&tally->partitions, name);
+    struct tally_group *group = map_get(groups, name);
 
     if (group)
         return group;
-    name = name_or_other(&tally->partitions, name);
-    group = map_get(&tally->partitions, name);
+    name = name_or_other(groups, name);
+    group = map_get(groups, name);
     if (group)
         return group;
     group = arena_alloc(tally->arena, sizeof(*group));
     group_init(group, arena_strndup(tally->arena, name.at, name.len));
-    (void)map_put(&tally->partitions, str_of(group->name), group, NULL);
+    (void)map_put(groups, str_of(group->name), group, NULL);
     return group;
 }
 
@@ -172,14 +184,17 @@ static int64_t count_tasks(struct str text)
     return count > 0 ? count : 1;
 }
 
-void tally_request_of(const struct slurm_job *job, struct tally_request *ret_request)
+void tally_request_of(const struct tally *tally, const struct slurm_job *job,
+                      struct tally_request *ret_request)
 {
     double most = (double)slurm_number_or(job->array_max_tasks, 0, 0);
     struct tres *each = &ret_request->each;
 
     ret_request->is_exclusive = str_is(str_of(job->shared), "none");
     ret_request->tasks = (double)count_tasks(str_of(job->array_tasks));
-    ret_request->at_once = most > 0 && most < ret_request->tasks ? most : ret_request->tasks;
+    ret_request->at_once = ret_request->tasks;
+    if (most > 0)
+        ret_request->at_once = fmin(ret_request->tasks, fmax(most - demand_running(tally, job), 0));
     tres_read(str_of(job->tres_request), each);
     if (each->nodes <= 0)
         each->nodes = job->node_count > 0 ? job->node_count : 1;
@@ -208,88 +223,11 @@ void tally_allocation_of(const struct slurm_job *job, struct tres *ret_tres)
 
 /* ---- adding ---- */
 
-/* How many such tasks the largest node takes; 0 when it takes none. A group without nodes gets one
- * node for each. */
-static double tasks_on_node(struct tally *tally, const struct tally_size *size,
-                            const struct tres *each)
-{
-    double most = each->cpus > 0 ? floor(size->node_cpus / (double)each->cpus) : 1;
-
-    if (size->node_cpus <= 0)
-        return 1;
-    if (each->memory_bytes > 0 && size->node_memory_bytes > 0)
-        most = fmin(most, floor(size->node_memory_bytes / each->memory_bytes));
-    for (unsigned i = 0; i < each->gres_count; i++) {
-        double has = size->node_gres[tally_gres_index(tally, each->gres[i].name)];
-
-        if (each->gres[i].count > 0)
-            most = fmin(most, floor(has / (double)each->gres[i].count));
-    }
-    return most;
-}
-
-/* is_exclusive: it, or every job of the partition, gets whole nodes. */
-static void add_wanted(struct tally *tally, struct tally_size *size,
-                       const struct tally_request *request, bool is_exclusive)
-{
-    double on_node;
-
-    if (request->each.nodes > 1 || is_exclusive) {
-        size->whole_nodes += request->at_once * (double)request->each.nodes;
-        return;
-    }
-    on_node = tasks_on_node(tally, size, &request->each);
-    if (on_node >= 1)
-        size->shared_nodes += request->at_once / on_node;
-}
-
-/* Where jobs of one node wait although the free room would do, it does not do for them: one more
- * node helps in any case. */
-double tally_nodes_wanted(const struct tally_group *group)
-{
-    const struct tally_size *size = &group->size;
-    double more = ceil(size->shared_nodes - size->free_nodes - 1e-9);
-
-    if (size->shared_nodes > 0 && more < 1)
-        more = 1;
-    return size->busy + size->whole_nodes + fmax(more, 0);
-}
-
-/* NULL: Slurm has not said what it is like. */
-static const struct slurm_partition *partition_of(const struct tally *tally,
-                                                  const struct tally_group *group)
-{
-    const struct slurm_object *object =
-        tally->view->partitions ? slurm_cache_get(tally->view->partitions, group->name) : NULL;
-
-    return object ? slurm_partition_of(object) : NULL;
-}
-
-/* Slurm says of a job that asks for more nodes than its partition has now that it can never start;
- * more nodes would help, up to the partition's own limit. */
-static bool is_larger_than_partition(const struct slurm_partition *partition,
-                                     const struct tally_group *group, const struct slurm_job *job,
-                                     const struct tally_request *request)
-{
-    struct str reason = str_of(job->reason);
-    double nodes = 0;
-
-    if (!partition || job->hold ||
-        (!str_is(reason, "PartitionConfig") && !str_is(reason, "PartitionNodeLimit")))
-        return false;
-    for (unsigned i = 0; i < TALLY_NODE_STATES; i++)
-        nodes += group->nodes[i];
-    return (double)request->each.nodes > nodes &&
-           (!partition->max_nodes.set ||
-            request->each.nodes <= (int64_t)partition->max_nodes.number);
-}
-
 static void add_pending(struct tally *tally, struct tally_group *group, const struct slurm_job *job,
                         const struct tally_request *request)
 {
     enum slurm_reason_class class = slurm_reason_of(job->reason, job->hold).class;
     struct tally_pending *pending = &group->pending[class];
-    const struct slurm_partition *partition = partition_of(tally, group);
     int64_t since_s = job->eligible_time > 0 ? job->eligible_time : job->submit_time;
 
     find_reason(tally, group, job->reason)->jobs[class] += request->tasks;
@@ -300,10 +238,6 @@ static void add_pending(struct tally *tally, struct tally_group *group, const st
     for (unsigned i = 0; i < request->each.gres_count; i++)
         pending->gres[tally_gres_index(tally, request->each.gres[i].name)] +=
             request->at_once * (double)request->each.gres[i].count;
-    if (slurm_reason_wants_nodes(class) || is_larger_than_partition(partition, group, job, request))
-        add_wanted(tally, &group->size, request,
-                   request->is_exclusive ||
-                       (partition && str_is(str_of(partition->oversubscribe), "EXCLUSIVE")));
     if (since_s > 0 && (pending->since_s == 0 || since_s < pending->since_s))
         pending->since_s = since_s;
 }
@@ -356,8 +290,10 @@ void tally_jobs(struct tally *tally)
     struct slurm_cache_walk walk = slurm_cache_walk(tally->view->jobs);
     const struct slurm_object *object;
 
+    demand_count_running(tally);
     while ((object = slurm_cache_next(&walk))) {
         const struct slurm_job *job = slurm_job_of(object);
+        struct tally_group *nodeset = NULL;
         struct str rest = str_of(job->partition), name;
         struct tally_request request = { .tasks = 1 };
         enum tally_job_state state;
@@ -366,14 +302,17 @@ void tally_jobs(struct tally *tally)
         if (!tally_job_state_of(job, &state))
             continue;
         if (state == TALLY_JOB_PENDING) {
-            tally_request_of(job, &request);
+            tally_request_of(tally, job, &request);
+            nodeset = demand_add(tally, job, &request);
             add_to_owners(tally, job, TALLY_WAITS, request.tasks, request.at_once, &request.each);
         } else {
             tally_allocation_of(job, &held);
             add_to_owners(tally, job, TALLY_RUNS, 1, 1, &held);
         }
         add_to_group(tally, &tally->cluster, job, state, &request);
+        if (nodeset)
+            add_to_group(tally, nodeset, job, state, &request);
         while (rest.len > 0 && str_next(&rest, ',', &name))
-            add_to_group(tally, tally_partition(tally, name), job, state, &request);
+            add_to_group(tally, tally_group(tally, &tally->partitions, name), job, state, &request);
     }
 }

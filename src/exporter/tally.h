@@ -19,6 +19,7 @@ enum {
     TALLY_MAX_PARTITIONS = 1000,       /* more are counted under "other" */
     TALLY_MAX_REASONS = 250,           /* of one partition; more are counted under "other" */
     TALLY_MAX_OWNERS = 100000,
+    TALLY_MAX_ARRAYS = 100000, /* with tasks that run */
 };
 
 enum tally_job_state {
@@ -108,7 +109,7 @@ struct tally_pending {
     int64_t since_s; /* of the one that waits longest; 0: none */
 };
 
-/* What an autoscaler needs to know of a partition. */
+/* What an autoscaler needs to know of a group. */
 struct tally_size {
     double busy;         /* usable nodes in use */
     double free_nodes;   /* the rest of these, added up */
@@ -117,7 +118,7 @@ struct tally_size {
     double node_cpus, node_memory_bytes, node_gres[TALLY_GRES]; /* of the largest node */
 };
 
-struct tally_group { /* one partition, or the whole cluster */
+struct tally_group { /* one partition, one NodeSet of slurm.conf, or the whole cluster */
     const char *name;
     double jobs[TALLY_JOB_STATES];
     struct tally_pending pending[SLURM_REASON_CLASSES];
@@ -153,6 +154,8 @@ struct tally {
     const struct tally_view *view;
     struct tally_group cluster; /* everything once */
     struct map partitions;      /* struct tally_group: a job counts in each that it lists */
+    struct map nodesets;        /* struct tally_group: a job that waits counts in one (demand.h) */
+    struct map array_tasks;     /* id of an array -> double: how many of its tasks hold nodes */
     struct map owners[TALLY_OWNER_KINDS]; /* struct tally_owner */
     struct tally_node *nodes;
     size_t node_count;
@@ -163,10 +166,6 @@ struct tally {
 
 void tally_init(struct tally *tally, const struct tally_view *view, struct arena *arena);
 void tally_done(struct tally *tally); /* the maps; the rest is the arena's */
-
-/* Of waiting jobs only those are wanted which more nodes would help. It is a total: nodes that are
- * idle count towards it, drained ones do not. */
-double tally_nodes_wanted(const struct tally_group *group);
 
 void tally_jobs(struct tally *tally);  /* needs view->jobs */
 void tally_nodes(struct tally *tally); /* needs view->nodes; who holds what needs view->jobs */
@@ -181,19 +180,20 @@ bool tally_job_state_of(const struct slurm_job *job, enum tally_job_state *ret_s
 enum tally_holder tally_holder_of(const struct slurm_job *job); /* TALLY_POD or TALLY_JOB */
 
 /* What a waiting job asks for: an array's record stands for all its waiting tasks, of which at most
- * `%n` run at once. The amounts are those of the tasks that may run at once. */
+ * `%n` run at once, less those that run already. */
 struct tally_request {
-    double tasks, at_once;
-    struct tres each;  /* of one task */
-    bool is_exclusive; /* it shares its nodes with nobody */
+    double tasks, at_once; /* at_once: how many of them may start now */
+    struct tres each;      /* of one task */
+    bool is_exclusive;     /* it shares its nodes with nobody */
 };
-void tally_request_of(const struct slurm_job *job, struct tally_request *ret_request);
+void tally_request_of(const struct tally *tally, const struct slurm_job *job,
+                      struct tally_request *ret_request);
 
 /* What a job holds, as a whole. */
 void tally_allocation_of(const struct slurm_job *job, struct tres *ret_tres);
 
 unsigned tally_gres_index(struct tally *tally, struct str name); /* of gres_names */
-/* The partition of this name, or the one named "other". */
-struct tally_group *tally_partition(struct tally *tally, struct str name);
+/* The group of this name in `groups` (partitions or nodesets), or the one named "other". */
+struct tally_group *tally_group(struct tally *tally, struct map *groups, struct str name);
 
 #endif

@@ -2,6 +2,7 @@
  *
  * What is in use comes from the node itself. The part that pods hold comes from the jobs there that
  * are pods' (EXTERNAL_JOB); one that spans several nodes counts evenly on each. */
+#include "exporter/demand.h"
 #include "exporter/tally.h"
 
 #include <math.h>
@@ -190,15 +191,34 @@ static void add_node(struct tally *tally, struct tally_group *group, const struc
     }
 }
 
-/* A partition without nodes has none, which is not the same as being unknown: an autoscaler that
- * went to zero must still be told a number. */
+/* A partition or NodeSet without nodes has none, which is not the same as being unknown: an
+ * autoscaler that went to zero must still be told a number. */
 static void add_partitions(struct tally *tally)
 {
     struct slurm_cache_walk walk = slurm_cache_walk(tally->view->partitions);
     const struct slurm_object *object;
 
-    while ((object = slurm_cache_next(&walk)))
-        (void)tally_partition(tally, str_of(slurm_partition_of(object)->name));
+    while ((object = slurm_cache_next(&walk))) {
+        const struct slurm_partition *partition = slurm_partition_of(object);
+        struct str rest = str_of(partition->nodesets), name;
+
+        (void)tally_group(tally, &tally->partitions, str_of(partition->name));
+        while (rest.len > 0 && str_next(&rest, ',', &name))
+            if (!str_is(name, DEMAND_ALL_NODES))
+                (void)tally_group(tally, &tally->nodesets, name);
+    }
+}
+
+/* The nodes of a NodeSet are those with the feature of its name (`NodeSet=w Feature=w`, as our
+ * operator writes it). */
+static void add_to_nodesets(struct tally *tally, const struct tally_node *node)
+{
+    struct str rest = str_of(node->node->features), name;
+    struct tally_group *nodeset;
+
+    while (rest.len > 0 && str_next(&rest, ',', &name))
+        if ((nodeset = map_get(&tally->nodesets, name)))
+            add_node(tally, nodeset, node);
 }
 
 void tally_nodes(struct tally *tally)
@@ -216,7 +236,8 @@ void tally_nodes(struct tally *tally)
 
         read_node(tally, slurm_node_of(object), node);
         add_node(tally, &tally->cluster, node);
+        add_to_nodesets(tally, node);
         while (rest.len > 0 && str_next(&rest, ',', &name))
-            add_node(tally, tally_partition(tally, name), node);
+            add_node(tally, tally_group(tally, &tally->partitions, name), node);
     }
 }

@@ -5,6 +5,7 @@
 #include "exporter/ui_view.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* The pods of a job stand in its comment; others are known by their name. */
@@ -52,7 +53,7 @@ static void write_waiting(const struct tally *tally, const struct slurm_job *job
     struct slurm_reason reason = slurm_reason_of(job->reason, job->hold);
     struct tally_request request;
 
-    tally_request_of(job, &request);
+    tally_request_of(tally, job, &request);
     buf_printf(out, "[%" PRId64 ",\"%s\",", job->id, tally_holder_of(job) == TALLY_POD ? "p" : "j");
     ui_write_name(job, out);
     buf_add_char(out, ',');
@@ -107,7 +108,7 @@ static void write_holders(struct buf *out, const char *name, const double sums[T
 void ui_write_totals(const struct tally *tally, struct buf *out)
 {
     const struct tally_group *cluster = &tally->cluster;
-    double gpus[TALLY_HOLDERS] = { 0 }, wanted = 0;
+    double gpus[TALLY_HOLDERS] = { 0 };
 
     for (unsigned i = 0; i < tally->gres_count; i++)
         if (str_is(str_of(tally->gres_names[i]), "gpu") ||
@@ -122,10 +123,9 @@ void ui_write_totals(const struct tally *tally, struct buf *out)
     for (unsigned i = 0; i < SLURM_REASON_CLASSES; i++) {
         buf_printf(out, "%s\"%s\":%.0f", i > 0 ? "," : "",
                    slurm_reason_class_name((enum slurm_reason_class)i), cluster->pending[i].jobs);
-        if (slurm_reason_wants_nodes((enum slurm_reason_class)i))
-            wanted += cluster->pending[i].nodes;
     }
-    buf_printf(out, "},\"wanted\":%.0f}", wanted);
+    buf_printf(out, "},\"wanted\":%.0f}",
+               ceil(cluster->size.whole_nodes + cluster->size.shared_nodes - 1e-9));
 }
 
 void ui_write_partitions(const struct tally *tally, struct buf *out)

@@ -2,6 +2,7 @@
 #include "exporter/view.h"
 
 #include "codec/json.h"
+#include "exporter/demand.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -107,17 +108,18 @@ static void put_pod(struct buf *out, const struct slurm_job *job)
     json_doc_free(doc);
 }
 
-static void write_pending(struct buf *out, const struct slurm_job *job)
+static void write_pending(struct buf *out, struct tally *tally, const struct slurm_job *job)
 {
     struct tally_request request;
     struct slurm_reason reason = slurm_reason_of(job->reason, job->hold);
 
-    tally_request_of(job, &request);
+    tally_request_of(tally, job, &request);
     buf_printf(out,
                ",\"tasks\":%.0f,\"nodes\":%" PRId64 ",\"cpus\":%" PRId64
                ",\"memoryBytes\":%.0f,\"class\":\"%s\"",
                request.tasks, request.each.nodes, request.each.cpus, request.each.memory_bytes,
                slurm_reason_class_name(reason.class));
+    buf_printf(out, ",\"nodesWanted\":%.6g", demand_of_job(tally, job, &request));
     put_gres(out, "gres", &request.each, 1);
     json_add_text(out, "actor", reason.actor);
     json_add_text(out, "reason", job->reason[0] ? job->reason : "None");
@@ -137,14 +139,14 @@ static void write_held(struct buf *out, const struct slurm_job *job)
     json_add_text(out, "nodeList", job->nodes);
 }
 
-static void write_job(struct buf *out, const struct slurm_job *job, enum tally_job_state state,
-                      bool shows_users)
+static void write_job(struct buf *out, struct tally *tally, const struct slurm_job *job,
+                      enum tally_job_state state)
 {
     buf_printf(out, "{\"id\":%" PRId64 ",\"state\":\"%s\",\"holder\":\"%s\"", job->id,
                tally_job_state_names[state], tally_holder_names[tally_holder_of(job)]);
     json_add_text(out, "name", job->name);
     put_pod(out, job);
-    if (shows_users)
+    if (tally->view->shows_users)
         json_add_text(out, "user", job->user);
     json_add_text(out, "account", job->account);
     json_add_text(out, "qos", job->qos);
@@ -157,13 +159,13 @@ static void write_job(struct buf *out, const struct slurm_job *job, enum tally_j
     if (job->time_limit.set)
         buf_printf(out, ",\"timeLimitSeconds\":%.0f", 60.0 * (double)job->time_limit.number);
     if (state == TALLY_JOB_PENDING)
-        write_pending(out, job);
+        write_pending(out, tally, job);
     else
         write_held(out, job);
     buf_add_char(out, '}');
 }
 
-static void write_jobs(const struct tally *tally, struct buf *out)
+static void write_jobs(struct tally *tally, struct buf *out)
 {
     struct slurm_cache_walk walk = slurm_cache_walk(tally->view->jobs);
     const struct slurm_object *object;
@@ -174,7 +176,7 @@ static void write_jobs(const struct tally *tally, struct buf *out)
         if (!tally_job_state_of(slurm_job_of(object), &state))
             continue;
         buf_add_text(out, between);
-        write_job(out, slurm_job_of(object), state, tally->view->shows_users);
+        write_job(out, tally, slurm_job_of(object), state);
         between = ",";
     }
 }
@@ -241,7 +243,7 @@ static void write_discovery(enum view_kind kind, struct buf *out)
             "\"kind\":\"WorkloadWhy\",\"verbs\":[\"get\"]}]}");
 }
 
-int view_write(const struct tally *tally, enum view_kind kind, struct buf *out, struct err *err)
+int view_write(struct tally *tally, enum view_kind kind, struct buf *out, struct err *err)
 {
     bool is_jobs = kind == VIEW_IS_JOBS;
     const struct tally_health *health;

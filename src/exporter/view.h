@@ -24,7 +24,7 @@ int view_parse(struct str path, struct view_question *ret_question, struct err *
 const char *view_resource(enum view_kind kind); /* "jobs", "nodes"; NULL: everybody may read it */
 
 /* -ERR_UNAVAILABLE: what it would tell is stale or hidden. tally may be NULL for discovery. */
-int view_write(const struct tally *tally, enum view_kind kind, struct buf *out, struct err *err);
+int view_write(struct tally *tally, enum view_kind kind, struct buf *out, struct err *err);
 
 /* What the bridge answered to GET /debug/why, as a document of this API. */
 void view_write_why(const struct view_question *question, struct str decision, struct buf *out);

@@ -104,6 +104,7 @@ static const struct slurm_field partition_fields[] = {
     TEXT(partition, name, "name"),
     LIST(partition, nodes, "nodes", "configured"),
     TEXT(partition, topology, "topology"),
+    LIST(partition, nodesets, "node_sets"),
     TEXT(partition, oversubscribe, "partition", "oversubscribe"),
     WORDS(partition, state, &slurm_partition_states, "partition", "state"),
     NUMBER(partition, max_time, "maximums", "time"),

@@ -69,6 +69,7 @@ struct slurm_node {
 struct slurm_partition {
     struct slurm_object object;
     const char *name, *nodes, *topology;
+    const char *nodesets;      /* those of slurm.conf that it lists; "ALL": every node */
     const char *oversubscribe; /* "EXCLUSIVE": jobs get whole nodes; "" before v0.0.44 */
     struct slurm_words state;
     struct slurm_number max_time, default_time; /* minutes */

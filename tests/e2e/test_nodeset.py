@@ -209,7 +209,7 @@ def scaler(cluster: Cluster, fleet: Fleet) -> Iterator[str]:
     """The exporter's chart, and a HorizontalPodAutoscaler from no worker to three; its path."""
     exporter, path = Exporter(cluster, HOME, "exporter.jwtKey.name=keys"), f"/apis/autoscaling/v2/namespaces/{HOME}/horizontalpodautoscalers"
     exporter.install()
-    metric = {"name": "slinc_nodes_wanted", "selector": {"matchLabels": {"partition": "w"}}}
+    metric = {"name": "slinc_nodeset_nodes_wanted", "selector": {"matchLabels": {"nodeset": "w"}}}
     fleet.api.post(path, {"metadata": {"name": "workers"}, "spec": {
         "scaleTargetRef": {"apiVersion": "slinky.slurm.net/v1beta1", "kind": "NodeSet", "name": "workers"}, "minReplicas": 0, "maxReplicas": 3,
         "metrics": [{"type": "External", "external": {"metric": metric, "target": {"type": "AverageValue", "averageValue": "1"}}}],
