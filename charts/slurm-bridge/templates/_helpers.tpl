@@ -83,7 +83,32 @@ true
 {{- if .Values.sharedConfig.slurmJwtKey.name }}
 {{- $_ := set $config "jwtKeyFile" "/var/run/secrets/slurm/jwt.key" }}
 {{- end }}
-{{- toYaml (merge $config (deepCopy .Values.bridgeConfig)) -}}
+{{- $_ := set $config "trustAnnotations" (include "slurm-bridge.trust" .) }}
+{{- $more := deepCopy .Values.bridgeConfig }}
+{{- range keys $more }}
+{{- if eq (lower .) "trustannotations" }}{{ $_ := unset $more . }}{{ end }}
+{{- end }}
+{{- toYaml (merge $config $more) -}}
+{{- end }}
+
+{{/* trustAnnotations: all, own or none. bridgeConfig may have it, also in the words true and false. What a cluster had before is kept; only a
+cluster that can be asked is known to be new. */}}
+{{- define "slurm-bridge.trust" -}}
+{{- $there := lookup "v1" "ConfigMap" (include "slurm-bridge.namespace" .) (printf "%s-config" (include "slurm-bridge.name" .)) }}
+{{- $word := get (dig "data" "config.yaml" "" $there | fromYaml) "trustAnnotations" }}
+{{- range $key, $value := .Values.bridgeConfig }}
+{{- if eq (lower $key) "trustannotations" }}{{ $word = $value }}{{ end }}
+{{- end }}
+{{- $word = default $word .Values.trustAnnotations | toString }}
+{{- if has $word (list "all" "own" "none") -}}
+{{- $word -}}
+{{- else if eq $word "false" -}}
+none
+{{- else if or (eq $word "true") (not .Release.IsInstall) (not (lookup "v1" "Namespace" "" "kube-system")) -}}
+all
+{{- else -}}
+own
+{{- end -}}
 {{- end }}
 
 {{/* Whether an image is one that the chart of the Slinky project names. It then counts as not given. */}}

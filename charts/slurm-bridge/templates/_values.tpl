@@ -11,6 +11,7 @@ serviceMonitor:
 networkPolicy:
   enabled: null
   from: []
+trustAnnotations: null
 nodePolicy:
   mode: null
   namespaces: [kube-system]
