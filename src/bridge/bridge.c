@@ -209,6 +209,11 @@ static void start_slurm(struct bridge *bridge)
     world->slurm_jobs = jobs;
     world->slurm_nodes = nodes;
     world->slurm_partitions = slurm_poller_cache(bridge->poller, SLURM_FEED_PARTITIONS);
+    world->slurm_reservations = slurm_poller_cache(bridge->poller, SLURM_FEED_RESERVATIONS);
+    slurm_cache_listen(slurm_poller_cache(bridge->poller, SLURM_FEED_PARTITIONS),
+                       bridge_on_slurm_place, bridge);
+    slurm_cache_listen(slurm_poller_cache(bridge->poller, SLURM_FEED_RESERVATIONS),
+                       bridge_on_slurm_place, bridge);
     world->capacity = capacity_new(bridge->links.loop, jobs, nodes);
     world->foreign_nodes =
         foreign_nodes_new(nodes, world->nodes, world->nodes_by_slurm_name, world->cluster);

@@ -94,6 +94,9 @@ void bridge_wake_node(void *context, struct str name);
 void bridge_take_layout(void *context, const struct slurm_job *job, const struct json *body);
 void bridge_on_slurm_job(void *context, const struct slurm_object *before,
                          const struct slurm_object *after);
+/* A partition or a reservation: it may be open to others now. */
+void bridge_on_slurm_place(void *context, const struct slurm_object *old,
+                           const struct slurm_object *next);
 void bridge_on_slurm_node(void *context, const struct slurm_object *old,
                           const struct slurm_object *next);
 

@@ -71,6 +71,9 @@ void bridge_refresh_facts(struct bridge *bridge)
     facts->takeover_delay_us =
         slurm_submit_fence_us(bridge->slurm, bridge->has_site ? bridge->site.message_timeout_s : 0);
     facts->waiting_pods = bridge->timings.waiting;
+    facts->slurm_user = slurm_client_user(bridge->slurm);
+    if (!facts->slurm_user[0])
+        facts->slurm_user = slurm_token_user(slurm_client_token(bridge->slurm));
     facts->unsubmitted = timings_unsubmitted(&bridge->timings);
     facts->queued = slurm_executor_queued(bridge->executor);
     facts->rebooking = bridge->timings.rebooking;

@@ -426,3 +426,11 @@ void bridge_on_slurm_node(void *context, const struct slurm_object *old,
     if (is_another_node(old, next))
         bridge_wake_soon(context, ON_NODES);
 }
+
+void bridge_on_slurm_place(void *context, const struct slurm_object *old,
+                           const struct slurm_object *next)
+{
+    (void)old;
+    (void)next;
+    bridge_wake_soon(context, ON_NODES);
+}

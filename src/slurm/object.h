@@ -71,6 +71,7 @@ struct slurm_partition {
     const char *name, *nodes, *topology;
     const char *nodesets;      /* those of slurm.conf that it lists; "ALL": every node */
     const char *oversubscribe; /* "EXCLUSIVE": jobs get whole nodes; "" before v0.0.44 */
+    const char *flags, *accounts, *denied_accounts, *groups, *qos, *denied_qos; /* lists by ',' */
     struct slurm_words state;
     struct slurm_number max_time, default_time; /* minutes */
     struct slurm_number max_nodes;
@@ -78,7 +79,7 @@ struct slurm_partition {
 
 struct slurm_reservation {
     struct slurm_object object;
-    const char *name, *nodes, *users, *accounts, *partition, *features, *tres;
+    const char *name, *nodes, *users, *accounts, *partition, *features, *tres; /* lists by ',' */
     struct slurm_words flags;
     int64_t start_time, end_time, node_count, core_count;
 };

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bridge import JOB_LABEL, TAINT, Site
+from bridge import JOB_LABEL, TAINT, Site, condition
 from slincdev.common import Fail
 from slincdev.components import NODE as REAL
 from slincdev.parts import kubectl
@@ -53,9 +53,15 @@ class Tenant:
         return self.kubectl("create", "--raw", f"/api/v1/namespaces/{self.namespace}/{path}", "-f", file)
 
 
+CLOSED = {"roots": ("RootOnly=YES", "RootOnly"), "rich": ("AllowAccounts=rich", "AllowAccounts"), "staff": ("AllowGroups=root", "AllowGroups")}
+
+
 @pytest.fixture(scope="module")
 def site(cluster, slurm) -> Site:
-    return Site(cluster, slurm, MANAGED)
+    made = Site(cluster, slurm, MANAGED)
+    for partition, (closed, _) in CLOSED.items():  # before the bridge reads them
+        made.scontrol("create", f"PartitionName={partition}", "Nodes=ALL", closed)
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +109,23 @@ def test_a_pod_that_claims_to_belong_to_a_node_is_placed_by_slurm(inside, site, 
     made = inside.make(body(site, "orphan", of("DaemonSet"), nodeName=REAL, tolerations=EVERYTHING))
     assert "nodeName" not in made["spec"] and made["spec"]["schedulerName"] == SCHEDULER
     inside.kubectl("delete", "pod", "orphan", "--wait=false", "--ignore-not-found")
+
+
+def test_an_annotation_makes_no_pod_somebody_elses(inside, site):
+    for annotation, value in (("user-id", "root"), ("group-id", "0"), ("priority", "100"), ("nice", "-1")):
+        with pytest.raises(Fail, match=f"slurmjob.slinky.slurm.net/{annotation}: annotations may say no"):
+            inside.make(body(site, "forged", {"annotations": {f"slurmjob.slinky.slurm.net/{annotation}": value}}))
+
+
+def test_a_partition_that_is_not_the_users_is_refused_by_its_name(inside, site, eventually):
+    for partition, (_, why) in CLOSED.items():
+        inside.make(body(site, partition, {"annotations": {"slurmjob.slinky.slurm.net/partition": partition}}))
+        eventually(f"{partition} is closed", lambda: f'partition "{partition}" is not open to the job\'s user ({why})'
+                   in condition(site.see(partition), "SlurmPending")["message"])
+        assert JOB_LABEL not in site.see(partition)["metadata"].get("labels", {})
+    site.scontrol("update", "PartitionName=staff", "AllowGroups=ALL")
+    eventually("Slurm opens it", lambda: "not open" not in condition(site.see("staff"), "SlurmPending")["message"])
+    inside.kubectl("delete", "pod", *CLOSED, "--wait=false")
 
 
 def test_nobody_but_a_kubelet_makes_a_mirror(inside, site):

@@ -11,7 +11,6 @@
 #include "base/map.h"
 #include "bridge/unit/at_least.h"
 #include "bridge/unit/prefer.h"
-#include "bridge/unit/rights.h"
 #include "codec/timestamp.h"
 #include "device/needs.h"
 
@@ -42,11 +41,16 @@ static void take_text(const char **place, const char *text)
         *place = text;
 }
 
-static void take_user(struct job_desc *desc, const struct translate_from *from)
+static const struct bridge_user *user_rule(const struct translate_from *from)
 {
     const struct kube_pod *pod = from->pods[0];
-    const struct bridge_user *user =
-        bridge_config_user(from->config, pod->object.ns, pod->service_account);
+
+    return bridge_config_user(from->config, pod->object.ns, pod->service_account);
+}
+
+static void take_user(struct job_desc *desc, const struct translate_from *from)
+{
+    const struct bridge_user *user = user_rule(from);
 
     if (!user)
         return;
@@ -497,6 +501,8 @@ int translate(const struct translate_from *from, struct arena *arena, struct job
     rc = lay_over(&desc, from, arena, err);
     if (rc == 0)
         rights_take(from->config->trust, &desc, &base);
+    if (rc == 0 && from->config->trust != TRUST_ALL && !from->is_bound)
+        rc = rights_check_places(&from->site, user_rule(from), &desc, &base, arena, err);
     if (desc.gres && gres_is_none(desc.gres))
         desc.gres = NULL;
     if (rc == 0)

@@ -5,14 +5,14 @@
 #ifndef SLINC_BRIDGE_TRANSLATE_H
 #define SLINC_BRIDGE_TRANSLATE_H
 
-#include "bridge/unit/job_desc.h"
-#include "bridge/world/config.h"
+#include "bridge/unit/rights.h"
 #include "kube/workload_kinds.h"
 #include "slurm/cache.h"
 
 struct translate_from {
     const struct bridge_config *config;
     const struct slurm_cache *slurm_nodes; /* what features there are; NULL: nothing is preferred */
+    struct rights_site site;
     const struct kube_cache *classes, *claims; /* of devices (device/needs.h); may be NULL */
     const struct kube_pod *const *pods;        /* the unit's members, at least one */
     unsigned pod_count;

@@ -117,7 +117,8 @@ static const struct key keys[] = {
       "what a priority class is in Slurm: a QOS when a text, a priority when a number" },
     { "users", FORM_USERS, AT(users), "[]",
       "who pods are in Slurm; the first rule whose `namespace` and `serviceAccount` match (`*` "
-      "stands for any characters) gives `user`, `group`, `account` and `qos`" },
+      "stands for any characters) gives `user`, `group`, `account` and `qos`, and opens "
+      "`partitions` and `reservations` that Slurm would not (lists by comma, `*` as before)" },
     { "pinCpus", FORM_PIN, AT(pins_cpus), "never",
       "`auto`: pods that share nodes run on the cores that Slurm chose, and only on nodes with "
       "`slinc dra`; see docs/devices.md" },
@@ -132,8 +133,8 @@ static const struct key keys[] = {
       "see docs/devices.md" },
     { "trustAnnotations", FORM_TRUST, AT(trust), "all",
       "what annotations may say. `all`: everything. `own`: not the user, the group, a priority "
-      "above 0 and a nice below 0, and pods that say so are refused. `none`: nor account and QOS, "
-      "and all these are ignored" },
+      "above 0, a nice below 0, and a partition or reservation that is not open to the job's user; "
+      "pods that say so are refused. `none`: nor account and QOS; all but the last are ignored" },
     { "jwtKeyFile", FORM_PATH, AT(jwt_key_file), "\"\"",
       "Slurm's JWT key, to sign short-lived tokens of our own; empty: the token file is used" },
     { "jwtUser", FORM_TEXT, AT(jwt_user), "slurm", "the user of those tokens" },

@@ -29,6 +29,7 @@ struct bridge_user {             /* in Slurm, of the pods that match; "" where n
     const char *ns;              /* a pattern: '*' stands for any characters */
     const char *service_account; /* likewise; "": any */
     const char *user, *group, *account, *qos;
+    const char *partitions, *reservations; /* that are open to them besides; patterns by ',' */
 };
 
 struct bridge_priority { /* what a priority class of Kubernetes is in Slurm: one of the two */

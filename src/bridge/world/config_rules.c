@@ -137,6 +137,8 @@ static const struct word words[] = {
     { "group", false, offsetof(struct bridge_user, group) },
     { "account", false, offsetof(struct bridge_user, account) },
     { "qos", false, offsetof(struct bridge_user, qos) },
+    { "partitions", false, offsetof(struct bridge_user, partitions) },
+    { "reservations", false, offsetof(struct bridge_user, reservations) },
 };
 
 enum { WORD_COUNT = sizeof(words) / sizeof(words[0]) };
@@ -198,7 +200,7 @@ static int take_word(struct bridge_config *config, struct bridge_user *rule, str
 static int take_user(struct bridge_config *config, const struct json *item,
                      struct bridge_user *ret_rule, struct err *err)
 {
-    struct bridge_user rule = { "", "", "", "", "", "" };
+    struct bridge_user rule = { "", "", "", "", "", "", "", "" };
     struct json_iter iter = json_iter(item);
     const struct json *value;
     struct str name;
@@ -225,7 +227,7 @@ int config_take_users(struct bridge_config *config, const struct json *list, str
     if (!json_is_array(list))
         return err_set(err, ERR_INVALID,
                        "wants a list of rules: namespace, serviceAccount, user, group, account, "
-                       "qos");
+                       "qos, partitions, reservations");
     if (json_len(list) > MAX_RULES)
         return err_set(err, ERR_TOO_BIG, "more than %d rules", MAX_RULES);
     rules = arena_alloc_array(&config->arena, json_len(list), sizeof(*rules));

@@ -49,6 +49,7 @@ struct bridge_facts {
     size_t unsubmitted;   /* of those that wait: for which Slurm has no job yet */
     size_t queued;        /* jobs put into Slurm's queue in the last two seconds */
     size_t waiting_pods;  /* pods of ours that wait for a place */
+    const char *slurm_user;   /* of our token: whose a job is that names none; "": not known */
     bool bind_takes_metadata; /* labels on a Binding reach the pod (Kubernetes 1.35 and later) */
 };
 
@@ -85,7 +86,7 @@ struct bridge_world {
     struct job_layouts *layouts;   /* what jobs were given on their nodes; plans only read it */
     struct kube_cache *other_pods; /* of other schedulers */
     struct kube_cache *volumes;    /* PersistentVolumes; may be NULL */
-    const struct slurm_cache *slurm_jobs, *slurm_nodes, *slurm_partitions;
+    const struct slurm_cache *slurm_jobs, *slurm_nodes, *slurm_partitions, *slurm_reservations;
     struct unit_states *unit_states;     /* plans only read it */
     struct node_refusals *node_refusals; /* nor do they write this; NULL: there are none */
     struct node_sizes *node_sizes;       /* the same; NULL: all have lasted */

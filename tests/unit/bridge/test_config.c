@@ -185,7 +185,9 @@ static void an_empty_selector_is_there_and_selects_all(void **state)
 #define CLASSES                                                                                    \
     "priorityClasses: wants names of priority classes, each with a QOS in quotes or a priority "   \
     "from 1 to 2147483647"
-#define USERS  "users: wants a list of rules: namespace, serviceAccount, user, group, account, qos"
+#define USERS                                                                                      \
+    "users: wants a list of rules: namespace, serviceAccount, user, group, account, qos, "         \
+    "partitions, reservations"
 #define QUOTES "wants a text of one line; numbers, yes and no need quotes"
 #define PATTERN                                                                                    \
     "wants a name of lower case letters, digits, '-' and '.', in which * stands for any of them"

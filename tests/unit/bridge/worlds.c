@@ -67,6 +67,7 @@ static void set_facts(struct small_world *small, const struct json *given)
         .rebooking = (size_t)json_i64_or(json_get(facts, "rebooking"), 0),
         .unsubmitted = (size_t)json_i64_or(json_get(facts, "unsubmitted"), 1),
         .queued = (size_t)json_i64_or(json_get(facts, "queued"), 0),
+        .slurm_user = "slurm",
         .waiting_pods = (size_t)json_i64_or(json_get(facts, "waiting_pods"), 1),
         .bind_takes_metadata = json_bool_or(json_get(facts, "bind_takes_metadata"), true),
     };
@@ -155,7 +156,9 @@ static void make_caches(struct small_world *small)
     small->partitions = slurm_cache_new(&slurm_partition_kind, small->loop, STR(""));
     world->slurm_jobs = small->jobs;
     world->slurm_nodes = small->nodes;
+    small->reservations = slurm_cache_new(&slurm_reservation_kind, small->loop, STR(""));
     world->slurm_partitions = small->partitions;
+    world->slurm_reservations = small->reservations;
     world->unit_states = unit_states_new();
     world->layouts = job_layouts_new();
     world->capacity = capacity_new(small->loop, small->jobs, small->nodes);
@@ -199,6 +202,7 @@ void small_world_init(struct small_world *small, const struct json *given)
     sync_slurm(small->jobs, LED_FROM_S * SECOND_US - 1);
     sync_slurm(small->nodes, LED_FROM_S * SECOND_US - 1);
     sync_slurm(small->partitions, LED_FROM_S * SECOND_US - 1);
+    sync_slurm(small->reservations, LED_FROM_S * SECOND_US - 1);
     list_kube(small, true);
     small_world_add_kube(small, given);
     list_kube(small, false);
@@ -221,6 +225,7 @@ void small_world_done(struct small_world *small)
     slurm_cache_free(small->jobs);
     slurm_cache_free(small->nodes);
     slurm_cache_free(small->partitions);
+    slurm_cache_free(small->reservations);
     filter_free(world->filter);
     kube_cache_free(small->claims);
     kube_cache_free(small->volumes);

@@ -19,6 +19,8 @@
  *               written: 95, missing: true, ...}]   # missing: the last whole list lacks it
  *       slurm_nodes: [{name: s1, cpus: 4, memory: 4096, state: IDLE+EXTERNAL,
  *                      partitions: slurm-bridge, extra: mark}]
+ *       partitions: [{name: p, accounts: a, groups: g, flags: [ROOT_ONLY], ...}]
+ *       reservations: [{name: r, users: u, accounts: a}]
  *       submits: [{pod: a, state: unresolved, attempt: 1, settles: 99, text: "...", queues: true,
  *                  answered: true, misfits: [s1], writes_refused: [50, 60],
  *                  device_misfits: [s2], devices_changed: true,   # each 30 s after the one before
@@ -96,7 +98,7 @@ struct small_world {
     struct arena arena;
     struct bridge_config config;
     struct bridge_world world;
-    struct slurm_cache *jobs, *nodes, *partitions;
+    struct slurm_cache *jobs, *nodes, *partitions, *reservations;
     struct kube_cache *claims, *volumes, *classes;
 };
 

@@ -199,6 +199,20 @@ static const struct key slurm_node_keys[] = {
     { .name = "threads", NUMBER },  { 0 },
 };
 
+static const struct key partition_keys[] = {
+    { .name = "name", TEXT },       { .name = "flags", TEXT },
+    { .name = "accounts", TEXT },   { .name = "denied_accounts", TEXT },
+    { .name = "groups", TEXT },     { .name = "qos", TEXT },
+    { .name = "denied_qos", TEXT }, { 0 },
+};
+
+static const struct key reservation_keys[] = {
+    { .name = "name", TEXT },
+    { .name = "users", TEXT },
+    { .name = "accounts", TEXT },
+    { 0 },
+};
+
 static const char *const submit_states[] = { "none", "sent", "unresolved", "refused", NULL };
 
 static const struct key submit_keys[] = {
@@ -270,6 +284,8 @@ static const struct key given_keys[] = {
     { .name = "slices", ROWS, slice_keys },
     { .name = "resource_claims", ROWS, resource_claim_keys },
     { .name = "slurm_nodes", ROWS, slurm_node_keys },
+    { .name = "partitions", ROWS, partition_keys },
+    { .name = "reservations", ROWS, reservation_keys },
     { .name = "jobs", ROWS, job_keys },
     { .name = "submits", ROWS, submit_keys },
     { 0 },

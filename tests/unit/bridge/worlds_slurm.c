@@ -14,6 +14,7 @@
 #include "worlds_private.h"
 
 #include "bridge/unit/translate.h"
+#include "codec/json_format.h"
 #include "slurm/submit.h"
 
 #include <stdio.h>
@@ -287,8 +288,36 @@ static void add_slurm_node(struct small_world *small, const struct json *row)
     put_slurm(small->nodes, &slurm_node_kind, root, LED_FROM_S * SECOND_US);
 }
 
+static void add_partition(struct small_world *small, const struct json *row)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *root =
+        json_format(build,
+                    "{'name':%s,'flags':[%s],'accounts':{'allowed':%s,'deny':%s},"
+                    "'groups':{'allowed':%s},'qos':{'allowed':%s,'deny':%s}}",
+                    member(small, row, "name", ""), member(small, row, "flags", "SHOWN"),
+                    member(small, row, "accounts", ""), member(small, row, "denied_accounts", ""),
+                    member(small, row, "groups", ""), member(small, row, "qos", ""),
+                    member(small, row, "denied_qos", ""));
+
+    put_slurm(small->partitions, &slurm_partition_kind, root, LED_FROM_S * SECOND_US);
+}
+
+static void add_reservation(struct small_world *small, const struct json *row)
+{
+    auto_json_build struct json_build *build = json_build_new();
+
+    put_slurm(small->reservations, &slurm_reservation_kind,
+              json_format(build, "{'name':%s,'users':%s,'accounts':%s}",
+                          member(small, row, "name", ""), member(small, row, "users", ""),
+                          member(small, row, "accounts", "")),
+              LED_FROM_S * SECOND_US);
+}
+
 void small_world_add_slurm(struct small_world *small, const struct json *given)
 {
+    each(small, given, "partitions", add_partition);
+    each(small, given, "reservations", add_reservation);
     each(small, given, "slurm_nodes", add_slurm_node);
     each(small, given, "jobs", add_job);
 }
