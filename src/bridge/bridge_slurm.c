@@ -71,6 +71,7 @@ void bridge_refresh_facts(struct bridge *bridge)
     facts->takeover_delay_us =
         slurm_submit_fence_us(bridge->slurm, bridge->has_site ? bridge->site.message_timeout_s : 0);
     facts->waiting_pods = bridge->timings.waiting;
+    facts->max_jobs = bridge->has_site ? bridge->site.max_job_count : 0;
     facts->slurm_user = slurm_client_user(bridge->slurm);
     if (!facts->slurm_user[0])
         facts->slurm_user = slurm_token_user(slurm_client_token(bridge->slurm));

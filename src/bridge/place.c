@@ -126,6 +126,8 @@ WHEN(are_jobs_unread,
 WHEN(is_slurm_full, submits(s) && s->world->facts.pause_us > s->world->facts.now_us)
 WHEN(is_denied, is_slurm_full(s) && s->world->facts.denied_us > 0)
 WHEN(is_unanswered, submits(s) && last_submit(s)->state == SUBMIT_SENT)
+WHEN(is_last_tenth, wants_job(s) && !submit_leaves_a_tenth(s->world))
+WHEN(is_namespace_full, wants_job(s) && submit_is_over_cap(s->world, s->unit))
 /* A report about a submit that is on its way would be out of date before anybody has read it, and
  * such writes would slow down other pods. */
 WHEN(is_submitting, is_unanswered(s) && answer_left_us(s) > 0)
@@ -250,6 +252,8 @@ AFTER(due_rebooked, was_just_restarted(s)
 AFTER(due_volumes, SECOND_US)
 AFTER(due_devices, SECOND_US / 10)
 AFTER(due_grown, group_grows_us(s->world, s->unit))
+/* Those that wait for room look one after another, so that what gets free is not fought for. */
+AFTER(due_room, 5 * SECOND_US + (int64_t)s->world->facts.waiting_pods * SECOND_US / 50)
 AFTER(due_pause, s->world->facts.pause_us - s->world->facts.now_us)
 
 static int64_t due_refused(const struct situation *s)
@@ -419,6 +423,12 @@ static const struct rule rules[UNIT_PHASES] = {
     { AT(UNIT_UNRESOLVED, "unresolved"), IF(is_unresolved, PART_NONE),
       WAITING("WaitingForSlurm", "Slurm did not answer: whether there is a job will be known soon"),
       GUARD, WOKEN(ON_ANSWER) },
+    { AT(UNIT_LAST_TENTH, "last tenth"), IF(is_last_tenth, PART_NONE),
+      WAITING("TooManyJobs", "Slurm keeps {most jobs} jobs at most (MaxJobCount), and pods leave a "
+          "tenth of them to others"), GUARD, WOKEN(ON_TIME), DUE(due_room) },
+    { AT(UNIT_NAMESPACE_FULL, "namespace full"), IF(is_namespace_full, PART_NONE),
+      WAITING("TooManyJobs", "its namespace has {cap} jobs, as many as it may have "
+          "(maxJobsPerNamespace)"), GUARD, WOKEN(ON_TIME), DUE(due_room) },
     { AT(UNIT_REFUSED, "refused"), IF(is_refused, PART_NONE),
       TROUBLE("Refused", "Slurm refused the job: {answer}{lack}"), EVENT("FailedScheduling"),
       GUARD, WOKEN(ON_POD | ON_OWNER | ON_NODES | ON_TIME), DUE(due_refused) },

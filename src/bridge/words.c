@@ -85,6 +85,8 @@ static const char *fact(const struct situation *s, struct str word)
     WORD("suspicion", facts->suspicion);
     WORD("visibility", facts->job_visibility_why);
     WORD("pause", facts->pause_why);
+    WORD("most jobs", number(s, facts->max_jobs));
+    WORD("cap", number(s, s->world->config->jobs_per_namespace));
     WORD("answer", unit->state->submit.text);
     WORD("lack", too_few_devices(s->world, unit, s->arena));
     WORD("refusal", unit->state->write_refusal.text);

@@ -33,6 +33,10 @@ static const struct advice table[] = {
       "correct what Slurm's message names; the bridge submits again when the pod, its owner or the "
       "nodes change, and every ten minutes",
       true },
+    { "TooManyJobs", ADMIN,
+      "it starts when other jobs have ended; raise MaxJobCount of Slurm, or maxJobsPerNamespace of "
+      "the bridge",
+      false },
     { "WaitingForTurn", "",
       "nobody has to act: pods with rules about each other are submitted one at a time", false },
     { "WaitingForSlurm", "", "nobody has to act: the bridge waits for an answer of Slurm", false },

@@ -54,9 +54,10 @@ bool slurm_cache_is_behind(const struct slurm_cache *cache, const char *key);
 int64_t slurm_cache_listed_us(const struct slurm_cache *cache);
 
 enum slurm_index {
-    SLURM_JOBS_BY_KEY,  /* the unit of its key (submit.h); ended jobs too */
-    SLURM_JOBS_BY_NODE, /* jobs that have not ended, by each of their nodes */
-    SLURM_INDEXES,      /* how many there are */
+    SLURM_JOBS_BY_KEY,       /* the unit of its key (submit.h); ended jobs too */
+    SLURM_JOBS_BY_NODE,      /* jobs that have not ended, by each of their nodes */
+    SLURM_JOBS_BY_NAMESPACE, /* those of ours that have not, by what their unit begins with */
+    SLURM_INDEXES,           /* how many there are */
 };
 
 struct slurm_index_walk {

@@ -84,6 +84,13 @@ static void unlink_all(struct map *buckets, struct slurm_link **chain)
 
 /* ---- the indexes ---- */
 
+static bool read_key(const struct linking *linking, const struct slurm_object *object,
+                     struct buf *ret_text, struct slurm_key *ret_key)
+{
+    return slurm_submit_key(slurm_job_of(object), str_of(linking->cache->cluster), ret_text) &&
+           slurm_key_read(buf_str(ret_text), ret_key);
+}
+
 /* All jobs of a unit are found together, whatever their attempt. */
 static void link_unit(const struct linking *linking, const struct slurm_object *object)
 {
@@ -91,9 +98,20 @@ static void link_unit(const struct linking *linking, const struct slurm_object *
     struct slurm_key key;
 
     buf_init(&text, SLURM_MAX_KEY);
-    if (slurm_submit_key(slurm_job_of(object), str_of(linking->cache->cluster), &text) &&
-        slurm_key_read(buf_str(&text), &key))
+    if (read_key(linking, object, &text, &key))
         link_key(linking, key.unit);
+}
+
+static void link_namespace(const struct linking *linking, const struct slurm_object *object)
+{
+    auto_buf struct buf text;
+    struct slurm_key key;
+    struct str ns, name;
+
+    buf_init(&text, SLURM_MAX_KEY);
+    if (!slurm_job_has_ended(&slurm_job_of(object)->state) &&
+        read_key(linking, object, &text, &key) && str_cut(key.unit, '/', &ns, &name))
+        link_key(linking, ns);
 }
 
 static bool same_unit(const struct slurm_object *old, const struct slurm_object *next)
@@ -103,6 +121,12 @@ static bool same_unit(const struct slurm_object *old, const struct slurm_object 
     return strcmp(a->admin_comment, b->admin_comment) == 0 && strcmp(a->extra, b->extra) == 0 &&
            slurm_words_has(&a->flags, SLURM_JOB_EXTERNAL) ==
                slurm_words_has(&b->flags, SLURM_JOB_EXTERNAL);
+}
+
+static bool same_namespace(const struct slurm_object *old, const struct slurm_object *next)
+{
+    return same_unit(old, next) && slurm_job_has_ended(&slurm_job_of(old)->state) ==
+                                       slurm_job_has_ended(&slurm_job_of(next)->state);
 }
 
 static void link_nodes(const struct linking *linking, const struct slurm_object *object)
@@ -137,6 +161,7 @@ static const struct {
 } indexes[SLURM_INDEXES] = {
     [SLURM_JOBS_BY_KEY] = { &slurm_job_kind, link_unit, same_unit },
     [SLURM_JOBS_BY_NODE] = { &slurm_job_kind, link_nodes, same_nodes },
+    [SLURM_JOBS_BY_NAMESPACE] = { &slurm_job_kind, link_namespace, same_namespace },
 };
 
 void slurm_index_init(struct slurm_cache *cache)

@@ -37,6 +37,50 @@ const char *group_end(const struct unit *unit)
     return str_is(str_of(phase), "Failed") || str_is(str_of(phase), "Finished") ? phase : NULL;
 }
 
+/* ---- how many there may be ---- */
+
+/* Slurm counts jobs that have ended until it forgets them, and so does the cache. */
+bool submit_leaves_a_tenth(const struct bridge_world *world)
+{
+    int64_t most = world->facts.max_jobs;
+    size_t jobs =
+        slurm_cache_count(world->slurm_jobs) + unit_states_in(world->unit_states, SUBMIT_SENT);
+
+    return most <= 0 || (int64_t)jobs < most - most / 10;
+}
+
+struct in_flight {
+    struct str ns;
+    int64_t count;
+};
+
+static void count_in_flight(void *context, const struct unit_state *unit)
+{
+    struct in_flight *found = context;
+
+    found->count +=
+        (unit->submit.state == SUBMIT_SENT || unit->submit.state == SUBMIT_UNRESOLVED) &&
+        str_starts(unit->key, found->ns) && unit->key.at[found->ns.len] == '/';
+}
+
+bool submit_is_over_cap(const struct bridge_world *world, const struct unit *unit)
+{
+    int64_t most = world->config->jobs_per_namespace;
+    struct in_flight found = { .count = 0 };
+    struct slurm_index_walk walk;
+    struct str name;
+
+    if (most == 0 || !str_cut(unit->key, '/', &found.ns, &name))
+        return false;
+    if (unit_states_in(world->unit_states, SUBMIT_SENT) > 0 ||
+        unit_states_in(world->unit_states, SUBMIT_UNRESOLVED) > 0)
+        unit_states_each(world->unit_states, count_in_flight, &found);
+    walk = slurm_cache_by(world->slurm_jobs, SLURM_JOBS_BY_NAMESPACE, found.ns);
+    while (found.count < most && slurm_index_next(&walk))
+        found.count++;
+    return found.count >= most;
+}
+
 /* ---- nodes and devices ---- */
 
 bool exclusion_leaves_enough(const struct exclusion *exclusion, const struct job_desc *desc)

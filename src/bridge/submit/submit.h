@@ -12,6 +12,11 @@ const char *group_end(const struct unit *unit);
  * long the unit waits for more of them; 0: it does not. */
 int64_t group_grows_us(const struct bridge_world *world, const struct unit *unit);
 
+/* Jobs that have no pods, whoever has them, keep a tenth of what slurmctld holds (MaxJobCount). */
+bool submit_leaves_a_tenth(const struct bridge_world *world);
+/* Whether the pods of the unit's namespace have as many jobs as the config lets them. */
+bool submit_is_over_cap(const struct bridge_world *world, const struct unit *unit);
+
 /* Whether Kubernetes' rules leave enough nodes for the job. */
 bool exclusion_leaves_enough(const struct exclusion *exclusion, const struct job_desc *desc);
 /* "1/3 nodes are available: ..." */

@@ -97,6 +97,8 @@ static const struct key keys[] = {
       "by time alone" },
     { "asksPerSecond", FORM_COUNT, AT(submits_per_second), "0",
       "the most jobs submitted in a second; 0: no limit" },
+    { "maxJobsPerNamespace", FORM_COUNT, AT(jobs_per_namespace), "0",
+      "the most jobs that pods of one namespace have at a time; 0: no limit" },
     { "nodeMemoryMarginMiB", FORM_COUNT, AT(memory_margin), "100",
       "memory of a node that Slurm is not told of, beside what DaemonSets request; a change of no "
       "more than this is not followed" },

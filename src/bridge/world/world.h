@@ -46,6 +46,7 @@ struct bridge_facts {
     bool immediate_jobs_last; /* immediate allocations live as long as others (InactiveLimit) */
     int64_t restarted_us; /* when jobs were read again after slurmctld may have been restarted; 0 */
     size_t rebooking;     /* bound pods that lost their jobs not long ago */
+    int64_t max_jobs;     /* that slurmctld keeps (MaxJobCount); 0: not known */
     size_t unsubmitted;   /* of those that wait: for which Slurm has no job yet */
     size_t queued;        /* jobs put into Slurm's queue in the last two seconds */
     size_t waiting_pods;  /* pods of ours that wait for a place */

@@ -72,7 +72,8 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         "managedNamespaceSelector: {matchLabels: {team: x}}\nmcsLabel: m\npartition: p\n"
         "sharedNodes: true\npinCpus: auto\nsubmitOnly: yes\nfenceAfterSeconds: 300\nasksPerSecond: "
         "0x10\n"
-        "nodeMemoryMarginMiB: 7\nnodeResizeSeconds: 9\ndrainToResize: true\n"
+        "maxJobsPerNamespace: 12\nnodeMemoryMarginMiB: 7\nnodeResizeSeconds: 9\ndrainToResize: "
+        "true\n"
         "nodeFeatures: [a/b, c]\npodDeadlineAsTimeLimit: true\ngracePeriodInTimeLimit: "
         "true\npriorityClasses: {high: '9', low: "
         "3}\n"
@@ -83,7 +84,8 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         "ManagedNamespaceSelector: {matchLabels: {team: x}}\nMcsLabel: m\nPartition: p\n"
         "sharednodes: true\npincpus: auto\nSubmitOnly: true\nfenceafterseconds: "
         "300\nAsksPerSecond: 16\n"
-        "NodeMemoryMarginMib: 7\nnoderesizeseconds: 9\nDrainToResize: true\n"
+        "MAXJOBSperNamespace: 12\nNodeMemoryMarginMib: 7\nnoderesizeseconds: 9\nDrainToResize: "
+        "true\n"
         "NODEFEATURES: [a/b, c]\npodDeadlineAsTimelimit: true\nGracePeriodInTimelimit: "
         "true\nPriorityclasses: {high: '9', low: "
         "3}\n"
@@ -110,6 +112,7 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         assert_true(config.submit_only);
         assert_int_equal(config.fence_after_s, 300);
         assert_int_equal(config.submits_per_second, 16);
+        assert_int_equal(config.jobs_per_namespace, 12);
         assert_int_equal(config.memory_margin, 7);
         assert_int_equal(config.resize_after_s, 9);
         assert_true(config.drains_to_resize);
@@ -472,7 +475,8 @@ static void the_reference_has_a_row_for_every_key(void **state)
                                         "gracePeriodInTimeLimit",
                                         "nodeMemoryMarginMiB",
                                         "nodeResizeSeconds",
-                                        "drainToResize" };
+                                        "drainToResize",
+                                        "maxJobsPerNamespace" };
     auto_buf struct buf out = { .max = 100000 };
     size_t rows = 0;
 

@@ -246,6 +246,7 @@ static const char *const sights[] = { "all", "part", "nothing", NULL };
 
 static const struct key fact_keys[] = {
     { .name = "slurm_ahead", NUMBER },
+    { .name = "max_jobs", NUMBER },
     { .name = "uninstalling", FLAG },
     { .name = "takeover_delay", NUMBER },
     { .name = "no_takeover_delay", FLAG },

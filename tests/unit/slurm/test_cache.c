@@ -403,6 +403,10 @@ static void jobs_are_found_by_key_and_by_node(void **state)
     assert_string_equal(found(bench, SLURM_JOBS_BY_NODE, "n1"), "");
     assert_string_equal(found(bench, SLURM_JOBS_BY_NODE, "n2"), "2 ");
     assert_string_equal(found(bench, SLURM_JOBS_BY_KEY, "u1"), "1 2 ");
+    put(bench, job(3, "a", EXTERNAL ",\"extra\":\"ns/u3.1 c1\""), 20);
+    assert_string_equal(found(bench, SLURM_JOBS_BY_NAMESPACE, "ns"), "3 ");
+    put(bench, job(3, "a", EXTERNAL ",\"extra\":\"ns/u3.1 c1\",\"job_state\":[\"COMPLETED\"]"), 21);
+    assert_string_equal(found(bench, SLURM_JOBS_BY_NAMESPACE, "ns"), "");
     slurm_cache_seen_gone(bench->cache, "1", 30);
     assert_string_equal(found(bench, SLURM_JOBS_BY_KEY, "u1"), "2 ");
 }
