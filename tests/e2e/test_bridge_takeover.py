@@ -80,6 +80,10 @@ def bridge(site, cluster, slurm, before, tmp_path_factory) -> Iterator[Bridge]:
         bridge.end()
 
 
+def label(pod: dict) -> int:
+    return int(pod["metadata"].get("labels", {}).get(JOB_LABEL, 0))
+
+
 def keys(site: Site, job: int) -> tuple[dict, str]:
     shown = site.slurm.job(job)
     return json.loads(shown["admin_comment"]), shown["extra"]
@@ -99,6 +103,10 @@ def test_what_the_other_bridge_left_is_taken_over_as_it_is(site, before, bridge)
     for node in NODES:
         assert "DRAIN" not in site.slurm_node(node)["state"], "it is busy, and of another size than ours"
 
+
+@pytest.fixture(scope="module")
+def renewed(site, before, bridge) -> None:
+    """The first node, whose pod has ended: it has the size that our bridge gives it."""
     name, node = f"pod-on-{NODES[0]}", NODES[0]
     site.delete(name)
     wait_for("the pod is gone", 30, lambda: site.see(name) is None, hint=bridge.said)
@@ -106,9 +114,10 @@ def test_what_the_other_bridge_left_is_taken_over_as_it_is(site, before, bridge)
     wait_for("the node was made anew", 60, lambda: (site.slurm_node(node) or {}).get("cpus") == 7 and site.is_registered(node), hint=bridge.said)
 
 
-def test_the_way_back_is_open(site, before, bridge):
+def test_the_way_back_is_open(site, before, bridge, renewed):
     """The other bridge finds the job by the pod's label, the pods by the comment's first member, and takes away the finalizer by its name.
-    As docs/bridge.md has it: it asks again for a pod without the label, and deletes a bound one whose job does not run."""
+    As docs/bridge.md has it: it asks again for a pod without the label, and deletes a bound one whose job does not run. A pod that waits has
+    the label, too."""
     site.make("newcomer")
     pod = wait_for("it is placed beside old ones", 30, lambda: site.placed("newcomer"), hint=bridge.said)
     assert site.see(f"pod-on-{NODES[1]}")["metadata"]["uid"] == before[f"pod-on-{NODES[1]}"][1]
@@ -121,15 +130,14 @@ def test_the_way_back_is_open(site, before, bridge):
     assert "EXTERNAL_JOB" in site.slurm.job(job)["flags"]
 
     uid = site.make("waiting", wishes={"begin-time": "+1h"})["metadata"]["uid"]
-    wait_for("its job waits", 30, lambda: site.live_jobs_of(uid), hint=bridge.said)
+    wait_for("its label names the job that waits", 30, lambda: label(site.see("waiting")) in [job["job_id"] for job in site.live_jobs_of(uid)], hint=bridge.said)
     bridge.stop()
-    pods = site.api.get(site.pods_path)["items"]
-    named = {pod["metadata"]["name"]: int(pod["metadata"]["labels"][JOB_LABEL]) for pod in pods if JOB_LABEL in pod["metadata"].get("labels", {})}
-    assert named.keys() == {pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName")} and "waiting" not in named
-    ours = [job for job in site.live_jobs() if "EXTERNAL_JOB" in job["flags"] and job["extra"].endswith(f" {site.uid}")]
-    [unnamed] = [job["job_id"] for job in ours if job["job_id"] not in named.values()]
-    site.slurm.cancel(unnamed)
-    wait_for("it is gone", 30, lambda: not site.live_jobs_of(uid))  # who asks now asks for the only one
+    named = {pod["metadata"]["name"]: label(pod) for pod in site.api.get(site.pods_path)["items"]}
+    ours = [job["job_id"] for job in site.live_jobs() if "EXTERNAL_JOB" in job["flags"] and job["extra"].endswith(f" {site.uid}")]
+    assert sorted(named.values()) == sorted(ours)  # every pod names its job, and there is no other
+    waiting = named.pop("waiting")
     assert all("RUNNING" in site.slurm.job(job)["job_state"] for job in named.values())
+    site.slurm.cancel(waiting)
+    wait_for("it is gone", 30, lambda: not site.live_jobs_of(uid))
     bridge.start().wait_until_it_leads()
     wait_for("ours asks anew, once", 60, lambda: len(site.live_jobs_of(uid)) == 1, hint=bridge.said)
