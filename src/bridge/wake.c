@@ -419,10 +419,28 @@ static bool is_another_node(const struct slurm_object *old, const struct slurm_o
            strcmp(slurm_node_of(old)->extra, slurm_node_of(next)->extra) != 0;
 }
 
+/* Whether pods can use the device that the node would give next. */
+static void look_at_next_device(struct bridge *bridge, const struct slurm_node *old,
+                                const struct slurm_node *next)
+{
+    const struct bridge_world *world = &bridge->world;
+    const struct kube_node *node =
+        world_node_by_slurm_name(world, str_of((next ? next : old)->name));
+
+    if (old && next && strcmp(old->gres, next->gres) == 0 &&
+        strcmp(old->gres_used, next->gres_used) == 0 && strcmp(old->extra, next->extra) == 0)
+        return;
+    if (node && world_next_device_is_out(world, old, node->object.name) !=
+                    world_next_device_is_out(world, next, node->object.name))
+        filter_node_changed(world->filter, node->object.name);
+}
+
 void bridge_on_slurm_node(void *context, const struct slurm_object *old,
                           const struct slurm_object *next)
 {
     bridge_wake_node(context, str_of((next ? next : old)->key));
+    look_at_next_device(context, old ? slurm_node_of(old) : NULL,
+                        next ? slurm_node_of(next) : NULL);
     if (is_another_node(old, next))
         bridge_wake_soon(context, ON_NODES);
 }

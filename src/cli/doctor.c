@@ -78,6 +78,9 @@ const struct doctor_check doctor_checks[] = {
       doctor_drained,
       "mend it, then slinc resume NODE if it is cordoned, else scontrol update nodename=NODE "
       "state=resume" },
+    { 414, "nodes", "Slurm has the devices of the nodes that are lent to it", BIT(FACT_NODES), NULL,
+      doctor_devices,
+      "wait until the node is idle, or drain it; its condition SlurmAvailable says what differs" },
 
     { 501, "workers", "the workers of NodeSets are registered and ready", BIT(FACT_NODESETS), NULL,
       doctor_workers, "slinc why nodeset NAME" },

@@ -108,7 +108,8 @@ doctor_function doctor_version, doctor_crds, doctor_our_pods, doctor_leases, doc
     doctor_dns, doctor_webhooks, doctor_api_services, doctor_view_api, doctor_external_metrics;
 /* ---- doctor_slurm.c ---- */
 doctor_function doctor_reads, doctor_database, doctor_load, doctor_latency, doctor_hidden,
-    doctor_token, doctor_cpu_manager, doctor_taints, doctor_drained, doctor_jobs_without_pods;
+    doctor_token, doctor_cpu_manager, doctor_taints, doctor_drained, doctor_jobs_without_pods,
+    doctor_devices;
 /* ---- doctor_work.c ---- */
 doctor_function doctor_finalizers, doctor_refused, doctor_workers, doctor_hpa, doctor_hpa_zero;
 

@@ -235,6 +235,35 @@ void doctor_taints(const struct doctor *doctor, struct doctor_finding *finding)
     buf_done(&wrong.text);
 }
 
+/* By the condition with which the bridge says that a record is made again. */
+void doctor_devices(const struct doctor *doctor, struct doctor_finding *finding)
+{
+    struct json_iter iter = json_iter(items(doctor, FACT_NODES));
+    struct doctor_names wrong = { .count = 0 };
+    const struct json *node;
+    size_t count = 0;
+
+    buf_init(&wrong.text, MAX_NAMES_TEXT);
+    while (json_next_item(&iter, &node)) {
+        const struct json *says = doctor_condition(node, "SlurmAvailable");
+
+        if (!json_exists(json_at(node, "metadata", "labels", EXTERNAL_LABEL)))
+            continue;
+        count++;
+        if (str_is(json_str(json_get(says, "reason")), "DevicesDiffer"))
+            doctor_names_add(&wrong, STR(""), json_str(json_at(node, "metadata", "name")));
+    }
+    if (wrong.count > 0)
+        doctor_find(doctor, finding, DOCTOR_WARNS,
+                    "%zu of %zu nodes have other devices than Slurm was told: %s", wrong.count,
+                    count, buf_text(&wrong.text));
+    else if (count == 0)
+        doctor_find(doctor, finding, DOCTOR_SKIPPED, "no node is lent to Slurm");
+    else
+        doctor_find(doctor, finding, DOCTOR_OK, "%zu nodes", count);
+    buf_done(&wrong.text);
+}
+
 void doctor_drained(const struct doctor *doctor, struct doctor_finding *finding)
 {
     struct json_iter iter = json_iter(items(doctor, FACT_VIEW_NODES));

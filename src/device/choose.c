@@ -1,11 +1,12 @@
 /* choose.c - from Slurm's indexes and core maps to devices of a node.
  *
- * Holds: the n-th device of a gres name is the n-th of the record of the node in Slurm, and within
- * a type the n-th that the driver shows, by name; a device is chosen only while no other claim has
- * it, because the API server would allocate it twice. */
+ * Holds: the n-th device of a gres name is the n-th of the record of the node in Slurm, as it was
+ * made (registered.h); a device is chosen only while no other claim has it, because the API server
+ * would allocate it twice. */
 #include "device/choose.h"
 
 #include "codec/bitmap.h"
+#include "device/registered.h"
 #include "slurm/gres.h"
 
 #include <inttypes.h>
@@ -64,16 +65,16 @@ static const struct node_device *job_devices(const struct chooser *chooser,
     struct node_device *list;
     int64_t first = 0, total = 0;
 
-    devices_of_node(&chooser->view, row, name, chooser->arena, &devices);
-    if (devices.unknown) {
-        *ret_why = devices.unknown;
-        return NULL;
-    }
     if (!given || !record || !gres_find(record->gres, row->gres, row->type, &first, &total) ||
         !read_indexes(given, row, first, total, &indexes)) {
         *ret_why =
             arena_printf(chooser->arena, "Slurm does not say which %s:%s of node %s it chose",
                          row->gres, row->type, name);
+        return NULL;
+    }
+    registered_of_row(&chooser->view, row, record, name, chooser->arena, &devices);
+    if (devices.unknown) {
+        *ret_why = devices.unknown;
         return NULL;
     }
     list = arena_alloc_array(chooser->arena, devices.count + 1, sizeof(*list));
@@ -82,10 +83,10 @@ static const struct node_device *job_devices(const struct chooser *chooser,
         int64_t position = (int64_t)bit - first;
 
         if (position < 0 || position >= devices.count) {
-            *ret_why = arena_printf(
-                chooser->arena,
-                "Slurm chose %s:%s number %" PRId64 ", and driver %s shows %u devices on node %s",
-                row->gres, row->type, position, row->driver, devices.count, name);
+            *ret_why = arena_printf(chooser->arena,
+                                    "Slurm chose %s:%s number %" PRId64
+                                    " of node %s, which was made with %u of them",
+                                    row->gres, row->type, position, name, devices.count);
             return NULL;
         }
         list[(*ret_count)++] = devices.at[position];
@@ -133,6 +134,21 @@ static bool is_taken(const struct chooser *chooser, const struct slice_device *d
 
 /* ---- devices ---- */
 
+/* NULL: it can be. */
+static const char *why_not_used(const struct chooser *chooser, const struct device_row *row,
+                                const struct node_device *device, const char *node)
+{
+    if (!device->device)
+        return arena_printf(chooser->arena,
+                            "Slurm gave device %s of node %s, which driver %s does not show",
+                            device->name, node, row->driver);
+    if (device->taint[0])
+        return arena_printf(chooser->arena,
+                            "Slurm gave device %s of node %s, which has the taint %s", device->name,
+                            node, device->taint);
+    return NULL;
+}
+
 static enum choose_state choose_gres(struct chooser *chooser, const struct job_node *where,
                                      const struct pod_claim *claim,
                                      const struct device_request *request, struct choice *choice,
@@ -141,17 +157,21 @@ static enum choose_state choose_gres(struct chooser *chooser, const struct job_n
     const struct kube_resource_claim *holder = NULL;
     const struct device_row *row = request->row;
     unsigned count = 0, chosen = 0;
+    const char *unusable = NULL;
     const struct node_device *devices = job_devices(chooser, where, row, &count, ret_why);
 
     for (unsigned i = 0; devices && i < count && chosen < request->count; i++) {
         const struct slice_device *device = devices[i].device;
+        const char *why = why_not_used(chooser, row, &devices[i], where->node->object.name);
         const struct kube_resource_claim *other =
-            holder_of(chooser, claim, row->driver, &devices[i]);
+            device ? holder_of(chooser, claim, row->driver, &devices[i]) : NULL;
         struct taken_device *taken;
 
         if (other && !is_of_job(chooser, other))
             holder = other;
-        if (other || is_taken(chooser, device) || device->is_tainted)
+        if (!other && why)
+            unusable = why;
+        if (other || why || is_taken(chooser, device))
             continue;
         taken = arena_alloc(chooser->arena, sizeof(*taken));
         *taken = (struct taken_device){ device, chooser->taken };
@@ -164,17 +184,20 @@ static enum choose_state choose_gres(struct chooser *chooser, const struct job_n
         return CHOOSE_DONE;
     if (!devices)
         return CHOOSE_MISFIT;
-    *ret_why = holder
-                   ? arena_printf(chooser->arena,
-                                  "resourceclaim %s/%s still has a device of class %s that Slurm "
-                                  "chose on node %s",
-                                  holder->object.ns, holder->object.name, request->class,
-                                  where->node->object.name)
-                   : arena_printf(chooser->arena,
-                                  "of class %s Slurm gave %u devices on node %s that can be used, "
-                                  "and the pod needs %" PRId64,
-                                  request->class, chosen, where->node->object.name, request->count);
-    return holder ? CHOOSE_HELD : CHOOSE_MISFIT;
+    if (unusable)
+        *ret_why = unusable;
+    else if (holder)
+        *ret_why = arena_printf(chooser->arena,
+                                "resourceclaim %s/%s still has a device of class %s that Slurm "
+                                "chose on node %s",
+                                holder->object.ns, holder->object.name, request->class,
+                                where->node->object.name);
+    else
+        *ret_why = arena_printf(chooser->arena,
+                                "of class %s Slurm gave %u devices on node %s that can be used, "
+                                "and the pod needs %" PRId64,
+                                request->class, chosen, where->node->object.name, request->count);
+    return holder && !unusable ? CHOOSE_HELD : CHOOSE_MISFIT;
 }
 
 /* ---- cores ---- */
@@ -395,7 +418,7 @@ static bool agrees_gres(const struct chooser *chooser, const struct job_node *wh
         if (strcmp(result->request, request->name) != 0)
             continue;
         for (unsigned k = 0; devices && !is_given && k < count; k++)
-            is_given = strcmp(devices[k].device->name, result->device) == 0 &&
+            is_given = devices[k].device && strcmp(devices[k].device->name, result->device) == 0 &&
                        strcmp(devices[k].pool, result->pool) == 0;
         if (!is_given)
             return false;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { MAX_DEVICES = 4096, MAX_CONFIG = 1 << 20, MAX_WORDS = 512 };
+enum { MAX_DEVICES = 4096, MAX_CONFIG = 1 << 20, MAX_WORDS = 512, MAX_TAINT = 1024 };
 
 static const struct kube_resource classes = { "resource.k8s.io", "v1", "deviceclasses",
                                               "DeviceClass", false };
@@ -109,18 +109,29 @@ static struct kube_pairs decode_attributes(struct kube_decoder *decoder, struct 
     return (struct kube_pairs){ pairs, count };
 }
 
-static bool has_taint(const struct json *taints)
+/* "": one that keeps nobody away. */
+static const char *taint_text(struct kube_decoder *decoder, const struct json *taint)
+{
+    struct str effect = json_str(json_get(taint, "effect"));
+    struct str value = json_str(json_get(taint, "value"));
+    auto_buf struct buf text = { .max = MAX_TAINT };
+
+    if (!str_is(effect, "NoSchedule") && !str_is(effect, "NoExecute"))
+        return "";
+    buf_printf(&text, STR_FMT "%s" STR_FMT ":" STR_FMT, STR_ARG(json_str(json_get(taint, "key"))),
+               value.len > 0 ? "=" : "", STR_ARG(value), STR_ARG(effect));
+    return kube_decoder_str(decoder, buf_str(&text));
+}
+
+static const char *first_taint(struct kube_decoder *decoder, const struct json *taints)
 {
     struct json_iter iter = json_iter(taints);
     const struct json *taint;
+    const char *text = "";
 
-    while (json_next_item(&iter, &taint)) {
-        struct str effect = json_str(json_get(taint, "effect"));
-
-        if (str_is(effect, "NoSchedule") || str_is(effect, "NoExecute"))
-            return true;
-    }
-    return false;
+    while (!text[0] && json_next_item(&iter, &taint))
+        text = taint_text(decoder, taint);
+    return text;
 }
 
 static int decode_slice(struct kube_decoder *decoder, const struct json *root, void *object,
@@ -145,7 +156,7 @@ static int decode_slice(struct kube_decoder *decoder, const struct json *root, v
             .is_shared = json_bool_or(json_get(item, "allowMultipleAllocations"), false),
             .is_part = json_len(json_get(item, "consumesCounters")) > 0,
             .has_conditions = json_len(json_get(item, "bindingConditions")) > 0,
-            .is_tainted = has_taint(json_get(item, "taints")),
+            .taint = first_taint(decoder, json_get(item, "taints")),
         };
     slice->devices = devices;
     slice->device_count = count;

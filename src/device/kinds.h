@@ -16,7 +16,7 @@ struct slice_device { /* of a ResourceSlice */
     bool is_shared;               /* it may be allocated many times */
     bool is_part;                 /* it draws on counters that other devices draw on, too */
     bool has_conditions;          /* it cannot be bound at once */
-    bool is_tainted;              /* NoSchedule or NoExecute */
+    const char *taint;            /* the first that keeps pods away: "key=value:effect"; "" */
 };
 
 struct kube_slice { /* ResourceSlice */

@@ -65,6 +65,19 @@ bool device_needs_cores(const struct kube_pod *pod)
     return kube_amount_of(&pod->requests.extended, DEVICE_CLASS_PREFIX DEVICE_CORES_DRIVER) > 0;
 }
 
+bool device_needs_more_than_cores(const struct kube_pod *pod)
+{
+    const struct kube_rare *rare = pod->rare;
+
+    for (unsigned i = 0; rare && i < rare->claim_count; i++)
+        if (!is_cpu_claim(&rare->claims[i]))
+            return true;
+    for (unsigned i = 0; rare && i < rare->device_ask_count; i++)
+        if (strcmp(rare->device_asks[i].resource, DEVICE_CLASS_PREFIX DEVICE_CORES_DRIVER) != 0)
+            return true;
+    return false;
+}
+
 static int find_claim(const struct device_view *view, const struct kube_pod *pod,
                       const struct kube_claim_ref *ref,
                       const struct kube_resource_claim **ret_claim, struct err *err)

@@ -21,6 +21,8 @@ struct device_amounts {
 /* Whether the pod runs only where pods can be pinned: it has the entry for a claim of cores that
  * the webhook makes (DEVICE_CPU_CLAIM), or requests cores. */
 bool device_needs_cores(const struct kube_pod *pod);
+/* Whether it needs any other device, by a claim or as a resource. */
+bool device_needs_more_than_cores(const struct kube_pod *pod);
 
 /* -ERR_INVALID: Slurm cannot give that; the text is for the pod's author. -ERR_NOT_FOUND: a claim
  * that the pod names is not there yet. */

@@ -73,7 +73,8 @@ static bool has_twice(const struct node_device *sorted, unsigned count)
 /* Parts of devices and devices for several pods have no gres. Cores are for several pods, and
  * Slurm keeps them apart. */
 static unsigned collect(const struct device_view *view, const struct device_row *row,
-                        const struct slices *slices, struct node_device *list)
+                        const char *node, const struct slices *slices, struct arena *arena,
+                        struct node_device *list)
 {
     unsigned count = 0;
 
@@ -86,7 +87,14 @@ static unsigned collect(const struct device_view *view, const struct device_row 
                             (!device->is_shared && !device->is_part && !device->has_conditions);
 
             if (has_gres && device_is_of_row(view->table, row, slice->driver, device))
-                list[count++] = (struct node_device){ slice->pool, device };
+                list[count++] = (struct node_device){
+                    .name = strcmp(slice->pool, node) == 0
+                                ? device->name
+                                : arena_printf(arena, "%s/%s", slice->pool, device->name),
+                    .pool = slice->pool,
+                    .device = device,
+                    .taint = device->taint,
+                };
         }
     }
     return count;
@@ -113,7 +121,7 @@ void devices_of_node(const struct device_view *view, const struct device_row *ro
         ret_devices->unknown =
             arena_printf(arena, "driver %s shows no devices on node %s", row->driver, node);
     list = arena_alloc_array(arena, most + 1, sizeof(*list));
-    ret_devices->count = collect(view, row, &slices, list);
+    ret_devices->count = collect(view, row, node, &slices, arena, list);
     qsort(list, ret_devices->count, sizeof(*list), compare_devices);
     ret_devices->at = list;
     if (has_twice(list, ret_devices->count))

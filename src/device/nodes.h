@@ -5,8 +5,11 @@
 #include "device/needs.h"
 
 struct node_device {
+    const char *name; /* "pool/device"; "device" where the pool is named as the
+                         node */
     const char *pool;
-    const struct slice_device *device;
+    const struct slice_device *device; /* NULL: the driver does not show it */
+    const char *taint;                 /* that keeps pods away; "" */
 };
 
 /* The devices of one row on one node, in the order in which Slurm counts them. */

@@ -41,6 +41,10 @@ struct filter_hooks {
      * Whether the node has it. */
     const char *(*need_of)(const void *context, const struct kube_pod *pod);
     bool (*has_need)(const void *context, const struct kube_node *node);
+    /* Whether the pod needs devices, and whether new pods that do cannot use the next one of the
+     * node. A pod that was given the node already has others: this is no misfit. */
+    bool (*needs_device)(const void *context, const struct kube_pod *pod);
+    bool (*is_next_device_out)(const void *context, const struct kube_node *node);
     const void *context;
 };
 
@@ -50,7 +54,7 @@ struct filter;
 struct filter *filter_new(const struct filter_caches *caches, const struct filter_hooks *hooks);
 void filter_free(struct filter *filter); /* the caches must not change after it */
 
-/* has_need may say something else of this node. */
+/* has_need or is_next_device_out may say something else of this node. */
 void filter_node_changed(struct filter *filter, const char *node);
 /* ignores_resource may say something else. */
 void filter_resources_changed(struct filter *filter);

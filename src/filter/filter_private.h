@@ -31,6 +31,7 @@ enum filter_code {
     FILTER_PORTS,
     FILTER_PODS,
     FILTER_NEED,
+    FILTER_DEVICE_OUT, /* never the code of a result: only for pods without a node */
     FILTER_CPU,
     FILTER_MEMORY_SHORT,
     FILTER_EPHEMERAL,
@@ -47,6 +48,7 @@ enum filter_code {
 struct filter_result {
     uint8_t code;
     bool named : 1, matches : 1, tolerated : 1; /* selector and affinity; taints */
+    bool device_out : 1;                        /* the next device, for a class that needs any */
 };
 
 struct node_slot {
@@ -119,8 +121,9 @@ struct pod_class {
     const struct kube_pod *pod; /* the first of its pods, with a reference */
     uint64_t ignored;           /* a bit per extended resource: a node need not have it */
     const char *need;           /* filter_hooks.need_of */
-    const char *trouble;        /* NULL, or why no node fits */
-    bool trouble_passes;        /* a volume is being bound: a pod that has a node keeps it */
+    bool needs_device;
+    const char *trouble; /* NULL, or why no node fits */
+    bool trouble_passes; /* a volume is being bound: a pod that has a node keeps it */
     const struct nodeselector *affinity; /* NULL for none */
     const struct nodeselector **volumes; /* each must match */
     const struct nodeselector **topologies;

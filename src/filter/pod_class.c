@@ -25,6 +25,7 @@ static const char *const words[] = {
     [FILTER_AFFINITY] = "node(s) didn't match Pod's node affinity/selector",
     [FILTER_PORTS] = "node(s) didn't have free ports for the requested pod ports",
     [FILTER_PODS] = "Too many pods",
+    [FILTER_DEVICE_OUT] = "node(s) would give a device that is tainted or gone",
     [FILTER_CPU] = "Insufficient cpu",
     [FILTER_MEMORY_SHORT] = "Insufficient memory",
     [FILTER_EPHEMERAL] = "Insufficient ephemeral-storage",
@@ -78,6 +79,11 @@ static const char *need_of(const struct filter *filter, const struct kube_pod *p
     return filter->hooks.need_of ? filter->hooks.need_of(filter->hooks.context, pod) : NULL;
 }
 
+static bool needs_device(const struct filter *filter, const struct kube_pod *pod)
+{
+    return filter->hooks.needs_device && filter->hooks.needs_device(filter->hooks.context, pod);
+}
+
 /* True: rules of bound pods are about this one. */
 static bool write_key(struct filter *filter, const struct kube_pod *pod,
                       const struct pod_rules *rules)
@@ -89,6 +95,7 @@ static bool write_key(struct filter *filter, const struct kube_pod *pod,
 
     buf_clear(key);
     key_text(key, need ? need : "");
+    key_number(key, needs_device(filter, pod));
     key_number(key, pod->requests.cpu_milli);
     key_number(key, pod->requests.memory);
     key_number(key, pod->requests.ephemeral);
@@ -156,6 +163,7 @@ static struct pod_class *new_class(struct filter *filter, const struct kube_pod 
     pod_class->rules = rules;
     pod_class->is_avoided = is_avoided;
     pod_class->need = need_of(filter, pod);
+    pod_class->needs_device = needs_device(filter, pod);
     buf_init(&pod_class->excluded, HOSTLIST_MAX_TEXT);
     buf_init(&pod_class->why, MAX_WHY);
     for (unsigned i = 0; hooks->ignores_resource && i < extended->count; i++)
@@ -334,6 +342,8 @@ static struct filter_result fits(struct filter *filter, const struct pod_class *
     if (code == FILTER_FITS)
         code = judge_volumes(filter, pod_class, node, &subject);
     result.code = (uint8_t)code;
+    result.device_out = pod_class->needs_device && result.named &&
+                        filter->hooks.is_next_device_out(filter->hooks.context, node);
     return result;
 }
 
@@ -363,7 +373,13 @@ static bool looks_at_pods(const struct pod_class *pod_class)
 
 static bool same_result(struct filter_result a, struct filter_result b)
 {
-    return a.code == b.code && a.named == b.named;
+    return a.code == b.code && a.named == b.named && a.device_out == b.device_out;
+}
+
+/* For a pod that has no node yet. */
+static unsigned code_for_new(struct filter_result result)
+{
+    return result.code == FILTER_FITS && result.device_out ? FILTER_DEVICE_OUT : result.code;
 }
 
 static void fit_arrays(const struct filter *filter, struct pod_class *pod_class)
@@ -439,8 +455,10 @@ static void refresh(struct filter *filter, struct pod_class *pod_class, const st
         pod_class->hash = 0;
         for (size_t i = 0; i < filter->slot_count; i++)
             if (pod_class->result[i].named) {
-                pod_class->fit += pod_class->result[i].code == FILTER_FITS;
-                pod_class->hash += mix(filter->slots[i].name_hash, pod_class->result[i].code);
+                unsigned code = code_for_new(pod_class->result[i]);
+
+                pod_class->fit += code == FILTER_FITS;
+                pod_class->hash += mix(filter->slots[i].name_hash, code);
             }
     }
     pod_class->seen = filter->sequence;
@@ -491,11 +509,13 @@ void pod_class_write(struct filter *filter, struct pod_class *pod_class)
         return;
     names = mem_alloc_array(filter->slot_count + 1, sizeof(*names));
     for (size_t i = 0; i < filter->slot_count; i++) {
+        unsigned code = code_for_new(pod_class->result[i]);
+
         if (!pod_class->result[i].named)
             continue;
         total++;
-        counts[pod_class->result[i].code]++;
-        if (pod_class->result[i].code != FILTER_FITS)
+        counts[code]++;
+        if (code != FILTER_FITS)
             names[excluded++] = str_of(filter->slots[i].name);
     }
     buf_clear(&pod_class->excluded);

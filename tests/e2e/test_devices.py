@@ -4,10 +4,12 @@ The node has two cores, so two pods run at a time."""
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import random
 import re
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -319,6 +321,74 @@ def test_plain_pods_run_on_cores_of_their_own(site):
 def test_a_class_that_nobody_knows_is_refused(site):
     with pytest.raises(ApiError, match="unsupported DRA device class"):
         make(site, "odd", container("main", STAY, {f"{RESOURCE}odd": "1"}))
+
+
+@contextlib.contextmanager
+def sick_gpu(site: Site, name: str) -> Iterator[None]:
+    """It has a taint. Its driver is stopped meanwhile, because it would take the taint away."""
+    def write(taints: list[dict] | None) -> None:
+        (found,) = [one for one in site.api.get(f"{DEVICES}/resourceslices")["items"] if one["spec"]["driver"] == GPU]
+        devices = [one | {"taints": taints} if one["name"] == name else one for one in found["spec"]["devices"]]
+        site.api.merge(f"{DEVICES}/resourceslices/{found['metadata']['name']}", {"spec": {"devices": devices}})
+
+    supervisor.ask(site.cluster.folder, {"do": "signal", "name": "dra-example", "signal": signal.SIGSTOP})
+    try:
+        write([{"key": "example.com/ecc", "value": "errors", "effect": "NoSchedule"}])
+        yield
+        write(None)
+    finally:
+        supervisor.ask(site.cluster.folder, {"do": "signal", "name": "dra-example", "signal": signal.SIGCONT})
+
+
+def node_says(site: Site) -> tuple[str, str]:
+    found = next((one for one in site.node(NODE)["status"]["conditions"] if one["type"] == "SlurmAvailable"), {})
+    return found.get("reason", ""), found.get("message", "")
+
+
+def slurm_has(site: Site, gres: str) -> None:
+    wait_for(f"Slurm has {gres} on the node", 60, lambda: (site.slurm_node(NODE) or {"gres": ""})["gres"].startswith(gres),
+             hint=lambda: f"{site.slurm_node(NODE)} {node_says(site)}")
+
+
+def test_a_pod_on_an_idle_node_with_a_sick_gpu_gets_another_one(site):
+    """Slurm would give the first one. While the pod runs the node cannot be told of the GPU that is well again, and says so."""
+    with sick_gpu(site, "gpu-0"):
+        slurm_has(site, f"gpu:{GPU}:{GPUS - 1}")
+        make(site, "well", container("main", STAY, gpus(1)))
+        wait_for("it is bound", 60, lambda: site.see("well")["spec"].get("nodeName"), hint=lambda: str(condition(site.see("well"), "SlurmPending")))
+        assert [one["device"] for one in claim_of(site, "well")["status"]["allocation"]["devices"]["results"]] == ["gpu-1"]
+    assert gpus_of(said(site, "well")) == {"gpu-1"}
+    wait_for("the node says that its devices are others", 60, lambda: node_says(site)[0] == "DevicesDiffer", hint=lambda: str(node_says(site)))
+    assert f"and should have gpu:{GPU}=gpu-0,gpu-1" in node_says(site)[1]
+    goes(site, "well")
+    slurm_has(site, f"gpu:{GPU}:{GPUS}")
+    wait_for("the node says that it is as it should be", 60, lambda: node_says(site)[0] == "InService", hint=lambda: str(node_says(site)))
+
+
+def test_a_type_that_the_config_adds_reaches_a_node_when_it_is_idle(site, one):
+    bridge, flags = one
+    config = json.loads(bridge.config.read_text())
+
+    def restart(**more: object) -> None:
+        bridge.config.write_text(json.dumps(config | more))
+        bridge.kill()
+        bridge.start(*flags)
+
+    make(site, "before", container("main", STAY, gpus(1)))
+    assert len(gpus_of(said(site, "before"))) == 1
+    restart(devices=[{"class": GPU, "gres": "gpu", "type": "big"}, {"class": DRIVER, "gres": "cpu"}])
+    try:
+        wait_for("the node says which devices it should have", 60, lambda: node_says(site)[0] == "DevicesDiffer" and "should have gpu:big=" in node_says(site)[1],
+                 hint=lambda: str(node_says(site)))
+        wait_for("the webhook is back", 20, lambda: make(site, "after", container("main", STAY, gpus(1))), hint=bridge.said)
+        assert site.see("before")["status"]["phase"] == "Running"
+        goes(site, "before")
+        slurm_has(site, f"gpu:big:{GPUS}")
+        assert len(gpus_of(said(site, "after"))) == 1
+    finally:
+        restart()
+    site.empty()
+    slurm_has(site, f"gpu:{GPU}:{GPUS}")
 
 
 def test_a_bridge_that_dies_at_any_moment_leaves_no_claim(site, one):

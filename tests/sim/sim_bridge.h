@@ -17,6 +17,7 @@ enum {
     SCENE_SECOND = 1000000,
     SCENE_NODES = 5,         /* node-1 ...; the seed decides how many of them there are */
     SCENE_CPUS = 8,          /* of each */
+    SCENE_GPU_NODES = 2,     /* the first ones have GPUs */
     SCENE_PODS = 10,         /* p1 ... */
     SCENE_GROUPS = 6,        /* g1 ... in each of two namespaces */
     SCENE_MEMBERS = 8,       /* of one of them, at most */
@@ -153,11 +154,12 @@ struct bridge_scene {
     unsigned node_count, max_in_flight, page;
     bool has_api[GROUP_APIS]; /* what the server has beside what every one has */
     int64_t begun_us, storm_us;
-    int64_t refused_us; /* a Binding, the first time; 0 */
-    bool says_refused;  /* a pod */
-    int64_t course_us;  /* when the present act began: calm, or all was deleted */
-    int64_t sent_us;    /* the last write of ours, leases and events aside */
-    char cluster[64];   /* UID of kube-system */
+    int64_t refused_us;                  /* a Binding, the first time; 0 */
+    bool says_refused;                   /* a pod */
+    int64_t course_us;                   /* when the present act began: calm, or all was deleted */
+    int64_t sent_us;                     /* the last write of ours, leases and events aside */
+    int64_t tainted_us[SCENE_GPU_NODES]; /* since when the first GPU is; 0: it is not */
+    char cluster[64];                    /* UID of kube-system */
     struct map pods, units, jobs, nodes, slurm_nodes; /* notes */
     unsigned doubled;                                 /* units with two live jobs now */
     uint64_t doubles;                                 /* and how often that happened */
@@ -219,6 +221,7 @@ void bridge_kubelet_finish(struct bridge_scene *scene, const char *pod, bool wel
 /* ---- sim_bridge_devices.c: devices, who frees claims, and what is promised of both ---- */
 void bridge_devices_prepare(struct bridge_scene *scene); /* a claim of people: work/mine */
 void bridge_gpus_of_node(struct bridge_scene *scene, const char *node);
+void bridge_taint_gpu(struct bridge_scene *scene, unsigned node, bool yes);
 void bridge_cores_of_node(struct bridge_scene *scene, const char *node);
 unsigned bridge_devices_shown(const struct bridge_scene *scene, const char *node);
 void bridge_devices_step(struct bridge_scene *scene); /* of the controller that frees claims */

@@ -153,6 +153,16 @@ static void grow_node_1(struct bridge_scene *scene)
                              "{\"status\":{\"allocatable\":{\"cpu\":\"8\"}}}");
 }
 
+static void taint_gpu(struct bridge_scene *scene)
+{
+    bridge_taint_gpu(scene, 1, true);
+}
+
+static void heal_gpu(struct bridge_scene *scene)
+{
+    bridge_taint_gpu(scene, 1, false);
+}
+
 static void set_cordons(struct bridge_scene *scene, const char *value)
 {
     for (unsigned i = 1; i <= scene->node_count; i++) {
@@ -343,6 +353,8 @@ static const struct bridge_story stories[] = {
         { 20, delete_node_1 },
         { 30, make_node_1 },
         { 31, make_second_with_device } } },
+    { "a device is tainted, and well again",
+      { { 8, taint_gpu }, { 16, make_with_device }, { 24, heal_gpu }, { 36, finish_p1 } } },
     { "a node is cordoned",
       { { 8, make_p1 }, { 9, cordon_node_1 }, { 12, make_p2 }, { 25, uncordon_node_1 } } },
     { "the leader is replaced",

@@ -12,7 +12,7 @@
 #define CLASS  "gpu.example.com"
 #define CLAIMS "resourceclaims"
 
-enum { MAX_CLAIMS = 128, MAX_CORES = 16 };
+enum { SECOND = SCENE_SECOND, MAX_CLAIMS = 128, MAX_CORES = 16, SICK_S = 90 };
 
 void bridge_gpus_of_node(struct bridge_scene *scene, const char *node)
 {
@@ -38,13 +38,55 @@ void bridge_cores_of_node(struct bridge_scene *scene, const char *node)
         node, node, node, MAX_CORES - 1, MAX_CORES);
 }
 
+/* The first of a node is sick, or well again. */
+void bridge_taint_gpu(struct bridge_scene *scene, unsigned node, bool yes)
+{
+    int64_t now_us = loop_now_us(scene->world->loop);
+    char path[100], name[32];
+
+    if (node == 0 || node > SCENE_GPU_NODES || yes == (scene->tainted_us[node - 1] > 0))
+        return;
+    (void)snprintf(name, sizeof(name), "node-%u", node);
+    (void)snprintf(path, sizeof(path), "/apis/resource.k8s.io/v1/resourceslices/%s-gpus", name);
+    (void)bridge_people_call(
+        scene, "PATCH", path,
+        "{\"spec\":{\"devices\":[{\"name\":\"gpu-0\"%s},{\"name\":\"gpu-1\"}]}}",
+        yes ? ",\"taints\":[{\"key\":\"hw\",\"effect\":\"NoSchedule\"}]" : "");
+    scene->tainted_us[node - 1] = yes ? now_us : 0;
+    bridge_note_of_node(scene, name)->changed_us = now_us;
+}
+
+static bool is_of_sick_gpu(const struct bridge_scene *scene, const struct json *result)
+{
+    int64_t now_us = loop_now_us(scene->world->loop);
+    char pool[32];
+
+    for (unsigned i = 0; i < SCENE_GPU_NODES; i++) {
+        (void)snprintf(pool, sizeof(pool), "node-%u", i + 1);
+        if (scene->tainted_us[i] > 0 &&
+            now_us - scene->tainted_us[i] > (int64_t)SICK_S * SECOND &&
+            str_is(json_str(json_get(result, "pool")), pool) &&
+            str_is(json_str(json_get(result, "device")), "gpu-0"))
+            return true;
+    }
+    return false;
+}
+
+/* Those that pods can use. */
 unsigned bridge_devices_shown(const struct bridge_scene *scene, const char *node)
 {
+    const struct json *devices, *device;
+    struct json_iter iter;
+    unsigned count = 0;
     char name[64];
 
     (void)snprintf(name, sizeof(name), "%s-gpus", node);
-    return (unsigned)json_len(json_at(
-        api_store_find(scene->world->store, "resourceslices", "", name), "spec", "devices"));
+    devices =
+        json_at(api_store_find(scene->world->store, "resourceslices", "", name), "spec", "devices");
+    iter = json_iter(devices);
+    while (json_next_item(&iter, &device))
+        count += !json_exists(json_get(device, "taints"));
+    return count;
 }
 
 void bridge_devices_prepare(struct bridge_scene *scene)
@@ -191,9 +233,17 @@ void bridge_promises_on_device_claim(struct bridge_scene *scene, const struct ap
     const struct json *before = json_at(change->old, "status", "allocation");
     const struct json *now = json_at(change->next, "status", "allocation");
     struct holder holder = { scene, change->next };
+    const struct json *result;
+    struct json_iter results;
 
     if (strcmp(change->kind->plural, CLAIMS) != 0 || !json_exists(now))
         return;
+    results = json_iter(json_at(now, "devices", "results"));
+    while (!json_exists(before) && json_next_item(&results, &result))
+        if (is_of_sick_gpu(scene, result))
+            world_break(scene->world, "claim %s is given gpu-0 of %s, which is tainted",
+                        json_str(json_at(change->next, "metadata", "name")).at,
+                        json_str(json_get(result, "pool")).at);
     if (json_exists(before) && !json_equal(before, now))
         world_break(scene->world, "the allocation of claim %s was changed",
                     json_str(json_at(change->next, "metadata", "name")).at);

@@ -52,7 +52,7 @@ void bridge_people_make_node(struct bridge_scene *scene, unsigned number, unsign
     char name[32];
 
     (void)snprintf(name, sizeof(name), "node-%u", number);
-    if (number <= 2)
+    if (number <= SCENE_GPU_NODES)
         bridge_gpus_of_node(scene, name);
     bridge_cores_of_node(scene, name);
     bridge_people_make_node_named(scene, name, number, cpus);
@@ -364,6 +364,11 @@ static void resize_node(struct slurm_action *deed)
     set_size(deed->scene, deed->node, deed->yes ? SCENE_CPUS : SCENE_CPUS / 2);
 }
 
+static void taint_gpu(struct slurm_action *deed)
+{
+    bridge_taint_gpu(deed->scene, deed->node, !deed->yes);
+}
+
 static void forget_history(struct slurm_action *deed)
 {
     world_forget_history(deed->scene->world);
@@ -377,7 +382,7 @@ static const struct {
     { delete_pod, 15 }, { delete_pod_by_force, 4 }, { open_gate, 10 },     { drop_finalizer, 8 },
     { make_owners, 4 }, { delete_owner, 2 },        { cordon, 4 },         { uncordon, 6 },
     { lose_node, 4 },   { find_node, 6 },           { delete_node, 3 },    { make_node, 12 },
-    { label_node, 4 },  { resize_node, 2 },         { forget_history, 2 },
+    { label_node, 4 },  { resize_node, 2 },         { forget_history, 2 }, { taint_gpu, 6 },
 };
 
 enum { DEEDS = sizeof(deeds) / sizeof(deeds[0]) };
@@ -416,6 +421,7 @@ static void repair(struct bridge_scene *scene)
         set_cordon(scene, i, false);
         set_ready(scene, i, true);
         set_size(scene, i, SCENE_CPUS);
+        bridge_taint_gpu(scene, i, false);
         set_label(scene, i, i <= 2 || rand_chance(rand, 700));
     }
     for (unsigned i = 1; i <= SCENE_PODS; i++) {

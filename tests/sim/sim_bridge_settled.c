@@ -484,6 +484,10 @@ static void a_labelled_node_is_in_slurm(void *context, const struct json *node)
         world_break(world, "Slurm node %s is still out: %s", name, there.reason);
     else if (there.cpus != SCENE_CPUS)
         world_break(world, "Slurm node %s has %u CPUs", name, there.cpus);
+    else if (there.jobs == 0 && there.gres[0] &&
+             !strstr(there.extra, "\"gpu:gpu.example.com=gpu-0,gpu-1\""))
+        world_break(world, "Slurm node %s has other devices than its Kubernetes node: %s", name,
+                    there.extra);
 }
 
 static void a_slurm_node_of_ours_is_labelled(void *context, const struct slurm_store_node *there)

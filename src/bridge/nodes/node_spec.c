@@ -8,8 +8,6 @@
 #include "bridge/world/config_rules.h"
 #include "bridge/world/names.h"
 #include "codec/slurmconf.h"
-#include "device/nodes.h"
-#include "slurm/gres.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -117,33 +115,6 @@ static void measure(const struct bridge_world *world, const struct kube_node *no
 
 /* ---- devices ---- */
 
-static struct node_gres *need_gres(struct node_spec *spec, const struct device_row *row)
-{
-    for (unsigned i = 0; i < spec->gres_count; i++)
-        if (strcmp(spec->gres[i].name, row->gres) == 0 &&
-            strcmp(spec->gres[i].type, row->type) == 0)
-            return &spec->gres[i];
-    spec->gres[spec->gres_count] = (struct node_gres){ .name = row->gres, .type = row->type };
-    return &spec->gres[spec->gres_count++];
-}
-
-/* A driver that is away shows no devices, and they are still there: what Slurm has counts. */
-static void add_class(const struct device_view *view, const struct kube_node *node,
-                      const struct slurm_node *record, struct arena *arena,
-                      const struct device_row *row, struct node_spec *spec)
-{
-    struct node_gres *gres = need_gres(spec, row);
-    struct node_devices devices;
-    int64_t first, count = 0;
-
-    devices_of_node(view, row, node->object.name, arena, &devices);
-    if (devices.unknown && record)
-        (void)gres_find(record->gres, row->gres, row->type, &first, &count);
-    gres->count += devices.unknown ? count : devices.count;
-    gres->driver = row->driver;
-}
-
-/* Those with numbers first: Slurm counts the devices of a name in the order of its records. */
 static void measure_devices(const struct bridge_world *world, const struct kube_node *node,
                             struct arena *arena, const int64_t *taken, struct node_spec *spec)
 {
@@ -151,17 +122,7 @@ static void measure_devices(const struct bridge_world *world, const struct kube_
     const char *name = world->slurm_nodes ? world_record_name(world, node) : "";
     const struct slurm_node *record = *name ? world_slurm_node(world, str_of(name)) : NULL;
 
-    spec->gres = arena_alloc_array(arena, view.table->count + 1, sizeof(*spec->gres));
-    for (unsigned i = 0; i < view.table->count; i++)
-        if (view.table->rows[i].class[0] && !device_row_is_cpu(&view.table->rows[i]))
-            add_class(&view, node, record, arena, &view.table->rows[i], spec);
-    for (unsigned i = 0; i < node->extended.count; i++) {
-        const struct device_row *row =
-            device_row_of_plugin(view.table, str_of(node->extended.at[i].name));
-
-        if (row && node->extended.at[i].amount > taken[i])
-            need_gres(spec, row)->count += node->extended.at[i].amount - taken[i];
-    }
+    wanted_gres_of(&view, node, record, taken, arena, &spec->gres);
 }
 
 /* Cores are numbered as on the machine, from the first; the last ones are the system's. */
@@ -201,30 +162,6 @@ bool node_spec_of(const struct bridge_world *world, const struct kube_node *node
     return ret_spec->all_cpus > 0 && ret_spec->all_memory > 0;
 }
 
-/* The mere presence of a file gives the devices numbers, which the bridge reads when a job runs. */
-static void describe_gres(const struct node_spec *spec, struct arena *arena,
-                          struct slurm_node_ask *ask)
-{
-    const char *gres = "", *conf = "";
-
-    for (unsigned i = 0; i < spec->gres_count; i++) {
-        const struct node_gres *entry = &spec->gres[i];
-        bool has_type = entry->type[0];
-
-        if (entry->count == 0)
-            continue;
-        gres = arena_printf(arena, "%s%s%s%s%s:%" PRId64, gres, *gres ? "," : "", entry->name,
-                            has_type ? ":" : "", entry->type, entry->count);
-        conf = arena_printf(arena, "%s%scount=%" PRId64 ",name=%s%s%s%s%s", conf, *conf ? "+" : "",
-                            entry->count, entry->name, has_type ? ",type=" : "", entry->type,
-                            entry->driver ? ",file=" : "", entry->driver ? entry->driver : "");
-    }
-    if (*gres) {
-        ask->gres = gres;
-        ask->gres_conf = conf;
-    }
-}
-
 void node_spec_describe(const struct node_spec *spec, const char *name, struct arena *arena,
                         struct slurm_node_ask *ret_ask)
 {
@@ -239,72 +176,25 @@ void node_spec_describe(const struct node_spec *spec, const char *name, struct a
         .features = *spec->features ? spec->features : NULL,
         .topology = *spec->topology ? spec->topology : NULL,
     };
-    describe_gres(spec, arena, ret_ask);
+    ret_ask->gres = wanted_gres_text(&spec->gres, arena);
+    ret_ask->gres_conf = ret_ask->gres ? wanted_gres_conf(&spec->gres, arena) : NULL;
 }
 
 /* ---- comparing ---- */
 
-/* The devices of a name, of whatever type: those who made the node before us may have given types.
- */
-static int64_t wanted_of(const struct node_spec *spec, struct str name)
-{
-    int64_t count = 0;
-
-    for (unsigned i = 0; i < spec->gres_count; i++)
-        if (str_is(name, spec->gres[i].name))
-            count += spec->gres[i].count;
-    return count;
-}
-
-static enum node_size compare_gres(const struct node_spec *spec, const struct slurm_node *slurm)
-{
-    enum node_size size = NODE_SIZE_RIGHT;
-    struct str rest = str_of(slurm->gres), name, type;
-    int64_t count;
-
-    while (gres_next(&rest, &name, &type, &count))
-        if (gres_total(slurm->gres, name) > wanted_of(spec, name))
-            return NODE_SIZE_OVERCOMMITTED;
-    for (unsigned i = 0; i < spec->gres_count; i++)
-        if (gres_total(slurm->gres, str_of(spec->gres[i].name)) <
-            wanted_of(spec, str_of(spec->gres[i].name)))
-            size = NODE_SIZE_GROWN;
-    return size;
-}
-
 enum node_size node_spec_size(const struct node_spec *spec, const struct slurm_node *slurm)
 {
-    enum node_size gres = compare_gres(spec, slurm);
+    enum wanted_gres_match gres = wanted_gres_match(&spec->gres, slurm);
     int64_t more_memory = spec->memory - slurm->real_memory;
 
-    if (slurm->cpus > spec->all_cpus || slurm->real_memory > spec->all_memory ||
-        gres == NODE_SIZE_OVERCOMMITTED)
+    if (slurm->cpus > spec->all_cpus || slurm->real_memory > spec->all_memory || gres == GRES_FEWER)
         return NODE_SIZE_OVERCOMMITTED;
-    if (gres == NODE_SIZE_GROWN)
-        return NODE_SIZE_GROWN;
+    if (gres == GRES_OTHERS)
+        return NODE_SIZE_DEVICES;
     if (slurm->cpus != spec->cpus || more_memory > spec->margin || more_memory < -spec->margin ||
         (slurm->threads > 0 && slurm->threads != spec->threads))
         return NODE_SIZE_DIFFERS;
     return NODE_SIZE_RIGHT;
-}
-
-static bool is_of_table(const struct device_table *table, struct str name, struct str type)
-{
-    for (unsigned i = 0; i < table->count; i++)
-        if (str_is(name, table->rows[i].gres) && str_is(type, table->rows[i].type))
-            return true;
-    return false;
-}
-
-bool node_has_foreign_gres(const struct bridge_config *config, const struct slurm_node *slurm)
-{
-    struct str rest = str_of(slurm->gres), name, type;
-    int64_t count;
-
-    while (gres_next(&rest, &name, &type, &count))
-        if (!is_of_table(&config->devices, name, type))
-            return true;
-    return false;
 }
 
 bool node_spec_has_features_of(const struct node_spec *spec, const struct slurm_node *slurm)

@@ -3,19 +3,13 @@
 #define SLINC_BRIDGE_NODE_SPEC_H
 
 #include "bridge/world/world.h"
+#include "device/wanted.h"
 #include "slurm/calls.h"
 
-struct node_gres {
-    const char *name, *type;
-    const char *driver; /* whose devices have numbers in Slurm; NULL: they are only counted */
-    int64_t count;
-};
-
 struct node_spec {
-    int64_t cpus, memory;   /* whole CPUs and MiB that pods of Slurm may use */
-    int64_t threads;        /* CPUs of a core, where cores can be pinned; else 1 */
-    struct node_gres *gres; /* devices that pods of Slurm may use */
-    unsigned gres_count;
+    int64_t cpus, memory;         /* whole CPUs and MiB that pods of Slurm may use */
+    int64_t threads;              /* CPUs of a core, where cores can be pinned; else 1 */
+    struct wanted_gres gres;      /* devices that pods of Slurm may use */
     int64_t all_cpus, all_memory; /* with what DaemonSets request, and the margin */
     int64_t margin;               /* MiB by which the memory in Slurm may differ */
     const char *partitions;       /* that its annotation names, separated by ','; "" names none */
@@ -33,15 +27,12 @@ bool node_spec_of(const struct bridge_world *world, const struct kube_node *node
  * the node must be made anew. */
 enum node_size {
     NODE_SIZE_RIGHT,
-    NODE_SIZE_GROWN,   /* it has more devices */
+    NODE_SIZE_DEVICES, /* it has other devices than the record was made with, or more */
     NODE_SIZE_DIFFERS, /* any other difference by which no job can overcommit the node */
     /* The record has more than the node has, even without DaemonSets and margin. */
     NODE_SIZE_OVERCOMMITTED,
 };
 enum node_size node_spec_size(const struct node_spec *spec, const struct slurm_node *slurm);
-/* Gres that we did not write: of a name and type that the table of devices does not have. With the
- * record they would be lost. */
-bool node_has_foreign_gres(const struct bridge_config *config, const struct slurm_node *slurm);
 /* A spec that names no features takes whatever there are. */
 bool node_spec_has_features_of(const struct node_spec *spec, const struct slurm_node *slurm);
 /* Whether the features differ in a word that is a partition of Slurm's. */

@@ -2,10 +2,11 @@
 #include "bridge/nodes/node_state.h"
 
 #include "bridge/slurm/slurm_action.h"
+#include "device/registered.h"
 
 /* A node whose names are equal does not say them: so the marks of many nodes go in one call. */
 void node_plan_mark(struct plan *plan, const char *name, struct str cluster, const char *kube_name,
-                    bool inherited)
+                    bool inherited, const char *devices)
 {
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *fields = json_new_object(build);
@@ -18,6 +19,8 @@ void node_plan_mark(struct plan *plan, const char *name, struct str cluster, con
         json_put_text(build, mark, "node", kube_name);
     if (inherited)
         json_put_bool(build, mark, "inherited", true);
+    if (*devices)
+        json_put_text(build, mark, REGISTERED_KEY, devices);
     buf_init(&text, NODE_MAX_MARK);
     json_mut_write(mark, &text);
     json_put_str(build, fields, "extra", buf_str(&text));

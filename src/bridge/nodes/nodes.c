@@ -14,6 +14,7 @@
 #include "bridge/slurm/slurm_action.h"
 #include "bridge/world/names.h"
 #include "codec/slurmconf.h"
+#include "device/registered.h"
 
 enum {
     SECOND_US = 1000000,
@@ -146,7 +147,7 @@ static bool wants_resize(const struct look *look)
     switch (node_spec_size(&look->spec, look->slurm)) {
     case NODE_SIZE_RIGHT:
         return false;
-    case NODE_SIZE_GROWN: /* devices do not come by mistake */
+    case NODE_SIZE_DEVICES: /* no mistake that passes */
         break;
     case NODE_SIZE_DIFFERS:
         if (resize_left_us(look) > 0)
@@ -162,7 +163,8 @@ static bool wants_resize(const struct look *look)
  * idle one can as well be that node; a busy one is not drained for it. */
 static bool wants_recreation(const struct look *look)
 {
-    if (!look->slurm || !look->has_spec || node_has_foreign_gres(look->world->config, look->slurm))
+    if (!look->slurm || !look->has_spec ||
+        wanted_gres_are_foreign(&look->world->config->devices, look->slurm))
         return false;
     if (!has_right_size(look))
         return wants_resize(look);
@@ -251,11 +253,16 @@ static const char *reason_of_cordon(const struct look *look)
 static void plan_mark(const struct look *look, struct plan *plan)
 {
     const char *node = look->kube->object.name;
-
+    const char *devices = registered_devices(look->slurm, look->arena);
     bool inherited = look->owner == NODE_UNMARKED && look->has_spec && !has_right_size(look);
+    bool is_new = !devices && look->has_spec && *look->spec.gres.devices &&
+                  wanted_gres_are_of(&look->spec.gres, look->slurm);
 
-    if (look->owner != NODE_OURS || !str_is(str_of(look->marked_node), node))
-        node_plan_mark(plan, look->name, look->world->cluster, node, inherited);
+    if (is_new)
+        devices = look->spec.gres.devices;
+    if (is_new || look->owner != NODE_OURS || !str_is(str_of(look->marked_node), node))
+        node_plan_mark(plan, look->name, look->world->cluster, node,
+                       inherited || node_is_inherited(look->slurm), devices ? devices : "");
 }
 
 /* A server that does not let us read a kind keeps nothing waiting for ever. */
@@ -280,16 +287,11 @@ static void plan_make(const struct look *look, struct plan *plan)
         plan_wait(plan, "node %s has not said what it can give", look->kube->object.name);
         return;
     }
-    /* Devices that are read later reach Slurm only when the node is idle. */
-    if (is_being_read(world, OPTIONAL_SLICES)) {
-        plan_wait(plan, "the devices of nodes are being read");
-        plan_look_again(plan, LOOK_UNTIL_KNOWN_US);
-        return;
-    }
     node_spec_describe(&look->spec, look->name, plan->arena, &ask);
     plan_slurm_create_node(plan, &ask);
     plan_next_stage(plan);
-    node_plan_mark(plan, look->name, world->cluster, look->kube->object.name, false);
+    node_plan_mark(plan, look->name, world->cluster, look->kube->object.name, false,
+                   look->spec.gres.devices);
     plan_look_again(plan, LOOK_FOR_ANSWER_US);
 }
 
@@ -335,7 +337,7 @@ static void wait_for_size(const struct look *look, struct plan *plan)
     if (!look->has_spec || has_right_size(look))
         return;
     left_us = resize_left_us(look);
-    if (node_has_foreign_gres(look->world->config, look->slurm))
+    if (wanted_gres_are_foreign(&look->world->config->devices, look->slurm))
         plan_wait(plan, "it keeps its size: its gres %s is not of this bridge, and would be lost",
                   look->slurm->gres);
     else if (left_us > 0) {
@@ -457,9 +459,32 @@ static void show_state(const struct look *look, struct plan *plan)
         (void)node_show_condition(look->world, look->kube, &word, plan);
 }
 
+/* Why the record is made again when the node is idle; NULL: it is right, or is made again now. */
+static const char *why_made_again(const struct look *look)
+{
+    const struct wanted_gres *gres = &look->spec.gres;
+    const char *has, *should;
+
+    if (!look->slurm || !look->has_spec || !look->is_labelled || look->intent == NODE_LEAVE ||
+        look->intent == NODE_SHARE || look->intent == NODE_RETIRE ||
+        !slurm_node_is_busy(look->slurm) || is_out_by_others(look->slurm) ||
+        wanted_gres_are_foreign(&look->world->config->devices, look->slurm) ||
+        node_spec_size(&look->spec, look->slurm) != NODE_SIZE_DEVICES)
+        return NULL;
+    has = registered_devices(look->slurm, look->arena);
+    should = has ? gres->devices : wanted_gres_text(gres, look->arena);
+    has = has ? has : look->slurm->gres;
+    return arena_printf(look->arena,
+                        "Slurm has the devices %s, and should have %s%s%s; its record is made "
+                        "again when the node is idle",
+                        *has ? has : "none", should && *should ? should : "none",
+                        *gres->tainted ? ": " : "", gres->tainted);
+}
+
 static void show(const struct look *look, struct plan *plan)
 {
     struct node_word word = { false, look->trouble, look->says };
+    const char *again = why_made_again(look);
     bool is_being_made;
 
     if (!look->kube)
@@ -476,6 +501,8 @@ static void show(const struct look *look, struct plan *plan)
     if (!look->trouble && look->refused)
         word = (struct node_word){ look->slurm && !node_is_out(look->slurm), "SlurmNodeRefused",
                                    look->refused };
+    if (!word.reason && again)
+        word = (struct node_word){ !node_is_out(look->slurm), "DevicesDiffer", again };
     if (!word.reason)
         show_state(look, plan);
     else if (node_show_condition(look->world, look->kube, &word, plan))
@@ -496,6 +523,9 @@ static const char *what_is_unknown(const struct bridge_world *world, struct aren
                             world->facts.suspicion ? world->facts.suspicion : "");
     if (is_being_read(world, OPTIONAL_DAEMONSETS))
         return "DaemonSets are being read, whose pods take from the size of nodes";
+    /* Devices that are read later reach Slurm only when the node is idle. */
+    if (is_being_read(world, OPTIONAL_SLICES))
+        return "the devices of nodes are being read";
     return NULL;
 }
 

@@ -4,7 +4,7 @@
 
 #include "bridge/world/world.h"
 
-enum { NODE_MAX_MARK = 1024 };
+enum { NODE_MAX_MARK = 16 << 10 };
 
 enum node_owner {
     NODE_UNMARKED,
@@ -13,7 +13,8 @@ enum node_owner {
 };
 
 /* The mark is in `extra`: {"v":1,"cluster":"<uid>"}, with "node":"<name in Kubernetes>" where that
- * is another. ret_node and ret_cluster are what it says, "" without one; in the arena. */
+ * is another, and "devices" (device/registered.h). ret_node and ret_cluster are what it says, ""
+ * without one; in the arena. */
 enum node_owner node_owner(const struct slurm_node *slurm, struct str cluster, struct arena *arena,
                            const char **ret_node, const char **ret_cluster);
 /* An external node that the bridge of another cluster has marked: nothing of ours runs there. */

@@ -9,10 +9,15 @@
 #include "bridge/world/node_mark.h"
 #include "codec/hostlist.h"
 #include "device/names.h"
+#include "device/registered.h"
 
 #include <string.h>
 
-enum { MAX_UNIT_KEY = 2 * KUBE_MAX_NAME, MAX_MARK_MEMORY = 1 << 16 };
+enum {
+    MAX_UNIT_KEY = 2 * KUBE_MAX_NAME,
+    MAX_MARK_MEMORY = 1 << 16,
+    MAX_DEVICES_MEMORY = 16 << 20, /* of one node */
+};
 
 bool slurm_is_clear(const struct bridge_world *world)
 {
@@ -258,10 +263,41 @@ static bool has_cores(const void *context, const struct kube_node *node)
     return slice && kube_slice_of(slice)->device_count > 0;
 }
 
+static bool needs_device(const void *context, const struct kube_pod *pod)
+{
+    (void)context;
+    return device_needs_more_than_cores(pod);
+}
+
+static bool is_next_device_out(const void *context, const struct kube_node *node)
+{
+    const struct bridge_world *world = context;
+
+    return world->slurm_nodes &&
+           world_next_device_is_out(world, world_slurm_node(world, str_of(world_slurm_name(node))),
+                                    node->object.name);
+}
+
+bool world_next_device_is_out(const struct bridge_world *world, const struct slurm_node *record,
+                              const char *kube_node)
+{
+    struct device_view view = world_device_view(world);
+    auto_arena struct arena arena;
+
+    arena_init(&arena, MAX_DEVICES_MEMORY);
+    return record && record->gres[0] && registered_next_is_out(&view, record, kube_node, &arena);
+}
+
 struct filter_hooks world_filter_hooks(const struct bridge_world *world)
 {
-    return (struct filter_hooks){ name_of_lent, is_our_taint, is_of_device_class,
-                                  need_of,      has_cores,    world };
+    return (struct filter_hooks){ .name_of = name_of_lent,
+                                  .ignores_taint = is_our_taint,
+                                  .ignores_resource = is_of_device_class,
+                                  .need_of = need_of,
+                                  .has_need = has_cores,
+                                  .needs_device = needs_device,
+                                  .is_next_device_out = is_next_device_out,
+                                  .context = world };
 }
 
 struct device_view world_device_view(const struct bridge_world *world)

@@ -107,6 +107,9 @@ void world_add_indexes(struct bridge_world *world);
 struct filter_hooks world_filter_hooks(const struct bridge_world *world);
 
 struct device_view world_device_view(const struct bridge_world *world);
+/* Whether pods cannot use the device that Slurm would give next of this record; NULL: they can. */
+bool world_next_device_is_out(const struct bridge_world *world, const struct slurm_node *record,
+                              const char *kube_node);
 
 /* ---- names ---- */
 /* The name that a Kubernetes node asks for, by its label or by its own name; "" for none. */

@@ -182,6 +182,8 @@ static const struct row rows[] = {
       .kube = SIZED(SIZE("4", "8000Mi", GPUS("2"))),
       .slurm = HAS("4", "8000", BUSY, ",'gres':'gpu:1'"),
       .intent = NODE_SERVE,
+      .part = "'message':'Slurm has the devices gpu:1, and should have gpu:2; its record is made "
+              "again when the node is idle'",
       .waits = "gets it in Slurm when it is idle" },
     { .sentence = "unless that is configured",
       .kube = SIZED(SIZE("4", "8000Mi", GPUS("2"))),

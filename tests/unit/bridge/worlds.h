@@ -71,7 +71,7 @@
  *     resource_claims: [{name: c, pod: a, finalizer: true, spec: {...}, status: {...}}]
  *
  * `pod` owns the claim. `layout: [...]` of a job is what Slurm says it has on its nodes, and was
- * read; `gres` and `threads` of a Slurm node.
+ * read; `gres`, `gres_used` and `threads` of a Slurm node.
  *
  * Of rules about others: `ports: [8080]`, `priority: 5`, `avoids: x` and `spreads: x` on a pod,
  * who are those with the label `app: x`; `over: zone`: by this label of nodes, which is `host`

@@ -192,11 +192,17 @@ static const struct key job_keys[] = {
 };
 
 static const struct key slurm_node_keys[] = {
-    { .name = "name", TEXT },       { .name = "cpus", NUMBER },
-    { .name = "memory", NUMBER },   { .name = "state", TEXT },
-    { .name = "partitions", TEXT }, { .name = "features", ANY },
-    { .name = "extra", TEXT },      { .name = "gres", TEXT },
-    { .name = "threads", NUMBER },  { 0 },
+    { .name = "name", TEXT },
+    { .name = "cpus", NUMBER },
+    { .name = "memory", NUMBER },
+    { .name = "state", TEXT },
+    { .name = "partitions", TEXT },
+    { .name = "features", ANY },
+    { .name = "extra", TEXT },
+    { .name = "gres", TEXT },
+    { .name = "threads", NUMBER },
+    { .name = "gres_used", TEXT },
+    { 0 },
 };
 
 static const struct key partition_keys[] = {

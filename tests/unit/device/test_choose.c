@@ -36,10 +36,12 @@ static void allocate(struct rig *rig, const char *name, const char *device, cons
 }
 
 /* The record has two devices of type a before those of type b, so index 2 is d0. */
+static const char *extra = "";
+
 static void expect_choice(struct rig *rig, const char *index, int64_t wanted,
                           enum choose_state state, const char *devices)
 {
-    const struct slurm_node record = { .gres = "gpu:a:2,gpu:b:4" };
+    const struct slurm_node record = { .gres = "gpu:a:2,gpu:b:4", .extra = extra };
     const struct slurm_gres gres = { "gpu", "b", index, 2 };
     const struct slurm_layout_node given = { .gres = &gres, .gres_count = 1 };
     const struct job_node where = { &node, &record, &given };
@@ -65,8 +67,7 @@ static void the_devices_are_those_of_the_indexes(void **state)
     show_devices(rig);
     expect_choice(rig, "3,5", 2, CHOOSE_DONE, "d1 d3 ");
     expect_choice(rig, "6", 1, CHOOSE_MISFIT,
-                  "Slurm chose gpu:b number 4, and driver other.example.com shows 4 devices on "
-                  "node n1");
+                  "Slurm chose gpu:b number 4 of node n1, which was made with 4 of them");
     expect_choice(rig, "", 1, CHOOSE_MISFIT, "Slurm does not say which gpu:b of node n1 it chose");
 }
 
@@ -100,6 +101,33 @@ static void a_device_that_an_administrator_looks_at_is_free(void **state)
     show_devices(rig);
     allocate(rig, "of-an-administrator", "d1", ", adminAccess: true", "uid-x");
     expect_choice(rig, "3", 1, CHOOSE_DONE, "d1 ");
+}
+
+static void numbers_stay_when_a_device_goes(void **state)
+{
+    struct rig *rig = *state;
+
+    extra = "{\"devices\":\"gpu:a=x,y;gpu:b=p/d9,p/d0,p/d1,p/d2\"}";
+    show_devices(rig);
+    expect_choice(rig, "3,5", 2, CHOOSE_DONE, "d0 d2 ");
+    expect_choice(
+        rig, "2", 1, CHOOSE_MISFIT,
+        "Slurm gave device p/d9 of node n1, which driver other.example.com does not show");
+    extra = "";
+}
+
+static void a_tainted_device_is_not_chosen(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_see(rig->slices,
+            "{metadata: {name: s, uid: u, resourceVersion: '1'}, spec: {driver: other.example.com, "
+            "nodeName: n1, pool: {name: p, generation: 1, resourceSliceCount: 1}, devices: [{name: "
+            "d0, taints: [{key: k, effect: None}, {key: hw, value: ecc, effect: NoSchedule}]},"
+            " {name: d1, taints: [{key: k, effect: None}]}, {name: d2}, {name: d3}]}}");
+    expect_choice(rig, "2-3", 1, CHOOSE_DONE, "d1 ");
+    expect_choice(rig, "2", 1, CHOOSE_MISFIT,
+                  "Slurm gave device p/d0 of node n1, which has the taint hw=ecc:NoSchedule");
 }
 
 /* Each device has one core. */
@@ -146,6 +174,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_devices_are_those_of_the_indexes, rig_up, rig_down),
         cmocka_unit_test_setup_teardown(a_device_that_another_claim_has_is_waited_for, rig_up,
                                         rig_down),
+        cmocka_unit_test_setup_teardown(numbers_stay_when_a_device_goes, rig_up, rig_down),
+        cmocka_unit_test_setup_teardown(a_tainted_device_is_not_chosen, rig_up, rig_down),
         cmocka_unit_test_setup_teardown(what_another_pod_of_the_job_has_is_left_to_it, rig_up,
                                         rig_down),
         cmocka_unit_test_setup_teardown(a_device_that_an_administrator_looks_at_is_free, rig_up,

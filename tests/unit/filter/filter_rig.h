@@ -48,8 +48,9 @@ struct rig {
     struct clock clock;
     struct kube_cache *caches[RIG_CACHES];
     struct filter *filter;
-    const char *ignored;   /* a resource that nodes need not have; NULL */
-    const char *with_need; /* the node that has what pods with the label "needy" need; NULL */
+    const char *ignored;         /* a resource that nodes need not have; NULL */
+    const char *with_device_out; /* the node whose next device is out; NULL */
+    const char *with_need;       /* the node that has what pods with the label "needy" need; NULL */
     int64_t version;
     struct arena arena;
 };
@@ -93,6 +94,21 @@ static inline bool rig_has_need(const void *context, const struct kube_node *nod
     return rig->with_need && strcmp(node->object.name, rig->with_need) == 0;
 }
 
+static inline bool rig_needs_device(const void *context, const struct kube_pod *pod)
+{
+    bool needs;
+
+    (void)kube_pairs_get(&pod->object.labels, "needs-device", &needs);
+    return needs;
+}
+
+static inline bool rig_is_next_device_out(const void *context, const struct kube_node *node)
+{
+    const struct rig *rig = context;
+
+    return rig->with_device_out && strcmp(node->object.name, rig->with_device_out) == 0;
+}
+
 /* Without the caches in the mask. */
 static inline struct rig *rig_new_but(unsigned missing)
 {
@@ -105,16 +121,21 @@ static inline struct rig *rig_new_but(unsigned missing)
         rig->caches[i] = kube_cache_new(rig_kinds[i].kind, &rig->clock);
         seen[i] = missing >> i & 1 ? NULL : rig->caches[i];
     }
-    rig->filter =
-        filter_new(&(struct filter_caches){ .pods = seen[RIG_PODS],
-                                            .other_pods = seen[RIG_OTHERS],
-                                            .nodes = seen[RIG_NODES],
-                                            .namespaces = seen[RIG_NAMESPACES],
-                                            .claims = seen[RIG_CLAIMS],
-                                            .volumes = seen[RIG_VOLUMES],
-                                            .classes = seen[RIG_CLASSES] },
-                   &(struct filter_hooks){ rig_name_of, rig_ignores_taint, rig_ignores_resource,
-                                           rig_need_of, rig_has_need, rig });
+    rig->filter = filter_new(&(struct filter_caches){ .pods = seen[RIG_PODS],
+                                                      .other_pods = seen[RIG_OTHERS],
+                                                      .nodes = seen[RIG_NODES],
+                                                      .namespaces = seen[RIG_NAMESPACES],
+                                                      .claims = seen[RIG_CLAIMS],
+                                                      .volumes = seen[RIG_VOLUMES],
+                                                      .classes = seen[RIG_CLASSES] },
+                             &(struct filter_hooks){ .name_of = rig_name_of,
+                                                     .ignores_taint = rig_ignores_taint,
+                                                     .ignores_resource = rig_ignores_resource,
+                                                     .need_of = rig_need_of,
+                                                     .has_need = rig_has_need,
+                                                     .needs_device = rig_needs_device,
+                                                     .is_next_device_out = rig_is_next_device_out,
+                                                     .context = rig });
     return rig;
 }
 

@@ -363,6 +363,24 @@ static void what_only_the_user_of_the_filter_knows_may_change(void **state)
     rig_free(rig);
 }
 
+static void a_node_whose_next_device_is_out_is_left_out_and_no_misfit(void **state)
+{
+    struct rig *rig = rig_new();
+    const char *needy = "{pod: p, labels: {needs-device: x}}";
+
+    rig_put(rig, "[{node: n1}, {node: n2}]");
+    rig_expect(rig, "both", needy, "", "");
+    rig->with_device_out = "n2";
+    filter_node_changed(rig->filter, "n2");
+    rig_expect(rig, "one", needy, "n2", "1 node(s) would give a device that is tainted or gone");
+    rig_expect(rig, "who needs none", "{pod: p}", "", "");
+    assert_null(rig_misfit(rig, needy, "n2")); /* it was given another one */
+    rig->with_device_out = NULL;
+    filter_node_changed(rig->filter, "n2");
+    rig_expect(rig, "both again", needy, "", "");
+    rig_free(rig);
+}
+
 static void the_classes_that_are_kept_are_bounded(void **state)
 {
     struct rig *rig = rig_new();
@@ -455,6 +473,7 @@ int main(void)
         cmocka_unit_test(what_decides_nothing_is_no_news),
         cmocka_unit_test(missing_caches_object_to_nothing),
         cmocka_unit_test(what_only_the_user_of_the_filter_knows_may_change),
+        cmocka_unit_test(a_node_whose_next_device_is_out_is_left_out_and_no_misfit),
         cmocka_unit_test(the_classes_that_are_kept_are_bounded),
         cmocka_unit_test(a_class_that_is_made_again_has_its_version),
         cmocka_unit_test(that_classes_were_forgotten_is_told_once),
