@@ -59,7 +59,7 @@
   verbs: [get, patch]
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaims]
-  verbs: [create, get, patch]
+  verbs: [create, delete, get, patch]
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaims/binding, resourceclaims/status]
   verbs: [patch]

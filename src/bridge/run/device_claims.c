@@ -3,7 +3,7 @@
  * claims_look finds out what is missing and changes nothing; plan_claims writes it. One plan
  * creates the claim, allocates it and tells the pod its name; the next one binds the pod.
  * Kubernetes frees a claim when its pod is over or deleted; what was allocated for a job that is
- * gone is freed here.
+ * gone is freed here, and our own claim of a pod that waits is deleted.
  *
  * Holds: a claim is allocated only on the node and with the devices of the running job; a device
  * that another claim has is waited for; no job is cancelled while pods of its unit may run; a claim
@@ -515,26 +515,49 @@ static bool is_reserved_for(const struct kube_resource_claim *claim, const struc
     return claim->user_count > 0 || strcmp(claim->object.owner.uid, pod->object.uid) == 0;
 }
 
-static void free_by_name(const struct bridge_world *world, const struct kube_pod *pod,
-                         struct plan *plan, const char *name)
+static const struct kube_object *claim_named(const struct bridge_world *world,
+                                             const struct kube_pod *pod, const char *name)
 {
     const struct kube_object *object =
         kube_cache_get(world->optional[OPTIONAL_CLAIMS].cache, pod->object.ns, name);
 
-    if (object && kube_resource_claim_of(object)->is_allocated && object->deleted_us == 0 &&
+    return object && object->deleted_us == 0 ? object : NULL;
+}
+
+static void free_by_name(const struct bridge_world *world, const struct kube_pod *pod,
+                         struct plan *plan, const char *name)
+{
+    const struct kube_object *object = claim_named(world, pod, name);
+
+    if (object && kube_resource_claim_of(object)->is_allocated &&
         is_reserved_for(kube_resource_claim_of(object), pod))
         free_claim(world, plan, object);
+}
+
+/* Quotas count the claim that we made for the resources of containers, and the next node may need
+ * none. */
+static void delete_own(const struct bridge_world *world, const struct kube_pod *pod,
+                       struct plan *plan, const char *name)
+{
+    const struct kube_object *object = claim_named(world, pod, name);
+
+    if (object && !kube_resource_claim_of(object)->is_allocated &&
+        strcmp(object->owner.uid, pod->object.uid) == 0)
+        (void)plan_delete(plan, world->optional[OPTIONAL_CLAIMS].cache, &device_resource_claims,
+                          object->ns, object->name, object->uid, object->version);
 }
 
 void plan_free_claims(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
     for (unsigned i = 0; i < unit->member_count; i++) {
         const struct kube_pod *pod = unit->members[i].pod;
+        const char *own;
 
         if (!wants_claims(pod) || unit->members[i].stage != POD_WAITS)
             continue;
-        free_by_name(world, pod, plan,
-                     arena_printf(plan->arena, DEVICE_CLAIM_PREFIX "%s", pod->object.uid));
+        own = arena_printf(plan->arena, DEVICE_CLAIM_PREFIX "%s", pod->object.uid);
+        free_by_name(world, pod, plan, own);
+        delete_own(world, pod, plan, own);
         for (unsigned k = 0; k < pod->rare->claim_count; k++) {
             const struct kube_claim_ref *ref = &pod->rare->claims[k];
             struct str name = kube_pairs_get(&pod->template_claims, ref->name, NULL);

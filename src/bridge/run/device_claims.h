@@ -33,7 +33,8 @@ struct claims claims_look_at_bound(const struct bridge_world *world, const struc
 /* Writes what was found to be missing, and frees a claim that is of another job. */
 void plan_claims(struct plan *plan, const struct claims *claims);
 
-/* Pods that wait have no devices: what was allocated for a job that is gone is freed. */
+/* Pods that wait have no devices: what was allocated for a job that is gone is freed, and then the
+ * claims that we made for them are deleted. */
 void plan_free_claims(const struct bridge_world *world, const struct unit *unit, struct plan *plan);
 
 #endif
