@@ -94,6 +94,16 @@ static enum scope scope_by_selector(const struct admit *admit, struct str ns)
     return selector_matches(admit->selector, kube_labels(&found->labels)) ? SCOPE_IN : SCOPE_OUT;
 }
 
+static enum scope scope_of_namespace(const struct admit *admit, const struct admit_request *request)
+{
+    if (admit->selector)
+        return scope_by_selector(admit, request->review.ns);
+    for (unsigned i = 0; i < admit->config->managed_namespace_count; i++)
+        if (str_eq(request->review.ns, admit->config->managed_namespaces[i]))
+            return SCOPE_IN;
+    return SCOPE_OUT;
+}
+
 static enum scope scope_of(const struct admit *admit, const struct admit_request *request)
 {
     if (admit_is_of_kubelet(request))
@@ -103,12 +113,7 @@ static enum scope scope_of(const struct admit *admit, const struct admit_request
         return SCOPE_IN;
     if (admit_is_of_daemonset(request))
         return SCOPE_OUT;
-    if (admit->selector)
-        return scope_by_selector(admit, request->review.ns);
-    for (unsigned i = 0; i < admit->config->managed_namespace_count; i++)
-        if (str_eq(request->review.ns, admit->config->managed_namespaces[i]))
-            return SCOPE_IN;
-    return SCOPE_OUT;
+    return scope_of_namespace(admit, request);
 }
 
 /* ---- answering ---- */
@@ -222,6 +227,38 @@ static void answer_pod(const struct admit *admit, enum admit_hook hook,
     }
 }
 
+/* What pods inherit their creator from. Their updates are the policy's business. */
+static bool is_new_workload(enum admit_hook hook, const struct admit_request *request)
+{
+    static const char *const kinds[] = { "jobs",    "statefulsets",     "replicasets",
+                                         "jobsets", "leaderworkersets", "podgroups" };
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (str_is(request->review.resource, kinds[i]))
+            return hook == ADMIT_MUTATE && request->op == ADMIT_CREATE &&
+                   request->review.subresource.len == 0;
+    return false;
+}
+
+static void answer_workload(const struct admit *admit, const struct admit_request *request,
+                            struct admit_answer *answer, struct buf *out)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    enum scope scope = scope_of_namespace(admit, request);
+    struct admit_mutation mutation;
+
+    answer->is_early = scope == SCOPE_NOT_KNOWN;
+    if (scope == SCOPE_NOT_KNOWN) {
+        answer->verdict = deny_unknown(request, "its namespace", out);
+        return;
+    }
+    admit_mutate_workload(request, build, &mutation);
+    if (scope == SCOPE_OUT || json_mut_len(mutation.ops) == 0)
+        answer->verdict = allow(request, out);
+    else
+        answer->verdict = change(request, mutation.ops, out);
+}
+
 struct admit_answer admit_review(const struct admit *admit, enum admit_hook hook, struct str body,
                                  struct buf *out)
 {
@@ -239,7 +276,9 @@ struct admit_answer admit_review(const struct admit *admit, enum admit_hook hook
     request.op = str_is(request.review.operation, "CREATE")   ? ADMIT_CREATE
                  : str_is(request.review.operation, "UPDATE") ? ADMIT_UPDATE
                                                               : 0;
-    if (!is_our_business(admit, hook, &request))
+    if (is_new_workload(hook, &request))
+        answer_workload(admit, &request, &answer, out);
+    else if (!is_our_business(admit, hook, &request))
         answer.verdict = allow(&request, out);
     else if (admit_pod_check(request.review.object, &err) < 0)
         answer.verdict = deny(&request, ADMIT_UNREADABLE, str_of(err.text), out);

@@ -48,6 +48,7 @@ bool admit_is_of_daemonset(const struct admit_request *request);
 /* ---- mutate.c ---- */
 
 struct admit_mutation {
+    bool has_annotations;  /* the object has some, or gets them by an earlier operation */
     struct json_mut *ops;  /* a JSON patch; without items when the pod is as it should be */
     const char *not_known; /* what decides, and was not read yet; NULL: all is known */
     bool is_early;         /* an owner was not seen yet */
@@ -56,5 +57,9 @@ struct admit_mutation {
 /* What the bridge needs of a pod that is in scope. */
 void admit_mutate(const struct admit *admit, const struct admit_request *request,
                   struct json_build *build, struct admit_mutation *ret_mutation);
+
+/* Who made it, for what pods inherit that from. */
+void admit_mutate_workload(const struct admit_request *request, struct json_build *build,
+                           struct admit_mutation *ret_mutation);
 
 #endif

@@ -21,7 +21,7 @@
 #define GANG_ANNOTATION   BRIDGE_ANNOTATION_PREFIX BRIDGE_GANG
 #define EXCLUSIVE         BRIDGE_ANNOTATION_PREFIX "exclusive"
 
-enum { MAX_POINTER = 256, MAX_ARENA = 16 << 20 };
+enum { MAX_POINTER = 256, MAX_ARENA = 16 << 20, MAX_CREATOR = 64 << 10 };
 
 /* ---- pieces of patches ---- */
 
@@ -43,21 +43,65 @@ static void append(struct json_build *build, struct json_mut *ops, const struct 
     patch_op(build, ops, "add", buf_str(&pointer), array);
 }
 
-static void annotate(struct json_build *build, struct json_mut *ops, const struct json *pod,
-                     const char *key, struct str value)
+static void annotate(struct json_build *build, struct admit_mutation *mutation, const char *key,
+                     struct str value)
 {
     auto_buf struct buf pointer = { .max = MAX_POINTER };
     struct json_mut *all;
 
     buf_add_text(&pointer, "/metadata/annotations");
-    if (json_is_object(json_at(pod, "metadata", "annotations"))) {
+    if (mutation->has_annotations) {
         patch_pointer_add(&pointer, str_of(key));
-        patch_op(build, ops, "add", buf_str(&pointer), json_new_str(build, value));
+        patch_op(build, mutation->ops, "add", buf_str(&pointer), json_new_str(build, value));
         return;
     }
+    mutation->has_annotations = true;
     all = json_new_object(build);
     json_put_str(build, all, key, value);
-    patch_op(build, ops, "add", buf_str(&pointer), all);
+    patch_op(build, mutation->ops, "add", buf_str(&pointer), all);
+}
+
+/* ---- who made it ---- */
+
+/* A controller makes it for whoever made its owner. What a template says of that is forged. The
+ * policy that the chart brings lets nobody write another name than his own, nor change it. */
+static void sign(const struct admit_request *request, struct json_build *build,
+                 struct admit_mutation *mutation)
+{
+    const struct json *object = request->review.object, *group;
+    struct json_iter groups = json_iter(request->review.groups);
+    auto_buf struct buf creator = { .max = MAX_CREATOR };
+
+    if (request->review.user.len == 0)
+        return;
+    if (admit_owner(object).kind.len > 0 &&
+        bridge_config_is_controller(request->config, request->review.user)) {
+        auto_buf struct buf pointer = { .max = MAX_POINTER };
+
+        buf_add_text(&pointer, "/metadata/annotations");
+        patch_pointer_add(&pointer, STR(BRIDGE_CREATOR_ANNOTATION));
+        if (admit_has_annotation(object, BRIDGE_CREATOR_ANNOTATION))
+            patch_op(build, mutation->ops, "remove", buf_str(&pointer), NULL);
+        return;
+    }
+    buf_add_str(&creator, request->review.user);
+    while (json_next_item(&groups, &group)) {
+        buf_add_char(&creator, '\n');
+        buf_add_str(&creator, json_str(group));
+    }
+    if (!str_eq(admit_annotation(object, BRIDGE_CREATOR_ANNOTATION), buf_str(&creator)))
+        annotate(build, mutation, BRIDGE_CREATOR_ANNOTATION, buf_str(&creator));
+}
+
+void admit_mutate_workload(const struct admit_request *request, struct json_build *build,
+                           struct admit_mutation *ret_mutation)
+{
+    *ret_mutation =
+        (struct admit_mutation){ .ops = json_new_array(build),
+                                 .has_annotations = json_is_object(
+                                     json_at(request->review.object, "metadata", "annotations")) };
+    if (json_is_object(json_get(request->review.object, "metadata")))
+        sign(request, build, ret_mutation);
 }
 
 /* ---- scheduler ---- */
@@ -301,7 +345,10 @@ void admit_mutate(const struct admit *admit, const struct admit_request *request
     bool found;
     struct str value;
 
-    *ret_mutation = (struct admit_mutation){ .ops = ops };
+    *ret_mutation =
+        (struct admit_mutation){ .ops = ops,
+                                 .has_annotations = json_is_object(
+                                     json_at(request->review.object, "metadata", "annotations")) };
     /* Whoever names a node goes past every scheduler, and so past Slurm. A pod of a DaemonSet
      * belongs to its node. */
     if (json_str(json_at(request->review.object, "spec", "nodeName")).len > 0 &&
@@ -311,10 +358,11 @@ void admit_mutate(const struct admit *admit, const struct admit_request *request
         return;
     tolerate(admit, build, ops, request->review.object);
     finalize(build, ops, request->review.object);
+    sign(request, build, ret_mutation);
     pin(admit, request, build, ret_mutation);
     if (admit_has_annotation(request->review.object, GANG_ANNOTATION))
         return;
     value = owners_gang(admit, request, ret_mutation, &found);
     if (found)
-        annotate(build, ret_mutation->ops, request->review.object, GANG_ANNOTATION, value);
+        annotate(build, ret_mutation, GANG_ANNOTATION, value);
 }

@@ -128,6 +128,19 @@ def test_a_partition_that_is_not_the_users_is_refused_by_its_name(inside, site, 
     inside.kubectl("delete", "pod", *CLOSED, "--wait=false")
 
 
+def test_nobody_forges_who_made_a_pod(inside, outside, site):
+    creator, forged = "scheduler.slinky.slurm.net/creator", {"annotations": {"scheduler.slinky.slurm.net/creator": "alice\nadmins"}}
+    made = inside.make(body(site, "signed", forged))
+    assert made["metadata"]["annotations"][creator].split("\n")[:2] == [f"system:serviceaccount:{MANAGED}:tenant", "system:serviceaccounts"]
+    for patch in ({creator: "alice"}, {creator: None}):
+        with pytest.raises(Fail, match="is the webhook's to write"):
+            inside.kubectl("patch", "pod", "signed", "--type=merge", "-p", json.dumps({"metadata": {"annotations": patch}}))
+    inside.kubectl("patch", "pod", "signed", "--type=merge", "-p", json.dumps({"metadata": {"annotations": {"other": "word"}}}))
+    with pytest.raises(Fail, match="is the webhook's to write"):  # where the webhook does not write it
+        outside.make(body(site, "signed", forged))
+    inside.kubectl("delete", "pod", "signed", "--wait=false")
+
+
 def test_nobody_but_a_kubelet_makes_a_mirror(inside, site):
     with pytest.raises(Fail, match="must set spec.nodeName if mirror pod annotation is set"):  # ours took the node away
         inside.make(body(site, "mirror", {"annotations": {"kubernetes.io/config.mirror": "x"}}, nodeName=REAL, tolerations=EVERYTHING))

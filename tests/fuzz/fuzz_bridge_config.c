@@ -43,7 +43,7 @@ static void check_rules(const struct bridge_config *config)
         check_text(rule->qos);
         must(rule->ns[0] != '\0');
     }
-    (void)bridge_config_user(config, "some-namespace", "some.service-account");
+    (void)bridge_config_user(config, "some-namespace", "some.service-account", STR("u\ng\nh"));
 }
 
 static void check(const struct bridge_config *config)

@@ -58,6 +58,10 @@ int unit_describe(const struct bridge_world *world, const struct unit *unit,
     }
     if (from.pod_count == 0)
         return err_set(err, ERR_BUG, "a unit without pods is described");
+    if (world->config->asks_who_made_it &&
+        unit_find_creator(world, pods, from.pod_count, arena, &from.creator, err) < 0 &&
+        !from.is_bound)
+        return -err->class;
     if (translate(&from, arena, ret_desc, err) < 0)
         return -err->class;
     if (described & DESCRIBE_WAITING)

@@ -1,4 +1,4 @@
-/* owner.c - whose annotations count for a unit, and how many pods belong together.
+/* owner.c - whose annotations count for a unit, how many pods belong together, and who made them.
  *
  * Holds: an object that is merely not seen yet is waited for, by name; only an API that the server
  * does not have is passed over. */
@@ -266,4 +266,65 @@ void unit_find_owner(const struct bridge_world *world, struct arena *arena, stru
         find_owner(world, arena, unit);
     if (unit->owner.needed < 1)
         unit->owner.needed = 1;
+}
+
+/* ---- who made them ----
+ *
+ * The nearest word counts, from a pod upwards. Only what a controller made has none of its own, so
+ * nobody gets another's name by naming his object as the owner. */
+
+enum { MAX_DEPTH = 6, MAX_NAME = 64 };
+
+static const struct kube_object *controller_of(const struct bridge_world *world,
+                                               const struct kube_object *object,
+                                               struct arena *arena)
+{
+    const struct kube_owner *owner = &object->owner;
+    struct kube_cache *const caches[] = { world->jobs,
+                                          world->statefulsets,
+                                          world->replicasets,
+                                          world->pods,
+                                          world->optional[OPTIONAL_JOBSETS].cache,
+                                          world->optional[OPTIONAL_LWS].cache };
+
+    for (size_t i = 0; i < sizeof(caches) / sizeof(caches[0]); i++) {
+        const struct kube_object *found;
+
+        if (!caches[i] || !kube_owner_is(owner, kube_cache_kind(caches[i])))
+            continue;
+        found = kube_cache_get(caches[i], object->ns, arena_strdup(arena, owner->name));
+        return found && strcmp(found->uid, owner->uid) == 0 ? found : NULL;
+    }
+    return NULL;
+}
+
+static struct str creator_of(const struct bridge_world *world, const struct kube_object *object,
+                             struct arena *arena)
+{
+    struct str creator = STR("");
+    bool found = false;
+
+    for (unsigned i = 0; object && !found && i < MAX_DEPTH; i++) {
+        creator = kube_pairs_get(&object->annotations, BRIDGE_CREATOR_ANNOTATION, &found);
+        object = controller_of(world, object, arena);
+    }
+    return creator;
+}
+
+int unit_find_creator(const struct bridge_world *world, const struct kube_pod *const *pods,
+                      unsigned count, struct arena *arena, struct str *ret_creator, struct err *err)
+{
+    *ret_creator = creator_of(world, &pods[0]->object, arena);
+    for (unsigned i = 1; i < count; i++) {
+        struct str creator = creator_of(world, &pods[i]->object, arena);
+
+        if (!str_eq(creator, *ret_creator))
+            return err_set(err, ERR_INVALID,
+                           "pods %s and %s were made by different people, \"" STR_FMT
+                           "\" and \"" STR_FMT "\": one job cannot be of both",
+                           pods[0]->object.name, pods[i]->object.name,
+                           STR_ARG(str_sub(*ret_creator, 0, MAX_NAME)),
+                           STR_ARG(str_sub(creator, 0, MAX_NAME)));
+    }
+    return 0;
 }

@@ -45,7 +45,7 @@ static const struct bridge_user *user_rule(const struct translate_from *from)
 {
     const struct kube_pod *pod = from->pods[0];
 
-    return bridge_config_user(from->config, pod->object.ns, pod->service_account);
+    return bridge_config_user(from->config, pod->object.ns, pod->service_account, from->creator);
 }
 
 static void take_user(struct job_desc *desc, const struct translate_from *from)

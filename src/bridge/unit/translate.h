@@ -13,6 +13,7 @@ struct translate_from {
     const struct bridge_config *config;
     const struct slurm_cache *slurm_nodes; /* what features there are; NULL: nothing is preferred */
     struct rights_site site;
+    struct str creator;                        /* of the pods; "": not known */
     const struct kube_cache *classes, *claims; /* of devices (device/needs.h); may be NULL */
     const struct kube_pod *const *pods;        /* the unit's members, at least one */
     unsigned pod_count;

@@ -123,4 +123,11 @@ void plan_enqueue_member(struct plan *plan, const struct member *member);
 /* owner.c: whose words count, and how many pods belong together. */
 void unit_find_owner(const struct bridge_world *world, struct arena *arena, struct unit *unit);
 
+/* Who made these pods: as the webhook wrote it on them, or on what owns them. The user and his
+ * groups, a line each; "": not known. Borrowed from the caches. -ERR_INVALID: several people made
+ * them, and ret_creator is the first. */
+int unit_find_creator(const struct bridge_world *world, const struct kube_pod *const *pods,
+                      unsigned count, struct arena *arena, struct str *ret_creator,
+                      struct err *err);
+
 #endif

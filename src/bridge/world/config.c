@@ -118,7 +118,8 @@ static const struct key keys[] = {
     { "priorityClasses", FORM_PRIORITIES, AT(priorities), "{}",
       "what a priority class is in Slurm: a QOS when a text, a priority when a number" },
     { "users", FORM_USERS, AT(users), "[]",
-      "who pods are in Slurm; the first rule whose `namespace` and `serviceAccount` match (`*` "
+      "who pods are in Slurm; the first rule whose `namespace`, `serviceAccount`, `creator` and "
+      "`creatorGroup` (of whoever made the pod or its workload) match (`*` "
       "stands for any characters) gives `user`, `group`, `account` and `qos`, and opens "
       "`partitions` and `reservations` that Slurm would not (lists by comma, `*` as before)" },
     { "pinCpus", FORM_PIN, AT(pins_cpus), "never",
@@ -137,6 +138,11 @@ static const struct key keys[] = {
       "what annotations may say. `all`: everything. `own`: not the user, the group, a priority "
       "above 0, a nice below 0, and a partition or reservation that is not open to the job's user; "
       "pods that say so are refused. `none`: nor account and QOS; all but the last are ignored" },
+    { "controllerAccounts", FORM_TEXT, AT(controller_accounts),
+      "\"system:kube-controller-manager,system:serviceaccount:kube-system:*,"
+      "system:serviceaccount:jobset-system:*,system:serviceaccount:lws-system:*\"",
+      "accounts that make pods and workloads for others (list by comma): whoever made the owner "
+      "made these" },
     { "jwtKeyFile", FORM_PATH, AT(jwt_key_file), "\"\"",
       "Slurm's JWT key, to sign short-lived tokens of our own; empty: the token file is used" },
     { "jwtUser", FORM_TEXT, AT(jwt_user), "slurm", "the user of those tokens" },

@@ -29,6 +29,7 @@ struct bridge_user {             /* in Slurm, of the pods that match; "" where n
     const char *ns;              /* a pattern: '*' stands for any characters */
     const char *service_account; /* likewise; "": any */
     const char *user, *group, *account, *qos;
+    const char *creator, *creator_group;   /* patterns of who made them; "": anybody */
     const char *partitions, *reservations; /* that are open to them besides; patterns by ',' */
 };
 
@@ -63,6 +64,8 @@ struct bridge_config {
     unsigned priority_count;
     const struct bridge_user *users; /* users: the first that matches counts */
     unsigned user_count;
+    bool asks_who_made_it;           /* some of them do */
+    const char *controller_accounts; /* controllerAccounts: patterns by ',' */
     bool pins_cpus; /* pinCpus: auto: the webhook has pods that share nodes pinned to their cores */
     struct device_table devices; /* devices: what they are in Slurm */
     enum trust trust;            /* trustAnnotations */
@@ -79,9 +82,11 @@ int bridge_config_parse(struct str text, struct bridge_config *ret_config, struc
 int bridge_config_load(const char *path, struct bridge_config *ret_config, struct err *err);
 void bridge_config_done(struct bridge_config *config);
 
-/* The first rule that matches, or NULL. */
+/* The first rule that matches, or NULL. creator: as in BRIDGE_CREATOR_ANNOTATION; "": not known. */
 const struct bridge_user *bridge_config_user(const struct bridge_config *config, const char *ns,
-                                             const char *service_account);
+                                             const char *service_account, struct str creator);
+/* Whether this account makes objects for others, whose owners tell who that is. */
+bool bridge_config_is_controller(const struct bridge_config *config, struct str user);
 /* NULL for a class that has no rule. */
 const struct bridge_priority *bridge_config_priority(const struct bridge_config *config,
                                                      const char *class);

@@ -133,6 +133,8 @@ struct word { /* of a rule */
 static const struct word words[] = {
     { "namespace", true, offsetof(struct bridge_user, ns) },
     { "serviceAccount", true, offsetof(struct bridge_user, service_account) },
+    { "creator", false, offsetof(struct bridge_user, creator) },
+    { "creatorGroup", false, offsetof(struct bridge_user, creator_group) },
     { "user", false, offsetof(struct bridge_user, user) },
     { "group", false, offsetof(struct bridge_user, group) },
     { "account", false, offsetof(struct bridge_user, account) },
@@ -200,7 +202,7 @@ static int take_word(struct bridge_config *config, struct bridge_user *rule, str
 static int take_user(struct bridge_config *config, const struct json *item,
                      struct bridge_user *ret_rule, struct err *err)
 {
-    struct bridge_user rule = { "", "", "", "", "", "", "", "" };
+    struct bridge_user rule = { "", "", "", "", "", "", "", "", "", "" };
     struct json_iter iter = json_iter(item);
     const struct json *value;
     struct str name;
@@ -214,6 +216,7 @@ static int take_user(struct bridge_config *config, const struct json *item,
         rc = err_set(err, ERR_INVALID, "wants a namespace; * stands for all");
     if (rc == 0)
         *ret_rule = rule;
+    config->asks_who_made_it |= rule.creator[0] || rule.creator_group[0];
     return rc;
 }
 
@@ -226,8 +229,8 @@ int config_take_users(struct bridge_config *config, const struct json *list, str
 
     if (!json_is_array(list))
         return err_set(err, ERR_INVALID,
-                       "wants a list of rules: namespace, serviceAccount, user, group, account, "
-                       "qos, partitions, reservations");
+                       "wants a list of rules: namespace, serviceAccount, creator, creatorGroup, "
+                       "user, group, account, qos, partitions, reservations");
     if (json_len(list) > MAX_RULES)
         return err_set(err, ERR_TOO_BIG, "more than %d rules", MAX_RULES);
     rules = arena_alloc_array(&config->arena, json_len(list), sizeof(*rules));
@@ -239,13 +242,48 @@ int config_take_users(struct bridge_config *config, const struct json *list, str
     return 0;
 }
 
+static bool is_like(const char *pattern, struct str word)
+{
+    auto_buf struct buf text = { .max = MAX_TEXT };
+
+    buf_add_str(&text, word);
+    return !text.overflowed && fnmatch(pattern, buf_text(&text), 0) == 0;
+}
+
+static bool is_made_by(const struct bridge_user *rule, struct str creator)
+{
+    struct str user = STR(""), group;
+
+    (void)str_next(&creator, '\n', &user);
+    if (rule->creator[0] && (user.len == 0 || !is_like(rule->creator, user)))
+        return false;
+    while (rule->creator_group[0] && creator.len > 0 && str_next(&creator, '\n', &group))
+        if (is_like(rule->creator_group, group))
+            return true;
+    return !rule->creator_group[0];
+}
+
+bool bridge_config_is_controller(const struct bridge_config *config, struct str user)
+{
+    struct str rest = str_of(config->controller_accounts), pattern;
+
+    while (rest.len > 0 && str_next(&rest, ',', &pattern)) {
+        auto_buf struct buf text = { .max = MAX_TEXT };
+
+        buf_add_str(&text, str_trim(pattern));
+        if (is_like(buf_text(&text), user))
+            return true;
+    }
+    return false;
+}
+
 const struct bridge_user *bridge_config_user(const struct bridge_config *config, const char *ns,
-                                             const char *service_account)
+                                             const char *service_account, struct str creator)
 {
     for (unsigned i = 0; i < config->user_count; i++) {
         const struct bridge_user *rule = &config->users[i];
 
-        if (fnmatch(rule->ns, ns, 0) == 0 &&
+        if (fnmatch(rule->ns, ns, 0) == 0 && is_made_by(rule, creator) &&
             (!rule->service_account[0] || fnmatch(rule->service_account, service_account, 0) == 0))
             return rule;
     }

@@ -13,6 +13,8 @@
 #define BRIDGE_GANG "gang"       /* suffix: of a Job or JobSet, all of its pods at once */
 #define BRIDGE_ALONE_ANNOTATION                                                                    \
     "scheduler.slinky.slurm.net/own-job" /* of a member whom its group's job has no place for */
+#define BRIDGE_CREATOR_ANNOTATION                                                                  \
+    "scheduler.slinky.slurm.net/creator" /* who made it: the user and his groups, a line each */
 #define BRIDGE_PENDING_CONDITION "SlurmPending"  /* why it waits, in Slurm's words */
 #define BRIDGE_ENDED_CONDITION   "SlurmJobEnded" /* what Slurm did to its job */
 

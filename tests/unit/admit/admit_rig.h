@@ -152,7 +152,7 @@ RIG_UNUSED static const char *rig_review(struct rig *rig, const struct call *cal
             ",'resource':{'group':'','version':'v1','resource':'%s'},'operation':'%s'"
             ",'namespace':'%s','userInfo':{'username':'%s'%s}%s%s%s}}",
             call->resource ? call->resource : "pods", call->op ? call->op : "CREATE",
-            call->ns ? call->ns : "slurm-bridge", call->user ? call->user : "somebody",
+            call->ns ? call->ns : "slurm-bridge", call->user ? call->user : "",
             rig_member(rig, "groups", call->groups, false),
             rig_member(rig, "subResource", call->sub, true),
             rig_member(rig, "object", call->pod, false),

@@ -21,6 +21,17 @@ static int end(void **state)
     return 0;
 }
 
+/* Its own test looks at it. */
+static void drop_creator(struct json_mut *object)
+{
+    struct json_mut *metadata = json_mut_get(object, STR("metadata"));
+    struct json_mut *annotations = metadata ? json_mut_get(metadata, STR("annotations")) : NULL;
+
+    if (annotations && json_remove(annotations, STR(BRIDGE_CREATOR_ANNOTATION)) &&
+        json_mut_len(annotations) == 0)
+        (void)json_remove(metadata, STR("annotations"));
+}
+
 /* The pod as it is stored after the mutating hook. */
 static void assert_becomes(struct call call, const char *expected)
 {
@@ -38,9 +49,88 @@ static void assert_becomes(struct call call, const char *expected)
         return;
     }
     assert_int_equal(patch_json_apply(build, pod, reply.patch, &after, NULL), 0);
+    drop_creator(after);
     json_mut_write(after, &text);
     if (!json_equal(parsed(&rig, buf_text(&text)), parsed(&rig, expected)))
         fail_msg("%s\nis not %s", buf_text(&text), expected);
+}
+
+/* The value of the annotation of an object after the webhook; "" for none. */
+static const char *creator_after(struct call call)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    auto_buf struct buf text = { .max = 1 << 20 };
+    struct reply reply = rig_ask(&rig, ADMIT_MUTATE, call);
+    struct json_mut *after;
+
+    if (!json_bool_or(json_get(reply.response, "allowed"), false))
+        fail_msg("%s", reply.text);
+    if (!reply.patch)
+        return arena_printf(&rig.arena, STR_FMT,
+                            STR_ARG(json_str(json_at(parsed(&rig, call.pod), "metadata",
+                                                     "annotations", BRIDGE_CREATOR_ANNOTATION))));
+    assert_int_equal(patch_json_apply(build, parsed(&rig, call.pod), reply.patch, &after, NULL), 0);
+    json_mut_write(after, &text);
+    return json_str(json_at(parsed_plain(&rig, arena_strdup(&rig.arena, buf_text(&text))),
+                            "metadata", "annotations", BRIDGE_CREATOR_ANNOTATION))
+        .at;
+}
+
+#define FORGED "'annotations':{'" BRIDGE_CREATOR_ANNOTATION "':'alice\\nadmins'}"
+#define BY_JOB                                                                                     \
+    "'ownerReferences':[{'apiVersion':'batch/v1','kind':'Job','name':'j','uid':'u','controller':"  \
+    "true}]"
+#define JOB_CONTROLLER "system:serviceaccount:kube-system:job-controller"
+
+static void who_made_it_is_written_whatever_was_written_there(void **state)
+{
+    static const struct {
+        const char *user, *groups, *resource, *ns, *object, *want;
+    } rows[] = {
+        { "bob", "['dev','ops']", NULL, NULL, "{'metadata':{},'spec':{}}", "bob\ndev\nops" },
+        { "bob", NULL, NULL, NULL, "{'metadata':{" FORGED "},'spec':{}}", "bob" },
+        { "bob", NULL, NULL, NULL, "{'metadata':{" FORGED "," BY_JOB "},'spec':{}}", "bob" },
+        { "alice", "['admins']", NULL, NULL, "{'metadata':{" FORGED "},'spec':{}}",
+          "alice\nadmins" },
+        { JOB_CONTROLLER, NULL, NULL, NULL, "{'metadata':{" FORGED "," BY_JOB "},'spec':{}}", "" },
+        { JOB_CONTROLLER, NULL, NULL, NULL, "{'metadata':{" FORGED "},'spec':{}}", JOB_CONTROLLER },
+        { "system:serviceaccount:team:job-controller", NULL, NULL, NULL,
+          "{'metadata':{" FORGED "," BY_JOB "},'spec':{}}",
+          "system:serviceaccount:team:job-controller" },
+        { "bob", NULL, "jobs", NULL, "{'metadata':{" FORGED "}}", "bob" },
+        { "bob", NULL, "jobsets", NULL, "{'metadata':{}}", "bob" },
+        { "bob", NULL, "leaderworkersets", NULL, "{'metadata':{}}", "bob" },
+        { "bob", NULL, "podgroups", NULL, "{'metadata':{}}", "bob" },
+        { "bob", NULL, "statefulsets", NULL, "{'metadata':{" FORGED "}}", "bob" },
+        { "bob", NULL, "jobs", "other", "{'metadata':{}}", "" },
+        { "bob", NULL, "configmaps", NULL, "{'metadata':{}}", "" },
+    };
+
+    rig_see(&rig, rig.jobs, NULL);
+    for (size_t i = 0; i < COUNT(rows); i++)
+        assert_string_equal(creator_after((struct call){ .user = rows[i].user,
+                                                         .groups = rows[i].groups,
+                                                         .resource = rows[i].resource,
+                                                         .ns = rows[i].ns,
+                                                         .pod = rows[i].object }),
+                            rows[i].want);
+}
+
+static void a_pod_gets_its_creator_and_its_gang_in_one_patch(void **state)
+{
+    const char *pod = "{'metadata':{" BY_JOB "},'spec':{}}";
+    struct reply reply;
+
+    rig_see(&rig, rig.jobs,
+            "{'metadata':{'name':'j','namespace':'slurm-bridge','uid':'u','resourceVersion':'1',"
+            "'annotations':{" GANG ":'true'}}}");
+    reply = rig_ask(&rig, ADMIT_MUTATE, (struct call){ .user = "bob", .pod = pod });
+    assert_non_null(strstr(quoted(&rig, reply.text), "patch"));
+    assert_string_equal(creator_after((struct call){ .user = "bob", .pod = pod }), "bob");
+    assert_becomes((struct call){ .user = "bob", .pod = pod },
+                   "{'metadata':{'annotations':{" GANG ":'true'}," BY_JOB
+                   ",'finalizers':[" FINALIZER "]},'spec':{'schedulerName':'" SCHEDULER
+                   "','tolerations':[" TOLERATION "]}}");
 }
 
 static void assert_unchanged(struct call call)
@@ -861,6 +951,8 @@ int main(void)
         TEST(only_new_pods_are_changed),
         TEST(a_pod_that_names_our_scheduler_is_ours_anywhere),
         TEST(a_pod_elsewhere_is_not_touched),
+        TEST(who_made_it_is_written_whatever_was_written_there),
+        TEST(a_pod_gets_its_creator_and_its_gang_in_one_patch),
         TEST(the_pods_own_namespace_counts_where_the_request_names_none),
         TEST(pods_that_the_daemonset_controller_makes_are_left_alone),
         TEST(an_owner_that_somebody_else_wrote_makes_no_daemonset_of_a_pod),

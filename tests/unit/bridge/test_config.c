@@ -126,7 +126,7 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         assert_string_equal(bridge_config_priority(&config, "low")->qos, "");
         assert_int_equal(bridge_config_priority(&config, "low")->priority, 3);
         assert_null(bridge_config_priority(&config, "middle"));
-        check_user(bridge_config_user(&config, "ns", "s"));
+        check_user(bridge_config_user(&config, "ns", "s", STR("")));
         assert_int_equal(config.trust, TRUST_NONE);
         assert_string_equal(config.jwt_key_file, "/k");
         assert_string_equal(config.jwt_user, "u");
@@ -189,8 +189,8 @@ static void an_empty_selector_is_there_and_selects_all(void **state)
     "priorityClasses: wants names of priority classes, each with a QOS in quotes or a priority "   \
     "from 1 to 2147483647"
 #define USERS                                                                                      \
-    "users: wants a list of rules: namespace, serviceAccount, user, group, account, qos, "         \
-    "partitions, reservations"
+    "users: wants a list of rules: namespace, serviceAccount, creator, creatorGroup, user, "       \
+    "group, account, qos, partitions, reservations"
 #define QUOTES "wants a text of one line; numbers, yes and no need quotes"
 #define PATTERN                                                                                    \
     "wants a name of lower case letters, digits, '-' and '.', in which * stands for any of them"
@@ -312,12 +312,39 @@ static void the_first_rule_that_matches_says_who_a_pod_is(void **state)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct bridge_user *user =
-            bridge_config_user(&config, cases[i].ns, cases[i].service_account);
+            bridge_config_user(&config, cases[i].ns, cases[i].service_account, STR(""));
 
         if (strcmp(user ? user->user : "", cases[i].want) != 0)
             fail_msg("%s/%s is %s", cases[i].ns, cases[i].service_account,
                      user ? user->user : "nobody");
     }
+    bridge_config_done(&config);
+}
+
+static void a_rule_may_ask_who_made_a_pod(void **state)
+{
+    static const struct {
+        const char *creator, *want;
+    } cases[] = {
+        { "alice@example.org\nsystem:authenticated", "alice" },
+        { "bob\nsystem:authenticated\noidc:physics", "physicist" },
+        { "oidc:physics\nsystem:authenticated", "guest" }, /* a user of the name of a group */
+        { "malice@example.org", "guest" },
+        { "", "guest" },
+    };
+    struct bridge_config config =
+        parsed("users:\n"
+               "- {namespace: '*', creator: alice@*, user: alice}\n"
+               "- {namespace: '*', creatorGroup: 'oidc:phys*', user: physicist}\n"
+               "- {namespace: '*', user: guest}\n");
+
+    assert_true(config.asks_who_made_it);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_string_equal(bridge_config_user(&config, "ns", "", str_of(cases[i].creator))->user,
+                            cases[i].want);
+    assert_true(bridge_config_is_controller(
+        &config, STR("system:serviceaccount:kube-system:job-controller")));
+    assert_false(bridge_config_is_controller(&config, STR("system:serviceaccount:team:x")));
     bridge_config_done(&config);
 }
 
@@ -476,7 +503,8 @@ static void the_reference_has_a_row_for_every_key(void **state)
                                         "nodeMemoryMarginMiB",
                                         "nodeResizeSeconds",
                                         "drainToResize",
-                                        "maxJobsPerNamespace" };
+                                        "maxJobsPerNamespace",
+                                        "controllerAccounts" };
     auto_buf struct buf out = { .max = 100000 };
     size_t rows = 0;
 
@@ -514,6 +542,7 @@ int main(void)
         cmocka_unit_test(an_empty_selector_is_there_and_selects_all),
         cmocka_unit_test(bad_values_name_their_key_and_what_is_allowed),
         cmocka_unit_test(the_first_rule_that_matches_says_who_a_pod_is),
+        cmocka_unit_test(a_rule_may_ask_who_made_a_pod),
         cmocka_unit_test(what_is_wrong_inside_a_selector_names_its_key_too),
         cmocka_unit_test(broken_yaml_is_refused_with_its_place),
         cmocka_unit_test(unknown_keys_are_told_and_ignored),

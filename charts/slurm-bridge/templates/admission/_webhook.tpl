@@ -79,13 +79,32 @@ webhooks:
       {{- end }}
     failurePolicy: Ignore
     {{- include "slurm-bridge.call" . | nindent 4 }}
+  {{- if and $managed (not .checks) }}
+  # Who made it. Without that word a pod of theirs would be of whoever made the owner that they name.
+  - name: workloads.slinky.slurm.net
+    namespaceSelector:
+      {{- $managed | nindent 6 }}
+    failurePolicy: Fail
+    {{- include "slurm-bridge.call" (merge (dict "workloads" true) .) | nindent 4 }}
+  {{- end }}
+{{- end }}
+
+{{/* what pods have their creator from */}}
+{{- define "slurm-bridge.workloads" -}}
+apiGroups: [batch, apps, jobset.x-k8s.io, leaderworkerset.x-k8s.io, scheduling.k8s.io, scheduling.x-k8s.io]
+apiVersions: ["*"]
+resources: [jobs, statefulsets, replicasets, jobsets, leaderworkersets, podgroups]
 {{- end }}
 
 {{- define "slurm-bridge.call" -}}
 rules:
+  {{- if .workloads }}
+  - {{- include "slurm-bridge.workloads" .root | nindent 4 }}
+  {{- else }}
   - apiGroups: [""]
     apiVersions: [v1]
     resources: {{ toJson .resources }}
+  {{- end }}
     operations: {{ toJson .operations }}
     scope: Namespaced
 clientConfig:
