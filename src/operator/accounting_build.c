@@ -92,8 +92,8 @@ int accounting_conf(const struct operator_world *world, const struct kube_object
     const char *keys = json_exists(json_get(spec, "jwksKeyRef"))
                            ? "jwt_key=/etc/slurm/jwt.key,jwks=/etc/slurm/jwks.json"
                            : "jwt_key=/etc/slurm/jwt.key";
-    const struct conf_merge_row rows[] = { { "AuthAltParameters", keys },
-                                           { "AuthInfo", "use_client_ids" } };
+    const struct conf_merge_row rows[] = { { .key = "AuthAltParameters", .values = keys },
+                                           { .key = "AuthInfo", .values = "use_client_ids" } };
     auto_buf struct buf password;
     struct conf conf;
     int result;

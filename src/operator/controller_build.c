@@ -2,6 +2,7 @@
 #include "codec/covers.h"
 #include "operator/build.h"
 #include "operator/controller.h"
+#include "operator/gpus.h"
 #include "operator/hashes.h"
 #include "operator/names.h"
 #include "operator/restart_options.h"
@@ -47,6 +48,7 @@ int controller_config_data(struct json_build *build, const struct controller_inp
 {
     bool is_external = json_bool_or(json_get(spec_of(input), "external"), false);
     struct json_mut *data = json_new_object(build);
+    const char *gres;
     auto_buf struct buf text;
     int result;
 
@@ -54,12 +56,18 @@ int controller_config_data(struct json_build *build, const struct controller_inp
     if ((result = slurm_conf_write(&input->conf, input->arena, &text, err)) < 0)
         return result;
     json_put_text(build, data, "slurm.conf", buf_text(&text));
-    if (!is_external)
-        json_put(build, data, "cgroup.conf",
-                 user_has_file(input, "cgroup.conf")
-                     ? json_new_null(build)
-                     : json_new_str(build, STR("CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n")));
     *ret_data = data;
+    if (is_external)
+        return 0;
+    json_put(build, data, "cgroup.conf",
+             user_has_file(input, "cgroup.conf")
+                 ? json_new_null(build)
+                 : json_new_str(build, STR("CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n")));
+    gres = gpus_gres_conf(input->conf.world, input->arena, object_of(input));
+    if (user_has_file(input, "gres.conf"))
+        json_put(build, data, "gres.conf", json_new_null(build));
+    else if (gres)
+        json_put_text(build, data, "gres.conf", gres);
     return 0;
 }
 

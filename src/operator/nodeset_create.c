@@ -8,6 +8,7 @@
 #include "engine/child.h"
 #include "engine/event_action.h"
 #include "kube/owners.h"
+#include "operator/gpus.h"
 #include "operator/names.h"
 #include "operator/nodeset.h"
 #include "operator/worker_claims.h"
@@ -361,19 +362,24 @@ static int choose_nodes(struct nodeset *nodeset, size_t room, struct err *err)
 int nodeset_plan_pods(struct sync *sync, struct err *err)
 {
     struct nodeset *nodeset = nodeset_of(sync);
+    const char *why;
     size_t room;
     int result;
 
     if (!nodeset->template || nodeset->template_err.class != 0)
         return err_set(err, (enum err_class)nodeset->template_err.class, "%s",
                        nodeset->template_err.text);
-    room = room_to_register(nodeset);
+    why = gpus_wait(sync->world, sync->plan->arena, nodeset->controller, sync->object);
+    room = why ? 0 : room_to_register(nodeset);
     nodeset->creates = arena_alloc_array(sync->plan->arena, room + 1, sizeof(*nodeset->creates));
     result = nodeset->is_daemonset ? choose_nodes(nodeset, room, err)
                                    : choose_ordinals(nodeset, room, err);
     if (nodeset->is_capped) {
-        plan_wait(sync->plan, "%lld workers have not registered yet, and no more may",
-                  (long long)sync->world->max_unregistered);
+        plan_wait(sync->plan, why ? "workers wait: %s" : "%s",
+                  why ? why
+                      : arena_printf(sync->plan->arena,
+                                     "%lld workers have not registered yet, and no more may",
+                                     (long long)sync->world->max_unregistered));
         plan_look_again(sync->plan, look_again_us);
     }
     return result;

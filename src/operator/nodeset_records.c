@@ -180,12 +180,14 @@ bool nodeset_record_is_stale(const struct nodeset *nodeset, const struct worker 
 }
 
 /* Slurm keeps what a node registered with first. When that changes, the record goes between the end
- * of the old pod and the start of the new one. */
+ * of the old pod and the start of the new one; also that of a worker from before GPUs counted. */
 static bool is_outdated(const struct nodeset *nodeset, const struct worker *worker,
                         const char *inputs)
 {
     return worker->is_current && strcmp(worker->pod->phase, "Pending") == 0 && !worker->is_busy &&
-           is_of_other_inputs(nodeset, worker, inputs, false) &&
+           (is_of_other_inputs(nodeset, worker, inputs, false) ||
+            (worker->record->comment[0] && !worker->record->gres[0] &&
+             worker_gres(nodeset->sync.plan->arena, nodeset->sync.object)[0])) &&
            !has_drain_of_others(nodeset, worker);
 }
 

@@ -3,6 +3,7 @@
 
 #include "codec/slurmconf.h"
 #include "operator/build.h"
+#include "operator/gpus.h"
 #include "operator/names.h"
 #include "operator/nodeset_partition.h"
 #include "operator/worker_identity.h"
@@ -268,16 +269,18 @@ static void write_extra(struct writer *writer)
     const struct json *spec = operator_spec(writer->in->controller);
     struct str extra = json_str(json_get(spec, "extraConf"));
     const struct conf_merge_row rows[] = {
-        { "AuthAltParameters", auth_alt_parameters(spec) },
-        { "AuthInfo", auth_info },
-        { "SlurmctldParameters", slurmctld_parameters },
+        { .key = "AuthAltParameters", .values = auth_alt_parameters(spec) },
+        { .key = "AuthInfo", .values = auth_info },
+        { .key = "SlurmctldParameters", .values = slurmctld_parameters },
+        { "GresTypes", gpus_gres_types(writer->in->world, writer->arena, writer->in->controller),
+          true },
     };
 
-    if (extra.len == 0)
-        return;
-    slurm_conf_section(writer->out, "EXTRA CONFIG");
-    buf_add_str(writer->out, extra);
-    buf_add_char(writer->out, '\n');
+    if (extra.len > 0) {
+        slurm_conf_section(writer->out, "EXTRA CONFIG");
+        buf_add_str(writer->out, extra);
+        buf_add_char(writer->out, '\n');
+    }
     if (writer->result == 0)
         writer->result = slurm_conf_merged(rows, sizeof(rows) / sizeof(rows[0]), extra,
                                            writer->arena, writer->out, writer->err);

@@ -123,11 +123,15 @@ int slurm_conf_merged(const struct conf_merge_row *rows, size_t count, struct st
     for (size_t i = 0; i < count && result == 0; i++) {
         struct str value = users_value(users, rows[i].key, arena);
         struct str items[MAX_VALUES];
-        size_t item_count = add_items(items, 0, str_of(rows[i].values));
+        size_t users_count = add_items(items, 0, value), item_count;
 
-        if (value.len == 0)
+        item_count = add_items(items, users_count, str_of(rows[i].values));
+        if (rows[i].is_only_here ? item_count == users_count : value.len == 0)
             continue;
-        item_count = add_items(items, item_count, value);
+        if (!rows[i].is_only_here) { /* of what both give a value to, ours counts */
+            item_count = add_items(items, 0, str_of(rows[i].values));
+            item_count = add_items(items, item_count, value);
+        }
         if (!has_title)
             slurm_conf_section(out, "MERGED CONFIG");
         has_title = true;

@@ -2,6 +2,7 @@
 #include "operator/worker_conf.h"
 
 #include "codec/slurmconf.h"
+#include "operator/gpus.h"
 #include "operator/worker_identity.h"
 
 #include <ctype.h>
@@ -18,6 +19,7 @@ struct conf_items {
     const char *keys[MAX_ITEMS], *values[MAX_ITEMS];
     const char *features[MAX_ITEMS];
     size_t count, feature_count;
+    bool has_gres; /* an item of the user's says which, or that there is none */
 };
 
 /* ---- reading ---- */
@@ -119,6 +121,7 @@ static int read_item(struct str item, struct conf_items *items, struct err *err)
     if (key.len == 0)
         return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is not Key=Value; blanks separate pairs",
                        STR_ARG(str_sub(item, 0, MAX_SHOWN)));
+    items->has_gres = items->has_gres || str_eq_nocase(key, STR("Gres"));
     return value.len == 0 || add_item(items, key, value)
                ? 0
                : err_set(err, ERR_TOO_BIG, "has more than %d items", MAX_ITEMS);
@@ -150,6 +153,10 @@ static void read_conf(struct arena *arena, const struct kube_object *nodeset,
     *ret_items = (struct conf_items){ .arena = arena };
     (void)add_features(ret_items, nodeset_slurm_name(nodeset));
     (void)read_items(extra, ret_items, NULL);
+    if (!ret_items->has_gres && nodeset_gpus(nodeset, NULL) > 0)
+        (void)add_item(
+            ret_items, STR("Gres"),
+            str_of(arena_printf(arena, "gpu:%lld", (long long)nodeset_gpus(nodeset, NULL))));
 }
 
 int worker_conf_check(struct str extra_conf, struct err *err)
@@ -201,13 +208,23 @@ const char *worker_conf(struct arena *arena, const struct kube_object *nodeset)
     return arena_printf(arena, "'%s'", join(arena, texts, items.count + 1, ' '));
 }
 
-bool worker_conf_has_topology(struct arena *arena, const struct kube_object *nodeset)
+static const char *value_of(struct arena *arena, const struct kube_object *nodeset, const char *key)
 {
     struct conf_items items;
 
     read_conf(arena, nodeset, &items);
     for (size_t i = 0; i < items.count; i++)
-        if (strcmp(items.keys[i], "Topology") == 0)
-            return true;
-    return false;
+        if (strcmp(items.keys[i], key) == 0)
+            return items.values[i];
+    return "";
+}
+
+bool worker_conf_has_topology(struct arena *arena, const struct kube_object *nodeset)
+{
+    return value_of(arena, nodeset, "Topology")[0] != '\0';
+}
+
+const char *worker_gres(struct arena *arena, const struct kube_object *nodeset)
+{
+    return value_of(arena, nodeset, "Gres");
 }

@@ -24,6 +24,9 @@ const char *worker_features(struct arena *arena, const struct kube_object *nodes
 /* Whether extraConf itself says where the workers are in the network. */
 bool worker_conf_has_topology(struct arena *arena, const struct kube_object *nodeset);
 
+/* The generic resources that each worker registers with: "gpu:8"; "": none. */
+const char *worker_gres(struct arena *arena, const struct kube_object *nodeset);
+
 /* Names what is wrong with spec.extraConf: an item without "=", too many items, or a character that
  * could mean something to a shell or break a line. */
 int worker_conf_check(struct str extra_conf, struct err *err);

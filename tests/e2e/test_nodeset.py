@@ -18,6 +18,7 @@ from definitions import installed
 from exporter_release import Exporter
 from slincdev.cluster import Cluster
 from slincdev.common import Fail
+from slincdev.components import NODE
 from slincdev.kube import ApiError
 from slincdev.parts import ensure_images, import_images
 from slincdev.slurm import with_token
@@ -25,6 +26,7 @@ from slurm_operator import Operator, Site
 from waits import PASSING, wait_for
 
 HOME = "nodeset-site"
+GPU = "nvidia.com/gpu"
 IMAGES = ["slurmctld", "slurmrestd", "slurmd", "login", "busybox"]
 PREFIX = "nodeset.slinky.slurm.net"
 HPA_PERIOD_S = 15  # of kube-controller-manager
@@ -343,6 +345,30 @@ def test_an_update_replaces_every_worker_and_ends_no_job(fleet, operator):
             assert all(fleet.job_state(other) == "RUNNING" for other in jobs.values())
     fleet.wait("both are new and idle", 90, lambda: fleet.is_idle(*before) and fleet.status().get("updatedReplicas") == 2)
     assert set(fleet.login("sinfo", "-hN", "-n", ",".join(before), "-o", "%f").split()) == {"fresh,w"}
+
+
+def test_a_worker_whose_limits_name_gpus_runs_jobs_with_gpus(fleet):
+    """The Node has two, as a device plugin would tell; for their files two devices that every machine has stand in."""
+    def slurmctld() -> list[str]:
+        pod = fleet.api.get(fleet.core("pods", "slurm-controller-0"))
+        return [pod["metadata"]["uid"], *(str(one["restartCount"]) for one in pod["status"]["containerStatuses"])]
+    before, node = slurmctld(), f"/api/v1/nodes/{NODE}/status"
+    fleet.api.merge(node, {"status": {"capacity": {GPU: "2"}, "allocatable": {GPU: "2"}}})
+    fleet.api.merge(fleet.core("configmaps", "files"), {"data": {"gres.conf": "Name=gpu File=/dev/null\nName=gpu File=/dev/zero\n"}})
+    fleet.make("nodesets", "gpus", {
+        "controllerRef": {"name": "slurm"}, "replicas": 1, "oversubscribeNode": True, "logfile": fleet.busybox,
+        "slurmd": fleet.image("slurmd") | {"resources": {"requests": {"cpu": "50m"}, "limits": {GPU: "2"}}},
+        "template": {"spec": {"hostname": "g-", "terminationGracePeriodSeconds": 5}}, "partition": {"enabled": True, "config": "State=UP"}})
+    try:
+        fleet.wait("the worker is idle", 90, lambda: fleet.node_states().get("g-0") == {"idle", "dynamic_norm"})
+        assert fleet.login("sinfo", "-hN", "-n", "g-0", "-o", "%G") == "gpu:2"
+        assert fleet.login("srun", "-p", "g", "--gres=gpu:2", "printenv", "CUDA_VISIBLE_DEVICES") == "0,1"
+        assert slurmctld() == before
+    finally:
+        fleet.api.delete(fleet.path("nodesets", "gpus"))
+        fleet.wait("the NodeSet has gone", 90, lambda: not fleet.api.exists(fleet.path("nodesets", "gpus")))
+        fleet.api.merge(fleet.core("configmaps", "files"), {"data": {"gres.conf": None}})
+        fleet.api.merge(node, {"status": {"capacity": {GPU: None}, "allocatable": {GPU: None}}})
 
 
 def test_a_deleted_nodeset_waits_for_its_jobs_and_leaves_nothing(fleet):

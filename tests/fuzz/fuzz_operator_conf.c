@@ -19,8 +19,8 @@ static void must(bool holds)
 enum { MEMORY = 64 << 20, MAX_TEXT = 1 << 16 };
 
 static const struct conf_merge_row rows[] = {
-    { "AuthAltParameters", "jwt_key=/etc/slurm/jwt_hs256.key" },
-    { "SlurmctldParameters", "enable_configless,enable_stepmgr" },
+    { .key = "AuthAltParameters", .values = "jwt_key=/etc/slurm/jwt_hs256.key" },
+    { .key = "SlurmctldParameters", .values = "enable_configless,enable_stepmgr" },
 };
 
 static void check_merge(struct str users)

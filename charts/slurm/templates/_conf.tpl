@@ -63,7 +63,7 @@
 {{- end }}
 
 {{/* What the bridge needs: a partition of the nodes that it shares, a scheduler that looks each second because the end of an external job
-does not wake it, and GPUs as gres. (dict "root" $ "lines" LINES): lines that the user gave stay as they are. */}}
+does not wake it. GresTypes is the operator's work. (dict "root" $ "lines" LINES): lines that the user gave stay as they are. */}}
 {{- define "slurm.bridge" -}}
 {{- $wanted := (default dict .root.Values.bridge).enabled }}
 {{- if kindIs "invalid" $wanted }}
@@ -72,9 +72,7 @@ does not wake it, and GPUs as gres. (dict "root" $ "lines" LINES): lines that th
 {{- end }}
 {{- if $wanted }}
 {{- $lines := list }}
-{{- range list "SchedulerParameters=sched_interval=1,bf_interval=5" "GresTypes=gpu" }}
-{{- if not (regexMatch (printf "(?im)^ *%s" (splitList "=" . | first)) $.lines) }}{{ $lines = append $lines . }}{{ end }}
-{{- end }}
+{{- if not (regexMatch "(?im)^ *SchedulerParameters" .lines) }}{{ $lines = append $lines "SchedulerParameters=sched_interval=1,bf_interval=5" }}{{ end }}
 {{- if not (regexMatch "(?im)^ *NodeSet=slurm-bridge( |$)" .lines) }}{{ $lines = append $lines "NodeSet=slurm-bridge Feature=slurm-bridge" }}{{ end }}
 {{- if not (regexMatch "(?im)^ *PartitionName=slurm-bridge( |$)" .lines) }}{{ $lines = append $lines "PartitionName=slurm-bridge Nodes=slurm-bridge MaxTime=UNLIMITED" }}{{ end }}
 {{- join "\n" $lines -}}
