@@ -35,6 +35,5 @@ bool kube_is_controlled_by(const struct kube_object *child, const struct kube_ob
 
 void kube_index_by_owner(const struct kube_object *object, kube_index_emit emit, void *context)
 {
-    if (object->owner.uid[0])
-        emit(context, str_of(object->owner.uid));
+    emit(context, str_of(object->owner.uid));
 }

@@ -17,7 +17,7 @@ struct json_mut *kube_shared_owner_reference(struct json_build *build,
 /* Whether this very object (by UID) controls the child. */
 bool kube_is_controlled_by(const struct kube_object *child, const struct kube_object *owner);
 
-/* Keys for kube_cache_add_index: objects by the UID of their controller. */
+/* Keys for kube_cache_add_index: objects by the UID of their controller; "": nobody controls it. */
 void kube_index_by_owner(const struct kube_object *object, kube_index_emit emit, void *context);
 
 #endif

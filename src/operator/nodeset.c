@@ -242,15 +242,11 @@ void nodeset_plan(const struct operator_world *world, const struct kube_object *
                   struct plan *plan)
 {
     static const struct sync_step steps[] = {
-        { "Extra Conf", check_extra_conf },
-        { "Node Count", check_node_count },
-        { "Worker Service", nodeset_plan_shared },
-        { "SSH Config", nodeset_plan_ssh },
-        { "Revision", nodeset_plan_revision },
-        { "Failed Pods", nodeset_plan_failed },
-        { "Pods", nodeset_plan_pods },
-        { "Claims", nodeset_plan_claims },
-        { "Observed", nodeset_plan_observed },
+        { "Extra Conf", check_extra_conf },        { "Node Count", check_node_count },
+        { "Worker Service", nodeset_plan_shared }, { "SSH Config", nodeset_plan_ssh },
+        { "Revision", nodeset_plan_revision },     { "Failed Pods", nodeset_plan_failed },
+        { "Owned Pods", nodeset_plan_owned },      { "Pods", nodeset_plan_pods },
+        { "Claims", nodeset_plan_claims },         { "Observed", nodeset_plan_observed },
     };
     /* One that is being deleted gets nothing new, and is still observed. */
     static const struct sync_step last_steps[] = {

@@ -38,7 +38,8 @@ struct nodeset {
     size_t slot_count;
     struct worker_create *creates; /* workers that get a pod in this plan */
     size_t create_count;
-    bool is_capped; /* more are missing, and too many have not registered yet */
+    size_t adopted_count; /* pods that become workers by this plan */
+    bool is_capped;       /* more are missing, and too many have not registered yet */
 };
 
 static inline struct nodeset *nodeset_of(struct sync *sync)
@@ -86,6 +87,10 @@ void nodeset_choose_daemons(struct nodeset *nodeset);
 
 void nodeset_choose_update(struct nodeset *nodeset);       /* because of its revision */
 void nodeset_choose_unregistered(struct nodeset *nodeset); /* because Slurm has no node for it */
+
+/* ---- nodeset_adopt.c: which pods are its ---- */
+
+int nodeset_plan_owned(struct sync *sync, struct err *err);
 
 /* ---- nodeset_create.c ---- */
 

@@ -191,45 +191,15 @@ static size_t room_to_register(struct nodeset *nodeset)
     return left > 0 ? (size_t)left : 0;
 }
 
-static bool is_ours_to_adopt(const struct nodeset *nodeset, const struct kube_object *pod)
-{
-    return pod->owner.uid[0] == '\0' && pod->deleted_us == 0 &&
-           str_is(kube_pairs_get(&pod->labels, LABEL_NAME, NULL), "slurmd") &&
-           str_is(kube_pairs_get(&pod->labels, LABEL_INSTANCE, NULL), nodeset->sync.object->name);
-}
-
-/* A pod of this name that nobody controls is taken; one that another object controls is in the way.
- */
-static int take_name(struct nodeset *nodeset, const char *name, bool *ret_is_free, struct err *err)
-{
-    const struct sync *sync = &nodeset->sync;
-    const struct kube_object *pod = kube_cache_get(sync->world->pods, sync->object->ns, name);
-    struct json_mut *patch, *owners;
-
-    *ret_is_free = !pod;
-    if (!pod)
-        return 0;
-    if (!is_ours_to_adopt(nodeset, pod))
-        return err_set(err, ERR_CONFLICT, "pod %s exists and is not controlled by the NodeSet",
-                       name);
-    patch = json_format(sync->build, "{'metadata':{'uid':%s,'ownerReferences':[]}}", pod->uid);
-    owners = json_mut_get(json_mut_get(patch, STR("metadata")), STR("ownerReferences"));
-    json_push(owners, kube_owner_reference(sync->build, sync->object));
-    (void)plan_strategic_patch(sync->plan, sync->world->pods, &kube_pods, pod->ns, name, NULL, NULL,
-                               patch, patch);
-    return 0;
-}
-
 static int add_create(struct nodeset *nodeset, struct worker_identity identity, bool was_there,
                       struct err *err)
 {
     const struct sync *sync = &nodeset->sync;
     const char *claim = NULL;
-    bool is_free;
-    int result = take_name(nodeset, identity.name, &is_free, err);
 
-    if (result < 0 || !is_free)
-        return result;
+    if (kube_cache_get(sync->world->pods, sync->object->ns, identity.name))
+        return err_set(err, ERR_CONFLICT, "pod %s exists and is not controlled by the NodeSet",
+                       identity.name);
     if (!worker_claims_allow(sync->world, sync->plan->arena, sync->object, &identity, &claim)) {
         plan_wait(sync->plan, "pod %s: claim %s is being deleted", identity.name, claim);
         return 0;
@@ -319,19 +289,6 @@ static int identity_on(const struct nodeset *nodeset, const struct kube_object *
     }
 }
 
-/* An orphan on this Node that was made for the NodeSet; NULL: there is none. */
-static const struct kube_object *orphan_on(const struct nodeset *nodeset, const char *node)
-{
-    const struct operator_world *world = nodeset->sync.world;
-    struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_node, str_of(node));
-    const struct kube_object *pod;
-
-    while ((pod = kube_index_next(&walk)))
-        if (is_ours_to_adopt(nodeset, pod) && strcmp(pod->ns, nodeset->sync.object->ns) == 0)
-            return pod;
-    return NULL;
-}
-
 static int choose_nodes(struct nodeset *nodeset, size_t room, struct err *err)
 {
     size_t failures = 0;
@@ -339,9 +296,7 @@ static int choose_nodes(struct nodeset *nodeset, size_t room, struct err *err)
     for (size_t i = 0; i < nodeset->slot_count; i++) {
         const struct daemon_slot *slot = &nodeset->slots[i];
         struct err *why = failures == 0 ? err : NULL;
-        const struct kube_object *orphan;
         struct worker_identity identity;
-        bool is_free;
         int result;
 
         if (slot->kept || slot->is_taken)
@@ -349,10 +304,7 @@ static int choose_nodes(struct nodeset *nodeset, size_t room, struct err *err)
         nodeset->is_capped = nodeset->create_count >= room;
         if (nodeset->is_capped || !plan_has_room(nodeset->sync.plan))
             break;
-        orphan = orphan_on(nodeset, slot->node->name);
-        if (orphan)
-            result = take_name(nodeset, orphan->name, &is_free, why);
-        else if ((result = identity_on(nodeset, slot->node, &identity, why)) == 0)
+        if ((result = identity_on(nodeset, slot->node, &identity, why)) == 0)
             result = add_create(nodeset, identity, slot->was_there, why);
         failures += result < 0;
     }
@@ -369,6 +321,8 @@ int nodeset_plan_pods(struct sync *sync, struct err *err)
     if (!nodeset->template || nodeset->template_err.class != 0)
         return err_set(err, (enum err_class)nodeset->template_err.class, "%s",
                        nodeset->template_err.text);
+    if (nodeset->adopted_count > 0) /* who is missing shows when these are seen */
+        return 0;
     why = gpus_wait(sync->world, sync->plan->arena, nodeset->controller, sync->object);
     room = why ? 0 : room_to_register(nodeset);
     nodeset->creates = arena_alloc_array(sync->plan->arena, room + 1, sizeof(*nodeset->creates));

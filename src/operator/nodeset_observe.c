@@ -287,6 +287,22 @@ static void want_registration(struct marks *marks, const struct nodeset *nodeset
         want(marks, "annotations", ANNOTATION_UNREGISTERED, time_text(plan->arena, world->wall_us));
 }
 
+/* What finds the pod: a person, or a tool, may have taken it away. */
+static void want_identity(struct marks *marks, const struct nodeset *nodeset,
+                          const struct worker *worker)
+{
+    struct arena *arena = nodeset->sync.plan->arena;
+
+    want(marks, "labels", LABEL_POD_NAME, marks->pod->name);
+    if (worker->pod->hostname[0])
+        want(marks, "labels", LABEL_POD_HOSTNAME, worker->pod->hostname);
+    if (worker->ordinal >= 0 && !nodeset->is_daemonset)
+        want(marks, "labels", LABEL_POD_INDEX,
+             arena_printf(arena, "%lld", (long long)worker->ordinal));
+    if (nodeset->controller)
+        want(marks, "labels", LABEL_CLUSTER, nodeset->controller->name);
+}
+
 static void plan_metadata(struct nodeset *nodeset, const struct worker *worker)
 {
     const struct kube_object *pod = &worker->pod->object;
@@ -295,6 +311,7 @@ static void plan_metadata(struct nodeset *nodeset, const struct worker *worker)
     struct marks marks = { .build = build, .pod = pod };
 
     marks.patch = worker_chart_labels(build, nodeset->sync.object, pod);
+    want_identity(&marks, nodeset, worker);
     want_protection(&marks, nodeset, worker);
     want_deadline(&marks, nodeset, worker);
     want_topology(&marks, plan->arena, worker);

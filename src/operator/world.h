@@ -23,13 +23,13 @@ struct operator_world {
     struct kube_reader *secret_reader;
     /* The index by "namespace/name" of spec.controllerRef, of restapis, loginsets and nodesets. */
     int by_controller;
-    int pods_by_owner;      /* the index of pods and revisions by the UID of their controller */
-    int pods_by_node;       /* the index of pods by the name of their Node */
-    bool speaks_slurm;      /* this process asks Slurm: who has no facts yet will have some */
-    struct map slurm;       /* struct slurm_facts by "namespace/name" of the Controller */
-    struct map refused;     /* texts by "controller namespace/name" of the custom resource */
-    int64_t wall_us;        /* now, by the wall clock */
-    int64_t loop_us;        /* now, by the loop: the clock of Slurm's caches */
+    int pods_by_owner;  /* the index of pods and revisions by the UID of their controller or "" */
+    int pods_by_node;   /* the index of pods by the name of their Node */
+    bool speaks_slurm;  /* this process asks Slurm: who has no facts yet will have some */
+    struct map slurm;   /* struct slurm_facts by "namespace/name" of the Controller */
+    struct map refused; /* texts by "controller namespace/name" of the custom resource */
+    int64_t wall_us;    /* now, by the wall clock */
+    int64_t loop_us;    /* now, by the loop: the clock of Slurm's caches */
     const char *dns_domain; /* of Services: "cluster.local" */
     /* Types of Node conditions that explain a drain, with commas between; "" for none. */
     const char *propagated_conditions;

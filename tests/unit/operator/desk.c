@@ -2,6 +2,7 @@
 #include "desk.h"
 
 #include "codec/json_format.h"
+#include "operator/names.h"
 #include "operator/plans.h"
 #include "slurm/cache.h"
 
@@ -64,14 +65,25 @@ static void put_worker(struct desk *desk, struct json_build *build, struct json_
     struct json_mut *spec = json_object_at(build, pod, "spec");
     struct json_mut *status = json_object_at(build, pod, "status");
     struct str set = json_str(json_get(object, "worker"));
+    int64_t ordinal;
     struct str node = json_str(json_get(object, "runs"));
+    struct str name = json_str(json_at(object, "metadata", "name"));
+    struct json_mut *labels = json_object_at(build, metadata, "labels");
     struct str revision = json_str_or(json_get(object, "revision"), STR(DESK_REVISION));
 
     put_owner(desk, build, metadata, str_of(arena_printf(&desk->arena, "NodeSet %s", set.at)));
     put_missing(build, metadata, "creationTimestamp", created);
-    put_missing(build, spec, "hostname", json_str(json_at(object, "metadata", "name")).at);
-    json_put_str(build, json_object_at(build, metadata, "labels"), "controller.kubernetes.io/hash",
-                 revision);
+    put_missing(build, spec, "hostname", name.at);
+    json_put_str(build, labels, "controller.kubernetes.io/hash", revision);
+    put_missing(build, labels, LABEL_NAME, "slurmd");
+    put_missing(build, labels, LABEL_INSTANCE, set.at);
+    put_missing(build, labels, LABEL_CLUSTER, "slurm");
+    put_missing(build, labels, LABEL_POD_NAME, name.at);
+    put_missing(build, labels, LABEL_POD_HOSTNAME,
+                json_str_or(json_at(object, "spec", "hostname"), name).at);
+    if (str_to_i64(str_sub(name, set.len + 1, name.len), 0, INT32_MAX, &ordinal, NULL) == 0)
+        put_missing(build, labels, LABEL_POD_INDEX,
+                    arena_printf(&desk->arena, "%lld", (long long)ordinal));
     if (node.len > 0) {
         put_missing(build, spec, "nodeName", node.at);
         put_missing(build, status, "phase", "Running");
