@@ -4,28 +4,20 @@
 #include "base/mem.h"
 #include "engine/admission.h"
 #include "operator/admit_reads.h"
+#include "operator/kinds.h"
 #include "operator/names.h"
+
+#include <ctype.h>
+#include <stdio.h>
 
 enum {
     SECOND_US = 1000000,
     HOLD_US = 3 * SECOND_US, /* for objects that are being read; the API server waits 10 s */
     MAX_MESSAGE = 16 << 10,
     MAX_ARENA = 16 << 20,
+    MAX_HOOKS = 16,
+    MAX_PATH = 128,
 };
-
-static const struct hook_row {
-    enum admit_kind kind;
-    const char *plural, *path;
-} hooks[] = {
-    { ADMIT_CONTROLLER, "controllers", "/validate-slinky-slurm-net-v1beta1-controller" },
-    { ADMIT_ACCOUNTING, "accountings", "/validate-slinky-slurm-net-v1beta1-accounting" },
-    { ADMIT_RESTAPI, "restapis", "/validate-slinky-slurm-net-v1beta1-restapi" },
-    { ADMIT_LOGINSET, "loginsets", "/validate-slinky-slurm-net-v1beta1-loginset" },
-    { ADMIT_NODESET, "nodesets", "/validate-slinky-slurm-net-v1beta1-nodeset" },
-    { ADMIT_TOKEN, "tokens", "/validate-slinky-slurm-net-v1beta1-token" },
-};
-
-enum { HOOKS = sizeof(hooks) / sizeof(hooks[0]) };
 
 const struct metric_family operator_admit_metrics[] = {
     { .name = "slinc_operator_admissions_total",
@@ -43,17 +35,14 @@ const size_t operator_admit_metric_count =
 /* ---- one review ---- */
 
 /* The main resource of this kind, new or changed: everything else passes. */
-static bool is_our_business(enum admit_kind kind, const struct admission_request *request)
+static bool is_our_business(const struct kube_resource *kind,
+                            const struct admission_request *request)
 {
     if (!str_is(request->group, OPERATOR_GROUP) || request->subresource.len > 0 ||
         !json_is_object(request->object))
         return false;
-    if (!str_is(request->operation, "CREATE") && !str_is(request->operation, "UPDATE"))
-        return false;
-    for (unsigned i = 0; i < HOOKS; i++)
-        if (hooks[i].kind == kind)
-            return str_is(request->resource, hooks[i].plural);
-    return false;
+    return (str_is(request->operation, "CREATE") || str_is(request->operation, "UPDATE")) &&
+           str_is(request->resource, kind->plural);
 }
 
 static struct str joined(const struct admit_findings *findings, struct buf *out)
@@ -81,7 +70,7 @@ static const char *answer_check(const struct admission_request *request,
     return answer.code == 0 ? "allowed" : "refused";
 }
 
-struct webhook_answer operator_admit_review(enum admit_kind kind, struct str body, admit_find find,
+struct webhook_answer operator_admit_review(const char *kind, struct str body, admit_find find,
                                             void *find_context, struct buf *out)
 {
     struct webhook_answer answer = { .status = 200, .result = "allowed" };
@@ -109,7 +98,7 @@ struct webhook_answer operator_admit_review(enum admit_kind kind, struct str bod
                                   .find_context = find_context };
     if (str_is(request.operation, "UPDATE"))
         check.old = request.old;
-    if (is_our_business(kind, &request))
+    if (is_our_business(operator_kind_of(kind)->resource, &request))
         admit_check(&check);
     answer.result = answer_check(&request, &check, out);
     answer.is_early = check.is_early;
@@ -120,12 +109,15 @@ struct webhook_answer operator_admit_review(enum admit_kind kind, struct str bod
 
 struct hook {
     struct operator_admit *admit;
-    enum admit_kind kind;
+    const struct kube_resource *kind;
+    char path[MAX_PATH];
 };
 
 struct operator_admit {
     struct admit_reads *reads;
-    struct hook hooks[HOOKS];
+    struct hook hooks[MAX_HOOKS];
+    struct webhook_path paths[MAX_HOOKS];
+    unsigned count;
     struct webhook_server *server;
 };
 
@@ -133,31 +125,42 @@ static struct webhook_answer review(void *context, struct str body, struct buf *
 {
     const struct hook *hook = context;
 
-    return operator_admit_review(hook->kind, body, admit_reads_find, hook->admit->reads, out);
+    return operator_admit_review(hook->kind->kind, body, admit_reads_find, hook->admit->reads, out);
+}
+
+/* "/validate-slinky-slurm-net-v1beta1-controller": the webhooks of all charts name it so. */
+static void add_hook(struct operator_admit *admit, const struct kube_resource *kind)
+{
+    struct hook *hook = &admit->hooks[admit->count];
+
+    *hook = (struct hook){ .admit = admit, .kind = kind };
+    (void)snprintf(hook->path, sizeof(hook->path), "/validate-%s-%s-%s", kind->group, kind->version,
+                   kind->kind);
+    for (char *c = hook->path; *c; c++)
+        *c = (char)(*c == '.' ? '-' : tolower((unsigned char)*c));
+    admit->paths[admit->count++] = (struct webhook_path){ hook->path, review, hook };
 }
 
 int operator_admit_new(const struct operator_admit_options *options,
                        struct operator_admit **ret_admit, struct err *err)
 {
     struct operator_admit *admit = mem_alloc(sizeof(*admit));
-    struct webhook_path paths[HOOKS];
-    const struct webhook_options server = { .paths = paths,
-                                            .path_count = HOOKS,
-                                            .metrics = options->metrics,
-                                            .results = &operator_admit_metrics[0],
-                                            .held = &operator_admit_metrics[1],
-                                            .address = options->address,
-                                            .port = options->port,
-                                            .folder = options->folder,
-                                            .hold_us = HOLD_US,
-                                            .is_needed = options->is_needed };
+    struct webhook_options server = { .paths = admit->paths,
+                                      .metrics = options->metrics,
+                                      .results = &operator_admit_metrics[0],
+                                      .held = &operator_admit_metrics[1],
+                                      .address = options->address,
+                                      .port = options->port,
+                                      .folder = options->folder,
+                                      .hold_us = HOLD_US,
+                                      .is_needed = options->is_needed };
     int result;
 
     admit->reads = admit_reads_new(options->client);
-    for (unsigned i = 0; i < HOOKS; i++) {
-        admit->hooks[i] = (struct hook){ admit, hooks[i].kind };
-        paths[i] = (struct webhook_path){ hooks[i].path, review, &admit->hooks[i] };
-    }
+    for (size_t i = 0; i < operator_kind_count && admit->count < MAX_HOOKS; i++)
+        if (strcmp(operator_kinds[i].kind->resource->group, OPERATOR_GROUP) == 0)
+            add_hook(admit, operator_kinds[i].kind->resource);
+    server.path_count = admit->count;
     result = webhook_server_new(kube_client_loop(options->client), &server, &admit->server, err);
     if (result < 0)
         operator_admit_free(admit);

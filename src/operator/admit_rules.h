@@ -14,16 +14,6 @@
 
 enum { ADMIT_MAX_FINDINGS = 32 };
 
-/* As bits: a rule may hold for several kinds. */
-enum admit_kind {
-    ADMIT_CONTROLLER = 1,
-    ADMIT_ACCOUNTING = 2,
-    ADMIT_RESTAPI = 4,
-    ADMIT_LOGINSET = 8,
-    ADMIT_NODESET = 16,
-    ADMIT_TOKEN = 32,
-};
-
 /* What is known of an object that a custom resource names. */
 enum admit_known {
     ADMIT_EXISTS,
@@ -43,8 +33,8 @@ struct admit_findings {
 };
 
 struct admit_check {
-    enum admit_kind kind;
-    struct str uid; /* of the review */
+    const char *kind; /* "NodeSet" */
+    struct str uid;   /* of the review */
     struct str ns, name;
     const struct json *object, *old; /* old: NULL when the object is created */
     struct arena *arena;             /* of the texts */

@@ -1,41 +1,47 @@
-/* kinds.c - where the API server keeps what the operator reads and writes. */
+/* kinds.c - every kind that the operator reads or writes, as a row: where the API server keeps it,
+ * its cache in the world, and which of its objects are watched. */
 #include "operator/kinds.h"
 
+#include "kube/kinds.h"
 #include "operator/names.h"
+#include "operator/world.h"
 
-#define CUSTOM(plural, kind) { OPERATOR_GROUP, OPERATOR_VERSION, plural, kind, true }
+#define CACHE(member) .cache = offsetof(struct operator_world, member)
+#define TREES(of)     .kind = &((const struct kube_kind){ .resource = (of) })
+#define API(group, version, plural, name)                                                          \
+    TREES(&((const struct kube_resource){ group, version, plural, name, true }))
+#define OURS(plural, name) API(OPERATOR_GROUP, OPERATOR_VERSION, plural, name)
 
-static const struct kube_resource controllers = CUSTOM("controllers", "Controller");
-static const struct kube_resource restapis = CUSTOM("restapis", "RestApi");
-static const struct kube_resource accountings = CUSTOM("accountings", "Accounting");
-static const struct kube_resource loginsets = CUSTOM("loginsets", "LoginSet");
-static const struct kube_resource nodesets = CUSTOM("nodesets", "NodeSet");
-static const struct kube_resource tokens = CUSTOM("tokens", "Token");
-static const struct kube_resource deployments = { "apps", "v1", "deployments", "Deployment", true };
-static const struct kube_resource statefulsets = { "apps", "v1", "statefulsets", "StatefulSet",
-                                                   true };
-static const struct kube_resource revisions = { "apps", "v1", "controllerrevisions",
-                                                "ControllerRevision", true };
-static const struct kube_resource budgets = { "policy", "v1", "poddisruptionbudgets",
-                                              "PodDisruptionBudget", true };
-static const struct kube_resource service_monitors = { "monitoring.coreos.com", "v1",
-                                                       "servicemonitors", "ServiceMonitor", true };
+const struct operator_kind operator_kinds[] = {
+    { OURS("controllers", "Controller"), CACHE(controllers) },
+    { OURS("accountings", "Accounting"), CACHE(accountings) },
+    { OURS("restapis", "RestApi"), CACHE(restapis) },
+    { OURS("loginsets", "LoginSet"), CACHE(loginsets) },
+    { OURS("nodesets", "NodeSet"), CACHE(nodesets) },
+    { OURS("tokens", "Token"), CACHE(tokens) },
+    { TREES(&kube_configmaps), CACHE(configmaps) },
+    { TREES(&kube_secrets), CACHE(secrets), .is_read_by_name = true },
+    { TREES(&kube_services), CACHE(services) },
+    { API("apps", "v1", "deployments", "Deployment"), CACHE(deployments) },
+    { API("apps", "v1", "statefulsets", "StatefulSet"), CACHE(statefulsets) },
+    { .kind = &kube_pod_kind, CACHE(pods), .selector = LABEL_NAME " in (slurmctld,slurmd)" },
+    { TREES(&kube_volume_claims), CACHE(claims) },
+    { API("apps", "v1", "controllerrevisions", "ControllerRevision"), CACHE(revisions) },
+    { API("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"), CACHE(budgets) },
+    { .kind = &kube_node_kind, CACHE(nodes) },
+    { API("monitoring.coreos.com", "v1", "servicemonitors", "ServiceMonitor"),
+      CACHE(service_monitors), .is_optional = true },
+};
 
-const struct kube_kind operator_controller_kind = { .resource = &controllers };
-const struct kube_kind operator_restapi_kind = { .resource = &restapis };
-const struct kube_kind operator_accounting_kind = { .resource = &accountings };
-const struct kube_kind operator_loginset_kind = { .resource = &loginsets };
-const struct kube_kind operator_nodeset_kind = { .resource = &nodesets };
-const struct kube_kind operator_token_kind = { .resource = &tokens };
-const struct kube_kind operator_configmap_kind = { .resource = &kube_configmaps };
-const struct kube_kind operator_secret_kind = { .resource = &kube_secrets };
-const struct kube_kind operator_service_kind = { .resource = &kube_services };
-const struct kube_kind operator_deployment_kind = { .resource = &deployments };
-const struct kube_kind operator_statefulset_kind = { .resource = &statefulsets };
-const struct kube_kind operator_claim_kind = { .resource = &kube_volume_claims };
-const struct kube_kind operator_revision_kind = { .resource = &revisions };
-const struct kube_kind operator_budget_kind = { .resource = &budgets };
-const struct kube_kind operator_service_monitor_kind = { .resource = &service_monitors };
+const size_t operator_kind_count = sizeof(operator_kinds) / sizeof(operator_kinds[0]);
+
+const struct kube_kind *operator_kind_of(const char *name)
+{
+    for (size_t i = 0; i < operator_kind_count; i++)
+        if (strcmp(operator_kinds[i].kind->resource->kind, name) == 0)
+            return operator_kinds[i].kind;
+    return NULL;
+}
 
 const struct json *operator_tree(const struct kube_object *object)
 {

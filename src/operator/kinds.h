@@ -1,16 +1,24 @@
-/* kinds.h - the custom resources of the operator and the kinds of their children. All keep their
- * JSON trees: there are few of them, and their fields are read by name. */
+/* kinds.h - the custom resources of the operator, the kinds of their children, and what they refer
+ * to. All but pods and Nodes keep their JSON trees: there are few of them, and their fields are
+ * read by name. */
 #ifndef SLINC_OPERATOR_KINDS_H
 #define SLINC_OPERATOR_KINDS_H
 
 #include "kube/object.h"
 
-extern const struct kube_kind operator_controller_kind, operator_restapi_kind,
-    operator_accounting_kind, operator_loginset_kind, operator_nodeset_kind, operator_token_kind;
+struct operator_kind {
+    const struct kube_kind *kind;
+    size_t cache;         /* its offset in struct operator_world */
+    const char *selector; /* of labels: only these objects are watched; NULL: all */
+    bool is_optional;     /* not every API server has it */
+    bool is_read_by_name; /* not watched: struct kube_reader */
+};
 
-extern const struct kube_kind operator_configmap_kind, operator_secret_kind, operator_service_kind,
-    operator_deployment_kind, operator_statefulset_kind, operator_claim_kind,
-    operator_revision_kind, operator_budget_kind, operator_service_monitor_kind;
+extern const struct operator_kind operator_kinds[];
+extern const size_t operator_kind_count;
+
+/* By name ("RestApi"); NULL: none. */
+const struct kube_kind *operator_kind_of(const char *name);
 
 /* The tree of an object of these kinds. */
 const struct json *operator_tree(const struct kube_object *object);

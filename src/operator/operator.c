@@ -24,7 +24,6 @@
 
 enum {
     MAX_WATCHES = OPERATOR_MAX_WATCHES + 1,
-    MAX_PLANS = 8,
     MAX_KEY = 2 * KUBE_MAX_NAME,
     MAX_WHO = MAX_KEY + 64,
     PAUSE_FACTOR = 8, /* a NodeSet of thousands of workers changes faster than it is planned */
@@ -49,8 +48,8 @@ struct slurm_operator {
     struct kube_lease *lease;
     struct engine *engine;
     struct host_keys *host_keys;
-    struct slurm_clusters *slurm; /* NULL: it does not speak to Slurm */
-    struct kind_controller kinds[MAX_PLANS];
+    struct slurm_clusters *slurm;  /* NULL: it does not speak to Slurm */
+    struct kind_controller *kinds; /* one for each of operator_plans */
 };
 
 /* ---- which changes concern which custom resource ---- */
@@ -371,28 +370,19 @@ static void add_kind(struct slurm_operator *program, unsigned at, const char *id
 static struct watch_set *watch_all(struct slurm_operator *program,
                                    const struct operator_options *options)
 {
-    struct operator_world *world = &program->world;
-    const struct watch_row rows[] = {
-        { .cache = world->controllers },
-        { .cache = world->restapis },
-        { .cache = world->accountings },
-        { .cache = world->loginsets },
-        { .cache = world->nodesets },
-        { .cache = world->tokens },
-        { .cache = world->configmaps },
-        { .cache = world->services },
-        { .cache = world->deployments },
-        { .cache = world->statefulsets },
-        { .cache = world->pods, .label_selector = LABEL_NAME " in (slurmctld,slurmd)" },
-        { .cache = world->claims },
-        { .cache = world->revisions },
-        { .cache = world->budgets },
-        { .cache = world->nodes },
-        { .cache = world->service_monitors, .is_optional = true },
-    };
+    struct watch_row rows[WATCH_SET_MAX];
+    unsigned count = 0;
 
-    return watch_set_new(program->client, &program->rand, rows, sizeof(rows) / sizeof(rows[0]),
-                         options->namespaces, options->namespace_count, options->page);
+    for (size_t i = 0; i < operator_kind_count; i++)
+        if (!operator_kinds[i].is_read_by_name)
+            rows[count++] = (struct watch_row){
+                .cache =
+                    operator_world_cache(&program->world, operator_kinds[i].kind->resource->kind),
+                .label_selector = operator_kinds[i].selector,
+                .is_optional = operator_kinds[i].is_optional,
+            };
+    return watch_set_new(program->client, &program->rand, rows, count, options->namespaces,
+                         options->namespace_count, options->page);
 }
 
 static void on_slurm_nodes(void *context, struct str key)
@@ -490,6 +480,7 @@ struct slurm_operator *operator_new(const struct operator_links *links,
                                                            .each_alone = true });
     program->host_keys = host_keys_new(program->client, options->host_keys_program);
     engine_add_service(program->engine, &action_host_keys, program->host_keys);
+    program->kinds = mem_alloc_array(operator_plan_count, sizeof(*program->kinds));
     for (unsigned i = 0; i < operator_plan_count; i++)
         add_kind(program, i, options->identity);
     kube_cache_listen(program->world.service_monitors, on_service_monitor, program);
@@ -531,6 +522,7 @@ void operator_free(struct slurm_operator *program)
     kube_lease_free(program->lease);
     for (unsigned i = 0; i < operator_plan_count; i++)
         kube_recorder_free(program->kinds[i].recorder);
+    mem_free(program->kinds);
     metrics_free(program->metrics);
     kube_reader_free(program->world.secret_reader);
     operator_world_done(&program->world);

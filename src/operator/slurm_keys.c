@@ -199,7 +199,7 @@ bool slurm_keys_reached_others(const struct sync *sync)
 {
     const struct kube_object *late = late_of_all(sync, slurm_keys_mark(sync->world, sync->object));
 
-    return !late || late->kind == &operator_controller_kind;
+    return !late || late->kind == operator_kind_of("Controller");
 }
 
 bool slurm_keys_are_new(const struct sync *sync)

@@ -1,4 +1,4 @@
-/* world.c - the caches of the operator as one table. */
+/* world.c - the caches of the operator, one for each row of operator_kinds. */
 #include "operator/world.h"
 
 #include "base/mem.h"
@@ -9,34 +9,9 @@
 
 enum { MAX_KEY = 2 * KUBE_MAX_NAME, MAX_CLUSTERS = 1 << 20 };
 
-static const struct world_row {
-    const struct kube_kind *kind;
-    size_t offset; /* of its cache in the world */
-} rows[] = {
-    { &operator_controller_kind, offsetof(struct operator_world, controllers) },
-    { &operator_restapi_kind, offsetof(struct operator_world, restapis) },
-    { &operator_accounting_kind, offsetof(struct operator_world, accountings) },
-    { &operator_loginset_kind, offsetof(struct operator_world, loginsets) },
-    { &operator_nodeset_kind, offsetof(struct operator_world, nodesets) },
-    { &operator_token_kind, offsetof(struct operator_world, tokens) },
-    { &operator_configmap_kind, offsetof(struct operator_world, configmaps) },
-    { &operator_secret_kind, offsetof(struct operator_world, secrets) },
-    { &operator_service_kind, offsetof(struct operator_world, services) },
-    { &operator_deployment_kind, offsetof(struct operator_world, deployments) },
-    { &operator_statefulset_kind, offsetof(struct operator_world, statefulsets) },
-    { &kube_pod_kind, offsetof(struct operator_world, pods) },
-    { &operator_service_monitor_kind, offsetof(struct operator_world, service_monitors) },
-    { &operator_claim_kind, offsetof(struct operator_world, claims) },
-    { &operator_revision_kind, offsetof(struct operator_world, revisions) },
-    { &operator_budget_kind, offsetof(struct operator_world, budgets) },
-    { &kube_node_kind, offsetof(struct operator_world, nodes) },
-};
-
-enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
-
-static struct kube_cache **cache_at(const struct operator_world *world, size_t offset)
+static struct kube_cache **cache_at(const struct operator_world *world, size_t row)
 {
-    return (struct kube_cache **)(void *)((char *)(uintptr_t)world + offset);
+    return (struct kube_cache **)(void *)((char *)(uintptr_t)world + operator_kinds[row].cache);
 }
 
 static void by_controller_ref(const struct kube_object *object, kube_index_emit emit, void *context)
@@ -61,8 +36,8 @@ void operator_world_init(struct operator_world *world, const struct clock *clock
     *world = (struct operator_world){ .dns_domain = "cluster.local",
                                       .propagated_conditions = "",
                                       .max_unregistered = OPERATOR_MAX_UNREGISTERED };
-    for (unsigned i = 0; i < ROW_COUNT; i++)
-        *cache_at(world, rows[i].offset) = kube_cache_new(rows[i].kind, clock);
+    for (size_t i = 0; i < operator_kind_count; i++)
+        *cache_at(world, i) = kube_cache_new(operator_kinds[i].kind, clock);
     map_init(&world->slurm, &(struct map_options){ .max = MAX_CLUSTERS, .free_value = mem_free });
     map_init(&world->refused, &(struct map_options){ .max = MAX_CLUSTERS, .free_value = mem_free });
     /* It is the first index of each of these caches, so its number is the same. */
@@ -76,17 +51,17 @@ void operator_world_init(struct operator_world *world, const struct clock *clock
 
 void operator_world_done(struct operator_world *world)
 {
-    for (unsigned i = 0; i < ROW_COUNT; i++)
-        kube_cache_free(*cache_at(world, rows[i].offset));
+    for (size_t i = 0; i < operator_kind_count; i++)
+        kube_cache_free(*cache_at(world, i));
     map_done(&world->slurm);
     map_done(&world->refused);
 }
 
 struct kube_cache *operator_world_cache(const struct operator_world *world, const char *kind)
 {
-    for (unsigned i = 0; i < ROW_COUNT; i++)
-        if (strcmp(rows[i].kind->resource->kind, kind) == 0)
-            return *cache_at(world, rows[i].offset);
+    for (size_t i = 0; i < operator_kind_count; i++)
+        if (strcmp(operator_kinds[i].kind->resource->kind, kind) == 0)
+            return *cache_at(world, i);
     return NULL;
 }
 

@@ -71,7 +71,7 @@ static const struct kube_object *new_nodeset(struct str extra)
     spec = json_put_object(build, root, "spec");
     json_put_str(build, spec, "extraConf", extra);
     doc = json_freeze(root);
-    must(kube_object_predicted(&operator_nodeset_kind, json_root(doc), &nodeset, NULL) == 0);
+    must(kube_object_predicted(operator_kind_of("NodeSet"), json_root(doc), &nodeset, NULL) == 0);
     return nodeset;
 }
 

@@ -24,24 +24,13 @@
 #include "../worlds_read.h"
 #include "codec/json_format.h"
 #include "operator/admit.h"
+#include "operator/kinds.h"
 
 #include <stdio.h>
 
 enum { MAX_TEXT = 1 << 20 };
 
 static struct written_worlds all;
-
-static const struct {
-    const char *name, *plural;
-    enum admit_kind kind;
-} kinds[] = {
-    { "Controller", "controllers", ADMIT_CONTROLLER },
-    { "Accounting", "accountings", ADMIT_ACCOUNTING },
-    { "RestApi", "restapis", ADMIT_RESTAPI },
-    { "LoginSet", "loginsets", ADMIT_LOGINSET },
-    { "NodeSet", "nodesets", ADMIT_NODESET },
-    { "Token", "tokens", ADMIT_TOKEN },
-};
 
 static int check_review(const struct json *root, struct err *err)
 {
@@ -141,14 +130,12 @@ static void the_answer_is_as_expected(void **state)
     auto_buf struct buf body = { .max = MAX_TEXT }, out = { .max = WEBHOOK_MAX_ANSWER };
     auto_json_doc struct json_doc *doc = NULL;
     struct webhook_answer answer;
-    size_t i = 0;
+    const char *name = json_str(json_get(root, "kind")).at;
+    const struct kube_kind *kind = operator_kind_of(name);
 
-    while (i < 6 && !str_is(json_str(json_get(root, "kind")), kinds[i].name))
-        i++;
-    assert_true(i < 6);
-    write_review(root, kinds[i].plural, &body);
-    answer =
-        operator_admit_review(kinds[i].kind, buf_str(&body), find, (void *)(uintptr_t)root, &out);
+    assert_non_null(kind);
+    write_review(root, kind->resource->plural, &body);
+    answer = operator_admit_review(name, buf_str(&body), find, (void *)(uintptr_t)root, &out);
     assert_int_equal(answer.status, 200);
     assert_int_equal(answer.is_early, json_bool_or(json_get(root, "early"), false));
     assert_int_equal(json_parse(buf_str(&out), MAX_TEXT, &doc, NULL), 0);
@@ -166,7 +153,7 @@ static void assert_allowed(const char *request)
                "{\"apiVersion\":\"admission.k8s.io/v1beta1\",\"kind\":\"AdmissionReview\","
                "\"request\":{\"uid\":\"u-1\",\"namespace\":\"site\",%s}}",
                request);
-    answer = operator_admit_review(ADMIT_LOGINSET, buf_str(&body), NULL, NULL, &out);
+    answer = operator_admit_review("LoginSet", buf_str(&body), NULL, NULL, &out);
     assert_int_equal(answer.status, 200);
     assert_string_equal(answer.result, "allowed");
     assert_string_equal(buf_text(&out),
@@ -195,7 +182,7 @@ static void what_is_no_review_is_answered_in_text(void **state)
     for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
         auto_buf struct buf out = { .max = WEBHOOK_MAX_ANSWER };
         struct webhook_answer answer =
-            operator_admit_review(ADMIT_TOKEN, str_of(bodies[i]), NULL, NULL, &out);
+            operator_admit_review("Token", str_of(bodies[i]), NULL, NULL, &out);
 
         assert_int_equal(answer.status, 400);
         assert_string_equal(answer.result, "unreadable");
