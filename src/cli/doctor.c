@@ -53,6 +53,9 @@ const struct doctor_check doctor_checks[] = {
       doctor_latency, "give slurmctld and slurmrestd more CPU; see slinc_controller_rpc*" },
     { 213, "slurm", "the clocks of slurmctld and the bridge agree", BIT(FACT_BRIDGE),
       "slurmctld's clock", NULL, "see to the time synchronisation of both machines" },
+    { 214, "slurm", "the disk with slurmctld's state has room", BIT(FACT_PODS) | BIT(FACT_DISKS),
+      NULL, doctor_disks,
+      "enlarge its PersistentVolumeClaim; slurmctld forgets jobs without room" },
 
     { 301, "identity", "tokens for Slurm last longer than 10 minutes", BIT(FACT_TOKENS), NULL,
       doctor_token, "renew it (scontrol token), or let the program sign its own (jwtKey)" },

@@ -28,6 +28,7 @@ enum doctor_fact {
     FACT_EXPORTER, /* /metrics/cluster of the exporter, as text */
     FACT_ACCESS,   /* {items: [{user, verb, resource, allowed}]}: what our accounts may do */
     FACT_KUBELETS, /* {items: [{node, kubeletconfig}]}: of nodes that are lent to Slurm */
+    FACT_DISKS,    /* {items: [{node, pods}]}: what the kubelets of slurmctld say of its volumes */
     FACT_TOKENS,   /* {items: [{name, expires}]}: of Secrets with a token for Slurm; seconds */
     DOCTOR_FACTS,
 };
@@ -109,7 +110,7 @@ doctor_function doctor_version, doctor_crds, doctor_our_pods, doctor_leases, doc
 /* ---- doctor_slurm.c ---- */
 doctor_function doctor_reads, doctor_database, doctor_load, doctor_latency, doctor_hidden,
     doctor_token, doctor_cpu_manager, doctor_taints, doctor_drained, doctor_jobs_without_pods,
-    doctor_devices;
+    doctor_devices, doctor_disks;
 /* ---- doctor_work.c ---- */
 doctor_function doctor_finalizers, doctor_refused, doctor_workers, doctor_hpa, doctor_hpa_zero;
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const double MAX_DBD_QUEUE = 1000, MAX_THREADS = 200, MAX_AGENT_QUEUE = 100;
+static const double MAX_DBD_QUEUE = 1000, MAX_THREADS = 200, MAX_AGENT_QUEUE = 100, MIN_ROOM = 0.05;
 
 enum {
     SOON_S = 600,
@@ -68,6 +68,74 @@ void doctor_database(const struct doctor *doctor, struct doctor_finding *finding
                     queue);
     else
         doctor_find(doctor, finding, DOCTOR_OK, "%.0f messages wait for slurmdbd", queue);
+}
+
+/* Of one pod, as its kubelet says; false: it says nothing. */
+static bool state_room(const struct json *pod, double *ret_share)
+{
+    struct json_iter iter = json_iter(json_get(pod, "volume"));
+    const struct json *volume;
+
+    while (json_next_item(&iter, &volume)) {
+        int64_t all = json_i64_or(json_get(volume, "capacityBytes"), 0);
+
+        if (!str_is(json_str(json_get(volume, "name")), "statesave") || all <= 0)
+            continue;
+        *ret_share = (double)json_i64_or(json_get(volume, "availableBytes"), 0) / (double)all;
+        return true;
+    }
+    return false;
+}
+
+static bool runs_slurmctld(const struct doctor *doctor, const struct json *ref)
+{
+    struct json_iter iter = json_iter(items(doctor, FACT_PODS));
+    const struct json *pod;
+
+    while (json_next_item(&iter, &pod)) {
+        const struct json *metadata = json_get(pod, "metadata");
+
+        if (json_equal(json_get(metadata, "name"), json_get(ref, "name")) &&
+            json_equal(json_get(metadata, "namespace"), json_get(ref, "namespace")))
+            return str_is(json_str(json_at(metadata, "labels", "app.kubernetes.io/name")),
+                          "slurmctld");
+    }
+    return false;
+}
+
+void doctor_disks(const struct doctor *doctor, struct doctor_finding *finding)
+{
+    struct json_iter iter = json_iter(items(doctor, FACT_DISKS)), pods;
+    struct doctor_names full = { .count = 0 };
+    const struct json *one, *pod;
+    double least = 1, share = 1;
+    size_t count = 0;
+
+    buf_init(&full.text, MAX_NAMES_TEXT);
+    while (json_next_item(&iter, &one)) {
+        pods = json_iter(json_get(one, "pods"));
+        while (json_next_item(&pods, &pod)) {
+            const struct json *ref = json_get(pod, "podRef");
+
+            if (!runs_slurmctld(doctor, ref) || !state_room(pod, &share))
+                continue;
+            count++;
+            least = share < least ? share : least;
+            if (share < MIN_ROOM)
+                doctor_names_add(&full, json_str(json_get(ref, "namespace")),
+                                 json_str(json_get(ref, "name")));
+        }
+    }
+    if (full.count > 0)
+        doctor_find(doctor, finding, DOCTOR_FAILS,
+                    "slurmctld has less than %.0f %% of its disk left: %s", 100 * MIN_ROOM,
+                    buf_text(&full.text));
+    else if (count == 0)
+        doctor_find(doctor, finding, DOCTOR_SKIPPED,
+                    "no kubelet says how full the disk of a slurmctld is");
+    else
+        doctor_find(doctor, finding, DOCTOR_OK, "%.0f %% is free", 100 * least);
+    buf_done(&full.text);
 }
 
 void doctor_load(const struct doctor *doctor, struct doctor_finding *finding)

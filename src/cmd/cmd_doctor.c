@@ -243,43 +243,73 @@ static void read_rights(struct examination *exam)
     fetch_done(fetches, RIGHTS);
 }
 
-static void read_kubelets(struct examination *exam)
+/* Asks the kubelets of these Nodes; `member` of each answer goes into the fact. */
+static void ask_kubelets(struct examination *exam, enum doctor_fact fact, const char *path,
+                         const char *member, const char *const *nodes, size_t count)
 {
-    struct json_iter iter = json_iter(json_get(exam->facts.of[FACT_NODES].doc, "items"));
     auto_json_build struct json_build *build = json_build_new();
     struct fetch fetches[MAX_KUBELETS];
-    const struct json *node;
     struct gathered gathered;
-    size_t count = 0;
 
     gather_begin(&gathered, build);
-    while (json_next_item(&iter, &node) && count < MAX_KUBELETS) {
-        const char *name = text_of(exam, json_at(node, "metadata", "name"));
-
-        if (!json_exists(json_at(node, "metadata", "labels", EXTERNAL_LABEL)) ||
-            json_len(json_at(node, "status", "addresses")) == 0) /* nobody plays its kubelet */
-            continue;
-        fetches[count++] = (struct fetch){
-            .request = { KUBE_GET, &kube_nodes, NULL, name, "proxy", .timeout_us = ANSWER_US },
-            .path = arena_printf(&exam->terminal->arena, "/api/v1/nodes/%s/proxy/configz",
-                                 terminal_escape(exam->terminal, str_of(name))),
+    for (size_t i = 0; i < count; i++)
+        fetches[i] = (struct fetch){
+            .request = { KUBE_GET, &kube_nodes, NULL, nodes[i], "proxy", .timeout_us = ANSWER_US },
+            .path = arena_printf(&exam->terminal->arena, "/api/v1/nodes/%s/proxy/%s",
+                                 terminal_escape(exam->terminal, str_of(nodes[i])), path),
         };
-    }
     terminal_fetch(exam->terminal, fetches, count);
     for (size_t i = 0; i < count; i++) {
         struct json_mut *one = json_new_object(build);
 
         if (!fetches[i].doc)
             gathered.missing = terminal_lacks(exam->terminal, &fetches[i]);
-        json_put_text(build, one, "node", fetches[i].request.name);
-        json_put(build, one, "kubeletconfig",
-                 json_copy(build, json_get(fetch_root(&fetches[i]), "kubeletconfig")));
+        json_put_text(build, one, "node", nodes[i]);
+        json_put(build, one, member, json_copy(build, json_get(fetch_root(&fetches[i]), member)));
         json_push(gathered.items, one);
     }
-    if (!exam->facts.of[FACT_NODES].doc)
-        gathered.missing = exam->facts.of[FACT_NODES].missing;
-    gather_end(exam, FACT_KUBELETS, &gathered);
+    gather_end(exam, fact, &gathered);
     fetch_done(fetches, count);
+}
+
+static void read_kubelets(struct examination *exam)
+{
+    struct json_iter iter = json_iter(json_get(exam->facts.of[FACT_NODES].doc, "items"));
+    const char *nodes[MAX_KUBELETS];
+    const struct json *node;
+    size_t count = 0;
+
+    while (json_next_item(&iter, &node) && count < MAX_KUBELETS)
+        if (json_exists(json_at(node, "metadata", "labels", EXTERNAL_LABEL)) &&
+            json_len(json_at(node, "status", "addresses")) > 0) /* else nobody plays its kubelet */
+            nodes[count++] = text_of(exam, json_at(node, "metadata", "name"));
+    if (exam->facts.of[FACT_NODES].doc)
+        ask_kubelets(exam, FACT_KUBELETS, "configz", "kubeletconfig", nodes, count);
+    else
+        exam->facts.of[FACT_KUBELETS].missing = exam->facts.of[FACT_NODES].missing;
+}
+
+static void read_disks(struct examination *exam)
+{
+    struct json_iter iter = json_iter(json_get(exam->facts.of[FACT_PODS].doc, "items"));
+    const char *nodes[MAX_KUBELETS];
+    const struct json *pod;
+    size_t count = 0;
+
+    while (json_next_item(&iter, &pod) && count < MAX_KUBELETS) {
+        struct str name = json_str(json_at(pod, "metadata", "labels", "app.kubernetes.io/name"));
+        const char *node = text_of(exam, json_at(pod, "spec", "nodeName"));
+        bool is_new = node[0] && str_is(name, "slurmctld");
+
+        for (size_t i = 0; i < count && is_new; i++)
+            is_new = strcmp(nodes[i], node) != 0;
+        if (is_new)
+            nodes[count++] = node;
+    }
+    if (exam->facts.of[FACT_PODS].doc)
+        ask_kubelets(exam, FACT_DISKS, "stats/summary", "pods", nodes, count);
+    else
+        exam->facts.of[FACT_DISKS].missing = exam->facts.of[FACT_PODS].missing;
 }
 
 /* ---- tokens ---- */
@@ -396,6 +426,7 @@ static int report(struct examination *exam)
     read_processes(exam);
     read_rights(exam);
     read_kubelets(exam);
+    read_disks(exam);
     read_tokens(exam);
     worst = doctor_report(&doctor,
                           &(struct doctor_options){ .only = terminal->flags.only,

@@ -97,7 +97,7 @@ static const char *const fact_names[DOCTOR_FACTS] = {
     [FACT_VIEW_JOBS] = "view_jobs", [FACT_VIEW_NODES] = "view_nodes",
     [FACT_BRIDGE] = "bridge",       [FACT_EXPORTER] = "exporter",
     [FACT_ACCESS] = "access",       [FACT_KUBELETS] = "kubelets",
-    [FACT_TOKENS] = "tokens",
+    [FACT_DISKS] = "disks",         [FACT_TOKENS] = "tokens",
 };
 
 static int examine(const struct json *root, struct arena *arena, struct buf *out, struct err *err)
