@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 VERBS = {"WATCH": "watch", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 RULE = re.compile(r"  - apiGroups: \[(.*)\]\n    resources: \[(.*)\]\n(?:    resourceNames: \[(.*)\]\n)?    verbs: \[(.*)\]\n")
+PATHS = re.compile(r"  - nonResourceURLs: \[.*\]\n    verbs: \[.*\]\n")  # what others may ask of us, and nothing that we call
 
 
 class Right(NamedTuple):
@@ -21,6 +22,10 @@ class Right(NamedTuple):
 
 # Of every account, by roles of Kubernetes' own (system:basic-user).
 GIVEN_TO_ALL = {Right("create", "authentication.k8s.io", "selfsubjectreviews", "cluster", "")}
+
+# Of accounts whose servers ask who somebody is and what they may (system:auth-delegator).
+OF_JUDGES = {Right("create", "authentication.k8s.io", "tokenreviews", "cluster", ""),
+             Right("create", "authorization.k8s.io", "subjectaccessreviews", "cluster", "")}
 
 
 def right_for(method: str, path: str, home: str) -> Right | None:
@@ -50,6 +55,7 @@ def rights_given(rendered: str) -> dict[str, set[Right]]:
         if not kind:
             continue
         head, _, rules = f"{text.rstrip()}\n".partition("\nrules:\n")
+        rules = PATHS.sub("", rules)
         account = re.search(r"^  name: (\S+)$", head, re.M)[1]
         assert not RULE.sub("", rules).strip(), f"rules of {account} that cannot be read: {RULE.sub('', rules)}"
         found.setdefault(account, set()).update(

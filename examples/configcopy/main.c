@@ -4,17 +4,21 @@
  *                [--context NAME] [--port 8080]
  *
  * A list of things made in the order in which they need each other, and freed in the opposite one.
- * SIGTERM stops it cleanly. /readyz, /metrics and /debug/state are on --port. */
+ * SIGTERM stops it cleanly. /readyz and /metrics are on --port, and /debug/state for whoever may
+ * get that path. */
 #include "app.h"
 #include "base/log.h"
 #include "engine/run.h"
 #include "io/loop_real.h"
 #include "kube/config.h"
+#include "kube/guard.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+enum { ROUTES = HEALTH_ROUTES + HEALTH_METRICS_ROUTES + 1 };
 
 struct flags {
     struct kube_config_options config;
@@ -90,19 +94,24 @@ static void link_close(struct link *link)
 }
 
 static int serve_health(struct link *link, struct health *health, uint16_t port,
-                        struct http_route *routes, struct http_server **ret_server, struct err *err)
+                        struct guard *guard, struct http_route routes[ROUTES],
+                        struct http_server **ret_server, struct err *err)
 {
     health_routes(health, routes);
-    return http_server_new(link->loop,
-                           &(struct http_server_options){
-                               .port = port, .routes = routes, .route_count = HEALTH_ROUTES },
-                           ret_server, err);
+    health_metrics_routes(health, routes + HEALTH_ROUTES);
+    routes[ROUTES - 1] = guard_route(guard, health_state_route(health));
+    return http_server_new(
+        link->loop,
+        &(struct http_server_options){ .port = port, .routes = routes, .route_count = ROUTES },
+        ret_server, err);
 }
 
 static enum run_exit run_app(struct link *link, struct app *app, const struct flags *flags)
 {
     struct health *health = health_new(link->loop, app_metrics(app), app_engine(app));
-    struct http_route routes[HEALTH_ROUTES];
+    struct kube_client *client = kube_client_new(link->loop, link->api);
+    struct guard *guard = guard_new(client);
+    struct http_route routes[ROUTES];
     struct http_server *server = NULL;
     struct err err = { .class = 0 };
     struct run *run = run_new(link->loop, &(struct run_options){ .engine = app_engine(app),
@@ -113,10 +122,12 @@ static enum run_exit run_app(struct link *link, struct app *app, const struct fl
     enum run_exit code;
 
     app_add_health(app, health);
-    if (serve_health(link, health, flags->port, routes, &server, &err) < 0)
+    if (serve_health(link, health, flags->port, guard, routes, &server, &err) < 0)
         run_fail(run, &err);
     app_start(app);
     code = run_loop(run);
+    guard_free(guard);
+    kube_client_free(client);
     http_server_free(server);
     run_free(run);
     health_free(health);

@@ -39,6 +39,7 @@ static void on_text(void *context, const struct http_answer *answer)
 
     fetch->status = answer->status;
     fetch->outcome = kube_outcome_of(KUBE_GET, answer->status, "");
+    fetch->is_text = !is_json;
     if (answer->status != 200) {
         struct str said =
             is_json ? json_str(json_get(json_root(doc), "message")) : str_trim(answer->body);
@@ -66,10 +67,14 @@ static void on_failed(void *context, const struct err *why)
 static void send_path(struct loop *loop, struct http_transport *transport, struct fetch *fetch)
 {
     int64_t timeout_us = fetch->request.timeout_us ? fetch->request.timeout_us : DEADLINE_US;
-    const struct http_request request = { .method = "GET",
-                                          .path = fetch->path,
-                                          .deadline_us = loop_now_us(loop) + timeout_us,
-                                          .max_answer = MAX_TEXT };
+    const struct http_request request = {
+        .method = "GET",
+        .path = fetch->path,
+        .headers = { { fetch->header_name, fetch->header_value, true } },
+        .header_count = fetch->header_name ? 1 : 0,
+        .deadline_us = loop_now_us(loop) + timeout_us,
+        .max_answer = MAX_TEXT,
+    };
     const struct http_handlers handlers = { .answered = on_text,
                                             .failed = on_failed,
                                             .context = fetch };

@@ -8,9 +8,12 @@ struct fetch {
     struct kube_request request; /* in; without a resource nothing is sent */
     const char
         *path; /* in its place: GET of this path, which may be behind a proxy of the server */
-    enum kube_outcome outcome; /* out; of DONE, doc is the answer, to be freed */
+    const char *header_name, *header_value; /* sent with it: a secret; NULL for none */
+    const char *role;                       /* of our charts, which has the right to it; NULL */
+    enum kube_outcome outcome;              /* out; of DONE, doc is the answer, to be freed */
     int status;
     char message[240];
+    bool is_text; /* what refused a path answered no JSON: not the API server, but what is behind */
     struct json_doc *doc;
     struct buf text; /* of a path: what was answered, if it is no JSON */
     int64_t took_us;

@@ -59,10 +59,27 @@ const struct json *replica_choose(const struct json *pods, const struct json *le
     return chosen;
 }
 
+bool replica_is_secure(const struct json *pod)
+{
+    struct json_iter containers = json_iter(json_at(pod, "spec", "containers"));
+    const struct json *container, *arg;
+
+    while (json_next_item(&containers, &container)) {
+        struct json_iter args = json_iter(json_get(container, "args"));
+
+        while (json_next_item(&args, &arg))
+            if (str_is(json_str(arg), "--metrics-secure") ||
+                str_is(json_str(arg), "--metrics-secure=true"))
+                return true;
+    }
+    return false;
+}
+
 const char *replica_path(struct arena *arena, const struct json *pod, const char *path)
 {
     return arena_printf(
-        arena, "/api/v1/namespaces/" STR_FMT "/pods/" STR_FMT ":%" PRId64 "/proxy%s",
+        arena, "/api/v1/namespaces/" STR_FMT "/pods/%s" STR_FMT ":%" PRId64 "/proxy%s",
         STR_ARG(json_str(json_at(pod, "metadata", "namespace"))),
-        STR_ARG(json_str(json_at(pod, "metadata", "name"))), metrics_port(pod), path);
+        replica_is_secure(pod) ? "https:" : "", STR_ARG(json_str(json_at(pod, "metadata", "name"))),
+        metrics_port(pod), path);
 }

@@ -14,6 +14,9 @@ bool replica_runs(const struct json *pod, const char *command);
 const struct json *replica_choose(const struct json *pods, const struct json *leases,
                                   const char *command);
 
+/* Whether it serves metrics, and what is beside them, over TLS. */
+bool replica_is_secure(const struct json *pod);
+
 /* What it serves beside its metrics: "/debug/state". In the arena. */
 const char *replica_path(struct arena *arena, const struct json *pod, const char *path);
 

@@ -50,7 +50,7 @@ static const struct flag flags[] = {
     { "config", FLAG_TEXT, AT(config), "/etc/slurm-bridge/config.yaml",
       "the bridge's config file" },
     { "metrics-bind-address", FLAG_TEXT, AT(metrics_address), ":8080",
-      "where /metrics and /debug/state are served" },
+      "where /metrics is served, and /debug/state and /debug/why to whoever may get these paths" },
     { "health-probe-bind-address", FLAG_TEXT, AT(health_address), ":8081",
       "where /healthz and /readyz are served" },
     { "lease-namespace", FLAG_TEXT, AT(lease_ns), NULL,
@@ -148,14 +148,19 @@ static void ends_close(struct ends *ends)
     bridge_config_done(&ends->config);
 }
 
-static int listen_for_health(struct process_listeners *listeners, struct loop *loop,
+static int listen_for_health(struct process_listeners *listeners, const struct ends *ends,
                              struct health *health, const struct bridge_flags *values,
                              struct err *err)
 {
-    return process_listen(
-        listeners, loop, health,
-        (struct process_address){ "--metrics-bind-address", values->metrics_address },
-        (struct process_address){ "--health-probe-bind-address", values->health_address }, err);
+    return process_listen(listeners,
+                          &(struct process_serve){
+                              .loop = ends->links.loop,
+                              .api = ends->links.api,
+                              .of = health,
+                              .flags = &values->process,
+                              .metrics = { "--metrics-bind-address", values->metrics_address },
+                              .health = { "--health-probe-bind-address", values->health_address } },
+                          err);
 }
 
 /* ---- the webhook ---- */
@@ -265,9 +270,9 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
         pod_sync = pod_sync_new(client, ends->links.token, ends->kube.config->ns, pod);
     bridge_add_health(bridge, health);
     checks_add_health(checks, health);
-    listeners.routes[listeners.own_count++] =
+    listeners.debug[listeners.debug_count++] =
         (struct http_route){ .path = "/debug/why", .handle = why_serve, .context = bridge };
-    if (listen_for_health(&listeners, loop, health, values, &err) < 0 ||
+    if (listen_for_health(&listeners, ends, health, values, &err) < 0 ||
         (wants_webhook(values) && webhook_open(&webhook, ends, values, bridge_world(bridge),
                                                bridge_metrics(bridge), health, &err) < 0))
         run_fail(run, &err);
@@ -306,7 +311,7 @@ static enum run_exit run_webhook(const struct ends *ends, const struct bridge_fl
     process_identity(identity, &seed);
     watch = admit_watch_new(client, seed);
     admit_watch_add_health(watch, health);
-    if (listen_for_health(&listeners, loop, health, values, &err) < 0 ||
+    if (listen_for_health(&listeners, ends, health, values, &err) < 0 ||
         webhook_open(&webhook, ends, values, admit_watch_world(watch), metrics, health, &err) < 0)
         run_fail(run, &err);
     code = run_loop(run);

@@ -4,7 +4,7 @@
  * Of Secrets only the end of a token is kept. */
 #include "cli/doctor.h"
 #include "cli/replica.h"
-#include "cmd/terminal.h"
+#include "cmd/replica_page.h"
 #include "codec/base64.h"
 #include "codec/jwt.h"
 #include "kube/review.h"
@@ -117,8 +117,8 @@ static void read_lists(struct examination *exam)
 
 /* ---- our own processes ---- */
 
-static void prepare_process(struct examination *exam, enum doctor_fact fact, struct fetch *fetch,
-                            const char *command, const char *path)
+static void read_process(struct examination *exam, enum doctor_fact fact, struct fetch *fetch,
+                         const char *command, const char *path)
 {
     const struct json *pods = exam->facts.of[FACT_PODS].doc;
     const struct json *pod = replica_choose(pods, exam->facts.of[FACT_LEASES].doc, command);
@@ -128,26 +128,15 @@ static void prepare_process(struct examination *exam, enum doctor_fact fact, str
              : exam->facts.of[FACT_PODS].missing;
     if (!pod)
         return;
-    *fetch =
-        (struct fetch){ .request = { .verb = KUBE_GET,
-                                     .resource = &kube_pods,
-                                     .ns = text_of(exam, json_at(pod, "metadata", "namespace")),
-                                     .subresource = "proxy",
-                                     .timeout_us = ANSWER_US },
-                        .path = replica_path(&exam->terminal->arena, pod, path) };
+    replica_page_read(exam->terminal, pod, path, ANSWER_US, fetch);
+    take(exam, fact, fetch);
 }
 
 static void read_processes(struct examination *exam)
 {
-    prepare_process(exam, FACT_BRIDGE, &exam->bridge, "bridge", "/debug/state");
+    read_process(exam, FACT_BRIDGE, &exam->bridge, "bridge", "/debug/state");
     /* Not /metrics, where --legacy-path may have put the old series. */
-    prepare_process(exam, FACT_EXPORTER, &exam->exporter, "exporter", "/metrics/cluster");
-    terminal_fetch(exam->terminal, &exam->bridge, 1);
-    terminal_fetch(exam->terminal, &exam->exporter, 1);
-    if (exam->bridge.path)
-        take(exam, FACT_BRIDGE, &exam->bridge);
-    if (exam->exporter.path)
-        take(exam, FACT_EXPORTER, &exam->exporter);
+    read_process(exam, FACT_EXPORTER, &exam->exporter, "exporter", "/metrics/cluster");
 }
 
 /* ---- facts of several answers ---- */

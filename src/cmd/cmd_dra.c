@@ -33,8 +33,9 @@ static const struct flag flags[] = {
     { "health-addr", FLAG_TEXT, AT(health_address), ":8081",
       "where /healthz and /readyz are served; 0: nowhere" },
     { "metrics-addr", FLAG_TEXT, AT(metrics_address), ":8080",
-      "where /metrics and /debug/state are served; 0: nowhere" },
+      "where /metrics is served, and /debug/state to whoever may get it; 0: nowhere" },
     PROCESS_OWN_FLAGS(AT(process)),
+    PROCESS_METRICS_FLAGS(AT(process)),
     { NULL, FLAG_TEXT, 0, NULL, NULL },
 };
 
@@ -89,9 +90,10 @@ static enum run_exit check(const struct dra_flags *values)
     return is_well ? RUN_OK : RUN_FAILED;
 }
 
-static enum run_exit run_plugin(struct dra_plugin *plugin, struct loop *loop,
+static enum run_exit run_plugin(struct dra_plugin *plugin, const struct process_api *api,
                                 const struct dra_flags *values)
 {
+    struct loop *loop = api->loop;
     struct metrics *metrics = dra_plugin_metrics(plugin);
     struct health *health = health_new(loop, metrics, dra_plugin_engine(plugin));
     struct run *run = run_new(loop, &(struct run_options){ .engine = dra_plugin_engine(plugin),
@@ -103,10 +105,15 @@ static enum run_exit run_plugin(struct dra_plugin *plugin, struct loop *loop,
 
     dra_plugin_add_health(plugin, health);
     if (dra_plugin_start(plugin, &err) < 0 ||
-        process_listen(&listeners, loop, health,
-                       (struct process_address){ "--metrics-addr", values->metrics_address },
-                       (struct process_address){ "--health-addr", values->health_address },
-                       &err) < 0)
+        process_listen(
+            &listeners,
+            &(struct process_serve){ .loop = loop,
+                                     .api = api->api,
+                                     .of = health,
+                                     .flags = &values->process,
+                                     .metrics = { "--metrics-addr", values->metrics_address },
+                                     .health = { "--health-addr", values->health_address } },
+            &err) < 0)
         run_fail(run, &err);
     code = run_loop(run);
     process_listen_end(&listeners);
@@ -128,7 +135,7 @@ static enum run_exit run_with(const struct process_api *api, const struct dra_fl
         process_cannot_start("dra", &values->process, &err);
         return RUN_FAILED;
     }
-    code = run_plugin(plugin, api->loop, values);
+    code = run_plugin(plugin, api, values);
     dra_plugin_free(plugin);
     return code;
 }

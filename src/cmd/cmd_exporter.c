@@ -17,6 +17,7 @@
 #include "exporter/ui.h"
 #include "io/http_client.h"
 #include "io/loop_real.h"
+#include "io/reload.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ struct exporter_flags {
     const char *server, *cache_freq, *metrics_address, *health_address, *legacy_path, *user_labels;
     const char *ui_address;
     const char *ca_file, *key_file, *key_user, *api_address, *api_folder, *api_service, *bridge;
+    const char *bridge_token_file, *bridge_ca_file;
     struct process_flags process;
     const char *print;
     bool external, view, ui;
@@ -68,6 +70,10 @@ static const struct flag flags[] = {
     { "bridge", FLAG_TEXT, AT(bridge), "",
       "where the metrics of slinc bridge are served: the view API asks there why a pod waits, for "
       "whoever may get that pod" },
+    { "bridge-token-file", FLAG_TEXT, AT(bridge_token_file), "",
+      "a token for the bridge, which may change at any time; none: it is asked without" },
+    { "bridge-ca-file", FLAG_TEXT, AT(bridge_ca_file), "",
+      "the CA of a bridge that is https://, which may change at any time; none: the system's" },
     { "ui", FLAG_BOOL, AT(ui), "false",
       "serve the live page /ui/ beside these APIs, to whoever may list and watch "
       "ui.view.slinky.slurm.net" },
@@ -118,6 +124,7 @@ struct links {
     struct process_api kube; /* where the API is served */
     struct slurm_token *token;
     struct http_transport *slurm, *bridge; /* bridge: NULL when it is not asked */
+    struct reload_file *bridge_token;      /* NULL: none */
 };
 
 /* The pages must be served before there is a token: a file is awaited. */
@@ -144,16 +151,46 @@ static bool serves_api(const struct exporter_flags *values)
     return values->external || values->view || values->ui;
 }
 
-/* Without the API nothing is asked of Kubernetes, and no account is needed. */
+/* Where nobody is judged nothing is asked of Kubernetes, and no account is needed. */
 static int open_loop(struct links *links, const struct exporter_flags *values, struct err *err)
 {
     int result;
 
-    if (!serves_api(values))
+    if (!serves_api(values) && !values->process.metrics_secure)
         return loop_new_real(&links->loop, err);
     result = process_api_open(&links->kube, &values->process, err);
     links->loop = links->kube.loop;
-    return result < 0 ? err_wrap(err, "the aggregated API") : 0;
+    return result < 0 ? err_wrap(err, "the API server") : 0;
+}
+
+static struct str bridge_token(void *context)
+{
+    const struct links *links = context;
+
+    return links->bridge_token ? str_trim(reload_file_content(links->bridge_token)) : STR("");
+}
+
+static int open_bridge(struct links *links, const struct exporter_flags *values, struct err *err)
+{
+    const struct http_client_options options = {
+        .base_url = values->bridge,
+        .tls.ca_file = values->bridge_ca_file[0] ? values->bridge_ca_file : NULL,
+        .tls_kept = process_tls_kept,
+        .tls_context = (void *)(uintptr_t)values->bridge,
+        .bearer_token = bridge_token,
+        .bearer_context = links,
+        .max_connections = BRIDGE_CONNECTIONS,
+    };
+    int result = 0;
+
+    if (values->bridge_token_file[0])
+        result = reload_file_new(links->loop,
+                                 &(struct reload_options){ .path = values->bridge_token_file },
+                                 &links->bridge_token, err);
+    if (result < 0)
+        return err_wrap(err, "--bridge-token-file");
+    result = http_client_new(links->loop, &options, &links->bridge, err);
+    return result < 0 ? err_wrap(err, "--bridge %s", values->bridge) : 0;
 }
 
 static int links_open(struct links *links, const struct exporter_flags *values, struct err *err)
@@ -176,19 +213,14 @@ static int links_open(struct links *links, const struct exporter_flags *values, 
     result = http_client_new(links->loop, &options, &links->slurm, err);
     if (result < 0)
         return err_wrap(err, "--server %s", values->server);
-    if (!values->view || !values->bridge[0])
-        return 0;
-    result = http_client_new(links->loop,
-                             &(struct http_client_options){ .base_url = values->bridge,
-                                                            .max_connections = BRIDGE_CONNECTIONS },
-                             &links->bridge, err);
-    return result < 0 ? err_wrap(err, "--bridge %s", values->bridge) : 0;
+    return values->view && values->bridge[0] ? open_bridge(links, values, err) : 0;
 }
 
 static void links_close(struct links *links)
 {
     http_transport_free(links->slurm);
     http_transport_free(links->bridge);
+    reload_file_free(links->bridge_token);
     slurm_token_free(links->token);
     if (links->kube.loop)
         process_api_close(&links->kube);
@@ -215,7 +247,7 @@ static int page_open(struct page_server *page, const struct links *links, struct
 
     if (result < 0 || (port == 0 && !values->ui))
         return result;
-    if (links->kube.api)
+    if (serves_api(values))
         page->kube = kube_client_new(links->loop, links->kube.api);
     page->ui = ui_new(links->loop, exporter_source(exporter), page->kube);
     if (port == 0)
@@ -281,12 +313,16 @@ static enum run_exit run_exporter(const struct links *links, const struct export
     struct err err = { .class = 0 };
     enum run_exit code;
 
-    listeners.own_count = exporter_routes(exporter, listeners.routes);
-    if (process_listen(
-            &listeners, links->loop, health,
-            (struct process_address){ "--metrics-bind-address", values->metrics_address },
-            (struct process_address){ "--health-probe-bind-address", values->health_address },
-            &err) < 0 ||
+    listeners.own_count = exporter_routes(exporter, listeners.own);
+    if (process_listen(&listeners,
+                       &(struct process_serve){
+                           .loop = links->loop,
+                           .api = links->kube.api,
+                           .of = health,
+                           .flags = &values->process,
+                           .metrics = { "--metrics-bind-address", values->metrics_address },
+                           .health = { "--health-probe-bind-address", values->health_address } },
+                       &err) < 0 ||
         page_open(&page, links, exporter, values, &err) < 0 ||
         (serves_api(values) && open_api(links, values, exporter, metrics, page.ui, &api, &err) < 0))
         run_fail(run, &err);

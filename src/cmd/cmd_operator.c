@@ -39,7 +39,7 @@ static const struct flag flags[] = {
     { "health-addr", FLAG_TEXT, AT(health_address), ":8081",
       "where /healthz and /readyz are served" },
     { "metrics-addr", FLAG_TEXT, AT(metrics_address), ":8080",
-      "where /metrics and /debug/state are served; 0: nowhere" },
+      "where /metrics is served, and /debug/state to whoever may get it; 0: nowhere" },
     { "server-addr", FLAG_TEXT, AT(server_address), ":9443",
       "where custom resources are validated, over TLS; 0: nowhere" },
     { "webhook-cert-dir", FLAG_TEXT, AT(cert_folder), "/tmp/k8s-webhook-server/serving-certs",
@@ -104,13 +104,19 @@ static void webhook_close(struct webhook *webhook)
 
 /* ---- running ---- */
 
-static int listen_for_health(struct process_listeners *listeners, struct loop *loop,
+static int listen_for_health(struct process_listeners *listeners, const struct process_api *api,
                              struct health *health, const struct operator_flags *values,
                              struct err *err)
 {
-    return process_listen(listeners, loop, health,
-                          (struct process_address){ "--metrics-addr", values->metrics_address },
-                          (struct process_address){ "--health-addr", values->health_address }, err);
+    return process_listen(
+        listeners,
+        &(struct process_serve){ .loop = api->loop,
+                                 .api = api->api,
+                                 .of = health,
+                                 .flags = &values->process,
+                                 .metrics = { "--metrics-addr", values->metrics_address },
+                                 .health = { "--health-addr", values->health_address } },
+        err);
 }
 
 static enum run_exit run_operator(struct slurm_operator *program, const struct process_api *api,
@@ -130,7 +136,7 @@ static enum run_exit run_operator(struct slurm_operator *program, const struct p
     enum run_exit code;
 
     operator_add_health(program, health);
-    if (listen_for_health(&listeners, loop, health, values, &err) < 0 ||
+    if (listen_for_health(&listeners, api, health, values, &err) < 0 ||
         webhook_open(&webhook, api, values, metrics, health, &err) < 0)
         run_fail(run, &err);
     operator_start(program);
@@ -154,7 +160,7 @@ static enum run_exit run_webhook(const struct process_api *api, const struct ope
     struct err err = { .class = 0 };
     enum run_exit code;
 
-    if (listen_for_health(&listeners, api->loop, health, values, &err) < 0 ||
+    if (listen_for_health(&listeners, api, health, values, &err) < 0 ||
         webhook_open(&webhook, api, values, metrics, health, &err) < 0)
         run_fail(run, &err);
     code = run_loop(run);

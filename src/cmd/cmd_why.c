@@ -5,7 +5,7 @@
  * which needs more rights. What is missing is said, and the rest is told. */
 #include "cli/advice.h"
 #include "cli/replica.h"
-#include "cmd/terminal.h"
+#include "cmd/replica_page.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,25 +45,17 @@ static bool ask_bridge(struct terminal *terminal, const struct json *pod, const 
         { .request = { KUBE_LIST, &kube_leases, .query = field, .timeout_us = BRIDGE_US } },
     };
     const struct json *replica;
-    const char *space;
     bool may;
 
     terminal_fetch(terminal, found, 2);
     replica = replica_choose(fetch_root(&found[0]), fetch_root(&found[1]), NULL);
     *ret_missing = terminal_missing(terminal, &found[0]);
     if (replica) {
-        space = arena_printf(&terminal->arena, STR_FMT,
-                             STR_ARG(json_str(json_at(replica, "metadata", "namespace"))));
-        ret_decision->request = (struct kube_request){ .verb = KUBE_GET,
-                                                       .resource = &kube_pods,
-                                                       .ns = space,
-                                                       .subresource = "proxy",
-                                                       .timeout_us = BRIDGE_US };
-        ret_decision->path = replica_path(&terminal->arena, replica,
-                                          arena_printf(&terminal->arena, "/debug/why?pod=%s%%2F%s",
-                                                       terminal_escape(terminal, str_of(ns)),
-                                                       terminal_escape(terminal, str_of(name))));
-        terminal_fetch(terminal, ret_decision, 1);
+        replica_page_read(terminal, replica,
+                          arena_printf(&terminal->arena, "/debug/why?pod=%s%%2F%s",
+                                       terminal_escape(terminal, str_of(ns)),
+                                       terminal_escape(terminal, str_of(name))),
+                          BRIDGE_US, ret_decision);
         *ret_missing = terminal_missing(terminal, ret_decision);
     } else if (!(*ret_missing)[0]) {
         *ret_missing = arena_printf(
@@ -97,6 +89,16 @@ static bool is_bridged(const struct json *pod)
     return !str_is(json_str(json_at(pod, "spec", "schedulerName")), "default-scheduler");
 }
 
+/* There are two ways to the decision, and none is open. */
+static const char *either(struct terminal *terminal, const char *no_view,
+                          const struct fetch *decision)
+{
+    if (decision->status != 403)
+        return no_view;
+    return arena_printf(&terminal->arena, "%s; to ask the bridge itself %s", no_view,
+                        terminal_lacks(terminal, decision));
+}
+
 /* decided: what the view API said. */
 static int tell_pod(struct terminal *terminal, struct why_facts *facts, const char *ns,
                     const char *name, const struct fetch *decided)
@@ -109,7 +111,7 @@ static int tell_pod(struct terminal *terminal, struct why_facts *facts, const ch
     } else if (is_bridged(facts->pod)) {
         if (!ask_bridge(terminal, facts->pod, ns, name, &decision, &facts->no_decision))
             facts->no_decision = decided->status == 404 && facts->no_jobs[0]
-                                     ? facts->no_jobs
+                                     ? either(terminal, facts->no_jobs, &decision)
                                      : terminal_missing(terminal, decided);
         facts->decision = fetch_root(&decision);
     }

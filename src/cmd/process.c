@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "io/loop_real.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -126,42 +127,93 @@ int process_address_read(struct process_address at, char ret_host[PROCESS_MAX_HO
     return 0;
 }
 
-static int listen_at(struct loop *loop, struct process_address at,
-                     const struct process_listeners *listeners, struct http_server **ret_server,
+static void on_certificate(void *context, const struct err *why)
+{
+    (void)context;
+    if (why)
+        log_warn("the certificate of the metrics is not usable; the old one stays", LOG_ERROR(why));
+    else
+        log_info("the metrics have a new certificate");
+}
+
+/* folder: of the certificate; NULL: plain. */
+static int listen_at(struct loop *loop, struct process_address at, const struct http_route *routes,
+                     size_t count, const char *folder, struct http_server **ret_server,
                      struct err *err)
 {
-    char host[PROCESS_MAX_HOST];
+    char host[PROCESS_MAX_HOST], cert_file[PATH_MAX], key_file[PATH_MAX];
     uint16_t port = 0;
     int result = process_address_read(at, host, &port, err);
 
     if (result < 0 || port == 0)
         return result;
-    result = http_server_new(
-        loop,
-        &(struct http_server_options){ .address = host[0] ? host : NULL,
-                                       .port = port,
-                                       .routes = listeners->routes,
-                                       .route_count = listeners->own_count + HEALTH_ROUTES },
-        ret_server, err);
+    (void)snprintf(cert_file, sizeof(cert_file), "%s/tls.crt", folder);
+    (void)snprintf(key_file, sizeof(key_file), "%s/tls.key", folder);
+    result = http_server_new(loop,
+                             &(struct http_server_options){ .address = host[0] ? host : NULL,
+                                                            .port = port,
+                                                            .routes = routes,
+                                                            .route_count = count,
+                                                            .cert_file = folder ? cert_file : NULL,
+                                                            .key_file = folder ? key_file : NULL,
+                                                            .tls_changed = on_certificate },
+                             ret_server, err);
     return result < 0 ? err_wrap(err, "%s", at.flag) : 0;
 }
 
-int process_listen(struct process_listeners *listeners, struct loop *loop, struct health *health,
-                   struct process_address metrics_at, struct process_address health_at,
+static void add_route(struct process_listeners *listeners, struct http_route route, bool is_guarded)
+{
+    listeners->routes[listeners->route_count++] =
+        is_guarded ? guard_route(listeners->guard, route) : route;
+}
+
+/* All that the process serves. /version tells a command which servers there are, and is open. */
+static void gather_routes(struct process_listeners *listeners, struct health *health,
+                          bool is_secure)
+{
+    struct http_route metrics[HEALTH_METRICS_ROUTES];
+
+    health_routes(health, listeners->probes);
+    health_metrics_routes(health, metrics);
+    for (size_t i = 0; i < listeners->own_count; i++)
+        add_route(listeners, listeners->own[i], is_secure);
+    for (size_t i = 0; i < HEALTH_METRICS_ROUTES; i++)
+        add_route(listeners, metrics[i], is_secure && strcmp(metrics[i].path, "/version") != 0);
+    for (size_t i = 0; i < HEALTH_ROUTES; i++)
+        add_route(listeners, listeners->probes[i], false);
+    for (size_t i = 0; i < listeners->debug_count && listeners->guard; i++)
+        add_route(listeners, listeners->debug[i], true);
+    if (listeners->guard)
+        add_route(listeners, health_state_route(health), true);
+}
+
+int process_listen(struct process_listeners *listeners, const struct process_serve *serve,
                    struct err *err)
 {
+    bool is_secure = serve->flags->metrics_secure;
+    bool is_one = strcmp(serve->metrics.address, serve->health.address) == 0;
     int result;
 
-    health_version(health, cmd_version);
-    health_routes(health, listeners->routes + listeners->own_count);
-    result = listen_at(loop, metrics_at, listeners, &listeners->metrics, err);
-    if (result < 0 || strcmp(metrics_at.address, health_at.address) == 0)
+    if (is_secure && !serve->api)
+        return err_set(err, ERR_INVALID, "--metrics-secure: there is no API server to ask");
+    health_version(serve->of, cmd_version);
+    if (serve->api) {
+        listeners->client = kube_client_new(serve->loop, serve->api);
+        listeners->guard = guard_new(listeners->client);
+    }
+    gather_routes(listeners, serve->of, is_secure);
+    result = listen_at(serve->loop, serve->metrics, listeners->routes, listeners->route_count,
+                       is_secure ? serve->flags->metrics_folder : NULL, &listeners->metrics, err);
+    if (result < 0 || is_one)
         return result;
-    return listen_at(loop, health_at, listeners, &listeners->health, err);
+    return listen_at(serve->loop, serve->health, listeners->probes, HEALTH_ROUTES, NULL,
+                     &listeners->health, err);
 }
 
 void process_listen_end(struct process_listeners *listeners)
 {
+    guard_free(listeners->guard);
+    kube_client_free(listeners->client);
     http_server_free(listeners->health);
     http_server_free(listeners->metrics);
 }

@@ -7,12 +7,15 @@
 #include "engine/health.h"
 #include "engine/run.h"
 #include "kube/config.h"
+#include "kube/guard.h"
 
 enum { PROCESS_IDENTITY = 160, PROCESS_MAX_HOST = 128 };
 
 /* Flags that all commands with a log have. */
 struct process_flags {
     const char *kubeconfig, *context, *log_level, *log_encoder;
+    const char *metrics_folder; /* of tls.crt and tls.key */
+    bool metrics_secure;
 };
 
 #define PROCESS_FLAG_AT(at, member) ((at) + offsetof(struct process_flags, member))
@@ -27,11 +30,18 @@ struct process_flags {
         { "zap-encoder", FLAG_TEXT, PROCESS_FLAG_AT(at, log_encoder), NULL,                        \
           "json or console; else console on a terminal" }
 
+/* Of commands that serve metrics. */
+#define PROCESS_METRICS_FLAGS(at)                                                                  \
+    { "metrics-secure", FLAG_BOOL, PROCESS_FLAG_AT(at, metrics_secure), "false",                   \
+      "serve metrics over TLS, and only to who may get their path (a nonResourceURL of RBAC)" },   \
+        { "metrics-cert-dir", FLAG_TEXT, PROCESS_FLAG_AT(at, metrics_folder),                      \
+          "/tmp/k8s-metrics-server/metrics-certs",                                                 \
+          "of tls.crt and tls.key for --metrics-secure; they may change at any time" }
+
 /* And those that the commands of Slinky have. */
 #define PROCESS_FLAGS(at)                                                                          \
-    PROCESS_OWN_FLAGS(at),                                                                         \
+    PROCESS_OWN_FLAGS(at), PROCESS_METRICS_FLAGS(at),                                              \
         { "leader-elect", FLAG_IGNORED_BOOL, 0, NULL, "taken, and always true" },                  \
-        { "metrics-secure", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },             \
         { "enable-http2", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },               \
         { "zap-devel", FLAG_IGNORED_BOOL, 0, NULL, "taken, and without effect" },                  \
         { "zap-stacktrace-level", FLAG_IGNORED, 0, NULL, "taken, and without effect" },            \
@@ -76,18 +86,32 @@ struct process_address {
 int process_address_read(struct process_address at, char ret_host[PROCESS_MAX_HOST],
                          uint16_t *ret_port, struct err *err);
 
-enum { PROCESS_OWN_ROUTES = 16 };
+enum { PROCESS_OWN_ROUTES = 16, PROCESS_DEBUG_ROUTES = 4 };
 
 struct process_listeners {
-    /* First those that the subcommand has put in, then health's. */
-    struct http_route routes[PROCESS_OWN_ROUTES + HEALTH_ROUTES];
-    size_t own_count;
+    /* What the subcommand serves itself: beside its metrics, and for those who may alone. */
+    struct http_route own[PROCESS_OWN_ROUTES], debug[PROCESS_DEBUG_ROUTES];
+    size_t own_count, debug_count;
+    /* The rest is private. */
+    struct http_route probes[HEALTH_ROUTES];
+    struct http_route routes[PROCESS_OWN_ROUTES + HEALTH_METRICS_ROUTES + PROCESS_DEBUG_ROUTES +
+                             HEALTH_ROUTES + 1];
+    size_t route_count;
+    struct kube_client *client;
+    struct guard *guard;
     struct http_server *metrics, *health;
 };
 
-/* Serves health, metrics and state at both addresses, which may be the same. */
-int process_listen(struct process_listeners *listeners, struct loop *loop, struct health *health,
-                   struct process_address metrics_at, struct process_address health_at,
+struct process_serve {
+    struct loop *loop;
+    struct http_transport *api; /* judges who asks; NULL: nothing is served that needs a right */
+    struct health *of;
+    const struct process_flags *flags;
+    struct process_address metrics, health;
+};
+
+/* Serves at one address what probes ask, at the other everything; they may be the same. */
+int process_listen(struct process_listeners *listeners, const struct process_serve *serve,
                    struct err *err);
 void process_listen_end(struct process_listeners *listeners);
 

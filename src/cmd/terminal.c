@@ -95,19 +95,21 @@ const char *terminal_lacks(struct terminal *terminal, const struct fetch *fetch)
         return "";
     if (is_view && !resource->namespaced && fetch->status == 404)
         return "this cluster has no view API (chart slurm-exporter, view.enabled)";
-    if (fetch->status != 403 || !resource)
+    if (fetch->status != 403 || !resource || fetch->is_text)
         return arena_strdup(&terminal->arena, fetch->message);
     scope = !resource->namespaced ? ""
             : request->ns && request->ns[0]
                 ? arena_printf(&terminal->arena, " in namespace %s", request->ns)
                 : " in all namespaces";
-    return arena_printf(&terminal->arena, "needs the right to %s %s%s%s%s%s%s%s", verb_of(fetch),
-                        resource->plural, request->subresource ? "/" : "",
+    return arena_printf(&terminal->arena, "needs the right to %s %s%s%s%s%s%s%s%s%s",
+                        verb_of(fetch), resource->plural, request->subresource ? "/" : "",
                         request->subresource ? request->subresource : "",
                         resource->group[0] ? "." : "", resource->group, scope,
-                        !is_view               ? ""
+                        fetch->role            ? " (Role "
+                        : !is_view             ? ""
                         : resource->namespaced ? " (ClusterRole slinc-why)"
-                                               : " (ClusterRole slinc-viewer)");
+                                               : " (ClusterRole slinc-viewer)",
+                        fetch->role ? fetch->role : "", fetch->role ? ")" : "");
 }
 
 enum terminal_exit terminal_exit_of(const struct fetch *fetch)

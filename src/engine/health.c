@@ -401,17 +401,19 @@ static void handle_version(void *context, const struct http_view *view,
 
 void health_routes(struct health *health, struct http_route ret_routes[HEALTH_ROUTES])
 {
-    static const struct http_route routes[HEALTH_ROUTES] = {
-        { .path = "/healthz", .handle = handle_live },
-        { .path = "/livez", .handle = handle_live },
-        { .path = "/readyz", .handle = handle_ready },
-        { .path = "/metrics", .handle = handle_metrics },
-        { .path = "/version", .handle = handle_version },
-        { .path = "/debug/state", .handle = handle_state },
-    };
+    ret_routes[0] = (struct http_route){ "/healthz", false, handle_live, health };
+    ret_routes[1] = (struct http_route){ "/livez", false, handle_live, health };
+    ret_routes[2] = (struct http_route){ "/readyz", false, handle_ready, health };
+}
 
-    for (size_t i = 0; i < HEALTH_ROUTES; i++) {
-        ret_routes[i] = routes[i];
-        ret_routes[i].context = health;
-    }
+void health_metrics_routes(struct health *health,
+                           struct http_route ret_routes[HEALTH_METRICS_ROUTES])
+{
+    ret_routes[0] = (struct http_route){ "/metrics", false, handle_metrics, health };
+    ret_routes[1] = (struct http_route){ "/version", false, handle_version, health };
+}
+
+struct http_route health_state_route(struct health *health)
+{
+    return (struct http_route){ "/debug/state", false, handle_state, health };
 }

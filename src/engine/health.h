@@ -7,6 +7,8 @@
  *     /version           the program's version as JSON
  *     /debug/state       caches, controllers and keys as JSON, and parts of the caller's
  *
+ * Probes need the first three alone; the last one is for those who may (kube/guard.h).
+ *
  * Not holding the lease does not make a process unready: the one in reserve is ready too. */
 #ifndef SLINC_ENGINE_HEALTH_H
 #define SLINC_ENGINE_HEALTH_H
@@ -16,7 +18,8 @@
 #include "kube/reader.h"
 
 enum {
-    HEALTH_ROUTES = 6,
+    HEALTH_ROUTES = 3,
+    HEALTH_METRICS_ROUTES = 2,
     HEALTH_MAX_CHECKS = 64,
     HEALTH_MAX_PARTS = 8,
     HEALTH_SILENCE_US = 150000000, /* bookmarks come about once a minute */
@@ -56,7 +59,10 @@ void health_stopping(struct health *health);
 bool health_is_ready(const struct health *health, bool verbose, struct buf *out);
 void health_write_state(const struct health *health, struct buf *out);
 
-/* The rows for http_server_options.routes. */
+/* The rows for http_server_options.routes: those of probes; /metrics and /version; /debug/state. */
 void health_routes(struct health *health, struct http_route ret_routes[HEALTH_ROUTES]);
+void health_metrics_routes(struct health *health,
+                           struct http_route ret_routes[HEALTH_METRICS_ROUTES]);
+struct http_route health_state_route(struct health *health);
 
 #endif

@@ -23,12 +23,13 @@ ASKED_FOR = {Right("list", group, plural, "cluster", "") for group, plural in (
     ("jobset.x-k8s.io", "jobsets"), ("leaderworkerset.x-k8s.io", "leaderworkersets"), ("scheduling.k8s.io", "podgroups"),
     ("scheduling.k8s.io", "workloads"), ("scheduling.x-k8s.io", "podgroups"))}
 ACCOUNTS = {"scheduler": "slurm-bridge-scheduler", "uninstall": "slurm-bridge-uninstall", "admission": "slurm-bridge-admission"}
+DEBUG = "slurm-bridge-scheduler-debug"  # for people
 
 
 @pytest.fixture(scope="module")
 def given() -> dict[str, set[Right]]:
     rights = rights_given(render(CHART, "--set", "admission.separate=true"))
-    assert rights.keys() == set(ACCOUNTS.values())
+    assert rights.keys() == {*ACCOUNTS.values(), DEBUG}
     return rights
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
 import os
 import re
 import socket
@@ -14,12 +15,14 @@ from pathlib import Path
 from typing import Self
 
 from conftest import REPO
+from slincdev.cluster import Cluster
 from slincdev.common import PATIENCE, Fail
 from waits import wait_for
 
 BUILD = Path(os.environ.get("SLINC_BUILD", REPO / "build/asan"))
 PROGRAM = BUILD / "src/cmd/slinc"
 SANITIZERS = re.compile(r"ERROR: (Address|Leak|UndefinedBehavior)Sanitizer|runtime error:")
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 HURRIED = 3  # its exit code when it could not hear what became of all that it asked for
 ENDS_S = 40 * PATIENCE  # it promises to end within 30 s
 
@@ -30,17 +33,45 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def debug_token(cluster: Cluster) -> str:
+    """Of an account that may read /debug and nothing else, for the audience of our programs alone."""
+    api, name = cluster.api(), "debug-reader"
+    if not api.exists(f"/api/v1/namespaces/default/serviceaccounts/{name}"):
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+        api.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": name}})
+        api.post(f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": [{"nonResourceURLs": ["/debug/*"], "verbs": ["get"]}]})
+        api.post(f"{RBAC}/clusterrolebindings", {"metadata": {"name": name}, "roleRef": role,
+                                                 "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "default"}]})
+    return token_of(cluster, "default", name)
+
+
+def token_of(cluster: Cluster, namespace: str, account: str, audience: str = "slinc.slurm.net") -> str:
+    """Audience "": for the API server."""
+    wish = {"spec": {"expirationSeconds": 600} | ({"audiences": [audience]} if audience else {})}
+    return cluster.api().post(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", wish)["status"]["token"]
+
+
+def answer_of(host: str, port: int, path: str, **headers: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection(host, port, timeout=5 * PATIENCE)
+    connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    answer = connection.getresponse()
+    return answer.status, answer.read().decode()
+
+
 class Replica:
     lease: str  # by this name the replicas choose one
 
     def __init__(self) -> None:
         self.port = free_port()
 
-    def ask(self, path: str) -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5 * PATIENCE)
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
+    def ask(self, path: str, token: str = "") -> tuple[int, str]:
+        return answer_of("127.0.0.1", self.port, path, **({"Authorization": f"Bearer {token}"} if token else {}))
+
+    def debug(self, cluster: Cluster, path: str = "/debug/state") -> dict:
+        """A page that needs a right."""
+        status, text = self.ask(path, debug_token(cluster))
+        assert status == 200, f"{path}: {status} {text}"
+        return json.loads(text)
 
     def leads(self) -> bool:
         with contextlib.suppress(OSError, http.client.HTTPException):

@@ -180,7 +180,7 @@ def test_pods_of_workloads_follow_the_annotations_of_their_owner(site, eventuall
 
 def phase_of(bridge: Bridge, pod: dict) -> str | None:
     """The phase of the pod's unit in /debug/state."""
-    units = json.loads(bridge.ask("/debug/state")[1])["units"]
+    units = bridge.debug(bridge.cluster)["units"]
     key = f"{pod['metadata']['namespace']}/{pod['metadata']['uid']}"
     return next((unit["phase"] for unit in units if unit["unit"] == key), None)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from bridge import JOB_LABEL, TAINT, Site, condition
+from replica import answer_of, token_of
 from slincdev.common import Fail
 from slincdev.components import NODE as REAL
 from slincdev.parts import kubectl
@@ -197,6 +198,26 @@ def test_plain_pods_and_the_cluster_itself_are_left_alone(outside, release, site
     made = release.api.post("/api/v1/namespaces/kube-system/pods", body(site, "system", nodeName=REAL, tolerations=EVERYTHING))
     assert made["spec"]["nodeName"] == REAL
     release.api.delete("/api/v1/namespaces/kube-system/pods/system", {"gracePeriodSeconds": 0})
+
+
+def test_nobody_on_the_network_reads_what_the_bridge_thinks(outside, release, site):
+    """/debug names the pods and jobs of everybody. A tenant has tokens of its own, for every audience."""
+    plain, ours = (token_of(site.cluster, ELSEWHERE, "tenant", audience) for audience in ("", "slinc.slurm.net"))
+    shown = [({}, 401), ({"X_Remote_User": "system:admin", "X_Remote_Group": "system:masters"}, 401), ({"Authorization": "Bearer nonsense"}, 401),
+             ({"Authorization": f"Bearer {plain}"}, 403), ({"Authorization": f"Bearer {ours}"}, 403), ({"X_Slinc_Token": plain}, 401),
+             ({"X_Slinc_Token": ours}, 403)]
+    reader = token_of(site.cluster, HOME, f"{SCHEDULER}-debug")
+    for pod in release.pods():
+        host = site.api.get(f"/api/v1/namespaces/{HOME}/pods/{pod}")["status"]["podIP"]
+        for path in ("/debug/state", "/debug/why?rules", "/debug/why?pod=a%2Fb"):
+            for headers, status in shown:
+                told = answer_of(host, 8080, path, **headers)
+                assert (told[0], "units" in told[1]) == (status, False), f"{path} {headers}: {told}"
+                assert answer_of(host, 8081, path, **headers)[0] == 404
+        assert "units" in answer_of(host, 8080, "/debug/state", Authorization=f"Bearer {reader}")[1]
+        assert [answer_of(host, 8081, path, Authorization=f"Bearer {reader}")[0] for path in ("/debug/state", "/metrics", "/healthz")] == [404, 404, 200]
+    with pytest.raises(Fail, match="forbidden"):
+        outside.kubectl("create", "token", f"{SCHEDULER}-debug", "-n", HOME)
 
 
 def test_an_upgrade_keeps_what_is_denied_and_may_only_warn(outside, release, site, eventually):

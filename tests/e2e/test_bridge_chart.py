@@ -7,16 +7,19 @@ import base64
 import contextlib
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from bridge import FINALIZER, JOB_LABEL, TAINT, Site, broken_rules, condition
+from replica import RBAC
 from slincdev import components
 from slincdev.cluster import Cluster
 from slincdev.common import PATIENCE, Fail
 from slincdev.kube import ApiError, b64
 from slincdev.parts import kubectl
 from slincdev.release import CHART, HOME, KEY, NAME, SCHEDULER, Release, settings
-from slincdev.rights import GIVEN_TO_ALL, audited, rights_given
+from slincdev.rights import GIVEN_TO_ALL, OF_JUDGES, audited, rights_given
+from terminal import Terminal, config_of
 from waits import wait_for
 
 MANAGED, ELSEWHERE, ADMISSION = "slurm-bridge", "chart-elsewhere", "slurm-bridge-admission"
@@ -113,7 +116,7 @@ def asked_for_what_they_may(release: Chart, cluster: Cluster, *accounts: str) ->
     assert used.keys() <= given.keys()
     for account in accounts:
         assert [right for right, decided in used[account].items() if decided != {"allow"}] == []
-        assert sorted(set(used[account]) - given[account] - GIVEN_TO_ALL) == []
+        assert sorted(set(used[account]) - given[account] - GIVEN_TO_ALL - OF_JUDGES) == []
 
 
 def phase_elsewhere(release: Chart, name: str) -> str:
@@ -161,6 +164,29 @@ def test_it_may_write_what_it_has_to_say_about_pods_nodes_and_groups(release, si
     eventually("the node says it", lambda: condition(site.node(REAL), "SlurmAvailable")["status"] == "False")
     site.set_slurm_node(REAL, state=["RESUME"])
     eventually("the node says that too", lambda: condition(site.node(REAL), "SlurmAvailable")["status"] == "True")
+
+
+def test_the_bridge_itself_tells_why_to_whoever_may_make_tokens_for_that(release, site, tmp_path, eventually):
+    """There is no exporter here. An administrator has a certificate, and somebody else a token."""
+    captured(site, "asks", "sleep", "100000")
+    eventually("it runs", lambda: site.runs("asks"))
+    job = site.see("asks")["metadata"]["labels"][JOB_LABEL]
+    admin = Terminal(Path(site.cluster.admin_config))
+    assert f"job {job}" in admin.run("why", "asks", "-n", MANAGED)
+    assert {one["id"]: one for one in admin.json("doctor", "--fail-on=never")["checks"]}[201]["result"] == "ok"
+
+    debug, user = f"{SCHEDULER}-debug", Terminal(config_of(site.cluster, tmp_path, ELSEWHERE))
+    release.api.post(f"{RBAC}/clusterroles", {"metadata": {"name": "asks"}, "rules": [
+        {"apiGroups": ["", "coordination.k8s.io"], "resources": ["pods", "leases"], "verbs": ["get", "list"]}]})
+    words = f"--serviceaccount={ELSEWHERE}:default"
+    kubectl(site.cluster, "create", "clusterrolebinding", "asks", "--clusterrole=asks", words)
+    said = " ".join(user.run("why", "asks", "-n", MANAGED).split())
+    assert f"needs the right to create serviceaccounts/token in namespace {HOME} (Role {debug})" in said
+    kubectl(site.cluster, "-n", HOME, "create", "rolebinding", "asks", f"--role={debug}", words)
+    eventually("the bridge tells", lambda: f"job {job}" in user.run("why", "asks", "-n", MANAGED))
+    kubectl(site.cluster, "delete", "clusterrolebinding/asks", "clusterrole/asks")
+    release.api.delete(f"{site.pods_path}/asks")
+    eventually("it is gone", lambda: site.see("asks") is None)
 
 
 def test_its_outage_stops_the_managed_namespaces_alone(release, site, eventually):

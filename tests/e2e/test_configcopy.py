@@ -93,7 +93,7 @@ def test_a_configmap_is_copied_kept_equal_and_taken_away(cluster, replica, event
     api.merge(f"/api/v1/namespaces/{TARGETS[0]}/configmaps/motd", {"data": {"text": "spoiled"}})
     eventually("a spoiled copy is mended", lambda: copy_of(cluster, "motd") == {"text": "goodbye", "more": "1"})
     eventually("the other namespace has its copy", lambda: copy_of(cluster, "theirs", TARGETS[1]) == {"text": "ours"})
-    eventually("it says which one is not its own", lambda: f"namespace {TARGETS[0]} has one of its own" in replica.ask("/debug/state")[1])
+    eventually("it says which one is not its own", lambda: f"namespace {TARGETS[0]} has one of its own" in json.dumps(replica.debug(cluster)))
     for name in ("motd", "theirs"):
         api.delete(f"/api/v1/namespaces/{SOURCE}/configmaps/{name}")
     for name, ns in (("motd", TARGETS[0]), ("motd", TARGETS[1]), ("theirs", TARGETS[1])):
@@ -115,7 +115,7 @@ def test_it_is_measured_and_a_clean_stop_gives_the_lease_back(cluster, replica, 
     for family in ("controller_runtime_reconcile_total", "workqueue_depth", "rest_client_requests_total", "leader_election_master_status",
                    "process_resident_memory_bytes", "slinc_cache_objects"):
         assert f"# TYPE {family} " in metrics, family
-    assert json.loads(replica.ask("/debug/state")[1])
+    assert replica.ask("/debug/state")[0] == 401 and replica.debug(cluster)
     assert replica.leads() and holder()
     replica.process.send_signal(signal.SIGTERM)
     assert replica.process.wait(30 * PATIENCE) == 0  # not by its own deadline

@@ -169,7 +169,14 @@ def api_server(folder: Path, pages: dict[str, str], status: int = 404) -> Iterat
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
             page = pages.get(self.path.split("?")[0])
+            if "/proxy/debug/" in self.path and self.headers["X-Slinc-Token"] != "made":  # the pod itself, which is no API server
+                self.send_response(401)
+                self.send_header("Content-Length", "13")
+                self.end_headers()
+                self.wfile.write(b"not for you\n\n")
+                return
             body = (page if page is not None else json.dumps({"kind": "Status", "code": status, "message": "not for you"})).encode()
             self.send_response(200 if page is not None else status)
             self.send_header("Content-Type", "application/json")
@@ -216,6 +223,27 @@ def test_the_doctor_reads_the_page_of_the_exporter_that_no_flag_moves(tmp_path: 
 def pod_of(command: str) -> dict:
     return {"metadata": {"name": command, "namespace": "home"}, "status": {"phase": "Running"},
             "spec": {"containers": [{"args": [command], "ports": [{"name": "metrics", "containerPort": 8080}]}]}}
+
+
+STATE = json.dumps({"ready": True, "checks": [{"name": "slurmrestd", "result": "good", "what": "fine", "fix": ""}]})
+PAGE, TOKEN = "/api/v1/namespaces/home/pods/{}bridge:8080/proxy/debug/state", "/api/v1/namespaces/home/serviceaccounts/bridge-account-debug/token"
+MADE = {TOKEN: json.dumps({"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": {}, "status": {"token": "made"}})}
+
+
+@pytest.mark.parametrize("flags,scheme", [([], ""), (["--metrics-secure"], "https:"), (["--metrics-secure=false"], "")], ids=["plain", "secure", "not secure"])
+@pytest.mark.parametrize("pages,status,why", [
+    (MADE, 404, ""),
+    ({}, 403, "needs the right to create serviceaccounts/token in namespace home (Role bridge-account-debug)"),
+    ({}, 404, "there is no ServiceAccount bridge-account-debug in namespace home, by which it could be asked"),
+], ids=["with a token", "without the right to make one", "without the account"])
+def test_the_doctor_asks_the_bridge_by_a_token_that_is_made_for_that(tmp_path: Path, pages: dict, status: int, why: str, flags: list, scheme: str) -> None:
+    pod = pod_of("bridge")
+    pod["spec"]["serviceAccountName"] = "bridge-account"
+    pod["spec"]["containers"][0]["args"] += flags
+    listed = {"/api/v1/pods": json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [pod]}), PAGE.format(scheme): STATE}
+    with api_server(tmp_path, VERSION | listed | pages, status) as config:
+        found = {one["id"]: one for one in json.loads(doctor(config, "-o", "json", "--fail-on=never").stdout)["checks"]}[201]
+    assert (found["result"] == "skipped", found["found"] == why) == (bool(why), bool(why)), found
 
 
 def test_the_version_is_told_of_every_server_that_runs(tmp_path: Path) -> None:

@@ -307,7 +307,7 @@ static void the_routes_answer_over_http(void **state)
     struct metrics *metrics = metrics_new();
     struct http_transport *transport = NULL;
     struct http_server *server = NULL;
-    struct http_route routes[HEALTH_ROUTES];
+    struct http_route routes[HEALTH_ROUTES + HEALTH_METRICS_ROUTES + 1];
     struct health *health;
     struct visit seen = { 0 };
     bool is_well = false;
@@ -318,10 +318,13 @@ static void the_routes_answer_over_http(void **state)
     health_check(health, "slurm", check_slurm, &is_well);
     health_version(health, "1.2.3-rc.4");
     health_routes(health, routes);
+    health_metrics_routes(health, routes + HEALTH_ROUTES);
+    routes[HEALTH_ROUTES + HEALTH_METRICS_ROUTES] = health_state_route(health);
     assert_int_equal(http_server_new(seen.loop,
-                                     &(struct http_server_options){ .address = "127.0.0.1",
-                                                                    .routes = routes,
-                                                                    .route_count = HEALTH_ROUTES },
+                                     &(struct http_server_options){
+                                         .address = "127.0.0.1",
+                                         .routes = routes,
+                                         .route_count = sizeof(routes) / sizeof(routes[0]) },
                                      &server, NULL),
                      0);
     snprintf(url, sizeof(url), "http://127.0.0.1:%u", http_server_port(server));
