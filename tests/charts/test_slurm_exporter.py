@@ -18,7 +18,7 @@ MINE = ["externalMetrics.enabled=true", "api.existingSecret=mine", "api.caBundle
 # Every value: how to change it, and what must be set before for it to matter.
 MATTERS: dict[str, tuple[str, list[str]]] = {
     "nameOverride": ("=other", []), "namespaceOverride": ("=other", []), "imageRegistry": ("=other", []), "imagePullSecrets": ("[0].name=a", []), "priorityClassName": ("=high", []),
-    "externalMetrics.enabled": ("=true", []), "view.enabled": ("=true", []), "view.bridge": ("=http://a:1", ["view.enabled=true"]), "ui.enabled": ("=true", []), "ui.port": ("=8443", ["ui.enabled=true"]), "ui.openPort": ("=8090", []), "api.existingSecret": ("=other", MINE),
+    "externalMetrics.enabled": ("=true", []), "view.enabled": ("=true", []), "view.bridge": ("=http://a:1", ["view.enabled=true"]), "view.bridgeCaSecret": ("=a", ["view.enabled=true"]), "ui.enabled": ("=true", []), "ui.port": ("=8443", ["ui.enabled=true"]), "ui.openPort": ("=8090", []), "api.existingSecret": ("=other", MINE),
     "api.caBundle": ("=Yg==", MINE), "grafana.enabled": ("=false", []),
     "prometheusRule.enabled": ("=false", []), "prometheusRule.labels": (".a=b", []),
 } | {f"exporter.{key}": (change, []) for key, change in {
@@ -27,7 +27,7 @@ MATTERS: dict[str, tuple[str, list[str]]] = {
     "maxNames": "=9", "userLabels": "=off", "legacyPath": "=/metrics", "priorityClassName": "=high", "nodeSelector": ".a=b", "tolerations": "[0].key=a",
     "affinity": ".nodeAffinity.x=y", "resources": ".limits.cpu=1", "serviceMonitor.enabled": "=false", "serviceMonitor.labels": ".a=b",
     "serviceMonitor.endpoints": "[0].path=/other", "networkPolicy.enabled": "=true"}.items()
-} | {"exporter.serverCa": ("=-----BEGIN CERTIFICATE-----\na", ["exporter.server=https://a:1"])} | {f"exporter.jwtKey.{key}": ("=other", ["exporter.jwtKey.name=key"]) for key in ("key", "user")} | {
+} | {"exporter.metricsSecure": ("=true", []), "exporter.metricsCertSecret": ("=mine", ["exporter.metricsSecure=true"])} | {"exporter.serverCa": ("=-----BEGIN CERTIFICATE-----\na", ["exporter.server=https://a:1"])} | {f"exporter.jwtKey.{key}": ("=other", ["exporter.jwtKey.name=key"]) for key in ("key", "user")} | {
     f"exporter.pdb.{key}": (change, ["exporter.replicas=2", *([] if key == "enabled" else ["exporter.pdb.enabled=true"])])
     for key, change in {"enabled": "=true", "minAvailable": "=2", "maxUnavailable": "=0"}.items()
 } | {

@@ -25,6 +25,7 @@ MATTERS: dict[str, tuple[str, list[str]]] = {
     "webhook.validating.namespaceSelector": (".matchLabels.a=b", []),
     "webhook.existingSecret": ("=mine", ["webhook.caBundle=YQ=="]), "webhook.caBundle": ("=Yg==", ["webhook.existingSecret=mine", "webhook.caBundle=YQ=="]),
     "certManager.enabled": ("=false", []), "certManager.secretName": ("=other", []), "certManager.duration": ("=1h", []), "certManager.renewBefore": ("=1m", []),
+    "metricsCertSecret": ("=mine", ["operator.metricsSecure=true"]),
     "propagatedNodeConditions": ("[0]=DiskPressure", []), "testImage": ("=other", []), "extraObjects": ("[0].kind=ConfigMap", []),
 } | {
     f"{part}.{key}": (change, []) for part in PARTS for key, change in {

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import http.client
 import re
+import socket
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from bridge import FINALIZER, JOB_LABEL, TAINT, Site, broken_rules, condition
-from replica import RBAC
+from replica import RBAC, token_of
 from slincdev import components
 from slincdev.cluster import Cluster
 from slincdev.common import PATIENCE, Fail
@@ -242,6 +245,35 @@ def test_an_upgrade_renews_a_certificate_whose_half_is_over(release, site, event
     assert captured(site, "renewed", "true")["spec"]["schedulerName"] == SCHEDULER  # by whichever pair the pods have
     release.apply("upgrade", "admission.separate=true", *KEY)
     assert release.certificate() == (after, known)
+
+
+def scraped(release, ca: Path, token: str) -> tuple[int, str]:
+    """What Prometheus gets with this token from the pod that leads, over TLS."""
+    host = release.api.get(f"/api/v1/namespaces/{HOME}/pods/{release.leader()}")["status"]["podIP"]
+    context, name = ssl.create_default_context(cafile=ca), f"slurm-bridge-controllers.{HOME}.svc"
+    connection = http.client.HTTPConnection(name)
+    with context.wrap_socket(socket.create_connection((host, 8080), 10 * PATIENCE), server_hostname=name) as connection.sock:
+        connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {token}"} if token else {})
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+
+def test_metrics_may_be_for_those_alone_who_may_read_them(release, site, tmp_path, eventually):
+    own = ["admission.separate=true", *KEY]
+    release.apply("upgrade", *own, "metricsSecure=true")
+    try:
+        ca = tmp_path / "ca.crt"
+        ca.write_bytes(base64.b64decode(release.api.get(f"/api/v1/namespaces/{HOME}/secrets/slurm-bridge-metrics")["data"]["ca.crt"]))
+        eventually("one leads", release.leader)
+        token = token_of(site.cluster, ELSEWHERE, "default", "")
+        assert [scraped(release, ca, shown)[0] for shown in ("", "nonsense", token)] == [401, 401, 403]
+        kubectl(site.cluster, "create", "clusterrolebinding", "scrapes", "--clusterrole=slurm-bridge-metrics-reader", f"--serviceaccount={ELSEWHERE}:default")
+        eventually("it may be read", lambda: "leader_election_master_status" in scraped(release, ca, token)[1])
+        kubectl(site.cluster, "delete", "clusterrolebinding/scrapes")
+        checks = {one["id"]: one for one in Terminal(Path(site.cluster.admin_config)).json("doctor", "--fail-on=never")["checks"]}
+        assert checks[201]["result"] == "ok", checks[201]
+    finally:
+        release.apply("upgrade", *own)
 
 
 def test_nothing_is_left_when_it_is_uninstalled(release, site, cluster, eventually):

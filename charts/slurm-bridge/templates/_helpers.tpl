@@ -354,3 +354,30 @@ pods serve by the old pair until they see the new one. */}}
 {{- end }}
 {{- toYaml (dict "made" $made "data" (pick $kept "ca.crt" "tls.crt" "tls.key")) }}
 {{- end }}
+
+{{/* The certificate of secure metrics: its Secret, and the files in a pod. */}}
+{{- define "slurm-bridge.metricsSecret" -}}
+{{- default (printf "%s-metrics" (include "slurm-bridge.name" .)) .Values.metricsCertSecret -}}
+{{- end }}
+
+{{- define "slurm-bridge.metricsVolume" -}}
+- name: metrics-certificate
+  secret:
+    defaultMode: 0440
+    secretName: {{ include "slurm-bridge.metricsSecret" . }}
+{{- end }}
+
+{{- define "slurm-bridge.metricsMount" -}}
+- name: metrics-certificate
+  mountPath: /tmp/k8s-metrics-server/metrics-certs
+  readOnly: true
+{{- end }}
+
+{{/* how Prometheus reads them: SERVICE.NAMESPACE.svc */}}
+{{- define "slurm-bridge.secureEndpoint" -}}
+scheme: https
+bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
+tlsConfig:
+  ca: {secret: {name: {{ include "slurm-bridge.metricsSecret" .root }}, key: ca.crt}}
+  serverName: {{ .host }}
+{{- end }}

@@ -8,6 +8,8 @@ serviceMonitor:
   enabled: false
   labels: {}
   interval: 30s
+metricsSecure: false
+metricsCertSecret: ""
 networkPolicy:
   enabled: null
   from: []

@@ -102,3 +102,30 @@ pods serve by the old pair until they see the new one. */}}
 {{- end }}
 {{- toYaml (dict "made" $made "data" (pick $kept "ca.crt" "tls.crt" "tls.key")) }}
 {{- end }}
+
+{{/* The certificate of secure metrics: its Secret, and the files in a pod. */}}
+{{- define "slurm-exporter.metricsSecret" -}}
+{{- default (printf "%s-metrics" (include "slurm-exporter.name" .)) .Values.exporter.metricsCertSecret -}}
+{{- end }}
+
+{{- define "slurm-exporter.metricsVolume" -}}
+- name: metrics-certificate
+  secret:
+    defaultMode: 0440
+    secretName: {{ include "slurm-exporter.metricsSecret" . }}
+{{- end }}
+
+{{- define "slurm-exporter.metricsMount" -}}
+- name: metrics-certificate
+  mountPath: /tmp/k8s-metrics-server/metrics-certs
+  readOnly: true
+{{- end }}
+
+{{/* how Prometheus reads them: SERVICE.NAMESPACE.svc */}}
+{{- define "slurm-exporter.secureEndpoint" -}}
+scheme: https
+bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
+tlsConfig:
+  ca: {secret: {name: {{ include "slurm-exporter.metricsSecret" .root }}, key: ca.crt}}
+  serverName: {{ .host }}
+{{- end }}

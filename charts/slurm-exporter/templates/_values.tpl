@@ -16,6 +16,8 @@ exporter:
   maxNames: 200
   userLabels: auto
   legacyPath: ""
+  metricsSecure: false
+  metricsCertSecret: ""
   nodeSelector: {}
   pdb:
     enabled: false
@@ -31,6 +33,7 @@ externalMetrics:
 view:
   enabled: false
   bridge: ""
+  bridgeCaSecret: ""
 api:
   existingSecret: ""
   caBundle: ""

@@ -175,8 +175,6 @@ lifecycle:
 {{- define "slurm-operator.metricsAddress" -}}
 {{- if eq (int .metricsPort) 0 -}}
 0
-{{- else if .metricsSecure -}}
-127.0.0.1:{{ int .metricsPort }}
 {{- else -}}
 :{{ int .metricsPort }}
 {{- end -}}
@@ -255,4 +253,31 @@ pods serve by the old pair until they see the new one. */}}
 {{- $made = now | date "2006-01-02T15:04:05Z07:00" }}
 {{- end }}
 {{- toYaml (dict "made" $made "data" (pick $kept "ca.crt" "tls.crt" "tls.key")) }}
+{{- end }}
+
+{{/* The certificate of secure metrics: its Secret, and the files in a pod. */}}
+{{- define "slurm-operator.metricsSecret" -}}
+{{- default (printf "%s-metrics" (include "slurm-operator.name" .)) .Values.metricsCertSecret -}}
+{{- end }}
+
+{{- define "slurm-operator.metricsVolume" -}}
+- name: metrics-certificate
+  secret:
+    defaultMode: 0440
+    secretName: {{ include "slurm-operator.metricsSecret" . }}
+{{- end }}
+
+{{- define "slurm-operator.metricsMount" -}}
+- name: metrics-certificate
+  mountPath: /tmp/k8s-metrics-server/metrics-certs
+  readOnly: true
+{{- end }}
+
+{{/* how Prometheus reads them: SERVICE.NAMESPACE.svc */}}
+{{- define "slurm-operator.secureEndpoint" -}}
+scheme: https
+bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
+tlsConfig:
+  ca: {secret: {name: {{ include "slurm-operator.metricsSecret" .root }}, key: ca.crt}}
+  serverName: {{ .host }}
 {{- end }}

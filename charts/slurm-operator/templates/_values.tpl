@@ -8,6 +8,7 @@ serviceMonitor:
   enabled: false
   labels: {}
   interval: 30s
+metricsCertSecret: ""
 networkPolicy:
   enabled: null
   from: []
