@@ -13,7 +13,7 @@ enum { MAX_CONF = 1 << 20 };
 
 static bool is_external(const struct sync *sync)
 {
-    return json_bool_or(json_get(sync->spec, "external"), false);
+    return spec_flag(sync->object, "external");
 }
 
 static int plan_service(struct sync *sync, struct err *err)

@@ -95,7 +95,7 @@ void build_conf_server(const struct kube_object *controller, char ret_text[BUILD
     const struct json *spec = operator_spec(controller);
     const struct json *elsewhere = json_get(spec, "externalConfig");
 
-    if (json_bool_or(json_get(spec, "external"), false))
+    if (spec_flag(controller, "external"))
         (void)snprintf(ret_text, BUILD_MAX_SERVER, "%s:%lld",
                        json_str(json_get(elsewhere, "host")).at,
                        (long long)json_i64_or(json_get(elsewhere, "port"), SLURMCTLD_PORT));

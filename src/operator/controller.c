@@ -22,16 +22,12 @@ enum { LOOK_FOR_MONITORS_US = 10 * 1000000, LOOK_FOR_JOBS_US = 2 * 1000000 };
 
 static bool is_external(const struct sync *sync)
 {
-    return json_bool_or(json_get(sync->spec, "external"), false);
+    return spec_flag(sync->object, "external");
 }
 
 static int64_t replicas(const struct sync *sync)
 {
-    const struct json *ha = json_get(sync->spec, "ha");
-
-    return json_bool_or(json_get(ha, "enabled"), false)
-               ? 1 + json_i64_or(json_get(ha, "backups"), 1)
-               : 1;
+    return spec_flag(sync->object, "ha.enabled") ? 1 + spec_number(sync->object, "ha.backups") : 1;
 }
 
 /* The shape of what is there stays while one slurmctld is wanted. */
@@ -259,9 +255,8 @@ static int plan_files(struct sync *sync, struct err *err)
 /* The kind belongs to the Prometheus operator, which may be installed at any time. */
 static int plan_service_monitor(struct sync *sync, struct err *err)
 {
-    const struct json *metrics = json_get(sync->spec, "metrics");
-    bool is_wanted = json_bool_or(json_get(metrics, "enabled"), false) &&
-                     json_bool_or(json_at(metrics, "serviceMonitor", "enabled"), false) &&
+    bool is_wanted = spec_flag(sync->object, "metrics.enabled") &&
+                     spec_flag(sync->object, "metrics.serviceMonitor.enabled") &&
                      !is_external(sync);
     char name[KUBE_MAX_NAME + 64];
 

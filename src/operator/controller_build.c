@@ -46,7 +46,7 @@ static bool user_has_file(const struct controller_input *input, const char *file
 int controller_config_data(struct json_build *build, const struct controller_input *input,
                            struct json_mut **ret_data, struct err *err)
 {
-    bool is_external = json_bool_or(json_get(spec_of(input), "external"), false);
+    bool is_external = spec_flag(object_of(input), "external");
     struct json_mut *data = json_new_object(build);
     const char *gres;
     auto_buf struct buf text;
@@ -73,7 +73,7 @@ int controller_config_data(struct json_build *build, const struct controller_inp
 
 struct json_mut *controller_config(struct json_build *build, const struct controller_input *input)
 {
-    bool is_external = json_bool_or(json_get(spec_of(input), "external"), false);
+    bool is_external = spec_flag(object_of(input), "external");
 
     return json_format(build, "{'metadata':%m,'immutable':false,'data':%m}",
                        build_metadata(build, &component_slurmctld, object_of(input), "-config",
@@ -242,7 +242,7 @@ static struct json_mut *state_volume(struct json_build *build, const struct cont
     const struct json *persistence = json_get(spec_of(input), "persistence");
     struct str claim = json_str(json_get(persistence, "existingClaim"));
 
-    if (!json_bool_or(json_get(persistence, "enabled"), true))
+    if (!spec_flag(object_of(input), "persistence.enabled"))
         return json_format(build, "{'name':'statesave','emptyDir':{}}");
     if (claim.len > 0)
         return json_format(build, "{'name':'statesave','persistentVolumeClaim':{'claimName':%s}}",
@@ -299,7 +299,7 @@ static int build_sidecars(struct json_build *build, const struct controller_inpu
     struct json_mut *container;
     int result;
 
-    if (json_bool_or(json_get(spec_of(input), "inplaceReconfigure"), false)) {
+    if (spec_flag(object_of(input), "inplaceReconfigure")) {
         result = build_container(
             build, object_of(input), "reconfigure",
             json_format(build,
@@ -420,7 +420,7 @@ static int build_hashes(struct json_build *build, const struct controller_input 
     auto_json_doc struct json_doc *config = json_freeze(input->config);
     char slurm_key[DIGEST_HEX], jwt_key[DIGEST_HEX], files[DIGEST_HEX];
     const struct operator_world *world = input->conf.world;
-    bool in_place = json_bool_or(json_get(spec_of(input), "inplaceReconfigure"), false);
+    bool in_place = spec_flag(object_of(input), "inplaceReconfigure");
     int result;
 
     if ((result = hash_secret_ref(world, object_of(input), "slurmKeyRef", slurm_key, err)) < 0 ||
@@ -446,7 +446,7 @@ static int check_shared_state(const struct controller_input *input, struct err *
 {
     const struct json *persistence = json_get(spec_of(input), "persistence");
 
-    return input->conf.replicas == 1 || (json_bool_or(json_get(persistence, "enabled"), true) &&
+    return input->conf.replicas == 1 || (spec_flag(object_of(input), "persistence.enabled") &&
                                          json_str(json_get(persistence, "existingClaim")).len > 0)
                ? 0
                : err_set(err, ERR_INVALID,

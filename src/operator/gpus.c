@@ -126,8 +126,7 @@ static bool is_reading(const struct operator_world *world, struct arena *arena,
 const char *gpus_wait(const struct operator_world *world, struct arena *arena,
                       const struct kube_object *controller, const struct kube_object *nodeset)
 {
-    if (!worker_gres(arena, nodeset)[0] ||
-        json_bool_or(json_get(operator_spec(controller), "external"), false))
+    if (!worker_gres(arena, nodeset)[0] || spec_flag(controller, "external"))
         return NULL;
     if (!has_gres_types(world, arena, controller))
         return "slurm.conf does not name their GPUs yet";

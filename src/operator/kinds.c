@@ -52,3 +52,50 @@ const struct json *operator_spec(const struct kube_object *object)
 {
     return json_get(operator_tree(object), "spec");
 }
+
+/* ---- fields ---- */
+
+/* What it means when a field is absent. The definitions of the custom resources say the same, so
+ * the API server has filled most of them in. */
+static const struct field {
+    const char *path; /* below spec */
+    int64_t absent;   /* a number; or false and true */
+} fields[] = {
+    { "external", false },
+    { "ha.backups", 1 },
+    { "ha.enabled", false },
+    { "inplaceReconfigure", false },
+    { "metrics.enabled", false },
+    { "metrics.serviceMonitor.enabled", false },
+    { "minReadySeconds", 0 },
+    { "ordinalPadding", 0 },
+    { "oversubscribeNode", false },
+    { "partition.enabled", false },
+    { "persistence.enabled", true },
+    { "pinToNode", false },
+    { "refresh", true },
+    { "replicas", 1 },
+    { "revisionHistoryLimit", 0 },
+    { "ssh.enabled", false },
+    { "template.spec.hostNetwork", false },
+    { "workloadDisruptionProtection", true },
+};
+
+int64_t spec_number(const struct kube_object *object, const char *path)
+{
+    const struct json *value = operator_spec(object);
+    struct str rest = str_of(path), member;
+    int64_t absent = 0;
+
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+        if (strcmp(fields[i].path, path) == 0)
+            absent = fields[i].absent;
+    while (str_next(&rest, '.', &member))
+        value = json_get_str(value, member);
+    return json_type(value) == JSON_BOOL ? json_bool_or(value, false) : json_i64_or(value, absent);
+}
+
+bool spec_flag(const struct kube_object *object, const char *path)
+{
+    return spec_number(object, path) != 0;
+}

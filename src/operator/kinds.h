@@ -25,4 +25,8 @@ const struct json *operator_tree(const struct kube_object *object);
 /* Its spec; absent for an object that has none. */
 const struct json *operator_spec(const struct kube_object *object);
 
+/* A field of the spec ("partition.enabled"), or what its absence means: the table in kinds.c. */
+bool spec_flag(const struct kube_object *object, const char *path);
+int64_t spec_number(const struct kube_object *object, const char *path);
+
 #endif

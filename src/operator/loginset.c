@@ -91,7 +91,7 @@ static void plan_status(struct sync *sync)
         .kind = "Deployment",
         .name = sync->object->name,
         .tree = tree,
-        .wanted = json_i64_or(json_get(sync->spec, "replicas"), 1),
+        .wanted = spec_number(sync->object, "replicas"),
     };
     const char *selector =
         arena_printf(sync->plan->arena, "app.kubernetes.io/instance=%s,app.kubernetes.io/name=%s",

@@ -52,8 +52,7 @@ static void read_workers(struct nodeset *nodeset)
     struct str uid = str_of(object->uid);
     size_t max = kube_cache_count_by(world->pods, world->pods_by_owner, uid);
     struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_owner, uid);
-    int64_t min_ready_us =
-        json_i64_or(json_get(nodeset->sync.spec, "minReadySeconds"), 0) * 1000000;
+    int64_t min_ready_us = spec_number(nodeset->sync.object, "minReadySeconds") * 1000000;
 
     nodeset->workers =
         arena_alloc_array(nodeset->sync.plan->arena, max + 1, sizeof(*nodeset->workers));
@@ -85,7 +84,7 @@ static void read_template(struct nodeset *nodeset)
     else if (nodeset->revision_err.class != 0)
         nodeset->template_err = nodeset->revision_err;
     else if (worker_template(&input, &nodeset->template, &nodeset->template_err) == 0 &&
-             (nodeset->is_daemonset || json_bool_or(json_get(sync->spec, "pinToNode"), false)))
+             (nodeset->is_daemonset || spec_flag(sync->object, "pinToNode")))
         (void)node_fit_new(sync->plan->arena, json_get(json_root(nodeset->template), "spec"),
                            &nodeset->fit, &nodeset->template_err);
 }
@@ -108,7 +107,7 @@ static void nodeset_read(struct nodeset *nodeset, const struct operator_world *w
     if (nodeset->controller)
         nodeset->facts = operator_world_slurm(world, nodeset->controller);
     nodeset->is_daemonset = nodeset_is_daemonset(object);
-    nodeset->replicas = json_i64_or(json_get(nodeset->sync.spec, "replicas"), 1);
+    nodeset->replicas = spec_number(nodeset->sync.object, "replicas");
     if (json_is_object(nodeset->sync.spec)) {
         read_revision(nodeset);
         read_template(nodeset);
@@ -207,7 +206,7 @@ static int64_t wanted_by_all(const struct nodeset *nodeset)
     for (size_t i = 0; i < count; i++)
         wanted += nodeset_is_daemonset(all[i])
                       ? json_i64_or(json_at(operator_tree(all[i]), "status", "desired"), 0)
-                      : json_i64_or(json_get(operator_spec(all[i]), "replicas"), 1);
+                      : spec_number(all[i], "replicas");
     return wanted;
 }
 
@@ -217,8 +216,7 @@ static int check_node_count(struct sync *sync, struct err *err)
     const struct nodeset *nodeset = nodeset_of(sync);
     int64_t max, wanted, unknown = 0;
 
-    if (!nodeset->controller ||
-        json_bool_or(json_get(operator_spec(nodeset->controller), "external"), false))
+    if (!nodeset->controller || spec_flag(nodeset->controller, "external"))
         return 0;
     max = slurm_conf_max_nodes(nodeset->controller);
     wanted = wanted_by_all(nodeset);

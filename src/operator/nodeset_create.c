@@ -27,14 +27,12 @@ static const int64_t failed_us = 10000000, look_again_us = 1000000;
 static bool counts_less(const struct operator_world *world, const struct kube_object *const *owners,
                         size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct json *replicas = json_get(operator_spec(owners[i]), "replicas");
-
+    for (size_t i = 0; i < count; i++)
         if (nodeset_is_daemonset(owners[i]) ||
             (int64_t)kube_cache_count_by(world->pods, world->pods_by_owner,
-                                         str_of(owners[i]->uid)) > json_i64_or(replicas, 1))
+                                         str_of(owners[i]->uid)) >
+                spec_number(owners[i], "replicas"))
             return true;
-    }
     return false;
 }
 
@@ -226,7 +224,7 @@ static const struct kube_object *pinned_node(const struct nodeset *nodeset, int6
     struct str name =
         json_str(json_at(operator_tree(sync->object), "status", "ordinalToNode", key));
 
-    if (!json_bool_or(json_get(sync->spec, "pinToNode"), false) || name.len == 0)
+    if (!spec_flag(sync->object, "pinToNode") || name.len == 0)
         return NULL;
     node = kube_cache_get(sync->world->nodes, "", name.at);
     return node && nodeset_fits(nodeset, node) ? node : NULL;

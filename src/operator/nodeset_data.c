@@ -320,9 +320,8 @@ static struct json_mut *wanted_spec(struct json_build *build, const struct kube_
                  replacing(build, typed_object(&typed, json_get(spec, "ssh"), NULL, 0)));
     if (json_str(json_get(spec, "extraConf")).len > 0)
         json_put_str(build, wanted, "extraConf", json_str(json_get(spec, "extraConf")));
-    json_put_i64(build, wanted, "ordinalPadding", json_i64_or(json_get(spec, "ordinalPadding"), 0));
-    json_put_bool(build, wanted, "oversubscribeNode",
-                  json_bool_or(json_get(spec, "oversubscribeNode"), false));
+    json_put_i64(build, wanted, "ordinalPadding", spec_number(nodeset, "ordinalPadding"));
+    json_put_bool(build, wanted, "oversubscribeNode", spec_flag(nodeset, "oversubscribeNode"));
     return wanted;
 }
 

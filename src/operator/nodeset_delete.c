@@ -111,8 +111,7 @@ const char *nodeset_end_waits(const struct nodeset *nodeset)
     struct arena *arena = nodeset->sync.plan->arena;
     const char *trouble = nodeset_slurm_trouble(nodeset);
 
-    if (!nodeset_must_drain(nodeset) ||
-        !json_bool_or(json_at(nodeset->sync.spec, "partition", "enabled"), false))
+    if (!nodeset_must_drain(nodeset) || !spec_flag(nodeset->sync.object, "partition.enabled"))
         return NULL;
     if (trouble)
         return arena_printf(arena, "whether jobs name its partition is not known: %s", trouble);

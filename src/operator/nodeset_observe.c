@@ -209,7 +209,7 @@ static void want(struct marks *marks, const char *map, const char *key, const ch
 static void want_protection(struct marks *marks, const struct nodeset *nodeset,
                             const struct worker *worker)
 {
-    bool is_on = json_bool_or(json_get(nodeset->sync.spec, "workloadDisruptionProtection"), true);
+    bool is_on = spec_flag(nodeset->sync.object, "workloadDisruptionProtection");
 
     if (!is_on || worker->knowledge == SLURM_ABSENT)
         want(marks, "labels", LABEL_POD_PROTECT, NULL);

@@ -113,7 +113,7 @@ static bool live_options(const struct operator_world *world, struct arena *arena
 
 static bool is_on(const struct kube_object *nodeset)
 {
-    return json_bool_or(json_at(operator_spec(nodeset), "partition", "enabled"), false);
+    return spec_flag(nodeset, "partition.enabled");
 }
 
 /* Switched off, and still in slurm.conf: whether it has to stay there. */

@@ -241,7 +241,7 @@ size_t nodeset_revision_surplus(const struct kube_cache *revisions, int by_owner
 {
     const struct kube_object *stored[NODESET_MAX_REVISIONS];
     size_t count = stored_of(revisions, by_owner, nodeset, stored), unused = 0;
-    int64_t limit = json_i64_or(json_get(operator_spec(nodeset), "revisionHistoryLimit"), 0);
+    int64_t limit = spec_number(nodeset, "revisionHistoryLimit");
 
     for (size_t i = 0; i < count; i++)
         if (stored[i] != revision->stored && !is_used(hash_of(stored[i], nodeset), pods, pod_count))

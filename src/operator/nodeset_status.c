@@ -117,7 +117,7 @@ static struct json_mut *ordinal_to_node(struct nodeset *nodeset)
     struct str key;
     size_t kept = 0;
 
-    if (nodeset->is_daemonset || !json_bool_or(json_get(sync->spec, "pinToNode"), false))
+    if (nodeset->is_daemonset || !spec_flag(sync->object, "pinToNode"))
         return json_new_null(sync->build);
     while (json_next_member(&iter, &key, &value)) {
         const struct kube_object *node = kube_cache_get(sync->world->nodes, "", json_str(value).at);

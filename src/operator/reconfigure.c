@@ -235,7 +235,7 @@ int plan_reconfigure(struct sync *sync, const struct kube_object *active, struct
     struct files files = { .config = sync_child(sync, sync->world->configmaps, "-config") };
     int result;
 
-    if (!facts || !files.config || json_bool_or(json_get(sync->spec, "inplaceReconfigure"), false))
+    if (!facts || !files.config || spec_flag(sync->object, "inplaceReconfigure"))
         return 0;
     if ((result = read_files(sync, &files, err)) < 0)
         return result;

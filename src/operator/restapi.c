@@ -47,7 +47,7 @@ static void plan_status(struct sync *sync)
         .kind = "Deployment",
         .name = arena_printf(sync->plan->arena, "%s-restapi", sync->object->name),
         .tree = deployment ? operator_tree(deployment) : NULL,
-        .wanted = json_i64_or(json_get(sync->spec, "replicas"), 1),
+        .wanted = spec_number(sync->object, "replicas"),
     };
 
     sync_status(sync, &workload, NULL);

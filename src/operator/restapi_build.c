@@ -93,8 +93,7 @@ int restapi_deployment(struct json_build *build, const struct operator_world *wo
         return result;
     slurm_keys_put(build, controller, slurm_keys_mark(world, controller), template);
     *ret_deployment = build_workload(build, component, restapi, live, template);
-    json_put_at(build, *ret_deployment,
-                json_new_i64(build, json_i64_or(json_get(operator_spec(restapi), "replicas"), 1)),
+    json_put_at(build, *ret_deployment, json_new_i64(build, spec_number(restapi, "replicas")),
                 "spec", "replicas");
     return 0;
 }

@@ -399,8 +399,7 @@ static struct cluster *cluster_of(struct slurm_clusters *clusters, const char *k
 /* A fail-over, or Slurm's return, is to be seen soon. */
 static bool is_asked_often(const struct cluster *cluster, const struct kube_object *controller)
 {
-    return !cluster->facts->is_reachable ||
-           json_bool_or(json_at(operator_spec(controller), "ha", "enabled"), false);
+    return !cluster->facts->is_reachable || spec_flag(controller, "ha.enabled");
 }
 
 static void ask_database_when_due(struct cluster *cluster, const struct kube_object *controller)

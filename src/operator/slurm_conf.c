@@ -102,18 +102,17 @@ static const char slurmctld_parameters[] = "enable_configless,reconfig_on_restar
 static void write_plugins(struct writer *writer)
 {
     const struct json *spec = operator_spec(writer->in->controller);
-    bool is_external = json_bool_or(json_get(spec, "external"), false);
 
     slurm_conf_section(writer->out, "PLUGINS & PARAMETERS");
     option(writer, "AuthType", "auth/slurm");
     option(writer, "CredType", "cred/slurm");
     option(writer, "AuthAltTypes", "auth/jwt");
-    if (is_external)
+    if (spec_flag(writer->in->controller, "external"))
         return;
     option(writer, "AuthAltParameters", auth_alt_parameters(spec));
     option(writer, "AuthInfo", auth_info);
     option(writer, "SlurmctldParameters", slurmctld_parameters);
-    if (json_bool_or(json_at(spec, "metrics", "enabled"), false))
+    if (spec_flag(writer->in->controller, "metrics.enabled"))
         option(writer, "MetricsType", "metrics/openmetrics");
 }
 
@@ -132,7 +131,7 @@ static void write_accounting(struct writer *writer)
         return;
     }
     host = TEXT(writer, "%s-accounting", accounting->name);
-    if (json_bool_or(json_get(spec, "external"), false)) {
+    if (spec_flag(accounting, "external")) {
         host = json_str(json_get(elsewhere, "host")).at;
         port = json_i64_or(json_get(elsewhere, "port"), 0);
     }
@@ -309,7 +308,7 @@ int slurm_conf_write(const struct slurm_conf_input *input, struct arena *arena, 
     struct writer writer = { .in = input, .arena = arena, .out = out, .err = err };
 
     conf_begin(&writer.conf, out);
-    if (json_bool_or(json_get(operator_spec(input->controller), "external"), false)) {
+    if (spec_flag(input->controller, "external")) {
         write_external(&writer);
     } else {
         write_general(&writer);

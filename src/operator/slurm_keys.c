@@ -48,7 +48,7 @@ static const struct kube_object *kept_of(const struct operator_world *world,
 
 static bool is_external(const struct kube_object *object)
 {
-    return json_bool_or(json_get(operator_spec(object), "external"), false);
+    return spec_flag(object, "external");
 }
 
 static bool has_same_secret(const struct kube_object *a, const struct kube_object *b)
@@ -128,8 +128,7 @@ static bool workload_has(const struct operator_world *world, const struct kube_o
         kube_cache_get(is_deployment ? world->deployments : world->statefulsets, owner->ns, name);
     return !workload ||
            (has_mark(json_at(operator_spec(workload), "template", "metadata"), mark) &&
-            sync_is_rolled_out(operator_tree(workload),
-                               json_i64_or(json_get(operator_spec(workload), "replicas"), 1)));
+            sync_is_rolled_out(operator_tree(workload), spec_number(workload, "replicas")));
 }
 
 static bool workers_have(const struct operator_world *world, const struct kube_object *nodeset,

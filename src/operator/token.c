@@ -48,7 +48,7 @@ static const char *secret_key(const struct sync *sync)
 
 static bool is_renewed(const struct sync *sync)
 {
-    return json_bool_or(json_get(sync->spec, "refresh"), true);
+    return spec_flag(sync->object, "refresh");
 }
 
 /* ---- what to sign with ---- */

@@ -19,7 +19,7 @@ enum { MAX_CONF = 1 << 20, PRIVATE_MODE = 0600, MEBIBYTE = 1 << 20 };
 
 bool nodeset_has_ssh(const struct kube_object *nodeset)
 {
-    return json_bool_or(json_at(operator_spec(nodeset), "ssh", "enabled"), false);
+    return spec_flag(nodeset, "ssh.enabled");
 }
 
 static void write_sshd_config(const struct kube_object *nodeset, struct buf *out)
@@ -295,7 +295,7 @@ int worker_template(const struct worker_input *input, struct json_doc **ret_temp
                   nodeset_is_daemonset(input->nodeset) ? "DaemonSet" : "StatefulSet");
     slurm_keys_put(build, input->controller, slurm_keys_mark(input->world, input->controller),
                    template);
-    if (!json_bool_or(json_get(operator_spec(input->nodeset), "oversubscribeNode"), false))
+    if (!spec_flag(input->nodeset, "oversubscribeNode"))
         put_anti_affinity(build, json_object_at(build, template, "spec"));
     *ret_template = json_freeze(template);
     return 0;

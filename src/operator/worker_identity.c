@@ -84,7 +84,7 @@ int worker_of_ordinal(struct arena *arena, const struct kube_object *nodeset, in
                       const struct kube_object *node, struct worker_identity *ret_identity,
                       struct err *err)
 {
-    int64_t padding = json_i64_or(json_get(operator_spec(nodeset), "ordinalPadding"), 0);
+    int64_t padding = spec_number(nodeset, "ordinalPadding");
     struct str prefix = template_hostname(nodeset);
     struct worker_identity worker = { .ordinal = ordinal, .node = node };
     const char *number;
@@ -107,8 +107,7 @@ int worker_of_ordinal(struct arena *arena, const struct kube_object *nodeset, in
 bool nodeset_makes_name(const struct kube_object *nodeset, const char *slurm_name)
 {
     struct str prefix = template_hostname(nodeset), rest = str_of(slurm_name);
-    bool is_on_host =
-        json_bool_or(json_at(operator_spec(nodeset), "template", "spec", "hostNetwork"), false);
+    bool is_on_host = spec_flag(nodeset, "template.spec.hostNetwork");
 
     if (nodeset_is_daemonset(nodeset) || is_on_host)
         return false;

@@ -269,6 +269,17 @@ def test_no_kind_needs_a_spec_and_all_have_a_description_of_every_field(definiti
         assert all(column["description"] for column in crd["spec"]["versions"][0]["additionalPrinterColumns"])
 
 
+def test_the_operator_and_the_definitions_mean_the_same_by_an_absent_field(definitions: dict) -> None:
+    source = crds.CHART.parent.parent / "src/operator"
+    table = dict(re.findall(r'\{ "([A-Za-z.]+)", (\w+) \}', (source / "kinds.c").read_text().partition("fields[] = {")[2]))
+    read = {path for file in source.glob("*.c") for path in re.findall(r'spec_(?:flag|number)\([^"]+"([A-Za-z.]+)"\)', file.read_text())}
+    assert read == set(table)
+    for plural, crd in definitions.items():
+        for field in crds.fields(crds.schema_of(crd)["properties"]["spec"], "spec"):
+            default, path = re.search(r"default (\w+)", field.facts), field.path.removeprefix("spec.")
+            assert not default or path not in table or table[path] == default[1], (plural, path)
+
+
 def test_every_rule_tests_that_a_field_exists_before_it_reads_it(definitions: dict) -> None:
     found = [rule for crd in definitions.values() for _, rule in crds.rules(crds.schema_of(crd)["properties"]["spec"], "spec")]
     assert len(found) == 4 + 3 + 1 + 1
