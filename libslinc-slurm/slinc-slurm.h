@@ -28,6 +28,7 @@
 #include "slurm/client.h"
 #include "slurm/endpoint.h"
 #include "slurm/error.h"
+#include "slurm/mark.h"
 #include "slurm/object.h"
 #include "slurm/sight.h"
 #include "slurm/submit.h"

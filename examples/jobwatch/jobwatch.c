@@ -55,7 +55,7 @@ static int begin(struct program *program, struct err *err)
     struct http_client_options http = { .base_url = url ? url : "http://127.0.0.1:6820",
                                         .unix_socket = getenv("SLURM_REST_SOCKET"),
                                         .user_agent = "jobwatch" };
-    struct slurm_poller_options polls = { .cluster = STR("jobwatch") };
+    struct slurm_poller_options polls = { 0 };
     int result = loop_new_guest(&program->loop, err);
 
     if (result == 0)

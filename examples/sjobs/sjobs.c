@@ -102,9 +102,10 @@ static int ask(struct slurm_sync *sync, const char *partition, int64_t *ret_id, 
 {
     auto_json_build struct json_build *build = json_build_new();
     char key[64];
+    const struct slurm_owner owner = { .cluster = STR("none"), .release = STR("sjobs") };
     struct slurm_submit_ask ask = { .build = build,
                                     .job = describe(build, partition),
-                                    .cluster = STR("sjobs") };
+                                    .owner = &owner };
     struct slurm_submit_outcome outcome;
     int result;
 

@@ -188,11 +188,10 @@ static const char *may_submit(void *context, struct str key, uint64_t desc_hash,
 
 static void start_slurm(struct bridge *bridge)
 {
-    struct str cluster = str_of(bridge->cluster);
     struct bridge_world *world = &bridge->world;
 
     bridge->poller = slurm_poller_new(
-        bridge->slurm, &(struct slurm_poller_options){ .cluster = cluster,
+        bridge->slurm, &(struct slurm_poller_options){ .owner = &bridge->owner,
                                                        .fast_us = bridge->options.slurm_fast_us,
                                                        .tracked_only = true,
                                                        .nodes_only = true,
@@ -205,7 +204,6 @@ static void start_slurm(struct bridge *bridge)
 
     slurm_cache_listen(jobs, bridge_on_slurm_job, bridge);
     slurm_cache_listen(nodes, bridge_on_slurm_node, bridge);
-    world->cluster = cluster;
     world->slurm_jobs = jobs;
     world->slurm_nodes = nodes;
     world->slurm_partitions = slurm_poller_cache(bridge->poller, SLURM_FEED_PARTITIONS);
@@ -216,7 +214,7 @@ static void start_slurm(struct bridge *bridge)
                        bridge_on_slurm_place, bridge);
     world->capacity = capacity_new(bridge->links.loop, jobs, nodes);
     world->foreign_nodes =
-        foreign_nodes_new(nodes, world->nodes, world->nodes_by_slurm_name, world->cluster);
+        foreign_nodes_new(nodes, world->nodes, world->nodes_by_slurm_name, bridge->owner.cluster);
     bridge->executor = slurm_executor_new(&(struct slurm_executor_options){
         .slurm = bridge->slurm,
         .poller = bridge->poller,
@@ -226,7 +224,7 @@ static void start_slurm(struct bridge *bridge)
         .capacity = world->capacity,
         .layouts = world->layouts,
         .metrics = bridge->metrics,
-        .cluster = cluster,
+        .owner = &bridge->owner,
         .submits_per_second = bridge->options.config->submits_per_second,
         .may_act = bridge_may_act,
         .may_submit = may_submit,
@@ -283,7 +281,9 @@ static void add_controllers(struct bridge *bridge)
 /* Watching, leading and planning begin together, when it is known whose keys are ours. */
 static void begin(struct bridge *bridge)
 {
-    log_info("this cluster", LOG_TEXT("uid", bridge->cluster));
+    bridge->owner.cluster = str_of(bridge->cluster);
+    log_info("this installation", LOG_TEXT("cluster", bridge->cluster),
+             LOG_TEXT("release", bridge->release));
     start_slurm(bridge);
     add_controllers(bridge);
     bridge->slurm_health.poller = bridge->poller;
@@ -374,6 +374,11 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
     bridge->world.facts.trouble = "";
     bridge->world.facts.bind_takes_metadata = true;
     bridge->world.facts.is_uninstalling = options->uninstall;
+    (void)snprintf(bridge->release, sizeof(bridge->release), "%s/%s", options->lease_ns,
+                   options->config->scheduler_name);
+    bridge->owner = options->owner;
+    bridge->owner.release = str_of(bridge->release);
+    bridge->world.owner = &bridge->owner;
     bridge->watches = watches_new(bridge->kube, &bridge->rand, &bridge->world, options->page);
     timings_init(&bridge->timings, links->loop, bridge->metrics, &bridge->world);
     slurm_health_init(&bridge->slurm_health, bridge->metrics);

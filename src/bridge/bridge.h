@@ -12,19 +12,21 @@
 #include "io/http.h"
 #include "kube/lease.h"
 #include "slurm/client.h"
+#include "slurm/mark.h"
 #include "slurm/sight.h"
 
 struct bridge_options {
     const struct bridge_config *config; /* borrowed */
     const char *identity;               /* of this process among the replicas */
     const char *lease_ns;
-    const char *lent_nodes; /* the ConfigMap in lease_ns for their names; NULL: there is none */
-    uint64_t seed;          /* of jitter */
-    unsigned max_in_flight; /* calls to the API server at once; 0 = the usual */
-    unsigned page;          /* objects per page of a list; 0 = the usual */
-    bool uninstall;         /* gives back all it holds; see bridge_has_left */
-    bool observe_only;      /* plans and says what it would do, writes nothing */
-    int64_t slurm_fast_us;  /* between polls while something is expected; 0 = the usual */
+    struct slurm_owner owner; /* its secrets; the rest is found out */
+    const char *lent_nodes;   /* the ConfigMap in lease_ns for their names; NULL: there is none */
+    uint64_t seed;            /* of jitter */
+    unsigned max_in_flight;   /* calls to the API server at once; 0 = the usual */
+    unsigned page;            /* objects per page of a list; 0 = the usual */
+    bool uninstall;           /* gives back all it holds; see bridge_has_left */
+    bool observe_only;        /* plans and says what it would do, writes nothing */
+    int64_t slurm_fast_us;    /* between polls while something is expected; 0 = the usual */
 };
 
 /* All borrowed. The lease has a transport of its own, so that no queue of calls delays a renewal.

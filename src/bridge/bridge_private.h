@@ -27,7 +27,8 @@ struct bridge {
     struct kube_recorder *recorder;
     struct kube_call *identify; /* the first question: which cluster is this? */
     struct loop_timer retry;
-    char cluster[64];
+    char cluster[64], release[2 * KUBE_MAX_NAME + 2];
+    struct slurm_owner owner;
 
     struct slurm_client *slurm;
     struct slurm_poller *poller;

@@ -58,6 +58,8 @@ void bridge_refresh_facts(struct bridge *bridge)
 
     facts->now_us = loop_now_us(bridge->links.loop);
     facts->wall_us = clock_wall_us(loop_clock(bridge->links.loop));
+    if (facts->wall_us >= bridge->owner.former_until_s * 1000000)
+        bridge->owner.former = STR("");
     facts->slurm_skew_us = bridge->has_site ? bridge->site.skew_us : 0;
     facts->slurm_synced = slurm_poller_is_synced(bridge->poller);
     facts->is_suspicious = slurm_poller_is_suspicious(bridge->poller);

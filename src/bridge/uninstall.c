@@ -48,8 +48,8 @@ static size_t count_nodes(const struct bridge_world *world)
 
         arena_init(&arena, 1u << 20);
         count += node_is_external(slurm_node_of(object)) &&
-                 node_owner(slurm_node_of(object), world->cluster, &arena, &kube_name, &cluster) ==
-                     NODE_OURS;
+                 node_owner(slurm_node_of(object), world->owner->cluster, &arena, &kube_name,
+                            &cluster) == NODE_OURS;
     }
     while ((node = kube_cache_next(&kube_walk)) != NULL)
         count += node_shows_taint(kube_node_of(node));

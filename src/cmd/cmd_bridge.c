@@ -24,6 +24,7 @@
 #include "engine/run.h"
 #include "engine/slurm_health.h"
 #include "io/http_client.h"
+#include "io/reload.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,11 +34,12 @@ enum {
     SLURM_CONNECTIONS = 20, /* eight asks, eight reads, and the polls beside them */
     SECOND_US = 1000000,
     LEAVE_LOOK_US = SECOND_US,
+    MAX_MARK_KEY = 16 << 10,
 };
 
 struct bridge_flags {
     struct process_flags process;
-    const char *config, *metrics_address, *health_address, *lease_ns, *lent_nodes;
+    const char *config, *metrics_address, *health_address, *lease_ns, *lent_nodes, *mark_key;
     const char *webhook_folder, *bridge_user, *roles;
     bool observe_only, uninstall;
     bool places, admits; /* of the roles */
@@ -58,6 +60,10 @@ static const struct flag flags[] = {
     { "lent-nodes", FLAG_TEXT, AT(lent_nodes), NULL,
       "ConfigMap beside the lease, for a policy of the API server: the bridge writes the names of "
       "the nodes there that are lent to Slurm; else nowhere" },
+    { "mark-key", FLAG_TEXT, AT(mark_key), NULL,
+      "file with the secret that proves which jobs are ours where a plugin of the site rewrites "
+      "admin comments; in a second line the secret before it, and until when it is believed "
+      "(RFC 3339)" },
     { "roles", FLAG_TEXT, AT(roles), "scheduler,controllers,webhook",
       "what the process does; webhook alone admits pods, without lease and Slurm" },
     { "observe-only", FLAG_BOOL, AT(observe_only), "false",
@@ -84,7 +90,27 @@ struct ends {
     struct bridge_config config;
     struct process_api kube;
     struct bridge_links links;
+    struct slurm_owner owner;
+    char *mark_key;
+    size_t mark_key_len;
 };
+
+/* Any Slurm user can write a text like ours into a job: without the secret none counts. */
+static int read_mark_key(struct ends *ends, const char *path, struct err *err)
+{
+    struct str text;
+    int result;
+
+    if (!path) {
+        log_warn("no --mark-key: jobs whose admin comment a plugin of the site rewrites are lost");
+        return 0;
+    }
+    result = reload_read(path, MAX_MARK_KEY, &ends->mark_key, &ends->mark_key_len, err);
+    text = (struct str){ ends->mark_key, ends->mark_key_len };
+    if (result == 0)
+        result = slurm_owner_read(&ends->owner, text, err);
+    return result < 0 ? err_wrap(err, "--mark-key %s", path) : 0;
+}
 
 /* The webhook must be served before there is a token: the file is awaited. A key signs tokens that
  * die soon, which shortens every wait after a lost answer. */
@@ -135,7 +161,8 @@ static int ends_open(struct ends *ends, const struct bridge_flags *values, struc
                                          .lease_api = ends->kube.lease_api };
     if (!values->places)
         return 0;
-    if ((result = open_token(ends, err)) < 0)
+    if ((result = read_mark_key(ends, values->mark_key, err)) < 0 ||
+        (result = open_token(ends, err)) < 0)
         return result;
     return open_slurm(ends, err);
 }
@@ -144,6 +171,8 @@ static void ends_close(struct ends *ends)
 {
     http_transport_free(ends->links.slurm);
     slurm_token_free(ends->links.token);
+    if (ends->mark_key)
+        mem_free_secret(ends->mark_key, ends->mark_key_len + 1);
     process_api_close(&ends->kube);
     bridge_config_done(&ends->config);
 }
@@ -330,6 +359,7 @@ static enum run_exit run_with(struct ends *ends, const struct bridge_flags *valu
     struct bridge_options options = { .config = &ends->config,
                                       .lease_ns = values->lease_ns,
                                       .lent_nodes = values->lent_nodes,
+                                      .owner = ends->owner,
                                       .uninstall = values->uninstall,
                                       .observe_only = values->observe_only };
     char identity[PROCESS_IDENTITY];

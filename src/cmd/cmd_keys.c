@@ -1,4 +1,5 @@
-/* cmd_keys.c - `slinc keys`: the keys of a Slurm cluster, for the hooks of the chart slurm.
+/* cmd_keys.c - `slinc keys`: the keys of a Slurm cluster and of a bridge, for the hooks of the
+ * charts slurm and slurm-bridge.
  *
  * Runs once: makes the Secrets that are missing, keeps Helm from deleting those that are there, or
  * (--delete) deletes them after the release was uninstalled. */
@@ -26,6 +27,7 @@ struct keys_flags {
     struct process_flags process;
     const char *ns, *release, *release_ns, *labels;
     const char *slurm_secret, *slurm_annotations, *jwt_secret, *jwt_annotations, *protect;
+    const char *mark_secret;
     bool delete;
     struct keys_work work;
 };
@@ -41,10 +43,12 @@ static const struct flag flags[] = {
     { "slurm-annotations", FLAG_TEXT, AT(slurm_annotations), "{}", "of that Secret, as JSON" },
     { "jwt-secret", FLAG_TEXT, AT(jwt_secret), "", "the Secret with jwt.key, to be made" },
     { "jwt-annotations", FLAG_TEXT, AT(jwt_annotations), "{}", "of that Secret, as JSON" },
+    { "mark-secret", FLAG_TEXT, AT(mark_secret), "",
+      "the Secret with mark.key, which proves whose a job is, to be made" },
     { "protect", FLAG_TEXT, AT(protect), "",
       "Secrets that are not made, only kept from being deleted; with commas between" },
     { "delete", FLAG_BOOL, AT(delete), "false",
-      "delete the two Secrets, if the release made them and is being uninstalled" },
+      "delete the Secrets that are made, if the release made them and is being uninstalled" },
     PROCESS_OWN_FLAGS(AT(process)),
     { NULL, FLAG_TEXT, 0, NULL, NULL },
 };
@@ -94,6 +98,9 @@ static int read_flags(void *flag_values, struct err *err)
                                                   .file = "jwt.key",
                                                   .annotations = json_root(ret->jwt_annotations) },
                             err);
+    if (result == 0 && values->mark_secret[0])
+        result = add_secret(
+            ret, (struct keys_secret){ .name = values->mark_secret, .file = "mark.key" }, err);
     while (result == 0 && str_next(&rest, ',', &name))
         if (name.len > 0)
             result = add_secret(
@@ -131,7 +138,7 @@ static int run_with(const struct process_api *api, struct keys_flags *values, st
 
 static const struct process_command command = {
     .name = "keys",
-    .what = "makes and keeps the keys of a Slurm cluster, for the chart slurm",
+    .what = "makes and keeps the keys of a Slurm cluster and of a bridge, for the charts",
     .flags = flags,
     .process_flags = AT(process),
     .check = read_flags,

@@ -5,18 +5,12 @@
 #include "codec/jwt.h"
 
 #include "codec/base64.h"
+#include "codec/hmac.h"
 #include "codec/json.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <stdbool.h>
 
-enum {
-    MAC_SIZE = 32,      /* SHA-256 */
-    MAC_TEXT_SIZE = 43, /* the same in base64 without padding */
-    BASE64_JWT = BASE64_URL | BASE64_UNPADDED,
-};
+enum { BASE64_JWT = BASE64_URL | BASE64_UNPADDED };
 
 static const char header_json[] = "{\"alg\":\"HS256\",\"typ\":\"JWT\"}";
 
@@ -46,27 +40,6 @@ static int check_key(struct str key, struct err *err)
         return err_set(err, ERR_INVALID, "the signing key is empty");
     if (key.len > JWT_KEY_MAX)
         return err_set(err, ERR_TOO_BIG, "the signing key is longer than %d bytes", JWT_KEY_MAX);
-    return 0;
-}
-
-/* The signature in base64. The one-shot call wipes its own state. */
-static int sign_text(struct str key, struct str text, char ret_signature[MAC_TEXT_SIZE],
-                     struct err *err)
-{
-    unsigned char mac[MAC_SIZE];
-    unsigned size = sizeof(mac);
-    struct buf encoded = { 0 };
-
-    if (!HMAC(EVP_sha256(), key.at, (int)key.len, (const unsigned char *)text.at, text.len, mac,
-              &size) ||
-        size != sizeof(mac))
-        return err_set(err, ERR_BUG, "HMAC-SHA256 does not work in this OpenSSL");
-    buf_init(&encoded, MAC_TEXT_SIZE);
-    base64_encode((struct str){ (const char *)mac, sizeof(mac) }, BASE64_JWT, &encoded);
-    memcpy(ret_signature, encoded.data, MAC_TEXT_SIZE);
-    OPENSSL_cleanse(encoded.data, encoded.len);
-    OPENSSL_cleanse(mac, sizeof(mac));
-    buf_done(&encoded);
     return 0;
 }
 
@@ -103,7 +76,7 @@ static void write_unsigned(const struct jwt_claims *claims, struct buf *text)
 int jwt_sign(struct str key, const struct jwt_claims *claims, struct buf *ret_token,
              struct err *err)
 {
-    char signature[MAC_TEXT_SIZE];
+    char signature[HMAC_TEXT];
     auto_buf struct buf text = { 0 };
     size_t before = ret_token->len;
 
@@ -115,7 +88,7 @@ int jwt_sign(struct str key, const struct jwt_claims *claims, struct buf *ret_to
     if (result < 0)
         return result;
     write_unsigned(claims, &text);
-    result = sign_text(key, buf_str(&text), signature, err);
+    result = hmac_sha256(key, buf_str(&text), signature, err);
     if (result < 0)
         return result;
     buf_add_str(ret_token, buf_str(&text));
@@ -162,16 +135,12 @@ static int check_header(struct str header, struct err *err)
 
 static int check_signature(struct str key, const struct parts *parts, struct err *err)
 {
-    char wanted[MAC_TEXT_SIZE];
-    int result = sign_text(key, parts->signed_text, wanted, err);
+    bool is_right;
+    int result = hmac_check(key, parts->signed_text, parts->signature, &is_right, err);
 
     if (result < 0)
         return result;
-
-    bool equal = str_eq_secret(parts->signature, (struct str){ wanted, sizeof(wanted) });
-
-    OPENSSL_cleanse(wanted, sizeof(wanted));
-    return equal ? 0 : err_set(err, ERR_DENIED, "the signature of the token is wrong");
+    return is_right ? 0 : err_set(err, ERR_DENIED, "the signature of the token is wrong");
 }
 
 /* A time of the claims, whose fraction of a second is cut off. Absent is the fallback. */

@@ -258,8 +258,8 @@ static void start_poller(struct cluster *cluster)
 {
     struct slurm_facts *facts = cluster->facts;
     struct slurm_poller *poller = slurm_poller_new(
-        cluster->lane.client, &(struct slurm_poller_options){
-                                  .cluster = STR(""), .slow_us = poll_us, .nodes_us = nodes_us });
+        cluster->lane.client,
+        &(struct slurm_poller_options){ .slow_us = poll_us, .nodes_us = nodes_us });
 
     cluster->lane.poller = poller;
     facts->nodes = slurm_poller_cache(poller, SLURM_FEED_NODES);

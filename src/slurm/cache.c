@@ -27,14 +27,14 @@ struct slurm_merge {
 };
 
 struct slurm_cache *slurm_cache_new(const struct slurm_kind *kind, struct loop *loop,
-                                    struct str cluster)
+                                    const struct slurm_owner *owner)
 {
     struct map_options options = { .max = 2 * SLURM_MAX_LIST, .borrow_keys = true };
     struct slurm_cache *cache = mem_alloc(sizeof(*cache));
 
     cache->kind = kind;
     cache->loop = loop;
-    cache->cluster = mem_strndup(cluster.len ? cluster.at : "", cluster.len);
+    cache->owner = owner;
     cache->listed_us = INT64_MIN;
     list_init(&cache->shown);
     list_init(&cache->ghosts);
@@ -75,7 +75,6 @@ void slurm_cache_free(struct slurm_cache *cache)
         entry_free(cache, entry);
     slurm_index_done(cache);
     map_done(&cache->entries);
-    mem_free(cache->cluster);
     mem_free(cache);
 }
 

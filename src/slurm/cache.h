@@ -14,6 +14,7 @@
 #define SLINC_SLURM_CACHE_H
 
 #include "io/loop.h"
+#include "slurm/mark.h"
 #include "slurm/object.h"
 
 struct slurm_cache;
@@ -22,9 +23,11 @@ struct slurm_cache;
  * anew one by one. So an expected start stays this long after Slurm said it last. */
 enum { SLURM_START_KEPT_US = 300 * 1000000 };
 
-/* cluster: whose keys count (submit.h); for jobs only. The loop is borrowed. */
+/* owner: whose keys count (submit.h), borrowed; for jobs only, NULL: nobody's. The loop is
+ * borrowed.
+ */
 struct slurm_cache *slurm_cache_new(const struct slurm_kind *kind, struct loop *loop,
-                                    struct str cluster);
+                                    const struct slurm_owner *owner);
 void slurm_cache_free(struct slurm_cache *cache); /* takes NULL; untold changes are forgotten */
 
 /* ---- reading; borrowed until the cache changes ---- */

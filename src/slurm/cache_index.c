@@ -87,7 +87,7 @@ static void unlink_all(struct map *buckets, struct slurm_link **chain)
 static bool read_key(const struct linking *linking, const struct slurm_object *object,
                      struct buf *ret_text, struct slurm_key *ret_key)
 {
-    return slurm_submit_key(slurm_job_of(object), str_of(linking->cache->cluster), ret_text) &&
+    return slurm_submit_key(slurm_job_of(object), linking->cache->owner, ret_text) &&
            slurm_key_read(buf_str(ret_text), ret_key);
 }
 

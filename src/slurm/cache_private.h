@@ -34,7 +34,7 @@ struct slurm_entry {
 struct slurm_cache {
     const struct slurm_kind *kind;
     struct loop *loop;
-    char *cluster;
+    const struct slurm_owner *owner;
     struct map entries;
     struct list shown, ghosts; /* in order of insertion; the oldest first */
     size_t count;

@@ -466,8 +466,6 @@ struct slurm_poller *slurm_poller_new(struct slurm_client *client,
     poller->loop = slurm_client_loop(client);
     if (options)
         *own = *options;
-    poller->cluster = mem_strndup(own->cluster.len ? own->cluster.at : "", own->cluster.len);
-    own->cluster = str_of(poller->cluster);
     own->fast_us = or_else(own->fast_us, 150 * MS);
     own->slow_us = or_else(own->slow_us, 2 * SECOND);
     own->conf_us = or_else(own->conf_us, 30 * SECOND);
@@ -484,7 +482,7 @@ struct slurm_poller *slurm_poller_new(struct slurm_client *client,
         feed->poller = poller;
         feed->row = &rows[i];
         feed->good_us = INT64_MIN;
-        feed->cache = slurm_cache_new(rows[i].kind, poller->loop, own->cluster);
+        feed->cache = slurm_cache_new(rows[i].kind, poller->loop, own->owner);
     }
     return poller;
 }
@@ -516,7 +514,6 @@ void slurm_poller_free(struct slurm_poller *poller)
     map_done(&poller->tracked);
     map_done(&poller->jobs.parts);
     mem_free(poller->jobs.reads);
-    mem_free(poller->cluster);
     mem_free(poller);
 }
 

@@ -29,18 +29,18 @@ enum slurm_feed { /* one per kind */
 };
 
 struct slurm_poller_options {
-    struct str cluster; /* whose jobs have keys (submit.h) */
-    int64_t fast_us;    /* between polls while something is expected; 0 = 150 ms */
-    int64_t slow_us;    /* and else; 0 = 2 s */
-    int64_t nodes_us;   /* between polls of nodes, for those who show their states to others; 0 =
-                           slow_us. Lists may then come in a row, and in the long run take a third
-                           of the time of one slurmrestd, whatever their size */
-    int64_t conf_us;    /* between looks at slurmctld's boot time; 0 = 30 s */
-    int64_t list_us;    /* between whole lists of jobs, for those who need reasons and expected
-                           starts, which no state tells; 0: only when one is needed */
-    bool tracked_only;  /* poll the tracked jobs often, all others every five seconds at most */
-    bool nodes_only;    /* of a job that starts read its nodes alone, which is cheap; what else
-                           changed about it (times, tres_alloc) is as it was while it waited */
+    const struct slurm_owner *owner; /* whose jobs have keys (submit.h), borrowed; NULL: nobody's */
+    int64_t fast_us;                 /* between polls while something is expected; 0 = 150 ms */
+    int64_t slow_us;                 /* and else; 0 = 2 s */
+    int64_t nodes_us;  /* between polls of nodes, for those who show their states to others; 0 =
+                          slow_us. Lists may then come in a row, and in the long run take a third
+                          of the time of one slurmrestd, whatever their size */
+    int64_t conf_us;   /* between looks at slurmctld's boot time; 0 = 30 s */
+    int64_t list_us;   /* between whole lists of jobs, for those who need reasons and expected
+                          starts, which no state tells; 0: only when one is needed */
+    bool tracked_only; /* poll the tracked jobs often, all others every five seconds at most */
+    bool nodes_only;   /* of a job that starts read its nodes alone, which is cheap; what else
+                          changed about it (times, tres_alloc) is as it was while it waited */
     /* With nodes_only: what such a job has on its nodes (slurm_layout_decode), told when the cache
      * has it as running. NULL: nobody wants to know. */
     void (*layout_read)(void *context, const struct slurm_job *job, const struct json *body);

@@ -118,7 +118,6 @@ struct slurm_poller {
     struct slurm_client *client;
     struct loop *loop;
     struct slurm_poller_options options;
-    char *cluster;
     struct feed feeds[SLURM_FEEDS];
     struct job_poll jobs;
     struct start_reads starts;

@@ -1,7 +1,7 @@
 /* submit.c - asks for jobs that carry their key, judges the answers, finds the jobs again.
  *
  * Holds: REFUSED only on proof (the table in error.c); a job is ours only when it is an external
- * job and names our cluster, and never against a comment that names another cluster. */
+ * job with proof of it (mark.h), and never against a comment that names another cluster. */
 #include "slurm/submit.h"
 
 #include "base/mem.h"
@@ -43,30 +43,21 @@ static int check_note(struct str note, struct err *err)
 
 static int check_texts(const struct slurm_submit_ask *ask, struct err *err)
 {
-    size_t length = ask->key.len + 1 + ask->cluster.len;
     int result = check_name(ask->key, "key", err);
 
     if (result == 0)
-        result = check_name(ask->cluster, "cluster", err);
-    if (result == 0 && length > SLURM_MAX_KEY)
-        result = err_set(err, ERR_TOO_BIG, "a key of %zu bytes, with its cluster; %d fit", length,
-                         SLURM_MAX_KEY);
+        result = check_name(ask->owner->cluster, "cluster", err);
+    if (result == 0)
+        result = check_name(ask->owner->release, "release", err);
     if (result == 0)
         result = check_note(ask->note, err);
     return result;
 }
 
-void slurm_submit_extra(struct str cluster, struct str key, struct buf *ret_extra)
-{
-    buf_add_str(ret_extra, key);
-    buf_add_text(ret_extra, " ");
-    buf_add_str(ret_extra, cluster);
-}
-
 struct comment {
     struct json_build *build;
     struct json_mut *pods; /* an array of the build */
-    struct str cluster, key, note;
+    struct str cluster, release, key, note;
 };
 
 /* "pods" comes first: whoever knows the comment from before finds it where it was. */
@@ -78,6 +69,7 @@ static int write_comment(const struct comment *comment, struct buf *out, struct 
     json_put(build, root, "pods", comment->pods);
     json_put_u64(build, root, "v", 1);
     json_put_str(build, root, "cluster", comment->cluster);
+    json_put_str(build, root, "release", comment->release);
     json_put_str(build, root, "unit", comment->key);
     if (comment->note.len > 0)
         json_put_str(build, root, "note", comment->note);
@@ -99,7 +91,8 @@ int slurm_submit_body(const struct slurm_submit_ask *ask, struct buf *ret_body, 
     struct json_mut *root = json_new_object(ask->build);
     struct comment said = { .build = ask->build,
                             .pods = new_pods(ask->build, ask->pods, ask->pod_count),
-                            .cluster = ask->cluster,
+                            .cluster = ask->owner->cluster,
+                            .release = ask->owner->release,
                             .key = ask->key,
                             .note = ask->note };
     auto_buf struct buf comment, extra;
@@ -109,10 +102,12 @@ int slurm_submit_body(const struct slurm_submit_ask *ask, struct buf *ret_body, 
     buf_init(&extra, SLURM_MAX_KEY);
     if (result == 0)
         result = write_comment(&said, &comment, err);
+    if (result == 0)
+        result = slurm_mark_write(ask->owner, ask->key, str_of(ask->job_user ? ask->job_user : ""),
+                                  &extra, err);
     if (result < 0)
         return result;
     json_put_str(ask->build, ask->job, "admin_comment", buf_str(&comment));
-    slurm_submit_extra(ask->cluster, ask->key, &extra);
     json_put_str(ask->build, ask->job, "extra", buf_str(&extra));
     if (ask->at_once)
         json_put_bool(ask->build, ask->job, "immediate", true);
@@ -121,12 +116,15 @@ int slurm_submit_body(const struct slurm_submit_ask *ask, struct buf *ret_body, 
     return buf_check(ret_body, "job description", err);
 }
 
-int slurm_submit_adopt(const struct slurm_job *job, struct str cluster, struct str key,
-                       struct buf *ret_comment)
+int slurm_submit_adopt(const struct slurm_job *job, const struct slurm_owner *owner, struct str key,
+                       struct json_build *build, struct json_mut *fields)
 {
     auto_json_doc struct json_doc *doc = NULL;
-    auto_json_build struct json_build *build = json_build_new();
-    struct comment comment = { .build = build, .cluster = cluster, .key = key };
+    struct comment said = {
+        .build = build, .cluster = owner->cluster, .release = owner->release, .key = key
+    };
+    auto_buf struct buf comment = { .max = SLURM_MAX_COMMENT }, extra = { .max = SLURM_MAX_KEY };
+    auto_buf struct buf user = { .max = 32 };
     const struct json *pods;
 
     if (json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, &doc, NULL) < 0)
@@ -134,8 +132,14 @@ int slurm_submit_adopt(const struct slurm_job *job, struct str cluster, struct s
     pods = json_get(json_root(doc), "pods");
     if (!json_is_array(pods))
         return -ERR_INVALID;
-    comment.pods = json_copy(build, pods);
-    return write_comment(&comment, ret_comment, NULL);
+    said.pods = json_copy(build, pods);
+    buf_printf(&user, "%lld", (long long)job->user_id);
+    if (write_comment(&said, &comment, NULL) < 0 ||
+        slurm_mark_write(owner, key, buf_str(&user), &extra, NULL) < 0)
+        return -ERR_INVALID;
+    json_put_str(build, fields, "admin_comment", buf_str(&comment));
+    json_put_str(build, fields, "extra", buf_str(&extra));
+    return 0;
 }
 
 /* The texts are the document's. */
@@ -148,9 +152,10 @@ static bool read_comment(const struct slurm_job *job, struct json_doc **ret_doc,
         return false;
     root = json_root(*ret_doc);
     ret_comment->cluster = json_str(json_get(root, "cluster"));
+    ret_comment->release = json_str(json_get(root, "release"));
     ret_comment->key = json_str(json_get(root, "unit"));
     ret_comment->note = json_str(json_get(root, "note"));
-    return ret_comment->cluster.len > 0 && ret_comment->key.len > 0;
+    return ret_comment->cluster.len > 0 && ret_comment->release.len > 0 && ret_comment->key.len > 0;
 }
 
 int slurm_submit_comment(const struct slurm_job *job, const struct str *pods, size_t pod_count,
@@ -196,11 +201,15 @@ struct slurm_call *slurm_submit(struct slurm_client *client, const struct slurm_
         .timeout_us = deadline_s(ask->message_timeout_s) * SECOND_US,
         .token_s = deadline_s(ask->message_timeout_s),
     };
+    struct slurm_submit_ask marked = *ask;
+    const char *user = ask->user ? ask->user : slurm_client_user(client);
     auto_buf struct buf body;
     struct err why = { 0 };
 
     buf_init(&body, SLURM_MAX_SUBMIT);
-    if (slurm_submit_body(ask, &body, &why) < 0)
+    if (!marked.job_user)
+        marked.job_user = user[0] ? user : slurm_token_user(slurm_client_token(client));
+    if (slurm_submit_body(&marked, &body, &why) < 0)
         return slurm_send_refused(client, SLURM_POST, endpoint, &why, done, context);
     request.body = buf_str(&body);
     return slurm_send(client, &request, done, context);
@@ -279,65 +288,88 @@ void slurm_key_write(const struct slurm_key *key, struct buf *out)
 
 /* ---- finding ---- */
 
-/* Of the comment, or of `extra` where the comment names no cluster. */
-static bool read_mark(const struct slurm_job *job, struct json_doc **ret_doc, struct str *ret_key,
-                      struct str *ret_cluster)
+/* False: its comment names no cluster. */
+static bool read_mark(const struct slurm_job *job, struct json_doc **ret_doc,
+                      struct comment *ret_comment)
 {
-    const struct json *comment;
+    const struct json *root;
 
     if (job->admin_comment[0] == '{')
         json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, ret_doc, NULL);
-    comment = json_root(*ret_doc);
-    if (json_is_string(json_get(comment, "cluster"))) {
-        *ret_cluster = json_str(json_get(comment, "cluster"));
-        *ret_key = json_str(json_get(comment, "unit"));
-    } else {
-        *ret_key = str_of(job->extra);
-        str_cut(*ret_key, ' ', ret_key, ret_cluster);
+    root = json_root(*ret_doc);
+    ret_comment->cluster = json_str(json_get(root, "cluster"));
+    ret_comment->release = json_str(json_get(root, "release"));
+    ret_comment->key = json_str(json_get(root, "unit"));
+    return json_is_string(json_get(root, "cluster"));
+}
+
+static bool is_key(struct str key)
+{
+    return key.len > 0 && key.len <= SLURM_MAX_KEY;
+}
+
+bool slurm_submit_key(const struct slurm_job *job, const struct slurm_owner *owner,
+                      struct buf *ret_key)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    struct comment comment = { .build = NULL };
+
+    if (!slurm_words_has(&job->flags, SLURM_JOB_EXTERNAL) || !owner || owner->cluster.len == 0)
+        return false;
+    if (read_mark(job, &doc, &comment)) {
+        if (!str_eq(comment.cluster, owner->cluster) || !str_eq(comment.release, owner->release))
+            return false;
+    } else if (!slurm_mark_read(owner, job, &comment.key)) {
+        return false;
     }
-    return ret_key->len > 0 && ret_key->len <= SLURM_MAX_KEY;
-}
-
-bool slurm_submit_key(const struct slurm_job *job, struct str cluster, struct buf *ret_key)
-{
-    auto_json_doc struct json_doc *doc = NULL;
-    struct str key, named = STR("");
-
-    if (!slurm_words_has(&job->flags, SLURM_JOB_EXTERNAL) || !read_mark(job, &doc, &key, &named) ||
-        cluster.len == 0 || !str_eq(named, cluster))
+    if (!is_key(comment.key))
         return false;
-    buf_add_str(ret_key, key);
+    buf_add_str(ret_key, comment.key);
     return true;
 }
 
-bool slurm_submit_any_key(const struct slurm_job *job, struct buf *ret_key)
+bool slurm_submit_claimed_key(const struct slurm_job *job, struct buf *ret_key)
 {
     auto_json_doc struct json_doc *doc = NULL;
-    struct str key, named;
+    struct comment comment = { .build = NULL };
+    struct str rest;
 
-    if (!read_mark(job, &doc, &key, &named))
+    if (!read_mark(job, &doc, &comment)) {
+        comment.key = str_of(job->extra);
+        (void)str_cut(comment.key, ' ', &comment.key, &rest);
+    }
+    if (!is_key(comment.key))
         return false;
-    buf_add_str(ret_key, key);
+    buf_add_str(ret_key, comment.key);
     return true;
 }
 
-bool slurm_submit_is_for(const struct slurm_job *job, struct str cluster, struct str key)
+bool slurm_submit_is_marked(const struct slurm_job *job)
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    struct comment comment = { .build = NULL };
+
+    return read_mark(job, &doc, &comment);
+}
+
+bool slurm_submit_is_for(const struct slurm_job *job, const struct slurm_owner *owner,
+                         struct str key)
 {
     auto_buf struct buf own;
 
     buf_init(&own, SLURM_MAX_KEY);
-    return slurm_submit_key(job, cluster, &own) && str_eq(buf_str(&own), key);
+    return slurm_submit_key(job, owner, &own) && str_eq(buf_str(&own), key);
 }
 
-size_t slurm_submit_find(const struct slurm_list *jobs, struct str cluster, struct str key,
-                         const struct slurm_job **ret_jobs, size_t max)
+size_t slurm_submit_find(const struct slurm_list *jobs, const struct slurm_owner *owner,
+                         struct str key, const struct slurm_job **ret_jobs, size_t max)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < jobs->count; i++) {
         const struct slurm_job *job = slurm_job_of(jobs->at[i]);
 
-        if (slurm_job_has_ended(&job->state) || !slurm_submit_is_for(job, cluster, key))
+        if (slurm_job_has_ended(&job->state) || !slurm_submit_is_for(job, owner, key))
             continue;
         if (count < max)
             ret_jobs[count] = job;

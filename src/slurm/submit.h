@@ -1,9 +1,9 @@
 /* submit.h - asking for a job so that a lost answer never makes two.
  *
  * Every job carries its owner's key: in admin_comment, a JSON object
- * {"pods":[...],"v":1,"cluster":"...","unit":"<key>"}, and again in `extra`, "<key> <cluster>",
- * because site plugins may rewrite the comment. After the key the comment may have a "note" of the
- * owner. An ask has one of three outcomes:
+ * {"pods":[...],"v":1,"cluster":"...","release":"...","unit":"<key>"}, and again in `extra`
+ * (mark.h), because site plugins may rewrite the comment. After the key the comment may have a
+ * "note" of the owner. An ask has one of three outcomes:
  *
  *   SUBMITTED   there is a job, and this is its id
  *   REFUSED     there is none, by an answer that is proof of it
@@ -18,10 +18,10 @@
 #define SLINC_SLURM_SUBMIT_H
 
 #include "slurm/client.h"
+#include "slurm/mark.h"
 #include "slurm/object.h"
 
 enum {
-    SLURM_MAX_KEY = 1024,        /* bytes, with the cluster; what `extra` holds */
     SLURM_MAX_NOTE = 512,        /* bytes */
     SLURM_MAX_COMMENT = 1 << 20, /* bytes of admin_comment */
     SLURM_MAX_SUBMIT = 8 << 20,  /* bytes of a whole request */
@@ -30,7 +30,9 @@ enum {
 struct slurm_submit_ask {
     struct json_build *build;
     struct json_mut *job; /* the description; admin_comment, extra and immediate are set in it */
-    struct str key, cluster;
+    struct str key;
+    const struct slurm_owner *owner;
+    const char *job_user;   /* whose the job will be by its description; NULL: `user`'s */
     const struct str *pods; /* "namespace/name" */
     size_t pod_count;
     struct str note;           /* the owner's own, kept in the comment; may be empty */
@@ -47,12 +49,10 @@ int slurm_submit_body(const struct slurm_submit_ask *ask, struct buf *ret_body, 
 struct slurm_call *slurm_submit(struct slurm_client *client, const struct slurm_submit_ask *ask,
                                 slurm_done done, void *context);
 
-/* The comment of a job that has pods in it and no key yet, with ours. -ERR_INVALID when it has
- * no pods. */
-int slurm_submit_adopt(const struct slurm_job *job, struct str cluster, struct str key,
-                       struct buf *ret_comment);
-void slurm_submit_extra(struct str cluster, struct str key,
-                        struct buf *ret_extra); /* for it, too */
+/* What an update writes into a job that has pods in its comment, but no cluster: `admin_comment`
+ * and `extra` with the key. -ERR_INVALID when it has no pods. */
+int slurm_submit_adopt(const struct slurm_job *job, const struct slurm_owner *owner, struct str key,
+                       struct json_build *build, struct json_mut *fields);
 
 /* The comment of a job of ours with other pods (NULL and 0: those that it has) and another note
  * (empty: the one that it has) in it, for an update. -ERR_INVALID when it has no comment of ours.
@@ -97,15 +97,20 @@ void slurm_key_write(const struct slurm_key *key, struct buf *out);
 
 /* ---- finding them again ---- */
 
-/* Whether the job is this cluster's, and its key: it has the flag EXTERNAL_JOB and names the
- * cluster. The comment decides when it names a cluster, otherwise `extra` does. */
-bool slurm_submit_key(const struct slurm_job *job, struct str cluster, struct buf *ret_key);
-bool slurm_submit_any_key(const struct slurm_job *job, struct buf *ret_key); /* of any cluster */
-bool slurm_submit_is_for(const struct slurm_job *job, struct str cluster, struct str key);
+/* Whether the job is the owner's, and its key: it has the flag EXTERNAL_JOB, and its comment names
+ * cluster and release; or it names no cluster, and `extra` is proof (mark.h). */
+bool slurm_submit_key(const struct slurm_job *job, const struct slurm_owner *owner,
+                      struct buf *ret_key);
+bool slurm_submit_is_for(const struct slurm_job *job, const struct slurm_owner *owner,
+                         struct str key);
+/* The key that it claims to have, which is no proof of anything. */
+bool slurm_submit_claimed_key(const struct slurm_job *job, struct buf *ret_key);
+/* Whether its comment names a cluster: it is some bridge's, maybe an older one's. */
+bool slurm_submit_is_marked(const struct slurm_job *job);
 
 /* The jobs for a key that have not ended, at most `max`; how many there are in all. */
-size_t slurm_submit_find(const struct slurm_list *jobs, struct str cluster, struct str key,
-                         const struct slurm_job **ret_jobs, size_t max);
+size_t slurm_submit_find(const struct slurm_list *jobs, const struct slurm_owner *owner,
+                         struct str key, const struct slurm_job **ret_jobs, size_t max);
 
 /* Which one to keep when there are several: the one with bound pods, else the recorded one, else
  * the one that Slurm took first. */

@@ -23,6 +23,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+static const struct slurm_owner owner = { .cluster = { "bench", 5 }, .release = { "r", 1 } };
+
 enum {
     IN_FLIGHT = 8,
     MS = 1000,
@@ -258,7 +260,7 @@ static void submit_next(struct bench *bench)
     struct slurm_submit_ask ask = { .build = build,
                                     .job = job,
                                     .key = str_of(key),
-                                    .cluster = STR("bench"),
+                                    .owner = &owner,
                                     .pods = &pod,
                                     .pod_count = 1 };
 

@@ -26,7 +26,7 @@ MATTERS: dict[str, tuple[str, list[str]]] = {
     "sharedConfig.slurmJwtKey.name": ("=other", []), "sharedConfig.slurmJwtKey.key": ("=other", ["sharedConfig.slurmJwtKey.name=a"]),
     "sharedConfig.slurmToken.create": ("=true", []), "sharedConfig.slurmToken.lifetime": ("=5m", [TOKEN]),
     "sharedConfig.slurmToken.jwtKeyRef.name": ("=other", [TOKEN]), "sharedConfig.slurmToken.jwtKeyRef.key": ("=other", [TOKEN]),
-    "bridgeConfig": (".sharedNodes=true", []),
+    "bridgeConfig": (".sharedNodes=true", []), "markKey.existingSecret": ("=mine", []),
     "scheduler.replicaCount": ("=3", []), "scheduler.verbosity": ("=9", []), "scheduler.observeOnly": ("=true", []),
     "controllers.verbosity": ("=debug", []),
     "admission.enabled": ("=false", []), "admission.separate": ("=true", []), "admission.replicas": ("=3", [OWN]),
@@ -128,7 +128,8 @@ def program_help() -> str:
 def test_the_program_knows_every_flag_that_the_chart_gives_it(program_help: str) -> None:
     given = set(re.findall(r"^ +- (--[a-z-]+)", render(CHART, *sets([OWN])) + render(CHART, *sets(["scheduler.observeOnly=true"])), re.M))
     assert {"--roles", "--uninstall", "--observe-only"} <= given
-    assert given - set(re.findall(r"^  (--[a-z-]+)", program_help, re.M)) == set()
+    of_keys = subprocess.run([BUILD / "src/cmd/slinc", "keys", "--help"], text=True, capture_output=True, check=True).stdout  # of the hook
+    assert given - set(re.findall(r"^  (--[a-z-]+)", program_help + of_keys, re.M)) == set()
 
 
 def test_the_program_knows_every_key_of_its_config(program_help: str) -> None:

@@ -29,6 +29,8 @@ DEBUG = "slurm-bridge-scheduler-debug"  # for people
 @pytest.fixture(scope="module")
 def given() -> dict[str, set[Right]]:
     rights = rights_given(render(CHART, "--set", "admission.separate=true"))
+    keys = rights.pop("slurm-bridge-keys")  # of the hook before an install: what keys_ensure does, as in the chart slurm
+    assert {(right.verb, right.resource) for right in keys} == {("get", "secrets"), ("patch", "secrets"), ("create", "secrets")}
     assert rights.keys() == {*ACCOUNTS.values(), DEBUG}
     return rights
 

@@ -34,6 +34,7 @@ TEAM = "team"  # the label by which a test knows the pods of one workload, whate
 WISH = "slurmjob.slinky.slurm.net/"  # begins every annotation about the job
 STAYS = "slinc.dev/let-me-look"  # a finalizer: the pod can be seen on its way out
 LIVE = {"PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "REQUEUED", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT"}
+MARK_KEY = "the secret of all bridges that tests start"
 SETTLE_S = 60  # a take-over with its fence, and a round of work
 
 
@@ -48,12 +49,13 @@ class Bridge(Command):
         self.config, self.token = folder / f"{name}.yaml", folder / f"{name}.token"
         key = folder / "jwt.key"
         key.write_bytes(slurm.key)
+        (folder / "mark.key").write_text(MARK_KEY)
         base = {"slurmRestApi": f"http://{slurm.host}:{slurm.port}", "sharedNodes": True, "jwtKeyFile": str(key), "nodeResizeSeconds": 1}
         self.config.write_text(json.dumps(base | config))
 
     def start(self, *flags: str) -> Bridge:
         return self.run("bridge", "--config", self.config, "--kubeconfig", self.cluster.admin_config, "--lease-namespace", "default",
-                        "--metrics-bind-address", f"127.0.0.1:{self.port}", "--health-probe-bind-address", f"127.0.0.1:{self.port}",
+                        "--mark-key", self.folder / "mark.key", "--metrics-bind-address", f"127.0.0.1:{self.port}", "--health-probe-bind-address", f"127.0.0.1:{self.port}",
                         "--zap-encoder", "console", *flags, SLURM_JWT_FILE=str(self.token))
 
 

@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+static const struct slurm_owner owner = { .cluster = { "drive", 5 }, .release = { "r", 1 } };
+
 enum { MS = 1000, SECOND = 1000000, LOOK_US = 2 * MS, MAX_LINE = 4096, CONF_US = 2 * SECOND };
 
 struct drive {
@@ -144,7 +146,7 @@ static void submit(struct drive *drive, const char *argument)
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *job = json_new_object(build);
     struct slurm_submit_ask ask = {
-        .build = build, .job = job, .key = str_of(argument), .cluster = STR("drive")
+        .build = build, .job = job, .key = str_of(argument), .owner = &owner
     };
 
     json_put_text(build, job, "name", argument);
@@ -307,7 +309,7 @@ static int make(struct drive *drive, const char *url, const char *token_file, st
 
 static void run(struct drive *drive)
 {
-    struct slurm_poller_options options = { .cluster = STR("drive"), .conf_us = CONF_US };
+    struct slurm_poller_options options = { .owner = &owner, .conf_us = CONF_US };
     struct map_options told = { .max = 1000000, .free_value = unref };
     struct map_options noted = { .max = 1000000, .free_value = mem_free };
     struct listener listeners[SLURM_FEEDS];

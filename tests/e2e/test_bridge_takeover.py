@@ -93,7 +93,7 @@ def test_what_the_other_bridge_left_is_taken_over_as_it_is(site, before, bridge)
     for name, (job, uid) in before.items():
         wait_for(f"job {job} has our key", 30, lambda job=job: keys(site, job)[1] != "", hint=bridge.said)
         comment, extra = keys(site, job)
-        assert comment["unit"] == f"{site.namespace}/{uid}.1" and extra == f"{comment['unit']} {site.uid}"
+        assert comment["unit"] == f"{site.namespace}/{uid}.1" and extra.startswith(f"{comment['unit']} {site.uid} ") and comment["release"] == extra.split(" ")[2]
         assert comment["cluster"] == site.uid
         assert list(comment)[0] == "pods" and comment["pods"] == [f"{site.namespace}/{name}"]  # where the other bridge looks
         assert "RUNNING" in site.slurm.job(job)["job_state"]
@@ -133,7 +133,7 @@ def test_the_way_back_is_open(site, before, bridge, renewed):
     wait_for("its label names the job that waits", 30, lambda: label(site.see("waiting")) in [job["job_id"] for job in site.live_jobs_of(uid)], hint=bridge.said)
     bridge.stop()
     named = {pod["metadata"]["name"]: label(pod) for pod in site.api.get(site.pods_path)["items"]}
-    ours = [job["job_id"] for job in site.live_jobs() if "EXTERNAL_JOB" in job["flags"] and job["extra"].endswith(f" {site.uid}")]
+    ours = [job["job_id"] for job in site.live_jobs() if "EXTERNAL_JOB" in job["flags"] and f" {site.uid} " in job["extra"]]
     assert sorted(named.values()) == sorted(ours)  # every pod names its job, and there is no other
     waiting = named.pop("waiting")
     assert all("RUNNING" in site.slurm.job(job)["job_state"] for job in named.values())

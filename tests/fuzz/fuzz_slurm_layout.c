@@ -41,8 +41,8 @@ static void check_layout(const struct json *body)
 
     clock_init_virtual(&clock, 0);
     loop = loop_new_virtual(&clock);
-    jobs = slurm_cache_new(&slurm_job_kind, loop, STR(""));
-    nodes = slurm_cache_new(&slurm_node_kind, loop, STR(""));
+    jobs = slurm_cache_new(&slurm_job_kind, loop, NULL);
+    nodes = slurm_cache_new(&slurm_node_kind, loop, NULL);
     layouts = layouts_new(loop, NULL, jobs, nodes);
     (void)layouts_take(layouts, &job, body, NULL);
     if (job_layouts_put(kept, job.id, "s1", body, NULL) == 0) {

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+static const struct slurm_owner owner = { .cluster = { "c0ffee", 6 }, .release = { "r", 1 } };
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(bool holds)
@@ -22,9 +24,9 @@ static void check_job(const struct slurm_job *job)
     buf_init(&text, 1 << 20);
     buf_init(&key, SLURM_MAX_KEY);
     slurm_words_print(&slurm_job_states, &job->state, &text);
-    if (slurm_submit_key(job, STR("c0ffee"), &key)) {
+    if (slurm_submit_key(job, &owner, &key)) {
         check(key.len > 0 && !key.overflowed);
-        check(slurm_submit_is_for(job, STR("c0ffee"), buf_str(&key)));
+        check(slurm_submit_is_for(job, &owner, buf_str(&key)));
     }
     check(job->id > 0 || job->id == 0); /* read at all */
 }

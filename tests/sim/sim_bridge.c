@@ -151,6 +151,7 @@ static void start_replica(void *owner)
                    &(struct bridge_options){ .config = &scene->config,
                                              .identity = replica->process.user,
                                              .lease_ns = SCENE_LEASE_NS,
+                                             .owner.secret = STR(SCENE_SECRET),
                                              .lent_nodes = scene->leaves ? NULL : SCENE_LENT_NODES,
                                              .seed = rand_u64(&world->rand),
                                              .max_in_flight = scene->max_in_flight,

@@ -29,6 +29,7 @@ enum {
 #define SCENE_NS         "work"
 #define SCENE_OTHER_NS   "play"
 #define SCENE_LEASE_NS   "slinc"
+#define SCENE_SECRET     "the secret of this installation, or of none"
 #define SCENE_LENT_NODES "slurm-bridge-lent-nodes" /* a ConfigMap there */
 #define SCENE_PARTITION  "bridged"
 #define SCENE_SCHEDULER  "slurm-bridge-scheduler"

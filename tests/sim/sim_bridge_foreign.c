@@ -8,47 +8,78 @@
 
 #include "base/buf.h"
 
-#define POD_COMMENT(cluster)                                                                       \
-    "{\"pods\":[\"work/p1\"],\"v\":1,\"cluster\":\"" cluster "\",\"unit\":\"$K\"}"
+#define COMMENT_OF(cluster, release)                                                               \
+    "{\"pods\":[\"work/p1\"],\"v\":1,\"cluster\":\"" cluster "\",\"release\":\"" release           \
+    "\",\"unit\":\"$K\"}"
+#define POD_COMMENT(cluster) COMMENT_OF(cluster, "$R")
 
-/* In the texts $K is the key of a unit of ours with an attempt, $C the UID of our cluster, and $D
- * that UID with another last character. */
+/* In the texts $K is the key of a unit of ours with an attempt, $C the UID of our cluster, $D that
+ * UID with another last character, $R our release, $M an HMAC by another secret. $X is all that
+ * stands in `extra` of a job of ours that lives. A job with a comment is an administrator's, each
+ * other one any user's. */
 static const struct {
     const char *comment, *extra;
     bool external;
-    bool needs_comment; /* ours, if the site rewrote its comment */
 } jobs[] = {
-    { NULL, NULL, false, false },
-    { NULL, "runs/exp.12", false, false },
-    { NULL, "runs/exp.12", true, false },
-    { "{\"note\":1}", NULL, true, false },
-    { "{\"pods\":[\"work/p1\",\"work/p2\"]}", NULL, true, false },
+    { NULL, NULL, false },
+    { NULL, "runs/exp.12", false },
+    { NULL, "runs/exp.12", true },
+    { "{\"note\":1}", NULL, true },
+    { "{\"pods\":[\"work/p1\",\"work/p2\"]}", NULL, true },
     /* All of it is ours but the flag. */
-    { NULL, "$K $C", false, false },
-    { POD_COMMENT("$C"), "$K $C", false, false },
-    /* A key, and no cluster. */
-    { NULL, "$K", false, false },
-    { NULL, "$K", true, false },
-    { NULL, "$K ", true, false },
-    { "seen by the site", "$K", true, false },
-    { "{\"pods\":[\"work/p1\"],\"v\":1,\"unit\":\"$K\"}", "$K", true, false },
-    { POD_COMMENT(""), "$K", true, false },
-    /* Another cluster. */
-    { NULL, "$K other", true, false },
-    { NULL, "$K $D", true, false },
-    { NULL, "$K  $C", true, false },
-    { NULL, "$K $C ", true, false },
-    { NULL, "$C $K", true, false },
-    { "seen by the site", "$K $D", true, false },
-    { POD_COMMENT("other"), "$K other", true, false },
-    { POD_COMMENT("$D"), "$K $D", true, false },
-    { POD_COMMENT("$D"), "$K $C", true, true },
+    { NULL, "$K $C $R", false },
+    { POD_COMMENT("$C"), "$K $C $R", false },
+    /* A key, and no cluster or release. */
+    { NULL, "$K", false },
+    { NULL, "$K", true },
+    { NULL, "$K ", true },
+    { "seen by the site", "$K", true },
+    { "{\"pods\":[\"work/p1\"],\"v\":1,\"unit\":\"$K\"}", "$K", true },
+    { POD_COMMENT(""), "$K", true },
+    { COMMENT_OF("$C", ""), "$K $C", true },
+    /* Of a build before this one. */
+    { "{\"pods\":[\"work/p1\"],\"v\":1,\"cluster\":\"$C\",\"unit\":\"$K\"}", "$K $C", true },
+    /* Forged by any user. */
+    { NULL, "$K $C", true },
+    { NULL, "$K $C $R", true },
+    { NULL, "$K $C $R ", true },
+    { NULL, "$K $C $R $M", true },
+    { "seen by the site", "$K $C $R $M", true },
+    { NULL, "$X", true },
+    { NULL, "$X", true },
+    { NULL, "$X", false },
+    /* Another cluster or release. */
+    { NULL, "$K other $R $M", true },
+    { NULL, "$K $D $R $M", true },
+    { NULL, "$K $C $D $M", true },
+    { NULL, "$C $K $R $M", true },
+    { "seen by the site", "$K $D $R $M", true },
+    { POD_COMMENT("other"), "$K other $R", true },
+    { POD_COMMENT("$D"), "$K $D $R", true },
+    { POD_COMMENT("$D"), "$X", true },
+    { COMMENT_OF("$C", "slinc/other"), "$X", true },
     /* Our cluster, and no key. */
-    { "{\"v\":1,\"cluster\":\"$C\"}", NULL, true, false },
-    { NULL, " $C", true, false },
+    { "{\"v\":1,\"cluster\":\"$C\",\"release\":\"$R\"}", NULL, true },
+    { NULL, " $C $R $M", true },
 };
 
 enum { JOBS = sizeof(jobs) / sizeof(jobs[0]) };
+
+/* A copy of `extra`. */
+static void add_extra_of_ours(const struct bridge_scene *scene, struct buf *out)
+{
+    struct slurm_store_job job;
+
+    map_each (item, &scene->jobs) {
+        const struct job_note *note = item->value;
+
+        if (note->is_live && note->unit[0] &&
+            slurm_store_find_job(scene->world->slurm, note->id, &job)) {
+            buf_add_text(out, job.extra);
+            return;
+        }
+    }
+}
 
 static void fill_in(const struct bridge_scene *scene, const char *text, const char *key,
                     struct buf *out)
@@ -66,6 +97,12 @@ static void fill_in(const struct bridge_scene *scene, const char *text, const ch
             buf_add_text(out, key);
         else if (*text == 'C')
             buf_add_text(out, scene->cluster);
+        else if (*text == 'R')
+            buf_add_text(out, SCENE_LEASE_NS "/" SCENE_SCHEDULER);
+        else if (*text == 'M')
+            buf_add_text(out, "0123456789012345678901234567890123456789abc");
+        else if (*text == 'X')
+            add_extra_of_ours(scene, out);
         else
             buf_printf(out, "%.*s%c", (int)length - 1, scene->cluster, last);
     }
@@ -100,13 +137,11 @@ void bridge_foreign_submit(struct bridge_scene *scene)
     buf_init(&comment, SCENE_TEXT);
     buf_init(&extra, SCENE_TEXT);
     choose_key(scene, key);
-    if (jobs[chosen].needs_comment && scene->weather->plugin)
-        return;
     fill_in(scene, jobs[chosen].comment ? jobs[chosen].comment : "", key, &comment);
     fill_in(scene, jobs[chosen].extra ? jobs[chosen].extra : "", key, &extra);
     (void)slurm_people_submit(
         scene->world->slurm,
-        &(struct slurm_people_ask){ .user = jobs[chosen].external ? "slurm" : "alice",
+        &(struct slurm_people_ask){ .user = jobs[chosen].comment ? "slurm" : "alice",
                                     .partition = SCENE_PARTITION,
                                     .cpus = 1,
                                     .external = jobs[chosen].external,

@@ -345,9 +345,9 @@ void bridge_note_change(struct bridge_scene *scene, const struct api_change *cha
 
 /* ---- jobs ---- */
 
-/* The unit that it was asked for, as its comment says when slurmctld takes it, or its extra,
- * "KEY CLUSTER", where a plugin of the site has rewritten the comment already. No unit: the job is
- * not ours, because it is no external job or does not name our cluster. */
+/* The unit that it was asked for, as its comment says when slurmctld takes it, or its extra, "KEY
+ * CLUSTER RELEASE HMAC", where a plugin of the site has rewritten the comment already. No unit: the
+ * job is not ours, because people made it, whatever they wrote into it. */
 static void read_unit(const struct bridge_scene *scene, const struct slurm_store_job *job,
                       struct job_note *note)
 {
@@ -360,11 +360,9 @@ static void read_unit(const struct bridge_scene *scene, const struct slurm_store
     root = json_root(doc);
     key = json_str(json_get(root, "unit"));
     cluster = json_str(json_get(root, "cluster"));
-    if (cluster.len == 0 && !str_cut(str_of(job->extra), ' ', &key, &cluster))
+    if (scene->people_act || (cluster.len == 0 && !str_cut(str_of(job->extra), ' ', &key, &uid)))
         return;
     end = key.len;
-    if (!job->external || !str_is(cluster, scene->cluster))
-        return;
     while (end > 0 && key.at[end - 1] != '.')
         end--;
     if (end == 0)

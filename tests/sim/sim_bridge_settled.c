@@ -112,6 +112,8 @@ static void one_that_waits_alone_says_why(struct look *look, const struct json *
     } else if (jobs == 0 && (bridge_pod_has_port(pod) || bridge_pod_wants(pod, NULL))) {
         if (!says_that_none_fits(pod))
             world_break(world, "pod %s has no job, and does not say why", name);
+    } else if (jobs == 0 && look->scene->weather->slurm_faults.internal && says(pod, "Refused")) {
+        return; /* by an error that tells nothing: it is asked again in ten minutes */
     } else if (jobs != 1) {
         world_break(world, "pod %s waits with %u jobs", name, jobs);
     } else if (strcmp(look->own.state, "PENDING") != 0) {

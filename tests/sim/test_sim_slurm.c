@@ -15,6 +15,8 @@
 
 #include <stdio.h>
 
+static const struct slurm_owner owner = { .cluster = { "c", 1 }, .release = { "r", 1 } };
+
 #define KEY STR("0123456789abcdef0123456789abcdef")
 
 enum { SECOND = 1000000 };
@@ -145,7 +147,7 @@ static void send_job(struct site *site, const char *unit, bool at_once)
     struct slurm_submit_ask ask = { .build = build,
                                     .job = job,
                                     .key = str_of(unit),
-                                    .cluster = STR("c"),
+                                    .owner = &owner,
                                     .pods = &pod,
                                     .pod_count = 1,
                                     .at_once = at_once };
@@ -202,7 +204,7 @@ static void a_submitted_job_can_be_read_as_ours(void **state)
     (void)slurm_jobs_list(site->client, 0, on_done, site);
     wait_for_end(site);
     assert_int_equal(slurm_list_decode(&slurm_job_kind, json_root(site->doc), &jobs, NULL), 0);
-    assert_int_equal(slurm_submit_find(&jobs, STR("c"), STR("u-1/1"), &job, 1), 1);
+    assert_int_equal(slurm_submit_find(&jobs, &owner, STR("u-1/1"), &job, 1), 1);
     assert_true(slurm_words_has(&job->state, SLURM_JOB_RUNNING));
     assert_true(slurm_words_has(&job->flags, SLURM_JOB_EXTERNAL));
     assert_string_equal(job->nodes, "n1");
@@ -339,7 +341,7 @@ static void the_poller_follows_a_job_and_notices_a_killed_slurmctld(void **state
 
     buf_init(&text, 100);
     add_nodes(site);
-    poller = slurm_poller_new(site->client, &(struct slurm_poller_options){ .cluster = STR("c") });
+    poller = slurm_poller_new(site->client, &(struct slurm_poller_options){ .owner = &owner });
     slurm_poller_start(poller);
     submit(site, "u", false);
     pass(site, 10); /* seen, started, saved */
@@ -446,7 +448,7 @@ static void a_long_list_that_breaks_off_or_stalls_changes_nothing(void **state)
     struct slurm_cache *nodes;
 
     add_nodes(site);
-    poller = slurm_poller_new(site->client, &(struct slurm_poller_options){ .cluster = STR("c") });
+    poller = slurm_poller_new(site->client, &(struct slurm_poller_options){ .owner = &owner });
     nodes = slurm_poller_cache(poller, SLURM_FEED_NODES);
     slurm_poller_start(poller);
     for (unsigned i = 0; i < 2; i++) {

@@ -258,6 +258,31 @@ helm.sh/hook-weight: {{ . | quote }}
 helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
 {{- end }}
 
+{{- define "slurm-bridge.hookBefore" -}}
+helm.sh/hook: pre-install,pre-upgrade
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
+{{- end }}
+
+{{/* the Secret that proves which jobs are ours, and where it is mounted */}}
+{{- define "slurm-bridge.markSecret" -}}
+{{- default (printf "%s-marks" (include "slurm-bridge.name" .)) .Values.markKey.existingSecret -}}
+{{- end }}
+
+{{- define "slurm-bridge.markVolume" -}}
+name: marks
+secret:
+  defaultMode: 0440
+  secretName: {{ include "slurm-bridge.markSecret" . }}
+  items: [{key: mark.key, path: mark.key}]
+{{- end }}
+
+{{- define "slurm-bridge.markMount" -}}
+name: marks
+mountPath: /etc/slurm-bridge-marks
+readOnly: true
+{{- end }}
+
 {{/* Whether certificates come from cert-manager. A cluster that can be asked and does not have it gets them from the chart; tools that only
 render are not able to ask. */}}
 {{- define "slurm-bridge.usesCertManager" -}}

@@ -31,6 +31,8 @@ sharedConfig:
       key: jwt.key
     lifetime: 1h
 bridgeConfig: {}
+markKey:
+  existingSecret: ""
 scheduler:
   observeOnly: false
 admission:

@@ -82,7 +82,7 @@ static void look_for_kube(struct look *look)
 
     look->kube = world_node_by_slurm_name(world, name);
     if (!look->kube && asking && look->slurm &&
-        node_is_of_another_cluster(look->slurm, world->cluster))
+        node_is_of_another_cluster(look->slurm, world->owner->cluster))
         look->kube = asking; /* which says so */
     else if (!look->kube && asking)
         look->former = world_record_name(world, asking);
@@ -217,8 +217,8 @@ static struct look look_at(const struct bridge_world *world, struct str slurm_na
         look.is_labelled = false; /* whatever people want: there is nobody to see to it */
     if (look.slurm) {
         look.is_external = node_is_external(look.slurm);
-        look.owner = node_owner(look.slurm, look.world->cluster, look.arena, &look.marked_node,
-                                &look.marked_cluster);
+        look.owner = node_owner(look.slurm, look.world->owner->cluster, look.arena,
+                                &look.marked_node, &look.marked_cluster);
     }
     find_trouble(&look);
     look.intent = judge(&look);
@@ -261,7 +261,7 @@ static void plan_mark(const struct look *look, struct plan *plan)
     if (is_new)
         devices = look->spec.gres.devices;
     if (is_new || look->owner != NODE_OURS || !str_is(str_of(look->marked_node), node))
-        node_plan_mark(plan, look->name, look->world->cluster, node,
+        node_plan_mark(plan, look->name, look->world->owner->cluster, node,
                        inherited || node_is_inherited(look->slurm), devices ? devices : "");
 }
 
@@ -290,7 +290,7 @@ static void plan_make(const struct look *look, struct plan *plan)
     node_spec_describe(&look->spec, look->name, plan->arena, &ask);
     plan_slurm_create_node(plan, &ask);
     plan_next_stage(plan);
-    node_plan_mark(plan, look->name, world->cluster, look->kube->object.name, false,
+    node_plan_mark(plan, look->name, world->owner->cluster, look->kube->object.name, false,
                    look->spec.gres.devices);
     plan_look_again(plan, LOOK_FOR_ANSWER_US);
 }

@@ -16,17 +16,13 @@ int plan_adopt(const struct bridge_world *world, const struct unit *unit, struct
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *fields = json_new_object(build);
     auto_buf struct buf key = { .max = SLURM_MAX_KEY };
-    auto_buf struct buf comment = { .max = SLURM_MAX_COMMENT }, extra = { .max = SLURM_MAX_KEY };
 
     slurm_key_write(&parts, &key);
-    if (slurm_submit_adopt(job, world->cluster, buf_str(&key), &comment) < 0)
+    if (slurm_submit_adopt(job, world->owner, buf_str(&key), build, fields) < 0)
         return err_set(err, ERR_INVALID, "the comment of job %s cannot be written",
                        job->object.key);
-    json_put_str(build, fields, "admin_comment", buf_str(&comment));
-    slurm_submit_extra(world->cluster, buf_str(&key), &extra);
-    json_put_str(build, fields, "extra", buf_str(&extra));
     if (job->required_nodes[0] && job_phase(job) == JOB_WAITS)
         json_put_text(build, fields, "required_nodes", ""); /* we exclude: new nodes may do */
-    plan_slurm_update_job(plan, job, fields);
+    plan_slurm_adopt(plan, job, fields);
     return 0;
 }

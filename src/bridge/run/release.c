@@ -82,7 +82,7 @@ static void end_former(const struct unit *unit, struct plan *plan, const struct 
                                           .also = &pods };
 
     buf_init(&text, SLURM_MAX_KEY);
-    if (!slurm_submit_any_key(job, &text) || !slurm_key_read(buf_str(&text), &key) ||
+    if (!slurm_submit_claimed_key(job, &text) || !slurm_key_read(buf_str(&text), &key) ||
         !str_cut(unit->key, '/', &ns, &rest))
         return;
     object.uid = arena_strndup(plan->arena, key.uid.at, key.uid.len);

@@ -54,9 +54,8 @@ static struct job_action *about(struct plan *plan, const struct slurm_call_type 
 
     detail->job_id = job->id;
     detail->sluid = keep(plan, job->sluid);
-    /* The key that a job carries, whatever its cluster: the executor looks at that when it sends.
-     */
-    detail->key = slurm_submit_any_key(job, &key) ? keep_str(plan, buf_str(&key)) : STR("");
+    /* The key that a job claims to have: the executor looks whether it is ours when it sends. */
+    detail->key = slurm_submit_claimed_key(job, &key) ? keep_str(plan, buf_str(&key)) : STR("");
     return detail;
 }
 
@@ -100,6 +99,16 @@ struct action *plan_slurm_update_job(struct plan *plan, const struct slurm_job *
 {
     struct job_action *detail = about(plan, &call_update_job, job);
 
+    slurm_action_set_fields(plan, &detail->base, fields);
+    return slurm_action_add(plan, &detail->base, NULL);
+}
+
+struct action *plan_slurm_adopt(struct plan *plan, const struct slurm_job *job,
+                                const struct json_mut *fields)
+{
+    struct job_action *detail = about(plan, &call_update_job, job);
+
+    detail->key = STR(""); /* whatever its user wrote there */
     slurm_action_set_fields(plan, &detail->base, fields);
     return slurm_action_add(plan, &detail->base, NULL);
 }

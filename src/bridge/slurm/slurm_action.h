@@ -60,6 +60,9 @@ struct action *plan_slurm_layout(struct plan *plan, const struct slurm_job *job)
 /* fields: JSON of a job update. */
 struct action *plan_slurm_update_job(struct plan *plan, const struct slurm_job *job,
                                      const struct json_mut *fields);
+/* The same for a job without a key, which gets one. */
+struct action *plan_slurm_adopt(struct plan *plan, const struct slurm_job *job,
+                                const struct json_mut *fields);
 /* The same, to make the job as `desc` says. The fields that the update changes are unknown in the
  * hashes (job_change) until it was made. The unit state gets the hashes, or the refusal. Without
  * fields only the unit state changes. */
@@ -80,8 +83,8 @@ struct slurm_executor_options {
     struct capacity *capacity;
     struct job_layouts *layouts;
     struct metrics *metrics;
-    struct str cluster;
-    int64_t submits_per_second; /* 0: no limit */
+    const struct slurm_owner *owner; /* of our jobs */
+    int64_t submits_per_second;      /* 0: no limit */
     /* Asked whenever something is sent: what was gathered, throttled or looked at first may come to
      * that when the lease is lost. NULL: always. */
     bool (*may_act)(void *context);

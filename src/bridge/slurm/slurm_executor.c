@@ -81,8 +81,8 @@ const char *job_objection(struct slurm_task *task)
     if (detail->sluid[0] && job->sluid[0] && strcmp(detail->sluid, job->sluid) != 0)
         return "not sent: the id belongs to another job";
     if (detail->base.type != &call_cancel && detail->key.len == 0) /* one that is taken over */
-        return job->extra[0] ? "not sent: the job has a key meanwhile" : NULL;
-    if (detail->key.len == 0 || !slurm_submit_is_for(job, executor->options.cluster, detail->key))
+        return slurm_submit_is_marked(job) ? "not sent: the job has a key meanwhile" : NULL;
+    if (detail->key.len == 0 || !slurm_submit_is_for(job, executor->options.owner, detail->key))
         return "not sent: the job does not carry the key that was planned on";
     return NULL;
 }
@@ -244,8 +244,6 @@ struct slurm_executor *slurm_executor_new(const struct slurm_executor_options *o
 
     executor->service.lane_of = lane_of;
     executor->options = *options;
-    executor->cluster = mem_strndup(options->cluster.at, options->cluster.len);
-    executor->options.cluster = str_of(executor->cluster);
     slurm_lane_init(&executor->lane, slurm_client_loop(options->slurm));
     executor->lane.client = options->slurm;
     executor->lane.poller = options->poller;
@@ -267,7 +265,6 @@ void slurm_executor_free(struct slurm_executor *executor)
         return;
     slurm_lane_done(&executor->lane);
     submit_done(executor);
-    mem_free(executor->cluster);
     mem_free(executor);
 }
 

@@ -40,7 +40,6 @@ struct slurm_executor {
     struct slurm_service service;
     struct slurm_executor_options options;
     struct slurm_lane lane;
-    char *cluster;
     struct slurm_cache *jobs;
     int64_t message_timeout_s;
     int64_t cancels_until_us; /* a cancel without a clear answer may take effect until then */

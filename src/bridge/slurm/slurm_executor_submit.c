@@ -179,7 +179,7 @@ static void show(struct submit_task *task, const struct slurm_submit_outcome *ou
     if (!object)
         return;
     old = slurm_cache_get(executor->jobs, object->key);
-    if (old && !slurm_submit_is_for(slurm_job_of(old), executor->options.cluster, buf_str(&key)))
+    if (old && !slurm_submit_is_for(slurm_job_of(old), executor->options.owner, buf_str(&key)))
         slurm_poller_suspect(executor->options.poller, "a new job has the id of another");
     else if (!old)
         slurm_cache_seen(executor->jobs, object, now_us(executor));
@@ -450,7 +450,8 @@ static void send(struct submit_task *task)
     struct slurm_submit_ask request = { .build = build,
                                         .job = job_desc_json(build, &job),
                                         .key = buf_str(&key),
-                                        .cluster = executor->options.cluster,
+                                        .owner = executor->options.owner,
+                                        .job_user = job.user_id[0] ? job.user_id : NULL,
                                         .pods = detail->pods,
                                         .pod_count = detail->pod_count,
                                         .note = buf_str(&note),

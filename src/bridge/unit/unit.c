@@ -284,14 +284,14 @@ static bool names_pod(const struct json *pods, const struct kube_pod *pod)
     return false;
 }
 
-/* The pod names the job and the job the pod, and no cluster has put its key on it. An external job
- * at that: those run nothing by themselves. */
+/* The pod names the job and the job the pod, in the comment that only administrators write, and no
+ * cluster has put its key there. An external job at that: those run nothing by themselves. */
 static bool is_inherited(const struct slurm_job *job, const struct kube_pod *pod)
 {
     auto_json_doc struct json_doc *doc = NULL;
     struct err err = { .class = 0 };
 
-    if (job->extra[0] || !slurm_words_has(&job->flags, SLURM_JOB_EXTERNAL) ||
+    if (!slurm_words_has(&job->flags, SLURM_JOB_EXTERNAL) ||
         json_parse(str_of(job->admin_comment), SLURM_MAX_COMMENT, &doc, &err) < 0)
         return false;
     return !json_exists(json_get(json_root(doc), "cluster")) &&

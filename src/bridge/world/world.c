@@ -56,7 +56,7 @@ static const struct slurm_node *former_record(const struct bridge_world *world,
 
     while ((object = slurm_cache_next(&walk)) != NULL)
         if (strcmp(object->key, name) != 0 &&
-            node_is_made_for(slurm_node_of(object), world->cluster, node->object.name))
+            node_is_made_for(slurm_node_of(object), world->owner->cluster, node->object.name))
             return slurm_node_of(object);
     return NULL;
 }
@@ -72,7 +72,7 @@ const char *world_record_name(const struct bridge_world *world, const struct kub
 
     arena_init(&arena, MAX_MARK_MEMORY);
     if (record && node_is_external(record))
-        owner = node_owner(record, world->cluster, &arena, &marked, &cluster);
+        owner = node_owner(record, world->owner->cluster, &arena, &marked, &cluster);
     if (record &&
         (owner == NODE_UNMARKED || (owner == NODE_OURS && strcmp(marked, node->object.name) == 0)))
         return asked;
@@ -93,7 +93,7 @@ const struct kube_node *world_node_by_slurm_name(const struct bridge_world *worl
     if (node && str_is(name, world_record_name(world, node)))
         return node;
     if (!record || !node_is_external(record) ||
-        node_owner(record, world->cluster, &arena, &marked, &cluster) != NODE_OURS)
+        node_owner(record, world->owner->cluster, &arena, &marked, &cluster) != NODE_OURS)
         return NULL;
     node = kube_node_of(kube_cache_get(world->nodes, "", marked));
     return node && str_is(name, world_record_name(world, node)) ? node : NULL;
@@ -197,7 +197,7 @@ bool world_is_in_unit(const struct bridge_world *world, const struct kube_pod *p
 bool world_read_job(const struct bridge_world *world, const struct slurm_job *job,
                     struct buf *ret_text, struct slurm_key *ret_key)
 {
-    return slurm_submit_key(job, world->cluster, ret_text) && !ret_text->overflowed &&
+    return slurm_submit_key(job, world->owner, ret_text) && !ret_text->overflowed &&
            slurm_key_read(buf_str(ret_text), ret_key);
 }
 

@@ -75,7 +75,8 @@ struct optional {
 
 struct bridge_world {
     const struct bridge_config *config;
-    struct str cluster; /* UID of the namespace kube-system */
+    const struct slurm_owner *owner; /* we: cluster is the UID of the namespace kube-system, release
+                                        the namespace and the name of the lease */
     struct kube_cache *pods, *nodes, *jobs, *replicasets, *statefulsets;
     struct kube_cache *namespaces; /* may be NULL */
     struct optional optional[OPTIONAL_KINDS];

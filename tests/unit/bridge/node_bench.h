@@ -5,6 +5,8 @@
 
 #include "bridge/world/world.h"
 
+static const struct slurm_owner bench_owner = { .cluster = { "c1", 2 }, .release = { "r", 1 } };
+
 enum { SECOND_US = 1000000, NOW_US = 100 * SECOND_US, MAX_TEXT = 1 << 20 };
 
 #define WALL_US INT64_C(1800000000000000) /* 2027-01-15T08:00:00Z */
@@ -70,12 +72,12 @@ static inline void bench_up(struct bench *bench)
     bench->config.devices = bench->defaults.devices;
     clock_init_virtual(&bench->clock, WALL_US);
     bench->loop = loop_new_virtual(&bench->clock);
-    bench->slurm_nodes = slurm_cache_new(&slurm_node_kind, bench->loop, STR("c1"));
-    bench->slurm_partitions = slurm_cache_new(&slurm_partition_kind, bench->loop, STR("c1"));
+    bench->slurm_nodes = slurm_cache_new(&slurm_node_kind, bench->loop, NULL);
+    bench->slurm_partitions = slurm_cache_new(&slurm_partition_kind, bench->loop, NULL);
     bench_fill(bench->slurm_partitions, &slurm_partition_kind, partitions, 3, NOW_US);
     bench->world = (struct bridge_world){
         .config = &bench->config,
-        .cluster = STR("c1"),
+        .owner = &bench_owner,
         .pods = kube_cache_new(&kube_pod_kind, &bench->clock),
         .nodes = kube_cache_new(&kube_node_kind, &bench->clock),
         .slurm_nodes = bench->slurm_nodes,

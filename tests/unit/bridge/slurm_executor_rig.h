@@ -56,6 +56,8 @@ struct rig {
     bool is_starting;
 };
 
+static const struct slurm_owner rig_owner = { .cluster = { "c", 1 }, .release = { "r", 1 } };
+
 static struct rig *the_rig; /* finish is told only which end it is */
 
 static inline void rig_wake_unit(void *context, struct str key)
@@ -111,7 +113,7 @@ static inline void rig_actor(struct rig *rig, int64_t submits_per_second)
                                           .node_refusals = rig->node_refusals,
                                           .capacity = rig->capacity,
                                           .metrics = rig->metrics,
-                                          .cluster = STR("c"),
+                                          .owner = &rig_owner,
                                           .submits_per_second = submits_per_second,
                                           .may_submit = rig_may_submit,
                                           .wake_unit = rig_wake_unit,
@@ -134,7 +136,7 @@ static inline int rig_up(void **state)
     rig->slurm = slurm_client_new(rig->loop, fake_http(rig->fake), rig->token, &options);
     rig->kube = kube_client_new(rig->loop, fake_http(rig->api));
     rig->poller =
-        slurm_poller_new(rig->slurm, &(struct slurm_poller_options){ .cluster = STR("c") });
+        slurm_poller_new(rig->slurm, &(struct slurm_poller_options){ .owner = &rig_owner });
     rig->jobs = slurm_poller_cache(rig->poller, SLURM_FEED_JOBS);
     rig->nodes = slurm_poller_cache(rig->poller, SLURM_FEED_NODES);
     rig->unit_states = unit_states_new();
@@ -282,7 +284,7 @@ static inline const char *rig_job_text(int id, const char *sluid, const char *st
     snprintf(text, sizeof(text),
              "{\"job_id\":%d,\"step_id\":{\"sluid\":\"%s\"},\"job_state\":[\"%s\"],\"partition\":"
              "\"p\",\"flags\":[\"EXTERNAL_JOB\"],\"extra\":\"%s\",\"admin_comment\":\"{"
-             "\\\"cluster\\\":\\\"c\\\",\\\"unit\\\":"
+             "\\\"cluster\\\":\\\"c\\\",\\\"release\\\":\\\"r\\\",\\\"unit\\\":"
              "\\\"%s\\\"}\"}",
              id, sluid, state, key, key);
     return text;

@@ -28,7 +28,7 @@ static int up(void **state)
 
     clock_init_virtual(&bench->clock, INT64_C(1700000000000000));
     bench->loop = loop_new_virtual(&bench->clock);
-    bench->slurm_nodes = slurm_cache_new(&slurm_node_kind, bench->loop, STR(""));
+    bench->slurm_nodes = slurm_cache_new(&slurm_node_kind, bench->loop, NULL);
     bench->world.nodes = kube_cache_new(&kube_node_kind, &bench->clock);
     bench->world.pods = kube_cache_new(&kube_pod_kind, &bench->clock);
     world_add_indexes(&bench->world);

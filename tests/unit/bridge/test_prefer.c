@@ -44,7 +44,7 @@ static int set_up(void **state)
     arena_init(&bench.arena, 64 << 20);
     clock_init_virtual(&bench.clock, INT64_C(1700000000) * 1000000);
     bench.loop = loop_new_virtual(&bench.clock);
-    bench.nodes = slurm_cache_new(&slurm_node_kind, bench.loop, STR("c1"));
+    bench.nodes = slurm_cache_new(&slurm_node_kind, bench.loop, NULL);
     add_node(&bench, "{\"name\":\"n1\",\"features\":[\"p\",\"east\",\"nvme\"]}");
     add_node(&bench, "{\"name\":\"long\",\"features\":[\"a" LONG "\",\"b" LONG "\"]}");
     add_node(&bench, "{\"name\":\"n2\",\"features\":[\"p\",\"west\",\"m5.large\"]}");

@@ -52,8 +52,8 @@ static void a_submitted_job_is_in_the_cache_at_once(void **state)
     assert_string_equal(job->partition, "p");
     assert_string_equal(job->name, "job");
     assert_true(job->submit_time >= 1700000000);
-    assert_true(slurm_submit_is_for(job, STR("c"), STR("ns/uid.1")));
-    assert_string_equal(job->extra, "ns/uid.1 c");
+    assert_true(slurm_submit_is_for(job, &rig_owner, STR("ns/uid.1")));
+    assert_string_equal(job->extra, "ns/uid.1 c r");
     assert_non_null(strstr(job->admin_comment, "ns/pod"));
     assert_int_equal(capacity_waiting(rig->capacity, "p"), 1);
     assert_int_equal(rig_sent(rig, "GET", "/job/"), 0);
@@ -313,7 +313,7 @@ static void a_refused_preference_is_given_up(void **state)
     submit_is_done(rig, 0);
     ask_and_run(rig, false);
     assert_null(strstr(rig_last(rig, "POST")->body, "prefer"));
-    assert_string_equal(rig_shown(rig, "7")->extra, "ns/uid.1 c");
+    assert_string_equal(rig_shown(rig, "7")->extra, "ns/uid.1 c r");
     assert_false(unit_of(rig)->prefers_nothing);
 }
 

@@ -79,12 +79,14 @@ static void job_7_is(struct bench *bench, const char *unit)
 {
     char body[1024];
 
-    (void)snprintf(body, sizeof(body),
-                   "{\"jobs\":[{\"job_id\":7,\"job_state\":[\"PENDING\"],\"flags\":["
-                   "\"EXTERNAL_JOB\"],\"partition\":\"slurm-bridge\",\"state_reason\":\"Priority\","
-                   "\"admin_comment\":\"{\\\"pods\\\":[\\\"default/a\\\"],\\\"v\\\":1,"
-                   "\\\"cluster\\\":\\\"%s\\\",\\\"unit\\\":\\\"%s.1\\\"}\"}],\"errors\":[]}",
-                   bench->small.world.cluster.at, unit);
+    (void)snprintf(
+        body, sizeof(body),
+        "{\"jobs\":[{\"job_id\":7,\"job_state\":[\"PENDING\"],\"flags\":["
+        "\"EXTERNAL_JOB\"],\"partition\":\"slurm-bridge\",\"state_reason\":\"Priority\","
+        "\"admin_comment\":\"{\\\"pods\\\":[\\\"default/a\\\"],\\\"v\\\":1,"
+        "\\\"cluster\\\":\\\"%s\\\",\\\"release\\\":\\\"%s\\\",\\\"unit\\\":\\\"%s.1\\\"}\"}],"
+        "\"errors\":[]}",
+        bench->small.world.owner->cluster.at, bench->small.world.owner->release.at, unit);
     fake_answer(bench->fake, "GET", JOB7, (struct fake_answer){ .status = 200, .body = body });
 }
 

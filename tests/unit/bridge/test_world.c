@@ -13,6 +13,8 @@
 
 #include <stdio.h>
 
+static const struct slurm_owner bench_owner = { .cluster = { "c1", 2 }, .release = { "r", 1 } };
+
 enum { MAX_TEXT = 1 << 16 };
 
 struct bench {
@@ -30,10 +32,10 @@ static int set_up(void **state)
     clock_init_virtual(&bench->clock, 0);
     bench->loop = loop_new_virtual(&bench->clock);
     bench->config.scheduler_name = "bridge";
-    bench->slurm_nodes = slurm_cache_new(&slurm_node_kind, bench->loop, STR("c1"));
+    bench->slurm_nodes = slurm_cache_new(&slurm_node_kind, bench->loop, NULL);
     bench->world = (struct bridge_world){
         .config = &bench->config,
-        .cluster = STR("c1"),
+        .owner = &bench_owner,
         .pods = kube_cache_new(&kube_pod_kind, &bench->clock),
         .nodes = kube_cache_new(&kube_node_kind, &bench->clock),
         .slurm_nodes = bench->slurm_nodes,
@@ -193,17 +195,19 @@ static void a_jobs_key_is_what_stands_before_the_last_dot(void **state)
         const char *comment, *extra, *key; /* key NULL: it is not ours */
         unsigned attempt;
     } cases[] = {
-        { "{\"pods\":[],\"v\":1,\"cluster\":\"c1\",\"unit\":\"ns/u-1.1\"}", "", "ns/u-1", 1 },
-        { "{\"cluster\":\"c1\",\"unit\":\"ns/u.2.30\"}", "", "ns/u.2", 30 },
-        { "", "ns/u-1.7 c1", "ns/u-1", 7 }, /* a site's plugin took the comment */
-        { "", "ns/u-1.7 c2", NULL, 0 },
-        { "{\"cluster\":\"c2\",\"unit\":\"ns/u-1.1\"}", "ns/u-1.1", NULL, 0 },
-        { "{\"cluster\":\"c1\",\"unit\":\"ns/u-1\"}", "", NULL, 0 },
-        { "{\"cluster\":\"c1\",\"unit\":\"ns/u-1.\"}", "", NULL, 0 },
-        { "{\"cluster\":\"c1\",\"unit\":\"ns/u-1.0\"}", "", NULL, 0 },
-        { "{\"cluster\":\"c1\",\"unit\":\"ns/u-1.x\"}", "", NULL, 0 },
-        { "{\"cluster\":\"c1\",\"unit\":\"ns/u-1.99999999999\"}", "", NULL, 0 },
-        { "{\"cluster\":\"c1\",\"unit\":\".1\"}", "", NULL, 0 },
+        { "{\"pods\":[],\"v\":1,\"cluster\":\"c1\",\"release\":\"r\",\"unit\":\"ns/u-1.1\"}", "",
+          "ns/u-1", 1 },
+        { "{\"cluster\":\"c1\",\"release\":\"r\",\"unit\":\"ns/u.2.30\"}", "", "ns/u.2", 30 },
+        { "", "ns/u-1.7 c1 r", NULL, 0 }, /* no proof */
+        { "{\"cluster\":\"c1\",\"unit\":\"ns/u-1.1\"}", "", NULL, 0 },
+        { "{\"cluster\":\"c1\",\"release\":\"r2\",\"unit\":\"ns/u-1.1\"}", "", NULL, 0 },
+        { "{\"cluster\":\"c2\",\"release\":\"r\",\"unit\":\"ns/u-1.1\"}", "ns/u-1.1", NULL, 0 },
+        { "{\"cluster\":\"c1\",\"release\":\"r\",\"unit\":\"ns/u-1\"}", "", NULL, 0 },
+        { "{\"cluster\":\"c1\",\"release\":\"r\",\"unit\":\"ns/u-1.\"}", "", NULL, 0 },
+        { "{\"cluster\":\"c1\",\"release\":\"r\",\"unit\":\"ns/u-1.0\"}", "", NULL, 0 },
+        { "{\"cluster\":\"c1\",\"release\":\"r\",\"unit\":\"ns/u-1.x\"}", "", NULL, 0 },
+        { "{\"cluster\":\"c1\",\"release\":\"r\",\"unit\":\"ns/u-1.99999999999\"}", "", NULL, 0 },
+        { "{\"cluster\":\"c1\",\"release\":\"r\",\"unit\":\".1\"}", "", NULL, 0 },
         { "", "", NULL, 0 },
         { "a person's words.", "", NULL, 0 },
     };

@@ -15,6 +15,9 @@
 
 #include "kube/volume_kinds.h"
 
+static const struct slurm_owner small_owner = { .cluster = { CLUSTER, sizeof(CLUSTER) - 1 },
+                                                .release = { RELEASE, sizeof(RELEASE) - 1 } };
+
 enum {
     LISTED_S = 20
 }; /* when all jobs were last listed: after the take-over delay, where now is */
@@ -152,19 +155,19 @@ static void make_caches(struct small_world *small)
                                &hooks);
     world_add_indexes(world);
     submit_queue_add_index(world);
-    small->jobs = slurm_cache_new(&slurm_job_kind, small->loop, STR(CLUSTER));
-    small->nodes = slurm_cache_new(&slurm_node_kind, small->loop, STR(""));
-    small->partitions = slurm_cache_new(&slurm_partition_kind, small->loop, STR(""));
+    small->jobs = slurm_cache_new(&slurm_job_kind, small->loop, &small_owner);
+    small->nodes = slurm_cache_new(&slurm_node_kind, small->loop, NULL);
+    small->partitions = slurm_cache_new(&slurm_partition_kind, small->loop, NULL);
     world->slurm_jobs = small->jobs;
     world->slurm_nodes = small->nodes;
-    small->reservations = slurm_cache_new(&slurm_reservation_kind, small->loop, STR(""));
+    small->reservations = slurm_cache_new(&slurm_reservation_kind, small->loop, NULL);
     world->slurm_partitions = small->partitions;
     world->slurm_reservations = small->reservations;
     world->unit_states = unit_states_new();
     world->layouts = job_layouts_new();
     world->capacity = capacity_new(small->loop, small->jobs, small->nodes);
-    world->foreign_nodes =
-        foreign_nodes_new(small->nodes, world->nodes, world->nodes_by_slurm_name, STR(CLUSTER));
+    world->foreign_nodes = foreign_nodes_new(small->nodes, world->nodes, world->nodes_by_slurm_name,
+                                             small_owner.cluster);
 }
 
 /* ---- all of it ---- */
@@ -198,7 +201,7 @@ void small_world_init(struct small_world *small, const struct json *given)
     small->loop = loop_new_virtual(&small->clock);
     read_config(small, given);
     small->world.config = &small->config;
-    small->world.cluster = STR(CLUSTER);
+    small->world.owner = &small_owner;
     make_caches(small);
     sync_slurm(small->jobs, LED_FROM_S * SECOND_US - 1);
     sync_slurm(small->nodes, LED_FROM_S * SECOND_US - 1);

@@ -15,8 +15,8 @@
  *            conditions: [{type: SlurmPending, status: "True", reason: Priority, message: text}]}
  *       owners: [{kind: Job, name: j, annotations: {...}, deadline: 60}]
  *       jobs: [{id: 7, pod: a, attempt: 1, state: RUNNING, nodes: s1, reason: None,
- *               cluster: other, foreign: true, submitted: 80, ended: 90, uid: x, read: 50,
- *               written: 95, missing: true, ...}]   # missing: the last whole list lacks it
+ *               cluster: other, release: other, foreign: true, submitted: 80, ended: 90, uid: x,
+ * read: 50, written: 95, missing: true, ...}]   # missing: the last whole list lacks it
  *       slurm_nodes: [{name: s1, cpus: 4, memory: 4096, state: IDLE+EXTERNAL,
  *                      partitions: slurm-bridge, extra: mark}]
  *       partitions: [{name: p, accounts: a, groups: g, flags: [ROOT_ONLY], ...}]

@@ -13,6 +13,7 @@ enum {
 };
 
 #define CLUSTER   "kube-uid"
+#define RELEASE   "slurm/bridge"
 #define SCHEDULER "slurm-bridge-scheduler"
 
 /* Also of a number, which needs no quotes in YAML then. */

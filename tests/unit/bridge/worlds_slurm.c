@@ -160,11 +160,15 @@ static void put_job_marks(struct small_world *small, struct json_build *build,
         buf_printf(&names, ",\"default/%s-%d\"", pod, (int)i);
     json_put_text(
         build, root, "admin_comment",
-        arena_printf(&small->arena, "{\"pods\":[%s],\"v\":1,\"cluster\":\"%s\",\"unit\":\"%s\"%s}",
-                     buf_text(&names), member(small, row, "cluster", CLUSTER), key, note));
-    json_put_text(
-        build, root, "extra",
-        arena_printf(&small->arena, "%s %s", key, member(small, row, "cluster", CLUSTER)));
+        arena_printf(
+            &small->arena,
+            "{\"pods\":[%s],\"v\":1,\"cluster\":\"%s\",\"release\":\"%s\",\"unit\":\"%s\"%s}",
+            buf_text(&names), member(small, row, "cluster", CLUSTER),
+            member(small, row, "release", RELEASE), key, note));
+    json_put_text(build, root, "extra",
+                  arena_printf(&small->arena, "%s %s %s", key,
+                               member(small, row, "cluster", CLUSTER),
+                               member(small, row, "release", RELEASE)));
 }
 
 /* Members that are no shorthand of ours are Slurm's own. */
@@ -216,7 +220,7 @@ static void add_job(struct small_world *small, const struct json *row)
     static const char *const shorthands[] = { "id",      "pod",       "attempt", "state", "cluster",
                                               "reason",  "read",      "pods",    "noted", "changed",
                                               "foreign", "submitted", "ended",   "uid",   "layout",
-                                              "written", "missing",   NULL };
+                                              "release", "written",   "missing", NULL };
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *root = json_new_object(build);
 

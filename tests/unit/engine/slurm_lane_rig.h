@@ -97,8 +97,7 @@ static inline int rig_up(void **state)
                      0);
     rig->client = slurm_client_new(rig->loop, fake_http(rig->fake), rig->token, &options);
     rig->kube = kube_client_new(rig->loop, fake_http(rig->api));
-    rig->poller =
-        slurm_poller_new(rig->client, &(struct slurm_poller_options){ .cluster = STR("c") });
+    rig->poller = slurm_poller_new(rig->client, NULL);
     rig->nodes = slurm_poller_cache(rig->poller, SLURM_FEED_NODES);
     rig->service.lane_of = rig_lane;
     slurm_lane_init(&rig->lane, rig->loop);

@@ -42,7 +42,7 @@ static void add(struct slurm_cache *cache, const struct slurm_kind *kind, const 
 
 static struct slurm_cache *new_cache(struct rig *rig, const struct slurm_kind *kind)
 {
-    struct slurm_cache *cache = slurm_cache_new(kind, rig->loop, STR(""));
+    struct slurm_cache *cache = slurm_cache_new(kind, rig->loop, NULL);
     struct slurm_merge *merge = slurm_merge_new(cache, 1);
 
     while (!slurm_merge_commit(merge, NULL, NULL))

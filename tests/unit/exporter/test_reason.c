@@ -34,7 +34,7 @@ static void say(const char *word, bool is_held, struct arena *arena, struct said
 
     clock_init_virtual(&clock, 0);
     loop = loop_new_virtual(&clock);
-    jobs = slurm_cache_new(&slurm_job_kind, loop, STR(""));
+    jobs = slurm_cache_new(&slurm_job_kind, loop, NULL);
     buf_printf(&text,
                "{\"job_id\":1,\"job_state\":[\"PENDING\"],\"state_reason\":\"%s\",\"hold\":%s}",
                word, is_held ? "true" : "false");

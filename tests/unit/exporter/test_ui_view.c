@@ -27,8 +27,8 @@ static int setup(void **state)
 
     clock_init_virtual(&rig->clock, 0);
     rig->loop = loop_new_virtual(&rig->clock);
-    rig->jobs = slurm_cache_new(&slurm_job_kind, rig->loop, STR(""));
-    rig->nodes = slurm_cache_new(&slurm_node_kind, rig->loop, STR(""));
+    rig->jobs = slurm_cache_new(&slurm_job_kind, rig->loop, NULL);
+    rig->nodes = slurm_cache_new(&slurm_node_kind, rig->loop, NULL);
     rig->layouts = layouts_new(rig->loop, NULL, rig->jobs, rig->nodes);
     rig->view = ui_view_new(rig->layouts);
     rig->now_s = NOW_S;

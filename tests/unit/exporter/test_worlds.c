@@ -32,7 +32,7 @@ struct slurm {
 static struct slurm_cache *fill(struct loop *loop, const struct slurm_kind *kind,
                                 const struct json *items)
 {
-    struct slurm_cache *cache = slurm_cache_new(kind, loop, STR(""));
+    struct slurm_cache *cache = slurm_cache_new(kind, loop, NULL);
     struct slurm_merge *merge = slurm_merge_new(cache, 1);
     struct json_iter iter = json_iter(items);
     const struct slurm_object *object;

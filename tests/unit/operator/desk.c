@@ -214,7 +214,7 @@ static int read_caches(struct desk *desk, const struct json *value, struct slurm
     desk->world.loop_us = loop_now_us(desk->loop);
     facts->is_suspicious = json_bool_or(json_get(value, "suspicious"), false);
     for (size_t i = 0; i < DESK_CACHES; i++) {
-        desk->slurm[i] = *rows[i].cache = slurm_cache_new(rows[i].kind, desk->loop, STR(""));
+        desk->slurm[i] = *rows[i].cache = slurm_cache_new(rows[i].kind, desk->loop, NULL);
         if (fill(desk->slurm[i], rows[i].kind, json_get(value, rows[i].key),
                  desk->world.loop_us - age_us, err) < 0)
             return err_wrap(err, "%s", rows[i].key);

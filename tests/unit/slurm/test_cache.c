@@ -15,6 +15,8 @@
 #include <cmocka.h>
 #include <stdio.h>
 
+static const struct slurm_owner c1 = { .cluster = { "c1", 2 }, .release = { "r", 1 } };
+
 struct bench {
     struct clock clock;
     struct loop *loop;
@@ -56,7 +58,7 @@ static void on_change(void *context, const struct slurm_object *old,
 static void use_kind(struct bench *bench, const struct slurm_kind *kind)
 {
     slurm_cache_free(bench->cache);
-    bench->cache = slurm_cache_new(kind, bench->loop, STR("c1"));
+    bench->cache = slurm_cache_new(kind, bench->loop, &c1);
     slurm_cache_listen(bench->cache, on_change, bench);
 }
 
@@ -381,31 +383,44 @@ static void jobs_are_found_by_key_and_by_node(void **state)
     list_jobs(bench, "", 1);
     put(bench,
         job(1, "a",
-            EXTERNAL ",\"extra\":\"u1.1 c1\",\"nodes\":\"n[1-2],n1\",\"job_state\":[\"RUNNING\"]"),
+            EXTERNAL
+            ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c1\\\",\\\"release\\\":\\\"r\\\","
+            "\\\"unit\\\":\\\"u1.1\\\"}\",\"nodes\":\"n[1-2],n1\",\"job_state\":[\"RUNNING\"]"),
         10);
     put(bench,
         job(2, "b",
-            EXTERNAL ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c1\\\",\\\"unit\\\":\\\"u1.2\\\"}\""
+            EXTERNAL ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c1\\\",\\\"release\\\":\\\"r\\\","
+                     "\\\"unit\\\":\\\"u1.2\\\"}\""
                      ",\"nodes\":\"n2\",\"job_state\":[\"RUNNING\"]"),
         10);
     put(bench,
         job(3, "c",
-            EXTERNAL
-            ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c2\\\",\\\"unit\\\":\\\"u1.2\\\"}\""),
+            EXTERNAL ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c2\\\",\\\"release\\\":\\\"r\\\","
+                     "\\\"unit\\\":\\\"u1.2\\\"}\""),
         10);
     assert_string_equal(found(bench, SLURM_JOBS_BY_KEY, "u1"), "1 2 ");
     assert_string_equal(found(bench, SLURM_JOBS_BY_NODE, "n1"), "1 ");
     assert_string_equal(found(bench, SLURM_JOBS_BY_NODE, "n2"), "1 2 ");
     put(bench,
         job(1, "a",
-            EXTERNAL ",\"extra\":\"u1.1 c1\",\"nodes\":\"n[1-2]\",\"job_state\":[\"COMPLETED\"]"),
+            EXTERNAL
+            ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c1\\\",\\\"release\\\":\\\"r\\\","
+            "\\\"unit\\\":\\\"u1.1\\\"}\",\"nodes\":\"n[1-2]\",\"job_state\":[\"COMPLETED\"]"),
         20);
     assert_string_equal(found(bench, SLURM_JOBS_BY_NODE, "n1"), "");
     assert_string_equal(found(bench, SLURM_JOBS_BY_NODE, "n2"), "2 ");
     assert_string_equal(found(bench, SLURM_JOBS_BY_KEY, "u1"), "1 2 ");
-    put(bench, job(3, "a", EXTERNAL ",\"extra\":\"ns/u3.1 c1\""), 20);
+    put(bench,
+        job(3, "a",
+            EXTERNAL ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c1\\\",\\\"release\\\":\\\"r\\\","
+                     "\\\"unit\\\":\\\"ns/u3.1\\\"}\""),
+        20);
     assert_string_equal(found(bench, SLURM_JOBS_BY_NAMESPACE, "ns"), "3 ");
-    put(bench, job(3, "a", EXTERNAL ",\"extra\":\"ns/u3.1 c1\",\"job_state\":[\"COMPLETED\"]"), 21);
+    put(bench,
+        job(3, "a",
+            EXTERNAL ",\"admin_comment\":\"{\\\"cluster\\\":\\\"c1\\\",\\\"release\\\":\\\"r\\\","
+                     "\\\"unit\\\":\\\"ns/u3.1\\\"}\",\"job_state\":[\"COMPLETED\"]"),
+        21);
     assert_string_equal(found(bench, SLURM_JOBS_BY_NAMESPACE, "ns"), "");
     slurm_cache_seen_gone(bench->cache, "1", 30);
     assert_string_equal(found(bench, SLURM_JOBS_BY_KEY, "u1"), "2 ");

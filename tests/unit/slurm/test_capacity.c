@@ -38,8 +38,8 @@ static int up(void **state)
 
     clock_init_virtual(&bench->clock, INT64_C(1700000000) * SECOND_US);
     bench->loop = loop_new_virtual(&bench->clock);
-    bench->jobs = slurm_cache_new(&slurm_job_kind, bench->loop, STR("c"));
-    bench->nodes = slurm_cache_new(&slurm_node_kind, bench->loop, STR(""));
+    bench->jobs = slurm_cache_new(&slurm_job_kind, bench->loop, NULL);
+    bench->nodes = slurm_cache_new(&slurm_node_kind, bench->loop, NULL);
     bench->capacity = capacity_new(bench->loop, bench->jobs, bench->nodes);
     sync_cache(bench->jobs, 1);
     sync_cache(bench->nodes, 1);

@@ -10,7 +10,10 @@
 
 #include <stdio.h>
 
-#define CLUSTER STR("c0ffee")
+static const struct slurm_owner ours = { .cluster = { "c0ffee", 6 },
+                                         .release = { "ns/bridge", 9 },
+                                         .secret = { "the secret of this installation", 31 } };
+static const struct slurm_owner c = { .cluster = { "c", 1 }, .release = { "r", 1 } };
 
 struct asking {
     struct json_build *build;
@@ -26,7 +29,7 @@ static void asking_init(struct asking *asking, struct str key)
     asking->ask = (struct slurm_submit_ask){ .build = asking->build,
                                              .job = json_new_object(asking->build),
                                              .key = key,
-                                             .cluster = CLUSTER,
+                                             .owner = &ours,
                                              .pods = asking->pods,
                                              .pod_count = 2 };
 }
@@ -44,9 +47,10 @@ static void an_ask_carries_its_key_twice_and_the_pods_first(void **state)
     assert_int_equal(slurm_submit_body(&asking.ask, &body, NULL), 0);
     assert_string_equal(
         buf_text(&body),
-        "{\"job\":{\"name\":\"x\",\"extra\":\"uid-1/2 c0ffee\",\"admin_comment\":"
+        "{\"job\":{\"name\":\"x\",\"extra\":\"uid-1/2 c0ffee ns/bridge\",\"admin_comment\":"
         "\"{\\\"pods\\\":[\\\"default/a\\\",\\\"default/\\\\\\\"b\\\\\\\"\\\"],\\\"v\\\":1,"
-        "\\\"cluster\\\":\\\"c0ffee\\\",\\\"unit\\\":\\\"uid-1/2\\\"}\",\"immediate\":true}}");
+        "\\\"cluster\\\":\\\"c0ffee\\\",\\\"release\\\":\\\"ns/bridge\\\",\\\"unit\\\":\\\"uid-1/"
+        "2\\\"}\",\"immediate\":true}}");
     json_build_free(asking.build);
 }
 
@@ -62,10 +66,11 @@ static void an_ask_may_carry_a_note_of_its_owner(void **state)
     asking.ask.pod_count = 0;
     asking.ask.note = STR("1 \"2\"");
     assert_int_equal(slurm_submit_body(&asking.ask, &body, NULL), 0);
-    assert_non_null(strstr(buf_text(&body),
-                           "\"{\\\"pods\\\":[],\\\"v\\\":1,\\\"cluster\\\":\\\"c0ffee\\\","
-                           "\\\"unit\\\":\\\"k\\\",\\\"note\\\":\\\"1 "
-                           "\\\\\\\"2\\\\\\\"\\\"}\""));
+    assert_non_null(
+        strstr(buf_text(&body),
+               "\"{\\\"pods\\\":[],\\\"v\\\":1,\\\"cluster\\\":\\\"c0ffee\\\","
+               "\\\"release\\\":\\\"ns/bridge\\\",\\\"unit\\\":\\\"k\\\",\\\"note\\\":\\\"1 "
+               "\\\\\\\"2\\\\\\\"\\\"}\""));
     asking.ask.note = (struct str){ longest, SLURM_MAX_NOTE };
     assert_int_equal(slurm_submit_body(&asking.ask, &body, NULL), 0);
     asking.ask.note = (struct str){ longest, SLURM_MAX_NOTE + 1 };
@@ -78,12 +83,14 @@ static void an_ask_without_a_fit_key_is_refused(void **state)
     struct world *world = *state;
     char longest[SLURM_MAX_KEY + 2];
     struct str keys[] = {
-        STR(""), STR("a b"), STR("a\nb"), STR("\xc3\xa4"), { longest, SLURM_MAX_KEY - 6 }
+        STR(""), STR("a b"), STR("a\nb"), STR("\xc3\xa4"), { longest, SLURM_MAX_KEY - 60 }
     };
     struct slurm_submit_outcome outcome;
+    struct slurm_owner nobody = ours;
     struct asking asking;
     struct buf body;
 
+    nobody.cluster = STR("");
     memset(longest, 'k', sizeof(longest));
     for (size_t i = 0; i < 5; i++) {
         asking_init(&asking, keys[i]);
@@ -94,11 +101,11 @@ static void an_ask_without_a_fit_key_is_refused(void **state)
         json_build_free(asking.build);
     }
     asking_init(&asking, STR("k"));
-    asking.ask.cluster = STR("");
+    asking.ask.owner = &nobody;
     buf_init(&body, 100);
     assert_int_equal(slurm_submit_body(&asking.ask, &body, NULL), -ERR_INVALID);
     json_build_free(asking.build);
-    asking_init(&asking, (struct str){ longest, SLURM_MAX_KEY - 7 });
+    asking_init(&asking, (struct str){ longest, SLURM_MAX_KEY - 61 });
     assert_int_equal(slurm_submit_body(&asking.ask, &body, NULL), -ERR_TOO_BIG); /* of the buffer */
     json_build_free(asking.build);
     buf_done(&body);
@@ -282,57 +289,190 @@ static struct slurm_list jobs_of(const char *items)
     return list;
 }
 
-#define COMMENT(cluster, unit)                                                                     \
-    "\"admin_comment\":\"{\\\"pods\\\":[],\\\"v\\\":1,\\\"cluster\\\":\\\"" cluster                \
-    "\\\",\\\"unit\\\":\\\"" unit "\\\"}\""
-
 #define EXTERNAL ",\"flags\":[\"EXTERNAL_JOB\"]"
 
-static void a_job_is_ours_only_when_it_is_external_and_names_our_cluster(void **state)
+#define COMMENT_OF(cluster, release, unit)                                                         \
+    "\"admin_comment\":\"{\\\"pods\\\":[],\\\"v\\\":1,\\\"cluster\\\":\\\"" cluster                \
+    "\\\",\\\"release\\\":\\\"" release "\\\",\\\"unit\\\":\\\"" unit "\\\"}\""
+#define COMMENT(cluster, unit) COMMENT_OF(cluster, "ns/bridge", unit)
+#define REWRITTEN              "\"admin_comment\":\"seen by the site\""
+
+static void a_job_is_ours_only_when_it_is_external_and_its_comment_names_us(void **state)
 {
     static const struct {
         const char *job;
         bool ours;
     } rows[] = {
-        { "{\"job_id\":1" EXTERNAL "," COMMENT("c0ffee", "k") "}", true },
-        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k\"," COMMENT("c0ffee", "k") "}", true },
-        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k c0ffee\"}", true },
-        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k c0ffee\",\"admin_comment\":\"rewritten\"}",
-          true },
-        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k c0ffee\",\"admin_comment\":\"{broken\"}", true },
-        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k other\"," COMMENT("c0ffee", "k") "}", true },
-        /* A text of the right form that names no cluster, or another one. */
-        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k\"}", false },
-        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k \"}", false },
-        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k\",\"admin_comment\":\"rewritten\"}", false },
-        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k\"," COMMENT("", "k") "}", false },
-        { "{\"job_id\":1" EXTERNAL
-          ",\"extra\":\"k\",\"admin_comment\":\"{\\\"pods\\\":[\\\"a/b\\\"]}\"}",
+        { EXTERNAL "," COMMENT("c0ffee", "k"), true },
+        { EXTERNAL ",\"extra\":\"x\"," COMMENT("c0ffee", "k"), true },
+        { EXTERNAL ",\"extra\":\"k other ns/bridge\"," COMMENT("c0ffee", "k"), true },
+        { EXTERNAL "," COMMENT("", "k"), false },
+        { EXTERNAL "," COMMENT("other", "k"), false },
+        { EXTERNAL "," COMMENT_OF("c0ffee", "ns/other", "k"), false },
+        { EXTERNAL "," COMMENT_OF("c0ffee", "", "k"), false },
+        { EXTERNAL "," COMMENT("c0ffee", "else"), false },
+        /* Of a build that knew no releases. */
+        { EXTERNAL ",\"extra\":\"k c0ffee\",\"admin_comment\":\"{\\\"pods\\\":[],\\\"v\\\":1,"
+                   "\\\"cluster\\\":\\\"c0ffee\\\",\\\"unit\\\":\\\"k\\\"}\"",
           false },
-        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k c0ffe\"}", false },
-        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k c0ffee \"}", false },
-        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k  c0ffee\"}", false },
-        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k other\",\"admin_comment\":\"rewritten\"}",
+        { EXTERNAL ",\"admin_comment\":\"{\\\"pods\\\":[\\\"a/b\\\"]}\"", false },
+        { EXTERNAL, false },
+        /* What every user can write. */
+        { EXTERNAL ",\"extra\":\"k c0ffee ns/bridge\"", false },
+        { EXTERNAL ",\"extra\":\"k c0ffee ns/bridge \"", false },
+        { EXTERNAL ",\"extra\":\"k c0ffee\"," REWRITTEN, false },
+        { EXTERNAL ",\"comment\":\"{\\\"cluster\\\":\\\"c0ffee\\\",\\\"release\\\":\\\"ns/"
+                   "bridge\\\",\\\"unit\\\":\\\"k\\\"}\"",
           false },
-        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k c0ffee\"," COMMENT("other", "k") "}", false },
-        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"k c0ffee\"," COMMENT("c0ffee", "else") "}",
-          false },
-        { "{\"job_id\":1" EXTERNAL ",\"extra\":\"kk c0ffee\"}", false },
-        { "{\"job_id\":1" EXTERNAL ",\"admin_comment\":\"{\\\"pods\\\":[\\\"a/b\\\"]}\"}", false },
-        { "{\"job_id\":1" EXTERNAL "}", false },
         /* A job that runs something by itself, whatever its texts say. */
-        { "{\"job_id\":1,\"extra\":\"k c0ffee\"}", false },
-        { "{\"job_id\":1,\"extra\":\"k c0ffee\"," COMMENT("c0ffee", "k") "}", false },
-        { "{\"job_id\":1,\"flags\":[\"EXTERNAL\"],\"extra\":\"k c0ffee\"}", false },
+        { "," COMMENT("c0ffee", "k"), false },
+        { ",\"flags\":[\"EXTERNAL\"]," COMMENT("c0ffee", "k"), false },
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct slurm_list list = jobs_of(rows[i].job);
+        char text[1000];
+        struct slurm_list list;
 
-        if (slurm_submit_is_for(slurm_job_of(list.at[0]), CLUSTER, STR("k")) != rows[i].ours)
+        (void)snprintf(text, sizeof(text), "{\"job_id\":1%s}", rows[i].job);
+        list = jobs_of(text);
+        if (slurm_submit_is_for(slurm_job_of(list.at[0]), &ours, STR("k")) != rows[i].ours)
             fail_msg("%s", rows[i].job);
         slurm_list_done(&list);
     }
+}
+
+/* A mark by this secret for the key of this owner, in the job of a user whose number is 1000. */
+struct marked {
+    const char *cluster, *release, *key, *secret, *signed_for, *user, *comment;
+    bool is_plain, ours;
+};
+
+static bool is_ours(const struct marked *row, const struct slurm_owner *reader)
+{
+    const struct slurm_owner writer = { .cluster = str_of(row->cluster),
+                                        .release = str_of(row->release),
+                                        .secret = str_of(row->secret) };
+    auto_buf struct buf extra = { .max = SLURM_MAX_KEY };
+    struct slurm_list list;
+    char text[1000];
+    bool result;
+
+    assert_int_equal(
+        slurm_mark_write(&writer, str_of(row->key), str_of(row->signed_for), &extra, NULL), 0);
+    (void)snprintf(text, sizeof(text),
+                   "{\"job_id\":1,\"user_name\":\"%s\",\"user_id\":1000,\"extra\":\"%s\",%s%s}",
+                   row->user, buf_text(&extra), row->comment, row->is_plain ? "" : EXTERNAL);
+    list = jobs_of(text);
+    result = slurm_submit_is_for(slurm_job_of(list.at[0]), reader, STR("k"));
+    slurm_list_done(&list);
+    return result;
+}
+
+#define OWN_SECRET "the secret of this installation"
+
+static void where_the_comment_was_rewritten_a_mark_counts_only_by_its_hmac(void **state)
+{
+    static const struct marked rows[] = {
+        { "c0ffee", "ns/bridge", "k", OWN_SECRET, "slurm", "slurm", REWRITTEN, false, true },
+        { "c0ffee", "ns/bridge", "k", OWN_SECRET, "1000", "ann", REWRITTEN, false, true },
+        { "c0ffee", "ns/bridge", "k", OWN_SECRET, "slurm", "slurm", "\"admin_comment\":\"\"", false,
+          true },
+        { "c0ffee", "ns/bridge", "k", OWN_SECRET, "slurm", "slurm", "\"admin_comment\":\"{broken\"",
+          false, true },
+        /* Copied into the job of another user, by name and by number. */
+        { "c0ffee", "ns/bridge", "k", OWN_SECRET, "slurm", "mallory", REWRITTEN, false, false },
+        { "c0ffee", "ns/bridge", "k", OWN_SECRET, "1001", "mallory", REWRITTEN, false, false },
+        { "c0ffee", "ns/bridge", "k", OWN_SECRET, "", "", REWRITTEN, false, false },
+        /* Made by somebody else. */
+        { "c0ffee", "ns/bridge", "k", "a secret that somebody made up..", "slurm", "slurm",
+          REWRITTEN, false, false },
+        { "c0ffee", "ns/bridge", "k", "", "slurm", "slurm", REWRITTEN, false, false },
+        /* Of others. */
+        { "other", "ns/bridge", "k", OWN_SECRET, "slurm", "slurm", REWRITTEN, false, false },
+        { "c0ffee", "ns/other", "k", OWN_SECRET, "slurm", "slurm", REWRITTEN, false, false },
+        { "c0ffee", "ns/bridge", "else", OWN_SECRET, "slurm", "slurm", REWRITTEN, false, false },
+        { "c0ffee", "ns/bridge", "k", OWN_SECRET, "slurm", "slurm", COMMENT("other", "k"), false,
+          false },
+        { "c0ffee", "ns/bridge", "k", OWN_SECRET, "slurm", "slurm",
+          COMMENT_OF("c0ffee", "ns/other", "k"), false, false },
+        { "c0ffee", "ns/bridge", "k", OWN_SECRET, "slurm", "slurm", REWRITTEN, true, false },
+    };
+    struct slurm_owner without = ours;
+
+    without.secret = STR("");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (is_ours(&rows[i], &ours) != rows[i].ours)
+            fail_msg("row %zu", i);
+        assert_false(is_ours(&rows[i], &without)); /* without a secret there is no proof */
+    }
+}
+
+static void the_hmac_of_one_key_is_none_of_another(void **state)
+{
+    static const char *const changes[][2] = { { "k c0ffee", "l c0ffee" },
+                                              { "k c0ffee", "k c0ffef" },
+                                              { "ns/bridge", "ns/bridgf" },
+                                              { "k c0ffee", " c0ffee" } };
+
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        auto_buf struct buf extra = { .max = SLURM_MAX_KEY };
+        struct slurm_owner reader = ours;
+        struct slurm_job job = { .user = "slurm", .admin_comment = "" };
+        struct str key;
+        char *at;
+
+        assert_int_equal(slurm_mark_write(&ours, STR("k"), STR("slurm"), &extra, NULL), 0);
+        job.extra = buf_text(&extra);
+        assert_true(slurm_mark_read(&ours, &job, &key));
+        at = strstr(extra.data, changes[i][0]);
+        assert_non_null(at);
+        memcpy(at, changes[i][1], strlen(changes[i][1]));
+        if (i == 1)
+            reader.cluster = STR("c0ffef");
+        if (i == 2)
+            reader.release = STR("ns/bridgf");
+        assert_false(slurm_mark_read(&reader, &job, &key));
+    }
+}
+
+static void the_secret_before_counts_as_long_as_the_owner_has_it(void **state)
+{
+    static const struct marked row = {
+        "c0ffee",  "ns/bridge", "k", "the secret before this one, kept", "slurm", "slurm",
+        REWRITTEN, false,       true
+    };
+    struct slurm_owner owner = ours;
+    struct err err = { .class = 0 };
+
+    assert_int_equal(
+        slurm_owner_read(&owner,
+                         STR("the new secret of this installation\n"
+                             "the secret before this one, kept 2026-11-20T00:00:00Z\n"),
+                         NULL),
+        -ERR_INVALID); /* a blank in it */
+    assert_false(is_ours(&row, &owner));
+    owner.former = STR("the secret before this one, kept");
+    assert_true(is_ours(&row, &owner));
+    owner.former = STR("");
+    assert_false(is_ours(&row, &owner));
+    assert_int_equal(
+        slurm_owner_read(&owner,
+                         STR("0123456789abcdef0123456789abcdef\n"
+                             "fedcba9876543210fedcba9876543210 2026-11-20T00:00:00Z\n"),
+                         &err),
+        0);
+    assert_true(str_is(owner.secret, "0123456789abcdef0123456789abcdef"));
+    assert_true(str_is(owner.former, "fedcba9876543210fedcba9876543210"));
+    assert_int_equal(owner.former_until_s, 1795132800);
+    assert_int_equal(slurm_owner_read(&owner, STR("0123456789abcdef0123456789abcdef"), NULL), 0);
+    assert_int_equal(owner.former.len, 0);
+    assert_int_equal(slurm_owner_read(&owner, STR("too short\n"), &err), -ERR_INVALID);
+    assert_non_null(strstr(err.text, "9 bytes"));
+    assert_int_equal(slurm_owner_read(&owner,
+                                      STR("0123456789abcdef0123456789abcdef\n"
+                                          "fedcba9876543210fedcba9876543210\n"),
+                                      NULL),
+                     -ERR_INVALID);
 }
 
 static void a_key_is_a_unit_and_an_attempt_and_may_have_a_uid(void **state)
@@ -376,25 +516,30 @@ static void the_recorded_job_is_found_by_its_key(void **state)
     struct slurm_list list;
 
     assert_int_equal(slurm_list_decode(&slurm_job_kind, json_root(recording.doc), &list, NULL), 0);
-    assert_int_equal(slurm_submit_find(&list, CLUSTER, STR("u-1/1"), found, 1), 1);
+    assert_int_equal(slurm_submit_find(&list, &ours, STR("u-1/1"), found, 1), 1);
     assert_int_equal(found[0]->id, 9);
-    assert_int_equal(slurm_submit_find(&list, CLUSTER, STR("u-1/2"), found, 1), 0);
-    assert_int_equal(slurm_submit_find(&list, STR("x"), STR("u-1/1"), found, 1), 0);
+    assert_int_equal(slurm_submit_find(&list, &ours, STR("u-1/2"), found, 1), 0);
+    assert_int_equal(slurm_submit_find(&list, &c, STR("u-1/1"), found, 1), 0);
     slurm_list_done(&list);
     recording_done(&recording);
 }
 
+#define K(unit) EXTERNAL "," COMMENT("c0ffee", unit)
+
 static void ended_jobs_are_not_found_and_all_others_are_counted(void **state)
 {
-    struct slurm_list list =
-        jobs_of("{\"job_id\":1,\"extra\":\"k c0ffee\"" EXTERNAL ",\"job_state\":[\"FAILED\"]},"
-                "{\"job_id\":2,\"extra\":\"k c0ffee\"" EXTERNAL ",\"job_state\":[\"PENDING\"]},"
-                "{\"job_id\":3,\"extra\":\"k c0ffee\"" EXTERNAL ",\"job_state\":[\"RUNNING\"]},"
-                "{\"job_id\":4,\"extra\":\"k c0ffee\"" EXTERNAL ",\"job_state\":[\"NEW_IN_27\"]},"
-                "{\"job_id\":5,\"extra\":\"l c0ffee\"" EXTERNAL ",\"job_state\":[\"RUNNING\"]}");
+    struct slurm_list list = jobs_of("{\"job_id\":1" K(
+        "k") ",\"job_state\":[\"FAILED\"]},"
+             "{\"job_id\":2" K("k") ",\"job_state\":[\"PENDING\"]},"
+                                    "{\"job_id\":3" K(
+                                        "k") ",\"job_state\":[\"RUNNING\"]},"
+                                             "{\"job_id\":4" K(
+                                                 "k") ",\"job_state\":[\"NEW_IN_27\"]},"
+                                                      "{\"job_id\":5" K(
+                                                          "l") ",\"job_state\":[\"RUNNING\"]}");
     const struct slurm_job *found[2];
 
-    assert_int_equal(slurm_submit_find(&list, CLUSTER, STR("k"), found, 2), 3);
+    assert_int_equal(slurm_submit_find(&list, &ours, STR("k"), found, 2), 3);
     assert_int_equal(found[0]->id, 2);
     assert_int_equal(found[1]->id, 3);
     slurm_list_done(&list);
@@ -444,7 +589,8 @@ static void a_job_that_only_names_pods_gets_a_key_after_them(void **state)
         const char *comment, *adopted; /* adopted NULL: it is none of such a kind */
     } cases[] = {
         { "{\\\"pods\\\":[\\\"ns/a\\\"]}",
-          "{\"pods\":[\"ns/a\"],\"v\":1,\"cluster\":\"c\",\"unit\":\"ns/u.1\"}" },
+          "{\"pods\":[\"ns/a\"],\"v\":1,\"cluster\":\"c0ffee\",\"release\":\"ns/bridge\","
+          "\"unit\":\"k\"}" },
         { "{\\\"x\\\":1}", NULL },
         { "words", NULL },
         { "", NULL },
@@ -453,18 +599,29 @@ static void a_job_that_only_names_pods_gets_a_key_after_them(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[200];
-        auto_buf struct buf out;
+        auto_json_build struct json_build *build = json_build_new();
+        struct json_mut *fields = json_new_object(build);
         struct slurm_list list;
         int result;
 
-        buf_init(&out, SLURM_MAX_COMMENT);
-        (void)snprintf(text, sizeof(text), "{\"job_id\":7,\"admin_comment\":\"%s\"}",
+        (void)snprintf(text, sizeof(text),
+                       "{\"job_id\":7,\"user_id\":1000,\"admin_comment\":\"%s\"" EXTERNAL "}",
                        cases[i].comment);
         list = jobs_of(text);
-        result = slurm_submit_adopt(slurm_job_of(list.at[0]), STR("c"), STR("ns/u.1"), &out);
+        assert_false(slurm_submit_is_marked(slurm_job_of(list.at[0])));
+        result = slurm_submit_adopt(slurm_job_of(list.at[0]), &ours, STR("k"), build, fields);
         assert_int_equal(result, cases[i].adopted ? 0 : -ERR_INVALID);
-        if (cases[i].adopted)
-            assert_string_equal(buf_text(&out), cases[i].adopted);
+        if (cases[i].adopted) {
+            auto_json_doc struct json_doc *doc = json_freeze(fields);
+            struct slurm_job adopted = *slurm_job_of(list.at[0]);
+
+            adopted.admin_comment = json_str(json_get(json_root(doc), "admin_comment")).at;
+            assert_string_equal(adopted.admin_comment, cases[i].adopted);
+            assert_true(slurm_submit_is_marked(&adopted));
+            adopted.extra = json_str(json_get(json_root(doc), "extra")).at;
+            adopted.admin_comment = ""; /* a plugin was there */
+            assert_true(slurm_submit_is_for(&adopted, &ours, STR("k")));
+        }
         slurm_list_done(&list);
     }
 }
@@ -474,16 +631,16 @@ static void the_pods_of_a_job_of_ours_may_become_others(void **state)
     const struct str pods[] = { STR("ns/a"), STR("ns/b") };
     struct slurm_list list =
         jobs_of("{\"job_id\":7,\"admin_comment\":\"{\\\"pods\\\":[\\\"ns/x\\\"],\\\"v\\\":1,"
-                "\\\"cluster\\\":\\\"c\\\",\\\"unit\\\":\\\"k.3\\\"}\"},"
+                "\\\"cluster\\\":\\\"c\\\",\\\"release\\\":\\\"r\\\",\\\"unit\\\":\\\"k.3\\\"}\"},"
                 "{\"job_id\":8,\"admin_comment\":\"{\\\"pods\\\":[]}\"}");
     auto_buf struct buf out;
 
     (void)state;
     buf_init(&out, SLURM_MAX_COMMENT);
     assert_int_equal(slurm_submit_comment(slurm_job_of(list.at[0]), pods, 2, STR(""), &out), 0);
-    assert_string_equal(
-        buf_text(&out),
-        "{\"pods\":[\"ns/a\",\"ns/b\"],\"v\":1,\"cluster\":\"c\",\"unit\":\"k.3\"}");
+    assert_string_equal(buf_text(&out),
+                        "{\"pods\":[\"ns/a\",\"ns/"
+                        "b\"],\"v\":1,\"cluster\":\"c\",\"release\":\"r\",\"unit\":\"k.3\"}");
     assert_int_equal(slurm_submit_comment(slurm_job_of(list.at[1]), pods, 2, STR("n"), &out),
                      -ERR_INVALID);
     slurm_list_done(&list);
@@ -491,7 +648,8 @@ static void the_pods_of_a_job_of_ours_may_become_others(void **state)
 
 #define NOTED                                                                                      \
     "{\"job_id\":7,\"admin_comment\":\"{\\\"pods\\\":[\\\"ns/x\\\"],\\\"v\\\":1,"                  \
-    "\\\"cluster\\\":\\\"c\\\",\\\"unit\\\":\\\"k.3\\\",\\\"note\\\":\\\"old\\\"}\"}"
+    "\\\"cluster\\\":\\\"c\\\",\\\"release\\\":\\\"r\\\",\\\"unit\\\":\\\"k.3\\\","                \
+    "\\\"note\\\":\\\"old\\\"}\"}"
 
 static void what_is_not_given_stays_in_a_comment(void **state)
 {
@@ -501,16 +659,16 @@ static void what_is_not_given_stays_in_a_comment(void **state)
         const char *comment;
     } rows[] = {
         { 0, STR(""),
-          "{\"pods\":[\"ns/x\"],\"v\":1,\"cluster\":\"c\",\"unit\":\"k.3\","
+          "{\"pods\":[\"ns/x\"],\"v\":1,\"cluster\":\"c\",\"release\":\"r\",\"unit\":\"k.3\","
           "\"note\":\"old\"}" },
         { 0, STR("new"),
-          "{\"pods\":[\"ns/x\"],\"v\":1,\"cluster\":\"c\",\"unit\":\"k.3\","
+          "{\"pods\":[\"ns/x\"],\"v\":1,\"cluster\":\"c\",\"release\":\"r\",\"unit\":\"k.3\","
           "\"note\":\"new\"}" },
         { 1, STR(""),
-          "{\"pods\":[\"ns/a\"],\"v\":1,\"cluster\":\"c\",\"unit\":\"k.3\","
+          "{\"pods\":[\"ns/a\"],\"v\":1,\"cluster\":\"c\",\"release\":\"r\",\"unit\":\"k.3\","
           "\"note\":\"old\"}" },
         { 1, STR("new"),
-          "{\"pods\":[\"ns/a\"],\"v\":1,\"cluster\":\"c\",\"unit\":\"k.3\","
+          "{\"pods\":[\"ns/a\"],\"v\":1,\"cluster\":\"c\",\"release\":\"r\",\"unit\":\"k.3\","
           "\"note\":\"new\"}" },
     };
     const struct str pods[] = { STR("ns/a") };
@@ -545,8 +703,8 @@ static void a_note_is_only_read_in_a_comment_of_ours(void **state)
         { "{\"job_id\":1,\"admin_comment\":\"{\\\"note\\\":\\\"old\\\"}\"}", NULL },
         { "{\"job_id\":1,\"admin_comment\":\"{\\\"cluster\\\":\\\"c\\\",\\\"note\\\":\\\"o\\\"}\"}",
           NULL },
-        { "{\"job_id\":1,\"admin_comment\":\"{\\\"cluster\\\":\\\"c\\\",\\\"unit\\\":\\\"k\\\","
-          "\\\"note\\\":7}\"}",
+        { "{\"job_id\":1,\"admin_comment\":\"{\\\"cluster\\\":\\\"c\\\",\\\"release\\\":\\\"r\\\","
+          "\\\"unit\\\":\\\"k\\\",\\\"note\\\":7}\"}",
           NULL },
         { "{\"job_id\":1,\"admin_comment\":\"{broken\"}", NULL },
         { "{\"job_id\":1,\"admin_comment\":\"[1]\"}", NULL },
@@ -576,10 +734,11 @@ static void a_note_that_nobody_could_have_written_is_none(void **state)
     for (int i = 0; i < 2; i++) {
         struct slurm_list list;
 
-        (void)snprintf(job, sizeof(job),
-                       "{\"job_id\":1,\"admin_comment\":\"{\\\"cluster\\\":\\\"c\\\","
-                       "\\\"unit\\\":\\\"k\\\",\\\"note\\\":\\\"%s\\\"}\"}",
-                       note);
+        (void)snprintf(
+            job, sizeof(job),
+            "{\"job_id\":1,\"admin_comment\":\"{\\\"cluster\\\":\\\"c\\\","
+            "\\\"release\\\":\\\"r\\\",\\\"unit\\\":\\\"k\\\",\\\"note\\\":\\\"%s\\\"}\"}",
+            note);
         list = jobs_of(job);
         assert_int_equal(slurm_submit_note(slurm_job_of(list.at[0]), &out), i == 0);
         slurm_list_done(&list);
@@ -601,7 +760,10 @@ int main(void)
         TEST(with_a_token_of_others_the_fence_is_a_minute_and_longer_than_the_deadline),
         TEST(an_ask_at_once_goes_to_allocate),
         TEST(only_proof_is_a_refusal_and_only_an_id_is_a_job),
-        cmocka_unit_test(a_job_is_ours_only_when_it_is_external_and_names_our_cluster),
+        cmocka_unit_test(a_job_is_ours_only_when_it_is_external_and_its_comment_names_us),
+        cmocka_unit_test(where_the_comment_was_rewritten_a_mark_counts_only_by_its_hmac),
+        cmocka_unit_test(the_hmac_of_one_key_is_none_of_another),
+        cmocka_unit_test(the_secret_before_counts_as_long_as_the_owner_has_it),
         cmocka_unit_test(a_key_is_a_unit_and_an_attempt_and_may_have_a_uid),
         cmocka_unit_test(the_recorded_job_is_found_by_its_key),
         cmocka_unit_test(a_job_that_only_names_pods_gets_a_key_after_them),
