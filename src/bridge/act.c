@@ -117,6 +117,11 @@ void act_bind_volumes(const struct situation *s, struct plan *plan)
         plan_read_start(s->world, s->unit, VOLUMES_TIME_OUT_S, plan);
 }
 
+void act_wait_for_place(const struct situation *s, struct plan *plan)
+{
+    plan_read_start(s->world, s->unit, world_place_wait_s(s->world), plan);
+}
+
 ACT(read_layout, plan_slurm_layout(plan, s->unit->job))
 
 void act_cancel_claim(const struct situation *s, struct plan *plan)

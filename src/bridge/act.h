@@ -29,6 +29,7 @@ void act_cancel_few_places(const struct situation *s, struct plan *plan);
 void act_cancel_refused(const struct situation *s, struct plan *plan);
 void act_cancel_volumes(const struct situation *s, struct plan *plan);
 void act_bind_volumes(const struct situation *s, struct plan *plan);
+void act_wait_for_place(const struct situation *s, struct plan *plan);
 void act_read_layout(const struct situation *s, struct plan *plan);
 void act_cancel_claim(const struct situation *s, struct plan *plan);
 void act_give_device_back(const struct situation *s, struct plan *plan);

@@ -158,6 +158,7 @@ static void on_site(void *context, enum slurm_sight sight, const char *why,
     if (site) {
         bridge->site = *site;
         bridge->has_site = true;
+        facts->kill_wait_s = site->kill_wait_s;
         facts->immediate_jobs_last = site->inactive_limit_s == 0;
         slurm_executor_set_message_timeout(bridge->executor, site->message_timeout_s);
     }

@@ -250,6 +250,7 @@ AFTER(due_rebooked, was_just_restarted(s)
                         ? s->world->facts.restarted_us + REBOOK_FIRST_US - s->world->facts.now_us
                         : REREAD_US)
 AFTER(due_volumes, SECOND_US)
+AFTER(due_place, 5 * SECOND_US)
 AFTER(due_devices, SECOND_US / 10)
 AFTER(due_grown, group_grows_us(s->world, s->unit))
 /* Those that wait for room look one after another, so that what gets free is not fought for. */
@@ -498,8 +499,9 @@ static const struct rule rules[UNIT_PHASES] = {
       WAITING("NodeMisfit", "job {job} was given a node that will not do: {misfit why}"),
       ALARM("SlurmNodeMisfit"), WOKEN(ON_JOB), DO(act_give_back) },
     { AT(UNIT_PLACE_NOT_FREE, "place not free"), IF(is_place_not_free, PART_PLACES),
-      WAITING("PlaceNotFree", "job {job} runs; its place is free when the pods there are gone"),
-      WOKEN(ON_PLACE) },
+      WAITING("PlaceNotFree", "job {job} runs; its place is free when the pods there are gone, "
+          "within {place wait} s, or it is given back"), WOKEN(ON_PLACE | ON_TIME), DUE(due_place),
+      DO(act_wait_for_place) },
     { AT(UNIT_TOO_FEW_PLACES, "too few places"), IF(has_too_few_places, PART_PLACES),
       WAITING("TooFewPlaces", "job {job} has no place for {left} of its pods: it is given back"),
       WOKEN(ON_JOB), DO(act_cancel_few_places) },
@@ -658,8 +660,11 @@ static void plan_steps(const struct situation *s, struct plan *plan)
     if (unit->jobs.inherited) /* nothing else is done before the job carries our key */
         return;
     plan_remove_finalizers(s->world, unit, plan);
-    if (unit->in[POD_ENDING] > 0 && s->is_ours)
+    if (unit->in[POD_ENDING] > 0 && s->is_ours) {
         plan_look_again(plan, FENCE_LOOK_US); /* a node is fenced by time alone, too */
+        if (s->is_clear && !unit->job && !unit->jobs.is_behind)
+            plan_cap_grace(s->world, unit, plan);
+    }
     if (!wants_place)
         return;
     if (s->lacks_slot)

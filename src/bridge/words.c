@@ -100,6 +100,7 @@ static const char *fact(const struct situation *s, struct str word)
     WORD("left", number(s, s->assigned.left));
     WORD("forgotten", s->forgotten);
     WORD("volume", s->volumes.why);
+    WORD("place wait", number(s, world_place_wait_s(s->world)));
     WORD("time-out", number(s, VOLUMES_TIME_OUT_S));
     WORD("claim", s->claims.why);
 #undef WORD

@@ -319,6 +319,14 @@ struct action *plan_delete(struct plan *plan, struct kube_cache *cache,
                            const struct kube_resource *resource, const char *ns, const char *name,
                            const char *uid, const char *version)
 {
+    return plan_delete_within(plan, cache, resource, ns, name, uid, version, 0);
+}
+
+struct action *plan_delete_within(struct plan *plan, struct kube_cache *cache,
+                                  const struct kube_resource *resource, const char *ns,
+                                  const char *name, const char *uid, const char *version,
+                                  int64_t grace_s)
+{
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *body = json_new_object(build);
     struct json_mut *preconditions;
@@ -332,6 +340,8 @@ struct action *plan_delete(struct plan *plan, struct kube_cache *cache,
     json_put_text(build, body, "apiVersion", "v1");
     json_put_text(build, body, "kind", "DeleteOptions");
     json_put_text(build, body, "propagationPolicy", "Background");
+    if (grace_s > 0)
+        json_put_i64(build, body, "gracePeriodSeconds", grace_s);
     preconditions = json_put_object(build, body, "preconditions");
     json_put_text(build, preconditions, "uid", uid);
     if (version)

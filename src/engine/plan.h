@@ -134,6 +134,11 @@ struct action *plan_json_patch(struct plan *plan, struct kube_cache *cache,
 struct action *plan_delete(struct plan *plan, struct kube_cache *cache,
                            const struct kube_resource *resource, const char *ns, const char *name,
                            const char *uid, const char *version);
+/* A pod that gets so many seconds to stop, in place of its own grace period; 0: its own. */
+struct action *plan_delete_within(struct plan *plan, struct kube_cache *cache,
+                                  const struct kube_resource *resource, const char *ns,
+                                  const char *name, const char *uid, const char *version,
+                                  int64_t grace_s);
 struct action *plan_bind(struct plan *plan, struct kube_cache *cache, const char *ns,
                          const char *pod, const char *uid, const char *node,
                          const struct json_mut *metadata);

@@ -61,6 +61,7 @@ int slurm_site_decode(const struct json *body, struct slurm_site *ret_site, stru
     site.message_timeout_s = int_at(conf, "MessageTimeout");
     site.min_job_age_s = int_at(conf, "MinJobAge");
     site.inactive_limit_s = int_at(conf, "InactiveLimit");
+    site.kill_wait_s = int_at(conf, "KillWait");
     site.max_node_count = int_at(conf, "MaxNodeCount");
     site.max_job_count = int_at(conf, "MaxJobCount");
     copy_list(site.scheduler_parameters, sizeof(site.scheduler_parameters),

@@ -92,6 +92,7 @@ static void write_again(const struct bridge_config *config, struct buf *out)
     json_put_text(build, root, "trustAnnotations", trust_name(config->trust));
     write_users(config, build, json_put_array(build, root, "users"));
     json_put_i64(build, root, "fenceAfterSeconds", config->fence_after_s);
+    json_put_i64(build, root, "maxGraceSeconds", config->max_grace_s);
     if (config->managed_namespace_selector)
         json_put(build, root, "managedNamespaceSelector",
                  json_copy(build, config->managed_namespace_selector));

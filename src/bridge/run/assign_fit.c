@@ -4,6 +4,7 @@
  * it; rules of members about each other are kept, as if one were bound after the other. */
 #include "bridge/run/assign_private.h"
 
+#include "bridge/run/bind.h"
 #include "bridge/run/exclude.h"
 #include "codec/host_set.h"
 #include "slurm/submit.h"
@@ -151,11 +152,15 @@ static void explain_slot(struct slots *slots, const struct slot *slot, const str
     if (pods_object && slots->assigned.count > 0)
         record(slots, slot, arena_printf(slots->aside, "%s, by the pods of its own group", why),
                true);
-    else if (slot->node && node_takes_pods(slot->node) &&
-             world_is_being_left(world, slot->node->object.name) && !is_waited_for(slots, slot))
-        slots->assigned.will_be_freed = true;
-    else
+    else if (!slot->node || !node_takes_pods(slot->node) ||
+             !world_is_being_left(world, slot->node->object.name) || is_waited_for(slots, slot))
         record(slots, slot, why, false);
+    else if (job_has_run_for(world, slots->job, world_place_wait_s(world)))
+        record(slots, slot,
+               arena_printf(slots->aside, "%s, and pods that Slurm ended still run there", why),
+               false);
+    else
+        slots->assigned.will_be_freed = true;
 }
 
 void slots_explain(struct slots *slots, unsigned limit)

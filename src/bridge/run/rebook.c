@@ -29,6 +29,19 @@ static const char *slurm_name_of(const struct bridge_world *world, const struct 
     return node ? world_record_name(world, kube_node_of(node)) : "";
 }
 
+/* Slurm has given the place away already: the pod gets no more time to leave it than it asks for,
+ * and than the administrator allows. */
+static void delete_capped(const struct bridge_world *world, const struct kube_pod *pod,
+                          struct plan *plan)
+{
+    const struct kube_object *object = &pod->object;
+    int64_t most_s = world_max_grace_s(world);
+    bool is_longer = object->deleted_us || pod->termination_grace > most_s;
+
+    plan_delete_within(plan, world->pods, &kube_pods, object->ns, object->name, object->uid,
+                       object->version, is_longer ? most_s : 0);
+}
+
 /* The condition comes first, then the deletion, both only for the version of the pod that was seen:
  * a watch that is behind may show a pod as running that finished long ago. */
 static void end_pod(const struct bridge_world *world, const struct kube_pod *pod, struct plan *plan,
@@ -40,8 +53,7 @@ static void end_pod(const struct bridge_world *world, const struct kube_pod *pod
                                              job_end_message(plan->arena, job) };
 
     if (condition_is_said(pod, &update)) {
-        plan_delete(plan, world->pods, &kube_pods, object->ns, object->name, object->uid,
-                    object->version);
+        delete_capped(world, pod, plan);
         return;
     }
     plan_conditions(
@@ -217,6 +229,24 @@ void plan_end_pods(const struct bridge_world *world, const struct bound_facts *b
 {
     for (unsigned i = 0; i < bound->ended_count && plan_has_room(plan); i++)
         end_pod(world, bound->ended[i].pod, plan, bound->ended[i].job);
+}
+
+/* A pod that somebody deleted with a grace period of an hour does not keep for so long what Slurm
+ * took from it. */
+void plan_cap_grace(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
+{
+    int64_t until_us = world->facts.wall_us + world_max_grace_s(world) * SECOND_US + 2 * CLOCKS_US;
+
+    for (unsigned i = 0; i < unit->member_count && plan_has_room(plan); i++) {
+        const struct member *member = &unit->members[i];
+        const struct slurm_job *job = unit_ended(unit, member);
+
+        /* Then deleted_us is when its grace period ends. */
+        if (member->stage != POD_ENDING || member->pod->object.deleted_us <= until_us || !job ||
+            was_given_up(world, unit, job))
+            continue;
+        delete_capped(world, member->pod, plan);
+    }
 }
 
 /* Slurm may take a node from a running job: the pod on that node is deleted. */

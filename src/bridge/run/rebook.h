@@ -44,6 +44,10 @@ void plan_require_nodes(const struct unit *unit, const struct bound_facts *bound
 void plan_end_pods(const struct bridge_world *world, const struct bound_facts *bound,
                    struct plan *plan);
 
+/* Shortens what is left of the grace periods of pods that were deleted before Slurm ended their
+ * job. */
+void plan_cap_grace(const struct bridge_world *world, const struct unit *unit, struct plan *plan);
+
 /* The job of the pods runs: each pod is recorded as placed by it. */
 void plan_keep_bound(const struct bridge_world *world, const struct unit *unit,
                      const struct bound_facts *bound, struct plan *plan);

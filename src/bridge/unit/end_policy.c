@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #define AGAIN "asked for again"
-#define GOES  "deleted with its grace period"
+#define GOES  "deleted with its grace period, of maxGraceSeconds at most"
 
 /* States that may stand beside others come first: CANCELLED and NODE_FAIL, then what remains. */
 static const struct job_end ends[] = {

@@ -1,9 +1,9 @@
 /* end_policy.h - what each thing that Slurm may do to a job means for its pod: the policy, as a
  * table.
  *
- * A pod that is bound is deleted with its usual grace period, after a condition and an event have
- * said why; its owner (Job, ReplicaSet ...) decides whether there is another one. A pod that has no
- * place yet is submitted again, ever more slowly. */
+ * A pod that is bound is deleted with its grace period, capped by maxGraceSeconds, after a
+ * condition and an event have said why; its owner (Job, ReplicaSet ...) decides whether there is
+ * another one. A pod that has no place yet is submitted again, ever more slowly. */
 #ifndef SLINC_BRIDGE_END_POLICY_H
 #define SLINC_BRIDGE_END_POLICY_H
 

@@ -95,6 +95,9 @@ static const struct key keys[] = {
     { "fenceAfterSeconds", FORM_COUNT, AT(fence_after_s), "0",
       "a node that is NotReady for so long, and drained in Slurm, runs nothing any more; 0: never "
       "by time alone" },
+    { "maxGraceSeconds", FORM_COUNT, AT(max_grace_s), "0",
+      "the most seconds that a pod gets to stop when Slurm ended its job, whatever it asks for; 0: "
+      "`KillWait` of Slurm, or 30 where that is not told" },
     { "asksPerSecond", FORM_COUNT, AT(submits_per_second), "0",
       "the most jobs submitted in a second; 0: no limit" },
     { "maxJobsPerNamespace", FORM_COUNT, AT(jobs_per_namespace), "0",

@@ -52,6 +52,7 @@ struct bridge_config {
     int64_t fence_after_s; /* fenceAfterSeconds: a node NotReady for so long, and drained in Slurm,
                               counts as fenced; 0: never by time alone */
     int64_t jobs_per_namespace; /* maxJobsPerNamespace; 0: no limit */
+    int64_t max_grace_s; /* maxGraceSeconds: of pods whose job Slurm ended; 0: Slurm's KillWait */
     int64_t submits_per_second; /* asksPerSecond: the most submissions a second; 0: no limit */
     int64_t memory_margin;      /* nodeMemoryMarginMiB: of a node, that Slurm is not told of */
     int64_t resize_after_s;     /* nodeResizeSeconds: a size that differs for so long is followed */

@@ -17,6 +17,8 @@ enum {
     MAX_UNIT_KEY = 2 * KUBE_MAX_NAME,
     MAX_MARK_MEMORY = 1 << 16,
     MAX_DEVICES_MEMORY = 16 << 20, /* of one node */
+    USUAL_GRACE_S = 30,            /* KillWait of Slurm, as it comes */
+    PLACE_MARGIN_S = 30,           /* for the kubelet, after a grace period */
 };
 
 bool slurm_is_clear(const struct bridge_world *world)
@@ -387,6 +389,19 @@ bool world_has_pod_without_job(const struct bridge_world *world, const char *kub
             return true;
     }
     return false;
+}
+
+/* Never 0: that would take the object away while its containers run. */
+int64_t world_max_grace_s(const struct bridge_world *world)
+{
+    if (world->config->max_grace_s > 0)
+        return world->config->max_grace_s;
+    return world->facts.kill_wait_s > 0 ? world->facts.kill_wait_s : USUAL_GRACE_S;
+}
+
+int64_t world_place_wait_s(const struct bridge_world *world)
+{
+    return world_max_grace_s(world) + PLACE_MARGIN_S;
 }
 
 bool world_is_being_left(const struct bridge_world *world, const char *kube_node)

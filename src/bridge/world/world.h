@@ -51,6 +51,7 @@ struct bridge_facts {
     size_t queued;        /* jobs put into Slurm's queue in the last two seconds */
     size_t waiting_pods;  /* pods of ours that wait for a place */
     const char *slurm_user;   /* of our token: whose a job is that names none; "": not known */
+    int64_t kill_wait_s;      /* KillWait of Slurm; 0: not known */
     bool bind_takes_metadata; /* labels on a Binding reach the pod (Kubernetes 1.35 and later) */
 };
 
@@ -158,6 +159,10 @@ bool world_has_pod_without_job(const struct bridge_world *world, const char *kub
 /* Whether a pod of ours is still on this node though it is ending, or its job has ended: what it
  * uses will soon be free, and Slurm takes it for free already. */
 bool world_is_being_left(const struct bridge_world *world, const char *kube_node);
+/* The most seconds that a pod gets to stop when Slurm ended its job, and how long after the start
+ * of the next job its place may not be free before that job is given back. */
+int64_t world_max_grace_s(const struct bridge_world *world);
+int64_t world_place_wait_s(const struct bridge_world *world);
 /* Whether Slurm has a job for this key that has not ended. */
 bool world_has_job(const struct bridge_world *world, struct str key);
 

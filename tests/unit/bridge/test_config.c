@@ -70,7 +70,8 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         "schedulerName: s\nslurmRestApi: https://h:1/p\nslurmRestCaFile: /c\nmanagedNamespaces: "
         "[a, b-1]\n"
         "managedNamespaceSelector: {matchLabels: {team: x}}\nmcsLabel: m\npartition: p\n"
-        "sharedNodes: true\npinCpus: auto\nsubmitOnly: yes\nfenceAfterSeconds: 300\nasksPerSecond: "
+        "sharedNodes: true\npinCpus: auto\nsubmitOnly: yes\nfenceAfterSeconds: "
+        "300\nmaxGraceSeconds: 90\nasksPerSecond: "
         "0x10\n"
         "maxJobsPerNamespace: 12\nnodeMemoryMarginMiB: 7\nnodeResizeSeconds: 9\ndrainToResize: "
         "true\n"
@@ -83,7 +84,7 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         "[a, b-1]\n"
         "ManagedNamespaceSelector: {matchLabels: {team: x}}\nMcsLabel: m\nPartition: p\n"
         "sharednodes: true\npincpus: auto\nSubmitOnly: true\nfenceafterseconds: "
-        "300\nAsksPerSecond: 16\n"
+        "300\nmaxgraceseconds: 90\nAsksPerSecond: 16\n"
         "MAXJOBSperNamespace: 12\nNodeMemoryMarginMib: 7\nnoderesizeseconds: 9\nDrainToResize: "
         "true\n"
         "NODEFEATURES: [a/b, c]\npodDeadlineAsTimelimit: true\nGracePeriodInTimelimit: "
@@ -111,6 +112,7 @@ static void every_key_is_read_without_regard_to_letter_case(void **state)
         assert_true(config.pins_cpus);
         assert_true(config.submit_only);
         assert_int_equal(config.fence_after_s, 300);
+        assert_int_equal(config.max_grace_s, 90);
         assert_int_equal(config.submits_per_second, 16);
         assert_int_equal(config.jobs_per_namespace, 12);
         assert_int_equal(config.memory_margin, 7);
@@ -489,6 +491,7 @@ static void the_reference_has_a_row_for_every_key(void **state)
                                         "sharedNodes",
                                         "submitOnly",
                                         "fenceAfterSeconds",
+                                        "maxGraceSeconds",
                                         "asksPerSecond",
                                         "jwtKeyFile",
                                         "jwtUser",

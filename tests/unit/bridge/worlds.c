@@ -44,6 +44,7 @@ static void set_facts(struct small_world *small, const struct json *given)
         .is_uninstalling = json_bool_or(json_get(facts, "uninstalling"), false),
         .leading_us = LED_FROM_S * SECOND_US,
         .leading_wall_us = WORLDS_EPOCH_S * INT64_C(1000000),
+        .kill_wait_s = json_i64_or(json_get(facts, "kill_wait"), 0),
         .takeover_delay_us = json_i64_or(json_get(facts, "takeover_delay"), 15) * SECOND_US,
         .no_takeover_delay = json_bool_or(json_get(facts, "no_takeover_delay"), false),
         .slurm_synced = json_bool_or(json_get(facts, "synced"), true),

@@ -193,6 +193,9 @@ static void put_pod_spec(struct small_world *small, struct json_build *build, st
     json_push(json_put_array(build, spec, "containers"), container);
     if (json_get(row, "node"))
         json_put_text(build, spec, "nodeName", member(small, row, "node", ""));
+    if (json_get(row, "grace"))
+        json_put_i64(build, spec, "terminationGracePeriodSeconds",
+                     json_i64_or(json_get(row, "grace"), 0));
     if (json_get(row, "podgroup"))
         json_put_text(build, json_put_object(build, spec, "schedulingGroup"), "podGroupName",
                       member(small, row, "podgroup", ""));

@@ -22,6 +22,7 @@ static void the_configuration_tells_timeouts_user_and_restarts(void **state)
     assert_string_equal(site.version, "26.05.5");
     assert_int_equal(site.message_timeout_s, 10);
     assert_int_equal(site.min_job_age_s, 300);
+    assert_int_equal(site.kill_wait_s, 45);
     assert_true(site.boot_time > 1700000000);
     assert_int_equal(site.next_job_id, 21);
     assert_int_equal(site.time, 1794723070); /* when it was recorded */
