@@ -63,6 +63,15 @@ static void annotate(struct json_build *build, struct admit_mutation *mutation, 
 
 /* ---- who made it ---- */
 
+static void take_creator_away(struct json_build *build, struct admit_mutation *mutation)
+{
+    auto_buf struct buf pointer = { .max = MAX_POINTER };
+
+    buf_add_text(&pointer, "/metadata/annotations");
+    patch_pointer_add(&pointer, STR(BRIDGE_CREATOR_ANNOTATION));
+    patch_op(build, mutation->ops, "remove", buf_str(&pointer), NULL);
+}
+
 /* A controller makes it for whoever made its owner. What a template says of that is forged. The
  * policy that the chart brings lets nobody write another name than his own, nor change it. */
 static void sign(const struct admit_request *request, struct json_build *build,
@@ -71,26 +80,22 @@ static void sign(const struct admit_request *request, struct json_build *build,
     const struct json *object = request->review.object, *group;
     struct json_iter groups = json_iter(request->review.groups);
     auto_buf struct buf creator = { .max = MAX_CREATOR };
+    bool is_for_owner = admit_owner(object).kind.len > 0 &&
+                        bridge_config_is_controller(request->config, request->review.user);
 
     if (request->review.user.len == 0)
         return;
-    if (admit_owner(object).kind.len > 0 &&
-        bridge_config_is_controller(request->config, request->review.user)) {
-        auto_buf struct buf pointer = { .max = MAX_POINTER };
-
-        buf_add_text(&pointer, "/metadata/annotations");
-        patch_pointer_add(&pointer, STR(BRIDGE_CREATOR_ANNOTATION));
-        if (admit_has_annotation(object, BRIDGE_CREATOR_ANNOTATION))
-            patch_op(build, mutation->ops, "remove", buf_str(&pointer), NULL);
-        return;
-    }
     buf_add_str(&creator, request->review.user);
     while (json_next_item(&groups, &group)) {
         buf_add_char(&creator, '\n');
         buf_add_str(&creator, json_str(group));
     }
-    if (!str_eq(admit_annotation(object, BRIDGE_CREATOR_ANNOTATION), buf_str(&creator)))
-        annotate(build, mutation, BRIDGE_CREATOR_ANNOTATION, buf_str(&creator));
+    if (!is_for_owner && !creator.overflowed) {
+        if (!str_eq(admit_annotation(object, BRIDGE_CREATOR_ANNOTATION), buf_str(&creator)))
+            annotate(build, mutation, BRIDGE_CREATOR_ANNOTATION, buf_str(&creator));
+    } else if (admit_has_annotation(object, BRIDGE_CREATOR_ANNOTATION)) {
+        take_creator_away(build, mutation);
+    }
 }
 
 void admit_mutate_workload(const struct admit_request *request, struct json_build *build,

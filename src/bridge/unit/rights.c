@@ -98,11 +98,19 @@ static bool admits(const char *allowed, const char *denied, const char *word, bo
     return is_for_all(allowed) ? !has(denied, str_of(word)) : has(allowed, str_of(word));
 }
 
-/* What keeps the job out; NULL: nothing. */
-static const char *keeps_out(const struct slurm_partition *partition, const struct job_desc *desc)
+/* Slurm lets its own user and root in everywhere, whoever the rule meant. */
+static bool is_persons(const struct job_desc *desc, const struct rights_site *site)
 {
-    bool has_user = desc->user_id[0];
+    struct str user = str_of(desc->user_id);
 
+    return user.len > 0 && !(site->user && str_is(user, site->user)) && !str_is(user, "root") &&
+           !str_is(user, "0");
+}
+
+/* What keeps the job out; NULL: nothing. has_user: its job is that of a person. */
+static const char *keeps_out(const struct slurm_partition *partition, const struct job_desc *desc,
+                             bool has_user)
+{
     if (has(partition->flags, STR("ROOT_ONLY")))
         return "RootOnly";
     if (!admits(partition->accounts, partition->denied_accounts, desc->account, has_user))
@@ -118,7 +126,7 @@ static const char *keeps_out(const struct slurm_partition *partition, const stru
 static bool is_closed(const struct slurm_reservation *reservation, const struct job_desc *desc,
                       const char *user)
 {
-    return !desc->user_id[0] && !(user[0] && has(reservation->users, str_of(user))) &&
+    return !(user && user[0] && has(reservation->users, str_of(user))) &&
            !(desc->account[0] && has(reservation->accounts, str_of(desc->account)));
 }
 
@@ -135,6 +143,7 @@ int rights_check_places(const struct rights_site *site, const struct bridge_user
                         struct arena *arena, struct err *err)
 {
     struct str rest = str_of(desc->partition), item;
+    bool has_user = is_persons(desc, site);
     const struct slurm_object *found;
 
     while (site->partitions && rest.len > 0 && str_next(&rest, ',', &item)) {
@@ -143,14 +152,12 @@ int rights_check_places(const struct rights_site *site, const struct bridge_user
         item = str_trim(item);
         name = arena_strndup(arena, item.at, item.len);
         found = has(base->partition, item) ? NULL : slurm_cache_get(site->partitions, name);
-        why = found ? keeps_out(slurm_partition_of(found), desc) : NULL;
+        why = found ? keeps_out(slurm_partition_of(found), desc, has_user) : NULL;
         if (why && !(rule && is_opened(rule->partitions, name, arena)))
             return refuse("partition", name, why, err);
     }
-    if (!site->reservations || !desc->reservation[0])
-        return 0;
     rest = str_of(desc->reservation);
-    while (rest.len > 0 && str_next(&rest, ',', &item)) {
+    while (site->reservations && !has_user && rest.len > 0 && str_next(&rest, ',', &item)) {
         const char *name;
 
         item = str_trim(item);

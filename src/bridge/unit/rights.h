@@ -16,7 +16,7 @@ void rights_take(enum trust trust, struct job_desc *desc, const struct job_desc 
 
 struct rights_site {
     const struct slurm_cache *partitions, *reservations; /* NULL: Slurm alone decides */
-    const char *user; /* of the token: whose a job is that names none; "": not known */
+    const char *user; /* of the token: whose a job is that names none; NULL or "": not known */
 };
 
 /* -ERR_INVALID names a partition or a reservation that annotations laid over base name, and that is
