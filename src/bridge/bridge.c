@@ -177,8 +177,8 @@ static void observe_only(struct bridge *bridge)
 
 /* What was planned may have changed since, so the guard is asked once more with the facts of now.
  */
-static const char *may_submit(void *context, struct str key, uint64_t desc_hash,
-                              struct arena *arena)
+static const char *object_to_submit(void *context, struct str key, uint64_t desc_hash,
+                                    struct arena *arena)
 {
     struct bridge *bridge = context;
 
@@ -227,7 +227,7 @@ static void start_slurm(struct bridge *bridge)
         .owner = &bridge->owner,
         .submits_per_second = bridge->options.config->submits_per_second,
         .may_act = bridge_may_act,
-        .may_submit = may_submit,
+        .object_to_submit = object_to_submit,
         .wake_unit = bridge_wake_unit,
         .wake_node = bridge_wake_node,
         .context = bridge });

@@ -80,10 +80,7 @@ void bridge_on_daemonset(void *context, const struct kube_object *old,
                          const struct kube_object *next);
 void bridge_on_owner(void *context, const struct kube_object *owner, bool says_otherwise);
 void bridge_on_volume(void *context);
-/* The units that wait for this source are planned again: now, or once for all changes of a moment.
- */
-void bridge_wake(struct bridge *bridge, enum wake source);
-void bridge_wake_soon(struct bridge *bridge, enum wake source);
+void bridge_wake(struct bridge *bridge, enum wake source); /* the units that wait for it */
 void bridge_on_filter(void *context);
 void bridge_look_if_other_nodes(void *context, const struct kube_object *pod);
 void bridge_on_node(struct controller *controller, const struct kube_object *old,

@@ -10,9 +10,9 @@
 #include "slurm/submit.h"
 
 enum {
-    LARGE_GROUP = 128,      /* pods; smaller ones are planned at every change */
-    PAUSE_PER_POD_US = 50,  /* several times what a plan takes */
-    WAKE_SOON_US = 10000,   /* changes that come together wake units once */
+    LARGE_GROUP = 128,     /* pods; smaller ones are planned at every change */
+    PAUSE_PER_POD_US = 50, /* several times what a plan takes */
+    WAKE_SOON_US = 10000,
     WAKE_PER_UNIT_US = 500, /* several times what a plan takes: many units are woken less often */
 };
 
@@ -48,7 +48,8 @@ static void wake_all(void *context)
             bridge_wake(bridge, 1u << i);
 }
 
-void bridge_wake_soon(struct bridge *bridge, enum wake source)
+/* Changes that come together wake the units once. */
+static void wake_soon(struct bridge *bridge, enum wake source)
 {
     size_t waiting = unit_states_waiting(bridge->world.unit_states, source);
 
@@ -130,7 +131,7 @@ void bridge_on_pod(struct controller *controller, const struct kube_object *old,
     timings_pod_changed(&bridge->timings, old ? kube_pod_of(old) : NULL,
                         next ? kube_pod_of(next) : NULL);
     if (has_left(&bridge->world, old, next))
-        bridge_wake_soon(bridge, ON_PLACE);
+        wake_soon(bridge, ON_PLACE);
     look_at_binding(bridge, old, next);
     if (!old || !next || !str_is(str_of(old->uid), next->uid) || has_another_group(old, next))
         enqueue_pod(controller, old);
@@ -201,14 +202,14 @@ void bridge_on_owner(void *context, const struct kube_object *owner, bool says_o
 
     if (!bridge->poller)
         return;
-    bridge_wake_soon(bridge, ON_OWNER);
+    wake_soon(bridge, ON_OWNER);
     if (says_otherwise)
         look_at_those_that_wait(bridge, owner->ns);
 }
 
 void bridge_on_volume(void *context)
 {
-    bridge_wake_soon(context, ON_VOLUME);
+    wake_soon(context, ON_VOLUME);
 }
 
 /* Only pods that may use other nodes than when they were last planned. */
@@ -246,7 +247,7 @@ void bridge_on_claim(void *context, const struct kube_object *old, const struct 
 
     if (!bridge->poller)
         return;
-    bridge_wake_soon(bridge, ON_CLAIM);
+    wake_soon(bridge, ON_CLAIM);
     if (claim->owner.uid[0]) {
         pod = kube_cache_get(bridge->world.pods, claim->ns, claim->owner.name);
         if (pod && strcmp(pod->uid, claim->owner.uid) == 0)
@@ -269,7 +270,7 @@ void bridge_on_node(struct controller *controller, const struct kube_object *old
     if (now[0])
         engine_enqueue(controller, str_of(now));
     if (!old || !next || strcmp(before, now) != 0)
-        bridge_wake_soon(controller->context, ON_NODES);
+        wake_soon(controller->context, ON_NODES);
 }
 
 /* kube_name: in Kubernetes. */
@@ -288,7 +289,7 @@ void bridge_on_slice(void *context, const struct kube_object *old, const struct 
     const char *node = kube_slice_of(next ? next : old)->node;
 
     filter_node_changed(bridge->world.filter, node);
-    bridge_wake_soon(bridge, ON_CLAIM);
+    wake_soon(bridge, ON_CLAIM);
     if (bridge->poller)
         enqueue_node(bridge, node);
 }
@@ -303,7 +304,7 @@ void bridge_on_device_class(void *context, const struct kube_object *old,
         strcmp(kube_device_class_of(old)->extended_resource,
                kube_device_class_of(next)->extended_resource) != 0)
         filter_resources_changed(bridge->world.filter);
-    bridge_wake_soon(bridge, ON_NODES);
+    wake_soon(bridge, ON_NODES);
 }
 
 static bool says_of_node(const struct kube_object *pod)
@@ -442,7 +443,7 @@ void bridge_on_slurm_node(void *context, const struct slurm_object *old,
     look_at_next_device(context, old ? slurm_node_of(old) : NULL,
                         next ? slurm_node_of(next) : NULL);
     if (is_another_node(old, next))
-        bridge_wake_soon(context, ON_NODES);
+        wake_soon(context, ON_NODES);
 }
 
 void bridge_on_slurm_place(void *context, const struct slurm_object *old,

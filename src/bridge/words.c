@@ -1,7 +1,7 @@
 /* words.c - the texts of the rules, filled in with the facts of a situation. */
 #include "bridge/words.h"
 
-#include "codec/timestamp.h"
+#include "bridge/unit/conditions.h"
 #include "slurm/reason.h"
 
 #include <inttypes.h>
@@ -9,18 +9,7 @@
 
 enum { MAX_TEXT = 1024, SECOND_US = 1000000, MAX_WORD = 64 };
 
-/* "" for a time that cannot be written. */
-static const char *time_text(struct arena *arena, int64_t wall_us)
-{
-    auto_buf struct buf text;
-    struct err err = { .class = 0 };
-
-    buf_init(&text, 64);
-    (void)timestamp_print(wall_us, &text, &err);
-    return arena_strdup(arena, buf_text(&text));
-}
-
-static const char *report_reason_word(struct arena *arena, const char *reason)
+static const char *reason_word(struct arena *arena, const char *reason)
 {
     auto_buf struct buf word;
 
@@ -38,7 +27,7 @@ static const char *report_reason_word(struct arena *arena, const char *reason)
 }
 
 /* By the minute: a time that moves by seconds is not worth a write. */
-static const char *report_why_it_waits(struct arena *arena, const struct slurm_job *job)
+static const char *why_it_waits(struct arena *arena, const struct slurm_job *job)
 {
     int64_t start = slurm_job_expected_start(job) / 60 * 60;
     const char *reason = job->reason_text[0] ? job->reason_text : job->reason;
@@ -72,8 +61,8 @@ static const char *fact(const struct situation *s, struct str word)
     WORD("others", number(s, (int64_t)unit->jobs.count - 1));
     WORD("node", unit->pod->node_name);
     WORD("slurm reason", unit->job->reason);
-    WORD("SlurmReason", report_reason_word(s->arena, unit->job->reason));
-    WORD("pending", report_why_it_waits(s->arena, unit->job));
+    WORD("SlurmReason", reason_word(s->arena, unit->job->reason));
+    WORD("pending", why_it_waits(s->arena, unit->job));
     WORD("owner", unit->owner.wanting);
     WORD("group phase", group_end(unit));
     WORD("group", group_kind_name(unit->kind));

@@ -89,8 +89,8 @@ struct slurm_executor_options {
      * that when the lease is lost. NULL: always. */
     bool (*may_act)(void *context);
     /* Why this submit must not be sent now, in words that live in the arena; NULL: it may be. */
-    const char *(*may_submit)(void *context, struct str key, uint64_t desc_hash,
-                              struct arena *arena);
+    const char *(*object_to_submit)(void *context, struct str key, uint64_t desc_hash,
+                                    struct arena *arena);
     /* The unit, or the node, should be planned again. */
     void (*wake_unit)(void *context, struct str key);
     void (*wake_node)(void *context, struct str name);

@@ -407,7 +407,8 @@ static const char *objection(const struct slurm_executor *executor, const struct
 
     if (!slurm_lane_may_send(&executor->lane))
         return "not sent: this bridge does not lead any more";
-    why = options->may_submit(options->context, detail->key, job_desc_hash(&detail->job), arena);
+    why = options->object_to_submit(options->context, detail->key, job_desc_hash(&detail->job),
+                                    arena);
     return why ? arena_printf(arena, "not sent: %s", why) : NULL;
 }
 

@@ -18,8 +18,7 @@ bool condition_is_said(const struct kube_pod *pod, const struct condition_update
            str_is(str_of(has->message), update->message);
 }
 
-/* "" for a time that cannot be written. */
-static const char *time_text(struct arena *arena, int64_t wall_us)
+const char *time_text(struct arena *arena, int64_t wall_us)
 {
     auto_buf struct buf text;
     struct err err = { .class = 0 };
@@ -112,12 +111,10 @@ void plan_show_group(const struct bridge_world *world, const struct unit *unit, 
     struct kube_cache *cache = world->optional[OPTIONAL_PODGROUPS].cache;
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *patch = json_new_object(build), *predicted = json_new_object(build), *said;
-    auto_buf struct buf now = { .max = 64 };
 
     if (unit->kind != GROUP_PODGROUP || !group || group->is_scheduled ||
         unit->in[POD_BOUND] < (uint64_t)unit->owner.needed || unit->in[POD_WAITS] > 0)
         return;
-    (void)timestamp_print(world->facts.wall_us, &now, NULL);
     json_put_text(build, json_put_object(build, patch, "metadata"), "uid", group->object.uid);
     said = put_group_condition(build, json_put_object(build, patch, "status"));
     json_put_text(build, said, "reason", "Scheduled");
@@ -125,7 +122,7 @@ void plan_show_group(const struct bridge_world *world, const struct unit *unit, 
         build, said, "message",
         arena_printf(plan->arena, "Pod group admitted by %s", world->config->scheduler_name));
     json_put_i64(build, said, "observedGeneration", group->object.generation);
-    json_put_str(build, said, "lastTransitionTime", buf_str(&now));
+    json_put_text(build, said, "lastTransitionTime", time_text(plan->arena, world->facts.wall_us));
     (void)put_group_condition(build, json_put_object(build, predicted, "status"));
     plan_strategic_patch(plan, cache, group->object.kind->resource, group->object.ns,
                          group->object.name, "status", NULL, patch, predicted);

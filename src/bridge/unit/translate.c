@@ -384,7 +384,7 @@ static void share_nodes(struct job_desc *desc, const struct job_desc *base, bool
     }
 }
 
-static void have_nodes_alone(struct job_desc *desc, const struct job_desc *base)
+static void take_whole_nodes(struct job_desc *desc, const struct job_desc *base)
 {
     if (desc->min_nodes < 0)
         desc->min_nodes = base->min_nodes;
@@ -440,7 +440,7 @@ static int complete(struct job_desc *desc, const struct job_desc *base,
     if (shares)
         share_nodes(desc, base, desc->memory >= 0);
     else
-        have_nodes_alone(desc, base);
+        take_whole_nodes(desc, base);
     if (desc->max_nodes > 0 && desc->min_nodes > desc->max_nodes)
         return err_set(err, ERR_INVALID,
                        "wants at least %" PRId64 " nodes, and at most %" PRId64

@@ -87,8 +87,8 @@ static inline void rig_sync(struct rig *rig, struct slurm_cache *cache)
 }
 
 /* The guard of the bridge is place_submit_objection; the worlds try it. */
-static inline const char *rig_may_submit(void *context, struct str key, uint64_t desc_hash,
-                                         struct arena *arena)
+static inline const char *rig_object_to_submit(void *context, struct str key, uint64_t desc_hash,
+                                               struct arena *arena)
 {
     const struct rig *rig = context;
     const char *pause_why;
@@ -115,7 +115,7 @@ static inline void rig_actor(struct rig *rig, int64_t submits_per_second)
                                           .metrics = rig->metrics,
                                           .owner = &rig_owner,
                                           .submits_per_second = submits_per_second,
-                                          .may_submit = rig_may_submit,
+                                          .object_to_submit = rig_object_to_submit,
                                           .wake_unit = rig_wake_unit,
                                           .wake_node = rig_wake_node,
                                           .context = rig });
