@@ -40,7 +40,7 @@ struct bridge {
     struct loop_timer look_at_site;
     struct slurm_trouble trouble;
     bool is_unread;       /* the trouble is that Slurm cannot be read */
-    bool waits_for_slurm; /* since then the jobs could not be believed: units may wait for that */
+    bool waits_for_slurm; /* since then the jobs could not be believed: plans may wait for that */
     struct loop_timer look_for_trouble;
 
     struct slurm_executor *executor;
@@ -72,6 +72,7 @@ void bridge_on_pod(struct controller *controller, const struct kube_object *old,
 void bridge_on_group(void *context, const struct kube_object *old, const struct kube_object *next);
 void bridge_look_at_all(struct bridge *bridge);
 void bridge_look_at_all_that_wait(struct bridge *bridge);
+void bridge_look_at_all_nodes(struct bridge *bridge);
 void bridge_on_claim(void *context, const struct kube_object *old, const struct kube_object *next);
 void bridge_on_slice(void *context, const struct kube_object *old, const struct kube_object *next);
 void bridge_on_device_class(void *context, const struct kube_object *old,

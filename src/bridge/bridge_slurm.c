@@ -97,6 +97,7 @@ void bridge_slurm_settled(void *context)
         return;
     bridge->waits_for_slurm = false;
     bridge_wake(bridge, ON_SLURM);
+    bridge_look_at_all_nodes(bridge);
 }
 
 /* ---- whether Slurm can be used ---- */

@@ -282,6 +282,19 @@ static void enqueue_node(struct bridge *bridge, const char *kube_name)
         engine_enqueue(&bridge->nodes, str_of(world_slurm_name(kube_node_of(node))));
 }
 
+void bridge_look_at_all_nodes(struct bridge *bridge)
+{
+    struct kube_cache_walk walk = kube_cache_walk(bridge->world.nodes);
+    struct slurm_cache_walk records = slurm_cache_walk(bridge->world.slurm_nodes);
+    const struct slurm_object *record;
+    const struct kube_object *node;
+
+    while ((node = kube_cache_next(&walk)) != NULL)
+        enqueue_node(bridge, node->name);
+    while ((record = slurm_cache_next(&records)) != NULL)
+        engine_enqueue(&bridge->nodes, str_of(record->key));
+}
+
 /* Devices are a part of what Slurm is told of their node, and its cores let pods be pinned. */
 void bridge_on_slice(void *context, const struct kube_object *old, const struct kube_object *next)
 {
@@ -451,5 +464,5 @@ void bridge_on_slurm_place(void *context, const struct slurm_object *old,
 {
     (void)old;
     (void)next;
-    bridge_wake_soon(context, ON_NODES);
+    wake_soon(context, ON_NODES);
 }

@@ -18,7 +18,7 @@
 
 enum {
     SECOND_US = 1000000,
-    LOOK_UNTIL_KNOWN_US = SECOND_US,  /* nothing tells a node that a suspicion is over */
+    LOOK_FOR_KINDS_US = SECOND_US,
     LOOK_FOR_IDLE_US = 5 * SECOND_US, /* changes of the record come sooner */
     LOOK_FOR_PARTITION_US = 30 * SECOND_US,
     LOOK_FOR_ANSWER_US = 30 * SECOND_US, /* what was refused is tried again */
@@ -608,7 +608,9 @@ int nodes_plan(const struct bridge_world *world, struct str slurm_name, struct p
 
     if (unknown) {
         plan_wait(plan, "%s", unknown);
-        plan_look_again(plan, LOOK_UNTIL_KNOWN_US);
+        /* All else wakes all nodes (wake.c). */
+        if (is_being_read(world, OPTIONAL_DAEMONSETS) || is_being_read(world, OPTIONAL_SLICES))
+            plan_look_again(plan, LOOK_FOR_KINDS_US);
         return 0;
     }
     look = look_at(world, slurm_name, plan->arena);

@@ -480,7 +480,6 @@ static const struct row rows[] = {
     { .sentence = "nothing is made before Slurm is known",
       .kube = NODE(LABEL, "", READY),
       .intent = NODE_SERVE,
-      .parts = { "'lookAgainUs':1000000" },
       .waits = "Slurm's nodes and partitions are not known yet",
       .ignorance = SLURM_UNSYNCED },
     { .sentence = "nothing is untainted before Slurm is known",
@@ -520,6 +519,8 @@ static void check_row(const struct row *row)
         fail_msg("waits: %s", plan.waits ? plan.waits : "no");
     if (!row->waits)
         assert_null(plan.waits);
+    if (row->ignorance == SLURM_UNSYNCED || row->ignorance == SUSPICIOUS)
+        assert_int_equal(plan.look_again_us, 0); /* it is woken when Slurm was read */
     bench_down(&bench);
 }
 
