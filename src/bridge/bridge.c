@@ -242,6 +242,7 @@ static void add_controllers(struct bridge *bridge)
     kube_cache_listen(world->optional[OPTIONAL_COSCHEDULING].cache, bridge_on_group, bridge);
     kube_cache_listen(world->optional[OPTIONAL_CLAIMS].cache, bridge_on_claim, bridge);
     kube_cache_listen(world->optional[OPTIONAL_SLICES].cache, bridge_on_slice, bridge);
+    kube_cache_listen(world->optional[OPTIONAL_TAINT_RULES].cache, bridge_on_taint_rule, bridge);
     kube_cache_listen(world->optional[OPTIONAL_DEVICE_CLASSES].cache, bridge_on_device_class,
                       bridge);
     kube_cache_listen(world->optional[OPTIONAL_DAEMONSETS].cache, bridge_on_daemonset, bridge);

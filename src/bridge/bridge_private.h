@@ -74,6 +74,8 @@ void bridge_look_at_all(struct bridge *bridge);
 void bridge_look_at_all_that_wait(struct bridge *bridge);
 void bridge_look_at_all_nodes(struct bridge *bridge);
 void bridge_on_claim(void *context, const struct kube_object *old, const struct kube_object *next);
+void bridge_on_taint_rule(void *context, const struct kube_object *old,
+                          const struct kube_object *next);
 void bridge_on_slice(void *context, const struct kube_object *old, const struct kube_object *next);
 void bridge_on_device_class(void *context, const struct kube_object *old,
                             const struct kube_object *next);

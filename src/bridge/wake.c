@@ -307,6 +307,20 @@ void bridge_on_slice(void *context, const struct kube_object *old, const struct 
         enqueue_node(bridge, node);
 }
 
+/* Which devices it taints, or tainted, is found by the plans. */
+void bridge_on_taint_rule(void *context, const struct kube_object *old,
+                          const struct kube_object *next)
+{
+    const struct bridge *bridge = context;
+    struct kube_cache_walk walk = kube_cache_walk(bridge->world.optional[OPTIONAL_SLICES].cache);
+    const struct kube_object *slice;
+
+    (void)old;
+    (void)next;
+    while ((slice = kube_cache_next(&walk)) != NULL)
+        bridge_on_slice(context, slice, slice);
+}
+
 /* It may stand for a resource that pods request. */
 void bridge_on_device_class(void *context, const struct kube_object *old,
                             const struct kube_object *next)

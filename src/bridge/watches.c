@@ -63,6 +63,7 @@ static const struct {
     [ALWAYS + OPTIONAL_JOBSETS] = { &kube_jobset_kind, NULL },
     [ALWAYS + OPTIONAL_DEVICE_CLASSES] = { &device_class_kind, NULL },
     [ALWAYS + OPTIONAL_SLICES] = { &device_slice_kind, NULL },
+    [ALWAYS + OPTIONAL_TAINT_RULES] = { &device_taint_rule_kind, NULL },
     [ALWAYS + OPTIONAL_CLAIMS] = { &device_claim_kind, NULL },
     [ALWAYS + OPTIONAL_DAEMONSETS] = { &kube_daemonset_kind, NULL },
 };

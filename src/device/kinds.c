@@ -16,11 +16,14 @@ static const struct kube_resource classes = { "resource.k8s.io", "v1", "devicecl
                                               "DeviceClass", false };
 static const struct kube_resource slices = { "resource.k8s.io", "v1", "resourceslices",
                                              "ResourceSlice", false };
+static const struct kube_resource taint_rules = { "resource.k8s.io", "v1beta2", "devicetaintrules",
+                                                  "DeviceTaintRule", false };
 const struct kube_resource device_resource_claims = { "resource.k8s.io", "v1", "resourceclaims",
                                                       "ResourceClaim", true };
 
 #define IN_CLAIM(member) offsetof(struct kube_resource_claim, member)
 #define IN_SLICE(member) offsetof(struct kube_slice, member)
+#define IN_RULE(member)  offsetof(struct kube_taint_rule, member)
 
 static const struct kube_field class_fields[] = {
     { { "spec", "extendedResourceName" },
@@ -35,6 +38,13 @@ static const struct kube_field slice_fields[] = {
     { { "spec", "pool", "name" }, KUBE_STR, IN_SLICE(pool) },
     { { "spec", "pool", "generation" }, KUBE_I64, IN_SLICE(generation) },
     { { "spec", "pool", "resourceSliceCount" }, KUBE_I64, IN_SLICE(slices) },
+    { { NULL }, KUBE_STR, 0 },
+};
+
+static const struct kube_field rule_fields[] = {
+    { { "spec", "deviceSelector", "driver" }, KUBE_STR, IN_RULE(driver) },
+    { { "spec", "deviceSelector", "pool" }, KUBE_STR, IN_RULE(pool) },
+    { { "spec", "deviceSelector", "device" }, KUBE_STR, IN_RULE(device) },
     { { NULL }, KUBE_STR, 0 },
 };
 
@@ -160,6 +170,17 @@ static int decode_slice(struct kube_decoder *decoder, const struct json *root, v
         };
     slice->devices = devices;
     slice->device_count = count;
+    return 0;
+}
+
+static int decode_rule(struct kube_decoder *decoder, const struct json *root, void *object,
+                       struct err *err)
+{
+    struct kube_taint_rule *rule = object;
+
+    (void)err;
+    rule->selects = json_is_object(json_at(root, "spec", "deviceSelector"));
+    rule->taint = taint_text(decoder, json_at(root, "spec", "taint"));
     return 0;
 }
 
@@ -310,6 +331,13 @@ const struct kube_kind device_slice_kind = {
     .size = sizeof(struct kube_slice),
     .fields = slice_fields,
     .decode_more = decode_slice,
+};
+
+const struct kube_kind device_taint_rule_kind = {
+    .resource = &taint_rules,
+    .size = sizeof(struct kube_taint_rule),
+    .fields = rule_fields,
+    .decode_more = decode_rule,
 };
 
 const struct kube_kind device_claim_kind = {

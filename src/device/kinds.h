@@ -27,6 +27,13 @@ struct kube_slice { /* ResourceSlice */
     unsigned device_count;
 };
 
+struct kube_taint_rule { /* DeviceTaintRule; "" selects any */
+    struct kube_object object;
+    const char *driver, *pool, *device;
+    const char *taint; /* as that of a slice_device */
+    bool selects;      /* without a selector it taints nothing */
+};
+
 struct claim_request {
     const char *name, *class;
     int64_t count;
@@ -56,11 +63,17 @@ struct kube_resource_claim { /* ResourceClaim */
 };
 
 extern const struct kube_resource device_resource_claims;
-extern const struct kube_kind device_class_kind, device_slice_kind, device_claim_kind;
+extern const struct kube_kind device_class_kind, device_slice_kind, device_claim_kind,
+    device_taint_rule_kind;
 
 static inline const struct kube_device_class *kube_device_class_of(const struct kube_object *object)
 {
     return (const struct kube_device_class *)(const void *)object;
+}
+
+static inline const struct kube_taint_rule *kube_taint_rule_of(const struct kube_object *object)
+{
+    return (const struct kube_taint_rule *)(const void *)object;
 }
 
 static inline const struct kube_slice *kube_slice_of(const struct kube_object *object)

@@ -70,6 +70,30 @@ static bool has_twice(const struct node_device *sorted, unsigned count)
     return false;
 }
 
+static bool is_selected(const char *wanted, const char *name)
+{
+    return !wanted[0] || strcmp(wanted, name) == 0;
+}
+
+static const char *taint_of(const struct device_view *view, const struct kube_slice *slice,
+                            const struct slice_device *device)
+{
+    const struct kube_object *object;
+    struct kube_cache_walk walk;
+
+    if (device->taint[0] || !view->taint_rules)
+        return device->taint;
+    walk = kube_cache_walk(view->taint_rules);
+    while ((object = kube_cache_next(&walk)) != NULL) {
+        const struct kube_taint_rule *rule = kube_taint_rule_of(object);
+
+        if (rule->selects && rule->taint[0] && is_selected(rule->driver, slice->driver) &&
+            is_selected(rule->pool, slice->pool) && is_selected(rule->device, device->name))
+            return rule->taint;
+    }
+    return "";
+}
+
 /* Parts of devices and devices for several pods have no gres. Cores are for several pods, and
  * Slurm keeps them apart. */
 static unsigned collect(const struct device_view *view, const struct device_row *row,
@@ -93,7 +117,7 @@ static unsigned collect(const struct device_view *view, const struct device_row 
                                 : arena_printf(arena, "%s/%s", slice->pool, device->name),
                     .pool = slice->pool,
                     .device = device,
-                    .taint = device->taint,
+                    .taint = taint_of(view, slice, device),
                 };
         }
     }

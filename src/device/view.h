@@ -12,7 +12,7 @@ struct device_indexes {
 
 struct device_view { /* all that is known of devices; caches may be NULL */
     const struct device_table *table;
-    const struct kube_cache *classes, *slices, *claims;
+    const struct kube_cache *classes, *slices, *claims, *taint_rules;
     struct device_indexes indexes; /* of slices and claims */
 };
 

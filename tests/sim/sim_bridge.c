@@ -360,6 +360,7 @@ static void add_kinds(struct world *world)
           API_NAMESPACED | API_HAS_STATUS | API_HAS_GENERATION },
         { "resource.k8s.io", "v1", "deviceclasses", "DeviceClass", 0 },
         { "resource.k8s.io", "v1", "resourceslices", "ResourceSlice", 0 },
+        { "resource.k8s.io", "v1beta2", "devicetaintrules", "DeviceTaintRule", 0 },
         { "resource.k8s.io", "v1", "resourceclaims", "ResourceClaim",
           API_NAMESPACED | API_HAS_STATUS },
     };

@@ -38,20 +38,47 @@ void bridge_cores_of_node(struct bridge_scene *scene, const char *node)
         node, node, node, MAX_CORES - 1, MAX_CORES);
 }
 
-/* The first of a node is sick, or well again. */
-void bridge_taint_gpu(struct bridge_scene *scene, unsigned node, bool yes)
+static void taint_in_slice(struct bridge_scene *scene, const char *node, bool yes)
 {
-    int64_t now_us = loop_now_us(scene->world->loop);
-    char path[100], name[32];
+    char path[100];
 
-    if (node == 0 || node > SCENE_GPU_NODES || yes == (scene->tainted_us[node - 1] > 0))
-        return;
-    (void)snprintf(name, sizeof(name), "node-%u", node);
-    (void)snprintf(path, sizeof(path), "/apis/resource.k8s.io/v1/resourceslices/%s-gpus", name);
+    (void)snprintf(path, sizeof(path), "/apis/resource.k8s.io/v1/resourceslices/%s-gpus", node);
     (void)bridge_people_call(
         scene, "PATCH", path,
         "{\"spec\":{\"devices\":[{\"name\":\"gpu-0\"%s},{\"name\":\"gpu-1\"}]}}",
         yes ? ",\"taints\":[{\"key\":\"hw\",\"effect\":\"NoSchedule\"}]" : "");
+}
+
+static void taint_by_rule(struct bridge_scene *scene, const char *node, bool yes)
+{
+    static const char rules[] = "/apis/resource.k8s.io/v1beta2/devicetaintrules";
+    char path[100];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", rules, node);
+    if (yes)
+        (void)bridge_people_call(
+            scene, "POST", rules,
+            "{\"metadata\":{\"name\":\"%s\"},\"spec\":{\"deviceSelector\":{\"driver\":\"" CLASS
+            "\",\"pool\":\"%s\",\"device\":\"gpu-0\"},\"taint\":{\"key\":\"hw\",\"effect\":"
+            "\"NoSchedule\"}}}",
+            node, node);
+    else
+        (void)bridge_people_call(scene, "DELETE", path, "%s", "");
+}
+
+/* The first of a node is sick, or well again. */
+void bridge_taint_gpu(struct bridge_scene *scene, unsigned node, bool yes)
+{
+    int64_t now_us = loop_now_us(scene->world->loop);
+    char name[32];
+
+    if (node == 0 || node > SCENE_GPU_NODES || yes == (scene->tainted_us[node - 1] > 0))
+        return;
+    (void)snprintf(name, sizeof(name), "node-%u", node);
+    if (node == 1)
+        taint_in_slice(scene, name, yes);
+    else
+        taint_by_rule(scene, name, yes);
     scene->tainted_us[node - 1] = yes ? now_us : 0;
     bridge_note_of_node(scene, name)->changed_us = now_us;
 }
@@ -63,8 +90,7 @@ static bool is_of_sick_gpu(const struct bridge_scene *scene, const struct json *
 
     for (unsigned i = 0; i < SCENE_GPU_NODES; i++) {
         (void)snprintf(pool, sizeof(pool), "node-%u", i + 1);
-        if (scene->tainted_us[i] > 0 &&
-            now_us - scene->tainted_us[i] > (int64_t)SICK_S * SECOND &&
+        if (scene->tainted_us[i] > 0 && now_us - scene->tainted_us[i] > (int64_t)SICK_S * SECOND &&
             str_is(json_str(json_get(result, "pool")), pool) &&
             str_is(json_str(json_get(result, "device")), "gpu-0"))
             return true;
@@ -86,7 +112,7 @@ unsigned bridge_devices_shown(const struct bridge_scene *scene, const char *node
     iter = json_iter(devices);
     while (json_next_item(&iter, &device))
         count += !json_exists(json_get(device, "taints"));
-    return count;
+    return count - (api_store_find(scene->world->store, "devicetaintrules", "", node) ? 1U : 0U);
 }
 
 void bridge_devices_prepare(struct bridge_scene *scene)

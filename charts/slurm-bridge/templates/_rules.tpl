@@ -30,7 +30,7 @@
   resources: [leaderworkersets]
   verbs: [list, watch]
 - apiGroups: [resource.k8s.io]
-  resources: [deviceclasses, resourceclaims, resourceslices]
+  resources: [deviceclasses, devicetaintrules, resourceclaims, resourceslices]
   verbs: [list, watch]
 - apiGroups: [scheduling.k8s.io]
   resources: [podgroups, workloads]

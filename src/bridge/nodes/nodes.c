@@ -524,7 +524,7 @@ static const char *what_is_unknown(const struct bridge_world *world, struct aren
     if (is_being_read(world, OPTIONAL_DAEMONSETS))
         return "DaemonSets are being read, whose pods take from the size of nodes";
     /* Devices that are read later reach Slurm only when the node is idle. */
-    if (is_being_read(world, OPTIONAL_SLICES))
+    if (is_being_read(world, OPTIONAL_SLICES) || is_being_read(world, OPTIONAL_TAINT_RULES))
         return "the devices of nodes are being read";
     return NULL;
 }

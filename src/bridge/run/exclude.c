@@ -51,6 +51,7 @@ uint64_t node_devices_version(const struct bridge_world *world, const char *slur
     const uint64_t secret[2] = { 0, 0 };
     auto_buf struct buf text = { .max = MAX_ASIDE };
     struct kube_index_walk walk;
+    struct kube_cache_walk rules;
     const struct kube_object *slice;
 
     if (record)
@@ -60,6 +61,9 @@ uint64_t node_devices_version(const struct bridge_world *world, const char *slur
         while ((slice = kube_index_next(&walk)) != NULL)
             buf_printf(&text, " %s:%s", slice->uid, slice->version);
     }
+    rules = view.taint_rules ? kube_cache_walk(view.taint_rules) : (struct kube_cache_walk){ 0 };
+    while (view.taint_rules && (slice = kube_cache_next(&rules)) != NULL)
+        buf_printf(&text, " %s:%s", slice->uid, slice->version);
     return map_hash(buf_str(&text), secret) | 1; /* 0: of no devices */
 }
 

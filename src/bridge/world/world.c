@@ -308,6 +308,7 @@ struct device_view world_device_view(const struct bridge_world *world)
                                  .classes = world->optional[OPTIONAL_DEVICE_CLASSES].cache,
                                  .slices = world->optional[OPTIONAL_SLICES].cache,
                                  .claims = world->optional[OPTIONAL_CLAIMS].cache,
+                                 .taint_rules = world->optional[OPTIONAL_TAINT_RULES].cache,
                                  .indexes = world->device_indexes };
 }
 

@@ -64,9 +64,10 @@ enum optional_kind {
     OPTIONAL_JOBSETS,
     OPTIONAL_DEVICE_CLASSES,
     OPTIONAL_SLICES,
-    OPTIONAL_CLAIMS,     /* for devices, of the DRA API */
-    OPTIONAL_DAEMONSETS, /* what their pods request is not given to Slurm */
-    OPTIONAL_KINDS,      /* how many there are */
+    OPTIONAL_TAINT_RULES, /* of devices */
+    OPTIONAL_CLAIMS,      /* for devices, of the DRA API */
+    OPTIONAL_DAEMONSETS,  /* what their pods request is not given to Slurm */
+    OPTIONAL_KINDS,       /* how many there are */
 };
 
 struct optional {

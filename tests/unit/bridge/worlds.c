@@ -125,6 +125,7 @@ static const struct kube_kind *const optional_kinds[OPTIONAL_KINDS] = {
     [OPTIONAL_JOBSETS] = &kube_jobset_kind,
     [OPTIONAL_DEVICE_CLASSES] = &device_class_kind,
     [OPTIONAL_SLICES] = &device_slice_kind,
+    [OPTIONAL_TAINT_RULES] = &device_taint_rule_kind,
     [OPTIONAL_CLAIMS] = &device_claim_kind,
     [OPTIONAL_DAEMONSETS] = &kube_daemonset_kind,
 };

@@ -61,6 +61,41 @@ static void without_a_mark_the_driver_must_show_as_many_as_slurm_has(void **stat
                    "there");
 }
 
+static void a_rule_taints_the_devices_that_it_selects(void **state)
+{
+    static const struct {
+        const char *spec, *wanted;
+    } rules[] = {
+        { "taint: {key: k, effect: NoSchedule}", "gpu-0 gpu-1 " },
+        { "deviceSelector: {device: gpu-1}, taint: {key: k, effect: None}", "gpu-0 gpu-1 " },
+        { "deviceSelector: {device: gpu-1}, taint: {key: k, effect: NoSchedule}",
+          "gpu-0 gpu-1k:NoSchedule " },
+        { "deviceSelector: {device: gpu-1, pool: n2}, taint: {key: k, effect: NoSchedule}",
+          "gpu-0 gpu-1 " },
+        { "deviceSelector: {driver: gpu.example.com, pool: n1}, taint: {key: k, value: v, "
+          "effect: NoExecute}",
+          "gpu-0k=v:NoExecute gpu-1k=v:NoExecute " },
+        { "deviceSelector: {driver: other}, taint: {key: k, effect: NoExecute}", "gpu-0 gpu-1 " },
+        { "deviceSelector: {}, taint: {key: k, effect: NoExecute}",
+          "gpu-0k:NoExecute gpu-1k:NoExecute " },
+    };
+    struct rig *rig = *state;
+    struct kube_cache *cache = kube_cache_new(&device_taint_rule_kind, &rig->clock);
+
+    show(rig, "{name: gpu-0}, {name: gpu-1}");
+    rig->view.taint_rules = cache;
+    for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        auto_buf struct buf text = { .max = 1024 };
+
+        buf_printf(&text, "{metadata: {name: r, uid: u, resourceVersion: '%u'}, spec: {%s}}", i + 1,
+                   rules[i].spec);
+        rig_see(cache, buf_text(&text));
+        expect_numbers(rig, "gpu:a:2", MADE("gpu:a=gpu-0,gpu-1"), rules[i].wanted);
+    }
+    rig->view.taint_rules = NULL;
+    kube_cache_free(cache);
+}
+
 static void the_lowest_free_number_is_given_next(void **state)
 {
     static const struct {
@@ -98,6 +133,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(numbers_are_those_of_the_mark, rig_up, rig_down),
         cmocka_unit_test_setup_teardown(without_a_mark_the_driver_must_show_as_many_as_slurm_has,
                                         rig_up, rig_down),
+        cmocka_unit_test_setup_teardown(a_rule_taints_the_devices_that_it_selects, rig_up,
+                                        rig_down),
         cmocka_unit_test_setup_teardown(the_lowest_free_number_is_given_next, rig_up, rig_down),
     };
 
