@@ -56,7 +56,8 @@ static const char *add_names(struct arena *arena, const char *types, struct str 
     struct str item, name, rest;
 
     while (str_next(&gres, ',', &item)) {
-        (void)str_cut(item, ':', &name, &rest);
+        if (!str_cut(item, ':', &name, &rest))
+            name = item;
         if (name.len > 0)
             types = arena_printf(arena, "%s%s" STR_FMT, types, types[0] ? "," : "", STR_ARG(name));
     }

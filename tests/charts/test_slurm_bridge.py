@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,10 +115,10 @@ def test_the_documentation_names_every_value() -> None:
 def test_chart_program_and_image_have_one_version() -> None:
     chart = dict(re.findall(r"^(version|appVersion): \"?([^\"\n]+)\"?$", (CHART / "Chart.yaml").read_text(), re.M))
     project = re.search(r"^  version: '([^']+)'", (REPO / "meson.build").read_text(), re.M)
-    image = re.search(r'^name = "[^"]*:([^":]+)"', (REPO / "images/slinc/recipe").read_text(), re.M)
-    assert project and image
+    image = subprocess.run([sys.executable, "-c", "import recipe; print(recipe.load('slinc').name)"], cwd=REPO / "images", text=True, capture_output=True, check=True)
+    assert project
     assert chart == {"version": project[1], "appVersion": project[1]}
-    assert image[1] == project[1]
+    assert image.stdout.strip() == f"localhost/slinc/slinc:{project[1]}"
 
 
 @pytest.fixture(scope="module")

@@ -52,18 +52,27 @@ static bool is_controlled_by(const struct json *child, const struct json *owner)
 
 /* ---- 1: what is not ours is not touched ---- */
 
-/* The Service and the budget of workers belong to all NodeSets of a Controller, and none controls
- * them. */
+/* The Service and the budget of workers belong to all NodeSets of a Controller, and slurm.jwks to
+ * all Controllers with these keys. None controls them. */
 static bool is_shared_child(const struct json *object)
 {
-    return !controlling(object) && str_starts(name_of(object), STR("slurm-workers-")) &&
-           json_len(json_at(object, "metadata", "ownerReferences")) > 0;
+    return !controlling(object) && json_len(json_at(object, "metadata", "ownerReferences")) > 0 &&
+           (str_starts(name_of(object), STR("slurm-workers-")) ||
+            str_ends(name_of(object), STR("-jwks")));
 }
 
 static bool is_child(const struct json *object)
 {
     return is_shared_child(object) || str_is(json_str(json_get(controlling(object), "apiVersion")),
                                              OPERATOR_GROUP "/" OPERATOR_VERSION);
+}
+
+/* A Token fills the Secret of the user that has its name, and controls it neither before nor then. */
+static bool is_filled_token(const struct json *old, const struct json *next)
+{
+    return json_exists(old) && json_exists(next) && !controlling(old) && !controlling(next) &&
+           str_ends(name_of(old), STR("-jwt-alice")) &&
+           json_equal(json_at(old, "metadata", "labels"), json_at(next, "metadata", "labels"));
 }
 
 /* Keys that people added begin with "foreign". */
@@ -83,7 +92,7 @@ static const char *wrong_with_child(const struct api_change *change)
 {
     const struct json *old = change->old, *next = change->next;
 
-    if (next && !is_child(next))
+    if (next && !is_child(next) && !is_filled_token(old, next))
         return "is no child of a custom resource then";
     if (!old)
         return NULL;
@@ -343,18 +352,43 @@ static bool has_ready_pods(const struct settled *settled, const struct json *wor
            json_i64_or(json_at(workload, "status", "readyReplicas"), 0) >= wanted_pods(settled);
 }
 
+struct updated { /* what is looked for among all pods */
+    const struct settled *settled;
+    bool is_found;
+};
+
+static void find_updated_worker(void *context, const struct json *pod)
+{
+    struct updated *search = context;
+
+    if (is_controlled_by(pod, search->settled->object) &&
+        json_exists(json_at(pod, "metadata", "annotations", ANNOTATION_CORDONED_BY)))
+        search->is_found = true;
+}
+
+/* There is no Slurm that could say whether a worker runs jobs. One with an old template runs on. */
+static bool waits_for_drain(const struct settled *settled)
+{
+    struct updated search = { .settled = settled };
+
+    api_store_visit(settled->scene->world->store, "pods", find_updated_worker, &search);
+    return search.is_found;
+}
+
 static void check_children(const struct settled *settled, const char *hindered)
 {
     bool is_ready = !hindered;
 
-    if (hindered && strcmp(settled->resource->kind, "NodeSet") == 0)
+    if (strcmp(settled->resource->kind, "NodeSet") == 0 && (hindered || waits_for_drain(settled)))
         return; /* pods that it had before run on */
     for (const struct wanted_child *wanted = NULL; (wanted = next_child(settled, wanted));) {
         const struct json *child = find_child(settled, wanted);
 
-        /* What is immutable is not adopted, and host keys may be brought by people. */
-        bool is_left_alone = child && (json_bool_or(json_get(child, "immutable"), false) ||
-                                       strcmp(wanted->suffix, "-ssh-host-keys") == 0);
+        /* What is immutable is not adopted; host keys and a token's Secret may be people's. */
+        bool is_left_alone =
+            child && (json_bool_or(json_get(child, "immutable"), false) ||
+                      strcmp(wanted->suffix, "-ssh-host-keys") == 0 ||
+                      (strcmp(wanted->suffix, "-jwt-") == 0 && !controlling(child)));
 
         if (!hindered && !is_left_alone && !is_controlled_by(child, settled->object))
             world_break(settled->scene->world, "%s " STR_FMT "/" STR_FMT " has no %s %s",
