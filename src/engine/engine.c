@@ -264,16 +264,19 @@ static void on_pause_over(void *context)
     end_work(context, BACK_DONE, 0);
 }
 
-/* How long the next plan of this key waits: controller.pause_factor. */
+/* How long the next plan of this key waits: controller.pause_factor, and what the plan wants. */
 static int64_t pause_of(const struct work *work)
 {
     const struct engine_work *owner = work->owner;
-    int64_t pause_us = owner->controller->pause_factor * work->cost_us;
+    int64_t pause_us =
+        work->cost_us < CHEAP_US ? 0 : owner->controller->pause_factor * work->cost_us;
 
-    if (work->cost_us < CHEAP_US)
-        return 0;
     if (pause_us > MAX_PAUSE_US)
         pause_us = MAX_PAUSE_US;
+    if (pause_us < work->plan.rest_us)
+        pause_us = work->plan.rest_us;
+    if (pause_us == 0)
+        return 0;
     return work->taken_us + work->cost_us + pause_us - loop_now_us(owner->engine->loop);
 }
 

@@ -76,6 +76,7 @@ struct plan {
     unsigned stage;        /* of the actions added next */
     bool is_independent;   /* so are they */
     int64_t look_again_us; /* delay after which to plan this key again; 0 = only on change */
+    int64_t rest_us;       /* this key is not planned again before, whatever changes */
     const char *waits;     /* why nothing more is done now, for /debug/state; NULL */
     const char *failure;   /* which steps failed and why; NULL: none */
 };

@@ -10,6 +10,10 @@
 
 static const int64_t stale_us = 120000000, registering_us = 30000000;
 
+/* Where jobs of seconds run on a thousand nodes, pods change all the time. Then they are written in
+ * turns, and what has changed back by then is not written at all. */
+enum { FREE_WRITES = 50, REST_US = 10000, MAX_REST_US = 2000000 };
+
 #define CONDITION_PREFIX "SlurmNodeState"
 
 /* A node has one of the first, and any of the others. `other` is a word that the vocabulary lacks.
@@ -339,12 +343,17 @@ static void observe_each(struct nodeset *nodeset,
 int nodeset_plan_observed(struct sync *sync, struct err *err)
 {
     struct nodeset *nodeset = nodeset_of(sync);
-    unsigned before = sync->plan->action_count;
+    unsigned before = sync->plan->action_count, writes;
 
     (void)err;
     observe_each(nodeset, plan_conditions);
     if (sync->plan->action_count > before)
         plan_next_stage(sync->plan);
     observe_each(nodeset, plan_metadata);
+    writes = sync->plan->action_count - before;
+    if (writes > FREE_WRITES)
+        sync->plan->rest_us = (writes - FREE_WRITES) * REST_US;
+    if (sync->plan->rest_us > MAX_REST_US)
+        sync->plan->rest_us = MAX_REST_US;
     return 0;
 }

@@ -102,6 +102,17 @@ static void a_costly_plan_is_not_made_at_every_change(void **state)
     assert_int_equal(plans_at_a_change_each_ms(8, NULL), 100);         /* it costs nothing */
 }
 
+static int plan_that_rests(struct world *world, struct str key, struct plan *plan, struct err *err)
+{
+    plan->rest_us = 25 * MS;
+    return 0;
+}
+
+static void a_plan_that_wants_a_rest_is_not_made_again_before(void **state)
+{
+    assert_in_range(plans_at_a_change_each_ms(0, plan_that_rests), 4, 6);
+}
+
 static void begin_with_a_key_that_pauses(struct world *world)
 {
     world_begin(world, NULL);
@@ -283,6 +294,7 @@ int main(void)
         cmocka_unit_test(a_large_plan_and_a_small_one_take_turns_under_the_limit),
         cmocka_unit_test(a_plan_that_waited_too_long_for_its_turn_is_made_anew),
         cmocka_unit_test(a_costly_plan_is_not_made_at_every_change),
+        cmocka_unit_test(a_plan_that_wants_a_rest_is_not_made_again_before),
         cmocka_unit_test(a_key_that_pauses_delays_no_stop),
         cmocka_unit_test(a_key_may_pause_when_the_engine_ends),
         cmocka_unit_test(a_service_that_hangs_does_not_hold_up_the_others),
