@@ -214,7 +214,7 @@ static void start_slurm(struct bridge *bridge)
                        bridge_on_slurm_place, bridge);
     world->capacity = capacity_new(bridge->links.loop, jobs, nodes);
     world->foreign_nodes =
-        foreign_nodes_new(nodes, world->nodes, world->nodes_by_slurm_name, bridge->owner.cluster);
+        foreign_nodes_new(nodes, world->nodes, world->nodes_by_slurm_name, &bridge->owner);
     bridge->executor = slurm_executor_new(&(struct slurm_executor_options){
         .slurm = bridge->slurm,
         .poller = bridge->poller,
@@ -516,14 +516,22 @@ void bridge_check_facts(const struct bridge *bridge, struct check_facts *ret_fac
 
 bool bridge_has_left(const struct bridge *bridge, struct buf *ret_what_is_left)
 {
+    const struct bridge_facts *facts = &bridge->world.facts;
+
     if (!bridge->poller || !slurm_poller_is_synced(bridge->poller) ||
-        !kube_lease_is_held(bridge->lease) || bridge->world.facts.leading_us == 0 ||
+        !kube_lease_is_held(bridge->lease) || facts->leading_us == 0 ||
         slurm_poller_is_suspicious(bridge->poller)) {
         buf_add_text(ret_what_is_left, "Kubernetes and Slurm have not been read yet");
         return false;
     }
     if (!world_holds_nothing(&bridge->world, ret_what_is_left))
         return false;
+    if (!facts->no_takeover_delay &&
+        loop_now_us(bridge->links.loop) - facts->leading_us < bridge_takeover_delay_us(bridge)) {
+        buf_add_text(ret_what_is_left, "the bridge before this one did not stop cleanly: what it "
+                                       "wrote last may still take effect");
+        return false;
+    }
     if (!engine_is_idle(bridge->engine)) {
         buf_add_text(ret_what_is_left, "the last writes have not been answered yet");
         return false;

@@ -58,7 +58,9 @@ struct bridge {
 
 /* ---- bridge_slurm.c: what is known of Slurm beside its caches ---- */
 
-extern const char bridge_became_leader[];         /* why slurmctld is suspected at that moment */
+extern const char bridge_became_leader[]; /* why slurmctld is suspected at that moment */
+/* How long what a leader before us sent may still take effect. */
+int64_t bridge_takeover_delay_us(const struct bridge *bridge);
 void bridge_refresh_facts(struct bridge *bridge); /* before every plan */
 void bridge_observe_slurm(struct bridge *bridge); /* once there is an executor */
 void bridge_slurm_settled(void *context);         /* the poller has read all jobs, or knows again */

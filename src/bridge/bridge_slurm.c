@@ -52,6 +52,12 @@ static bool jobs_are_read(const struct bridge_world *world)
            slurm_cache_listed_us(world->slurm_jobs) >= world->facts.leading_us;
 }
 
+int64_t bridge_takeover_delay_us(const struct bridge *bridge)
+{
+    return slurm_submit_fence_us(bridge->slurm,
+                                 bridge->has_site ? bridge->site.message_timeout_s : 0);
+}
+
 void bridge_refresh_facts(struct bridge *bridge)
 {
     struct bridge_facts *facts = &bridge->world.facts;
@@ -70,8 +76,7 @@ void bridge_refresh_facts(struct bridge *bridge)
         facts->pause_why = bridge->trouble.why; /* the same words on all pods */
     facts->trouble = bridge->is_unread ? bridge->trouble.why : "";
     facts->trouble_us = bridge->trouble.since_us;
-    facts->takeover_delay_us =
-        slurm_submit_fence_us(bridge->slurm, bridge->has_site ? bridge->site.message_timeout_s : 0);
+    facts->takeover_delay_us = bridge_takeover_delay_us(bridge);
     facts->waiting_pods = bridge->timings.waiting;
     facts->max_jobs = bridge->has_site ? bridge->site.max_job_count : 0;
     facts->slurm_user = slurm_client_user(bridge->slurm);

@@ -43,16 +43,16 @@ static size_t count_nodes(const struct bridge_world *world)
     size_t count = 0;
 
     while ((object = slurm_cache_next(&walk)) != NULL) {
-        const char *kube_name, *cluster;
+        const char *kube_name, *whose;
         auto_arena struct arena arena;
 
         arena_init(&arena, 1u << 20);
         count += node_is_external(slurm_node_of(object)) &&
-                 node_owner(slurm_node_of(object), world->owner->cluster, &arena, &kube_name,
-                            &cluster) == NODE_OURS;
+                 node_owner(slurm_node_of(object), world->owner, &arena, &kube_name, &whose) ==
+                     NODE_OURS;
     }
     while ((node = kube_cache_next(&kube_walk)) != NULL)
-        count += node_shows_taint(kube_node_of(node));
+        count += node_shows_taint(world, kube_node_of(node));
     return count;
 }
 

@@ -57,7 +57,7 @@ def test_a_labelled_node_is_in_slurm_with_its_size_partition_address_and_mark(si
     assert (found["cpus"], found["real_memory"], found["address"]) == (64, 256 * 1024 - MARGIN, "127.0.0.1")
     assert found["features"] == found["active_features"] == ["slurm-bridge"]
     assert "slurm-bridge" in found["partitions"]
-    assert json.loads(found["extra"]) == {"v": 1, "cluster": site.uid}  # its names are equal
+    assert json.loads(found["extra"]) == {"v": 1, "cluster": site.uid, "release": f"default/{SCHEDULER}"}  # its names are equal
     assert site.taint("shop-0") == SCHEDULER
 
     real, capacity = site.slurm_node(REAL), site.node(REAL)["status"]["allocatable"]

@@ -163,6 +163,7 @@ static const struct {
     { "near-4", "{\"v\":1,\"node\":\"node-1\"}", true },
     { "near-5", "{\"v\":1,\"cluster\":\"$C\"}", false }, /* a slurmd runs there */
     { "near-6", "$C", true },
+    { "near-7", "{\"v\":1,\"cluster\":\"$C\",\"release\":\"slinc/other\"}", true },
 };
 
 bool bridge_slurm_node_is_foreign(const char *name)

@@ -15,11 +15,14 @@ enum { MAX_PATH = 128, NOWHERE = -1 };
 
 /* ---- the taint ---- */
 
-static int place_of_ours(const struct kube_node *node)
+/* Or of one that is nobody's. */
+static int place_of_ours(const struct bridge_world *world, const struct kube_node *node)
 {
     for (unsigned i = 0; i < node->taint_count; i++)
         if (node->taints[i].effect == KUBE_NO_EXECUTE &&
-            str_is(str_of(node->taints[i].key), BRIDGE_TAINT))
+            str_is(str_of(node->taints[i].key), BRIDGE_TAINT) &&
+            (!node->taints[i].value[0] ||
+             str_is(str_of(node->taints[i].value), world->config->scheduler_name)))
             return (int)i;
     return NOWHERE;
 }
@@ -53,21 +56,21 @@ void node_show_taint(const struct bridge_world *world, const struct kube_node *n
                      struct plan *plan)
 {
     const char *value = world->config->scheduler_name;
-    int place = place_of_ours(node);
+    int place = place_of_ours(world, node);
 
     if (place == NOWHERE || !str_is(str_of(node->taints[place].value), value))
         plan_taint(world, node, place, value, plan);
 }
 
-bool node_shows_taint(const struct kube_node *node)
+bool node_shows_taint(const struct bridge_world *world, const struct kube_node *node)
 {
-    return place_of_ours(node) != NOWHERE;
+    return place_of_ours(world, node) != NOWHERE;
 }
 
 void node_hide_taint(const struct bridge_world *world, const struct kube_node *node,
                      struct plan *plan)
 {
-    int place = place_of_ours(node);
+    int place = place_of_ours(world, node);
 
     if (place != NOWHERE)
         plan_taint(world, node, place, NULL, plan);

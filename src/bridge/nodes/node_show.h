@@ -22,6 +22,7 @@ bool node_show_condition(const struct bridge_world *world, const struct kube_nod
 void node_hide_condition(const struct bridge_world *world, const struct kube_node *node,
                          struct plan *plan);
 
-bool node_shows_taint(const struct kube_node *node); /* one that node_hide_taint would remove */
+/* One that node_hide_taint would remove. */
+bool node_shows_taint(const struct bridge_world *world, const struct kube_node *node);
 
 #endif

@@ -5,8 +5,8 @@
 #include "device/registered.h"
 
 /* A node whose names are equal does not say them: so the marks of many nodes go in one call. */
-void node_plan_mark(struct plan *plan, const char *name, struct str cluster, const char *kube_name,
-                    bool inherited, const char *devices)
+void node_plan_mark(struct plan *plan, const char *name, const struct slurm_owner *we,
+                    const char *kube_name, bool inherited, const char *devices)
 {
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *fields = json_new_object(build);
@@ -14,7 +14,8 @@ void node_plan_mark(struct plan *plan, const char *name, struct str cluster, con
     auto_buf struct buf text;
 
     json_put_i64(build, mark, "v", 1);
-    json_put_str(build, mark, "cluster", cluster);
+    json_put_str(build, mark, "cluster", we->cluster);
+    json_put_str(build, mark, "release", we->release);
     if (!str_is(str_of(name), kube_name))
         json_put_text(build, mark, "node", kube_name);
     if (inherited)

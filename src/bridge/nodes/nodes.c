@@ -3,7 +3,7 @@
  * Reads    the Kubernetes node and the Slurm node of one name, Slurm's partitions.
  * Returns  actions; does no I/O.
  * Holds    with Slurm's caches unfilled or slurmctld suspected, nothing is done at all; a record
- *          that is not EXTERNAL, or that another cluster marked, is never changed but for the drain
+ *          that is not EXTERNAL, or that another bridge marked, is never changed but for the drain
  *          that shows a cordon; a drain, a reason or a node that somebody else made stays theirs; a
  *          record is deleted only when it was read drained and idle. */
 #include "bridge/nodes/nodes.h"
@@ -37,8 +37,9 @@ struct look {
     const struct kube_node *kube;
     const struct slurm_node *slurm;
     enum node_owner owner;
-    const char *marked_node, *marked_cluster;
-    bool is_labelled, is_external, has_spec;
+    const char *marked_node, *whose;
+    const char *claimed_by; /* another bridge, which its Kubernetes node is left to; "" */
+    bool has_label, is_labelled, is_external, has_spec;
     struct node_spec spec;      /* of a labelled node */
     const char *missing;        /* a partition that Slurm does not have */
     const char *trouble, *says; /* what people should hear about: reason and message */
@@ -60,8 +61,8 @@ static void find_trouble(struct look *look)
                          look->name, look->asked);
     } else if (look->is_external && look->owner == NODE_OTHERS) {
         look->trouble = "SlurmNodeTaken";
-        look->says = arena_printf(look->arena, "Slurm node %s belongs to Kubernetes cluster %s",
-                                  look->name, look->marked_cluster);
+        look->says =
+            arena_printf(look->arena, "Slurm node %s belongs to %s", look->name, look->whose);
     } else if (!look->slurm && conf_check_node_name(str_of(look->name), &err) < 0) {
         look->trouble = "SlurmNameInvalid";
         look->says = arena_strdup(look->arena, err.text);
@@ -81,8 +82,7 @@ static void look_for_kube(struct look *look)
     const struct kube_node *asking = world_node_asking_for(world, name);
 
     look->kube = world_node_by_slurm_name(world, name);
-    if (!look->kube && asking && look->slurm &&
-        node_is_of_another_cluster(look->slurm, world->owner->cluster))
+    if (!look->kube && asking && look->slurm && node_is_of_others(look->slurm, world->owner))
         look->kube = asking; /* which says so */
     else if (!look->kube && asking)
         look->former = world_record_name(world, asking);
@@ -94,8 +94,10 @@ static void look_at_kube(struct look *look)
 {
     if (!look->kube)
         return;
-    (void)kube_pairs_get(&look->kube->object.labels, BRIDGE_EXTERNAL_LABEL, &look->is_labelled);
-    look->is_labelled &= look->kube->object.deleted_us == 0;
+    (void)kube_pairs_get(&look->kube->object.labels, BRIDGE_EXTERNAL_LABEL, &look->has_label);
+    look->claimed_by = node_claimed_by(look->world, look->kube);
+    look->is_labelled =
+        look->has_label && look->kube->object.deleted_us == 0 && !look->claimed_by[0];
     if (!look->is_labelled)
         return;
     look->has_spec = node_spec_of(look->world, look->kube, look->arena, &look->spec);
@@ -176,14 +178,18 @@ static enum node_intent judge(struct look *look)
 {
     if (!look->slurm && !look->is_labelled)
         return because(look, NODE_LEAVE, "Slurm has no such node, and none is wanted");
+    if (look->claimed_by[0] && !(look->is_external && look->owner == NODE_OURS))
+        return because(look, NODE_LEAVE, "another bridge claimed its Kubernetes node first");
     if (look->is_external && look->owner == NODE_OTHERS)
-        return because(look, NODE_LEAVE, "it is marked as another Kubernetes cluster's");
+        return because(look, NODE_LEAVE, "it is marked as another bridge's");
     if (look->slurm && !look->is_external)
         return judge_foreign(look);
     if (!look->is_labelled && look->owner == NODE_UNMARKED)
         return judge_foreign(look);
     if (!look->kube)
         return because(look, NODE_RETIRE, "its Kubernetes node is gone");
+    if (look->claimed_by[0])
+        return because(look, NODE_RETIRE, "another bridge claimed its Kubernetes node first");
     if (!look->is_labelled)
         return because(look, NODE_RETIRE, "its Kubernetes node lost the label or is being deleted");
     if (look->asked)
@@ -208,7 +214,8 @@ static struct look look_at(const struct bridge_world *world, struct str slurm_na
         .name = arena_strndup(arena, slurm_name.at, slurm_name.len),
         .slurm = world_slurm_node(world, slurm_name),
         .marked_node = "",
-        .marked_cluster = "",
+        .whose = "",
+        .claimed_by = "",
     };
 
     look_for_kube(&look);
@@ -217,8 +224,8 @@ static struct look look_at(const struct bridge_world *world, struct str slurm_na
         look.is_labelled = false; /* whatever people want: there is nobody to see to it */
     if (look.slurm) {
         look.is_external = node_is_external(look.slurm);
-        look.owner = node_owner(look.slurm, look.world->owner->cluster, look.arena,
-                                &look.marked_node, &look.marked_cluster);
+        look.owner =
+            node_owner(look.slurm, look.world->owner, look.arena, &look.marked_node, &look.whose);
     }
     find_trouble(&look);
     look.intent = judge(&look);
@@ -261,7 +268,7 @@ static void plan_mark(const struct look *look, struct plan *plan)
     if (is_new)
         devices = look->spec.gres.devices;
     if (is_new || look->owner != NODE_OURS || !str_is(str_of(look->marked_node), node))
-        node_plan_mark(plan, look->name, look->world->owner->cluster, node,
+        node_plan_mark(plan, look->name, look->world->owner, node,
                        inherited || node_is_inherited(look->slurm), devices ? devices : "");
 }
 
@@ -290,7 +297,7 @@ static void plan_make(const struct look *look, struct plan *plan)
     node_spec_describe(&look->spec, look->name, plan->arena, &ask);
     plan_slurm_create_node(plan, &ask);
     plan_next_stage(plan);
-    node_plan_mark(plan, look->name, world->owner->cluster, look->kube->object.name, false,
+    node_plan_mark(plan, look->name, world->owner, look->kube->object.name, false,
                    look->spec.gres.devices);
     plan_look_again(plan, LOOK_FOR_ANSWER_US);
 }
@@ -488,6 +495,12 @@ static void show(const struct look *look, struct plan *plan)
     bool is_being_made;
 
     if (!look->kube)
+        return;
+    if (look->claimed_by[0] && look->has_label)
+        plan_event(plan, &look->kube->object, KUBE_EVENT_WARNING, "SlurmNodeClaimed",
+                   "%s does not give it to Slurm: it belongs to %s, whose taint it has",
+                   look->world->config->scheduler_name, look->claimed_by);
+    if (look->claimed_by[0])
         return;
     /* While a node is drained away its taint stays: its last work is still there. One that is just
      * being made keeps the taint of its predecessor. */

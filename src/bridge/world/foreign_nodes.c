@@ -18,7 +18,7 @@ struct foreign_nodes {
     const struct slurm_cache *slurm_nodes;
     const struct kube_cache *nodes;
     int by_slurm_name;
-    struct str cluster;
+    const struct slurm_owner *we;
     struct map lists; /* texts by partitions */
 };
 
@@ -45,7 +45,7 @@ static void on_node(void *context, const struct kube_object *old, const struct k
 }
 
 struct foreign_nodes *foreign_nodes_new(struct slurm_cache *slurm_nodes, struct kube_cache *nodes,
-                                        int by_slurm_name, struct str cluster)
+                                        int by_slurm_name, const struct slurm_owner *we)
 {
     struct map_options options = { .max = MAX_LISTS, .free_value = mem_free };
     struct foreign_nodes *foreign_nodes = mem_alloc(sizeof(*foreign_nodes));
@@ -53,7 +53,7 @@ struct foreign_nodes *foreign_nodes_new(struct slurm_cache *slurm_nodes, struct 
     foreign_nodes->slurm_nodes = slurm_nodes;
     foreign_nodes->nodes = nodes;
     foreign_nodes->by_slurm_name = by_slurm_name;
-    foreign_nodes->cluster = cluster;
+    foreign_nodes->we = we;
     map_init(&foreign_nodes->lists, &options);
     slurm_cache_listen(slurm_nodes, on_slurm_node, foreign_nodes);
     kube_cache_listen(nodes, on_node, foreign_nodes);
@@ -86,8 +86,7 @@ static bool is_stranger(const struct foreign_nodes *foreign_nodes, const struct 
     struct kube_index_walk walk =
         kube_cache_by(foreign_nodes->nodes, foreign_nodes->by_slurm_name, name);
 
-    return (!kube_index_next(&walk) ||
-            node_is_of_another_cluster(slurm_node_of(node), foreign_nodes->cluster)) &&
+    return (!kube_index_next(&walk) || node_is_of_others(slurm_node_of(node), foreign_nodes->we)) &&
            hostlist_check_name(name, NULL) == 0;
 }
 

@@ -39,42 +39,53 @@ static const char *text_of(const struct json *mark, const char *key, struct aren
     return arena_strndup(arena, text.at, text.len);
 }
 
-enum node_owner node_owner(const struct slurm_node *slurm, struct str cluster, struct arena *arena,
-                           const char **ret_node, const char **ret_cluster)
+enum node_owner node_owner(const struct slurm_node *slurm, const struct slurm_owner *we,
+                           struct arena *arena, const char **ret_node, const char **ret_whose)
 {
     auto_json_doc struct json_doc *doc = NULL;
+    const char *cluster, *release;
 
     if (slurm->extra[0] == '{')
         (void)json_parse(str_of(slurm->extra), NODE_MAX_MARK, &doc, NULL);
     *ret_node = text_of(json_root(doc), "node", arena);
     if (!**ret_node)
         *ret_node = slurm->name;
-    *ret_cluster = text_of(json_root(doc), "cluster", arena);
-    if (!**ret_cluster)
+    cluster = text_of(json_root(doc), "cluster", arena);
+    release = text_of(json_root(doc), "release", arena);
+    *ret_whose = "";
+    if (cluster[0] && !str_is(we->cluster, cluster)) {
+        *ret_whose = arena_printf(arena, "Kubernetes cluster %s", cluster);
+        return NODE_OTHERS;
+    }
+    if (!cluster[0] || !release[0])
         return NODE_UNMARKED;
-    return str_is(cluster, *ret_cluster) ? NODE_OURS : NODE_OTHERS;
+    if (str_is(we->release, release))
+        return NODE_OURS;
+    *ret_whose = arena_printf(arena, "the bridge %s of this cluster", release);
+    return NODE_OTHERS;
 }
 
-bool node_is_of_another_cluster(const struct slurm_node *slurm, struct str cluster)
+bool node_is_of_others(const struct slurm_node *slurm, const struct slurm_owner *we)
 {
-    const char *kube_name, *marked;
+    const char *kube_name, *whose;
     auto_arena struct arena arena;
 
     arena_init(&arena, MAX_MARK_MEMORY);
     return node_is_external(slurm) &&
-           node_owner(slurm, cluster, &arena, &kube_name, &marked) == NODE_OTHERS;
+           node_owner(slurm, we, &arena, &kube_name, &whose) == NODE_OTHERS;
 }
 
-bool node_is_made_for(const struct slurm_node *slurm, struct str cluster, const char *kube_name)
+bool node_is_made_for(const struct slurm_node *slurm, const struct slurm_owner *we,
+                      const char *kube_name)
 {
-    const char *marked_node, *marked_cluster;
+    const char *marked_node, *whose;
     auto_arena struct arena arena;
 
     arena_init(&arena, MAX_MARK_MEMORY);
     if (strcmp(slurm->name, kube_name) != 0 && !strstr(slurm->extra, kube_name))
         return false; /* the usual case costs no parsing */
     return node_is_external(slurm) &&
-           node_owner(slurm, cluster, &arena, &marked_node, &marked_cluster) == NODE_OURS &&
+           node_owner(slurm, we, &arena, &marked_node, &whose) == NODE_OURS &&
            strcmp(marked_node, kube_name) == 0;
 }
 
@@ -85,6 +96,17 @@ bool node_is_inherited(const struct slurm_node *slurm)
     if (slurm->extra[0] == '{')
         (void)json_parse(str_of(slurm->extra), NODE_MAX_MARK, &doc, NULL);
     return json_bool_or(json_get(json_root(doc), "inherited"), false);
+}
+
+/* A taint without a value is nobody's. */
+const char *node_claimed_by(const struct bridge_world *world, const struct kube_node *node)
+{
+    for (unsigned i = 0; i < node->taint_count; i++)
+        if (node->taints[i].effect == KUBE_NO_EXECUTE &&
+            strcmp(node->taints[i].key, BRIDGE_TAINT) == 0 && node->taints[i].value[0] &&
+            strcmp(node->taints[i].value, world->config->scheduler_name) != 0)
+            return node->taints[i].value;
+    return "";
 }
 
 /* ---- fenced: nothing can run there any more ----

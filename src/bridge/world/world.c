@@ -58,23 +58,23 @@ static const struct slurm_node *former_record(const struct bridge_world *world,
 
     while ((object = slurm_cache_next(&walk)) != NULL)
         if (strcmp(object->key, name) != 0 &&
-            node_is_made_for(slurm_node_of(object), world->owner->cluster, node->object.name))
+            node_is_made_for(slurm_node_of(object), world->owner, node->object.name))
             return slurm_node_of(object);
     return NULL;
 }
 
 /* Slurm is searched only when it has no record of that name, or one that was made for another node
- * or by another cluster. */
+ * or by another bridge. */
 const char *world_record_name(const struct bridge_world *world, const struct kube_node *node)
 {
-    const char *asked = world_slurm_name(node), *marked, *cluster;
+    const char *asked = world_slurm_name(node), *marked, *whose;
     const struct slurm_node *record = world_slurm_node(world, str_of(asked)), *former;
     enum node_owner owner = NODE_UNMARKED;
     auto_arena struct arena arena;
 
     arena_init(&arena, MAX_MARK_MEMORY);
     if (record && node_is_external(record))
-        owner = node_owner(record, world->owner->cluster, &arena, &marked, &cluster);
+        owner = node_owner(record, world->owner, &arena, &marked, &whose);
     if (record &&
         (owner == NODE_UNMARKED || (owner == NODE_OURS && strcmp(marked, node->object.name) == 0)))
         return asked;
@@ -88,14 +88,14 @@ const struct kube_node *world_node_by_slurm_name(const struct bridge_world *worl
 {
     const struct kube_node *node = world_node_asking_for(world, name);
     const struct slurm_node *record = world_slurm_node(world, name);
-    const char *marked, *cluster;
+    const char *marked, *whose;
     auto_arena struct arena arena;
 
     arena_init(&arena, MAX_MARK_MEMORY);
     if (node && str_is(name, world_record_name(world, node)))
         return node;
     if (!record || !node_is_external(record) ||
-        node_owner(record, world->owner->cluster, &arena, &marked, &cluster) != NODE_OURS)
+        node_owner(record, world->owner, &arena, &marked, &whose) != NODE_OURS)
         return NULL;
     node = kube_node_of(kube_cache_get(world->nodes, "", marked));
     return node && str_is(name, world_record_name(world, node)) ? node : NULL;

@@ -40,12 +40,16 @@
 #define RECORD(state, reason, more)                                                                \
     "{'name':'n1','state':[" state "],'reason':'" reason "','cpus':4,'real_memory':8000,"          \
     "'address':'10.0.0.1','partitions':['all','p1']" more "}"
-#define IDLE      "'IDLE','EXTERNAL','DYNAMIC_NORM'"
-#define BUSY      "'MIXED','EXTERNAL','DYNAMIC_NORM'"
-#define DRAINED   "'IDLE','EXTERNAL','DRAIN','DYNAMIC_NORM'"
-#define DRAINING  "'MIXED','EXTERNAL','DRAIN','DYNAMIC_NORM'"
-#define MARK(who) ",'extra':'{\\'v\\':1,\\'cluster\\':\\'" who "\\',\\'node\\':\\'n1\\'}'"
-#define OURS      MARK("c1")
+#define IDLE     "'IDLE','EXTERNAL','DYNAMIC_NORM'"
+#define BUSY     "'MIXED','EXTERNAL','DYNAMIC_NORM'"
+#define DRAINED  "'IDLE','EXTERNAL','DRAIN','DYNAMIC_NORM'"
+#define DRAINING "'MIXED','EXTERNAL','DRAIN','DYNAMIC_NORM'"
+#define MARK(who)                                                                                  \
+    ",'extra':'{\\'v\\':1,\\'cluster\\':\\'" who "\\',\\'release\\':\\'r\\',\\'node\\':\\'n1\\'}'"
+#define OURS MARK("c1")
+#define MARK_OF(who, release)                                                                      \
+    ",'extra':'{\\'v\\':1,\\'cluster\\':\\'" who "\\',\\'release\\':\\'" release "\\'}'"
+#define CLAIMED "'taints':[{'key':'" BRIDGE_TAINT "','value':'b2','effect':'NoExecute'}]"
 
 #define IS_UNSCHEDULABLE "slurm-bridge: Corresponding Kubernetes node (n1) is unschedulable"
 #define IS_NOT_READY     "slurm-bridge: Corresponding Kubernetes node (n1) is not ready"
@@ -54,7 +58,7 @@
 
 #define UPDATE(fields) "'detail':{'fields':{" fields "},'node':'n1'}"
 #define DRAIN(text)    UPDATE("'reason':'" text "','state':['DRAIN']")
-#define MARKS          UPDATE("'extra':'{\\'v\\':1,\\'cluster\\':\\'c1\\'}'")
+#define MARKS          UPDATE("'extra':'{\\'v\\':1,\\'cluster\\':\\'c1\\',\\'release\\':\\'r\\'}'")
 #define UNDRAIN        UPDATE("'state':['UNDRAIN']")
 #define TESTED         "{'op':'test','path':'/metadata/resourceVersion','value':'5'}"
 

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+static const struct slurm_owner we = { .cluster = { "c1", 2 }, .release = { "r", 1 } };
+
 struct bench {
     struct clock clock;
     struct loop *loop;
@@ -33,7 +35,7 @@ static int up(void **state)
     bench->world.pods = kube_cache_new(&kube_pod_kind, &bench->clock);
     world_add_indexes(&bench->world);
     bench->foreign_nodes = foreign_nodes_new(bench->slurm_nodes, bench->world.nodes,
-                                             bench->world.nodes_by_slurm_name, STR("c1"));
+                                             bench->world.nodes_by_slurm_name, &we);
     merge = slurm_merge_new(bench->slurm_nodes, ++bench->stamp);
     assert_true(slurm_merge_commit(merge, NULL, NULL));
     slurm_merge_free(merge);
@@ -102,16 +104,19 @@ static void kubernetes_has(struct bench *bench, const char *name, const char *sl
 #define assert_strangers(bench, partitions, list)                                                  \
     assert_string_equal(foreign_nodes_in((bench)->foreign_nodes, partitions), list)
 
-#define MARK(cluster) "{\\\"v\\\":1,\\\"cluster\\\":\\\"" cluster "\\\"}"
+#define MARK(cluster, release)                                                                     \
+    "{\\\"v\\\":1,\\\"cluster\\\":\\\"" cluster "\\\",\\\"release\\\":\\\"" release "\\\"}"
 
 static void a_node_of_another_cluster_is_one_whatever_its_name(void **state)
 {
     struct bench *bench = *state;
 
     kubernetes_has(bench, "k1", "n1");
-    slurm_has_marked(bench, "n1", "a", MARK("c1"));
+    slurm_has_marked(bench, "n1", "a", MARK("c1", "r"));
     assert_strangers(bench, "a", "");
-    slurm_has_marked(bench, "n1", "a", MARK("c2"));
+    slurm_has_marked(bench, "n1", "a", MARK("c2", "r"));
+    assert_strangers(bench, "a", "n1");
+    slurm_has_marked(bench, "n1", "a", MARK("c1", "s"));
     assert_strangers(bench, "a", "n1");
 }
 

@@ -19,10 +19,11 @@
     "','nodeName':'n1','pool':{'name':'" pool "','generation':1,'resourceSliceCount':1},"          \
     "'devices':[" of "]}}"
 #define MADE(devices)                                                                              \
-    ",'extra':'{\\'v\\':1,\\'cluster\\':\\'c1\\',\\'node\\':\\'n1\\',\\'devices\\':\\'" devices    \
-    "\\'}'"
+    ",'extra':'{\\'v\\':1,\\'cluster\\':\\'c1\\',\\'release\\':\\'r\\',\\'node\\':\\'n1\\',\\'"    \
+    "devices\\':\\'" devices "\\'}'"
 #define MARKED(devices)                                                                            \
-    UPDATE("'extra':'{\\'v\\':1,\\'cluster\\':\\'c1\\',\\'devices\\':\\'" devices "\\'}'")
+    UPDATE("'extra':'{\\'v\\':1,\\'cluster\\':\\'c1\\',\\'release\\':\\'r\\',\\'devices\\':"       \
+           "\\'" devices "\\'}'")
 #define HAS(state, gres, mark)                                                                     \
     "{'name':'n1','state':[" state                                                                 \
     "],'cpus':4,'real_memory':8000,'address':'10.0.0.1','partitions':['all'],'gres':'" gres        \

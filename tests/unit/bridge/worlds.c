@@ -168,8 +168,8 @@ static void make_caches(struct small_world *small)
     world->unit_states = unit_states_new();
     world->layouts = job_layouts_new();
     world->capacity = capacity_new(small->loop, small->jobs, small->nodes);
-    world->foreign_nodes = foreign_nodes_new(small->nodes, world->nodes, world->nodes_by_slurm_name,
-                                             small_owner.cluster);
+    world->foreign_nodes =
+        foreign_nodes_new(small->nodes, world->nodes, world->nodes_by_slurm_name, &small_owner);
 }
 
 /* ---- all of it ---- */
