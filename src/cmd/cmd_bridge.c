@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "bridge/bridge.h"
 #include "bridge/checks.h"
+#include "bridge/ending.h"
 #include "bridge/place.h"
 #include "bridge/slurm/slurm_action.h"
 #include "bridge/timings.h"
@@ -39,7 +40,8 @@ enum {
 
 struct bridge_flags {
     struct process_flags process;
-    const char *config, *metrics_address, *health_address, *lease_ns, *lent_nodes, *mark_key;
+    const char *config, *metrics_address, *health_address, *prolog_address, *lease_ns, *lent_nodes;
+    const char *mark_key;
     const char *webhook_folder, *bridge_user, *roles;
     bool observe_only, uninstall;
     bool places, admits; /* of the roles */
@@ -55,6 +57,10 @@ static const struct flag flags[] = {
       "where /metrics is served, and /debug/state and /debug/why to whoever may get these paths" },
     { "health-probe-bind-address", FLAG_TEXT, AT(health_address), ":8081",
       "where /healthz and /readyz are served" },
+    { "prolog-bind-address", FLAG_TEXT, AT(prolog_address), "0",
+      "where prologs of Slurm's own jobs ask for pods that still stop on their node, such as "
+      ":8082; "
+      "plain, and everybody may ask; 0: nowhere" },
     { "lease-namespace", FLAG_TEXT, AT(lease_ns), NULL,
       "of the lease that only the leader holds; else the pod's own" },
     { "lent-nodes", FLAG_TEXT, AT(lent_nodes), NULL,
@@ -192,6 +198,27 @@ static int listen_for_health(struct process_listeners *listeners, const struct e
                           err);
 }
 
+/* What prologs ask. *ret_server stays NULL when nobody is to. */
+static int listen_for_prologs(struct loop *loop, const struct http_route *route,
+                              const char *address, struct http_server **ret_server, struct err *err)
+{
+    const struct process_address at = { "--prolog-bind-address", address };
+    char host[PROCESS_MAX_HOST];
+    uint16_t port = 0;
+    int result = process_address_read(at, host, &port, err);
+
+    if (result < 0 || port == 0)
+        return result;
+    result = http_server_new(loop,
+                             &(struct http_server_options){ .address = host[0] ? host : NULL,
+                                                            .port = port,
+                                                            .routes = route,
+                                                            .route_count = 1,
+                                                            .request_us = 5 * SECOND_US },
+                             ret_server, err);
+    return result < 0 ? err_wrap(err, "%s", at.flag) : 0;
+}
+
 /* ---- the webhook ---- */
 
 struct webhook {
@@ -291,6 +318,10 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
     struct webhook webhook = { .admit = NULL };
     struct kube_client *client = kube_client_new(loop, ends->links.api);
     struct pod_sync *pod_sync = NULL;
+    const struct http_route for_prologs = {
+        .path = ENDING_PATH, .is_prefix = true, .handle = ending_serve, .context = bridge
+    };
+    struct http_server *prologs = NULL;
     const char *pod = getenv("POD_NAME");
     struct err err = { .class = 0 };
     enum run_exit code;
@@ -302,6 +333,7 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
     listeners.debug[listeners.debug_count++] =
         (struct http_route){ .path = "/debug/why", .handle = why_serve, .context = bridge };
     if (listen_for_health(&listeners, ends, health, values, &err) < 0 ||
+        listen_for_prologs(loop, &for_prologs, values->prolog_address, &prologs, &err) < 0 ||
         (wants_webhook(values) && webhook_open(&webhook, ends, values, bridge_world(bridge),
                                                bridge_metrics(bridge), health, &err) < 0))
         run_fail(run, &err);
@@ -315,6 +347,7 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
     kube_client_free(client);
     checks_free(checks);
     webhook_close(&webhook);
+    http_server_free(prologs);
     process_listen_end(&listeners);
     run_free(run);
     health_free(health);
@@ -426,6 +459,7 @@ static void metrics_reference(struct buf *out)
         size_t count;
     } tables[] = {
         { "pods on their way", timings_metrics, timings_metric_count },
+        { "jobs of Slurm's own beside them", ending_metrics, ending_metric_count },
         { "what is asked of Slurm", slurm_executor_metrics, slurm_executor_metric_count },
         { "what is heard of Slurm", slurm_health_metrics, slurm_health_metric_count },
         { "the webhook", admit_metrics, admit_metric_count },

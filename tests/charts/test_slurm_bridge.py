@@ -28,7 +28,7 @@ MATTERS: dict[str, tuple[str, list[str]]] = {
     "sharedConfig.slurmToken.create": ("=true", []), "sharedConfig.slurmToken.lifetime": ("=5m", [TOKEN]),
     "sharedConfig.slurmToken.jwtKeyRef.name": ("=other", [TOKEN]), "sharedConfig.slurmToken.jwtKeyRef.key": ("=other", [TOKEN]),
     "bridgeConfig": (".sharedNodes=true", []), "markKey.existingSecret": ("=mine", []),
-    "scheduler.replicaCount": ("=3", []), "scheduler.verbosity": ("=9", []), "scheduler.observeOnly": ("=true", []),
+    "scheduler.replicaCount": ("=3", []), "scheduler.verbosity": ("=9", []), "scheduler.observeOnly": ("=true", []), "scheduler.prologPort": ("=8082", []),
     "controllers.verbosity": ("=debug", []),
     "admission.enabled": ("=false", []), "admission.separate": ("=true", []), "admission.replicas": ("=3", [OWN]),
     "admission.existingSecret": ("=mine", ["admission.caBundle=YQ=="]), "admission.caBundle": ("=Yg==", ["admission.existingSecret=mine", "admission.caBundle=YQ=="]),

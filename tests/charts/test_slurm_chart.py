@@ -7,8 +7,14 @@ import functools
 import json
 import re
 import shutil
+import socket
 import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from conftest import BUILD, REPO, helm, leaves, with_notes
@@ -234,7 +240,7 @@ DCGM = ("vendor.nvidia.dcgm.enabled=true", "nodesets.a.slurmd.resources.limits.n
 # Every value: how to change it, and what must be set before for it to matter.
 MATTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "nameOverride": ("=other", ()), "fullnameOverride": ("=other", ()), "namespaceOverride": ("=other", ()), "imagePullSecrets": ("[0].name=a", ()),
-    "imagePullPolicy": ("=Never", ()), "imageRegistry": ("=other", ()), "bridge.enabled": ("=false", ()),
+    "imagePullPolicy": ("=Never", ()), "imageRegistry": ("=other", ()), "bridge.enabled": ("=false", ()), "bridge.prologAddress": ("=b:1", ()), "bridge.prologWaitSeconds": ("=5", ("bridge.prologAddress=b:1",)),
     "keepOldImages": ("=true", ("controller.slurmctld.image.repository=ghcr.io/slinkyproject/slurmctld",)), "clusterName": ("=x", ()),
     "jwksKeys.enabled": ("=true", ()), "jwksKeys.configMapRef": (".name=x", ("jwksKeys.enabled=true",)),
     "sssd.secretRef": (".name=x", LOGIN), "sssd.conf": ("=x", LOGIN),
@@ -325,10 +331,83 @@ def test_the_picture_can_be_left_out(tmp_path: Path) -> None:
     ("partitions.x.enabled=true", "partitions.x.nodesets is empty"),
     ("partitions.x.enabled=true,partitions.x.nodesets[0]=gone", "partitions.x.nodesets: gone is no key of nodesets"),
     ("partitions.x.enabled=true,partitions.x.nodesets[0]=off,nodesets.off.enabled=false", "partitions.x.nodesets: off is not enabled"),
+    ("bridge.prologAddress=b", 'bridge.prologAddress: "b" does not match'),
+    ("bridge.prologAddress=b:1,controller.extraConf=BatchStartTimeout=30", "BatchStartTimeout=30 is less than bridge.prologWaitSeconds and 10 s more"),
+    ("bridge.prologAddress=b:1,controller.extraConfMap.PrologEpilogTimeout=69", "PrologEpilogTimeout=69 is less than"),
     ("clusterName=" + 41 * "x", "clusterName: has 41 characters"),
 ])
 def test_a_value_that_cannot_work_is_refused_with_its_reason(words: str, text: str) -> None:
     assert text in refusal("--set", words)
+
+
+# ---- the prolog that waits for pods ----
+
+
+class Bridge(BaseHTTPRequestHandler):
+    """Answers as it is told, then with a text that is no number."""
+
+    answers: ClassVar[list[str]] = []
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        body = (self.answers.pop(0) if self.answers else "Slurm is being read") + "\n"
+        self.send_response(200 if body.strip().isdigit() else 503)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def bridge() -> Iterator[ThreadingHTTPServer]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Bridge)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    Bridge.answers.clear()
+    Bridge.asked.clear()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def waited(address: str, seconds: int) -> float:
+    """How long the prolog holds a job back. It never fails."""
+    objects = crds.from_yaml(template(*sets(f"bridge.prologAddress={address}", f"bridge.prologWaitSeconds={seconds}")))
+    [script] = [one["data"]["00-bridge-prolog.sh"] for one in objects if one["metadata"]["name"] == "slurm-prolog-bridge"]
+    begin = time.monotonic()
+    subprocess.run(["bash", "-eu", "-c", script], env={"SLURM_JOB_ID": "12", "SLURMD_NODENAME": "w-0"}, check=True, stdout=subprocess.DEVNULL)
+    return time.monotonic() - begin
+
+
+def test_a_job_starts_when_the_pods_have_left_its_node(bridge: ThreadingHTTPServer) -> None:
+    Bridge.answers.extend(["2", "1", "0"])
+    assert waited(f"127.0.0.1:{bridge.server_port}", 60) < 50
+    assert len(Bridge.asked) == 3 and all(re.fullmatch(r"/v1/nodes/w-0/ending\?job=12&waited=[0-9]+", path) for path in Bridge.asked)
+    times = [int(path.rpartition("=")[2]) for path in Bridge.asked]
+    assert times[0] < times[1] < times[2], "it says how long it has waited"
+
+
+def test_a_job_waits_for_an_answer_no_longer_than_is_allowed_and_says_that_it_starts(bridge: ThreadingHTTPServer) -> None:
+    Bridge.answers.extend(["1", "no number", "1"])
+    assert waited(f"127.0.0.1:{bridge.server_port}", 2) >= 2
+    assert [path.endswith("&last=1") for path in Bridge.asked] == [False] * (len(Bridge.asked) - 1) + [True]
+
+
+def test_a_job_starts_without_a_bridge_after_the_time_that_is_allowed() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # nobody listens
+        assert 1 <= waited(f"127.0.0.1:{closed.getsockname()[1]}", 1)
+
+
+def test_a_bridge_that_is_silent_does_not_hold_a_job_for_ever() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        assert 1 <= waited(f"127.0.0.1:{silent.getsockname()[1]}", 1) < 60
 
 
 # ---- the scripts for DCGM ----

@@ -35,6 +35,7 @@ markKey:
   existingSecret: ""
 scheduler:
   observeOnly: false
+  prologPort: 0
 admission:
   separate: false
   existingSecret: ""

@@ -59,7 +59,8 @@
 {{- define "slurm.controllerConf" -}}
 {{- $own := include "slurm.conf" (dict "text" .Values.controller.extraConf "map" .Values.controller.extraConfMap "separator" "\n") }}
 {{- $partitions := include "slurm.partitions" . }}
-{{- list $own $partitions (include "slurm.bridge" (dict "root" . "lines" (print $own "\n" $partitions))) | compact | join "\n" -}}
+{{- $prolog := include "slurm.bridge.prologLines" (dict "root" . "lines" $own) }}
+{{- list $own $partitions (include "slurm.bridge" (dict "root" . "lines" (print $own "\n" $partitions))) $prolog | compact | join "\n" -}}
 {{- end }}
 
 {{/* What the bridge needs: a partition of the nodes that it shares, a scheduler that looks each second because the end of an external job
@@ -87,6 +88,9 @@ does not wake it. GresTypes is the operator's work. (dict "root" $ "lines" LINES
 {{- $refs = append $refs (dict "name" (printf "%s-%s-scripts" $full .name)) }}
 {{- end }}
 {{- $refs = concat $refs (default list (get .root.Values (printf "%sRefs" (trimSuffix "s" .values)))) }}
+{{- if and (eq .name "prolog") (include "slurm.bridge.prologAddress" .root) }}
+{{- $refs = append $refs (dict "name" (printf "%s-prolog-bridge" $full)) }}
+{{- end }}
 {{- if and .vendor .root.Values.vendor.nvidia.dcgm.enabled }}
 {{- $refs = append $refs (dict "name" (printf "%s-%s-dcgm" $full .name)) }}
 {{- end }}
