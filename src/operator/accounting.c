@@ -11,17 +11,12 @@
 
 enum { MAX_CONF = 1 << 20 };
 
-static bool is_external(const struct sync *sync)
-{
-    return spec_flag(sync->object, "external");
-}
-
 static int plan_service(struct sync *sync, struct err *err)
 {
     struct json_mut *service;
     int result;
 
-    if (is_external(sync))
+    if (spec_flag(sync->object, "external"))
         return 0;
     result = accounting_service(sync->build, sync->object, &service, err);
     return result < 0 ? result
@@ -34,7 +29,7 @@ static int plan_config(struct sync *sync, struct err *err)
     int result;
 
     buf_init(&conf, MAX_CONF);
-    if (is_external(sync))
+    if (spec_flag(sync->object, "external"))
         return 0;
     result = accounting_conf(sync->world, sync->object, sync->plan->arena, &conf, err);
     return result < 0
@@ -55,7 +50,7 @@ static int plan_statefulset(struct sync *sync, struct err *err)
     int result;
 
     buf_init(&conf, MAX_CONF);
-    if (is_external(sync))
+    if (spec_flag(sync->object, "external"))
         return 0;
     if ((result = accounting_conf(sync->world, sync->object, sync->plan->arena, &conf, err)) < 0 ||
         (result = accounting_statefulset(sync->build, sync->world, sync->object, buf_str(&conf),
@@ -92,7 +87,7 @@ static void plan_status(struct sync *sync)
     const struct kube_object *live =
         sync_own_child(sync, sync->world->statefulsets, component_slurmdbd.suffix);
     struct sync_workload workload = {
-        .note = is_external(sync) ? "slurmdbd runs elsewhere" : NULL,
+        .note = spec_flag(sync->object, "external") ? "slurmdbd runs elsewhere" : NULL,
         .kind = "StatefulSet",
         .name = arena_printf(sync->plan->arena, "%s-accounting", sync->object->name),
         .tree = live ? operator_tree(live) : NULL,

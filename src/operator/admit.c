@@ -178,11 +178,6 @@ void operator_admit_free(struct operator_admit *admit)
     mem_free(admit);
 }
 
-uint16_t operator_admit_port(const struct operator_admit *admit)
-{
-    return webhook_server_port(admit->server);
-}
-
 void operator_admit_add_health(struct operator_admit *admit, struct health *health)
 {
     webhook_server_add_health(admit->server, health);

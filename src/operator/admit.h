@@ -18,7 +18,7 @@ struct operator_admit_options {
     struct kube_client *client; /* borrowed, as the metrics are */
     struct metrics *metrics;
     const char *address; /* NULL: all */
-    uint16_t port;       /* 0: any; see operator_admit_port */
+    uint16_t port;       /* 0: any */
     const char *folder;  /* of tls.crt and tls.key; borrowed */
     bool is_needed;      /* not ready without a certificate, even when there is no folder */
 };
@@ -28,7 +28,6 @@ int operator_admit_new(const struct operator_admit_options *options,
                        struct operator_admit **ret_admit, struct err *err);
 void operator_admit_free(struct operator_admit *admit);
 
-uint16_t operator_admit_port(const struct operator_admit *admit); /* 0 while nothing is served */
 void operator_admit_add_health(struct operator_admit *admit, struct health *health);
 
 extern const struct metric_family operator_admit_metrics[];

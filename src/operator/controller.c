@@ -20,11 +20,6 @@
 
 enum { LOOK_FOR_MONITORS_US = 10 * 1000000, LOOK_FOR_JOBS_US = 2 * 1000000 };
 
-static bool is_external(const struct sync *sync)
-{
-    return spec_flag(sync->object, "external");
-}
-
 static int64_t replicas(const struct sync *sync)
 {
     return spec_flag(sync->object, "ha.enabled") ? 1 + spec_number(sync->object, "ha.backups") : 1;
@@ -174,7 +169,7 @@ static int plan_internal_service(struct sync *sync, struct err *err)
 {
     struct controller_input input = { .conf = { .controller = sync->object } };
 
-    if (is_external(sync) || shape_of(sync) == SHAPE_SINGLE)
+    if (spec_flag(sync->object, "external") || shape_of(sync) == SHAPE_SINGLE)
         return 0;
     return plan_child(sync->plan, sync->world->services, sync->object,
                       controller_internal_service(sync->build, &input), err);
@@ -187,7 +182,7 @@ static int plan_service(struct sync *sync, struct err *err)
     struct json_mut *service;
     int result;
 
-    if (is_external(sync))
+    if (spec_flag(sync->object, "external"))
         return 0;
     result = controller_service(sync->build, &input, &service, err);
     return result < 0 ? result
@@ -223,7 +218,7 @@ static int plan_statefulset(struct sync *sync, struct err *err)
     struct json_mut *statefulset;
     int result;
 
-    if (is_external(sync))
+    if (spec_flag(sync->object, "external"))
         return 0;
     if ((result = read_input(sync, &input, err)) < 0 ||
         (result = controller_statefulset(sync->build, &input, &statefulset, err)) < 0)
@@ -243,7 +238,7 @@ static int plan_statefulset(struct sync *sync, struct err *err)
 
 static int plan_files(struct sync *sync, struct err *err)
 {
-    if (is_external(sync))
+    if (spec_flag(sync->object, "external"))
         return 0;
     if (slurm_keys_are_new(sync)) { /* a daemon that reads its files now may read the new key */
         plan_wait(sync->plan, "changed files wait for a new slurm.key that is rolled out");
@@ -257,7 +252,7 @@ static int plan_service_monitor(struct sync *sync, struct err *err)
 {
     bool is_wanted = spec_flag(sync->object, "metrics.enabled") &&
                      spec_flag(sync->object, "metrics.serviceMonitor.enabled") &&
-                     !is_external(sync);
+                     !spec_flag(sync->object, "external");
     char name[KUBE_MAX_NAME + 64];
 
     if (!kube_cache_is_synced(sync->world->service_monitors)) {
@@ -280,7 +275,7 @@ static void plan_status(struct sync *sync)
     const struct kube_object *live = sync_own_child(sync, sync->world->statefulsets, "-controller");
     const struct slurm_facts *facts = operator_world_slurm(sync->world, sync->object);
     struct sync_workload workload = {
-        .note = is_external(sync) ? "slurmctld runs elsewhere" : NULL,
+        .note = spec_flag(sync->object, "external") ? "slurmctld runs elsewhere" : NULL,
         .kind = "StatefulSet",
         .name = arena_printf(sync->plan->arena, "%s-controller", sync->object->name),
         .tree = live ? operator_tree(live) : NULL,

@@ -46,11 +46,6 @@ static const struct kube_object *kept_of(const struct operator_world *world,
     return secret_of(owner).len > 0 ? kube_cache_get(world->secrets, owner->ns, name) : NULL;
 }
 
-static bool is_external(const struct kube_object *object)
-{
-    return spec_flag(object, "external");
-}
-
 static bool has_same_secret(const struct kube_object *a, const struct kube_object *b)
 {
     return strcmp(a->ns, b->ns) == 0 && str_eq(secret_of(a), secret_of(b));
@@ -180,11 +175,11 @@ static const struct kube_object *late_of_all(const struct sync *sync, struct str
     const struct kube_object *found, *late, *slurmctld = NULL;
 
     while ((found = kube_cache_next(&accountings)))
-        if (has_same_secret(found, sync->object) && !is_external(found) &&
+        if (has_same_secret(found, sync->object) && !spec_flag(found, "external") &&
             !workload_has(world, found, component_slurmdbd.suffix, false, mark))
             return found;
     while ((found = kube_cache_next(&controllers))) {
-        if (!has_same_secret(found, sync->object) || is_external(found))
+        if (!has_same_secret(found, sync->object) || spec_flag(found, "external"))
             continue;
         if ((late = late_of(world, found, mark)))
             return late;
@@ -237,7 +232,8 @@ static size_t owners_of(const struct sync *sync, const struct kube_object *ret_o
     size_t count = 0, at;
 
     while (count < MAX_OWNERS && (found = kube_cache_next(&walk))) {
-        if (!has_same_secret(found, sync->object) || is_external(found) || found->deleted_us != 0)
+        if (!has_same_secret(found, sync->object) || spec_flag(found, "external") ||
+            found->deleted_us != 0)
             continue;
         for (at = count++; at > 0 && strcmp(ret_owners[at - 1]->name, found->name) > 0; at--)
             ret_owners[at] = ret_owners[at - 1];
@@ -256,7 +252,7 @@ int slurm_keys_plan(struct sync *sync, struct err *err)
     struct json_mut *wanted;
     struct keys keys;
 
-    if (!users || is_external(sync->object))
+    if (!users || spec_flag(sync->object, "external"))
         return 0;
     read_keys(sync, &keys);
     if (keys.count == MAX_KEYS)

@@ -187,14 +187,6 @@ static const char *join(struct arena *arena, const char **texts, size_t count, c
     return joined;
 }
 
-const char *worker_features(struct arena *arena, const struct kube_object *nodeset)
-{
-    struct conf_items items;
-
-    read_conf(arena, nodeset, &items);
-    return join(arena, items.features, items.feature_count, ',');
-}
-
 const char *worker_conf(struct arena *arena, const struct kube_object *nodeset)
 {
     const char *texts[MAX_ITEMS + 1];

@@ -18,9 +18,6 @@
  * worker_conf_check refuses are left out. */
 const char *worker_conf(struct arena *arena, const struct kube_object *nodeset);
 
-/* The features that each worker registers with, sorted, with commas between. */
-const char *worker_features(struct arena *arena, const struct kube_object *nodeset);
-
 /* Whether extraConf itself says where the workers are in the network. */
 bool worker_conf_has_topology(struct arena *arena, const struct kube_object *nodeset);
 

@@ -254,14 +254,13 @@ static void an_item_that_cannot_be_read_is_left_out(void **state)
     }
 }
 
-static void topology_and_features_are_told_to_others(void **state)
+static void a_topology_in_extra_conf_is_told_to_others(void **state)
 {
     struct desk desk;
 
     desk_init(&desk);
     assert_true(worker_conf_has_topology(&desk.arena, with_extra(&desk, "TOPOLOGY=a:b")));
     assert_false(worker_conf_has_topology(&desk.arena, with_extra(&desk, "topology=")));
-    assert_string_equal(worker_features(&desk.arena, with_extra(&desk, "feature=z,a")), "a,big,z");
     desk_done(&desk);
 }
 
@@ -276,7 +275,7 @@ int main(void)
         cmocka_unit_test(the_slurm_name_of_a_nodeset_is_a_name_for_slurm),
         cmocka_unit_test(extra_conf_becomes_one_argument),
         cmocka_unit_test(an_item_that_cannot_be_read_is_left_out),
-        cmocka_unit_test(topology_and_features_are_told_to_others),
+        cmocka_unit_test(a_topology_in_extra_conf_is_told_to_others),
     };
 
     return cmocka_run_group_tests_name("worker_identity", tests, NULL, NULL);
