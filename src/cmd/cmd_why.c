@@ -89,14 +89,18 @@ static bool is_bridged(const struct json *pod)
     return !str_is(json_str(json_at(pod, "spec", "schedulerName")), "default-scheduler");
 }
 
-/* There are two ways to the decision, and none is open. */
-static const char *either(struct terminal *terminal, const char *no_view,
-                          const struct fetch *decision)
+/* There are two ways to the decision, and none is open. The same is said of the job: the decision
+ * would tell of that, too. */
+static void say_both(struct terminal *terminal, struct why_facts *facts,
+                     const struct fetch *decided, const struct fetch *decision)
 {
-    if (decision->status != 403)
-        return no_view;
-    return arena_printf(&terminal->arena, "%s; to ask the bridge itself %s", no_view,
-                        terminal_lacks(terminal, decision));
+    facts->no_decision = decided->status == 404 && facts->no_jobs[0]
+                             ? facts->no_jobs
+                             : terminal_missing(terminal, decided);
+    if (decision->status == 403)
+        facts->no_jobs = facts->no_decision =
+            arena_printf(&terminal->arena, "%s; to ask the bridge itself %s", facts->no_decision,
+                         terminal_lacks(terminal, decision));
 }
 
 /* decided: what the view API said. */
@@ -110,9 +114,7 @@ static int tell_pod(struct terminal *terminal, struct why_facts *facts, const ch
         facts->decision = json_get(fetch_root(decided), "decision");
     } else if (is_bridged(facts->pod)) {
         if (!ask_bridge(terminal, facts->pod, ns, name, &decision, &facts->no_decision))
-            facts->no_decision = decided->status == 404 && facts->no_jobs[0]
-                                     ? either(terminal, facts->no_jobs, &decision)
-                                     : terminal_missing(terminal, decided);
+            say_both(terminal, facts, decided, &decision);
         facts->decision = fetch_root(&decision);
     }
     code = tell(terminal, facts);

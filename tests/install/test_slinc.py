@@ -246,6 +246,19 @@ def test_the_doctor_asks_the_bridge_by_a_token_that_is_made_for_that(tmp_path: P
     assert (found["result"] == "skipped", found["found"] == why) == (bool(why), bool(why)), found
 
 
+@pytest.mark.parametrize("phase", ["Pending", "Running"])
+def test_why_names_the_right_by_which_the_bridge_could_be_asked(tmp_path: Path, phase: str) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "asks", "namespace": "default"}, "status": {"phase": phase},
+           "spec": {"schedulerName": "mine", "containers": []} | ({"nodeName": "n"} if phase == "Running" else {})}
+    bridge = pod_of("bridge")
+    bridge["spec"]["serviceAccountName"] = "bridge-account"
+    pages = {"/api/v1/namespaces/default/pods/asks": json.dumps(pod),
+             "/api/v1/pods": json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [bridge]})}
+    with api_server(tmp_path, pages, 403) as config:
+        done = subprocess.run([SLINC, "why", "asks", "-n", "default", "--kubeconfig", config], text=True, capture_output=True, timeout=60)
+    assert "to ask the bridge itself needs the right to create serviceaccounts/token in namespace home (Role bridge-account-debug)" in " ".join(done.stdout.split()), done
+
+
 def test_the_version_is_told_of_every_server_that_runs(tmp_path: Path) -> None:
     pods = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [pod_of("operator"), pod_of("bridge")]}
     pages = VERSION | {"/api/v1/pods": json.dumps(pods), "/api/v1/namespaces/home/pods/operator:8080/proxy/version": '{"version":"1.0.0"}'}
