@@ -259,7 +259,6 @@ static const char *reason_of_cordon(const struct look *look)
 
 static void plan_mark(const struct look *look, struct plan *plan)
 {
-    const char *node = look->kube->object.name;
     const char *devices = registered_devices(look->slurm, look->arena);
     bool inherited = look->owner == NODE_UNMARKED && look->has_spec && !has_right_size(look);
     bool is_new = !devices && look->has_spec && *look->spec.gres.devices &&
@@ -267,8 +266,8 @@ static void plan_mark(const struct look *look, struct plan *plan)
 
     if (is_new)
         devices = look->spec.gres.devices;
-    if (is_new || look->owner != NODE_OURS || !str_is(str_of(look->marked_node), node))
-        node_plan_mark(plan, look->name, look->world->owner, node,
+    if (is_new || look->owner != NODE_OURS)
+        node_plan_mark(plan, look->name, look->world->owner, look->kube->object.name,
                        inherited || node_is_inherited(look->slurm), devices ? devices : "");
 }
 
@@ -488,6 +487,40 @@ static const char *why_made_again(const struct look *look)
                         *gres->tainted ? ": " : "", gres->tainted);
 }
 
+static void say(const struct look *look, const struct kube_node *node, const struct node_word *word,
+                struct plan *plan)
+{
+    if (node_show_condition(look->world, node, word, plan))
+        plan_event(plan, &node->object, KUBE_EVENT_WARNING, word->reason, "%s", word->message);
+}
+
+/* Lent nodes that ask for the name of another one hear why Slurm gives them no work. */
+static void show_others(const struct look *look, struct plan *plan)
+{
+    const struct bridge_world *world = look->world;
+    struct kube_index_walk walk =
+        kube_cache_by(world->nodes, world->nodes_by_slurm_name, str_of(look->name));
+    const char *has = look->kube ? look->kube->object.name : look->marked_node;
+    const struct kube_object *object;
+
+    if (!has[0] || look->owner == NODE_OTHERS || world->facts.is_uninstalling)
+        return;
+    while ((object = kube_index_next(&walk)) != NULL) {
+        const char *record = world_record_name(world, kube_node_of(object));
+        bool is_lent;
+
+        (void)kube_pairs_get(&object->labels, BRIDGE_EXTERNAL_LABEL, &is_lent);
+        if (is_lent && strcmp(object->name, has) != 0 &&
+            (!record[0] || strcmp(record, look->name) == 0))
+            say(look, kube_node_of(object),
+                &(struct node_word){ false, "SlurmNodeTaken",
+                                     arena_printf(look->arena,
+                                                  "Slurm node %s is that of Kubernetes node %s",
+                                                  look->name, has) },
+                plan);
+    }
+}
+
 static void show(const struct look *look, struct plan *plan)
 {
     struct node_word word = { false, look->trouble, look->says };
@@ -518,8 +551,8 @@ static void show(const struct look *look, struct plan *plan)
         word = (struct node_word){ !node_is_out(look->slurm), "DevicesDiffer", again };
     if (!word.reason)
         show_state(look, plan);
-    else if (node_show_condition(look->world, look->kube, &word, plan))
-        plan_event(plan, &look->kube->object, KUBE_EVENT_WARNING, word.reason, "%s", word.message);
+    else
+        say(look, look->kube, &word, plan);
 }
 
 /* ---- the plan ---- */
@@ -629,5 +662,6 @@ int nodes_plan(const struct bridge_world *world, struct str slurm_name, struct p
     look = look_at(world, slurm_name, plan->arena);
     look.refused = find_refusal(&look);
     show(&look, plan);
+    show_others(&look, plan);
     return plan_in_slurm(&look, plan, err);
 }

@@ -1,8 +1,9 @@
 /* world.c - finding things in the world by the names that others know them by.
  *
  * Holds: a node's name in Slurm is found by an index, and by a walk only while Slurm has no record
- * of ours under the name that the node asks for; when several Kubernetes nodes ask for one name,
- * the oldest has it, whatever order they were seen in. */
+ * of ours under the name that the node asks for. Several Kubernetes nodes may ask for one name, for
+ * a kubelet can label its own node: the one that the record is marked with has it, else the one
+ * that has this name in Kubernetes, else the oldest. */
 #include "bridge/world/world.h"
 
 #include "bridge/world/names.h"
@@ -37,15 +38,19 @@ const char *world_slurm_name(const struct kube_node *node)
     return found ? label.at : node->object.name;
 }
 
+/* Nobody chooses the name of a node in Kubernetes but whoever made it. */
 const struct kube_node *world_node_asking_for(const struct bridge_world *world, struct str name)
 {
     struct kube_index_walk walk = kube_cache_by(world->nodes, world->nodes_by_slurm_name, name);
     const struct kube_object *first = NULL, *node;
 
-    while ((node = kube_index_next(&walk)))
+    while ((node = kube_index_next(&walk))) {
+        if (str_is(name, node->name))
+            return kube_node_of(node);
         if (!first || node->created_us < first->created_us ||
             (node->created_us == first->created_us && strcmp(node->name, first->name) < 0))
             first = node;
+    }
     return first ? kube_node_of(first) : NULL;
 }
 
@@ -81,7 +86,7 @@ const char *world_record_name(const struct bridge_world *world, const struct kub
     former = former_record(world, node, asked);
     if (former)
         return former->name;
-    return owner == NODE_OTHERS ? "" : asked;
+    return owner == NODE_UNMARKED ? asked : "";
 }
 
 const struct kube_node *world_node_by_slurm_name(const struct bridge_world *world, struct str name)

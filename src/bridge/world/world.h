@@ -119,9 +119,9 @@ bool world_next_device_is_out(const struct bridge_world *world, const struct slu
 const char *world_slurm_name(const struct kube_node *node);
 /* The name of its record in Slurm. While Slurm has a record of ours that was made for the node
  * under another name, that one, so that what runs there is found; "" when the name that it asks for
- * is another bridge's. */
+ * is another bridge's or another node's. */
 const char *world_record_name(const struct bridge_world *world, const struct kube_node *node);
-/* The oldest Kubernetes node that asks for this name; NULL. */
+/* The Kubernetes node of this name if it asks for it, else the oldest one that does; NULL. */
 const struct kube_node *world_node_asking_for(const struct bridge_world *world, struct str name);
 /* The Kubernetes node that Slurm's record of this name stands for, or will when it is made; NULL.
  */

@@ -77,14 +77,16 @@ static const struct row rows[] = {
       .intent = NODE_SERVE,
       .actions = { "update slurm node n1" },
       .parts = { MARKS } },
-    { .sentence = "the mark follows the name in Kubernetes",
+    { .sentence = "a node in Slurm that was made for another one goes first, and that is said",
       .kube = NODE(LABEL, TAINTED, READY),
       .slurm = RECORD(IDLE, "",
                       ",'extra':'{\\'v\\':1,\\'cluster\\':\\'c1\\',\\'release\\':\\'r\\',\\'node\\'"
                       ":\\'old\\'}'"),
-      .intent = NODE_SERVE,
-      .actions = { "update slurm node n1" },
-      .parts = { MARKS } },
+      .intent = NODE_RETIRE,
+      .actions = { "patch node n1 status", "event Warning SlurmNodeTaken n1",
+                   "update slurm node n1" },
+      .parts = { DRAIN(REMOVING), "Slurm node n1 is that of Kubernetes node old" },
+      .waits = "it is being drained" },
     { .sentence = "another cluster's node is left alone, and that is said",
       .kube = NODE(LABEL, "", READY),
       .slurm = RECORD(IDLE, "", MARK("c2")),
@@ -619,6 +621,39 @@ static void a_renamed_node_gets_its_new_record_when_the_old_one_is_gone(void **s
     bench_down(&bench);
 }
 
+#define EVIL                                                                                       \
+    "{'metadata':{'name':'evil','uid':'u0','resourceVersion':'4','labels':{"                       \
+    "'" BRIDGE_EXTERNAL_LABEL "':'','" BRIDGE_SLURM_NAME_LABEL "':'n1'}},'spec':{},"               \
+    "'status':{" SIZE("64", "8000Mi", "") ",'conditions':[" READY "]}}"
+
+/* A kubelet may write so on its own node. */
+static void a_record_stays_with_the_node_of_its_mark_and_the_other_hears_so(void **state)
+{
+    static const char *const told[] = { "patch node evil status",
+                                        "event Warning SlurmNodeTaken evil", NULL };
+    static const char *const retired[] = { "patch node evil status",
+                                           "event Warning SlurmNodeTaken evil",
+                                           "update slurm node n1", NULL };
+    const char *record = RECORD(IDLE, "", OURS);
+    struct bench bench;
+    struct plan plan;
+
+    bench_up(&bench);
+    rig_fill(&bench, NODE(LABEL, TAINTED, READY), record, KNOWN);
+    bench_put_node(bench.world.nodes, EVIL);
+    plan_init(&plan, &bench.arena);
+    assert_int_equal(nodes_plan(&bench.world, STR("n1"), &plan, NULL), 0);
+    rig_expect_actions(&plan, told);
+    rig_expect_part(&plan, "Slurm node n1 is that of Kubernetes node n1");
+    /* Not even when that is gone: its record goes first, with what runs there. */
+    rig_fill(&bench, EVIL, record, KNOWN);
+    plan_init(&plan, &bench.arena);
+    assert_int_equal(nodes_plan(&bench.world, STR("n1"), &plan, NULL), 0);
+    rig_expect_actions(&plan, retired);
+    rig_expect_part(&plan, DRAIN(REMOVING));
+    bench_down(&bench);
+}
+
 static void emit_no_slice(const struct kube_object *object, kube_index_emit emit, void *context) {}
 
 /* They would reach Slurm only when the node is idle. */
@@ -663,6 +698,7 @@ int main(void)
         cmocka_unit_test(the_plan_says_what_to_do_in_each_situation),
         cmocka_unit_test(a_renamed_nodes_old_record_is_retired),
         cmocka_unit_test(a_renamed_node_gets_its_new_record_when_the_old_one_is_gone),
+        cmocka_unit_test(a_record_stays_with_the_node_of_its_mark_and_the_other_hears_so),
         cmocka_unit_test(a_node_is_made_when_devices_were_read),
     };
 

@@ -135,21 +135,64 @@ static void of_two_nodes_with_one_name_the_older_has_it(void **state)
     assert_string_equal(node_named(bench, "s"), "also"); /* by name when made at once */
 }
 
-static void a_slurm_node_is_found_by_a_name_of_any_length(void **state)
+static void the_node_of_this_name_has_it_before_older_ones_that_are_labelled_so(void **state)
+{
+    struct bench *bench = *state;
+
+    put_node(bench, "s", MADE("09"));
+    put_node(bench, "old", NAMED("s") MADE("01"));
+    assert_string_equal(node_named(bench, "s"), "s");
+}
+
+/* Slurm has this record alone. */
+static void put_record(struct bench *bench, const char *text)
 {
     auto_json_doc struct json_doc *doc = NULL;
     const struct slurm_object *object = NULL;
-    struct bench *bench = *state;
-    char longest[5000];
-
-    memset(longest, 'n', sizeof(longest));
-    assert_int_equal(json_parse(STR("{\"name\":\"n1\"}"), MAX_TEXT, &doc, NULL), 0);
-    assert_int_equal(slurm_object_decode(&slurm_node_kind, json_root(doc), &object, NULL), 0);
     struct slurm_merge *merge = slurm_merge_new(bench->slurm_nodes, 1);
+
+    assert_int_equal(json_parse(str_of(text), MAX_TEXT, &doc, NULL), 0);
+    assert_int_equal(slurm_object_decode(&slurm_node_kind, json_root(doc), &object, NULL), 0);
     slurm_merge_add(merge, object);
     while (!slurm_merge_commit(merge, NULL, NULL))
         ;
     slurm_merge_free(merge);
+}
+
+static const char *record_of(const struct bench *bench, const char *node)
+{
+    return world_record_name(&bench->world,
+                             kube_node_of(kube_cache_get(bench->world.nodes, "", node)));
+}
+
+/* A kubelet may label its own node; the mark is Slurm's administrators' to write. */
+static void the_node_that_a_record_is_marked_with_has_it(void **state)
+{
+    struct bench *bench = *state;
+
+    put_node(bench, "old", NAMED("s") MADE("01"));
+    put_node(bench, "marked", NAMED("s") MADE("09"));
+    put_record(bench, "{\"name\":\"s\",\"state\":[\"EXTERNAL\"],\"extra\":"
+                      "\"{\\\"cluster\\\":\\\"c1\\\",\\\"release\\\":\\\"r\\\","
+                      "\\\"node\\\":\\\"marked\\\"}\"}");
+    assert_string_equal(node_named(bench, "s"), "marked");
+    assert_string_equal(record_of(bench, "marked"), "s");
+    assert_string_equal(record_of(bench, "old"), "");
+    put_node(bench, "marked", NAMED("s2") MADE("09"));
+    assert_string_equal(node_named(bench, "s"), "marked"); /* until the record is gone */
+    kube_cache_seen_gone(bench->world.nodes, "", "marked", 99);
+    assert_string_equal(node_named(bench, "s"), "none");
+    slurm_cache_seen_gone(bench->slurm_nodes, "s", 2);
+    assert_string_equal(node_named(bench, "s"), "old");
+}
+
+static void a_slurm_node_is_found_by_a_name_of_any_length(void **state)
+{
+    struct bench *bench = *state;
+    char longest[5000];
+
+    memset(longest, 'n', sizeof(longest));
+    put_record(bench, "{\"name\":\"n1\"}");
     assert_string_equal(world_slurm_node(&bench->world, str_sub(STR("n12"), 0, 2))->name, "n1");
     assert_null(world_slurm_node(&bench->world, STR("n12")));
     assert_null(world_slurm_node(&bench->world, STR("")));
@@ -270,6 +313,8 @@ int main(void)
         TEST(an_empty_label_says_that_slurm_has_no_such_node),
         TEST(the_index_follows_the_label),
         TEST(of_two_nodes_with_one_name_the_older_has_it),
+        TEST(the_node_of_this_name_has_it_before_older_ones_that_are_labelled_so),
+        TEST(the_node_that_a_record_is_marked_with_has_it),
         TEST(a_slurm_node_is_found_by_a_name_of_any_length),
         TEST(a_pod_is_a_unit_of_its_own_by_namespace_and_uid),
         TEST(a_pod_of_another_scheduler_is_not_ours),

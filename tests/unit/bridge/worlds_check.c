@@ -77,6 +77,7 @@ static const struct key node_keys[] = {
     { .name = "annotations", ANY },
     { .name = "labels", ANY },
     { .name = "slurm", TEXT },
+    { .name = "created", NUMBER },
     { .name = "lent", FLAG },
     { .name = "cpu", TEXT },
     { .name = "memory", TEXT },
