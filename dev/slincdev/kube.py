@@ -27,6 +27,7 @@ class Api:
 
     def __init__(self, host: str, port: int, ca: Path, token: str) -> None:
         self.host, self.port, self.token = host, port, token
+        self.headers = {"Authorization": f"Bearer {token}"}
         self.context = ssl.create_default_context(cafile=str(ca))
         self.mine = local()
 
@@ -51,7 +52,7 @@ class Api:
                     self.host, self.port, context=self.context, timeout=timeout)
             self.mine.used = time.monotonic()
             try:
-                connection.request(method, path, text, {"Authorization": f"Bearer {self.token}", "Content-Type": kind})
+                connection.request(method, path, text, self.headers | {"Content-Type": kind})
                 answer = connection.getresponse()
                 content = answer.read()
                 break

@@ -1,5 +1,6 @@
 """Ways past Slurm to a node that is lent to it, tried by somebody who may do anything with pods in two namespaces: one that the bridge
-manages, and one that it does not. The table in docs/security.md names the lock of each."""
+manages, and one that it does not; and ways from one node to others, tried by a kubelet and by `slinc dra`. The table in docs/security.md names
+the lock of each."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from bridge import JOB_LABEL, TAINT, Site, condition
 from replica import answer_of, token_of
 from slincdev.common import Fail
 from slincdev.components import NODE as REAL
+from slincdev.kube import Api, ApiError
 from slincdev.parts import kubectl
 from slincdev.release import HOME, NAME, SCHEDULER
 from terminal import config_of
@@ -220,6 +222,93 @@ def test_nobody_on_the_network_reads_what_the_bridge_thinks(outside, release, si
         outside.kubectl("create", "token", f"{SCHEDULER}-debug", "-n", HOME)
 
 
+SLURM_NAME, PARTITIONS, LABEL = "slinky.slurm.net/slurm-nodename", "scheduler.slinky.slurm.net/external-node-partitions", "scheduler.slinky.slurm.net/external-node"
+
+
+@pytest.mark.parametrize(("field", "words"), [
+    ("labels", ["label", "node", REAL, f"{SLURM_NAME}=victim"]),
+    ("labels", ["label", "node", REAL, "--overwrite", f"{LABEL}=no"]),
+    ("labels", ["label", "node", REAL, f"{LABEL}-"]),
+    ("annotations", ["annotate", "node", REAL, "--overwrite", f"{PARTITIONS}=all"]),
+])
+def test_a_kubelet_does_not_say_what_its_node_is_in_slurm(release, site, field, words):
+    with pytest.raises(Fail, match=f"a kubelet may not change {field} of slinky.slurm.net"):
+        kubectl(site.cluster, f"--as=system:node:{REAL}", "--as-group=system:nodes", *words)
+
+
+def test_nor_does_it_by_its_status(release, site):
+    kubelet = site.cluster.api()
+    kubelet.headers |= {"Impersonate-User": f"system:node:{REAL}", "Impersonate-Group": "system:nodes"}
+    with pytest.raises(ApiError, match="a kubelet may not change labels of slinky.slurm.net"):
+        kubelet.merge(f"/api/v1/nodes/{REAL}/status", {"metadata": {"labels": {SLURM_NAME: "victim"}}})
+
+
+@pytest.mark.parametrize(("field", "metadata", "spec"), [
+    ("labels", {"labels": {SLURM_NAME: "victim"}}, {}),
+    ("taints", {}, {"taints": [{"key": TAINT, "value": SCHEDULER, "effect": "NoExecute"}]}),
+    ("", {"labels": {"example.com/rack": "1"}}, {"taints": [{"key": "example.com/new", "effect": "NoSchedule"}]}),
+])
+def test_nor_when_it_registers(release, site, tmp_path, field, metadata, spec):
+    file = tmp_path / "node.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "attacker"} | metadata, "spec": spec}))
+    words = ("--as=system:node:attacker", "--as-group=system:nodes", "create", "--dry-run=server", "-f", file)
+    if field:
+        with pytest.raises(Fail, match=f"a kubelet may not change {field} of slinky.slurm.net"):
+            kubectl(site.cluster, *words)
+    else:
+        kubectl(site.cluster, *words)
+
+
+def test_a_kubelet_writes_what_is_not_ours_and_people_write_what_is(release, site):
+    kubectl(site.cluster, f"--as=system:node:{REAL}", "--as-group=system:nodes", "label", "node", REAL, "example.com/rack=1")
+    kubectl(site.cluster, "label", "node", REAL, "example.com/rack-", f"{SLURM_NAME}={REAL}")
+    kubectl(site.cluster, "label", "node", REAL, f"{SLURM_NAME}-")
+
+
+def test_slinc_dra_changes_the_slices_of_its_own_node_alone(release, site, tmp_path):
+    release.apply("upgrade", "dra.enabled=true", "dra.nodeSelector.nowhere=x", "nodePolicy.mode=Deny")
+    account, slices = "slurm-bridge-dra", "/apis/resource.k8s.io/v1/resourceslices"
+    alone = "may change the ResourceSlices of this node alone"
+    pods = f"/api/v1/namespaces/{HOME}/pods"
+    spec = body(site, "", nodeName=REAL, tolerations=EVERYTHING, serviceAccountName=account)["spec"]
+    uid = release.api.post(pods, {"metadata": {"name": "plugin"}, "spec": spec})["metadata"]["uid"]
+
+    def plugin(*bound: str) -> Api:
+        """As a pod of the plugin, or with a token that says of no pod."""
+        token = kubectl(site.cluster, "-n", HOME, "create", "token", account, *bound).strip()
+        return Api(release.api.host, release.api.port, Path(json.loads(Path(site.cluster.admin_config).read_text())["clusters"][0]["cluster"]["certificate-authority"]), token)
+
+    def slice_of(node: str, driver: str = "cores.slinky.slurm.net") -> dict:
+        return {"metadata": {"name": f"{node}-tried"}, "spec": {"driver": driver, "nodeName": node, "devices": [{"name": "a"}],
+                                                                 "pool": {"name": node, "generation": 1, "resourceSliceCount": 1}}}
+
+    own = plugin("--bound-object-kind=Pod", "--bound-object-name=plugin", f"--bound-object-uid={uid}")
+    def is_denied() -> bool:
+        try:
+            own.post(f"{slices}?dryRun=All", slice_of("other"))
+        except ApiError as error:
+            return alone in str(error)
+        return False
+
+    wait_for("the API server knows the policy", 30, is_denied)
+    try:
+        own.post(slices, slice_of(REAL))
+        own.merge(f"{slices}/{REAL}-tried", {"spec": {"pool": {"generation": 2}}})
+        site.api.post(slices, slice_of("victim"))
+        for api, tried in ((own, lambda api: api.post(slices, slice_of("other"))),
+                           (own, lambda api: api.merge(f"{slices}/victim-tried", {"spec": {"pool": {"generation": 2}}})),
+                           (own, lambda api: api.delete(f"{slices}/victim-tried")),
+                           (plugin(), lambda api: api.delete(f"{slices}/{REAL}-tried"))):
+            with pytest.raises(ApiError, match=alone):
+                tried(api)
+        with pytest.raises(ApiError, match="of the driver cores.slinky.slurm.net alone"):
+            own.post(slices, slice_of(REAL, "gpu.example.com") | {"metadata": {"name": "gpus"}})
+        own.delete(f"{slices}/{REAL}-tried")
+    finally:
+        site.api.delete(f"{slices}/victim-tried")
+        release.api.delete(f"{pods}/plugin", {"gracePeriodSeconds": 0})
+
+
 def test_an_upgrade_keeps_what_is_denied_and_may_only_warn(outside, release, site, eventually):
     release.apply("upgrade")
     assert release.api.get(LENT)["data"] == {REAL: ""}
@@ -233,4 +322,5 @@ def test_an_upgrade_keeps_what_is_denied_and_may_only_warn(outside, release, sit
 def test_the_policy_goes_with_the_release(release, site):
     release.helm("uninstall", NAME, "--wait")
     assert not site.api.exists(LENT)
-    assert not site.api.exists("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/slurm-bridge-lent-nodes")
+    for policy in ("lent-nodes", "kubelets", "dra"):
+        assert not site.api.exists(f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/slurm-bridge-{policy}")

@@ -345,18 +345,24 @@ renders (GitOps) cannot tell the two apart, and has none unless a value says so.
 {{- printf "%s-lent-nodes" (include "slurm-bridge.name" .) -}}
 {{- end }}
 
-{{/* The policy for lent nodes: Deny, Warn or Off. What a cluster had before is kept; only a cluster that can be asked is known to be new. */}}
-{{- define "slurm-bridge.nodePolicy" -}}
-{{- $there := lookup "admissionregistration.k8s.io/v1" "ValidatingAdmissionPolicyBinding" "" (include "slurm-bridge.lentNodes" .) }}
-{{- if .Values.scheduler.observeOnly -}}
+{{/* The mode of a policy, Deny, Warn or Off: (dict "root" $ "name" NAME). What a cluster had before is kept; only a cluster that can be asked is known to
+be new. */}}
+{{- define "slurm-bridge.policyMode" -}}
+{{- $there := lookup "admissionregistration.k8s.io/v1" "ValidatingAdmissionPolicyBinding" "" .name }}
+{{- if .root.Values.scheduler.observeOnly -}}
 Off
-{{- else if .Values.nodePolicy.mode -}}
-{{- .Values.nodePolicy.mode -}}
+{{- else if .root.Values.nodePolicy.mode -}}
+{{- .root.Values.nodePolicy.mode -}}
 {{- else if $there -}}
 {{- has "Deny" $there.spec.validationActions | ternary "Deny" "Warn" -}}
 {{- else -}}
-{{- if and .Release.IsInstall (lookup "v1" "Namespace" "" "kube-system") }}Deny{{ else }}Warn{{ end -}}
+{{- if and .root.Release.IsInstall (lookup "v1" "Namespace" "" "kube-system") }}Deny{{ else }}Warn{{ end -}}
 {{- end -}}
+{{- end }}
+
+{{/* that of the policy for lent nodes */}}
+{{- define "slurm-bridge.nodePolicy" -}}
+{{- include "slurm-bridge.policyMode" (dict "root" . "name" (include "slurm-bridge.lentNodes" .)) -}}
 {{- end }}
 
 {{/* The certificate that the chart makes, as the data of its Secret and the time at which it was made: (dict "secret" SECRET "name" SERVICE

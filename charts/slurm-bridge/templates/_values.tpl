@@ -18,6 +18,7 @@ nodePolicy:
   mode: null
   namespaces: [kube-system]
   users: ["system:kube-scheduler"]
+  kubeletKeys: []
 imagePullSecrets: []
 sharedConfig:
   slurmRestCa: ""
