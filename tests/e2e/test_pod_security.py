@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -24,6 +25,7 @@ EXCEPTIONS = {
     "slurmd": "starts jobs as their users, in control groups of its own",
     "login": "sshd starts sessions as their users",
 }
+POD_KINDS = r"kind: (?:Pod|Deployment|StatefulSet|DaemonSet|Job|CronJob)$"
 FROM_ELSEWHERE = ("serviceAccountName", "serviceAccount", "priorityClassName", "priority", "nodeName")  # they need objects that are not there, or say where it runs
 
 
@@ -61,14 +63,22 @@ def check(api: Api, pods: dict[str, dict]) -> None:
     assert [name for name, text in verdicts.items() if not text and name in EXCEPTIONS] == [], "an exception that is none"
 
 
+def templates_with_pods(chart: str) -> set[str]:
+    home = REPO / "charts" / chart
+    return {str(path.relative_to(home)) for path in home.rglob("templates/**/*.yaml") if re.search(f"^{POD_KINDS}", path.read_text(), re.M)}
+
+
+def test_every_chart_with_pods_is_tried() -> None:
+    assert {path.name for path in (REPO / "charts").iterdir() if templates_with_pods(path.name)} == CHARTS.keys()
+
+
 @pytest.mark.parametrize("chart", CHARTS)
 def test_pods_of_a_chart_are_restricted(restricted: Api, chart: str) -> None:
     words = [word for value in CHARTS[chart] for word in ("--set", value)]
-    objects = from_yaml(run([bin_dir() / "helm", "template", "slurm", REPO / "charts" / chart, "--kube-version", "1.36", *words]))
-    pods = {one["metadata"]["name"]: pod for one in objects if (pod := pod_of(one))}
-    assert pods, "the chart has no pods"
-    assert chart != "slurm-bridge" or "slurm-bridge-dra" in pods
-    check(restricted, pods)
+    text = run([bin_dir() / "helm", "template", "slurm", REPO / "charts" / chart, "--kube-version", "1.36", *words])
+    rendered = set(re.findall(r"^# Source: (\S+)\n(?:(?!^---$).*\n)*?" + POD_KINDS, text, re.M))
+    assert {path.partition("/")[2] for path in rendered} == templates_with_pods(chart)
+    check(restricted, {one["metadata"]["name"]: pod for one in from_yaml(text) if (pod := pod_of(one))})
 
 
 @pytest.fixture(scope="module")
