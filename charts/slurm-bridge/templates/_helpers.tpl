@@ -111,6 +111,16 @@ own
 {{- end -}}
 {{- end }}
 
+{{/* the files of its folder */}}
+{{- define "slurm-bridge.configData" -}}
+config.yaml: |
+  {{- include "slurm-bridge.config" . | nindent 2 }}
+{{- with .Values.sharedConfig.slurmRestCa }}
+slurm-ca.crt: |
+  {{- . | trim | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{/* Whether an image is one that the chart of the Slinky project names. It then counts as not given. */}}
 {{- define "slurm-bridge.isForeign" -}}
 {{- if regexMatch "(^|/)slurm-bridge-(scheduler|admission|controllers)$" (default "" (default dict .).repository) -}}
