@@ -258,8 +258,10 @@ struct kube_pairs kube_decoder_merged(struct kube_decoder *decoder, const struct
     struct kube_pair *pairs;
     unsigned count = 0;
 
+    if (json_is_null(patch))
+        return (struct kube_pairs){ 0 };
     if (!json_is_object(patch) || room == 0)
-        return json_is_null(patch) ? (struct kube_pairs){ 0 } : *base;
+        return *base;
     pairs = kube_decoder_reserve(decoder, room * sizeof(*pairs));
     for (unsigned i = 0; pairs && i < base->count; i++)
         if (!json_get_str(patch, base->at[i].key))

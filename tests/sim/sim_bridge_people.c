@@ -104,7 +104,7 @@ static void set_ready(struct bridge_scene *scene, unsigned number, bool yes)
         }
     (void)snprintf(body, sizeof(body),
                    "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\","
-                   "\"lastTransitionTime\":\"2026-01-01T00:00:0%uZ\"}%s]}}",
+                   "\"lastTransitionTime\":\"2026-01-01T00:00:0%dZ\"}%s]}}",
                    yes ? "True" : "Unknown", yes ? 1 : 2, buf_text(&rest));
     call_node(scene, "PATCH", number, "/status", body);
 }

@@ -271,12 +271,12 @@ static void collect(struct choice *choice)
         tasks = capacity(choice, node);
         if (tasks == 0)
             continue;
-        choice->candidates[choice->count++] =
+        choice->candidates[choice->count] =
             (struct candidate){ node, choice->count, tasks,
                                 !choice->job->external &&
                                     hostlist_contains(choice->required,
                                                       str_of(node->text[NODE_NAME])) };
-        choice->required_count += choice->candidates[choice->count - 1].required;
+        choice->required_count += choice->candidates[choice->count++].required;
     }
 }
 

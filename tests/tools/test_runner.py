@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from slincdev import common
-from tools import lint, pytests, sim
+from tools import analyze, lint, pytests, sim
 
 REPO = Path(__file__).resolve().parents[2]
 
@@ -337,3 +337,14 @@ def test_every_planted_fault_still_has_its_place_and_its_test():
     lost = [f"{fault['file']}: {fault['old']}" for fault in faults if (REPO / fault["file"]).read_text().count(fault["old"]) != 1]
     lost += [case for fault in faults if (case := fault["test"].get("case")) and f"void {case}(" not in cases]
     assert not lost
+
+
+def test_the_analyser_counts_findings_and_never_ends_in_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    program = tmp_path / "cppcheck"
+    for says, ends, found in (("", 0, []), ("src/a.c:1: nullPointer: x", 0, ["src/a.c:1: nullPointer: x"]), ("", 1, ["cppcheck ended with 1: no such option"])):
+        program.write_text(f"#!/bin/sh\necho no such option\n[ -z '{says}' ] || echo '{says}' >&2\nexit {ends}\n")
+        program.chmod(0o755)
+        assert analyze.findings(REPO, ["src/a.c"], tmp_path / "kept") == found
+    names = analyze.sources(REPO)
+    assert "src/bridge/place.c" in names and all(name.startswith(("src/", "libslinc-slurm/")) for name in names)
