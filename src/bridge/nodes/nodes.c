@@ -557,6 +557,17 @@ static void show(const struct look *look, struct plan *plan)
 
 /* ---- the plan ---- */
 
+/* Nothing wakes a node when that has been read. NULL: none is. */
+static const char *kind_being_read(const struct bridge_world *world)
+{
+    if (is_being_read(world, OPTIONAL_DAEMONSETS))
+        return "DaemonSets are being read, whose pods take from the size of nodes";
+    /* Devices that are read later reach Slurm only when the node is idle. */
+    if (is_being_read(world, OPTIONAL_SLICES) || is_being_read(world, OPTIONAL_TAINT_RULES))
+        return "the devices of nodes are being read";
+    return NULL;
+}
+
 /* What is not known is no reason to do anything. NULL: all is known. */
 static const char *what_is_unknown(const struct bridge_world *world, struct arena *arena)
 {
@@ -567,12 +578,7 @@ static const char *what_is_unknown(const struct bridge_world *world, struct aren
     if (world->facts.is_suspicious)
         return arena_printf(arena, "slurmctld may have been restarted: %s",
                             world->facts.suspicion ? world->facts.suspicion : "");
-    if (is_being_read(world, OPTIONAL_DAEMONSETS))
-        return "DaemonSets are being read, whose pods take from the size of nodes";
-    /* Devices that are read later reach Slurm only when the node is idle. */
-    if (is_being_read(world, OPTIONAL_SLICES) || is_being_read(world, OPTIONAL_TAINT_RULES))
-        return "the devices of nodes are being read";
-    return NULL;
+    return kind_being_read(world);
 }
 
 static int plan_in_slurm(const struct look *look, struct plan *plan, struct err *err)
@@ -655,7 +661,7 @@ int nodes_plan(const struct bridge_world *world, struct str slurm_name, struct p
     if (unknown) {
         plan_wait(plan, "%s", unknown);
         /* All else wakes all nodes (wake.c). */
-        if (is_being_read(world, OPTIONAL_DAEMONSETS) || is_being_read(world, OPTIONAL_SLICES))
+        if (kind_being_read(world))
             plan_look_again(plan, LOOK_FOR_KINDS_US);
         return 0;
     }

@@ -44,6 +44,7 @@ static const struct row {
     const char *kube;        /* NULL: PLAIN */
     const char *slurm;       /* NULL: it is made */
     bool unread;             /* the slices */
+    bool rules_unread;       /* DeviceTaintRules */
     enum node_intent intent; /* SERVE */
     const char *parts[3];    /* of the plan; without any it has no actions */
 } rows[] = {
@@ -68,6 +69,10 @@ static const struct row {
     { .sentence = "nothing is made while the slices are being read",
       .slice = BOTH,
       .unread = true,
+      .intent = NODE_SERVE },
+    { .sentence = "nor while the taints of devices are, and it is looked at again",
+      .slice = BOTH,
+      .rules_unread = true,
       .intent = NODE_SERVE },
 
     /* ---- made again ---- */
@@ -172,6 +177,8 @@ static void check_row(const struct row *row)
     bench.world.device_indexes = device_add_indexes(slices, claims);
     bench.world.optional[OPTIONAL_SLICES] =
         (struct optional){ slices, row->unread ? WATCH_UNKNOWN : WATCH_PRESENT };
+    if (row->rules_unread)
+        bench.world.optional[OPTIONAL_TAINT_RULES] = (struct optional){ claims, WATCH_UNKNOWN };
     bench.world.node_sizes = node_sizes_new();
     if (row->slice)
         bench_put_node(slices, row->slice);
@@ -183,6 +190,8 @@ static void check_row(const struct row *row)
         rig_expect_part(&plan, row->parts[i]);
     if (!row->parts[0])
         assert_true(list_is_empty(&plan.actions));
+    assert_int_equal(plan.look_again_us > 0 && list_is_empty(&plan.actions),
+                     row->unread || row->rules_unread);
     node_sizes_free(bench.world.node_sizes);
     bridge_config_done(&config);
     kube_cache_free(slices);
