@@ -223,6 +223,7 @@ void bridge_kubelet_finish(struct bridge_scene *scene, const char *pod, bool wel
 void bridge_devices_prepare(struct bridge_scene *scene); /* a claim of people: work/mine */
 void bridge_gpus_of_node(struct bridge_scene *scene, const char *node);
 void bridge_taint_gpu(struct bridge_scene *scene, unsigned node, bool yes);
+void bridge_leave_claim(struct bridge_scene *scene, const char *pod);
 void bridge_cores_of_node(struct bridge_scene *scene, const char *node);
 unsigned bridge_devices_shown(const struct bridge_scene *scene, const char *node);
 void bridge_devices_step(struct bridge_scene *scene); /* of the controller that frees claims */

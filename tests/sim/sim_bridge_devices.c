@@ -123,6 +123,27 @@ void bridge_devices_prepare(struct bridge_scene *scene)
         "\"exactly\":{\"deviceClassName\":\"" CLASS "\",\"count\":1}}]}}}");
 }
 
+/* The claim of a pod that waits, as a bridge leaves it that dies before the claim is allocated and
+ * whose job ends then. */
+void bridge_leave_claim(struct bridge_scene *scene, const char *name)
+{
+    const struct json *pod = api_store_find(scene->world->store, "pods", SCENE_NS, name);
+    const char *uid = json_str(json_at(pod, "metadata", "uid")).at;
+
+    if (!bridge_pod_wants(pod, NULL) || !bridge_pod_waits(pod))
+        return;
+    (void)bridge_people_call(
+        scene, "POST", "/apis/resource.k8s.io/v1/namespaces/" SCENE_NS "/resourceclaims",
+        "{\"metadata\":{\"name\":\"" DEVICE_CLAIM_PREFIX
+        "%s\",\"finalizers\":[\"" DEVICE_CLAIM_FINALIZER
+        "\"],\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":\"%s\",\"uid\":"
+        "\"%s\","
+        "\"controller\":true}]},\"spec\":{\"devices\":{\"requests\":[{\"name\":"
+        "\"container-0-request-1\",\"exactly\":{\"deviceClassName\":\"" CLASS
+        "\",\"count\":1}}]}}}",
+        uid, name, uid);
+}
+
 /* ---- the controller ---- */
 
 struct claims {

@@ -369,6 +369,11 @@ static void taint_gpu(struct slurm_action *deed)
     bridge_taint_gpu(deed->scene, deed->node, !deed->yes);
 }
 
+static void leave_claim(struct slurm_action *deed)
+{
+    bridge_leave_claim(deed->scene, deed->pod);
+}
+
 static void forget_history(struct slurm_action *deed)
 {
     world_forget_history(deed->scene->world);
@@ -383,6 +388,7 @@ static const struct {
     { make_owners, 4 }, { delete_owner, 2 },        { cordon, 4 },         { uncordon, 6 },
     { lose_node, 4 },   { find_node, 6 },           { delete_node, 3 },    { make_node, 12 },
     { label_node, 4 },  { resize_node, 2 },         { forget_history, 2 }, { taint_gpu, 6 },
+    { leave_claim, 8 },
 };
 
 enum { DEEDS = sizeof(deeds) / sizeof(deeds[0]) };
