@@ -4,6 +4,8 @@
  * that matches wins. A rule says what a person is shown, what wakes the unit again, and what is
  * done. What must happen in every phase are steps before the table.
  *
+ * To add a row: docs/internals/bridge.md, Two exercises.
+ *
  * Holds   `when` answers from the facts of the situation and changes nothing; a unit whose last
  * submit is not settled never gets a second one (docs/internals/bridge.md, Submitting at most
  * once); a pod is bound only to a node of its own running job; a job ends only when nothing of its
@@ -30,7 +32,8 @@ enum {
     MANY_MISFITS = 3,            /* after so many people should look */
 };
 
-/* A question about the situation `s`, and a time after which a unit looks again. */
+/* WHEN is a question about the situation `s`: the `when` of a row. AFTER is the time after which a
+ * unit looks again: the `due_us` of a row. */
 #define WHEN(name, answer)                                                                         \
     static bool name(const struct situation *s)                                                    \
     {                                                                                              \
@@ -319,7 +322,7 @@ struct rule {
 #define DO(action)           .act = (action)
 
 /* clang-format off */
-static const struct rule rules[UNIT_PHASES] = {
+static const struct rule rules[] = {
     /* every unit */
     { AT(UNIT_INHERITED_UNREAD, "inherited, Slurm unread"), IF(is_inherited_unread, PART_NONE),
       WAIT("job {inherited} of a bridge before this one is being taken over"), WOKEN(ON_SLURM) },
@@ -552,17 +555,18 @@ static const struct rule rules[UNIT_PHASES] = {
     { AT(UNIT_ALLOCATED, "allocated"), IF(always, PART_CLAIMS), WOKEN(ON_POD), DO(act_bind) },
 };
 /* clang-format on */
+_Static_assert(sizeof(rules) / sizeof(rules[0]) == UNIT_PHASES, "a row for each phase");
 
 /* ---- deciding ---- */
 
 static bool is_submittable(const struct bridge_world *world, const struct unit *unit,
                            struct arena *arena);
 
-/* The first rule that matches, before this phase; NULL: none does, or err of the situation is set.
- */
+/* The first rule that matches, of those above the row of this phase. NULL: none does, or err of the
+ * situation is set. */
 static const struct rule *first_match(struct situation *s, enum unit_phase before)
 {
-    for (unsigned i = 0; i < (unsigned)before; i++) {
+    for (unsigned i = 0; i < UNIT_PHASES && rules[i].phase != before; i++) {
         situation_need(s, rules[i].needs, is_submittable);
         if (s->err.class)
             return NULL;
@@ -619,7 +623,11 @@ enum unit_phase unit_phase(const struct bridge_world *world, const struct unit *
 
 const char *unit_phase_name(unsigned phase)
 {
-    return rules[phase].name;
+    unsigned i = 0;
+
+    while (i < UNIT_PHASES - 1 && rules[i].phase != phase)
+        i++;
+    return rules[i].name;
 }
 
 /* ---- the table as text ---- */

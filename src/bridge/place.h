@@ -5,7 +5,8 @@
 #include "bridge/unit/unit.h"
 #include "bridge/world/wake.h"
 
-/* Where a unit is: the row of the table in place.c that matches. */
+/* Where a unit is: the row of the table in place.c that matches. The table says in which order rows
+ * are asked. */
 enum unit_phase {
     UNIT_INHERITED_UNREAD,
     UNIT_INHERITED,
@@ -76,6 +77,7 @@ enum unit_phase {
     UNIT_SUSPENDED,
     UNIT_JOB_ENDS,
 
+    /* From here on its job runs, and some of its pods are not bound. */
     UNIT_NODES_UNREAD,
     UNIT_PLACES_UNREAD,
     UNIT_NEIGHBOURS_UNREAD,

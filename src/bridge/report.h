@@ -24,7 +24,7 @@ struct report {
     int64_t since_us;          /* of an outage: loop time */
 };
 
-/* Of a group all members that are in its stage are told. */
+/* Tells all members of the unit that are in its stage. */
 void plan_report(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
                  const struct report *report);
 

@@ -20,8 +20,7 @@ struct sweep {
     struct loop_timer timer;
 };
 
-/* A sweep that begins a second from now, or after the one that is under way, is to see what is true
- * now. */
+/* Starts a sweep a second from now, or after the sweep that is under way. */
 void sweep_request(struct sweep *sweep);
 void sweep_stop(struct sweep *sweep);
 

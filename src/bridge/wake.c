@@ -165,7 +165,7 @@ void bridge_look_at_all(struct bridge *bridge)
         enqueue_pod(&bridge->units, pod);
 }
 
-/* Of a group any member may have other nodes, so it is always planned again. */
+/* Each member of a group may be allowed other nodes, so the group is always planned again. */
 static bool has_same_nodes(const struct bridge *bridge, const struct kube_pod *pod)
 {
     const struct unit_state *state;
@@ -195,7 +195,7 @@ void bridge_look_at_all_that_wait(struct bridge *bridge)
     look_at_those_that_wait(bridge, NULL);
 }
 
-/* Whose pods these words count for is found by the plans: any in its namespace may be. */
+/* The annotations of the owner may count for any pod in its namespace; the plans find out. */
 void bridge_on_owner(void *context, const struct kube_object *owner, bool says_otherwise)
 {
     struct bridge *bridge = context;
@@ -238,7 +238,8 @@ static bool names_claim(const struct kube_pod *pod, const struct kube_object *cl
     return false;
 }
 
-/* The pod that it was made for; of a claim that a person made, whoever names it. */
+/* A claim that was made for a pod concerns that pod; a claim that a person made concerns every pod
+ * that names it. */
 void bridge_on_claim(void *context, const struct kube_object *old, const struct kube_object *next)
 {
     struct bridge *bridge = context;

@@ -18,8 +18,8 @@ void watches_start(struct watches *watches);
 void watches_stop(struct watches *watches); /* no cache changes any more */
 void watches_free(struct watches *watches); /* the caches, too */
 
-/* The state of the optional kinds, into the world. True when one is another than before: which unit
- * a pod is planned with depends on it. */
+/* Writes the state of the optional kinds into the world. True: a state has changed, so pods may
+ * belong to other units now. */
 bool watches_refresh(struct watches *watches);
 
 /* Caches that must have been read before anything is planned, beside those that a controller

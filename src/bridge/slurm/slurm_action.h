@@ -1,5 +1,5 @@
-/* slurm_action.h - what plans may want of Slurm's jobs, as data; and the service that does it, for
- * nodes (engine/slurm_nodes.h) too.
+/* slurm_action.h - what plans may want of Slurm's jobs, as data; and the service that does it. The
+ * service also does what plans want of Slurm's nodes (engine/slurm_nodes.h).
  *
  * Every action is carried out at most once and its answer is written down where plans look: submits
  * in unit_state.h and the job cache, the rest in the caches. So an action counts as done for the

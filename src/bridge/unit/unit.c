@@ -85,7 +85,7 @@ static bool is_member(const struct bridge_world *world, const struct unit *unit,
            unit_is_of_former(unit, pod) == (unit->successor != NULL);
 }
 
-/* Of a group those that are planned with it: pods of other schedulers are none of it. */
+/* The pods that are planned with the group. Pods of other schedulers do not belong to it. */
 static void gather_members(const struct bridge_world *world, struct arena *arena, struct unit *unit)
 {
     struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_unit, unit->key);
@@ -344,7 +344,7 @@ static void gather_jobs(const struct bridge_world *world, struct unit *unit,
 
 /* ---- the whole ---- */
 
-/* Of a group, any of its pods; NULL: it has none, or is no group. */
+/* Any pod of the group with this key. NULL: the group has no pod, or the key is a pod's. */
 static const struct kube_pod *pod_of_group(const struct bridge_world *world, struct str key)
 {
     struct kube_index_walk walk = kube_cache_by(world->pods, world->pods_by_unit, key);
@@ -360,7 +360,7 @@ static void gather_former(struct unit *unit, const struct keyed_jobs *jobs)
             unit->jobs.former[unit->jobs.former_count++] = jobs->at[i].job;
 }
 
-/* Of its members on. */
+/* Gathers the members, and what follows from them. */
 static void gather_rest(const struct bridge_world *world, struct arena *arena, struct unit *unit)
 {
     gather_members(world, arena, unit);

@@ -116,8 +116,7 @@ const struct slurm_job *unit_ended(const struct unit *unit, const struct member 
 
 enum submit_state unit_submit_state(const struct unit *unit);
 
-/* A member has no place in the running job of its group: it is planned by its own key
- * (bridge/place.c). */
+/* Plans a member by its own key, because the running job of its group has no place for it. */
 void plan_enqueue_member(struct plan *plan, const struct member *member);
 
 /* owner.c: whose words count, and how many pods belong together. */

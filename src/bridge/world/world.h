@@ -8,7 +8,7 @@
 #include "bridge/world/config.h"
 #include "bridge/world/foreign_nodes.h"
 #include "bridge/world/group.h"
-#include "bridge/world/node_sizes.h"
+#include "engine/node_sizes.h"
 #include "bridge/world/unit_state.h"
 #include "device/needs.h"
 #include "engine/node_refusals.h"

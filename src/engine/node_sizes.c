@@ -1,7 +1,7 @@
 /* node_sizes.c - the time of the first difference in size, by the name of the node.
  *
  * Holds: more than MAX_NODES are not remembered. */
-#include "bridge/world/node_sizes.h"
+#include "engine/node_sizes.h"
 
 #include "base/map.h"
 #include "base/mem.h"

@@ -2,8 +2,8 @@
  *
  * A device plugin that restarts and a DaemonSet that is rolled out change what a node can give for
  * some seconds. Plans follow only what has lasted. A crash loses it: the time begins anew. */
-#ifndef SLINC_BRIDGE_NODE_SIZES_H
-#define SLINC_BRIDGE_NODE_SIZES_H
+#ifndef SLINC_ENGINE_NODE_SIZES_H
+#define SLINC_ENGINE_NODE_SIZES_H
 
 #include "base/str.h"
 
