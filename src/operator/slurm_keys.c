@@ -139,6 +139,17 @@ static bool workers_have(const struct operator_world *world, const struct kube_o
     return true;
 }
 
+/* The first by name: caches have no order, and what is said must not change by itself. */
+static const struct kube_object *first_of(const struct kube_object *one,
+                                          const struct kube_object *other)
+{
+    int order = one ? strcmp(one->ns, other->ns) : 1;
+
+    if (order == 0)
+        order = strcmp(one->name, other->name);
+    return order < 0 ? one : other;
+}
+
 /* The first that refers to this Controller and does not have the mark; NULL: none. */
 static const struct kube_object *late_of(const struct operator_world *world,
                                          const struct kube_object *controller, struct str mark)
@@ -155,13 +166,15 @@ static const struct kube_object *late_of(const struct operator_world *world,
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct kube_index_walk walk =
             kube_cache_by(rows[i].cache, world->by_controller, str_of(key));
-        const struct kube_object *found;
+        const struct kube_object *found, *first = NULL;
 
         while ((found = kube_index_next(&walk)))
             if (rows[i].component
                     ? !workload_has(world, found, rows[i].component->suffix, true, mark)
                     : !workers_have(world, found, mark))
-                return found;
+                first = first_of(first, found);
+        if (first)
+            return first;
     }
     return NULL;
 }
@@ -172,21 +185,23 @@ static const struct kube_object *late_of_all(const struct sync *sync, struct str
     const struct operator_world *world = sync->world;
     struct kube_cache_walk accountings = kube_cache_walk(world->accountings);
     struct kube_cache_walk controllers = kube_cache_walk(world->controllers);
-    const struct kube_object *found, *late, *slurmctld = NULL;
+    const struct kube_object *found, *late, *first = NULL, *slurmctld = NULL;
 
     while ((found = kube_cache_next(&accountings)))
         if (has_same_secret(found, sync->object) && !spec_flag(found, "external") &&
             !workload_has(world, found, component_slurmdbd.suffix, false, mark))
-            return found;
+            first = first_of(first, found);
+    if (first)
+        return first;
     while ((found = kube_cache_next(&controllers))) {
         if (!has_same_secret(found, sync->object) || spec_flag(found, "external"))
             continue;
         if ((late = late_of(world, found, mark)))
-            return late;
+            first = first_of(first, late);
         if (!workload_has(world, found, component_slurmctld.suffix, false, mark))
-            slurmctld = found;
+            slurmctld = first_of(slurmctld, found);
     }
-    return slurmctld;
+    return first ? first : slurmctld;
 }
 
 bool slurm_keys_reached_others(const struct sync *sync)
@@ -252,12 +267,14 @@ int slurm_keys_plan(struct sync *sync, struct err *err)
     struct json_mut *wanted;
     struct keys keys;
 
-    if (!users || spec_flag(sync->object, "external"))
+    if (spec_flag(sync->object, "external"))
         return 0;
     read_keys(sync, &keys);
-    if (keys.count == MAX_KEYS)
+    if (keys.count ==
+        MAX_KEYS) /* the condition names the pods that are late, also without the Secret */
         plan_look_again(sync->plan, LOOK_AGAIN_US);
-    if ((keys.count == MAX_KEYS && late_of_all(sync, keys.mark)) || !take_step(&keys, users))
+    if (!users || (keys.count == MAX_KEYS && late_of_all(sync, keys.mark)) ||
+        !take_step(&keys, users))
         return 0;
     write_keys(&keys, sync->build, &text);
     base64_encode(buf_str(&text), 0, &encoded);

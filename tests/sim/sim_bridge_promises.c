@@ -93,6 +93,22 @@ static void take_seat(void *context, const struct json *pod)
         seats->cpus += bridge_pod_cpus(pod);
 }
 
+/* What Slurm holds there for the unit. A group whose object was made again has the job of the
+ * former one, while pods of it run, beside its own. */
+static unsigned cpus_of_unit(const struct bridge_scene *scene, const struct pod_note *pod,
+                             const char *node)
+{
+    unsigned cpus = 0;
+
+    map_each (item, &scene->jobs) {
+        const struct job_note *job = item->value;
+
+        if (strcmp(job->unit, pod->unit) == 0 && ran_there_until_us(job, node) == INT64_MAX)
+            cpus += slurm_store_cpus_on(scene->world->slurm, job->id, node);
+    }
+    return cpus;
+}
+
 /* Whoever is there with the same unit, those that are ending too. */
 static void a_node_holds_no_more_than_its_job_has_there(struct bridge_scene *scene,
                                                         const struct pod_note *pod,
@@ -100,7 +116,7 @@ static void a_node_holds_no_more_than_its_job_has_there(struct bridge_scene *sce
                                                         const struct job_note *job)
 {
     struct seats seats = { .scene = scene, .pod = pod, .node = node };
-    unsigned cpus = job ? slurm_store_cpus_on(scene->world->slurm, job->id, node) : 0;
+    unsigned cpus = cpus_of_unit(scene, pod, node);
 
     if (!job || ran_there_until_us(job, node) != INT64_MAX || cpus == 0)
         return;
