@@ -103,8 +103,11 @@ static void real_free(struct loop *loop)
     loop_done(loop);
     if (real->alarm)
         event_free(real->alarm);
-    if (real->base)
+    if (real->base) {
+        /* A freed connection over TLS lives until libevent has told it of its last write. */
+        event_base_loop(real->base, EVLOOP_NONBLOCK);
         event_base_free(real->base);
+    }
     mem_free(real);
 }
 
