@@ -67,7 +67,8 @@ static bool is_child(const struct json *object)
                                              OPERATOR_GROUP "/" OPERATOR_VERSION);
 }
 
-/* A Token fills the Secret of the user that has its name, and controls it neither before nor then. */
+/* A Token fills the Secret of the user that has its name, and controls it neither before nor then.
+ */
 static bool is_filled_token(const struct json *old, const struct json *next)
 {
     return json_exists(old) && json_exists(next) && !controlling(old) && !controlling(next) &&

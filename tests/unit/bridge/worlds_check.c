@@ -73,20 +73,13 @@ static const struct key pod_keys[] = {
 };
 
 static const struct key node_keys[] = {
-    { .name = "name", TEXT },
-    { .name = "annotations", ANY },
-    { .name = "labels", ANY },
-    { .name = "slurm", TEXT },
-    { .name = "created", NUMBER },
-    { .name = "lent", FLAG },
-    { .name = "cpu", TEXT },
-    { .name = "memory", TEXT },
-    { .name = "ready", FLAG },
-    { .name = "since", NUMBER },
-    { .name = "cordoned", FLAG },
-    { .name = "taints", LIST },
-    { .name = "devices", ANY },
-    { 0 },
+    { .name = "name", TEXT },      { .name = "annotations", ANY },
+    { .name = "labels", ANY },     { .name = "slurm", TEXT },
+    { .name = "created", NUMBER }, { .name = "lent", FLAG },
+    { .name = "cpu", TEXT },       { .name = "memory", TEXT },
+    { .name = "ready", FLAG },     { .name = "since", NUMBER },
+    { .name = "cordoned", FLAG },  { .name = "taints", LIST },
+    { .name = "devices", ANY },    { 0 },
 };
 
 static const char *const owner_kinds[] = { "Job", "ReplicaSet", "StatefulSet", NULL };
