@@ -13,7 +13,7 @@ SETUP_CLUSTER = @dev/setup cluster
 
 .DEFAULT_GOAL := build
 .PHONY: build help setup lint test test-lint test-unit test-diff test-sim test-fuzz test-images test-install test-charts test-runner test-e2e soak fuzz bench demo up down \
-        status install uninstall coverage clean images
+        status install uninstall coverage clean images release
 
 build: ## build everything (build/plain)
 	$(SETUP_BUILD)
@@ -23,6 +23,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo; echo "  options: NAME=dev NODES=0 REAL=1 WITH=slurm (up, down, status), KEEP=1 (demo), QUICK=1 (bench), SECONDS=30 (fuzz)"
 	@echo "           MINUTES=60 SEEDS=10000 SLICE=1/1 (soak)"
+	@echo "           VERSION=1.0.0 REGISTRY=registry.example/slinc ARCH=amd64,arm64 KEY=minisign.key URL=https://... (release)"
 
 setup: ## install the Debian packages that are missing
 	@dev/setup
@@ -68,6 +69,10 @@ status: ## what runs
 images: ## build the container images into the cache
 	@dev/setup
 	@images/build
+
+release: ## everything that people install, in dist/: VERSION=1.0.0-rc.1 REGISTRY=registry.example/slinc
+	@dev/setup release build
+	@release/make $(VERSION) $(REGISTRY) $(if $(KEY),--key $(KEY)) $(if $(URL),--url $(URL)) $(if $(ARCH),--arch $(ARCH))
 
 coverage: ## unit test coverage (build/coverage)
 	$(SETUP_BUILD)

@@ -242,7 +242,7 @@ def _pack(
     labels = {f"{LABEL}.title": item.title, f"{LABEL}.version": version_of(item, packages)}
     config = pack.Config(
         item.entrypoint, item.cmd, item.user, [f"{k}={v}" for k, v in item.env.items()],
-        item.workdir, [str(port) for port in item.ports], labels,
+        item.workdir, [str(port) for port in item.ports], labels, recipes.architecture(),
     )  # fmt: skip
     part = where.work / out.name
     digest = pack.pack(item.name, part, root, adds, base, config)

@@ -54,6 +54,7 @@ class Config:
     workdir: str = ""
     ports: list[str] = field(default_factory=list)
     labels: dict[str, str] = field(default_factory=dict)
+    architecture: str = ""  # "": this machine's
 
 
 class Blob(NamedTuple):
@@ -68,6 +69,12 @@ class Blob(NamedTuple):
 
     def descriptor(self) -> dict[str, Any]:
         return {"mediaType": self.media_type, "digest": self.digest, "size": self.size}
+
+
+def own_architecture() -> str:
+    """Of this machine, in the word that Debian and OCI have for it."""
+    machine = os.uname().machine
+    return ARCHITECTURES.get(machine, machine)
 
 
 def source_date() -> int:
@@ -307,12 +314,12 @@ def pack(
 
 
 def _image_config(below: Base, layers: list[Blob], config: Config | None) -> dict[str, Any]:
-    machine = os.uname().machine
+    config = config or Config()
     settings = dict(below.config.get("config", {}))
-    _overlay_settings(settings, config or Config())
+    _overlay_settings(settings, config)
     return {
         "created": "1970-01-01T00:00:00Z",
-        "architecture": ARCHITECTURES.get(machine, machine),
+        "architecture": config.architecture or own_architecture(),
         "os": "linux",
         "config": settings,
         "rootfs": {"type": "layers", "diff_ids": [layer.diff_id for layer in layers]},

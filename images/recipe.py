@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pack
+
 IMAGES = Path(__file__).resolve().parent
 SOURCES = IMAGES.parent / "src"
 VERSIONS = IMAGES.parent / "dev" / "versions.env"
 FORMAT = b"labels"  # another word where the same inputs give other bytes than before
 DEFAULT_VERSIONS = {"SLURM_SUITE": "sid", "SLURM_VERSION": "26.05"}
+TRIPLETS = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}  # Debian's word for an architecture, and the compiler's
 
 
 class RecipeError(Exception):
@@ -86,6 +89,24 @@ class Recipe:
         return bool(self.packages)
 
 
+def own_architecture() -> str:
+    """Of this machine, in Debian's word."""
+    return pack.own_architecture()
+
+
+def architecture() -> str:
+    """Of the images: this machine's, or what SLINC_ARCH names."""
+    wanted = os.environ.get("SLINC_ARCH") or own_architecture()
+    if wanted != own_architecture() and wanted not in TRIPLETS:
+        raise RecipeError(f"SLINC_ARCH={wanted}: images are made for {' and '.join(TRIPLETS)}")
+    return wanted
+
+
+def tool(name: str) -> str:
+    """A tool of the compiler (gcc, strip) for the architecture of the images."""
+    return name if architecture() == own_architecture() else f"{TRIPLETS[architecture()]}-{name}"
+
+
 def titles() -> list[str]:
     """Every recipe there is, bases first."""
     found = sorted(path.parent.name for path in IMAGES.glob("*/recipe"))
@@ -123,7 +144,8 @@ def load(title: str) -> Recipe:
         values["files"] = [File(**row) for row in values.pop("files", [])]
         values["linked"] = [Linked(**row) for row in values.pop("linked", [])]
         tag = program_version() if values["linked"] else f"{versions()['SLURM_VERSION']}-debian"
-        values.setdefault("name", f"localhost/slinc/{title}:{tag}")
+        registry = os.environ.get("SLINC_REGISTRY") or "localhost/slinc"
+        values.setdefault("name", f"{registry}/{title}:{tag}")
         return Recipe(title=title, **values)
     except (tomllib.TOMLDecodeError, TypeError) as error:
         raise RecipeError(f"{path}: {error}") from None
@@ -148,7 +170,7 @@ def key(recipe: Recipe, debs: list[str], base_key: str, linked: list[Path] | Non
             digest.update(len(part).to_bytes(8, "big") + part)
 
     mix(FORMAT, (IMAGES / recipe.title / "recipe").read_bytes(), recipe.name.encode(), base_key.encode())
-    mix(json.dumps(debs).encode(), os.environ.get("SOURCE_DATE_EPOCH", "0").encode())
+    mix(architecture().encode(), json.dumps(debs).encode(), os.environ.get("SOURCE_DATE_EPOCH", "0").encode())
     inputs = [IMAGES / name for name in ("pack.py", "root.py")]
     inputs += [IMAGES / file.source for file in recipe.files]
     for program in recipe.programs:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from debs import Store, apt_conf, run
-from recipe import Recipe
+from recipe import Recipe, architecture, tool
 
 POLICY = "usr/sbin/policy-rc.d"
 DPKG_CONF = "etc/dpkg/dpkg.cfg.d/slinc"
@@ -31,7 +31,7 @@ def bootstrap(root: Path, recipe: Recipe, store: Store) -> None:
     """Debian's essential packages in `root`, without what the recipe strips."""
     options = [f"--dpkgopt={line}" for line in ["force-unsafe-io", *_dpkg_rules(recipe)]]
     run(
-        ["mmdebstrap", "--mode=root", "--variant=essential", "--format=directory", *options,
+        ["mmdebstrap", "--mode=root", f"--arch={architecture()}", "--variant=essential", "--format=directory", *options,
          "--skip=cleanup/apt", "", str(root), store.source_line()],
         {"SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", "0")},
     )  # fmt: skip
@@ -105,6 +105,8 @@ def _install(root: Path, packages: list[str], store: Store, scratch: Path) -> No
                 "Dir::Bin::dpkg": "/usr/bin/dpkg",
                 "Dir::Bin::methods": "/usr/lib/apt/methods",
                 "DPkg::Chroot-Directory": str(root),
+                "APT::Architecture": architecture(),
+                "APT::Architectures": architecture(),
                 "APT::Install-Recommends": "false",
                 "APT::Sandbox::User": "root",
                 "Acquire::Languages": "none",
@@ -156,4 +158,4 @@ def compile_program(program: str, sources: list[Path], include: Path, out: Path)
     files = [str(path) for path in sources if path.suffix == ".c"]
     flags = ["-std=c17", "-D_GNU_SOURCE", "-Os", "-static", "-s", "-Wall", "-Wextra", "-Werror"]
     hidden = [f"-ffile-prefix-map={include.parent}=."]
-    subprocess.run(["gcc", *flags, *hidden, f"-I{include}", "-o", str(out), *files], check=True)
+    subprocess.run([tool("gcc"), *flags, *hidden, f"-I{include}", "-o", str(out), *files], check=True)

@@ -132,7 +132,12 @@ true
 {{- define "slurm-bridge.image" -}}
 {{- $image := include "slurm-bridge.isForeign" .image | eq "true" | ternary dict (default dict .image) }}
 {{- $ours := printf "%s/slinc" (default "localhost/slinc" .root.Values.imageRegistry | trimSuffix "/") }}
+{{- $digest := (include "slurm-bridge.digests" .root | fromYaml).slinc }}
+{{- if and $digest (not $image.repository) (not $image.tag) }}
+{{- printf "%s@%s" $ours $digest -}}
+{{- else }}
 {{- printf "%s:%s" (default $ours $image.repository) (default .root.Chart.AppVersion $image.tag) -}}
+{{- end }}
 {{- end }}
 
 {{/* the level of the log: a number of the scheduler's counts as kube-scheduler's --v does */}}

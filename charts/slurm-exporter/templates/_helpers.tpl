@@ -38,7 +38,12 @@ true
 {{- define "slurm-exporter.image" -}}
 {{- $image := include "slurm-exporter.isForeign" . | eq "true" | ternary dict (default dict .Values.exporter.image) }}
 {{- $ours := printf "%s/slinc" (default "localhost/slinc" .Values.imageRegistry | trimSuffix "/") }}
+{{- $digest := (include "slurm-exporter.digests" . | fromYaml).slinc }}
+{{- if and $digest (not $image.repository) (not $image.tag) }}
+{{- printf "%s@%s" $ours $digest -}}
+{{- else }}
 {{- printf "%s:%s" (default $ours $image.repository) (default .Chart.AppVersion $image.tag | toString) -}}
+{{- end }}
 {{- end }}
 
 {{- define "slurm-exporter.server" -}}

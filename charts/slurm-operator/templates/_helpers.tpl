@@ -102,8 +102,11 @@ true
 {{- $image -}}
 {{- else }}
 {{- $repository := default (printf "%s/slinc" (default "localhost/slinc" .root.Values.imageRegistry | trimSuffix "/")) $image.repository }}
+{{- $digest := (include "slurm-operator.digests" .root | fromYaml).slinc }}
 {{- if $image.digest }}
 {{- printf "%s@%s" $repository $image.digest -}}
+{{- else if and $digest (not $image.repository) (not $image.tag) }}
+{{- printf "%s@%s" $repository $digest -}}
 {{- else }}
 {{- printf "%s:%s" $repository (default .root.Chart.AppVersion $image.tag | toString) -}}
 {{- end }}

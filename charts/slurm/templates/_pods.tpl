@@ -43,12 +43,15 @@ a site's mirror does not: what is there is the site's own choice. */}}
 {{- fail (printf "the image %s needs a tag or a digest" $image.repository) }}
 {{- end }}
 {{- $repository := default (printf "%s/%s" (include "slurm.registry" .root) .name) $image.repository }}
+{{- $digest := index (include "slurm.digests" .root | fromYaml) .name }}
 {{- if and (kindIs "string" .image) $image.repository (not $image.tag) (not $image.digest) -}}
 {{- .image -}}
 {{- else if and .fallback (not $image.repository) (not $image.tag) (not $image.digest) -}}
 {{- .fallback -}}
 {{- else if $image.digest -}}
 {{- printf "%s@%s" $repository $image.digest -}}
+{{- else if and $digest (not $image.repository) (not $image.tag) -}}
+{{- printf "%s@%s" $repository $digest -}}
 {{- else -}}
 {{- printf "%s:%s" $repository (default $tag $image.tag) -}}
 {{- end -}}
