@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 
@@ -41,8 +42,8 @@ def test_a_node_is_listed_and_a_job_followed_to_its_end(sjobs, node, slurm):
     assert states[-2:] == ["RUNNING", "CANCELLED"], shown.stdout
     assert "cores 0x" in shown.stdout
     job = slurm.job(int(number))
-    assert job["extra"].startswith("sjobs-")
-    assert '"cluster":"sjobs"' in job["admin_comment"]
+    comment = json.loads(job["admin_comment"])
+    assert comment["release"] == "sjobs" and comment["unit"].startswith("sjobs-")
     assert number in sjobs("jobs").stdout
 
 
