@@ -6,10 +6,10 @@
  * cookie's token ends where the cookie does; only a header that the ConfigMap names says who
  * somebody is. */
 #include "base/mem.h"
-#include "exporter/access.h"
 #include "exporter/api_page.h"
 #include "exporter/external.h"
 #include "exporter/view.h"
+#include "kube/access.h"
 
 #include <stdlib.h>
 #include <strings.h>
