@@ -49,7 +49,7 @@ static void check(const struct job_desc *desc)
     check_number(desc->time_limit, 1, INT32_MAX);
     check_number(desc->priority, 0, INT32_MAX);
     check_number(desc->cpus_per_task, 1, JOB_DESC_MAX_CPUS);
-    check_number(desc->memory, 0, INT64_MAX >> 20); /* 0: all of the node */
+    check_number(desc->memory, 0, INT64_MAX >> 20);           /* 0: all of the node */
     check_number(desc->begin_time, 1, INT64_C(253402300799)); /* the end of the year 9999 */
     check_number(desc->deadline, 1, INT64_C(253402300799));
     check_number(desc->segment_size, 1, 65533);
