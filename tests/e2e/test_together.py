@@ -182,9 +182,11 @@ def hybrid(system: Together) -> Together:
     pins = ["--set", f"bridgeConfig.pinCpus=auto,dra.enabled=true,dra.nodeSelector.kubernetes\\.io/hostname={NODE}"]
     show_devices(system.api, CORES, KWOK, [fake_cores(64)])
     with_volume = ["--set", "controller.persistence.enabled=true,loginsets.main.enabled=false,nodesets.cpu.slurmd.resources.limits.cpu=2"]
+    tolerant = ["--set", f"nodePolicy.namespaces={{kube-system,{OPERATOR_HOME}}}"]  # the operator will tolerate the taint
+    system.helm("upgrade", "slurm-bridge", REPO / "charts/slurm-bridge", "-n", HOME, "--reuse-values", *tolerant)
     system.helm("upgrade", "slurm-operator", REPO / "charts/slurm-operator", "-n", OPERATOR_HOME, "-f", VALUES / "operator.yaml", "--wait")
     system.helm("upgrade", "slurm", REPO / "charts/slurm", "-n", HOME, "-f", VALUES / "slurm.yaml", *with_volume)
-    system.helm("upgrade", "slurm-bridge", REPO / "charts/slurm-bridge", "-n", HOME, "-f", VALUES / "bridge.yaml", *pins)
+    system.helm("upgrade", "slurm-bridge", REPO / "charts/slurm-bridge", "-n", HOME, "-f", VALUES / "bridge.yaml", *pins, *tolerant)
     system.wait("the worker is idle, with two cores", 120, lambda: system.are_idle("cpu-0") and system.free_cores("cpu-0") == 2)
     system.wait("an external node is in the same Slurm", 60, lambda: KWOK in system.node_states())
     system.api.merge(f"/api/v1/nodes/{NODE}", {"metadata": {"labels": {SLURM_NAME: "cpu-0"}}})
