@@ -378,7 +378,8 @@ class TestAtTheTerminal:
         path = f"/apis/apps/v1/namespaces/{HOME}/deployments/slurm-bridge-scheduler/scale"
         office.system.api.merge(path, {"spec": {"replicas": 0}})
         try:
-            wait_for("no bridge runs", 60, lambda: found()[201]["result"] == "skipped" and found()[402]["result"] == "failed", hint=lambda: office.said)
+            wait_for("no bridge runs", 60, lambda: found()[201]["found"] == "no pod runs slinc bridge" and found()[402]["result"] == "failed",
+                     hint=lambda: office.said)
             said = office.run("doctor", code=6)
             assert re.search(r"^x SD402 webhook \S+ Service together/\S+ has no endpoint that is ready: pods cannot be created$", said, re.M), said
             assert re.search(r"^- SD106 SD201 .* skipped: no pod runs slinc bridge$", said, re.M), said
