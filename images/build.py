@@ -37,6 +37,7 @@ INSIDE = "SLINC_IMAGES_INSIDE"  # set in the namespaces' inner run
 # Only in the unpacked root, so that its commands run at all; the images get theirs by a mount.
 TOOL_CONF = "ClusterName=tools\nSlurmctldHost=localhost\n"
 LABEL = "org.opencontainers.image"
+KEPT_S = 24 * 3600  # how long a result is kept that nobody asks for
 PROGRAM_PATHS = {"pause": "/pause", "init": "/usr/bin/slinc-init"}
 
 
@@ -269,16 +270,25 @@ def read_index(where: Cache) -> dict[str, Any]:
     return dict(json.loads(where.index.read_text())) if where.index.exists() else {}
 
 
+def mark_used(where: Cache, plan: Plan) -> None:
+    """Notes when these results were last asked for."""
+    for title, key in plan.keys.items():
+        for path in (where.archive(title, key), where.sbom(title, key), where.root(title, key)):
+            if path.exists():
+                os.utime(path)
+
+
 def _prune(where: Cache, plan: Plan) -> None:
-    """Older results of the images just built; a base only when no archive stands on it."""
+    """Removes results of the images just built that nobody asked for since a day: another tree on this machine may have other recipes."""
     for title, key in plan.keys.items():
         for old in where.top.glob(f"{title}-*"):
-            if old.suffix == ".tar" and old.name != f"{title}-{key}.tar":
-                old.unlink()
-            elif old.name.endswith(".spdx.json") and old.name != f"{title}-{key}.spdx.json":
-                old.unlink()
-            elif old.suffix == ".root" and old.name != f"{title}-{key}.root":
+            name = old.name.removesuffix(".spdx.json").removesuffix(".tar").removesuffix(".root")
+            if name in (f"{title}-{key}", old.name) or time.time() - old.lstat().st_mtime < KEPT_S:
+                continue
+            if old.is_dir():
                 shutil.rmtree(old)
+            else:
+                old.unlink()
 
 
 # ---- the command ------------------------------------------------------------------------------
@@ -332,6 +342,7 @@ def main(arguments: list[str]) -> int:
             code = run_inside(arguments)
             if code != 0:
                 return code
+        mark_used(where, make_plan(where, names))
         return answer(where, question, names[0]) if question else 0
     except (recipes.RecipeError, debs.DebsError, pack.PackError) as error:
         print(f"images/build: {error}", file=sys.stderr)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,3 +107,21 @@ def test_a_command_line_that_is_not_understood_is_refused() -> None:
         done = subprocess.run([*command, *words], capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stderr
         assert done.stderr
+
+
+def test_results_of_another_tree_stay_for_a_day(tmp_path: Path) -> None:
+    where = build.Cache(tmp_path)
+    plan = build.Plan([recipes.load("base")], {"base": "mine"}, {})
+    for key in ("mine", "fresh", "stale"):
+        where.archive("base", key).touch()
+        where.sbom("base", key).touch()
+        where.root("base", key).mkdir()
+        old = time.time() - (0 if key == "fresh" else 2 * build.KEPT_S)
+        for path in (where.archive("base", key), where.sbom("base", key), where.root("base", key)):
+            os.utime(path, (old, old))
+    (tmp_path / "base-unrelated").touch()
+    build._prune(where, plan)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {f"base-{key}{end}" for key in ("mine", "fresh") for end in (".tar", ".spdx.json", ".root")} | {"base-unrelated"}
+    build.mark_used(where, plan)
+    assert time.time() - where.archive("base", "mine").stat().st_mtime < 60
