@@ -571,6 +571,7 @@ static void write_units(void *context, struct buf *out)
 void bridge_add_health(struct bridge *bridge, struct health *health)
 {
     health_show(health, "units", write_units, bridge);
+    health_slurm(health, bridge->site.version);
     watches_add_health(bridge->watches, health);
     slurm_health_add_health(&bridge->slurm_health, health);
 }

@@ -313,6 +313,7 @@ static enum run_exit run_exporter(const struct links *links, const struct export
     struct err err = { .class = 0 };
     enum run_exit code;
 
+    health_slurm(health, source_slurm_version(exporter_source(exporter)));
     listeners.own_count = exporter_routes(exporter, listeners.own);
     if (process_listen(&listeners,
                        &(struct process_serve){

@@ -1,5 +1,5 @@
-/* cmd_version.c - `slinc version`: the version of this program, of Kubernetes, and of our servers
- * in the cluster, each asked itself. */
+/* cmd_version.c - `slinc version`: the version of this program, of Kubernetes, of our servers in
+ * the cluster, each asked itself, and of Slurm, as the servers know it. */
 #include "cli/replica.h"
 #include "cmd/cmd.h"
 #include "cmd/terminal.h"
@@ -13,7 +13,8 @@ static const struct flag version_flags[] = {
 
 static const char *const servers[] = { "operator", "bridge", "exporter" };
 
-enum { SERVERS = sizeof(servers) / sizeof(servers[0]) };
+/* Kubernetes, Slurm, the servers or why they are not known. */
+enum { SERVERS = sizeof(servers) / sizeof(servers[0]), MAX_ROWS = 2 + SERVERS };
 
 struct row {
     const char *name, *version, *pod; /* version "": not known */
@@ -92,7 +93,14 @@ static void read_row(struct terminal *terminal, struct row *row, const char *fie
                                           : terminal_lacks(terminal, fetch);
 }
 
-static size_t read_servers(struct terminal *terminal, struct row rows[1 + SERVERS])
+/* A server that reads no /conf, which Slurm has from 26.05 on, does not know it. */
+static bool read_slurm(struct terminal *terminal, struct row *row, const struct fetch *fetch)
+{
+    row->version = text_of(terminal, json_get(fetch_root(fetch), "slurm"));
+    return row->version[0] != '\0';
+}
+
+static size_t read_servers(struct terminal *terminal, struct row rows[MAX_ROWS])
 {
     enum { VERSION, PODS, LEASES, LISTS };
     struct fetch lists[LISTS] = {
@@ -101,20 +109,23 @@ static size_t read_servers(struct terminal *terminal, struct row rows[1 + SERVER
         [LEASES] = { .request = { KUBE_LIST, &kube_leases, .timeout_us = ANSWER_US } },
     };
     struct fetch fetches[SERVERS];
+    struct row of_servers[SERVERS], slurm = { "Slurm", "", "", "" };
     size_t count = 1;
 
     terminal_fetch(terminal, lists, LISTS);
     rows[0] = (struct row){ "Kubernetes", "", "", "" };
     read_row(terminal, &rows[0], "gitVersion", &lists[VERSION]);
-    choose_pods(terminal, fetch_root(&lists[PODS]), fetch_root(&lists[LEASES]), fetches, rows + 1);
+    choose_pods(terminal, fetch_root(&lists[PODS]), fetch_root(&lists[LEASES]), fetches,
+                of_servers);
     terminal_fetch(terminal, fetches, SERVERS);
+    for (size_t i = 0; i < SERVERS && !slurm.version[0]; i++)
+        if (fetches[i].path && read_slurm(terminal, &slurm, &fetches[i]))
+            rows[count++] = slurm;
     for (size_t i = 0; i < SERVERS; i++) {
-        struct row row = rows[1 + i];
-
         if (!fetches[i].path)
             continue;
-        read_row(terminal, &row, "version", &fetches[i]);
-        rows[count++] = row;
+        read_row(terminal, &of_servers[i], "version", &fetches[i]);
+        rows[count++] = of_servers[i];
     }
     if (rows[0].version[0] && !lists[PODS].doc)
         rows[count++] = (struct row){ "servers", "", "", terminal_lacks(terminal, &lists[PODS]) };
@@ -125,7 +136,7 @@ static size_t read_servers(struct terminal *terminal, struct row rows[1 + SERVER
 
 static int run_version(struct terminal *terminal, int count, char **words)
 {
-    struct row rows[2 + SERVERS];
+    struct row rows[MAX_ROWS];
     size_t found = 0;
 
     (void)words;
@@ -145,8 +156,8 @@ static int run_version(struct terminal *terminal, int count, char **words)
 const struct terminal_command terminal_version = {
     .name = "version",
     .words = "",
-    .what = "prints its version, and those of the servers that it finds; without an API server "
-            "only its own",
+    .what = "prints its version, and those of Kubernetes, Slurm and our servers in the cluster; "
+            "without an API server only its own",
     .kinds = "",
     .flags = version_flags,
     .run = run_version,

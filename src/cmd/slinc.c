@@ -27,7 +27,7 @@ static const struct command commands[] = {
     { "resume", "puts a node or a worker back into service", NULL, &terminal_resume },
     { "host-keys", "prints a new set of SSH host keys as JSON", cmd_host_keys, NULL },
     { "completion", "prints the completion script for bash, zsh or fish", cmd_completion, NULL },
-    { "version", "prints its version, and those of the servers that it finds", NULL,
+    { "version", "prints its version, and those of Kubernetes, Slurm and our servers", NULL,
       &terminal_version },
     { NULL, NULL, NULL, NULL },
 };

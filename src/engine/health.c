@@ -42,7 +42,7 @@ struct health {
     unsigned check_count;
     struct part parts[HEALTH_MAX_PARTS];
     unsigned part_count;
-    const char *version;
+    const char *version, *slurm;
     bool is_stopping;
 };
 
@@ -383,6 +383,11 @@ void health_version(struct health *health, const char *version)
     metrics_set(health->metrics, &engine_metrics[METRIC_BUILD_INFO], 1, version, NULL);
 }
 
+void health_slurm(struct health *health, const char *slurm)
+{
+    health->slurm = slurm;
+}
+
 static void handle_version(void *context, const struct http_view *view,
                            struct http_responder *responder)
 {
@@ -395,6 +400,8 @@ static void handle_version(void *context, const struct http_view *view,
     if (!is_read(view, responder))
         return;
     json_put_text(build, root, "version", health->version ? health->version : "");
+    if (health->slurm && health->slurm[0])
+        json_put_text(build, root, "slurm", health->slurm);
     json_mut_write(root, &out);
     respond_buf(responder, "application/json", &out);
 }

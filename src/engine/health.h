@@ -4,7 +4,7 @@
  *     /readyz            200, or 503 with one line per check that fails; ?verbose lists all,
  *                        ?exclude=NAME leaves one of the caller's checks out
  *     /metrics           Prometheus text
- *     /version           the program's version as JSON
+ *     /version           the program's version as JSON, and that of the Slurm it talks to
  *     /debug/state       caches, controllers and keys as JSON, and parts of the caller's
  *
  * Probes need the first three alone; the last one is for those who may (kube/guard.h).
@@ -51,6 +51,8 @@ void health_show(struct health *health, const char *name,
 
 /* What /version and the metric slinc_build_info say; borrowed. */
 void health_version(struct health *health, const char *version);
+/* What /version says of Slurm; borrowed: a text that the caller may change, "" while unknown. */
+void health_slurm(struct health *health, const char *slurm);
 
 /* From now on unready: load balancers should look elsewhere. */
 void health_stopping(struct health *health);

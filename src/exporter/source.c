@@ -281,6 +281,11 @@ static const struct slurm_cache *shown(struct source *source, const struct tally
     return health->kinds[kind].is_up && !is_hidden && slurm_cache_is_synced(cache) ? cache : NULL;
 }
 
+const char *source_slurm_version(const struct source *source)
+{
+    return source->hidden.version;
+}
+
 void source_view(struct source *source, struct tally_health *ret_health,
                  struct tally_view *ret_view)
 {

@@ -35,6 +35,9 @@ void source_free(struct source *source); /* takes NULL */
 void source_view(struct source *source, struct tally_health *ret_health,
                  struct tally_view *ret_view);
 
+/* Slurm's version as slurmctld tells it, "" while unknown; borrowed. */
+const char *source_slurm_version(const struct source *source);
+
 /* Which cores the jobs have; they are read from the first call on. Borrowed. */
 struct layouts *source_layouts(struct source *source);
 

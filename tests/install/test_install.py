@@ -93,7 +93,7 @@ def test_nothing_but_the_library_and_the_programs_is_installed(installed):
 
 def test_the_library_names_itself_and_needs_no_more_than_it_says(installed):
     dynamic = run("readelf", "-d", installed.shared)
-    assert "soname: [libslinc-slurm.so.0]" in dynamic
+    assert "soname: [libslinc-slurm.so.1]" in dynamic
     assert needed(installed.shared) == NEEDED
     version = re.search(r"version: '([^']+)'", (REPO / "meson.build").read_text())[1]
     assert installed.flags("--modversion") == [version]
@@ -110,7 +110,7 @@ def test_the_library_is_hardened(installed):
 
 
 def test_the_shared_library_shows_what_the_headers_declare_and_no_more(installed, tmp_path):
-    shown = {line.split()[-1].split("@")[0] for line in run("nm", "-D", "--defined-only", installed.shared).splitlines()} - {"SLINC_SLURM_0"}
+    shown = {line.split()[-1].split("@")[0] for line in run("nm", "-D", "--defined-only", installed.shared).splitlines()} - {"SLINC_SLURM_1"}
     declared = installed.declared(tmp_path)
     assert len(declared) > 250
     assert sorted(declared - listed()) == [], "declared, but missing in libslinc-slurm/symbols"
@@ -188,7 +188,7 @@ def test_a_programs_own_names_do_not_meet_ours(installed, tmp_path, static):
 def test_an_example_is_built_where_it_was_copied_to(installed, tmp_path, example):
     folder = shutil.copytree(installed.examples / example, tmp_path / example)
     run("make", "-C", folder, env=installed.environment | {"CFLAGS": " ".join(STRICT)})
-    assert "libslinc-slurm.so.0" in needed(folder / example)
+    assert "libslinc-slurm.so.1" in needed(folder / example)
     assert run(folder / example, "--help", env=installed.environment).startswith(f"usage: {example}")
 
 

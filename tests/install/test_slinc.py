@@ -260,14 +260,16 @@ def test_why_names_the_right_by_which_the_bridge_could_be_asked(tmp_path: Path, 
 
 
 def test_the_version_is_told_of_every_server_that_runs(tmp_path: Path) -> None:
-    pods = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [pod_of("operator"), pod_of("bridge")]}
-    pages = VERSION | {"/api/v1/pods": json.dumps(pods), "/api/v1/namespaces/home/pods/operator:8080/proxy/version": '{"version":"1.0.0"}'}
+    pods = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [pod_of("operator"), pod_of("bridge"), pod_of("exporter")]}
+    pages = VERSION | {"/api/v1/pods": json.dumps(pods), "/api/v1/namespaces/home/pods/operator:8080/proxy/version": '{"version":"1.0.0"}',
+                       "/api/v1/namespaces/home/pods/exporter:8080/proxy/version": '{"version":"1.0.1","slurm":"26.05.5"}'}
     with api_server(tmp_path, pages) as config:
         shown = subprocess.run([SLINC, "version", "--kubeconfig", config], text=True, capture_output=True, timeout=60, check=True).stdout
         told = subprocess.run([SLINC, "version", "-o", "json", "--kubeconfig", config], text=True, capture_output=True, timeout=60, check=True).stdout
-    assert shown == (f"slinc {OWN_VERSION}\nKubernetes v1.36.3\noperator 1.0.0  home/operator\n"
-                     "bridge not known: it is older than 1.0.0, or no server of Slinc\n")
-    assert json.loads(told)["servers"][:2] == [{"name": "Kubernetes", "version": "v1.36.3"}, {"name": "operator", "version": "1.0.0", "pod": "home/operator"}]
+    assert shown == (f"slinc {OWN_VERSION}\nKubernetes v1.36.3\nSlurm 26.05.5\noperator 1.0.0  home/operator\n"
+                     "bridge not known: it is older than 1.0.0, or no server of Slinc\nexporter 1.0.1  home/exporter\n")
+    assert json.loads(told)["servers"][:3] == [{"name": "Kubernetes", "version": "v1.36.3"}, {"name": "Slurm", "version": "26.05.5"},
+                                               {"name": "operator", "version": "1.0.0", "pod": "home/operator"}]
 
 
 def test_servers_that_may_not_be_asked_are_named_with_the_right_that_is_missing(tmp_path: Path) -> None:

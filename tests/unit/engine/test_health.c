@@ -299,7 +299,8 @@ static void the_routes_answer_over_http(void **state)
           "[-] slurm: no answer from slurmrestd\n" },
         { "GET", "/readyz?exclude=slurm", 200, "text/plain", "ok\n" },
         { "GET", "/metrics", 200, "text/plain; version=0.0.4", "" },
-        { "GET", "/version", 200, "application/json", "{\"version\":\"1.2.3-rc.4\"}" },
+        { "GET", "/version", 200, "application/json",
+          "{\"version\":\"1.2.3-rc.4\",\"slurm\":\"26.05.5\"}" },
         { "GET", "/debug/state", 200, "application/json", "{\"ready\":false,\"why\":" },
         { "DELETE", "/metrics", 405, "text/plain", "only GET and HEAD\n" },
         { "GET", "/other", 404, "", "" },
@@ -317,6 +318,7 @@ static void the_routes_answer_over_http(void **state)
     health = health_new(seen.loop, metrics, NULL);
     health_check(health, "slurm", check_slurm, &is_well);
     health_version(health, "1.2.3-rc.4");
+    health_slurm(health, "26.05.5");
     health_routes(health, routes);
     health_metrics_routes(health, routes + HEALTH_ROUTES);
     routes[HEALTH_ROUTES + HEALTH_METRICS_ROUTES] = health_state_route(health);
