@@ -80,8 +80,9 @@ static void sign(const struct admit_request *request, struct json_build *build,
     const struct json *object = request->review.object, *group;
     struct json_iter groups = json_iter(request->review.groups);
     auto_buf struct buf creator = { .max = MAX_CREATOR };
-    bool is_for_owner = admit_owner(object).kind.len > 0 &&
-                        bridge_config_is_controller(request->config, request->review.user);
+    bool is_for_owner =
+        admit_owner(object).kind.len > 0 &&
+        bridge_config_is_like_any(request->config->controller_accounts, request->review.user);
 
     if (request->review.user.len == 0)
         return;

@@ -117,7 +117,7 @@ static void take_gres(struct node *node, const char *list, int sign)
             node->gres[at] = (struct gres_taken){ 0, mem_strndup(name.at, name.len),
                                                   mem_strndup(type.at, type.len) };
         }
-        node->gres[at].count += sign * count;
+        node->gres[at].count += sign * (count < 0 ? INT32_MAX : count);
     }
 }
 
@@ -410,7 +410,7 @@ static bool gres_fits(const struct node *node, const char *list)
     int64_t count;
 
     while (gres_next_requested(&rest, &name, &type, &count))
-        if (count > gres_left(node, name, type))
+        if (count < 0 || count > gres_left(node, name, type))
             return false;
     return true;
 }

@@ -9,18 +9,24 @@
 #include "bridge/unit/translate.h"
 
 #include "base/map.h"
-#include "bridge/unit/at_least.h"
 #include "bridge/unit/prefer.h"
 #include "codec/timestamp.h"
-#include "device/needs.h"
+#include "device/requested.h"
+#include "slurm/gres.h"
 
 #include <inttypes.h>
 
 enum {
     MIB = 1 << 20,
     MINUTE = 60,
-    MAX_GRES_TEXT = 64 << 10, /* bytes of a gres list */
-    MAX_CLAIMS = 1 << 20,     /* that the pods of a unit name */
+    MAX_CLAIMS = 1 << 20, /* that the pods of a unit name */
+};
+
+struct least {        /* what a job must have, amount by amount */
+    int64_t cpus;     /* 0: nothing */
+    int64_t memory;   /* MiB; 0: nothing */
+    const char *gres; /* "gres/gpu=2,gres/fpga:x=1" */
+    int64_t per_node; /* pods on a node of the job */
 };
 
 static int64_t larger(int64_t a, int64_t b)
@@ -197,7 +203,7 @@ static int64_t memory_wanted(const struct translate_from *from)
 
 /* cores: of each pod by device classes. */
 static void find_least(const struct translate_from *from, const int64_t *cores,
-                       struct at_least *ret_least)
+                       struct least *ret_least)
 {
     int64_t milli = 0, bytes = 0;
 
@@ -227,69 +233,6 @@ static int take_amounts(struct job_desc *desc, const struct translate_from *from
 
 /* ---- devices ---- */
 
-struct gres {
-    const char *name, *type; /* type "": of any, as device plugins have them */
-    int64_t amount;          /* the most that a pod wants */
-    int64_t of_pod;          /* what the pod at hand wants */
-};
-
-struct gres_list { /* in byte order of the types, then the names: equal pods give equal texts */
-    struct gres *at;
-    unsigned count;
-};
-
-static int compare_gres(const struct gres *gres, const struct device_row *row)
-{
-    int order = strcmp(gres->type, row->type);
-
-    return order ? order : strcmp(gres->name, row->gres);
-}
-
-static struct gres *need_gres(struct gres_list *list, const struct device_row *row,
-                              struct arena *arena)
-{
-    struct gres *more;
-    unsigned i = 0;
-
-    while (i < list->count && compare_gres(&list->at[i], row) < 0)
-        i++;
-    if (i < list->count && compare_gres(&list->at[i], row) == 0)
-        return &list->at[i];
-    more = arena_alloc_array(arena, list->count + 1, sizeof(*more));
-    for (unsigned k = 0; k < list->count; k++)
-        more[k + (k >= i)] = list->at[k];
-    more[i] = (struct gres){ .name = row->gres, .type = row->type };
-    list->at = more;
-    list->count++;
-    return &more[i];
-}
-
-/* GPUs of different makers on one pod add up to one count. */
-static int add_pod(struct gres_list *list, const struct translate_from *from, unsigned at,
-                   struct arena *arena, int64_t *cores, struct err *err)
-{
-    struct device_view view = { .table = &from->config->devices,
-                                .classes = from->classes,
-                                .claims = from->claims };
-    struct device_amounts amounts;
-
-    if (device_amounts_of(&view, from->pods[at], arena, &amounts, err) < 0)
-        return -err->class;
-    for (unsigned i = 0; i < amounts.count; i++) {
-        int64_t *sum = device_row_is_cpu(amounts.at[i].row)
-                           ? cores
-                           : &need_gres(list, amounts.at[i].row, arena)->of_pod;
-
-        if (__builtin_add_overflow(*sum, amounts.at[i].amount, sum))
-            *sum = INT64_MAX;
-    }
-    for (unsigned i = 0; i < list->count; i++) {
-        list->at[i].amount = larger(list->at[i].amount, list->at[i].of_pod);
-        list->at[i].of_pod = 0;
-    }
-    return 0;
-}
-
 /* A claim is allocated for one pod, so that the second could never be bound. */
 static int check_shared_claims(const struct translate_from *from, struct err *err)
 {
@@ -315,30 +258,26 @@ static int check_shared_claims(const struct translate_from *from, struct err *er
     return 0;
 }
 
-/* A pod that is bound has its devices: it is counted as far as its claims can be read. */
+/* A pod that is bound has its devices: it is counted as far as its claims can be read. cores: of
+ * each pod by device classes. */
 static int take_devices(struct job_desc *desc, const struct translate_from *from,
                         struct arena *arena, int64_t *cores, struct err *err)
 {
-    struct gres_list list = { 0 };
-    auto_buf struct buf text = { .max = MAX_GRES_TEXT };
+    const struct device_view view = { .table = &from->config->devices,
+                                      .classes = from->classes,
+                                      .claims = from->claims };
+    struct requested_gres requested = { .count = 0 };
 
     for (unsigned i = 0; i < from->pod_count; i++) {
         const struct kube_pod *pod = from->pods[i];
-        bool has_devices = pod->limits.extended.count + pod->requests.extended.count > 0 ||
-                           (pod->rare && pod->rare->claim_count > 0);
 
-        if (has_devices && add_pod(&list, from, i, arena, &cores[i], err) < 0 && !pod->node_name[0])
+        if (requested_gres_add(&requested, &view, pod, arena, &cores[i], err) < 0 &&
+            !pod->node_name[0])
             return err_wrap(err, "pod %s", pod->object.name);
     }
-    for (unsigned i = 0; i < list.count; i++)
-        buf_printf(&text, "%sgres/%s%s%s=%" PRId64, i > 0 ? "," : "", list.at[i].name,
-                   list.at[i].type[0] ? ":" : "", list.at[i].type, list.at[i].amount);
-    if (buf_check(&text, "devices", NULL) < 0)
-        return err_set(err, ERR_INVALID, "%u kinds of devices are too many for one job",
-                       list.count);
-    if (list.count > 0)
-        desc->gres = arena_strdup(arena, buf_text(&text));
-    return 0;
+    if (requested.count == 0)
+        return 0;
+    return requested_gres_text(&requested, arena, &desc->gres, err);
 }
 
 /* ---- annotations ---- */
@@ -449,6 +388,25 @@ static int complete(struct job_desc *desc, const struct job_desc *base,
     return shares ? check_ports(desc, from, err) : 0;
 }
 
+/* ---- at least what the pods request ---- */
+
+/* The annotations `cpu-per-task`, `mem-per-node` and `gres` take the place of what the pods
+ * request. On the node a pod runs with its requests, whatever the annotations say, so a job that
+ * reserves less would let Slurm give the rest to another job. */
+static int raise_to_least(struct job_desc *desc, const struct least *least, struct arena *arena,
+                          struct err *err)
+{
+    int64_t memory = least->memory * least->per_node; /* the first has at most 43 bits */
+
+    if (least->cpus > 0 && desc->cpus_per_task < least->cpus)
+        desc->cpus_per_task = least->cpus;
+    if (memory > 0 && desc->memory != 0 && desc->memory < memory) /* 0: all of the node */
+        desc->memory = memory;
+    if (desc->gres_per_task[0] || !least->gres[0])
+        return 0;
+    return gres_raise(desc->gres, least->gres, least->per_node, arena, &desc->gres, err);
+}
+
 /* ---- the whole ---- */
 
 static int64_t oldest(const struct translate_from *from)
@@ -462,7 +420,7 @@ static int64_t oldest(const struct translate_from *from)
 }
 
 static int take_all(struct job_desc *desc, const struct translate_from *from, struct arena *arena,
-                    struct at_least *ret_least, struct err *err)
+                    struct least *ret_least, struct err *err)
 {
     int64_t *cores = arena_alloc_array(arena, from->pod_count + 1, sizeof(*cores));
     int rc;
@@ -490,7 +448,7 @@ int translate(const struct translate_from *from, struct arena *arena, struct job
               struct err *err)
 {
     struct job_desc base, desc;
-    struct at_least least;
+    struct least least;
     int rc = take_all(&base, from, arena, &least, err);
 
     if (rc < 0)
@@ -510,7 +468,7 @@ int translate(const struct translate_from *from, struct arena *arena, struct job
     least.gres = base.gres;
     least.per_node = desc.tasks >= 0 ? desc.tasks_per_node : 1;
     if (rc == 0)
-        rc = at_least_raise(&desc, &least, arena, err);
+        rc = raise_to_least(&desc, &least, arena, err);
     if (rc < 0)
         return rc;
     if (!desc.constraints[0]) /* Slurm would try the preference in place of the constraints */

@@ -66,7 +66,8 @@ struct bridge_config {
     const struct bridge_user *users; /* users: the first that matches counts */
     unsigned user_count;
     bool asks_who_made_it;           /* some of them do */
-    const char *controller_accounts; /* controllerAccounts: patterns by ',' */
+    const char *controller_accounts; /* controllerAccounts: who makes objects for others, whose
+                                        owners tell who that is; patterns by ',' */
     bool pins_cpus; /* pinCpus: auto: the webhook has pods that share nodes pinned to their cores */
     struct device_table devices; /* devices: what they are in Slurm */
     enum trust trust;            /* trustAnnotations */
@@ -86,8 +87,8 @@ void bridge_config_done(struct bridge_config *config);
 /* The first rule that matches, or NULL. creator: as in BRIDGE_CREATOR_ANNOTATION; "": not known. */
 const struct bridge_user *bridge_config_user(const struct bridge_config *config, const char *ns,
                                              const char *service_account, struct str creator);
-/* Whether this account makes objects for others, whose owners tell who that is. */
-bool bridge_config_is_controller(const struct bridge_config *config, struct str user);
+/* Whether one of the patterns ("a*,b") matches the word. */
+bool bridge_config_is_like_any(const char *patterns, struct str word);
 /* NULL for a class that has no rule. */
 const struct bridge_priority *bridge_config_priority(const struct bridge_config *config,
                                                      const char *class);

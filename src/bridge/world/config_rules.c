@@ -263,15 +263,15 @@ static bool is_made_by(const struct bridge_user *rule, struct str creator)
     return !rule->creator_group[0];
 }
 
-bool bridge_config_is_controller(const struct bridge_config *config, struct str user)
+bool bridge_config_is_like_any(const char *patterns, struct str word)
 {
-    struct str rest = str_of(config->controller_accounts), pattern;
+    struct str rest = str_of(patterns), pattern;
 
     while (rest.len > 0 && str_next(&rest, ',', &pattern)) {
         auto_buf struct buf text = { .max = MAX_TEXT };
 
         buf_add_str(&text, str_trim(pattern));
-        if (is_like(buf_text(&text), user))
+        if (is_like(buf_text(&text), word))
             return true;
     }
     return false;

@@ -344,9 +344,10 @@ static void a_rule_may_ask_who_made_a_pod(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         assert_string_equal(bridge_config_user(&config, "ns", "", str_of(cases[i].creator))->user,
                             cases[i].want);
-    assert_true(bridge_config_is_controller(
-        &config, STR("system:serviceaccount:kube-system:job-controller")));
-    assert_false(bridge_config_is_controller(&config, STR("system:serviceaccount:team:x")));
+    assert_true(bridge_config_is_like_any(config.controller_accounts,
+                                          STR("system:serviceaccount:kube-system:job-controller")));
+    assert_false(
+        bridge_config_is_like_any(config.controller_accounts, STR("system:serviceaccount:team:x")));
     bridge_config_done(&config);
 }
 

@@ -322,6 +322,8 @@ static void devices_are_counted_by_name_and_type(void **state)
     assert_true(gres_fits(bench, "gres/gpu:a=4,gres/nic=1"));
     assert_true(gres_fits(bench, "gres/gpu:b:2"));
     assert_true(gres_fits(bench, "gpu:6"));
+    assert_true(gres_fits(bench, "gres:gpu:6"));
+    assert_false(gres_fits(bench, "gres/gpu=1k"));
     assert_false(gres_fits(bench, "gres/gpu:a=5"));
     assert_false(gres_fits(bench, "gres/gpu=7"));
     assert_false(gres_fits(bench, "gres/gpu:a=1,gres/nic=2"));
