@@ -1,6 +1,6 @@
 """What every chart renders with every values file: written down, so that a change of a chart is seen as what it changes.
 
-    python3 tests/charts/golden.py      writes tests/charts/golden again
+    python3 tests/charts/golden.py      writes tests/charts/golden and the READMEs of the charts again
 
 A file there has the objects that a chart renders by default, and for every other values file what is different from them."""
 
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from conftest import REPO, helm
-from slincdev import crds
+from slincdev import chart_readme, crds
 from slincdev.common import versions
 
 GOLDEN = REPO / "tests/charts/golden"
@@ -120,6 +120,7 @@ def main() -> None:
     GOLDEN.mkdir(exist_ok=True)
     for chart, text in goldens().items():
         (GOLDEN / f"{chart}.txt").write_text(text)
+    chart_readme.write_all()
 
 
 if __name__ == "__main__":
