@@ -36,7 +36,7 @@ test-lint test-unit test-diff test-sim test-fuzz test-install test-charts test-r
 	@dev/setup
 	@$(PYTHON) tests/run $*
 
-soak: ## cppcheck, all crash cases, SEEDS of simulation, MINUTES of fuzzing, fault tests, mutations
+soak: ## cppcheck, all crash cases, SEEDS of simulation, MINUTES of fuzzing, fault tests, mutations, a whole release
 	@dev/setup
 	@$(if $(MINUTES),FUZZ_MINUTES=$(MINUTES)) $(if $(SEEDS),SIM_SEEDS=$(SEEDS)) $(if $(SLICE),SIM_SLICE=$(SLICE)) $(PYTHON) tests/run --soak
 

@@ -1,11 +1,12 @@
 """release.py - makes everything that people install, for all architectures, in one folder.
 
-    release/make VERSION REGISTRY [--out dist] [--commit HEAD] [--key KEY] [--url URL] [--arch amd64,arm64] [--update-lock]
+    release/make VERSION REGISTRY [--out dist] [--commit HEAD] [--key KEY] [--url URL] [--arch amd64,arm64] [--update-lock] [--again]
 
     VERSION    1.2.3, or 1.2.3-rc.1 for a candidate
     REGISTRY   where the images will be pulled from: registry.example/slinc. `release/push` puts them there
     --key      a minisign secret key (a file) or the name of a GPG key: SHA256SUMS is signed with it
     --url      where the files of the folder will be found, for the manifest of krew
+    --again    installs the packages of the images again, though the cache has the images: to compare two runs
 
 The release is made of a commit, never of what lies in the tree. The same commit, version, registry and packages give the
 same bytes. The packages are those of release/packages.lock: if a Debian suite has others now, nothing is made
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import os
 import shutil
 import subprocess
 import sys
@@ -38,8 +40,8 @@ import toolchain  # noqa: E402
 
 LOCK = REPO / "release/packages.lock"
 HOME = "https://slinc.example"
-# What is published: `base` lies below others, `pause` and `mariadb` are for the development cluster.
-IMAGES = ["slinc", "slurmctld", "slurmd", "slurmrestd", "slurmdbd", "login"]
+# Every recipe becomes an image of the release, but for these: `base` lies below others, `pause` and `mariadb` are for the development cluster.
+UNPUBLISHED = {"base", "pause", "mariadb"}
 
 
 class Wanted(NamedTuple):
@@ -53,6 +55,7 @@ class Wanted(NamedTuple):
     key: str
     url: str
     updates_lock: bool
+    is_again: bool = False
 
 
 class Folders(NamedTuple):
@@ -77,15 +80,13 @@ def make(wanted: Wanted, dist: Path) -> None:
             toolchain.ensure_emulation(arch)
         stages = {arch: toolchain.compile_programs(arch, folders.source, wanted.epoch, work / f"build-{arch}") for arch in wanted.architectures}
         archives = {arch: make_images(wanted, folders, arch) for arch in wanted.architectures}
-        check_lock(wanted, lock_text(wanted.architectures))
+        packages = lock_text(wanted, folders)
+        check_lock(wanted, packages)
         tarballs = make_programs(wanted, folders, stages)
-        images = combine_images(folders, archives)
-        made = charts.package(folders.dist, folders.source, work, wanted.registry, images, wanted.version, wanted.epoch)
-        charts.render(folders.dist, made, wanted.version)
+        write_installable(wanted, folders, archives)
         (folders.dist / "NOTES.md").write_text(notes)
         (folders.dist / "slinc.krew.yaml").write_text(papers.krew(tarballs, wanted.version, wanted.url, HOME))
-        (folders.dist / "images.txt").write_text("".join(f"{wanted.registry}/{image.name}:{image.tag}@{image.digest}\n" for image in images))
-        (folders.dist / "packages.lock").write_text(lock_text(wanted.architectures))
+        (folders.dist / "packages.lock").write_text(packages)
         sums = papers.write_sums(folders.dist)
         if wanted.key:
             papers.sign(sums, wanted.key)
@@ -94,17 +95,43 @@ def make(wanted: Wanted, dist: Path) -> None:
         shutil.rmtree(work)
 
 
+def published(source: Path) -> list[str]:
+    """The images of a release of these sources."""
+    return sorted(path.parent.name for path in source.glob("images/*/recipe") if path.parent.name not in UNPUBLISHED)
+
+
+def write_installable(wanted: Wanted, folders: Folders, archives: dict[str, dict[str, Path]]) -> None:
+    """What release/push puts into a registry: images and their list, charts that name them; and the charts as manifests."""
+    images = combine_images(folders, archives)
+    made = charts.package(folders.dist, folders.source, folders.work, wanted.registry, images, wanted.version, wanted.epoch)
+    charts.render(folders.dist, made, wanted.version)
+    (folders.dist / "images.txt").write_text("".join(f"{wanted.registry}/{image.name}:{image.tag}@{image.digest}\n" for image in images))
+
+
+def image_cache(wanted: Wanted, folders: Folders, arch: str) -> Path:
+    """Where the images of this architecture are built. With --again it has only the packages."""
+    kept = cache_dir() / "release" / f"images-{arch}"
+    if not wanted.is_again:
+        return kept
+    fresh = folders.work / f"images-{arch}"
+    if not fresh.exists():
+        (fresh / "images").mkdir(parents=True)
+        for packages in kept.glob("images/debs-*"):
+            shutil.copytree(packages, fresh / "images" / packages.name, symlinks=True, copy_function=os.link)
+    return fresh
+
+
 def make_images(wanted: Wanted, folders: Folders, arch: str) -> dict[str, Path]:
     """The archives of all images for one architecture, made by the exported sources' own images/build; their lists of contents."""
-    cache = cache_dir() / "release" / f"images-{arch}"
+    names, cache = published(folders.source), image_cache(wanted, folders, arch)
     environment = toolchain.own_environment(arch, folders.source, folders.work / f"build-{arch}/build", cache, wanted.registry, wanted.epoch)
     build = folders.source / "images/build"
     with slow_step(f"images for {arch}"):
-        run([build, *IMAGES], env=environment, what=f"the images for {arch}")
+        run([build, *names], env=environment, what=f"the images for {arch}")
     (folders.dist / "sbom").mkdir(exist_ok=True)
-    for name in IMAGES:
+    for name in names:
         shutil.copy(run([build, "--sbom", name], env=environment).strip(), folders.dist / "sbom" / f"{name}-{arch}.spdx.json")
-    return {name: Path(run([build, "--archive", name], env=environment).strip()) for name in IMAGES}
+    return {name: Path(run([build, "--archive", name], env=environment).strip()) for name in names}
 
 
 def make_programs(wanted: Wanted, folders: Folders, stages: dict[str, Path]) -> dict[str, Path]:
@@ -123,7 +150,7 @@ def combine_images(folders: Folders, archives: dict[str, dict[str, Path]]) -> li
     blobs = index.Blobs(folders.work / "blobs")
     (folders.dist / "images").mkdir()
     found = []
-    for name in IMAGES:
+    for name in next(iter(archives.values())):
         with step(f"image {name}"):
             by_arch = {arch: made[name] for arch, made in archives.items()}
             tag = index.tag_of(next(iter(by_arch.values())))
@@ -131,12 +158,12 @@ def combine_images(folders: Folders, archives: dict[str, dict[str, Path]]) -> li
     return found
 
 
-def lock_text(architectures: list[str]) -> str:
+def lock_text(wanted: Wanted, folders: Folders) -> str:
     """Every package that went into programs and images, a line each."""
     lines = []
-    for arch in architectures:
+    for arch in wanted.architectures:
         lines += [f"build-{arch} {line}" for line in toolchain.installed(toolchain.ensure_root(arch))]
-        lines += [f"images-{arch} {line}" for line in toolchain.image_packages(cache_dir() / "release" / f"images-{arch}")]
+        lines += [f"images-{arch} {line}" for line in toolchain.image_packages(image_cache(wanted, folders, arch))]
     return "".join(f"{line}\n" for line in sorted(set(lines)))
 
 
@@ -163,6 +190,7 @@ def parse(arguments: list[str]) -> tuple[Wanted, Path]:
     parser.add_argument("--url", default="")
     parser.add_argument("--arch", default="amd64,arm64")
     parser.add_argument("--update-lock", action="store_true")
+    parser.add_argument("--again", action="store_true")
     words = parser.parse_args(arguments)
     sources.check_version(words.version)
     commit, epoch = sources.commit_of(words.commit)
@@ -170,7 +198,7 @@ def parse(arguments: list[str]) -> tuple[Wanted, Path]:
     if unknown := [arch for arch in architectures if arch not in TRIPLETS]:
         raise Fail(f"--arch: {', '.join(unknown)} is none of {', '.join(TRIPLETS)}")
     url = words.url or f"{HOME}/releases/{words.version}"
-    return Wanted(words.version, words.registry.rstrip("/"), commit, epoch, architectures, words.key, url, words.update_lock), words.out
+    return Wanted(words.version, words.registry.rstrip("/"), commit, epoch, architectures, words.key, url, words.update_lock, words.again), words.out
 
 
 def main() -> int:

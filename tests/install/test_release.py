@@ -88,17 +88,23 @@ def test_an_image_of_two_architectures_has_one_index_and_compressed_layers(tmp_p
 
 
 def test_charts_of_a_release_name_its_registry_and_digests(tmp_path: Path) -> None:
-    images = [index.Combined(name, "26.05-debian", f"sha256:{number:064x}", tmp_path) for number, name in enumerate(release.IMAGES)]
+    images = [index.Combined(name, "26.05-debian", f"sha256:{number:064x}", tmp_path) for number, name in enumerate(release.published(REPO))]
     charts.package(tmp_path, REPO, tmp_path / "work", "registry.example/slinc", images, "1.0.0", 1000)
     charts.render(tmp_path, sorted((tmp_path / "charts").glob("*.tgz")), "1.0.0")
     shown = "".join(path.read_text() for path in (tmp_path / "manifests").iterdir())
-    assert f"image: registry.example/slinc/slinc@{images[0].digest}" in shown and "localhost/slinc" not in shown
+    digests = {image.name: image.digest for image in images}
+    assert f"image: registry.example/slinc/slinc@{digests['slinc']}" in shown and "localhost/slinc" not in shown
     text = run([shutil.which("helm") or charts.bin_dir() / "helm", "template", "s", tmp_path / "charts/slurm-1.0.0.tgz", "--kube-version=1.36.3",
                 "--set=nodesets.cpu.replicas=1", "--set=nodesets.own.slurmd.image.tag=mine", "--set=accounting.enabled=true",
                 "--set=accounting.storageConfig.host=db,accounting.storageConfig.passwordKeyRef.name=a,accounting.storageConfig.passwordKeyRef.key=b"])
     for name in ("slurmctld", "slurmd", "slurmrestd", "slurmdbd"):
-        assert f"registry.example/slinc/{name}@{images[release.IMAGES.index(name)].digest}" in text
+        assert f"registry.example/slinc/{name}@{digests[name]}" in text
     assert "registry.example/slinc/slurmd:mine" in text  # what values say goes before it
+
+
+def test_every_recipe_becomes_an_image_but_for_those_of_the_development_cluster() -> None:
+    recipes = {path.parent.name for path in REPO.glob("images/*/recipe")}
+    assert recipes - set(release.published(REPO)) == {"base", "pause", "mariadb"}
 
 
 def test_the_change_log_must_tell_of_the_release() -> None:
