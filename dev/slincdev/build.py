@@ -234,6 +234,7 @@ def _part_programs() -> list[Program]:
         Program("dra-example", pin["DRA_EXAMPLE_VERSION"], ("dra-example",),
                 _build_in_module("sigs.k8s.io/dra-example-driver", "./cmd/dra-example-kubeletplugin", "dra-example")),
         *(Program(name, pin["PROMETHEUS_VERSION"], (name,), _from_deb(name, pin["PROMETHEUS_VERSION"], name)) for name in ("prometheus", "promtool")),
+        Program("registry", pin["REGISTRY_VERSION"], ("docker-registry",), _from_deb("docker-registry", pin["REGISTRY_VERSION"], "docker-registry")),
         Program("helm-unittest", pin["HELM_UNITTEST_VERSION"], ("helm-unittest",),
                 _build_in_module("github.com/helm-unittest/helm-unittest", "./cmd/helm-unittest", "helm-unittest")),
     ]

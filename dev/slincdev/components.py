@@ -139,6 +139,8 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
   address = "{folder}/containerd.sock"
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
   sandbox = "{PAUSE}"
+[plugins.'io.containerd.cri.v1.images'.registry]
+  config_path = "{folder}/registries"
 [plugins.'io.containerd.cri.v1.runtime']
   restrict_oom_score_adj = true
   netns_mounts_under_state_dir = true

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from . import build, parts
 from .common import Durations, say
 
-FROM_PACKAGES = ("etcd", "containerd", "prometheus", "promtool")  # fetched, not built
+FROM_PACKAGES = ("etcd", "containerd", "prometheus", "promtool", "registry")  # fetched, not built
 CORE = ("etcd", "containerd", "kubernetes", "coredns")  # a cluster starts with these and CORE_IMAGES
 
 

@@ -6,6 +6,7 @@ import base64
 import re
 from pathlib import Path
 
+import pages
 import pytest
 
 REPO = Path(__file__).resolve().parents[2]
@@ -21,6 +22,15 @@ def test_the_readme_says_what_how_to_try_and_how_to_install_in_at_most_900_words
     shown = {head: text.split(f"\n## {head}\n")[1].split("\n## ")[0] for head in heads}
     commands = {head: re.findall(r"^    (?:make|helm) .*$", shown[head], re.M) for head in heads[:2]}
     assert (len(commands["Try it"]), len(commands["Install it"])) == (2, 3)
+
+
+def test_the_readme_installs_as_the_page_about_it_does() -> None:
+    page = pages.blocks(REPO / "docs/install.md")["install"]
+    registry, version = re.search(r"^export REGISTRY=(\S+) VERSION=(\S+)$", page, re.M).groups()
+    wanted = [line for line in page.replace("$REGISTRY", registry).replace("$VERSION", version).splitlines() if line.startswith("helm ")]
+    assert re.findall(r"^    (helm install .*)$", (REPO / "README.md").read_text(), re.M) == wanted
+    newest = re.search(r"^## (\S+)$", (REPO / "CHANGELOG.md").read_text(), re.M)[1]
+    assert version == newest
 
 
 @pytest.mark.parametrize("page", [*FIRST, *(str(path.relative_to(REPO)) for path in sorted((REPO / "docs").glob("*.md")))])
