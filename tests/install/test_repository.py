@@ -25,10 +25,13 @@ def test_the_readme_says_what_how_to_try_and_how_to_install_in_at_most_900_words
 
 
 def test_the_readme_installs_as_the_page_about_it_does() -> None:
+    def commands(text: str) -> list[str]:
+        joined = re.sub(r" \\\n +", " ", text)
+        return re.findall(r"^ *(helm install .*)$", joined, re.M)
     page = pages.blocks(REPO / "docs/install.md")["install"]
     registry, version = re.search(r"^export REGISTRY=(\S+) VERSION=(\S+)$", page, re.M).groups()
-    wanted = [line for line in page.replace("$REGISTRY", registry).replace("$VERSION", version).splitlines() if line.startswith("helm ")]
-    assert re.findall(r"^    (helm install .*)$", (REPO / "README.md").read_text(), re.M) == wanted
+    wanted = commands(page.replace("$REGISTRY", registry).replace("$VERSION", version))
+    assert len(wanted) == 3 and commands((REPO / "README.md").read_text()) == wanted
     newest = re.search(r"^## (\S+)$", (REPO / "CHANGELOG.md").read_text(), re.M)[1]
     assert version == newest
 
