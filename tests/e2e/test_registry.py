@@ -114,9 +114,9 @@ def test_what_was_pushed_is_what_was_made(stranger: Stranger) -> None:
 def test_the_manifests_are_taken_by_the_api_server(stranger: Stranger) -> None:
     part = tomllib.loads((PARTS / "certmanager/part.toml").read_text())
     files = [f"-f {module_dir(part['module'], versions()[part['pin']])}/{file}" for file in part["files"]]
-    stranger.type(f"kubectl apply --server-side {' '.join(files)}")
+    definitions = f"kubectl {{}} {' '.join(files)}".format
     create, apply = PAGE["manifests"].splitlines()
-    stranger.type(f"{create}\n{apply.replace('apply', 'apply --dry-run=server')}")
+    stranger.type(f"{definitions('apply --server-side')}\n{create}\n{apply.replace('apply', 'apply --dry-run=server')}\n{definitions('delete')}")
 
 
 def test_the_commands_of_the_page_make_a_whole_system_from_the_registry(stranger: Stranger) -> None:
