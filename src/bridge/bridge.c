@@ -500,6 +500,7 @@ void bridge_check_facts(const struct bridge *bridge, struct check_facts *ret_fac
     ret_facts->site = bridge->has_site ? &bridge->site : NULL;
     ret_facts->job_visibility = world->facts.job_visibility;
     ret_facts->job_visibility_why = world->facts.job_visibility_why;
+    ret_facts->lacks_user = world->facts.knows_job_visibility && !world->facts.slurm_user[0];
     ret_facts->partitions_known =
         world->slurm_partitions && slurm_cache_is_synced(world->slurm_partitions);
     ret_facts->partition_exists =

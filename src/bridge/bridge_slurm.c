@@ -58,6 +58,13 @@ int64_t bridge_takeover_delay_us(const struct bridge *bridge)
                                  bridge->has_site ? bridge->site.message_timeout_s : 0);
 }
 
+static const char *slurm_user_of(const struct bridge *bridge)
+{
+    const char *user = slurm_client_user(bridge->slurm);
+
+    return user[0] ? user : slurm_token_user(slurm_client_token(bridge->slurm));
+}
+
 void bridge_refresh_facts(struct bridge *bridge)
 {
     struct bridge_facts *facts = &bridge->world.facts;
@@ -79,9 +86,7 @@ void bridge_refresh_facts(struct bridge *bridge)
     facts->takeover_delay_us = bridge_takeover_delay_us(bridge);
     facts->waiting_pods = bridge->timings.waiting;
     facts->max_jobs = bridge->has_site ? bridge->site.max_job_count : 0;
-    facts->slurm_user = slurm_client_user(bridge->slurm);
-    if (!facts->slurm_user[0])
-        facts->slurm_user = slurm_token_user(slurm_client_token(bridge->slurm));
+    facts->slurm_user = slurm_user_of(bridge);
     facts->unsubmitted = timings_unsubmitted(&bridge->timings);
     facts->queued = slurm_executor_queued(bridge->executor);
     facts->rebooking = bridge->timings.rebooking;
@@ -155,6 +160,7 @@ static void on_site(void *context, enum slurm_sight sight, const char *why,
     struct bridge *bridge = context;
     struct bridge_facts *facts = &bridge->world.facts;
     bool is_news = sight != facts->job_visibility, knew = facts->knows_job_visibility;
+    bool knew_user = facts->slurm_user[0] != '\0';
 
     bridge->is_checking = false;
     (void)snprintf(bridge->sight_why, sizeof(bridge->sight_why), "%s", why);
@@ -168,7 +174,8 @@ static void on_site(void *context, enum slurm_sight sight, const char *why,
         facts->immediate_jobs_last = site->inactive_limit_s == 0;
         slurm_executor_set_message_timeout(bridge->executor, site->message_timeout_s);
     }
-    if (is_news || !knew)
+    facts->slurm_user = slurm_user_of(bridge);
+    if (is_news || !knew || (!knew_user && facts->slurm_user[0]))
         bridge_wake(bridge, ON_SLURM);
     if (is_news && sight == SLURM_SEES_PART)
         log_error("Slurm is not asked for jobs: its token must see all of them",

@@ -72,7 +72,10 @@ static void check_version(const struct check_facts *facts, struct check_finding 
 
 static void check_job_visibility(const struct check_facts *facts, struct check_finding *finding)
 {
-    if (facts->job_visibility == SLURM_SEES_ALL)
+    if (facts->lacks_user)
+        find(finding, CHECK_BAD, "name its user as `jwtUser` in the config",
+             "the token names no Slurm user, so no job is submitted: it could not be proven ours");
+    else if (facts->job_visibility == SLURM_SEES_ALL)
         find(finding, CHECK_GOOD, "", "our Slurm user sees all jobs");
     else if (facts->job_visibility == SLURM_SEES_PART)
         find(finding, CHECK_BAD, "use a token of SlurmUser, or of a user with AdminLevel=Operator",

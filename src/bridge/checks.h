@@ -15,6 +15,7 @@ struct check_facts {
     const struct slurm_site *site; /* NULL: slurmctld does not tell */
     enum slurm_sight job_visibility;
     const char *job_visibility_why;          /* "" before that was answered */
+    bool lacks_user;                         /* it was, and nothing says whose the token is */
     bool partitions_known, partition_exists; /* the one of the config */
     size_t slurm_nodes, labelled_nodes;      /* there now; Kubernetes nodes to be registered */
     int64_t skew_us;                         /* of the API server's clock against ours */

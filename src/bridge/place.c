@@ -124,6 +124,7 @@ WHEN(is_slurm_unread, submits(s) && !s->world->facts.slurm_synced)
 WHEN(is_slurm_suspected, submits(s) && s->world->facts.is_suspicious)
 WHEN(is_sight_unknown, submits(s) && !s->world->facts.knows_job_visibility)
 WHEN(sees_part, submits(s) && s->world->facts.job_visibility == SLURM_SEES_PART)
+WHEN(is_user_unknown, submits(s) && !s->world->facts.slurm_user[0])
 WHEN(are_jobs_unread,
      submits(s) && slurm_cache_listed_us(s->world->slurm_jobs) < s->world->facts.leading_us)
 WHEN(is_slurm_full, submits(s) && s->world->facts.pause_us > s->world->facts.now_us)
@@ -410,6 +411,9 @@ static const struct rule rules[] = {
     { AT(UNIT_SEES_PART, "sees part of the jobs"), IF(sees_part, PART_NONE),
       OUTAGE("SlurmUnavailable", "the bridge's Slurm user does not see all jobs: {visibility}"),
       GUARD, WOKEN(ON_SLURM) },
+    { AT(UNIT_USER_UNKNOWN, "Slurm user unknown"), IF(is_user_unknown, PART_NONE),
+      OUTAGE("SlurmUnavailable", "the bridge's token names no Slurm user, so none of its jobs could be "
+          "proven its own: jwtUser in the config names the user"), GUARD, WOKEN(ON_SLURM) },
     { AT(UNIT_JOBS_UNREAD, "jobs unread"), IF(are_jobs_unread, PART_NONE),
       WAITING("WaitingForSlurm", "jobs have not been read since this bridge leads"), GUARD,
       WOKEN(ON_SLURM) },

@@ -87,7 +87,9 @@ static int64_t outage_us(const struct bridge_facts *facts)
 {
     if (facts->trouble[0])
         return facts->trouble_us;
-    return facts->job_visibility == SLURM_SEES_PART ? facts->leading_us : facts->denied_us;
+    if (facts->job_visibility == SLURM_SEES_PART || !facts->slurm_user[0])
+        return facts->leading_us;
+    return facts->denied_us;
 }
 
 void situation_init(struct situation *situation, const struct bridge_world *world,

@@ -127,12 +127,14 @@ static int open_token(struct ends *ends, struct err *err)
 
     if (config->jwt_key_file[0])
         return slurm_token_new_key_file(loop_clock(ends->links.loop), config->jwt_key_file,
-                                        config->jwt_user, TOKEN_LIFE_S, &ends->links.token, err);
+                                        config->jwt_user[0] ? config->jwt_user : "slurm",
+                                        TOKEN_LIFE_S, &ends->links.token, err);
     if (!path || !path[0])
         return err_set(err, ERR_INVALID,
                        "there is no token for Slurm: set SLURM_JWT_FILE to a file that holds one, "
                        "or jwtKeyFile in the config");
     ends->links.token = slurm_token_new_awaited(ends->links.loop, path);
+    slurm_token_set_user(ends->links.token, config->jwt_user);
     return 0;
 }
 

@@ -246,6 +246,23 @@ int jwt_peek(struct str token, struct jwt_claims *ret_claims, struct err *err)
     return result;
 }
 
+void jwt_peek_text(struct str token, const char *claim, char ret_text[JWT_USER_MAX + 1])
+{
+    auto_json_doc struct json_doc *doc = NULL;
+    struct parts parts;
+    struct str text;
+
+    ret_text[0] = '\0';
+    if (split_token(token, &parts, NULL) < 0 ||
+        parse_part(parts.payload, "payload", &doc, NULL) < 0)
+        return;
+    text = json_str(json_get(json_root(doc), claim));
+    if (text.len > JWT_USER_MAX || memchr(text.at, '\0', text.len))
+        return;
+    memcpy(ret_text, text.at, text.len);
+    ret_text[text.len] = '\0';
+}
+
 bool jwt_has_audience(struct str token, const char *audience)
 {
     auto_json_doc struct json_doc *doc = NULL;

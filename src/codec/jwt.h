@@ -42,6 +42,9 @@ int jwt_verify(struct str key, struct str token, int64_t now, uint32_t leeway,
  * token from a file runs out. */
 int jwt_peek(struct str token, struct jwt_claims *ret_claims, struct err *err);
 
+/* The same of one claim that is a text: "" when it is absent, no text, or too long for a user. */
+void jwt_peek_text(struct str token, const char *claim, char ret_text[JWT_USER_MAX + 1]);
+
 /* Whether the token says that it is made for this audience (claim aud, one or a list), believing
  * it. A text that is no token has none. */
 bool jwt_has_audience(struct str token, const char *audience);

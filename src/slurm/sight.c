@@ -45,6 +45,19 @@ static void copy_list(char *into, size_t size, const struct json *value)
     snprintf(into, size, "%s", buf_text(&text));
 }
 
+/* What follows "name=" in a list of words, as array or as text. What does not fit is left out. */
+static void copy_option(char *into, size_t size, const struct json *value, struct str name)
+{
+    auto_buf struct buf text = { .max = 64u << 10 };
+    struct str rest, word;
+
+    slurm_list_text(value, &text);
+    rest = buf_str(&text);
+    while (rest.len > 0 && str_next(&rest, ',', &word))
+        if (str_starts(word, name) && word.len - name.len < size)
+            snprintf(into, size, STR_FMT, STR_ARG(str_sub(word, name.len, word.len)));
+}
+
 int slurm_site_decode(const struct json *body, struct slurm_site *ret_site, struct err *err)
 {
     const struct json *conf, *meta = json_get(body, "slurm_conf_meta");
@@ -71,6 +84,8 @@ int slurm_site_decode(const struct json *body, struct slurm_site *ret_site, stru
     copy_list(site.private_data, sizeof(site.private_data), json_get(conf, "PrivateData"));
     for (char *at = site.private_data; *at; at++)
         *at = (char)tolower((unsigned char)*at);
+    copy_option(site.user_claim, sizeof(site.user_claim), json_get(conf, "AuthAltParameters"),
+                STR("userclaimfield="));
     site.boot_time = int_at(meta, "BOOT_TIME");
     site.next_job_id = int_at(meta, "NEXT_JOB_ID");
     site.time = int_at(meta, "LastUpdate");
@@ -148,14 +163,20 @@ static void on_user(void *context, const struct slurm_answer *answer)
     tell(check, json_is_string(item) ? json_str(item).at : NULL);
 }
 
+static void find_user(struct slurm_sight_check *check)
+{
+    const char *user = slurm_client_user(check->client);
+
+    snprintf(check->user, sizeof(check->user), "%s",
+             user[0] ? user : slurm_token_user(slurm_client_token(check->client)));
+}
+
 static void on_conf(void *context, const struct slurm_answer *answer)
 {
     struct slurm_sight_check *check = context;
     struct loop *loop = slurm_client_loop(check->client);
     int64_t wall_us = clock_wall_us(loop_clock(loop));
-    struct slurm_request request = { .verb = SLURM_GET,
-                                     .endpoint = SLURM_DB_USER,
-                                     .name = str_of(check->user) };
+    struct slurm_request request = { .verb = SLURM_GET, .endpoint = SLURM_DB_USER };
     char why[240];
 
     check->call = NULL;
@@ -163,6 +184,10 @@ static void on_conf(void *context, const struct slurm_answer *answer)
                       slurm_site_decode(answer->body, &check->site, NULL) == 0;
     check->site.skew_us = slurm_clock_skew_us(
         check->site.time, wall_us - (loop_now_us(loop) - answer->sent_us), wall_us);
+    if (check->has_site)
+        slurm_token_set_user_claim(slurm_client_token(check->client), check->site.user_claim);
+    find_user(check);
+    request.name = str_of(check->user);
     if (!check->user[0] || slurm_sight_of(check->has_site ? &check->site : NULL, check->user, NULL,
                                           why, sizeof(why)) == SLURM_SEES_ALL)
         tell(check, NULL);
@@ -175,11 +200,7 @@ void slurm_can_see_all(struct slurm_sight_check *check, struct slurm_client *cli
                                     const struct slurm_site *site),
                        void *context)
 {
-    const char *user = slurm_client_user(client);
-
     *check = (struct slurm_sight_check){ .client = client, .done = done, .context = context };
-    snprintf(check->user, sizeof(check->user), "%s",
-             user[0] ? user : slurm_token_user(slurm_client_token(client)));
     check->call = slurm_conf_get(client, on_conf, check);
 }
 

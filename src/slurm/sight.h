@@ -13,6 +13,7 @@ struct slurm_site {
     char slurm_user[64], cluster[64], version[32];
     char scheduler_parameters[256], select_parameters[128]; /* separated by ',' */
     char private_data[128];                                 /* the same, in lower case */
+    char user_claim[64]; /* the claim of a token that names its user, where no usual one does; "" */
     int64_t message_timeout_s, min_job_age_s, inactive_limit_s, kill_wait_s;
     int64_t max_node_count, max_job_count;
     int64_t boot_time;   /* seconds since 1970; another one: slurmctld was restarted */

@@ -16,9 +16,11 @@ struct slurm_token {
     enum token_source source;
     char *text; /* the one given out last */
     size_t len;
-    uint64_t mark;     /* how many there have been */
-    uint64_t outdated; /* how often it was refused, and its file was as before */
-    char user[JWT_USER_MAX + 1];
+    uint64_t mark;                     /* how many there have been */
+    uint64_t outdated;                 /* how often it was refused, and its file was as before */
+    char user[JWT_USER_MAX + 1];       /* as it says */
+    char owner_says[JWT_USER_MAX + 1]; /* where it does not */
+    char user_claim[64];               /* of slurmctld's configuration; "" */
 
     struct loop *loop;
     char *path;               /* of the token or the key; NULL when it was given as text */
@@ -315,15 +317,28 @@ uint64_t slurm_token_outdated(const struct slurm_token *token)
     return token->outdated;
 }
 
+void slurm_token_set_user_claim(struct slurm_token *token, const char *claim)
+{
+    (void)snprintf(token->user_claim, sizeof(token->user_claim), "%s", claim);
+}
+
+void slurm_token_set_user(struct slurm_token *token, const char *user)
+{
+    (void)snprintf(token->owner_says, sizeof(token->owner_says), "%s", user);
+}
+
 const char *slurm_token_user(struct slurm_token *token)
 {
-    struct jwt_claims claims;
+    const char *const claims[] = { "sun", "username", token->user_claim };
     struct str text;
 
     if (token->source == TOKEN_MINTED)
         return token->user;
-    if (slurm_token_get(token, &text, NULL) < 0 || jwt_peek(text, &claims, NULL) < 0)
-        return "";
-    snprintf(token->user, sizeof(token->user), "%s", claims.sun);
-    return token->user;
+    if (slurm_token_get(token, &text, NULL) < 0)
+        return token->owner_says;
+    token->user[0] = '\0';
+    for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]) && !token->user[0]; i++)
+        if (claims[i][0])
+            jwt_peek_text(text, claims[i], token->user);
+    return token->user[0] ? token->user : token->owner_says;
 }

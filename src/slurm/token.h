@@ -58,7 +58,11 @@ uint64_t slurm_token_mark(const struct slurm_token *token);
  * it elsewhere, and the file has not followed yet. */
 uint64_t slurm_token_outdated(const struct slurm_token *token);
 
-/* Whose token it is, as it says itself; "" when that cannot be read. Valid as long as the text. */
+/* Whose token it is, by the claims that slurmctld reads: sun, else username, else the one that its
+ * AuthAltParameters name (userclaimfield; slurm/sight.h finds it), else as its owner says. "" when
+ * nothing says it. Valid until the next call about this token. */
 const char *slurm_token_user(struct slurm_token *token);
+void slurm_token_set_user_claim(struct slurm_token *token, const char *claim);
+void slurm_token_set_user(struct slurm_token *token, const char *user);
 
 #endif

@@ -8,6 +8,8 @@
 #include "sim_bridge.h"
 
 #include "base/mem.h"
+#include "codec/base64.h"
+#include "codec/jwt.h"
 #include "weather.h"
 
 enum {
@@ -34,7 +36,11 @@ static const struct bridge_weather weathers[] = {
     { .name = "slurmctld is restarted, slurmrestd goes and comes",
       .restarts = true,
       .gateway = true },
-    { .name = "a token of others, and slurmctld is stopped", .stops = true, .foreign_token = true },
+    { .name = "a token of others, a site plugin rewrites comments, and slurmctld is stopped",
+      .stops = true,
+      .plugin = true,
+      .plugin_is_quick = true,
+      .foreign_token = true },
     { .name = "a token of others, and processes die",
       .crashes = true,
       .stops = true,
@@ -117,6 +123,19 @@ static void kill_replica(void *owner)
     replica->api = replica->lease_api = replica->slurm = NULL;
 }
 
+/* Of an identity provider: it has no claim `sun`, and the configuration of slurmctld tells which
+ * claim is the user. */
+static int new_foreign(struct slurm_token **ret_token, struct err *err)
+{
+    auto_buf struct buf text = { .max = JWT_TOKEN_MAX };
+
+    base64_encode(STR("{\"alg\":\"RS256\"}"), BASE64_URL | BASE64_UNPADDED, &text);
+    buf_add_char(&text, '.');
+    base64_encode(STR("{\"" CTLD_USER_CLAIM "\":\"slurm\"}"), BASE64_URL | BASE64_UNPADDED, &text);
+    buf_add_text(&text, ".c2lnbmVk");
+    return slurm_token_new_static(buf_str(&text), ret_token, err);
+}
+
 static struct slurm_token *make_token(struct bridge_scene *scene)
 {
     struct world *world = scene->world;
@@ -124,7 +143,7 @@ static struct slurm_token *make_token(struct bridge_scene *scene)
     struct err err = { .class = 0 };
 
     if (scene->weather->foreign_token
-            ? slurm_token_new_static(STR("slurm"), &token, &err)
+            ? new_foreign(&token, &err)
             : slurm_token_new_minted(&world->clock, STR(SIM_JWT_KEY), "slurm",
                                      rand_range(&world->rand, 20, 300), &token, &err))
         world_break(world, "no token: %s", err.text);

@@ -312,6 +312,7 @@ void ctld_run_conf(struct ctld_call *call)
     buf_add_text(out, "\"slurm_conf\":{");
     ctld_put_words(out, "PrivateData", none ? "" : options->private_data);
     buf_add_text(out, ",\"MCSPlugin\":\"\",\"MCSParameters\":[],\"AuthAltTypes\":[\"auth/jwt\"]");
+    ctld_put_text(out, "AuthAltParameters", "jwks=/keys.json,userclaimfield=" CTLD_USER_CLAIM);
     ctld_put_text(out, "SlurmUser", options->slurm_user);
     ctld_put_int(out, "SlurmUserId", ctld_uid(call->store, options->slurm_user));
     ctld_put_int(out, "MessageTimeout", options->message_timeout_s);

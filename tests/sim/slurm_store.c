@@ -297,6 +297,8 @@ static bool is_known(struct ctld_call *call, const struct slurm_store_request *r
                             ctld_wall_us(store) / CTLD_SECOND, 0, &claims, NULL);
     else
         result = jwt_peek(request->token, &claims, NULL);
+    if (result == 0 && !claims.sun[0])
+        jwt_peek_text(request->token, CTLD_USER_CLAIM, claims.sun);
     if (result < 0 && store->options.jwt_key.len == 0) { /* any text: a user's name */
         (void)snprintf(claims.sun, sizeof(claims.sun), STR_FMT, STR_ARG(request->token));
         claims.exp = JWT_NEVER;

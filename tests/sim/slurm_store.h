@@ -32,6 +32,8 @@
 
 struct slurm_store;
 
+#define CTLD_USER_CLAIM "preferred_username" /* userclaimfield of its AuthAltParameters */
+
 /* 0 or NULL stands for what is written behind. */
 struct slurm_store_options {
     uint64_t seed;

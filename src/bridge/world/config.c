@@ -148,7 +148,9 @@ static const struct key keys[] = {
       "made these" },
     { "jwtKeyFile", FORM_PATH, AT(jwt_key_file), "\"\"",
       "Slurm's JWT key, to sign short-lived tokens of our own; empty: the token file is used" },
-    { "jwtUser", FORM_TEXT, AT(jwt_user), "slurm", "the user of those tokens" },
+    { "jwtUser", FORM_TEXT, AT(jwt_user), "\"\"",
+      "the user of those tokens (empty: slurm); of a token from a file, where no claim of it names "
+      "its user" },
 };
 
 enum { KEY_COUNT = sizeof(keys) / sizeof(keys[0]) };

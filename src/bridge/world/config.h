@@ -72,7 +72,7 @@ struct bridge_config {
     struct device_table devices; /* devices: what they are in Slurm */
     enum trust trust;            /* trustAnnotations */
     const char *jwt_key_file;    /* jwtKeyFile: sign our own short-lived tokens; "" = token file */
-    const char *jwt_user;        /* jwtUser: whose tokens those are; default "slurm" */
+    const char *jwt_user;        /* jwtUser: whose tokens those are; or the token of the file is */
     const char *warnings;        /* what was ignored, one line each; "" */
     struct json_doc *doc;        /* private: holds the selector */
     struct arena arena;          /* private: holds all the others */

@@ -128,12 +128,22 @@ static void each_trouble_is_named_and_mended(void **state)
     }
 }
 
+static void a_token_without_a_user_is_named_whatever_it_sees(void **state)
+{
+    struct check_facts facts = good_facts();
+
+    facts.lacks_user = true;
+    assert_int_equal(run("sees all jobs", &facts).result, CHECK_BAD);
+    assert_non_null(strstr(run("sees all jobs", &facts).fix, "`jwtUser`"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_site_has_nothing_to_mend),
         cmocka_unit_test(what_is_not_known_is_not_judged),
         cmocka_unit_test(each_trouble_is_named_and_mended),
+        cmocka_unit_test(a_token_without_a_user_is_named_whatever_it_sees),
     };
 
     return cmocka_run_group_tests_name("checks", tests, NULL, NULL);

@@ -49,7 +49,7 @@ static void an_empty_file_gives_the_defaults_of_the_chart(void **state)
         assert_int_equal(config.user_count, 0);
         assert_int_equal(config.trust, TRUST_ALL);
         assert_string_equal(config.jwt_key_file, "");
-        assert_string_equal(config.jwt_user, "slurm");
+        assert_string_equal(config.jwt_user, "");
         assert_string_equal(config.warnings, "");
         bridge_config_done(&config);
     }

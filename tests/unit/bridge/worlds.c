@@ -71,7 +71,7 @@ static void set_facts(struct small_world *small, const struct json *given)
         .rebooking = (size_t)json_i64_or(json_get(facts, "rebooking"), 0),
         .unsubmitted = (size_t)json_i64_or(json_get(facts, "unsubmitted"), 1),
         .queued = (size_t)json_i64_or(json_get(facts, "queued"), 0),
-        .slurm_user = "slurm",
+        .slurm_user = member(small, facts, "user", "slurm"),
         .max_jobs = json_i64_or(json_get(facts, "max_jobs"), 10000),
         .waiting_pods = (size_t)json_i64_or(json_get(facts, "waiting_pods"), 1),
         .bind_takes_metadata = json_bool_or(json_get(facts, "bind_takes_metadata"), true),

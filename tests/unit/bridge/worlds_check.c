@@ -270,6 +270,7 @@ static const struct key fact_keys[] = {
     { .name = "denied", NUMBER },
     { .name = "trouble", TEXT },
     { .name = "trouble_since", NUMBER },
+    { .name = "user", TEXT },
     { 0 },
 };
 

@@ -1,6 +1,7 @@
 /* test_sight.c - only a positive fact says that our user sees every job. */
 #include "slurm/sight.h"
 
+#include "codec/base64.h"
 #include "world.h"
 
 static struct slurm_site site_of(const char *name)
@@ -157,6 +158,46 @@ static void the_check_asks_the_accounting_only_when_it_must(void **state)
     assert_false(told.has_site);
 }
 
+/* A token of an identity provider has no claim `sun`: only slurmctld's configuration tells which
+ * claim is the user. */
+static void the_check_learns_which_claim_of_the_token_is_its_user(void **state)
+{
+    static const char *const parameters[] = {
+        "\"jwks=/keys.json,userclaimfield=preferred_username\"",
+        "[\"jwks=/keys.json\",\"userclaimfield=preferred_username\"]"
+    };
+    struct world *world = *state;
+    struct told told;
+
+    for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++) {
+        auto_buf struct buf text = { .max = 1024 };
+        struct slurm_token *token = NULL;
+        struct slurm_sight_check sight_check;
+
+        base64_encode(STR("{}"), BASE64_URL | BASE64_UNPADDED, &text);
+        buf_add_char(&text, '.');
+        base64_encode(STR("{\"preferred_username\":\"slurm\"}"), BASE64_URL | BASE64_UNPADDED,
+                      &text);
+        buf_add_text(&text, ".c2lnbmVk");
+        assert_int_equal(slurm_token_new_static(buf_str(&text), &token, NULL), 0);
+        buf_clear(&text);
+        buf_printf(&text,
+                   "{\"slurm_conf\":{\"PrivateData\":[\"jobs\"],\"SlurmUser\":\"slurm\","
+                   "\"AuthAltParameters\":%s}}",
+                   parameters[i]);
+        world_answers(world, "GET", V45 "/conf", 200, buf_text(&text));
+        world_client(world, &(struct slurm_client_options){ .version = 45 });
+        slurm_client_set_token(world->client, token);
+        told = (struct told){ 0 };
+        slurm_can_see_all(&sight_check, world->client, on_told, &told);
+        loop_run(world->loop);
+        assert_int_equal(told.sight, SLURM_SEES_ALL); /* by the claim it is SlurmUser's */
+        assert_string_equal(slurm_token_user(token), "slurm");
+        slurm_client_set_token(world->client, world->token);
+        slurm_token_free(token);
+    }
+}
+
 static void the_check_compares_the_clocks(void **state)
 {
     struct world *world = *state;
@@ -192,6 +233,7 @@ int main(void)
         cmocka_unit_test(sight_follows_from_user_privacy_and_level),
         cmocka_unit_test(a_clock_is_ahead_or_behind_by_what_no_delay_explains),
         TEST(the_check_asks_the_accounting_only_when_it_must),
+        TEST(the_check_learns_which_claim_of_the_token_is_its_user),
         TEST(the_check_compares_the_clocks),
         TEST(a_stopped_check_is_silent),
     };

@@ -3,6 +3,7 @@
 #include "slurm/token.h"
 
 #include "base/mem.h"
+#include "codec/base64.h"
 #include "codec/jwt.h"
 
 #include <setjmp.h>
@@ -310,6 +311,44 @@ static void a_foreign_token_tells_whose_it_is(void **state)
     slurm_token_free(NULL);
 }
 
+/* Of others, by an identity provider: unsigned, as a reader of claims sees it. */
+static struct slurm_token *token_with(const char *claims)
+{
+    auto_buf struct buf text = { .max = JWT_TOKEN_MAX };
+    struct slurm_token *token = NULL;
+
+    base64_encode(STR("{\"alg\":\"RS256\"}"), BASE64_URL | BASE64_UNPADDED, &text);
+    buf_add_char(&text, '.');
+    base64_encode(str_of(claims), BASE64_URL | BASE64_UNPADDED, &text);
+    buf_add_text(&text, ".c2lnbmVk");
+    assert_int_equal(slurm_token_new_static(buf_str(&text), &token, NULL), 0);
+    return token;
+}
+
+static void a_token_of_others_is_whose_slurmctld_takes_it_to_be(void **state)
+{
+    static const struct {
+        const char *claims, *claim, *said, *user;
+    } cases[] = {
+        { "{\"sun\":\"anna\",\"username\":\"b\",\"name\":\"c\"}", "name", "d", "anna" },
+        { "{\"username\":\"anna\",\"name\":\"c\"}", "name", "d", "anna" },
+        { "{\"sub\":\"x\",\"name\":\"anna\"}", "name", "d", "anna" },
+        { "{\"sub\":\"x\",\"name\":\"c\"}", "", "anna", "anna" },
+        { "{\"sub\":\"x\",\"name\":\"c\"}", "", "", "" },
+        { "{\"name\":7,\"\":\"c\"}", "name", "", "" },
+        { "{\"name\":\"c\\u0000\"}", "name", "", "" },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct slurm_token *token = token_with(cases[i].claims);
+
+        slurm_token_set_user_claim(token, cases[i].claim);
+        slurm_token_set_user(token, cases[i].said);
+        assert_string_equal(slurm_token_user(token), cases[i].user);
+        slurm_token_free(token);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +363,7 @@ int main(void)
         cmocka_unit_test(a_short_token_is_used_once_and_not_kept),
         cmocka_unit_test(a_key_a_user_and_a_lifetime_are_needed_to_sign),
         cmocka_unit_test(a_foreign_token_tells_whose_it_is),
+        cmocka_unit_test(a_token_of_others_is_whose_slurmctld_takes_it_to_be),
     };
 
     return cmocka_run_group_tests_name("token", tests, NULL, NULL);
