@@ -27,7 +27,7 @@ def examples() -> list[tuple[str, str, list[str], str]]:
     found = []
     for document in (REPO / "README.md", *sorted((REPO / "docs").glob("*.md"))):
         text = document.read_text().replace("\\\n", " ")
-        commands = re.findall(r"^ +helm (?:install|upgrade|template) \S+ charts/([a-z-]+)([^\n|>#]*)", text, re.M)
+        commands = re.findall(r"^ +helm (?:install|upgrade|template) \S+ (?:oci://\S+/)?charts/([a-z-]+)([^\n|>#]*)", text, re.M)
         for number, (chart, line) in enumerate(commands):
             found.append((f"docs/{document.name} command {number + 1}", chart, [*words_of(shlex.split(line))], ""))
         blocks = re.findall(r"(?:^    [^\n]*\n|^\n(?=    ))+", text, re.M)
