@@ -91,6 +91,15 @@ class Store:
         self._write(self.lock_file, json.dumps({"wanted": wanted, "debs": result}, indent=1))
         return result
 
+    def unpack(self, package: str, scratch: Path, out: Path) -> None:
+        """Downloads one package of the suite, without those that it needs, and unpacks it: the store keeps nothing of it."""
+        env = self._prepare_apt(scratch)
+        run(["apt-get", "update", "-q", "--error-on=any"], env)
+        self._check_slurm(env)
+        run(["sh", "-c", 'cd "$0" && apt-get download -qq "$1"', str(scratch / "archives/partial"), package], env)
+        for deb in (scratch / "archives/partial").glob("*.deb"):
+            run(["dpkg-deb", "-x", str(deb), str(out)])
+
     def _prepare_apt(self, scratch: Path) -> dict[str, str]:
         for name in ("lists/partial", "archives/partial", "etc"):
             (scratch / name).mkdir(parents=True, exist_ok=True)

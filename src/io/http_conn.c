@@ -250,9 +250,14 @@ static void on_accepted(struct evconnlistener *listener, evutil_socket_t fd,
                         struct sockaddr *address, int address_length, void *context)
 {
     struct http_server *server = context;
-    struct http_holder *holder = http_holder_enter(server, address);
+    struct http_holder *holder;
     int on = 1;
 
+    if (!http_unix_is_allowed(fd)) {
+        evutil_closesocket(fd);
+        return;
+    }
+    holder = http_holder_enter(server, address);
     if (!http_make_room(server, holder)) {
         http_holder_leave(server, holder);
         evutil_closesocket(fd);
@@ -271,6 +276,7 @@ static void on_accepted(struct evconnlistener *listener, evutil_socket_t fd,
 
     *conn = (struct conn){ .server = server, .holder = holder, .bufferevent = made };
     http_reader_init(&conn->reader, server->max_head, server->max_body);
+    conn->reader.delete_has_body = server->delete_has_body;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     bufferevent_setcb(made, on_readable, on_written, on_event, conn);
     bufferevent_enable(made, EV_READ | EV_WRITE);
@@ -325,9 +331,28 @@ static struct evconnlistener *listen_on(struct http_server *server, const char *
     return listener;
 }
 
-int http_server_listen(struct http_server *server, const char *address, uint16_t port,
+static int listen_unix(struct http_server *server, const char *path, struct err *err)
+{
+    int fd, result = http_unix_listen(path, &fd, err);
+
+    if (result < 0)
+        return result;
+    server->listener =
+        evconnlistener_new(loop_real_base(server->loop), on_accepted, server,
+                           LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, BACKLOG, fd);
+    if (!server->listener)
+        abort(); /* out of memory */
+    return 0;
+}
+
+int http_server_listen(struct http_server *server, const struct http_server_options *options,
                        struct err *err)
 {
+    const char *address = options->address;
+    uint16_t port = options->port;
+
+    if (options->unix_path)
+        return listen_unix(server, options->unix_path, err);
     server->listener = listen_on(server, address ? address : "::", port);
     if (!server->listener && !address)
         server->listener = listen_on(server, "0.0.0.0", port);

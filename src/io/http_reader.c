@@ -51,9 +51,11 @@ void http_reader_done(struct http_reader *reader)
 void http_reader_next(struct http_reader *reader)
 {
     size_t max_head = reader->max_head, max_body = reader->max_body;
+    bool delete_has_body = reader->delete_has_body;
 
     http_reader_done(reader);
     http_reader_init(reader, max_head, max_body);
+    reader->delete_has_body = delete_has_body;
 }
 
 bool http_reader_has_begun(const struct http_reader *reader)
@@ -117,7 +119,8 @@ static enum http_progress take_request_line(struct http_reader *reader, char *li
     if (!http_is_path(target) || !has_whole_escapes(path))
         return refuse(reader, 400, "the path is not fit for a request");
     reader->method = known->name;
-    reader->may_have_body = known->may_have_body;
+    reader->may_have_body =
+        known->may_have_body || (reader->delete_has_body && str_is(method, "DELETE"));
     reader->path = path.at;
     line[path.at + path.len - line] = '\0';
     reader->closes = reader->is_http_1_0;

@@ -29,7 +29,8 @@ struct http_line { /* of the head */
 
 struct http_reader {
     size_t max_head, max_body;
-    unsigned state; /* private */
+    bool delete_has_body; /* may be set after http_reader_init */
+    unsigned state;       /* private */
     struct buf head;
     uint64_t left; /* of the body or of the chunk */
     unsigned digits;

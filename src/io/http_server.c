@@ -106,7 +106,9 @@ static uint16_t port_of(int fd)
 
     if (getsockname(fd, &address.any, &length) < 0)
         return 0;
-    return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
+    if (address.any.sa_family == AF_INET6)
+        return ntohs(address.v6.sin6_port);
+    return address.any.sa_family == AF_INET ? ntohs(address.v4.sin_port) : 0;
 }
 
 static int64_t or_default(int64_t value, int64_t fallback)
@@ -130,6 +132,7 @@ int http_server_new(struct loop *loop, const struct http_server_options *options
         .request_us = or_default(options->request_us, default_request_us),
         .idle_us = or_default(options->idle_us, default_idle_us),
         .asks_certificate = options->asks_certificate,
+        .delete_has_body = options->delete_has_body,
         .tls_changed = options->tls_changed,
         .tls_changed_context = options->tls_context,
     };
@@ -137,13 +140,14 @@ int http_server_new(struct loop *loop, const struct http_server_options *options
     map_init(&server->holders, &(struct map_options){ .max = server->max_connections + 1,
                                                       .borrow_keys = true,
                                                       .free_value = mem_free });
-    server->max_per_peer =
-        options->max_per_peer ? options->max_per_peer : (server->max_connections + 1) / 2;
+    server->max_per_peer = options->max_per_peer ? options->max_per_peer
+                           : options->unix_path  ? server->max_connections
+                                                 : (server->max_connections + 1) / 2;
 
     int result = start_tls(server, options, err);
 
     if (result == 0)
-        result = http_server_listen(server, options->address, options->port, err);
+        result = http_server_listen(server, options, err);
     if (result < 0) {
         http_server_free(server);
         return result;

@@ -1,4 +1,5 @@
-/* http_server.h - a small HTTP/1.1 server, plain or over TLS: health, metrics, webhooks.
+/* http_server.h - a small HTTP/1.1 server, plain, over TLS or on a unix socket: health, metrics,
+ * webhooks, the agent.
  *
  * A handler answers at once or later, exactly once, through its responder. Everything from outside
  * is bounded: connections, bytes of a request, the time that a connection is silent, and the time
@@ -48,6 +49,9 @@ struct http_route {
 };
 
 struct http_server_options {
+    /* A unix socket with mode 0600 in place of an address and port: only processes of this user and
+     * of root are served. A socket file that is there already is replaced. NULL: none. */
+    const char *unix_path;
     const char *address; /* NULL: all, IPv4 and IPv6 */
     uint16_t port;       /* 0: any; see http_server_port */
 
@@ -61,11 +65,13 @@ struct http_server_options {
     void (*tls_changed)(void *context, const struct err *why);
     void *tls_context;
 
+    bool delete_has_body; /* DELETE may have a body, as clients of slurmrestd send it */
+
     /* Clients may show a certificate. The handshake takes any and none: http_view_peer judges. */
     bool asks_certificate;
 
     unsigned max_connections; /* 0 = 256; for one more, another is given up (http_evict.c) */
-    unsigned max_per_peer;    /* from one address; 0 = half of them */
+    unsigned max_per_peer;    /* from one address; 0 = half of them, on a unix socket all */
     size_t max_head;          /* 0 = 32 KiB */
     size_t max_body;          /* 0 = 4 MiB; answered with 413 */
     int64_t request_us;       /* 0 = 30 s */

@@ -50,6 +50,7 @@ struct http_server {
     size_t route_count;
     unsigned max_connections, max_per_peer, conn_count;
     size_t max_head, max_body;
+    bool delete_has_body;
     int64_t request_us, idle_us;
     struct list conns;
     struct map holders; /* by address */
@@ -68,7 +69,7 @@ struct http_server {
 };
 
 /* http_conn.c */
-int http_server_listen(struct http_server *server, const char *address, uint16_t port,
+int http_server_listen(struct http_server *server, const struct http_server_options *options,
                        struct err *err);
 void http_conn_stream(struct conn *conn); /* its answer goes on for a while */
 void http_conn_end(struct conn *conn);    /* the last piece of its answer was written */
@@ -76,6 +77,10 @@ void http_server_close_idle(struct http_server *server);
 void http_server_close_all(struct http_server *server);
 
 void http_conn_close(struct conn *conn);
+
+/* http_unix.c */
+int http_unix_listen(const char *path, int *ret_fd, struct err *err);
+bool http_unix_is_allowed(int fd); /* the peer is of this user or root; true for other sockets */
 
 /* http_evict.c */
 struct http_holder *http_holder_enter(struct http_server *server, const struct sockaddr *address);

@@ -28,6 +28,10 @@ LAYERS = {
     "cmd": ["base", "codec", "io", "kube", "slurm", "engine", "filter", "device", "bridge", "admit", "operator", "exporter", "dra", "cli"],
 }
 
+# What the agent is made of besides its own folder (agent/NOTICE), and the folder of the headers that only the agent may include.
+AGENT_MAY = ["base", "codec", "io", "cmd/flags.h", "cmd/cmd.h"]
+LIBSLURM = re.compile(r"<slurm/|-lslurm\b|libslurm_dep|agent_dep")
+
 # The rooms of the bridge: each may include itself and what stands left of it (docs/internals/bridge.md).
 ROOMS = ["world", "unit", "slurm", "nodes", "run", "submit"]
 
@@ -48,7 +52,7 @@ FOREIGN_HOSTS = re.compile(r"(deb|snapshot|security|ftp)\.debian\.(org|net)|prox
                            r"pythonhosted\.org|registry\.npmjs\.org")
 
 LINTED = "tests/tools/linted"  # the last commit of which clang-tidy has read every source; `make lint` writes it
-TIDIED = ("src/*.c", "examples/*.c", "tests/sim/*.c")
+TIDIED = ("src/*.c", "examples/*.c", "tests/sim/*.c", ":(glob)agent/*.c")
 TIDY_KEPT_DAYS = 30  # a kept result of clang-tidy that no run used for so long is dropped
 
 Problem = str
@@ -80,6 +84,27 @@ def check_layers(repo: Path) -> list[Problem]:
     return problems
 
 
+def check_agent(repo: Path) -> list[Problem]:
+    """The agent includes our lowest layers alone, says its licence in each file, and nothing else is linked with libslurm."""
+    problems = []
+    for file in _tracked(repo, "agent/*.c", "agent/*.h"):
+        text, name = file.read_text(), file.relative_to(repo)
+        if "SPDX-License-Identifier: GPL-3.0-or-later" not in text:
+            problems.append(f"{name}: its head does not say GPL-3.0-or-later")
+        for number, line in enumerate(text.splitlines(), 1):
+            found = re.match(r'\s*#\s*include\s+"(\w+)/([^"]+)"', line)
+            if found and found[1] not in AGENT_MAY and f"{found[1]}/{found[2]}" not in AGENT_MAY:
+                problems.append(f"{name}:{number}: the agent may not include '{found[1]}/{found[2]}'")
+    for file in _tracked(repo, "src/*.[ch]", "examples/*.[ch]", "libslinc-slurm/*.[ch]", "*meson.build"):
+        name = file.relative_to(repo)
+        if name.parts[0] == "agent" or name.parts[:2] == ("tests", "fuzz"):
+            continue
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            if LIBSLURM.search(line):
+                problems.append(f"{name}:{number}: nothing but the agent is linked with libslurm")
+    return problems
+
+
 def check_rooms(repo: Path) -> list[Problem]:
     """Files at the top of src/bridge may include every room, and no room includes them."""
     problems = []
@@ -101,8 +126,8 @@ def _without_comments(text: str) -> str:
 def check_banned(repo: Path) -> list[Problem]:
     call = re.compile(r"(?<![\w.>])(" + "|".join(BANNED) + r")\s*\(")
     problems = []
-    for file in _tracked(repo, "src/*.c", "src/*.h"):
-        if file.name in BANNED_HOME:
+    for file in _tracked(repo, "src/*.c", "src/*.h", "agent/*.c", "agent/*.h"):
+        if file.name in BANNED_HOME or "tests" in file.relative_to(repo).parts[:2]:
             continue
         for number, line in enumerate(_without_comments(file.read_text()).splitlines(), 1):
             for found in call.finditer(line):
@@ -333,7 +358,7 @@ def check_tidy(repo: Path, changed: set[Path] | None = None) -> list[Problem]:
 def check_built(repo: Path) -> list[Problem]:
     """A source that nobody compiles is dead, and a test that nobody builds proves nothing. (Fuzzers and images have builds of their own.)"""
     compiled = _compiled(repo)
-    return [f"{file.relative_to(repo)}: no meson.build names it" for file in _tracked(repo, "src/*.c", "tests/*.c", "examples/*.c")
+    return [f"{file.relative_to(repo)}: no meson.build names it" for file in _tracked(repo, "src/*.c", "tests/*.c", "examples/*.c", "agent/*.c")
             if file.resolve() not in compiled and file.parent.name != "fuzz"]
 
 
@@ -352,7 +377,7 @@ def run_all(repo: Path, whole: bool = False) -> tuple[int, int, int]:
     def check_tidy_here(repo: Path) -> list[Problem]:
         return check_tidy(repo, None if whole else _changed_since_linted(repo))
 
-    checks = [check_format, check_layers, check_rooms, check_banned, check_cleanups, check_heads, check_references, check_lengths, check_hosts, check_scripts, check_e2e, check_built, check_symbols, check_tidy_here]
+    checks = [check_format, check_layers, check_rooms, check_agent, check_banned, check_cleanups, check_heads, check_references, check_lengths, check_hosts, check_scripts, check_e2e, check_built, check_symbols, check_tidy_here]
     failed = 0
     for check in checks:
         problems = check(repo)
